@@ -1,0 +1,107 @@
+/*
+ * message.h - Jupyter messages: frames to a struct and back.
+ *
+ * A message on the wire is a list of frames:
+ *
+ *     [identity..., "<IDS|MSG>", hex HMAC, header, parent_header, metadata, content, buffer...]
+ *
+ * Frames are counted and the signature is checked before anything is parsed.
+ * See: Jupyter messaging, "The wire protocol".
+ */
+#ifndef PETRI_MESSAGE_H
+#define PETRI_MESSAGE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define MESSAGE_MUST_CHECK __attribute__((warn_unused_result))
+
+/* A run of bytes; who owns it is said where it is used. */
+struct frame {
+    const void *data;
+    size_t bytes;
+};
+
+enum message_problem {
+    MESSAGE_OK,
+    MESSAGE_NO_DELIMITER,   /* no <IDS|MSG> frame */
+    MESSAGE_TOO_SHORT,      /* fewer than five frames after it */
+    MESSAGE_TOO_MANY_FRAMES,
+    MESSAGE_TOO_LARGE,
+    MESSAGE_BAD_SIGNATURE,
+    MESSAGE_REPLAYED,
+    MESSAGE_BAD_JSON,       /* one of the four parts is not a JSON object */
+    MESSAGE_BAD_HEADER,     /* no msg_id or msg_type, or not strings */
+    MESSAGE_NO_MEMORY,
+    MESSAGE_N_PROBLEMS,
+};
+const char *message_problem_text(enum message_problem problem); /* one sentence, static */
+
+/* Keys, replay memory and caps; one per kernel. key is copied. NULL on ENOMEM or where libsodium can't start. */
+struct signer;
+struct signer *signer_create(const void *key, size_t key_bytes);
+void signer_destroy(struct signer *signer);
+
+/* What a message may be at most. */
+struct message_caps {
+    size_t max_frames;
+    size_t max_bytes; /* all frames together */
+    size_t max_depth; /* nesting of JSON */
+};
+extern const struct message_caps message_default_caps;
+
+struct message {
+    size_t n_identities;
+    struct frame *identities; /* copies, owned */
+    json_t *header;           /* objects, owned */
+    json_t *parent;
+    json_t *metadata;
+    json_t *content;
+    size_t n_buffers;
+    struct frame *buffers;    /* copies, owned */
+    const char *msg_id;       /* inside header */
+    const char *msg_type;     /* inside header */
+};
+
+/*
+ * Decodes frames, which are borrowed. On MESSAGE_OK ret is the caller's:
+ * message_fini(). A digest seen before is MESSAGE_REPLAYED (65,536 are
+ * remembered). Text that is not UTF-8, lone surrogates (raw or in \u escapes)
+ * become U+FFFD; NUL inside strings is kept.
+ */
+enum message_problem message_decode(struct signer *signer, const struct message_caps *caps, const struct frame *frames,
+                                    size_t n_frames, struct message *ret) MESSAGE_MUST_CHECK;
+void message_fini(struct message *message);
+
+/* The frames of a message to send: frames[i] point into memory that message_out_fini() frees. */
+struct message_out {
+    size_t n_frames;
+    struct frame *frames;
+    void *memory;
+};
+
+/* What goes into a message. Everything is borrowed; NULL JSON stands for {}. */
+struct message_parts {
+    const struct frame *identities;
+    size_t n_identities;
+    const char *msg_type;
+    const char *session;   /* header.session, one constant for all the kernel sends */
+    const char *username;
+    const json_t *parent;  /* the parent's header, or NULL */
+    const json_t *metadata;
+    const json_t *content;
+    const struct frame *buffers;
+    size_t n_buffers;
+};
+
+/* Builds and signs: a header with a fresh msg_id, date (ISO 8601, UTC, microseconds, "Z") and version. 0, -ENOMEM or -EINVAL. */
+int message_encode(struct signer *signer, const struct message_parts *parts, struct message_out *ret) MESSAGE_MUST_CHECK;
+void message_out_fini(struct message_out *out);
+
+/* A fresh random UUID as 36 characters and NUL (libsodium's generator). */
+void message_new_id(char ret_id[37]);
+
+#define MESSAGE_PROTOCOL_VERSION "5.5"
+
+#endif

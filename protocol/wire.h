@@ -1,0 +1,85 @@
+/*
+ * wire.h - the stream between the kernel and the worker.
+ *
+ * A frame is, all integers little-endian:
+ *
+ *     u32 json_bytes | u32 n_buffers | u32 buffer_bytes[n_buffers] | json | buffers
+ *
+ * The worker's side is hostile input from its first byte: lengths are checked
+ * against the reader's caps before anything is allocated, and the JSON against
+ * the shape that its "type" asks for. See: docs/worker-wire.md.
+ */
+#ifndef PETRI_WIRE_H
+#define PETRI_WIRE_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WIRE_MUST_CHECK __attribute__((warn_unused_result))
+#define WIRE_MAX_BUFFERS 256
+
+/* A binary buffer beside the JSON. */
+struct wire_buffer {
+    const void *data;
+    size_t bytes;
+};
+
+/* One frame taken from a reader. json is owned by the frame; buffers point into the reader until its next wire_read_*() call. */
+struct wire_frame {
+    json_t *json;
+    size_t n_buffers;
+    struct wire_buffer buffers[WIRE_MAX_BUFFERS];
+};
+
+struct wire_reader;
+
+/* max_bytes: cap on one frame, header, JSON and buffers together. NULL on ENOMEM. */
+struct wire_reader *wire_reader_create(size_t max_bytes);
+void wire_reader_destroy(struct wire_reader *reader);
+
+/*
+ * Reads what a non-blocking socket has (one read(2), bounded). Returns the
+ * number of bytes, 0 at end of file, -EAGAIN, or another -errno.
+ */
+ssize_t wire_reader_fill(struct wire_reader *reader, int fd) WIRE_MUST_CHECK;
+
+/* The same from memory, for tests and the fuzz target. 0 or -ENOMEM. */
+int wire_reader_feed(struct wire_reader *reader, const void *data, size_t bytes) WIRE_MUST_CHECK;
+
+/*
+ * Takes the next whole frame. Returns 1 with ret_frame filled, 0 where more
+ * bytes are needed, -EMSGSIZE over the cap, -EBADMSG where it is not a frame
+ * (the stream can't be used any further). A frame over the cap is refused from
+ * its header alone.
+ */
+int wire_reader_next(struct wire_reader *reader, struct wire_frame *ret_frame) WIRE_MUST_CHECK;
+void wire_frame_fini(struct wire_frame *frame);
+
+/*
+ * Encodes a frame: ret_data is malloc'ed and the caller's. -EINVAL for more
+ * than WIRE_MAX_BUFFERS or lengths over 32 bits, -ENOMEM.
+ */
+int wire_encode(const json_t *json, const struct wire_buffer *buffers, size_t n_buffers, void **ret_data,
+                size_t *ret_bytes) WIRE_MUST_CHECK;
+
+/* What a worker may say. */
+enum wire_type {
+    WIRE_HELLO,   /* the interpreter runs: language_info */
+    WIRE_READY,   /* warm, and about to block on its socket */
+    WIRE_PUBLISH, /* a message for iopub */
+    WIRE_SYNC,    /* "everything I wrote so far comes first": answered with an ack, nothing else */
+    WIRE_INPUT,   /* input() or getpass() */
+    WIRE_DONE,    /* the request is over; content of the reply */
+    WIRE_N_TYPES,
+};
+
+/*
+ * Checks a frame's JSON against the shape of its type (docs/worker-wire.md):
+ * required keys, their kinds, and for a publish that msg_type is one that a
+ * kernel may send. 0 or -EBADMSG, then ret_why names the first thing that is
+ * wrong (a static string).
+ */
+int wire_check(const json_t *json, enum wire_type *ret_type, const char **ret_why) WIRE_MUST_CHECK;
+
+#endif

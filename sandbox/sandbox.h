@@ -1,0 +1,157 @@
+/*
+ * sandbox.h - images, sandboxes and cells: the public face of this folder.
+ *
+ * A *session* is one notebook: its namespaces, its files and its state. The
+ * state is an *image*: an address space with a file table and the registers of
+ * each thread, held by a keeper task that never runs. A *cell* is a copy of an
+ * image, placed into namespaces that did not exist before it. A cell ends in
+ * one of two ways: cell_commit() makes what it has become the session's image,
+ * cell_discard() leaves the session's image as it was.
+ *
+ * All functions must be called from one thread, the one that called
+ * session_create(): ptrace(2) ties a tracee to its tracing thread. None of
+ * them logs or exits. Functions return 0 or -errno; outputs come last, are
+ * named ret_, and are untouched on failure. Nothing here waits for code of a
+ * cell; every call is bounded by the kernel's own work, some milliseconds.
+ *
+ * See: docs/sandbox.md, ptrace(2), namespaces(7), compel in CRIU.
+ */
+#ifndef PETRI_SANDBOX_H
+#define PETRI_SANDBOX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SANDBOX_MUST_CHECK __attribute__((warn_unused_result))
+
+struct session;
+struct cell;
+
+/* Why something could not be made: the step that failed, its errno, and the object it failed on. */
+struct sandbox_error {
+    int step; /* enum sandbox_step, error.h */
+    int err;  /* errno, positive; 0 where the step failed without one */
+    char detail[192];
+};
+
+/*
+ * One sentence for a person: what failed, why, and how to mend it. Writes at
+ * most size bytes with the NUL into buf and returns buf.
+ */
+const char *sandbox_error_text(const struct sandbox_error *error, char *buf, size_t size);
+
+/*
+ * Goes into a user, pid and mount namespace of its own. Returns 0 in a new
+ * process, pid 1 of that namespace; the process that called stays behind,
+ * passes SIGINT, SIGTERM and SIGHUP on, dies with the new one and exits with
+ * its status: it never returns from here. On failure returns -errno in the
+ * process that called, which may go on without sandboxes.
+ *
+ * folder: absolute path of the notebook's folder; as root it is shown to cells
+ * with its owner mapped to theirs. Call it once, before any thread exists.
+ *
+ * See: user_namespaces(7), pid_namespaces(7), PR_SET_PDEATHSIG in prctl(2).
+ */
+int sandbox_enter(const char *folder, struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+
+/* What a session is made of. Everything is borrowed until session_create() returns. */
+struct session_options {
+    const char *folder;           /* the notebook's folder, absolute; shown to cells at this path and at /work */
+    bool hide_folder_path;        /* show it at /work only (profile strict) */
+    const char *python;           /* the interpreter as its user names it; its prefixes are shown read-only */
+    const char *const *readonly;  /* more files and folders shown read-only at their own paths; NULL-ended */
+    const char *const *argv;      /* command that starts the worker; argv[0] is absolute; NULL-ended */
+    const char *const *env;       /* its whole environment, "NAME=value"; NULL-ended */
+    uint64_t disk_bytes;          /* cap on all that the session's cells have written */
+    uint64_t disk_inodes;         /* cap on the number of files */
+};
+
+/* The file descriptor on which the worker finds its control socket, a SOCK_STREAM. */
+#define SANDBOX_CONTROL_FD 3
+
+/*
+ * Makes a session and starts its worker. The worker warms up outside this
+ * call; talk to it on session_control_fd(), and call session_capture() once it
+ * has said that it is ready. ret_session is the caller's: session_destroy().
+ */
+int session_create(const struct session_options *options, struct session **ret_session,
+                   struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+
+/* Ends every process of the session and frees it. NULL is allowed. */
+void session_destroy(struct session *session);
+
+/* The starting worker's control socket, and a pidfd that becomes readable when it ends. Borrowed until session_capture(). */
+int session_control_fd(const struct session *session);
+int session_exit_fd(const struct session *session);
+
+/* Read ends of the pipes behind descriptors 1 and 2 of all the session's cells; non-blocking, borrowed. */
+int session_stdout_fd(const struct session *session);
+int session_stderr_fd(const struct session *session);
+
+/*
+ * Makes the started worker image 0: stops it for good, with all its threads.
+ * It must be blocked reading its control socket, at the start of a frame.
+ */
+int session_capture(struct session *session, struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+
+enum cell_source {
+    CELL_FROM_CURRENT, /* the last committed image */
+    CELL_FROM_FIRST,   /* image 0; such a cell can't be committed */
+};
+
+struct cell_options {
+    enum cell_source source;
+    bool aside; /* a throw-away beside the session's cell: no output pipes, can't be committed */
+};
+
+/*
+ * Makes a cell, up to the point where only cell_start() is missing: sandbox,
+ * copy of the image, filter, registers. May be done long before it is needed.
+ * ret_cell is the caller's: cell_commit() or cell_discard().
+ */
+int cell_create(struct session *session, const struct cell_options *options, struct cell **ret_cell,
+                struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+
+/* Lets the cell run: its worker goes on with the read of its control socket. */
+int cell_start(struct cell *cell) SANDBOX_MUST_CHECK;
+
+/* Our end of the cell's control socket (SOCK_STREAM, non-blocking), and a pidfd, readable once the cell's worker is dead. Borrowed. */
+int cell_control_fd(const struct cell *cell);
+int cell_exit_fd(const struct cell *cell);
+
+/* Sends a signal to the cell's process group, as Ctrl-C does; nothing happens where it is already dead. */
+void cell_signal_group(const struct cell *cell, int signal);
+
+/* Sends a signal to the cell's worker alone. */
+void cell_signal(const struct cell *cell, int signal);
+
+/* How a cell ended, measured from outside. */
+struct cell_end {
+    bool exited;             /* the worker ended by itself: code is valid */
+    bool signaled;           /* the worker was killed: signal is valid */
+    int code;                /* exit status */
+    int signal;              /* signal number */
+    unsigned leftovers;      /* child processes that were still alive and are ended */
+    uint64_t cpu_us;         /* CPU time of all the cell's processes */
+};
+
+/*
+ * Ends the running of a cell: stops its threads, kills its other processes and
+ * records what would be the new image. Afterwards cell_commit() can't fail.
+ * -ESRCH: the worker is dead (ret_end says how); -EUCLEAN: it is alive, but
+ * its memory no longer has what petri needs (detail in ret_error). In both
+ * cases ret_end is filled, and only cell_discard() is left.
+ */
+int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+
+/* Makes the frozen cell's state the session's image and its files the session's files. Frees the cell. */
+void cell_commit(struct cell *cell);
+
+/* Kills whatever is left of the cell, drops its files. The session is as it was before. Frees the cell. NULL is allowed. */
+void cell_discard(struct cell *cell);
+
+/* How the worker's death reads: fills ret_end from a cell whose exit_fd is readable. */
+void cell_end_of(struct cell *cell, struct cell_end *ret_end);
+
+#endif
