@@ -41,6 +41,13 @@ struct sandbox_error {
  */
 const char *sandbox_error_text(const struct sandbox_error *error, char *buf, size_t size);
 
+/* What sandbox_enter() found to stand on; plain values, kept by the caller for session_create(). */
+struct sandbox_ground {
+    unsigned worker_uid; /* in this process' user namespace: the user that cells are on the outside */
+    unsigned worker_gid;
+    int folder_fd; /* a detached mount of the notebook's folder with its owner mapped to worker_uid, or -1 */
+};
+
 /*
  * Goes into a user, pid and mount namespace of its own. Returns 0 in a new
  * process, pid 1 of that namespace; the process that called stays behind,
@@ -53,10 +60,12 @@ const char *sandbox_error_text(const struct sandbox_error *error, char *buf, siz
  *
  * See: user_namespaces(7), pid_namespaces(7), PR_SET_PDEATHSIG in prctl(2).
  */
-int sandbox_enter(const char *folder, struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+int sandbox_enter(const char *folder, struct sandbox_ground *ret_ground,
+                  struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
 
 /* What a session is made of. Everything is borrowed until session_create() returns. */
 struct session_options {
+    const struct sandbox_ground *ground; /* from sandbox_enter() */
     const char *folder;           /* the notebook's folder, absolute; shown to cells at this path and at /work */
     bool hide_folder_path;        /* show it at /work only (profile strict) */
     const char *python;           /* the interpreter as its user names it; its prefixes are shown read-only */
