@@ -1,0 +1,28 @@
+# The front door. What each target does is in scripts/, one file a target.
+.PHONY: all run lab test bench install clean help
+.DEFAULT_GOAL := all
+PREFIX ?= /usr/local
+
+all: ## build petri into build/
+	@scripts/build.sh
+
+run: ## install what is missing, build, execute examples/tour.ipynb, write tour.html
+	@scripts/run.sh
+
+lab: ## open JupyterLab on examples/ with petri preselected
+	@scripts/lab.sh
+
+test: ## install what is missing, build, run every test
+	@scripts/test.sh
+
+bench: ## measure petri beside ipykernel and xeus-python
+	@scripts/bench.sh
+
+install: ## install into $(PREFIX), with kernelspecs for the python3 on the path
+	@scripts/install.sh "$(PREFIX)"
+
+clean: ## remove build/ and tour.html
+	@scripts/clean.sh
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## /make \1	/p' $(MAKEFILE_LIST) | expand -t 16

@@ -1,0 +1,5 @@
+#!/bin/sh
+set -eu
+. "$(dirname -- "$0")/common.sh"
+
+rm -rf "$build" "$root/tour.html"

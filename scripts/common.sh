@@ -1,0 +1,41 @@
+# shellcheck shell=sh disable=SC2034
+# Sourced by every script here: where things are, and how the scripts speak.
+
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+build=${PETRI_BUILD:-$root/build}
+venv=$build/venv
+stamps=$build/stamps
+export PETRI_BUILD="$build"
+
+say() {
+    printf 'petri: %s\n' "$*"
+}
+
+die() {
+    say "$@" >&2
+    exit 1
+}
+
+have() {
+    command -v "$1" >/dev/null 2>&1
+}
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    elif have sudo; then
+        sudo "$@"
+    else
+        die "this needs root, and there is no sudo: run as root: $*"
+    fi
+}
+
+# up_to_date NAME KEY: whether stamp NAME was written for the same KEY.
+up_to_date() {
+    [ -f "$stamps/$1" ] && [ "$(cat "$stamps/$1")" = "$2" ]
+}
+
+stamp() {
+    mkdir -p "$stamps"
+    printf '%s\n' "$2" >"$stamps/$1"
+}

@@ -1,0 +1,112 @@
+#!/bin/sh
+# Finds what is missing of the machine's side and installs it with apt.
+#
+#   deps.sh check GROUP...    names what is missing; exit 1 where something is
+#   deps.sh install GROUP...  installs what is missing; does nothing where all is there
+#
+# Groups: build (petri itself), python (a venv for clients), test (cmocka, clang).
+set -eu
+. "$(dirname -- "$0")/common.sh"
+
+# group, how to look, what to look for, Debian's package
+table() {
+    cat <<'END'
+build  command  cc          gcc
+build  header   stdio.h     libc6-dev
+build  header   linux/seccomp.h linux-libc-dev
+build  command  cmake       cmake
+build  command  ninja       ninja-build
+build  command  pkg-config  pkg-config
+build  library  libzmq      libzmq3-dev
+build  library  jansson     libjansson-dev
+build  library  libsodium   libsodium-dev
+build  library  libseccomp  libseccomp-dev
+python command  python3     python3
+python module   ensurepip   python3-venv
+test   library  cmocka      libcmocka-dev
+test   command  clang       clang
+test   libfuzzer clang      libclang-rt-dev
+END
+}
+
+# A probe answers whether something is there; one for each word of the table's second column.
+has_command() {
+    have "$1"
+}
+
+has_header() {
+    echo "#include <$1>" | cc -E -xc - >/dev/null 2>&1
+}
+
+has_library() {
+    have pkg-config && pkg-config --exists "$1"
+}
+
+has_module() {
+    for python in python3 /usr/bin/python3; do
+        "$python" -c "import venv, $1" 2>/dev/null && return
+    done
+    return 1
+}
+
+has_libfuzzer() {
+    program=$(mktemp)
+    status=0
+    echo 'int LLVMFuzzerTestOneInput(const char *p, unsigned long n) { return p && n > 9; }' |
+        "$1" -fsanitize=fuzzer,address -o "$program" -xc - 2>/dev/null || status=1
+    rm -f "$program"
+    return $status
+}
+
+wanted() {
+    case " $groups " in *" $1 "*) return 0 ;; *) return 1 ;; esac
+}
+
+missing() {
+    table | while read -r group probe what package; do
+        if wanted "$group" && ! "has_$probe" "$what"; then
+            echo "$package"
+        fi
+    done
+}
+
+# The sanitizers' runtime is named after clang's version, known only once clang is there.
+clang_runtime() {
+    version=$(clang -dumpversion | cut -d. -f1)
+    echo "libclang-rt-$version-dev"
+}
+
+apt_install() {
+    say "installing with apt: $*"
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
+}
+
+install_missing() {
+    packages=$(missing)
+    [ -n "$packages" ] || return 0
+    have apt-get || die "no apt-get here; please install, by your system's names: $(echo "$packages" | tr '\n' ' ')"
+    say "some things that petri needs are missing on this machine; this happens once"
+    as_root apt-get update -q
+    first=$(echo "$packages" | grep -vx libclang-rt-dev || true)
+    # shellcheck disable=SC2086  # a list of words
+    [ -z "$first" ] || apt_install $first
+    wanted test || return 0
+    has_libfuzzer clang || apt_install "$(clang_runtime)"
+}
+
+check() {
+    packages=$(missing)
+    [ -z "$packages" ] && return 0
+    say "missing (Debian's names): $(echo "$packages" | tr '\n' ' ')"
+    say "install them, or let this do it: scripts/deps.sh install $groups"
+    return 1
+}
+
+command=${1:-}
+[ $# -eq 0 ] || shift
+groups=$*
+case $command in
+check) check ;;
+install) install_missing ;;
+*) die "usage: deps.sh check|install GROUP..." ;;
+esac
