@@ -25,14 +25,14 @@ struct frame {
 
 enum message_problem {
     MESSAGE_OK,
-    MESSAGE_NO_DELIMITER,   /* no <IDS|MSG> frame */
-    MESSAGE_TOO_SHORT,      /* fewer than five frames after it */
+    MESSAGE_NO_DELIMITER, /* no <IDS|MSG> frame */
+    MESSAGE_TOO_SHORT,    /* fewer than five frames after it */
     MESSAGE_TOO_MANY_FRAMES,
     MESSAGE_TOO_LARGE,
     MESSAGE_BAD_SIGNATURE,
     MESSAGE_REPLAYED,
-    MESSAGE_BAD_JSON,       /* one of the four parts is not a JSON object */
-    MESSAGE_BAD_HEADER,     /* no msg_id or msg_type, or not strings */
+    MESSAGE_BAD_JSON,   /* one of the four parts is not a JSON object */
+    MESSAGE_BAD_HEADER, /* no msg_id or msg_type, or not strings */
     MESSAGE_NO_MEMORY,
     MESSAGE_N_PROBLEMS,
 };
@@ -47,9 +47,13 @@ void signer_destroy(struct signer *signer);
 struct message_caps {
     size_t max_frames;
     size_t max_bytes; /* all frames together */
-    size_t max_depth; /* nesting of JSON */
+    size_t max_depth; /* nesting of JSON, at most TEXT_DEPTH_LIMIT of text.h */
 };
 extern const struct message_caps message_default_caps;
+
+/* What msg_id and msg_type may be at most, in bytes; both are not empty and hold no NUL. */
+#define MESSAGE_MAX_ID_BYTES 1024
+#define MESSAGE_MAX_TYPE_BYTES 128
 
 struct message {
     size_t n_identities;
@@ -59,16 +63,19 @@ struct message {
     json_t *metadata;
     json_t *content;
     size_t n_buffers;
-    struct frame *buffers;    /* copies, owned */
-    const char *msg_id;       /* inside header */
-    const char *msg_type;     /* inside header */
+    struct frame *buffers; /* copies, owned */
+    const char *msg_id;    /* inside header */
+    const char *msg_type;  /* inside header */
 };
 
 /*
  * Decodes frames, which are borrowed. On MESSAGE_OK ret is the caller's:
  * message_fini(). A digest seen before is MESSAGE_REPLAYED (65,536 are
  * remembered). Text that is not UTF-8, lone surrogates (raw or in \u escapes)
- * become U+FFFD; NUL inside strings is kept.
+ * become U+FFFD; NUL inside strings is kept. With an empty key any signature
+ * is taken and nothing is a replay. Doesn't block.
+ *
+ * See: Jupyter messaging, "The wire protocol"; text.h.
  */
 enum message_problem message_decode(struct signer *signer, const struct message_caps *caps, const struct frame *frames,
                                     size_t n_frames, struct message *ret) MESSAGE_MUST_CHECK;
@@ -86,17 +93,34 @@ struct message_parts {
     const struct frame *identities;
     size_t n_identities;
     const char *msg_type;
-    const char *session;   /* header.session, one constant for all the kernel sends */
+    const char *session; /* header.session, one constant for all the kernel sends */
     const char *username;
-    const json_t *parent;  /* the parent's header, or NULL */
+    const json_t *parent; /* the parent's header, or NULL */
     const json_t *metadata;
     const json_t *content;
     const struct frame *buffers;
     size_t n_buffers;
 };
 
-/* Builds and signs: a header with a fresh msg_id, date (ISO 8601, UTC, microseconds, "Z") and version. 0, -ENOMEM or -EINVAL. */
-int message_encode(struct signer *signer, const struct message_parts *parts, struct message_out *ret) MESSAGE_MUST_CHECK;
+/*
+ * Builds and signs: a header with a fresh msg_id, date (ISO 8601, UTC,
+ * microseconds, "Z") and version. The text is UTF-8 whatever the values hold.
+ * 0, -ENOMEM, or -EINVAL: no msg_type or session, or a part that is no object
+ * or nested too deeply. *ret is the caller's: message_out_fini().
+ *
+ * See: Jupyter messaging, "Message header".
+ */
+int message_encode(struct signer *signer, const struct message_parts *parts,
+                   struct message_out *ret) MESSAGE_MUST_CHECK;
+
+/*
+ * The same for the content {"name": name, "text": text}, straight from bytes of
+ * output; what is not UTF-8 becomes U+FFFD. parts->content is not looked at.
+ *
+ * See: Jupyter messaging, "Streams (stdout, stderr, etc)".
+ */
+int message_encode_stream(struct signer *signer, const struct message_parts *parts, const char *name, const void *text,
+                          size_t bytes, struct message_out *ret) MESSAGE_MUST_CHECK;
 void message_out_fini(struct message_out *out);
 
 /* A fresh random UUID as 36 characters and NUL (libsodium's generator). */

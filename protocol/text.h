@@ -1,8 +1,10 @@
 /*
- * text.h - JSON text as clients really send it, made fit for jansson.
+ * text.h - JSON text as clients really send it, into jansson's values.
  *
- * jansson refuses what JSON's grammar lets pass: bytes that are not UTF-8, lone
- * surrogates in \u escapes. See: jansson, "Conformance"; RFC 8259, section 8.
+ * Clients send what RFC 8259 allows and jansson's own parser refuses: bytes
+ * that are not UTF-8, lone surrogates in \u escapes, integers of any length.
+ * This parser takes them, and is several times faster on long strings. What it
+ * returns holds valid UTF-8 only. See: RFC 8259, section 8.
  */
 #ifndef PETRI_TEXT_H
 #define PETRI_TEXT_H
@@ -10,20 +12,32 @@
 #include <jansson.h>
 #include <stddef.h>
 
+/* No max_depth goes beyond this: the parser and jansson's json_decref() recurse. */
+#define TEXT_DEPTH_LIMIT 1000
+
 /*
- * Parses one JSON value of any kind. Bytes that are not UTF-8 and lone
- * surrogates become U+FFFD, NUL in strings is kept, integers over 64 bits
- * become reals, nesting over max_depth is refused. NULL where it is not JSON
- * or memory ran out. The result is the caller's.
+ * Parses one JSON value of any kind, with white space around it and nothing
+ * else. Pieces that are not UTF-8 and lone surrogates become U+FFFD. NUL in
+ * strings is kept (use json_string_length()), in keys, where jansson can't
+ * hold it, it becomes U+FFFD. Integers over 64 bits become reals, and numbers
+ * beyond the reals become the greatest real. Of equal keys the last one holds.
+ * max_depth counts arrays and objects inside each other: 0 allows neither.
+ *
+ * 0, -EBADMSG where it is not JSON or too deep, -ENOMEM. *ret is the caller's.
+ * See: RFC 8259.
  */
+int text_parse(const char *text, size_t bytes, size_t max_depth, json_t **ret) __attribute__((warn_unused_result));
+
+/* The same for callers who need no reason: NULL where it is not JSON or memory ran out. */
 json_t *text_parse_json(const char *text, size_t bytes, size_t max_depth) __attribute__((warn_unused_result));
 
-/* bytes as a JSON string; what is not UTF-8 becomes U+FFFD. NULL on ENOMEM. */
+/* bytes as a JSON string; what is not UTF-8 becomes U+FFFD, NUL is kept. NULL on ENOMEM. */
 json_t *text_to_json(const void *bytes, size_t n) __attribute__((warn_unused_result));
 
 /*
  * How many of n bytes end on a whole UTF-8 character: what a stream may send
  * on now, keeping the rest until more comes (at most 3 bytes are kept back).
+ * Bytes that no continuation could repair are not kept back.
  */
 size_t text_whole_utf8(const void *bytes, size_t n);
 

@@ -18,6 +18,7 @@
 
 #define WIRE_MUST_CHECK __attribute__((warn_unused_result))
 #define WIRE_MAX_BUFFERS 256
+#define WIRE_MAX_DEPTH 256 /* nesting of a frame's JSON */
 
 /* A binary buffer beside the JSON. */
 struct wire_buffer {
@@ -25,7 +26,8 @@ struct wire_buffer {
     size_t bytes;
 };
 
-/* One frame taken from a reader. json is owned by the frame; buffers point into the reader until its next wire_read_*() call. */
+/* One frame taken from a reader. json is owned by the frame; buffers point into the reader until its next wire_read_*()
+ * call. */
 struct wire_frame {
     json_t *json;
     size_t n_buffers;
@@ -40,25 +42,30 @@ void wire_reader_destroy(struct wire_reader *reader);
 
 /*
  * Reads what a non-blocking socket has (one read(2), bounded). Returns the
- * number of bytes, 0 at end of file, -EAGAIN, or another -errno.
+ * number of bytes, 0 at end of file, -EAGAIN, or another -errno: -ENOBUFS
+ * where a frame's worth of bytes waits to be taken, -ENOMEM, or what
+ * wire_reader_next() has refused the stream with.
  */
 ssize_t wire_reader_fill(struct wire_reader *reader, int fd) WIRE_MUST_CHECK;
 
-/* The same from memory, for tests and the fuzz target. 0 or -ENOMEM. */
+/* The same from memory and without a bound, for tests and the fuzz target. 0, -ENOMEM, or why the stream was refused.
+ */
 int wire_reader_feed(struct wire_reader *reader, const void *data, size_t bytes) WIRE_MUST_CHECK;
 
 /*
- * Takes the next whole frame. Returns 1 with ret_frame filled, 0 where more
- * bytes are needed, -EMSGSIZE over the cap, -EBADMSG where it is not a frame
- * (the stream can't be used any further). A frame over the cap is refused from
- * its header alone.
+ * Takes the next whole frame. Returns 1 with ret_frame filled (the caller's:
+ * wire_frame_fini()), 0 where more bytes are needed, -ENOMEM, -EMSGSIZE over
+ * the cap, -EBADMSG where it is not a frame. After the last two the stream
+ * can't be used any further, and every call on the reader says the same again.
+ * A frame over the cap is refused from its header alone.
  */
 int wire_reader_next(struct wire_reader *reader, struct wire_frame *ret_frame) WIRE_MUST_CHECK;
 void wire_frame_fini(struct wire_frame *frame);
 
 /*
  * Encodes a frame: ret_data is malloc'ed and the caller's. -EINVAL for more
- * than WIRE_MAX_BUFFERS or lengths over 32 bits, -ENOMEM.
+ * than WIRE_MAX_BUFFERS, lengths over 32 bits or JSON nested too deeply,
+ * -ENOMEM.
  */
 int wire_encode(const json_t *json, const struct wire_buffer *buffers, size_t n_buffers, void **ret_data,
                 size_t *ret_bytes) WIRE_MUST_CHECK;

@@ -1,0 +1,288 @@
+#include "connection.h"
+
+#include "bytes.h"
+#include "text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { MAX_DEPTH = 8, CURVE_KEY_BYTES = 40 };
+
+/* Where the sentence about what is wrong goes. */
+struct why {
+    char *text;
+    size_t bytes;
+};
+
+static int __attribute__((format(printf, 2, 3))) refuse(const struct why *why, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(why->text, why->bytes, format, arguments);
+    va_end(arguments);
+    return -EINVAL;
+}
+
+static int no_memory(const struct why *why) {
+    (void)refuse(why, "There is not enough memory to read the connection file.");
+    return -ENOMEM;
+}
+
+/* A key whose value is text: into the member at offset, with room for size bytes; missing where there is none. */
+struct text_field {
+    const char *key;
+    size_t offset, size;
+    const char *missing;
+};
+
+#define TEXT_FIELD(name, otherwise)                                                                                    \
+    {                                                                                                                  \
+        .key = #name, .offset = offsetof(struct connection, name), .size = sizeof((struct connection *)0)->name,       \
+        .missing = (otherwise)                                                                                         \
+    }
+
+static const struct text_field text_fields[] = {
+    TEXT_FIELD(transport, "tcp"),    TEXT_FIELD(ip, "127.0.0.1"),     TEXT_FIELD(kernel_name, ""),
+    TEXT_FIELD(curve_publickey, ""), TEXT_FIELD(curve_secretkey, ""),
+};
+
+static const char *const port_keys[] = {
+    [CHANNEL_SHELL] = "shell_port", [CHANNEL_CONTROL] = "control_port", [CHANNEL_IOPUB] = "iopub_port",
+    [CHANNEL_STDIN] = "stdin_port", [CHANNEL_HB] = "hb_port",
+};
+_Static_assert(sizeof port_keys / sizeof port_keys[0] == CHANNEL_N, "a port for each channel");
+
+/* A missing or null value, for which a default stands. */
+static bool is_absent(const json_t *json) {
+    return json == NULL || json_is_null(json);
+}
+
+static int read_text(const json_t *file, const struct text_field *field, struct connection *connection,
+                     const struct why *why) {
+    const json_t *json = json_object_get(file, field->key);
+    char *member = (char *)connection + field->offset;
+    if (is_absent(json)) {
+        (void)snprintf(member, field->size, "%s", field->missing);
+        return 0;
+    }
+    if (!json_is_string(json)) {
+        return refuse(why, "The connection file's \"%s\" is not a string.", field->key);
+    }
+    const char *text = json_string_value(json);
+    size_t bytes = json_string_length(json);
+    if (memchr(text, '\0', bytes) != NULL) {
+        return refuse(why, "The connection file's \"%s\" has a NUL character in it.", field->key);
+    }
+    if (bytes >= field->size) {
+        return refuse(why, "The connection file's \"%s\" is longer than %zu bytes.", field->key, field->size - 1);
+    }
+    memcpy(member, text, bytes + 1);
+    return 0;
+}
+
+static int read_port(const json_t *file, enum channel channel, struct connection *connection, const struct why *why) {
+    const char *key = port_keys[channel];
+    const json_t *json = json_object_get(file, key);
+    if (json == NULL) {
+        return refuse(why, "The connection file has no \"%s\".", key);
+    }
+    if (!json_is_integer(json)) {
+        return refuse(why, "The connection file's \"%s\" is not an integer.", key);
+    }
+    json_int_t port = json_integer_value(json);
+    if (port < 1 || port > 65535) {
+        return refuse(why, "The connection file's \"%s\" is %" JSON_INTEGER_FORMAT ", but a port is from 1 to 65535.",
+                      key, port);
+    }
+    connection->port[channel] = (int)port;
+    return 0;
+}
+
+static int check_scheme(const json_t *file, const struct why *why) {
+    static const char known[] = "hmac-sha256";
+    const json_t *json = json_object_get(file, "signature_scheme");
+    if (is_absent(json)) {
+        return 0;
+    }
+    if (!json_is_string(json)) {
+        return refuse(why, "The connection file's \"signature_scheme\" is not a string.");
+    }
+    if (json_string_length(json) != sizeof known - 1 || strcmp(json_string_value(json), known) != 0) {
+        return refuse(why, "The connection file's \"signature_scheme\" is \"%.40s\", but only \"%s\" is known.",
+                      json_string_value(json), known);
+    }
+    return 0;
+}
+
+static int read_key(const json_t *file, struct connection *connection, const struct why *why) {
+    const json_t *json = json_object_get(file, "key");
+    if (json == NULL) {
+        return refuse(why, "The connection file has no \"key\" (an empty one means that messages are not signed).");
+    }
+    if (!json_is_string(json)) {
+        return refuse(why, "The connection file's \"key\" is not a string.");
+    }
+    size_t bytes = json_string_length(json);
+    connection->key = malloc(bytes + 1);
+    if (connection->key == NULL) {
+        return no_memory(why);
+    }
+    memcpy(connection->key, json_string_value(json), bytes + 1);
+    connection->key_bytes = bytes;
+    return 0;
+}
+
+static int check_curve(const struct connection *connection, const struct why *why) {
+    size_t public_bytes = strlen(connection->curve_publickey);
+    size_t secret_bytes = strlen(connection->curve_secretkey);
+    if ((public_bytes == 0) != (secret_bytes == 0)) {
+        return refuse(why, "The connection file has only one of \"curve_publickey\" and \"curve_secretkey\".");
+    }
+    if (public_bytes > 0 && (public_bytes != CURVE_KEY_BYTES || secret_bytes != CURVE_KEY_BYTES)) {
+        return refuse(why,
+                      "The connection file's \"curve_publickey\" and \"curve_secretkey\" must have %d characters each.",
+                      CURVE_KEY_BYTES);
+    }
+    return 0;
+}
+
+static int make_tcp_endpoint(struct connection *connection, enum channel channel, const struct why *why) {
+    (void)why;
+    bool bare_v6 = strchr(connection->ip, ':') != NULL && connection->ip[0] != '[';
+    (void)snprintf(connection->endpoint[channel], sizeof connection->endpoint[channel],
+                   bare_v6 ? "tcp://[%s]:%d" : "tcp://%s:%d", connection->ip, connection->port[channel]);
+    return 0;
+}
+
+static int make_ipc_endpoint(struct connection *connection, enum channel channel, const struct why *why) {
+    char *endpoint = connection->endpoint[channel];
+    int bytes = snprintf(endpoint, sizeof connection->endpoint[channel], "ipc://%s-%d", connection->ip,
+                         connection->port[channel]);
+    size_t path_bytes = (size_t)bytes - strlen("ipc://");
+    size_t room = sizeof((struct sockaddr_un *)0)->sun_path;
+    if (path_bytes >= room) {
+        return refuse(why,
+                      "The connection file's \"ip\" makes socket paths of %zu bytes, but a path may have %zu at most.",
+                      path_bytes, room - 1);
+    }
+    return 0;
+}
+
+/* See: jupyter_client, ConnectionFileMixin, "transport". */
+static const struct {
+    const char *name;
+    int (*make_endpoint)(struct connection *connection, enum channel channel, const struct why *why);
+} transports[] = {
+    {"tcp", make_tcp_endpoint},
+    {"ipc", make_ipc_endpoint},
+};
+
+static int make_endpoints(struct connection *connection, const struct why *why) {
+    if (connection->ip[0] == '\0') {
+        return refuse(why, "The connection file's \"ip\" is empty.");
+    }
+    for (size_t i = 0; i < sizeof transports / sizeof transports[0]; i++) {
+        if (strcmp(connection->transport, transports[i].name) != 0) {
+            continue;
+        }
+        int r = 0;
+        for (int channel = 0; channel < CHANNEL_N && r == 0; channel++) {
+            r = transports[i].make_endpoint(connection, (enum channel)channel, why);
+        }
+        return r;
+    }
+    return refuse(why, "The connection file's \"transport\" is \"%s\", but only \"tcp\" and \"ipc\" are known.",
+                  connection->transport);
+}
+
+static int read_fields(const json_t *file, struct connection *connection, const struct why *why) {
+    int r = 0;
+    for (size_t i = 0; i < sizeof text_fields / sizeof text_fields[0] && r == 0; i++) {
+        r = read_text(file, &text_fields[i], connection, why);
+    }
+    for (int channel = 0; channel < CHANNEL_N && r == 0; channel++) {
+        r = read_port(file, (enum channel)channel, connection, why);
+    }
+    if (r == 0) {
+        r = check_scheme(file, why);
+    }
+    if (r == 0) {
+        r = check_curve(connection, why);
+    }
+    if (r == 0) {
+        r = make_endpoints(connection, why);
+    }
+    return r < 0 ? r : read_key(file, connection, why);
+}
+
+int connection_parse(const char *text, size_t bytes, struct connection *ret, char *why_text, size_t why_bytes) {
+    const struct why why = {why_text, why_bytes};
+    json_auto_t *file = NULL;
+    int r = text_parse(text, bytes, MAX_DEPTH, &file);
+    if (r == -ENOMEM) {
+        return no_memory(&why);
+    }
+    if (r < 0 || !json_is_object(file)) {
+        return refuse(&why, "The connection file is not a JSON object.");
+    }
+    struct connection connection = {0};
+    r = read_fields(file, &connection, &why);
+    if (r < 0) {
+        connection_fini(&connection);
+        return r;
+    }
+    *ret = connection;
+    return 0;
+}
+
+/* Reads at most n bytes of the file at path. */
+static ssize_t read_file(const char *path, char *data, size_t n) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0) {
+        return -errno;
+    }
+    size_t have = 0;
+    ssize_t r = 1;
+    while (r > 0 && have < n) {
+        r = read(fd, data + have, n - have);
+        if (r < 0 && errno == EINTR) {
+            r = 1;
+        } else if (r > 0) {
+            have += (size_t)r;
+        }
+    }
+    r = r < 0 ? -errno : (ssize_t)have;
+    (void)close(fd);
+    return r;
+}
+
+int connection_read(const char *path, struct connection *ret, char *why_text, size_t why_bytes) {
+    const struct why why = {why_text, why_bytes};
+    char text[CONNECTION_MAX_BYTES + 1];
+    ssize_t n = read_file(path, text, sizeof text);
+    if (n < 0) {
+        (void)refuse(&why, "The connection file %s can't be read: %s.", path, strerror((int)-n));
+        return (int)n;
+    }
+    int r = (size_t)n > CONNECTION_MAX_BYTES
+                ? refuse(&why, "The connection file %s is larger than %d bytes.", path, CONNECTION_MAX_BYTES)
+                : connection_parse(text, (size_t)n, ret, why_text, why_bytes);
+    sodium_memzero(text, sizeof text);
+    return r;
+}
+
+void connection_fini(struct connection *connection) {
+    if (connection->key != NULL) {
+        sodium_memzero(connection->key, connection->key_bytes);
+    }
+    free(connection->key);
+    sodium_memzero(connection, sizeof *connection);
+}

@@ -1,0 +1,144 @@
+#include "json_write.h"
+
+#include "bytes.h"
+#include "text.h"
+#include "utf8.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static int write_value(struct bytes *out, const json_t *value, size_t depth_left);
+
+static void write_escape(struct bytes *out, unsigned char byte) {
+    static const char bytes[] = "\"\\\b\f\n\r\t";
+    static const char names[] = "\"\\bfnrt";
+    const char *found = byte != 0 ? strchr(bytes, byte) : NULL;
+    if (found != NULL) {
+        char escape[2] = {'\\', names[found - bytes]};
+        bytes_append(out, escape, sizeof escape);
+        return;
+    }
+    char escape[7];
+    (void)snprintf(escape, sizeof escape, "\\u%04x", byte);
+    bytes_append(out, escape, 6);
+}
+
+/* Appends the characters beyond ASCII that text begins with; returns their bytes. */
+static size_t write_multibyte(struct bytes *out, const unsigned char *text, size_t n) {
+    size_t run = 0;
+    while (run < n && text[run] >= 0x80) {
+        size_t bytes;
+        if (utf8_next(text + run, n - run, &bytes) != UTF8_WHOLE) {
+            bytes_append(out, text, run);
+            bytes_append_text(out, UTF8_REPLACEMENT);
+            return run + bytes;
+        }
+        run += bytes;
+    }
+    bytes_append(out, text, run);
+    return run;
+}
+
+void json_write_string(struct bytes *out, const void *text, size_t n) {
+    const unsigned char *at = text;
+    bytes_append(out, "\"", 1);
+    while (n > 0) {
+        size_t done = utf8_plain(at, n);
+        bytes_append(out, at, done);
+        if (done < n && at[done] >= 0x80) {
+            done += write_multibyte(out, at + done, n - done);
+        } else if (done < n) {
+            write_escape(out, at[done]);
+            done++;
+        }
+        at += done;
+        n -= done;
+    }
+    bytes_append(out, "\"", 1);
+}
+
+/* The shortest form that reads back as the same number, and reads back as a real. */
+static void write_real(struct bytes *out, double real) {
+    char text[40];
+    for (int precision = 15; precision <= 17; precision++) {
+        (void)snprintf(text, sizeof text - 2, "%.*g", precision, real);
+        if (strtod(text, NULL) == real) {
+            break;
+        }
+    }
+    if (strpbrk(text, ".e") == NULL) {
+        strcat(text, ".0");
+    }
+    bytes_append_text(out, text);
+}
+
+static void write_integer(struct bytes *out, json_int_t integer) {
+    char text[24];
+    (void)snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, integer);
+    bytes_append_text(out, text);
+}
+
+static int write_object(struct bytes *out, const json_t *object, size_t depth_left) {
+    const char *separator = "{";
+    json_t *mutable = (json_t *)(uintptr_t)object; /* jansson's iterators take no const */
+    for (void *iter = json_object_iter(mutable); iter != NULL; iter = json_object_iter_next(mutable, iter)) {
+        const char *key = json_object_iter_key(iter);
+        bytes_append(out, separator, 1);
+        json_write_string(out, key, strlen(key));
+        bytes_append(out, ":", 1);
+        int r = write_value(out, json_object_iter_value(iter), depth_left);
+        if (r < 0) {
+            return r;
+        }
+        separator = ",";
+    }
+    bytes_append_text(out, *separator == '{' ? "{}" : "}");
+    return 0;
+}
+
+static int write_array(struct bytes *out, const json_t *array, size_t depth_left) {
+    bytes_append(out, "[", 1);
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        bytes_append(out, ",", i > 0 ? 1 : 0);
+        int r = write_value(out, json_array_get(array, i), depth_left);
+        if (r < 0) {
+            return r;
+        }
+    }
+    bytes_append(out, "]", 1);
+    return 0;
+}
+
+static int write_value(struct bytes *out, const json_t *value, size_t depth_left) {
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        return depth_left > 0 ? write_object(out, value, depth_left - 1) : -EINVAL;
+    case JSON_ARRAY:
+        return depth_left > 0 ? write_array(out, value, depth_left - 1) : -EINVAL;
+    case JSON_STRING:
+        json_write_string(out, json_string_value(value), json_string_length(value));
+        return 0;
+    case JSON_INTEGER:
+        write_integer(out, json_integer_value(value));
+        return 0;
+    case JSON_REAL:
+        write_real(out, json_real_value(value));
+        return 0;
+    case JSON_TRUE:
+        bytes_append_text(out, "true");
+        return 0;
+    case JSON_FALSE:
+        bytes_append_text(out, "false");
+        return 0;
+    case JSON_NULL:
+        bytes_append_text(out, "null");
+        return 0;
+    }
+    return -EINVAL;
+}
+
+int json_write(struct bytes *out, const json_t *value) {
+    return write_value(out, value, TEXT_DEPTH_LIMIT);
+}

@@ -1,0 +1,110 @@
+#include "signer.h"
+
+#include <sodium.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DIGEST_BYTES crypto_auth_hmacsha256_BYTES
+#define CULLED (SIGNER_REMEMBERED / 10)
+#define SLOTS (2 * SIGNER_REMEMBERED) /* a power of two, at most half full */
+
+_Static_assert(SIGNER_HEX_BYTES == 2 * DIGEST_BYTES, "a digest in hex");
+_Static_assert((SLOTS & (SLOTS - 1)) == 0, "SLOTS is a mask plus one");
+
+/*
+ * The digests seen, in a ring in their order, and a hash table of their places
+ * in the ring. A page of either is only touched once it is needed.
+ */
+struct signer {
+    crypto_auth_hmacsha256_state keyed; /* after init: each signature begins with a copy */
+    bool has_key;
+    size_t oldest, n;
+    unsigned char digests[SIGNER_REMEMBERED][DIGEST_BYTES];
+    uint32_t slots[SLOTS]; /* place in digests plus one; 0 is free */
+};
+
+struct signer *signer_create(const void *key, size_t key_bytes) {
+    if (sodium_init() < 0) {
+        return NULL;
+    }
+    struct signer *signer = calloc(1, sizeof *signer);
+    if (signer == NULL) {
+        return NULL;
+    }
+    signer->has_key = key_bytes > 0;
+    if (signer->has_key) {
+        crypto_auth_hmacsha256_init(&signer->keyed, key, key_bytes);
+    }
+    return signer;
+}
+
+void signer_destroy(struct signer *signer) {
+    if (signer != NULL) {
+        sodium_memzero(&signer->keyed, sizeof signer->keyed);
+        free(signer);
+    }
+}
+
+size_t signer_sign(const struct signer *signer, const struct frame *frames, size_t n, char ret_hex[SIGNER_HEX_BYTES]) {
+    if (!signer->has_key) {
+        return 0;
+    }
+    crypto_auth_hmacsha256_state state = signer->keyed;
+    for (size_t i = 0; i < n; i++) {
+        crypto_auth_hmacsha256_update(&state, frames[i].data, frames[i].bytes);
+    }
+    unsigned char digest[DIGEST_BYTES];
+    char hex[SIGNER_HEX_BYTES + 1];
+    crypto_auth_hmacsha256_final(&state, digest);
+    sodium_bin2hex(hex, sizeof hex, digest, sizeof digest);
+    memcpy(ret_hex, hex, SIGNER_HEX_BYTES);
+    sodium_memzero(&state, sizeof state);
+    return SIGNER_HEX_BYTES;
+}
+
+bool signer_verify(const struct signer *signer, const struct frame *frames, size_t n, const struct frame *signature) {
+    char hex[SIGNER_HEX_BYTES];
+    size_t bytes = signer_sign(signer, frames, n, hex);
+    return bytes == 0 || (signature->bytes == bytes && sodium_memcmp(signature->data, hex, bytes) == 0);
+}
+
+/* The slot of digest, or the free one where it would go. */
+static uint32_t *find_slot(struct signer *signer, const unsigned char *digest) {
+    uint64_t hash;
+    memcpy(&hash, digest, sizeof hash); /* a digest is evenly spread, and made with a key */
+    size_t i = hash & (SLOTS - 1);
+    while (signer->slots[i] != 0 && memcmp(signer->digests[signer->slots[i] - 1], digest, DIGEST_BYTES) != 0) {
+        i = (i + 1) & (SLOTS - 1);
+    }
+    return &signer->slots[i];
+}
+
+static void forget_oldest(struct signer *signer) {
+    signer->oldest = (signer->oldest + CULLED) % SIGNER_REMEMBERED;
+    signer->n -= CULLED;
+    memset(signer->slots, 0, sizeof signer->slots);
+    for (size_t i = 0; i < signer->n; i++) {
+        size_t place = (signer->oldest + i) % SIGNER_REMEMBERED;
+        *find_slot(signer, signer->digests[place]) = (uint32_t)place + 1;
+    }
+}
+
+bool signer_seen(struct signer *signer, const struct frame *signature) {
+    if (!signer->has_key) {
+        return false;
+    }
+    unsigned char digest[DIGEST_BYTES] = {0};
+    (void)sodium_hex2bin(digest, sizeof digest, signature->data, signature->bytes, NULL, NULL, NULL);
+    if (*find_slot(signer, digest) != 0) {
+        return true;
+    }
+    if (signer->n == SIGNER_REMEMBERED) {
+        forget_oldest(signer);
+    }
+    size_t place = (signer->oldest + signer->n) % SIGNER_REMEMBERED;
+    memcpy(signer->digests[place], digest, DIGEST_BYTES);
+    *find_slot(signer, digest) = (uint32_t)place + 1;
+    signer->n++;
+    return false;
+}

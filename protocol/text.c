@@ -1,0 +1,44 @@
+#include "text.h"
+
+#include "bytes.h"
+#include "utf8.h"
+
+static void append_mended(struct bytes *out, const unsigned char *text, size_t n) {
+    while (n > 0) {
+        size_t valid = utf8_valid(text, n);
+        bytes_append(out, text, valid);
+        text += valid;
+        n -= valid;
+        if (n > 0) {
+            size_t bad;
+            (void)utf8_next(text, n, &bad);
+            bytes_append_text(out, UTF8_REPLACEMENT);
+            text += bad;
+            n -= bad;
+        }
+    }
+}
+
+json_t *text_to_json(const void *bytes, size_t n) {
+    if (n == 0) {
+        return json_string_nocheck("");
+    }
+    if (utf8_valid(bytes, n) == n) {
+        return json_stringn_nocheck(bytes, n);
+    }
+    auto_bytes mended = {0};
+    append_mended(&mended, bytes, n);
+    return bytes_ok(&mended) ? json_stringn_nocheck(mended.data, mended.n) : NULL;
+}
+
+size_t text_whole_utf8(const void *bytes, size_t n) {
+    const unsigned char *text = bytes;
+    for (size_t back = 1; back <= 3 && back <= n; back++) {
+        size_t piece;
+        enum utf8_piece kind = utf8_next(text + n - back, back, &piece);
+        if (kind == UTF8_CUT && piece == back) {
+            return n - back;
+        }
+    }
+    return n;
+}
