@@ -1,0 +1,50 @@
+"""Fixtures: petri installed for each interpreter of this machine, and kernels of it."""
+
+import os
+
+import pytest
+
+from kernels import Kernel, install, interpreters
+
+INTERPRETERS = interpreters()
+
+
+@pytest.fixture(scope="session")
+def kernel_dirs(tmp_path_factory):
+    """Folders with kernelspecs, by the interpreter's label."""
+    prefix = tmp_path_factory.mktemp("prefix")
+    return {python.label: install(prefix / python.label, python.path) for python in INTERPRETERS}
+
+
+@pytest.fixture
+def start(kernel_dirs, tmp_path):
+    """Starts kernels for an interpreter, in a notebook folder of the test's own, and ends them with the test."""
+    started = []
+
+    def start_kernel(interpreter=INTERPRETERS[0], kernel_dir=None, wait=True, **options):
+        directory = kernel_dir or kernel_dirs[interpreter.label]
+        kernel = Kernel(directory, tmp_path, interpreter=interpreter, **options)
+        started.append(kernel)
+        return kernel.wait_until_up() if wait else kernel
+
+    yield start_kernel
+    for kernel in started:
+        kernel.close()
+
+
+@pytest.fixture(params=INTERPRETERS, ids=lambda interpreter: interpreter.label)
+def kernel(request, start):
+    """A kernel for each interpreter of this machine."""
+    return start(request.param)
+
+
+@pytest.fixture
+def venv_kernel(start):
+    """A kernel for the tests' own environment, which has all the packages."""
+    return start()
+
+
+@pytest.fixture
+def skip_or_fail():
+    """What a test calls that can't run here: in CI that is a failure."""
+    return pytest.fail if os.environ.get("PETRI_REQUIRE_LIVE") == "1" else pytest.skip

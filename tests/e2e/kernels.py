@@ -1,0 +1,189 @@
+"""Kernels as other people's clients see them: started, spoken to and measured through jupyter_client."""
+
+import dataclasses
+import os
+import pathlib
+import queue
+import shutil
+import subprocess
+import sys
+
+from jupyter_client.kernelspec import KernelSpecManager
+from jupyter_client.manager import KernelManager
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PETRI = pathlib.Path(os.environ.get("PETRI_BUILD", ROOT / "build")) / "petri"
+
+# Not a measure of anything: how long to wait before a kernel counts as stuck.
+STUCK_S = 120
+
+
+@dataclasses.dataclass(frozen=True)
+class Interpreter:
+    """A Python that petri is installed for: by the name its user would type."""
+
+    label: str
+    path: str
+
+    def has(self, module):
+        code = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
+        return subprocess.run([self.path, "-c", code], check=False).returncode == 0
+
+
+def real_executable(path):
+    """The interpreter behind a name, which may be a link or a script that starts another one."""
+    code = "import sys; print(sys.executable)"
+    return subprocess.run([path, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def first_on_path():
+    """The first python3 on the path that is not the environment of these tests."""
+    here = os.path.dirname(sys.executable)
+    path = os.pathsep.join(folder for folder in os.get_exec_path() if folder != here)
+    return shutil.which("python3", path=path)
+
+
+def interpreters():
+    """The environment of these tests, the system's python3 and the first on the path, each once."""
+    found = [Interpreter("venv", sys.executable)]
+    seen = {sys.executable}
+    for label, path in [("system", "/usr/bin/python3"), ("path", first_on_path())]:
+        if path and os.path.exists(path) and real_executable(path) not in seen:
+            seen.add(real_executable(path))
+            found.append(Interpreter(label, path))
+    return found
+
+
+def install(prefix, python):
+    """Installs petri's kernelspecs below prefix; returns the folder that holds them."""
+    subprocess.run([PETRI, "install", "--prefix", prefix, "--python", python], check=True)
+    return pathlib.Path(prefix) / "share" / "jupyter" / "kernels"
+
+
+@dataclasses.dataclass
+class Cell:
+    """What came back for one request."""
+
+    reply: dict  # content of the reply
+    messages: list  # every iopub message with the request as its parent, in order
+
+    def of(self, msg_type):
+        return [message["content"] for message in self.messages if message["msg_type"] == msg_type]
+
+    def stream(self, name):
+        return "".join(content["text"] for content in self.of("stream") if content["name"] == name)
+
+    @property
+    def stdout(self):
+        return self.stream("stdout")
+
+    @property
+    def stderr(self):
+        return self.stream("stderr")
+
+    @property
+    def result(self):
+        """The text of the cell's value, or None."""
+        results = self.of("execute_result")
+        return results[0]["data"]["text/plain"] if results else None
+
+    @property
+    def ok(self):
+        return self.reply["status"] == "ok"
+
+    @property
+    def ename(self):
+        return self.reply.get("ename")
+
+    def __str__(self):
+        return "\n".join([str(self.reply.get("evalue", "")), *self.reply.get("traceback", []), self.stdout, self.stderr])
+
+
+class Kernel:
+    """A running kernel and one client of it."""
+
+    def __init__(self, kernel_dir, folder, name="petri", interpreter=None, **start):
+        specs = KernelSpecManager(kernel_dirs=[str(kernel_dir)], ensure_native_kernel=False)
+        self.interpreter = interpreter
+        self.manager = KernelManager(kernel_name=name, kernel_spec_manager=specs)
+        self.manager.start_kernel(cwd=str(folder), **start)
+        self.client = self.manager.blocking_client()
+        self.client.start_channels()
+
+    @property
+    def pid(self):
+        """The process that Jupyter knows."""
+        return self.manager.provisioner.process.pid
+
+    def wait_until_up(self):
+        self.client.wait_for_ready(timeout=STUCK_S)
+        return self
+
+    def close(self):
+        self.client.stop_channels()
+        if self.manager.is_alive():
+            self.manager.shutdown_kernel(now=True)
+        self.manager.cleanup_resources()
+
+    def send(self, code, **options):
+        """Sends code and does not wait; returns the request's id."""
+        options.setdefault("allow_stdin", False)
+        return self.client.execute(code, **options)
+
+    def iopub_until(self, request, last):
+        """Messages of one request up to the first for which last(message) holds."""
+        messages = []
+        while not messages or not last(messages[-1]):
+            message = self.client.get_iopub_msg(timeout=STUCK_S)
+            if message["parent_header"].get("msg_id") == request:
+                messages.append(message)
+        return messages
+
+    def shell_reply(self, request):
+        while True:
+            message = self.client.get_shell_msg(timeout=STUCK_S)
+            if message["parent_header"].get("msg_id") == request:
+                return message
+
+    def finish(self, request, earlier=()):
+        """Waits for the idle status and the reply of a request; earlier: messages already taken."""
+        messages = self.iopub_until(request, is_idle)
+        reply = self.shell_reply(request)
+        return Cell(reply["content"], [*earlier, *messages])
+
+    def run(self, code, **options):
+        """Runs code; returns its Cell."""
+        return self.finish(self.send(code, **options))
+
+    def value(self, code):
+        """Runs code that has to go well; returns the text of its value."""
+        cell = self.run(code)
+        assert cell.ok, f"{code}\n{cell}"
+        return cell.result
+
+    def start_busy(self, code, before=""):
+        """Starts a cell; returns its request and messages when all of before has run and code is about to."""
+        request = self.send(f"{before}\nprint('started', flush=True)\n{code}")
+        messages = self.iopub_until(request, lambda message: message["msg_type"] == "stream")
+        return request, messages
+
+    def control(self, msg_type, content=None):
+        """A request on the control channel; returns the reply's content."""
+        message = self.client.session.msg(msg_type, content or {})
+        self.client.control_channel.send(message)
+        while True:
+            reply = self.client.get_control_msg(timeout=STUCK_S)
+            if reply["parent_header"].get("msg_id") == message["header"]["msg_id"]:
+                return reply["content"]
+
+    def has_shell_reply(self):
+        """Whether a reply has arrived on the shell channel."""
+        try:
+            self.client.get_shell_msg(timeout=0)
+        except queue.Empty:
+            return False
+        return True
+
+
+def is_idle(message):
+    return message["msg_type"] == "status" and message["content"]["execution_state"] == "idle"

@@ -1,0 +1,51 @@
+"""Where a sandbox can't be made, nothing runs, and the reply says what is missing."""
+
+import json
+import pathlib
+import shutil
+import sys
+
+import pytest
+
+from kernels import ROOT
+
+DENY = str(ROOT / "tests" / "e2e" / "deny.py")
+
+# How a machine may lack what petri needs: a command that starts the kernel there.
+NO_USER_NAMESPACES = [
+    "unshare", "--user", "--map-root-user", "sh", "-c",
+    'echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"', "sh",
+]  # fmt: skip
+LACKS = {
+    "user namespaces used up": NO_USER_NAMESPACES,
+    "unshare denied": [sys.executable, DENY, "unshare,clone3,setns"],
+    "ptrace denied": [sys.executable, DENY, "ptrace"],
+}
+
+
+def wrapped(kernel_dir, folder, prefix):
+    """A copy of the kernelspec whose kernel is started by another command."""
+    target = pathlib.Path(folder) / "wrapped" / "petri"
+    shutil.copytree(pathlib.Path(kernel_dir) / "petri", target)
+    spec = json.loads((target / "kernel.json").read_text())
+    spec["argv"] = [*prefix, *spec["argv"]]
+    (target / "kernel.json").write_text(json.dumps(spec))
+    return target.parent
+
+
+@pytest.mark.parametrize("lack", LACKS)
+def test_nothing_runs_without_a_sandbox(start, kernel_dirs, tmp_path, lack):
+    kernel = start(kernel_dir=wrapped(kernel_dirs["venv"], tmp_path, LACKS[lack]), wait=False)
+    assert kernel.shell_reply(kernel.client.kernel_info())["content"]["status"] == "ok"
+    for _ in range(2):
+        cell = kernel.run("print('it ran')")
+        assert cell.ename == "SandboxError", str(cell)
+        assert len(cell.reply["evalue"]) > 20
+        assert cell.stdout == ""
+        assert [content["ename"] for content in cell.of("error")] == ["SandboxError"]
+    assert kernel.control("shutdown_request", {"restart": False})["status"] == "ok"
+
+
+def test_the_same_wrapping_without_a_lack_runs(start, kernel_dirs, tmp_path):
+    kernel = start(kernel_dir=wrapped(kernel_dirs["venv"], tmp_path, [sys.executable, DENY, "acct"]))
+    assert kernel.run("print('it ran')").stdout == "it ran\n"

@@ -1,0 +1,141 @@
+"""Every cell has namespaces of its own, and the session's state goes on all the same."""
+
+import ast
+import os
+
+import pytest
+
+import state
+from kernels import STUCK_S
+from processes import NAMESPACES, family, find_by_namespaces, namespace_ids, open_namespaces
+
+# A cell that says which namespaces it has, and then waits, so that they can be looked at from outside.
+LOOK = f"""
+import os as _os
+print({{name: _os.readlink('/proc/self/ns/' + name) for name in {NAMESPACES!r}}}, flush=True)
+input()
+"""
+
+BAD_CELLS = {
+    "timeout": ("CellTimeout", "%%limits timeout=1s\ncanary.append('changed')\nwhile True: pass"),
+    "segfault": ("CellCrashed", "canary.append('changed')\nimport ctypes; ctypes.string_at(0)"),
+    "exit": ("CellCrashed", "canary.append('changed')\nimport os; os._exit(0)"),
+    "kill": ("CellCrashed", "canary.append('changed')\nimport os; os.kill(os.getpid(), 9)"),
+    "exec": ("CellCrashed", "canary.append('changed')\nimport os; os.execv('/bin/true', ['true'])"),
+}
+
+
+class Sightings:
+    """Namespaces seen so far, all held open: the kernel gives a number again once its namespace is gone."""
+
+    def __init__(self):
+        self.seen = {name: {ident} for name, ident in namespace_ids().items()}
+        self.held = []
+
+    def look(self, kernel):
+        """Runs a cell and checks that each of its namespaces was never seen before."""
+        request = kernel.send(LOOK, allow_stdin=True)
+        messages = kernel.iopub_until(request, lambda message: message["msg_type"] == "stream")
+        ids = ast.literal_eval(messages[-1]["content"]["text"])
+        kernel.client.get_stdin_msg(timeout=STUCK_S)
+        self.held += open_namespaces(find_by_namespaces(ids))
+        kernel.client.input("")
+        assert kernel.finish(request).ok
+        for name in NAMESPACES:
+            assert ids[name] not in self.seen[name], f"{name} was seen before"
+            self.seen[name].add(ids[name])
+
+    def close(self):
+        for descriptor in self.held:
+            os.close(descriptor)
+
+
+@pytest.fixture
+def sightings():
+    found = Sightings()
+    yield found
+    found.close()
+
+
+def test_three_cells_have_new_namespaces_each_and_one_state(kernel, sightings):
+    pieces = state.pieces_for(kernel.interpreter)
+    state.make(kernel, pieces)
+    for member in family(kernel.pid):
+        for name, ident in namespace_ids(member).items():
+            sightings.seen[name].add(ident)
+    for _ in range(3):
+        sightings.look(kernel)
+    state.check(kernel, pieces, 0)
+    state.check(kernel, pieces, 1)
+
+
+@pytest.mark.parametrize("bad", BAD_CELLS)
+def test_state_is_as_before_after(kernel, sightings, bad):
+    ename, code = BAD_CELLS[bad]
+    pieces = state.pieces_for(kernel.interpreter)
+    state.make(kernel, pieces)
+    state.check(kernel, pieces, 0)
+    kernel.value("canary = ['as it was']")
+    sightings.look(kernel)
+    cell = kernel.run(code)
+    assert (cell.reply["status"], cell.ename) == ("error", ename), str(cell)
+    assert [content["ename"] for content in cell.of("error")] == [ename]
+    sightings.look(kernel)
+    assert kernel.value("canary") == "['as it was']"
+    state.check(kernel, pieces, 1)
+    assert kernel.value("1 + 1") == "2"
+
+
+def test_five_rollbacks_in_one_session(venv_kernel):
+    pieces = state.pieces_for(venv_kernel.interpreter)
+    state.make(venv_kernel, pieces)
+    venv_kernel.value("canary = ['as it was']")
+    for n, (ename, code) in enumerate(BAD_CELLS.values()):
+        cell = venv_kernel.run(code)
+        assert cell.ename == ename, str(cell)
+        state.check(venv_kernel, pieces, n)
+    assert venv_kernel.value("canary") == "['as it was']"
+
+
+def test_rollback_as_the_very_first_cell(kernel):
+    assert kernel.run("import os; os._exit(3)").ename == "CellCrashed"
+    assert kernel.value("6 * 7") == "42"
+
+
+def test_cell_sees_little_of_the_host(kernel):
+    status = kernel.run("print(open('/proc/self/status').read())").stdout
+    fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+    assert fields["NoNewPrivs"] == "1"
+    assert fields["Seccomp"] == "2"
+    for capabilities in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+        assert int(fields[capabilities], 16) == 0, capabilities
+
+
+def test_notebook_folder_is_read_at_its_own_path_and_at_work(kernel, tmp_path):
+    (tmp_path / "data.txt").write_text("seven")
+    assert kernel.value("open('data.txt').read()") == "'seven'"
+    assert kernel.value(f"open({str(tmp_path / 'data.txt')!r}).read()") == "'seven'"
+    assert kernel.value("open('/work/data.txt').read()") == "'seven'"
+
+
+def test_host_files_are_not_changed(kernel, tmp_path):
+    (tmp_path / "data.txt").write_text("seven")
+    kernel.run("open('data.txt', 'w').write('eight')")
+    kernel.run("open('new.txt', 'w').write('new')")
+    kernel.run("import os; os.remove('data.txt')")
+    assert (tmp_path / "data.txt").read_text() == "seven"
+    assert os.listdir(tmp_path) == ["data.txt"]
+
+
+def test_no_network_and_no_home(kernel):
+    code = "import socket; socket.create_connection(('192.0.2.1', 80), timeout=30)"
+    assert kernel.run(code).ename == "OSError"
+    home = os.path.expanduser("~")
+    probe = "import os; sorted(name for name in os.environ if 'JUPYTER' in name or 'SSH' in name)"
+    assert kernel.value(probe) == "[]"
+    assert kernel.value("import os; os.path.expanduser('~')") != repr(home)
+
+
+def test_files_go_on_from_cell_to_cell(kernel):
+    kernel.run("open('/tmp/note', 'w').write('kept')")
+    assert kernel.value("open('/tmp/note').read()") == "'kept'"
