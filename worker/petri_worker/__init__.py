@@ -1,0 +1,1 @@
+"""petri's worker: the Python that runs inside the sandbox."""

@@ -1,0 +1,119 @@
+"""The worker's life: start, warm up, `ready`, then one request after the other."""
+
+import gc
+import os
+import sys
+
+from petri_worker.site import find_packages
+
+find_packages()
+
+from petri_worker import comms, introspect  # noqa: E402
+from petri_worker.execute import Executor  # noqa: E402
+from petri_worker.kernel import KernelFace  # noqa: E402
+from petri_worker.origin import Origin  # noqa: E402
+from petri_worker.shell import ZMQInteractiveShell  # noqa: E402
+from petri_worker.signals import Signals, install_trace  # noqa: E402
+from petri_worker.streams import Streams  # noqa: E402
+from petri_worker.wire import Channel, WireClosed  # noqa: E402
+
+
+class Worker:
+    """Everything, wired together."""
+
+    def __init__(self):
+        self.signals = Signals()
+        self.channel = Channel(self.signals)
+        self.origin = Origin()
+        self.origin.install()
+        self.streams = Streams(self.channel, self.origin, self.publish)
+        self.shell = ZMQInteractiveShell.instance()
+        self.shell.send = self.publish
+        self.shell.ask = self.ask
+        self.comm_manager = comms.install(self.publish)
+        self.shell.kernel = KernelFace(self.shell, self.comm_manager)
+        self.executor = Executor(self.shell)
+        self.handlers = {
+            "execute": self._execute,
+            "is_complete": lambda request, buffers: introspect.is_complete(self.shell, request),
+            "complete": lambda request, buffers: introspect.complete(self.shell, request),
+            "inspect": lambda request, buffers: introspect.inspect(self.shell, request),
+            "comm": self._comm,
+        }
+
+    def publish(self, msg_type, content, metadata=None, buffers=(), parent=None):
+        """Sends a message for iopub, in order with what was printed; `parent` is its cell where not the running one."""
+        self.streams.flush()
+        message = {"type": "publish", "msg_type": msg_type, "content": content, "metadata": metadata or {}}
+        cell = parent if parent is not None else self.origin.cell()
+        if cell != self.origin.running:
+            message["parent"] = cell
+        self.channel.exchange(message, buffers)
+        self.streams.last = None
+
+    def ask(self, prompt, password):
+        """Asks the front end and returns the answer."""
+        self.streams.flush()
+        return self.channel.ask(prompt, password)
+
+    def serve(self):
+        """Serves requests until the kernel process closes the socket."""
+        while True:
+            try:
+                request, buffers = self.channel.next_request()
+            except WireClosed:
+                return
+            self._begin(request)
+            try:
+                reply = self.handlers[request["type"]](request, buffers)
+            except BaseException as error:
+                reply = {"status": "error", "ename": type(error).__name__, "evalue": str(error), "traceback": []}
+            self._end(reply)
+
+    def _begin(self, request):
+        self.origin.begin(request.get("cell"))
+        self.streams.begin()
+        self.shell.kernel.begin(request.get("header") or {})
+
+    def _end(self, reply):
+        self.signals.end()
+        if self.channel.in_child():
+            # A cell that has forked and let the child run on: there is one notebook, and it is the parent's.
+            self.streams.flush()
+            os._exit(0)
+        self.streams.end()
+        self.channel.done(reply)
+
+    def _execute(self, request, buffers):
+        return self.executor.execute(request)
+
+    def _comm(self, request, buffers):
+        message = {
+            "header": {**(request.get("header") or {}), "msg_type": request["msg_type"]},
+            "content": request["content"],
+            "metadata": request.get("metadata") or {},
+            "buffers": buffers,
+        }
+        getattr(self.comm_manager, request["msg_type"])(None, None, message)
+        return {"status": "ok"}
+
+    def warm_up(self):
+        """Does once what a first cell would otherwise load; nothing of it is seen."""
+        from petri_worker import warm
+
+        warm.up(self.shell, self.executor)
+
+
+def main():
+    """Runs the worker until its socket is closed."""
+    sys.argv = [""]
+    os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
+    if "PETRI_TRACE_FD" in os.environ:
+        install_trace(int(os.environ["PETRI_TRACE_FD"]))
+    worker = Worker()
+    worker.warm_up()
+    worker.streams.install()
+    gc.collect()
+    gc.freeze()
+    worker.channel.send({"type": "ready"})
+    worker.serve()

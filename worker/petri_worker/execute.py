@@ -1,0 +1,75 @@
+"""
+Running a cell.
+
+See: Jupyter messaging, "Execute".
+"""
+
+import builtins
+import getpass
+import sys
+
+from petri_worker.loop import CellLoop
+
+
+class Executor:
+    """Serves `execute` requests on a ZMQInteractiveShell; `streams` is flushed by whoever ends the request."""
+
+    def __init__(self, shell):
+        self._shell = shell
+        self._loop = CellLoop(shell)
+
+    def execute(self, request):
+        """request: as in docs/worker-wire.md. Returns the execute_reply's content."""
+        shell = self._shell
+        shell.shown = None
+        shell.interrupted = False
+        shell.allow_stdin = bool(request.get("allow_stdin"))
+        shell.request_count = shell.execution_count = request["execution_count"]
+        builtins.input = shell.raw_input
+        getpass.getpass = shell.getpass
+        silent = bool(request.get("silent"))
+        store = bool(request.get("store_history", True)) and not silent
+        try:
+            error = self._run(request["code"], silent, store)
+            expressions = {} if error else shell.user_expressions(request.get("user_expressions") or {})
+        except BaseException as caught:
+            error = caught
+        # Taken whatever has happened, so that a payload never shows up with the next cell.
+        payload = shell.payload_manager.read_payload()
+        shell.payload_manager.clear_payload()
+        if error is None:
+            return {"status": "ok", "user_expressions": expressions, "payload": payload}
+        return {"status": "error", **self._shown(error), "user_expressions": {}, "payload": payload}
+
+    def _run(self, code, silent, store):
+        """Runs the code; returns the exception that it has raised, or None."""
+        shell = self._shell
+        result = None
+        try:
+            failed, cell = None, code
+            try:
+                cell = shell.transform_cell(code)
+            except Exception:
+                failed = sys.exc_info()
+            result = self._loop.run(
+                code,
+                cell,
+                shell.run_cell_async(
+                    code, store_history=store, silent=silent, transformed_cell=cell, preprocessing_exc_tuple=failed
+                ),
+            )
+        finally:
+            # Figures are shown by a callback of this event, after a cell that failed too.
+            shell.events.trigger("post_execute")
+            if not silent:
+                shell.events.trigger("post_run_cell", result)
+        return result.error_before_exec or result.error_in_exec
+
+    def _shown(self, error):
+        """ename, evalue and traceback of the error, published where IPython has not done it."""
+        shell = self._shell
+        if shell.shown is None:
+            shell.showtraceback((type(error), error, error.__traceback__))
+        if shell.shown is None:
+            shell._showtraceback(type(error), error, [f"{type(error).__name__}: {error}"])
+        return shell.shown

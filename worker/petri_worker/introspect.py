@@ -1,0 +1,53 @@
+"""
+Completion, inspection and is-complete. They run in a throw-away copy of the
+session, so nothing that they load or change stays.
+
+See: Jupyter messaging, "Completion", "Introspection", "Code completeness".
+"""
+
+_TYPES = "_jupyter_types_experimental"
+
+
+def is_complete(shell, request):
+    """The is_complete_reply's content; `indent` only where the code is incomplete."""
+    status, spaces = shell.input_transformer_manager.check_complete(request["code"])
+    reply = {"status": status}
+    if status == "incomplete":
+        reply["indent"] = " " * (spaces or 0)
+    return reply
+
+
+def complete(shell, request):
+    """The complete_reply's content. Positions are code points, in the request and in the reply."""
+    from IPython.core.completer import provisionalcompleter, rectify_completions
+
+    code, cursor = request["code"], request["cursor_pos"]
+    with provisionalcompleter():
+        found = list(rectify_completions(code, shell.Completer.completions(code, cursor)))
+    types = [
+        {"start": one.start, "end": one.end, "text": one.text, "type": one.type, "signature": one.signature}
+        for one in found
+    ]
+    return {
+        "status": "ok",
+        "matches": [one.text for one in found],
+        "cursor_start": found[0].start if found else cursor,
+        "cursor_end": found[0].end if found else cursor,
+        "metadata": {_TYPES: types},
+    }
+
+
+def inspect(shell, request):
+    """The inspect_reply's content."""
+    from IPython.utils.tokenutil import token_at_cursor
+
+    name = token_at_cursor(request["code"], request["cursor_pos"])
+    try:
+        data = shell.object_inspect_mime(
+            name, detail_level=request.get("detail_level", 0), omit_sections=request.get("omit_sections") or ()
+        )
+    except KeyError:
+        return {"status": "ok", "found": False, "data": {}, "metadata": {}}
+    if not shell.enable_html_pager:
+        data.pop("text/html", None)
+    return {"status": "ok", "found": True, "data": data, "metadata": {}}

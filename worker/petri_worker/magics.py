@@ -1,0 +1,105 @@
+"""Magics that a kernel does otherwise than a terminal, and those that petri has reasons to refuse."""
+
+from IPython.core import page
+from IPython.core.error import UsageError
+from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
+
+_INSTALLERS = ("pip", "conda", "mamba", "micromamba", "uv")
+_SCRIPTS = ("sh", "bash", "perl", "ruby", "python", "python2", "python3", "pypy")
+
+
+@magics_class
+class KernelMagics(Magics):
+    """Registered by the shell, over IPython's own of the same names."""
+
+    def __init__(self, shell):
+        super().__init__(shell)
+        for name in _INSTALLERS:
+            self.magics["line"][name] = _refuse_installer(name)
+        for name in _SCRIPTS:
+            self.magics["cell"][name] = self._script_magic(name)
+
+    @line_magic
+    def edit(self, line=""):
+        """%edit FILE: asks the front end to open a file."""
+        from pathlib import Path
+
+        if not line.strip():
+            raise UsageError("%edit needs the name of a file")
+        payload = {"source": "edit_magic", "filename": str(Path(line.strip()).resolve()), "line_number": 0}
+        self.shell.payload_manager.write_payload(payload)
+
+    @line_magic
+    def less(self, line):
+        """%less FILE: shows a file in the pager."""
+        if not line.strip():
+            raise UsageError("Missing filename.")
+        with open(line.strip(), encoding="utf-8", errors="replace") as file:
+            page.page(file.read())
+
+    more = line_magic("more")(less)
+
+    @line_magic
+    def man(self, line):
+        """%man TOPIC: shows a manual page in the pager."""
+        page.page(self.shell.getoutput(f"man {line} | col -b", split=False))
+
+    @line_magic
+    def clear(self, line):
+        """%clear: clears the cell's output."""
+        self.shell.display_pub.clear_output()
+
+    @cell_magic
+    def script(self, line, cell):
+        """
+        %%script PROGRAM: runs the cell's text as the program's standard input.
+
+        IPython's own keeps a thread with an event loop for it, for ever, and
+        a thread costs every cell that follows. Here the program writes to our
+        descriptors itself.
+        """
+        from IPython.core.magics.script import ScriptMagics
+        from IPython.utils.process import arg_split
+
+        args, command = ScriptMagics.shebang.parser.parse_known_args(arg_split(line, posix=True))
+        if args.bg or args.proc:
+            raise UsageError("--bg: a cell's processes end with the cell, so nothing can go on in the background")
+        self._run_script(command, cell, args)
+
+    def _run_script(self, command, cell, args):
+        import subprocess
+
+        pipes = {name: subprocess.PIPE if getattr(args, name[3:]) else None for name in ("stdout", "stderr")}
+        try:
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, **pipes)
+        except FileNotFoundError:
+            raise UsageError(f"Couldn't find program: {command[0]!r}") from None
+        with process:
+            try:
+                out, err = process.communicate((cell if cell.endswith("\n") else cell + "\n").encode())
+            except BaseException:
+                process.kill()
+                raise
+        for name, text in ((args.out, out), (args.err, err)):
+            if name:
+                self.shell.user_ns[name] = text.decode("utf-8", "replace")
+        if args.raise_error and process.returncode:
+            raise subprocess.CalledProcessError(process.returncode, command)
+
+    def _script_magic(self, name):
+        def run(line, cell):
+            return self.script(f"{name} {line}", cell)
+
+        run.__doc__ = f"%%{name}: runs the cell with {name}; short for %%script {name}."
+        return run
+
+
+def _refuse_installer(name):
+    def refuse(line=""):
+        raise UsageError(
+            f"%{name} can't install anything here: a cell has no network and packages belong to whoever runs petri; "
+            f"install them into the environment that this kernel uses, then restart the kernel."
+        )
+
+    refuse.__doc__ = f"%{name} is refused: packages are installed outside of petri."
+    return refuse

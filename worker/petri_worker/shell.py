@@ -1,0 +1,195 @@
+"""
+IPython's shell, with its output on the wire.
+
+IPython does the Python behaviour. What is here is what differs between a
+terminal and a kernel: where output, errors, pages and questions go; and
+between a kernel of its own and a process that stands still between cells: no
+history file, no thread, no pseudo-terminal.
+"""
+
+import os
+import sys
+import traceback
+from types import SimpleNamespace
+
+from IPython.core import interactiveshell, page
+from IPython.core.autocall import ZMQExitAutocall
+from IPython.core.error import StdinNotImplementedError, UsageError
+from IPython.core.interactiveshell import InteractiveShell, InteractiveShellABC
+from traitlets import Instance, Type, default
+from traitlets.config import Config
+
+from petri_worker.display import PetriDisplayHook, PetriDisplayPublisher
+from petri_worker.magics import KernelMagics
+from petri_worker.store import LazyStore
+
+# IPython 8 makes the directory behind %store as soon as a shell is made: nothing may be written before a cell asks.
+if hasattr(interactiveshell, "PickleShareDB"):
+    interactiveshell.PickleShareDB = LazyStore
+
+_CONFIG = {
+    # History is the kernel process' business: it outlives sessions. In and _i work from memory.
+    "HistoryManager": {"enabled": False, "hist_file": ":memory:"},
+    # tqdm and others look for this key to know that they are in a notebook.
+    "IPKernelApp": {"parent_appname": "petri"},
+}
+
+
+# Libraries recognise a notebook by this very name (tqdm, rich, plotly, pandas, altair). What
+# they then expect, display() that reaches a front end and `.kernel`, is here.
+class ZMQInteractiveShell(InteractiveShell):
+    """
+    The shell. `kernel` is what libraries know as the kernel object (kernel.py).
+
+    send(msg_type, content, metadata, buffers, parent): publishes; set by the app.
+    ask(prompt, password): asks the front end; set by the app.
+    """
+
+    displayhook_class = Type(PetriDisplayHook)
+    display_pub_class = Type(PetriDisplayPublisher)
+    exiter = Instance(ZMQExitAutocall)
+    autoindent = False
+    keepkernel_on_exit = None
+    # IPython asks it for one path. The trait of this name would read and write the user's profile.
+    profile_dir = SimpleNamespace(location=os.path.expanduser("~/.ipython/profile_default"))
+
+    def __init__(self, **kwargs):
+        super().__init__(config=Config(_CONFIG), **kwargs)
+        self.db = LazyStore(os.path.join(self.profile_dir.location, "db"))
+        self.kernel = None
+        self.send = self.ask = None
+        self.allow_stdin = False
+        self.request_count = 0
+        self.interrupted = False
+        self.shown = None
+
+    @default("exiter")
+    def _default_exiter(self):
+        return ZMQExitAutocall(self)
+
+    # The parts of IPython's start that are for terminals, or that write files.
+
+    def init_ipython_dir(self, ipython_dir):
+        """None: IPython's folder is made when something is kept there."""
+
+    def init_profile_dir(self, profile_dir):
+        """None, as above."""
+
+    def init_virtualenv(self):
+        """The interpreter is the one that the kernelspec names, whatever VIRTUAL_ENV says."""
+
+    def init_environment(self):
+        """Programs that a cell starts have no terminal, but a reader who sees colours."""
+        os.environ.update(
+            TERM="xterm-color", CLICOLOR="1", FORCE_COLOR="1", CLICOLOR_FORCE="1", PAGER="cat", GIT_PAGER="cat"
+        )
+
+    def init_hooks(self):
+        super().init_hooks()
+        self.set_hook("show_in_pager", page.as_hook(self._page), 99)
+
+    def init_magics(self):
+        super().init_magics()
+        self.register_magics(KernelMagics)
+
+    def _tee(self, channel):
+        """Nothing: IPython would keep a copy of all that a cell prints."""
+        from contextlib import nullcontext
+
+        return nullcontext()
+
+    # Errors
+
+    def showtraceback(self, exc_tuple=None, *args, **kwargs):
+        """As IPython's, but an interrupted await reads KeyboardInterrupt, and groups of exceptions are published too."""
+        etype, value, tb = exc_tuple or sys.exc_info()
+        if self.interrupted and etype is not None and etype.__name__ == "CancelledError":
+            etype, value = KeyboardInterrupt, KeyboardInterrupt().with_traceback(tb)
+            exc_tuple = etype, value, tb
+        if _has_group(value):
+            self._showtraceback(etype, value, traceback.format_exception(etype, value, tb))
+        else:
+            super().showtraceback(exc_tuple, *args, **kwargs)
+
+    def show_usage_error(self, exc):
+        """One line instead of a traceback, as an error like all others: clients wait for one."""
+        self._showtraceback(UsageError, exc, [f"UsageError: {exc}"])
+
+    def _showtraceback(self, etype, evalue, stb):
+        # A user's exception may have a __str__ that fails; the reply still has to come.
+        try:
+            text = str(evalue)
+        except Exception as error:
+            text = f"<{type(error).__name__} while its text was made>"
+        self.shown = {"ename": etype.__name__, "evalue": text, "traceback": [str(line) for line in stb]}
+        self.send("error", self.shown)
+
+    # What goes back with the reply
+
+    def _page(self, text, start=0, screen_lines=0, pager_cmd=None):
+        """The pager's text as a payload. text: str, or a MIME bundle."""
+        data = text if isinstance(text, dict) else {"text/plain": text}
+        self.payload_manager.write_payload({"source": "page", "data": data, "start": max(0, start)})
+
+    def set_next_input(self, text, replace=False):
+        """A payload that makes the front end put `text` into the next cell, or into this one."""
+        self.payload_manager.write_payload({"source": "set_next_input", "text": text, "replace": replace})
+
+    def ask_exit(self):
+        """A payload that asks the front end to end the session."""
+        self.payload_manager.write_payload({"source": "ask_exit", "keepkernel": self.keepkernel_on_exit})
+
+    # Questions
+
+    def raw_input(self, prompt=""):
+        """input(). StdinNotImplementedError where the request does not allow questions."""
+        return self._ask(str(prompt), False)
+
+    def getpass(self, prompt="Password: ", stream=None, **kwargs):
+        """getpass.getpass(); the stream is the front end's own."""
+        return self._ask(str(prompt), True)
+
+    def _ask(self, prompt, password):
+        if not self.allow_stdin:
+            raise StdinNotImplementedError("this front end does not take questions: input() has nobody to ask")
+        return self.ask(prompt, password)
+
+    # Children
+
+    def system(self, cmd):
+        """`!cmd`: a shell on our own descriptors. The status goes to _exit_code, as in every notebook."""
+        import subprocess
+
+        if cmd.rstrip().endswith("&"):
+            raise OSError("Background processes not supported.")
+        self.user_ns["_exit_code"] = subprocess.call(
+            self.var_expand(cmd, depth=1), shell=True, stdin=subprocess.DEVNULL
+        )
+
+    system_piped = system_raw = system
+
+    def enable_gui(self, gui=None):
+        """UsageError: there is no display inside the sandbox, and nothing runs between cells."""
+        if gui not in (None, "inline", "asyncio"):
+            raise UsageError(f"no event loop for {gui!r}: a cell's sandbox has no display")
+
+    # What ipywidgets asks a shell for
+
+    def get_parent(self):
+        """{"header": …} of the request that is being served."""
+        return self.kernel.get_parent()
+
+    def set_parent(self, parent):
+        """Nothing to do: the kernel process knows which request is running."""
+
+
+InteractiveShellABC.register(ZMQInteractiveShell)
+
+
+def _has_group(value):
+    """True where IPython would print the error to stderr, being unable to format groups."""
+    while value is not None:
+        if any(kind.__name__ == "BaseExceptionGroup" for kind in type(value).__mro__):
+            return True
+        value = value.__context__
+    return False
