@@ -4,11 +4,12 @@ import gc
 import os
 import sys
 
-from petri_worker.site import find_packages
+from petri_worker.packages import find_packages, import_ipython
 
 find_packages()
+import_ipython()
 
-from petri_worker import comms, introspect  # noqa: E402
+from petri_worker import comms, introspect, warm  # noqa: E402
 from petri_worker.execute import Executor  # noqa: E402
 from petri_worker.kernel import KernelFace  # noqa: E402
 from petri_worker.origin import Origin  # noqa: E402
@@ -39,6 +40,7 @@ class Worker:
             "complete": lambda request, buffers: introspect.complete(self.shell, request),
             "inspect": lambda request, buffers: introspect.inspect(self.shell, request),
             "comm": self._comm,
+            "warm": lambda request, buffers: warm.idle(self.shell),
         }
 
     def publish(self, msg_type, content, metadata=None, buffers=(), parent=None):
@@ -97,12 +99,6 @@ class Worker:
         getattr(self.comm_manager, request["msg_type"])(None, None, message)
         return {"status": "ok"}
 
-    def warm_up(self):
-        """Does once what a first cell would otherwise load; nothing of it is seen."""
-        from petri_worker import warm
-
-        warm.up(self.shell, self.executor)
-
 
 def main():
     """Runs the worker until its socket is closed."""
@@ -111,7 +107,7 @@ def main():
     if "PETRI_TRACE_FD" in os.environ:
         install_trace(int(os.environ["PETRI_TRACE_FD"]))
     worker = Worker()
-    worker.warm_up()
+    warm.start(worker.shell, worker.executor)
     worker.streams.install()
     gc.collect()
     gc.freeze()

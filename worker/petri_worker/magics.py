@@ -20,6 +20,14 @@ class KernelMagics(Magics):
             self.magics["cell"][name] = self._script_magic(name)
 
     @line_magic
+    def config(self, line):
+        """%config: IPython's own, with the completer in its list, which is made when first asked for."""
+        from IPython.core.magics.config import ConfigMagics
+
+        self.shell.Completer
+        return ConfigMagics(self.shell).config(line)
+
+    @line_magic
     def edit(self, line=""):
         """%edit FILE: asks the front end to open a file."""
         from pathlib import Path

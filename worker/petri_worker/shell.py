@@ -50,6 +50,7 @@ class ZMQInteractiveShell(InteractiveShell):
     exiter = Instance(ZMQExitAutocall)
     autoindent = False
     keepkernel_on_exit = None
+    _completer = None
     # IPython asks it for one path. The trait of this name would read and write the user's profile.
     profile_dir = SimpleNamespace(location=os.path.expanduser("~/.ipython/profile_default"))
 
@@ -77,6 +78,20 @@ class ZMQInteractiveShell(InteractiveShell):
 
     def init_virtualenv(self):
         """The interpreter is the one that the kernelspec names, whatever VIRTUAL_ENV says."""
+
+    def init_completer(self):
+        """Nothing yet: see Completer."""
+
+    @property
+    def Completer(self):
+        """IPython's completer, made when first asked for: it loads jedi."""
+        if self._completer is None:
+            super().init_completer()
+        return self._completer
+
+    @Completer.setter
+    def Completer(self, completer):
+        self._completer = completer
 
     def init_environment(self):
         """Programs that a cell starts have no terminal, but a reader who sees colours."""

@@ -1,10 +1,30 @@
-"""What is loaded and tried out before the first cell comes."""
+"""
+What is loaded and tried out before somebody waits for it.
+
+Two portions. start() is part of every start: what each first cell needs. The
+`warm` request is for the time when nobody waits: what a first error and a
+first completion need, which takes as long as half a start. Neither leaves
+anything that a cell could see.
+"""
+
+import sys
 
 
-def up(shell, executor):
-    """Runs an empty cell, a result and an error with their output thrown away, then forgets them."""
-    send, shell.send = shell.send, lambda *args, **kwargs: None
-    for code in ("pass", "0", "1 / 0"):
-        executor.execute({"code": code, "execution_count": 1, "silent": False, "store_history": False})
-    shell.reset(new_session=False)
-    shell.send = send
+def start(shell, executor):
+    """Runs an empty cell, and formats a result."""
+    executor.execute({"code": "pass", "execution_count": 1, "silent": True})
+    shell.display_formatter.format(0)
+    shell.execution_count = 1
+
+
+def idle(shell):
+    """Formats a traceback (lexer, style, source lines), and completes a name (jedi). Returns the reply."""
+    from petri_worker.introspect import complete
+
+    filename = shell.compile.cache("1 / 0\n")
+    try:
+        exec(compile("1 / 0\n", filename, "exec"), {})
+    except ZeroDivisionError:
+        shell.InteractiveTB.structured_traceback(*sys.exc_info(), tb_offset=1)
+    complete(shell, {"code": "impor", "cursor_pos": 5})
+    return {"status": "ok"}
