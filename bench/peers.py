@@ -1,0 +1,150 @@
+"""A kernel to be measured: started through jupyter_client, asked through its blocking client."""
+
+import os
+import pathlib
+import queue
+import socket
+import subprocess
+import time
+
+from jupyter_client import launcher
+from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
+from jupyter_client.manager import KernelManager
+
+STUCK_S = 180
+
+# Kernelspec and the name in the table; the first is what is measured, the others it is measured beside.
+PEERS = {"petri": "petri", "python3": "ipykernel", "xpython": "xpython"}
+
+
+def available():
+    """Kernelspec names of the peers that are installed."""
+    manager = KernelSpecManager()
+    found = []
+    for name in PEERS:
+        try:
+            manager.get_kernel_spec(name)
+            found.append(name)
+        except NoSuchKernel:
+            continue
+    return found
+
+
+class SpawnClock:
+    """Notes the moment at which jupyter_client starts a kernel's process: its own preparations don't count."""
+
+    def __init__(self):
+        self.at = 0.0
+
+    def __enter__(self):
+        self.popen = launcher.Popen
+        launcher.Popen = self.spawn
+        return self
+
+    def __exit__(self, *_):
+        launcher.Popen = self.popen
+
+    def spawn(self, *args, **options):
+        self.at = time.perf_counter()
+        return self.popen(*args, **options)
+
+
+def wait_until_listening(ip, port):
+    """A ZeroMQ client that connects too early tries again after 100 ms, which would be measured too."""
+    deadline = time.monotonic() + STUCK_S
+    while time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if probe.connect_ex((ip, port)) == 0:
+                return
+        time.sleep(0.0005)
+    raise TimeoutError(f"nobody listens on port {port}")
+
+
+class Peer:
+    """One running kernel."""
+
+    def __init__(self, name, folder):
+        self.manager = KernelManager(kernel_name=name)
+        with SpawnClock() as clock:
+            self.manager.start_kernel(cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.spawned = clock.at
+        self.client = self.manager.blocking_client()
+        wait_until_listening(self.client.ip, self.client.shell_port)
+        self.client.start_channels(hb=False)
+
+    def close(self):
+        self.client.stop_channels()
+        self.manager.shutdown_kernel(now=True)
+        self.manager.cleanup_resources()
+
+    def shell_reply(self, request):
+        while True:
+            message = self.client.get_shell_msg(timeout=STUCK_S)
+            if message["parent_header"].get("msg_id") == request:
+                return message["content"]
+
+    def kernel_info(self):
+        return self.shell_reply(self.client.kernel_info())
+
+    def wait_for_iopub(self):
+        """Asks until a status arrives: a subscription that is on its way misses messages."""
+        deadline = time.monotonic() + STUCK_S
+        while time.monotonic() < deadline:
+            self.kernel_info()
+            try:
+                self.client.get_iopub_msg(timeout=0.2)
+            except queue.Empty:
+                continue
+            return
+        raise TimeoutError("nothing on iopub")
+
+    def reply(self, code):
+        """Runs code as far as its reply."""
+        reply = self.shell_reply(self.client.execute(code, allow_stdin=False, store_history=False))
+        if reply["status"] != "ok":
+            raise RuntimeError(f"{code!r}: {reply}")
+
+    def run(self, code):
+        """Runs code to its reply and its idle status; returns seconds and the bytes of stdout that arrived."""
+        start = time.perf_counter()
+        request = self.client.execute(code, allow_stdin=False, store_history=False)
+        printed = []
+        while True:
+            message = self.client.get_iopub_msg(timeout=STUCK_S)
+            if message["parent_header"].get("msg_id") != request:
+                continue
+            content = message["content"]
+            if message["msg_type"] == "stream":
+                printed.append(content["text"])
+            elif message["msg_type"] == "status" and content["execution_state"] == "idle":
+                break
+        reply = self.shell_reply(request)
+        seconds = time.perf_counter() - start
+        if reply["status"] != "ok":
+            raise RuntimeError(f"{code!r}: {reply}")
+        return seconds, sum(map(len, printed))
+
+    def memory_bytes(self):
+        """Proportional memory of the kernel's process and all below it."""
+        return sum(map(pss_bytes, family(self.manager.provisioner.process.pid)))
+
+
+def pss_bytes(pid):
+    lines = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+
+
+def parent(pid):
+    try:
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def family(pid):
+    """A process and all its descendants."""
+    parents = {int(entry): parent(entry) for entry in os.listdir("/proc") if entry.isdigit()}
+    members = [pid]
+    for member in members:
+        members += [child for child, its_parent in parents.items() if its_parent == member]
+    return members
