@@ -1,0 +1,24 @@
+#!/bin/sh
+# install.sh PREFIX: petri into PREFIX/bin and PREFIX/share/petri, its kernelspecs into PREFIX/share/jupyter.
+# PYTHON names the interpreter that cells get: the first python3 on the path where it isn't set.
+set -eu
+. "$(dirname -- "$0")/common.sh"
+
+prefix=$1
+
+# The nearest folder that is there decides whether root is needed.
+writable() {
+    folder=$1
+    while [ ! -e "$folder" ]; do
+        folder=$(dirname "$folder")
+    done
+    [ -w "$folder" ]
+}
+
+into_prefix() {
+    if writable "$prefix"; then "$@"; else as_root "$@"; fi
+}
+
+"$root/scripts/build.sh"
+into_prefix cmake --install "$build" --prefix "$prefix"
+into_prefix "$prefix/bin/petri" install --prefix "$prefix" --python "${PYTHON:-python3}"
