@@ -1,0 +1,260 @@
+#include "fixture.h"
+
+#include "protocol/connection.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void test_read_tcp_file_is_golden(void **state) {
+    (void)state;
+    struct connection connection;
+    char why[256] = "";
+    assert_int_equal(connection_read("fixtures/connection/tcp.json", &connection, why, sizeof why), 0);
+    assert_string_equal(why, "");
+    assert_string_equal(connection.endpoint[CHANNEL_SHELL], "tcp://127.0.0.1:50001");
+    assert_string_equal(connection.endpoint[CHANNEL_IOPUB], "tcp://127.0.0.1:50002");
+    assert_string_equal(connection.endpoint[CHANNEL_STDIN], "tcp://127.0.0.1:50003");
+    assert_string_equal(connection.endpoint[CHANNEL_CONTROL], "tcp://127.0.0.1:50004");
+    assert_string_equal(connection.endpoint[CHANNEL_HB], "tcp://127.0.0.1:50005");
+    assert_string_equal(connection.transport, "tcp");
+    assert_string_equal(connection.ip, "127.0.0.1");
+    assert_int_equal(connection.port[CHANNEL_HB], 50005);
+    assert_int_equal(connection.key_bytes, 36);
+    assert_memory_equal(connection.key, "a0436f6c-1916-498b-8eb9-e81ab9368e84", 36);
+    assert_string_equal(connection.kernel_name, "petri");
+    assert_string_equal(connection.curve_publickey, "");
+    assert_string_equal(connection.curve_secretkey, "");
+    connection_fini(&connection);
+    assert_null(connection.key);
+}
+
+static void test_read_ipc_file_is_golden(void **state) {
+    (void)state;
+    struct connection connection;
+    char why[256] = "";
+    assert_int_equal(connection_read("fixtures/connection/ipc.json", &connection, why, sizeof why), 0);
+    assert_string_equal(connection.endpoint[CHANNEL_SHELL], "ipc:///run/user/1000/jupyter/kernel-1-ipc-1");
+    assert_string_equal(connection.endpoint[CHANNEL_HB], "ipc:///run/user/1000/jupyter/kernel-1-ipc-5");
+    assert_int_equal(connection.key_bytes, 0);
+    assert_string_equal(connection.kernel_name, "petri-strict");
+    assert_string_equal(connection.curve_publickey, "Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID");
+    assert_string_equal(connection.curve_secretkey, "D:)Q[IlAW!ahhC2ac:9*A}h:p?([4%wOTJ%JR%cs");
+    connection_fini(&connection);
+}
+
+/* A good file's members; a row sets one of them, or takes it away. */
+static json_t *good_file(void) {
+    json_t *file = json_pack("{s:i,s:i,s:i,s:i,s:i,s:s,s:s,s:s,s:s}", "shell_port", 1, "iopub_port", 2, "stdin_port", 3,
+                             "control_port", 4, "hb_port", 5, "ip", "127.0.0.1", "key", "k", "transport", "tcp",
+                             "signature_scheme", "hmac-sha256");
+    assert_non_null(file);
+    return file;
+}
+
+static int parse_changed(const char *key, const char *value, struct connection *ret, char *why, size_t why_bytes) {
+    json_auto_t *file = good_file();
+    if (value == NULL) {
+        assert_int_equal(json_object_del(file, key), 0);
+    } else {
+        json_t *json = json_loads(value, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+        assert_non_null(json);
+        assert_int_equal(json_object_set_new(file, key, json), 0);
+    }
+    char *text = json_dumps(file, 0);
+    int r = connection_parse(text, strlen(text), ret, why, why_bytes);
+    free(text);
+    return r;
+}
+
+#define X10 "xxxxxxxxxx"
+#define X100 X10 X10 X10 X10 X10 X10 X10 X10 X10 X10
+
+static void test_parse_bad_member_has_its_sentence(void **state) {
+    static const struct {
+        const char *key, *value; /* NULL: not there */
+        const char *why;
+    } rows[] = {
+        {"shell_port", NULL, "The connection file has no \"shell_port\"."},
+        {"hb_port", NULL, "The connection file has no \"hb_port\"."},
+        {"key", NULL, "The connection file has no \"key\" (an empty one means that messages are not signed)."},
+        {"shell_port", "\"1\"", "The connection file's \"shell_port\" is not an integer."},
+        {"shell_port", "1.0", "The connection file's \"shell_port\" is not an integer."},
+        {"shell_port", "null", "The connection file's \"shell_port\" is not an integer."},
+        {"iopub_port", "0", "The connection file's \"iopub_port\" is 0, but a port is from 1 to 65535."},
+        {"stdin_port", "65536", "The connection file's \"stdin_port\" is 65536, but a port is from 1 to 65535."},
+        {"control_port", "-1", "The connection file's \"control_port\" is -1, but a port is from 1 to 65535."},
+        {"control_port", "4294967297",
+         "The connection file's \"control_port\" is 4294967297, but a port is from 1 to 65535."},
+        {"transport", "\"udp\"",
+         "The connection file's \"transport\" is \"udp\", but only \"tcp\" and \"ipc\" are known."},
+        {"transport", "\"\"", "The connection file's \"transport\" is \"\", but only \"tcp\" and \"ipc\" are known."},
+        {"transport", "6", "The connection file's \"transport\" is not a string."},
+        {"transport", "\"websocket\"", "The connection file's \"transport\" is longer than 7 bytes."},
+        {"ip", "\"\"", "The connection file's \"ip\" is empty."},
+        {"ip", "[]", "The connection file's \"ip\" is not a string."},
+        {"ip", "\"1\\u00002\"", "The connection file's \"ip\" has a NUL character in it."},
+        {"ip", "\"" X100 X100 "\"", "The connection file's \"ip\" is longer than 199 bytes."},
+        {"kernel_name", "\"" X100 X100 "\"", "The connection file's \"kernel_name\" is longer than 127 bytes."},
+        {"key", "1", "The connection file's \"key\" is not a string."},
+        {"key", "null", "The connection file's \"key\" is not a string."},
+        {"signature_scheme", "\"hmac-md5\"",
+         "The connection file's \"signature_scheme\" is \"hmac-md5\", but only \"hmac-sha256\" is known."},
+        {"signature_scheme", "256", "The connection file's \"signature_scheme\" is not a string."},
+        {"curve_publickey", "\"x\"",
+         "The connection file has only one of \"curve_publickey\" and \"curve_secretkey\"."},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct connection connection = {.key_bytes = 77};
+        char why[256] = "";
+        assert_int_equal(parse_changed(rows[i].key, rows[i].value, &connection, why, sizeof why), -EINVAL);
+        assert_string_equal(why, rows[i].why);
+        assert_int_equal(connection.key_bytes, 77);
+    }
+}
+
+static void test_parse_ip_makes_endpoint(void **state) {
+    static const struct {
+        const char *ip, *endpoint;
+    } rows[] = {
+        {"\"0.0.0.0\"", "tcp://0.0.0.0:1"}, {"\"*\"", "tcp://*:1"},      {"\"::1\"", "tcp://[::1]:1"},
+        {"\"[::1]\"", "tcp://[::1]:1"},     {NULL, "tcp://127.0.0.1:1"}, {"null", "tcp://127.0.0.1:1"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct connection connection;
+        char why[256] = "";
+        assert_int_equal(parse_changed("ip", rows[i].ip, &connection, why, sizeof why), 0);
+        assert_string_equal(connection.endpoint[CHANNEL_SHELL], rows[i].endpoint);
+        connection_fini(&connection);
+    }
+}
+
+static void test_parse_without_defaults_named_takes_them(void **state) {
+    static const char *const keys[] = {"transport", "signature_scheme"};
+    (void)state;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        struct connection connection;
+        char why[256] = "";
+        assert_int_equal(parse_changed(keys[i], NULL, &connection, why, sizeof why), 0);
+        assert_string_equal(connection.transport, "tcp");
+        connection_fini(&connection);
+    }
+}
+
+/* NUL and bytes beyond ASCII belong to a key like others. */
+static void test_parse_key_keeps_its_bytes(void **state) {
+    (void)state;
+    struct connection connection;
+    char why[256] = "";
+    assert_int_equal(parse_changed("key", "\"a\\u0000\xC3\xA9\"", &connection, why, sizeof why), 0);
+    assert_int_equal(connection.key_bytes, 4);
+    assert_memory_equal(connection.key, "a\0\xC3\xA9", 4);
+    connection_fini(&connection);
+}
+
+static int parse_text(const char *text, char *why, size_t why_bytes) {
+    struct connection connection;
+    int r = connection_parse(text, strlen(text), &connection, why, why_bytes);
+    if (r == 0) {
+        connection_fini(&connection);
+    }
+    return r;
+}
+
+#define PORTS "\"shell_port\":1,\"iopub_port\":2,\"stdin_port\":3,\"control_port\":4,\"hb_port\":5,\"key\":\"\""
+
+static void test_parse_ipc_path_that_no_socket_takes_refused(void **state) {
+    (void)state;
+    char why[256] = "";
+    assert_int_equal(parse_text("{" PORTS ",\"transport\":\"ipc\",\"ip\":\"" X100 "12345\"}", why, sizeof why), 0);
+    assert_int_equal(parse_text("{" PORTS ",\"transport\":\"ipc\",\"ip\":\"" X100 "123456\"}", why, sizeof why),
+                     -EINVAL);
+    assert_string_equal(
+        why, "The connection file's \"ip\" makes socket paths of 108 bytes, but a path may have 107 at most.");
+}
+
+static void test_parse_curve_keys_of_wrong_length_refused(void **state) {
+    (void)state;
+    char why[256] = "";
+    assert_int_equal(parse_text("{" PORTS ",\"curve_publickey\":\"x\",\"curve_secretkey\":\"y\"}", why, sizeof why),
+                     -EINVAL);
+    assert_string_equal(
+        why, "The connection file's \"curve_publickey\" and \"curve_secretkey\" must have 40 characters each.");
+}
+
+static void test_parse_other_text_refused(void **state) {
+    static const char *const texts[] = {"", "{", "[]", "null", "{}x", "{\"a\":[[[[[[[[[]]]]]]]]]}"};
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        char why[256] = "";
+        assert_int_equal(parse_text(texts[i], why, sizeof why), -EINVAL);
+        assert_string_equal(why, "The connection file is not a JSON object.");
+    }
+}
+
+static void test_parse_sentence_is_cut_to_its_room(void **state) {
+    (void)state;
+    char why[10];
+    memset(why, 'x', sizeof why);
+    assert_int_equal(parse_text("[]", why, 8), -EINVAL);
+    assert_memory_equal(why, "The con\0xx", 10);
+}
+
+static void test_read_missing_file_says_so(void **state) {
+    (void)state;
+    struct connection connection;
+    char why[256] = "";
+    assert_int_equal(connection_read("fixtures/connection/none.json", &connection, why, sizeof why), -ENOENT);
+    assert_string_equal(why,
+                        "The connection file fixtures/connection/none.json can't be read: No such file or directory.");
+    assert_int_equal(connection_read("fixtures", &connection, why, sizeof why), -EISDIR);
+}
+
+/* A file of n bytes: a good one with white space behind. */
+static int read_padded(size_t n, char *why, size_t why_bytes) {
+    char path[] = "/tmp/petri-connection-XXXXXX";
+    static const char text[] = "{" PORTS "}";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    FILE *file = fdopen(fd, "w");
+    assert_non_null(file);
+    assert_int_equal(fprintf(file, "%-*s", (int)n, text), (int)n);
+    assert_int_equal(fclose(file), 0);
+    struct connection connection;
+    int r = connection_read(path, &connection, why, why_bytes);
+    if (r == 0) {
+        connection_fini(&connection);
+    }
+    assert_int_equal(unlink(path), 0);
+    return r;
+}
+
+static void test_read_file_over_the_cap_refused(void **state) {
+    (void)state;
+    char why[256] = "";
+    assert_int_equal(read_padded(CONNECTION_MAX_BYTES, why, sizeof why), 0);
+    assert_int_equal(read_padded(CONNECTION_MAX_BYTES + 1, why, sizeof why), -EINVAL);
+    assert_non_null(strstr(why, "is larger than 65536 bytes."));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_read_tcp_file_is_golden),
+        cmocka_unit_test(test_read_ipc_file_is_golden),
+        cmocka_unit_test(test_parse_bad_member_has_its_sentence),
+        cmocka_unit_test(test_parse_ip_makes_endpoint),
+        cmocka_unit_test(test_parse_without_defaults_named_takes_them),
+        cmocka_unit_test(test_parse_key_keeps_its_bytes),
+        cmocka_unit_test(test_parse_ipc_path_that_no_socket_takes_refused),
+        cmocka_unit_test(test_parse_curve_keys_of_wrong_length_refused),
+        cmocka_unit_test(test_parse_other_text_refused),
+        cmocka_unit_test(test_parse_sentence_is_cut_to_its_room),
+        cmocka_unit_test(test_read_missing_file_says_so),
+        cmocka_unit_test(test_read_file_over_the_cap_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,134 @@
+#include "fixture.h"
+
+#include "protocol/signer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_PARTS = 4 };
+
+static void unhex_parts(const json_t *row, struct frame parts[N_PARTS]) {
+    const json_t *list = json_object_get(row, "parts");
+    assert_int_equal(json_array_size(list), N_PARTS);
+    for (size_t i = 0; i < N_PARTS; i++) {
+        parts[i].data = fixture_unhex(json_array_get(list, i), &parts[i].bytes);
+    }
+}
+
+static void check_row(const json_t *row) {
+    size_t key_bytes;
+    void *key = fixture_bytes(row, "key", &key_bytes);
+    const char *expected = json_string_value(json_object_get(row, "signature"));
+    struct frame parts[N_PARTS];
+    unhex_parts(row, parts);
+    struct signer *signer = signer_create(key, key_bytes);
+    assert_non_null(signer);
+
+    char hex[SIGNER_HEX_BYTES];
+    assert_int_equal(signer_sign(signer, parts, N_PARTS, hex), SIGNER_HEX_BYTES);
+    assert_memory_equal(hex, expected, SIGNER_HEX_BYTES);
+    assert_true(signer_verify(signer, parts, N_PARTS, &(struct frame){expected, SIGNER_HEX_BYTES}));
+    hex[63] = hex[63] == '0' ? '1' : '0';
+    assert_false(signer_verify(signer, parts, N_PARTS, &(struct frame){hex, SIGNER_HEX_BYTES}));
+
+    signer_destroy(signer);
+    for (size_t i = 0; i < N_PARTS; i++) {
+        free((void *)(uintptr_t)parts[i].data);
+    }
+    free(key);
+}
+
+static void test_sign_gives_what_python_gives(void **state) {
+    (void)state;
+    json_auto_t *rows = fixture_load("signatures.json");
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        check_row(json_array_get(rows, i));
+    }
+}
+
+static void test_verify_wrong_shape_refused(void **state) {
+    (void)state;
+    struct signer *signer = signer_create("k", 1);
+    struct frame part = FRAME("{}");
+    char hex[SIGNER_HEX_BYTES + 1] = {0};
+    assert_int_equal(signer_sign(signer, &part, 1, hex), SIGNER_HEX_BYTES);
+    assert_true(signer_verify(signer, &part, 1, &(struct frame){hex, SIGNER_HEX_BYTES}));
+    assert_false(signer_verify(signer, &part, 1, &(struct frame){hex, SIGNER_HEX_BYTES - 1}));
+    assert_false(signer_verify(signer, &part, 1, &(struct frame){hex, SIGNER_HEX_BYTES + 1}));
+    assert_false(signer_verify(signer, &part, 1, &(struct frame){NULL, 0}));
+    signer_destroy(signer);
+}
+
+static void test_empty_key_signs_with_nothing_and_takes_anything(void **state) {
+    (void)state;
+    struct signer *signer = signer_create("", 0);
+    struct frame part = FRAME("{}");
+    struct frame signature = FRAME("whatever");
+    char hex[SIGNER_HEX_BYTES];
+    assert_int_equal(signer_sign(signer, &part, 1, hex), 0);
+    assert_true(signer_verify(signer, &part, 1, &signature));
+    assert_false(signer_seen(signer, &signature));
+    assert_false(signer_seen(signer, &signature));
+    signer_destroy(signer);
+}
+
+/* A signature of its own for each number. */
+static bool seen(struct signer *signer, unsigned number) {
+    char hex[SIGNER_HEX_BYTES + 1];
+    (void)snprintf(hex, sizeof hex, "%08x%056x", number * 2654435761u, number);
+    return signer_seen(signer, &(struct frame){hex, SIGNER_HEX_BYTES});
+}
+
+static void test_seen_keeps_as_many_as_promised(void **state) {
+    (void)state;
+    struct signer *signer = signer_create("k", 1);
+    for (unsigned i = 0; i < SIGNER_REMEMBERED; i++) {
+        assert_false(seen(signer, i));
+    }
+    for (unsigned i = 0; i < SIGNER_REMEMBERED; i++) {
+        assert_true(seen(signer, i));
+    }
+    signer_destroy(signer);
+}
+
+static void test_seen_full_forgets_the_oldest_tenth_only(void **state) {
+    (void)state;
+    struct signer *signer = signer_create("k", 1);
+    unsigned culled = SIGNER_REMEMBERED / 10;
+    for (unsigned i = 0; i <= SIGNER_REMEMBERED; i++) {
+        assert_false(seen(signer, i));
+    }
+    for (unsigned i = culled; i <= SIGNER_REMEMBERED; i++) {
+        assert_true(seen(signer, i));
+    }
+    assert_false(seen(signer, 0));
+    assert_false(seen(signer, culled - 1));
+    signer_destroy(signer);
+}
+
+/* Round the ring several times: the newest nine tenths are known at every moment. */
+static void test_seen_for_long_remembers_the_newest(void **state) {
+    (void)state;
+    struct signer *signer = signer_create("k", 1);
+    unsigned kept = SIGNER_REMEMBERED - SIGNER_REMEMBERED / 10;
+    for (unsigned i = 0; i < 5 * SIGNER_REMEMBERED; i++) {
+        assert_false(seen(signer, i));
+        if (i >= kept && i % 97 == 0) {
+            assert_true(seen(signer, i - kept + 1));
+        }
+    }
+    signer_destroy(signer);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sign_gives_what_python_gives),
+        cmocka_unit_test(test_verify_wrong_shape_refused),
+        cmocka_unit_test(test_empty_key_signs_with_nothing_and_takes_anything),
+        cmocka_unit_test(test_seen_keeps_as_many_as_promised),
+        cmocka_unit_test(test_seen_full_forgets_the_oldest_tenth_only),
+        cmocka_unit_test(test_seen_for_long_remembers_the_newest),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
