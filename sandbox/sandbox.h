@@ -66,14 +66,14 @@ int sandbox_enter(const char *folder, struct sandbox_ground *ret_ground,
 /* What a session is made of. Everything is borrowed until session_create() returns. */
 struct session_options {
     const struct sandbox_ground *ground; /* from sandbox_enter() */
-    const char *folder;           /* the notebook's folder, absolute; shown to cells at this path and at /work */
-    bool hide_folder_path;        /* show it at /work only (profile strict) */
-    const char *python;           /* the interpreter as its user names it; its prefixes are shown read-only */
-    const char *const *readonly;  /* more files and folders shown read-only at their own paths; NULL-ended */
-    const char *const *argv;      /* command that starts the worker; argv[0] is absolute; NULL-ended */
-    const char *const *env;       /* its whole environment, "NAME=value"; NULL-ended */
-    uint64_t disk_bytes;          /* cap on all that the session's cells have written */
-    uint64_t disk_inodes;         /* cap on the number of files */
+    const char *folder;                  /* the notebook's folder, absolute; shown to cells at this path and at /work */
+    bool hide_folder_path;               /* show it at /work only (profile strict) */
+    const char *python;                  /* the interpreter as its user names it; its prefixes are shown read-only */
+    const char *const *readonly;         /* more files and folders shown read-only at their own paths; NULL-ended */
+    const char *const *argv;             /* command that starts the worker; argv[0] is absolute; NULL-ended */
+    const char *const *env;              /* its whole environment, "NAME=value"; NULL-ended */
+    uint64_t disk_bytes;                 /* cap on all that the session's cells have written */
+    uint64_t disk_inodes;                /* cap on the number of files */
 };
 
 /* The file descriptor on which the worker finds its control socket, a SOCK_STREAM. */
@@ -90,7 +90,8 @@ int session_create(const struct session_options *options, struct session **ret_s
 /* Ends every process of the session and frees it. NULL is allowed. */
 void session_destroy(struct session *session);
 
-/* The starting worker's control socket, and a pidfd that becomes readable when it ends. Borrowed until session_capture(). */
+/* The starting worker's control socket, and a pidfd that becomes readable when it ends. Borrowed until
+ * session_capture(). */
 int session_control_fd(const struct session *session);
 int session_exit_fd(const struct session *session);
 
@@ -125,7 +126,8 @@ int cell_create(struct session *session, const struct cell_options *options, str
 /* Lets the cell run: its worker goes on with the read of its control socket. */
 int cell_start(struct cell *cell) SANDBOX_MUST_CHECK;
 
-/* Our end of the cell's control socket (SOCK_STREAM, non-blocking), and a pidfd, readable once the cell's worker is dead. Borrowed. */
+/* Our end of the cell's control socket (SOCK_STREAM, non-blocking), and a pidfd, readable once the cell's worker is
+ * dead. Borrowed. */
 int cell_control_fd(const struct cell *cell);
 int cell_exit_fd(const struct cell *cell);
 
@@ -137,12 +139,12 @@ void cell_signal(const struct cell *cell, int signal);
 
 /* How a cell ended, measured from outside. */
 struct cell_end {
-    bool exited;             /* the worker ended by itself: code is valid */
-    bool signaled;           /* the worker was killed: signal is valid */
-    int code;                /* exit status */
-    int signal;              /* signal number */
-    unsigned leftovers;      /* child processes that were still alive and are ended */
-    uint64_t cpu_us;         /* CPU time of all the cell's processes */
+    bool exited;        /* the worker ended by itself: code is valid */
+    bool signaled;      /* the worker was killed: signal is valid */
+    int code;           /* exit status */
+    int signal;         /* signal number */
+    unsigned leftovers; /* child processes that were still alive and are ended */
+    uint64_t cpu_us;    /* CPU time of all the cell's processes */
 };
 
 /*
@@ -157,7 +159,8 @@ int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct sandbox_erro
 /* Makes the frozen cell's state the session's image and its files the session's files. Frees the cell. */
 void cell_commit(struct cell *cell);
 
-/* Kills whatever is left of the cell, drops its files. The session is as it was before. Frees the cell. NULL is allowed. */
+/* Kills whatever is left of the cell, drops its files. The session is as it was before. Frees the cell. NULL is
+ * allowed. */
 void cell_discard(struct cell *cell);
 
 /* How the worker's death reads: fills ret_end from a cell whose exit_fd is readable. */

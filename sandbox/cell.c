@@ -1,0 +1,234 @@
+/*
+ * cell.c - the life and the two ends of a cell.
+ */
+#define _GNU_SOURCE
+#include "cell.h"
+
+#include "cleanup.h"
+#include "error.h"
+#include "kin.h"
+#include "layers.h"
+#include "system.h"
+#include "tracee.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+static struct cell *cell_new(struct session *session, const struct cell_options *options) {
+    struct cell *cell = calloc(1, sizeof *cell);
+    if (!cell)
+        return NULL;
+    *cell = (struct cell){.session = session,
+                          .aside = options->aside || options->source == CELL_FROM_FIRST,
+                          .init = {-1, -1},
+                          .memory_fd = -1,
+                          .worker_pidfd = -1,
+                          .control_fd = -1,
+                          .layer = session->next_layer++};
+    cell->image = image_ref(options->source == CELL_FROM_FIRST ? session->first : session->current);
+    return cell;
+}
+
+int cell_create(struct session *session, const struct cell_options *options, struct cell **ret_cell,
+                struct sandbox_error *ret_error) {
+    session_reap(session);
+    struct cell *cell = cell_new(session, options);
+    if (!cell)
+        return error_set(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
+    int r = nursery_request(&session->nursery, cell->layer, ret_error);
+    if (r == 0)
+        r = cell_assemble(cell, ret_error);
+    if (r)
+        cell_discard(cell);
+    else
+        *ret_cell = cell;
+    return r;
+}
+
+/* The others first: when the worker goes on, all it may wait for is there. */
+int cell_start(struct cell *cell) {
+    cell->started = true;
+    for (size_t i = cell->n_tids; i-- > 0;)
+        if (ptrace(PTRACE_DETACH, cell->tids[i], 0, 0))
+            return -errno;
+    cell->n_tids = 0;
+    return 0;
+}
+
+int cell_control_fd(const struct cell *cell) {
+    return cell->control_fd;
+}
+
+int cell_exit_fd(const struct cell *cell) {
+    return cell->worker_pidfd;
+}
+
+void cell_signal_group(const struct cell *cell, int signal) {
+    if (!cell->ended)
+        kill(-cell->worker, signal);
+}
+
+void cell_signal(const struct cell *cell, int signal) {
+    if (!cell->ended)
+        kill(cell->worker, signal);
+}
+
+/* Reaps the worker, with the CPU time of it and of the children it has waited for. */
+static void reap_worker(struct cell *cell) {
+    struct rusage usage;
+    int status;
+    if (cell->ended || cell->worker <= 0)
+        return;
+    for (size_t i = cell->n_tids; i-- > 1;)
+        tracee_reap(cell->tids[i]);
+    cell->n_tids = 0;
+    for (;;) {
+        pid_t r = wait4(cell->worker, &status, __WALL, &usage);
+        if (r < 0 && errno != EINTR)
+            break;
+        if (r == cell->worker && !WIFSTOPPED(status)) {
+            cell->status = status;
+            cell->cpu_us = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
+                           (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+            break;
+        }
+    }
+    cell->ended = true;
+}
+
+void cell_end_of(struct cell *cell, struct cell_end *ret_end) {
+    reap_worker(cell);
+    *ret_end = (struct cell_end){.exited = WIFEXITED(cell->status),
+                                 .signaled = WIFSIGNALED(cell->status),
+                                 .code = WIFEXITED(cell->status) ? WEXITSTATUS(cell->status) : 0,
+                                 .signal = WIFSIGNALED(cell->status) ? WTERMSIG(cell->status) : 0,
+                                 .cpu_us = cell->cpu_us};
+}
+
+/*
+ * Kills every process of the cell but its own thread group, in one call that
+ * no fork can slip through: the stopped worker makes it, and kill(2) spares the
+ * caller and pid 1.
+ */
+static int kill_children(struct cell *cell) {
+    const struct thread *main_thread = &cell->threads.thread[0];
+    struct remote_task task = {cell->worker, main_thread->tid, cell->memory_fd, &main_thread->regs,
+                               &cell->session->site};
+    struct remote_call call = {.number = SYS_kill, .argument = {(uint64_t)-1, SIGKILL}};
+    int r = remote_run(&task, &call, 1, NULL, 0);
+    if (r == 0 && call.result < 0 && call.result != -ESRCH)
+        r = (int)call.result;
+    return r ? r : kin_await_dead(cell->tids, cell->n_tids, cell->init.pid);
+}
+
+/*
+ * In this order: the registers, which our calls destroy; an end to everybody
+ * who shares the memory; what the threads must be asked for.
+ */
+static int record(struct cell *cell, unsigned *ret_leftovers, struct sandbox_error *error) {
+    int r = remote_write_code(cell->memory_fd, &cell->session->site);
+    if (r)
+        return error_set(error, STEP_INJECT, -r, "the cell unmapped petri's page of code");
+    r = threads_record_registers(cell->tids, cell->n_tids, &cell->threads);
+    if (r == 0)
+        r = kin_count_alive(cell->tids, cell->n_tids, cell->init.pid, ret_leftovers);
+    if (r == 0 && *ret_leftovers > 0)
+        r = kill_children(cell);
+    if (r)
+        return error_set(error, STEP_THREADS, -r, "ending the cell's other processes");
+    r = threads_record_registrations(cell->tids, cell->memory_fd, &cell->session->site, &cell->threads);
+    return r ? error_set(error, STEP_INJECT, -r, "recording the threads") : 0;
+}
+
+static int make_result(struct cell *cell, struct sandbox_error *error) {
+    cell->result = image_create(cell->keeper, cell->memory_fd, &cell->threads);
+    if (!cell->result)
+        return error_set(error, STEP_MEMORY, ENOMEM, "%s", "");
+    cell->keeper = 0;
+    cell->memory_fd = -1;
+    int r = image_read_place(cell->result, cell->worker);
+    return r ? error_set(error, STEP_IMAGE, -r, "working directory") : 0;
+}
+
+int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct sandbox_error *ret_error) {
+    unsigned leftovers = 0;
+    free(cell->tids);
+    int r = threads_stop(cell->worker, &cell->tids, &cell->n_tids);
+    if (r)
+        r = error_set(ret_error, STEP_THREADS, -r, "%s", "");
+    if (r == 0)
+        r = record(cell, &leftovers, ret_error);
+    if (r == 0)
+        r = make_result(cell, ret_error);
+    if (r) {
+        kill(cell->worker, SIGKILL);
+        bool was_dead = r == -ESRCH;
+        cell_end_of(cell, ret_end);
+        return was_dead ? -ESRCH : -EUCLEAN;
+    }
+    *ret_end = (struct cell_end){.leftovers = leftovers};
+    return 0;
+}
+
+/* Ends the sandbox with all that is in it. The nursery's children are reaped as they end. */
+static void end_sandbox(struct cell *cell) {
+    if (cell->worker > 0 && !cell->ended)
+        kill(cell->worker, SIGKILL);
+    if (cell->init.pidfd >= 0)
+        system_pidfd_signal(cell->init.pidfd, SIGKILL);
+    reap_worker(cell);
+    close_fd(&cell->init.pidfd);
+}
+
+/*
+ * The end of a thread writes 0 where its pthread_join(3) would look, and wakes
+ * the joiner; but these threads go on in the next cell.
+ */
+static void undo_clear_tid(const struct image *image) {
+    for (size_t i = 0; i < image->threads.n; i++) {
+        const struct thread *thread = &image->threads.thread[i];
+        int32_t tid = thread->tid;
+        if (thread->clear_tid && memory_write(image->memory_fd, thread->clear_tid, &tid, sizeof tid))
+            continue; /* the address is the cell's own doing, and so is what it breaks */
+    }
+}
+
+static void cell_free(struct cell *cell) {
+    pid_t dying;
+    image_unref(cell->image, &dying);
+    session_bury(cell->session, dying);
+    image_unref(cell->result, &dying);
+    session_bury(cell->session, dying);
+    threads_fini(&cell->threads);
+    close_fd(&cell->memory_fd);
+    close_fd(&cell->control_fd);
+    close_fd(&cell->worker_pidfd);
+    free(cell->tids);
+    free(cell);
+}
+
+void cell_commit(struct cell *cell) {
+    end_sandbox(cell);
+    undo_clear_tid(cell->result);
+    layer_commit(cell->session->nursery.files_fd, cell->layer);
+    session_set_current(cell->session, cell->result);
+    cell->result = NULL;
+    cell_free(cell);
+}
+
+void cell_discard(struct cell *cell) {
+    if (!cell)
+        return;
+    end_sandbox(cell);
+    if (cell->keeper > 0) {
+        kill(cell->keeper, SIGKILL);
+        session_bury(cell->session, cell->keeper);
+    }
+    layer_remove(cell->session->nursery.files_fd, cell->layer);
+    cell_free(cell);
+}

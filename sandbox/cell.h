@@ -1,0 +1,33 @@
+/*
+ * cell.h - the insides of a cell, shared by the file that makes it and the one that ends it.
+ */
+#ifndef PETRI_SANDBOX_CELL_H
+#define PETRI_SANDBOX_CELL_H
+
+#include "session.h"
+
+struct cell {
+    struct session *session;
+    struct image *image; /* what it was made from; a reference */
+    bool aside;
+    bool started;             /* detached: its tasks run by themselves */
+    bool ended;               /* its worker is dead and reaped */
+    struct sandbox_init init; /* pid 1 of its sandbox */
+    uint64_t layer;
+    pid_t keeper; /* shares the memory with the cell's tasks, and outlives them */
+    int memory_fd;
+    pid_t worker; /* the main task, a child of ours */
+    int worker_pidfd;
+    int control_fd;
+    pid_t *tids; /* the tasks that are our tracees, the worker first */
+    size_t n_tids;
+    struct threads threads; /* recorded by cell_freeze() */
+    struct image *result;   /* the image to be, by cell_freeze() */
+    int status;             /* of the worker, as waitpid(2) gave it; valid when ended */
+    uint64_t cpu_us;
+};
+
+/* Makes the tasks of a cell whose sandbox is there, up to the point where they could be detached. */
+int cell_assemble(struct cell *cell, struct sandbox_error *ret_error);
+
+#endif

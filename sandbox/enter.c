@@ -1,0 +1,265 @@
+/*
+ * enter.c - from the process Jupyter started to pid 1 of namespaces of our own.
+ *
+ *     outer   the pid Jupyter knows; passes signals on, dies with the inner one
+ *       inner   pid 1 of the new pid namespace: the kernel itself
+ *
+ * As root, cells get a uid from a private range, which is nobody's on the host;
+ * an ordinary user has only one uid to give, the own one.
+ */
+#define _GNU_SOURCE
+#include "cleanup.h"
+#include "error.h"
+#include "system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/mount.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+enum {
+    PRIVATE_UID = 1000,          /* in the inner user namespace, as root */
+    RANGE_IDS = 65536,           /* size of a session's private range */
+    RANGE_FIRST = 0x40000000,    /* above what distributions and subuid files give out */
+    RANGES = 0x3fff0000 / 65536, /* as many sessions at once as there are ranges */
+};
+
+/* How ids of the inner user namespace map to those outside. */
+struct id_map {
+    unsigned inside;      /* one id inside */
+    unsigned outside;     /* and what it is outside */
+    unsigned range_first; /* outside id of 1, where there is a range */
+    int has_range;
+};
+
+static struct id_map choose_ids(unsigned root_id) {
+    struct id_map map = {.inside = 0, .outside = root_id, .has_range = geteuid() == 0};
+    map.range_first = RANGE_FIRST + (unsigned)(getpid() % RANGES) * RANGE_IDS;
+    return map;
+}
+
+static int write_map(pid_t pid, const char *file, const struct id_map *map) {
+    char path[64], text[96];
+    snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
+    int n = snprintf(text, sizeof text, "%u %u 1\n", map->inside, map->outside);
+    if (map->has_range)
+        snprintf(text + n, sizeof text - (size_t)n, "1 %u %d\n", map->range_first, RANGE_IDS - 1);
+    return system_write_file(AT_FDCWD, path, text);
+}
+
+static int write_maps(pid_t pid, const struct id_map *uids, const struct id_map *gids) {
+    char path[64];
+    int r = write_map(pid, "uid_map", uids);
+    if (r == 0 && !gids->has_range) {
+        snprintf(path, sizeof path, "/proc/%d/setgroups", pid);
+        r = system_write_file(AT_FDCWD, path, "deny");
+    }
+    return r ? r : write_map(pid, "gid_map", gids);
+}
+
+/* Waits for a byte on fd; -EPIPE where the other side is gone. */
+static int await_byte(int fd) {
+    char byte;
+    ssize_t n;
+    do
+        n = read(fd, &byte, 1);
+    while (n < 0 && errno == EINTR);
+    return n == 1 ? 0 : -EPIPE;
+}
+
+/*
+ * A child that writes the maps of its parent from outside of the parent's new
+ * user namespace: a map of more than one's own id needs that. Its exit status
+ * is the errno.
+ */
+static pid_t start_map_writer(const struct id_map *uids, const struct id_map *gids, int ready_fd) {
+    pid_t parent = getpid();
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(await_byte(ready_fd) ? EPIPE : -write_maps(parent, uids, gids));
+    return pid;
+}
+
+static int enter_user_namespace(const struct id_map *uids, const struct id_map *gids, struct sandbox_error *error) {
+    int ready[2], status;
+    if (pipe2(ready, O_CLOEXEC))
+        return error_set(error, STEP_PIPE, errno, "%s", "");
+    pid_t writer = start_map_writer(uids, gids, ready[0]);
+    auto_fd write_end = ready[1];
+    close(ready[0]);
+    if (writer < 0)
+        return error_set(error, STEP_FORK, errno, "%s", "");
+    int failed = unshare(CLONE_NEWUSER) ? errno : 0;
+    if (failed || write(write_end, "", 1) != 1)
+        close_fd(&write_end);
+    if (waitpid(writer, &status, 0) != writer || !WIFEXITED(status))
+        status = EIO << 8;
+    if (failed)
+        return error_set(error, STEP_USER_NAMESPACE, failed, "%s", "");
+    if (WEXITSTATUS(status))
+        return error_set(error, STEP_ID_MAP, WEXITSTATUS(status), "%s", "");
+    return 0;
+}
+
+/* A user namespace, as a descriptor, whose map turns owner into the cells' user. For an idmapped mount. */
+static int make_map_namespace(const struct id_map *uids, const struct id_map *gids) {
+    char path[64];
+    int ready[2];
+    if (pipe2(ready, O_CLOEXEC))
+        return -errno;
+    auto_fd read_end = ready[0];
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (unshare(CLONE_NEWUSER) || write(ready[1], "", 1) != 1)
+            _exit(1);
+        pause();
+        _exit(0);
+    }
+    close(ready[1]);
+    if (pid < 0)
+        return -errno;
+    int r = await_byte(read_end);
+    if (r == 0)
+        r = write_maps(pid, uids, gids);
+    if (r == 0) {
+        snprintf(path, sizeof path, "/proc/%d/ns/user", pid);
+        r = open(path, O_RDONLY | O_CLOEXEC);
+        r = r < 0 ? -errno : r;
+    }
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    return r;
+}
+
+/*
+ * The notebook's folder with its owner shown as the cells' user, so that a cell
+ * may read what its owner may. Only root can have it, and not on every file
+ * system; -1 where it is not to be had: then the files' own modes decide.
+ */
+static int open_folder(const char *folder, const struct id_map *uids, const struct id_map *gids) {
+    struct stat st;
+    if (!uids->has_range || stat(folder, &st))
+        return -1;
+    auto_fd fd = system_open_tree(folder, 1);
+    if (fd < 0)
+        return -1;
+    struct id_map owner = {.inside = st.st_uid, .outside = uids->range_first + PRIVATE_UID - 1};
+    struct id_map group = {.inside = st.st_gid, .outside = gids->range_first + PRIVATE_UID - 1};
+    auto_fd map = make_map_namespace(&owner, &group);
+    if (map < 0 || system_mount_setattr(fd, "", 1, MOUNT_ATTR_IDMAP, map) < 0)
+        return -1;
+    return steal_fd(&fd);
+}
+
+static void relay_signals(pid_t inner, const sigset_t *signals) {
+    auto_fd signal_fd = signalfd(-1, signals, SFD_CLOEXEC);
+    auto_fd parent_fd = getenv("JPY_PARENT_PID") ? system_pidfd_open(getppid()) : -1;
+    struct pollfd fds[] = {{.fd = signal_fd, .events = POLLIN}, {.fd = parent_fd, .events = POLLIN}};
+    int status;
+    for (;;) {
+        struct signalfd_siginfo info;
+        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+            break;
+        if (fds[1].revents) {
+            kill(inner, SIGTERM);
+            fds[1].fd = -1;
+        }
+        if (fds[0].revents && read(signal_fd, &info, sizeof info) == sizeof info && info.ssi_signo != SIGCHLD)
+            kill(inner, (int)info.ssi_signo);
+        if (waitpid(inner, &status, WNOHANG) == inner)
+            _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+    }
+    _exit(1);
+}
+
+/* In the inner process: dies with the outer one, has its own group, mounts and /proc. */
+static int settle(int alive_fd, struct sandbox_error *error) {
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) || await_byte(alive_fd))
+        return error_set(error, STEP_FORK, EPIPE, "the parent is gone");
+    setsid();
+    if (unshare(CLONE_NEWNS))
+        return error_set(error, STEP_MOUNT_NAMESPACE, errno, "%s", "");
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+        return error_set(error, STEP_MOUNT_NAMESPACE, errno, "making / private");
+    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
+        return error_set(error, STEP_MOUNT_PROC, errno, "%s", "");
+    return 0;
+}
+
+/* What the inner process tells the outer one once it has settled or failed. */
+struct settled {
+    int result;
+    struct sandbox_error error;
+};
+
+static int await_settled(int fd, pid_t inner, struct sandbox_error *error) {
+    struct settled settled;
+    if (read(fd, &settled, sizeof settled) != sizeof settled)
+        settled = (struct settled){-EIO, {.step = STEP_FORK, .err = EIO}};
+    if (settled.result) {
+        kill(inner, SIGKILL);
+        waitpid(inner, NULL, 0);
+        *error = settled.error;
+    }
+    return settled.result;
+}
+
+static int start_inner(struct sandbox_error *error) {
+    int alive[2], said[2];
+    sigset_t signals, before;
+    if (pipe2(alive, O_CLOEXEC) || pipe2(said, O_CLOEXEC))
+        return error_set(error, STEP_PIPE, errno, "%s", "");
+    sigemptyset(&signals);
+    for (const int *s = (const int[]){SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD, 0}; *s; s++)
+        sigaddset(&signals, *s);
+    sigprocmask(SIG_BLOCK, &signals, &before);
+    pid_t inner = fork();
+    if (inner < 0)
+        return error_set(error, STEP_FORK, errno, "%s", "");
+    if (inner == 0) {
+        struct settled settled = {0};
+        close(alive[1]);
+        settled.result = settle(alive[0], &settled.error);
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        if (write(said[1], &settled, sizeof settled) != sizeof settled || settled.result)
+            _exit(1);
+        close(alive[0]);
+        close(said[0]);
+        close(said[1]);
+        return 0;
+    }
+    close(alive[0]);
+    close(said[1]);
+    int r = write(alive[1], "", 1) == 1 ? await_settled(said[0], inner, error) : -EPIPE;
+    if (r == 0)
+        relay_signals(inner, &signals);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return r;
+}
+
+int sandbox_enter(const char *folder, struct sandbox_ground *ret_ground, struct sandbox_error *ret_error) {
+    struct id_map uids = choose_ids(geteuid()), gids = choose_ids(getegid());
+    if (uids.has_range && setgroups(0, NULL))
+        return error_set(ret_error, STEP_CREDENTIALS, errno, "setgroups");
+    auto_fd folder_fd = open_folder(folder, &uids, &gids);
+    int r = enter_user_namespace(&uids, &gids, ret_error);
+    if (r)
+        return r;
+    if (unshare(CLONE_NEWPID))
+        return error_set(ret_error, STEP_PID_NAMESPACE, errno, "%s", "");
+    r = start_inner(ret_error);
+    if (r)
+        return r;
+    ret_ground->worker_uid = ret_ground->worker_gid = uids.has_range ? PRIVATE_UID : 0;
+    ret_ground->folder_fd = steal_fd(&folder_fd);
+    return 0;
+}

@@ -1,0 +1,79 @@
+#include "error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* One row a step: what was being done, and what helps where it can't be done. */
+static const struct {
+    const char *what;
+    const char *mend;
+} steps[] = {
+    [STEP_NONE] = {"nothing failed", ""},
+    [STEP_USER_NAMESPACE] = {"making a user namespace",
+                             "Allow unprivileged user namespaces: sysctl user.max_user_namespaces above 0, "
+                             "kernel.unprivileged_userns_clone=1 (Debian), an AppArmor profile for petri or "
+                             "kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu), or in a container a seccomp "
+                             "profile that permits unshare and clone."},
+    [STEP_ID_MAP] = {"writing the user id map", "In a container, run it with user namespaces permitted."},
+    [STEP_PID_NAMESPACE] = {"making a pid namespace", "Raise sysctl user.max_pid_namespaces."},
+    [STEP_MOUNT_NAMESPACE] = {"making a mount namespace", "Raise sysctl user.max_mnt_namespaces."},
+    [STEP_MOUNT_PROC] = {"mounting a fresh /proc",
+                         "In a container the runtime masks /proc: start it with an unmasked /proc (docker: "
+                         "--security-opt systempaths=unconfined, Kubernetes: procMount: Unmasked)."},
+    [STEP_MOUNT_TMPFS] = {"mounting a tmpfs", "Linux 5.12 or newer is needed."},
+    [STEP_MOUNT_BIND] = {"showing a folder read-only", "Check that it exists and may be read."},
+    [STEP_MOUNT_OVERLAY] = {"mounting the overlay for the cell's files",
+                            "Linux 5.11 or newer with the overlay module is needed (modprobe overlay)."},
+    [STEP_MOUNT_ATTRIBUTES] = {"making a mount read-only", "Linux 5.12 or newer is needed."},
+    [STEP_PIVOT_ROOT] = {"changing the root", "In a container, the seccomp profile must permit pivot_root."},
+    [STEP_TEMPLATE_FILE] = {"making a file of the sandbox's root", ""},
+    [STEP_NETWORK] = {"bringing the loopback interface up", "Raise sysctl user.max_net_namespaces."},
+    [STEP_HOSTNAME] = {"setting the host name", ""},
+    [STEP_NAMESPACES] = {"making the namespaces of a sandbox",
+                         "Raise the limits user.max_*_namespaces, and check that the kernel has network, ipc, uts and "
+                         "cgroup namespaces."},
+    [STEP_LAYER] = {"making a layer for the cell's files", ""},
+    [STEP_CREDENTIALS] = {"giving up privileges", ""},
+    [STEP_NO_NEW_PRIVS] = {"setting no_new_privs", ""},
+    [STEP_EXEC] = {"starting the interpreter", "Check the path given with --python."},
+    [STEP_FORK] = {"starting a process", "The limit on processes (ulimit -u, pids.max) is too low."},
+    [STEP_NURSERY] = {"talking to the process that makes sandboxes", "It ended; restart the kernel."},
+    [STEP_PIPE] = {"making a pipe or socket", "The limit on open files (ulimit -n) is too low."},
+    [STEP_MEMORY] = {"getting memory", ""},
+    [STEP_PTRACE] =
+        {"tracing the worker with ptrace",
+         "Set kernel.yama.ptrace_scope to at most 2; in a container, permit ptrace in the seccomp profile."},
+    [STEP_WORKER_DIED] = {"stopping the worker", "It has ended."},
+    [STEP_THREADS] = {"stopping the threads", "There were too many, or they would not stop."},
+    [STEP_INJECT] = {"running a system call in the worker", "The cell changed memory or descriptors that petri needs."},
+    [STEP_IMAGE] = {"copying the image", "The machine or the limit on processes is out of room."},
+    [STEP_SETNS] = {"entering the sandbox's namespaces", ""},
+    [STEP_CLONE] = {"starting a task in the sandbox",
+                    "The kernel needs CONFIG_CHECKPOINT_RESTORE and Linux 5.9 or newer."},
+    [STEP_FILTER] = {"installing the seccomp filter",
+                     "The kernel needs CONFIG_SECCOMP_FILTER; in a container, permit seccomp."},
+    [STEP_PYTHON] = {"finding the interpreter", "Give its path with --python."},
+};
+_Static_assert(sizeof steps / sizeof steps[0] == STEP_N, "one row a step");
+
+int error_set(struct sandbox_error *error, enum sandbox_step step, int err, const char *format, ...) {
+    if (error) {
+        va_list args;
+        error->step = (int)step;
+        error->err = err;
+        va_start(args, format);
+        vsnprintf(error->detail, sizeof error->detail, format, args);
+        va_end(args);
+    }
+    return err ? -err : -EIO;
+}
+
+const char *sandbox_error_text(const struct sandbox_error *error, char *buf, size_t size) {
+    int step = error->step >= 0 && error->step < STEP_N ? error->step : STEP_NONE;
+    snprintf(buf, size, "%s failed%s%s%s%s%s%s%s", steps[step].what, error->detail[0] ? " (" : "", error->detail,
+             error->detail[0] ? ")" : "", error->err ? ": " : "", error->err ? strerror(error->err) : "",
+             steps[step].mend[0] ? ". " : ".", steps[step].mend);
+    return buf;
+}

@@ -1,0 +1,50 @@
+/*
+ * error.h - the steps that can fail, and the sentence each failure becomes.
+ */
+#ifndef PETRI_SANDBOX_ERROR_H
+#define PETRI_SANDBOX_ERROR_H
+
+#include "sandbox.h"
+
+enum sandbox_step {
+    STEP_NONE,
+    STEP_USER_NAMESPACE,
+    STEP_ID_MAP,
+    STEP_PID_NAMESPACE,
+    STEP_MOUNT_NAMESPACE,
+    STEP_MOUNT_PROC,
+    STEP_MOUNT_TMPFS,
+    STEP_MOUNT_BIND,
+    STEP_MOUNT_OVERLAY,
+    STEP_MOUNT_ATTRIBUTES,
+    STEP_PIVOT_ROOT,
+    STEP_TEMPLATE_FILE,
+    STEP_NETWORK,
+    STEP_HOSTNAME,
+    STEP_NAMESPACES,
+    STEP_LAYER,
+    STEP_CREDENTIALS,
+    STEP_NO_NEW_PRIVS,
+    STEP_EXEC,
+    STEP_FORK,
+    STEP_NURSERY,
+    STEP_PIPE,
+    STEP_MEMORY,
+    STEP_PTRACE,
+    STEP_WORKER_DIED,
+    STEP_THREADS,
+    STEP_INJECT,
+    STEP_IMAGE,
+    STEP_SETNS,
+    STEP_CLONE,
+    STEP_FILTER,
+    STEP_PYTHON,
+    STEP_N,
+};
+
+/* Fills error (NULL is allowed) with a step, an errno and a printf-style detail; returns -err, or -EIO where err is 0.
+ */
+int error_set(struct sandbox_error *error, enum sandbox_step step, int err, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+#endif

@@ -1,0 +1,58 @@
+/*
+ * filter.h - the seccomp policy of cells, as a table and as a program.
+ *
+ * The table (filter_table.c) is the only truth. A system call that it does not
+ * name is answered with ENOSYS, so that libraries fall back. The first row of
+ * a call whose test matches decides. Compiled, it is a binary search over the
+ * numbers, because Linux works out the verdict of every number when a filter
+ * is installed, which happens once for each cell.
+ *
+ * See: seccomp(2), seccomp_filter.rst.
+ */
+#ifndef PETRI_SANDBOX_FILTER_H
+#define PETRI_SANDBOX_FILTER_H
+
+#include <linux/filter.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum filter_kind {
+    FILTER_ALLOW,
+    FILTER_ERRNO, /* answered with an errno; normal life for libraries */
+    FILTER_DENY,  /* the same, but worth telling: forbidden, not just missing */
+};
+
+/* Matches where (argument & mask) == value. mask 0 matches always. */
+struct filter_test {
+    int argument;  /* 0 to 5 */
+    uint32_t mask; /* on the low 32 bits: the calls tested take 32-bit arguments */
+    uint32_t value;
+};
+
+struct filter_row {
+    const char *name; /* of the system call */
+    enum filter_kind kind;
+    int err;
+    struct filter_test test;
+    const char *why;
+};
+
+extern const struct filter_row filter_rows[];
+extern const size_t filter_n_rows;
+
+/* What a filter decides of calls that no row names. */
+enum { FILTER_DEFAULT_ERRNO = 38 };
+
+struct filter {
+    struct sock_filter *program; /* owned */
+    size_t n;
+};
+
+/* deny_action: what FILTER_DENY becomes: SECCOMP_RET_ERRNO, or SECCOMP_RET_USER_NOTIF. 0, -ENOMEM, or -E2BIG. */
+int filter_compile(uint32_t deny_action, struct filter *ret_filter);
+void filter_fini(struct filter *filter);
+
+/* What a program returns for a call: runs it here, installs nothing. For tests. */
+uint32_t filter_simulate(const struct filter *filter, uint32_t arch, int number, const uint64_t arguments[6]);
+
+#endif

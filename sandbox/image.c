@@ -1,0 +1,75 @@
+#define _GNU_SOURCE
+#include "image.h"
+
+#include "cleanup.h"
+#include "system.h"
+#include "tracee.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+struct image *image_create(pid_t keeper, int memory_fd, struct threads *threads) {
+    struct image *image = calloc(1, sizeof *image);
+    if (!image)
+        return NULL;
+    *image = (struct image){.references = 1, .keeper = keeper, .memory_fd = memory_fd, .threads = *threads};
+    *threads = (struct threads){0};
+    return image;
+}
+
+struct image *image_ref(struct image *image) {
+    image->references++;
+    return image;
+}
+
+void image_unref(struct image *image, pid_t *ret_dying) {
+    *ret_dying = 0;
+    if (!image || --image->references > 0)
+        return;
+    kill(image->keeper, SIGKILL);
+    *ret_dying = image->keeper;
+    close(image->memory_fd);
+    threads_fini(&image->threads);
+    free(image);
+}
+
+int image_copy_keeper(const struct image *image, const struct remote_site *site, pid_t *ret_keeper,
+                      int *ret_memory_fd) {
+    struct remote_task task = {image->keeper, image->keeper, image->memory_fd, &image->threads.thread[0].regs, site};
+    struct remote_call call = {.number = SYS_clone, .argument = {CLONE_PARENT | SIGCHLD}};
+    pid_t keeper = 0;
+    int r = remote_run(&task, &call, 1, &keeper, 1);
+    if (r == 0)
+        r = remote_failure(&call, 1, NULL);
+    if (r == 0 && keeper <= 0)
+        r = -EUCLEAN;
+    auto_fd memory_fd = r == 0 ? tracee_open_memory(keeper) : -1;
+    if (r == 0 && memory_fd < 0)
+        r = memory_fd;
+    if (r) {
+        if (keeper > 0)
+            tracee_kill(keeper);
+        return r;
+    }
+    *ret_keeper = keeper;
+    *ret_memory_fd = steal_fd(&memory_fd);
+    return 0;
+}
+
+int image_read_place(struct image *image, pid_t pid) {
+    char path[32], status[1024];
+    snprintf(path, sizeof path, "/proc/%d/cwd", pid);
+    ssize_t n = readlink(path, image->folder, sizeof image->folder - 1);
+    if (n < 0)
+        return -errno;
+    image->folder[n] = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    n = system_read_file(AT_FDCWD, path, status, sizeof status);
+    const char *mask = n < 0 ? NULL : strstr(status, "\nUmask:");
+    image->file_mask = mask ? (mode_t)strtoul(mask + 7, NULL, 8) : 022;
+    return n < 0 ? (int)n : 0;
+}

@@ -1,0 +1,43 @@
+/*
+ * image.h - the state after a cell: a keeper, and what its threads were.
+ *
+ * A keeper is a task that owns an address space, a file table and signal
+ * dispositions, and stays in a ptrace stop for life.
+ */
+#ifndef PETRI_SANDBOX_IMAGE_H
+#define PETRI_SANDBOX_IMAGE_H
+
+#include "threads.h"
+
+#include <limits.h>
+
+struct image {
+    unsigned references;
+    pid_t keeper;  /* a child of ours */
+    int memory_fd; /* of its address space */
+    mode_t file_mask;
+    char folder[PATH_MAX]; /* working directory, as a cell sees it */
+    struct threads threads;
+};
+
+/*
+ * Makes an image of a keeper and recorded threads; steals both, and memory_fd.
+ * Has one reference. NULL on ENOMEM, then nothing is stolen.
+ */
+struct image *image_create(pid_t keeper, int memory_fd, struct threads *threads);
+
+struct image *image_ref(struct image *image);
+
+/* Gives up a reference; with the last the keeper is killed and *ret_dying is its pid, to be reaped; otherwise 0. */
+void image_unref(struct image *image, pid_t *ret_dying);
+
+/*
+ * A copy-on-write copy of an image's address space: a new keeper, stopped, with
+ * the memory descriptor. Both are the caller's. 0, -EUCLEAN or -errno.
+ */
+int image_copy_keeper(const struct image *image, const struct remote_site *site, pid_t *ret_keeper, int *ret_memory_fd);
+
+/* Reads working directory and umask of a stopped process into the image. 0 or -errno. */
+int image_read_place(struct image *image, pid_t pid);
+
+#endif

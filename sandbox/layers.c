@@ -1,0 +1,193 @@
+#define _GNU_SOURCE
+#include "layers.h"
+
+#include "cleanup.h"
+#include "tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+
+#define OPAQUE "user.overlay.opaque"
+
+enum { MAX_DEPTH = 256 }; /* of folders that exist in both layers: deeper ones are refused, not merged */
+
+static const char *const areas[] = {"private", "folder"};
+enum { N_AREAS = sizeof areas / sizeof areas[0] };
+
+/* The areas of "private", and where cells see them. */
+static const struct {
+    const char *name;
+    const char *seen_at;
+    mode_t mode;
+} private_areas[] = {
+    {"private/tmp", "/tmp", 01777},
+    {"private/home", "/home/petri", 0755},
+    {"private/shm", "/dev/shm", 01777},
+};
+
+void layer_name(uint64_t id, char ret_name[LAYER_NAME_SIZE]) {
+    snprintf(ret_name, LAYER_NAME_SIZE, "cells/%" PRIu64, id);
+}
+
+static int make_owned(int dir_fd, const char *name, mode_t mode, uid_t uid, gid_t gid) {
+    if (mkdirat(dir_fd, name, 0700) && errno != EEXIST)
+        return -errno;
+    if (fchownat(dir_fd, name, uid, gid, AT_SYMLINK_NOFOLLOW) || fchmodat(dir_fd, name, mode, 0))
+        return -errno;
+    return 0;
+}
+
+int layers_init(int dir_fd, uid_t uid, gid_t gid) {
+    char name[64];
+    int r = make_owned(dir_fd, "cells", 0755, 0, 0);
+    if (r == 0)
+        r = make_owned(dir_fd, "committed", 0755, 0, 0);
+    for (int i = 0; r == 0 && i < N_AREAS; i++) {
+        snprintf(name, sizeof name, "committed/%s", areas[i]);
+        r = make_owned(dir_fd, name, 0755, uid, gid);
+    }
+    for (size_t i = 0; r == 0 && i < sizeof private_areas / sizeof private_areas[0]; i++) {
+        snprintf(name, sizeof name, "committed/%s", private_areas[i].name);
+        r = make_owned(dir_fd, name, private_areas[i].mode, uid, gid);
+    }
+    return r;
+}
+
+int layers_make_mount_point(int dir_fd, const char *path, uid_t uid, gid_t gid) {
+    char name[PATH_MAX];
+    for (size_t i = 0; i < sizeof private_areas / sizeof private_areas[0]; i++) {
+        size_t n = strlen(private_areas[i].seen_at);
+        if (strncmp(path, private_areas[i].seen_at, n) != 0 || path[n] != '/')
+            continue;
+        int start = snprintf(name, sizeof name, "committed/%s", private_areas[i].name);
+        snprintf(name + start, sizeof name - (size_t)start, "%s", path + n);
+        for (char *p = name + start + 1;; p++) {
+            char at = *p;
+            if (at != '/' && at != 0)
+                continue;
+            *p = 0;
+            int r = make_owned(dir_fd, name, 0755, uid, gid);
+            if (r || at == 0)
+                return r;
+            *p = at;
+        }
+    }
+    return 0;
+}
+
+int layer_create(int dir_fd, uint64_t id, uid_t uid, gid_t gid) {
+    char name[LAYER_NAME_SIZE], path[LAYER_NAME_SIZE + 16];
+    layer_name(id, name);
+    int r = make_owned(dir_fd, name, 0755, 0, 0);
+    for (int i = 0; r == 0 && i < N_AREAS; i++) {
+        snprintf(path, sizeof path, "%s/%s", name, areas[i]);
+        r = make_owned(dir_fd, path, 0755, uid, gid);
+        snprintf(path, sizeof path, "%s/%s.work", name, areas[i]);
+        if (r == 0)
+            r = make_owned(dir_fd, path, 0755, uid, gid);
+    }
+    return r;
+}
+
+int layer_remove(int dir_fd, uint64_t id) {
+    char name[LAYER_NAME_SIZE];
+    layer_name(id, name);
+    return tree_remove(dir_fd, name);
+}
+
+static bool is_opaque(int fd) {
+    char value[4];
+    return fgetxattr(fd, OPAQUE, value, sizeof value) > 0 && value[0] == 'y';
+}
+
+static bool is_folder(int dir_fd, const char *name) {
+    struct stat st;
+    return fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* A folder that is in both layers keeps the upper one's owner, mode and times. */
+static int copy_attributes(int from, int to) {
+    struct stat st;
+    if (fstat(from, &st) || fchown(to, st.st_uid, st.st_gid) || fchmod(to, st.st_mode & 07777))
+        return -errno;
+    return futimens(to, (struct timespec[]){st.st_atim, st.st_mtim}) ? -errno : 0;
+}
+
+/* Where a merge stands; lowest: nothing lies below the layer merged into, so that it needs no whiteouts. */
+struct merge {
+    bool lowest;
+    int depth;
+};
+
+static int merge_folder(int from, int to, struct merge merge);
+
+static bool is_whiteout(int dir_fd, const char *name) {
+    struct stat st;
+    return fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == makedev(0, 0);
+}
+
+/*
+ * Moves one entry down. A folder over a folder is merged, unless it is opaque;
+ * anything else takes the place of what was there.
+ */
+static int merge_entry(int from, int to, const char *name, struct merge merge) {
+    if (is_folder(from, name) && is_folder(to, name)) {
+        auto_fd upper = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (upper < 0)
+            return -errno;
+        if (!is_opaque(upper)) {
+            auto_fd lower = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            int r = lower < 0 ? -errno : merge_folder(upper, lower, (struct merge){merge.lowest, merge.depth + 1});
+            return r ? r : copy_attributes(upper, lower);
+        }
+    }
+    if (is_folder(to, name) || is_folder(from, name)) {
+        int r = tree_remove(to, name);
+        if (r)
+            return r;
+    }
+    if (merge.lowest && is_whiteout(from, name))
+        return tree_remove(to, name);
+    return renameat(from, name, to, name) ? -errno : 0;
+}
+
+static int merge_folder(int from, int to, struct merge merge) {
+    int copy = openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+    auto_dir dir = copy < 0 ? NULL : fdopendir(copy);
+    struct dirent *entry;
+    if (!dir)
+        return -errno;
+    if (merge.depth > MAX_DEPTH)
+        return -ELOOP;
+    while (r == 0 && (entry = readdir(dir)))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            r = merge_entry(from, to, entry->d_name, merge);
+    return r;
+}
+
+static int commit_area(int dir_fd, const char *layer, const char *area) {
+    char path[LAYER_NAME_SIZE + 16];
+    snprintf(path, sizeof path, "%s/%s", layer, area);
+    auto_fd from = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    snprintf(path, sizeof path, "committed/%s", area);
+    auto_fd to = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (from < 0 || to < 0)
+        return -errno;
+    return merge_folder(from, to, (struct merge){.lowest = strcmp(area, "private") == 0});
+}
+
+int layer_commit(int dir_fd, uint64_t id) {
+    char name[LAYER_NAME_SIZE];
+    layer_name(id, name);
+    int r = 0;
+    for (int i = 0; r == 0 && i < N_AREAS; i++)
+        r = commit_area(dir_fd, name, areas[i]);
+    int removed = layer_remove(dir_fd, id);
+    return r ? r : removed;
+}

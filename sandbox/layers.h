@@ -1,0 +1,41 @@
+/*
+ * layers.h - the files that cells have written, as layers on the session's tmpfs.
+ *
+ *     committed/{private,folder}                        what the committed cells have written
+ *     cells/ID/{private,folder}{,.work}                 one cell's own layer (an overlay's upper and work folder)
+ *
+ * "folder" lies over the notebook's folder; "private" is {tmp,home,shm}. A
+ * layer's files are in overlayfs' format: a character device 0:0 is a
+ * whiteout, the attribute user.overlay.opaque hides what is below a folder.
+ *
+ * dir_fd is the root of the session's tmpfs. Nobody else may be changing the
+ * layers that a function is given. See: overlayfs.rst.
+ */
+#ifndef PETRI_SANDBOX_LAYERS_H
+#define PETRI_SANDBOX_LAYERS_H
+
+#include "sandbox.h"
+
+#include <sys/types.h>
+
+enum { LAYER_NAME_SIZE = 32 };
+
+/* The name of a layer, as mounts_build_sandbox() takes it: "cells/ID". */
+void layer_name(uint64_t id, char ret_name[LAYER_NAME_SIZE]);
+
+/* Makes the empty committed layers, owned by uid and gid. 0 or -errno. */
+int layers_init(int dir_fd, uid_t uid, gid_t gid);
+
+/* Makes the folders of path in the committed private layer, where path is in one of its areas: a mount point to be. */
+int layers_make_mount_point(int dir_fd, const char *path, uid_t uid, gid_t gid);
+
+/* Makes an empty layer. 0 or -errno. */
+int layer_create(int dir_fd, uint64_t id, uid_t uid, gid_t gid);
+
+/* Moves all of a layer down into the committed ones, and removes it. 0 or -errno of the first thing that went wrong. */
+int layer_commit(int dir_fd, uint64_t id);
+
+/* Removes a layer with all that is in it. 0 or -errno. */
+int layer_remove(int dir_fd, uint64_t id);
+
+#endif

@@ -1,0 +1,323 @@
+#define _GNU_SOURCE
+#include "mounts.h"
+
+#include "cleanup.h"
+#include "error.h"
+#include "etc.h"
+#include "prefix.h"
+#include "system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/mount.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+/* Where the old root stands while the template is built, and what is the template's own. */
+#define OLD "/.old"
+#define HIDDEN "/.petri"
+#define PRIVATE HIDDEN "/private"
+#define FOLDER HIDDEN "/folder"
+#define ON_TOP HIDDEN "/on-top"
+
+enum kind {
+    KIND_FOLDER, /* an empty folder of the template; mode in the row */
+    KIND_SHOW,   /* the host's, read-only, with all below it; absent where the host has none */
+    KIND_SYSTEM, /* the same, or a link where the host has a link (/bin -> usr/bin) */
+    KIND_DEVICE, /* one device node of the host's */
+    KIND_LINK,   /* a symbolic link; text is where it points */
+};
+
+/* All of the template but what the session's options add. In order: a mount stands before what is below it. */
+static const struct {
+    enum kind kind;
+    const char *path;
+    const char *link;
+    mode_t mode;
+} rows[] = {
+    {KIND_FOLDER, HIDDEN, NULL, 0755},
+    {KIND_FOLDER, MOUNTS_SESSION_DIR, NULL, 0755},
+    {KIND_FOLDER, PRIVATE, NULL, 0755},
+    {KIND_FOLDER, FOLDER, NULL, 0755},
+    {KIND_FOLDER, ON_TOP, NULL, 0755},
+    {KIND_FOLDER, "/proc", NULL, 0555},
+    {KIND_FOLDER, "/tmp", NULL, 0755},
+    {KIND_FOLDER, "/home", NULL, 0755},
+    {KIND_FOLDER, MOUNTS_HOME, NULL, 0755},
+    {KIND_FOLDER, "/work", NULL, 0755},
+    {KIND_FOLDER, "/run", NULL, 0755},
+    {KIND_FOLDER, "/var", NULL, 0755},
+    {KIND_LINK, "/var/tmp", "/tmp", 0},
+    {KIND_SHOW, "/usr", NULL, 0},
+    {KIND_SYSTEM, "/bin", NULL, 0},
+    {KIND_SYSTEM, "/sbin", NULL, 0},
+    {KIND_SYSTEM, "/lib", NULL, 0},
+    {KIND_SYSTEM, "/lib32", NULL, 0},
+    {KIND_SYSTEM, "/lib64", NULL, 0},
+    {KIND_SYSTEM, "/libx32", NULL, 0},
+    {KIND_FOLDER, "/etc", NULL, 0755},
+    {KIND_SHOW, "/etc/alternatives", NULL, 0},
+    {KIND_SHOW, "/etc/fonts", NULL, 0},
+    {KIND_SHOW, "/etc/ssl/certs", NULL, 0},
+    {KIND_SHOW, "/etc/python3", NULL, 0},
+    {KIND_SHOW, "/etc/python3.11", NULL, 0},
+    {KIND_FOLDER, "/dev", NULL, 0755},
+    {KIND_FOLDER, "/dev/shm", NULL, 0755},
+    {KIND_DEVICE, "/dev/null", NULL, 0},
+    {KIND_DEVICE, "/dev/zero", NULL, 0},
+    {KIND_DEVICE, "/dev/full", NULL, 0},
+    {KIND_DEVICE, "/dev/random", NULL, 0},
+    {KIND_DEVICE, "/dev/urandom", NULL, 0},
+    {KIND_LINK, "/dev/fd", "/proc/self/fd", 0},
+    {KIND_LINK, "/dev/stdin", "/proc/self/fd/0", 0},
+    {KIND_LINK, "/dev/stdout", "/proc/self/fd/1", 0},
+    {KIND_LINK, "/dev/stderr", "/proc/self/fd/2", 0},
+};
+
+/* The places that the notebook's folder must not cover. */
+static const char *const kept[] = {"/usr", "/etc", "/dev", "/proc", "/tmp", MOUNTS_HOME, "/work", HIDDEN, NULL};
+
+static bool covers(const char *folder, const char *path) {
+    size_t n = strlen(folder);
+    return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == 0);
+}
+
+bool mounts_shows_folder_path(const struct session_options *options) {
+    if (options->hide_folder_path || strcmp(options->folder, "/") == 0)
+        return false;
+    for (const char *const *path = kept; *path; path++)
+        if (covers(options->folder, *path))
+            return false;
+    return !covers("/proc", options->folder) && !covers("/dev", options->folder);
+}
+
+/* Makes path below root, with its parents. */
+static int make_folders(const char *root, const char *path, mode_t mode, struct sandbox_error *error) {
+    char whole[PATH_MAX];
+    int n = snprintf(whole, sizeof whole, "%s%s", root, path);
+    if (n < 0 || (size_t)n >= sizeof whole)
+        return error_set(error, STEP_TEMPLATE_FILE, ENAMETOOLONG, "%s", path);
+    for (char *p = whole + strlen(root) + 1; p <= whole + n; p++) {
+        if (*p != '/' && *p != 0)
+            continue;
+        char kept_char = *p;
+        *p = 0;
+        if (mkdir(whole, kept_char ? 0755 : mode) && errno != EEXIST && errno != EROFS)
+            return error_set(error, STEP_TEMPLATE_FILE, errno, "%s", whole);
+        *p = kept_char;
+    }
+    return 0;
+}
+
+static int make_file(const char *path, struct sandbox_error *error) {
+    auto_fd fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    return fd < 0 ? error_set(error, STEP_TEMPLATE_FILE, errno, "%s", path) : 0;
+}
+
+/* Shows the host's path read-only at target; a path that the host lacks is passed over. */
+static int show(const char *path, const char *target, struct sandbox_error *error) {
+    char old[PATH_MAX];
+    struct stat st;
+    snprintf(old, sizeof old, OLD "%s", path);
+    if (stat(old, &st))
+        return 0;
+    int r = S_ISDIR(st.st_mode) ? make_folders("", target, 0755, error) : make_file(target, error);
+    if (r)
+        return r;
+    if (mount(old, target, NULL, MS_BIND | MS_REC, NULL))
+        return error_set(error, STEP_MOUNT_BIND, errno, "%s", path);
+    r = system_mount_setattr(AT_FDCWD, target, 1, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID, -1);
+    return r ? error_set(error, STEP_MOUNT_ATTRIBUTES, -r, "%s", path) : 0;
+}
+
+static int show_or_link(const char *path, struct sandbox_error *error) {
+    char old[PATH_MAX], link[PATH_MAX];
+    snprintf(old, sizeof old, OLD "%s", path);
+    ssize_t n = readlink(old, link, sizeof link - 1);
+    if (n < 0)
+        return show(path, path, error);
+    link[n] = 0;
+    return symlink(link, path) ? error_set(error, STEP_TEMPLATE_FILE, errno, "%s", path) : 0;
+}
+
+static int show_device(const char *path, struct sandbox_error *error) {
+    char old[PATH_MAX];
+    snprintf(old, sizeof old, OLD "%s", path);
+    int r = make_file(path, error);
+    if (r == 0 && mount(old, path, NULL, MS_BIND, NULL))
+        return error_set(error, STEP_MOUNT_BIND, errno, "%s", path);
+    return r;
+}
+
+static int build_row(size_t i, struct sandbox_error *error) {
+    switch (rows[i].kind) {
+    case KIND_FOLDER:
+        return make_folders("", rows[i].path, rows[i].mode, error);
+    case KIND_SHOW:
+        return show(rows[i].path, rows[i].path, error);
+    case KIND_SYSTEM:
+        return show_or_link(rows[i].path, error);
+    case KIND_DEVICE:
+        return show_device(rows[i].path, error);
+    case KIND_LINK:
+        return symlink(rows[i].link, rows[i].path) ? error_set(error, STEP_TEMPLATE_FILE, errno, "%s", rows[i].path)
+                                                   : 0;
+    }
+    return 0;
+}
+
+/* A tmpfs becomes the root; the old root stands at OLD for as long as the template is built. */
+static int change_root(struct sandbox_error *error) {
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+        return error_set(error, STEP_MOUNT_NAMESPACE, errno, "making / private");
+    if (mount("petri", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=16m"))
+        return error_set(error, STEP_MOUNT_TMPFS, errno, "the sandbox's root");
+    if (mkdir("/tmp" OLD, 0755) || chdir("/tmp"))
+        return error_set(error, STEP_TEMPLATE_FILE, errno, OLD);
+    if (syscall(SYS_pivot_root, ".", "." OLD) || chdir("/"))
+        return error_set(error, STEP_PIVOT_ROOT, errno, "%s", "");
+    return 0;
+}
+
+static int mount_session_files(const struct session_options *options, struct sandbox_error *error) {
+    char data[128];
+    snprintf(data, sizeof data, "mode=0755,size=%llu,nr_inodes=%llu", (unsigned long long)options->disk_bytes,
+             (unsigned long long)options->disk_inodes);
+    if (mount("petri", MOUNTS_SESSION_DIR, "tmpfs", MS_NOSUID | MS_NODEV, data))
+        return error_set(error, STEP_MOUNT_TMPFS, errno, "the session's files");
+    return 0;
+}
+
+/* The notebook's folder, read-only, as the lowest layer of what cells see of it. */
+static int mount_folder(const struct session_options *options, struct sandbox_error *error) {
+    int r;
+    if (options->ground->folder_fd < 0)
+        return show(options->folder, FOLDER, error);
+    r = system_move_mount(options->ground->folder_fd, FOLDER);
+    if (r)
+        return error_set(error, STEP_MOUNT_BIND, -r, "%s", options->folder);
+    r = system_mount_setattr(AT_FDCWD, FOLDER, 1, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, -1);
+    return r ? error_set(error, STEP_MOUNT_ATTRIBUTES, -r, "%s", options->folder) : 0;
+}
+
+/* The areas that are a sandbox's own, and so lie on top of the template. */
+static const char *const private_areas[] = {"/tmp", MOUNTS_HOME, "/dev/shm", NULL};
+
+static bool is_in_private_area(const char *path) {
+    for (const char *const *area = private_areas; *area; area++)
+        if (covers(*area, path))
+            return true;
+    return false;
+}
+
+/* Shows path at its own place; or, where that is in a private area, where each sandbox takes it from. */
+static int show_path(struct template *template, const char *path, struct sandbox_error *error) {
+    char place[64];
+    if (!is_in_private_area(path))
+        return show(path, path, error);
+    if (template->n_on_top == MOUNTS_MAX_ON_TOP || strlen(path) >= PATH_MAX)
+        return error_set(error, STEP_MOUNT_BIND, E2BIG, "%s", path);
+    snprintf(place, sizeof place, ON_TOP "/%d", template->n_on_top);
+    memcpy(template->on_top[template->n_on_top++], path, strlen(path) + 1);
+    return show(path, place, error);
+}
+
+static int build_options(struct template *template, const struct prefix_list *prefixes, struct sandbox_error *error) {
+    const struct session_options *options = template->options;
+    int r = 0;
+    for (int i = 0; r == 0 && i < prefixes->n; i++)
+        r = show_path(template, prefixes->path[i], error);
+    for (const char *const *path = options->readonly; r == 0 && path && *path; path++)
+        r = show_path(template, *path, error);
+    if (r == 0)
+        r = mount_session_files(options, error);
+    if (r == 0)
+        r = mount_folder(options, error);
+    if (r == 0 && mounts_shows_folder_path(options))
+        r = make_folders("", options->folder, 0755, error);
+    return r;
+}
+
+int mounts_build_template(const struct session_options *options, struct template *ret_template,
+                          struct sandbox_error *ret_error) {
+    *ret_template = (struct template){.options = options};
+    auto_free struct prefix_list *prefixes = calloc(1, sizeof *prefixes);
+    if (!prefixes)
+        return error_set(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
+    int r = prefix_collect(options->python, prefixes);
+    if (r)
+        return error_set(ret_error, STEP_PYTHON, -r, "%s", options->python);
+    umask(022);
+    r = change_root(ret_error);
+    for (size_t i = 0; r == 0 && i < sizeof rows / sizeof rows[0]; i++)
+        r = build_row(i, ret_error);
+    if (r == 0)
+        r = etc_build(OLD, ret_error);
+    if (r == 0 && mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
+        r = error_set(ret_error, STEP_MOUNT_PROC, errno, "%s", "");
+    if (r == 0)
+        r = build_options(ret_template, prefixes, ret_error);
+    if (r)
+        return r;
+    if (umount2(OLD, MNT_DETACH) || rmdir(OLD))
+        return error_set(ret_error, STEP_PIVOT_ROOT, errno, "leaving the old root");
+    if (mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL))
+        return error_set(ret_error, STEP_MOUNT_ATTRIBUTES, errno, "the sandbox's root");
+    return 0;
+}
+
+/* Mounts the overlay of one area ("folder", "private") of a layer; lowest is what stands below the session's layers. */
+static int mount_overlay(const char *layer, const char *area, const char *lowest, const char *target,
+                         struct sandbox_error *error) {
+    char data[512];
+    snprintf(data, sizeof data,
+             "userxattr,lowerdir=" MOUNTS_SESSION_DIR "/committed/%s%s%s,upperdir=" MOUNTS_SESSION_DIR
+             "/%s/%s,workdir=" MOUNTS_SESSION_DIR "/%s/%s.work",
+             area, lowest ? ":" : "", lowest ? lowest : "", layer, area, layer, area);
+    if (mount("petri", target, "overlay", MS_NOSUID | MS_NODEV, data))
+        return error_set(error, STEP_MOUNT_OVERLAY, errno, "%s", area);
+    return 0;
+}
+
+static int bind(const char *source, const char *target, struct sandbox_error *error) {
+    if (mount(source, target, NULL, MS_BIND, NULL))
+        return error_set(error, STEP_MOUNT_BIND, errno, "%s", target);
+    return 0;
+}
+
+/* What is shown on top of a private area: bound onto a mount point that the layers have. */
+static int bind_on_top(const struct template *template, struct sandbox_error *error) {
+    int r = 0;
+    for (int i = 0; r == 0 && i < template->n_on_top; i++) {
+        char place[64];
+        snprintf(place, sizeof place, ON_TOP "/%d", i);
+        if (access(place, F_OK) == 0)
+            r = bind(place, template->on_top[i], error);
+    }
+    return r;
+}
+
+int mounts_build_sandbox(const struct template *template, const char *layer, bool with_proc,
+                         struct sandbox_error *ret_error) {
+    if (with_proc && mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
+        return error_set(ret_error, STEP_MOUNT_PROC, errno, "%s", "");
+    int r = mount_overlay(layer, "private", NULL, PRIVATE, ret_error);
+    if (r == 0)
+        r = bind(PRIVATE "/tmp", "/tmp", ret_error);
+    if (r == 0)
+        r = bind(PRIVATE "/home", MOUNTS_HOME, ret_error);
+    if (r == 0)
+        r = bind(PRIVATE "/shm", "/dev/shm", ret_error);
+    if (r == 0)
+        r = mount_overlay(layer, "folder", FOLDER, "/work", ret_error);
+    if (r == 0)
+        r = bind_on_top(template, ret_error);
+    if (r == 0 && mounts_shows_folder_path(template->options))
+        r = bind("/work", template->options->folder, ret_error);
+    if (r == 0 && mount("petri", HIDDEN, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k,nr_inodes=1"))
+        r = error_set(ret_error, STEP_MOUNT_TMPFS, errno, "%s", HIDDEN);
+    return r;
+}

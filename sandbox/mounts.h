@@ -1,0 +1,54 @@
+/*
+ * mounts.h - what a cell sees of files: the template all sandboxes start from, and the mounts of one sandbox.
+ *
+ * The template is made once, in the nursery's mount namespace. A sandbox's own
+ * mount namespace is a copy of it, with the few mounts on top that must be its
+ * own: /proc and the overlays with its layer.
+ *
+ * See: docs/sandbox.md, mount_namespaces(7), overlayfs.rst.
+ */
+#ifndef PETRI_SANDBOX_MOUNTS_H
+#define PETRI_SANDBOX_MOUNTS_H
+
+#include "sandbox.h"
+
+#include <limits.h>
+
+/* In the nursery's namespace: where the session's tmpfs is. Covered in every sandbox. */
+#define MOUNTS_SESSION_DIR "/.petri/session"
+
+/* The home folder of cells. */
+#define MOUNTS_HOME "/home/petri"
+
+enum { MOUNTS_MAX_ON_TOP = 24 };
+
+/* Whether the notebook's folder can be shown at its own path; where it can't, /work is all there is. */
+bool mounts_shows_folder_path(const struct session_options *options);
+
+/*
+ * What the template was built from, kept by the nursery. A read-only path that
+ * lies below a private area (/tmp, say) is shown anew in each sandbox, on top
+ * of that area.
+ */
+struct template {
+    const struct session_options *options;
+    int n_on_top;
+    char on_top[MOUNTS_MAX_ON_TOP][PATH_MAX];
+};
+
+/*
+ * Builds the template and changes the root to it. The calling process must be
+ * alone in a fresh mount namespace. options are borrowed for as long as the
+ * template is used. 0 or -errno with ret_error filled.
+ */
+int mounts_build_template(const struct session_options *options, struct template *ret_template,
+                          struct sandbox_error *ret_error);
+
+/*
+ * In a copy of the template: the mounts of one sandbox with the layer named,
+ * and with_proc where it has a pid namespace of its own. 0 or -errno.
+ */
+int mounts_build_sandbox(const struct template *template, const char *layer, bool with_proc,
+                         struct sandbox_error *ret_error);
+
+#endif

@@ -1,0 +1,175 @@
+#define _GNU_SOURCE
+#include "nursery.h"
+
+#include "birth.h"
+#include "channel.h"
+#include "cleanup.h"
+#include "error.h"
+#include "layers.h"
+#include "mounts.h"
+#include "system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+/* One answer of the nursery; a descriptor may come with it. */
+struct answer {
+    int result;
+    pid_t pid;
+    struct sandbox_error error;
+};
+
+struct request {
+    uint64_t layer;
+};
+
+static int answer(int socket, int result, pid_t pid, int fd, const struct sandbox_error *error) {
+    struct answer packet = {.result = result, .pid = pid};
+    if (result)
+        packet.error = *error;
+    return channel_send(socket, &packet, sizeof packet, fd);
+}
+
+static int prepare(const struct template *template, int files_fd, struct sandbox_error *error) {
+    const struct session_options *options = template->options;
+    uid_t uid = options->ground->worker_uid;
+    gid_t gid = options->ground->worker_gid;
+    int r = layers_init(files_fd, uid, gid);
+    for (int i = 0; r == 0 && i < template->n_on_top; i++)
+        r = layers_make_mount_point(files_fd, template->on_top[i], uid, gid);
+    if (r == 0 && mounts_shows_folder_path(options))
+        r = layers_make_mount_point(files_fd, options->folder, uid, gid);
+    return r ? error_set(error, STEP_LAYER, -r, "committed") : 0;
+}
+
+static int make_layer(const struct session_options *options, int files_fd, uint64_t layer,
+                      struct sandbox_error *error) {
+    int r = layer_create(files_fd, layer, options->ground->worker_uid, options->ground->worker_gid);
+    return r ? error_set(error, STEP_LAYER, -r, "%s", r == -ENOSPC ? "the disk limit is reached" : "") : 0;
+}
+
+/* Builds the template and starts the worker; the first answer carries the session's files, the second the worker. */
+static int open_nursery(const struct session_options *options, struct template *template,
+                        const struct nursery_boot *boot, uint64_t layer, int socket) {
+    struct sandbox_error error = {0};
+    auto_fd files_fd = -1;
+    pid_t worker = -1;
+    int r = unshare(CLONE_NEWNS) ? error_set(&error, STEP_MOUNT_NAMESPACE, errno, "%s", "") : 0;
+    if (r == 0)
+        r = mounts_build_template(options, template, &error);
+    if (r == 0 && (files_fd = open(MOUNTS_SESSION_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+        r = error_set(&error, STEP_LAYER, errno, MOUNTS_SESSION_DIR);
+    if (r == 0)
+        r = prepare(template, files_fd, &error);
+    if (r == 0)
+        r = make_layer(options, files_fd, layer, &error);
+    if (r == 0)
+        r = birth_worker(template, boot, layer, &worker, &error);
+    int sent = answer(socket, r, worker, files_fd, &error);
+    if (r || sent)
+        return -1;
+    return steal_fd(&files_fd);
+}
+
+static void serve(const struct template *template, int socket, int files_fd) {
+    struct request request;
+    int none;
+    while (channel_receive(socket, &request, sizeof request, &none) == 0) {
+        struct sandbox_error error = {0};
+        pid_t pid = -1;
+        close_fd(&none);
+        int r = make_layer(template->options, files_fd, request.layer, &error);
+        if (r == 0)
+            r = birth_init(template, request.layer, &pid, &error);
+        auto_fd pidfd = r == 0 ? system_pidfd_open(pid) : -1;
+        if (r == 0 && pidfd < 0)
+            r = error_set(&error, STEP_NURSERY, -pidfd, "pidfd_open");
+        if (answer(socket, r, pid, pidfd, &error))
+            return;
+    }
+}
+
+/* The whole life of the nursery. Ended children need no wait: they are reaped as they end. */
+static void nursery_main(const struct session_options *options, const struct nursery_boot *boot, uint64_t layer,
+                         int socket) {
+    prctl(PR_SET_NAME, "petri-nursery");
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    signal(SIGCHLD, SIG_IGN);
+    struct template *template = calloc(1, sizeof *template);
+    int files_fd = template ? open_nursery(options, template, boot, layer, socket) : -1;
+    if (files_fd >= 0) {
+        close(boot->control_fd);
+        close(boot->stdout_fd);
+        close(boot->stderr_fd);
+        close(boot->trace_fd);
+        serve(template, socket, files_fd);
+    }
+    _exit(0);
+}
+
+int nursery_start(const struct session_options *options, const struct nursery_boot *boot, uint64_t layer,
+                  struct nursery *ret_nursery, pid_t *ret_worker, struct sandbox_error *ret_error) {
+    int pair[2], files_fd = -1;
+    struct answer first;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+        return error_set(ret_error, STEP_PIPE, errno, "%s", "");
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(pair[0]);
+        nursery_main(options, boot, layer, pair[1]);
+    }
+    close(pair[1]);
+    auto_fd ours = pair[0];
+    if (pid < 0)
+        return error_set(ret_error, STEP_FORK, errno, "%s", "");
+    int r = channel_receive(ours, &first, sizeof first, &files_fd);
+    if (r == 0 && first.result == 0) {
+        *ret_nursery = (struct nursery){.pid = pid, .socket = steal_fd(&ours), .files_fd = files_fd};
+        *ret_worker = first.pid;
+        return 0;
+    }
+    close_fd(&files_fd);
+    close_fd(&ours);
+    waitpid(pid, NULL, 0);
+    if (r)
+        return error_set(ret_error, STEP_NURSERY, -r, "starting");
+    *ret_error = first.error;
+    return first.result;
+}
+
+void nursery_stop(struct nursery *nursery) {
+    close_fd(&nursery->socket);
+    close_fd(&nursery->files_fd);
+    if (nursery->pid > 0) {
+        kill(nursery->pid, SIGKILL);
+        waitpid(nursery->pid, NULL, 0);
+    }
+    nursery->pid = -1;
+}
+
+int nursery_request(const struct nursery *nursery, uint64_t layer, struct sandbox_error *ret_error) {
+    struct request request = {.layer = layer};
+    int r = channel_send(nursery->socket, &request, sizeof request, -1);
+    return r ? error_set(ret_error, STEP_NURSERY, -r, "asking for a sandbox") : 0;
+}
+
+int nursery_take(const struct nursery *nursery, struct sandbox_init *ret_init, struct sandbox_error *ret_error) {
+    struct answer packet;
+    int pidfd = -1;
+    int r = channel_receive(nursery->socket, &packet, sizeof packet, &pidfd);
+    if (r)
+        return error_set(ret_error, STEP_NURSERY, -r, "taking a sandbox");
+    if (packet.result) {
+        close_fd(&pidfd);
+        *ret_error = packet.error;
+        return packet.result;
+    }
+    *ret_init = (struct sandbox_init){.pid = packet.pid, .pidfd = pidfd};
+    return 0;
+}

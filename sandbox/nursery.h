@@ -1,0 +1,57 @@
+/*
+ * nursery.h - the process in whose mount namespace the template stands, and that makes sandboxes from it.
+ *
+ *     kernel          pid 1 of our pid namespace
+ *       nursery       template; no zmq, no threads, no client's bytes
+ *         init        pid 1 of one sandbox; reaps; contains no user code
+ *       worker        started by the nursery, but a child of the kernel
+ *
+ * Sandboxes are asked for with nursery_request() and taken with
+ * nursery_take(), in order, so that the nursery can work while we do.
+ *
+ * See: clone(2), CLONE_PARENT; docs/sandbox.md.
+ */
+#ifndef PETRI_SANDBOX_NURSERY_H
+#define PETRI_SANDBOX_NURSERY_H
+
+#include "sandbox.h"
+
+#include <sys/types.h>
+
+struct nursery {
+    pid_t pid;
+    int socket;   /* ours */
+    int files_fd; /* root of the session's tmpfs */
+};
+
+/* The worker's ends; the nursery closes its copies. */
+struct nursery_boot {
+    int control_fd;
+    int stdout_fd;
+    int stderr_fd;
+    int trace_fd;
+};
+
+/* One sandbox: its pid 1, as a pid of ours and as a pidfd, which is the caller's. */
+struct sandbox_init {
+    pid_t pid;
+    int pidfd;
+};
+
+/*
+ * Starts the nursery, builds the template and starts the worker in layer
+ * layer. ret_worker is the worker's pid: a child of the calling process.
+ */
+int nursery_start(const struct session_options *options, const struct nursery_boot *boot, uint64_t layer,
+                  struct nursery *ret_nursery, pid_t *ret_worker, struct sandbox_error *ret_error);
+
+/* Ends the nursery and its sandboxes. */
+void nursery_stop(struct nursery *nursery);
+
+/* Asks for a sandbox over a layer that is made along with it. 0 or -errno. */
+int nursery_request(const struct nursery *nursery, uint64_t layer, struct sandbox_error *ret_error);
+
+/* Waits for the oldest sandbox asked for. 0 or -errno. */
+int nursery_take(const struct nursery *nursery, struct sandbox_init *ret_init, struct sandbox_error *ret_error);
+
+#endif

@@ -1,0 +1,107 @@
+#define _GNU_SOURCE
+#include "prefix.h"
+
+#include "cleanup.h"
+#include "system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MAX_LINKS = 40 };
+
+static int is_below(const char *path, const char *folder) {
+    size_t n = strlen(folder);
+    return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == 0);
+}
+
+static int add(struct prefix_list *list, const char *path) {
+    if (!path[0] || strcmp(path, "/") == 0 || is_below(path, "/usr"))
+        return 0;
+    for (int i = 0; i < list->n; i++)
+        if (is_below(path, list->path[i]))
+            return 0;
+    if (list->n == PREFIX_MAX)
+        return -EOVERFLOW;
+    memcpy(list->path[list->n++], path, strlen(path) + 1);
+    return 0;
+}
+
+/* Cuts the last component off; "" where there is none left. */
+static void cut(char *path) {
+    char *slash = strrchr(path, '/');
+    *(slash ? slash : path) = 0;
+}
+
+/* The value of "home" in a pyvenv.cfg: the folder of the base interpreter. 0 where there is none. */
+static int venv_home(const char *prefix, char home[PATH_MAX]) {
+    char path[PATH_MAX + 16], text[4096];
+    snprintf(path, sizeof path, "%s/pyvenv.cfg", prefix);
+    if (system_read_file(AT_FDCWD, path, text, sizeof text) < 0)
+        return 0;
+    for (char *save, *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        char *value = strchr(line, '=');
+        if (value && strncmp(line, "home", 4) == 0 && strspn(line + 4, " \t=") > 0) {
+            value += 1 + strspn(value + 1, " \t");
+            snprintf(home, PATH_MAX, "%s", value);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* The prefix of an interpreter named PREFIX/bin/python: itself, resolved, and a virtual environment's base. */
+static int add_prefix_of(struct prefix_list *list, const char *executable) {
+    char prefix[PATH_MAX], resolved[PATH_MAX], home[PATH_MAX];
+    snprintf(prefix, sizeof prefix, "%s", executable);
+    cut(prefix);
+    cut(prefix);
+    int r = add(list, prefix);
+    if (r == 0 && realpath(prefix, resolved))
+        r = add(list, resolved);
+    if (r == 0 && venv_home(prefix, home)) {
+        cut(home);
+        r = add(list, home);
+        if (r == 0 && realpath(home, resolved))
+            r = add(list, resolved);
+    }
+    return r;
+}
+
+/* Follows one symbolic link of path in place. 1, 0 where it is none, or -errno. */
+static int follow(char path[PATH_MAX]) {
+    char target[PATH_MAX];
+    ssize_t n = readlink(path, target, sizeof target - 1);
+    if (n < 0)
+        return errno == EINVAL ? 0 : -errno;
+    target[n] = 0;
+    if (target[0] == '/') {
+        memcpy(path, target, (size_t)n + 1);
+        return 1;
+    }
+    cut(path);
+    size_t used = strlen(path);
+    if (used + 1 + (size_t)n >= PATH_MAX)
+        return -ENAMETOOLONG;
+    path[used] = '/';
+    memcpy(path + used + 1, target, (size_t)n + 1);
+    return 1;
+}
+
+int prefix_collect(const char *python, struct prefix_list *ret_list) {
+    char path[PATH_MAX];
+    struct prefix_list *list = ret_list;
+    list->n = 0;
+    if (strlen(python) >= sizeof path)
+        return -ENAMETOOLONG;
+    memcpy(path, python, strlen(python) + 1);
+    for (int links = 0; links < MAX_LINKS; links++) {
+        int r = add_prefix_of(list, path);
+        if (r == 0)
+            r = follow(path);
+        if (r <= 0)
+            return r;
+    }
+    return -ELOOP;
+}

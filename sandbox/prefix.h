@@ -1,0 +1,26 @@
+/*
+ * prefix.h - which folders an interpreter needs, found without running it.
+ */
+#ifndef PETRI_SANDBOX_PREFIX_H
+#define PETRI_SANDBOX_PREFIX_H
+
+#include <limits.h>
+
+#define PREFIX_MAX 8
+
+struct prefix_list {
+    int n;
+    char path[PREFIX_MAX][PATH_MAX];
+};
+
+/*
+ * Collects the prefixes of the interpreter at path, as named and behind each
+ * of its symbolic links, and, for a virtual environment, of the interpreter
+ * that its pyvenv.cfg names. What lies below /usr is left out: it is shown
+ * anyway. 0, -ENOENT where there is no such file, -EOVERFLOW for too many.
+ *
+ * See: Python, "sys.base_prefix"; PEP 405.
+ */
+int prefix_collect(const char *python, struct prefix_list *ret_list);
+
+#endif

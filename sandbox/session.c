@@ -1,0 +1,218 @@
+#define _GNU_SOURCE
+#include "session.h"
+
+#include "cleanup.h"
+#include "error.h"
+#include "layers.h"
+#include "mounts.h"
+#include "system.h"
+#include "tracee.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+enum { PIPE_BYTES = 1 << 20 };
+
+/* Both ends of everything between us and the worker. */
+struct plumbing {
+    int control[2], out[2], err[2], trace[2];
+};
+
+static void close_pair(int pair[2]) {
+    close_fd(&pair[0]);
+    close_fd(&pair[1]);
+}
+
+static void plumbing_fini(struct plumbing *p) {
+    close_pair(p->control);
+    close_pair(p->out);
+    close_pair(p->err);
+    close_pair(p->trace);
+}
+
+/* A pipe whose read end does not block; as large as the user may have it. */
+static int make_pipe(int pair[2]) {
+    if (pipe2(pair, O_CLOEXEC))
+        return -errno;
+    if (fcntl(pair[1], F_SETPIPE_SZ, PIPE_BYTES) < 0 && errno != EPERM)
+        return -errno;
+    return fcntl(pair[0], F_SETFL, O_NONBLOCK) ? -errno : 0;
+}
+
+static int plumbing_init(struct plumbing *p) {
+    *p = (struct plumbing){{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
+    int r = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, p->control) ? -errno : 0;
+    if (r == 0 && fcntl(p->control[0], F_SETFL, O_NONBLOCK))
+        r = -errno;
+    if (r == 0)
+        r = make_pipe(p->out);
+    if (r == 0)
+        r = make_pipe(p->err);
+    if (r == 0)
+        r = make_pipe(p->trace);
+    if (r)
+        plumbing_fini(p);
+    return r;
+}
+
+static void take_ends(struct session *session, struct plumbing *p) {
+    session->control_fd = steal_fd(&p->control[0]);
+    session->stdout_fd = steal_fd(&p->out[0]);
+    session->stderr_fd = steal_fd(&p->err[0]);
+    session->trace_fd = steal_fd(&p->trace[0]);
+}
+
+static int start(struct session *session, const struct session_options *options, struct sandbox_error *error) {
+    struct plumbing plumbing;
+    int r = plumbing_init(&plumbing);
+    if (r)
+        return error_set(error, STEP_PIPE, -r, "%s", "");
+    struct nursery_boot boot = {plumbing.control[1], plumbing.out[1], plumbing.err[1], plumbing.trace[1]};
+    session->boot_layer = session->next_layer++;
+    r = nursery_start(options, &boot, session->boot_layer, &session->nursery, &session->worker, error);
+    if (r == 0)
+        take_ends(session, &plumbing);
+    plumbing_fini(&plumbing);
+    if (r)
+        return r;
+    session->worker_pidfd = system_pidfd_open(session->worker);
+    if (session->worker_pidfd < 0)
+        return error_set(error, STEP_NURSERY, -session->worker_pidfd, "pidfd_open");
+    r = filter_compile(SECCOMP_RET_ERRNO, &session->filter);
+    return r ? error_set(error, STEP_FILTER, -r, "compiling") : 0;
+}
+
+int session_create(const struct session_options *options, struct session **ret_session,
+                   struct sandbox_error *ret_error) {
+    struct session *session = calloc(1, sizeof *session);
+    if (!session)
+        return error_set(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
+    session->ground = *options->ground;
+    session->folder_at_work_only = !mounts_shows_folder_path(options);
+    session->nursery = (struct nursery){-1, -1, -1};
+    session->control_fd = session->stdout_fd = session->stderr_fd = session->trace_fd = session->worker_pidfd = -1;
+    int r = start(session, options, ret_error);
+    if (r)
+        session_destroy(session);
+    else
+        *ret_session = session;
+    return r;
+}
+
+void session_destroy(struct session *session) {
+    pid_t dying;
+    if (!session)
+        return;
+    if (session->worker > 0)
+        tracee_kill(session->worker);
+    image_unref(session->current, &dying);
+    session_bury(session, dying);
+    image_unref(session->first, &dying);
+    session_bury(session, dying);
+    while (session->n_dying > 0)
+        tracee_reap(session->dying[--session->n_dying]);
+    nursery_stop(&session->nursery);
+    close_fd(&session->worker_pidfd);
+    close_fd(&session->control_fd);
+    close_fd(&session->stdout_fd);
+    close_fd(&session->stderr_fd);
+    close_fd(&session->trace_fd);
+    filter_fini(&session->filter);
+    free(session);
+}
+
+int session_control_fd(const struct session *session) {
+    return session->control_fd;
+}
+
+int session_exit_fd(const struct session *session) {
+    return session->worker_pidfd;
+}
+
+int session_stdout_fd(const struct session *session) {
+    return session->stdout_fd;
+}
+
+int session_stderr_fd(const struct session *session) {
+    return session->stderr_fd;
+}
+
+void session_reap(struct session *session) {
+    size_t kept = 0;
+    for (size_t i = 0; i < session->n_dying; i++) {
+        int status;
+        pid_t r = waitpid(session->dying[i], &status, __WALL | WNOHANG);
+        if (r == 0 || (r > 0 && WIFSTOPPED(status)))
+            session->dying[kept++] = session->dying[i];
+    }
+    session->n_dying = kept;
+}
+
+void session_bury(struct session *session, pid_t pid) {
+    if (pid <= 0)
+        return;
+    if (session->n_dying == SESSION_MAX_DYING)
+        tracee_reap(session->dying[--session->n_dying]);
+    session->dying[session->n_dying++] = pid;
+}
+
+void session_set_current(struct session *session, struct image *image) {
+    pid_t dying;
+    image_unref(session->current, &dying);
+    session_bury(session, dying);
+    session->current = image;
+}
+
+/* Records the stopped worker and gives its memory to a keeper. */
+static int make_first_image(struct session *session, const pid_t *tids, size_t n, struct sandbox_error *error) {
+    struct threads threads = {0};
+    struct image worker = {.memory_fd = -1}, *image;
+    pid_t keeper = 0;
+    int memory_fd = -1;
+    auto_fd worker_memory = tracee_open_memory(session->worker);
+    if (worker_memory < 0)
+        return error_set(error, STEP_PTRACE, -worker_memory, "/proc/pid/mem");
+    int r = remote_make_site(session->worker, worker_memory, &session->site);
+    if (r == 0)
+        r = threads_record_registers(tids, n, &threads);
+    if (r == 0)
+        r = threads_record_registrations(tids, worker_memory, &session->site, &threads);
+    if (r)
+        return error_set(error, STEP_INJECT, -r, "recording the worker");
+    worker = (struct image){.keeper = session->worker, .memory_fd = worker_memory, .threads = threads};
+    r = image_copy_keeper(&worker, &session->site, &keeper, &memory_fd);
+    image = r == 0 ? image_create(keeper, memory_fd, &threads) : NULL;
+    if (!image) {
+        threads_fini(&threads);
+        close_fd(&memory_fd);
+        session_bury(session, keeper);
+        return error_set(error, STEP_IMAGE, r ? -r : ENOMEM, "%s", "");
+    }
+    r = image_read_place(image, session->worker);
+    session->first = image;
+    session->current = image_ref(image);
+    return r ? error_set(error, STEP_IMAGE, -r, "working directory") : 0;
+}
+
+int session_capture(struct session *session, struct sandbox_error *ret_error) {
+    auto_free pid_t *tids = NULL;
+    size_t n = 0;
+    int r = threads_stop(session->worker, &tids, &n);
+    if (r)
+        return error_set(ret_error, r == -EPERM ? STEP_PTRACE : STEP_THREADS, -r, "%s", "");
+    r = make_first_image(session, tids, n, ret_error);
+    kill(session->worker, SIGKILL);
+    for (size_t i = n; i-- > 0;)
+        tracee_reap(tids[i]);
+    session->worker = 0;
+    close_fd(&session->worker_pidfd);
+    close_fd(&session->control_fd);
+    if (r == 0)
+        r = layer_commit(session->nursery.files_fd, session->boot_layer);
+    return r < 0 && ret_error->step == STEP_NONE ? error_set(ret_error, STEP_LAYER, -r, "committing") : r;
+}

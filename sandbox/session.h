@@ -1,0 +1,40 @@
+/*
+ * session.h - the insides of a session, shared by session.c and the cells.
+ */
+#ifndef PETRI_SANDBOX_SESSION_H
+#define PETRI_SANDBOX_SESSION_H
+
+#include "filter.h"
+#include "image.h"
+#include "nursery.h"
+
+enum { SESSION_MAX_DYING = 64 };
+
+struct session {
+    struct sandbox_ground ground;
+    struct nursery nursery;
+    struct filter filter;
+    struct remote_site site;
+    struct image *first;   /* image 0 */
+    struct image *current; /* the last committed one */
+    uint64_t next_layer;
+    uint64_t boot_layer;
+    pid_t worker; /* the starting one, until session_capture() */
+    int worker_pidfd;
+    int control_fd;
+    int stdout_fd, stderr_fd, trace_fd; /* read ends */
+    bool folder_at_work_only;
+    pid_t dying[SESSION_MAX_DYING]; /* killed, and not reaped yet: their memory takes a while to be freed */
+    size_t n_dying;
+};
+
+/* Reaps what has died since; waits only where the list is full. */
+void session_reap(struct session *session);
+
+/* Takes over a killed child: it is reaped when it is dead. 0 is ignored. */
+void session_bury(struct session *session, pid_t pid);
+
+/* Replaces the current image by image (a reference is stolen). */
+void session_set_current(struct session *session, struct image *image);
+
+#endif

@@ -1,0 +1,69 @@
+#define _GNU_SOURCE
+#include "system.h"
+
+#include "cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int result(long r) {
+    return r < 0 ? -errno : (int)r;
+}
+
+int system_open_tree(const char *path, int recursive) {
+    unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (recursive ? (unsigned)AT_RECURSIVE : 0);
+    return result(syscall(SYS_open_tree, AT_FDCWD, path, flags));
+}
+
+int system_move_mount(int mount_fd, const char *target) {
+    return result(syscall(SYS_move_mount, mount_fd, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH));
+}
+
+int system_mount_setattr(int dir_fd, const char *path, int recursive, uint64_t attr_set, int userns_fd) {
+    struct mount_attr attr = {.attr_set = attr_set, .userns_fd = userns_fd >= 0 ? (unsigned)userns_fd : 0};
+    unsigned flags = (recursive ? (unsigned)AT_RECURSIVE : 0) | (path[0] ? 0 : (unsigned)AT_EMPTY_PATH);
+    return result(syscall(SYS_mount_setattr, dir_fd, path, flags, &attr, sizeof attr));
+}
+
+int system_pidfd_open(pid_t pid) {
+    return result(syscall(SYS_pidfd_open, pid, 0));
+}
+
+int system_pidfd_getfd(int pidfd, int fd) {
+    return result(syscall(SYS_pidfd_getfd, pidfd, fd, 0));
+}
+
+int system_pidfd_signal(int pidfd, int signal) {
+    return result(syscall(SYS_pidfd_send_signal, pidfd, signal, NULL, 0));
+}
+
+int system_write_file(int dir_fd, const char *path, const char *text) {
+    auto_fd fd = openat(dir_fd, path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    ssize_t n = write(fd, text, strlen(text));
+    if (n < 0)
+        return -errno;
+    return (size_t)n == strlen(text) ? 0 : -EIO;
+}
+
+ssize_t system_read_file(int dir_fd, const char *path, char *buf, size_t size) {
+    auto_fd fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    size_t used = 0;
+    while (used < size - 1) {
+        ssize_t n = read(fd, buf + used, size - 1 - used);
+        if (n < 0)
+            return -errno;
+        if (n == 0)
+            break;
+        used += (size_t)n;
+    }
+    buf[used] = 0;
+    return (ssize_t)used;
+}

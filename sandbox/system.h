@@ -1,0 +1,35 @@
+/*
+ * system.h - system calls that libc has no wrapper for, and small acts on files and processes.
+ */
+#ifndef PETRI_SANDBOX_SYSTEM_H
+#define PETRI_SANDBOX_SYSTEM_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Detached copy of the mount tree at path. A descriptor or -errno. See: open_tree(2). */
+int system_open_tree(const char *path, int recursive);
+
+/* Attaches a detached mount at target. 0 or -errno. See: move_mount(2). */
+int system_move_mount(int mount_fd, const char *target);
+
+/* Sets mount attributes on path below dir_fd, with AT_RECURSIVE where asked. 0 or -errno. See: mount_setattr(2). */
+int system_mount_setattr(int dir_fd, const char *path, int recursive, uint64_t attr_set, int userns_fd);
+
+/* A pidfd for pid, close-on-exec. See: pidfd_open(2). */
+int system_pidfd_open(pid_t pid);
+
+/* Our copy, close-on-exec, of a descriptor of another process. See: pidfd_getfd(2). */
+int system_pidfd_getfd(int pidfd, int fd);
+
+/* Sends a signal by pidfd. 0 or -errno. See: pidfd_send_signal(2). */
+int system_pidfd_signal(int pidfd, int signal);
+
+/* Writes text to a file that exists, in one write(2), below dir_fd. 0 or -errno. */
+int system_write_file(int dir_fd, const char *path, const char *text);
+
+/* Reads at most size - 1 bytes of a file and ends them with NUL. The number of bytes, or -errno. */
+ssize_t system_read_file(int dir_fd, const char *path, char *buf, size_t size);
+
+#endif

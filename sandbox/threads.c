@@ -1,0 +1,289 @@
+#define _GNU_SOURCE
+#include "threads.h"
+
+#include "cleanup.h"
+#include "tracee.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+/* Linux's own results of a system call that a signal has interrupted; they never reach a program. */
+enum { ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516 };
+
+enum { XSTATE_MAX = 16384, STOP_MS = 2000, FUTEX_COMMAND = 0x7f, FUTEX_WAIT_BITSET_OP = 9, SYSCALL_BYTES = 2 };
+
+struct rseq_configuration { /* struct ptrace_rseq_configuration, ptrace(2) */
+    uint64_t address;
+    uint32_t bytes;
+    uint32_t signature;
+    uint32_t flags;
+    uint32_t pad;
+};
+#define GET_RSEQ_CONFIGURATION 0x420f
+
+/* What the calls of threads_record() leave in the scratch memory. */
+struct told {
+    stack_t alternate_stack;
+    uint64_t clear_tid;
+    char name[16];
+};
+
+void threads_fini(struct threads *threads) {
+    for (size_t i = 0; i < threads->n; i++)
+        free(threads->thread[i].xstate);
+    free(threads->thread);
+    *threads = (struct threads){0};
+}
+
+/* A growing list of threads that are ours. */
+struct list {
+    pid_t *tids;
+    size_t n, size;
+};
+
+static int list_add(struct list *list, pid_t tid) {
+    if (list->n == THREADS_MAX)
+        return -EOVERFLOW;
+    if (list->n == list->size) {
+        size_t size = list->size ? list->size * 2 : 16;
+        pid_t *tids = realloc(list->tids, size * sizeof *tids);
+        if (!tids)
+            return -ENOMEM;
+        list->tids = tids;
+        list->size = size;
+    }
+    list->tids[list->n++] = tid;
+    return 0;
+}
+
+static bool list_has(const struct list *list, pid_t tid) {
+    for (size_t i = 0; i < list->n; i++)
+        if (list->tids[i] == tid)
+            return true;
+    return false;
+}
+
+/* Seizes the threads that are new since the last round. The number of them, or -errno. */
+static int seize_round(pid_t pid, struct list *list) {
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    auto_dir dir = opendir(path);
+    struct dirent *entry;
+    int found = 0;
+    if (!dir)
+        return -ESRCH;
+    while ((entry = readdir(dir))) {
+        pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (tid <= 0 || list_has(list, tid))
+            continue;
+        int r = tracee_seize(tid);
+        if (r == -ESRCH && tid != pid)
+            continue;
+        if (r == 0)
+            r = list_add(list, tid);
+        if (r)
+            return r == -EPERM ? -ESRCH : r; /* EPERM: already a zombie */
+        found++;
+    }
+    return found;
+}
+
+/* The main thread first: the order of an image's threads. */
+static void put_first(struct list *list, pid_t pid) {
+    for (size_t i = 1; i < list->n; i++)
+        if (list->tids[i] == pid) {
+            list->tids[i] = list->tids[0];
+            list->tids[0] = pid;
+        }
+}
+
+static int await_all(struct list *list, size_t from) {
+    for (size_t i = from; i < list->n;) {
+        int status, r = tracee_await_stop(list->tids[i], STOP_MS, &status);
+        if (r == -ESRCH && i > 0) {
+            tracee_reap(list->tids[i]);
+            list->tids[i] = list->tids[--list->n];
+        }
+        if (r && (r != -ESRCH || i == 0))
+            return r;
+        i += r == 0;
+    }
+    return 0;
+}
+
+int threads_stop(pid_t pid, pid_t **ret_tids, size_t *ret_n) {
+    struct list list = {0};
+    size_t stopped = 0;
+    int r;
+    while ((r = seize_round(pid, &list)) > 0) {
+        if (stopped == 0)
+            put_first(&list, pid);
+        r = await_all(&list, stopped);
+        if (r)
+            break;
+        stopped = list.n;
+    }
+    *ret_tids = list.tids;
+    *ret_n = list.n;
+    return r;
+}
+
+static bool is_absolute_wait(const struct user_regs_struct *regs) {
+    if (regs->orig_rax != SYS_futex)
+        return false;
+    return (regs->rsi & FUTEX_COMMAND) == FUTEX_WAIT_BITSET_OP;
+}
+
+/*
+ * A thread that was stopped in a system call is put back in front of it. Where
+ * the call counts a time from now on, it returns EINTR instead, as it may at
+ * any signal: repeated, it would wait for all of it again.
+ */
+static void rewind_call(struct user_regs_struct *regs) {
+    long result = (long)regs->rax;
+    if ((long)regs->orig_rax < 0)
+        return;
+    if (result == -ERESTARTSYS || result == -ERESTARTNOINTR || result == -ERESTARTNOHAND ||
+        (result == -ERESTART_RESTARTBLOCK && is_absolute_wait(regs))) {
+        regs->rax = regs->orig_rax;
+        regs->rip -= SYSCALL_BYTES;
+    } else if (result == -ERESTART_RESTARTBLOCK) {
+        regs->rax = (unsigned long long)-EINTR;
+    }
+    regs->orig_rax = ~0ULL;
+}
+
+static int record_xstate(pid_t tid, struct thread *thread) {
+    unsigned char buf[XSTATE_MAX];
+    struct iovec iov = {.iov_base = buf, .iov_len = sizeof buf};
+    if (ptrace(PTRACE_GETREGSET, tid, NT_X86_XSTATE, &iov))
+        return -errno;
+    thread->xstate = malloc(iov.iov_len);
+    if (!thread->xstate)
+        return -ENOMEM;
+    memcpy(thread->xstate, buf, iov.iov_len);
+    thread->xstate_bytes = iov.iov_len;
+    return 0;
+}
+
+static int record_outside(pid_t tid, struct thread *thread) {
+    struct rseq_configuration rseq = {0};
+    int r = tracee_get_regs(tid, &thread->regs);
+    if (r == 0)
+        r = record_xstate(tid, thread);
+    if (r == 0 && ptrace(PTRACE_GETSIGMASK, tid, sizeof thread->signal_mask, &thread->signal_mask))
+        r = -errno;
+    if (r)
+        return r;
+    rewind_call(&thread->regs);
+    if (ptrace((enum __ptrace_request)GET_RSEQ_CONFIGURATION, tid, sizeof rseq, &rseq) > 0) {
+        thread->rseq_address = rseq.address;
+        thread->rseq_bytes = rseq.bytes;
+        thread->rseq_signature = rseq.signature;
+    }
+    if (syscall(SYS_get_robust_list, tid, &thread->robust_list, &thread->robust_list_bytes))
+        return -errno;
+    return sched_getaffinity(tid, sizeof thread->affinity, &thread->affinity) ? -errno : 0;
+}
+
+/* The last of the ids in NSpid: the one that the task itself knows. */
+static int read_inner_id(pid_t tid, pid_t *ret_id) {
+    char path[32], line[512];
+    snprintf(path, sizeof path, "/proc/%d/status", tid);
+    auto_file file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, "NSpid:", 6) == 0) {
+            const char *last = strrchr(line, '\t');
+            *ret_id = (pid_t)strtol(last ? last + 1 : line + 6, NULL, 10);
+            return *ret_id > 0 ? 0 : -ESRCH;
+        }
+    return -ESRCH;
+}
+
+static int record_inside(pid_t tid, int memory_fd, const struct remote_site *site, struct thread *thread) {
+    uint64_t scratch = site->scratch;
+    struct remote_task task = {tid, thread->tid, memory_fd, &thread->regs, site};
+    struct remote_call calls[] = {
+        {.number = SYS_sigaltstack, .argument = {0, scratch + offsetof(struct told, alternate_stack)}},
+        {.number = SYS_prctl, .argument = {PR_GET_TID_ADDRESS, scratch + offsetof(struct told, clear_tid)}},
+        {.number = SYS_prctl, .argument = {PR_GET_NAME, scratch + offsetof(struct told, name)}},
+    };
+    enum { N = sizeof calls / sizeof calls[0] };
+    struct told told;
+    int r = remote_run(&task, calls, N, NULL, 0);
+    if (r == 0)
+        r = remote_failure(calls, N, NULL);
+    if (r == 0)
+        r = memory_read(memory_fd, scratch, &told, sizeof told);
+    if (r)
+        return r;
+    thread->alternate_stack = told.alternate_stack;
+    thread->clear_tid = told.clear_tid;
+    memcpy(thread->name, told.name, sizeof thread->name);
+    thread->name[sizeof thread->name - 1] = 0;
+    return 0;
+}
+
+int threads_record_registers(const pid_t *tids, size_t n, struct threads *ret) {
+    struct threads threads = {.thread = calloc(n, sizeof *threads.thread)};
+    int r = threads.thread ? 0 : -ENOMEM;
+    for (size_t i = 0; r == 0 && i < n; i++) {
+        threads.n = i + 1;
+        r = read_inner_id(tids[i], &threads.thread[i].tid);
+        if (r == 0)
+            r = record_outside(tids[i], &threads.thread[i]);
+    }
+    if (r)
+        threads_fini(&threads);
+    else
+        *ret = threads;
+    return r;
+}
+
+int threads_record_registrations(const pid_t *tids, int memory_fd, const struct remote_site *site,
+                                 struct threads *threads) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < threads->n; i++)
+        r = record_inside(tids[i], memory_fd, site, &threads->thread[i]);
+    return r;
+}
+
+size_t thread_restore_calls(const struct thread *thread, int memory_fd, uint64_t scratch, struct remote_call *calls) {
+    struct told told = {.alternate_stack = thread->alternate_stack};
+    size_t n = 0;
+    memcpy(told.name, thread->name, sizeof told.name);
+    told.alternate_stack.ss_flags &= ~SS_ONSTACK;
+    if (memory_write(memory_fd, scratch, &told, sizeof told))
+        return 0;
+    if (thread->rseq_address)
+        calls[n++] = (struct remote_call){
+            .number = SYS_rseq, .argument = {thread->rseq_address, thread->rseq_bytes, 0, thread->rseq_signature}};
+    if (thread->robust_list)
+        calls[n++] = (struct remote_call){.number = SYS_set_robust_list,
+                                          .argument = {thread->robust_list, thread->robust_list_bytes}};
+    if (!(thread->alternate_stack.ss_flags & SS_DISABLE))
+        calls[n++] = (struct remote_call){.number = SYS_sigaltstack,
+                                          .argument = {scratch + offsetof(struct told, alternate_stack), 0}};
+    calls[n++] =
+        (struct remote_call){.number = SYS_prctl, .argument = {PR_SET_NAME, scratch + offsetof(struct told, name)}};
+    return n;
+}
+
+int thread_restore_registers(const struct thread *thread, pid_t tid) {
+    struct iovec iov = {.iov_base = thread->xstate, .iov_len = thread->xstate_bytes};
+    cpu_set_t now;
+    if (ptrace(PTRACE_SETREGSET, tid, NT_X86_XSTATE, &iov))
+        return -errno;
+    int r = tracee_set_regs(tid, &thread->regs);
+    if (r == 0 && ptrace(PTRACE_SETSIGMASK, tid, sizeof thread->signal_mask, &thread->signal_mask))
+        r = -errno;
+    if (r == 0 && sched_getaffinity(tid, sizeof now, &now) == 0 && !CPU_EQUAL(&now, &thread->affinity) &&
+        sched_setaffinity(tid, sizeof thread->affinity, &thread->affinity))
+        r = -errno;
+    return r;
+}

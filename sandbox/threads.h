@@ -1,0 +1,73 @@
+/*
+ * threads.h - what is recorded of each thread of an image, and how a new task becomes that thread.
+ *
+ * See: set_robust_list(2), rseq(2), sigaltstack(2), PR_GET_TID_ADDRESS(2const).
+ */
+#ifndef PETRI_SANDBOX_THREADS_H
+#define PETRI_SANDBOX_THREADS_H
+
+#include "remote.h"
+
+#include <sched.h>
+#include <signal.h>
+
+enum { THREADS_MAX = 4096 };
+
+struct thread {
+    pid_t tid; /* in the cell's pid namespace: the same in every cell */
+    struct user_regs_struct regs;
+    void *xstate; /* extended registers, owned; see NT_X86_XSTATE in ptrace(2) */
+    size_t xstate_bytes;
+    uint64_t signal_mask;
+    uint64_t rseq_address;
+    uint32_t rseq_bytes;
+    uint32_t rseq_signature;
+    uint64_t robust_list;
+    size_t robust_list_bytes;
+    stack_t alternate_stack;
+    uint64_t clear_tid; /* address that the end of the thread clears, 0 for none */
+    char name[16];
+    cpu_set_t affinity;
+};
+
+/* The threads of one image; thread[0] is the main one. */
+struct threads {
+    size_t n;
+    struct thread *thread;
+};
+
+void threads_fini(struct threads *threads);
+
+/*
+ * Stops all threads of process pid and makes them tracees. ret_tids (as we
+ * know them, the main one first) is malloc'ed and the caller's; so are all
+ * seized threads, also on failure: *ret_tids and *ret_n then hold those there
+ * are. 0, -ESRCH where the process is dead, -ETIMEDOUT where a thread does not
+ * stop, -EOVERFLOW for more than THREADS_MAX.
+ */
+int threads_stop(pid_t pid, pid_t **ret_tids, size_t *ret_n);
+
+/*
+ * Records what can be seen of stopped threads from outside: registers, mask,
+ * lists. ret is the caller's. 0, -ESRCH, or -errno.
+ */
+int threads_record_registers(const pid_t *tids, size_t n, struct threads *ret);
+
+/*
+ * Records the rest, which each thread must be asked for: it runs a few calls in
+ * site, and its registers are lost. Nobody else may be running in that memory.
+ * 0, -EUCLEAN, or -errno.
+ */
+int threads_record_registrations(const pid_t *tids, int memory_fd, const struct remote_site *site,
+                                 struct threads *threads);
+
+/* Appends to calls (room for THREAD_CALLS) what makes a fresh task the thread; returns how many. Uses scratch from
+ * offset on. */
+enum { THREAD_CALLS = 5, THREAD_SCRATCH_BYTES = 64 };
+size_t thread_restore_calls(const struct thread *thread, int memory_fd, uint64_t scratch, struct remote_call *calls);
+
+/* Sets what can be set from outside: registers, mask, affinity. The task must not run before it is detached. 0 or
+ * -errno. */
+int thread_restore_registers(const struct thread *thread, pid_t tid);
+
+#endif

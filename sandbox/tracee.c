@@ -1,0 +1,106 @@
+#define _GNU_SOURCE
+#include "tracee.h"
+
+#include "cleanup.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define OPTIONS                                                                                                        \
+    (PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK)
+
+enum { SPINS = 64, NAP_US = 50 };
+
+int tracee_seize(pid_t tid) {
+    if (ptrace(PTRACE_SEIZE, tid, 0, OPTIONS))
+        return -errno;
+    return ptrace(PTRACE_INTERRUPT, tid, 0, 0) ? -errno : 0;
+}
+
+static long now_us(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+int tracee_await_stop(pid_t tid, int timeout_ms, int *ret_status) {
+    long deadline = now_us() + timeout_ms * 1000L;
+    for (int spin = 0;; spin++) {
+        siginfo_t info = {0};
+        if (waitid(P_PID, (id_t)tid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL) && errno != EINTR)
+            return errno == ECHILD ? -ESRCH : -errno;
+        if (info.si_pid == tid) {
+            if (info.si_code != CLD_STOPPED && info.si_code != CLD_TRAPPED)
+                return -ESRCH;
+            return waitpid(tid, ret_status, __WALL | WNOHANG) == tid ? 0 : -ESRCH;
+        }
+        if (spin < SPINS)
+            continue;
+        if (now_us() > deadline)
+            return -ETIMEDOUT;
+        nanosleep(&(struct timespec){.tv_nsec = NAP_US * 1000}, NULL);
+    }
+}
+
+int tracee_continue(pid_t tid) {
+    return ptrace(PTRACE_CONT, tid, 0, 0) ? -errno : 0;
+}
+
+void tracee_reap(pid_t tid) {
+    int status;
+    for (;;) {
+        pid_t r = waitpid(tid, &status, __WALL);
+        if (r < 0 && errno != EINTR)
+            return;
+        if (r == tid && !WIFSTOPPED(status))
+            return;
+    }
+}
+
+void tracee_kill(pid_t tid) {
+    kill(tid, SIGKILL);
+    tracee_reap(tid);
+}
+
+int tracee_get_regs(pid_t tid, struct user_regs_struct *ret_regs) {
+    struct iovec iov = {.iov_base = ret_regs, .iov_len = sizeof *ret_regs};
+    return ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &iov) ? -errno : 0;
+}
+
+int tracee_set_regs(pid_t tid, const struct user_regs_struct *regs) {
+    struct iovec iov = {.iov_base = (void *)(uintptr_t)regs, .iov_len = sizeof *regs};
+    return ptrace(PTRACE_SETREGSET, tid, NT_PRSTATUS, &iov) ? -errno : 0;
+}
+
+int tracee_block_signals(pid_t tid) {
+    uint64_t all = ~0ULL;
+    return ptrace(PTRACE_SETSIGMASK, tid, sizeof all, &all) ? -errno : 0;
+}
+
+int tracee_open_memory(pid_t pid) {
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d/mem", pid);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+int memory_read(int memory_fd, uint64_t address, void *buf, size_t bytes) {
+    ssize_t n = pread(memory_fd, buf, bytes, (off_t)address);
+    if (n < 0)
+        return -errno;
+    return (size_t)n == bytes ? 0 : -EFAULT;
+}
+
+int memory_write(int memory_fd, uint64_t address, const void *buf, size_t bytes) {
+    ssize_t n = pwrite(memory_fd, buf, bytes, (off_t)address);
+    if (n < 0)
+        return -errno;
+    return (size_t)n == bytes ? 0 : -EFAULT;
+}
