@@ -2,6 +2,7 @@
 
 #include "bytes.h"
 #include "text.h"
+#include "utf8.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -225,6 +226,10 @@ static int read_fields(const json_t *file, struct connection *connection, const 
 
 int connection_parse(const char *text, size_t bytes, struct connection *ret, char *why_text, size_t why_bytes) {
     const struct why why = {why_text, why_bytes};
+    if (utf8_valid((const unsigned char *)text, bytes) != bytes) {
+        /* Mended text would be another key, and every message wrongly signed. */
+        return refuse(&why, "The connection file is not UTF-8.");
+    }
     json_auto_t *file = NULL;
     int r = text_parse(text, bytes, MAX_DEPTH, &file);
     if (r == -ENOMEM) {

@@ -196,6 +196,13 @@ static void test_parse_other_text_refused(void **state) {
     }
 }
 
+static void test_parse_text_that_is_not_utf8_refused(void **state) {
+    (void)state;
+    char why[256] = "";
+    assert_int_equal(parse_text("{" PORTS ",\"kernel_name\":\"\xFF\"}", why, sizeof why), -EINVAL);
+    assert_string_equal(why, "The connection file is not UTF-8.");
+}
+
 static void test_parse_sentence_is_cut_to_its_room(void **state) {
     (void)state;
     char why[10];
@@ -252,6 +259,7 @@ int main(void) {
         cmocka_unit_test(test_parse_ipc_path_that_no_socket_takes_refused),
         cmocka_unit_test(test_parse_curve_keys_of_wrong_length_refused),
         cmocka_unit_test(test_parse_other_text_refused),
+        cmocka_unit_test(test_parse_text_that_is_not_utf8_refused),
         cmocka_unit_test(test_parse_sentence_is_cut_to_its_room),
         cmocka_unit_test(test_read_missing_file_says_so),
         cmocka_unit_test(test_read_file_over_the_cap_refused),

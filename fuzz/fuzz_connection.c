@@ -1,0 +1,44 @@
+/*
+ * fuzz_connection.c - the connection file.
+ *
+ * A file is refused with a sentence, or every endpoint can be given to
+ * zmq_bind(). The sentence keeps to its room however small that is.
+ */
+#include "fuzz.h"
+
+#include "protocol/connection.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void check_endpoint(const struct connection *connection, int channel) {
+    char port[16];
+    const char *endpoint = connection->endpoint[channel];
+    size_t bytes = strnlen(endpoint, sizeof connection->endpoint[channel]);
+    int port_bytes = snprintf(port, sizeof port, "%d", connection->port[channel]);
+    INVARIANT(connection->port[channel] >= 1 && connection->port[channel] <= 65535);
+    INVARIANT(bytes < sizeof connection->endpoint[channel] && bytes > strlen("tcp://") + (size_t)port_bytes);
+    INVARIANT(strncmp(endpoint, connection->transport, 3) == 0 && strncmp(endpoint + 3, "://", 3) == 0);
+    INVARIANT(strcmp(endpoint + bytes - port_bytes, port) == 0);
+    INVARIANT(strstr(endpoint, connection->ip) != NULL);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    struct connection connection;
+    char why[64];
+    size_t room = size > 0 ? data[size - 1] % sizeof why + 1 : sizeof why;
+    memset(why, 1, sizeof why);
+    int r = connection_parse((const char *)data, size, &connection, why, room);
+    if (r < 0) {
+        INVARIANT(r == -EINVAL);
+        INVARIANT(strnlen(why, room) < room && (room == 1 || why[0] == 'T'));
+        INVARIANT(room == sizeof why || why[room] == 1);
+        return 0;
+    }
+    for (int channel = 0; channel < CHANNEL_N; channel++) {
+        check_endpoint(&connection, channel);
+    }
+    INVARIANT(connection.key != NULL && connection.key_bytes <= size);
+    connection_fini(&connection);
+    return 0;
+}

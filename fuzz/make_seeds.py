@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""Writes seeds/TARGET/*: small inputs of each kind, from which the fuzzers start."""
+
+import json
+import pathlib
+import struct
+
+FOLDER = pathlib.Path(__file__).parent / "seeds"
+HEADER = json.dumps({"msg_id": "1", "msg_type": "execute_request", "session": "s", "username": "u"}).encode()
+
+
+def message(flags, *frames):
+    return bytes([flags]) + b"".join(struct.pack("<H", len(frame)) + frame for frame in frames)
+
+
+def frame(value, *buffers):
+    text = value if isinstance(value, bytes) else json.dumps(value).encode()
+    lengths = [len(text), len(buffers), *map(len, buffers)]
+    return struct.pack(f"<{len(lengths)}I", *lengths) + text + b"".join(buffers)
+
+
+def publish(msg_type, content):
+    return frame({"type": "publish", "seq": 1, "msg_type": msg_type, "content": content, "metadata": {}})
+
+
+def connection(**changes):
+    ports = {f"{name}_port": 50000 + i for i, name in enumerate(("shell", "iopub", "stdin", "control", "hb"))}
+    common = {"ip": "127.0.0.1", "key": "k", "transport": "tcp", "signature_scheme": "hmac-sha256", "kernel_name": "petri"}
+    return json.dumps({**ports, **common, **changes}).encode()
+
+
+LANGUAGE_INFO = {"name": "python", "version": "3", "mimetype": "text/x-python", "file_extension": ".py"}
+CONTENT = rb'{"code":"a\u0000\ud83d\ude00\ud83d","silent":false,"n":[1,-2.5e3,12345678901234567890]}'
+SEEDS = {
+    "text": {
+        "object": CONTENT,
+        "broken": b'["\xff\xed\xa0\x80\xe2\x82","\\udc00\\n\\/",{"":null}]',
+        "numbers": b"[0,-0,1.5,1e400,-1E-7,9223372036854775808,true,false]",
+        "deep": b"[[[[{\"a\":[[]]}]]]]",
+    },
+    "connection": {
+        "tcp": connection(),
+        "ipv6": connection(ip="::1"),
+        "ipc": connection(transport="ipc", ip="/tmp/kernel-ipc", key=""),
+        "curve": connection(curve_publickey="x" * 40, curve_secretkey="y" * 40),
+        "scheme": connection(signature_scheme="hmac-md5"),
+        "port": connection(hb_port=65536),
+    },
+    "message": {
+        "unsigned": message(0, b"<IDS|MSG>", b"", HEADER, b"{}", b"{}", CONTENT),
+        "signed": message(3, b"id", b"<IDS|MSG>", b"", HEADER, b"{}", b"{}", CONTENT, b"buffer", b""),
+        "bad_signature": message(1, b"<IDS|MSG>", b"0" * 64, HEADER, b"{}", b"{}", b"{}"),
+        "short": message(0, b"<IDS|MSG>", b""),
+        "bad_header": message(2, b"<IDS|MSG>", b"", b'{"msg_id":1}', b"{}", b"{}", b"{}"),
+    },
+    "wire": {
+        "hello": b"\x03" + frame({"type": "hello", "language_info": LANGUAGE_INFO, "banner": ""}),
+        "stream": b"\xff" + frame({"type": "ready"}) + frame({"type": "sync", "seq": 1}),
+        "display": b"\x07" + publish("display_data", {"data": {"text/plain": "1"}, "transient": {}}),
+        "error": b"\x09" + publish("error", {"ename": "E", "evalue": "", "traceback": ["a", "b"]}),
+        "comm": b"\x40" + frame({"type": "publish", "seq": 2, "msg_type": "comm_open",
+                                 "content": {"comm_id": "1", "target_name": "t"}}, b"\x00\x01", b""),
+        "input": b"\x10" + frame({"type": "input", "seq": 3, "prompt": "> ", "password": False}),
+        "done": b"\x20" + frame({"type": "done", "reply": {"status": "ok"}}),
+        "huge": b"\x05" + struct.pack("<4I", 2, 2, 0xFFFFFFFF, 0xFFFFFFFF),
+    },
+}
+
+
+def main():
+    for target, seeds in SEEDS.items():
+        (FOLDER / target).mkdir(parents=True, exist_ok=True)
+        for name, data in seeds.items():
+            (FOLDER / target / name).write_bytes(data)
+
+
+if __name__ == "__main__":
+    main()
