@@ -21,9 +21,9 @@ def start(kernel_dirs, tmp_path):
     """Starts kernels for an interpreter, in a notebook folder of the test's own, and ends them with the test."""
     started = []
 
-    def start_kernel(interpreter=INTERPRETERS[0], kernel_dir=None, wait=True, **options):
+    def start_kernel(interpreter=INTERPRETERS[0], kernel_dir=None, folder=tmp_path, wait=True, **options):
         directory = kernel_dir or kernel_dirs[interpreter.label]
-        kernel = Kernel(directory, tmp_path, interpreter=interpreter, **options)
+        kernel = Kernel(directory, folder, interpreter=interpreter, **options)
         started.append(kernel)
         return kernel.wait_until_up() if wait else kernel
 

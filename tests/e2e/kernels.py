@@ -54,9 +54,9 @@ def interpreters():
     return found
 
 
-def install(prefix, python):
+def install(prefix, python, program=PETRI):
     """Installs petri's kernelspecs below prefix; returns the folder that holds them."""
-    subprocess.run([PETRI, "install", "--prefix", prefix, "--python", python], check=True)
+    subprocess.run([program, "install", "--prefix", prefix, "--python", python], check=True)
     return pathlib.Path(prefix) / "share" / "jupyter" / "kernels"
 
 
@@ -102,11 +102,12 @@ class Cell:
 class Kernel:
     """A running kernel and one client of it."""
 
-    def __init__(self, kernel_dir, folder, name="petri", interpreter=None, **start):
+    def __init__(self, kernel_dir, folder, name="petri", interpreter=None, **manager):
         specs = KernelSpecManager(kernel_dirs=[str(kernel_dir)], ensure_native_kernel=False)
         self.interpreter = interpreter
-        self.manager = KernelManager(kernel_name=name, kernel_spec_manager=specs)
-        self.manager.start_kernel(cwd=str(folder), **start)
+        self.replies = {}
+        self.manager = KernelManager(kernel_name=name, kernel_spec_manager=specs, **manager)
+        self.manager.start_kernel(cwd=str(folder))
         self.client = self.manager.blocking_client()
         self.client.start_channels()
 
@@ -140,10 +141,11 @@ class Kernel:
         return messages
 
     def shell_reply(self, request):
-        while True:
+        """The reply to a request; replies to others that come first are kept for their turn."""
+        while request not in self.replies:
             message = self.client.get_shell_msg(timeout=STUCK_S)
-            if message["parent_header"].get("msg_id") == request:
-                return message
+            self.replies[message["parent_header"].get("msg_id")] = message
+        return self.replies.pop(request)
 
     def finish(self, request, earlier=()):
         """Waits for the idle status and the reply of a request; earlier: messages already taken."""
@@ -176,13 +178,14 @@ class Kernel:
             if reply["parent_header"].get("msg_id") == message["header"]["msg_id"]:
                 return reply["content"]
 
-    def has_shell_reply(self):
-        """Whether a reply has arrived on the shell channel."""
-        try:
-            self.client.get_shell_msg(timeout=0)
-        except queue.Empty:
-            return False
-        return True
+    def has_reply(self, request):
+        """Whether the reply to a request has arrived on the shell channel."""
+        while True:
+            try:
+                message = self.client.get_shell_msg(timeout=0)
+            except queue.Empty:
+                return request in self.replies
+            self.replies[message["parent_header"].get("msg_id")] = message
 
 
 def is_idle(message):

@@ -61,7 +61,7 @@ def test_heartbeat_and_control_answer_while_a_cell_is_busy(kernel):
     request, messages = kernel.start_busy("while True: pass")
     assert heartbeat(kernel) == b"\x00ping\xff"
     assert kernel.control("kernel_info_request")["status"] == "ok"
-    assert not kernel.has_shell_reply()
+    assert not kernel.has_reply(request)
     assert kernel.control("interrupt_request")["status"] == "ok"
     assert kernel.finish(request, messages).ename == "KeyboardInterrupt"
 
