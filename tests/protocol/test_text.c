@@ -98,6 +98,8 @@ static const struct {
     {"\"\\ud800\"", "\"\\uFFFD\""},
     {"\"\\udc00\"", "\"\\uFFFD\""},
     {"\"\\ud800\\ud800\\udc00\"", "\"\\uFFFD\\uD800\\uDC00\""},
+    {"\"\\ud800\\ue000\"", "\"\\uFFFD\\uE000\""},
+    {"\"\\udbff\\udfff\"", "\"\xF4\x8F\xBF\xBF\""},
     {"\"\\ud800\\u0041\"", "\"\\uFFFDA\""},
     {"\"\\ud800\\n\"", "\"\\uFFFD\\n\""},
     {"{\"\\ud800\":\"\xFF\"}", "{\"\\uFFFD\":\"\\uFFFD\"}"},
