@@ -19,7 +19,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -211,30 +210,15 @@ static int settle_threads(const struct cell *cell) {
     return 0;
 }
 
-/* The worker comes last: it ends its own capabilities and puts all threads under the filter. */
+/* The worker comes last: its threads needed its capabilities to be born. */
 static int settle_worker(const struct cell *cell) {
-    const struct filter *filter = &cell->session->filter;
-    uint64_t at = cell->session->site.scratch + 4 * THREAD_SCRATCH_BYTES;
-    struct {
-        uint16_t n;
-        uint64_t program;
-    } header = {.n = (uint16_t)filter->n, .program = at + sizeof header};
     struct remote_task task = worker_of(cell);
-    struct remote_call calls[THREAD_CALLS + 5];
-    size_t n = common_calls(cell, &cell->image->threads.thread[0], calls), bytes = filter->n * sizeof *filter->program;
-    if (n == 0 || 4 * THREAD_SCRATCH_BYTES + sizeof header + bytes > REMOTE_SCRATCH_BYTES)
+    struct remote_call calls[THREAD_CALLS + 2];
+    size_t n = common_calls(cell, &cell->image->threads.thread[0], calls);
+    if (n == 0)
         return -EUCLEAN;
-    int r = memory_write(cell->memory_fd, at, &header, sizeof header);
-    if (r == 0)
-        r = memory_write(cell->memory_fd, header.program, filter->program, bytes);
-    calls[n++] = (struct remote_call){.number = SYS_setsid};
-    calls[n++] = (struct remote_call){.number = SYS_prctl, .argument = {PR_SET_NO_NEW_PRIVS, 1}};
-    calls[n++] = (struct remote_call){
-        .number = SYS_seccomp,
-        .argument = {SECCOMP_SET_MODE_FILTER, cell->n_tids > 1 ? SECCOMP_FILTER_FLAG_TSYNC : 0, at}};
-    if (r == 0)
-        r = run(&task, calls, n);
-    return r == 0 && calls[n - 1].result > 0 ? -EAGAIN : r; /* TSYNC: the id of a thread it could not reach */
+    calls[n++] = (struct remote_call){.number = SYS_setpgid};
+    return run(&task, calls, n);
 }
 
 static int restore_registers(const struct cell *cell) {
@@ -280,7 +264,7 @@ int cell_assemble(struct cell *cell, struct sandbox_error *ret_error) {
     if (r == 0)
         r = settle_worker(cell);
     if (r)
-        return error_set(ret_error, STEP_FILTER, -r, "%s", "");
+        return error_set(ret_error, STEP_CREDENTIALS, -r, "%s", "");
     r = restore_registers(cell);
     return r ? error_set(ret_error, STEP_PTRACE, -r, "registers") : 0;
 }

@@ -69,30 +69,38 @@ static int raise_loopback(struct sandbox_error *error) {
     return 0;
 }
 
-static int build(const struct template *template, uint64_t layer, bool with_proc, struct sandbox_error *error) {
-    char name[LAYER_NAME_SIZE];
-    layer_name(layer, name);
-    int r = mounts_build_sandbox(template, name, with_proc, error);
+static int name_host(struct sandbox_error *error) {
+    return sethostname("petri", 5) ? error_set(error, STEP_HOSTNAME, errno, "%s", "") : 0;
+}
+
+/* An embryo's part of the work: who it is, and what needs no layer. */
+static int grow(struct sandbox_error *error) {
+    if (setresgid(CELL_GID, CELL_GID, CELL_GID) || setresuid(CELL_UID, CELL_UID, CELL_UID))
+        return error_set(error, STEP_CREDENTIALS, errno, "%s", "");
+    int r = mounts_build_proc(error);
     if (r == 0)
         r = raise_loopback(error);
-    if (r == 0 && sethostname("petri", 5))
-        r = error_set(error, STEP_HOSTNAME, errno, "%s", "");
-    return r;
+    return r ? r : name_host(error);
+}
+
+static int read_layer(int fd, uint64_t *ret_layer) {
+    ssize_t n;
+    do
+        n = read(fd, ret_layer, sizeof *ret_layer);
+    while (n < 0 && errno == EINTR);
+    return n == sizeof *ret_layer ? 0 : -EPIPE;
 }
 
 /* The life of a sandbox's pid 1: ended processes are reaped without it (SIGCHLD is ignored), so it only has to be. */
-static void init_main(const struct template *template, uint64_t layer, int mapped_fd, int report_fd) {
+static void init_main(const struct template *template, int go_fd, int report_fd) {
     struct sandbox_error error = {0};
-    char byte;
-    int r = 0;
+    char name[LAYER_NAME_SIZE], mapped;
+    uint64_t layer;
     prctl(PR_SET_NAME, "petri-init");
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (read(mapped_fd, &byte, 1) != 1)
+    if (read(go_fd, &mapped, 1) != 1)
         _exit(1);
-    if (setresgid(CELL_GID, CELL_GID, CELL_GID) || setresuid(CELL_UID, CELL_UID, CELL_UID))
-        r = error_set(&error, STEP_CREDENTIALS, errno, "%s", "");
-    if (r == 0)
-        r = build(template, layer, true, &error);
+    int r = grow(&error);
     setsid();
     /*
      * A helper may enter our namespaces only if it could look at us, so we stay
@@ -100,6 +108,11 @@ static void init_main(const struct template *template, uint64_t layer, int mappe
      */
     prctl(PR_SET_DUMPABLE, 1);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (read_layer(go_fd, &layer))
+        _exit(0);
+    layer_name(layer, name);
+    if (r == 0)
+        r = mounts_build_sandbox(template, name, &error);
     report(report_fd, r, &error);
     close_range(0, ~0U, 0);
     for (;;)
@@ -139,31 +152,40 @@ static pid_t clone_sandbox(const struct sandbox_ground *ground) {
     return pid;
 }
 
-int birth_init(const struct template *template, uint64_t layer, pid_t *ret_pid, struct sandbox_error *ret_error) {
-    int mapped[2], said[2];
-    if (pipe2(mapped, O_CLOEXEC))
+int birth_begin(const struct template *template, struct embryo *ret_embryo, struct sandbox_error *ret_error) {
+    int go[2], said[2];
+    if (pipe2(go, O_CLOEXEC))
         return error_set(ret_error, STEP_PIPE, errno, "%s", "");
-    auto_fd mapped_read = mapped[0], mapped_write = mapped[1];
+    auto_fd go_read = go[0], go_write = go[1];
     if (pipe2(said, O_CLOEXEC))
         return error_set(ret_error, STEP_PIPE, errno, "%s", "");
     auto_fd said_read = said[0], said_write = said[1];
     pid_t pid = clone_sandbox(template->options->ground);
     if (pid == 0) {
-        close(mapped[1]);
-        init_main(template, layer, mapped[0], said[1]);
+        close(go[1]);
+        init_main(template, go[0], said[1]);
     }
     if (pid < 0)
         return error_set(ret_error, STEP_NAMESPACES, errno, "%s", "");
-    close_fd(&said_write);
     int r = map_ids(pid, template->options->ground, ret_error);
-    if (r == 0 && write(mapped_write, "", 1) != 1)
+    if (r == 0 && write(go_write, "", 1) != 1)
         r = error_set(ret_error, STEP_NAMESPACES, EPIPE, "the process ended early");
-    if (r == 0)
-        r = await_report(said_read, false, ret_error);
-    if (r)
+    if (r) {
         kill(pid, SIGKILL);
-    else
-        *ret_pid = pid;
+        return r;
+    }
+    *ret_embryo = (struct embryo){.pid = pid, .go_fd = steal_fd(&go_write), .said_fd = steal_fd(&said_read)};
+    return 0;
+}
+
+int birth_finish(struct embryo *embryo, uint64_t layer, struct sandbox_error *ret_error) {
+    int r = write(embryo->go_fd, &layer, sizeof layer) == sizeof layer
+                ? await_report(embryo->said_fd, false, ret_error)
+                : error_set(ret_error, STEP_NAMESPACES, EPIPE, "the process ended early");
+    if (r)
+        kill(embryo->pid, SIGKILL);
+    close_fd(&embryo->go_fd);
+    close_fd(&embryo->said_fd);
     return r;
 }
 
@@ -218,7 +240,14 @@ static void worker_main(const struct template *template, const struct nursery_bo
                         int report_fd) {
     const struct session_options *options = template->options;
     struct sandbox_error error = {0};
-    int r = build(template, layer, false, &error), step;
+    char name[LAYER_NAME_SIZE];
+    int step;
+    layer_name(layer, name);
+    int r = mounts_build_sandbox(template, name, &error);
+    if (r == 0)
+        r = raise_loopback(&error);
+    if (r == 0)
+        r = name_host(&error);
     if (r == 0)
         r = go_to_folder(template, &error);
     if (r == 0 && (step = arrange_descriptors(boot, &report_fd)))

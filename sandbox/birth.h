@@ -10,8 +10,18 @@
 #include "mounts.h"
 #include "nursery.h"
 
-/* Makes a sandbox over a layer that exists. ret_pid is its pid 1, in our pid namespace. 0 or -errno. */
-int birth_init(const struct template *template, uint64_t layer, pid_t *ret_pid, struct sandbox_error *ret_error);
+/* A sandbox's pid 1 whose namespaces are there, and that waits to be told which layer its files are to be. */
+struct embryo {
+    pid_t pid;   /* in our pid namespace */
+    int go_fd;   /* takes the layer */
+    int said_fd; /* gives the report */
+};
+
+/* Makes the namespaces of a sandbox, with all that doesn't depend on the layer. 0 or -errno. */
+int birth_begin(const struct template *template, struct embryo *ret_embryo, struct sandbox_error *ret_error);
+
+/* Gives an embryo its layer, which exists: it becomes a sandbox. Uses the embryo up. 0 or -errno. */
+int birth_finish(struct embryo *embryo, uint64_t layer, struct sandbox_error *ret_error);
 
 /* Starts the worker, as a child of our parent, with the view and without the privileges of a cell. 0 or -errno. */
 int birth_worker(const struct template *template, const struct nursery_boot *boot, uint64_t layer, pid_t *ret_pid,

@@ -4,8 +4,12 @@
  * The table (filter_table.c) is the only truth. A system call that it does not
  * name is answered with ENOSYS, so that libraries fall back. The first row of
  * a call whose test matches decides. Compiled, it is a binary search over the
- * numbers, because Linux works out the verdict of every number when a filter
- * is installed, which happens once for each cell.
+ * numbers.
+ *
+ * The filter is installed once, in the keeper of image 0, and every later task
+ * inherits it: to install one costs more than all else about a cell. So it lets
+ * us, who trace, make the few calls that build a cell (SECCOMP_RET_TRACE), which
+ * it answers with ENOSYS where nobody traces, and nobody does while a cell runs.
  *
  * See: seccomp(2), seccomp_filter.rst.
  */
@@ -20,6 +24,7 @@ enum filter_kind {
     FILTER_ALLOW,
     FILTER_ERRNO, /* answered with an errno; normal life for libraries */
     FILTER_DENY,  /* the same, but worth telling: forbidden, not just missing */
+    FILTER_OURS,  /* made only by us in the image's memory, while we trace it; ENOSYS for code of cells */
 };
 
 /* Matches where (argument & mask) == value. mask 0 matches always. */

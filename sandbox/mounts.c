@@ -256,8 +256,8 @@ int mounts_build_template(const struct session_options *options, struct template
         r = build_row(i, ret_error);
     if (r == 0)
         r = etc_build(OLD, ret_error);
-    if (r == 0 && mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
-        r = error_set(ret_error, STEP_MOUNT_PROC, errno, "%s", "");
+    if (r == 0)
+        r = mounts_build_proc(ret_error);
     if (r == 0)
         r = build_options(ret_template, prefixes, ret_error);
     if (r)
@@ -300,10 +300,13 @@ static int bind_on_top(const struct template *template, struct sandbox_error *er
     return r;
 }
 
-int mounts_build_sandbox(const struct template *template, const char *layer, bool with_proc,
-                         struct sandbox_error *ret_error) {
-    if (with_proc && mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
+int mounts_build_proc(struct sandbox_error *ret_error) {
+    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
         return error_set(ret_error, STEP_MOUNT_PROC, errno, "%s", "");
+    return 0;
+}
+
+int mounts_build_sandbox(const struct template *template, const char *layer, struct sandbox_error *ret_error) {
     int r = mount_overlay(layer, "private", NULL, PRIVATE, ret_error);
     if (r == 0)
         r = bind(PRIVATE "/tmp", "/tmp", ret_error);

@@ -44,11 +44,10 @@ struct template {
 int mounts_build_template(const struct session_options *options, struct template *ret_template,
                           struct sandbox_error *ret_error);
 
-/*
- * In a copy of the template: the mounts of one sandbox with the layer named,
- * and with_proc where it has a pid namespace of its own. 0 or -errno.
- */
-int mounts_build_sandbox(const struct template *template, const char *layer, bool with_proc,
-                         struct sandbox_error *ret_error);
+/* In a pid namespace of its own: its /proc. 0 or -errno. */
+int mounts_build_proc(struct sandbox_error *ret_error);
+
+/* In a copy of the template: the mounts of one sandbox, over the layer named. 0 or -errno. */
+int mounts_build_sandbox(const struct template *template, const char *layer, struct sandbox_error *ret_error);
 
 #endif

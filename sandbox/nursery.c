@@ -77,16 +77,32 @@ static int open_nursery(const struct session_options *options, struct template *
     return steal_fd(&files_fd);
 }
 
+/* Makes the sandbox asked for, from the embryo that is ready or from a new one. */
+static int make_sandbox(const struct template *template, int files_fd, uint64_t layer, struct embryo *ready,
+                        pid_t *ret_pid, struct sandbox_error *error) {
+    struct embryo embryo = *ready;
+    *ready = (struct embryo){0};
+    int r = make_layer(template->options, files_fd, layer, error);
+    if (r == 0 && embryo.pid == 0)
+        r = birth_begin(template, &embryo, error);
+    *ret_pid = embryo.pid;
+    return r ? r : birth_finish(&embryo, layer, error);
+}
+
+/* One embryo is always ready: the namespaces are most of the work, and need not wait for the question. */
 static void serve(const struct template *template, int socket, int files_fd) {
+    struct embryo ready = {0};
     struct request request;
     int none;
-    while (channel_receive(socket, &request, sizeof request, &none) == 0) {
+    for (;;) {
         struct sandbox_error error = {0};
         pid_t pid = -1;
+        if (birth_begin(template, &ready, &error))
+            ready = (struct embryo){0}; /* whoever asks is told, if it fails again */
+        if (channel_receive(socket, &request, sizeof request, &none))
+            return;
         close_fd(&none);
-        int r = make_layer(template->options, files_fd, request.layer, &error);
-        if (r == 0)
-            r = birth_init(template, request.layer, &pid, &error);
+        int r = make_sandbox(template, files_fd, request.layer, &ready, &pid, &error);
         auto_fd pidfd = r == 0 ? system_pidfd_open(pid) : -1;
         if (r == 0 && pidfd < 0)
             r = error_set(&error, STEP_NURSERY, -pidfd, "pidfd_open");

@@ -149,6 +149,8 @@ int remote_run(const struct remote_task *task, struct remote_call *calls, size_t
             break;
         if (is_clone_event(status)) {
             r = clones < max_clones ? take_clone(task->tid, &ret_clones[clones++]) : -EUCLEAN;
+        } else if (status >> 16 == PTRACE_EVENT_SECCOMP) {
+            /* One of the calls that the filter leaves to us. */
         } else if (status >> 16 == 0 && WSTOPSIG(status) == SIGSTOP) {
             return memory_read(task->memory_fd, task->site->table, calls, n * sizeof *calls);
         } else if (status >> 16 == 0 && WSTOPSIG(status) != SIGSTOP) {

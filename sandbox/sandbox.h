@@ -9,7 +9,8 @@
  * cell_discard() leaves the session's image as it was.
  *
  * All functions must be called from one thread, the one that called
- * session_create(): ptrace(2) ties a tracee to its tracing thread. None of
+ * session_create(): ptrace(2) ties a tracee to its tracing thread. That call
+ * blocks SIGCHLD in it, and it must stay blocked, there and in all threads. None of
  * them logs or exits. Functions return 0 or -errno; outputs come last, are
  * named ret_, and are untouched on failure. Nothing here waits for code of a
  * cell; every call is bounded by the kernel's own work, some milliseconds.

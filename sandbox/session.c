@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 enum { PIPE_BYTES = 1 << 20 };
@@ -67,6 +68,14 @@ static void take_ends(struct session *session, struct plumbing *p) {
     session->trace_fd = steal_fd(&p->trace[0]);
 }
 
+/* So that waiting for a task to stop can wait for the signal; see tracee.h. */
+static void block_child_signal(void) {
+    sigset_t child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, NULL);
+}
+
 static int start(struct session *session, const struct session_options *options, struct sandbox_error *error) {
     struct plumbing plumbing;
     int r = plumbing_init(&plumbing);
@@ -96,6 +105,7 @@ int session_create(const struct session_options *options, struct session **ret_s
     session->folder_at_work_only = !mounts_shows_folder_path(options);
     session->nursery = (struct nursery){-1, -1, -1};
     session->control_fd = session->stdout_fd = session->stderr_fd = session->trace_fd = session->worker_pidfd = -1;
+    block_child_signal();
     int r = start(session, options, ret_error);
     if (r)
         session_destroy(session);
@@ -199,6 +209,28 @@ static int make_first_image(struct session *session, const pid_t *tids, size_t n
     return r ? error_set(error, STEP_IMAGE, -r, "working directory") : 0;
 }
 
+/* Puts the first keeper, and so every task to come, under the filter. It has no_new_privs from its start. */
+static int install_filter(const struct session *session) {
+    const struct image *image = session->first;
+    const struct filter *filter = &session->filter;
+    struct {
+        uint16_t n;
+        uint64_t program;
+    } header = {.n = (uint16_t)filter->n, .program = session->site.scratch + sizeof header};
+    struct remote_task keeper = {image->keeper, image->keeper, image->memory_fd, &image->threads.thread[0].regs,
+                                 &session->site};
+    struct remote_call call = {.number = SYS_seccomp, .argument = {SECCOMP_SET_MODE_FILTER, 0, session->site.scratch}};
+    size_t bytes = filter->n * sizeof *filter->program;
+    if (sizeof header + bytes > REMOTE_SCRATCH_BYTES)
+        return -E2BIG;
+    int r = memory_write(image->memory_fd, session->site.scratch, &header, sizeof header);
+    if (r == 0)
+        r = memory_write(image->memory_fd, header.program, filter->program, bytes);
+    if (r == 0)
+        r = remote_run(&keeper, &call, 1, NULL, 0);
+    return r ? r : remote_failure(&call, 1, NULL);
+}
+
 int session_capture(struct session *session, struct sandbox_error *ret_error) {
     auto_free pid_t *tids = NULL;
     size_t n = 0;
@@ -206,6 +238,9 @@ int session_capture(struct session *session, struct sandbox_error *ret_error) {
     if (r)
         return error_set(ret_error, r == -EPERM ? STEP_PTRACE : STEP_THREADS, -r, "%s", "");
     r = make_first_image(session, tids, n, ret_error);
+    int filtered = r == 0 ? install_filter(session) : 0;
+    if (filtered)
+        r = error_set(ret_error, STEP_FILTER, -filtered, "%s", "");
     kill(session->worker, SIGKILL);
     for (size_t i = n; i-- > 0;)
         tracee_reap(tids[i]);

@@ -14,9 +14,8 @@
 #include <time.h>
 
 #define OPTIONS                                                                                                        \
-    (PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK)
-
-enum { SPINS = 64, NAP_US = 50 };
+    (PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |      \
+     PTRACE_O_TRACESECCOMP)
 
 int tracee_seize(pid_t tid) {
     if (ptrace(PTRACE_SEIZE, tid, 0, OPTIONS))
@@ -30,9 +29,17 @@ static long now_us(void) {
     return t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
+/* Waits for a SIGCHLD, which is blocked; a stale one only costs a look more. */
+static void await_child_signal(long us) {
+    sigset_t child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigtimedwait(&child, NULL, &(struct timespec){.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000});
+}
+
 int tracee_await_stop(pid_t tid, int timeout_ms, int *ret_status) {
     long deadline = now_us() + timeout_ms * 1000L;
-    for (int spin = 0;; spin++) {
+    for (;;) {
         siginfo_t info = {0};
         if (waitid(P_PID, (id_t)tid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL) && errno != EINTR)
             return errno == ECHILD ? -ESRCH : -errno;
@@ -41,11 +48,10 @@ int tracee_await_stop(pid_t tid, int timeout_ms, int *ret_status) {
                 return -ESRCH;
             return waitpid(tid, ret_status, __WALL | WNOHANG) == tid ? 0 : -ESRCH;
         }
-        if (spin < SPINS)
-            continue;
-        if (now_us() > deadline)
+        long left = deadline - now_us();
+        if (left <= 0)
             return -ETIMEDOUT;
-        nanosleep(&(struct timespec){.tv_nsec = NAP_US * 1000}, NULL);
+        await_child_signal(left);
     }
 }
 

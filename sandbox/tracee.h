@@ -20,6 +20,7 @@ int tracee_seize(pid_t tid);
 
 /*
  * Waits at most timeout_ms for a tracee to stop; ret_status is waitpid(2)'s.
+ * SIGCHLD must be blocked in the calling thread.
  * 0, -ESRCH where it ended instead (it is left to be reaped), -ETIMEDOUT, or -errno.
  */
 int tracee_await_stop(pid_t tid, int timeout_ms, int *ret_status);
