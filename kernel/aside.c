@@ -1,0 +1,214 @@
+#include "aside.h"
+
+#include "kernel/clock.h"
+#include "kernel/dispatch.h"
+#include "kernel/kernel.h"
+#include "kernel/reply.h"
+#include "kernel/talk.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    MAX_FRAME_BYTES = 8 << 20,
+    FRAMES_PER_TURN = 16,
+    LIMIT_MS = 1000, /* from the request's arrival to its answer */
+};
+
+static json_t *field(const json_t *content, const char *key, json_t *otherwise) {
+    json_t *value = json_object_get(content, key);
+    if (!value || json_typeof(value) != json_typeof(otherwise))
+        return otherwise;
+    json_decref(otherwise);
+    return json_incref(value);
+}
+
+static json_t *code_of(const json_t *content) {
+    return field(content, "code", json_string(""));
+}
+
+static json_t *cursor_of(const json_t *content) {
+    return field(content, "cursor_pos", json_integer(0));
+}
+
+static json_t *complete_frame(const json_t *content) {
+    return json_pack("{s:s, s:o, s:o}", "type", "complete", "code", code_of(content), "cursor_pos", cursor_of(content));
+}
+
+static json_t *complete_otherwise(const json_t *content) {
+    return json_pack("{s:s, s:[], s:o, s:o, s:{}}", "status", "ok", "matches", "cursor_start", cursor_of(content),
+                     "cursor_end", cursor_of(content), "metadata");
+}
+
+static json_t *inspect_frame(const json_t *content) {
+    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "type", "inspect", "code", code_of(content), "cursor_pos",
+                     cursor_of(content), "detail_level", field(content, "detail_level", json_integer(0)),
+                     "omit_sections", field(content, "omit_sections", json_array()));
+}
+
+static json_t *inspect_otherwise(const json_t *content) {
+    (void)content;
+    return json_pack("{s:s, s:b, s:{}, s:{}}", "status", "ok", "found", 0, "data", "metadata");
+}
+
+static json_t *is_complete_frame(const json_t *content) {
+    return json_pack("{s:s, s:o}", "type", "is_complete", "code", code_of(content));
+}
+
+static json_t *is_complete_otherwise(const json_t *content) {
+    (void)content;
+    return json_pack("{s:s}", "status", "unknown");
+}
+
+const struct aside_kind aside_complete = {"complete_reply", complete_frame, complete_otherwise};
+const struct aside_kind aside_inspect = {"inspect_reply", inspect_frame, inspect_otherwise};
+const struct aside_kind aside_is_complete = {"is_complete_reply", is_complete_frame, is_complete_otherwise};
+
+void asides_init(struct asides *asides) {
+    *asides = (struct asides){0};
+    for (int i = 0; i < ASIDES_AT_ONCE; i++)
+        worker_link_init(&asides->slots[i].link);
+}
+
+static void clear_slot(struct aside *aside) {
+    worker_link_detach(&aside->link);
+    cell_discard(steal_pointer(aside->cell));
+}
+
+void asides_fini(struct asides *asides) {
+    for (int i = 0; i < ASIDES_AT_ONCE; i++) {
+        clear_slot(&asides->slots[i]);
+        request_destroy(steal_pointer(asides->slots[i].request));
+    }
+    request_queue_clear(&asides->waiting);
+}
+
+static int64_t due_us(const struct request *request) {
+    return request->arrived_us + LIMIT_MS * CLOCK_MS;
+}
+
+/* Answers with what the worker said, or, content being NULL, with what is said otherwise. content is borrowed. */
+static void answer(struct kernel *kernel, struct request *request, json_t *content) {
+    const struct aside_kind *kind = request->row->aside;
+    reply_send(kernel, request, kind->reply_type, NULL,
+               content ? json_incref(content) : kind->otherwise(request->message.content));
+    reply_idle(kernel, request);
+}
+
+static void finish(struct kernel *kernel, struct aside *aside, json_t *content) {
+    answer(kernel, steal_pointer(aside->request), content);
+    clear_slot(aside);
+}
+
+/* 0 or -errno: the cell is made, runs and has its request. */
+static int start(struct kernel *kernel, struct aside *aside, struct sandbox_error *ret_error) {
+    const struct cell_options options = {.source = CELL_FROM_CURRENT, .aside = true};
+    json_auto_t *frame = aside->request->row->aside->frame(aside->request->message.content);
+    int r = cell_create(kernel->runner.session, &options, &aside->cell, ret_error);
+    if (r == 0)
+        r = worker_link_attach(&aside->link, cell_control_fd(aside->cell), MAX_FRAME_BYTES);
+    if (r == 0)
+        r = talk_send(&aside->link, frame, NULL, 0);
+    if (r == 0)
+        r = cell_start(aside->cell);
+    return r;
+}
+
+static struct aside *free_slot(struct asides *asides) {
+    for (int i = 0; i < ASIDES_AT_ONCE; i++)
+        if (!asides->slots[i].request)
+            return &asides->slots[i];
+    return NULL;
+}
+
+static void start_waiting(struct kernel *kernel) {
+    struct asides *asides = &kernel->asides;
+    struct aside *aside;
+    while (asides->waiting.first && (aside = free_slot(asides))) {
+        struct sandbox_error error = {0};
+        char text[512];
+        aside->request = request_queue_pop(&asides->waiting);
+        if (start(kernel, aside, &error) < 0) {
+            log_write(&kernel->log, LOG_LEVEL_WARNING, "a request was not looked at: %s",
+                      sandbox_error_text(&error, text, sizeof text));
+            finish(kernel, aside, NULL);
+        }
+    }
+}
+
+void asides_submit(struct kernel *kernel, struct request *request) {
+    reply_busy(kernel, request);
+    request_queue_push(&kernel->asides.waiting, request);
+}
+
+/* Handles one frame: an aside publishes nothing and asks nothing. Whether there may be another. */
+static bool take_frame(struct kernel *kernel, struct aside *aside) {
+    struct wire_frame frame;
+    enum wire_type type;
+    const char *why;
+    int r = worker_link_next(&aside->link, &frame, &type, &why);
+    if (r == 0)
+        return false;
+    if (r < 0) {
+        finish(kernel, aside, NULL);
+        return false;
+    }
+    if (type == WIRE_DONE)
+        finish(kernel, aside, json_object_get(frame.json, "reply"));
+    else if ((type != WIRE_PUBLISH && type != WIRE_SYNC) || talk_ack(&aside->link, frame.json) < 0)
+        finish(kernel, aside, NULL);
+    wire_frame_fini(&frame);
+    return aside->request != NULL;
+}
+
+static void take_frames(struct kernel *kernel, struct aside *aside) {
+    for (int i = 0; i < FRAMES_PER_TURN; i++)
+        if (!aside->request || !aside->link.more || !take_frame(kernel, aside))
+            break;
+}
+
+static void link_ready(struct kernel *kernel, void *arg, short events) {
+    struct aside *aside = arg;
+    if (aside->request && worker_link_serve(&aside->link, events) < 0)
+        finish(kernel, aside, NULL);
+}
+
+static void exit_ready(struct kernel *kernel, void *arg, short events) {
+    struct aside *aside = arg;
+    (void)events;
+    if (!aside->request)
+        return;
+    if (worker_link_serve(&aside->link, ZMQ_POLLIN) == 0)
+        take_frames(kernel, aside);
+    if (aside->request)
+        finish(kernel, aside, NULL);
+}
+
+void asides_watch(struct kernel *kernel, struct poll_set *set) {
+    struct asides *asides = &kernel->asides;
+    for (int i = 0; i < ASIDES_AT_ONCE; i++) {
+        struct aside *aside = &asides->slots[i];
+        if (!aside->request)
+            continue;
+        if (worker_link_events(&aside->link))
+            poll_set_add_fd(set, aside->link.fd, worker_link_events(&aside->link), link_ready, aside);
+        poll_set_add_fd(set, cell_exit_fd(aside->cell), ZMQ_POLLIN, exit_ready, aside);
+        poll_set_deadline(set, aside->link.more ? 0 : due_us(aside->request));
+    }
+    if (asides->waiting.first)
+        poll_set_deadline(set, due_us(asides->waiting.first));
+}
+
+void asides_tick(struct kernel *kernel, int64_t now_us) {
+    struct asides *asides = &kernel->asides;
+    bool hopeless = kernel->runner.state == RUNNER_UNAVAILABLE;
+    for (int i = 0; i < ASIDES_AT_ONCE; i++) {
+        take_frames(kernel, &asides->slots[i]);
+        if (asides->slots[i].request && due_us(asides->slots[i].request) <= now_us)
+            finish(kernel, &asides->slots[i], NULL);
+    }
+    while (asides->waiting.first && (hopeless || due_us(asides->waiting.first) <= now_us))
+        answer(kernel, request_queue_pop(&asides->waiting), NULL);
+    if (runner_has_image(&kernel->runner))
+        start_waiting(kernel);
+}

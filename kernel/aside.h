@@ -1,0 +1,48 @@
+/*
+ * aside.h - requests that run beside the session's cell and change nothing.
+ *
+ * Completion, inspection and is-complete run in a throw-away copy of the last
+ * committed image. They are answered while a cell runs, and one that takes
+ * longer than a second costs its own answer only.
+ */
+#ifndef PETRI_ASIDE_H
+#define PETRI_ASIDE_H
+
+#include "kernel/poll_set.h"
+#include "kernel/request.h"
+#include "kernel/worker_link.h"
+
+struct cell;
+
+/* What is particular to a kind of aside. */
+struct aside_kind {
+    const char *reply_type;
+    json_t *(*frame)(const json_t *content);     /* the request for the worker */
+    json_t *(*otherwise)(const json_t *content); /* the answer where the worker gave none in time */
+};
+
+extern const struct aside_kind aside_complete;
+extern const struct aside_kind aside_inspect;
+extern const struct aside_kind aside_is_complete;
+
+enum { ASIDES_AT_ONCE = 4 };
+
+struct asides {
+    struct aside {
+        struct request *request; /* NULL where the slot is free */
+        struct cell *cell;
+        struct worker_link link;
+    } slots[ASIDES_AT_ONCE];
+    struct request_queue waiting;
+};
+
+void asides_init(struct asides *asides);
+void asides_fini(struct asides *asides);
+
+/* A request whose row is DISPATCH_ASIDE; takes it over. */
+void asides_submit(struct kernel *kernel, struct request *request);
+
+void asides_watch(struct kernel *kernel, struct poll_set *set);
+void asides_tick(struct kernel *kernel, int64_t now_us);
+
+#endif

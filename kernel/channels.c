@@ -1,0 +1,210 @@
+#include "channels.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <zmq.h>
+
+/* How long the last messages may take to leave when the kernel ends, as ipykernel has it. */
+enum { LINGER_MS = 1000 };
+
+/* What each channel is on this side. The heartbeat has a thread of its own: heartbeat.h. */
+static const struct {
+    enum channel channel;
+    int type;
+} channel_rows[] = {
+    {CHANNEL_CONTROL, ZMQ_ROUTER},
+    {CHANNEL_SHELL, ZMQ_ROUTER},
+    {CHANNEL_STDIN, ZMQ_ROUTER},
+    {CHANNEL_IOPUB, ZMQ_XPUB},
+};
+enum { N_CHANNEL_ROWS = sizeof channel_rows / sizeof channel_rows[0] };
+
+struct socket_option {
+    int name;
+    int value;
+};
+
+static const struct socket_option every_socket[] = {
+    {ZMQ_LINGER, LINGER_MS},
+    {ZMQ_SNDHWM, 0}, /* at a high-water mark libzmq drops without a word, the idle status among it */
+    {ZMQ_IPV6, 1},
+};
+static const struct socket_option router_sockets[] = {
+    {ZMQ_ROUTER_HANDOVER, 1}, /* a client that comes back with its old identity takes its place */
+};
+static const struct socket_option xpub_sockets[] = {
+    {ZMQ_XPUB_VERBOSE, 1}, /* a second subscriber to the same topic gets its welcome too */
+};
+
+static int set_options(void *socket, const struct socket_option *options, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (zmq_setsockopt(socket, options[i].name, &options[i].value, sizeof options[i].value) < 0)
+            return -errno;
+    return 0;
+}
+#define SET_OPTIONS(socket, options) set_options(socket, options, sizeof options / sizeof options[0])
+
+static int open_socket(struct channels *channels, size_t row, const char *endpoint) {
+    int type = channel_rows[row].type;
+    void *socket = zmq_socket(channels->context, type);
+    if (!socket)
+        return -errno;
+    channels->sockets[channel_rows[row].channel] = socket;
+    int r = SET_OPTIONS(socket, every_socket);
+    if (r == 0)
+        r = type == ZMQ_ROUTER ? SET_OPTIONS(socket, router_sockets) : SET_OPTIONS(socket, xpub_sockets);
+    if (r == 0 && zmq_bind(socket, endpoint) < 0)
+        r = -errno;
+    return r;
+}
+
+int channels_open(struct channels *channels, const struct connection *connection, char *why, size_t why_bytes) {
+    *channels = (struct channels){.username = "kernel"};
+    message_new_id(channels->session_id);
+    channels->signer = signer_create(connection->key, connection->key_bytes);
+    channels->context = zmq_ctx_new();
+    if (!channels->signer || !channels->context) {
+        snprintf(why, why_bytes, "there is no memory for the sockets");
+        channels_close(channels);
+        return -ENOMEM;
+    }
+    for (size_t row = 0; row < N_CHANNEL_ROWS; row++) {
+        const char *endpoint = connection->endpoint[channel_rows[row].channel];
+        int r = open_socket(channels, row, endpoint);
+        if (r < 0) {
+            snprintf(why, why_bytes, "%s can't be bound: %s", endpoint, zmq_strerror(-r));
+            channels_close(channels);
+            return r;
+        }
+    }
+    return 0;
+}
+
+void channels_close(struct channels *channels) {
+    for (size_t i = 0; i < CHANNEL_N; i++)
+        if (channels->sockets[i])
+            zmq_close(channels->sockets[i]);
+    if (channels->context)
+        zmq_ctx_term(channels->context);
+    signer_destroy(channels->signer);
+    *channels = (struct channels){0};
+}
+
+/* The frames of one multipart message as libzmq holds them. */
+struct received {
+    size_t n;
+    size_t room;
+    zmq_msg_t *parts;
+};
+
+static void received_fini(struct received *received) {
+    for (size_t i = 0; i < received->n; i++)
+        zmq_msg_close(&received->parts[i]);
+    free(received->parts);
+}
+
+static int grow(struct received *received) {
+    if (received->n < received->room)
+        return 0;
+    size_t room = received->room ? 2 * received->room : 8;
+    zmq_msg_t *parts = calloc(room, sizeof *parts);
+    if (!parts)
+        return -ENOMEM;
+    /* A zmq_msg_t is moved by libzmq only: its address may matter to it. */
+    for (size_t i = 0; i < received->n; i++) {
+        zmq_msg_init(&parts[i]);
+        zmq_msg_move(&parts[i], &received->parts[i]);
+        zmq_msg_close(&received->parts[i]);
+    }
+    free(received->parts);
+    received->parts = parts;
+    received->room = room;
+    return 0;
+}
+
+/* Reads what is left of a message that is too long to keep. */
+static int skip_rest(void *socket) {
+    zmq_msg_t part;
+    int more = 1;
+    zmq_msg_init(&part);
+    while (more && zmq_msg_recv(&part, socket, ZMQ_DONTWAIT) >= 0)
+        more = zmq_msg_more(&part);
+    zmq_msg_close(&part);
+    return 0;
+}
+
+/* 1: whole message; 0: nothing there. -E2BIG: it had too many frames and is gone. */
+static int receive_parts(void *socket, size_t max_frames, struct received *received) {
+    for (int more = 1; more;) {
+        if (received->n == max_frames)
+            return skip_rest(socket), -E2BIG;
+        if (grow(received) < 0)
+            return -ENOMEM;
+        zmq_msg_t *part = &received->parts[received->n];
+        zmq_msg_init(part);
+        if (zmq_msg_recv(part, socket, ZMQ_DONTWAIT) < 0) {
+            zmq_msg_close(part);
+            return errno == EAGAIN ? 0 : -errno;
+        }
+        received->n++;
+        more = zmq_msg_more(part);
+    }
+    return 1;
+}
+
+static enum message_problem decode(struct signer *signer, struct received *received, struct message *ret_message) {
+    auto_free struct frame *frames = calloc(received->n, sizeof *frames);
+    if (!frames)
+        return MESSAGE_NO_MEMORY;
+    for (size_t i = 0; i < received->n; i++)
+        frames[i] = (struct frame){zmq_msg_data(&received->parts[i]), zmq_msg_size(&received->parts[i])};
+    return message_decode(signer, &message_default_caps, frames, received->n, ret_message);
+}
+
+int channels_receive(struct channels *channels, enum channel channel, struct message *ret_message,
+                     enum message_problem *ret_problem) {
+    struct received received __attribute__((cleanup(received_fini))) = {0};
+    int r = receive_parts(channels->sockets[channel], message_default_caps.max_frames, &received);
+    if (r == -E2BIG) {
+        *ret_problem = MESSAGE_TOO_MANY_FRAMES;
+        return 1;
+    }
+    if (r == 1)
+        *ret_problem = decode(channels->signer, &received, ret_message);
+    return r;
+}
+
+/* Sends frames that are encoded; takes them over. */
+static int send_frames(struct channels *channels, enum channel channel, struct message_out *out) {
+    int r = 0;
+    for (size_t i = 0; i < out->n_frames && r == 0; i++) {
+        int flags = ZMQ_DONTWAIT | (i + 1 < out->n_frames ? ZMQ_SNDMORE : 0);
+        if (zmq_send(channels->sockets[channel], out->frames[i].data, out->frames[i].bytes, flags) < 0)
+            r = -errno;
+    }
+    message_out_fini(out);
+    return r;
+}
+
+static void sign_as_kernel(const struct channels *channels, struct message_parts *parts) {
+    parts->session = channels->session_id;
+    parts->username = channels->username;
+}
+
+int channels_send(struct channels *channels, enum channel channel, struct message_parts *parts) {
+    struct message_out out;
+    if (!parts->content)
+        return -ENOMEM;
+    sign_as_kernel(channels, parts);
+    int r = message_encode(channels->signer, parts, &out);
+    return r < 0 ? r : send_frames(channels, channel, &out);
+}
+
+int channels_send_stream(struct channels *channels, struct message_parts *parts, const char *name, const void *data,
+                         size_t bytes) {
+    struct message_out out;
+    sign_as_kernel(channels, parts);
+    int r = message_encode_stream(channels->signer, parts, name, data, bytes, &out);
+    return r < 0 ? r : send_frames(channels, CHANNEL_IOPUB, &out);
+}

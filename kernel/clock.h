@@ -1,0 +1,24 @@
+/*
+ * clock.h - the two clocks of the kernel: one that only goes forward, one for people.
+ */
+#ifndef PETRI_CLOCK_H
+#define PETRI_CLOCK_H
+
+#include <stdint.h>
+
+#define CLOCK_NEVER INT64_MAX /* a deadline that does not come */
+#define CLOCK_MS 1000         /* microseconds */
+#define CLOCK_S 1000000
+
+/* Microseconds of a clock that never jumps. See: CLOCK_MONOTONIC in clock_gettime(2). */
+int64_t clock_us(void);
+
+/* The date and time now, ISO 8601, UTC, microseconds, "Z": 27 characters and NUL. */
+void clock_iso(char ret_text[32]);
+
+/* The earlier of two deadlines. */
+static inline int64_t clock_sooner(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+#endif

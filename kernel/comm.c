@@ -1,0 +1,75 @@
+#include "comm.h"
+
+#include "kernel/iopub.h"
+#include "kernel/kernel.h"
+#include "kernel/reply.h"
+
+#include <errno.h>
+#include <string.h>
+
+int comms_init(struct comms *comms) {
+    *comms = (struct comms){.open = json_object()};
+    return comms->open ? 0 : -ENOMEM;
+}
+
+void comms_fini(struct comms *comms) {
+    json_decref(comms->open);
+    json_decref(comms->before);
+    *comms = (struct comms){0};
+}
+
+void comms_begin(struct comms *comms) {
+    json_decref(comms->before);
+    comms->before = json_copy(comms->open);
+}
+
+void comms_end(struct comms *comms, bool rolled_back) {
+    if (rolled_back && comms->before) {
+        json_decref(comms->open);
+        comms->open = comms->before;
+    } else {
+        json_decref(comms->before);
+    }
+    comms->before = NULL;
+}
+
+void comms_note(struct comms *comms, const char *msg_type, const json_t *content) {
+    const char *id = json_string_value(json_object_get(content, "comm_id"));
+    const char *target = json_string_value(json_object_get(content, "target_name"));
+    if (!id)
+        return;
+    if (strcmp(msg_type, "comm_open") == 0)
+        json_object_set_new(comms->open, id, json_pack("{s:s}", "target_name", target ? target : ""));
+    else if (strcmp(msg_type, "comm_close") == 0)
+        json_object_del(comms->open, id);
+}
+
+static void begin(struct kernel *kernel, struct run *run, json_t **ret_frame) {
+    const struct message *message = &run->request->message;
+    comms_note(&kernel->comms, message->msg_type, message->content);
+    run->buffers = message->buffers;
+    run->n_buffers = message->n_buffers;
+    *ret_frame = json_pack("{s:s, s:s, s:O, s:O}", "type", "comm", "msg_type", message->msg_type, "content",
+                           message->content, "metadata", message->metadata);
+}
+
+/* There is no reply to a comm message: what went wrong is told to everybody. */
+static void end(struct kernel *kernel, struct run *run) {
+    if (outcome_row(run->outcome)->ename && run->rolled_back)
+        iopub_publish(kernel, run->request->message.header, "error", outcome_error(run->outcome, &run->facts));
+}
+
+const struct cell_kind comm_cell = {.begin = begin, .end = end};
+
+void comm_info(struct kernel *kernel, const struct request *request) {
+    const char *wanted = request_string(request, "target_name", NULL);
+    json_t *comms = json_object();
+    const char *id;
+    json_t *comm;
+    json_object_foreach(kernel->comms.open, id, comm) {
+        const char *target = json_string_value(json_object_get(comm, "target_name"));
+        if (!wanted || strcmp(wanted, target) == 0)
+            json_object_set(comms, id, comm);
+    }
+    reply_send(kernel, request, "comm_info_reply", NULL, json_pack("{s:s, s:o}", "status", "ok", "comms", comms));
+}

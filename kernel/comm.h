@@ -1,0 +1,37 @@
+/*
+ * comm.h - messages between a front end's widgets and the session.
+ *
+ * A comm message runs as a cell that commits. Which comms are open is the
+ * session's state: what a cell opened is forgotten when the cell is rolled
+ * back. See: Jupyter messaging, "Custom messages".
+ */
+#ifndef PETRI_COMM_H
+#define PETRI_COMM_H
+
+#include "kernel/request.h"
+
+struct kernel;
+
+struct comms {
+    json_t *open;   /* comm_id to {"target_name"} */
+    json_t *before; /* the same as it was when the running cell began, or NULL */
+};
+
+/* 0 or -ENOMEM. */
+int comms_init(struct comms *comms) __attribute__((warn_unused_result));
+void comms_fini(struct comms *comms);
+
+/* A cell begins; it ended and its state stays, or is rolled back. */
+void comms_begin(struct comms *comms);
+void comms_end(struct comms *comms, bool rolled_back);
+
+/* A message that passes, from either side; other types than comm_open and comm_close change nothing. */
+void comms_note(struct comms *comms, const char *msg_type, const json_t *content);
+
+/* How a comm message runs as a cell. */
+extern const struct cell_kind comm_cell;
+
+/* comm_info_request */
+void comm_info(struct kernel *kernel, const struct request *request);
+
+#endif

@@ -1,0 +1,15 @@
+/*
+ * commands.h - what petri can be told to do; each returns the exit status.
+ */
+#ifndef PETRI_COMMANDS_H
+#define PETRI_COMMANDS_H
+
+struct arguments;
+
+enum { EXIT_USAGE = 2 };
+
+int command_kernel(const struct arguments *arguments);
+int command_install(const struct arguments *arguments);
+int command_doctor(const struct arguments *arguments);
+
+#endif

@@ -1,0 +1,93 @@
+#include "dispatch.h"
+
+#include "kernel/control.h"
+#include "kernel/execute.h"
+#include "kernel/iopub.h"
+#include "kernel/kernel.h"
+#include "kernel/reply.h"
+
+#include <string.h>
+#include <zmq.h>
+
+enum { MESSAGES_PER_TURN = 32 };
+
+#define SHELL ON(CHANNEL_SHELL)
+#define CONTROL ON(CHANNEL_CONTROL)
+
+const struct dispatch_row dispatch_rows[] = {
+    {"comm_close", SHELL, DISPATCH_CELL, .cell = &comm_cell},
+    {"comm_info_request", SHELL | CONTROL, DISPATCH_NOW, .answer = comm_info},
+    {"comm_msg", SHELL, DISPATCH_CELL, .cell = &comm_cell},
+    {"comm_open", SHELL, DISPATCH_CELL, .cell = &comm_cell},
+    {"complete_request", SHELL, DISPATCH_ASIDE, .aside = &aside_complete},
+    {"connect_request", SHELL | CONTROL, DISPATCH_NOW, .answer = control_connect},
+    {"execute_request", SHELL, DISPATCH_CELL, .cell = &execute_cell},
+    {"inspect_request", SHELL, DISPATCH_ASIDE, .aside = &aside_inspect},
+    {"interrupt_request", SHELL | CONTROL, DISPATCH_NOW, .answer = control_interrupt},
+    {"is_complete_request", SHELL, DISPATCH_ASIDE, .aside = &aside_is_complete},
+    {"kernel_info_request", SHELL | CONTROL, DISPATCH_KEEP, .keep = info_request},
+    {"shutdown_request", SHELL | CONTROL, DISPATCH_NOW, .answer = control_shutdown},
+};
+const size_t dispatch_n_rows = sizeof dispatch_rows / sizeof dispatch_rows[0];
+
+/* What is not known is said to be busy and idle, as every request is, and gets no reply. */
+static void answer_unknown(struct kernel *kernel, const struct request *request) {
+    log_write(&kernel->log, LOG_LEVEL_DEBUG, "no reply to a %s", request->message.msg_type);
+}
+static const struct dispatch_row unknown_row = {"", 0, DISPATCH_NOW, .answer = answer_unknown};
+
+const struct dispatch_row *dispatch_find(const char *msg_type, enum channel channel) {
+    for (size_t i = 0; i < dispatch_n_rows; i++)
+        if (strcmp(dispatch_rows[i].msg_type, msg_type) == 0)
+            return dispatch_rows[i].channels & ON(channel) ? &dispatch_rows[i] : NULL;
+    return NULL;
+}
+
+static void dispatch(struct kernel *kernel, struct request *request) {
+    switch (request->row->way) {
+    case DISPATCH_NOW:
+        reply_busy(kernel, request);
+        request->row->answer(kernel, request);
+        reply_idle(kernel, request);
+        break;
+    case DISPATCH_KEEP:
+        request->row->keep(kernel, request);
+        break;
+    case DISPATCH_CELL:
+        runner_submit(kernel, request);
+        break;
+    case DISPATCH_ASIDE:
+        asides_submit(kernel, request);
+        break;
+    }
+}
+
+static void take_message(struct kernel *kernel, enum channel channel, struct message *message) {
+    const struct dispatch_row *row = dispatch_find(message->msg_type, channel);
+    struct request *request = request_create(channel, row ? row : &unknown_row, message);
+    if (request)
+        dispatch(kernel, request);
+    else
+        log_write(&kernel->log, LOG_LEVEL_ERROR, "a request is lost: no memory");
+}
+
+void dispatch_take(struct kernel *kernel, enum channel channel, int n) {
+    for (int i = 0; i < n && !kernel->stopping; i++) {
+        struct message message = {0};
+        enum message_problem problem;
+        int r = channels_receive(&kernel->channels, channel, &message, &problem);
+        if (r < 0)
+            log_write(&kernel->log, LOG_LEVEL_ERROR, "receiving failed: %s", zmq_strerror(-r));
+        if (r <= 0)
+            break;
+        if (problem == MESSAGE_OK)
+            take_message(kernel, channel, &message);
+        else
+            log_write(&kernel->log, LOG_LEVEL_WARNING, "a message was dropped: %s", message_problem_text(problem));
+    }
+}
+
+void dispatch_serve(struct kernel *kernel, void *arg, short events) {
+    (void)events;
+    dispatch_take(kernel, *(const enum channel *)arg, MESSAGES_PER_TURN);
+}

@@ -1,0 +1,90 @@
+#include "environment.h"
+
+#include "kernel/cleanup.h"
+
+#include <inttypes.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const constant[] = {
+    "HOME=/home/petri",
+    "USER=petri",
+    "LOGNAME=petri",
+    "SHELL=/bin/sh",
+    "LANG=C.UTF-8",
+    "TERM=xterm-color",
+    "MPLBACKEND=module://matplotlib_inline.backend_inline",
+    "MPLCONFIGDIR=/home/petri/.config/matplotlib",
+    "PYTHONNOUSERSITE=1",
+};
+
+/* Thread pools as large as the profile's processors: each asks another variable. */
+static const char *const pools[] = {
+    "OMP_NUM_THREADS",     "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
+    "NUMEXPR_MAX_THREADS", "POLARS_MAX_THREADS",   "RAYON_NUM_THREADS",
+};
+
+enum { N_CONSTANT = sizeof constant / sizeof constant[0], N_POOLS = sizeof pools / sizeof pools[0], N_OTHERS = 4 };
+
+struct list {
+    size_t n;
+    char **texts; /* room for all rows and a NULL */
+    int failed;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct list *list, const char *format, ...) {
+    va_list args;
+    char *text;
+    va_start(args, format);
+    int n = vasprintf(&text, format, args);
+    va_end(args);
+    if (n < 0)
+        list->failed = 1;
+    else
+        list->texts[list->n++] = text;
+}
+
+/* A virtual environment has pyvenv.cfg above its bin. See: PEP 405. */
+static void add_python(struct list *list, const char *python) {
+    char bin[PATH_MAX];
+    char prefix[PATH_MAX];
+    char marker[PATH_MAX + 16];
+    snprintf(bin, sizeof bin, "%s", python);
+    dirname(bin);
+    snprintf(prefix, sizeof prefix, "%s", bin);
+    dirname(prefix);
+    snprintf(marker, sizeof marker, "%s/pyvenv.cfg", prefix);
+    add(list, "PATH=%s:/usr/local/bin:/usr/bin:/bin", bin);
+    if (access(marker, F_OK) == 0)
+        add(list, "VIRTUAL_ENV=%s", prefix);
+}
+
+char **environment_make(const struct environment_facts *facts) {
+    struct list list = {.texts = calloc(N_CONSTANT + N_POOLS + N_OTHERS + 1, sizeof *list.texts)};
+    const char *zone = getenv("TZ");
+    if (!list.texts)
+        return NULL;
+    add_python(&list, facts->python);
+    for (size_t i = 0; i < N_CONSTANT; i++)
+        add(&list, "%s", constant[i]);
+    for (size_t i = 0; i < N_POOLS; i++)
+        add(&list, "%s=%" PRId64, pools[i], facts->cpus);
+    if (facts->site[0])
+        add(&list, "PETRI_SITE=%s", facts->site);
+    if (zone)
+        add(&list, "TZ=%s", zone);
+    if (list.failed) {
+        environment_free(list.texts);
+        return NULL;
+    }
+    return list.texts;
+}
+
+void environment_free(char **environment) {
+    for (size_t i = 0; environment && environment[i]; i++)
+        free(environment[i]);
+    free(environment);
+}

@@ -1,0 +1,96 @@
+#include "execute.h"
+
+#include "kernel/dispatch.h"
+#include "kernel/iopub.h"
+#include "kernel/kernel.h"
+#include "kernel/reply.h"
+
+#include <stdio.h>
+
+/* How many messages may have arrived unread when a cell fails; those behind them are not aborted. */
+enum { ARRIVED_MAX = 1000 };
+
+static void read_request(struct run *run) {
+    const struct request *request = run->request;
+    run->silent = request_bool(request, "silent", false);
+    run->counts = !run->silent && request_bool(request, "store_history", true);
+    run->allow_stdin = request_bool(request, "allow_stdin", true);
+    run->stop_on_error = request_bool(request, "stop_on_error", true);
+}
+
+/* Whether the request may run; sets the outcome where not. */
+static void check_code(struct kernel *kernel, struct run *run, const json_t *code) {
+    char limit[32];
+    char why[128];
+    int64_t at_most = kernel->limits.values[LIMIT_CODE];
+    if (!json_is_string(code)) {
+        run_set_outcome(run, OUTCOME_REFUSED, "the request has no code");
+    } else if ((int64_t)json_string_length(code) > at_most) {
+        snprintf(why, sizeof why, "its source is %zu bytes, over the limit of %s", json_string_length(code),
+                 limits_text(UNIT_BYTES, at_most, limit, sizeof limit));
+        run_set_outcome(run, OUTCOME_REFUSED, why);
+    }
+}
+
+static void begin(struct kernel *kernel, struct run *run, json_t **ret_frame) {
+    const json_t *content = run->request->message.content;
+    json_t *code = json_object_get(content, "code");
+    json_t *expressions = json_object_get(content, "user_expressions");
+    read_request(run);
+    if (run->counts)
+        kernel->runner.execution_count++;
+    run->execution_count = kernel->runner.execution_count;
+    check_code(kernel, run, code);
+    if (!run->silent && json_is_string(code))
+        iopub_publish(kernel, run->request->message.header, "execute_input",
+                      json_pack("{s:O, s:i}", "code", code, "execution_count", run->execution_count));
+    if (run->outcome != OUTCOME_OK)
+        return;
+    *ret_frame = json_pack("{s:s, s:I, s:O, s:b, s:b, s:o, s:b, s:i}", "type", "execute", "cell",
+                           (json_int_t)run->number, "code", code, "silent", run->silent, "store_history", run->counts,
+                           "user_expressions", json_is_object(expressions) ? json_incref(expressions) : json_object(),
+                           "allow_stdin", run->allow_stdin, "execution_count", run->execution_count);
+}
+
+/* What the worker said, with what a reply must have and what is the kernel's to say. */
+static json_t *worker_content(const struct run *run) {
+    json_t *content = json_copy(run->reply);
+    json_object_set_new(content, "status", json_string(run->outcome == OUTCOME_OK ? "ok" : "error"));
+    return content;
+}
+
+static json_t *reply_content(struct kernel *kernel, const struct run *run) {
+    json_t *content;
+    if (run->rolled_back) {
+        content = outcome_error(run->outcome, &run->facts);
+        if (!run->silent)
+            iopub_publish(kernel, run->request->message.header, "error", json_copy(content));
+        json_object_set_new(content, "status", json_string("error"));
+    } else {
+        content = worker_content(run);
+    }
+    json_object_set_new(content, "execution_count", json_integer(run->execution_count));
+    json_auto_t *absent = json_pack("{s:{}, s:[]}", "user_expressions", "payload");
+    json_object_update_missing(content, absent);
+    return content;
+}
+
+static void end(struct kernel *kernel, struct run *run) {
+    json_t *content = reply_content(kernel, run);
+    json_t *metadata = json_pack("{s:s, s:o}", "started", run->started, "petri", run_report(kernel, run));
+    reply_send(kernel, run->request, "execute_reply", metadata, content);
+}
+
+const struct cell_kind execute_cell = {.begin = begin, .end = end};
+
+void execute_abort_pending(struct kernel *kernel) {
+    struct request_queue aborted = {0};
+    struct request *request;
+    dispatch_take(kernel, CHANNEL_SHELL, ARRIVED_MAX);
+    request_queue_move(&kernel->runner.pending, dispatch_find("execute_request", CHANNEL_SHELL), &aborted);
+    while ((request = request_queue_pop(&aborted))) {
+        reply_busy(kernel, request);
+        reply_send(kernel, request, "execute_reply", NULL, json_pack("{s:s}", "status", "aborted"));
+        reply_idle(kernel, request);
+    }
+}

@@ -1,0 +1,27 @@
+/*
+ * heartbeat.h - bytes back, on a thread that waits for nothing else.
+ *
+ * Clients take a kernel for dead that does not answer within a second.
+ * See: Jupyter messaging, "Heartbeat for kernels".
+ */
+#ifndef PETRI_HEARTBEAT_H
+#define PETRI_HEARTBEAT_H
+
+#include <pthread.h>
+
+struct heartbeat {
+    void *socket;
+    pthread_t thread;
+};
+
+/*
+ * Binds endpoint and starts the thread, with every signal blocked. context is
+ * a ZeroMQ context. 0 or -errno. The thread ends when the context is shut down.
+ */
+int heartbeat_start(struct heartbeat *heartbeat, void *context, const char *endpoint)
+    __attribute__((warn_unused_result));
+
+/* Waits for the thread's end; zmq_ctx_shutdown() comes first. All zero is allowed. */
+void heartbeat_join(struct heartbeat *heartbeat);
+
+#endif

@@ -1,0 +1,81 @@
+#include "input.h"
+
+#include "kernel/clock.h"
+#include "kernel/kernel.h"
+#include "kernel/talk.h"
+
+#include <string.h>
+#include <zmq.h>
+
+enum { ANSWERS_PER_TURN = 16 };
+
+static int send_request(struct kernel *kernel, const struct run *run, const json_t *frame) {
+    const json_t *password = json_object_get(frame, "password");
+    json_auto_t *content =
+        json_pack("{s:O, s:b}", "prompt", json_object_get(frame, "prompt"), "password", json_is_true(password));
+    return channels_send(&kernel->channels, CHANNEL_STDIN,
+                         &(struct message_parts){.identities = run->request->message.identities,
+                                                 .n_identities = run->request->message.n_identities,
+                                                 .msg_type = "input_request",
+                                                 .parent = run->request->message.header,
+                                                 .content = content});
+}
+
+/* What was answered before anything was asked is no answer to what comes now. */
+static void drop_stale(struct kernel *kernel) {
+    struct message message;
+    enum message_problem problem;
+    while (channels_receive(&kernel->channels, CHANNEL_STDIN, &message, &problem) > 0)
+        if (problem == MESSAGE_OK)
+            message_fini(&message);
+}
+
+void input_ask(struct kernel *kernel, const json_t *frame) {
+    struct run *run = kernel->runner.run;
+    if (!run->allow_stdin || run->waits_for_input) {
+        runner_broken(kernel, "it asked for input where none can come");
+        return;
+    }
+    drop_stale(kernel);
+    int r = send_request(kernel, run, frame);
+    if (r < 0)
+        log_write(&kernel->log, LOG_LEVEL_ERROR, "an input_request is lost: %s", zmq_strerror(-r));
+    run->waits_for_input = true;
+    run->input_seq = json_integer_value(json_object_get(frame, "seq"));
+    run->left_us = run->deadline_us - clock_us();
+    run->deadline_us = CLOCK_NEVER;
+}
+
+static void take_answer(struct kernel *kernel, const struct message *message) {
+    struct run *run = kernel->runner.run;
+    const char *value = json_string_value(json_object_get(message->content, "value"));
+    if (strcmp(message->msg_type, "input_reply") != 0 || !run || !run->waits_for_input)
+        return;
+    json_auto_t *frame = json_pack("{s:s, s:I, s:O?}", "type", "input_reply", "seq", run->input_seq, "value",
+                                   value ? json_object_get(message->content, "value") : NULL);
+    if (!value)
+        json_object_set_new(frame, "value", json_string(""));
+    run->waits_for_input = false;
+    run->deadline_us = clock_us() + run->left_us;
+    int r = talk_send(&kernel->runner.link, frame, NULL, 0);
+    if (r < 0)
+        runner_broken(kernel, strerror(-r));
+}
+
+void input_serve(struct kernel *kernel, void *arg, short events) {
+    (void)arg;
+    (void)events;
+    for (int i = 0; i < ANSWERS_PER_TURN; i++) {
+        struct message message = {0};
+        enum message_problem problem;
+        int r = channels_receive(&kernel->channels, CHANNEL_STDIN, &message, &problem);
+        if (r < 0)
+            log_write(&kernel->log, LOG_LEVEL_ERROR, "receiving failed: %s", zmq_strerror(-r));
+        if (r <= 0)
+            break;
+        if (problem != MESSAGE_OK)
+            continue;
+        take_answer(kernel, &message);
+        message_fini(&message);
+    }
+}

@@ -1,0 +1,154 @@
+#include "install.h"
+
+#include "kernel/cleanup.h"
+#include "kernel/commands.h"
+#include "kernel/options.h"
+#include "kernel/paths.h"
+#include "kernel/python.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+const struct kernelspec kernelspecs[KERNELSPEC_N] = {
+    {"petri", "Python 3 (petri)", "notebook"},
+    {"petri-strict", "Python 3 (petri, strict)", "strict"},
+};
+
+static const char *const logos_shown[] = {"logo-32x32.png", "logo-64x64.png", "logo-svg.svg"};
+
+json_t *kernelspec_json(const struct kernelspec *spec, const char *program, const char *python) {
+    return json_pack("{s:[s, s, s, s, s, s, s], s:s, s:s, s:s, s:s, s:{s:b}}", "argv", program, "kernel",
+                     "{connection_file}", "--profile", spec->profile, "--python", python, "display_name",
+                     spec->display_name, "language", "python", "interrupt_mode", "message", "kernel_protocol_version",
+                     "5.5.0", "metadata", "debugger", 0);
+}
+
+/* Makes a folder and those above it. 0 or -errno. */
+static int make_folders(const char *path) {
+    char part[PATH_MAX];
+    if (snprintf(part, sizeof part, "%s", path) >= (int)sizeof part)
+        return -ENAMETOOLONG;
+    for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(part, 0777) < 0 && errno != EEXIST)
+            return -errno;
+        *slash = '/';
+    }
+    return mkdir(part, 0777) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+static int copy_stream(FILE *from, FILE *to) {
+    char buf[8192];
+    size_t n;
+    while ((n = fread(buf, 1, sizeof buf, from)) > 0)
+        if (fwrite(buf, 1, n, to) != n)
+            return -EIO;
+    return ferror(from) || fflush(to) != 0 ? -EIO : 0;
+}
+
+static int copy_file(const char *from_folder, const char *to_folder, const char *name) {
+    char from[PATH_MAX];
+    char to[PATH_MAX];
+    if (snprintf(from, sizeof from, "%s/%s", from_folder, name) >= (int)sizeof from ||
+        snprintf(to, sizeof to, "%s/%s", to_folder, name) >= (int)sizeof to)
+        return -ENAMETOOLONG;
+    auto_file in = fopen(from, "re");
+    if (!in)
+        return -errno;
+    auto_file out = fopen(to, "we");
+    if (!out)
+        return -errno;
+    return copy_stream(in, out);
+}
+
+/* Replaces kernel.json in one step: Jupyter may be reading it. */
+static int write_json(const char *folder, const json_t *json) {
+    char path[PATH_MAX];
+    char fresh[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s/kernel.json", folder) >= (int)sizeof path ||
+        snprintf(fresh, sizeof fresh, "%s/kernel.json.new", folder) >= (int)sizeof fresh)
+        return -ENAMETOOLONG;
+    if (json_dump_file(json, fresh, JSON_INDENT(1)) < 0)
+        return errno ? -errno : -EIO;
+    return rename(fresh, path) < 0 ? -errno : 0;
+}
+
+int kernelspec_write(const struct kernelspec *spec, const char *kernels, const char *logos, const json_t *json) {
+    char folder[PATH_MAX];
+    if (snprintf(folder, sizeof folder, "%s/%s", kernels, spec->name) >= (int)sizeof folder)
+        return -ENAMETOOLONG;
+    int r = make_folders(folder);
+    for (size_t i = 0; r == 0 && i < sizeof logos_shown / sizeof logos_shown[0]; i++)
+        r = copy_file(logos, folder, logos_shown[i]);
+    return r < 0 ? r : write_json(folder, json);
+}
+
+/* Where Jupyter looks for a user's own kernels. See: jupyter_core, "Jupyter's common directories and file locations".
+ */
+static int user_kernels(char *buf, size_t size) {
+    const char *jupyter = getenv("JUPYTER_DATA_DIR");
+    const char *data = getenv("XDG_DATA_HOME");
+    const char *home = getenv("HOME");
+    if (jupyter && jupyter[0])
+        snprintf(buf, size, "%s/kernels", jupyter);
+    else if (data && data[0])
+        snprintf(buf, size, "%s/jupyter/kernels", data);
+    else if (home && home[0])
+        snprintf(buf, size, "%s/.local/share/jupyter/kernels", home);
+    else
+        return -ENOENT;
+    return 0;
+}
+
+static int choose_kernels(const struct arguments *arguments, const struct python *python, char *buf, size_t size) {
+    const char *prefix = arguments->values[OPTION_PREFIX];
+    if (!prefix && arguments->values[OPTION_SYS_PREFIX])
+        prefix = python->prefix;
+    if (!prefix)
+        return user_kernels(buf, size);
+    snprintf(buf, size, "%s/share/jupyter/kernels", prefix);
+    return 0;
+}
+
+static void tell_packages(const struct python *python, const struct paths *paths) {
+    if (!python->missing[0])
+        return;
+    if (paths->site[0])
+        printf("petri: %s has no %s; petri's own copy in %s will be used\n", python->executable, python->missing,
+               paths->site);
+    else
+        printf("petri: %s has no %s, and without them no cell can run; install them: %s -m pip install ipython comm "
+               "matplotlib-inline\n",
+               python->executable, python->missing, python->executable);
+}
+
+static int fail(const char *what, int r) {
+    fprintf(stderr, "petri: %s%s%s\n", what, r < 0 ? ": " : "", r < 0 ? strerror(-r) : "");
+    return EXIT_FAILURE;
+}
+
+int command_install(const struct arguments *arguments) {
+    struct paths paths;
+    struct python python;
+    char kernels[PATH_MAX];
+    char why[512];
+    const char *name = arguments->values[OPTION_PYTHON];
+    int r = paths_find(&paths);
+    if (r < 0)
+        return fail("petri's own files are not where its program is", r);
+    if (python_ask(name ? name : "python3", &python, why, sizeof why) < 0)
+        return fail(why, 0);
+    if (choose_kernels(arguments, &python, kernels, sizeof kernels) < 0)
+        return fail("there is no HOME to install into; use --prefix", 0);
+    for (size_t i = 0; i < KERNELSPEC_N; i++) {
+        json_auto_t *json = kernelspec_json(&kernelspecs[i], paths.program, python.executable);
+        r = json ? kernelspec_write(&kernelspecs[i], kernels, paths.kernelspec, json) : -ENOMEM;
+        if (r < 0)
+            return fail(kernels, r);
+        printf("petri: %s is registered in %s/%s\n", kernelspecs[i].display_name, kernels, kernelspecs[i].name);
+    }
+    tell_packages(&python, &paths);
+    return EXIT_SUCCESS;
+}

@@ -1,0 +1,30 @@
+/*
+ * install.h - kernelspecs: what Jupyter reads to find petri.
+ *
+ * See: jupyter_client, "Kernel specs".
+ */
+#ifndef PETRI_INSTALL_H
+#define PETRI_INSTALL_H
+
+#include <jansson.h>
+
+struct kernelspec {
+    const char *name; /* of its folder */
+    const char *display_name;
+    const char *profile;
+};
+
+enum { KERNELSPEC_N = 2 };
+extern const struct kernelspec kernelspecs[KERNELSPEC_N];
+
+/* The content of kernel.json. program and python are absolute paths. The caller's; NULL on ENOMEM. */
+json_t *kernelspec_json(const struct kernelspec *spec, const char *program, const char *python);
+
+/*
+ * Writes spec's folder below kernels, with kernel.json and the logos found in
+ * logos. What stands there under these names is replaced. 0 or -errno.
+ */
+int kernelspec_write(const struct kernelspec *spec, const char *kernels, const char *logos, const json_t *json)
+    __attribute__((warn_unused_result));
+
+#endif

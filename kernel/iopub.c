@@ -1,0 +1,69 @@
+#include "iopub.h"
+
+#include "kernel/kernel.h"
+#include "protocol/text.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <zmq.h>
+
+enum { MAX_TOPIC = 255, SUBSCRIPTIONS_PER_TURN = 64 };
+
+static void check_sent(struct kernel *kernel, const char *msg_type, int r) {
+    if (r < 0)
+        log_write(&kernel->log, LOG_LEVEL_ERROR, "a %s message is lost: %s", msg_type, zmq_strerror(-r));
+}
+
+/* The first frame of a published message, by which a client may subscribe. */
+static struct frame topic_of(const struct kernel *kernel, const char *msg_type, char *buf, size_t size) {
+    snprintf(buf, size, "kernel.%s.%s", kernel->channels.session_id, msg_type);
+    return (struct frame){buf, strlen(buf)};
+}
+
+void iopub_publish_parts(struct kernel *kernel, struct message_parts *parts) {
+    char text[128];
+    struct frame topic = topic_of(kernel, parts->msg_type, text, sizeof text);
+    parts->identities = &topic;
+    parts->n_identities = 1;
+    check_sent(kernel, parts->msg_type, channels_send(&kernel->channels, CHANNEL_IOPUB, parts));
+}
+
+void iopub_publish(struct kernel *kernel, const json_t *parent, const char *msg_type, json_t *content) {
+    iopub_publish_parts(kernel, &(struct message_parts){.msg_type = msg_type, .parent = parent, .content = content});
+    json_decref(content);
+}
+
+void iopub_status(struct kernel *kernel, const json_t *parent, const char *state) {
+    iopub_publish(kernel, parent, "status", json_pack("{s:s}", "execution_state", state));
+}
+
+void iopub_stream(struct kernel *kernel, const json_t *parent, const char *name, const char *data, size_t bytes) {
+    char text[128];
+    struct frame topic = topic_of(kernel, "stream", text, sizeof text);
+    struct message_parts parts = {.identities = &topic, .n_identities = 1, .msg_type = "stream", .parent = parent};
+    check_sent(kernel, "stream", channels_send_stream(&kernel->channels, &parts, name, data, bytes));
+}
+
+/* A subscription is the byte 1 and its topic; an unsubscription, the byte 0, gets no answer. */
+static void welcome(struct kernel *kernel, const char *subscription, size_t bytes) {
+    if (bytes < 1 || subscription[0] != 1)
+        return;
+    struct frame topic = {subscription + 1, bytes - 1};
+    json_auto_t *content = json_pack("{s:o}", "subscription", text_to_json(topic.data, topic.bytes));
+    struct message_parts parts = {
+        .identities = &topic, .n_identities = 1, .msg_type = "iopub_welcome", .content = content};
+    check_sent(kernel, "iopub_welcome", channels_send(&kernel->channels, CHANNEL_IOPUB, &parts));
+}
+
+void iopub_serve(struct kernel *kernel, void *arg, short events) {
+    char subscription[1 + MAX_TOPIC];
+    (void)arg;
+    (void)events;
+    for (int i = 0; i < SUBSCRIPTIONS_PER_TURN; i++) {
+        int n = zmq_recv(kernel->channels.sockets[CHANNEL_IOPUB], subscription, sizeof subscription, ZMQ_DONTWAIT);
+        if (n < 0)
+            break;
+        if ((size_t)n <= sizeof subscription)
+            welcome(kernel, subscription, (size_t)n);
+    }
+}

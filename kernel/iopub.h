@@ -1,0 +1,29 @@
+/*
+ * iopub.h - what everybody hears.
+ *
+ * A message that can't be sent is logged: there is nobody else to tell.
+ * See: Jupyter messaging, "Messages on the IOPub (PUB/SUB) channel".
+ */
+#ifndef PETRI_IOPUB_H
+#define PETRI_IOPUB_H
+
+#include "protocol/message.h"
+
+struct kernel;
+
+/* Publishes a message. parent is a header or NULL; content is stolen. */
+void iopub_publish(struct kernel *kernel, const json_t *parent, const char *msg_type, json_t *content);
+
+/* The same with metadata and buffers of parts; content and all else is borrowed. */
+void iopub_publish_parts(struct kernel *kernel, struct message_parts *parts);
+
+/* state: "starting", "busy" or "idle". */
+void iopub_status(struct kernel *kernel, const json_t *parent, const char *state);
+
+/* A stream message: name is "stdout" or "stderr"; data need not be UTF-8. */
+void iopub_stream(struct kernel *kernel, const json_t *parent, const char *name, const char *data, size_t bytes);
+
+/* Greets each new subscription with iopub_welcome. See: JEP 65. */
+void iopub_serve(struct kernel *kernel, void *arg, short events);
+
+#endif

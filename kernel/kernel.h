@@ -1,0 +1,32 @@
+/*
+ * kernel.h - one running kernel: what is passed along instead of globals.
+ */
+#ifndef PETRI_KERNEL_H
+#define PETRI_KERNEL_H
+
+#include "kernel/aside.h"
+#include "kernel/channels.h"
+#include "kernel/comm.h"
+#include "kernel/heartbeat.h"
+#include "kernel/info.h"
+#include "kernel/limits.h"
+#include "kernel/log.h"
+#include "kernel/runner.h"
+
+struct kernel {
+    struct log log;
+    enum profile profile;
+    struct limits limits;
+    int64_t grace_us; /* from an interrupt until a cell that does not listen is ended */
+    struct connection connection;
+    struct channels channels;
+    struct heartbeat heartbeat;
+    int signal_fd; /* -1 where signals are nobody's business, as in tests */
+    struct info info;
+    struct comms comms;
+    struct runner runner;
+    struct asides asides;
+    bool stopping;
+};
+
+#endif

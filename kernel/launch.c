@@ -1,0 +1,37 @@
+#include "launch.h"
+
+#include "kernel/environment.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static int create(const struct launch *launch, char **environment, struct session **ret_session,
+                  struct sandbox_error *ret_error) {
+    const struct paths *paths = launch->paths;
+    char main_file[PATH_MAX + 32];
+    snprintf(main_file, sizeof main_file, "%s/petri_worker/__main__.py", paths->worker);
+    const char *const argv[] = {launch->python, main_file, NULL};
+    const char *const readonly[] = {paths->worker, paths->site[0] ? paths->site : NULL, NULL};
+    const struct session_options options = {
+        .ground = launch->ground,
+        .folder = launch->folder,
+        .hide_folder_path = launch->profile == PROFILE_STRICT,
+        .python = launch->python,
+        .readonly = readonly,
+        .argv = argv,
+        .env = (const char *const *)environment,
+        .disk_bytes = (uint64_t)launch->limits->values[LIMIT_DISK],
+        .disk_inodes = (uint64_t)launch->limits->values[LIMIT_FILES],
+    };
+    return session_create(&options, ret_session, ret_error);
+}
+
+int launch_session(const struct launch *launch, struct session **ret_session, struct sandbox_error *ret_error) {
+    char **environment = environment_make(&(struct environment_facts){
+        .python = launch->python, .site = launch->paths->site, .cpus = launch->limits->values[LIMIT_CPUS]});
+    if (!environment)
+        return -ENOMEM;
+    int r = create(launch, environment, ret_session, ret_error);
+    environment_free(environment);
+    return r;
+}

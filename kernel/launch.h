@@ -1,0 +1,24 @@
+/*
+ * launch.h - a session with its worker, made of what the command line and the profile say.
+ */
+#ifndef PETRI_LAUNCH_H
+#define PETRI_LAUNCH_H
+
+#include "kernel/limits.h"
+#include "kernel/paths.h"
+#include "sandbox/sandbox.h"
+
+struct launch {
+    const struct sandbox_ground *ground; /* from sandbox_enter() */
+    const struct paths *paths;
+    const char *folder; /* the notebook's */
+    const char *python; /* absolute path of the interpreter */
+    enum profile profile;
+    const struct limits *limits;
+};
+
+/* 0: ret_session is the caller's; or -errno, where error says what failed unless it was memory (-ENOMEM, step 0). */
+int launch_session(const struct launch *launch, struct session **ret_session,
+                   struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+
+#endif

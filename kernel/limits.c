@@ -1,0 +1,79 @@
+#include "limits.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SECOND INT64_C(1000)
+#define MINUTE (60 * SECOND)
+#define HOUR (60 * MINUTE)
+#define KIB INT64_C(1024)
+#define MIB (1024 * KIB)
+#define GIB (1024 * MIB)
+#define EVERY_CPU INT64_C(4096)
+
+const struct limit_row limit_rows[LIMIT_N] = {
+    [LIMIT_TIMEOUT] = {"timeout",
+                       UNIT_MS,
+                       {[PROFILE_NOTEBOOK] = {120 * SECOND, HOUR}, [PROFILE_STRICT] = {5 * SECOND, MINUTE}},
+                       "wall clock of a cell; stands still while input() waits"},
+    [LIMIT_CPUS] = {"cpus",
+                    UNIT_COUNT,
+                    {[PROFILE_NOTEBOOK] = {2, EVERY_CPU}, [PROFILE_STRICT] = {1, 2}},
+                    "processors that a cell uses at once"},
+    [LIMIT_DISK] = {"disk",
+                    UNIT_BYTES,
+                    {[PROFILE_NOTEBOOK] = {512 * MIB, 8 * GIB}, [PROFILE_STRICT] = {100 * MIB, GIB}},
+                    "everything the session has written"},
+    [LIMIT_FILES] = {"files",
+                     UNIT_COUNT,
+                     {[PROFILE_NOTEBOOK] = {65536, 1 << 20}, [PROFILE_STRICT] = {4096, 65536}},
+                     "number of files the session has written"},
+    [LIMIT_CODE] = {"code",
+                    UNIT_BYTES,
+                    {[PROFILE_NOTEBOOK] = {MIB, MIB}, [PROFILE_STRICT] = {256 * KIB, 256 * KIB}},
+                    "source of a cell"},
+};
+
+static const char *const profile_names[] = {[PROFILE_NOTEBOOK] = "notebook", [PROFILE_STRICT] = "strict"};
+_Static_assert(sizeof profile_names / sizeof profile_names[0] == PROFILE_N, "one name a profile");
+
+const char *profile_name(enum profile profile) {
+    return profile_names[profile];
+}
+
+int profile_from_name(const char *name, enum profile *ret_profile) {
+    for (int i = 0; i < PROFILE_N; i++) {
+        if (strcmp(name, profile_names[i]) == 0) {
+            *ret_profile = (enum profile)i;
+            return 0;
+        }
+    }
+    return -EINVAL;
+}
+
+void limits_defaults(enum profile profile, struct limits *ret_limits) {
+    for (int i = 0; i < LIMIT_N; i++)
+        ret_limits->values[i] = limit_rows[i].of[profile].normal;
+}
+
+/* The largest unit in which a value is a whole number. */
+static const struct {
+    enum limit_unit unit;
+    int64_t one;
+    const char *suffix;
+} scales[] = {
+    {UNIT_MS, SECOND, " s"},   {UNIT_MS, 1, " ms"},       {UNIT_BYTES, GIB, " GiB"}, {UNIT_BYTES, MIB, " MiB"},
+    {UNIT_BYTES, KIB, " KiB"}, {UNIT_BYTES, 1, " bytes"}, {UNIT_COUNT, 1, ""},
+};
+
+const char *limits_text(enum limit_unit unit, int64_t value, char *buf, size_t size) {
+    for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++) {
+        if (scales[i].unit == unit && value % scales[i].one == 0 && (value != 0 || scales[i].one == 1)) {
+            snprintf(buf, size, "%" PRId64 "%s", value / scales[i].one, scales[i].suffix);
+            break;
+        }
+    }
+    return buf;
+}

@@ -1,0 +1,47 @@
+/*
+ * limits.h - what a cell may use: the one table that knows.
+ *
+ * A row holds a limit's name, unit, and for each profile its default and its
+ * ceiling. Everything else (sentences, the session's options, the reply) is
+ * made from the table.
+ */
+#ifndef PETRI_LIMITS_H
+#define PETRI_LIMITS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum profile { PROFILE_NOTEBOOK, PROFILE_STRICT, PROFILE_N };
+
+enum limit { LIMIT_TIMEOUT, LIMIT_CPUS, LIMIT_DISK, LIMIT_FILES, LIMIT_CODE, LIMIT_N };
+
+enum limit_unit { UNIT_COUNT, UNIT_MS, UNIT_BYTES };
+
+struct limit_row {
+    const char *name;
+    enum limit_unit unit;
+    struct {
+        int64_t normal; /* where nobody asks for anything else */
+        int64_t ceiling;
+    } of[PROFILE_N];
+    const char *help;
+};
+
+extern const struct limit_row limit_rows[LIMIT_N];
+
+const char *profile_name(enum profile profile);
+
+/* 0, or -EINVAL where no profile has this name. */
+int profile_from_name(const char *name, enum profile *ret_profile) __attribute__((warn_unused_result));
+
+/* The limits in force for one cell. */
+struct limits {
+    int64_t values[LIMIT_N];
+};
+
+void limits_defaults(enum profile profile, struct limits *ret_limits);
+
+/* A value as people write it: "120 s", "1 MiB", "256". Returns buf. */
+const char *limits_text(enum limit_unit unit, int64_t value, char *buf, size_t size);
+
+#endif

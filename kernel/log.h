@@ -1,0 +1,23 @@
+/*
+ * log.h - lines on standard error for whoever runs the kernel.
+ *
+ * In normal work there are none: clients such as nbclient show a kernel's
+ * standard error to their users. PETRI_LOG=debug in the environment shows all.
+ */
+#ifndef PETRI_LOG_H
+#define PETRI_LOG_H
+
+enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG, LOG_LEVEL_N };
+
+struct log {
+    enum log_level level; /* the most talkative level that is written */
+};
+
+/* Level from a name ("error", "warning", "info", "debug"); NULL or another text means warning. */
+void log_init(struct log *log, const char *level_name);
+
+/* Writes one line "petri: level: text" with one write(2), so that lines of several writers do not mix. */
+void log_write(const struct log *log, enum log_level level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,18 @@
+/*
+ * loop.h - the kernel's one loop.
+ *
+ * Each turn waits for sockets, descriptors and the next deadline, and does a
+ * bounded piece of work for each that is ready: control first.
+ */
+#ifndef PETRI_LOOP_H
+#define PETRI_LOOP_H
+
+struct kernel;
+
+/* One turn: waits for something to do, and does it. 0 or -errno. */
+int loop_turn(struct kernel *kernel) __attribute__((warn_unused_result));
+
+/* Turns until kernel->stopping. 0 or -errno. */
+int loop_run(struct kernel *kernel) __attribute__((warn_unused_result));
+
+#endif

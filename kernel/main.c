@@ -1,0 +1,64 @@
+/*
+ * main.c - the program: one row a command.
+ */
+#include "kernel/commands.h"
+#include "kernel/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct command commands[] = {
+    {"kernel", "CONNECTION_FILE", 1, TAKES(OPTION_PROFILE) | TAKES(OPTION_CONFIG) | TAKES(OPTION_PYTHON),
+     "Runs the kernel; kernel.json starts this", command_kernel},
+    {"install", "", 0, TAKES(OPTION_USER) | TAKES(OPTION_SYS_PREFIX) | TAKES(OPTION_PREFIX) | TAKES(OPTION_PYTHON),
+     "Registers petri and petri-strict with Jupyter", command_install},
+    {"doctor", "", 0, TAKES(OPTION_JSON), "Says what this machine gives, what is missing and how to mend it",
+     command_doctor},
+};
+enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+
+static int show_version(void) {
+    puts("petri " PETRI_VERSION);
+    return 0;
+}
+
+static int show_help(void) {
+    puts("usage: petri COMMAND [ARGUMENT]...\n\n"
+         "A Jupyter kernel whose every cell runs in a sandbox of its own.\n");
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        printf("  %-10s %s\n", commands[i].name, commands[i].help);
+    puts("\npetri COMMAND --help shows the options of a command.");
+    return 0;
+}
+
+static int fail_usage(const char *why) {
+    fprintf(stderr, "petri: %s; see petri --help\n", why);
+    return EXIT_USAGE;
+}
+
+static int run_command(const struct command *command, int argc, char *argv[]) {
+    struct arguments arguments;
+    char why[256];
+    if (options_parse(command, argc, argv, &arguments, why, sizeof why) < 0)
+        return fail_usage(why);
+    if (arguments.values[OPTION_VERSION])
+        return show_version();
+    if (arguments.values[OPTION_HELP])
+        return options_usage(command), 0;
+    return command->run(&arguments);
+}
+
+int main(int argc, char *argv[]) {
+    char why[256];
+    if (argc < 2)
+        return fail_usage("it needs a command");
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return show_help();
+    if (strcmp(argv[1], "--version") == 0)
+        return show_version();
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return run_command(&commands[i], argc - 2, argv + 2);
+    snprintf(why, sizeof why, "there is no command %s", argv[1]);
+    return fail_usage(why);
+}

@@ -1,0 +1,105 @@
+#include "options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    const char *value; /* as the usage shows it; NULL where the option takes none */
+    const char *help;
+} rows[] = {
+    [OPTION_CONFIG] = {"--config", "FILE", "configuration to use instead of the user's or the system's"},
+    [OPTION_HELP] = {"--help", NULL, "show this text"},
+    [OPTION_JSON] = {"--json", NULL, "write JSON"},
+    [OPTION_PREFIX] = {"--prefix", "DIR", "write below DIR/share/jupyter/kernels"},
+    [OPTION_PROFILE] = {"--profile", "NAME", "limits to work with: notebook (default) or strict"},
+    [OPTION_PYTHON] = {"--python", "PATH", "interpreter for the cells (default: python3 on the PATH)"},
+    [OPTION_SYS_PREFIX] = {"--sys-prefix", NULL, "write into the environment of the interpreter"},
+    [OPTION_USER] = {"--user", NULL, "write into the user's own Jupyter folder (default)"},
+    [OPTION_VERSION] = {"--version", NULL, "show the version"},
+};
+_Static_assert(sizeof rows / sizeof rows[0] == OPTION_N, "one row an option");
+
+/* Every command takes these. */
+#define ALWAYS (TAKES(OPTION_HELP) | TAKES(OPTION_VERSION))
+
+/* The option that text names, up to a '=' in it; OPTION_N where the command takes none of that name. */
+static int find_option(const struct command *command, const char *text) {
+    size_t n = strcspn(text, "=");
+    for (int i = 0; i < OPTION_N; i++)
+        if (((command->options | ALWAYS) & TAKES(i)) && strlen(rows[i].name) == n && memcmp(rows[i].name, text, n) == 0)
+            return i;
+    return OPTION_N;
+}
+
+/* Reads the option at argv[*at], which may take the next one too. */
+static int read_option(const struct command *command, int argc, char *const argv[], int *at,
+                       struct arguments *arguments, char *why, size_t why_bytes) {
+    const char *text = argv[*at];
+    const char *equals = strchr(text, '=');
+    int option = find_option(command, text);
+    if (option == OPTION_N) {
+        snprintf(why, why_bytes, "petri %s has no option %s", command->name, text);
+        return -EINVAL;
+    }
+    if (!rows[option].value && equals) {
+        snprintf(why, why_bytes, "%s takes no value", rows[option].name);
+        return -EINVAL;
+    }
+    if (rows[option].value && !equals && *at + 1 == argc) {
+        snprintf(why, why_bytes, "%s needs a value: %s", rows[option].name, rows[option].value);
+        return -EINVAL;
+    }
+    if (!rows[option].value)
+        arguments->values[option] = "";
+    else
+        arguments->values[option] = equals ? equals + 1 : argv[++*at];
+    return 0;
+}
+
+static int read_operand(const struct command *command, const char *text, struct arguments *arguments, char *why,
+                        size_t why_bytes) {
+    if (arguments->n_operands == command->n_operands) {
+        snprintf(why, why_bytes, "petri %s does not know what to do with %s", command->name, text);
+        return -EINVAL;
+    }
+    arguments->operands[arguments->n_operands++] = text;
+    return 0;
+}
+
+int options_parse(const struct command *command, int argc, char *const argv[], struct arguments *ret_arguments,
+                  char *why, size_t why_bytes) {
+    struct arguments arguments = {0};
+    bool only_operands = false;
+    for (int i = 0; i < argc; i++) {
+        int r = 0;
+        if (!only_operands && strcmp(argv[i], "--") == 0)
+            only_operands = true;
+        else if (!only_operands && argv[i][0] == '-' && argv[i][1] != '\0')
+            r = read_option(command, argc, argv, &i, &arguments, why, why_bytes);
+        else
+            r = read_operand(command, argv[i], &arguments, why, why_bytes);
+        if (r < 0)
+            return r;
+    }
+    bool asks = arguments.values[OPTION_HELP] || arguments.values[OPTION_VERSION];
+    if (!asks && arguments.n_operands < command->n_operands) {
+        snprintf(why, why_bytes, "petri %s needs %s", command->name, command->operands);
+        return -EINVAL;
+    }
+    *ret_arguments = arguments;
+    return 0;
+}
+
+void options_usage(const struct command *command) {
+    printf("usage: petri %s%s%s [OPTION]...\n\n%s.\n\n", command->name, command->operands[0] ? " " : "",
+           command->operands, command->help);
+    for (int i = 0; i < OPTION_N; i++) {
+        char text[64];
+        if (!((command->options | ALWAYS) & TAKES(i)))
+            continue;
+        snprintf(text, sizeof text, "%s %s", rows[i].name, rows[i].value ? rows[i].value : "");
+        printf("  %-20s %s\n", text, rows[i].help);
+    }
+}

@@ -1,0 +1,54 @@
+/*
+ * options.h - the command line: which options there are, and which a command takes.
+ */
+#ifndef PETRI_OPTIONS_H
+#define PETRI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum option {
+    OPTION_CONFIG,
+    OPTION_HELP,
+    OPTION_JSON,
+    OPTION_PREFIX,
+    OPTION_PROFILE,
+    OPTION_PYTHON,
+    OPTION_SYS_PREFIX,
+    OPTION_USER,
+    OPTION_VERSION,
+    OPTION_N,
+};
+
+#define TAKES(option) (1u << (option))
+
+enum { OPTIONS_MAX_OPERANDS = 8 };
+
+/* A command line that was read; texts are borrowed from argv. */
+struct arguments {
+    const char *values[OPTION_N]; /* NULL where not given; "" for an option without a value */
+    const char *operands[OPTIONS_MAX_OPERANDS];
+    size_t n_operands;
+};
+
+/* One row of the command table, main.c. */
+struct command {
+    const char *name;
+    const char *operands; /* as the usage line shows them */
+    size_t n_operands;    /* how many it takes, exactly */
+    unsigned options;     /* of TAKES(OPTION_...) */
+    const char *help;
+    int (*run)(const struct arguments *arguments); /* returns the exit status */
+};
+
+/*
+ * Reads what comes after the command's name. 0, or -EINVAL with one sentence
+ * in why. With --help or --version nothing else is checked.
+ */
+int options_parse(const struct command *command, int argc, char *const argv[], struct arguments *ret_arguments,
+                  char *why, size_t why_bytes) __attribute__((warn_unused_result));
+
+/* Writes the usage of a command with its options to standard output. */
+void options_usage(const struct command *command);
+
+#endif

@@ -1,0 +1,51 @@
+/*
+ * outcome.h - how a cell can end, and the sentence that says so.
+ */
+#ifndef PETRI_OUTCOME_H
+#define PETRI_OUTCOME_H
+
+#include "sandbox/sandbox.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum outcome {
+    OUTCOME_OK,
+    OUTCOME_ERROR, /* the code raised */
+    OUTCOME_INTERRUPTED,
+    OUTCOME_TIMEOUT,
+    OUTCOME_CPU,
+    OUTCOME_MEMORY,
+    OUTCOME_CRASH,
+    OUTCOME_REFUSED,
+    OUTCOME_BUDGET,
+    OUTCOME_SANDBOX,
+    OUTCOME_N,
+};
+
+/* What an outcome's sentence names beside the outcome. */
+struct outcome_facts {
+    struct cell_end end; /* OUTCOME_CRASH, where detail is empty */
+    char limit[32];      /* the limit that was passed, "5 s"; the grace of an interrupt */
+    char detail[512];    /* why, in words */
+};
+
+struct outcome_row {
+    const char *name;  /* in the run report */
+    const char *ename; /* on the Jupyter wire; NULL where the worker's own reply stands */
+    bool rolled_back;
+    enum { FACT_NONE, FACT_LIMIT, FACT_DETAIL, FACT_END } fact;
+    const char *before; /* the sentence is before, fact, after */
+    const char *after;
+};
+
+const struct outcome_row *outcome_row(enum outcome outcome);
+
+/* One plain sentence: what happened, which limit, and what the session is now. Returns buf. */
+const char *outcome_sentence(enum outcome outcome, const struct outcome_facts *facts, char *buf, size_t size);
+
+/* Content of an `error` message: ename, evalue, traceback. The caller's; NULL on ENOMEM. */
+json_t *outcome_error(enum outcome outcome, const struct outcome_facts *facts);
+
+#endif

@@ -1,0 +1,71 @@
+#include "paths.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Seen from the program's folder; the first that holds the worker is it. */
+static const char *const roots[] = {
+    "../share/petri", /* installed */
+    "..",             /* built in CHECKOUT/build */
+    "../..",          /* built in CHECKOUT/build/PRESET */
+    ".",              /* built elsewhere: the build leaves links beside the program */
+};
+
+/* base/name in its real place. 0 or -errno. */
+static int locate(const char *base, const char *name, char ret_path[PATH_MAX]) {
+    char path[PATH_MAX];
+    char real[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s/%s", base, name) >= (int)sizeof path)
+        return -ENAMETOOLONG;
+    if (!realpath(path, real))
+        return -errno;
+    memcpy(ret_path, real, sizeof real);
+    return 0;
+}
+
+static int find_root(const char *folder, char ret_root[PATH_MAX]) {
+    char root[PATH_MAX];
+    char worker[PATH_MAX];
+    for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
+        if (locate(folder, roots[i], root) == 0 && locate(root, "worker/petri_worker", worker) == 0) {
+            memcpy(ret_root, root, sizeof root);
+            return 0;
+        }
+    }
+    return -ENOENT;
+}
+
+int paths_find_for(const char *program, struct paths *ret_paths) {
+    struct paths paths = {0};
+    char copy[PATH_MAX];
+    char root[PATH_MAX];
+    if (snprintf(paths.program, sizeof paths.program, "%s", program) >= (int)sizeof paths.program)
+        return -ENAMETOOLONG;
+    memcpy(copy, paths.program, sizeof copy);
+    const char *folder = dirname(copy);
+    int r = find_root(folder, root);
+    if (r == 0)
+        r = locate(root, "worker", paths.worker);
+    if (r == 0)
+        r = locate(root, "kernelspec", paths.kernelspec);
+    if (r < 0)
+        return r;
+    /* Built, it stands beside the program; it may well be absent. */
+    if (locate(root, "site", paths.site) < 0 && locate(folder, "site", paths.site) < 0)
+        paths.site[0] = '\0';
+    *ret_paths = paths;
+    return 0;
+}
+
+int paths_find(struct paths *ret_paths) {
+    char program[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (n < 0)
+        return -errno;
+    program[n] = '\0';
+    return paths_find_for(program, ret_paths);
+}

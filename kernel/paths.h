@@ -1,0 +1,25 @@
+/*
+ * paths.h - where petri's own files are: found from where its program is.
+ *
+ * Installed, they stand in PREFIX/share/petri beside PREFIX/bin/petri; in a
+ * checkout, above the folder in which petri was built.
+ */
+#ifndef PETRI_PATHS_H
+#define PETRI_PATHS_H
+
+#include <limits.h>
+
+struct paths {
+    char program[PATH_MAX];    /* the running petri, absolute */
+    char worker[PATH_MAX];     /* the folder that holds the package petri_worker */
+    char kernelspec[PATH_MAX]; /* the folder with the logos */
+    char site[PATH_MAX];       /* petri's own copy of IPython; "" where there is none */
+};
+
+/* Finds them. 0, or -ENOENT where the program stands alone, or another -errno. */
+int paths_find(struct paths *ret_paths) __attribute__((warn_unused_result));
+
+/* The same for a program at this path; for tests. */
+int paths_find_for(const char *program, struct paths *ret_paths) __attribute__((warn_unused_result));
+
+#endif

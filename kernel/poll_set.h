@@ -1,0 +1,45 @@
+/*
+ * poll_set.h - what the loop waits for in one turn.
+ *
+ * The set is built anew for every turn from the state of the kernel, so
+ * nothing has to be unregistered. Readiness is a hint: by the time a handler
+ * runs, another may have changed things, so each handler looks again and reads
+ * without blocking.
+ *
+ * See: zmq_poll(3), which is level-triggered for sockets and descriptors alike.
+ */
+#ifndef PETRI_POLL_SET_H
+#define PETRI_POLL_SET_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <zmq.h>
+
+struct kernel;
+
+/* Called with what is ready: ZMQ_POLLIN, ZMQ_POLLOUT, ZMQ_POLLERR. */
+typedef void poll_handler(struct kernel *kernel, void *arg, short events);
+
+enum { POLL_SET_MAX = 32 };
+
+struct poll_set {
+    size_t n;
+    zmq_pollitem_t items[POLL_SET_MAX];
+    struct {
+        poll_handler *handler;
+        void *arg;
+    } targets[POLL_SET_MAX];
+    int64_t deadline_us; /* the turn ends then at the latest */
+};
+
+void poll_set_init(struct poll_set *set);
+void poll_set_add_socket(struct poll_set *set, void *socket, short events, poll_handler *handler, void *arg);
+void poll_set_add_fd(struct poll_set *set, int fd, short events, poll_handler *handler, void *arg);
+
+/* Makes the turn end at deadline_us (clock_us(), CLOCK_NEVER) or earlier. */
+void poll_set_deadline(struct poll_set *set, int64_t deadline_us);
+
+/* Waits, then calls the handlers of what is ready in the order of their adding. 0 or -errno. */
+int poll_set_turn(struct poll_set *set, struct kernel *kernel) __attribute__((warn_unused_result));
+
+#endif

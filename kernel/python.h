@@ -1,0 +1,23 @@
+/*
+ * python.h - what an interpreter says about itself when asked.
+ */
+#ifndef PETRI_PYTHON_H
+#define PETRI_PYTHON_H
+
+#include <limits.h>
+#include <stddef.h>
+
+struct python {
+    char executable[PATH_MAX]; /* sys.executable: the name may be that of a script that starts another program */
+    char prefix[PATH_MAX];     /* sys.prefix */
+    char missing[256];         /* of IPython, comm and matplotlib_inline those it has not, with spaces between; or "" */
+};
+
+/*
+ * Runs name (a path, or a name on the PATH) once and waits for its answer. 0,
+ * or -errno with one sentence in why.
+ */
+int python_ask(const char *name, struct python *ret_python, char *why, size_t why_bytes)
+    __attribute__((warn_unused_result));
+
+#endif

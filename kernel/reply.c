@@ -1,0 +1,30 @@
+#include "reply.h"
+
+#include "kernel/iopub.h"
+#include "kernel/kernel.h"
+
+#include <zmq.h>
+
+void reply_busy(struct kernel *kernel, const struct request *request) {
+    iopub_status(kernel, request->message.header, "busy");
+}
+
+void reply_send(struct kernel *kernel, const struct request *request, const char *msg_type, json_t *metadata,
+                json_t *content) {
+    struct message_parts parts = {.identities = request->message.identities,
+                                  .n_identities = request->message.n_identities,
+                                  .msg_type = msg_type,
+                                  .parent = request->message.header,
+                                  .metadata = metadata,
+                                  .content = content};
+    int r = channels_send(&kernel->channels, request->channel, &parts);
+    if (r < 0)
+        log_write(&kernel->log, LOG_LEVEL_ERROR, "a %s is lost: %s", msg_type, zmq_strerror(-r));
+    json_decref(metadata);
+    json_decref(content);
+}
+
+void reply_idle(struct kernel *kernel, struct request *request) {
+    iopub_status(kernel, request->message.header, "idle");
+    request_destroy(request);
+}

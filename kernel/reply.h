@@ -1,0 +1,21 @@
+/*
+ * reply.h - answers to the one who asked, and the busy and idle around them.
+ */
+#ifndef PETRI_REPLY_H
+#define PETRI_REPLY_H
+
+#include "kernel/request.h"
+
+struct kernel;
+
+/* Says that the request is being worked on. */
+void reply_busy(struct kernel *kernel, const struct request *request);
+
+/* Answers on the request's own channel. metadata (NULL allowed) and content are stolen. */
+void reply_send(struct kernel *kernel, const struct request *request, const char *msg_type, json_t *metadata,
+                json_t *content);
+
+/* Says that the request is done with, and frees it. */
+void reply_idle(struct kernel *kernel, struct request *request);
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * request.h - a message that asks for something, from its arrival to its idle status.
+ */
+#ifndef PETRI_REQUEST_H
+#define PETRI_REQUEST_H
+
+#include "protocol/connection.h"
+#include "protocol/message.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct dispatch_row;
+
+struct request {
+    struct request *next;           /* in a request_queue */
+    enum channel channel;           /* where it came from and its reply goes to */
+    const struct dispatch_row *row; /* what is done about it; static */
+    int64_t arrived_us;
+    struct message message; /* owned */
+};
+
+/* Steals message, also on failure. NULL on ENOMEM. */
+struct request *request_create(enum channel channel, const struct dispatch_row *row, struct message *message);
+void request_destroy(struct request *request);
+
+/* A field of the request's content, or the given value where it is missing or of another kind. */
+bool request_bool(const struct request *request, const char *key, bool otherwise);
+const char *request_string(const struct request *request, const char *key, const char *otherwise);
+
+/* Requests in the order of their arrival; owns what is in it. All zero is an empty queue. */
+struct request_queue {
+    struct request *first;
+    struct request *last;
+};
+
+void request_queue_push(struct request_queue *queue, struct request *request);
+
+/* The oldest, which is the caller's from now on; NULL where there is none. */
+struct request *request_queue_pop(struct request_queue *queue);
+
+/* Moves all requests of one row, in their order, to the end of another queue. */
+void request_queue_move(struct request_queue *from, const struct dispatch_row *row, struct request_queue *to);
+
+void request_queue_clear(struct request_queue *queue);
+
+#endif

@@ -1,0 +1,86 @@
+#include "run.h"
+
+#include "kernel/clock.h"
+#include "kernel/dispatch.h"
+#include "kernel/kernel.h"
+
+#include <stdio.h>
+
+struct run *run_create(struct request *request, uint64_t number) {
+    struct run *run = calloc(1, sizeof *run);
+    if (!run) {
+        request_destroy(request);
+        return NULL;
+    }
+    run->request = request;
+    run->number = number;
+    run->deadline_us = CLOCK_NEVER;
+    run->grace_us = CLOCK_NEVER;
+    run->closed_us = CLOCK_NEVER;
+    run->started_us = clock_us();
+    clock_iso(run->started);
+    message_new_id(run->run_id);
+    return run;
+}
+
+void run_destroy(struct run *run) {
+    if (!run)
+        return;
+    request_destroy(run->request);
+    cell_discard(run->cell);
+    json_decref(run->reply);
+    free(run);
+}
+
+const struct cell_kind *run_kind(const struct run *run) {
+    return run->request->row->cell;
+}
+
+void run_set_outcome(struct run *run, enum outcome outcome, const char *detail) {
+    run->outcome = outcome;
+    run->rolled_back = outcome_row(outcome)->rolled_back;
+    snprintf(run->facts.detail, sizeof run->facts.detail, "%s", detail);
+}
+
+static double ms(int64_t us) {
+    return (double)us / CLOCK_MS;
+}
+
+static json_t *metrics(const struct run *run) {
+    return json_pack("{s:f, s:f, s:f, s:I, s:I}", "wall_ms", ms(run->ended_us - run->started_us), "cpu_ms",
+                     ms((int64_t)run->facts.end.cpu_us), "sandbox_ms", ms(run->sandbox_us), "stdout_bytes",
+                     (json_int_t)run->stdout_bytes, "stderr_bytes", (json_int_t)run->stderr_bytes);
+}
+
+static json_t *exit_of(const struct cell_end *end) {
+    if (end->signaled)
+        return json_pack("{s:i}", "signal", end->signal);
+    if (end->exited)
+        return json_pack("{s:i}", "code", end->code);
+    return json_object();
+}
+
+json_t *run_report(const struct kernel *kernel, const struct run *run) {
+    return json_pack("{s:s, s:s, s:s, s:b, s:s, s:s, s:o, s:o}", "run_id", run->run_id, "session_id",
+                     kernel->channels.session_id, "outcome", outcome_row(run->outcome)->name, "rolled_back",
+                     run->rolled_back, "language", "python", "profile", profile_name(kernel->profile), "metrics",
+                     metrics(run), "exit", exit_of(&run->facts.end));
+}
+
+void run_parents_note(struct run_parents *parents, uint64_t number, json_t *header) {
+    size_t slot = number % RUN_PARENTS;
+    json_decref(parents->of[slot].header);
+    parents->of[slot].number = number;
+    parents->of[slot].header = json_incref(header);
+}
+
+json_t *run_parents_find(const struct run_parents *parents, uint64_t number) {
+    size_t slot = number % RUN_PARENTS;
+    return parents->of[slot].number == number ? parents->of[slot].header : NULL;
+}
+
+void run_parents_fini(struct run_parents *parents) {
+    for (size_t i = 0; i < RUN_PARENTS; i++)
+        json_decref(parents->of[i].header);
+    *parents = (struct run_parents){0};
+}

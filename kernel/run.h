@@ -1,0 +1,83 @@
+/*
+ * run.h - one request while it runs as a cell.
+ */
+#ifndef PETRI_RUN_H
+#define PETRI_RUN_H
+
+#include "kernel/outcome.h"
+#include "kernel/request.h"
+
+struct kernel;
+struct run;
+
+/* What is particular to a kind of request that runs as a cell; everything else is the runner's. */
+struct cell_kind {
+    /* Before the cell: reads the request, publishes what comes first, makes the frame for the worker. Or sets an
+     * outcome. */
+    void (*begin)(struct kernel *kernel, struct run *run, json_t **ret_frame);
+    /* After it: publishes and replies what run->outcome asks for. */
+    void (*end)(struct kernel *kernel, struct run *run);
+};
+
+struct run {
+    struct request *request; /* owned */
+    uint64_t number;         /* `cell` on the worker's wire; never repeated */
+    char run_id[37];
+    char started[32]; /* date */
+    int64_t started_us;
+    int64_t ended_us;
+    int64_t sandbox_us; /* what making the sandbox and the copy took, ahead of time or not */
+
+    struct cell *cell;           /* NULL before it started and once it is gone */
+    const struct frame *buffers; /* go with the frame to the worker; of the request's message */
+    size_t n_buffers;
+
+    int64_t deadline_us; /* of the wall clock; CLOCK_NEVER while input() waits */
+    int64_t left_us;     /* of the wall clock, while input() waits */
+    int64_t grace_us;    /* when an interrupted cell is ended; CLOCK_NEVER where none was */
+    int64_t closed_us;   /* when a cell that closed its control socket is ended, unless its death comes first */
+    bool waits_for_input;
+    json_int_t input_seq;
+
+    bool silent; /* only status on iopub */
+    bool allow_stdin;
+    bool stop_on_error;
+    bool counts; /* takes a number, and stays in the history */
+    int execution_count;
+
+    enum outcome outcome;
+    bool rolled_back;
+    struct outcome_facts facts;
+    json_t *reply; /* the worker's, owned; NULL where it gave none */
+    uint64_t stdout_bytes;
+    uint64_t stderr_bytes;
+};
+
+/* Takes over the request. NULL on ENOMEM, then the request is freed. */
+struct run *run_create(struct request *request, uint64_t number);
+void run_destroy(struct run *run);
+
+const struct cell_kind *run_kind(const struct run *run);
+
+/* An outcome that is known before or instead of the worker's reply, and why. */
+void run_set_outcome(struct run *run, enum outcome outcome, const char *detail);
+
+/* The run report. The caller's; NULL on ENOMEM. See: docs, "The run report". */
+json_t *run_report(const struct kernel *kernel, const struct run *run);
+
+/* Whose output it is when a thread of an earlier cell speaks: the headers of the last requests. All zero is empty. */
+enum { RUN_PARENTS = 256 };
+struct run_parents {
+    struct {
+        uint64_t number;
+        json_t *header;
+    } of[RUN_PARENTS];
+};
+
+void run_parents_note(struct run_parents *parents, uint64_t number, json_t *header);
+
+/* Borrowed; NULL where the run is unknown or too long ago. */
+json_t *run_parents_find(const struct run_parents *parents, uint64_t number);
+void run_parents_fini(struct run_parents *parents);
+
+#endif

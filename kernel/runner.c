@@ -1,0 +1,352 @@
+#include "runner.h"
+
+#include "kernel/clock.h"
+#include "kernel/dispatch.h"
+#include "kernel/execute.h"
+#include "kernel/iopub.h"
+#include "kernel/kernel.h"
+#include "kernel/reply.h"
+#include "kernel/talk.h"
+#include "kernel/warm.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    MAX_FRAME_BYTES = 64 << 20, /* of a worker; what is larger ends the cell */
+    CLOSED_GRACE_MS = 200,      /* a socket closes a moment before the death that closed it is known */
+};
+
+void runner_init(struct runner *runner) {
+    *runner = (struct runner){.state = RUNNER_UNAVAILABLE, .why = "the session was not started"};
+    worker_link_init(&runner->link);
+}
+
+void runner_fini(struct runner *runner) {
+    worker_link_detach(&runner->link);
+    request_queue_clear(&runner->pending);
+    run_destroy(runner->run);
+    cell_discard(runner->armed);
+    session_destroy(runner->session);
+    outputs_fini(&runner->outputs);
+    run_parents_fini(&runner->parents);
+    runner_init(runner);
+}
+
+bool runner_has_image(const struct runner *runner) {
+    return runner->state == RUNNER_IDLE || runner->state == RUNNER_RUNNING;
+}
+
+void runner_give_up(struct kernel *kernel, const char *why) {
+    struct runner *runner = &kernel->runner;
+    worker_link_detach(&runner->link);
+    session_destroy(runner->session);
+    runner->session = NULL;
+    outputs_fini(&runner->outputs);
+    runner->state = RUNNER_UNAVAILABLE;
+    snprintf(runner->why, sizeof runner->why, "%s", why);
+    log_write(&kernel->log, LOG_LEVEL_ERROR, "no cell can run: %s", why);
+    info_give_up(kernel);
+}
+
+void runner_ready(struct kernel *kernel) {
+    struct runner *runner = &kernel->runner;
+    worker_link_detach(&runner->link);
+    runner->state = RUNNER_IDLE;
+    log_write(&kernel->log, LOG_LEVEL_DEBUG, "the interpreter is warm");
+}
+
+void runner_submit(struct kernel *kernel, struct request *request) {
+    request_queue_push(&kernel->runner.pending, request);
+}
+
+/* Makes the next cell. 0 or -errno with error. */
+static int arm(struct runner *runner, struct sandbox_error *ret_error) {
+    int64_t before_us = clock_us();
+    int r =
+        cell_create(runner->session, &(struct cell_options){.source = CELL_FROM_CURRENT}, &runner->armed, ret_error);
+    runner->armed_us = clock_us() - before_us;
+    return r;
+}
+
+static void arm_ahead(struct kernel *kernel) {
+    struct runner *runner = &kernel->runner;
+    struct sandbox_error error = {0};
+    char text[512];
+    if (runner->armed || runner->arming_failed || arm(runner, &error) == 0)
+        return;
+    runner->arming_failed = true;
+    log_write(&kernel->log, LOG_LEVEL_WARNING, "%s", sandbox_error_text(&error, text, sizeof text));
+}
+
+/* The end of every run, however it went: its cell is frozen, gone, or never was. */
+static void conclude(struct kernel *kernel) {
+    struct runner *runner = &kernel->runner;
+    struct run *run = runner->run;
+    bool aborts = run->stop_on_error && run->outcome != OUTCOME_OK;
+
+    run->ended_us = clock_us();
+    comms_end(&kernel->comms, run->rolled_back);
+    run_kind(run)->end(kernel, run);
+    reply_idle(kernel, steal_pointer(run->request));
+    /* The answer is out; what is expensive comes now. */
+    if (run->cell)
+        cell_commit(steal_pointer(run->cell));
+    runner->run = NULL;
+    if (runner->state == RUNNER_RUNNING)
+        runner->state = RUNNER_IDLE;
+    run_destroy(run);
+    if (aborts)
+        execute_abort_pending(kernel);
+}
+
+/* The last of the cell's output, when nobody can write any more. */
+static void collect_output(struct runner *runner) {
+    outputs_drain(&runner->outputs);
+    runner->run->stdout_bytes = runner->outputs.streams[OUTPUT_STDOUT].total_bytes;
+    runner->run->stderr_bytes = runner->outputs.streams[OUTPUT_STDERR].total_bytes;
+}
+
+void runner_fail(struct kernel *kernel, enum outcome outcome) {
+    struct runner *runner = &kernel->runner;
+    runner->run->outcome = outcome;
+    runner->run->rolled_back = true;
+    worker_link_detach(&runner->link);
+    cell_discard(steal_pointer(runner->run->cell));
+    collect_output(runner);
+    conclude(kernel);
+}
+
+void runner_broken(struct kernel *kernel, const char *why) {
+    struct run *run = kernel->runner.run;
+    snprintf(run->facts.detail, sizeof run->facts.detail, "broke petri's control channel (%s)", why);
+    runner_fail(kernel, OUTCOME_CRASH);
+}
+
+static void fail_died(struct kernel *kernel) {
+    struct run *run = kernel->runner.run;
+    cell_end_of(run->cell, &run->facts.end);
+    runner_fail(kernel, OUTCOME_CRASH);
+}
+
+static void fail_frozen(struct kernel *kernel, int r, const struct sandbox_error *error) {
+    struct run *run = kernel->runner.run;
+    if (r == -EUCLEAN)
+        snprintf(run->facts.detail, sizeof run->facts.detail, "no longer has what petri needs (%s)", error->detail);
+    else if (r != -ESRCH)
+        sandbox_error_text(error, run->facts.detail, sizeof run->facts.detail);
+    runner_fail(kernel, OUTCOME_CRASH);
+}
+
+static void tell_leftovers(struct runner *runner) {
+    unsigned n = runner->run->facts.end.leftovers;
+    char line[128];
+    if (n == 0)
+        return;
+    int bytes =
+        snprintf(line, sizeof line, "petri: ended %u process%s that this cell left running.\n", n, n == 1 ? "" : "es");
+    runner->outputs.sink(runner->outputs.arg, "stderr", line, (size_t)bytes);
+}
+
+/* "ok" and "error" are the worker's word; whether it was interrupted is ours. */
+static void judge_reply(struct run *run) {
+    const char *status = json_string_value(json_object_get(run->reply, "status"));
+    const char *ename = json_string_value(json_object_get(run->reply, "ename"));
+    run->outcome = status && strcmp(status, "ok") == 0 ? OUTCOME_OK : OUTCOME_ERROR;
+    if (run->grace_us != CLOCK_NEVER && ename && strcmp(ename, "KeyboardInterrupt") == 0)
+        run->outcome = OUTCOME_INTERRUPTED;
+}
+
+void runner_done(struct kernel *kernel, json_t *reply) {
+    struct runner *runner = &kernel->runner;
+    struct run *run = runner->run;
+    struct sandbox_error error = {0};
+    run->reply = json_incref(reply);
+    int r = cell_freeze(run->cell, &run->facts.end, &error);
+    if (r < 0) {
+        fail_frozen(kernel, r, &error);
+        return;
+    }
+    worker_link_detach(&runner->link);
+    judge_reply(run);
+    collect_output(runner);
+    tell_leftovers(runner);
+    conclude(kernel);
+}
+
+static void sink(void *arg, const char *name, const char *data, size_t bytes) {
+    struct kernel *kernel = arg;
+    const struct run *run = kernel->runner.run;
+    if (!run->silent)
+        iopub_stream(kernel, run->request->message.header, name, data, bytes);
+}
+
+/* Starts the cell with its request. 0, or -errno with error. */
+static int start_cell(struct kernel *kernel, const json_t *frame, struct sandbox_error *ret_error) {
+    struct runner *runner = &kernel->runner;
+    struct run *run = runner->run;
+    int r = runner->armed ? 0 : arm(runner, ret_error);
+    runner->arming_failed = false;
+    if (r < 0)
+        return r;
+    run->cell = steal_pointer(runner->armed);
+    run->sandbox_us = runner->armed_us;
+    outputs_begin(&runner->outputs, sink, kernel);
+    r = worker_link_attach(&runner->link, cell_control_fd(run->cell), MAX_FRAME_BYTES);
+    if (r == 0)
+        r = talk_send(&runner->link, frame, run->buffers, run->n_buffers);
+    if (r == 0)
+        r = cell_start(run->cell);
+    if (r < 0)
+        snprintf(ret_error->detail, sizeof ret_error->detail, "starting the cell failed: %s", strerror(-r));
+    return r;
+}
+
+static void refuse(struct kernel *kernel, enum outcome outcome, const char *detail) {
+    run_set_outcome(kernel->runner.run, outcome, detail);
+    cell_discard(steal_pointer(kernel->runner.run->cell));
+    worker_link_detach(&kernel->runner.link);
+    conclude(kernel);
+}
+
+static void run_cell(struct kernel *kernel, const json_t *frame) {
+    struct runner *runner = &kernel->runner;
+    struct run *run = runner->run;
+    struct sandbox_error error = {0};
+    char text[512];
+    if (runner->state == RUNNER_UNAVAILABLE) {
+        refuse(kernel, OUTCOME_SANDBOX, runner->why);
+    } else if (start_cell(kernel, frame, &error) < 0) {
+        refuse(kernel, OUTCOME_SANDBOX, error.step ? sandbox_error_text(&error, text, sizeof text) : error.detail);
+    } else {
+        runner->state = RUNNER_RUNNING;
+        run->deadline_us = run->started_us + kernel->limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
+    }
+}
+
+static void begin(struct kernel *kernel, struct request *request) {
+    struct runner *runner = &kernel->runner;
+    json_auto_t *frame = NULL;
+    reply_busy(kernel, request);
+    struct run *run = run_create(request, ++runner->n_runs);
+    if (!run) {
+        log_write(&kernel->log, LOG_LEVEL_ERROR, "a request is lost: no memory");
+        return;
+    }
+    runner->run = run;
+    run_parents_note(&runner->parents, run->number, request->message.header);
+    comms_begin(&kernel->comms);
+    run_kind(run)->begin(kernel, run, &frame);
+    if (run->outcome != OUTCOME_OK)
+        conclude(kernel);
+    else
+        run_cell(kernel, frame);
+}
+
+void runner_interrupt(struct kernel *kernel) {
+    struct run *run = kernel->runner.run;
+    if (!run)
+        return;
+    cell_signal_group(run->cell, SIGINT);
+    if (run->grace_us == CLOCK_NEVER)
+        run->grace_us = clock_us() + kernel->grace_us;
+}
+
+static void link_ready(struct kernel *kernel, void *arg, short events) {
+    struct runner *runner = &kernel->runner;
+    (void)arg;
+    if (runner->link.fd < 0)
+        return; /* another handler of this turn has ended the cell */
+    int r = worker_link_serve(&runner->link, events);
+    if (r < 0 && runner->run)
+        runner_broken(kernel, strerror(-r));
+    else if (runner->link.ended && runner->run && runner->run->closed_us == CLOCK_NEVER)
+        runner->run->closed_us = clock_us() + CLOSED_GRACE_MS * CLOCK_MS;
+}
+
+static void output_ready(struct kernel *kernel, void *arg, short events) {
+    struct output_stream *stream = arg;
+    struct outputs *outputs = &kernel->runner.outputs;
+    (void)events;
+    if (kernel->runner.link.fd >= 0)
+        outputs_read(outputs, stream == &outputs->streams[OUTPUT_STDOUT] ? OUTPUT_STDOUT : OUTPUT_STDERR);
+}
+
+static void exit_ready(struct kernel *kernel, void *arg, short events) {
+    struct runner *runner = &kernel->runner;
+    (void)arg;
+    (void)events;
+    if (!runner->run || runner->run->cell == NULL)
+        return;
+    /* What it said before it died still counts. */
+    if (worker_link_serve(&runner->link, ZMQ_POLLIN) == 0)
+        talk_frames(kernel);
+    if (runner->run)
+        fail_died(kernel);
+}
+
+static void watch_outputs(struct runner *runner, struct poll_set *set) {
+    for (int i = 0; i < OUTPUT_N; i++)
+        if (!runner->outputs.streams[i].ended)
+            poll_set_add_fd(set, runner->outputs.streams[i].fd, ZMQ_POLLIN, output_ready, &runner->outputs.streams[i]);
+    poll_set_deadline(set, outputs_deadline(&runner->outputs));
+}
+
+void runner_watch(struct kernel *kernel, struct poll_set *set) {
+    struct runner *runner = &kernel->runner;
+    if (runner->state == RUNNER_WARMING || runner->state == RUNNER_RUNNING) {
+        watch_outputs(runner, set);
+        if (worker_link_events(&runner->link))
+            poll_set_add_fd(set, runner->link.fd, worker_link_events(&runner->link), link_ready, NULL);
+        if (runner->link.more)
+            poll_set_deadline(set, 0);
+    }
+    if (runner->state == RUNNER_WARMING) {
+        poll_set_deadline(set, runner->warm_deadline_us);
+        poll_set_add_fd(set, session_exit_fd(runner->session), ZMQ_POLLIN, warm_exit_ready, NULL);
+    }
+    if (runner->run) {
+        poll_set_deadline(set, runner->run->deadline_us);
+        poll_set_deadline(set, runner->run->grace_us);
+        poll_set_deadline(set, runner->run->closed_us);
+        poll_set_add_fd(set, cell_exit_fd(runner->run->cell), ZMQ_POLLIN, exit_ready, NULL);
+    }
+}
+
+static void check_deadlines(struct kernel *kernel, int64_t now_us) {
+    struct run *run = kernel->runner.run;
+    char *limit = run->facts.limit;
+    if (run->closed_us <= now_us) {
+        runner_broken(kernel, "it was closed");
+    } else if (run->grace_us <= now_us) {
+        limits_text(UNIT_MS, kernel->grace_us / CLOCK_MS, limit, sizeof run->facts.limit);
+        runner_fail(kernel, OUTCOME_INTERRUPTED);
+    } else if (run->deadline_us <= now_us) {
+        limits_text(UNIT_MS, kernel->limits.values[LIMIT_TIMEOUT], limit, sizeof run->facts.limit);
+        runner_fail(kernel, OUTCOME_TIMEOUT);
+    }
+}
+
+/* Begins what can be begun. Requests that are refused end at once, so there may be several. */
+static void begin_pending(struct kernel *kernel) {
+    struct runner *runner = &kernel->runner;
+    struct request *request;
+    while (!runner->run && runner->state != RUNNER_WARMING && (request = request_queue_pop(&runner->pending)))
+        begin(kernel, request);
+}
+
+void runner_tick(struct kernel *kernel, int64_t now_us) {
+    struct runner *runner = &kernel->runner;
+    talk_frames(kernel);
+    if (runner->state == RUNNER_WARMING)
+        warm_tick(kernel, now_us);
+    if (runner->run)
+        check_deadlines(kernel, now_us);
+    if (runner->run)
+        outputs_tick(&runner->outputs, now_us);
+    begin_pending(kernel);
+    if (runner->state == RUNNER_IDLE)
+        arm_ahead(kernel);
+}

@@ -1,0 +1,151 @@
+/*
+ * start.c - `petri kernel`: from the command line to the loop, and back down.
+ *
+ * The order matters: the namespaces come before any thread exists, and the
+ * session before libzmq starts its own, so that the interpreter warms up while
+ * the sockets are made.
+ */
+#include "kernel/clock.h"
+#include "kernel/commands.h"
+#include "kernel/iopub.h"
+#include "kernel/kernel.h"
+#include "kernel/launch.h"
+#include "kernel/loop.h"
+#include "kernel/options.h"
+#include "kernel/python.h"
+#include "kernel/warm.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <zmq.h>
+
+enum { GRACE_S = 2 };
+
+/* What is found out before the kernel proper exists. */
+struct start {
+    char folder[PATH_MAX];
+    struct paths paths;
+    char python[PATH_MAX];
+    struct sandbox_ground ground;
+    char why_not[640]; /* why no cell can run; "" where one can */
+};
+
+static int fail(const struct kernel *kernel, const char *why) {
+    log_write(&kernel->log, LOG_LEVEL_ERROR, "%s", why);
+    return EXIT_FAILURE;
+}
+
+/* An absolute path is taken at its word; another name may be that of a script, so it is asked. */
+static int find_python(const char *name, struct start *start) {
+    struct python python;
+    if (name && name[0] == '/') {
+        snprintf(start->python, sizeof start->python, "%s", name);
+        return 0;
+    }
+    int r = python_ask(name ? name : "python3", &python, start->why_not, sizeof start->why_not);
+    if (r == 0)
+        memcpy(start->python, python.executable, sizeof start->python);
+    return r;
+}
+
+/* Whatever is missing for cells does not keep the kernel from answering: it says what it is. */
+static void prepare(const struct arguments *arguments, struct start *start) {
+    struct sandbox_error error = {0};
+    if (!getcwd(start->folder, sizeof start->folder))
+        snprintf(start->why_not, sizeof start->why_not, "the notebook's folder: %s", strerror(errno));
+    else if (paths_find(&start->paths) < 0)
+        snprintf(start->why_not, sizeof start->why_not, "petri's own files are not where its program is");
+    else if (find_python(arguments->values[OPTION_PYTHON], start) == 0 &&
+             sandbox_enter(start->folder, &start->ground, &error) < 0)
+        sandbox_error_text(&error, start->why_not, sizeof start->why_not);
+}
+
+static int open_signals(struct kernel *kernel) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    kernel->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return kernel->signal_fd < 0 ? -errno : 0;
+}
+
+static void start_session(struct kernel *kernel, struct start *start) {
+    const struct launch launch = {.ground = &start->ground,
+                                  .paths = &start->paths,
+                                  .folder = start->folder,
+                                  .python = start->python,
+                                  .profile = kernel->profile,
+                                  .limits = &kernel->limits};
+    struct session *session;
+    struct sandbox_error error = {0};
+    if (start->why_not[0] == '\0' && launch_session(&launch, &session, &error) == 0)
+        warm_begin(kernel, session);
+    else
+        runner_give_up(kernel, start->why_not[0] ? start->why_not
+                                                 : sandbox_error_text(&error, start->why_not, sizeof start->why_not));
+}
+
+static int open_channels(struct kernel *kernel, char *why, size_t why_bytes) {
+    int r = channels_open(&kernel->channels, &kernel->connection, why, why_bytes);
+    if (r < 0)
+        return r;
+    r = heartbeat_start(&kernel->heartbeat, kernel->channels.context, kernel->connection.endpoint[CHANNEL_HB]);
+    if (r < 0)
+        snprintf(why, why_bytes, "%s can't be bound: %s", kernel->connection.endpoint[CHANNEL_HB], zmq_strerror(-r));
+    return r;
+}
+
+static int serve(struct kernel *kernel, struct start *start) {
+    char why[512];
+    if (open_signals(kernel) < 0 || comms_init(&kernel->comms) < 0)
+        return fail(kernel, "there is no memory or no descriptor to start with");
+    start_session(kernel, start);
+    if (open_channels(kernel, why, sizeof why) < 0)
+        return fail(kernel, why);
+    iopub_status(kernel, NULL, "starting");
+    int r = loop_run(kernel);
+    return r < 0 ? fail(kernel, zmq_strerror(-r)) : EXIT_SUCCESS;
+}
+
+static void finish(struct kernel *kernel) {
+    asides_fini(&kernel->asides);
+    runner_fini(&kernel->runner);
+    info_fini(&kernel->info);
+    comms_fini(&kernel->comms);
+    if (kernel->channels.context)
+        zmq_ctx_shutdown(kernel->channels.context);
+    heartbeat_join(&kernel->heartbeat);
+    channels_close(&kernel->channels);
+    connection_fini(&kernel->connection);
+    if (kernel->signal_fd >= 0)
+        close(kernel->signal_fd);
+}
+
+int command_kernel(const struct arguments *arguments) {
+    struct kernel kernel = {.signal_fd = -1, .grace_us = GRACE_S * CLOCK_S};
+    struct start start = {.ground = {.folder_fd = -1}};
+    char why[256];
+    const char *profile = arguments->values[OPTION_PROFILE];
+    log_init(&kernel.log, getenv("PETRI_LOG"));
+    if (profile && profile_from_name(profile, &kernel.profile) < 0) {
+        log_write(&kernel.log, LOG_LEVEL_ERROR, "there is no profile %s", profile);
+        return EXIT_USAGE;
+    }
+    if (connection_read(arguments->operands[0], &kernel.connection, why, sizeof why) < 0) {
+        log_write(&kernel.log, LOG_LEVEL_ERROR, "%s: %s", arguments->operands[0], why);
+        return EXIT_USAGE;
+    }
+    limits_defaults(kernel.profile, &kernel.limits);
+    runner_init(&kernel.runner);
+    asides_init(&kernel.asides);
+    prepare(arguments, &start);
+    int status = serve(&kernel, &start);
+    finish(&kernel);
+    return status;
+}
