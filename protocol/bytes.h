@@ -1,8 +1,8 @@
 /*
  * bytes.h - a growing run of bytes, for everything here that builds text.
  *
- * Failure is sticky: after an allocation has failed appending does nothing, so
- * a writer appends freely and asks bytes_ok() once, at its end.
+ * Failure is sticky: after an allocation has failed some of what is appended is
+ * lost, so a writer appends freely and asks bytes_ok() once, at its end.
  */
 #ifndef PETRI_BYTES_H
 #define PETRI_BYTES_H
@@ -30,7 +30,7 @@ static inline bool bytes_ok(const struct bytes *bytes) {
 }
 
 static inline void bytes_append(struct bytes *bytes, const void *data, size_t n) {
-    if (n == 0 || !bytes_reserve(bytes, n)) {
+    if (n == 0 || (n > bytes->capacity - bytes->n && !bytes_reserve(bytes, n))) {
         return;
     }
     memcpy(bytes->data + bytes->n, data, n);

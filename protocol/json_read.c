@@ -116,12 +116,14 @@ static bool read_escape(struct reader *reader) {
     return true;
 }
 
+/* Reads the characters beyond ASCII that come next, or one piece to replace. */
 static void read_multibyte(struct reader *reader) {
-    size_t bytes;
     size_t left = (size_t)(reader->end - reader->at);
-    if (utf8_next(reader->at, left, &bytes) == UTF8_WHOLE) {
+    size_t bytes = utf8_multibyte(reader->at, left);
+    if (bytes > 0) {
         bytes_append(&reader->scratch, reader->at, bytes);
     } else {
+        (void)utf8_next(reader->at, left, &bytes);
         bytes_append_text(&reader->scratch, UTF8_REPLACEMENT);
     }
     reader->at += bytes;

@@ -11,34 +11,29 @@
 
 static int write_value(struct bytes *out, const json_t *value, size_t depth_left);
 
+/* byte is a control, a quote or a backslash; terminal colours bring many of them, so no printf() here. */
 static void write_escape(struct bytes *out, unsigned char byte) {
-    static const char bytes[] = "\"\\\b\f\n\r\t";
-    static const char names[] = "\"\\bfnrt";
-    const char *found = byte != 0 ? strchr(bytes, byte) : NULL;
-    if (found != NULL) {
-        char escape[2] = {'\\', names[found - bytes]};
-        bytes_append(out, escape, sizeof escape);
+    static const char names[0x60] = {
+        ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r', ['"'] = '"', ['\\'] = '\\'};
+    static const char digits[] = "0123456789abcdef";
+    if (names[byte] != '\0') {
+        bytes_append(out, (const char[]){'\\', names[byte]}, 2);
         return;
     }
-    char escape[7];
-    (void)snprintf(escape, sizeof escape, "\\u%04x", byte);
-    bytes_append(out, escape, 6);
+    bytes_append(out, (const char[]){'\\', 'u', '0', '0', digits[byte >> 4], digits[byte & 0xF]}, 6);
 }
 
-/* Appends the characters beyond ASCII that text begins with; returns their bytes. */
+/* Appends the characters beyond ASCII that text begins with, or one U+FFFD; returns the bytes that were read. */
 static size_t write_multibyte(struct bytes *out, const unsigned char *text, size_t n) {
-    size_t run = 0;
-    while (run < n && text[run] >= 0x80) {
-        size_t bytes;
-        if (utf8_next(text + run, n - run, &bytes) != UTF8_WHOLE) {
-            bytes_append(out, text, run);
-            bytes_append_text(out, UTF8_REPLACEMENT);
-            return run + bytes;
-        }
-        run += bytes;
+    size_t run = utf8_multibyte(text, n);
+    if (run > 0) {
+        bytes_append(out, text, run);
+        return run;
     }
-    bytes_append(out, text, run);
-    return run;
+    size_t bad;
+    (void)utf8_next(text, n, &bad);
+    bytes_append_text(out, UTF8_REPLACEMENT);
+    return bad;
 }
 
 void json_write_string(struct bytes *out, const void *text, size_t n) {
@@ -61,17 +56,17 @@ void json_write_string(struct bytes *out, const void *text, size_t n) {
 
 /* The shortest form that reads back as the same number, and reads back as a real. */
 static void write_real(struct bytes *out, double real) {
-    char text[40];
+    char text[32];
     for (int precision = 15; precision <= 17; precision++) {
-        (void)snprintf(text, sizeof text - 2, "%.*g", precision, real);
+        (void)snprintf(text, sizeof text, "%.*g", precision, real);
         if (strtod(text, NULL) == real) {
             break;
         }
     }
-    if (strpbrk(text, ".e") == NULL) {
-        strcat(text, ".0");
-    }
     bytes_append_text(out, text);
+    if (strpbrk(text, ".e") == NULL) {
+        bytes_append_text(out, ".0");
+    }
 }
 
 static void write_integer(struct bytes *out, json_int_t integer) {

@@ -5,35 +5,27 @@
 
 /* What may follow a lead byte: its character's length and the range of the second byte. */
 struct lead {
-    unsigned char first, last;
     unsigned char bytes;
     unsigned char second_min, second_max;
 };
 
-/* See: The Unicode Standard, table 3-7, "Well-Formed UTF-8 Byte Sequences". */
-static const struct lead leads[] = {
-    {0xC2, 0xDF, 2, 0x80, 0xBF}, {0xE0, 0xE0, 3, 0xA0, 0xBF}, {0xE1, 0xEC, 3, 0x80, 0xBF}, {0xED, 0xED, 3, 0x80, 0x9F},
-    {0xEE, 0xEF, 3, 0x80, 0xBF}, {0xF0, 0xF0, 4, 0x90, 0xBF}, {0xF1, 0xF3, 4, 0x80, 0xBF}, {0xF4, 0xF4, 4, 0x80, 0x8F},
+/* By lead byte, from 0xC0 on; the others begin nothing. See: The Unicode Standard, table 3-7. */
+static const struct lead leads[0x40] = {
+    [0xC2 - 0xC0 ... 0xDF - 0xC0] = {2, 0x80, 0xBF}, [0xE0 - 0xC0] = {3, 0xA0, 0xBF},
+    [0xE1 - 0xC0 ... 0xEC - 0xC0] = {3, 0x80, 0xBF}, [0xED - 0xC0] = {3, 0x80, 0x9F},
+    [0xEE - 0xC0 ... 0xEF - 0xC0] = {3, 0x80, 0xBF}, [0xF0 - 0xC0] = {4, 0x90, 0xBF},
+    [0xF1 - 0xC0 ... 0xF3 - 0xC0] = {4, 0x80, 0xBF}, [0xF4 - 0xC0] = {4, 0x80, 0x8F},
 };
-
-static const struct lead *find_lead(unsigned char byte) {
-    for (size_t i = 0; i < sizeof leads / sizeof leads[0]; i++) {
-        if (byte >= leads[i].first && byte <= leads[i].last) {
-            return &leads[i];
-        }
-    }
-    return NULL;
-}
 
 enum utf8_piece utf8_next(const unsigned char *text, size_t n, size_t *ret_bytes) {
     *ret_bytes = 1;
     if (text[0] < 0x80) {
         return UTF8_WHOLE;
     }
-    const struct lead *lead = find_lead(text[0]);
-    if (lead == NULL) {
+    if (text[0] < 0xC0 || leads[text[0] - 0xC0].bytes == 0) {
         return UTF8_BAD;
     }
+    const struct lead *lead = &leads[text[0] - 0xC0];
     for (size_t i = 1; i < lead->bytes; i++) {
         *ret_bytes = i;
         if (i == n) {
@@ -94,6 +86,15 @@ size_t utf8_valid(const unsigned char *text, size_t n) {
         if (utf8_next(text + i, n - i, &bytes) != UTF8_WHOLE) {
             break;
         }
+        i += bytes;
+    }
+    return i;
+}
+
+size_t utf8_multibyte(const unsigned char *text, size_t n) {
+    size_t i = 0;
+    size_t bytes;
+    while (i < n && text[i] >= 0x80 && utf8_next(text + i, n - i, &bytes) == UTF8_WHOLE) {
         i += bytes;
     }
     return i;

@@ -26,6 +26,9 @@ enum utf8_piece utf8_next(const unsigned char *text, size_t n, size_t *ret_bytes
 /* How many of n bytes come before the first that is not part of a whole character: n for valid text. */
 size_t utf8_valid(const unsigned char *text, size_t n);
 
+/* How many of n bytes are whole characters beyond ASCII, up to the first that is not. */
+size_t utf8_multibyte(const unsigned char *text, size_t n);
+
 /* Writes code, which is no surrogate and at most U+10FFFF, into out; returns its 1 to 4 bytes. */
 size_t utf8_encode(uint32_t code, char out[4]);
 

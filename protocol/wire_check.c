@@ -115,7 +115,7 @@ _Static_assert(sizeof types / sizeof types[0] == WIRE_N_TYPES, "a name for each 
 static const struct {
     enum wire_type type;
     const char *key;
-    const char *scope; /* NULL: the one named by the frame's msg_type */
+    const char *scope; /* NULL: the one that msg_type names */
 } inner_scopes[] = {
     {WIRE_HELLO, "language_info", "language_info"},
     {WIRE_PUBLISH, "content", NULL},
@@ -166,7 +166,7 @@ static const char *find_problem(const json_t *json, enum wire_type *ret_type) {
     if (why != NULL) {
         return why;
     }
-    const char *msg_type = NULL;
+    const char *msg_type = "";
     if (type == WIRE_PUBLISH) {
         size_t n_published = sizeof published / sizeof published[0];
         size_t i = find_name(json_object_get(json, "msg_type"), published, n_published);
