@@ -83,12 +83,14 @@ static void end(struct kernel *kernel, struct run *run) {
 
 const struct cell_kind execute_cell = {.begin = begin, .end = end};
 
-void execute_abort_pending(struct kernel *kernel) {
-    struct request_queue aborted = {0};
-    struct request *request;
+void execute_take_pending(struct kernel *kernel, struct request_queue *ret_taken) {
     dispatch_take(kernel, CHANNEL_SHELL, ARRIVED_MAX);
-    request_queue_move(&kernel->runner.pending, dispatch_find("execute_request", CHANNEL_SHELL), &aborted);
-    while ((request = request_queue_pop(&aborted))) {
+    request_queue_move(&kernel->runner.pending, dispatch_find("execute_request", CHANNEL_SHELL), ret_taken);
+}
+
+void execute_abort(struct kernel *kernel, struct request_queue *requests) {
+    struct request *request;
+    while ((request = request_queue_pop(requests))) {
         reply_busy(kernel, request);
         reply_send(kernel, request, "execute_reply", NULL, json_pack("{s:s}", "status", "aborted"));
         reply_idle(kernel, request);

@@ -91,15 +91,14 @@ static int user_kernels(char *buf, size_t size) {
     const char *jupyter = getenv("JUPYTER_DATA_DIR");
     const char *data = getenv("XDG_DATA_HOME");
     const char *home = getenv("HOME");
+    int n = -1;
     if (jupyter && jupyter[0])
-        snprintf(buf, size, "%s/kernels", jupyter);
+        n = snprintf(buf, size, "%s/kernels", jupyter);
     else if (data && data[0])
-        snprintf(buf, size, "%s/jupyter/kernels", data);
+        n = snprintf(buf, size, "%s/jupyter/kernels", data);
     else if (home && home[0])
-        snprintf(buf, size, "%s/.local/share/jupyter/kernels", home);
-    else
-        return -ENOENT;
-    return 0;
+        n = snprintf(buf, size, "%s/.local/share/jupyter/kernels", home);
+    return n < 0 ? -ENOENT : n < (int)size ? 0 : -ENAMETOOLONG;
 }
 
 static int choose_kernels(const struct arguments *arguments, const struct python *python, char *buf, size_t size) {
@@ -108,8 +107,7 @@ static int choose_kernels(const struct arguments *arguments, const struct python
         prefix = python->prefix;
     if (!prefix)
         return user_kernels(buf, size);
-    snprintf(buf, size, "%s/share/jupyter/kernels", prefix);
-    return 0;
+    return snprintf(buf, size, "%s/share/jupyter/kernels", prefix) < (int)size ? 0 : -ENAMETOOLONG;
 }
 
 static void tell_packages(const struct python *python, const struct paths *paths) {
@@ -140,8 +138,9 @@ int command_install(const struct arguments *arguments) {
         return fail("petri's own files are not where its program is", r);
     if (python_ask(name ? name : "python3", &python, why, sizeof why) < 0)
         return fail(why, 0);
-    if (choose_kernels(arguments, &python, kernels, sizeof kernels) < 0)
-        return fail("there is no HOME to install into; use --prefix", 0);
+    r = choose_kernels(arguments, &python, kernels, sizeof kernels);
+    if (r < 0)
+        return fail(r == -ENOENT ? "there is no HOME to install into; use --prefix" : "the folder", r);
     for (size_t i = 0; i < KERNELSPEC_N; i++) {
         json_auto_t *json = kernelspec_json(&kernelspecs[i], paths.program, python.executable);
         r = json ? kernelspec_write(&kernelspecs[i], kernels, paths.kernelspec, json) : -ENOMEM;

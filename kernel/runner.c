@@ -85,12 +85,16 @@ static void arm_ahead(struct kernel *kernel) {
 static void conclude(struct kernel *kernel) {
     struct runner *runner = &kernel->runner;
     struct run *run = runner->run;
-    bool aborts = run->stop_on_error && run->outcome != OUTCOME_OK;
+    struct request_queue aborted = {0};
 
     run->ended_us = clock_us();
+    /* Before the answer: what a client sends once it has that is not to be aborted. */
+    if (run->stop_on_error && run->outcome != OUTCOME_OK)
+        execute_take_pending(kernel, &aborted);
     comms_end(&kernel->comms, run->rolled_back);
     run_kind(run)->end(kernel, run);
     reply_idle(kernel, steal_pointer(run->request));
+    execute_abort(kernel, &aborted);
     /* The answer is out; what is expensive comes now. */
     if (run->cell)
         cell_commit(steal_pointer(run->cell));
@@ -98,8 +102,6 @@ static void conclude(struct kernel *kernel) {
     if (runner->state == RUNNER_RUNNING)
         runner->state = RUNNER_IDLE;
     run_destroy(run);
-    if (aborts)
-        execute_abort_pending(kernel);
 }
 
 /* The last of the cell's output, when nobody can write any more. */
@@ -247,7 +249,7 @@ static void begin(struct kernel *kernel, struct request *request) {
 
 void runner_interrupt(struct kernel *kernel) {
     struct run *run = kernel->runner.run;
-    if (!run)
+    if (!run || !run->cell)
         return;
     cell_signal_group(run->cell, SIGINT);
     if (run->grace_us == CLOCK_NEVER)
