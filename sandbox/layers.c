@@ -20,15 +20,20 @@ enum { MAX_DEPTH = 256 }; /* of folders that exist in both layers: deeper ones a
 static const char *const areas[] = {"private", "folder"};
 enum { N_AREAS = sizeof areas / sizeof areas[0] };
 
-/* The areas of "private", and where cells see them. */
+/*
+ * Where cells see what, for mount points: the areas of "private", and /work,
+ * which takes its mount points from a layer of their own below the notebook's
+ * folder, so that they are no files of a cell.
+ */
 static const struct {
     const char *name;
     const char *seen_at;
     mode_t mode;
-} private_areas[] = {
+} seen_areas[] = {
     {"private/tmp", "/tmp", 01777},
     {"private/home", "/home/petri", 0755},
     {"private/shm", "/dev/shm", 01777},
+    {"mountpoints", "/work", 0755},
 };
 
 void layer_name(uint64_t id, char ret_name[LAYER_NAME_SIZE]) {
@@ -52,20 +57,20 @@ int layers_init(int dir_fd, uid_t uid, gid_t gid) {
         snprintf(name, sizeof name, "committed/%s", areas[i]);
         r = make_owned(dir_fd, name, 0755, uid, gid);
     }
-    for (size_t i = 0; r == 0 && i < sizeof private_areas / sizeof private_areas[0]; i++) {
-        snprintf(name, sizeof name, "committed/%s", private_areas[i].name);
-        r = make_owned(dir_fd, name, private_areas[i].mode, uid, gid);
+    for (size_t i = 0; r == 0 && i < sizeof seen_areas / sizeof seen_areas[0]; i++) {
+        snprintf(name, sizeof name, "committed/%s", seen_areas[i].name);
+        r = make_owned(dir_fd, name, seen_areas[i].mode, uid, gid);
     }
     return r;
 }
 
 int layers_make_mount_point(int dir_fd, const char *path, uid_t uid, gid_t gid) {
     char name[PATH_MAX];
-    for (size_t i = 0; i < sizeof private_areas / sizeof private_areas[0]; i++) {
-        size_t n = strlen(private_areas[i].seen_at);
-        if (strncmp(path, private_areas[i].seen_at, n) != 0 || path[n] != '/')
+    for (size_t i = 0; i < sizeof seen_areas / sizeof seen_areas[0]; i++) {
+        size_t n = strlen(seen_areas[i].seen_at);
+        if (strncmp(path, seen_areas[i].seen_at, n) != 0 || path[n] != '/')
             continue;
-        int start = snprintf(name, sizeof name, "committed/%s", private_areas[i].name);
+        int start = snprintf(name, sizeof name, "committed/%s", seen_areas[i].name);
         snprintf(name + start, sizeof name - (size_t)start, "%s", path + n);
         for (char *p = name + start + 1;; p++) {
             char at = *p;

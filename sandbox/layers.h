@@ -2,6 +2,7 @@
  * layers.h - the files that cells have written, as layers on the session's tmpfs.
  *
  *     committed/{private,folder}                        what the committed cells have written
+ *     committed/mountpoints                             empty folders, below the notebook's folder
  *     cells/ID/{private,folder}{,.work}                 one cell's own layer (an overlay's upper and work folder)
  *
  * "folder" lies over the notebook's folder; "private" is {tmp,home,shm}. A
@@ -26,7 +27,7 @@ void layer_name(uint64_t id, char ret_name[LAYER_NAME_SIZE]);
 /* Makes the empty committed layers, owned by uid and gid. 0 or -errno. */
 int layers_init(int dir_fd, uid_t uid, gid_t gid);
 
-/* Makes the folders of path in the committed private layer, where path is in one of its areas: a mount point to be. */
+/* Makes the folders of path, a mount point to be, where it is in an area that is a sandbox's own. 0 or -errno. */
 int layers_make_mount_point(int dir_fd, const char *path, uid_t uid, gid_t gid);
 
 /* Makes an empty layer. 0 or -errno. */

@@ -203,8 +203,8 @@ static int mount_folder(const struct session_options *options, struct sandbox_er
     return r ? error_set(error, STEP_MOUNT_ATTRIBUTES, -r, "%s", options->folder) : 0;
 }
 
-/* The areas that are a sandbox's own, and so lie on top of the template. */
-static const char *const private_areas[] = {"/tmp", MOUNTS_HOME, "/dev/shm", NULL};
+/* The places that are a sandbox's own, and so lie on top of the template. */
+static const char *const private_areas[] = {"/tmp", MOUNTS_HOME, "/dev/shm", "/work", NULL};
 
 static bool is_in_private_area(const char *path) {
     for (const char *const *area = private_areas; *area; area++)
@@ -315,7 +315,7 @@ int mounts_build_sandbox(const struct template *template, const char *layer, str
     if (r == 0)
         r = bind(PRIVATE "/shm", "/dev/shm", ret_error);
     if (r == 0)
-        r = mount_overlay(layer, "folder", FOLDER, "/work", ret_error);
+        r = mount_overlay(layer, "folder", FOLDER ":" MOUNTS_SESSION_DIR "/committed/mountpoints", "/work", ret_error);
     if (r == 0)
         r = bind_on_top(template, ret_error);
     if (r == 0 && mounts_shows_folder_path(template->options))
