@@ -27,6 +27,7 @@ struct why {
 static int __attribute__((format(printf, 2, 3))) refuse(const struct why *why, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is, one line up. */
     (void)vsnprintf(why->text, why->bytes, format, arguments);
     va_end(arguments);
     return -EINVAL;

@@ -340,11 +340,12 @@ static json_t *read_value(struct reader *reader) {
 }
 
 int text_parse(const char *text, size_t bytes, size_t max_depth, json_t **ret) {
-    struct reader reader = {.depth_left = max_depth < TEXT_DEPTH_LIMIT ? max_depth : TEXT_DEPTH_LIMIT};
-    if (bytes > 0) {
-        reader.at = (const unsigned char *)text;
-        reader.end = reader.at + bytes;
-    }
+    const unsigned char *begin = bytes > 0 ? (const unsigned char *)text : (const unsigned char *)"";
+    struct reader reader = {
+        .at = begin,
+        .end = begin + bytes,
+        .depth_left = max_depth < TEXT_DEPTH_LIMIT ? max_depth : TEXT_DEPTH_LIMIT,
+    };
     json_auto_t *value = read_value(&reader);
     bytes_fini(&reader.scratch);
     if (value == NULL) {
