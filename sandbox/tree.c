@@ -8,10 +8,18 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Goes into a folder whatever its mode; -errno where it is none. */
+/* Goes into a folder whatever its mode, which becomes one that lets its owner empty it; -errno where it is none. */
 static int open_folder(int dir_fd, const char *name) {
-    int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
+    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    struct stat st;
+    int fd = openat(dir_fd, name, flags);
+    if (fd < 0 && errno == EACCES && fchmodat(dir_fd, name, 0700, 0) == 0)
+        fd = openat(dir_fd, name, flags);
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &st) == 0 && (st.st_mode & 0700) != 0700)
+        (void)fchmod(fd, 0700); /* where that fails, emptying it does, and says why */
+    return fd;
 }
 
 static int is_dots(const char *name) {

@@ -1,0 +1,65 @@
+#include "as_user.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* Where coverage is built in: a process that leaves by _exit() writes its counters itself. */
+extern void __gcov_dump(void) __attribute__((weak));
+
+static void leave(int status) __attribute__((noreturn));
+static void leave(int status) {
+    if (__gcov_dump)
+        __gcov_dump();
+    _exit(status);
+}
+
+void check_failed(const char *file, int line, const char *condition) {
+    (void)fprintf(stderr, "%s:%d: failed: %s\n", file, line, condition);
+    leave(1);
+}
+
+void check_equal(const char *file, int line, const char *condition, long long a, long long b) {
+    if (a == b)
+        return;
+    (void)fprintf(stderr, "%s:%d: failed: %s (%lld, %lld)\n", file, line, condition, a, b);
+    leave(1);
+}
+
+void check_text(const char *file, int line, const char *what, const char *a, const char *b) {
+    if (strcmp(a, b) == 0)
+        return;
+    (void)fprintf(stderr, "%s:%d: failed: %s\n    is        %s\n    should be %s\n", file, line, what, a, b);
+    leave(1);
+}
+
+int become_ordinary_user(void) {
+    if (setgroups(0, NULL) || setresgid(ORDINARY_USER, ORDINARY_USER, ORDINARY_USER) ||
+        setresuid(ORDINARY_USER, ORDINARY_USER, ORDINARY_USER))
+        return -errno;
+    /* Changing the user made us undumpable, and /proc/self another's. */
+    return prctl(PR_SET_DUMPABLE, 1) ? -errno : 0;
+}
+
+void run_in_fork(int (*part)(void *argument), void *argument, bool ordinary_user) {
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (ordinary_user && geteuid() == 0)
+            CHECK_EQUAL(become_ordinary_user(), 0);
+        leave(part(argument) ? 1 : 0);
+    }
+    assert_true(pid > 0 && waitpid(pid, &status, 0) == pid);
+    if (status)
+        fail_msg("the fork ended with wait status %#x", (unsigned)status);
+}

@@ -1,0 +1,39 @@
+/*
+ * as_user.h - running a part of a test in a process of its own, as an ordinary user where that is asked for.
+ */
+#ifndef PETRI_TESTS_AS_USER_H
+#define PETRI_TESTS_AS_USER_H
+
+#include <stdbool.h>
+
+/* A user that no machine has by chance; its group has the same number. */
+enum { ORDINARY_USER = 4242 };
+
+/* Becomes that user, with no other group. Only for a process made for it, and only as root. 0 or -errno. */
+int become_ordinary_user(void);
+
+/*
+ * Runs part(argument) in a fork, as the ordinary user where asked for, and
+ * fails the cmocka test where it doesn't return 0. In part, CHECK() and not
+ * cmocka's assertions: these would go on with the next test in the fork.
+ */
+void run_in_fork(int (*part)(void *argument), void *argument, bool ordinary_user);
+
+/* Ends the process with a sentence on stderr where the condition doesn't hold. */
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            check_failed(__FILE__, __LINE__, #condition);                                                              \
+    } while (0)
+
+/* The same for two integers, which it prints. */
+#define CHECK_EQUAL(a, b) check_equal(__FILE__, __LINE__, #a " == " #b, (long long)(a), (long long)(b))
+
+/* The same for two strings. */
+#define CHECK_TEXT(a, b) check_text(__FILE__, __LINE__, #a, (a), (b))
+
+void check_failed(const char *file, int line, const char *condition) __attribute__((noreturn));
+void check_equal(const char *file, int line, const char *condition, long long a, long long b);
+void check_text(const char *file, int line, const char *what, const char *a, const char *b);
+
+#endif
