@@ -15,6 +15,9 @@ enum {
     LIMIT_MS = 1000, /* from the request's arrival to its answer */
 };
 
+#define MEMORY_BYTES (UINT64_C(256) << 20)
+#define PROCESSES 64
+
 static json_t *field(const json_t *content, const char *key, json_t *otherwise) {
     json_t *value = json_object_get(content, key);
     if (!value || json_typeof(value) != json_typeof(otherwise))
@@ -103,6 +106,7 @@ static void finish(struct kernel *kernel, struct aside *aside, json_t *content) 
 /* 0 or -errno: the cell is made, runs and has its request. */
 static int start(struct kernel *kernel, struct aside *aside, struct sandbox_error *ret_error) {
     const struct cell_options options = {.source = CELL_FROM_CURRENT, .aside = true};
+    const struct cell_limits limits = {.memory_bytes = MEMORY_BYTES, .processes = PROCESSES, .cpus = 1};
     json_auto_t *frame = aside->request->row->aside->frame(aside->request->message.content);
     int r = cell_create(kernel->runner.session, &options, &aside->cell, ret_error);
     if (r == 0)
@@ -110,7 +114,7 @@ static int start(struct kernel *kernel, struct aside *aside, struct sandbox_erro
     if (r == 0)
         r = talk_send(&aside->link, frame, NULL, 0);
     if (r == 0)
-        r = cell_start(aside->cell);
+        r = cell_start(aside->cell, &limits);
     return r;
 }
 

@@ -48,7 +48,7 @@ static double ms(int64_t us) {
 
 static json_t *metrics(const struct run *run) {
     return json_pack("{s:f, s:f, s:f, s:I, s:I}", "wall_ms", ms(run->ended_us - run->started_us), "cpu_ms",
-                     ms((int64_t)run->facts.end.cpu_us), "sandbox_ms", ms(run->sandbox_us), "stdout_bytes",
+                     ms((int64_t)run->facts.end.usage.cpu_us), "sandbox_ms", ms(run->sandbox_us), "stdout_bytes",
                      (json_int_t)run->stdout_bytes, "stderr_bytes", (json_int_t)run->stderr_bytes);
 }
 

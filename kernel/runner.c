@@ -200,7 +200,7 @@ static int start_cell(struct kernel *kernel, const json_t *frame, struct sandbox
     if (r == 0)
         r = talk_send(&runner->link, frame, run->buffers, run->n_buffers);
     if (r == 0)
-        r = cell_start(run->cell);
+        r = cell_start(run->cell, &(struct cell_limits){.cpus = (unsigned)kernel->limits.values[LIMIT_CPUS]});
     if (r < 0)
         snprintf(ret_error->detail, sizeof ret_error->detail, "starting the cell failed: %s", strerror(-r));
     return r;

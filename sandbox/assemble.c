@@ -235,6 +235,10 @@ static int give_birth(struct cell *cell, struct sandbox_error *error) {
     int r = image_copy_keeper(cell->image, &cell->session->site, &cell->keeper, &cell->memory_fd);
     if (r)
         return error_set(error, STEP_IMAGE, -r, "%s", "");
+    if (cell->aside)
+        r = resources_join(&cell->session->ground.asides, cell->keeper);
+    if (r)
+        return error_set(error, STEP_CGROUP, -r, "asides");
     r = nursery_take(&cell->session->nursery, &cell->init, error);
     if (r)
         return r;

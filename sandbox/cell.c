@@ -15,7 +15,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -71,7 +70,11 @@ int cell_create(struct session *session, const struct cell_options *options, str
 }
 
 /* The others first: when the worker goes on, all it may wait for is there. */
-int cell_start(struct cell *cell) {
+int cell_start(struct cell *cell, const struct cell_limits *limits) {
+    session_await_dead(cell->session);
+    int r = cell_limit(cell, limits);
+    if (r)
+        return r;
     cell->started = true;
     for (size_t i = cell->n_tids; i-- > 0;)
         if (ptrace(PTRACE_DETACH, cell->tids[i], 0, 0))
@@ -98,23 +101,22 @@ void cell_signal(const struct cell *cell, int signal) {
         kill(cell->worker, signal);
 }
 
-/* Reaps the worker, with the CPU time of it and of the children it has waited for. */
+/* Reaps the worker; its last breath is measured before. */
 static void reap_worker(struct cell *cell) {
-    struct rusage usage;
+    struct cell_usage usage;
     int status;
     if (cell->ended || cell->worker <= 0)
         return;
+    cell_measure(cell, &usage);
     for (size_t i = cell->n_tids; i-- > 1;)
         tracee_reap(cell->tids[i]);
     cell->n_tids = 0;
     for (;;) {
-        pid_t r = wait4(cell->worker, &status, __WALL, &usage);
+        pid_t r = waitpid(cell->worker, &status, __WALL);
         if (r < 0 && errno != EINTR)
             break;
         if (r == cell->worker && !WIFSTOPPED(status)) {
             cell->status = status;
-            cell->cpu_us = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
-                           (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
             break;
         }
     }
@@ -127,7 +129,7 @@ void cell_end_of(struct cell *cell, struct cell_end *ret_end) {
                                  .signaled = WIFSIGNALED(cell->status),
                                  .code = WIFEXITED(cell->status) ? WEXITSTATUS(cell->status) : 0,
                                  .signal = WIFSIGNALED(cell->status) ? WTERMSIG(cell->status) : 0,
-                                 .cpu_us = cell->cpu_us};
+                                 .usage = cell->usage};
 }
 
 /*
@@ -176,22 +178,25 @@ static int make_result(struct cell *cell, struct sandbox_error *error) {
 }
 
 int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct sandbox_error *ret_error) {
+    struct cell_usage usage;
     unsigned leftovers = 0;
     free(cell->tids);
     int r = threads_stop(cell->worker, &cell->tids, &cell->n_tids);
     if (r)
         r = error_set(ret_error, STEP_THREADS, -r, "%s", "");
+    cell_measure(cell, &usage);
+    if (r == 0 && usage.over_memory)
+        r = error_set(ret_error, STEP_MEMORY, ENOMEM, "the cell's limit");
     if (r == 0)
         r = record(cell, &leftovers, ret_error);
     if (r == 0)
         r = make_result(cell, ret_error);
     if (r) {
         kill(cell->worker, SIGKILL);
-        bool was_dead = r == -ESRCH;
         cell_end_of(cell, ret_end);
-        return was_dead ? -ESRCH : -EUCLEAN;
+        return r == -ESRCH || r == -ENOMEM ? r : -EUCLEAN;
     }
-    *ret_end = (struct cell_end){.leftovers = leftovers};
+    *ret_end = (struct cell_end){.leftovers = leftovers, .usage = usage};
     return 0;
 }
 
@@ -235,6 +240,7 @@ static void cell_free(struct cell *cell) {
 void cell_commit(struct cell *cell) {
     end_sandbox(cell);
     undo_clear_tid(cell->result);
+    cell_spare(cell->result->keeper);
     layer_commit(cell->session->nursery.files_fd, cell->layer);
     session_set_current(cell->session, cell->result);
     cell->result = NULL;
@@ -245,10 +251,8 @@ void cell_discard(struct cell *cell) {
     if (!cell)
         return;
     end_sandbox(cell);
-    if (cell->keeper > 0) {
-        kill(cell->keeper, SIGKILL);
-        session_bury(cell->session, cell->keeper);
-    }
+    if (cell->keeper > 0)
+        tracee_kill(cell->keeper); /* now, and not when there is time: what it held must not count as the next cell's */
     layer_remove(cell->session->nursery.files_fd, cell->layer);
     cell_free(cell);
 }

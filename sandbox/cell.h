@@ -4,7 +4,14 @@
 #ifndef PETRI_SANDBOX_CELL_H
 #define PETRI_SANDBOX_CELL_H
 
+#include "resources.h"
 #include "session.h"
+
+/* What the session's groups, or the worker, had used when the cell began. */
+struct usage_base {
+    struct resources_reading reading;
+    uint64_t memory_limit_bytes; /* 0 for none */
+};
 
 struct cell {
     struct session *session;
@@ -21,13 +28,20 @@ struct cell {
     int control_fd;
     pid_t *tids; /* the tasks that are our tracees, the worker first */
     size_t n_tids;
-    struct threads threads; /* recorded by cell_freeze() */
-    struct image *result;   /* the image to be, by cell_freeze() */
-    int status;             /* of the worker, as waitpid(2) gave it; valid when ended */
-    uint64_t cpu_us;
+    struct threads threads;  /* recorded by cell_freeze() */
+    struct image *result;    /* the image to be, by cell_freeze() */
+    int status;              /* of the worker, as waitpid(2) gave it; valid when ended */
+    struct usage_base base;  /* what it is measured against */
+    struct cell_usage usage; /* as far as it is known */
 };
 
 /* Makes the tasks of a cell whose sandbox is there, up to the point where they could be detached. */
 int cell_assemble(struct cell *cell, struct sandbox_error *ret_error);
+
+/* Holds the stopped tasks of a cell to limits, and begins to measure. 0 or -errno. */
+int cell_limit(struct cell *cell, const struct cell_limits *limits);
+
+/* Takes back what cell_limit() said to the OOM killer: the keeper of a committed image is no cell. */
+void cell_spare(pid_t keeper);
 
 #endif

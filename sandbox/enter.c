@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include "cleanup.h"
 #include "error.h"
+#include "resources.h"
 #include "system.h"
 
 #include <errno.h>
@@ -160,11 +161,20 @@ static int open_folder(const char *folder, const struct id_map *uids, const stru
     return steal_fd(&fd);
 }
 
-static void relay_signals(pid_t inner, const sigset_t *signals) {
+/* The last act of the outer process. */
+static void leave(int status, const struct resources_backend *backend) {
+    char name[32];
+    resources_name(name, sizeof name);
+    if (backend)
+        backend->remove(name);
+    _exit(status);
+}
+
+static void relay_signals(pid_t inner, const sigset_t *signals, const struct resources_backend *backend) {
     auto_fd signal_fd = signalfd(-1, signals, SFD_CLOEXEC);
     auto_fd parent_fd = getenv("JPY_PARENT_PID") ? system_pidfd_open(getppid()) : -1;
     struct pollfd fds[] = {{.fd = signal_fd, .events = POLLIN}, {.fd = parent_fd, .events = POLLIN}};
-    int status;
+    int status = 1 << 8;
     for (;;) {
         struct signalfd_siginfo info;
         if (poll(fds, 2, -1) < 0 && errno != EINTR)
@@ -176,9 +186,10 @@ static void relay_signals(pid_t inner, const sigset_t *signals) {
         if (fds[0].revents && read(signal_fd, &info, sizeof info) == sizeof info && info.ssi_signo != SIGCHLD)
             kill(inner, (int)info.ssi_signo);
         if (waitpid(inner, &status, WNOHANG) == inner)
-            _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+            break;
+        status = 1 << 8;
     }
-    _exit(1);
+    leave(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), backend);
 }
 
 /* In the inner process: dies with the outer one, has its own group, mounts and /proc. */
@@ -213,7 +224,7 @@ static int await_settled(int fd, pid_t inner, struct sandbox_error *error) {
     return settled.result;
 }
 
-static int start_inner(struct sandbox_error *error) {
+static int start_inner(const struct resources_backend *backend, struct sandbox_error *error) {
     int alive[2], said[2];
     sigset_t signals, before;
     if (pipe2(alive, O_CLOEXEC) || pipe2(said, O_CLOEXEC))
@@ -241,7 +252,7 @@ static int start_inner(struct sandbox_error *error) {
     close(said[1]);
     int r = write(alive[1], "", 1) == 1 ? await_settled(said[0], inner, error) : -EPIPE;
     if (r == 0)
-        relay_signals(inner, &signals);
+        relay_signals(inner, &signals, backend);
     sigprocmask(SIG_SETMASK, &before, NULL);
     return r;
 }
@@ -251,12 +262,13 @@ int sandbox_enter(const char *folder, struct sandbox_ground *ret_ground, struct 
     if (uids.has_range && setgroups(0, NULL))
         return error_set(ret_error, STEP_CREDENTIALS, errno, "setgroups");
     auto_fd folder_fd = open_folder(folder, &uids, &gids);
+    ret_ground->backend = resources_find(&ret_ground->cells, &ret_ground->asides);
     int r = enter_user_namespace(&uids, &gids, ret_error);
     if (r)
         return r;
     if (unshare(CLONE_NEWPID))
         return error_set(ret_error, STEP_PID_NAMESPACE, errno, "%s", "");
-    r = start_inner(ret_error);
+    r = start_inner(ret_ground->backend, ret_error);
     if (r)
         return r;
     ret_ground->worker_uid = ret_ground->worker_gid = uids.has_range ? PRIVATE_UID : 0;

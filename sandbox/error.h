@@ -39,6 +39,7 @@ enum sandbox_step {
     STEP_CLONE,
     STEP_FILTER,
     STEP_PYTHON,
+    STEP_CGROUP,
     STEP_N,
 };
 

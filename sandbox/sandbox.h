@@ -42,11 +42,21 @@ struct sandbox_error {
  */
 const char *sandbox_error_text(const struct sandbox_error *error, char *buf, size_t size);
 
+/* A control group of the session's: its folders, or -1. See: cgroups(7). */
+struct resources_group {
+    int memory_fd;
+    int cpu_fd;
+};
+struct resources_backend;
+
 /* What sandbox_enter() found to stand on; plain values, kept by the caller for session_create(). */
 struct sandbox_ground {
     unsigned worker_uid; /* in this process' user namespace: the user that cells are on the outside */
     unsigned worker_gid;
     int folder_fd; /* a detached mount of the notebook's folder with its owner mapped to worker_uid, or -1 */
+    const struct resources_backend *backend; /* NULL where no control group is to be had: then processes are watched */
+    struct resources_group cells;            /* for the session's cells and images */
+    struct resources_group asides;           /* for what runs beside them */
 };
 
 /*
@@ -124,8 +134,37 @@ struct cell_options {
 int cell_create(struct session *session, const struct cell_options *options, struct cell **ret_cell,
                 struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
 
-/* Lets the cell run: its worker goes on with the read of its control socket. */
-int cell_start(struct cell *cell) SANDBOX_MUST_CHECK;
+/* What the operating system holds a running cell to. 0 stands for no limit. */
+struct cell_limits {
+    uint64_t memory_bytes; /* what the cell's processes may hold beside the image they began with */
+    unsigned processes;    /* tasks at once */
+    unsigned cpus;
+};
+
+/* Lets the cell run, within limits: its worker goes on with the read of its control socket. */
+int cell_start(struct cell *cell, const struct cell_limits *limits) SANDBOX_MUST_CHECK;
+
+/* What a cell has used since its start. */
+struct cell_usage {
+    uint64_t memory_bytes;      /* now */
+    uint64_t memory_peak_bytes; /* the most that was seen, here or in an earlier call */
+    uint64_t cpu_us;            /* of all its processes */
+    unsigned processes_peak;    /* tasks at once, the most that was seen */
+    bool over_memory;           /* it is to be ended: held more than its limit, or was killed for it */
+};
+
+/*
+ * Measures a running cell; some 20 microseconds. Where session_is_watched(),
+ * this is what enforces the limit of memory: call it every 10 ms; else, it only
+ * tells: every 100 ms will do.
+ */
+void cell_measure(struct cell *cell, struct cell_usage *ret_usage);
+
+/* Whether limits are kept by watching (no control group): see cell_measure(). */
+bool session_is_watched(const struct session *session);
+
+/* How each kind of isolation is enforced, for the run report: "cgroup v1", "watched". */
+const char *session_memory_backend(const struct session *session);
 
 /* Our end of the cell's control socket (SOCK_STREAM, non-blocking), and a pidfd, readable once the cell's worker is
  * dead. Borrowed. */
@@ -145,15 +184,15 @@ struct cell_end {
     int code;           /* exit status */
     int signal;         /* signal number */
     unsigned leftovers; /* child processes that were still alive and are ended */
-    uint64_t cpu_us;    /* CPU time of all the cell's processes */
+    struct cell_usage usage;
 };
 
 /*
  * Ends the running of a cell: stops its threads, kills its other processes and
  * records what would be the new image. Afterwards cell_commit() can't fail.
- * -ESRCH: the worker is dead (ret_end says how); -EUCLEAN: it is alive, but
- * its memory no longer has what petri needs (detail in ret_error). In both
- * cases ret_end is filled, and only cell_discard() is left.
+ * -ESRCH: the worker is dead (ret_end says how); -ENOMEM: it held more memory
+ * than its limit; -EUCLEAN: it is alive, but its memory no longer has what
+ * petri needs (detail in ret_error). In all three cases ret_end is filled, and only cell_discard() is left.
  */
 int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
 

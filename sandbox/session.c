@@ -5,6 +5,7 @@
 #include "error.h"
 #include "layers.h"
 #include "mounts.h"
+#include "resources.h"
 #include "system.h"
 #include "tracee.h"
 
@@ -92,6 +93,9 @@ static int start(struct session *session, const struct session_options *options,
     session->worker_pidfd = system_pidfd_open(session->worker);
     if (session->worker_pidfd < 0)
         return error_set(error, STEP_NURSERY, -session->worker_pidfd, "pidfd_open");
+    r = resources_join(&session->ground.cells, session->worker);
+    if (r)
+        return error_set(error, STEP_CGROUP, -r, "%s", session_memory_backend(session));
     r = filter_compile(SECCOMP_RET_ERRNO, &session->filter);
     return r ? error_set(error, STEP_FILTER, -r, "compiling") : 0;
 }
@@ -124,8 +128,7 @@ void session_destroy(struct session *session) {
     session_bury(session, dying);
     image_unref(session->first, &dying);
     session_bury(session, dying);
-    while (session->n_dying > 0)
-        tracee_reap(session->dying[--session->n_dying]);
+    session_await_dead(session);
     nursery_stop(&session->nursery);
     close_fd(&session->worker_pidfd);
     close_fd(&session->control_fd);
@@ -161,6 +164,11 @@ void session_reap(struct session *session) {
             session->dying[kept++] = session->dying[i];
     }
     session->n_dying = kept;
+}
+
+void session_await_dead(struct session *session) {
+    while (session->n_dying > 0)
+        tracee_reap(session->dying[--session->n_dying]);
 }
 
 void session_bury(struct session *session, pid_t pid) {

@@ -31,6 +31,9 @@ struct session {
 /* Reaps what has died since; waits only where the list is full. */
 void session_reap(struct session *session);
 
+/* Waits until all that has been killed is dead and its memory free: before memory is measured. */
+void session_await_dead(struct session *session);
+
 /* Takes over a killed child: it is reaped when it is dead. 0 is ignored. */
 void session_bury(struct session *session, pid_t pid);
 

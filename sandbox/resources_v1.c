@@ -1,0 +1,115 @@
+/*
+ * resources_v1.c - control groups, version 1: one folder a controller.
+ *
+ * Only root may make them; nobody delegates them.
+ */
+#define _GNU_SOURCE
+#include "cleanup.h"
+#include "resources.h"
+#include "system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define ROOT "/sys/fs/cgroup"
+
+static const char *const roles[] = {"cells", "asides"};
+static const char *const controllers[] = {"memory", "cpuacct"};
+enum { N_CONTROLLERS = sizeof controllers / sizeof controllers[0] };
+
+static int group_path(const char *controller, const char *name, const char *role, char path[PATH_MAX]) {
+    char own[PATH_MAX];
+    int r = resources_own_path(controller, own, sizeof own);
+    if (r)
+        return r;
+    int n = snprintf(path, PATH_MAX, ROOT "/%s%s/%s-%s", controller, strcmp(own, "/") ? own : "", name, role);
+    return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+static int make_group(const char *controller, const char *name, const char *role) {
+    char path[PATH_MAX];
+    int r = group_path(controller, name, role, path);
+    if (r)
+        return r;
+    if (mkdir(path, 0755) && errno != EEXIST)
+        return -errno;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+static void v1_remove(const char *name) {
+    char path[PATH_MAX];
+    for (int i = 0; i < N_CONTROLLERS; i++)
+        for (size_t j = 0; j < sizeof roles / sizeof roles[0]; j++)
+            if (group_path(controllers[i], name, roles[j], path) == 0)
+                rmdir(path);
+}
+
+static int open_group(const char *name, const char *role, struct resources_group *ret_group) {
+    auto_fd memory_fd = make_group("memory", name, role);
+    if (memory_fd < 0)
+        return memory_fd;
+    auto_fd cpu_fd = make_group("cpuacct", name, role);
+    if (cpu_fd < 0)
+        return cpu_fd;
+    *ret_group = (struct resources_group){steal_fd(&memory_fd), steal_fd(&cpu_fd)};
+    return 0;
+}
+
+static int v1_open(const char *name, struct resources_group *ret_cells, struct resources_group *ret_asides) {
+    struct resources_group cells;
+    int r = open_group(name, "cells", &cells);
+    if (r == 0) {
+        r = open_group(name, "asides", ret_asides);
+        if (r == 0) {
+            *ret_cells = cells;
+            return 0;
+        }
+        close(cells.memory_fd);
+        close(cells.cpu_fd);
+    }
+    v1_remove(name);
+    return r;
+}
+
+static int v1_limit_memory(const struct resources_group *group, uint64_t bytes) {
+    char text[32];
+    if (bytes > INT64_MAX)
+        snprintf(text, sizeof text, "-1");
+    else
+        snprintf(text, sizeof text, "%" PRIu64, bytes);
+    return system_write_file(group->memory_fd, "memory.limit_in_bytes", text);
+}
+
+static int v1_read(const struct resources_group *group, struct resources_reading *ret_reading) {
+    struct resources_reading reading = {0};
+    uint64_t cache = 0, shared = 0, cpu_ns = 0;
+    int r = resources_read_number(group->memory_fd, "memory.usage_in_bytes", &reading.memory_bytes);
+    if (r == 0)
+        r = resources_read_key(group->memory_fd, "memory.stat", "total_cache", &cache);
+    if (r == 0)
+        r = resources_read_key(group->memory_fd, "memory.stat", "total_shmem", &shared);
+    if (r == 0)
+        r = resources_read_key(group->memory_fd, "memory.oom_control", "oom_kill", &reading.oom_kills);
+    if (r == 0)
+        r = resources_read_number(group->cpu_fd, "cpuacct.usage", &cpu_ns);
+    if (r)
+        return r;
+    uint64_t file_cache = cache > shared ? cache - shared : 0;
+    reading.memory_bytes -= file_cache < reading.memory_bytes ? file_cache : reading.memory_bytes;
+    reading.cpu_us = cpu_ns / 1000;
+    *ret_reading = reading;
+    return 0;
+}
+
+const struct resources_backend resources_v1 = {
+    .name = "cgroup v1",
+    .open = v1_open,
+    .remove = v1_remove,
+    .limit_memory = v1_limit_memory,
+    .read = v1_read,
+};

@@ -1,0 +1,140 @@
+/*
+ * resources_v2.c - control groups, version 2: one tree.
+ *
+ * A group of ours must be free of processes before it may have controllers for
+ * the groups below it, so this process moves into one below: the group that it
+ * was started in must be its own, as in a systemd scope with Delegate=yes.
+ */
+#define _GNU_SOURCE
+#include "cleanup.h"
+#include "resources.h"
+#include "system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char *const mounted_at[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+static const char *const roles[] = {"kernel", "cells", "asides"};
+
+/* The folder of the group that we were started in. After open() it is the parent of the group that we are in. */
+static int own_folder(char path[PATH_MAX]) {
+    char own[PATH_MAX];
+    int r = resources_own_path("", own, sizeof own);
+    for (size_t i = 0; r == 0 && i < sizeof mounted_at / sizeof mounted_at[0]; i++) {
+        char probe[PATH_MAX + 32];
+        int n = snprintf(path, PATH_MAX, "%s%s", mounted_at[i], own);
+        if (n >= PATH_MAX)
+            return -ENAMETOOLONG;
+        snprintf(probe, sizeof probe, "%s/cgroup.controllers", path);
+        if (access(probe, F_OK) == 0)
+            return 0;
+    }
+    return r ? r : -ENOENT;
+}
+
+static int make_group(int parent_fd, const char *name, const char *role) {
+    char folder[128];
+    snprintf(folder, sizeof folder, "%s-%s", name, role);
+    if (mkdirat(parent_fd, folder, 0755) && errno != EEXIST)
+        return -errno;
+    int fd = openat(parent_fd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+static void remove_groups(int parent_fd, const char *name) {
+    for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++) {
+        char folder[128];
+        snprintf(folder, sizeof folder, "%s-%s", name, roles[i]);
+        unlinkat(parent_fd, folder, AT_REMOVEDIR);
+    }
+}
+
+/* Called by whoever was moved: our own folder ends in ROLE. */
+static void v2_remove(const char *name) {
+    char path[PATH_MAX], own[128];
+    if (own_folder(path))
+        return;
+    snprintf(own, sizeof own, "/%s-kernel", name);
+    size_t n = strlen(path), m = strlen(own);
+    if (n > m && strcmp(path + n - m, own) == 0)
+        path[n - m] = 0;
+    auto_fd parent_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (parent_fd >= 0) {
+        system_write_file(parent_fd, "cgroup.procs", "0");
+        remove_groups(parent_fd, name);
+    }
+}
+
+/* Out of the way, so that controllers can be had; then the memory controller for the groups below. */
+static int divide(int parent_fd, const char *name) {
+    auto_fd kernel_fd = make_group(parent_fd, name, "kernel");
+    int r = kernel_fd < 0 ? kernel_fd : system_write_file(kernel_fd, "cgroup.procs", "0");
+    if (r == 0)
+        r = system_write_file(parent_fd, "cgroup.subtree_control", "+memory");
+    return r;
+}
+
+static int v2_open(const char *name, struct resources_group *ret_cells, struct resources_group *ret_asides) {
+    char path[PATH_MAX];
+    int r = own_folder(path);
+    if (r)
+        return r;
+    auto_fd parent_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (parent_fd < 0)
+        return -errno;
+    r = divide(parent_fd, name);
+    auto_fd cells_fd = r == 0 ? make_group(parent_fd, name, "cells") : -1;
+    auto_fd asides_fd = r == 0 ? make_group(parent_fd, name, "asides") : -1;
+    if (r == 0 && cells_fd >= 0 && asides_fd >= 0 && faccessat(cells_fd, "memory.max", W_OK, 0) == 0) {
+        int cells = steal_fd(&cells_fd), asides = steal_fd(&asides_fd);
+        *ret_cells = (struct resources_group){cells, cells};
+        *ret_asides = (struct resources_group){asides, asides};
+        return 0;
+    }
+    system_write_file(parent_fd, "cgroup.procs", "0");
+    remove_groups(parent_fd, name);
+    return r ? r : -ENOTSUP;
+}
+
+static int v2_limit_memory(const struct resources_group *group, uint64_t bytes) {
+    char text[32];
+    if (bytes > INT64_MAX)
+        snprintf(text, sizeof text, "max");
+    else
+        snprintf(text, sizeof text, "%" PRIu64, bytes);
+    int r = system_write_file(group->memory_fd, "memory.max", text);
+    int swap = system_write_file(group->memory_fd, "memory.swap.max", "0");
+    return r ? r : (swap == -ENOENT ? 0 : swap);
+}
+
+static int v2_read(const struct resources_group *group, struct resources_reading *ret_reading) {
+    struct resources_reading reading = {0};
+    uint64_t file = 0, shared = 0;
+    int r = resources_read_number(group->memory_fd, "memory.current", &reading.memory_bytes);
+    if (r == 0)
+        r = resources_read_key(group->memory_fd, "memory.stat", "file", &file);
+    if (r == 0)
+        r = resources_read_key(group->memory_fd, "memory.stat", "shmem", &shared);
+    if (r == 0)
+        r = resources_read_key(group->memory_fd, "memory.events", "oom_kill", &reading.oom_kills);
+    if (r == 0)
+        r = resources_read_key(group->cpu_fd, "cpu.stat", "usage_usec", &reading.cpu_us);
+    if (r)
+        return r;
+    uint64_t cache = file > shared ? file - shared : 0;
+    reading.memory_bytes -= cache < reading.memory_bytes ? cache : reading.memory_bytes;
+    *ret_reading = reading;
+    return 0;
+}
+
+const struct resources_backend resources_v2 = {
+    .name = "cgroup v2",
+    .open = v2_open,
+    .remove = v2_remove,
+    .limit_memory = v2_limit_memory,
+    .read = v2_read,
+};

@@ -1,0 +1,161 @@
+/*
+ * usage.c - what a cell may use and what it has used.
+ */
+#define _GNU_SOURCE
+#include "cell.h"
+#include "system.h"
+#include "watcher.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/resource.h>
+
+/*
+ * Room for what libraries reserve and never touch, beside what a cell may
+ * hold: stacks of threads, buffers of BLAS. Beyond it an allocation fails at
+ * once, with a MemoryError, instead of when its pages are touched.
+ */
+#define RESERVE_BYTES (1ULL << 30)
+
+static const struct resources_group *group_of(const struct cell *cell) {
+    return cell->aside ? &cell->session->ground.asides : &cell->session->ground.cells;
+}
+
+bool session_is_watched(const struct session *session) {
+    return session->ground.backend == NULL;
+}
+
+const char *session_memory_backend(const struct session *session) {
+    return session->ground.backend ? session->ground.backend->name : "watched";
+}
+
+/* The bytes of private memory that a process has asked for, as RLIMIT_DATA counts them. See: proc_pid_statm(5). */
+static uint64_t data_bytes(pid_t pid) {
+    char path[32], text[256];
+    unsigned long long data = 0;
+    snprintf(path, sizeof path, "/proc/%d/statm", pid);
+    if (system_read_file(AT_FDCWD, path, text, sizeof text) > 0)
+        sscanf(text, "%*s %*s %*s %*s %*s %llu", &data);
+    return data * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static int set_limit(pid_t pid, __rlimit_resource_t resource, uint64_t value) {
+    struct rlimit limit = {value, value};
+    return prlimit(pid, resource, &limit, NULL) ? -errno : 0;
+}
+
+/* A cell's processes are the first to go when memory runs out: the image that it would be rolled back to is not. */
+static int offer_to_oom_killer(pid_t pid, const char *score) {
+    char path[40];
+    snprintf(path, sizeof path, "/proc/%d/oom_score_adj", pid);
+    return system_write_file(AT_FDCWD, path, score);
+}
+
+void cell_spare(pid_t keeper) {
+    if (offer_to_oom_killer(keeper, "0"))
+        return; /* it stays a candidate; whoever set our own score below 0 has decided so */
+}
+
+static int limit_cpus(const struct cell *cell, unsigned cpus) {
+    cpu_set_t all, some;
+    unsigned kept = 0;
+    if (sched_getaffinity(0, sizeof all, &all))
+        return -errno;
+    if (cpus == 0 || cpus >= (unsigned)CPU_COUNT(&all))
+        return 0;
+    CPU_ZERO(&some);
+    for (size_t cpu = 0; cpu < CPU_SETSIZE && kept < cpus; cpu++)
+        if (CPU_ISSET(cpu, &all)) {
+            CPU_SET(cpu, &some);
+            kept++;
+        }
+    for (size_t i = 0; i < cell->n_tids; i++)
+        if (sched_setaffinity(cell->tids[i], sizeof some, &some))
+            return -errno;
+    return 0;
+}
+
+static int limit_memory(struct cell *cell, uint64_t bytes) {
+    const struct resources_backend *backend = cell->session->ground.backend;
+    cell->base.memory_limit_bytes = bytes;
+    if (!backend)
+        return 0;
+    int r = backend->read(group_of(cell), &cell->base.reading);
+    if (r == 0)
+        r = backend->limit_memory(group_of(cell), bytes ? cell->base.reading.memory_bytes + bytes : UINT64_MAX);
+    return r;
+}
+
+int cell_limit(struct cell *cell, const struct cell_limits *limits) {
+    int r = offer_to_oom_killer(cell->worker, "1000");
+    if (r == 0 && limits->processes)
+        r = set_limit(cell->worker, RLIMIT_NPROC, limits->processes + 1); /* and the sandbox's pid 1 */
+    if (r == 0 && limits->memory_bytes)
+        r = set_limit(cell->worker, RLIMIT_DATA, data_bytes(cell->worker) + limits->memory_bytes + RESERVE_BYTES);
+    if (r == 0)
+        r = limit_cpus(cell, limits->cpus);
+    return r ? r : limit_memory(cell, limits->memory_bytes);
+}
+
+/* What the processes of a watched cell have written. */
+struct written {
+    uint64_t bytes;
+    int alone;
+};
+
+static void add_reading(pid_t pid, void *context) {
+    watcher_read(pid, context);
+}
+
+static void add_written(pid_t pid, void *context) {
+    struct written *written = context;
+    written->bytes += watcher_read_written(pid, written->alone);
+}
+
+/*
+ * Resident memory is quick to read, and bounds what the cell has written from
+ * above: most of it may be the image's. Only where the bound is over the limit
+ * the truth is worth its price.
+ */
+static void measure_watched(struct cell *cell) {
+    struct watcher_reading reading = {0}, own = {0};
+    uint64_t limit = cell->base.memory_limit_bytes;
+    watcher_visit(cell->worker, add_reading, &reading);
+    watcher_visit(cell->init.pid, add_reading, &reading);
+    watcher_read(cell->worker, &own);
+    cell->usage.memory_bytes = reading.memory_bytes;
+    cell->usage.cpu_us = reading.cpu_us;
+    if (reading.tasks > cell->usage.processes_peak)
+        cell->usage.processes_peak = reading.tasks;
+    if (limit == 0 || reading.memory_bytes <= limit)
+        return;
+    struct written written = {.alone = own.tasks + 1 >= reading.tasks};
+    watcher_visit(cell->worker, add_written, &written);
+    watcher_visit(cell->init.pid, add_written, &written);
+    cell->usage.memory_bytes = written.bytes;
+    cell->usage.over_memory |= written.bytes > limit;
+}
+
+static void measure_grouped(struct cell *cell) {
+    struct resources_reading reading;
+    if (cell->session->ground.backend->read(group_of(cell), &reading))
+        return; /* the last figures stand; the limit is kept by Linux all the same */
+    const struct resources_reading *base = &cell->base.reading;
+    cell->usage.memory_bytes =
+        reading.memory_bytes > base->memory_bytes ? reading.memory_bytes - base->memory_bytes : 0;
+    cell->usage.cpu_us = reading.cpu_us - base->cpu_us;
+    cell->usage.over_memory |= reading.oom_kills > base->oom_kills;
+}
+
+void cell_measure(struct cell *cell, struct cell_usage *ret_usage) {
+    if (cell->started && !cell->ended) {
+        if (cell->session->ground.backend)
+            measure_grouped(cell);
+        else
+            measure_watched(cell);
+        if (cell->usage.memory_bytes > cell->usage.memory_peak_bytes)
+            cell->usage.memory_peak_bytes = cell->usage.memory_bytes;
+    }
+    *ret_usage = cell->usage;
+}

@@ -1,0 +1,292 @@
+#include "fake_sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { STUCK_S = 30, STORY_BYTES = 65536 };
+
+struct cell {
+    struct session *session;
+    bool aside;
+    int control_fd;
+    int worker_fd; /* given to the test, closed with the session */
+    int exit_fd;
+};
+
+struct session {
+    pthread_mutex_t mutex; /* the kernel's loop has a thread of its own */
+    pthread_cond_t changed;
+    struct fake_plan plan;
+    int control_fd, worker_fd, exit_fd;
+    int out[2][2]; /* pipes of stdout and stderr */
+    struct cell *running;
+    int started[2]; /* worker ends of the last started cell, and aside; -1 once taken */
+    int signal;
+    char story[STORY_BYTES];
+    char told[STORY_BYTES];
+};
+
+static void make_pair(int fds[2]) {
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+    assert_int_equal(fcntl(fds[0], F_SETFL, O_NONBLOCK), 0);
+}
+
+struct session *fake_session_create(void) {
+    struct session *session = calloc(1, sizeof *session);
+    int pair[2];
+    assert_non_null(session);
+    pthread_mutex_init(&session->mutex, NULL);
+    pthread_cond_init(&session->changed, NULL);
+    make_pair(pair);
+    session->control_fd = pair[0];
+    session->worker_fd = pair[1];
+    session->exit_fd = eventfd(0, EFD_CLOEXEC);
+    session->started[0] = session->started[1] = -1;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(pipe2(session->out[i], O_CLOEXEC), 0);
+        assert_int_equal(fcntl(session->out[i][0], F_SETFL, O_NONBLOCK), 0);
+    }
+    return session;
+}
+
+void session_destroy(struct session *session) {
+    if (!session)
+        return;
+    close(session->control_fd);
+    close(session->worker_fd);
+    close(session->exit_fd);
+    for (int i = 0; i < 2; i++) {
+        close(session->out[i][0]);
+        close(session->out[i][1]);
+    }
+    pthread_cond_destroy(&session->changed);
+    pthread_mutex_destroy(&session->mutex);
+    free(session);
+}
+
+static void tell(struct session *session, const char *word) {
+    pthread_mutex_lock(&session->mutex);
+    size_t n = strlen(session->story);
+    snprintf(session->story + n, sizeof session->story - n, "%s%s", n ? " " : "", word);
+    pthread_mutex_unlock(&session->mutex);
+}
+
+const char *fake_story(struct session *session) {
+    pthread_mutex_lock(&session->mutex);
+    memcpy(session->told, session->story, sizeof session->told);
+    pthread_mutex_unlock(&session->mutex);
+    return session->told;
+}
+
+void fake_plan(struct session *session, const struct fake_plan *plan) {
+    pthread_mutex_lock(&session->mutex);
+    session->plan = *plan;
+    pthread_mutex_unlock(&session->mutex);
+}
+
+static struct fake_plan plan_of(struct session *session) {
+    pthread_mutex_lock(&session->mutex);
+    struct fake_plan plan = session->plan;
+    pthread_mutex_unlock(&session->mutex);
+    return plan;
+}
+
+int fake_worker_fd(struct session *session) {
+    return session->worker_fd;
+}
+
+int fake_stdout_fd(struct session *session) {
+    return session->out[0][1];
+}
+
+int fake_stderr_fd(struct session *session) {
+    return session->out[1][1];
+}
+
+static void make_readable(int event_fd) {
+    uint64_t one = 1;
+    assert_int_equal(write(event_fd, &one, sizeof one), sizeof one);
+}
+
+void fake_worker_dies(struct session *session) {
+    make_readable(session->exit_fd);
+}
+
+/* Waits until *value is not nothing, and takes it. */
+static int take(struct session *session, int *value, int nothing) {
+    struct timespec until;
+    int r = 0;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += STUCK_S;
+    pthread_mutex_lock(&session->mutex);
+    while (*value == nothing && r == 0)
+        r = pthread_cond_timedwait(&session->changed, &session->mutex, &until);
+    int taken = *value;
+    *value = nothing;
+    pthread_mutex_unlock(&session->mutex);
+    assert_int_equal(r, 0);
+    return taken;
+}
+
+static void give(struct session *session, int *value, int what) {
+    pthread_mutex_lock(&session->mutex);
+    *value = what;
+    pthread_cond_broadcast(&session->changed);
+    pthread_mutex_unlock(&session->mutex);
+}
+
+int fake_next_cell(struct session *session) {
+    return take(session, &session->started[0], -1);
+}
+
+int fake_next_aside(struct session *session) {
+    return take(session, &session->started[1], -1);
+}
+
+int fake_next_signal(struct session *session) {
+    return take(session, &session->signal, 0);
+}
+
+void fake_cell_dies(struct session *session, const struct cell_end *end) {
+    pthread_mutex_lock(&session->mutex);
+    session->plan.end = *end;
+    struct cell *cell = session->running;
+    pthread_mutex_unlock(&session->mutex);
+    assert_non_null(cell);
+    make_readable(cell->exit_fd);
+}
+
+static int planned(int r, const char *detail, struct sandbox_error *ret_error) {
+    if (r < 0) {
+        *ret_error = (struct sandbox_error){.step = 1, .err = -r};
+        snprintf(ret_error->detail, sizeof ret_error->detail, "%s", detail ? detail : "");
+    }
+    return r;
+}
+
+const char *sandbox_error_text(const struct sandbox_error *error, char *buf, size_t size) {
+    snprintf(buf, size, "making it failed (%s). Mend it.", error->detail);
+    return buf;
+}
+
+int sandbox_enter(const char *folder, struct sandbox_ground *ret_ground, struct sandbox_error *ret_error) {
+    (void)folder;
+    (void)ret_ground;
+    return planned(-ENOSYS, "no sandboxes in this test", ret_error);
+}
+
+int session_create(const struct session_options *options, struct session **ret_session,
+                   struct sandbox_error *ret_error) {
+    (void)options;
+    (void)ret_session;
+    return planned(-ENOSYS, "no sessions in this test", ret_error);
+}
+
+int session_control_fd(const struct session *session) {
+    return session->control_fd;
+}
+
+int session_exit_fd(const struct session *session) {
+    return session->exit_fd;
+}
+
+int session_stdout_fd(const struct session *session) {
+    return session->out[0][0];
+}
+
+int session_stderr_fd(const struct session *session) {
+    return session->out[1][0];
+}
+
+int session_capture(struct session *session, struct sandbox_error *ret_error) {
+    struct fake_plan plan = plan_of(session);
+    return planned(plan.capture, plan.detail, ret_error);
+}
+
+int cell_create(struct session *session, const struct cell_options *options, struct cell **ret_cell,
+                struct sandbox_error *ret_error) {
+    struct fake_plan plan = plan_of(session);
+    int pair[2];
+    int r = options->aside ? plan.create_aside : plan.create;
+    if (r < 0)
+        return planned(r, plan.detail, ret_error);
+    struct cell *cell = calloc(1, sizeof *cell);
+    assert_non_null(cell);
+    make_pair(pair);
+    *cell = (struct cell){session, options->aside, pair[0], pair[1], eventfd(0, EFD_CLOEXEC)};
+    if (!cell->aside)
+        tell(session, "create");
+    *ret_cell = cell;
+    return 0;
+}
+
+int cell_start(struct cell *cell, const struct cell_limits *limits) {
+    assert_non_null(limits);
+    if (!cell->aside) {
+        tell(cell->session, "start");
+        set_running(cell->session, cell);
+    }
+    give(cell->session, &cell->session->started[cell->aside], cell->worker_fd);
+    return 0;
+}
+
+int cell_control_fd(const struct cell *cell) {
+    return cell->control_fd;
+}
+
+int cell_exit_fd(const struct cell *cell) {
+    return cell->exit_fd;
+}
+
+void cell_signal_group(const struct cell *cell, int signal) {
+    give(cell->session, &cell->session->signal, signal);
+}
+
+void cell_signal(const struct cell *cell, int signal) {
+    cell_signal_group(cell, signal);
+}
+
+int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct sandbox_error *ret_error) {
+    struct fake_plan plan = plan_of(cell->session);
+    tell(cell->session, "freeze");
+    *ret_end = plan.end;
+    return planned(plan.freeze, plan.detail, ret_error);
+}
+
+static void free_cell(struct cell *cell) {
+    if (!cell->aside)
+        set_running(cell->session, NULL);
+    close(cell->control_fd);
+    close(cell->worker_fd);
+    close(cell->exit_fd);
+    free(cell);
+}
+
+void cell_commit(struct cell *cell) {
+    tell(cell->session, "commit");
+    free_cell(cell);
+}
+
+void cell_discard(struct cell *cell) {
+    if (!cell)
+        return;
+    if (!cell->aside)
+        tell(cell->session, "discard");
+    free_cell(cell);
+}
+
+void cell_end_of(struct cell *cell, struct cell_end *ret_end) {
+    *ret_end = plan_of(cell->session).end;
+}

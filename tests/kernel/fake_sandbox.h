@@ -1,0 +1,48 @@
+/*
+ * fake_sandbox.h - sandbox.h without a sandbox: the test plays the worker.
+ *
+ * A cell is a socket pair, whose other end the test holds. What the kernel
+ * does with cells is written down in order: "create start freeze commit".
+ */
+#ifndef PETRI_FAKE_SANDBOX_H
+#define PETRI_FAKE_SANDBOX_H
+
+#include "sandbox/sandbox.h"
+
+/* What an operation on cells will return from now on. */
+struct fake_plan {
+    int capture;
+    int create;
+    int create_aside;
+    int freeze;
+    struct cell_end end;      /* of cell_freeze() and cell_end_of() */
+    const char *detail;       /* of the error */
+};
+
+/* A session whose worker "warms up"; session_destroy() frees it. */
+struct session *fake_session_create(void);
+
+/* The worker's end of the starting worker's socket, and the write ends of the pipes. Borrowed. */
+int fake_worker_fd(struct session *session);
+int fake_stdout_fd(struct session *session);
+int fake_stderr_fd(struct session *session);
+
+void fake_plan(struct session *session, const struct fake_plan *plan);
+
+/* Makes session_exit_fd() readable. */
+void fake_worker_dies(struct session *session);
+
+/* Waits until the next cell is started (fails the test after a while); returns its worker's end. Borrowed. */
+int fake_next_cell(struct session *session);
+int fake_next_aside(struct session *session);
+
+/* Makes the exit_fd of the running cell (not an aside) readable. */
+void fake_cell_dies(struct session *session, const struct cell_end *end);
+
+/* Waits until a cell (not an aside) was signalled, and returns the signal. */
+int fake_next_signal(struct session *session);
+
+/* What was done with cells (not asides) so far, words with spaces between. Borrowed until the next call. */
+const char *fake_story(struct session *session);
+
+#endif

@@ -1,0 +1,284 @@
+#include "harness.h"
+
+#include "kernel/clock.h"
+#include "kernel/loop.h"
+#include "kernel/warm.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include <cmocka.h>
+
+/* Not a measure of anything: after this a test counts as stuck. */
+enum { STUCK_MS = 30000 };
+
+static const unsigned char key[] = "a key of the tests";
+
+static void make_connection(struct harness *h) {
+    struct connection *connection = &h->kernel.connection;
+    strcpy(h->folder, "/tmp/petri-test-XXXXXX");
+    assert_non_null(mkdtemp(h->folder));
+    for (int i = 0; i < CHANNEL_N; i++) {
+        snprintf(connection->endpoint[i], sizeof connection->endpoint[i], "ipc://%s/%d", h->folder, i);
+        connection->port[i] = 1000 + i;
+    }
+    connection->key = malloc(sizeof key);
+    assert_non_null(connection->key);
+    memcpy(connection->key, key, sizeof key);
+    connection->key_bytes = sizeof key;
+}
+
+static void make_kernel(struct harness *h) {
+    struct kernel *kernel = &h->kernel;
+    char why[256] = "";
+    *kernel = (struct kernel){.signal_fd = -1, .grace_us = CLOCK_S};
+    log_init(&kernel->log, "error");
+    make_connection(h);
+    limits_defaults(PROFILE_NOTEBOOK, &kernel->limits);
+    runner_init(&kernel->runner);
+    asides_init(&kernel->asides);
+    assert_int_equal(comms_init(&kernel->comms), 0);
+    if (channels_open(&kernel->channels, &kernel->connection, why, sizeof why) < 0)
+        fail_msg("%s", why);
+    assert_int_equal(
+        heartbeat_start(&kernel->heartbeat, kernel->channels.context, kernel->connection.endpoint[CHANNEL_HB]), 0);
+    h->session = fake_session_create();
+    warm_begin(kernel, h->session);
+}
+
+static void connect_client(struct harness *h) {
+    static const int types[CHANNEL_N] = {[CHANNEL_SHELL] = ZMQ_DEALER, [CHANNEL_CONTROL] = ZMQ_DEALER,
+                                         [CHANNEL_IOPUB] = ZMQ_SUB,    [CHANNEL_STDIN] = ZMQ_DEALER,
+                                         [CHANNEL_HB] = ZMQ_REQ};
+    int timeout_ms = STUCK_MS;
+    int linger_ms = 0;
+    h->context = zmq_ctx_new();
+    h->signer = signer_create(key, sizeof key);
+    assert_non_null(h->signer);
+    for (int i = 0; i < CHANNEL_N; i++) {
+        void *socket = h->sockets[i] = zmq_socket(h->context, types[i]);
+        assert_non_null(socket);
+        zmq_setsockopt(socket, ZMQ_RCVTIMEO, &timeout_ms, sizeof timeout_ms);
+        zmq_setsockopt(socket, ZMQ_LINGER, &linger_ms, sizeof linger_ms);
+        if (types[i] == ZMQ_DEALER)
+            zmq_setsockopt(socket, ZMQ_IDENTITY, "client", 6);
+        if (types[i] == ZMQ_SUB)
+            zmq_setsockopt(socket, ZMQ_SUBSCRIBE, "", 0);
+        assert_int_equal(zmq_connect(socket, h->kernel.connection.endpoint[i]), 0);
+    }
+}
+
+static void *run(void *arg) {
+    struct kernel *kernel = arg;
+    return (void *)(intptr_t)loop_run(kernel);
+}
+
+void harness_start(struct harness *h, harness_change *change) {
+    struct message welcome;
+    *h = (struct harness){0};
+    make_kernel(h);
+    if (change)
+        change(&h->kernel);
+    h->worker_fd = fake_worker_fd(h->session);
+    h->reader = wire_reader_create(1 << 22);
+    assert_non_null(h->reader);
+    connect_client(h);
+    assert_int_equal(pthread_create(&h->thread, NULL, run, &h->kernel), 0);
+    harness_receive(h, CHANNEL_IOPUB, &welcome);
+    assert_string_equal(welcome.msg_type, "iopub_welcome");
+    message_fini(&welcome);
+}
+
+static json_t *hello(void) {
+    return json_pack("{s:s, s:{s:s, s:s, s:s, s:s}, s:s}", "type", "hello", "language_info", "name", "python",
+                     "version", "3.99", "mimetype", "text/x-python", "file_extension", ".py", "banner", "Hello!");
+}
+
+void harness_start_warm(struct harness *h, harness_change *change) {
+    harness_start(h, change);
+    harness_say(h, hello());
+    harness_say(h, json_pack("{s:s}", "type", "ready"));
+}
+
+static void stop_kernel(struct harness *h) {
+    struct kernel *kernel = &h->kernel;
+    asides_fini(&kernel->asides);
+    runner_fini(&kernel->runner);
+    info_fini(&kernel->info);
+    comms_fini(&kernel->comms);
+    zmq_ctx_shutdown(kernel->channels.context);
+    heartbeat_join(&kernel->heartbeat);
+    channels_close(&kernel->channels);
+    connection_fini(&kernel->connection);
+}
+
+void harness_stop(struct harness *h) {
+    char id[37];
+    void *status;
+    harness_send(h, CHANNEL_CONTROL, "shutdown_request", json_object(), id);
+    assert_int_equal(pthread_join(h->thread, &status), 0);
+    assert_null(status);
+    stop_kernel(h);
+    for (int i = 0; i < CHANNEL_N; i++) {
+        char path[96];
+        zmq_close(h->sockets[i]);
+        snprintf(path, sizeof path, "%s/%d", h->folder, i);
+        unlink(path);
+    }
+    zmq_ctx_term(h->context);
+    signer_destroy(h->signer);
+    wire_reader_destroy(h->reader);
+    assert_int_equal(rmdir(h->folder), 0);
+}
+
+void harness_send(struct harness *h, enum channel channel, const char *msg_type, json_t *content, char ret_id[37]) {
+    struct message_out out;
+    const struct message_parts parts = {
+        .msg_type = msg_type, .session = "client-session", .username = "tester", .content = content};
+    assert_non_null(content);
+    assert_int_equal(message_encode(h->signer, &parts, &out), 0);
+    /* The header is the third frame from the end of the four parts, behind the delimiter and the signature. */
+    json_t *header = json_loadb(out.frames[2].data, out.frames[2].bytes, 0, NULL);
+    assert_non_null(header);
+    snprintf(ret_id, 37, "%s", json_string_value(json_object_get(header, "msg_id")));
+    json_decref(header);
+    for (size_t i = 0; i < out.n_frames; i++)
+        assert_int_equal(zmq_send(h->sockets[channel], out.frames[i].data, out.frames[i].bytes,
+                                  i + 1 < out.n_frames ? ZMQ_SNDMORE : 0),
+                         (int)out.frames[i].bytes);
+    message_out_fini(&out);
+    json_decref(content);
+}
+
+void harness_execute(struct harness *h, const char *code, char ret_id[37]) {
+    harness_send(h, CHANNEL_SHELL, "execute_request", json_pack("{s:s}", "code", code), ret_id);
+}
+
+void harness_receive(struct harness *h, enum channel channel, struct message *ret_message) {
+    zmq_msg_t parts[16];
+    struct frame frames[16];
+    size_t n = 0;
+    for (int more = 1; more; n++) {
+        assert_in_range(n, 0, 15);
+        zmq_msg_init(&parts[n]);
+        if (zmq_msg_recv(&parts[n], h->sockets[channel], 0) < 0)
+            fail_msg("nothing came on channel %d: %s", (int)channel, zmq_strerror(zmq_errno()));
+        frames[n] = (struct frame){zmq_msg_data(&parts[n]), zmq_msg_size(&parts[n])};
+        more = zmq_msg_more(&parts[n]);
+    }
+    assert_int_equal(message_decode(h->signer, &message_default_caps, frames, n, ret_message), MESSAGE_OK);
+    for (size_t i = 0; i < n; i++)
+        zmq_msg_close(&parts[i]);
+    assert_string_equal(json_string_value(json_object_get(ret_message->header, "session")),
+                        h->kernel.channels.session_id);
+}
+
+static const char *parent_id(const struct message *message) {
+    const char *id = json_string_value(json_object_get(message->parent, "msg_id"));
+    return id ? id : "";
+}
+
+/* A message in a word. */
+static char *word_of(const struct message *message) {
+    char *word = NULL;
+    const json_t *content = message->content;
+    const char *state = json_string_value(json_object_get(content, "execution_state"));
+    int n;
+    if (strcmp(message->msg_type, "stream") == 0)
+        n = asprintf(&word, "stream:%s:%s", json_string_value(json_object_get(content, "name")),
+                     json_string_value(json_object_get(content, "text")));
+    else if (strcmp(message->msg_type, "error") == 0)
+        n = asprintf(&word, "error:%s", json_string_value(json_object_get(content, "ename")));
+    else
+        n = asprintf(&word, "%s", state ? state : message->msg_type);
+    assert_true(n > 0);
+    return word;
+}
+
+static char *join(char *all, char *word) {
+    char *joined;
+    assert_true(asprintf(&joined, "%s%s%s", all ? all : "", all ? " " : "", word) >= 0);
+    free(all);
+    free(word);
+    return joined;
+}
+
+char *harness_heard(struct harness *h, const char *id) {
+    char *heard = NULL;
+    for (bool idle = false; !idle;) {
+        struct message message;
+        harness_receive(h, CHANNEL_IOPUB, &message);
+        if (strcmp(parent_id(&message), id) == 0) {
+            char *word = word_of(&message);
+            idle = strcmp(word, "idle") == 0;
+            heard = join(heard, word);
+        }
+        message_fini(&message);
+    }
+    return heard;
+}
+
+json_t *harness_reply(struct harness *h, enum channel channel, const char *msg_type, const char *id) {
+    struct message message;
+    harness_receive(h, channel, &message);
+    assert_string_equal(message.msg_type, msg_type);
+    assert_string_equal(parent_id(&message), id);
+    json_t *content = json_incref(message.content);
+    message_fini(&message);
+    return content;
+}
+
+void harness_wait_published(struct harness *h, const char *msg_type, const char *id, struct message *ret_message) {
+    for (;;) {
+        harness_receive(h, CHANNEL_IOPUB, ret_message);
+        if (strcmp(ret_message->msg_type, msg_type) == 0 && strcmp(parent_id(ret_message), id) == 0)
+            return;
+        message_fini(ret_message);
+    }
+}
+
+json_t *harness_told(struct harness *h) {
+    struct wire_frame frame;
+    int r;
+    while ((r = wire_reader_next(h->reader, &frame)) == 0)
+        assert_true(wire_reader_fill(h->reader, h->worker_fd) > 0);
+    assert_int_equal(r, 1);
+    json_t *json = json_incref(frame.json);
+    wire_frame_fini(&frame);
+    return json;
+}
+
+json_t *harness_next_cell(struct harness *h) {
+    wire_reader_destroy(h->reader);
+    h->reader = wire_reader_create(1 << 22);
+    assert_non_null(h->reader);
+    h->worker_fd = fake_next_cell(h->session);
+    return harness_told(h);
+}
+
+void harness_say_to(int fd, json_t *json) {
+    void *data;
+    size_t bytes;
+    assert_non_null(json);
+    assert_int_equal(wire_encode(json, NULL, 0, &data, &bytes), 0);
+    assert_int_equal(write(fd, data, bytes), (ssize_t)bytes);
+    free(data);
+    json_decref(json);
+}
+
+void harness_say(struct harness *h, json_t *json) {
+    harness_say_to(h->worker_fd, json);
+}
+
+void harness_done(struct harness *h, const char *status) {
+    json_t *reply = strcmp(status, "ok") == 0
+                        ? json_pack("{s:s, s:{}, s:[]}", "status", "ok", "user_expressions", "payload")
+                        : json_pack("{s:s, s:s, s:s, s:[]}", "status", "error", "ename", status, "evalue", "said so",
+                                    "traceback");
+    harness_say(h, json_pack("{s:s, s:o}", "type", "done", "reply", reply));
+}

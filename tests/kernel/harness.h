@@ -1,0 +1,67 @@
+/*
+ * harness.h - a whole kernel on a thread, with a client and a worker played by the test.
+ */
+#ifndef PETRI_HARNESS_H
+#define PETRI_HARNESS_H
+
+#include "fake_sandbox.h"
+#include "kernel/kernel.h"
+
+#include <pthread.h>
+
+struct harness {
+    struct kernel kernel;
+    struct session *session; /* as fake_sandbox.h knows it; the kernel owns it */
+    pthread_t thread;
+    char folder[64];         /* of the ipc sockets */
+    void *context;           /* the client's */
+    void *sockets[CHANNEL_N];
+    struct signer *signer;
+    struct wire_reader *reader; /* of what the kernel tells the worker */
+    int worker_fd;              /* the end that the test plays now */
+};
+
+/* Changes limits before the kernel runs; NULL is allowed. */
+typedef void harness_change(struct kernel *kernel);
+
+/* A running kernel whose worker has not said anything yet; a client that has got its iopub_welcome. */
+void harness_start(struct harness *h, harness_change *change);
+
+/* The same, with a worker that has said hello and ready. */
+void harness_start_warm(struct harness *h, harness_change *change);
+
+/* Asks for a shutdown, if nobody has, waits for the loop's end and frees everything. */
+void harness_stop(struct harness *h);
+
+/* The client: content is stolen; the id that the request got goes to ret_id. */
+void harness_send(struct harness *h, enum channel channel, const char *msg_type, json_t *content, char ret_id[37]);
+void harness_execute(struct harness *h, const char *code, char ret_id[37]);
+
+/* Waits for the next message on a channel. The caller's: message_fini(). */
+void harness_receive(struct harness *h, enum channel channel, struct message *ret_message);
+
+/*
+ * Waits for the idle status of a request and returns what was published for it
+ * up to there, one word a message: "busy execute_input stream:stdout:text error:ename idle".
+ * The caller's: free().
+ */
+char *harness_heard(struct harness *h, const char *id);
+
+/* Waits for a reply on a channel and checks whose it is. content is the caller's: json_decref(). */
+json_t *harness_reply(struct harness *h, enum channel channel, const char *msg_type, const char *id);
+
+/* Waits until an iopub message of this type for this request comes; others are dropped. The caller's. */
+void harness_wait_published(struct harness *h, const char *msg_type, const char *id, struct message *ret_message);
+
+/* The worker: takes over the next cell that is started; waits for a request in it. The request is the caller's. */
+json_t *harness_next_cell(struct harness *h);
+
+/* Waits for the next frame from the kernel. The caller's: json_decref(). */
+json_t *harness_told(struct harness *h);
+
+/* Says something to the kernel; json is stolen. */
+void harness_say(struct harness *h, json_t *json);
+void harness_say_to(int fd, json_t *json);
+void harness_done(struct harness *h, const char *status);
+
+#endif

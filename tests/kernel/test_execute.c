@@ -1,0 +1,442 @@
+/* Cells through a whole kernel, with a client and a worker played by the test. */
+#include "harness.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define STAYS "; the session is as it was before the cell."
+
+static struct harness h;
+
+static int start(void **state) {
+    (void)state;
+    harness_start_warm(&h, NULL);
+    return 0;
+}
+
+static void short_limits(struct kernel *kernel) {
+    kernel->limits.values[LIMIT_TIMEOUT] = 20;
+    kernel->limits.values[LIMIT_CODE] = 100;
+    kernel->grace_us = 1000;
+}
+
+static int start_short(void **state) {
+    (void)state;
+    harness_start_warm(&h, short_limits);
+    return 0;
+}
+
+static int stop(void **state) {
+    (void)state;
+    harness_stop(&h);
+    return 0;
+}
+
+static void expect_heard(const char *id, const char *expected) {
+    char *heard = harness_heard(&h, id);
+    assert_string_equal(heard, expected);
+    free(heard);
+}
+
+static void expect_text(const json_t *json, const char *key, const char *expected) {
+    const char *text = json_string_value(json_object_get(json, key));
+    assert_non_null(text);
+    assert_string_equal(text, expected);
+}
+
+static void expect_status(const char *id, const char *status) {
+    json_t *content = harness_reply(&h, CHANNEL_SHELL, "execute_reply", id);
+    expect_text(content, "status", status);
+    json_decref(content);
+}
+
+/* A rolled-back outcome: the same error in the reply and on iopub. */
+static void expect_failure(const char *id, const char *heard, const char *ename, const char *evalue) {
+    json_t *content = harness_reply(&h, CHANNEL_SHELL, "execute_reply", id);
+    expect_text(content, "status", "error");
+    expect_text(content, "ename", ename);
+    expect_text(content, "evalue", evalue);
+    assert_int_equal(json_object_size(json_object_get(content, "user_expressions")), 0);
+    assert_true(json_is_array(json_object_get(content, "payload")));
+    json_decref(content);
+    expect_heard(id, heard);
+}
+
+static void begin_cell(const char *code, char id[37]) {
+    harness_execute(&h, code, id);
+    json_decref(harness_next_cell(&h));
+}
+
+static void write_all(int fd, const char *text) {
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+}
+
+static json_t *publish(int seq, const char *msg_type) {
+    return json_pack("{s:s, s:i, s:s, s:{s:{}, s:{}}, s:{}}", "type", "publish", "seq", seq, "msg_type", msg_type,
+                     "content", "data", "metadata", "metadata");
+}
+
+static void expect_ack(int seq) {
+    json_t *ack = harness_told(&h);
+    expect_text(ack, "type", "ack");
+    assert_int_equal(json_integer_value(json_object_get(ack, "seq")), seq);
+    json_decref(ack);
+}
+
+/* Another cell runs: the kernel is not stuck. */
+static void expect_next_cell_runs(void) {
+    char id[37];
+    begin_cell("1", id);
+    harness_done(&h, "ok");
+    expect_heard(id, "busy execute_input idle");
+    expect_status(id, "ok");
+}
+
+static void test_execute_ok_freezes_before_reply_and_commits(void **state) {
+    char id[37];
+    (void)state;
+    harness_execute(&h, "1+1", id);
+    json_t *request = harness_next_cell(&h);
+    expect_text(request, "type", "execute");
+    expect_text(request, "code", "1+1");
+    assert_true(json_is_true(json_object_get(request, "store_history")));
+    assert_int_equal(json_integer_value(json_object_get(request, "execution_count")), 1);
+    json_decref(request);
+    harness_done(&h, "ok");
+    expect_heard(id, "busy execute_input idle");
+    expect_status(id, "ok");
+    expect_next_cell_runs();
+    assert_memory_equal(fake_story(h.session), "create start freeze commit create start freeze", 46);
+}
+
+static void test_execute_reply_carries_the_report(void **state) {
+    struct message reply;
+    char id[37];
+    (void)state;
+    begin_cell("1", id);
+    write_all(fake_stdout_fd(h.session), "four");
+    harness_done(&h, "ok");
+    harness_receive(&h, CHANNEL_SHELL, &reply);
+    assert_non_null(json_object_get(reply.metadata, "started"));
+    const json_t *report = json_object_get(reply.metadata, "petri");
+    expect_text(report, "outcome", "ok");
+    expect_text(report, "profile", "notebook");
+    assert_true(json_is_false(json_object_get(report, "rolled_back")));
+    const json_t *metrics = json_object_get(report, "metrics");
+    assert_int_equal(json_integer_value(json_object_get(metrics, "stdout_bytes")), 4);
+    message_fini(&reply);
+}
+
+static void test_execute_silent_publishes_only_status(void **state) {
+    char id[37];
+    (void)state;
+    harness_send(&h, CHANNEL_SHELL, "execute_request", json_pack("{s:s, s:b}", "code", "1", "silent", 1), id);
+    json_t *request = harness_next_cell(&h);
+    assert_true(json_is_false(json_object_get(request, "store_history")));
+    assert_int_equal(json_integer_value(json_object_get(request, "execution_count")), 0);
+    json_decref(request);
+    write_all(fake_stdout_fd(h.session), "not heard");
+    harness_say(&h, publish(1, "display_data"));
+    expect_ack(1);
+    harness_done(&h, "ok");
+    expect_heard(id, "busy idle");
+    expect_status(id, "ok");
+}
+
+static void test_execute_output_comes_before_what_follows_it(void **state) {
+    char id[37];
+    (void)state;
+    begin_cell("1", id);
+    write_all(fake_stdout_fd(h.session), "a");
+    harness_say(&h, publish(1, "display_data"));
+    expect_ack(1);
+    write_all(fake_stderr_fd(h.session), "b");
+    harness_say(&h, json_pack("{s:s, s:i}", "type", "sync", "seq", 2));
+    expect_ack(2);
+    write_all(fake_stdout_fd(h.session), "c");
+    harness_done(&h, "ok");
+    expect_heard(id, "busy execute_input stream:stdout:a display_data stream:stderr:b stream:stdout:c idle");
+    expect_status(id, "ok");
+}
+
+static void test_execute_publish_with_parent_belongs_to_that_cell(void **state) {
+    char first[37], second[37];
+    struct message message;
+    (void)state;
+    harness_execute(&h, "1", first);
+    json_t *request = harness_next_cell(&h);
+    json_t *number = json_incref(json_object_get(request, "cell"));
+    json_decref(request);
+    harness_done(&h, "ok");
+    expect_heard(first, "busy execute_input idle");
+    expect_status(first, "ok");
+    begin_cell("2", second);
+    json_t *late = publish(1, "display_data");
+    json_object_set_new(late, "parent", number);
+    harness_say(&h, late);
+    harness_wait_published(&h, "display_data", first, &message);
+    message_fini(&message);
+    expect_ack(1);
+    harness_done(&h, "ok");
+    expect_heard(second, "idle");
+    expect_status(second, "ok");
+}
+
+static void test_execute_error_aborts_only_queued_executes(void **state) {
+    char failing[37], queued[37], info[37];
+    (void)state;
+    begin_cell("fails", failing);
+    harness_execute(&h, "is not run", queued);
+    harness_send(&h, CHANNEL_SHELL, "kernel_info_request", json_object(), info);
+    json_decref(harness_reply(&h, CHANNEL_SHELL, "kernel_info_reply", info));
+    harness_done(&h, "ValueError");
+    expect_status(failing, "error");
+    expect_status(queued, "aborted");
+    expect_heard(queued, "busy idle");
+    expect_next_cell_runs();
+}
+
+static void test_execute_error_without_stop_on_error_goes_on(void **state) {
+    char failing[37], queued[37];
+    (void)state;
+    harness_send(&h, CHANNEL_SHELL, "execute_request", json_pack("{s:s, s:b}", "code", "fails", "stop_on_error", 0),
+                 failing);
+    json_decref(harness_next_cell(&h));
+    harness_execute(&h, "is run", queued);
+    harness_done(&h, "ValueError");
+    expect_status(failing, "error");
+    json_decref(harness_next_cell(&h));
+    harness_done(&h, "ok");
+    expect_status(queued, "ok");
+}
+
+static void test_execute_death_is_a_crash_with_the_last_output(void **state) {
+    char id[37];
+    (void)state;
+    begin_cell("dies", id);
+    write_all(fake_stdout_fd(h.session), "last words");
+    fake_cell_dies(h.session, &(struct cell_end){.signaled = true, .signal = SIGSEGV});
+    expect_failure(id, "busy execute_input stream:stdout:last words error:CellCrashed idle", "CellCrashed",
+                   "The cell's process was killed by signal 11 (Segmentation fault)" STAYS);
+    expect_next_cell_runs();
+    assert_non_null(strstr(fake_story(h.session), "start discard create start freeze"));
+}
+
+static void test_execute_freeze_that_finds_damage_is_a_crash(void **state) {
+    char id[37];
+    (void)state;
+    fake_plan(h.session, &(struct fake_plan){.freeze = -EUCLEAN, .detail = "the signal stack"});
+    begin_cell("harms", id);
+    harness_done(&h, "ok");
+    expect_failure(id, "busy execute_input error:CellCrashed idle", "CellCrashed",
+                   "The cell's process no longer has what petri needs (the signal stack)" STAYS);
+    fake_plan(h.session, &(struct fake_plan){0});
+    expect_next_cell_runs();
+}
+
+static void test_execute_broken_wire_is_a_crash(void **state) {
+    char id[37];
+    (void)state;
+    begin_cell("lies", id);
+    harness_say(&h, json_pack("{s:s}", "type", "ready"));
+    expect_failure(id, "busy execute_input error:CellCrashed idle", "CellCrashed",
+                   "The cell's process broke petri's control channel (a frame that is not due)" STAYS);
+    expect_next_cell_runs();
+}
+
+static void test_execute_input_not_allowed_breaks_the_wire(void **state) {
+    char id[37];
+    (void)state;
+    harness_send(&h, CHANNEL_SHELL, "execute_request", json_pack("{s:s, s:b}", "code", "asks", "allow_stdin", 0), id);
+    json_decref(harness_next_cell(&h));
+    harness_say(&h, json_pack("{s:s, s:i, s:s, s:b}", "type", "input", "seq", 1, "prompt", "?", "password", 0));
+    expect_failure(id, "busy execute_input error:CellCrashed idle", "CellCrashed",
+                   "The cell's process broke petri's control channel (it asked for input where none can come)" STAYS);
+}
+
+static void test_execute_input_is_asked_and_answered(void **state) {
+    char id[37], ignored[37];
+    struct message question;
+    (void)state;
+    begin_cell("asks", id);
+    harness_say(&h, json_pack("{s:s, s:i, s:s, s:b}", "type", "input", "seq", 7, "prompt", "name? ", "password", 1));
+    harness_receive(&h, CHANNEL_STDIN, &question);
+    assert_string_equal(question.msg_type, "input_request");
+    expect_text(question.content, "prompt", "name? ");
+    assert_true(json_is_true(json_object_get(question.content, "password")));
+    message_fini(&question);
+    harness_send(&h, CHANNEL_STDIN, "input_reply", json_pack("{s:s}", "value", "Ada"), ignored);
+    json_t *answer = harness_told(&h);
+    expect_text(answer, "type", "input_reply");
+    expect_text(answer, "value", "Ada");
+    assert_int_equal(json_integer_value(json_object_get(answer, "seq")), 7);
+    json_decref(answer);
+    harness_done(&h, "ok");
+    expect_status(id, "ok");
+}
+
+static void test_execute_over_time_is_ended(void **state) {
+    char id[37];
+    (void)state;
+    begin_cell("hangs", id);
+    expect_failure(id, "busy execute_input error:CellTimeout idle", "CellTimeout",
+                   "The cell ran longer than its time limit of 20 ms and was ended" STAYS);
+}
+
+static void test_execute_waiting_for_input_takes_no_time(void **state) {
+    char id[37], info[37], ignored[37];
+    struct message question;
+    (void)state;
+    begin_cell("asks", id);
+    harness_say(&h, json_pack("{s:s, s:i, s:s, s:b}", "type", "input", "seq", 1, "prompt", "", "password", 0));
+    harness_receive(&h, CHANNEL_STDIN, &question);
+    message_fini(&question);
+    /* The time limit of this kernel passes several times over while it answers these. */
+    for (int64_t until_us = clock_us() + 100 * CLOCK_MS; clock_us() < until_us;) {
+        harness_send(&h, CHANNEL_CONTROL, "kernel_info_request", json_object(), info);
+        json_decref(harness_reply(&h, CHANNEL_CONTROL, "kernel_info_reply", info));
+    }
+    harness_send(&h, CHANNEL_STDIN, "input_reply", json_pack("{s:s}", "value", "x"), ignored);
+    json_decref(harness_told(&h));
+    expect_failure(id, "busy execute_input error:CellTimeout idle", "CellTimeout",
+                   "The cell ran longer than its time limit of 20 ms and was ended" STAYS);
+}
+
+static void test_execute_code_over_the_limit_is_refused(void **state) {
+    char id[37], code[102];
+    (void)state;
+    memset(code, '#', sizeof code - 1);
+    code[sizeof code - 1] = '\0';
+    harness_execute(&h, code, id);
+    expect_failure(id, "busy execute_input error:CellRefused idle", "CellRefused",
+                   "The cell was not run: its source is 101 bytes, over the limit of 100 bytes" STAYS);
+}
+
+static void test_interrupt_that_is_heard_keeps_the_state(void **state) {
+    struct message reply;
+    char id[37], interrupt[37];
+    (void)state;
+    begin_cell("runs", id);
+    harness_send(&h, CHANNEL_CONTROL, "interrupt_request", json_object(), interrupt);
+    json_decref(harness_reply(&h, CHANNEL_CONTROL, "interrupt_reply", interrupt));
+    assert_int_equal(fake_next_signal(h.session), SIGINT);
+    harness_done(&h, "KeyboardInterrupt");
+    harness_receive(&h, CHANNEL_SHELL, &reply);
+    const json_t *report = json_object_get(reply.metadata, "petri");
+    expect_text(report, "outcome", "interrupted");
+    assert_true(json_is_false(json_object_get(report, "rolled_back")));
+    message_fini(&reply);
+}
+
+static void long_time_short_grace(struct kernel *kernel) {
+    kernel->grace_us = 1000;
+}
+
+static int start_short_grace(void **state) {
+    (void)state;
+    harness_start_warm(&h, long_time_short_grace);
+    return 0;
+}
+
+static void test_interrupt_that_is_not_heard_ends_the_cell(void **state) {
+    char id[37], interrupt[37];
+    (void)state;
+    begin_cell("does not listen", id);
+    harness_send(&h, CHANNEL_CONTROL, "interrupt_request", json_object(), interrupt);
+    json_decref(harness_reply(&h, CHANNEL_CONTROL, "interrupt_reply", interrupt));
+    expect_failure(id, "busy execute_input error:CellInterrupted idle", "CellInterrupted",
+                   "The cell did not stop within 1 ms of the interrupt and was ended" STAYS);
+}
+
+static void refuse_cells(struct kernel *kernel) {
+    (void)kernel;
+}
+
+static void test_execute_without_a_sandbox_is_not_run(void **state) {
+    char id[37];
+    (void)state;
+    harness_start(&h, refuse_cells);
+    fake_plan(h.session, &(struct fake_plan){.create = -EPERM, .detail = "EPERM"});
+    harness_say(&h, json_pack("{s:s}", "type", "ready"));
+    harness_execute(&h, "1", id);
+    expect_failure(id, "busy execute_input error:SandboxError idle", "SandboxError",
+                   "There is no sandbox for the cell, so it was not run: making it failed (EPERM). Mend it" STAYS);
+    fake_plan(h.session, &(struct fake_plan){0});
+    expect_next_cell_runs();
+    harness_stop(&h);
+}
+
+static void test_execute_after_a_failed_start_says_why(void **state) {
+    char id[37];
+    (void)state;
+    harness_start(&h, NULL);
+    harness_execute(&h, "1", id);
+    write_all(fake_stderr_fd(h.session), "Traceback:\nno module named x\n");
+    fake_worker_dies(h.session);
+    expect_failure(id, "busy execute_input error:SandboxError idle", "SandboxError",
+                   "There is no sandbox for the cell, so it was not run: the interpreter ended while it was starting: "
+                   "Traceback: no module named x" STAYS);
+    harness_stop(&h);
+}
+
+static void test_execute_leftover_processes_are_told(void **state) {
+    char id[37];
+    (void)state;
+    fake_plan(h.session, &(struct fake_plan){.end = {.leftovers = 2}});
+    begin_cell("leaves", id);
+    harness_done(&h, "ok");
+    expect_heard(id, "busy execute_input stream:stderr:petri: ended 2 processes that this cell left running.\n idle");
+    expect_status(id, "ok");
+}
+
+static void test_execute_counts_only_what_stays_in_the_history(void **state) {
+    static const int expected[] = {1, 1, 2};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        char id[37];
+        harness_send(&h, CHANNEL_SHELL, "execute_request", json_pack("{s:s, s:b}", "code", "1", "store_history", i != 1),
+                     id);
+        json_decref(harness_next_cell(&h));
+        harness_done(&h, "ok");
+        json_t *content = harness_reply(&h, CHANNEL_SHELL, "execute_reply", id);
+        assert_int_equal(json_integer_value(json_object_get(content, "execution_count")), expected[i]);
+        json_decref(content);
+    }
+}
+
+#define WARM(test) cmocka_unit_test_setup_teardown(test, start, stop)
+#define SHORT(test) cmocka_unit_test_setup_teardown(test, start_short, stop)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        WARM(test_execute_ok_freezes_before_reply_and_commits),
+        WARM(test_execute_reply_carries_the_report),
+        WARM(test_execute_silent_publishes_only_status),
+        WARM(test_execute_output_comes_before_what_follows_it),
+        WARM(test_execute_publish_with_parent_belongs_to_that_cell),
+        WARM(test_execute_error_aborts_only_queued_executes),
+        WARM(test_execute_error_without_stop_on_error_goes_on),
+        WARM(test_execute_death_is_a_crash_with_the_last_output),
+        WARM(test_execute_freeze_that_finds_damage_is_a_crash),
+        WARM(test_execute_broken_wire_is_a_crash),
+        WARM(test_execute_input_not_allowed_breaks_the_wire),
+        WARM(test_execute_input_is_asked_and_answered),
+        SHORT(test_execute_over_time_is_ended),
+        SHORT(test_execute_waiting_for_input_takes_no_time),
+        SHORT(test_execute_code_over_the_limit_is_refused),
+        WARM(test_interrupt_that_is_heard_keeps_the_state),
+        cmocka_unit_test_setup_teardown(test_interrupt_that_is_not_heard_ends_the_cell, start_short_grace, stop),
+        cmocka_unit_test(test_execute_without_a_sandbox_is_not_run),
+        cmocka_unit_test(test_execute_after_a_failed_start_says_why),
+        WARM(test_execute_leftover_processes_are_told),
+        WARM(test_execute_counts_only_what_stays_in_the_history),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
