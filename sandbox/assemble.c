@@ -221,6 +221,12 @@ static int settle_worker(const struct cell *cell) {
     return run(&task, calls, n);
 }
 
+/* Without capabilities, like everything that the worker opens. */
+static int renew_files(const struct cell *cell) {
+    struct remote_task task = worker_of(cell);
+    return open_files_renew(&cell->image->files, &task);
+}
+
 static int restore_registers(const struct cell *cell) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < cell->n_tids; i++)
@@ -269,6 +275,9 @@ int cell_assemble(struct cell *cell, struct sandbox_error *ret_error) {
         r = settle_worker(cell);
     if (r)
         return error_set(ret_error, STEP_CREDENTIALS, -r, "%s", "");
+    r = renew_files(cell);
+    if (r)
+        return error_set(ret_error, STEP_INJECT, -r, "opening files anew");
     r = restore_registers(cell);
     return r ? error_set(ret_error, STEP_PTRACE, -r, "registers") : 0;
 }

@@ -238,6 +238,9 @@ static void cell_free(struct cell *cell) {
 }
 
 void cell_commit(struct cell *cell) {
+    /* Paths can be told only while the sandbox's mounts are there. Without them offsets are shared with the image. */
+    if (open_files_find(cell->result->keeper, &cell->result->files))
+        cell->result->files = (struct open_files){0};
     end_sandbox(cell);
     undo_clear_tid(cell->result);
     cell_spare(cell->result->keeper);
@@ -247,12 +250,23 @@ void cell_commit(struct cell *cell) {
     cell_free(cell);
 }
 
+/* The files that the cell shared with its image. */
+static void put_files_back(const struct cell *cell) {
+    const struct image *image = cell->image;
+    struct remote_task keeper = {image->keeper, image->keeper, image->memory_fd, &image->threads.thread[0].regs,
+                                 &cell->session->site};
+    if (open_files_put_back(&image->files, &keeper))
+        return; /* the next cell is made from this image, and will say what is wrong with it */
+}
+
 void cell_discard(struct cell *cell) {
     if (!cell)
         return;
     end_sandbox(cell);
     if (cell->keeper > 0)
         tracee_kill(cell->keeper); /* now, and not when there is time: what it held must not count as the next cell's */
+    if (cell->started && !cell->aside)
+        put_files_back(cell);
     layer_remove(cell->session->nursery.files_fd, cell->layer);
     cell_free(cell);
 }

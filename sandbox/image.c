@@ -34,6 +34,7 @@ void image_unref(struct image *image, pid_t *ret_dying) {
     *ret_dying = image->keeper;
     close(image->memory_fd);
     threads_fini(&image->threads);
+    open_files_fini(&image->files);
     free(image);
 }
 

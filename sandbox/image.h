@@ -7,6 +7,7 @@
 #ifndef PETRI_SANDBOX_IMAGE_H
 #define PETRI_SANDBOX_IMAGE_H
 
+#include "files.h"
 #include "threads.h"
 
 #include <limits.h>
@@ -18,6 +19,7 @@ struct image {
     mode_t file_mask;
     char folder[PATH_MAX]; /* working directory, as a cell sees it */
     struct threads threads;
+    struct open_files files;
 };
 
 /*

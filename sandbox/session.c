@@ -212,6 +212,8 @@ static int make_first_image(struct session *session, const pid_t *tids, size_t n
         return error_set(error, STEP_IMAGE, r ? -r : ENOMEM, "%s", "");
     }
     r = image_read_place(image, session->worker);
+    if (r == 0)
+        r = open_files_find(image->keeper, &image->files);
     session->first = image;
     session->current = image_ref(image);
     return r ? error_set(error, STEP_IMAGE, -r, "working directory") : 0;
