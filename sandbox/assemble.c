@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #define SANDBOX_NAMESPACES                                                                                             \
@@ -234,6 +235,17 @@ static int restore_registers(const struct cell *cell) {
     return r;
 }
 
+/* By which the cell's tasks can be told from others. */
+static int identify(struct cell *cell) {
+    char path[32];
+    struct stat st;
+    snprintf(path, sizeof path, "/proc/%d/ns/pid", cell->init.pid);
+    if (stat(path, &st))
+        return -errno;
+    cell->pid_namespace = st.st_ino;
+    return 0;
+}
+
 /* The keeper's part and the helper's: afterwards the worker is there. */
 static int give_birth(struct cell *cell, struct sandbox_error *error) {
     int init_fd = -1;
@@ -248,6 +260,9 @@ static int give_birth(struct cell *cell, struct sandbox_error *error) {
     r = nursery_take(&cell->session->nursery, &cell->init, error);
     if (r)
         return r;
+    r = identify(cell);
+    if (r)
+        return error_set(error, STEP_NURSERY, -r, "pid namespace");
     r = open_control(cell, &init_fd);
     if (r)
         return error_set(error, STEP_INJECT, -r, "control socket");

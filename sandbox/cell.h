@@ -20,6 +20,7 @@ struct cell {
     bool started;             /* detached: its tasks run by themselves */
     bool ended;               /* its worker is dead and reaped */
     struct sandbox_init init; /* pid 1 of its sandbox */
+    ino_t pid_namespace;
     uint64_t layer;
     pid_t keeper; /* shares the memory with the cell's tasks, and outlives them */
     int memory_fd;

@@ -57,6 +57,8 @@ static uint32_t verdict(const struct builder *b, const struct filter_row *row) {
         return SECCOMP_RET_ALLOW;
     case FILTER_ERRNO:
         return SECCOMP_RET_ERRNO | (uint32_t)row->err;
+    case FILTER_TELL:
+        return b->deny_action == SECCOMP_RET_ERRNO ? SECCOMP_RET_ALLOW : b->deny_action;
     case FILTER_OURS:
         return SECCOMP_RET_TRACE;
     case FILTER_DENY:

@@ -21,6 +21,8 @@
     { #call, FILTER_OURS, 0, {0 }, why }
 #define OURS_IF(call, argument, mask, value, why)                                                                      \
     { #call, FILTER_OURS, 0, {argument, mask, value }, why }
+#define TELL(call, why)                                                                                                \
+    { #call, FILTER_TELL, 0, {0 }, why }
 #define DENY(call, err, why)                                                                                           \
     { #call, FILTER_DENY, err, {0 }, why }
 #define DENY_IF(call, err, argument, mask, value, why)                                                                 \
@@ -270,10 +272,8 @@ const struct filter_row filter_rows[] = {
     ALLOW(listen),
     ALLOW(accept),
     ALLOW(accept4),
-    ALLOW(connect),
     ALLOW(getsockname),
     ALLOW(getpeername),
-    ALLOW(sendto),
     ALLOW(recvfrom),
     ALLOW(sendmsg),
     ALLOW(recvmsg),
@@ -313,6 +313,9 @@ const struct filter_row filter_rows[] = {
     ALLOW_IF(socket, 0, ALL, AF_INET),
     ALLOW_IF(socket, 0, ALL, AF_INET6),
     DENY(socket, EAFNOSUPPORT, "only Unix and internet sockets, and no network behind the latter"),
+    TELL(connect, "an address outside"),
+    ALLOW_IF(sendto, 4, ALL, 0),
+    TELL(sendto, "an address outside"),
     ALLOW_IF(socketpair, 0, ALL, AF_UNIX),
     DENY(socketpair, EAFNOSUPPORT, "only Unix sockets"),
     ALLOW_IF(ioctl, 1, ALL, TCGETS),

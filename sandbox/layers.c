@@ -14,6 +14,7 @@
 #include <sys/xattr.h>
 
 #define OPAQUE "user.overlay.opaque"
+#define ORIGIN "user.overlay.origin"
 
 enum { MAX_DEPTH = 256 }; /* of folders that exist in both layers: deeper ones are refused, not merged */
 
@@ -124,7 +125,7 @@ static int copy_attributes(int from, int to) {
     return futimens(to, (struct timespec[]){st.st_atim, st.st_mtim}) ? -errno : 0;
 }
 
-/* Where a merge stands; lowest: nothing lies below the layer merged into, so that it needs no whiteouts. */
+/* Where a merge stands; lowest: nothing below the folder merged into is seen, so that it needs no whiteouts. */
 struct merge {
     bool lowest;
     int depth;
@@ -137,29 +138,52 @@ static bool is_whiteout(int dir_fd, const char *name) {
     return fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == makedev(0, 0);
 }
 
+/* Linux looks for whiteouts in a folder that no other layer has only where it bears this mark: "copied up". */
+static int expect_whiteouts(int fd) {
+    return fsetxattr(fd, ORIGIN, "", 0, 0) ? -errno : 0;
+}
+
+static int make_opaque(int dir_fd, const char *name) {
+    auto_fd fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 || fsetxattr(fd, OPAQUE, "y", 1, 0) ? -errno : 0;
+}
+
+/* Whether a folder was merged with the one below it: 1, 0 where it is opaque and takes its place, or -errno. */
+static int merge_folders(int from, int to, const char *name, struct merge merge) {
+    auto_fd upper = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    auto_fd lower = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (upper < 0 || lower < 0)
+        return -errno;
+    if (is_opaque(upper))
+        return 0;
+    int r = merge_folder(upper, lower, (struct merge){merge.lowest || is_opaque(lower), merge.depth + 1});
+    if (r == 0)
+        r = copy_attributes(upper, lower);
+    return r ? r : 1;
+}
+
 /*
- * Moves one entry down. A folder over a folder is merged, unless it is opaque;
- * anything else takes the place of what was there.
+ * An entry takes the place of what was there, which hid what is below both
+ * layers: so a folder in the place of a file or a whiteout becomes opaque.
  */
-static int merge_entry(int from, int to, const char *name, struct merge merge) {
-    if (is_folder(from, name) && is_folder(to, name)) {
-        auto_fd upper = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (upper < 0)
-            return -errno;
-        if (!is_opaque(upper)) {
-            auto_fd lower = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-            int r = lower < 0 ? -errno : merge_folder(upper, lower, (struct merge){merge.lowest, merge.depth + 1});
-            return r ? r : copy_attributes(upper, lower);
-        }
-    }
-    if (is_folder(to, name) || is_folder(from, name)) {
-        int r = tree_remove(to, name);
-        if (r)
-            return r;
-    }
-    if (merge.lowest && is_whiteout(from, name))
+static int replace_entry(int from, int to, const char *name, struct merge merge) {
+    bool whiteout = is_whiteout(from, name), folder = is_folder(from, name), over_folder = is_folder(to, name);
+    int r = 0;
+    if (merge.lowest && whiteout)
         return tree_remove(to, name);
-    return renameat(from, name, to, name) ? -errno : 0;
+    if (whiteout)
+        r = expect_whiteouts(to);
+    else if (folder && !over_folder && !merge.lowest && faccessat(to, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+        r = make_opaque(from, name);
+    if (r == 0 && (folder || over_folder))
+        r = tree_remove(to, name);
+    return r ? r : (renameat(from, name, to, name) ? -errno : 0);
+}
+
+/* Moves one entry down. A folder over a folder is merged, unless it is opaque. */
+static int merge_entry(int from, int to, const char *name, struct merge merge) {
+    int r = is_folder(from, name) && is_folder(to, name) ? merge_folders(from, to, name, merge) : 0;
+    return r ? (r < 0 ? r : 0) : replace_entry(from, to, name, merge);
 }
 
 static int merge_folder(int from, int to, struct merge merge) {

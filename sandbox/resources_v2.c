@@ -86,6 +86,10 @@ static int v2_open(const char *name, struct resources_group *ret_cells, struct r
     auto_fd parent_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (parent_fd < 0)
         return -errno;
+    char controllers[256];
+    if (system_read_file(parent_fd, "cgroup.controllers", controllers, sizeof controllers) < 0 ||
+        !strstr(controllers, "memory"))
+        return -ENOTSUP;
     r = divide(parent_fd, name);
     auto_fd cells_fd = r == 0 ? make_group(parent_fd, name, "cells") : -1;
     auto_fd asides_fd = r == 0 ? make_group(parent_fd, name, "asides") : -1;

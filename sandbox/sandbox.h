@@ -160,6 +160,31 @@ struct cell_usage {
  */
 void cell_measure(struct cell *cell, struct cell_usage *ret_usage);
 
+/* A system call that a cell was refused. */
+struct denied_call {
+    char syscall[32];
+    char detail[96]; /* the address of a network call, or why the call is refused */
+    bool by_cell;    /* made by the cell asked about, and not by one aside */
+};
+
+/*
+ * Readable while a call waits for its answer; -1 where Linux has no such
+ * listener: then calls are refused without a word. Borrowed; there from
+ * session_capture() on.
+ */
+int session_denied_fd(const struct session *session);
+
+/*
+ * Answers one waiting call. cell is the one that is running, or NULL. 1 with
+ * ret_call, 0 where there was nothing to tell, or -errno.
+ */
+int session_take_denied(struct session *session, const struct cell *cell,
+                        struct denied_call *ret_call) SANDBOX_MUST_CHECK;
+
+/* Read end of the pipe behind descriptor 4, to which the worker writes its stack when it is asked to; non-blocking,
+ * borrowed. */
+int session_trace_fd(const struct session *session);
+
 /* Whether limits are kept by watching (no control group): see cell_measure(). */
 bool session_is_watched(const struct session *session);
 

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
-#include "session.h"
+#include "cell.h"
+#include "denied.h"
 
 #include "cleanup.h"
 #include "error.h"
@@ -15,6 +16,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -96,7 +98,7 @@ static int start(struct session *session, const struct session_options *options,
     r = resources_join(&session->ground.cells, session->worker);
     if (r)
         return error_set(error, STEP_CGROUP, -r, "%s", session_memory_backend(session));
-    r = filter_compile(SECCOMP_RET_ERRNO, &session->filter);
+    r = filter_compile(SECCOMP_RET_USER_NOTIF, &session->filter);
     return r ? error_set(error, STEP_FILTER, -r, "compiling") : 0;
 }
 
@@ -109,6 +111,7 @@ int session_create(const struct session_options *options, struct session **ret_s
     session->folder_at_work_only = !mounts_shows_folder_path(options);
     session->nursery = (struct nursery){-1, -1, -1};
     session->control_fd = session->stdout_fd = session->stderr_fd = session->trace_fd = session->worker_pidfd = -1;
+    session->denied_fd = -1;
     block_child_signal();
     int r = start(session, options, ret_error);
     if (r)
@@ -135,6 +138,7 @@ void session_destroy(struct session *session) {
     close_fd(&session->stdout_fd);
     close_fd(&session->stderr_fd);
     close_fd(&session->trace_fd);
+    close_fd(&session->denied_fd);
     filter_fini(&session->filter);
     free(session);
 }
@@ -149,6 +153,30 @@ int session_exit_fd(const struct session *session) {
 
 int session_stdout_fd(const struct session *session) {
     return session->stdout_fd;
+}
+
+int session_trace_fd(const struct session *session) {
+    return session->trace_fd;
+}
+
+int session_denied_fd(const struct session *session) {
+    return session->denied_fd;
+}
+
+/* Whether a task is in the cell's sandbox. */
+static bool is_in(pid_t pid, const struct cell *cell) {
+    char path[32];
+    struct stat st;
+    snprintf(path, sizeof path, "/proc/%d/ns/pid", pid);
+    return cell && stat(path, &st) == 0 && st.st_ino == cell->pid_namespace;
+}
+
+int session_take_denied(struct session *session, const struct cell *cell, struct denied_call *ret_call) {
+    pid_t pid;
+    int r = denied_take(session->denied_fd, ret_call, &pid);
+    if (r == 1)
+        ret_call->by_cell = is_in(pid, cell);
+    return r;
 }
 
 int session_stderr_fd(const struct session *session) {
@@ -219,8 +247,22 @@ static int make_first_image(struct session *session, const pid_t *tids, size_t n
     return r ? error_set(error, STEP_IMAGE, -r, "working directory") : 0;
 }
 
+/* The listener becomes ours alone. */
+static int take_listener(struct session *session, int fd) {
+    const struct image *image = session->first;
+    struct remote_task keeper = {image->keeper, image->keeper, image->memory_fd, &image->threads.thread[0].regs,
+                                 &session->site};
+    struct remote_call call = {.number = SYS_close, .argument = {(uint64_t)fd}};
+    auto_fd pidfd = system_pidfd_open(image->keeper);
+    session->denied_fd = pidfd < 0 ? pidfd : system_pidfd_getfd(pidfd, fd);
+    if (session->denied_fd < 0)
+        return session->denied_fd;
+    int r = remote_run(&keeper, &call, 1, NULL, 0);
+    return r ? r : remote_failure(&call, 1, NULL);
+}
+
 /* Puts the first keeper, and so every task to come, under the filter. It has no_new_privs from its start. */
-static int install_filter(const struct session *session) {
+static int install_filter(struct session *session) {
     const struct image *image = session->first;
     const struct filter *filter = &session->filter;
     struct {
@@ -229,7 +271,9 @@ static int install_filter(const struct session *session) {
     } header = {.n = (uint16_t)filter->n, .program = session->site.scratch + sizeof header};
     struct remote_task keeper = {image->keeper, image->keeper, image->memory_fd, &image->threads.thread[0].regs,
                                  &session->site};
-    struct remote_call call = {.number = SYS_seccomp, .argument = {SECCOMP_SET_MODE_FILTER, 0, session->site.scratch}};
+    struct remote_call call = {
+        .number = SYS_seccomp,
+        .argument = {SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, session->site.scratch}};
     size_t bytes = filter->n * sizeof *filter->program;
     if (sizeof header + bytes > REMOTE_SCRATCH_BYTES)
         return -E2BIG;
@@ -238,7 +282,9 @@ static int install_filter(const struct session *session) {
         r = memory_write(image->memory_fd, header.program, filter->program, bytes);
     if (r == 0)
         r = remote_run(&keeper, &call, 1, NULL, 0);
-    return r ? r : remote_failure(&call, 1, NULL);
+    if (r == 0)
+        r = remote_failure(&call, 1, NULL);
+    return r ? r : take_listener(session, (int)call.result);
 }
 
 int session_capture(struct session *session, struct sandbox_error *ret_error) {

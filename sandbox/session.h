@@ -23,6 +23,7 @@ struct session {
     int worker_pidfd;
     int control_fd;
     int stdout_fd, stderr_fd, trace_fd; /* read ends */
+    int denied_fd;                      /* listener of the filter, or -1 */
     bool folder_at_work_only;
     pid_t dying[SESSION_MAX_DYING]; /* killed, and not reaped yet: their memory takes a while to be freed */
     size_t n_dying;

@@ -1,0 +1,108 @@
+#define _GNU_SOURCE
+#include "denied.h"
+
+#include "cleanup.h"
+#include "filter.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <seccomp.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/un.h>
+
+/* Where the address of a peer stands among the arguments. */
+static const struct {
+    const char *name;
+    int address, bytes;
+} network_calls[] = {
+    {"connect", 1, 2},
+    {"sendto", 4, 5},
+};
+
+/* The row that decided: the one of the call without a test, or the first whose test matches. */
+static const struct filter_row *find_row(const char *name, const struct seccomp_data *data) {
+    for (size_t i = 0; i < filter_n_rows; i++) {
+        const struct filter_row *row = &filter_rows[i];
+        if (strcmp(row->name, name) == 0 &&
+            ((uint32_t)data->args[row->test.argument] & row->test.mask) == row->test.value)
+            return row;
+    }
+    return NULL;
+}
+
+static int read_memory(pid_t pid, uint64_t address, void *buf, size_t bytes) {
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d/mem", pid);
+    auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : pread(fd, buf, bytes, (off_t)address);
+    return n < 0 ? -errno : (int)n;
+}
+
+static bool is_loopback(const struct sockaddr_storage *address) {
+    if (address->ss_family == AF_INET)
+        return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
+    return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
+}
+
+/* "ADDRESS port N" of an internet address that lies outside. 1, or 0 for all others. */
+static int describe_address(const struct sockaddr_storage *address, char *buf, size_t size) {
+    char text[INET6_ADDRSTRLEN];
+    const struct sockaddr_in *v4 = (const struct sockaddr_in *)address;
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)address;
+    bool is_v4 = address->ss_family == AF_INET;
+    if ((!is_v4 && address->ss_family != AF_INET6) || is_loopback(address))
+        return 0;
+    const void *bytes = is_v4 ? (const void *)&v4->sin_addr : (const void *)&v6->sin6_addr;
+    if (!inet_ntop(address->ss_family, bytes, text, sizeof text))
+        return 0;
+    snprintf(buf, size, "%s port %u", text, ntohs(is_v4 ? v4->sin_port : v6->sin6_port));
+    return 1;
+}
+
+static int describe_network(const struct seccomp_notif *notif, const char *name, char *buf, size_t size) {
+    struct sockaddr_storage address = {0};
+    for (size_t i = 0; i < sizeof network_calls / sizeof network_calls[0]; i++) {
+        if (strcmp(name, network_calls[i].name) != 0)
+            continue;
+        size_t bytes = (size_t)notif->data.args[network_calls[i].bytes];
+        if (bytes > sizeof address)
+            bytes = sizeof address;
+        if (read_memory((pid_t)notif->pid, notif->data.args[network_calls[i].address], &address, bytes) > 0)
+            return describe_address(&address, buf, size);
+    }
+    return 0;
+}
+
+static int answer(int listener_fd, const struct seccomp_notif *notif, const struct filter_row *row, bool outside) {
+    struct seccomp_notif_resp response = {.id = notif->id};
+    if (row && row->kind == FILTER_TELL && !outside)
+        response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE; /* the empty network namespace is what contains it */
+    else
+        response.error = row && row->kind != FILTER_TELL ? -row->err : (row ? -ENETUNREACH : -EPERM);
+    /* ENOENT: the task has been killed, and needs no answer. */
+    return ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &response) && errno != ENOENT ? -errno : 0;
+}
+
+int denied_take(int listener_fd, struct denied_call *ret_call, pid_t *ret_pid) {
+    struct seccomp_notif notif = {0};
+    struct denied_call call = {0};
+    if (ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &notif))
+        return errno == ENOENT || errno == EINTR ? 0 : -errno;
+    char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_X86_64, notif.data.nr);
+    snprintf(call.syscall, sizeof call.syscall, "%s", name ? name : "?");
+    free(name);
+    const struct filter_row *row = find_row(call.syscall, &notif.data);
+    bool outside = describe_network(&notif, call.syscall, call.detail, sizeof call.detail);
+    if (!outside && row)
+        snprintf(call.detail, sizeof call.detail, "%s", row->why);
+    int r = answer(listener_fd, &notif, row, outside);
+    if (r)
+        return r;
+    *ret_call = call;
+    *ret_pid = (pid_t)notif.pid;
+    return row && row->kind == FILTER_TELL && !outside ? 0 : 1;
+}

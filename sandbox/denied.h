@@ -1,0 +1,20 @@
+/*
+ * denied.h - system calls that the filter asks us about: what was tried, and the answer.
+ *
+ * See: seccomp_unotify(2).
+ */
+#ifndef PETRI_SANDBOX_DENIED_H
+#define PETRI_SANDBOX_DENIED_H
+
+#include "sandbox.h"
+
+#include <sys/types.h>
+
+/*
+ * Takes one waiting call from the listener and answers it. ret_pid is the task
+ * that made it, as we know it. 1, 0 where none is waiting any more or it is of
+ * no interest (a connection to the sandbox's own loopback), or -errno.
+ */
+int denied_take(int listener_fd, struct denied_call *ret_call, pid_t *ret_pid);
+
+#endif
