@@ -232,6 +232,12 @@ int cell_create(struct session *session, const struct cell_options *options, str
     return 0;
 }
 
+static void set_running(struct session *session, struct cell *cell) {
+    pthread_mutex_lock(&session->mutex);
+    session->running = cell;
+    pthread_mutex_unlock(&session->mutex);
+}
+
 int cell_start(struct cell *cell, const struct cell_limits *limits) {
     assert_non_null(limits);
     if (!cell->aside) {

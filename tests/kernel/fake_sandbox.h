@@ -15,8 +15,8 @@ struct fake_plan {
     int create;
     int create_aside;
     int freeze;
-    struct cell_end end;      /* of cell_freeze() and cell_end_of() */
-    const char *detail;       /* of the error */
+    struct cell_end end; /* of cell_freeze() and cell_end_of() */
+    const char *detail;  /* of the error */
 };
 
 /* A session whose worker "warms up"; session_destroy() frees it. */

@@ -52,8 +52,10 @@ static void make_kernel(struct harness *h) {
 }
 
 static void connect_client(struct harness *h) {
-    static const int types[CHANNEL_N] = {[CHANNEL_SHELL] = ZMQ_DEALER, [CHANNEL_CONTROL] = ZMQ_DEALER,
-                                         [CHANNEL_IOPUB] = ZMQ_SUB,    [CHANNEL_STDIN] = ZMQ_DEALER,
+    static const int types[CHANNEL_N] = {[CHANNEL_SHELL] = ZMQ_DEALER,
+                                         [CHANNEL_CONTROL] = ZMQ_DEALER,
+                                         [CHANNEL_IOPUB] = ZMQ_SUB,
+                                         [CHANNEL_STDIN] = ZMQ_DEALER,
                                          [CHANNEL_HB] = ZMQ_REQ};
     int timeout_ms = STUCK_MS;
     int linger_ms = 0;
@@ -94,14 +96,15 @@ void harness_start(struct harness *h, harness_change *change) {
     message_fini(&welcome);
 }
 
-static json_t *hello(void) {
-    return json_pack("{s:s, s:{s:s, s:s, s:s, s:s}, s:s}", "type", "hello", "language_info", "name", "python",
-                     "version", "3.99", "mimetype", "text/x-python", "file_extension", ".py", "banner", "Hello!");
+void harness_hello(struct harness *h) {
+    harness_say(h,
+                json_pack("{s:s, s:{s:s, s:s, s:s, s:s}, s:s}", "type", "hello", "language_info", "name", "python",
+                          "version", "3.99", "mimetype", "text/x-python", "file_extension", ".py", "banner", "Hello!"));
 }
 
 void harness_start_warm(struct harness *h, harness_change *change) {
     harness_start(h, change);
-    harness_say(h, hello());
+    harness_hello(h);
     harness_say(h, json_pack("{s:s}", "type", "ready"));
 }
 
@@ -276,9 +279,9 @@ void harness_say(struct harness *h, json_t *json) {
 }
 
 void harness_done(struct harness *h, const char *status) {
-    json_t *reply = strcmp(status, "ok") == 0
-                        ? json_pack("{s:s, s:{}, s:[]}", "status", "ok", "user_expressions", "payload")
-                        : json_pack("{s:s, s:s, s:s, s:[]}", "status", "error", "ename", status, "evalue", "said so",
-                                    "traceback");
+    json_t *reply =
+        strcmp(status, "ok") == 0
+            ? json_pack("{s:s, s:{}, s:[]}", "status", "ok", "user_expressions", "payload")
+            : json_pack("{s:s, s:s, s:s, s:[]}", "status", "error", "ename", status, "evalue", "said so", "traceback");
     harness_say(h, json_pack("{s:s, s:o}", "type", "done", "reply", reply));
 }

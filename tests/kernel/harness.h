@@ -13,8 +13,8 @@ struct harness {
     struct kernel kernel;
     struct session *session; /* as fake_sandbox.h knows it; the kernel owns it */
     pthread_t thread;
-    char folder[64];         /* of the ipc sockets */
-    void *context;           /* the client's */
+    char folder[64]; /* of the ipc sockets */
+    void *context;   /* the client's */
     void *sockets[CHANNEL_N];
     struct signer *signer;
     struct wire_reader *reader; /* of what the kernel tells the worker */
@@ -29,6 +29,9 @@ void harness_start(struct harness *h, harness_change *change);
 
 /* The same, with a worker that has said hello and ready. */
 void harness_start_warm(struct harness *h, harness_change *change);
+
+/* The worker says hello: Python 3.99, banner "Hello!". */
+void harness_hello(struct harness *h);
 
 /* Asks for a shutdown, if nobody has, waits for the loop's end and frees everything. */
 void harness_stop(struct harness *h);

@@ -1,6 +1,8 @@
 /* Cells through a whole kernel, with a client and a worker played by the test. */
 #include "harness.h"
 
+#include "kernel/clock.h"
+
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -90,6 +92,10 @@ static void expect_ack(int seq) {
     json_decref(ack);
 }
 
+static void expect_story_begins(const char *expected) {
+    assert_int_equal(strncmp(fake_story(h.session), expected, strlen(expected)), 0);
+}
+
 /* Another cell runs: the kernel is not stuck. */
 static void expect_next_cell_runs(void) {
     char id[37];
@@ -113,7 +119,7 @@ static void test_execute_ok_freezes_before_reply_and_commits(void **state) {
     expect_heard(id, "busy execute_input idle");
     expect_status(id, "ok");
     expect_next_cell_runs();
-    assert_memory_equal(fake_story(h.session), "create start freeze commit create start freeze", 46);
+    expect_story_begins("create start freeze commit create start freeze");
 }
 
 static void test_execute_reply_carries_the_report(void **state) {
@@ -355,14 +361,10 @@ static void test_interrupt_that_is_not_heard_ends_the_cell(void **state) {
                    "The cell did not stop within 1 ms of the interrupt and was ended" STAYS);
 }
 
-static void refuse_cells(struct kernel *kernel) {
-    (void)kernel;
-}
-
 static void test_execute_without_a_sandbox_is_not_run(void **state) {
     char id[37];
     (void)state;
-    harness_start(&h, refuse_cells);
+    harness_start(&h, NULL);
     fake_plan(h.session, &(struct fake_plan){.create = -EPERM, .detail = "EPERM"});
     harness_say(&h, json_pack("{s:s}", "type", "ready"));
     harness_execute(&h, "1", id);
@@ -401,8 +403,8 @@ static void test_execute_counts_only_what_stays_in_the_history(void **state) {
     (void)state;
     for (int i = 0; i < 3; i++) {
         char id[37];
-        harness_send(&h, CHANNEL_SHELL, "execute_request", json_pack("{s:s, s:b}", "code", "1", "store_history", i != 1),
-                     id);
+        harness_send(&h, CHANNEL_SHELL, "execute_request",
+                     json_pack("{s:s, s:b}", "code", "1", "store_history", i != 1), id);
         json_decref(harness_next_cell(&h));
         harness_done(&h, "ok");
         json_t *content = harness_reply(&h, CHANNEL_SHELL, "execute_reply", id);

@@ -49,8 +49,7 @@ static void test_kernel_info_before_hello_waits_for_it(void **state) {
     /* This one is answered first: the other waits. */
     harness_send(&h, CHANNEL_SHELL, "comm_info_request", json_object(), comm_info);
     json_decref(harness_reply(&h, CHANNEL_SHELL, "comm_info_reply", comm_info));
-    harness_say(&h, json_pack("{s:s, s:{s:s, s:s}, s:s}", "type", "hello", "language_info", "name", "python", "version",
-                              "3.99", "banner", "Hello!"));
+    harness_hello(&h);
     json_t *content = harness_reply(&h, CHANNEL_SHELL, "kernel_info_reply", id);
     expect_text(content, "status", "ok");
     expect_text(content, "implementation", "petri");
@@ -124,14 +123,14 @@ static void test_is_complete_runs_beside_a_cell(void **state) {
     json_decref(harness_next_cell(&h));
     harness_send(&h, CHANNEL_SHELL, "is_complete_request", json_pack("{s:s}", "code", "if x:"), id);
     int aside = fake_next_aside(h.session);
-    harness_say_to(aside, json_pack("{s:s, s:{s:s, s:s}}", "type", "done", "reply", "status", "incomplete", "indent",
-                                    "    "));
+    harness_say_to(aside,
+                   json_pack("{s:s, s:{s:s, s:s}}", "type", "done", "reply", "status", "incomplete", "indent", "    "));
     json_t *content = harness_reply(&h, CHANNEL_SHELL, "is_complete_reply", id);
     expect_text(content, "status", "incomplete");
     json_decref(content);
     harness_done(&h, "ok");
     json_decref(harness_reply(&h, CHANNEL_SHELL, "execute_reply", cell));
-    assert_memory_equal(fake_story(h.session), "create start freeze", 19);
+    assert_null(strstr(fake_story(h.session), "discard")); /* of the cell beside which it ran */
 }
 
 static void test_is_complete_without_an_answer_is_unknown(void **state) {
@@ -159,7 +158,6 @@ static void test_complete_that_breaks_the_wire_has_no_matches(void **state) {
 static void test_inspect_without_a_sandbox_finds_nothing(void **state) {
     (void)state;
     fake_plan(h.session, &(struct fake_plan){.create_aside = -EPERM, .detail = "no"});
-    h.kernel.log.level = LOG_LEVEL_ERROR;
     json_t *content = ask(CHANNEL_SHELL, "inspect_request", json_pack("{s:s}", "code", "x"), "inspect_reply");
     expect_text(content, "status", "ok");
     assert_true(json_is_false(json_object_get(content, "found")));
@@ -177,8 +175,8 @@ static void open_comm(const char *comm_id) {
 }
 
 static size_t n_comms(const char *target) {
-    json_t *content = ask(CHANNEL_SHELL, "comm_info_request", json_pack("{s:s}", "target_name", target),
-                          "comm_info_reply");
+    json_t *content =
+        ask(CHANNEL_SHELL, "comm_info_request", json_pack("{s:s}", "target_name", target), "comm_info_reply");
     size_t n = json_object_size(json_object_get(content, "comms"));
     json_decref(content);
     return n;

@@ -1,0 +1,40 @@
+#include "kernel/dispatch.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void test_dispatch_rows_are_ordered_and_unique(void **state) {
+    (void)state;
+    for (size_t i = 1; i < dispatch_n_rows; i++)
+        assert_true(strcmp(dispatch_rows[i - 1].msg_type, dispatch_rows[i].msg_type) < 0);
+}
+
+static void test_dispatch_rows_have_a_channel_and_something_to_do(void **state) {
+    (void)state;
+    for (size_t i = 0; i < dispatch_n_rows; i++) {
+        assert_int_not_equal(dispatch_rows[i].channels, 0);
+        assert_int_equal(dispatch_rows[i].channels & ~(ON(CHANNEL_SHELL) | ON(CHANNEL_CONTROL)), 0);
+        assert_non_null(dispatch_rows[i].cell); /* of the union: a function or a table */
+    }
+}
+
+static void test_dispatch_find_depends_on_the_channel(void **state) {
+    (void)state;
+    assert_non_null(dispatch_find("execute_request", CHANNEL_SHELL));
+    assert_null(dispatch_find("execute_request", CHANNEL_CONTROL));
+    assert_ptr_equal(dispatch_find("kernel_info_request", CHANNEL_SHELL),
+                     dispatch_find("kernel_info_request", CHANNEL_CONTROL));
+    assert_null(dispatch_find("no_such_request", CHANNEL_SHELL));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_dispatch_rows_are_ordered_and_unique),
+        cmocka_unit_test(test_dispatch_rows_have_a_channel_and_something_to_do),
+        cmocka_unit_test(test_dispatch_find_depends_on_the_channel),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

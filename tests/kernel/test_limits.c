@@ -1,0 +1,64 @@
+#include "kernel/limits.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void test_limits_rows_are_complete_and_below_their_ceiling(void **state) {
+    (void)state;
+    for (int i = 0; i < LIMIT_N; i++) {
+        assert_non_null(limit_rows[i].name);
+        assert_non_null(limit_rows[i].help);
+        for (int profile = 0; profile < PROFILE_N; profile++) {
+            assert_true(limit_rows[i].of[profile].normal > 0);
+            assert_true(limit_rows[i].of[profile].normal <= limit_rows[i].of[profile].ceiling);
+        }
+        assert_true(limit_rows[i].of[PROFILE_STRICT].normal <= limit_rows[i].of[PROFILE_NOTEBOOK].normal);
+    }
+}
+
+static void test_limits_names_are_unique(void **state) {
+    (void)state;
+    for (int i = 0; i < LIMIT_N; i++)
+        for (int j = 0; j < i; j++)
+            assert_string_not_equal(limit_rows[i].name, limit_rows[j].name);
+}
+
+static void test_limits_text_uses_the_largest_whole_unit(void **state) {
+    static const struct {
+        enum limit_unit unit;
+        int64_t value;
+        const char *text;
+    } rows[] = {
+        {UNIT_MS, 120000, "120 s"},       {UNIT_MS, 1500, "1500 ms"},           {UNIT_MS, 0, "0 ms"},
+        {UNIT_BYTES, 1 << 20, "1 MiB"},   {UNIT_BYTES, 1536 << 20, "1536 MiB"}, {UNIT_BYTES, 2048, "2 KiB"},
+        {UNIT_BYTES, 1025, "1025 bytes"}, {UNIT_COUNT, 1024, "1024"},
+    };
+    char text[32];
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_string_equal(limits_text(rows[i].unit, rows[i].value, text, sizeof text), rows[i].text);
+}
+
+static void test_profile_names_round_trip(void **state) {
+    enum profile profile = PROFILE_NOTEBOOK;
+    (void)state;
+    for (int i = 0; i < PROFILE_N; i++) {
+        assert_int_equal(profile_from_name(profile_name((enum profile)i), &profile), 0);
+        assert_int_equal(profile, i);
+    }
+    assert_int_equal(profile_from_name("lax", &profile), -EINVAL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_limits_rows_are_complete_and_below_their_ceiling),
+        cmocka_unit_test(test_limits_names_are_unique),
+        cmocka_unit_test(test_limits_text_uses_the_largest_whole_unit),
+        cmocka_unit_test(test_profile_names_round_trip),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,144 @@
+#include "kernel/clock.h"
+#include "kernel/outputs.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct fixture {
+    struct outputs outputs;
+    int ends[2]; /* write ends of stdout and stderr */
+    int reads[2];
+    char heard[256]; /* "stdout:text|" for each piece, long ones by their length */
+} f;
+
+static void hear(void *arg, const char *name, const char *data, size_t bytes) {
+    char *heard = arg;
+    size_t n = strlen(heard);
+    if (bytes > 32)
+        snprintf(heard + n, sizeof f.heard - n, "%s:%zu|", name, bytes);
+    else
+        snprintf(heard + n, sizeof f.heard - n, "%s:%.*s|", name, (int)bytes, data);
+}
+
+static int setup(void **state) {
+    (void)state;
+    memset(&f, 0, sizeof f);
+    for (int i = 0; i < 2; i++) {
+        int fds[2];
+        assert_int_equal(pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
+        f.reads[i] = fds[0];
+        f.ends[i] = fds[1];
+    }
+    assert_int_equal(outputs_init(&f.outputs, f.reads[0], f.reads[1]), 0);
+    outputs_begin(&f.outputs, hear, f.heard);
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    outputs_fini(&f.outputs);
+    for (int i = 0; i < 2; i++) {
+        close(f.reads[i]);
+        if (f.ends[i] >= 0)
+            close(f.ends[i]);
+    }
+    return 0;
+}
+
+static void put(int output, const char *text) {
+    assert_int_equal(write(f.ends[output], text, strlen(text)), (ssize_t)strlen(text));
+}
+
+static void test_outputs_collects_until_the_deadline(void **state) {
+    (void)state;
+    assert_true(outputs_deadline(&f.outputs) == CLOCK_NEVER);
+    put(OUTPUT_STDOUT, "a");
+    outputs_read(&f.outputs, OUTPUT_STDOUT);
+    put(OUTPUT_STDOUT, "b");
+    outputs_read(&f.outputs, OUTPUT_STDOUT);
+    int64_t deadline_us = outputs_deadline(&f.outputs);
+    outputs_tick(&f.outputs, deadline_us - 1);
+    assert_string_equal(f.heard, "");
+    outputs_tick(&f.outputs, deadline_us);
+    assert_string_equal(f.heard, "stdout:ab|");
+    assert_true(outputs_deadline(&f.outputs) == CLOCK_NEVER);
+}
+
+static void test_outputs_drain_hands_on_both_in_order(void **state) {
+    (void)state;
+    put(OUTPUT_STDERR, "e");
+    put(OUTPUT_STDOUT, "o");
+    outputs_drain(&f.outputs);
+    assert_string_equal(f.heard, "stdout:o|stderr:e|");
+}
+
+static void test_outputs_tick_keeps_a_character_whole(void **state) {
+    (void)state;
+    put(OUTPUT_STDOUT, "x\xe2\x82");
+    outputs_read(&f.outputs, OUTPUT_STDOUT);
+    outputs_tick(&f.outputs, outputs_deadline(&f.outputs));
+    assert_string_equal(f.heard, "stdout:x|");
+    put(OUTPUT_STDOUT, "\xac");
+    outputs_read(&f.outputs, OUTPUT_STDOUT);
+    outputs_tick(&f.outputs, outputs_deadline(&f.outputs));
+    assert_string_equal(f.heard, "stdout:x|stdout:\xe2\x82\xac|");
+}
+
+static void test_outputs_half_a_character_does_not_make_the_loop_spin(void **state) {
+    (void)state;
+    put(OUTPUT_STDOUT, "\xe2");
+    outputs_read(&f.outputs, OUTPUT_STDOUT);
+    outputs_tick(&f.outputs, clock_us() + CLOCK_S);
+    assert_string_equal(f.heard, "");
+    assert_true(outputs_deadline(&f.outputs) > clock_us());
+    outputs_flush(&f.outputs);
+    assert_string_equal(f.heard, "stdout:\xe2|");
+}
+
+static void test_outputs_hands_on_a_full_chunk_at_once(void **state) {
+    static char block[4096];
+    size_t written = 0;
+    (void)state;
+    memset(block, 'x', sizeof block);
+    while (written < OUTPUTS_CHUNK) {
+        assert_int_equal(write(f.ends[0], block, sizeof block), sizeof block);
+        written += sizeof block;
+        outputs_read(&f.outputs, OUTPUT_STDOUT);
+    }
+    assert_string_equal(f.heard, "stdout:524288|");
+    assert_int_equal(f.outputs.streams[OUTPUT_STDOUT].total_bytes, OUTPUTS_CHUNK);
+}
+
+static void test_outputs_without_writers_end(void **state) {
+    (void)state;
+    put(OUTPUT_STDOUT, "last");
+    close(f.ends[0]);
+    f.ends[0] = -1;
+    outputs_read(&f.outputs, OUTPUT_STDOUT);
+    assert_false(f.outputs.streams[OUTPUT_STDOUT].ended);
+    outputs_read(&f.outputs, OUTPUT_STDOUT);
+    assert_true(f.outputs.streams[OUTPUT_STDOUT].ended);
+    outputs_flush(&f.outputs);
+    assert_string_equal(f.heard, "stdout:last|");
+    outputs_begin(&f.outputs, hear, f.heard);
+    assert_false(f.outputs.streams[OUTPUT_STDOUT].ended);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_outputs_collects_until_the_deadline),
+        TEST(test_outputs_drain_hands_on_both_in_order),
+        TEST(test_outputs_tick_keeps_a_character_whole),
+        TEST(test_outputs_half_a_character_does_not_make_the_loop_spin),
+        TEST(test_outputs_hands_on_a_full_chunk_at_once),
+        TEST(test_outputs_without_writers_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
