@@ -18,10 +18,11 @@
 enum { STUCK_S = 30, STORY_BYTES = 65536 };
 
 struct cell {
+    struct cell *next; /* of all that the session ever had */
     struct session *session;
     bool aside;
     int control_fd;
-    int worker_fd; /* given to the test, closed with the session */
+    int worker_fd; /* given to the test */
     int exit_fd;
 };
 
@@ -32,6 +33,7 @@ struct session {
     int control_fd, worker_fd, exit_fd;
     int out[2][2]; /* pipes of stdout and stderr */
     struct cell *running;
+    struct cell *cells;
     int started[2]; /* worker ends of the last started cell, and aside; -1 once taken */
     int signal;
     char story[STORY_BYTES];
@@ -61,9 +63,23 @@ struct session *fake_session_create(void) {
     return session;
 }
 
+/* The test may still hold its ends: fake_session_free() closes them. */
 void session_destroy(struct session *session) {
-    if (!session)
-        return;
+    (void)session;
+}
+
+static void close_cell(struct cell *cell) {
+    close(cell->control_fd);
+    close(cell->worker_fd);
+    close(cell->exit_fd);
+    free(cell);
+}
+
+void fake_session_free(struct session *session) {
+    for (struct cell *cell = session->cells, *next; cell; cell = next) {
+        next = cell->next;
+        close_cell(cell);
+    }
     close(session->control_fd);
     close(session->worker_fd);
     close(session->exit_fd);
@@ -225,7 +241,8 @@ int cell_create(struct session *session, const struct cell_options *options, str
     struct cell *cell = calloc(1, sizeof *cell);
     assert_non_null(cell);
     make_pair(pair);
-    *cell = (struct cell){session, options->aside, pair[0], pair[1], eventfd(0, EFD_CLOEXEC)};
+    *cell = (struct cell){session->cells, session, options->aside, pair[0], pair[1], eventfd(0, EFD_CLOEXEC)};
+    session->cells = cell;
     if (!cell->aside)
         tell(session, "create");
     *ret_cell = cell;
@@ -271,26 +288,20 @@ int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct sandbox_erro
     return planned(plan.freeze, plan.detail, ret_error);
 }
 
-static void free_cell(struct cell *cell) {
-    if (!cell->aside)
-        set_running(cell->session, NULL);
-    close(cell->control_fd);
-    close(cell->worker_fd);
-    close(cell->exit_fd);
-    free(cell);
+static void end_cell(struct cell *cell, const char *how) {
+    if (cell->aside)
+        return;
+    tell(cell->session, how);
+    set_running(cell->session, NULL);
 }
 
 void cell_commit(struct cell *cell) {
-    tell(cell->session, "commit");
-    free_cell(cell);
+    end_cell(cell, "commit");
 }
 
 void cell_discard(struct cell *cell) {
-    if (!cell)
-        return;
-    if (!cell->aside)
-        tell(cell->session, "discard");
-    free_cell(cell);
+    if (cell)
+        end_cell(cell, "discard");
 }
 
 void cell_end_of(struct cell *cell, struct cell_end *ret_end) {

@@ -19,8 +19,9 @@ struct fake_plan {
     const char *detail;  /* of the error */
 };
 
-/* A session whose worker "warms up"; session_destroy() frees it. */
+/* A session whose worker "warms up". What it hands out stays open until fake_session_free(), also where a cell ends. */
 struct session *fake_session_create(void);
+void fake_session_free(struct session *session);
 
 /* The worker's end of the starting worker's socket, and the write ends of the pipes. Borrowed. */
 int fake_worker_fd(struct session *session);

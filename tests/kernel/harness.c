@@ -127,6 +127,7 @@ void harness_stop(struct harness *h) {
     assert_int_equal(pthread_join(h->thread, &status), 0);
     assert_null(status);
     stop_kernel(h);
+    fake_session_free(h->session);
     for (int i = 0; i < CHANNEL_N; i++) {
         char path[96];
         zmq_close(h->sockets[i]);
