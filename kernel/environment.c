@@ -19,6 +19,7 @@ static const char *const constant[] = {
     "MPLBACKEND=module://matplotlib_inline.backend_inline",
     "MPLCONFIGDIR=/home/petri/.config/matplotlib",
     "PYTHONNOUSERSITE=1",
+    "PETRI_TRACE_FD=4", /* where the worker writes its stack when it is asked: session_trace_fd() */
 };
 
 /* Thread pools as large as the profile's processors: each asks another variable. */

@@ -19,10 +19,10 @@ static void read_request(struct run *run) {
 }
 
 /* Whether the request may run; sets the outcome where not. */
-static void check_code(struct kernel *kernel, struct run *run, const json_t *code) {
+static void check_code(struct run *run, const json_t *code) {
     char limit[32];
     char why[128];
-    int64_t at_most = kernel->limits.values[LIMIT_CODE];
+    int64_t at_most = run->limits.values[LIMIT_CODE];
     if (!json_is_string(code)) {
         run_set_outcome(run, OUTCOME_REFUSED, "the request has no code");
     } else if ((int64_t)json_string_length(code) > at_most) {
@@ -40,7 +40,7 @@ static void begin(struct kernel *kernel, struct run *run, json_t **ret_frame) {
     if (run->counts)
         kernel->runner.execution_count++;
     run->execution_count = kernel->runner.execution_count;
-    check_code(kernel, run, code);
+    check_code(run, code);
     if (!run->silent && json_is_string(code))
         iopub_publish(kernel, run->request->message.header, "execute_input",
                       json_pack("{s:O, s:i}", "code", code, "execution_count", run->execution_count));

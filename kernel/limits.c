@@ -12,12 +12,25 @@
 #define MIB (1024 * KIB)
 #define GIB (1024 * MIB)
 #define EVERY_CPU INT64_C(4096)
+#define OF_THE_MACHINE INT64_MAX
 
 const struct limit_row limit_rows[LIMIT_N] = {
     [LIMIT_TIMEOUT] = {"timeout",
                        UNIT_MS,
                        {[PROFILE_NOTEBOOK] = {120 * SECOND, HOUR}, [PROFILE_STRICT] = {5 * SECOND, MINUTE}},
                        "wall clock of a cell; stands still while input() waits"},
+    [LIMIT_CPU] = {"cpu",
+                   UNIT_MS,
+                   {[PROFILE_NOTEBOOK] = {240 * SECOND, 2 * HOUR}, [PROFILE_STRICT] = {5 * SECOND, MINUTE}},
+                   "CPU time of all the cell's processes"},
+    [LIMIT_MEMORY] = {"memory",
+                      UNIT_BYTES,
+                      {[PROFILE_NOTEBOOK] = {2 * GIB, OF_THE_MACHINE}, [PROFILE_STRICT] = {256 * MIB, GIB}},
+                      "what the cell's processes hold"},
+    [LIMIT_PROCESSES] = {"processes",
+                         UNIT_COUNT,
+                         {[PROFILE_NOTEBOOK] = {256, 4096}, [PROFILE_STRICT] = {64, 256}},
+                         "tasks at once"},
     [LIMIT_CPUS] = {"cpus",
                     UNIT_COUNT,
                     {[PROFILE_NOTEBOOK] = {2, EVERY_CPU}, [PROFILE_STRICT] = {1, 2}},
@@ -56,6 +69,18 @@ int profile_from_name(const char *name, enum profile *ret_profile) {
 void limits_defaults(enum profile profile, struct limits *ret_limits) {
     for (int i = 0; i < LIMIT_N; i++)
         ret_limits->values[i] = limit_rows[i].of[profile].normal;
+}
+
+static const char *const unit_suffixes[] = {[UNIT_COUNT] = "", [UNIT_MS] = "_ms", [UNIT_BYTES] = "_bytes"};
+
+json_t *limits_json(const struct limits *limits) {
+    json_t *json = json_object();
+    for (int i = 0; i < LIMIT_N; i++) {
+        char key[48];
+        snprintf(key, sizeof key, "%s%s", limit_rows[i].name, unit_suffixes[limit_rows[i].unit]);
+        json_object_set_new(json, key, json_integer(limits->values[i]));
+    }
+    return json;
 }
 
 /* The largest unit in which a value is a whole number. */

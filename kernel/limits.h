@@ -8,12 +8,23 @@
 #ifndef PETRI_LIMITS_H
 #define PETRI_LIMITS_H
 
+#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum profile { PROFILE_NOTEBOOK, PROFILE_STRICT, PROFILE_N };
 
-enum limit { LIMIT_TIMEOUT, LIMIT_CPUS, LIMIT_DISK, LIMIT_FILES, LIMIT_CODE, LIMIT_N };
+enum limit {
+    LIMIT_TIMEOUT,
+    LIMIT_CPU,
+    LIMIT_MEMORY,
+    LIMIT_PROCESSES,
+    LIMIT_CPUS,
+    LIMIT_DISK,
+    LIMIT_FILES,
+    LIMIT_CODE,
+    LIMIT_N,
+};
 
 enum limit_unit { UNIT_COUNT, UNIT_MS, UNIT_BYTES };
 
@@ -40,6 +51,9 @@ struct limits {
 };
 
 void limits_defaults(enum profile profile, struct limits *ret_limits);
+
+/* All of them, with units in the names: {"timeout_ms": 5000, ...}. The caller's; NULL on ENOMEM. */
+json_t *limits_json(const struct limits *limits);
 
 /* A value as people write it: "120 s", "1 MiB", "256". Returns buf. */
 const char *limits_text(enum limit_unit unit, int64_t value, char *buf, size_t size);

@@ -1,6 +1,7 @@
 #include "loop.h"
 
 #include "kernel/clock.h"
+#include "kernel/denied.h"
 #include "kernel/dispatch.h"
 #include "kernel/input.h"
 #include "kernel/iopub.h"
@@ -40,6 +41,7 @@ int loop_turn(struct kernel *kernel) {
     watch_channels(kernel, &set);
     runner_watch(kernel, &set);
     asides_watch(kernel, &set);
+    denied_watch(kernel, &set);
     poll_set_deadline(&set, info_deadline(&kernel->info));
     int r = poll_set_turn(&set, kernel);
     int64_t now_us = clock_us();

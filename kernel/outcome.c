@@ -1,5 +1,7 @@
 #include "outcome.h"
 
+#include "protocol/text.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -65,10 +67,37 @@ const char *outcome_sentence(enum outcome outcome, const struct outcome_facts *f
     return buf;
 }
 
+/* Frames of what runs the cell, not of the cell. */
+static bool is_inner(const char *line, size_t bytes) {
+    static const char *const marks[] = {"/IPython/", "/petri_worker/"};
+    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
+        if (memmem(line, bytes, marks[i], strlen(marks[i])))
+            return true;
+    return false;
+}
+
+/* The frames of the cell's own code, the innermost first. */
+static void add_where(json_t *traceback, const struct outcome_where *where) {
+    const char *end = where->text + where->bytes;
+    json_array_append_new(traceback, json_string("The code was here (innermost call first):"));
+    for (const char *line = where->text, *next; line < end; line = next) {
+        const char *newline = memchr(line, '\n', (size_t)(end - line));
+        next = newline ? newline + 1 : end;
+        size_t bytes = (size_t)((newline ? newline : end) - line);
+        if (is_inner(line, bytes))
+            break;
+        if (bytes > 2 && memcmp(line, "  ", 2) == 0)
+            json_array_append_new(traceback, text_to_json(line, bytes));
+    }
+}
+
 json_t *outcome_error(enum outcome outcome, const struct outcome_facts *facts) {
     char sentence[1024];
     const char *ename = rows[outcome].ename;
     outcome_sentence(outcome, facts, sentence, sizeof sentence);
-    json_t *line = json_sprintf("\x1b[0;31m%s\x1b[0m: %s", ename, sentence);
-    return json_pack("{s:s, s:s, s:[o]}", "ename", ename, "evalue", sentence, "traceback", line);
+    json_t *traceback = json_array();
+    if (facts->where.bytes > 0)
+        add_where(traceback, &facts->where);
+    json_array_append_new(traceback, json_sprintf("\x1b[0;31m%s\x1b[0m: %s", ename, sentence));
+    return json_pack("{s:s, s:s, s:o}", "ename", ename, "evalue", sentence, "traceback", traceback);
 }

@@ -24,11 +24,18 @@ enum outcome {
     OUTCOME_N,
 };
 
+/* Where the code was: the worker's Python stack, innermost frame first, as faulthandler writes it. */
+struct outcome_where {
+    size_t bytes;
+    char text[4096];
+};
+
 /* What an outcome's sentence names beside the outcome. */
 struct outcome_facts {
-    struct cell_end end; /* OUTCOME_CRASH, where detail is empty */
-    char limit[32];      /* the limit that was passed, "5 s"; the grace of an interrupt */
-    char detail[512];    /* why, in words */
+    struct cell_end end;        /* OUTCOME_CRASH, where detail is empty */
+    char limit[32];             /* the limit that was passed, "5 s"; the grace of an interrupt */
+    struct outcome_where where; /* bytes 0 where that is not known */
+    char detail[512];           /* why, in words */
 };
 
 struct outcome_row {

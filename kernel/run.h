@@ -4,6 +4,7 @@
 #ifndef PETRI_RUN_H
 #define PETRI_RUN_H
 
+#include "kernel/limits.h"
 #include "kernel/outcome.h"
 #include "kernel/request.h"
 
@@ -28,6 +29,7 @@ struct run {
     int64_t ended_us;
     int64_t sandbox_us; /* what making the sandbox and the copy took, ahead of time or not */
 
+    struct limits limits;        /* in force for this run */
     struct cell *cell;           /* NULL before it started and once it is gone */
     const struct frame *buffers; /* go with the frame to the worker; of the request's message */
     size_t n_buffers;
@@ -36,6 +38,8 @@ struct run {
     int64_t left_us;     /* of the wall clock, while input() waits */
     int64_t grace_us;    /* when an interrupted cell is ended; CLOCK_NEVER where none was */
     int64_t closed_us;   /* when a cell that closed its control socket is ended, unless its death comes first */
+    int64_t measure_us;  /* when the cell is measured next */
+    int64_t stack_us;    /* when a cell over its time is ended, asked for its stack; else CLOCK_NEVER */
     bool waits_for_input;
     json_int_t input_seq;
 
@@ -48,13 +52,14 @@ struct run {
     enum outcome outcome;
     bool rolled_back;
     struct outcome_facts facts;
-    json_t *reply; /* the worker's, owned; NULL where it gave none */
+    json_t *denied; /* system calls it was refused: rows of the report, owned */
+    json_t *reply;  /* the worker's, owned; NULL where it gave none */
     uint64_t stdout_bytes;
     uint64_t stderr_bytes;
 };
 
-/* Takes over the request. NULL on ENOMEM, then the request is freed. */
-struct run *run_create(struct request *request, uint64_t number);
+/* Takes over the request; limits are copied. NULL on ENOMEM, then the request is freed. */
+struct run *run_create(struct request *request, uint64_t number, const struct limits *limits);
 void run_destroy(struct run *run);
 
 const struct cell_kind *run_kind(const struct run *run);

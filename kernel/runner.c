@@ -8,6 +8,7 @@
 #include "kernel/reply.h"
 #include "kernel/talk.h"
 #include "kernel/warm.h"
+#include "kernel/watchdog.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -116,6 +117,8 @@ void runner_fail(struct kernel *kernel, enum outcome outcome) {
     runner->run->outcome = outcome;
     runner->run->rolled_back = true;
     worker_link_detach(&runner->link);
+    if (!runner->run->facts.end.exited && !runner->run->facts.end.signaled)
+        cell_measure(runner->run->cell, &runner->run->facts.end.usage);
     cell_discard(steal_pointer(runner->run->cell));
     collect_output(runner);
     conclude(kernel);
@@ -127,14 +130,28 @@ void runner_broken(struct kernel *kernel, const char *why) {
     runner_fail(kernel, OUTCOME_CRASH);
 }
 
+/* The operating system ends what holds more memory than it may. */
+static void fail_over_memory(struct kernel *kernel) {
+    struct run *run = kernel->runner.run;
+    limits_text(UNIT_BYTES, run->limits.values[LIMIT_MEMORY], run->facts.limit, sizeof run->facts.limit);
+    runner_fail(kernel, OUTCOME_MEMORY);
+}
+
 static void fail_died(struct kernel *kernel) {
     struct run *run = kernel->runner.run;
     cell_end_of(run->cell, &run->facts.end);
-    runner_fail(kernel, OUTCOME_CRASH);
+    if (run->facts.end.usage.over_memory)
+        fail_over_memory(kernel);
+    else
+        runner_fail(kernel, OUTCOME_CRASH);
 }
 
 static void fail_frozen(struct kernel *kernel, int r, const struct sandbox_error *error) {
     struct run *run = kernel->runner.run;
+    if (r == -ENOMEM || run->facts.end.usage.over_memory) {
+        fail_over_memory(kernel);
+        return;
+    }
     if (r == -EUCLEAN)
         snprintf(run->facts.detail, sizeof run->facts.detail, "no longer has what petri needs (%s)", error->detail);
     else if (r != -ESRCH)
@@ -200,7 +217,11 @@ static int start_cell(struct kernel *kernel, const json_t *frame, struct sandbox
     if (r == 0)
         r = talk_send(&runner->link, frame, run->buffers, run->n_buffers);
     if (r == 0)
-        r = cell_start(run->cell, &(struct cell_limits){.cpus = (unsigned)kernel->limits.values[LIMIT_CPUS]});
+        r = cell_start(run->cell, &(struct cell_limits){
+                                      .memory_bytes = (uint64_t)run->limits.values[LIMIT_MEMORY],
+                                      .processes = (unsigned)run->limits.values[LIMIT_PROCESSES],
+                                      .cpus = (unsigned)run->limits.values[LIMIT_CPUS],
+                                  });
     if (r < 0)
         snprintf(ret_error->detail, sizeof ret_error->detail, "starting the cell failed: %s", strerror(-r));
     return r;
@@ -215,7 +236,6 @@ static void refuse(struct kernel *kernel, enum outcome outcome, const char *deta
 
 static void run_cell(struct kernel *kernel, const json_t *frame) {
     struct runner *runner = &kernel->runner;
-    struct run *run = runner->run;
     struct sandbox_error error = {0};
     char text[512];
     if (runner->state == RUNNER_UNAVAILABLE) {
@@ -224,7 +244,7 @@ static void run_cell(struct kernel *kernel, const json_t *frame) {
         refuse(kernel, OUTCOME_SANDBOX, error.step ? sandbox_error_text(&error, text, sizeof text) : error.detail);
     } else {
         runner->state = RUNNER_RUNNING;
-        run->deadline_us = run->started_us + kernel->limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
+        watchdog_begin(kernel);
     }
 }
 
@@ -232,7 +252,7 @@ static void begin(struct kernel *kernel, struct request *request) {
     struct runner *runner = &kernel->runner;
     json_auto_t *frame = NULL;
     reply_busy(kernel, request);
-    struct run *run = run_create(request, ++runner->n_runs);
+    struct run *run = run_create(request, ++runner->n_runs, &kernel->limits);
     if (!run) {
         log_write(&kernel->log, LOG_LEVEL_ERROR, "a request is lost: no memory");
         return;
@@ -310,24 +330,8 @@ void runner_watch(struct kernel *kernel, struct poll_set *set) {
         poll_set_add_fd(set, session_exit_fd(runner->session), ZMQ_POLLIN, warm_exit_ready, NULL);
     }
     if (runner->run) {
-        poll_set_deadline(set, runner->run->deadline_us);
-        poll_set_deadline(set, runner->run->grace_us);
-        poll_set_deadline(set, runner->run->closed_us);
+        watchdog_watch(kernel, set);
         poll_set_add_fd(set, cell_exit_fd(runner->run->cell), ZMQ_POLLIN, exit_ready, NULL);
-    }
-}
-
-static void check_deadlines(struct kernel *kernel, int64_t now_us) {
-    struct run *run = kernel->runner.run;
-    char *limit = run->facts.limit;
-    if (run->closed_us <= now_us) {
-        runner_broken(kernel, "it was closed");
-    } else if (run->grace_us <= now_us) {
-        limits_text(UNIT_MS, kernel->grace_us / CLOCK_MS, limit, sizeof run->facts.limit);
-        runner_fail(kernel, OUTCOME_INTERRUPTED);
-    } else if (run->deadline_us <= now_us) {
-        limits_text(UNIT_MS, kernel->limits.values[LIMIT_TIMEOUT], limit, sizeof run->facts.limit);
-        runner_fail(kernel, OUTCOME_TIMEOUT);
     }
 }
 
@@ -345,7 +349,7 @@ void runner_tick(struct kernel *kernel, int64_t now_us) {
     if (runner->state == RUNNER_WARMING)
         warm_tick(kernel, now_us);
     if (runner->run)
-        check_deadlines(kernel, now_us);
+        watchdog_tick(kernel, now_us);
     if (runner->run)
         outputs_tick(&runner->outputs, now_us);
     begin_pending(kernel);

@@ -138,7 +138,7 @@ int command_kernel(const struct arguments *arguments) {
         return EXIT_USAGE;
     }
     if (connection_read(arguments->operands[0], &kernel.connection, why, sizeof why) < 0) {
-        log_write(&kernel.log, LOG_LEVEL_ERROR, "%s: %s", arguments->operands[0], why);
+        log_write(&kernel.log, LOG_LEVEL_ERROR, "%s", why);
         return EXIT_USAGE;
     }
     limits_defaults(kernel.profile, &kernel.limits);

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { STUCK_S = 30, STORY_BYTES = 65536 };
+enum { STUCK_S = 30, STORY_BYTES = 65536, N_PIPES = 3 };
 
 struct cell {
     struct cell *next; /* of all that the session ever had */
@@ -30,8 +30,8 @@ struct session {
     pthread_mutex_t mutex; /* the kernel's loop has a thread of its own */
     pthread_cond_t changed;
     struct fake_plan plan;
-    int control_fd, worker_fd, exit_fd;
-    int out[2][2]; /* pipes of stdout and stderr */
+    int control_fd, worker_fd, exit_fd, denied_fd;
+    int out[N_PIPES][2]; /* pipes of stdout, stderr and the stack */
     struct cell *running;
     struct cell *cells;
     int started[2]; /* worker ends of the last started cell, and aside; -1 once taken */
@@ -55,8 +55,9 @@ struct session *fake_session_create(void) {
     session->control_fd = pair[0];
     session->worker_fd = pair[1];
     session->exit_fd = eventfd(0, EFD_CLOEXEC);
+    session->denied_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
     session->started[0] = session->started[1] = -1;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < N_PIPES; i++) {
         assert_int_equal(pipe2(session->out[i], O_CLOEXEC), 0);
         assert_int_equal(fcntl(session->out[i][0], F_SETFL, O_NONBLOCK), 0);
     }
@@ -83,7 +84,8 @@ void fake_session_free(struct session *session) {
     close(session->control_fd);
     close(session->worker_fd);
     close(session->exit_fd);
-    for (int i = 0; i < 2; i++) {
+    close(session->denied_fd);
+    for (int i = 0; i < N_PIPES; i++) {
         close(session->out[i][0]);
         close(session->out[i][1]);
     }
@@ -125,6 +127,10 @@ int fake_worker_fd(struct session *session) {
 
 int fake_stdout_fd(struct session *session) {
     return session->out[0][1];
+}
+
+int fake_trace_fd(struct session *session) {
+    return session->out[2][1];
 }
 
 int fake_stderr_fd(struct session *session) {
@@ -224,6 +230,40 @@ int session_stdout_fd(const struct session *session) {
 
 int session_stderr_fd(const struct session *session) {
     return session->out[1][0];
+}
+
+int session_trace_fd(const struct session *session) {
+    return session->out[2][0];
+}
+
+int session_denied_fd(const struct session *session) {
+    return session->denied_fd;
+}
+
+int session_take_denied(struct session *session, const struct cell *cell, struct denied_call *ret_call) {
+    uint64_t n;
+    if (read(session->denied_fd, &n, sizeof n) < 0)
+        return -errno;
+    *ret_call = (struct denied_call){.syscall = "connect", .detail = "192.0.2.1:80", .by_cell = cell != NULL};
+    return 1;
+}
+
+void fake_deny(struct session *session) {
+    make_readable(session->denied_fd);
+}
+
+bool session_is_watched(const struct session *session) {
+    (void)session;
+    return true;
+}
+
+const char *session_memory_backend(const struct session *session) {
+    (void)session;
+    return "watched";
+}
+
+void cell_measure(struct cell *cell, struct cell_usage *ret_usage) {
+    *ret_usage = plan_of(cell->session).usage;
 }
 
 int session_capture(struct session *session, struct sandbox_error *ret_error) {

@@ -15,8 +15,9 @@ struct fake_plan {
     int create;
     int create_aside;
     int freeze;
-    struct cell_end end; /* of cell_freeze() and cell_end_of() */
-    const char *detail;  /* of the error */
+    struct cell_end end;     /* of cell_freeze() and cell_end_of() */
+    struct cell_usage usage; /* of cell_measure() */
+    const char *detail;      /* of the error */
 };
 
 /* A session whose worker "warms up". What it hands out stays open until fake_session_free(), also where a cell ends. */
@@ -27,6 +28,7 @@ void fake_session_free(struct session *session);
 int fake_worker_fd(struct session *session);
 int fake_stdout_fd(struct session *session);
 int fake_stderr_fd(struct session *session);
+int fake_trace_fd(struct session *session);
 
 void fake_plan(struct session *session, const struct fake_plan *plan);
 
@@ -39,6 +41,9 @@ int fake_next_aside(struct session *session);
 
 /* Makes the exit_fd of the running cell (not an aside) readable. */
 void fake_cell_dies(struct session *session, const struct cell_end *end);
+
+/* A system call (connect, to 192.0.2.1:80) waits for its refusal. */
+void fake_deny(struct session *session);
 
 /* Waits until a cell (not an aside) was signalled, and returns the signal. */
 int fake_next_signal(struct session *session);

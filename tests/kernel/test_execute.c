@@ -296,6 +296,75 @@ static void test_execute_over_time_is_ended(void **state) {
                    "The cell ran longer than its time limit of 20 ms and was ended" STAYS);
 }
 
+static void test_execute_over_time_shows_where_the_code_was(void **state) {
+    static const char stack[] = "Current thread 0x7f (most recent call first):\n"
+                                "  File \"cell\", line 3 in wait\n"
+                                "  File \"cell\", line 5 in <module>\n"
+                                "  File \"/x/IPython/core/interactiveshell.py\", line 1 in run_code\n";
+    char id[37];
+    (void)state;
+    begin_cell("hangs", id);
+    assert_int_equal(fake_next_signal(h.session), SIGRTMAX - 1);
+    write_all(fake_trace_fd(h.session), stack);
+    json_t *content = harness_reply(&h, CHANNEL_SHELL, "execute_reply", id);
+    const json_t *lines = json_object_get(content, "traceback");
+    assert_int_equal(json_array_size(lines), 4);
+    assert_string_equal(json_string_value(json_array_get(lines, 1)), "  File \"cell\", line 3 in wait");
+    assert_string_equal(json_string_value(json_array_get(lines, 2)), "  File \"cell\", line 5 in <module>");
+    json_decref(content);
+}
+
+static void test_execute_over_memory_is_ended(void **state) {
+    char id[37];
+    (void)state;
+    begin_cell("hoards", id);
+    fake_plan(h.session, &(struct fake_plan){.usage = {.over_memory = true}});
+    expect_failure(id, "busy execute_input error:CellMemoryLimit idle", "CellMemoryLimit",
+                   "The cell held more memory than its limit of 2 GiB and was ended" STAYS);
+    fake_plan(h.session, &(struct fake_plan){0});
+    expect_next_cell_runs();
+}
+
+static void test_execute_killed_for_its_memory_is_no_crash(void **state) {
+    char id[37];
+    (void)state;
+    begin_cell("hoards", id);
+    fake_cell_dies(h.session, &(struct cell_end){.signaled = true, .signal = SIGKILL, .usage = {.over_memory = true}});
+    expect_failure(id, "busy execute_input error:CellMemoryLimit idle", "CellMemoryLimit",
+                   "The cell held more memory than its limit of 2 GiB and was ended" STAYS);
+}
+
+static void test_execute_over_cpu_is_ended(void **state) {
+    char id[37];
+    (void)state;
+    begin_cell("burns", id);
+    fake_plan(h.session, &(struct fake_plan){.usage = {.cpu_us = 241 * CLOCK_S}});
+    expect_failure(id, "busy execute_input error:CellCpuLimit idle", "CellCpuLimit",
+                   "The cell used more CPU time than its limit of 240 s and was ended" STAYS);
+}
+
+static void test_execute_refused_calls_are_in_the_report(void **state) {
+    struct message reply;
+    char id[37], info[37];
+    (void)state;
+    begin_cell("connects", id);
+    fake_deny(h.session);
+    fake_deny(h.session);
+    /* What comes later is served in a later turn, or after them in the same. */
+    for (int i = 0; i < 2; i++) {
+        harness_send(&h, CHANNEL_CONTROL, "kernel_info_request", json_object(), info);
+        json_decref(harness_reply(&h, CHANNEL_CONTROL, "kernel_info_reply", info));
+    }
+    harness_done(&h, "ok");
+    harness_receive(&h, CHANNEL_SHELL, &reply);
+    const json_t *denied = json_object_get(json_object_get(reply.metadata, "petri"), "denied");
+    assert_int_equal(json_array_size(denied), 1);
+    expect_text(json_array_get(denied, 0), "syscall", "connect");
+    expect_text(json_array_get(denied, 0), "detail", "192.0.2.1:80");
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(denied, 0), "count")), 2);
+    message_fini(&reply);
+}
+
 static void test_execute_waiting_for_input_takes_no_time(void **state) {
     char id[37], info[37], ignored[37];
     struct message question;
@@ -431,6 +500,11 @@ int main(void) {
         WARM(test_execute_input_not_allowed_breaks_the_wire),
         WARM(test_execute_input_is_asked_and_answered),
         SHORT(test_execute_over_time_is_ended),
+        SHORT(test_execute_over_time_shows_where_the_code_was),
+        WARM(test_execute_over_memory_is_ended),
+        WARM(test_execute_killed_for_its_memory_is_no_crash),
+        WARM(test_execute_over_cpu_is_ended),
+        WARM(test_execute_refused_calls_are_in_the_report),
         SHORT(test_execute_waiting_for_input_takes_no_time),
         SHORT(test_execute_code_over_the_limit_is_refused),
         WARM(test_interrupt_that_is_heard_keeps_the_state),

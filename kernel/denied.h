@@ -1,0 +1,12 @@
+/*
+ * denied.h - the system calls that a cell was refused: answered at once, counted for the report.
+ */
+#ifndef PETRI_DENIED_H
+#define PETRI_DENIED_H
+
+#include "kernel/poll_set.h"
+
+/* A refused call waits for its answer: watched as long as there is an image. */
+void denied_watch(struct kernel *kernel, struct poll_set *set);
+
+#endif

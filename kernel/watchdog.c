@@ -1,0 +1,104 @@
+#include "watchdog.h"
+
+#include "kernel/clock.h"
+#include "kernel/kernel.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+enum {
+    MEASURE_MS = 100,      /* where control groups keep the limits */
+    MEASURE_CLOSE_MS = 10, /* where this measuring keeps them */
+    STACK_MS = 50,         /* for the first line of the stack to come */
+    STACK_REST_MS = 5,     /* for the others, once it has */
+};
+
+static int64_t measure_every_us(const struct runner *runner) {
+    return (session_is_watched(runner->session) ? MEASURE_CLOSE_MS : MEASURE_MS) * CLOCK_MS;
+}
+
+void watchdog_begin(struct kernel *kernel) {
+    struct run *run = kernel->runner.run;
+    run->deadline_us = run->started_us + run->limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
+    run->measure_us = run->started_us + measure_every_us(&kernel->runner);
+}
+
+static void fail_limit(struct kernel *kernel, enum outcome outcome, enum limit limit) {
+    struct run *run = kernel->runner.run;
+    limits_text(limit_rows[limit].unit, run->limits.values[limit], run->facts.limit, sizeof run->facts.limit);
+    runner_fail(kernel, outcome);
+}
+
+static void measure(struct kernel *kernel, int64_t now_us) {
+    struct run *run = kernel->runner.run;
+    struct cell_usage *usage = &run->facts.end.usage;
+    cell_measure(run->cell, usage);
+    run->measure_us = now_us + measure_every_us(&kernel->runner);
+    if (usage->over_memory)
+        fail_limit(kernel, OUTCOME_MEMORY, LIMIT_MEMORY);
+    else if ((int64_t)usage->cpu_us / CLOCK_MS > run->limits.values[LIMIT_CPU])
+        fail_limit(kernel, OUTCOME_CPU, LIMIT_CPU);
+}
+
+/* Reads what there is of the stack; what was written unasked is thrown away by the first call. */
+static bool read_stack(struct run *run, int trace_fd) {
+    struct outcome_where *where = &run->facts.where;
+    bool any = false;
+    char rest[512];
+    for (;;) {
+        size_t room = sizeof where->text - where->bytes;
+        ssize_t n = read(trace_fd, room ? where->text + where->bytes : rest, room ? room : sizeof rest);
+        if (n <= 0)
+            return any;
+        where->bytes += room ? (size_t)n : 0;
+        any = true;
+    }
+}
+
+static void ask_for_stack(struct kernel *kernel, int64_t now_us) {
+    struct run *run = kernel->runner.run;
+    read_stack(run, session_trace_fd(kernel->runner.session));
+    run->facts.where.bytes = 0;
+    cell_signal(run->cell, SIGRTMAX - 1);
+    run->deadline_us = CLOCK_NEVER;
+    run->stack_us = now_us + STACK_MS * CLOCK_MS;
+}
+
+static void stack_ready(struct kernel *kernel, void *arg, short events) {
+    struct run *run = kernel->runner.run;
+    (void)arg;
+    (void)events;
+    if (run && run->stack_us != CLOCK_NEVER && read_stack(run, session_trace_fd(kernel->runner.session)))
+        run->stack_us = clock_sooner(run->stack_us, clock_us() + STACK_REST_MS * CLOCK_MS);
+}
+
+void watchdog_watch(struct kernel *kernel, struct poll_set *set) {
+    const struct run *run = kernel->runner.run;
+    poll_set_deadline(set, run->deadline_us);
+    poll_set_deadline(set, run->grace_us);
+    poll_set_deadline(set, run->closed_us);
+    poll_set_deadline(set, run->measure_us);
+    poll_set_deadline(set, run->stack_us);
+    if (run->stack_us != CLOCK_NEVER)
+        poll_set_add_fd(set, session_trace_fd(kernel->runner.session), ZMQ_POLLIN, stack_ready, NULL);
+}
+
+static void fail_interrupted(struct kernel *kernel) {
+    struct run *run = kernel->runner.run;
+    limits_text(UNIT_MS, kernel->grace_us / CLOCK_MS, run->facts.limit, sizeof run->facts.limit);
+    runner_fail(kernel, OUTCOME_INTERRUPTED);
+}
+
+void watchdog_tick(struct kernel *kernel, int64_t now_us) {
+    const struct run *run = kernel->runner.run;
+    if (run->closed_us <= now_us)
+        runner_broken(kernel, "it was closed");
+    else if (run->grace_us <= now_us)
+        fail_interrupted(kernel);
+    else if (run->stack_us <= now_us)
+        fail_limit(kernel, OUTCOME_TIMEOUT, LIMIT_TIMEOUT);
+    else if (run->deadline_us <= now_us)
+        ask_for_stack(kernel, now_us);
+    else if (run->measure_us <= now_us)
+        measure(kernel, now_us);
+}
