@@ -253,6 +253,12 @@ static int give_birth(struct cell *cell, struct sandbox_error *error) {
     int r = image_copy_keeper(cell->image, &cell->session->site, &cell->keeper, &cell->memory_fd);
     if (r)
         return error_set(error, STEP_IMAGE, -r, "%s", "");
+    struct remote_task keeper = task_of(cell, cell->keeper, cell->keeper);
+    cell->prefaulted = cell->session->n_learned >= PREFAULT_LESSONS;
+    if (cell->prefaulted)
+        r = prefault_apply(&cell->session->prefault, &keeper);
+    if (r)
+        return error_set(error, STEP_INJECT, -r, "populating memory");
     if (cell->aside)
         r = resources_join(&cell->session->ground.asides, cell->keeper);
     if (r)

@@ -237,7 +237,22 @@ static void cell_free(struct cell *cell) {
     free(cell);
 }
 
+/* What the first cells of a session have in common is what the interpreter does in every cell. */
+static void learn(const struct cell *cell) {
+    struct session *session = cell->session;
+    struct prefault learned;
+    if (cell->prefaulted || session->n_learned >= PREFAULT_LESSONS || prefault_learn(cell->worker, &learned))
+        return;
+    if (session->n_learned++ == 0) {
+        session->prefault = learned;
+        return;
+    }
+    prefault_intersect(&session->prefault, &learned);
+    prefault_fini(&learned);
+}
+
 void cell_commit(struct cell *cell) {
+    learn(cell);
     /* Paths can be told only while the sandbox's mounts are there. Without them offsets are shared with the image. */
     if (open_files_find(cell->result->keeper, &cell->result->files))
         cell->result->files = (struct open_files){0};

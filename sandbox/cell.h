@@ -17,6 +17,7 @@ struct cell {
     struct session *session;
     struct image *image; /* what it was made from; a reference */
     bool aside;
+    bool prefaulted;          /* with what the session has learned of cells; then nothing can be learned from it */
     bool started;             /* detached: its tasks run by themselves */
     bool ended;               /* its worker is dead and reaped */
     struct sandbox_init init; /* pid 1 of its sandbox */

@@ -140,6 +140,7 @@ void session_destroy(struct session *session) {
     close_fd(&session->trace_fd);
     close_fd(&session->denied_fd);
     filter_fini(&session->filter);
+    prefault_fini(&session->prefault);
     free(session);
 }
 
@@ -239,7 +240,9 @@ static int make_first_image(struct session *session, const pid_t *tids, size_t n
         session_bury(session, keeper);
         return error_set(error, STEP_IMAGE, r ? -r : ENOMEM, "%s", "");
     }
-    r = image_read_place(image, session->worker);
+    r = prefault_keep_tables(image->keeper, image->memory_fd);
+    if (r == 0)
+        r = image_read_place(image, session->worker);
     if (r == 0)
         r = open_files_find(image->keeper, &image->files);
     session->first = image;

@@ -7,6 +7,7 @@
 #include "filter.h"
 #include "image.h"
 #include "nursery.h"
+#include "prefault.h"
 
 enum { SESSION_MAX_DYING = 64 };
 
@@ -15,6 +16,8 @@ struct session {
     struct nursery nursery;
     struct filter filter;
     struct remote_site site;
+    struct prefault prefault; /* what cells of this session are about to write */
+    uint64_t n_learned;
     struct image *first;   /* image 0 */
     struct image *current; /* the last committed one */
     uint64_t next_layer;

@@ -1,0 +1,149 @@
+#define _GNU_SOURCE
+#include "prefault.h"
+
+#include "cleanup.h"
+#include "tracee.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#define PAGE_EXCLUSIVE (1ULL << 56)
+#define PAGE_PRESENT (1ULL << 63)
+
+enum {
+    PAGE = 4096,
+    MAPPING_MAX_PAGES = 16384, /* 64 MiB: larger mappings are data, not the interpreter's */
+    RANGES_MAX = 512,
+    PAGES_MAX = 2048, /* 8 MiB in all */
+    GAP_PAGES = 2,    /* ranges that are this near become one */
+    AT_ONCE = 512,
+};
+
+struct mapping {
+    uint64_t start, end;
+    char read, write, shared;
+    bool is_file;
+};
+
+static bool parse_mapping(const char *line, struct mapping *ret) {
+    uint64_t inode;
+    struct mapping m;
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %c%c%*c%c %*s %*s %" SCNu64, &m.start, &m.end, &m.read, &m.write,
+               &m.shared, &inode) != 6)
+        return false;
+    m.is_file = inode != 0;
+    *ret = m;
+    return true;
+}
+
+static FILE *open_maps(pid_t pid) {
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    return fopen(path, "re");
+}
+
+void prefault_fini(struct prefault *prefault) {
+    free(prefault->range);
+    *prefault = (struct prefault){0};
+}
+
+static void add_page(struct prefault *p, uint64_t address, size_t *pages) {
+    struct prefault_range *last = p->n ? &p->range[p->n - 1] : NULL;
+    if (last && address >= last->address && address <= last->address + last->bytes + GAP_PAGES * PAGE) {
+        *pages += (address + PAGE - last->address - last->bytes) / PAGE;
+        last->bytes = address + PAGE - last->address;
+    } else if (p->n < RANGES_MAX) {
+        p->range[p->n++] = (struct prefault_range){address, PAGE};
+        ++*pages;
+    }
+}
+
+static int learn_mapping(int pagemap, const struct mapping *m, struct prefault *p, size_t *pages) {
+    uint64_t entries[AT_ONCE];
+    for (uint64_t at = m->start; at < m->end && *pages < PAGES_MAX; at += sizeof entries / sizeof *entries * PAGE) {
+        size_t want = (m->end - at) / PAGE < AT_ONCE ? (m->end - at) / PAGE : AT_ONCE;
+        ssize_t n = pread(pagemap, entries, want * sizeof *entries, (off_t)(at / PAGE * sizeof *entries));
+        if (n < 0)
+            return -errno;
+        for (size_t i = 0; i < (size_t)n / sizeof *entries; i++)
+            if ((entries[i] & (PAGE_PRESENT | PAGE_EXCLUSIVE)) == (PAGE_PRESENT | PAGE_EXCLUSIVE))
+                add_page(p, at + i * PAGE, pages);
+    }
+    return 0;
+}
+
+int prefault_learn(pid_t pid, struct prefault *ret) {
+    struct prefault learned = {.range = calloc(RANGES_MAX, sizeof *learned.range)};
+    char path[32], line[512];
+    size_t pages = 0;
+    snprintf(path, sizeof path, "/proc/%d/pagemap", pid);
+    auto_fd pagemap = open(path, O_RDONLY | O_CLOEXEC);
+    auto_file maps = open_maps(pid);
+    int r = !learned.range ? -ENOMEM : (pagemap < 0 || !maps ? -errno : 0);
+    while (r == 0 && fgets(line, sizeof line, maps)) {
+        struct mapping m;
+        if (parse_mapping(line, &m) && m.write == 'w' && m.shared == 'p' &&
+            (m.end - m.start) / PAGE <= MAPPING_MAX_PAGES)
+            r = learn_mapping(pagemap, &m, &learned, &pages);
+    }
+    if (r)
+        prefault_fini(&learned);
+    else
+        *ret = learned;
+    return r;
+}
+
+void prefault_intersect(struct prefault *habit, const struct prefault *other) {
+    struct prefault both = {.range = calloc(RANGES_MAX, sizeof *both.range)};
+    size_t pages = 0, j = 0;
+    for (size_t i = 0; both.range && i < habit->n; i++)
+        for (uint64_t at = habit->range[i].address; at < habit->range[i].address + habit->range[i].bytes; at += PAGE) {
+            while (j < other->n && other->range[j].address + other->range[j].bytes <= at)
+                j++;
+            if (j < other->n && other->range[j].address <= at)
+                add_page(&both, at, &pages);
+        }
+    prefault_fini(habit);
+    *habit = both;
+}
+
+int prefault_apply(const struct prefault *prefault, const struct remote_task *task) {
+    struct remote_call calls[REMOTE_MAX_CALLS];
+    size_t next = 0;
+    while (next < prefault->n) {
+        size_t n = 0, failed = 0;
+        for (size_t i = next; i < prefault->n && n < REMOTE_MAX_CALLS; i++)
+            calls[n++] = (struct remote_call){
+                .number = SYS_madvise,
+                .argument = {prefault->range[i].address, prefault->range[i].bytes, MADV_POPULATE_WRITE}};
+        int r = remote_run(task, calls, n, NULL, 0);
+        if (r)
+            return r;
+        r = remote_failure(calls, n, &failed);
+        if (r == -EUCLEAN)
+            return r;
+        next += r ? failed + 1 : n;
+    }
+    return 0;
+}
+
+int prefault_keep_tables(pid_t pid, int memory_fd) {
+    char line[512];
+    auto_file maps = open_maps(pid);
+    if (!maps)
+        return -errno;
+    while (fgets(line, sizeof line, maps)) {
+        struct mapping m;
+        char byte;
+        if (!parse_mapping(line, &m) || !m.is_file || m.read != 'r' || m.write == 'w' || m.shared != 'p')
+            continue;
+        /* Written with what it has: the page becomes the mapping's own. Some end before they begin (a file cut short).
+         */
+        if (memory_read(memory_fd, m.start, &byte, 1) == 0 && memory_write(memory_fd, m.start, &byte, 1))
+            continue;
+    }
+    return 0;
+}

@@ -1,0 +1,49 @@
+/*
+ * prefault.h - page faults taken before a cell starts instead of while it runs.
+ *
+ * A copy of an image shares all pages until they are written, and its file
+ * mappings have no page tables at all. Interpreters write the same few hundred
+ * pages in every cell (reference counts); a fault costs microseconds, and
+ * copying in one go a fraction of it, at a time when nobody waits.
+ *
+ * See: madvise(2), MADV_POPULATE_WRITE; proc_pid_pagemap(5).
+ */
+#ifndef PETRI_SANDBOX_PREFAULT_H
+#define PETRI_SANDBOX_PREFAULT_H
+
+#include "remote.h"
+
+/* Ranges of addresses that are about to be written. */
+enum { PREFAULT_LESSONS = 2 }; /* how many cells are looked at before what they share is taken for a habit */
+
+struct prefault {
+    size_t n;
+    struct prefault_range {
+        uint64_t address;
+        uint64_t bytes;
+    } * range;
+};
+
+void prefault_fini(struct prefault *prefault);
+
+/*
+ * Learns from a stopped task what its cell has written: the pages of private
+ * memory that it shares with no copy. Some milliseconds for a large image; what
+ * is too large to be an interpreter's habit is left out. 0 or -errno.
+ */
+int prefault_learn(pid_t pid, struct prefault *ret);
+
+/* Leaves in habit what is also in other: what two cells have written, a third is likely to. */
+void prefault_intersect(struct prefault *habit, const struct prefault *other);
+
+/* Has a stopped task populate the ranges; those that are no longer there are passed over. 0, -EUCLEAN or -errno. */
+int prefault_apply(const struct prefault *prefault, const struct remote_task *task);
+
+/*
+ * Makes Linux copy the page tables of a stopped process' private file mappings
+ * (code, constants) with every copy of it: it does so only for mappings that
+ * have a page of their own. 0 or -errno.
+ */
+int prefault_keep_tables(pid_t pid, int memory_fd);
+
+#endif
