@@ -5,7 +5,6 @@
 #include <string.h>
 
 enum {
-    CALLS_PER_TURN = 64,
     ROWS_MAX = 100, /* different ones of a cell; what comes after them is answered and not listed */
 };
 
@@ -33,14 +32,13 @@ static void denied_ready(struct kernel *kernel, void *arg, short events) {
     struct runner *runner = &kernel->runner;
     (void)arg;
     (void)events;
-    for (int i = 0; i < CALLS_PER_TURN && runner_has_image(runner); i++) {
-        struct run *run = runner->run;
-        struct denied_call call;
-        if (session_take_denied(runner->session, run ? run->cell : NULL, &call) <= 0)
-            break;
-        if (run && call.by_cell)
-            count(run->denied, &call);
-    }
+    struct run *run = runner->run;
+    struct denied_call call;
+    /* One a turn: a call is there for sure only where the descriptor was readable. */
+    if (!runner_has_image(runner) || session_take_denied(runner->session, run ? run->cell : NULL, &call) <= 0)
+        return;
+    if (run && call.by_cell)
+        count(run->denied, &call);
 }
 
 void denied_watch(struct kernel *kernel, struct poll_set *set) {
