@@ -210,19 +210,6 @@ static void end_sandbox(struct cell *cell) {
     close_fd(&cell->init.pidfd);
 }
 
-/*
- * The end of a thread writes 0 where its pthread_join(3) would look, and wakes
- * the joiner; but these threads go on in the next cell.
- */
-static void undo_clear_tid(const struct image *image) {
-    for (size_t i = 0; i < image->threads.n; i++) {
-        const struct thread *thread = &image->threads.thread[i];
-        int32_t tid = thread->tid;
-        if (thread->clear_tid && memory_write(image->memory_fd, thread->clear_tid, &tid, sizeof tid))
-            continue; /* the address is the cell's own doing, and so is what it breaks */
-    }
-}
-
 static void cell_free(struct cell *cell) {
     pid_t dying;
     image_unref(cell->image, &dying);
@@ -257,7 +244,6 @@ void cell_commit(struct cell *cell) {
     if (open_files_find(cell->result->keeper, &cell->result->files))
         cell->result->files = (struct open_files){0};
     end_sandbox(cell);
-    undo_clear_tid(cell->result);
     cell_spare(cell->result->keeper);
     layer_commit(cell->session->nursery.files_fd, cell->layer);
     session_set_current(cell->session, cell->result);

@@ -42,10 +42,11 @@ __asm__(".pushsection .rodata\n"
         "    movl %r12d, %edi\n"
         "    movl $19, %esi\n" /* SIGSTOP */
         "    syscall\n"
-        "3:  jmp 3b\n"
+        "remote_code_stop:\n"
+        "    jmp remote_code_stop\n"
         "remote_code_end:\n"
         ".popsection\n");
-extern const char remote_code_start[], remote_code_end[];
+extern const char remote_code_start[], remote_code_stop[], remote_code_end[];
 _Static_assert(SYS_tkill == 200 && SIGSTOP == 19, "as the code has them");
 
 static size_t code_bytes(void) {
@@ -134,6 +135,13 @@ static int take_clone(pid_t parent, pid_t *ret_clone) {
     return tracee_await_stop((pid_t)message, STOP_MS, &status);
 }
 
+/* Whether a SIGSTOP is our code's last act; it may as well have been sent by the cell, and that can't be blocked. */
+static int is_at_end(const struct remote_task *task) {
+    struct user_regs_struct regs;
+    int r = tracee_get_regs(task->tid, &regs);
+    return r ? r : regs.rip == task->site->code + (uint64_t)(remote_code_stop - remote_code_start);
+}
+
 static bool is_clone_event(int status) {
     int event = status >> 16;
     return event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK;
@@ -152,7 +160,9 @@ int remote_run(const struct remote_task *task, struct remote_call *calls, size_t
         } else if (status >> 16 == PTRACE_EVENT_SECCOMP) {
             /* One of the calls that the filter leaves to us. */
         } else if (status >> 16 == 0 && WSTOPSIG(status) == SIGSTOP) {
-            return memory_read(task->memory_fd, task->site->table, calls, n * sizeof *calls);
+            r = is_at_end(task);
+            if (r == 1)
+                return memory_read(task->memory_fd, task->site->table, calls, n * sizeof *calls);
         } else if (status >> 16 == 0 && WSTOPSIG(status) != SIGSTOP) {
             r = -EUCLEAN; /* a fault, or a signal that can't be: our code is not what ran */
         }

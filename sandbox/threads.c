@@ -15,7 +15,14 @@
 /* Linux's own results of a system call that a signal has interrupted; they never reach a program. */
 enum { ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516 };
 
-enum { XSTATE_MAX = 16384, STOP_MS = 2000, FUTEX_COMMAND = 0x7f, FUTEX_WAIT_BITSET_OP = 9, SYSCALL_BYTES = 2 };
+enum {
+    XSTATE_MAX = 16384,
+    STOP_MS = 2000,
+    FUTEX_COMMAND = 0x7f,
+    FUTEX_WAIT_BITSET_OP = 9,
+    SYSCALL_BYTES = 2,
+    ROBUST_LIST_BYTES = 24
+};
 
 struct rseq_configuration { /* struct ptrace_rseq_configuration, ptrace(2) */
     uint64_t address;
@@ -139,6 +146,11 @@ static bool is_absolute_wait(const struct user_regs_struct *regs) {
     return (regs->rsi & FUTEX_COMMAND) == FUTEX_WAIT_BITSET_OP;
 }
 
+/* A poll(2) without an end; ppoll(2) and epoll_wait(2) never get here. */
+static bool is_endless_poll(const struct user_regs_struct *regs) {
+    return regs->orig_rax == SYS_poll && (int)regs->rdx < 0;
+}
+
 /*
  * A thread that was stopped in a system call is put back in front of it. Where
  * the call counts a time from now on, it returns EINTR instead, as it may at
@@ -149,7 +161,7 @@ static void rewind_call(struct user_regs_struct *regs) {
     if ((long)regs->orig_rax < 0)
         return;
     if (result == -ERESTARTSYS || result == -ERESTARTNOINTR || result == -ERESTARTNOHAND ||
-        (result == -ERESTART_RESTARTBLOCK && is_absolute_wait(regs))) {
+        (result == -ERESTART_RESTARTBLOCK && (is_absolute_wait(regs) || is_endless_poll(regs)))) {
         regs->rax = regs->orig_rax;
         regs->rip -= SYSCALL_BYTES;
     } else if (result == -ERESTART_RESTARTBLOCK) {
@@ -205,6 +217,11 @@ static int read_inner_id(pid_t tid, pid_t *ret_id) {
     return -ESRCH;
 }
 
+/*
+ * Asks, and takes back what would happen at the task's end: a robust mutex that
+ * the thread holds would be marked as a dead owner's, and pthread_join(3) would
+ * find the thread ended; but it goes on in the next cell.
+ */
 static int record_inside(pid_t tid, int memory_fd, const struct remote_site *site, struct thread *thread) {
     uint64_t scratch = site->scratch;
     struct remote_task task = {tid, thread->tid, memory_fd, &thread->regs, site};
@@ -212,6 +229,8 @@ static int record_inside(pid_t tid, int memory_fd, const struct remote_site *sit
         {.number = SYS_sigaltstack, .argument = {0, scratch + offsetof(struct told, alternate_stack)}},
         {.number = SYS_prctl, .argument = {PR_GET_TID_ADDRESS, scratch + offsetof(struct told, clear_tid)}},
         {.number = SYS_prctl, .argument = {PR_GET_NAME, scratch + offsetof(struct told, name)}},
+        {.number = SYS_set_tid_address, .argument = {0}},
+        {.number = SYS_set_robust_list, .argument = {0, ROBUST_LIST_BYTES}},
     };
     enum { N = sizeof calls / sizeof calls[0] };
     struct told told;

@@ -51,15 +51,20 @@ int become_ordinary_user(void) {
     return prctl(PR_SET_DUMPABLE, 1) ? -errno : 0;
 }
 
-void run_in_fork(int (*part)(void *argument), void *argument, bool ordinary_user) {
+int fork_and_wait(int (*part)(void *argument), void *argument, bool ordinary_user) {
     int status = 0;
     pid_t pid = fork();
     if (pid == 0) {
         if (ordinary_user && geteuid() == 0)
             CHECK_EQUAL(become_ordinary_user(), 0);
-        leave(part(argument) ? 1 : 0);
+        leave(part(argument));
     }
     assert_true(pid > 0 && waitpid(pid, &status, 0) == pid);
+    return status;
+}
+
+void run_in_fork(int (*part)(void *argument), void *argument, bool ordinary_user) {
+    int status = fork_and_wait(part, argument, ordinary_user);
     if (status)
         fail_msg("the fork ended with wait status %#x", (unsigned)status);
 }

@@ -13,10 +13,14 @@ enum { ORDINARY_USER = 4242 };
 int become_ordinary_user(void);
 
 /*
- * Runs part(argument) in a fork, as the ordinary user where asked for, and
- * fails the cmocka test where it doesn't return 0. In part, CHECK() and not
- * cmocka's assertions: these would go on with the next test in the fork.
+ * Runs part(argument) in a fork, as the ordinary user where asked for, which is
+ * only root's to ask; its wait status. What part returns is its exit status. In
+ * part, CHECK() and not cmocka's assertions: these would go on with the next
+ * test in the fork.
  */
+int fork_and_wait(int (*part)(void *argument), void *argument, bool ordinary_user);
+
+/* The same; fails the cmocka test where part doesn't return 0. */
 void run_in_fork(int (*part)(void *argument), void *argument, bool ordinary_user);
 
 /* Ends the process with a sentence on stderr where the condition doesn't hold. */

@@ -1,0 +1,270 @@
+#include "live.h"
+
+#include "sandbox/tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { EXIT_SKIP = 77, STUCK_MS = 20000, LINE_BYTES = 16384, DISK_BYTES = 32 << 20, DISK_FILES = 4096 };
+
+/* One test: a case, and the user that it runs as. */
+struct variant {
+    const struct live_case *live_case;
+    bool ordinary_user;
+    char base[64]; /* a temporary folder of the test's own */
+};
+
+static void write_file(const char *folder, const char *name, const char *text) {
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    CHECK(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+    close(fd);
+}
+
+static void make_folder(char path[PATH_MAX], const char *base, const char *name) {
+    (void)snprintf(path, PATH_MAX, "%s/%s", base, name);
+    CHECK_EQUAL(mkdir(path, 0755), 0);
+}
+
+/* A copy that an ordinary user can reach, wherever the tests were built. */
+static void copy_worker(const char *folder) {
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof path, "cp %s %s/worker", LIVE_WORKER, folder);
+    CHECK_EQUAL(system(path), 0);
+}
+
+/* In the process that is to be the session's, and as its user. */
+static void make_files(struct live *live, const char *base) {
+    char sub[PATH_MAX];
+    make_folder(live->folder, base, "notebook");
+    make_folder(live->outside, base, "outside");
+    make_folder(sub, base, "worker");
+    copy_worker(sub);
+    write_file(live->folder, "host.txt", "host");
+    make_folder(sub, live->folder, "sub");
+    write_file(sub, "deep.txt", "deep");
+    write_file(live->outside, "secret.txt", "secret");
+}
+
+static void fail_with(const char *what, const struct sandbox_error *error) {
+    char text[1024];
+    (void)fprintf(stderr, "%s: %s\n", what, sandbox_error_text(error, text, sizeof text));
+    CHECK(!"a session");
+}
+
+static void await_ready(const struct session *session) {
+    char line[16] = "";
+    struct pollfd fd = {.fd = session_control_fd(session), .events = POLLIN};
+    for (size_t n = 0; n < sizeof line - 1 && !strchr(line, '\n'); n++) {
+        CHECK_EQUAL(poll(&fd, 1, STUCK_MS), 1);
+        CHECK_EQUAL(read(fd.fd, line + n, 1), 1);
+    }
+    CHECK_TEXT(line, "ready\n");
+}
+
+static void start_session(struct live *live, const char *base) {
+    char folder[80], worker[96];
+    struct sandbox_error error = {0};
+    (void)snprintf(folder, sizeof folder, "%s/worker", base);
+    (void)snprintf(worker, sizeof worker, "%s/worker", folder);
+    struct session_options options = {.ground = &live->ground,
+                                      .folder = live->folder,
+                                      .python = "/usr/bin/env",
+                                      .readonly = (const char *const[]){folder, NULL},
+                                      .argv = (const char *const[]){worker, NULL},
+                                      .env = (const char *const[]){"HOME=/home/petri", NULL},
+                                      .disk_bytes = DISK_BYTES,
+                                      .disk_inodes = DISK_FILES};
+    if (session_create(&options, &live->session, &error))
+        fail_with("session_create", &error);
+    await_ready(live->session);
+    if (session_capture(live->session, &error))
+        fail_with("session_capture", &error);
+}
+
+static int be_live(void *argument) {
+    const struct variant *variant = argument;
+    struct live live = {0};
+    struct sandbox_error error = {0};
+    char text[1024];
+    make_files(&live, variant->base);
+    if (variant->live_case->prepare)
+        variant->live_case->prepare();
+    int r = sandbox_enter(live.folder, &live.ground, &error);
+    if (r) {
+        (void)fprintf(stderr, "%s\n", sandbox_error_text(&error, text, sizeof text));
+        return EXIT_SKIP;
+    }
+    start_session(&live, variant->base);
+    variant->live_case->run(&live);
+    session_destroy(live.session);
+    return 0;
+}
+
+static void run_variant(void **state) {
+    struct variant *variant = *state;
+    const char *require = getenv("PETRI_REQUIRE_LIVE");
+    strcpy(variant->base, "/tmp/petri-live-XXXXXX");
+    assert_non_null(mkdtemp(variant->base));
+    assert_int_equal(chmod(variant->base, 0777), 0);
+    int status = fork_and_wait(be_live, variant, variant->ordinary_user);
+    assert_int_equal(tree_remove(AT_FDCWD, variant->base), 0);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SKIP) {
+        if (require && strcmp(require, "1") == 0)
+            fail_msg("this machine has no sandboxes, and PETRI_REQUIRE_LIVE=1");
+        skip();
+    }
+    if (status)
+        fail_msg("the session's process ended with wait status %#x", (unsigned)status);
+}
+
+int live_main(const char *group, const struct live_case *cases, size_t n) {
+    bool root = geteuid() == 0;
+    struct CMUnitTest *tests = calloc(2 * n, sizeof *tests);
+    struct variant *variants = calloc(2 * n, sizeof *variants);
+    char(*names)[128] = calloc(2 * n, sizeof *names);
+    size_t m = 0;
+    if (!tests || !variants || !names)
+        return 1;
+    for (size_t i = 0; i < n; i++)
+        for (int ordinary_user = 0; ordinary_user <= root; ordinary_user++, m++) {
+            variants[m] = (struct variant){.live_case = &cases[i], .ordinary_user = ordinary_user};
+            (void)snprintf(names[m], sizeof names[m], "test_%s_%s", cases[i].name,
+                           root && !ordinary_user ? "as_root" : "as_an_ordinary_user");
+            tests[m] = (struct CMUnitTest){names[m], run_variant, NULL, NULL, &variants[m]};
+        }
+    int failed = _cmocka_run_group_tests(group, tests, m, NULL, NULL);
+    free(tests);
+    free(variants);
+    free(names);
+    return failed;
+}
+
+struct cell *live_start(struct live *live) {
+    struct cell *cell = NULL;
+    struct sandbox_error error = {0};
+    if (cell_create(live->session, &(struct cell_options){0}, &cell, &error))
+        fail_with("cell_create", &error);
+    CHECK_EQUAL(cell_start(cell, &(struct cell_limits){0}), 0);
+    return cell;
+}
+
+static void send_line(const struct cell *cell, const char *format, va_list args) {
+    char line[LINE_BYTES];
+    int n = vsnprintf(line, sizeof line - 1, format, args);
+    CHECK(n > 0 && (size_t)n < sizeof line - 1);
+    line[n] = '\n';
+    CHECK_EQUAL(write(cell_control_fd(cell), line, (size_t)n + 1), n + 1);
+}
+
+void live_send(const struct cell *cell, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    send_line(cell, format, args);
+    va_end(args);
+}
+
+const char *live_receive(const struct cell *cell) {
+    static char line[LINE_BYTES];
+    struct pollfd fds[] = {{.fd = cell_control_fd(cell), .events = POLLIN},
+                           {.fd = cell_exit_fd(cell), .events = POLLIN}};
+    for (size_t n = 0; n < sizeof line;) {
+        if (poll(fds, 2, STUCK_MS) <= 0)
+            CHECK(!"an answer, or the worker's end");
+        ssize_t r = fds[0].revents ? read(fds[0].fd, line + n, 1) : 0;
+        if (r <= 0)
+            return NULL;
+        if (line[n] == '\n') {
+            line[n] = 0;
+            return line;
+        }
+        n++;
+    }
+    CHECK(!"a line as long as lines are");
+    return NULL;
+}
+
+static const char *ask(const struct cell *cell, const char *format, va_list args) {
+    send_line(cell, format, args);
+    const char *line = live_receive(cell);
+    if (!line)
+        (void)fprintf(stderr, "no answer to \"%s\"\n", format);
+    CHECK(line != NULL);
+    return line;
+}
+
+const char *live_ask(const struct cell *cell, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    const char *line = ask(cell, format, args);
+    va_end(args);
+    return line;
+}
+
+const char *live_do(struct live *live, const char *format, ...) {
+    va_list args;
+    struct cell *cell = live_start(live);
+    va_start(args, format);
+    const char *line = ask(cell, format, args);
+    va_end(args);
+    live_commit(cell);
+    return line;
+}
+
+long live_call(struct live *live, long number, const char *format, ...) {
+    char arguments[1024];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(arguments, sizeof arguments, format, args);
+    va_end(args);
+    return strtol(live_do(live, "call %ld %s", number, arguments), NULL, 10);
+}
+
+unsigned live_commit(struct cell *cell) {
+    struct cell_end end;
+    struct sandbox_error error = {0};
+    if (cell_freeze(cell, &end, &error))
+        fail_with("cell_freeze", &error);
+    cell_commit(cell);
+    return end.leftovers;
+}
+
+struct cell_end live_await_death(struct cell *cell) {
+    struct cell_end end;
+    struct pollfd fd = {.fd = cell_exit_fd(cell), .events = POLLIN};
+    CHECK_EQUAL(poll(&fd, 1, STUCK_MS), 1);
+    cell_end_of(cell, &end);
+    cell_discard(cell);
+    return end;
+}
+
+void live_await_output(struct live *live, const char *text) {
+    char got[256] = "";
+    struct pollfd fd = {.fd = session_stdout_fd(live->session), .events = POLLIN};
+    for (size_t n = 0; n < strlen(text);) {
+        CHECK(n < sizeof got - 1 && poll(&fd, 1, STUCK_MS) == 1);
+        ssize_t r = read(fd.fd, got + n, sizeof got - 1 - n);
+        CHECK(r > 0);
+        n += (size_t)r;
+    }
+    CHECK_TEXT(got, text);
+}
+
+void live_check_counter(struct live *live, long value) {
+    char expected[32];
+    (void)snprintf(expected, sizeof expected, "%ld", value);
+    CHECK_TEXT(live_do(live, "add 0"), expected);
+}

@@ -1,0 +1,66 @@
+/*
+ * live.h - cases with real sessions, each in processes of its own, as root and as an ordinary user.
+ */
+#ifndef PETRI_TESTS_LIVE_H
+#define PETRI_TESTS_LIVE_H
+
+#include "as_user.h"
+#include "sandbox/sandbox.h"
+
+#include <limits.h>
+#include <stddef.h>
+
+struct live {
+    struct session *session; /* captured: its worker, worker.c, waits for a line */
+    struct sandbox_ground ground;
+    char folder[PATH_MAX];  /* the notebook's folder; has the files host.txt and sub/deep.txt */
+    char outside[PATH_MAX]; /* a folder that cells don't see, with the file secret.txt; the worker's binary stands
+                               beside */
+};
+
+struct live_case {
+    const char *name;
+    void (*run)(struct live *live);
+    void (*prepare)(void); /* before the sandbox is entered; may be NULL */
+};
+
+/*
+ * Runs each case, as the user there is, and where that is root as an ordinary
+ * user too. In a case CHECK() and its kin say what is wrong. Where the machine
+ * can't have sandboxes a case is skipped with the reason; with
+ * PETRI_REQUIRE_LIVE=1 that is a failure. What main() returns.
+ */
+int live_main(const char *group, const struct live_case *cases, size_t n);
+
+/* A cell of the current image, started without limits. */
+struct cell *live_start(struct live *live);
+
+/* Sends a line to a running cell. */
+void live_send(const struct cell *cell, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Its next line, in a buffer that the next call uses again; NULL where the cell's worker or its socket ended instead.
+ */
+const char *live_receive(const struct cell *cell);
+
+/* Both; the worker must live. */
+const char *live_ask(const struct cell *cell, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A whole cell: one line, one answer, and a commit. */
+const char *live_do(struct live *live, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same for a system call: its number, then its arguments as the worker reads them. */
+long live_call(struct live *live, long number, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Freezes the cell, which must go well, and commits it. How many processes it left behind. */
+unsigned live_commit(struct cell *cell);
+
+/* Waits for the death of the cell's worker, and discards the cell. */
+struct cell_end live_await_death(struct cell *cell);
+
+/* Waits for text on the session's standard output. */
+void live_await_output(struct live *live, const char *text);
+
+/* The session still works: a cell adds 0 to the counter, which must be value. */
+void live_check_counter(struct live *live, long value);
+
+#endif

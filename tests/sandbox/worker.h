@@ -1,0 +1,32 @@
+/*
+ * worker.h - the files of the live tests' worker. Each do_ function answers one command with reply().
+ */
+#ifndef PETRI_TESTS_WORKER_H
+#define PETRI_TESTS_WORKER_H
+
+enum { WORKER_FD = 3, WORKER_LINE_BYTES = 16384 };
+
+/* Sets the answer to the command that runs. */
+void reply(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Sends it at once: for commands that don't come to their end. */
+void send_reply(void);
+
+/* worker_threads.c */
+void do_thread(char **words);
+void do_poke(char **words);
+void do_join(char **words);
+void do_count(char **words);
+void do_name(char **words);
+void do_lock(char **words);
+void do_signals(char **words);
+void do_fault(char **words);
+
+/* worker_harm.c */
+void do_child(char **words);
+void do_bomb(char **words);
+void do_shared(char **words);
+void do_end(char **words);
+void do_spoil(char **words);
+
+#endif
