@@ -59,16 +59,33 @@ static int run(const struct remote_task *task, struct remote_call *calls, size_t
     return r ? r : remote_failure(calls, n, NULL);
 }
 
+/*
+ * Moves pair[0] to the number of the control socket, closes pair[1], and opens
+ * a pidfd of the sandbox. The image may have closed that number itself: then
+ * one of the pair may have got it, and the pidfd must not.
+ */
+static size_t control_calls(const struct cell *cell, const int pair[2], struct remote_call *calls) {
+    size_t n = 0;
+    if (pair[0] != SANDBOX_CONTROL_FD) {
+        calls[n++] = (struct remote_call){.number = SYS_dup3,
+                                          .argument = {(uint64_t)pair[0], SANDBOX_CONTROL_FD, O_CLOEXEC}};
+        calls[n++] = (struct remote_call){.number = SYS_close, .argument = {(uint64_t)pair[0]}};
+    }
+    if (pair[1] != SANDBOX_CONTROL_FD)
+        calls[n++] = (struct remote_call){.number = SYS_close, .argument = {(uint64_t)pair[1]}};
+    calls[n++] = (struct remote_call){.number = SYS_pidfd_open, .argument = {(uint64_t)cell->init.pid}};
+    return n;
+}
+
 /* The keeper makes a socket pair; one end becomes the worker's control socket, the other ours. ret_init_fd is a pidfd
  * in the keeper. */
 static int open_control(struct cell *cell, int *ret_init_fd) {
     uint64_t scratch = cell->session->site.scratch;
     struct remote_task keeper = task_of(cell, cell->keeper, cell->keeper);
-    struct remote_call first[] = {
+    struct remote_call calls[4] = {
         {.number = SYS_socketpair, .argument = {AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, scratch}},
-        {.number = SYS_pidfd_open, .argument = {(uint64_t)cell->init.pid}},
     };
-    int pair[2], r = run(&keeper, first, 2);
+    int pair[2], r = run(&keeper, calls, 1);
     if (r == 0)
         r = memory_read(cell->memory_fd, scratch, pair, sizeof pair);
     auto_fd keeper_pidfd = r == 0 ? system_pidfd_open(cell->keeper) : -1;
@@ -76,15 +93,13 @@ static int open_control(struct cell *cell, int *ret_init_fd) {
         cell->control_fd = keeper_pidfd < 0 ? keeper_pidfd : system_pidfd_getfd(keeper_pidfd, pair[1]);
     if (r == 0 && cell->control_fd < 0)
         r = cell->control_fd;
-    struct remote_call second[] = {
-        {.number = SYS_dup3, .argument = {(uint64_t)pair[0], SANDBOX_CONTROL_FD, O_CLOEXEC}},
-        {.number = SYS_close, .argument = {(uint64_t)pair[0]}},
-        {.number = SYS_close, .argument = {(uint64_t)pair[1]}},
-    };
+    size_t n = r == 0 ? control_calls(cell, pair, calls) : 0;
     if (r == 0)
-        r = run(&keeper, second, 3);
-    *ret_init_fd = (int)first[1].result;
-    return r ? r : (fcntl(cell->control_fd, F_SETFL, O_NONBLOCK) ? -errno : 0);
+        r = run(&keeper, calls, n);
+    if (r)
+        return r;
+    *ret_init_fd = (int)calls[n - 1].result;
+    return fcntl(cell->control_fd, F_SETFL, O_NONBLOCK) ? -errno : 0;
 }
 
 static int start_helper(const struct cell *cell, pid_t *ret_helper) {

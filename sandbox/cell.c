@@ -143,14 +143,16 @@ static int kill_children(struct cell *cell) {
                                &cell->session->site};
     struct remote_call call = {.number = SYS_kill, .argument = {(uint64_t)-1, SIGKILL}};
     int r = remote_run(&task, &call, 1, NULL, 0);
-    if (r == 0 && call.result < 0 && call.result != -ESRCH)
-        r = (int)call.result;
-    return r ? r : kin_await_dead(cell->tids, cell->n_tids, cell->init.pid);
+    if (r || call.result == -ESRCH)
+        return r;
+    return call.result < 0 ? (int)call.result : kin_await_dead(cell->tids, cell->n_tids, cell->init.pid);
 }
 
 /*
  * In this order: the registers, which our calls destroy; an end to everybody
- * who shares the memory; what the threads must be asked for.
+ * who shares the memory; a look at our pages, which nobody can change any more;
+ * what the threads must be asked for. A process may hide from being counted,
+ * by forking while we count, so that all are killed whatever was counted.
  */
 static int record(struct cell *cell, unsigned *ret_leftovers, struct sandbox_error *error) {
     int r = remote_write_code(cell->memory_fd, &cell->session->site);
@@ -159,10 +161,13 @@ static int record(struct cell *cell, unsigned *ret_leftovers, struct sandbox_err
     r = threads_record_registers(cell->tids, cell->n_tids, &cell->threads);
     if (r == 0)
         r = kin_count_alive(cell->tids, cell->n_tids, cell->init.pid, ret_leftovers);
-    if (r == 0 && *ret_leftovers > 0)
+    if (r == 0)
         r = kill_children(cell);
     if (r)
         return error_set(error, STEP_THREADS, -r, "ending the cell's other processes");
+    r = remote_check_site(cell->keeper, cell->memory_fd, &cell->session->site);
+    if (r)
+        return error_set(error, STEP_INJECT, -r, "the cell replaced petri's pages");
     r = threads_record_registrations(cell->tids, cell->memory_fd, &cell->session->site, &cell->threads);
     return r ? error_set(error, STEP_INJECT, -r, "recording the threads") : 0;
 }

@@ -1,9 +1,11 @@
 #define _GNU_SOURCE
 #include "remote.h"
 
+#include "cleanup.h"
 #include "tracee.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
@@ -106,6 +108,28 @@ int remote_make_site(pid_t tid, int memory_fd, struct remote_site *ret_site) {
     if (r == 0)
         *ret_site = site;
     return (int)r;
+}
+
+/* Of an entry of /proc/PID/pagemap: present, swapped, and of a file or shared. */
+enum { PAGE_KIND_SHIFT = 61, PAGE_PRESENT = 4, PAGE_SWAPPED = 2 };
+
+int remote_check_site(pid_t pid, int memory_fd, const struct remote_site *site) {
+    uint64_t entries[SITE_BYTES / PAGE];
+    char path[32];
+    int r = remote_write_code(memory_fd, site);
+    for (uint64_t at = site->code + PAGE; r == 0 && at < site->code + SITE_BYTES; at += PAGE)
+        r = memory_write(memory_fd, at, "", 1); /* so that there is a page to look at */
+    if (r)
+        return r == -EFAULT || r == -EIO ? -EUCLEAN : r;
+    snprintf(path, sizeof path, "/proc/%d/pagemap", pid);
+    auto_fd pages = open(path, O_RDONLY | O_CLOEXEC);
+    if (pages < 0)
+        return -errno;
+    r = memory_read(pages, site->code / PAGE * sizeof entries[0], entries, sizeof entries);
+    for (size_t i = 0; r == 0 && i < SITE_BYTES / PAGE; i++)
+        if (entries[i] >> PAGE_KIND_SHIFT != PAGE_PRESENT && entries[i] >> PAGE_KIND_SHIFT != PAGE_SWAPPED)
+            r = -EUCLEAN;
+    return r;
 }
 
 static int start(const struct remote_task *task, struct remote_call *calls, size_t n) {

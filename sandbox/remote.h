@@ -55,6 +55,16 @@ int remote_make_site(pid_t tid, int memory_fd, struct remote_site *ret_site);
 int remote_write_code(int memory_fd, const struct remote_site *site);
 
 /*
+ * Writes the code again, and looks whether the site of the stopped process pid
+ * is still its own: private pages. Shared ones, mapped in their place, would let
+ * a cell change the calls that we have the image make while the cell runs.
+ * 0, -EUCLEAN, or -errno.
+ *
+ * See: pagemap.rst.
+ */
+int remote_check_site(pid_t pid, int memory_fd, const struct remote_site *site);
+
+/*
  * Has a task make n calls. Tasks that it clones are left stopped: their ids go
  * to ret_clones, as many as max_clones, in order; NULL where none is expected.
  * The task's registers and signal mask are lost. 0; -EUCLEAN where our code
