@@ -203,14 +203,6 @@ void do_spoil(char **words) {
         r = close(WORKER_FD);
         return;
     }
-    if (strcmp(what, "replace") == 0) {
-        reply("ok");
-        send_reply();
-        int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-        dup2(null, WORKER_FD);
-        for (;;)
-            pause();
-    }
     if (!find_site(&code, &end)) {
         reply("no site");
         return;

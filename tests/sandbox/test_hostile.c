@@ -1,0 +1,274 @@
+/* Cells that leave processes behind, that fork without end, that damage what petri needs: each is contained. */
+#include "live.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { BOMB_LIMIT = 150 };
+
+/* The processes that this process can see: all of the session's, and no other. */
+static int count_processes(void) {
+    DIR *dir = opendir("/proc");
+    struct dirent *entry;
+    int n = 0;
+    CHECK(dir != NULL);
+    while ((entry = readdir(dir)))
+        n += entry->d_name[0] >= '1' && entry->d_name[0] <= '9';
+    closedir(dir);
+    return n;
+}
+
+static int count_entries(const char *path) {
+    DIR *dir = opendir(path);
+    int n = 0;
+    CHECK(dir != NULL);
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
+}
+
+static int count_lines(const char *path) {
+    FILE *file = fopen(path, "re");
+    int c, n = 0;
+    CHECK(file != NULL);
+    while ((c = getc(file)) != EOF)
+        n += c == '\n';
+    (void)fclose(file);
+    return n;
+}
+
+/* Waits until those that are ending have ended, by doing what takes a while. */
+static void await_processes(struct live *live, int at_most) {
+    for (int i = 0; i < 20000 && count_processes() > at_most; i++)
+        live_check_counter(live, 0);
+    CHECK(count_processes() <= at_most);
+}
+
+/* The most there is while cells come and go that leave nothing: one more is being made, another is ending. */
+static int count_at_rest(struct live *live) {
+    int most = 0;
+    for (int i = 0; i < 20; i++) {
+        live_check_counter(live, 0);
+        int now = count_processes();
+        most = now > most ? now : most;
+    }
+    return most;
+}
+
+static void child_is_ended_with_its_cell(struct live *live, const char *kind, unsigned leftovers) {
+    int rest = count_at_rest(live);
+    struct cell *cell = live_start(live);
+    CHECK_TEXT(live_ask(cell, "child %s", kind), "ok");
+    CHECK_EQUAL(live_commit(cell), leftovers);
+    await_processes(live, rest);
+    cell = live_start(live);
+    CHECK_TEXT(live_ask(cell, "child %s", kind), "ok");
+    cell_discard(cell);
+    await_processes(live, rest);
+}
+
+static void child_is_counted_and_ended(struct live *live) {
+    child_is_ended_with_its_cell(live, "still", 1);
+}
+
+static void orphan_is_counted_and_ended(struct live *live) {
+    child_is_ended_with_its_cell(live, "orphan", 1);
+}
+
+static void child_without_its_first_thread_is_counted_and_ended(struct live *live) {
+    child_is_ended_with_its_cell(live, "leaderless", 1);
+}
+
+static void child_that_shares_the_memory_is_counted_and_ended(struct live *live) {
+    child_is_ended_with_its_cell(live, "memory", 1);
+}
+
+/* It can't be counted: whoever looks sees one, none or two of it. */
+static void child_that_never_stays_the_same_is_ended(struct live *live) {
+    int rest = count_at_rest(live);
+    for (int i = 0; i < 10; i++) {
+        struct cell *cell = live_start(live);
+        CHECK_TEXT(live_ask(cell, "child hopping"), "ok");
+        (void)live_commit(cell);
+    }
+    await_processes(live, rest);
+}
+
+/* A thread that waits for its vfork child can't be stopped: whatever becomes of the cell, the session goes on. */
+static void vfork_child_that_holds_its_parent_is_ended(struct live *live) {
+    struct cell_end end;
+    struct sandbox_error error = {0};
+    int rest = count_at_rest(live);
+    struct cell *cell = live_start(live);
+    CHECK_TEXT(live_ask(cell, "child vfork"), "ok");
+    int r = cell_freeze(cell, &end, &error);
+    CHECK(r == 0 || r == -EUCLEAN);
+    if (r == 0)
+        cell_commit(cell);
+    else
+        cell_discard(cell);
+    await_processes(live, rest);
+}
+
+static void killing_everybody_ends_only_the_cell(struct live *live) {
+    live_do(live, "add 1");
+    struct cell *cell = live_start(live);
+    CHECK_TEXT(live_ask(cell, "child still"), "ok");
+    live_send(cell, "end all");
+    /* kill(-1) spares the caller, and pid 1 is beyond it: so it lives, and answers nothing. */
+    CHECK_TEXT(live_receive(cell), "what?");
+    cell_discard(cell);
+    live_check_counter(live, 1);
+    live_do(live, "add -1");
+}
+
+static void limit_processes(void) {
+    CHECK(setrlimit(RLIMIT_NPROC, &(struct rlimit){BOMB_LIMIT, BOMB_LIMIT}) == 0);
+}
+
+static void fork_bomb_is_bounded_and_ended(struct live *live) {
+    int rest = count_at_rest(live);
+    struct cell *cell = live_start(live);
+    CHECK_TEXT(live_ask(cell, "bomb %d", BOMB_LIMIT), "bounded EAGAIN");
+    cell_discard(cell);
+    await_processes(live, rest);
+    cell = live_start(live);
+    CHECK_TEXT(live_ask(cell, "bomb %d", BOMB_LIMIT), "bounded EAGAIN");
+    CHECK(live_commit(cell) > BOMB_LIMIT / 2);
+    await_processes(live, rest);
+}
+
+static void fork_bomb_is_bounded_by_the_cells_limit(struct live *live) {
+    struct cell *cell;
+    struct sandbox_error error = {0};
+    if (session_is_watched(live->session))
+        return; /* no control group: nothing bounds the number but RLIMIT_NPROC, as above */
+    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){0}, &cell, &error), 0);
+    CHECK_EQUAL(cell_start(cell, &(struct cell_limits){.processes = BOMB_LIMIT}), 0);
+    CHECK_TEXT(live_ask(cell, "bomb %d", BOMB_LIMIT), "bounded EAGAIN");
+    cell_discard(cell);
+    live_check_counter(live, 0);
+}
+
+/* What a cell does to petri's pages, and whether it can be kept afterwards. */
+static const struct {
+    const char *what;
+    int freeze;
+} damages[] = {
+    {"unmap-code", -EUCLEAN},   {"unmap-data", -EUCLEAN}, {"protect-code", -EUCLEAN},
+    {"protect-data", -EUCLEAN}, {"share-code", -EUCLEAN}, {"share-data", -EUCLEAN},
+};
+
+static void damage_to_petris_pages_loses_the_cell_and_nothing_else(struct live *live) {
+    live_do(live, "add 1");
+    for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
+        struct cell_end end;
+        struct sandbox_error error = {0};
+        struct cell *cell = live_start(live);
+        CHECK_TEXT(live_ask(cell, "add 10"), "11");
+        const char *answer = live_ask(cell, "spoil %s", damages[i].what);
+        int r = cell_freeze(cell, &end, &error);
+        if (strcmp(answer, "0") == 0 ? r != damages[i].freeze : r != 0) {
+            (void)fprintf(stderr, "%s: the cell got \"%s\", and freezing gave %d\n", damages[i].what, answer, r);
+            CHECK(!"damage is noticed");
+        }
+        cell_discard(cell);
+        live_check_counter(live, 1);
+    }
+    live_do(live, "add -1");
+}
+
+/* The next cell gets its socket whatever the last one did with the number. */
+static void control_descriptor_can_be_closed(struct live *live) {
+    CHECK_TEXT(live_do(live, "spoil descriptor"), "ok");
+    live_check_counter(live, 0);
+    CHECK_TEXT(live_do(live, "add 1"), "1");
+}
+
+static void control_descriptor_replaced_is_put_back(struct live *live) {
+    long event = live_call(live, SYS_eventfd2, "0 0"); /* what the worker writes and reads there is an error */
+    struct cell *cell = live_start(live);
+    live_send(cell, "call %d %ld 3", SYS_dup2, event);
+    CHECK(live_receive(cell) == NULL); /* nobody holds our socket's other end any more */
+    live_commit(cell);
+    cell = live_start(live);
+    live_send(cell, "add 1");
+    const char *line = live_receive(cell);
+    if (line && strcmp(line, "3") == 0)
+        line = live_receive(cell); /* the answer to the dup2, which had not been written yet */
+    CHECK_TEXT(line, "1");
+    live_commit(cell);
+}
+
+/* Asked of us by proc(5): an undumpable process' files belong to root. */
+static void undumpable_cell_goes_on(struct live *live) {
+    CHECK_EQUAL(live_call(live, SYS_prctl, "4 0"), 0); /* PR_SET_DUMPABLE */
+    live_check_counter(live, 0);
+    CHECK_TEXT(live_do(live, "status Threads"), "1");
+    CHECK_EQUAL(live_call(live, SYS_prctl, "3"), 1); /* PR_GET_DUMPABLE */
+}
+
+static void first_thread_that_ends_loses_the_cell(struct live *live) {
+    struct cell_end end;
+    struct sandbox_error error = {0};
+    struct cell *cell = live_start(live);
+    CHECK_TEXT(live_ask(cell, "thread wait"), "0");
+    live_send(cell, "end first-thread");
+    CHECK_TEXT(live_receive(cell), "ok");
+    int r = cell_freeze(cell, &end, &error);
+    CHECK(r == 0 || r == -ESRCH || r == -EUCLEAN);
+    cell_discard(cell);
+    live_check_counter(live, 0);
+}
+
+static void two_hundred_cells_leave_nothing(struct live *live) {
+    int processes = count_at_rest(live), descriptors = count_entries("/proc/self/fd");
+    int mounts = count_lines("/proc/self/mountinfo"), threads = count_entries("/proc/self/task");
+    for (int i = 0; i < 200; i++) {
+        struct cell *cell = live_start(live);
+        CHECK_TEXT(live_ask(cell, i % 2 ? "put /dev/shm/f x" : "child still"), "ok");
+        if (i % 10 == 3)
+            cell_discard(cell);
+        else if (i % 10 == 7) {
+            live_send(cell, "end kill");
+            (void)live_await_death(cell);
+        } else
+            live_commit(cell);
+    }
+    await_processes(live, processes);
+    CHECK_EQUAL(count_entries("/proc/self/fd"), descriptors);
+    CHECK_EQUAL(count_lines("/proc/self/mountinfo"), mounts);
+    CHECK_EQUAL(count_entries("/proc/self/task"), threads);
+}
+
+static const struct live_case cases[] = {
+    {"child_is_counted_and_ended", child_is_counted_and_ended, NULL},
+    {"orphan_is_counted_and_ended", orphan_is_counted_and_ended, NULL},
+    {"child_without_its_first_thread_is_counted_and_ended", child_without_its_first_thread_is_counted_and_ended, NULL},
+    {"child_that_shares_the_memory_is_counted_and_ended", child_that_shares_the_memory_is_counted_and_ended, NULL},
+    {"child_that_never_stays_the_same_is_ended", child_that_never_stays_the_same_is_ended, NULL},
+    {"vfork_child_that_holds_its_parent_is_ended", vfork_child_that_holds_its_parent_is_ended, NULL},
+    {"killing_everybody_ends_only_the_cell", killing_everybody_ends_only_the_cell, NULL},
+    {"fork_bomb_is_bounded_and_ended", fork_bomb_is_bounded_and_ended, limit_processes},
+    {"fork_bomb_is_bounded_by_the_cells_limit", fork_bomb_is_bounded_by_the_cells_limit, NULL},
+    {"damage_to_petris_pages_loses_the_cell_and_nothing_else", damage_to_petris_pages_loses_the_cell_and_nothing_else,
+     NULL},
+    {"control_descriptor_can_be_closed", control_descriptor_can_be_closed, NULL},
+    {"control_descriptor_replaced_is_put_back", control_descriptor_replaced_is_put_back, NULL},
+    {"undumpable_cell_goes_on", undumpable_cell_goes_on, NULL},
+    {"first_thread_that_ends_loses_the_cell", first_thread_that_ends_loses_the_cell, NULL},
+    {"two_hundred_cells_leave_nothing", two_hundred_cells_leave_nothing, NULL},
+};
+
+int main(void) {
+    return live_main("hostile cells", cases, sizeof cases / sizeof cases[0]);
+}
