@@ -1,5 +1,5 @@
 # The front door. What each target does is in scripts/, one file a target.
-.PHONY: all run lab test bench install clean help
+.PHONY: all run lab test test-vm bench install clean help
 .DEFAULT_GOAL := all
 PREFIX ?= /usr/local
 
@@ -15,6 +15,9 @@ lab: ## open JupyterLab on examples/ with petri preselected
 test: ## install what is missing, build, run every test
 	@scripts/test.sh
 
+test-vm: ## run the live tests in a virtual machine: Debian 12's kernel, systemd, cgroup v2
+	@scripts/test-vm.sh
+
 bench: ## measure petri beside ipykernel and xeus-python
 	@scripts/bench.sh
 
@@ -25,4 +28,4 @@ clean: ## remove build/ and tour.html
 	@scripts/clean.sh
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):.*## /make \1	/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /make \1	/p' $(MAKEFILE_LIST) | expand -t 16

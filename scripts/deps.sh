@@ -4,7 +4,7 @@
 #   deps.sh check GROUP...    names what is missing; exit 1 where something is
 #   deps.sh install GROUP...  installs what is missing; does nothing where all is there
 #
-# Groups: build (petri itself), python (a venv for clients), test (cmocka, clang).
+# Groups: build (petri itself), python (a venv for clients), test (cmocka, clang), vm (make test-vm).
 set -eu
 . "$(dirname -- "$0")/common.sh"
 
@@ -26,6 +26,9 @@ python module   ensurepip   python3-venv
 test   library  cmocka      libcmocka-dev
 test   command  clang       clang
 test   libfuzzer clang      libclang-rt-dev
+vm     command  qemu-system-x86_64 qemu-system-x86
+vm     command  debootstrap debootstrap
+vm     command  mkfs.ext4   e2fsprogs
 END
 }
 

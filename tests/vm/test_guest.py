@@ -1,0 +1,164 @@
+"""Cells as their users see them, in the virtual machine of `make test-vm`: limits, files and what is said of them.
+
+PETRI_VM_MEMORY names what has to enforce the limit of memory here: "cgroup v2", or "watched" where there is no bus.
+"""
+
+import os
+import pathlib
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+
+from kernels import Kernel, install  # noqa: E402
+
+BACKEND = os.environ["PETRI_VM_MEMORY"]
+LIMIT = 256 << 20  # of memory in profile strict
+EARLIER = 200 << 20
+
+# Each page of it is written, so that it is held and not only reserved.
+HOLD = "{name} = bytearray(b'x') * {n}"
+MODIFY = "earlier[::4096] = b'y' * len(earlier[::4096])"
+
+
+@pytest.fixture(scope="module")
+def kernel_dir(tmp_path_factory):
+    return install(tmp_path_factory.mktemp("prefix"), sys.executable)
+
+
+@pytest.fixture(params=["petri", "petri-strict"])
+def kernel(request, kernel_dir, tmp_path):
+    yield from running(kernel_dir, tmp_path, request.param)
+
+
+@pytest.fixture
+def strict(kernel_dir, tmp_path):
+    yield from running(kernel_dir, tmp_path, "petri-strict")
+
+
+def running(kernel_dir, folder, name):
+    (folder / "host").mkdir()
+    (folder / "host" / "a.txt").write_text("host")
+    kernel = Kernel(kernel_dir, folder, name)
+    try:
+        yield kernel.wait_until_up()
+    finally:
+        kernel.close()
+
+
+def reply_and_report(kernel, code):
+    request = kernel.send(code)
+    reply = kernel.shell_reply(request)
+    kernel.iopub_until(request, lambda message: message["content"].get("execution_state") == "idle")
+    return reply["content"], reply["metadata"]["petri"]
+
+
+def ename(kernel, code):
+    """How a cell ended: None where it went well."""
+    return reply_and_report(kernel, code)[0].get("ename")
+
+
+def test_a_cell_runs_and_the_report_names_what_enforces_memory(kernel):
+    reply, report = reply_and_report(kernel, "6 * 7")
+    assert reply["status"] == "ok"
+    assert report["isolation"]["memory"] == BACKEND
+
+
+@pytest.mark.parametrize("earlier", [0, EARLIER])
+@pytest.mark.parametrize(("share", "expected"), [(0.9, None), (1.1, "CellMemoryLimit")])
+def test_memory_is_what_the_cell_holds_beside_the_image_it_began_with(strict, earlier, share, expected):
+    strict.value("canary = ['as it was']")
+    if earlier:
+        assert ename(strict, HOLD.format(name="earlier", n=earlier)) is None
+    more = HOLD.format(name="more", n=int(share * LIMIT) - earlier)
+    assert ename(strict, f"{MODIFY if earlier else ''}\n{more}") == expected
+    assert strict.value("canary, 'more' in globals()") == f"(['as it was'], {expected is None})"
+    if earlier:
+        assert strict.value("earlier[0]") == str(ord("x" if expected else "y"))
+
+
+def test_memory_of_children_and_of_files_in_memory_counts(strict):
+    hold = f"import os\nif os.fork() == 0:\n    x = bytearray(b'x') * {int(1.1 * LIMIT)}\n    os._exit(0)\nos.wait()"
+    assert ename(strict, f"{hold}\nimport time\ntime.sleep(60)") == "CellMemoryLimit"
+    memfd = "import os\nfd = os.memfd_create('x')\nwhile True: os.write(fd, bytes(1 << 20))"
+    assert ename(strict, memfd) == "CellMemoryLimit"
+
+
+def test_cpu_time_is_measured(kernel):
+    spin = "import time\nend = time.process_time() + 0.5\nwhile time.process_time() < end: pass"
+    busy, idle = (reply_and_report(kernel, code)[1]["metrics"]["cpu_ms"] for code in (spin, "pass"))
+    assert busy >= 500
+    assert idle < busy
+
+
+def test_cpu_time_of_children_is_measured(kernel):
+    child = "end = time.process_time() + 0.5\n    while time.process_time() < end: pass\n    os._exit(0)"
+    code = f"import os, time\nif os.fork() == 0:\n    {child}\nos.wait()"
+    assert reply_and_report(kernel, code)[1]["metrics"]["cpu_ms"] >= 500
+
+
+def test_fork_bomb_stays_within_the_limit_of_processes(strict):
+    count = (
+        "import os, signal\nn = 0\ntry:\n    while True:\n"
+        "        if os.fork() == 0: signal.pause()\n        n += 1\nexcept BlockingIOError: print(n)"
+    )
+    cell = strict.run(count)
+    assert cell.ok, str(cell)
+    assert 0 < int(cell.stdout.split()[0]) < 64
+    bomb = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"
+    assert ename(strict, bomb) in ("CellTimeout", "CellCpuLimit")
+    assert strict.value("n") is not None
+
+
+# What notebooks do with folders. Made by an earlier cell, unless they are named host.
+FOLDERS = {
+    "remove": "shutil.rmtree('out')\nassert not os.path.exists('out')",
+    "make again": "shutil.rmtree('out')\nos.mkdir('out')\nassert os.listdir('out') == []",
+    "make again and fill": "shutil.rmtree('out')\nos.makedirs('out/deep')\nopen('out/new.txt', 'w').write('new')\n"
+    "assert sorted(os.listdir('out')) == ['deep', 'new.txt']",
+    "a folder where a file was": "os.remove('out/a.txt')\nos.mkdir('out/a.txt')\nassert os.listdir('out/a.txt') == []",
+    "a file where a folder was": "shutil.rmtree('out')\nopen('out', 'w').write('file')\nassert os.path.isfile('out')",
+    "move": "shutil.move('out', 'moved')\nassert sorted(os.listdir('moved')) == ['a.txt', 'deep']\n"
+    "assert not os.path.exists('out')",
+    "rename a new folder": "os.mkdir('new')\nopen('new/b', 'w').write('b')\nos.rename('new', 'renamed')\n"
+    "assert os.listdir('renamed') == ['b']",
+    "rename over a file": "open('tmp', 'w').write('b')\nos.replace('tmp', 'out/a.txt')\n"
+    "assert open('out/a.txt').read() == 'b'",
+    "append": "open('out/a.txt', 'a').write('+')\nassert open('out/a.txt').read() == 'a+'",
+    "remove the host's": "shutil.rmtree('host')\nassert not os.path.exists('host')",
+    "make the host's again": "shutil.rmtree('host')\nos.mkdir('host')\nassert os.listdir('host') == []",
+    "move the host's": "shutil.move('host', 'moved')\nassert os.listdir('moved') == ['a.txt']",
+}
+MAKE = (
+    "import os, shutil\nos.makedirs('out/deep')\nopen('out/a.txt', 'w').write('a')\nopen('out/deep/c', 'w').write('c')"
+)
+# All files with their text, as one value.
+LOOK = "sorted((top, sorted(d), sorted((f, open(top + '/' + f).read()) for f in fs)) for top, d, fs in os.walk('.'))"
+ROWS = [
+    (f"{name} in {place}", place, change)
+    for place in ("/work", "/tmp")
+    for name, change in FOLDERS.items()
+    if place == "/work" or "'host'" not in change
+]
+
+
+@pytest.mark.parametrize(("place", "change"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
+def test_folders_change_are_rolled_back_and_are_committed(strict, place, change):
+    strict.value(f"import os; os.chdir({place!r})")
+    assert ename(strict, MAKE) is None
+    before = strict.value(LOOK)
+    failing = strict.run(f"{change}\nos._exit(1)")
+    assert failing.ename == "CellCrashed", str(failing)
+    assert strict.value(LOOK) == before
+    cell = strict.run(f"{change}\nafter = {LOOK}\nafter")
+    assert cell.ok, str(cell)
+    assert strict.value(LOOK) == cell.result
+    assert strict.value(f"{LOOK} == after") == "True"
+
+
+def test_the_hosts_folder_is_never_written(strict, tmp_path):
+    assert ename(strict, "import os, shutil\nopen('new', 'w').write('new')\nos.remove('host/a.txt')") is None
+    assert (tmp_path / "host" / "a.txt").read_text() == "host"
+    assert not (tmp_path / "new").exists()
