@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PETRI = pathlib.Path(os.environ.get("PETRI_BUILD", ROOT / "build")) / "petri"
 
 # Not a measure of anything: how long to wait before a kernel counts as stuck.
-STUCK_S = 120
+STUCK_S = float(os.environ.get("PETRI_STUCK_S", 120))
 
 
 @dataclasses.dataclass(frozen=True)

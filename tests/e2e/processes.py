@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import select
 
 NAMESPACES = ["cgroup", "ipc", "mnt", "net", "pid", "user", "uts"]
@@ -26,6 +27,17 @@ def family(pid):
     found = [pid]
     for member in found:
         found += [child for child, parent in parent_of.items() if parent == member]
+    return found
+
+
+def open_family(pid):
+    """Descriptors of a process and all its descendants; one that has just ended needs none."""
+    found = []
+    for member in family(pid):
+        try:
+            found.append(os.pidfd_open(member))
+        except ProcessLookupError:
+            continue
     return found
 
 
@@ -65,20 +77,41 @@ def wait_for_end(pidfds, stuck_s):
     return len(waiting)
 
 
-def cgroups():
-    """All cgroups of the machine."""
-    return {folder for folder, _, _ in os.walk("/sys/fs/cgroup")}
+def cgroups(members):
+    """Every cgroup of the kernel that these processes belong to, those without a process too."""
+    names = set()
+    for member in members:
+        names.update(re.findall(r"/(petri-\d+)-", pathlib.Path(f"/proc/{member}/cgroup").read_text()))
+    return [
+        os.path.join(folder, name)
+        for folder, children, _ in os.walk("/sys/fs/cgroup")
+        for name in children
+        if any(name == own or name.startswith(own + "-") for own in names)
+    ]
+
+
+def is_zombie(pid):
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
 
 
 def footprint(pid):
-    """How many processes, descriptors and mounts a kernel has, and its cgroups' number."""
+    """How many living processes, descriptors, mounts and cgroups a kernel has; None while that is changing."""
     members = family(pid)
-    return {
-        "processes": len(members),
-        "descriptors": sum(len(os.listdir(f"/proc/{member}/fd")) for member in members),
-        "mounts": sum(len(pathlib.Path(f"/proc/{member}/mountinfo").read_text().splitlines()) for member in members),
-        "cgroups": len(cgroups()),
-    }
+    try:
+        living = [member for member in members if not is_zombie(member)]
+        return {
+            "processes": len(living),
+            "descriptors": sum(len(os.listdir(f"/proc/{member}/fd")) for member in living),
+            "mounts": sum(len(pathlib.Path(f"/proc/{member}/mountinfo").read_text().splitlines()) for member in living),
+            "cgroups": len(cgroups(living)),
+        }
+    except OSError:
+        return None  # one of them has just ended
+
+
+def zombies(pid):
+    """How many of a kernel's processes have ended and still wait to be reaped."""
+    return sum(map(is_zombie, family(pid)))
 
 
 def private_bytes(pid):

@@ -74,6 +74,12 @@ def test_queued_cells_are_aborted_after_an_error_and_only_those(kernel):
     assert kernel.run("1").ok
 
 
+def test_a_cell_sent_after_the_reply_of_a_failed_one_runs(kernel):
+    for _ in range(50):
+        assert kernel.shell_reply(kernel.send("1 / 0"))["content"]["status"] == "error"
+        assert kernel.shell_reply(kernel.send("1"))["content"]["status"] == "ok"
+
+
 def test_stop_on_error_false_lets_queued_cells_run(kernel):
     first = kernel.send("raise RuntimeError", stop_on_error=False)
     second = kernel.send("1")

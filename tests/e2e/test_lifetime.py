@@ -8,8 +8,8 @@ import venv
 import pytest
 import zmq
 
-from kernels import STUCK_S, Interpreter, install
-from processes import family, footprint, private_bytes, wait_for_end
+from kernels import STUCK_S, install
+from processes import family, footprint, open_family, private_bytes, wait_for_end, zombies
 
 CELLS = 1000
 WARM_UP = 100
@@ -22,7 +22,7 @@ class Gate:
     def find_spec(self, name, path=None, target=None):
         if name == "IPython":
             sys.meta_path.remove(self)
-            open({fifo!r}).read()
+            open({fifo!r}, "rb").read(1)
 
 sys.meta_path.insert(0, Gate())
 """
@@ -39,22 +39,32 @@ def heartbeat(kernel):
         return socket.recv()
 
 
-def test_kernel_info_is_answered_before_the_interpreter_is_warm(start, tmp_path):
-    fifo = tmp_path / "gate"
-    os.mkfifo(fifo, 0o644)
-    environment = tmp_path / "environment"
+@pytest.fixture
+def gated(tmp_path_factory):
+    """An environment that is warm only once a byte is written to a descriptor: its kernelspecs, and the descriptor."""
+    environment = tmp_path_factory.mktemp("environment")
+    environment.chmod(0o755)
     venv.create(environment, with_pip=False, symlinks=True)
+    kernel_dir = install(environment, str(environment / "bin" / "python"))
+    fifo = environment / "gate"
+    os.mkfifo(fifo, 0o644)
     [site] = environment.glob("lib/python*/site-packages")
     (site / "gate.py").write_text(GATE.format(fifo=str(fifo)))
     (site / "gate.pth").write_text("import gate\n")
-    specs = install(tmp_path / "prefix", str(environment / "bin" / "python"))
-    kernel = start(Interpreter("gated", str(environment / "bin" / "python")), kernel_dir=specs, wait=False)
+    # For reading too: such an open waits for nobody.
+    descriptor = os.open(fifo, os.O_RDWR)
+    yield kernel_dir, descriptor
+    os.close(descriptor)
 
+
+def test_kernel_info_is_answered_before_the_interpreter_is_warm(start, gated):
+    kernel_dir, gate = gated
+    kernel = start(kernel_dir=kernel_dir, wait=False)
     assert kernel.shell_reply(kernel.client.kernel_info())["content"]["status"] == "ok"
     request = kernel.send("1 + 1")
-    with open(fifo, "w"):
-        pass
-    assert kernel.finish(request).result == "2"
+    os.write(gate, b"x")
+    assert kernel.shell_reply(request)["content"]["status"] == "ok"
+    assert kernel.value("import sys; 'gate' in sys.modules and not any(type(f).__name__ == 'Gate' for f in sys.meta_path)") == "True"
 
 
 def test_heartbeat_and_control_answer_while_a_cell_is_busy(kernel):
@@ -87,7 +97,7 @@ def test_interrupt_while_idle_does_nothing(kernel):
 @pytest.mark.parametrize("restart", [False, True])
 def test_shutdown_request_is_answered_and_leaves_no_process(kernel, restart):
     kernel.value("import threading; threading.Thread(target=threading.Event().wait, daemon=True).start()")
-    pidfds = [os.pidfd_open(pid) for pid in family(kernel.pid)]
+    pidfds = open_family(kernel.pid)
     reply = kernel.control("shutdown_request", {"restart": restart})
     assert reply == {"status": "ok", "restart": restart}
     assert wait_for_end(pidfds, STUCK_S) == 0
@@ -106,26 +116,29 @@ def test_kill_9_leaves_no_process_behind(kernel, victim):
     kernel.start_busy("child.wait()", before="import subprocess; child = subprocess.Popen(['sleep', 'infinity'])")
     members = family(kernel.pid)
     assert len(members) >= 4, "the kernel, its parent, the cell and its child"
-    pidfds = [os.pidfd_open(pid) for pid in members]
+    pidfds = open_family(kernel.pid)
     os.kill(members[0] if victim == "the process that Jupyter knows" else members[1], signal.SIGKILL)
     assert wait_for_end(pidfds, STUCK_S) == 0
 
 
-def settle(kernel, goal):
-    """Asks the kernel for something small until its footprint is goal, or for as long as a stuck one would take."""
+def wait_for_footprint(kernel, accept):
+    """Asks the kernel for something small until accept(footprint, the one before); gives up on a stuck one."""
     deadline = time.monotonic() + STUCK_S
-    while (now := footprint(kernel.pid)) != goal and time.monotonic() < deadline:
+    before, now = None, footprint(kernel.pid)
+    while (now is None or not accept(now, before)) and time.monotonic() < deadline:
         kernel.control("kernel_info_request")
+        before, now = now, footprint(kernel.pid)
     return now
 
 
 def steady(kernel):
     """The footprint once it is the same twice in a row: what is prepared ahead is prepared."""
-    before = None
-    while (now := footprint(kernel.pid)) != before:
-        before = now
-        kernel.control("kernel_info_request")
-    return now
+    return wait_for_footprint(kernel, lambda now, before: now == before)
+
+
+def settle(kernel, goal):
+    """The footprint once it is goal, or what it is after as long as a stuck kernel would take."""
+    return wait_for_footprint(kernel, lambda now, _: now == goal)
 
 
 def test_thousand_cells_leave_nothing(venv_kernel):
@@ -138,6 +151,7 @@ def test_thousand_cells_leave_nothing(venv_kernel):
         kernel.value("n += 1")
     assert kernel.value("n") == str(CELLS)
     assert settle(kernel, before) == before
+    assert zombies(kernel.pid) <= 1, "the last cell's may wait for the next cell"
     grown = sum(map(private_bytes, members)) - memory_before
     print(f"{CELLS} cells: the kernel's private memory grew by {grown} bytes")
     assert grown < 1024 * 1024, f"{grown} bytes in {CELLS} cells"

@@ -12,7 +12,7 @@ import pytest
 
 import state
 from kernels import PETRI, STUCK_S, Interpreter, install
-from processes import family, wait_for_end
+from processes import open_family, wait_for_end
 from test_sandboxes import BAD_CELLS
 
 NAME = "petri-test"
@@ -85,6 +85,6 @@ def test_state_goes_on_and_bad_cells_are_rolled_back(user_kernel):
 
 def test_kill_9_leaves_no_process_behind(user_kernel):
     user_kernel.start_busy("while True: pass")
-    pidfds = [os.pidfd_open(pid) for pid in family(user_kernel.pid)]
+    pidfds = open_family(user_kernel.pid)
     os.kill(user_kernel.pid, 9)
     assert wait_for_end(pidfds, STUCK_S) == 0
