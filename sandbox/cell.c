@@ -269,8 +269,11 @@ void cell_discard(struct cell *cell) {
     if (!cell)
         return;
     end_sandbox(cell);
-    if (cell->keeper > 0)
-        tracee_kill(cell->keeper); /* now, and not when there is time: what it held must not count as the next cell's */
+    if (cell->keeper > 0) {
+        kill(cell->keeper, SIGKILL);
+        session_bury(cell->session,
+                     cell->keeper); /* to free a gigabyte takes a while, and somebody waits for the answer */
+    }
     if (cell->started && !cell->aside)
         put_files_back(cell);
     layer_remove(cell->session->nursery.files_fd, cell->layer);
