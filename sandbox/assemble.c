@@ -314,6 +314,8 @@ int cell_assemble(struct cell *cell, struct sandbox_error *ret_error) {
     r = renew_files(cell);
     if (r)
         return error_set(ret_error, STEP_INJECT, -r, "opening files anew");
+    if (prlimit(cell->worker, RLIMIT_NOFILE, &cell->session->descriptors, NULL))
+        return error_set(ret_error, STEP_CREDENTIALS, errno, "descriptors");
     r = restore_registers(cell);
     return r ? error_set(ret_error, STEP_PTRACE, -r, "registers") : 0;
 }

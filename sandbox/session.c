@@ -20,7 +20,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-enum { PIPE_BYTES = 1 << 20 };
+enum { SPARE_DESCRIPTORS = 16, PIPE_BYTES = 1 << 20 };
 
 /* Both ends of everything between us and the worker. */
 struct plumbing {
@@ -290,6 +290,22 @@ static int install_filter(struct session *session) {
     return r ? r : take_listener(session, (int)call.result);
 }
 
+/*
+ * Keepers get all the descriptors that there may be, cells a few less: so that
+ * a keeper whose cell has used its last one can still be told to open some.
+ */
+static int spare_descriptors(struct session *session) {
+    struct rlimit limit;
+    if (prlimit(session->first->keeper, RLIMIT_NOFILE, NULL, &limit) || limit.rlim_max <= 2 * SPARE_DESCRIPTORS)
+        return -EMFILE;
+    struct rlimit all = {limit.rlim_max, limit.rlim_max};
+    limit.rlim_max -= SPARE_DESCRIPTORS;
+    if (limit.rlim_cur > limit.rlim_max)
+        limit.rlim_cur = limit.rlim_max;
+    session->descriptors = limit;
+    return prlimit(session->first->keeper, RLIMIT_NOFILE, &all, NULL) ? -errno : 0;
+}
+
 int session_capture(struct session *session, struct sandbox_error *ret_error) {
     auto_free pid_t *tids = NULL;
     size_t n = 0;
@@ -297,6 +313,9 @@ int session_capture(struct session *session, struct sandbox_error *ret_error) {
     if (r)
         return error_set(ret_error, r == -EPERM ? STEP_PTRACE : STEP_THREADS, -r, "%s", "");
     r = make_first_image(session, tids, n, ret_error);
+    int spared = r == 0 ? spare_descriptors(session) : 0;
+    if (spared)
+        r = error_set(ret_error, STEP_PIPE, -spared, "for the images");
     int filtered = r == 0 ? install_filter(session) : 0;
     if (filtered)
         r = error_set(ret_error, STEP_FILTER, -filtered, "%s", "");

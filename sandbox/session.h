@@ -7,6 +7,8 @@
 #include "filter.h"
 #include "image.h"
 #include "nursery.h"
+
+#include <sys/resource.h>
 #include "prefault.h"
 
 enum { SESSION_MAX_DYING = 64 };
@@ -16,6 +18,7 @@ struct session {
     struct nursery nursery;
     struct filter filter;
     struct remote_site site;
+    struct rlimit descriptors; /* of cells: a few less than keepers have */
     struct prefault prefault; /* what cells of this session are about to write */
     uint64_t n_learned;
     struct image *first;   /* image 0 */
