@@ -10,6 +10,7 @@ find_packages()
 import_ipython()
 
 from petri_worker import comms, introspect, warm  # noqa: E402
+from petri_worker.errors import describe  # noqa: E402
 from petri_worker.execute import Executor  # noqa: E402
 from petri_worker.kernel import KernelFace  # noqa: E402
 from petri_worker.origin import Origin  # noqa: E402
@@ -60,17 +61,26 @@ class Worker:
 
     def serve(self):
         """Serves requests until the kernel process closes the socket."""
-        while True:
+        try:
+            while True:
+                self._serve(*self.channel.next_request())
+        except WireClosed:
+            return
+
+    def _serve(self, request, buffers):
+        # A handler of the user's for some signal may raise at any point of this: there is one `done` all the same.
+        reply = None
+        while self.channel.busy:
             try:
-                request, buffers = self.channel.next_request()
+                if reply is None:
+                    self._begin(request)
+                    reply = self.handlers[request["type"]](request, buffers)
+                with self.signals.held:
+                    self._end(reply)
             except WireClosed:
-                return
-            self._begin(request)
-            try:
-                reply = self.handlers[request["type"]](request, buffers)
+                raise
             except BaseException as error:
-                reply = {"status": "error", "ename": type(error).__name__, "evalue": str(error), "traceback": []}
-            self._end(reply)
+                reply = {"status": "error", **describe(error)}
 
     def _begin(self, request):
         self.origin.begin(request.get("cell"))

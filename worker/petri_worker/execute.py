@@ -8,6 +8,7 @@ import builtins
 import getpass
 import sys
 
+from petri_worker.errors import describe
 from petri_worker.loop import CellLoop
 
 
@@ -21,7 +22,7 @@ class Executor:
     def execute(self, request):
         """request: as in docs/worker-wire.md. Returns the execute_reply's content."""
         shell = self._shell
-        shell.shown = None
+        shell.forget_error()
         shell.interrupted = False
         shell.allow_stdin = bool(request.get("allow_stdin"))
         shell.request_count = shell.execution_count = request["execution_count"]
@@ -31,7 +32,7 @@ class Executor:
         store = bool(request.get("store_history", True)) and not silent
         try:
             error = self._run(request["code"], silent, store)
-            expressions = {} if error else shell.user_expressions(request.get("user_expressions") or {})
+            expressions = {} if error is not None else shell.user_expressions(request.get("user_expressions") or {})
         except BaseException as caught:
             error = caught
         # Taken whatever has happened, so that a payload never shows up with the next cell.
@@ -63,13 +64,13 @@ class Executor:
             shell.events.trigger("post_execute")
             if not silent:
                 shell.events.trigger("post_run_cell", result)
-        return result.error_before_exec or result.error_in_exec
+        return result.error_in_exec if result.error_before_exec is None else result.error_before_exec
 
     def _shown(self, error):
         """ename, evalue and traceback of the error, published where IPython has not done it."""
         shell = self._shell
-        if shell.shown is None:
+        if not shell.has_shown(error):
             shell.showtraceback((type(error), error, error.__traceback__))
-        if shell.shown is None:
-            shell._showtraceback(type(error), error, [f"{type(error).__name__}: {error}"])
+        if not shell.has_shown(error):
+            shell.publish_error(error, describe(error))
         return shell.shown

@@ -19,13 +19,19 @@ class KernelMagics(Magics):
         for name in _SCRIPTS:
             self.magics["cell"][name] = self._script_magic(name)
 
-    @line_magic
-    def config(self, line):
+    @line_magic("config")
+    def configure(self, line):
         """%config: IPython's own, with the completer in its list, which is made when first asked for."""
         from IPython.core.magics.config import ConfigMagics
 
         self.shell.Completer
         return ConfigMagics(self.shell).config(line)
+
+    @line_magic
+    def store(self, line):
+        """%store: loads the extension that has it, which then takes this one's place."""
+        self.shell.extension_manager.load_extension("IPython.extensions.storemagic")
+        return self.shell.run_line_magic("store", line)
 
     @line_magic
     def edit(self, line=""):

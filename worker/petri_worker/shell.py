@@ -20,6 +20,7 @@ from traitlets import Instance, Type, default
 from traitlets.config import Config
 
 from petri_worker.display import PetriDisplayHook, PetriDisplayPublisher
+from petri_worker.errors import describe
 from petri_worker.magics import KernelMagics
 from petri_worker.store import LazyStore
 
@@ -62,7 +63,7 @@ class ZMQInteractiveShell(InteractiveShell):
         self.allow_stdin = False
         self.request_count = 0
         self.interrupted = False
-        self.shown = None
+        self.forget_error()
 
     @default("exiter")
     def _default_exiter(self):
@@ -131,13 +132,20 @@ class ZMQInteractiveShell(InteractiveShell):
         self._showtraceback(UsageError, exc, [f"UsageError: {exc}"])
 
     def _showtraceback(self, etype, evalue, stb):
-        # A user's exception may have a __str__ that fails; the reply still has to come.
-        try:
-            text = str(evalue)
-        except Exception as error:
-            text = f"<{type(error).__name__} while its text was made>"
-        self.shown = {"ename": etype.__name__, "evalue": text, "traceback": [str(line) for line in stb]}
-        self.send("error", self.shown)
+        self.publish_error(evalue, describe(evalue, stb, etype))
+
+    def publish_error(self, error, content):
+        """Publishes an error's {ename, evalue, traceback}, and keeps it for the reply."""
+        self.shown, self._shown_error = content, error
+        self.send("error", content)
+
+    def has_shown(self, error):
+        """True where the last error that was published is this one."""
+        return self.shown is not None and (self._shown_error is error or self.interrupted)
+
+    def forget_error(self):
+        """A new cell: nothing has been published, and no user's object is kept alive for it."""
+        self.shown = self._shown_error = None
 
     # What goes back with the reply
 

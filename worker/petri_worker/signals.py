@@ -15,6 +15,11 @@ import signal
 # The kernel process asks for the Python stack with this one: it must get through at any time.
 TRACE = signal.SIGRTMAX - 1
 
+# CPython looks for signals between its instructions and when a system call is interrupted. One that
+# comes just before a call that blocks is seen only after that call: for time.sleep(1000), too late.
+# So the kernel process lets a signal that does nothing follow a SIGINT that seems to have no effect.
+NUDGE = signal.SIGRTMAX - 2
+
 _HELD = signal.valid_signals() - {TRACE}
 
 
@@ -29,6 +34,7 @@ class Signals:
         self._pending = False
         self._open = signal.pthread_sigmask(signal.SIG_BLOCK, ())
         signal.signal(signal.SIGINT, self._interrupt)
+        signal.signal(NUDGE, lambda signum, frame: None)
 
     def begin(self):
         """A request starts: whatever the last one did to the handler, the mask and us is undone."""
@@ -52,10 +58,16 @@ class Signals:
 
     def __enter__(self):
         # Python runs handlers in the main thread only; the others need no care.
-        if _thread.get_ident() == self._main:
-            self._depth += 1
-            if self._depth == 1:
+        if _thread.get_ident() != self._main:
+            return
+        if not self._depth:
+            try:
                 signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
+            except BaseException:
+                # What came before the mask was in force has its handler run in there, and that may raise.
+                signal.pthread_sigmask(signal.SIG_SETMASK, self._open)
+                raise
+        self._depth += 1
 
     def __exit__(self, *exc):
         if _thread.get_ident() != self._main:

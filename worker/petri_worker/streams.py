@@ -7,15 +7,19 @@ flood is cheap. And the order of stdout, stderr, rich output and the output of
 children is the order in which it was made.
 
 So every write goes out at once, until there have been more than BURST of them
-within WINDOW_S; then writes are gathered for GATHER_S at most. Only what such
-a flood leaves behind needs somebody else to flush it: a thread that starts
-with the flood and is gone before the request's end (between cells there must
-be no thread of ours: each one costs every cell that follows).
+within WINDOW_S. From then on writes are gathered: for FLOOD_S the stream's
+write() is the C function itself, then a helper thread flushes and puts ours
+back. Where other threads could write too ours stays in place, so that their
+lines keep their order and their cell, and gathers for GATHER_S at a time. What
+a crash in the middle of a flood can lose is the last few milliseconds of it.
+The helper lives for one flush and is gone before the request ends: between
+cells there must be no thread of ours, as each one costs every later cell.
 
 Order: a stream that takes turns with the other one first makes the kernel
 process read both pipes empty (`sync`). Children are let go only after a flush.
 """
 
+import _thread
 import io
 import os
 import sys
@@ -25,10 +29,15 @@ from time import monotonic
 WINDOW_S = 0.010
 BURST = 200
 GATHER_S = 0.001
-LATEST_S = 0.020
+FLOOD_S = 0.010
+BUFFER_BYTES = 8192
 
+# A new thread is among them: with a second writer, write() has to be ours.
 _EVENTS = frozenset(
-    ("subprocess.Popen", "os.system", "os.posix_spawn", "os.spawn", "os.exec", "os.fork", "os.forkpty", "pty.spawn")
+    (
+        *("subprocess.Popen", "os.system", "os.posix_spawn", "os.spawn", "os.exec", "os.fork", "os.forkpty"),
+        *("pty.spawn", "_thread.start_new_thread"),
+    )
 )
 
 _text_write = io.TextIOWrapper.write
@@ -44,7 +53,7 @@ class Stream(io.TextIOWrapper):
     def __init__(self, fd, name, pair):
         raw = io.FileIO(fd, "wb", closefd=False)
         raw.name = f"<{name}>"
-        super().__init__(io.BufferedWriter(raw, 1 << 16), encoding="utf-8", errors="backslashreplace", newline="\n")
+        super().__init__(io.BufferedWriter(raw, BUFFER_BYTES), encoding="utf-8", errors="backslashreplace", newline="\n")
         self.mode = "w"
         self.kind = name
         self._pair = pair
@@ -53,6 +62,7 @@ class Stream(io.TextIOWrapper):
         self._origin = pair.origin
         self._window = self._gather = 0.0
         self._left = 0
+        self._c_write = super().write
 
     def write(self, text):
         """As TextIOWrapper.write; what it does with the flush is told at the module's head."""
@@ -73,8 +83,17 @@ class Stream(io.TextIOWrapper):
                 self._gather = now + GATHER_S
                 _text_flush(self)
             elif not self._pair.gathering:
-                self._pair.gather()
+                self._pair.gather(self)
             return count
+
+    def swap(self):
+        """Makes write() the C function, unless somebody has put their own in its place."""
+        self.__dict__.setdefault("write", self._c_write)
+
+    def swap_back(self):
+        """Undoes swap()."""
+        if self.__dict__.get("write") is self._c_write:
+            del self.write
 
     def flush(self):
         """As TextIOWrapper.flush."""
@@ -129,6 +148,8 @@ class Streams:
     def flush(self):
         """Everything written so far is on the descriptors."""
         with self.lock:
+            self.stdout.swap_back()
+            self.stderr.swap_back()
             _text_flush(self.stdout)
             _text_flush(self.stderr)
 
@@ -137,11 +158,17 @@ class Streams:
         self._flush_libc()
         with self.lock:
             self.flush()
-            for key in list(self._late):
-                self._publish_late(*key, self._late.pop(key))
+            while self._late:
+                (cell, kind), text = self._late.popitem()
+                self._publish_late(cell, kind, text)
         if self._flusher is not None:
             self._flusher.finish()
             self._flusher = None
+
+    def _start_flusher(self):
+        if self._flusher is not None:
+            self._flusher.finish()
+        self._flusher = _Flusher(self)
 
     def turn(self, stream):
         """Called with the lock held, by the stream that is about to write and was not the last to do so."""
@@ -150,14 +177,18 @@ class Streams:
             self._channel.exchange({"type": "sync"})
         self.last = stream
 
-    def gather(self):
-        """Called with the lock held: some text waits in a stream, and nobody may come to flush it."""
+    def gather(self, stream):
+        """Called with the lock held: some of the stream's text waits, and nobody may come to flush it."""
+        alone = threading.active_count() == 1
         try:
-            self._flusher = _Flusher(self)
-            self.gathering = True
+            self._start_flusher()
         except RuntimeError:
             # The cell has used up all the threads that it may have: then a flood is slower, no more.
             self.flush()
+            return
+        self.gathering = True
+        if alone:
+            stream.swap()
 
     def elsewhere(self, stream, text):
         """
@@ -181,9 +212,10 @@ class Streams:
 
     def _audit(self, event, args):
         if event in _EVENTS:
-            self._flush_libc()
             self.flush()
-            self.last = _UNKNOWN
+            if event != "_thread.start_new_thread":
+                self._flush_libc()
+                self.last = _UNKNOWN
 
     def _flush_libc(self):
         # C code prints into libc's buffer, which a forked child would print once more. Whoever
@@ -207,21 +239,31 @@ class Streams:
 
 
 class _Flusher:
-    """A thread for one flush, LATEST_S from now: what a flood has left behind is not seen later than that."""
+    """A thread for one flush, FLOOD_S from now: what a flood has left behind is not seen later than that."""
 
     def __init__(self, pair):
         self._pair = pair
-        self._now = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="petri-flush", daemon=True)
-        self._thread.start()
+        self._wait = _thread.allocate_lock()
+        self._wait.acquire()
+        self._id = None
+        self._over = _thread.allocate_lock()
+        self._over.acquire()
+        # Not a threading.Thread: starting one waits for it, and an interrupt in that wait would lose it.
+        _thread.start_new_thread(self._run, ())
 
     def finish(self):
-        """Flushes now, and returns when the thread is gone."""
-        self._now.set()
-        self._thread.join()
+        """Flushes now, and returns when the thread is gone, for the operating system too."""
+        self._wait.release()
+        self._over.acquire()
+        while os.path.exists(f"/proc/self/task/{self._id}"):
+            os.sched_yield()
 
     def _run(self):
-        self._now.wait(LATEST_S)
-        with self._pair.lock:
-            self._pair.gathering = False
-            self._pair.flush()
+        self._id = _thread.get_native_id()
+        self._wait.acquire(timeout=FLOOD_S)
+        try:
+            with self._pair.lock:
+                self._pair.gathering = False
+                self._pair.flush()
+        finally:
+            self._over.release()

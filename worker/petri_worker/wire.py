@@ -29,6 +29,7 @@ class Channel:
     The control socket.
 
     signals: the Signals that keep interrupts away from half a frame.
+    busy: true from a request's arrival until its `done` is out.
     """
 
     def __init__(self, signals, fd=CONTROL_FD):
@@ -37,6 +38,7 @@ class Channel:
         self._lock = _thread.RLock()
         self._seq = 0
         self._pid = os.getpid()
+        self.busy = False
         os.register_at_fork(after_in_child=self._forked)
         self._lock.acquire()
 
@@ -56,18 +58,23 @@ class Channel:
             except BaseException:
                 continue
         self._signals.begin()
-        try:
-            with self._signals.held:
-                return self._receive()
-        finally:
+        with self._signals.held:
+            request = self._receive()
             self._pid = os.getpid()
+            self.busy = True
             self._lock.release()
+        return request
 
     def done(self, reply):
-        """Ends the request with the content of its reply; the socket may change from here on."""
-        self._lock.acquire()
+        """
+        Ends the request with the content of its reply; the socket may change
+        from here on. TypeError where the reply has something that JSON has not.
+        """
+        frame = self._encode({"type": "done", "reply": reply})
         with self._signals.held:
-            self._send({"type": "done", "reply": reply})
+            self._lock.acquire()
+            self.busy = False
+            self._write(frame)
 
     def send(self, message):
         """Sends a frame that has no answer."""
@@ -127,11 +134,20 @@ class Channel:
                 return frame
 
     def _send(self, message, buffers=()):
+        self._write(self._encode(message, buffers))
+
+    def _encode(self, message, buffers=()):
         views = [memoryview(buffer).cast("B") for buffer in buffers]
         text = dumps(message)
         lengths = [view.nbytes for view in views]
         header = struct.pack("<%dI" % (2 + len(views)), len(text), len(views), *lengths)
-        self._socket.sendall(b"".join([header, text, *views]))
+        return b"".join([header, text, *views])
+
+    def _write(self, frame):
+        try:
+            self._socket.sendall(frame)
+        except OSError as error:
+            raise WireClosed from error
 
     def _receive(self):
         json_bytes, n_buffers = _HEADER.unpack(self._exactly(_HEADER.size))

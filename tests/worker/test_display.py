@@ -1,0 +1,101 @@
+"""Rich output."""
+
+import base64
+import json
+
+
+def test_display_has_the_shape_of_the_specification(worker):
+    (content,) = worker.execute("display({'a': 1})").of("display_data")
+    assert content == {"data": {"text/plain": "{'a': 1}"}, "metadata": {}, "transient": {}}
+
+
+def test_rich_object(worker):
+    answer = worker.execute("from IPython.display import HTML\nHTML('<b>x</b>')")
+    (content,) = answer.of("execute_result")
+    assert content["data"]["text/html"] == "<b>x</b>"
+
+
+def test_update_by_display_id(worker):
+    answer = worker.execute("handle = display('one', display_id='me')\nhandle.update('two')")
+    (shown,), (updated,) = answer.of("display_data"), answer.of("update_display_data")
+    assert shown["transient"] == updated["transient"] == {"display_id": "me"}
+    assert updated["data"]["text/plain"] == "'two'"
+
+
+def test_clear_output(worker):
+    answer = worker.execute("from IPython.display import clear_output\nprint('a'); clear_output(wait=True); print('b')")
+    assert answer.of("clear_output") == [{"wait": True}]
+    assert answer.order == [("stdout", "a\n"), ("clear_output", None), ("stdout", "b\n")]
+
+
+def test_bytes_are_base64(worker):
+    code = "from IPython.display import Image\ndisplay(Image(data=b'\\x89PNG\\r\\n\\x1a\\n' + bytes(20), format='png'))"
+    (content,) = worker.execute(code).of("display_data")
+    assert base64.b64decode(content["data"]["image/png"]).startswith(b"\x89PNG")
+    (content,) = worker.execute("display({'application/x': b'\\x00\\xff'}, raw=True)").of("display_data")
+    assert base64.b64decode(content["data"]["application/x"]) == b"\x00\xff"
+
+
+def test_what_json_has_not_becomes_something_that_it_has(worker):
+    code = (
+        "display({'application/json': {1: float('nan'), 'inf': float('inf'), 't': (1, 2), 's': {3},\n"
+        "        'lone': '\\ud800', 'nul': '\\x00'}}, raw=True)"
+    )
+    (content,) = worker.execute(code).of("display_data")
+    data = content["data"]["application/json"]
+    assert data["1"] == "nan" and data["inf"] == "inf" and data["t"] == [1, 2] and data["s"] == [3]
+    assert data["nul"] == "\x00"
+    json.dumps(content).encode()
+
+
+def test_what_has_no_json_form_is_the_cells_error(worker):
+    answer = worker.execute("display({'application/json': object()}, raw=True)")
+    assert answer.reply["ename"] == "TypeError"
+    assert worker.execute("1 + 1").result == "2"
+
+
+def test_repr_that_fails_does_not_fail_the_worker(worker):
+    answer = worker.execute("class R:\n    def __repr__(self): raise ValueError('no repr')\nR()")
+    assert "no repr" in str([event.content for event in answer.events])
+    assert worker.execute("1 + 1").result == "2"
+
+
+def test_numpy_numbers_in_mime_bundles(venv_worker):
+    code = "import numpy\ndisplay({'application/json': {'n': numpy.int64(3), 'f': numpy.float32(0.5)}}, raw=True)"
+    (content,) = venv_worker.execute(code).of("display_data")
+    assert content["data"]["application/json"] == {"n": 3, "f": 0.5}
+
+
+def test_figure_is_shown_at_the_end_of_the_cell_that_first_imports_matplotlib(new_worker):
+    worker = new_worker("venv")
+    for _ in range(2):
+        answer = worker.execute("import matplotlib.pyplot as plt\nplt.plot([1, 2]); print('done')\nNone")
+        assert [kind for kind, _ in answer.order] == ["stdout", "display_data"]
+        (content,) = answer.of("display_data")
+        assert base64.b64decode(content["data"]["image/png"]).startswith(b"\x89PNG")
+    assert worker.execute("plt.get_fignums()").result == "[]"
+
+
+def test_matplotlib_magic(new_worker):
+    worker = new_worker("venv")
+    answer = worker.execute("%matplotlib inline\nimport matplotlib.pyplot as plt\nfig, ax = plt.subplots(); ax.plot([1])\nNone")
+    assert len(answer.of("display_data")) == 1
+    assert worker.execute("%matplotlib qt").reply["status"] == "error"
+
+
+def test_figure_of_a_failing_cell_is_shown(new_worker):
+    answer = new_worker("venv").execute("import matplotlib.pyplot as plt\nplt.plot([1])\n1/0")
+    assert len(answer.of("display_data")) == 1
+    assert answer.reply["ename"] == "ZeroDivisionError"
+
+
+def test_libraries_see_a_notebook(venv_worker):
+    code = (
+        "shell = get_ipython()\n"
+        "print(type(shell).__name__, 'IPKernelApp' in shell.config, shell.kernel is not None)\n"
+        "from ipywidgets import IntProgress\n"
+        "import pandas as pd"
+    )
+    assert venv_worker.execute(code).stdout == "ZMQInteractiveShell True True\n"
+    (content,) = venv_worker.execute("pd.DataFrame({'a': [1]})").of("execute_result")
+    assert "<table" in content["data"]["text/html"]

@@ -1,0 +1,204 @@
+"""Jupyter messaging, "Execute": results, errors, expressions, payloads, history."""
+
+import re
+
+import pytest
+
+ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def plain(lines):
+    return ESCAPE.sub("", "\n".join(lines))
+
+
+def test_statement_is_ok(worker):
+    answer = worker.execute("x = 1")
+    assert answer.reply == {"status": "ok", "user_expressions": {}, "payload": []}
+    assert answer.events == []
+
+
+def test_expression_is_a_result_with_the_requests_number(worker):
+    answer = worker.execute("6 * 7", execution_count=23)
+    (content,) = answer.of("execute_result")
+    assert content == {"execution_count": 23, "data": {"text/plain": "42"}, "metadata": {}}
+    assert worker.execute("Out[23], _23").result == "(42, 42)"
+
+
+def test_semicolon_and_none_have_no_result(worker):
+    assert worker.execute("6 * 7;").of("execute_result") == []
+    assert worker.execute("None").of("execute_result") == []
+
+
+def test_names_of_earlier_inputs_and_outputs(worker):
+    worker.execute("'first'")
+    worker.execute("'second'")
+    assert worker.execute("_, __, _i, In[-2]").result == "('second', 'first', \"'second'\", \"'second'\")"
+
+
+def test_silent_has_no_result_and_no_history(worker):
+    before = worker.execute("len(In)").result
+    answer = worker.execute("y = 5; y", silent=True)
+    assert answer.events == []
+    assert int(worker.execute("len(In)").result) == int(before) + 1
+    assert worker.execute("y").result == "5"
+
+
+def test_without_history_the_input_is_not_kept(worker):
+    before = int(worker.execute("len(In)").result)
+    assert worker.execute("'shown'", store_history=False).result == "'shown'"
+    assert int(worker.execute("len(In)").result) == before + 1
+
+
+def test_error_is_published_and_replied(worker):
+    answer = worker.execute("print('before')\n\ndef f():\n    return {}['missing']\nf()")
+    assert answer.order[0] == ("stdout", "before\n")
+    (published,) = answer.of("error")
+    assert answer.reply == {"status": "error", "user_expressions": {}, "payload": [], **published}
+    assert published["ename"] == "KeyError"
+    assert published["evalue"] == "'missing'"
+    assert all(isinstance(line, str) for line in published["traceback"])
+    assert "\x1b[" in "".join(published["traceback"])
+    text = plain(published["traceback"])
+    assert "----> 5 f()" in text
+    assert "petri_worker" not in text
+
+
+def test_qualified_exception_has_a_bare_name(worker):
+    assert worker.execute("import json; json.loads('{')").reply["ename"] == "JSONDecodeError"
+
+
+def test_syntax_error_shows_its_place(worker):
+    reply = worker.execute("a = 1\nb = = 2").reply
+    assert reply["ename"] == "SyntaxError"
+    assert "line 2" in plain(reply["traceback"])
+    assert "^" in plain(reply["traceback"])
+
+
+def test_indentation_error(worker):
+    assert worker.execute("if True:\npass").reply["ename"] == "IndentationError"
+
+
+def test_exception_with_a_broken_text_still_gets_a_reply(worker):
+    reply = worker.execute("class E(Exception):\n    def __str__(self): return 1/0\nraise E").reply
+    assert reply["ename"] == "E"
+
+
+def test_exception_group_is_published(worker):
+    answer = worker.execute(
+        "import sys\nif sys.version_info < (3, 11): ExceptionGroup = ValueError\n"
+        "raise ExceptionGroup('many', [KeyError('a'), OSError('b')])"
+    )
+    assert "many" in answer.reply["evalue"]
+    assert len(answer.of("error")) == 1
+
+
+def test_usage_error_is_one_line(worker):
+    answer = worker.execute("%nosuchmagic")
+    assert answer.reply["status"] == "error"
+    assert answer.reply["ename"] == "UsageError"
+    assert len(answer.of("error")) == 1
+    assert answer.stderr == ""
+
+
+def test_custom_traceback_renderer(worker):
+    reply = worker.execute("class E(Exception):\n    def _render_traceback_(self): return ['mine']\nraise E").reply
+    assert reply["traceback"] == ["mine"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["print(1)\x00", "x = '\x00'", "\x00", "\ud800", "x = '\ud83d'", "# \udcff\nprint(1)", "!echo \ud800", "%magic\x00"],
+)
+def test_code_that_is_no_text_gets_an_error(worker, code):
+    answer = worker.execute(code)
+    assert answer.reply["status"] == "error"
+    assert len(answer.of("error")) == 1
+    assert worker.execute("1 + 1").result == "2"
+
+
+@pytest.mark.parametrize("code", ["", "  \n", "# only a comment", "\n\n"])
+def test_code_without_a_statement_is_ok(worker, code):
+    assert worker.execute(code).reply["status"] == "ok"
+
+
+def test_deeply_nested_code_gets_an_error(worker):
+    assert worker.execute("(" * 5000 + ")" * 5000).reply["status"] == "error"
+    assert worker.execute("1 + 1").result == "2"
+
+
+def test_system_exit_is_an_error_and_the_session_goes_on(worker):
+    answer = worker.execute("x = 1\nimport sys\nsys.exit(3)")
+    assert answer.reply["ename"] == "SystemExit"
+    assert answer.reply["evalue"] == "3"
+    assert worker.execute("x").result == "1"
+
+
+@pytest.mark.parametrize("code", ["exit", "quit()", "exit(keep_kernel=True)"])
+def test_exit_is_a_payload(worker, code):
+    (payload,) = worker.execute(code).reply["payload"]
+    assert payload == {"source": "ask_exit", "keepkernel": "True" in code}
+
+
+def test_user_expressions(worker):
+    answer = worker.execute("x = 2", user_expressions={"good": "x * 21", "bad": "nothing"})
+    expressions = answer.reply["user_expressions"]
+    assert expressions["good"] == {"status": "ok", "data": {"text/plain": "42"}, "metadata": {}}
+    assert expressions["bad"]["status"] == "error"
+    assert expressions["bad"]["ename"] == "NameError"
+
+
+def test_user_expressions_are_not_evaluated_after_an_error(worker):
+    assert worker.execute("1/0", user_expressions={"a": "1"}).reply["user_expressions"] == {}
+
+
+def test_help_is_a_page(worker):
+    (payload,) = worker.execute("print?").reply["payload"]
+    assert payload["source"] == "page"
+    assert "Prints the values" in payload["data"]["text/plain"] or "print(" in plain([payload["data"]["text/plain"]])
+    worker.execute("def f():\n    'documented'\n    return 17")
+    (payload,) = worker.execute("f??").reply["payload"]
+    assert "return" in plain([payload["data"]["text/plain"]])
+
+
+def test_payload_of_a_failed_cell_is_in_its_own_reply(worker):
+    answer = worker.execute("get_ipython().set_next_input('next')\n1/0")
+    assert answer.reply["payload"] == [{"source": "set_next_input", "text": "next", "replace": False}]
+    assert worker.execute("1").reply["payload"] == []
+
+
+def test_load_puts_a_file_into_the_cell(worker, tmp_path):
+    (tmp_path / "a.py").write_text("loaded = 1\n")
+    (payload,) = worker.execute(f"%load {tmp_path}/a.py").reply["payload"]
+    assert payload["source"] == "set_next_input"
+    assert payload["replace"] is True
+    assert "loaded = 1" in payload["text"]
+
+
+def test_run_executes_a_file_in_the_namespace(worker, tmp_path):
+    (tmp_path / "b.py").write_text("ran = 5\n")
+    worker.execute(f"%run {tmp_path}/b.py")
+    assert worker.execute("ran").result == "5"
+
+
+def test_edit_is_a_payload(worker, tmp_path):
+    (payload,) = worker.execute(f"%edit {tmp_path}/c.py").reply["payload"]
+    assert payload == {"source": "edit_magic", "filename": f"{tmp_path}/c.py", "line_number": 0}
+
+
+def test_main_module_is_the_users(worker):
+    worker.execute("import pickle\nclass C: pass")
+    assert worker.execute("type(pickle.loads(pickle.dumps(C()))) is C, __name__").result == "(True, '__main__')"
+
+
+def test_working_directory_is_first_on_the_path(worker, tmp_path):
+    (tmp_path / "beside.py").write_text("here = 7\n")
+    assert worker.execute(f"%cd -q {tmp_path}\nimport beside; beside.here").result == "7"
+    assert worker.execute("import sys; [p for p in sys.path if 'petri' in p]").result == "[]"
+
+
+def test_forked_child_that_runs_on_leaves_no_twin(worker):
+    answer = worker.execute("import os\npid = os.fork()\nprint('child' if pid == 0 else 'parent')")
+    assert answer.reply["status"] == "ok"
+    answer = worker.execute("_ = os.waitpid(pid, 0); _[1]")
+    assert "parent\n" in worker.execute("print('parent')").stdout
+    assert answer.result == "0"

@@ -1,0 +1,120 @@
+"""SIGINT: KeyboardInterrupt in the user's code, and never half a frame."""
+
+import os
+import signal
+
+
+def test_interrupted_loop(worker):
+    answer = worker.execute("print('on')\nwhile True: pass", on={"on\n": worker.interrupt})
+    assert answer.reply["ename"] == "KeyboardInterrupt"
+    assert len(answer.of("error")) == 1
+
+
+def test_interrupted_sleep(worker):
+    answer = worker.execute("import time\nprint('on')\nwhile True: time.sleep(1000)", on={"on\n": worker.interrupt})
+    assert answer.reply["ename"] == "KeyboardInterrupt"
+
+
+def test_interrupted_await(worker):
+    code = "import asyncio\nprint('on')\nawait asyncio.sleep(1000)"
+    answer = worker.execute(code, on={"on\n": worker.interrupt})
+    assert answer.reply["ename"] == "KeyboardInterrupt"
+    assert "await asyncio" in "".join(answer.reply["traceback"]).replace("\x1b", "") or answer.reply["traceback"]
+    assert worker.execute("[t for t in asyncio.all_tasks() if not t.done() and t is not asyncio.current_task()]").result == "[]"
+
+
+def test_interrupted_busy_coroutine(worker):
+    code = "import asyncio\nawait asyncio.sleep(0)\nprint('on')\nwhile True: pass"
+    answer = worker.execute(code, on={"on\n": worker.interrupt})
+    assert answer.reply["ename"] == "KeyboardInterrupt"
+    assert worker.execute("1 + 1").result == "2"
+
+
+def test_interrupt_can_be_caught(worker):
+    code = "try:\n    print('on')\n    while True: pass\nexcept KeyboardInterrupt: print('caught')"
+    answer = worker.execute(code, on={"on\n": worker.interrupt})
+    assert answer.reply["status"] == "ok"
+    assert answer.stdout == "on\ncaught\n"
+
+
+def test_interrupt_between_requests_is_ignored(worker):
+    for _ in range(20):
+        worker.interrupt()
+        assert worker.execute("1 + 1").reply["status"] in ("ok", "error")
+        worker.execute("pass")
+    assert worker.execute("2 + 2").result == "4"
+
+
+def test_interrupt_of_a_child(worker):
+    answer = worker.execute("!echo on; sleep 1000", on={"on\n": lambda: os.killpg(worker.pid, signal.SIGINT)})
+    assert answer.reply["ename"] == "KeyboardInterrupt"
+
+
+def test_handler_of_the_user_lasts_for_its_cell(worker):
+    code = (
+        "import signal, os\n"
+        "signal.signal(signal.SIGINT, lambda *args: print('mine'))\n"
+        "os.kill(os.getpid(), signal.SIGINT)\nprint('goes on')"
+    )
+    assert worker.execute(code).stdout == "mine\ngoes on\n"
+    assert worker.execute("print('on')\nwhile True: pass", on={"on\n": worker.interrupt}).reply["ename"] == "KeyboardInterrupt"
+
+
+def test_interrupts_in_the_middle_of_frames_tear_none_apart(worker):
+    # A child sends a SIGINT for each byte that it is given, after a while that differs each time;
+    # meanwhile frames larger than the socket's buffer go out, and handshakes between the streams.
+    code = (
+        "import os, sys\n"
+        "rounds, big, parent = 30, 'x' * 300_000, os.getpid()\n"
+        "reader, writer = os.pipe()\n"
+        "pid = os.fork()\n"
+        "if pid == 0:\n"
+        "    for i in range(rounds):\n"
+        "        os.read(reader, 1)\n"
+        "        for _ in range(i * 677 % 20_000): pass\n"
+        "        os.kill(parent, 2)\n"
+        "    os._exit(0)\n"
+        "caught = 0\n"
+        "for i in range(rounds):\n"
+        "    try:\n"
+        "        os.write(writer, b'x')\n"
+        "        while True:\n"
+        "            display({'text/plain': big}, raw=True)\n"
+        "            print('out'); print('err', file=sys.stderr)\n"
+        "    except KeyboardInterrupt: caught += 1\n"
+        "os.waitpid(pid, 0)\n"
+        "print('caught', caught)\n"
+    )
+    answer = worker.execute(code)
+    assert answer.stdout.endswith("caught 30\n")
+    assert all(content["data"]["text/plain"] == "x" * 300_000 for content in answer.of("display_data"))
+    assert worker.execute("1 + 1").result == "2"
+
+
+def test_alarm_that_raises_in_the_middle_of_frames_tears_none_apart(worker):
+    code = (
+        "import signal\n"
+        "class Alarm(Exception): pass\n"
+        "def ring(*args): raise Alarm\n"
+        "signal.signal(signal.SIGALRM, ring)\n"
+        "rung = 0\n"
+        "for i in range(40):\n"
+        "    try:\n"
+        "        signal.setitimer(signal.ITIMER_REAL, 0.0002 * (1 + i % 20))\n"
+        "        while True: display({'text/plain': 'x' * 300_000}, raw=True)\n"
+        "    except Alarm: rung += 1\n"
+    )
+    answer = worker.execute(code)
+    assert all(len(content["data"]["text/plain"]) == 300_000 for content in answer.of("display_data"))
+    assert worker.execute("rung").result == "40"
+
+
+def test_handler_that_raises_all_the_time_still_lets_the_reply_through(new_worker, label):
+    code = (
+        "import signal\n"
+        "def ring(*args): raise ValueError('ring')\n"
+        "signal.signal(signal.SIGALRM, ring)\n"
+        "signal.setitimer(signal.ITIMER_REAL, 0.005, 0.005)\n"
+        "while True: pass\n"
+    )
+    assert new_worker(label).execute(code).reply["status"] == "error"

@@ -1,0 +1,101 @@
+"""Completion, inspection, is-complete."""
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("x = 1", {"status": "complete"}),
+        ("for i in range(3):", {"status": "incomplete", "indent": "    "}),
+        ("x = (", {"status": "incomplete", "indent": ""}),
+        ("a = = 1", {"status": "invalid"}),
+        ("", {"status": "complete"}),
+        ("print(1)\x00", {"status": "invalid"}),
+    ],
+)
+def test_is_complete(worker, code, expected):
+    reply = worker.request({"type": "is_complete", "code": code}).reply
+    assert reply["status"] == expected["status"]
+    assert ("indent" in reply) == ("indent" in expected)
+    if "for" in code:
+        assert reply["indent"] == "    "
+
+
+def complete(worker, code, cursor=None):
+    return worker.request({"type": "complete", "code": code, "cursor_pos": len(code) if cursor is None else cursor}).reply
+
+
+def test_complete_with_types(worker):
+    worker.execute("alphabet = 'abc'")
+    reply = complete(worker, "x = alpha")
+    assert reply["status"] == "ok"
+    assert reply["matches"] == ["alphabet"]
+    assert (reply["cursor_start"], reply["cursor_end"]) == (4, 9)
+    types = reply["metadata"]["_jupyter_types_experimental"]
+    assert [one["text"] for one in types] == reply["matches"]
+    assert set(types[0]) == {"start", "end", "text", "type", "signature"}
+
+
+def test_complete_attribute_in_the_middle(worker):
+    worker.execute("import os")
+    reply = complete(worker, "os.getpi + 1", 8)
+    assert "getpid" in [match.rpartition(".")[2] for match in reply["matches"]]
+    assert reply["cursor_end"] == 8
+
+
+def test_complete_counts_code_points(worker):
+    worker.execute("alphabet = 'abc'")
+    code = "'\U0001f600\U0001f600' + alpha"
+    reply = complete(worker, code)
+    assert reply["matches"] == ["alphabet"]
+    assert (reply["cursor_start"], reply["cursor_end"]) == (len(code) - 5, len(code))
+
+
+def test_complete_second_line(worker):
+    worker.execute("alphabet = 'abc'")
+    code = "\u00e4 = 1\nalpha"
+    reply = complete(worker, code)
+    assert (reply["cursor_start"], reply["cursor_end"]) == (6, 11)
+
+
+def test_complete_magic_and_nothing(worker):
+    assert "%timeit" in complete(worker, "%timei")["matches"]
+    reply = complete(worker, "nosuchnameatall")
+    assert (reply["matches"], reply["cursor_start"], reply["cursor_end"]) == ([], 15, 15)
+
+
+def test_complete_garbage_gets_a_reply(worker):
+    for code in ("\x00", "\ud800.", "(" * 1000):
+        assert "status" in complete(worker, code)
+    assert worker.execute("1 + 1").result == "2"
+
+
+def inspect(worker, code, cursor, **options):
+    return worker.request({"type": "inspect", "code": code, "cursor_pos": cursor, "detail_level": 0, **options}).reply
+
+
+def test_inspect(worker):
+    worker.execute("def documented(a, b=2):\n    'What it does.'\n    return a")
+    reply = inspect(worker, "documented(", 11)
+    assert reply["status"] == "ok" and reply["found"] is True
+    assert "What it does." in reply["data"]["text/plain"]
+    assert "return a" not in reply["data"]["text/plain"]
+    assert "return" in inspect(worker, "documented", 3, detail_level=1)["data"]["text/plain"]
+
+
+def test_inspect_omits_sections(worker):
+    worker.execute("def documented():\n    'What it does.'")
+    reply = inspect(worker, "documented", 3, omit_sections=["docstring"])
+    assert "What it does." not in reply["data"]["text/plain"]
+
+
+def test_inspect_nothing(worker):
+    assert inspect(worker, "nosuchname", 3) == {"status": "ok", "found": False, "data": {}, "metadata": {}}
+    assert inspect(worker, "", 0)["found"] is False
+
+
+def test_config_of_the_completer(new_worker, label):
+    worker = new_worker(label)
+    assert worker.execute("%config IPCompleter.use_jedi = False").reply["status"] == "ok"
+    assert worker.execute("get_ipython().Completer.use_jedi").result == "False"

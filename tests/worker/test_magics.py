@@ -1,0 +1,66 @@
+"""Magics and shell escapes."""
+
+import pytest
+
+
+@pytest.mark.parametrize("magic", ["%pip install numpy", "%conda install numpy", "%uv pip install numpy"])
+def test_installers_are_refused_with_a_reason(worker, magic):
+    reply = worker.execute(magic).reply
+    assert reply["ename"] == "UsageError"
+    assert "no network" in reply["evalue"] and "restart" in reply["evalue"]
+
+
+def test_shell_escape(worker):
+    answer = worker.execute("word = 'hi'\n!echo $word; exit 3")
+    assert answer.stdout == "hi\n"
+    assert worker.execute("_exit_code").result == "3"
+
+
+def test_shell_escape_reads_no_stdin(worker):
+    assert worker.execute("!cat; echo over").stdout == "over\n"
+
+
+def test_shell_assignment(worker):
+    assert worker.execute("lines = !echo a; echo b\nlines").result == "['a', 'b']"
+
+
+def test_background_process_is_refused(worker):
+    assert worker.execute("!sleep 100 &").reply["ename"] == "OSError"
+
+
+def test_bash_cell(worker):
+    answer = worker.execute("%%bash\necho out\necho err >&2\nread -r x || echo 'no stdin'")
+    assert answer.stdout == "out\nno stdin\n"
+    assert answer.stderr == "err\n"
+    assert len(worker.threads()) == 1
+
+
+def test_bash_cell_into_variables_and_its_failure(worker):
+    assert worker.execute("%%bash --out o --err e\necho out; echo err >&2").events == []
+    assert worker.execute("o, e").result == "('out\\n', 'err\\n')"
+    assert worker.execute("%%bash\nexit 4").reply["ename"] == "CalledProcessError"
+    assert worker.execute("%%bash --no-raise-error\nexit 4").reply["status"] == "ok"
+
+
+def test_script_cells(worker):
+    assert worker.execute("%%script sh\necho hi").stdout == "hi\n"
+    assert worker.execute("%%script no-such-program\n").reply["ename"] == "UsageError"
+    assert worker.execute("%%bash --bg\nsleep 1").reply["ename"] == "UsageError"
+
+
+def test_time_and_timeit(worker):
+    assert "Wall time" in worker.execute("%time sum(range(10))").stdout
+    assert "loop" in worker.execute("%timeit -n1 -r1 pass").stdout
+
+
+def test_env_cd_who(worker, tmp_path):
+    worker.execute("unmistakable = 1")
+    assert "unmistakable" in worker.execute("%who").stdout
+    assert worker.execute(f"%cd {tmp_path}").stdout.strip() == str(tmp_path)
+
+
+def test_store(new_worker, tmp_path, label):
+    worker = new_worker(label, env={"HOME": str(tmp_path)})
+    worker.execute("kept = [1, 2]\n%store kept")
+    worker.execute("del kept\n%store -r kept")
+    assert worker.execute("kept").result == "[1, 2]"
