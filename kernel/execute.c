@@ -3,6 +3,7 @@
 #include "kernel/dispatch.h"
 #include "kernel/iopub.h"
 #include "kernel/kernel.h"
+#include "kernel/limits_ask.h"
 #include "kernel/reply.h"
 
 #include <stdio.h>
@@ -18,7 +19,7 @@ static void read_request(struct run *run) {
     run->stop_on_error = request_bool(request, "stop_on_error", true);
 }
 
-/* Whether the request may run; sets the outcome where not. */
+/* Sets the outcome where the code may not run. */
 static void check_code(struct run *run, const json_t *code) {
     char limit[32];
     char why[128];
@@ -32,10 +33,30 @@ static void check_code(struct run *run, const json_t *code) {
     }
 }
 
+/* Limits that the client or the code itself asks for. Returns the code to run, or NULL with an outcome. */
+static json_t *ask_limits(struct kernel *kernel, struct run *run, json_t *code) {
+    char why[sizeof run->facts.detail];
+    const struct limits_asking asking = {kernel->profile, ASKER_CELL, why, sizeof why};
+    const json_t *petri = json_object_get(run->request->message.metadata, "petri");
+    json_t *rest = NULL;
+    if (limits_ask_json(&asking, &run->limits, json_object_get(petri, "limits")) < 0 ||
+        limits_ask_code(&asking, &run->limits, code, &rest) < 0)
+        run_set_outcome(run, OUTCOME_REFUSED, why);
+    return rest;
+}
+
+/* Steals code. */
+static json_t *make_frame(const struct run *run, json_t *code) {
+    json_t *expressions = json_object_get(run->request->message.content, "user_expressions");
+    return json_pack("{s:s, s:I, s:o, s:b, s:b, s:o, s:b, s:i}", "type", "execute", "cell", (json_int_t)run->number,
+                     "code", code, "silent", run->silent, "store_history", run->counts, "user_expressions",
+                     json_is_object(expressions) ? json_incref(expressions) : json_object(), "allow_stdin",
+                     run->allow_stdin, "execution_count", run->execution_count);
+}
+
 static void begin(struct kernel *kernel, struct run *run, json_t **ret_frame) {
-    const json_t *content = run->request->message.content;
-    json_t *code = json_object_get(content, "code");
-    json_t *expressions = json_object_get(content, "user_expressions");
+    json_t *code = json_object_get(run->request->message.content, "code");
+    json_t *rest = NULL;
     read_request(run);
     if (run->counts)
         kernel->runner.execution_count++;
@@ -44,12 +65,10 @@ static void begin(struct kernel *kernel, struct run *run, json_t **ret_frame) {
     if (!run->silent && json_is_string(code))
         iopub_publish(kernel, run->request->message.header, "execute_input",
                       json_pack("{s:O, s:i}", "code", code, "execution_count", run->execution_count));
-    if (run->outcome != OUTCOME_OK)
-        return;
-    *ret_frame = json_pack("{s:s, s:I, s:O, s:b, s:b, s:o, s:b, s:i}", "type", "execute", "cell",
-                           (json_int_t)run->number, "code", code, "silent", run->silent, "store_history", run->counts,
-                           "user_expressions", json_is_object(expressions) ? json_incref(expressions) : json_object(),
-                           "allow_stdin", run->allow_stdin, "execution_count", run->execution_count);
+    if (run->outcome == OUTCOME_OK)
+        rest = ask_limits(kernel, run, code);
+    if (rest)
+        *ret_frame = make_frame(run, rest);
 }
 
 /* What the worker said, with what a reply must have and what is the kernel's to say. */

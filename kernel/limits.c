@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SECOND INT64_C(1000)
 #define MINUTE (60 * SECOND)
@@ -11,8 +12,8 @@
 #define KIB INT64_C(1024)
 #define MIB (1024 * KIB)
 #define GIB (1024 * MIB)
-#define EVERY_CPU INT64_C(4096)
-#define OF_THE_MACHINE INT64_MAX
+#define OF_THE_MACHINE INT64_MAX /* as a ceiling: what this machine has to give */
+#define FOLLOWS INT64_C(0)       /* as a default: limits_settle() works it out */
 
 const struct limit_row limit_rows[LIMIT_N] = {
     [LIMIT_TIMEOUT] = {"timeout",
@@ -21,7 +22,7 @@ const struct limit_row limit_rows[LIMIT_N] = {
                        "wall clock of a cell; stands still while input() waits"},
     [LIMIT_CPU] = {"cpu",
                    UNIT_MS,
-                   {[PROFILE_NOTEBOOK] = {240 * SECOND, 2 * HOUR}, [PROFILE_STRICT] = {5 * SECOND, MINUTE}},
+                   {[PROFILE_NOTEBOOK] = {FOLLOWS, INT64_MAX}, [PROFILE_STRICT] = {5 * SECOND, MINUTE}},
                    "CPU time of all the cell's processes"},
     [LIMIT_MEMORY] = {"memory",
                       UNIT_BYTES,
@@ -33,20 +34,23 @@ const struct limit_row limit_rows[LIMIT_N] = {
                          "tasks at once"},
     [LIMIT_CPUS] = {"cpus",
                     UNIT_COUNT,
-                    {[PROFILE_NOTEBOOK] = {2, EVERY_CPU}, [PROFILE_STRICT] = {1, 2}},
+                    {[PROFILE_NOTEBOOK] = {2, OF_THE_MACHINE}, [PROFILE_STRICT] = {1, 2}},
                     "processors that a cell uses at once"},
     [LIMIT_DISK] = {"disk",
                     UNIT_BYTES,
                     {[PROFILE_NOTEBOOK] = {512 * MIB, 8 * GIB}, [PROFILE_STRICT] = {100 * MIB, GIB}},
-                    "everything the session has written"},
+                    "everything the session has written",
+                    .of_session = true},
     [LIMIT_FILES] = {"files",
                      UNIT_COUNT,
                      {[PROFILE_NOTEBOOK] = {65536, 1 << 20}, [PROFILE_STRICT] = {4096, 65536}},
-                     "number of files the session has written"},
+                     "number of files the session has written",
+                     .of_session = true},
     [LIMIT_CODE] = {"code",
                     UNIT_BYTES,
                     {[PROFILE_NOTEBOOK] = {MIB, MIB}, [PROFILE_STRICT] = {256 * KIB, 256 * KIB}},
-                    "source of a cell"},
+                    "source of a cell",
+                    .of_session = true},
 };
 
 static const char *const profile_names[] = {[PROFILE_NOTEBOOK] = "notebook", [PROFILE_STRICT] = "strict"};
@@ -67,8 +71,32 @@ int profile_from_name(const char *name, enum profile *ret_profile) {
 }
 
 void limits_defaults(enum profile profile, struct limits *ret_limits) {
-    for (int i = 0; i < LIMIT_N; i++)
-        ret_limits->values[i] = limit_rows[i].of[profile].normal;
+    for (int i = 0; i < LIMIT_N; i++) {
+        int64_t ceiling = limits_ceiling(profile, (enum limit)i);
+        int64_t normal = limit_rows[i].of[profile].normal;
+        ret_limits->values[i] = normal < ceiling ? normal : ceiling;
+    }
+}
+
+/* Three quarters of the memory, all of the processors. */
+static int64_t machine_has(enum limit limit) {
+    if (limit == LIMIT_MEMORY)
+        return (int64_t)sysconf(_SC_PHYS_PAGES) / 4 * 3 * sysconf(_SC_PAGESIZE);
+    if (limit == LIMIT_CPUS)
+        return sysconf(_SC_NPROCESSORS_ONLN);
+    return INT64_MAX;
+}
+
+int64_t limits_ceiling(enum profile profile, enum limit limit) {
+    int64_t ceiling = limit_rows[limit].of[profile].ceiling;
+    int64_t machine = machine_has(limit);
+    return ceiling < machine ? ceiling : machine;
+}
+
+void limits_settle(struct limits *limits) {
+    int64_t *values = limits->values;
+    if (values[LIMIT_CPU] == FOLLOWS)
+        values[LIMIT_CPU] = values[LIMIT_TIMEOUT] * values[LIMIT_CPUS];
 }
 
 static const char *const unit_suffixes[] = {[UNIT_COUNT] = "", [UNIT_MS] = "_ms", [UNIT_BYTES] = "_bytes"};

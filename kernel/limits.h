@@ -9,6 +9,7 @@
 #define PETRI_LIMITS_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,6 +37,7 @@ struct limit_row {
         int64_t ceiling;
     } of[PROFILE_N];
     const char *help;
+    bool of_session; /* holds for the session as a whole, so one cell can't ask for another */
 };
 
 extern const struct limit_row limit_rows[LIMIT_N];
@@ -51,6 +53,12 @@ struct limits {
 };
 
 void limits_defaults(enum profile profile, struct limits *ret_limits);
+
+/* The most that may be asked for, on this machine. */
+int64_t limits_ceiling(enum profile profile, enum limit limit);
+
+/* Gives a value to what follows from others: cpu, where nobody asked for it, from timeout and cpus. */
+void limits_settle(struct limits *limits);
 
 /* All of them, with units in the names: {"timeout_ms": 5000, ...}. The caller's; NULL on ENOMEM. */
 json_t *limits_json(const struct limits *limits);

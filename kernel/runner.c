@@ -261,6 +261,7 @@ static void begin(struct kernel *kernel, struct request *request) {
     run_parents_note(&runner->parents, run->number, request->message.header);
     comms_begin(&kernel->comms);
     run_kind(run)->begin(kernel, run, &frame);
+    limits_settle(&run->limits);
     if (run->outcome != OUTCOME_OK)
         conclude(kernel);
     else

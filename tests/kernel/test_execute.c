@@ -430,6 +430,26 @@ static void test_interrupt_that_is_not_heard_ends_the_cell(void **state) {
                    "The cell did not stop within 1 ms of the interrupt and was ended" STAYS);
 }
 
+static void test_execute_with_limits_of_its_own_is_held_to_them(void **state) {
+    char id[37];
+    (void)state;
+    harness_execute(&h, "%%limits timeout=30ms\nwhile True: pass", id);
+    json_t *request = harness_next_cell(&h);
+    expect_text(request, "code", "# %%limits timeout=30ms\nwhile True: pass");
+    json_decref(request);
+    expect_failure(id, "busy execute_input error:CellTimeout idle", "CellTimeout",
+                   "The cell ran longer than its time limit of 30 ms and was ended" STAYS);
+}
+
+static void test_execute_limit_over_the_ceiling_is_refused(void **state) {
+    char id[37];
+    (void)state;
+    harness_execute(&h, "%%limits timeout=2h\n1", id);
+    expect_failure(id, "busy execute_input error:CellRefused idle", "CellRefused",
+                   "The cell was not run: timeout 7200 s is over the ceiling of 3600 s in profile notebook" STAYS);
+    expect_next_cell_runs();
+}
+
 static void test_execute_without_a_sandbox_is_not_run(void **state) {
     char id[37];
     (void)state;
@@ -509,6 +529,8 @@ int main(void) {
         SHORT(test_execute_code_over_the_limit_is_refused),
         WARM(test_interrupt_that_is_heard_keeps_the_state),
         cmocka_unit_test_setup_teardown(test_interrupt_that_is_not_heard_ends_the_cell, start_short_grace, stop),
+        WARM(test_execute_with_limits_of_its_own_is_held_to_them),
+        WARM(test_execute_limit_over_the_ceiling_is_refused),
         cmocka_unit_test(test_execute_without_a_sandbox_is_not_run),
         cmocka_unit_test(test_execute_after_a_failed_start_says_why),
         WARM(test_execute_leftover_processes_are_told),

@@ -13,10 +13,10 @@ static void test_limits_rows_are_complete_and_below_their_ceiling(void **state) 
         assert_non_null(limit_rows[i].name);
         assert_non_null(limit_rows[i].help);
         for (int profile = 0; profile < PROFILE_N; profile++) {
-            assert_true(limit_rows[i].of[profile].normal > 0);
+            assert_true(limit_rows[i].of[profile].normal > 0 || i == LIMIT_CPU); /* cpu follows from others */
             assert_true(limit_rows[i].of[profile].normal <= limit_rows[i].of[profile].ceiling);
         }
-        assert_true(limit_rows[i].of[PROFILE_STRICT].normal <= limit_rows[i].of[PROFILE_NOTEBOOK].normal);
+        assert_true(limit_rows[i].of[PROFILE_STRICT].ceiling <= limit_rows[i].of[PROFILE_NOTEBOOK].ceiling);
     }
 }
 
@@ -43,6 +43,29 @@ static void test_limits_text_uses_the_largest_whole_unit(void **state) {
         assert_string_equal(limits_text(rows[i].unit, rows[i].value, text, sizeof text), rows[i].text);
 }
 
+static void test_limits_defaults_are_settled_and_within_the_ceiling(void **state) {
+    (void)state;
+    for (int profile = 0; profile < PROFILE_N; profile++) {
+        struct limits limits;
+        limits_defaults((enum profile)profile, &limits);
+        limits_settle(&limits);
+        for (int i = 0; i < LIMIT_N; i++) {
+            assert_true(limits.values[i] > 0);
+            assert_true(limits.values[i] <= limits_ceiling((enum profile)profile, (enum limit)i));
+        }
+    }
+}
+
+static void test_limits_cpu_follows_timeout_and_cpus(void **state) {
+    struct limits limits = {.values = {[LIMIT_TIMEOUT] = 3000, [LIMIT_CPUS] = 2}};
+    (void)state;
+    limits_settle(&limits);
+    assert_int_equal(limits.values[LIMIT_CPU], 6000);
+    limits.values[LIMIT_CPU] = 10;
+    limits_settle(&limits);
+    assert_int_equal(limits.values[LIMIT_CPU], 10);
+}
+
 static void test_profile_names_round_trip(void **state) {
     enum profile profile = PROFILE_NOTEBOOK;
     (void)state;
@@ -58,6 +81,8 @@ int main(void) {
         cmocka_unit_test(test_limits_rows_are_complete_and_below_their_ceiling),
         cmocka_unit_test(test_limits_names_are_unique),
         cmocka_unit_test(test_limits_text_uses_the_largest_whole_unit),
+        cmocka_unit_test(test_limits_defaults_are_settled_and_within_the_ceiling),
+        cmocka_unit_test(test_limits_cpu_follows_timeout_and_cpus),
         cmocka_unit_test(test_profile_names_round_trip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,181 @@
+#include "limits_ask.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char magic[] = "%%limits";
+
+static const struct {
+    enum limit_unit unit;
+    const char *suffix;
+    int64_t factor;
+} suffixes[] = {
+    {UNIT_MS, "ms", 1},          {UNIT_MS, "s", 1000},        {UNIT_MS, "m", 60 * 1000},
+    {UNIT_MS, "h", 3600 * 1000}, {UNIT_BYTES, "", 1},         {UNIT_BYTES, "B", 1},
+    {UNIT_BYTES, "K", 1 << 10},  {UNIT_BYTES, "KB", 1 << 10}, {UNIT_BYTES, "KiB", 1 << 10},
+    {UNIT_BYTES, "M", 1 << 20},  {UNIT_BYTES, "MB", 1 << 20}, {UNIT_BYTES, "MiB", 1 << 20},
+    {UNIT_BYTES, "G", 1 << 30},  {UNIT_BYTES, "GB", 1 << 30}, {UNIT_BYTES, "GiB", 1 << 30},
+    {UNIT_COUNT, "", 1},
+};
+
+/* How values of a unit are written, for those who wrote another thing. */
+static const char *const unit_forms[] = {[UNIT_COUNT] = "a whole number",
+                                         [UNIT_MS] = "a duration such as 500ms, 10s, 5m or 1h",
+                                         [UNIT_BYTES] = "a size such as 512M or 2G"};
+
+static __attribute__((format(printf, 2, 3))) int refuse(const struct limits_asking *asking, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(asking->why, asking->why_bytes, format, args);
+    va_end(args);
+    return -EINVAL;
+}
+
+/* 0, or -EINVAL where text is no value of this unit, or no positive one. */
+static int parse(enum limit_unit unit, const char *text, int64_t *ret_value) {
+    char *end;
+    if (!isdigit((unsigned char)text[0]))
+        return -EINVAL;
+    errno = 0;
+    long long number = strtoll(text, &end, 10);
+    if (errno || number <= 0)
+        return -EINVAL;
+    while (*end == ' ')
+        end++;
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        if (suffixes[i].unit != unit || strcmp(suffixes[i].suffix, end) != 0)
+            continue;
+        return __builtin_mul_overflow(number, suffixes[i].factor, ret_value) ? -EINVAL : 0;
+    }
+    return -EINVAL;
+}
+
+static int find_limit(const char *name) {
+    int i = 0;
+    while (i < LIMIT_N && strcmp(limit_rows[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+static int set(const struct limits_asking *asking, struct limits *limits, int limit, int64_t value) {
+    const struct limit_row *row = &limit_rows[limit];
+    int64_t ceiling = limits_ceiling(asking->profile, (enum limit)limit);
+    char asked[32];
+    char most[32];
+    if (asking->asker == ASKER_CELL && row->of_session)
+        return refuse(asking, "%s is a limit of the session and can't be set for one cell", row->name);
+    if (value > ceiling)
+        return refuse(asking, "%s %s is over the ceiling of %s in profile %s", row->name,
+                      limits_text(row->unit, value, asked, sizeof asked),
+                      limits_text(row->unit, ceiling, most, sizeof most), profile_name(asking->profile));
+    limits->values[limit] = value;
+    return 0;
+}
+
+static int refuse_name(const struct limits_asking *asking, const char *name) {
+    char names[256] = "";
+    for (size_t i = 0, n = 0; i < LIMIT_N; i++)
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "", limit_rows[i].name);
+    return refuse(asking, "there is no limit '%.40s'; there are %s", name, names);
+}
+
+int limits_ask(const struct limits_asking *asking, struct limits *limits, const char *name, const char *text) {
+    int64_t value;
+    int limit = find_limit(name);
+    if (limit == LIMIT_N)
+        return refuse_name(asking, name);
+    if (parse(limit_rows[limit].unit, text, &value) < 0)
+        return refuse(asking, "%s needs %s, not '%.40s'", name, unit_forms[limit_rows[limit].unit], text);
+    return set(asking, limits, limit, value);
+}
+
+int limits_ask_line(const struct limits_asking *asking, struct limits *limits, const char *line, size_t n) {
+    char copy[512];
+    char *rest = copy;
+    char *word;
+    if (n >= sizeof copy)
+        return refuse(asking, "the line of limits is too long");
+    memcpy(copy, line, n);
+    copy[n] = '\0';
+    while ((word = strsep(&rest, " \t\r"))) {
+        char *equals = strchr(word, '=');
+        if (word[0] == '\0')
+            continue;
+        if (!equals)
+            return refuse(asking, "limits are written name=value, not '%.40s'", word);
+        *equals = '\0';
+        int r = limits_ask(asking, limits, word, equals + 1);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int ask_value(const struct limits_asking *asking, struct limits *limits, const char *name, const json_t *value) {
+    int limit = find_limit(name);
+    if (json_is_string(value))
+        return limits_ask(asking, limits, name, json_string_value(value));
+    if (limit == LIMIT_N)
+        return refuse_name(asking, name);
+    if (!json_is_integer(value) || json_integer_value(value) <= 0)
+        return refuse(asking, "%s needs %s", name, unit_forms[limit_rows[limit].unit]);
+    return set(asking, limits, limit, json_integer_value(value));
+}
+
+int limits_ask_json(const struct limits_asking *asking, struct limits *limits, const json_t *json) {
+    const char *name;
+    json_t *value;
+    int r = 0;
+    if (!json)
+        return 0;
+    if (!json_is_object(json))
+        return refuse(asking, "limits are an object of names and values");
+    json_object_foreach((json_t *)json, name, value) {
+        r = ask_value(asking, limits, name, value);
+        if (r < 0)
+            break;
+    }
+    return r;
+}
+
+/* The code without its line of limits, which ends at line_end. */
+static json_t *without_line(const char *code, size_t bytes, const char *line_end) {
+    const char *next = line_end < code + bytes ? line_end + 1 : line_end;
+    size_t rest = (size_t)(code + bytes - next);
+    if (rest >= 2 && memcmp(next, "%%", 2) == 0)
+        return json_stringn(next, rest);
+    char *text = malloc(bytes + 2);
+    if (!text)
+        return NULL;
+    memcpy(text, "# ", 2);
+    memcpy(text + 2, code, bytes);
+    json_t *json = json_stringn(text, bytes + 2);
+    free(text);
+    return json;
+}
+
+int limits_ask_code(const struct limits_asking *asking, struct limits *limits, json_t *code, json_t **ret_code) {
+    const char *text = json_string_value(code);
+    size_t bytes = json_string_length(code);
+    size_t n = strlen(magic);
+    if (bytes < n || memcmp(text, magic, n) != 0 || (bytes > n && !strchr(" \t\r\n", text[n]))) {
+        *ret_code = json_incref(code);
+        return 0;
+    }
+    const char *line_end = memchr(text, '\n', bytes);
+    if (!line_end)
+        line_end = text + bytes;
+    int r = limits_ask_line(asking, limits, text + n, (size_t)(line_end - text) - n);
+    if (r < 0)
+        return r;
+    json_t *rest = without_line(text, bytes, line_end);
+    if (!rest)
+        return refuse(asking, "there is no memory");
+    *ret_code = rest;
+    return 0;
+}
