@@ -36,8 +36,7 @@ static __attribute__((format(printf, 2, 3))) int refuse(const struct limits_aski
     return -EINVAL;
 }
 
-/* 0, or -EINVAL where text is no value of this unit, or no positive one. */
-static int parse(enum limit_unit unit, const char *text, int64_t *ret_value) {
+int limits_parse(enum limit_unit unit, const char *text, int64_t *ret_value) {
     char *end;
     if (!isdigit((unsigned char)text[0]))
         return -EINVAL;
@@ -89,7 +88,7 @@ int limits_ask(const struct limits_asking *asking, struct limits *limits, const 
     int limit = find_limit(name);
     if (limit == LIMIT_N)
         return refuse_name(asking, name);
-    if (parse(limit_rows[limit].unit, text, &value) < 0)
+    if (limits_parse(limit_rows[limit].unit, text, &value) < 0)
         return refuse(asking, "%s needs %s, not '%.40s'", name, unit_forms[limit_rows[limit].unit], text);
     return set(asking, limits, limit, value);
 }

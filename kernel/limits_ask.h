@@ -21,6 +21,9 @@ struct limits_asking {
     size_t why_bytes;
 };
 
+/* A value as people write it. 0, or -EINVAL where text is no value of this unit, or no positive one. */
+int limits_parse(enum limit_unit unit, const char *text, int64_t *ret_value) __attribute__((warn_unused_result));
+
 /* All below: 0 with limits changed, or -EINVAL with why, then limits may be changed in part. */
 
 /* One limit by its name, with a value as people write it. */

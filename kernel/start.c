@@ -7,6 +7,7 @@
  */
 #include "kernel/clock.h"
 #include "kernel/commands.h"
+#include "kernel/config.h"
 #include "kernel/iopub.h"
 #include "kernel/kernel.h"
 #include "kernel/launch.h"
@@ -22,8 +23,6 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <zmq.h>
-
-enum { GRACE_S = 2 };
 
 /* What is found out before the kernel proper exists. */
 struct start {
@@ -127,21 +126,31 @@ static void finish(struct kernel *kernel) {
         close(kernel->signal_fd);
 }
 
-int command_kernel(const struct arguments *arguments) {
-    struct kernel kernel = {.signal_fd = -1, .grace_us = GRACE_S * CLOCK_S};
-    struct start start = {.ground = {.folder_fd = -1}};
-    char why[256];
+/* What is wrong with the command line or the files it names ends the program with EXIT_USAGE. */
+static int configure(struct kernel *kernel, const struct arguments *arguments, char *why, size_t why_bytes) {
+    struct config config;
     const char *profile = arguments->values[OPTION_PROFILE];
+    if (profile && profile_from_name(profile, &kernel->profile) < 0) {
+        snprintf(why, why_bytes, "there is no profile %s", profile);
+        return -EINVAL;
+    }
+    int r = config_load(arguments->values[OPTION_CONFIG], kernel->profile, &config, why, why_bytes);
+    if (r < 0)
+        return r;
+    kernel->limits = config.limits;
+    kernel->grace_us = config.grace_ms * CLOCK_MS;
+    return connection_read(arguments->operands[0], &kernel->connection, why, why_bytes);
+}
+
+int command_kernel(const struct arguments *arguments) {
+    struct kernel kernel = {.signal_fd = -1};
+    struct start start = {.ground = {.folder_fd = -1}};
+    char why[1024];
     log_init(&kernel.log, getenv("PETRI_LOG"));
-    if (profile && profile_from_name(profile, &kernel.profile) < 0) {
-        log_write(&kernel.log, LOG_LEVEL_ERROR, "there is no profile %s", profile);
+    if (configure(&kernel, arguments, why, sizeof why) < 0) {
+        fail(&kernel, why);
         return EXIT_USAGE;
     }
-    if (connection_read(arguments->operands[0], &kernel.connection, why, sizeof why) < 0) {
-        log_write(&kernel.log, LOG_LEVEL_ERROR, "%s", why);
-        return EXIT_USAGE;
-    }
-    limits_defaults(kernel.profile, &kernel.limits);
     runner_init(&kernel.runner);
     asides_init(&kernel.asides);
     prepare(arguments, &start);
