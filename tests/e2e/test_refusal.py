@@ -18,8 +18,7 @@ NO_USER_NAMESPACES = [
 ]  # fmt: skip
 LACKS = {
     "user namespaces used up": NO_USER_NAMESPACES,
-    "unshare denied": [sys.executable, DENY, "unshare,clone3,setns"],
-    "ptrace denied": [sys.executable, DENY, "ptrace"],
+    **{f"{name} denied": [sys.executable, DENY, name] for name in ("unshare", "setns", "mount", "ptrace", "seccomp")},
 }
 
 
