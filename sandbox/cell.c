@@ -18,6 +18,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+enum { ROOM_MS = 1000 };
+
 static struct cell *cell_new(struct session *session, const struct cell_options *options) {
     struct cell *cell = calloc(1, sizeof *cell);
     if (!cell)
@@ -212,7 +214,12 @@ static void end_sandbox(struct cell *cell) {
     if (cell->init.pidfd >= 0)
         system_pidfd_signal(cell->init.pidfd, SIGKILL);
     reap_worker(cell);
-    close_fd(&cell->init.pidfd);
+}
+
+/* Until the sandbox's mounts are gone, the files of its layer still take their room. */
+static void await_room(struct cell *cell) {
+    if (cell->init.pidfd >= 0)
+        system_pidfd_await(cell->init.pidfd, ROOM_MS);
 }
 
 static void cell_free(struct cell *cell) {
@@ -223,6 +230,7 @@ static void cell_free(struct cell *cell) {
     session_bury(cell->session, dying);
     threads_fini(&cell->threads);
     close_fd(&cell->memory_fd);
+    close_fd(&cell->init.pidfd);
     close_fd(&cell->control_fd);
     close_fd(&cell->worker_pidfd);
     free(cell->tids);
@@ -274,8 +282,10 @@ void cell_discard(struct cell *cell) {
         session_bury(cell->session,
                      cell->keeper); /* to free a gigabyte takes a while, and somebody waits for the answer */
     }
-    if (cell->started && !cell->aside)
+    if (cell->started && !cell->aside) {
         put_files_back(cell);
+        await_room(cell);
+    }
     layer_remove(cell->session->nursery.files_fd, cell->layer);
     cell_free(cell);
 }

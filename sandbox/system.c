@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mount.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -39,6 +40,12 @@ int system_pidfd_getfd(int pidfd, int fd) {
 
 int system_pidfd_signal(int pidfd, int signal) {
     return result(syscall(SYS_pidfd_send_signal, pidfd, signal, NULL, 0));
+}
+
+int system_pidfd_await(int pidfd, int timeout_ms) {
+    struct pollfd fd = {.fd = pidfd, .events = POLLIN};
+    int n = poll(&fd, 1, timeout_ms);
+    return n < 0 ? -errno : n == 0 ? -ETIMEDOUT : 0;
 }
 
 int system_write_file(int dir_fd, const char *path, const char *text) {
