@@ -209,6 +209,20 @@ static void control_descriptor_replaced_is_put_back(struct live *live) {
     live_commit(cell);
 }
 
+static void few_descriptors(void) {
+    CHECK(setrlimit(RLIMIT_NOFILE, &(struct rlimit){128, 256}) == 0);
+}
+
+/* Running out of descriptors is a mistake like others: it must not be the session's end. */
+static void cell_without_a_descriptor_left_is_followed_by_others(struct live *live) {
+    CHECK(strncmp(live_do(live, "exhaust /dev/null"), "EMFILE", 6) == 0);
+    live_check_counter(live, 0);
+    CHECK(strncmp(live_do(live, "exhaust /work/host.txt"), "EMFILE", 6) == 0);
+    live_check_counter(live, 0);
+    CHECK_EQUAL(live_call(live, SYS_close, "10"), 0);
+    CHECK_EQUAL(live_call(live, SYS_open, "\"/dev/null 0"), 10);
+}
+
 /* Asked of us by proc(5): an undumpable process' files belong to root. */
 static void undumpable_cell_goes_on(struct live *live) {
     CHECK_EQUAL(live_call(live, SYS_prctl, "4 0"), 0); /* PR_SET_DUMPABLE */
@@ -264,6 +278,8 @@ static const struct live_case cases[] = {
      NULL},
     {"control_descriptor_can_be_closed", control_descriptor_can_be_closed, NULL},
     {"control_descriptor_replaced_is_put_back", control_descriptor_replaced_is_put_back, NULL},
+    {"cell_without_a_descriptor_left_is_followed_by_others", cell_without_a_descriptor_left_is_followed_by_others,
+     few_descriptors},
     {"undumpable_cell_goes_on", undumpable_cell_goes_on, NULL},
     {"first_thread_that_ends_loses_the_cell", first_thread_that_ends_loses_the_cell, NULL},
     {"two_hundred_cells_leave_nothing", two_hundred_cells_leave_nothing, NULL},

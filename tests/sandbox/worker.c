@@ -6,15 +6,18 @@
  */
 #include "worker.h"
 
+#include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -154,19 +157,48 @@ static void do_read(char **words) {
     reply_content((int)strtol(words[1], NULL, 0));
 }
 
+static void do_connect(char **words) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)strtol(words[2], NULL, 10))};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    inet_pton(AF_INET, words[1], &address.sin_addr);
+    int r = connect(fd, (struct sockaddr *)&address, sizeof address);
+    reply("%s", r ? strerrorname_np(errno) : "connected");
+    close(fd);
+}
+
+/* Writes to a file until it can't. */
+static void do_fill(char **words) {
+    static const char block[1 << 16];
+    int fd = open(words[1], O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    ssize_t n = 0;
+    for (long i = 0; i < 1 << 14 && (n = write(fd, block, sizeof block)) > 0; i++)
+        continue;
+    reply("%s", n < 0 ? strerrorname_np(errno) : "endless");
+    close(fd);
+}
+
+/* Opens a file until there is no descriptor left. */
+static void do_exhaust(char **words) {
+    long n = 0;
+    while (open(words[1], O_RDONLY) >= 0)
+        n++;
+    reply("%s %ld", strerrorname_np(errno), n);
+}
+
 static const struct {
     const char *name;
     int words; /* that it needs, its name among them */
     void (*run)(char **words);
 } commands[] = {
-    {"add", 2, do_add},       {"call", 2, do_call},       {"file", 2, do_file},
-    {"put", 3, do_put},       {"append", 3, do_append},   {"list", 2, do_list},
-    {"status", 2, do_status}, {"where", 1, do_where},     {"namespaces", 1, do_namespaces},
-    {"read", 2, do_read},     {"thread", 2, do_thread},   {"poke", 2, do_poke},
-    {"join", 2, do_join},     {"count", 2, do_count},     {"name", 2, do_name},
-    {"lock", 1, do_lock},     {"signals", 1, do_signals}, {"fault", 1, do_fault},
-    {"child", 2, do_child},   {"bomb", 2, do_bomb},       {"shared", 1, do_shared},
-    {"end", 2, do_end},       {"spoil", 2, do_spoil},
+    {"add", 2, do_add},         {"call", 2, do_call},       {"file", 2, do_file},
+    {"put", 3, do_put},         {"append", 3, do_append},   {"list", 2, do_list},
+    {"status", 2, do_status},   {"where", 1, do_where},     {"namespaces", 1, do_namespaces},
+    {"read", 2, do_read},       {"connect", 3, do_connect}, {"fill", 2, do_fill},
+    {"exhaust", 2, do_exhaust}, {"thread", 2, do_thread},   {"poke", 2, do_poke},
+    {"join", 2, do_join},       {"count", 2, do_count},     {"name", 2, do_name},
+    {"lock", 1, do_lock},       {"signals", 1, do_signals}, {"fault", 1, do_fault},
+    {"child", 2, do_child},     {"bomb", 2, do_bomb},       {"shared", 1, do_shared},
+    {"end", 2, do_end},         {"spoil", 2, do_spoil},
 };
 
 static void run_line(char *line) {

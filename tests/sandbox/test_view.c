@@ -1,0 +1,232 @@
+/* What a cell sees and may do: files, privileges, the network, and nothing of the host's. */
+#include "live.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static void privileges_are_gone(struct live *live) {
+    static const char *const none[] = {"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"};
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
+        CHECK_TEXT(live_do(live, "status %s", none[i]), "0000000000000000");
+    CHECK_TEXT(live_do(live, "status NoNewPrivs"), "1");
+    CHECK_TEXT(live_do(live, "status Seccomp"), "2");
+    CHECK_TEXT(live_do(live, "status Seccomp_filters"), "1");
+    CHECK_TEXT(live_do(live, "status Uid"), "1000\t1000\t1000\t1000");
+    CHECK_TEXT(live_do(live, "status Gid"), "1000\t1000\t1000\t1000");
+}
+
+static void privileges_are_gone_in_threads_and_children_too(struct live *live) {
+    struct cell *cell = live_start(live);
+    CHECK_TEXT(live_ask(cell, "thread wait"), "0");
+    live_commit(cell);
+    cell = live_start(live);
+    const char *tasks = live_ask(cell, "list /proc/self/task");
+    char path[64];
+    int thread = atoi(strrchr(tasks, ' '));
+    (void)snprintf(path, sizeof path, "/proc/self/task/%d/status", thread);
+    const char *status = live_ask(cell, "file %s", path);
+    CHECK(strstr(status, "|CapEff:\t0000000000000000|") && strstr(status, "|CapBnd:\t0000000000000000|"));
+    CHECK(strstr(status, "|Seccomp:\t2|") && strstr(status, "|NoNewPrivs:\t1|"));
+    live_commit(cell);
+}
+
+/* The real user behind a running cell's worker, seen from outside of its namespace. */
+static void user_outside_is_the_grounds(struct live *live) {
+    char path[64], pid[32] = "";
+    struct stat st;
+    struct cell *cell = live_start(live);
+    live_ask(cell, "add 0");
+    (void)snprintf(path, sizeof path, "/proc/self/fdinfo/%d", cell_exit_fd(cell));
+    FILE *file = fopen(path, "re");
+    while (file && fgets(path, sizeof path, file))
+        (void)sscanf(path, "Pid: %31s", pid);
+    CHECK(file && pid[0]);
+    (void)fclose(file);
+    (void)snprintf(path, sizeof path, "/proc/%.31s", pid);
+    CHECK_EQUAL(stat(path, &st), 0);
+    CHECK_EQUAL(st.st_uid, live->ground.worker_uid);
+    CHECK_EQUAL(st.st_gid, live->ground.worker_gid);
+    cell_discard(cell);
+}
+
+static void root_folder_is_the_sandboxes_own(struct live *live) {
+    CHECK_TEXT(live_do(live, "list /dev"), "fd full null random shm stderr stdin stdout urandom zero");
+    CHECK_TEXT(live_do(live, "list /home"), "petri");
+    CHECK_TEXT(live_do(live, "list /home/petri"), "");
+    CHECK_TEXT(live_do(live, "list /dev/shm"), "");
+    CHECK_TEXT(live_do(live, "list /run"), "");
+    CHECK_TEXT(live_do(live, "list /.petri"), "");
+    CHECK_TEXT(live_do(live, "list /.old"), "ENOENT");
+    CHECK_TEXT(live_do(live, "list /root"), "ENOENT");
+    CHECK_TEXT(live_do(live, "list /sys"), "ENOENT");
+    CHECK_TEXT(live_do(live, "list /boot"), "ENOENT");
+}
+
+static void etc_is_made_up(struct live *live) {
+    CHECK_TEXT(live_do(live, "file /etc/hostname"), "petri|");
+    CHECK_TEXT(live_do(live, "file /etc/resolv.conf"), "# a cell has no network|");
+    CHECK(strstr(live_do(live, "file /etc/passwd"), "|petri:x:1000:1000:petri:/home/petri:/bin/sh|"));
+    CHECK(strstr(live_do(live, "file /etc/group"), "|petri:x:1000:|"));
+    CHECK_TEXT(live_do(live, "file /etc/shadow"), "ENOENT");
+    CHECK_TEXT(live_do(live, "file /etc/fstab"), "ENOENT");
+    CHECK_TEXT(live_do(live, "file /proc/sys/kernel/hostname"), "petri|");
+}
+
+/* By whom they are owned decides how it is refused; that it is refused doesn't depend on it. */
+static void hosts_files_cannot_be_written(struct live *live) {
+    static const char *const paths[] = {"/usr/x",
+                                        "/usr/bin/env",
+                                        "/etc/x",
+                                        "/etc/passwd",
+                                        "/x",
+                                        "/dev/x",
+                                        "/.petri/x",
+                                        "/home/x",
+                                        "/proc/sys/kernel/core_pattern",
+                                        "/proc/sys/kernel/hostname",
+                                        "/proc/sysrq-trigger",
+                                        "/proc/1/mem",
+                                        "../worker/x"};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        const char *answer = live_do(live, "append %s x", paths[i]);
+        if (strcmp(answer, "EROFS") != 0 && strcmp(answer, "EACCES") != 0 && strcmp(answer, "EPERM") != 0 &&
+            strcmp(answer, "ENOENT") != 0)
+            CHECK_TEXT(answer, paths[i]);
+    }
+}
+
+/* A folder beside the notebook's is not shown, by no name. */
+static void folders_beside_the_notebook_are_not_seen(struct live *live) {
+    CHECK_TEXT(live_do(live, "file %s/secret.txt", live->outside), "ENOENT");
+    CHECK_TEXT(live_do(live, "file ../outside/secret.txt"), "ENOENT");
+    CHECK_TEXT(live_do(live, "file /proc/1/root%s/secret.txt", live->outside), "EACCES");
+    CHECK_TEXT(live_do(live, "list .."), "notebook worker");
+}
+
+static void notebooks_folder_is_seen_at_both_names(struct live *live) {
+    CHECK_TEXT(live_do(live, "list %s", live->folder), "host.txt sub");
+    CHECK_TEXT(live_do(live, "list /work"), "host.txt sub");
+    CHECK_TEXT(live_do(live, "file /work/sub/deep.txt"), "deep");
+    CHECK_TEXT(live_do(live, "put %s/both.txt x", live->folder), "ok");
+    CHECK_TEXT(live_do(live, "file /work/both.txt"), "x");
+}
+
+static void only_its_own_processes_are_seen(struct live *live) {
+    char numbers[256] = "", *save;
+    struct cell *cell = live_start(live);
+    char list[16384];
+    int n = 0;
+    strcpy(list, live_ask(cell, "list /proc"));
+    for (char *word = strtok_r(list, " ", &save); word; word = strtok_r(NULL, " ", &save))
+        if (word[0] >= '1' && word[0] <= '9')
+            n += snprintf(numbers + n, sizeof numbers - (size_t)n, "%s ", word);
+    char expected[64];
+    (void)snprintf(expected, sizeof expected, "1 %s ", live_ask(cell, "call %d", SYS_getpid));
+    CHECK_TEXT(numbers, expected);
+    CHECK_TEXT(live_ask(cell, "file /proc/1/environ"), "EACCES");
+    CHECK_TEXT(live_ask(cell, "file /proc/1/comm"), "petri-init|");
+    cell_discard(cell);
+}
+
+static void descriptors_are_the_workers_alone(struct live *live) {
+    struct cell *cell = live_start(live);
+    const char *list = live_ask(cell, "list /proc/self/fd");
+    CHECK_TEXT(list, "0 1 2 3 4 5"); /* 5 is the listing's own */
+    cell_discard(cell);
+}
+
+static void environment_is_what_was_given(struct live *live) {
+    FILE *file = fopen("/proc/self/environ", "re");
+    CHECK(file != NULL && fgetc(file) != EOF); /* we have more */
+    (void)fclose(file);
+    CHECK_TEXT(live_do(live, "file /proc/self/environ"), "HOME=/home/petri");
+}
+
+/* A cell's connect(2) is told before it goes on; its answer. */
+static const char *connect_and_be_told(struct live *live, const char *address, int port) {
+    struct denied_call call = {{0}, {0}, false};
+    struct cell *cell = live_start(live);
+    struct pollfd fd = {.fd = session_denied_fd(live->session), .events = POLLIN};
+    char expected[64];
+    live_send(cell, "connect %s %d", address, port);
+    CHECK_EQUAL(poll(&fd, 1, 20000), 1);
+    CHECK_EQUAL(session_take_denied(live->session, cell, &call), 1);
+    CHECK_TEXT(call.syscall, "connect");
+    (void)snprintf(expected, sizeof expected, "%s", address);
+    CHECK(strstr(call.detail, expected) != NULL);
+    CHECK(call.by_cell);
+    const char *answer = live_receive(cell);
+    CHECK(answer != NULL);
+    live_commit(cell);
+    return answer;
+}
+
+/* A listener on the host's loopback is not there for a cell: it has a loopback of its own. */
+static void network_ends_at_the_sandboxes_loopback(struct live *live) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK(listener >= 0 && bind(listener, (struct sockaddr *)&address, size) == 0 && listen(listener, 1) == 0);
+    CHECK_EQUAL(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+    struct cell *cell = live_start(live);
+    live_send(cell, "connect 127.0.0.1 %d", ntohs(address.sin_port));
+    struct denied_call call;
+    const char *answer;
+    struct pollfd fds[] = {{.fd = session_denied_fd(live->session), .events = POLLIN},
+                           {.fd = cell_control_fd(cell), .events = POLLIN}};
+    CHECK(poll(fds, 2, 20000) > 0);
+    if (fds[0].revents)
+        CHECK(session_take_denied(live->session, cell, &call) >= 0);
+    answer = live_receive(cell);
+    CHECK_TEXT(answer, "ECONNREFUSED");
+    live_commit(cell);
+    CHECK_TEXT(connect_and_be_told(live, "192.0.2.1", 80), "ENETUNREACH");
+    const char *routes = live_do(live, "file /proc/net/route");
+    CHECK(strchr(routes, '|') && !strchr(routes, '|')[1]); /* nothing but the heading */
+}
+
+/* What is written counts against the session's size, and a rollback gives it back. */
+static void disk_is_bounded(struct live *live) {
+    struct cell *cell = live_start(live);
+    CHECK_TEXT(live_ask(cell, "fill /tmp/full"), "ENOSPC");
+    cell_discard(cell);
+    CHECK_TEXT(live_do(live, "put /tmp/small x"), "ok");
+    cell = live_start(live);
+    CHECK_TEXT(live_ask(cell, "fill /work/full"), "ENOSPC");
+    live_commit(cell);
+    CHECK_TEXT(live_do(live, "put /tmp/more x"), "ENOSPC");
+    CHECK_EQUAL(live_call(live, SYS_unlink, "\"/work/full"), 0);
+    CHECK_TEXT(live_do(live, "put /tmp/more x"), "ok");
+}
+
+static const struct live_case cases[] = {
+    {"privileges_are_gone", privileges_are_gone, NULL},
+    {"privileges_are_gone_in_threads_too", privileges_are_gone_in_threads_and_children_too, NULL},
+    {"user_outside_is_the_grounds", user_outside_is_the_grounds, NULL},
+    {"root_folder_is_the_sandboxes_own", root_folder_is_the_sandboxes_own, NULL},
+    {"etc_is_made_up", etc_is_made_up, NULL},
+    {"hosts_files_cannot_be_written", hosts_files_cannot_be_written, NULL},
+    {"folders_beside_the_notebook_are_not_seen", folders_beside_the_notebook_are_not_seen, NULL},
+    {"notebooks_folder_is_seen_at_both_names", notebooks_folder_is_seen_at_both_names, NULL},
+    {"only_its_own_processes_are_seen", only_its_own_processes_are_seen, NULL},
+    {"descriptors_are_the_workers_alone", descriptors_are_the_workers_alone, NULL},
+    {"environment_is_what_was_given", environment_is_what_was_given, NULL},
+    {"network_ends_at_the_sandboxes_loopback", network_ends_at_the_sandboxes_loopback, NULL},
+    {"disk_is_bounded", disk_is_bounded, NULL},
+};
+
+int main(void) {
+    return live_main("what a cell sees", cases, sizeof cases / sizeof cases[0]);
+}
