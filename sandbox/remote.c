@@ -120,7 +120,7 @@ int remote_check_site(pid_t pid, int memory_fd, const struct remote_site *site) 
     for (uint64_t at = site->code + PAGE; r == 0 && at < site->code + SITE_BYTES; at += PAGE)
         r = memory_write(memory_fd, at, "", 1); /* so that there is a page to look at */
     if (r)
-        return r == -EFAULT || r == -EIO ? -EUCLEAN : r;
+        return r == -EFAULT ? -EUCLEAN : r;
     snprintf(path, sizeof path, "/proc/%d/pagemap", pid);
     auto_fd pages = open(path, O_RDONLY | O_CLOEXEC);
     if (pages < 0)

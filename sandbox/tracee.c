@@ -97,16 +97,21 @@ int tracee_open_memory(pid_t pid) {
     return fd < 0 ? -errno : fd;
 }
 
+/* Linux says EIO of an address that nothing is mapped at. */
+static int memory_error(void) {
+    return errno == EIO ? -EFAULT : -errno;
+}
+
 int memory_read(int memory_fd, uint64_t address, void *buf, size_t bytes) {
     ssize_t n = pread(memory_fd, buf, bytes, (off_t)address);
     if (n < 0)
-        return -errno;
+        return memory_error();
     return (size_t)n == bytes ? 0 : -EFAULT;
 }
 
 int memory_write(int memory_fd, uint64_t address, const void *buf, size_t bytes) {
     ssize_t n = pwrite(memory_fd, buf, bytes, (off_t)address);
     if (n < 0)
-        return -errno;
+        return memory_error();
     return (size_t)n == bytes ? 0 : -EFAULT;
 }
