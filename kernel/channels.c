@@ -43,7 +43,7 @@ static int set_options(void *socket, const struct socket_option *options, size_t
             return -errno;
     return 0;
 }
-#define SET_OPTIONS(socket, options) set_options(socket, options, sizeof options / sizeof options[0])
+#define SET_OPTIONS(socket, options) set_options((socket), (options), sizeof(options) / sizeof((options)[0]))
 
 static int open_socket(struct channels *channels, size_t row, const char *endpoint) {
     int type = channel_rows[row].type;

@@ -6,9 +6,9 @@
 
 #include <stdint.h>
 
-#define CLOCK_NEVER INT64_MAX /* a deadline that does not come */
-#define CLOCK_MS 1000         /* microseconds */
-#define CLOCK_S 1000000
+#define CLOCK_NEVER INT64_MAX  /* a deadline that does not come */
+#define CLOCK_MS INT64_C(1000) /* microseconds */
+#define CLOCK_S INT64_C(1000000)
 
 /* Microseconds of a clock that never jumps. See: CLOCK_MONOTONIC in clock_gettime(2). */
 int64_t clock_us(void);

@@ -15,11 +15,21 @@ static const struct {
     const char *suffix;
     int64_t factor;
 } suffixes[] = {
-    {UNIT_MS, "ms", 1},          {UNIT_MS, "s", 1000},        {UNIT_MS, "m", 60 * 1000},
-    {UNIT_MS, "h", 3600 * 1000}, {UNIT_BYTES, "", 1},         {UNIT_BYTES, "B", 1},
-    {UNIT_BYTES, "K", 1 << 10},  {UNIT_BYTES, "KB", 1 << 10}, {UNIT_BYTES, "KiB", 1 << 10},
-    {UNIT_BYTES, "M", 1 << 20},  {UNIT_BYTES, "MB", 1 << 20}, {UNIT_BYTES, "MiB", 1 << 20},
-    {UNIT_BYTES, "G", 1 << 30},  {UNIT_BYTES, "GB", 1 << 30}, {UNIT_BYTES, "GiB", 1 << 30},
+    {UNIT_MS, "ms", 1},
+    {UNIT_MS, "s", 1000},
+    {UNIT_MS, "m", INT64_C(60000)},
+    {UNIT_MS, "h", INT64_C(3600000)},
+    {UNIT_BYTES, "", 1},
+    {UNIT_BYTES, "B", 1},
+    {UNIT_BYTES, "K", 1 << 10},
+    {UNIT_BYTES, "KB", 1 << 10},
+    {UNIT_BYTES, "KiB", 1 << 10},
+    {UNIT_BYTES, "M", 1 << 20},
+    {UNIT_BYTES, "MB", 1 << 20},
+    {UNIT_BYTES, "MiB", 1 << 20},
+    {UNIT_BYTES, "G", 1 << 30},
+    {UNIT_BYTES, "GB", 1 << 30},
+    {UNIT_BYTES, "GiB", 1 << 30},
     {UNIT_COUNT, "", 1},
 };
 

@@ -33,24 +33,29 @@ static int find_option(const struct command *command, const char *text) {
     return OPTION_N;
 }
 
+/* Whether the option may stand there as it does: with a value, without, at the end. */
+static int check_form(int option, bool has_value, bool is_last, char *why, size_t why_bytes) {
+    if (!rows[option].value && has_value)
+        snprintf(why, why_bytes, "%s takes no value", rows[option].name);
+    else if (rows[option].value && !has_value && is_last)
+        snprintf(why, why_bytes, "%s needs a value: %s", rows[option].name, rows[option].value);
+    else
+        return 0;
+    return -EINVAL;
+}
+
 /* Reads the option at argv[*at], which may take the next one too. */
 static int read_option(const struct command *command, int argc, char *const argv[], int *at,
                        struct arguments *arguments, char *why, size_t why_bytes) {
-    const char *text = argv[*at];
-    const char *equals = strchr(text, '=');
-    int option = find_option(command, text);
+    const char *equals = strchr(argv[*at], '=');
+    int option = find_option(command, argv[*at]);
     if (option == OPTION_N) {
-        snprintf(why, why_bytes, "petri %s has no option %s", command->name, text);
+        snprintf(why, why_bytes, "petri %s has no option %s", command->name, argv[*at]);
         return -EINVAL;
     }
-    if (!rows[option].value && equals) {
-        snprintf(why, why_bytes, "%s takes no value", rows[option].name);
-        return -EINVAL;
-    }
-    if (rows[option].value && !equals && *at + 1 == argc) {
-        snprintf(why, why_bytes, "%s needs a value: %s", rows[option].name, rows[option].value);
-        return -EINVAL;
-    }
+    int r = check_form(option, equals != NULL, *at + 1 == argc, why, why_bytes);
+    if (r < 0)
+        return r;
     if (!rows[option].value)
         arguments->values[option] = "";
     else

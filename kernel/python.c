@@ -42,7 +42,7 @@ static int read_answer(int fd, struct python *python) {
 }
 
 int python_ask(const char *name, struct python *ret_python, char *why, size_t why_bytes) {
-    struct python python;
+    struct python python = {0};
     int fds[2];
     int status = 0;
     if (pipe2(fds, O_CLOEXEC) < 0)

@@ -41,7 +41,7 @@ static void tail_line(const struct tail *tail, char *buf, size_t size) {
 void warm_begin(struct kernel *kernel, struct session *session) {
     struct runner *runner = &kernel->runner;
     runner->session = session;
-    runner->warm_deadline_us = clock_us() + WARM_S * (int64_t)CLOCK_S;
+    runner->warm_deadline_us = clock_us() + WARM_S * CLOCK_S;
     if (outputs_init(&runner->outputs, session_stdout_fd(session), session_stderr_fd(session)) < 0 ||
         worker_link_attach(&runner->link, session_control_fd(session), MAX_FRAME_BYTES) < 0) {
         runner_give_up(kernel, "there is no memory");
