@@ -109,7 +109,8 @@ static void reap_worker(struct cell *cell) {
     int status;
     if (cell->ended || cell->worker <= 0)
         return;
-    cell_measure(cell, &usage);
+    if (!cell->result) /* a frozen cell has been measured, and has done nothing since */
+        cell_measure(cell, &usage);
     for (size_t i = cell->n_tids; i-- > 1;)
         tracee_reap(cell->tids[i]);
     cell->n_tids = 0;

@@ -34,18 +34,27 @@ int resources_join(const struct resources_group *group, pid_t pid) {
     return r;
 }
 
-int resources_read_key(int dir_fd, const char *file, const char *key, uint64_t *ret_value) {
-    char text[8192];
+static int find_key(const char *text, const char *key, uint64_t *ret_value) {
     size_t n = strlen(key);
-    ssize_t r = system_read_file(dir_fd, file, text, sizeof text);
-    if (r < 0)
-        return (int)r;
-    for (char *save, *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+    for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
         if (strncmp(line, key, n) == 0 && line[n] == ' ') {
             *ret_value = strtoull(line + n + 1, NULL, 10);
             return 0;
         }
     return -ENOENT;
+}
+
+int resources_read_keys(int dir_fd, const char *file, const char *const *keys, uint64_t *ret_values, size_t n) {
+    char text[8192];
+    ssize_t read = system_read_file(dir_fd, file, text, sizeof text);
+    int r = read < 0 ? (int)read : 0;
+    for (size_t i = 0; r == 0 && i < n; i++)
+        r = find_key(text, keys[i], &ret_values[i]);
+    return r;
+}
+
+int resources_read_key(int dir_fd, const char *file, const char *key, uint64_t *ret_value) {
+    return resources_read_keys(dir_fd, file, &key, ret_value, 1);
 }
 
 int resources_read_number(int dir_fd, const char *file, uint64_t *ret_value) {

@@ -55,6 +55,9 @@ int resources_join(const struct resources_group *group, pid_t pid);
 /* Reads "KEY VALUE" from a file of such lines below dir_fd. 0, -ENOENT where no line has the key, or -errno. */
 int resources_read_key(int dir_fd, const char *file, const char *key, uint64_t *ret_value);
 
+/* The same for several keys of one file, which is read once: these files are made anew at each reading. */
+int resources_read_keys(int dir_fd, const char *file, const char *const *keys, uint64_t *ret_values, size_t n);
+
 /* Reads a file that is one number. 0 or -errno. */
 int resources_read_number(int dir_fd, const char *file, uint64_t *ret_value);
 

@@ -87,19 +87,18 @@ static int v1_limit_memory(const struct resources_group *group, uint64_t bytes) 
 
 static int v1_read(const struct resources_group *group, struct resources_reading *ret_reading) {
     struct resources_reading reading = {0};
-    uint64_t cache = 0, shared = 0, cpu_ns = 0;
+    static const char *const keys[] = {"total_cache", "total_shmem"};
+    uint64_t stat[2] = {0, 0}, cpu_ns = 0;
     int r = resources_read_number(group->memory_fd, "memory.usage_in_bytes", &reading.memory_bytes);
     if (r == 0)
-        r = resources_read_key(group->memory_fd, "memory.stat", "total_cache", &cache);
-    if (r == 0)
-        r = resources_read_key(group->memory_fd, "memory.stat", "total_shmem", &shared);
+        r = resources_read_keys(group->memory_fd, "memory.stat", keys, stat, 2);
     if (r == 0)
         r = resources_read_key(group->memory_fd, "memory.oom_control", "oom_kill", &reading.oom_kills);
     if (r == 0)
         r = resources_read_number(group->cpu_fd, "cpuacct.usage", &cpu_ns);
     if (r)
         return r;
-    uint64_t file_cache = cache > shared ? cache - shared : 0;
+    uint64_t file_cache = stat[0] > stat[1] ? stat[0] - stat[1] : 0;
     reading.memory_bytes -= file_cache < reading.memory_bytes ? file_cache : reading.memory_bytes;
     reading.cpu_us = cpu_ns / 1000;
     *ret_reading = reading;
