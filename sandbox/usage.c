@@ -137,6 +137,16 @@ static void measure_watched(struct cell *cell) {
     cell->usage.over_memory |= written.bytes > limit;
 }
 
+/* A group tells how many tasks are in it, but images are in it too. */
+static void count_tasks(struct cell *cell) {
+    struct watcher_reading reading = {0};
+    watcher_visit(cell->worker, add_reading, &reading);
+    watcher_visit(cell->init.pid, add_reading, &reading);
+    reading.tasks -= reading.tasks > 0; /* the sandbox's pid 1 */
+    if (reading.tasks > cell->usage.processes_peak)
+        cell->usage.processes_peak = reading.tasks;
+}
+
 static void measure_grouped(struct cell *cell) {
     struct resources_reading reading;
     if (cell->session->ground.backend->read(group_of(cell), &reading))
@@ -146,6 +156,7 @@ static void measure_grouped(struct cell *cell) {
         reading.memory_bytes > base->memory_bytes ? reading.memory_bytes - base->memory_bytes : 0;
     cell->usage.cpu_us = reading.cpu_us - base->cpu_us;
     cell->usage.over_memory |= reading.oom_kills > base->oom_kills;
+    count_tasks(cell);
 }
 
 void cell_measure(struct cell *cell, struct cell_usage *ret_usage) {
