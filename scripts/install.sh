@@ -20,5 +20,6 @@ into_prefix() {
 }
 
 "$root/scripts/build.sh"
+say "installing into $prefix"
 into_prefix cmake --install "$build" --prefix "$prefix"
 into_prefix "$prefix/bin/petri" install --prefix "$prefix" --python "${PYTHON:-python3}"
