@@ -288,7 +288,8 @@ def interpreters():
     here = os.path.dirname(sys.executable)
     path = os.pathsep.join(folder for folder in os.get_exec_path() if folder != here)
     found, seen = {}, set()
-    for label, name in (("venv", sys.executable), ("system", "/usr/bin/python3"), ("path", shutil.which("python3", path=path))):
+    names = {"venv": sys.executable, "system": "/usr/bin/python3", "path": shutil.which("python3", path=path)}
+    for label, name in names.items():
         if name and os.path.exists(name):
             code = "import sys; print(sys.executable)"
             real = subprocess.run([name, "-c", code], check=True, capture_output=True, text=True).stdout.strip()

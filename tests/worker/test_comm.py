@@ -10,8 +10,10 @@ def comm(worker, msg_type, content, buffers=()):
 def test_comm_of_the_kernel(worker):
     answer = worker.execute(
         "import comm\n"
-        "c = comm.create_comm(target_name='t', data={'a': 1}, metadata={'k': 'v'}, buffers=[b'\\x00\\xff', memoryview(b'two')])\n"
-        "c.on_msg(lambda msg: print('got', msg['content']['data'], msg['metadata'], [bytes(b) for b in msg['buffers']]))\n"
+        "buffers = [b'\\x00\\xff', memoryview(b'two')]\n"
+        "c = comm.create_comm(target_name='t', data={'a': 1}, metadata={'k': 'v'}, buffers=buffers)\n"
+        "def got(msg): print('got', msg['content']['data'], msg['metadata'], [bytes(b) for b in msg['buffers']])\n"
+        "c.on_msg(got)\n"
         "c.on_close(lambda msg: print('closed'))\n"
         "c.send({'b': 2})\n"
         "c.comm_id"
@@ -64,9 +66,8 @@ def test_widget(venv_worker):
     assert targets == {"jupyter.widget"}
     (shown,) = answer.of("execute_result")
     model = shown["data"]["application/vnd.jupyter.widget-view+json"]["model_id"]
-    answer = comm(
-        venv_worker, "comm_msg", {"comm_id": model, "data": {"method": "update", "state": {"value": 8}, "buffer_paths": []}}
-    )
+    update = {"method": "update", "state": {"value": 8}, "buffer_paths": []}
+    answer = comm(venv_worker, "comm_msg", {"comm_id": model, "data": update})
     assert answer.stdout == "now 8\n"
 
 

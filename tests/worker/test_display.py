@@ -78,7 +78,8 @@ def test_figure_is_shown_at_the_end_of_the_cell_that_first_imports_matplotlib(ne
 
 def test_matplotlib_magic(new_worker):
     worker = new_worker("venv")
-    answer = worker.execute("%matplotlib inline\nimport matplotlib.pyplot as plt\nfig, ax = plt.subplots(); ax.plot([1])\nNone")
+    code = "%matplotlib inline\nimport matplotlib.pyplot as plt\nfig, ax = plt.subplots(); ax.plot([1])\nNone"
+    answer = worker.execute(code)
     assert len(answer.of("display_data")) == 1
     assert worker.execute("%matplotlib qt").reply["status"] == "error"
 

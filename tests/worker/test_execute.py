@@ -107,7 +107,10 @@ def test_custom_traceback_renderer(worker):
 
 @pytest.mark.parametrize(
     "code",
-    ["print(1)\x00", "x = '\x00'", "\x00", "\ud800", "x = '\ud83d'", "# \udcff\nprint(1)", "!echo \ud800", "%magic\x00"],
+    [
+        *("print(1)\x00", "x = '\x00'", "\x00", "%magic\x00"),
+        *("\ud800", "x = '\ud83d'", "# \udcff\nprint(1)", "!echo \ud800"),
+    ],
 )
 def test_code_that_is_no_text_gets_an_error(worker, code):
     answer = worker.execute(code)

@@ -23,7 +23,8 @@ def test_is_complete(worker, code, expected):
 
 
 def complete(worker, code, cursor=None):
-    return worker.request({"type": "complete", "code": code, "cursor_pos": len(code) if cursor is None else cursor}).reply
+    cursor = len(code) if cursor is None else cursor
+    return worker.request({"type": "complete", "code": code, "cursor_pos": cursor}).reply
 
 
 def test_complete_with_types(worker):
@@ -72,7 +73,8 @@ def test_complete_garbage_gets_a_reply(worker):
 
 
 def inspect(worker, code, cursor, **options):
-    return worker.request({"type": "inspect", "code": code, "cursor_pos": cursor, "detail_level": 0, **options}).reply
+    request = {"type": "inspect", "code": code, "cursor_pos": cursor, "detail_level": 0}
+    return worker.request({**request, **options}).reply
 
 
 def test_inspect(worker):

@@ -25,6 +25,7 @@ class Worker:
 
     def __init__(self):
         self.signals = Signals()
+        self.signals.install()
         self.channel = Channel(self.signals)
         self.origin = Origin()
         self.origin.install()

@@ -25,7 +25,8 @@ class KernelMagics(Magics):
         from IPython.core.magics.config import ConfigMagics
 
         self.shell.Completer
-        return ConfigMagics(self.shell).config(line)
+        # Not .config: that is the attribute of all configurable objects.
+        return ConfigMagics(self.shell).magics["line"]["config"](line)
 
     @line_magic
     def store(self, line):

@@ -117,7 +117,7 @@ class ZMQInteractiveShell(InteractiveShell):
     # Errors
 
     def showtraceback(self, exc_tuple=None, *args, **kwargs):
-        """As IPython's, but an interrupted await reads KeyboardInterrupt, and groups of exceptions are published too."""
+        """As IPython's, but an interrupted await is a KeyboardInterrupt, and a group of exceptions is published too."""
         etype, value, tb = exc_tuple or sys.exc_info()
         if self.interrupted and etype is not None and etype.__name__ == "CancelledError":
             etype, value = KeyboardInterrupt, KeyboardInterrupt().with_traceback(tb)
@@ -133,6 +133,10 @@ class ZMQInteractiveShell(InteractiveShell):
 
     def _showtraceback(self, etype, evalue, stb):
         self.publish_error(evalue, describe(evalue, stb, etype))
+
+    def _format_exception_for_storage(self, exception, *args, **kwargs):
+        """What IPython's history keeps of an error: what was shown, not a second traceback of it."""
+        return self.shown if self.has_shown(exception) else describe(exception)
 
     def publish_error(self, error, content):
         """Publishes an error's {ename, evalue, traceback}, and keeps it for the reply."""

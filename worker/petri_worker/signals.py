@@ -2,25 +2,27 @@
 Interrupts: SIGINT becomes KeyboardInterrupt in the user's code, and nowhere else.
 
 While a frame is on its way nothing may raise, or half a frame would stay on
-the wire. `with signals.held:` keeps signals away from the main thread, and
-the handler notes a SIGINT that comes all the same (another thread of the
-process can receive it; Python then runs the handler in the main thread).
+the wire. So every handler, ours for SIGINT and those that the user's code
+installs (an alarm that raises is a common time-out), waits while the main
+thread is inside `with signals.held`. A blocked signal mask would not do:
+another thread of the process can receive the signal, and Python then runs the
+handler in the main thread all the same.
 
 See: Jupyter messaging, "Kernel interrupt".
 """
 
 import _thread
+import functools
 import signal
+import sys
 
-# The kernel process asks for the Python stack with this one: it must get through at any time.
+# The kernel process asks for the Python stack with this one.
 TRACE = signal.SIGRTMAX - 1
 
 # CPython looks for signals between its instructions and when a system call is interrupted. One that
 # comes just before a call that blocks is seen only after that call: for time.sleep(1000), too late.
 # So the kernel process lets a signal that does nothing follow a SIGINT that seems to have no effect.
 NUDGE = signal.SIGRTMAX - 2
-
-_HELD = signal.valid_signals() - {TRACE}
 
 
 class Signals:
@@ -31,56 +33,69 @@ class Signals:
         self.held = self
         self._main = _thread.get_ident()
         self._depth = 0
-        self._pending = False
-        self._open = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-        signal.signal(signal.SIGINT, self._interrupt)
-        signal.signal(NUDGE, lambda signum, frame: None)
+        self._waiting = []
+        self._set = signal.signal
+        self._interrupt = self._deferring(self._raise)
+        self._set(signal.SIGINT, self._interrupt)
+        self._set(NUDGE, lambda signum, frame: None)
+
+    def install(self):
+        """Handlers that are installed from now on wait for frames; getsignal() shows them as they were given."""
+        real_set, real_get = signal.signal, signal.getsignal
+
+        @functools.wraps(real_set)
+        def set_handler(signalnum, handler):
+            if callable(handler) and not isinstance(handler, signal.Handlers):
+                handler = self._deferring(handler)
+            return _given(real_set(signalnum, handler))
+
+        @functools.wraps(real_get)
+        def get_handler(signalnum):
+            return _given(real_get(signalnum))
+
+        signal.signal, signal.getsignal = set_handler, get_handler
 
     def begin(self):
-        """A request starts: whatever the last one did to the handler, the mask and us is undone."""
+        """A request starts: whatever the last one did to SIGINT and to us is undone."""
         self._depth = 0
-        self._pending = False
-        signal.pthread_sigmask(signal.SIG_SETMASK, self._open)
-        signal.signal(signal.SIGINT, self._interrupt)
+        self._waiting.clear()
+        self._set(signal.SIGINT, self._interrupt)
         self.serving = True
 
     def end(self):
         """The request is over: a SIGINT that comes late is ignored."""
         self.serving = False
 
-    def _interrupt(self, signum, frame):
-        if not self.serving:
-            return
-        if self._depth:
-            self._pending = True
-        else:
+    def _raise(self, signum, frame):
+        if self.serving:
             raise KeyboardInterrupt
 
+    def _deferring(self, handler):
+        def handle(signum, frame):
+            if self._depth:
+                self._waiting.append((handler, signum))
+            else:
+                handler(signum, frame)
+
+        handle.given = handler
+        return handle
+
     def __enter__(self):
-        # Python runs handlers in the main thread only; the others need no care.
-        if _thread.get_ident() != self._main:
-            return
-        if not self._depth:
-            try:
-                signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
-            except BaseException:
-                # What came before the mask was in force has its handler run in there, and that may raise.
-                signal.pthread_sigmask(signal.SIG_SETMASK, self._open)
-                raise
-        self._depth += 1
+        # Handlers run in the main thread only; the others need no care.
+        if _thread.get_ident() == self._main:
+            self._depth += 1
 
     def __exit__(self, *exc):
         if _thread.get_ident() != self._main:
             return
-        try:
-            if self._depth == 1:
-                signal.pthread_sigmask(signal.SIG_SETMASK, self._open)
-        finally:
-            # The handlers that were kept waiting run in there, and the user's may raise.
-            self._depth -= 1
-        if self._pending and not self._depth:
-            self._pending = False
-            raise KeyboardInterrupt
+        self._depth -= 1
+        while self._waiting and not self._depth:
+            handler, signum = self._waiting.pop(0)
+            handler(signum, sys._getframe(1))
+
+
+def _given(handler):
+    return getattr(handler, "given", handler)
 
 
 def install_trace(fd):

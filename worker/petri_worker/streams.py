@@ -53,7 +53,8 @@ class Stream(io.TextIOWrapper):
     def __init__(self, fd, name, pair):
         raw = io.FileIO(fd, "wb", closefd=False)
         raw.name = f"<{name}>"
-        super().__init__(io.BufferedWriter(raw, BUFFER_BYTES), encoding="utf-8", errors="backslashreplace", newline="\n")
+        buffer = io.BufferedWriter(raw, BUFFER_BYTES)
+        super().__init__(buffer, encoding="utf-8", errors="backslashreplace", newline="\n")
         self.mode = "w"
         self.kind = name
         self._pair = pair
