@@ -82,11 +82,13 @@ static int await_byte(int fd) {
  * user namespace: a map of more than one's own id needs that. Its exit status
  * is the errno.
  */
-static pid_t start_map_writer(const struct id_map *uids, const struct id_map *gids, int ready_fd) {
+static pid_t start_map_writer(const struct id_map *uids, const struct id_map *gids, const int ready[2]) {
     pid_t parent = getpid();
     pid_t pid = fork();
-    if (pid == 0)
-        _exit(await_byte(ready_fd) ? EPIPE : -write_maps(parent, uids, gids));
+    if (pid == 0) {
+        close(ready[1]);
+        _exit(await_byte(ready[0]) ? EPIPE : -write_maps(parent, uids, gids));
+    }
     return pid;
 }
 
@@ -94,7 +96,7 @@ static int enter_user_namespace(const struct id_map *uids, const struct id_map *
     int ready[2], status;
     if (pipe2(ready, O_CLOEXEC))
         return error_set(error, STEP_PIPE, errno, "%s", "");
-    pid_t writer = start_map_writer(uids, gids, ready[0]);
+    pid_t writer = start_map_writer(uids, gids, ready);
     auto_fd write_end = ready[1];
     close(ready[0]);
     if (writer < 0)

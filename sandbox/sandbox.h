@@ -175,7 +175,8 @@ struct denied_call {
 int session_denied_fd(const struct session *session);
 
 /*
- * Answers one waiting call. cell is the one that is running, or NULL. 1 with
+ * Answers one waiting call; call it once each time session_denied_fd() is
+ * readable, for it waits where no call does. cell is the one that is running, or NULL. 1 with
  * ret_call, 0 where there was nothing to tell, or -errno.
  */
 int session_take_denied(struct session *session, const struct cell *cell,
