@@ -1,0 +1,125 @@
+"""Fixtures: one session a way of running, which survives all cells that are sent to it, and the table of how each went."""
+
+import os
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
+
+import pytest  # noqa: E402
+
+from harness import HostCanaries, Session  # noqa: E402
+from ways import WAYS, Installed  # noqa: E402
+
+# Rows of the table: {case: {way: (outcome, seconds)}}, in the order in which they ran.
+RESULTS = {}
+BACKENDS = {}
+NOTES = []
+
+
+@pytest.fixture(scope="session")
+def skip_or_fail():
+    """What a test calls that can't run here: in CI that is a failure where root would make it possible."""
+    return pytest.fail if os.environ.get("PETRI_REQUIRE_LIVE") == "1" and os.geteuid() == 0 else pytest.skip
+
+
+@pytest.fixture(scope="session")
+def installed():
+    found = Installed()
+    yield found
+    found.remove()
+
+
+class Place:
+    """Where a way's kernels run, and the one that runs now."""
+
+    def __init__(self, way, installed):
+        self.way = way
+        self.kernel_dir = installed.kernel_dir(way)
+        slug = way.name.replace(",", "").replace(" ", "-")
+        self.folder = installed.new_folder(f"notebook-{slug}")
+        self.home = installed.new_folder(f"home-{slug}")
+        self.canaries = HostCanaries(self.folder, self.home, pathlib.Path("/tmp"), pathlib.Path("/etc"))
+        self.connections = installed.folder
+        self.started = 0
+        self.session = None
+
+    def start(self, **options):
+        """A new kernel in this way; the caller closes it."""
+        self.started += 1
+        connection = self.connections / f"connection-{self.way.name[:4]}-{os.getpid()}-{self.started}.json"
+        home = os.environ.get("HOME")
+        os.environ["HOME"] = str(self.home)
+        try:
+            session = Session(
+                self.kernel_dir,
+                self.folder,
+                interpreter=self.way.interpreter,
+                connection_file=str(connection),
+                **options,
+            )
+        finally:
+            if home is not None:
+                os.environ["HOME"] = home
+        session.wait_until_up()
+        return session
+
+    def get(self):
+        """The way's session with its canary; a new one where there is none."""
+        if self.session is None:
+            self.session = self.start()
+            self.session.plant()
+            self.prove_containment()
+        return self.session
+
+    def prove_containment(self):
+        """Harmless questions first: a sandbox with a hole gets no hostile cell."""
+        from probes import check
+
+        run = check(self.session)
+        BACKENDS[self.way.name] = run.report["isolation"]["memory"]
+        if self.way.watched:
+            assert BACKENDS[self.way.name] == "watched"
+
+    def drop(self):
+        """Ends the session: what comes next starts anew."""
+        if self.session:
+            self.session.close()
+        self.session = None
+
+    def close(self):
+        self.drop()
+        self.canaries.remove()
+
+
+@pytest.fixture(scope="session", params=WAYS, ids=lambda way: way.name.replace(", ", "-").replace(" ", "-"))
+def place(request, installed):
+    """One of the ways to run."""
+    way = request.param
+    if way.lacks:
+        pytest.skip(f"{way.name}: {way.lacks}")
+    found = Place(way, installed)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def note():
+    """Adds a line to what is shown at the end."""
+    return NOTES.append
+
+
+def pytest_terminal_summary(terminalreporter):
+    write = terminalreporter.write_line
+    if RESULTS:
+        ways = [way.name for way in WAYS]
+        terminalreporter.section("hostile cells: outcome and time, by way of running")
+        heads = [f"{name} ({BACKENDS[name]})" if name in BACKENDS else f"{name} (not run)" for name in ways]
+        write(f"{'case':34}" + "".join(f"{head:30}" for head in heads))
+        for name, row in RESULTS.items():
+            cells = [f"{row[way][0]:14} {row[way][1]:6.2f} s" if way in row else "-" for way in ways]
+            write(f"{name:34}" + "".join(f"{cell:30}" for cell in cells))
+    if NOTES:
+        terminalreporter.section("measured")
+        for line in NOTES:
+            write(line)

@@ -1,0 +1,107 @@
+"""The hostile cells, each with what must come of it.
+
+cases.json holds code by name; EXPECT says how each may end. `more_*.py` add
+cells that bring their expectations along.
+"""
+
+import dataclasses
+import json
+import pathlib
+
+HERE = pathlib.Path(__file__).parent
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One hostile cell."""
+
+    name: str
+    code: str
+    outcomes: frozenset  # of the report; any of these
+    enames: frozenset = frozenset()  # of the reply where the outcome is "error"; empty: any
+    denied: str = ""  # a system call that the report must name as refused
+    limits: dict = dataclasses.field(default_factory=dict)  # beside the usual ones
+    stdout: str = ""  # what must be in its output
+    silent_about: tuple = ()  # what must not be in its output
+    needs: str = ""  # a package
+    interrupt: bool = False  # as soon as it has printed "started"
+    content: dict = dataclasses.field(default_factory=dict)  # other fields of the request
+    owns: bool = False  # it may spoil its own session for good: after it only the kernel must be well
+
+
+def case(name, code, outcomes, **fields):
+    for several in ("enames",):
+        fields[several] = frozenset(fields.get(several, "").split())
+    return Case(name, code, frozenset(outcomes.split()), **fields)
+
+
+EXPECT = {
+    "fork_bomb": {"outcomes": "error", "enames": "BlockingIOError"},
+    "mem_touch": {"outcomes": "error memory", "enames": "MemoryError"},
+    "mem_overcommit": {"outcomes": "error", "enames": "OSError"},
+    "shm_bomb": {"outcomes": "error memory", "enames": "MemoryError OSError"},
+    "disk_bomb": {"outcomes": "error memory", "enames": "OSError"},
+    "sparse": {"outcomes": "ok error", "enames": "OSError"},
+    "deep_dir": {"outcomes": "ok error timeout", "enames": "OSError", "limits": {"timeout": "10s"}},
+    "out_flood": {"outcomes": "timeout", "limits": {"timeout": "1s"}},
+    "out_fd": {"outcomes": "timeout", "limits": {"timeout": "1s"}},
+    "mime_bomb": {"outcomes": "timeout", "limits": {"timeout": "1s"}},
+    "repr_bomb": {"outcomes": "ok error memory", "enames": "MemoryError"},
+    "cpu_loop": {"outcomes": "timeout", "limits": {"timeout": "1s"}},
+    "c_loop": {"outcomes": "timeout", "limits": {"timeout": "1s"}},
+    "ign_term": {"outcomes": "timeout", "limits": {"timeout": "1s"}},
+    "sigstop_self": {"outcomes": "timeout", "limits": {"timeout": "1s"}},
+    "kill_all": {"outcomes": "ok error", "enames": "ProcessLookupError"},
+    "kill_pid1": {"outcomes": "ok error", "enames": "PermissionError"},
+    "daemon": {"outcomes": "ok"},
+    "exit0": {"outcomes": "crash"},
+    "sysexit": {"outcomes": "error", "enames": "SystemExit"},
+    "segv": {"outcomes": "crash"},
+    "abort": {"outcomes": "crash"},
+    "read_shadow": {"outcomes": "error", "enames": "FileNotFoundError PermissionError"},
+    "proc_mem": {"outcomes": "error", "enames": "FileNotFoundError PermissionError"},
+    "self_mem": {"outcomes": "ok error"},
+    "sysrq": {"outcomes": "error", "enames": "FileNotFoundError PermissionError OSError"},
+    "cg_mkdir": {"outcomes": "error", "enames": "FileNotFoundError PermissionError OSError"},
+    "userns": {"outcomes": "ok", "denied": "unshare"},
+    "clone_newuser": {"outcomes": "ok", "denied": "clone"},
+    "mount": {"outcomes": "ok", "denied": "mount"},
+    "chroot": {"outcomes": "error", "enames": "PermissionError", "denied": "chroot"},
+    "ptrace": {"outcomes": "ok", "denied": "ptrace"},
+    "vm_readv": {"outcomes": "ok", "denied": "process_vm_readv"},
+    "iouring": {"outcomes": "ok"},
+    "bpf": {"outcomes": "ok", "denied": "bpf"},
+    "keyctl": {"outcomes": "ok", "denied": "add_key"},
+    "int80": {"outcomes": "crash"},
+    "tiocsti": {"outcomes": "error", "enames": "OSError"},
+    "raise_rlim": {"outcomes": "error", "enames": "ValueError PermissionError"},
+    "suid_bin": {"outcomes": "ok error", "enames": "PermissionError", "silent_about": ("euid=0", "uid=0(")},
+    "mknod": {"outcomes": "error", "enames": "PermissionError", "denied": "mknodat"},
+    "net_tcp": {"outcomes": "error", "enames": "OSError", "denied": "connect"},
+    "net_meta": {"outcomes": "error", "enames": "OSError", "denied": "connect"},
+    "zmq_ports": {"outcomes": "ok error timeout", "limits": {"timeout": "10s"}},
+    "vsock": {"outcomes": "error", "enames": "OSError", "denied": "socket"},
+    "af_alg": {"outcomes": "error", "enames": "OSError", "denied": "socket"},
+    "fd_scan": {"outcomes": "ok"},
+    "env_steal": {"outcomes": "ok", "silent_about": ("JUPYTER", "JPY_", "SSH_")},
+    "hmac_key": {"outcomes": "ok error timeout", "limits": {"timeout": "10s"}},
+    "sym_art": {"outcomes": "ok"},
+    "fifo_art": {"outcomes": "ok"},
+    "badutf": {"outcomes": "ok"},
+    "longname": {"outcomes": "ok"},
+    "dotdot": {"outcomes": "ok"},
+    "zipbomb": {"outcomes": "error memory", "enames": "MemoryError"},
+    "manyart": {"outcomes": "error timeout", "enames": "OSError", "limits": {"timeout": "20s"}},
+    "chmod0": {"outcomes": "ok"},
+    "thread_left": {"outcomes": "ok", "owns": True},
+    "atexit": {"outcomes": "ok"},
+    "omp_after_rb": {"outcomes": "ok", "limits": {"timeout": "60s", "memory": "1G"}, "needs": "sklearn"},
+    "rng_dup": {"outcomes": "ok"},
+}
+
+
+def from_file():
+    """The cells of cases.json; a name without an expectation, or the other way round, is an error."""
+    codes = json.loads((HERE / "cases.json").read_text())
+    assert codes.keys() == EXPECT.keys(), codes.keys() ^ EXPECT.keys()
+    return [case(name, code, **EXPECT[name]) for name, code in codes.items()]

@@ -1,0 +1,89 @@
+"""Every hostile cell ends as it must, and nothing of it stays: one session a way of running survives them all."""
+
+import queue
+
+import pytest
+
+import conftest
+import corpus
+import more_memory
+import more_processes
+import more_python
+import more_wire
+from harness import GRACE_S, LATE_S, LIMITS, seconds, until
+
+CASES = [
+    *corpus.from_file(),
+    *more_memory.CASES,
+    *more_processes.CASES,
+    *more_python.CASES,
+    *more_wire.CASES,
+]
+assert len({case.name for case in CASES}) == len(CASES)
+
+
+def send(session, case, limits):
+    """Runs the case; interrupts it where that is the point."""
+    import time
+
+    if not case.interrupt:
+        return session.attempt(case.code, limits, **case.content)
+    started = time.monotonic()
+    request = session.request(case.code, limits, **case.content)
+    while session.next_iopub(request, started + LATE_S)["msg_type"] != "stream":
+        pass
+    session.control("interrupt_request")
+    return session.gather(request, time.monotonic() + GRACE_S + LATE_S, started)
+
+
+def check_ending(case, run, limits):
+    assert run.outcome in case.outcomes, str(run)
+    rolled_back = run.outcome in ("timeout", "cpu", "memory", "crash") or (case.interrupt and not case.outcomes & {"error"})
+    if run.outcome != "interrupted":
+        assert run.report["rolled_back"] == rolled_back, str(run)
+    assert run.cell.ok == (run.outcome == "ok"), str(run)
+    if run.outcome == "error" and case.enames:
+        assert run.cell.ename in case.enames, str(run)
+    if case.denied:
+        assert case.denied in run.denied, str(run)
+    assert case.stdout in run.cell.stdout, str(run)
+    for secret in case.silent_about:
+        assert secret not in run.cell.stdout + run.cell.stderr, str(run)
+    assert run.report["metrics"]["wall_ms"] / 1000 < seconds(limits["timeout"]) + GRACE_S + LATE_S
+
+
+def check_session(place, case):
+    """What holds after every cell."""
+    session = place.session
+    assert session.is_alive(), "the kernel's process"
+    session.answers()
+    place.canaries.check()
+    if case.owns:
+        place.drop()
+        return
+    session.look()
+    session.await_rest()
+    session.sweep()
+    place.canaries.check()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_hostile_cell(place, case):
+    if case.needs and not place.way.interpreter.has(case.needs):
+        pytest.skip(f"{place.way.interpreter.path} has no {case.needs}")
+    limits = {**LIMITS, **case.limits}
+    session = place.get()
+    run = None
+    try:
+        run = send(session, case, limits)
+        check_ending(case, run, limits)
+        check_session(place, case)
+    except (queue.Empty, TimeoutError) as error:
+        place.drop()
+        raise AssertionError(f"no answer: {run}") from error
+    except BaseException:
+        place.drop()
+        raise
+    finally:
+        row = conftest.RESULTS.setdefault(case.name, {})
+        row[place.way.name] = (run.outcome, run.took_s) if run else ("no answer", float("nan"))
