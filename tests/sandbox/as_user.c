@@ -43,9 +43,11 @@ void check_text(const char *file, int line, const char *what, const char *a, con
     leave(1);
 }
 
+enum { FIRST_USER = 0x30000000 };
+
 int become_ordinary_user(void) {
-    if (setgroups(0, NULL) || setresgid(ORDINARY_USER, ORDINARY_USER, ORDINARY_USER) ||
-        setresuid(ORDINARY_USER, ORDINARY_USER, ORDINARY_USER))
+    unsigned id = FIRST_USER + (unsigned)getpid();
+    if (setgroups(0, NULL) || setresgid(id, id, id) || setresuid(id, id, id))
         return -errno;
     /* Changing the user made us undumpable, and /proc/self another's. */
     return prctl(PR_SET_DUMPABLE, 1) ? -errno : 0;

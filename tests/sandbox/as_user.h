@@ -6,10 +6,11 @@
 
 #include <stdbool.h>
 
-/* A user that no machine has by chance; its group has the same number. */
-enum { ORDINARY_USER = 4242 };
-
-/* Becomes that user, with no other group. Only for a process made for it, and only as root. 0 or -errno. */
+/*
+ * Becomes a user that no machine has by chance, with no other group. Only for a
+ * process made for it, and only as root; each gets a user of its own, so that
+ * what Linux counts for each user is not shared with other tests. 0 or -errno.
+ */
 int become_ordinary_user(void);
 
 /*

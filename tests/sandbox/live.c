@@ -131,8 +131,18 @@ static void run_variant(void **state) {
         fail_msg("the session's process ended with wait status %#x", (unsigned)status);
 }
 
+static int try_to_become(void *unused) {
+    (void)unused;
+    return become_ordinary_user() ? 1 : 0;
+}
+
+/* Root of a user namespace may have no other user to become. */
+static bool can_become_ordinary_user(void) {
+    return fork_and_wait(try_to_become, NULL, false) == 0;
+}
+
 int live_main(const char *group, const struct live_case *cases, size_t n) {
-    bool root = geteuid() == 0;
+    bool root = geteuid() == 0 && can_become_ordinary_user();
     struct CMUnitTest *tests = calloc(2 * n, sizeof *tests);
     struct variant *variants = calloc(2 * n, sizeof *variants);
     char(*names)[128] = calloc(2 * n, sizeof *names);

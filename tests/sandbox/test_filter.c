@@ -12,6 +12,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -153,6 +154,19 @@ static const struct {
     {0x40000000 | SYS_execve, {0}, SECCOMP_RET_KILL_PROCESS, "x32 execve"},
 };
 
+/* Where refused calls are told, so are these, which may go on. */
+static const struct {
+    int number;
+    uint64_t argument[6];
+    bool is_told;
+    const char *what;
+} told[] = {
+    {SYS_connect, {3, 1, 16}, true, "connect"},
+    {SYS_sendto, {3, 1, 1, 0, 0x7fff0000, 16}, true, "sendto with an address"},
+    {SYS_sendto, {3, 1, 1, 0, 0, 0}, false, "send"},
+    {SYS_write, {0}, false, "write"},
+};
+
 static int compile(void **state) {
     static struct filter filter;
     *state = &filter;
@@ -238,9 +252,18 @@ static uint32_t read_table(int number, uint32_t deny_action) {
         if (seccomp_syscall_resolve_name_arch(SCMP_ARCH_X86_64, row->name) != number ||
             (row->test.mask && row->test.value != 0))
             continue;
-        if (row->kind == FILTER_DENY && deny_action != SECCOMP_RET_ERRNO)
-            return deny_action;
-        return row->kind == FILTER_ALLOW ? ALLOW : row->kind == FILTER_OURS ? TRACE : ERR((uint32_t)row->err);
+        switch (row->kind) {
+        case FILTER_ALLOW:
+            return ALLOW;
+        case FILTER_OURS:
+            return TRACE;
+        case FILTER_ERRNO:
+            return ERR((uint32_t)row->err);
+        case FILTER_DENY:
+            return deny_action == SECCOMP_RET_ERRNO ? ERR((uint32_t)row->err) : deny_action;
+        case FILTER_TELL:
+            return deny_action == SECCOMP_RET_ERRNO ? ALLOW : deny_action;
+        }
     }
     return ERR(ENOSYS);
 }
@@ -262,8 +285,16 @@ static void test_program_answers_every_number_as_the_table_does(void **state) {
 }
 
 static void test_deny_becomes_a_notification_where_that_is_asked_for(void **state) {
+    struct filter filter;
     (void)state;
     check_every_number(SECCOMP_RET_USER_NOTIF);
+    assert_int_equal(filter_compile(SECCOMP_RET_USER_NOTIF, &filter), 0);
+    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
+        uint32_t got = filter_simulate(&filter, AUDIT_ARCH_X86_64, told[i].number, told[i].argument);
+        if (got != (told[i].is_told ? SECCOMP_RET_USER_NOTIF : ALLOW))
+            fail_msg("%s: %#x", told[i].what, got);
+    }
+    filter_fini(&filter);
 }
 
 static void test_program_fits_into_the_scratch_memory_and_into_linux(void **state) {
