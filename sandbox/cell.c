@@ -204,6 +204,7 @@ int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct sandbox_erro
         cell_end_of(cell, ret_end);
         return r == -ESRCH || r == -ENOMEM ? r : -EUCLEAN;
     }
+    cell->left_processes = leftovers > 0;
     *ret_end = (struct cell_end){.leftovers = leftovers, .usage = usage};
     return 0;
 }
@@ -217,7 +218,10 @@ static void end_sandbox(struct cell *cell) {
     reap_worker(cell);
 }
 
-/* Until the sandbox's mounts are gone, the files of its layer still take their room. */
+/*
+ * Until a sandbox is gone altogether, the files of its layer take their room on
+ * the disk, and its dead processes theirs in the limit of the next one.
+ */
 static void await_room(struct cell *cell) {
     if (cell->init.pidfd >= 0)
         system_pidfd_await(cell->init.pidfd, ROOM_MS);
@@ -258,6 +262,8 @@ void cell_commit(struct cell *cell) {
     if (open_files_find(cell->result->keeper, &cell->result->files))
         cell->result->files = (struct open_files){0};
     end_sandbox(cell);
+    if (cell->left_processes)
+        await_room(cell);
     cell_spare(cell->result->keeper);
     layer_commit(cell->session->nursery.files_fd, cell->layer);
     session_set_current(cell->session, cell->result);

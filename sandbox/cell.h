@@ -20,6 +20,7 @@ struct cell {
     bool prefaulted;          /* with what the session has learned of cells; then nothing can be learned from it */
     bool started;             /* detached: its tasks run by themselves */
     bool ended;               /* its worker is dead and reaped */
+    bool left_processes;      /* had other processes when it was frozen */
     struct sandbox_init init; /* pid 1 of its sandbox */
     ino_t pid_namespace;
     uint64_t layer;
