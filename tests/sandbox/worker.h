@@ -12,6 +12,9 @@ void reply(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Sends it at once: for commands that don't come to their end. */
 void send_reply(void);
 
+/* A segmentation fault. */
+void touch_nothing(void);
+
 /* worker_threads.c */
 void do_thread(char **words);
 void do_poke(char **words);
