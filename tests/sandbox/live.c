@@ -27,7 +27,7 @@ struct variant {
 };
 
 static void write_file(const char *folder, const char *name, const char *text) {
-    char path[PATH_MAX];
+    char path[PATH_MAX + 32];
     (void)snprintf(path, sizeof path, "%s/%s", folder, name);
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     CHECK(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
@@ -35,15 +35,17 @@ static void write_file(const char *folder, const char *name, const char *text) {
 }
 
 static void make_folder(char path[PATH_MAX], const char *base, const char *name) {
-    (void)snprintf(path, PATH_MAX, "%s/%s", base, name);
+    int n = snprintf(path, PATH_MAX, "%s/%s", base, name);
+    CHECK(n > 0 && n < PATH_MAX);
     CHECK_EQUAL(mkdir(path, 0755), 0);
 }
 
 /* A copy that an ordinary user can reach, wherever the tests were built. */
 static void copy_worker(const char *folder) {
-    char path[PATH_MAX];
-    (void)snprintf(path, sizeof path, "cp %s %s/worker", LIVE_WORKER, folder);
-    CHECK_EQUAL(system(path), 0);
+    char command[2 * PATH_MAX];
+    int n = snprintf(command, sizeof command, "cp %s %s/worker", LIVE_WORKER, folder);
+    CHECK(n > 0 && (size_t)n < sizeof command);
+    CHECK_EQUAL(system(command), 0);
 }
 
 /* In the process that is to be the session's, and as its user. */
