@@ -37,9 +37,9 @@ boot() {
         -serial "file:$console" -serial stdio </dev/null
 }
 
-# Only what the guest prints between the markers, as it comes.
+# Only what the guest prints between the markers, as it comes, and of a test only how it ended.
 show() {
-    tr -d '\r' | tee "$results" | sed -u -n "/^$begin/,/^$end/p"
+    sed -u 's/\r$//' | tee "$results" | sed -u -n "/^$begin/,/^$end/{/^\[ RUN /!p}"
 }
 
 judge() {

@@ -45,7 +45,6 @@ echo petri-vm >"$tree/etc/hostname"
 echo '/dev/vdb /petri ext4 defaults 0 0' >"$tree/etc/fstab"
 cp "$here/petri-vm.service" "$tree/etc/systemd/system/"
 inside systemctl -q enable petri-vm.service
-inside useradd --create-home --shell /bin/bash alice
 mkfs.ext4 -q -F -d "$tree" "$tree.ext4" "$disk_size"
 chmod -R go+rX "$tree/boot" # qemu needn't be root
 echo "$recipe" >"$folder/recipe"
