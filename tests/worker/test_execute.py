@@ -108,7 +108,7 @@ def test_custom_traceback_renderer(worker):
 @pytest.mark.parametrize(
     "code",
     [
-        *("print(1)\x00", "x = '\x00'", "\x00", "%magic\x00"),
+        *("print(1)\x00", "x = '\x00'", "\x00", "%nosuchmagic\x00"),
         *("\ud800", "x = '\ud83d'", "# \udcff\nprint(1)", "!echo \ud800"),
     ],
 )

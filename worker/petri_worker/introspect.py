@@ -10,7 +10,11 @@ _TYPES = "_jupyter_types_experimental"
 
 def is_complete(shell, request):
     """The is_complete_reply's content; `indent` only where the code is incomplete."""
-    status, spaces = shell.input_transformer_manager.check_complete(request["code"])
+    try:
+        status, spaces = shell.input_transformer_manager.check_complete(request["code"])
+    except Exception:
+        # Lone surrogates, too many brackets: the protocol's word for what the tokenizer can't read.
+        return {"status": "unknown"}
     reply = {"status": status}
     if status == "incomplete":
         reply["indent"] = " " * (spaces or 0)

@@ -10,31 +10,39 @@ class LazyStore(MutableMapping):
         self._root = root
         self._real = None
 
-    def _open(self):
+    def _store(self):
         if self._real is None:
-            try:
-                from IPython.external.pickleshare import PickleShareDB
-            except ImportError:
-                from pickleshare import PickleShareDB
-            self._real = PickleShareDB(self._root)
+            self._real = _open(self._root)
         return self._real
 
     def __getitem__(self, key):
-        return self._open()[key]
+        return self._store()[key]
 
     def __setitem__(self, key, value):
-        self._open()[key] = value
+        self._store()[key] = value
 
     def __delitem__(self, key):
-        del self._open()[key]
+        del self._store()[key]
 
     def __iter__(self):
-        return iter(self._open())
+        return iter(self._store())
 
     def __len__(self):
-        return len(self._open())
+        return len(self._store())
 
     def __getattr__(self, name):
         if name.startswith("_"):
             raise AttributeError(name)
-        return getattr(self._open(), name)
+        return getattr(self._store(), name)
+
+
+def _open(root):
+    try:
+        from IPython.external.pickleshare import PickleShareDB
+    except ImportError:
+        try:
+            from pickleshare import PickleShareDB
+        except ImportError:
+            # IPython 8.17 and later do without it too: what is stored then lasts as long as the session.
+            return {}
+    return PickleShareDB(root)
