@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -16,7 +18,22 @@ static int is_below(const char *path, const char *folder) {
     return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == 0);
 }
 
+/* Whether a folder is an interpreter's: ~/bin/python must not make all of ~ one. See: PEP 405. */
+static bool is_prefix(const char *path) {
+    char name[PATH_MAX + 32];
+    glob_t found = {0};
+    snprintf(name, sizeof name, "%s/pyvenv.cfg", path);
+    if (access(name, F_OK) == 0)
+        return true;
+    snprintf(name, sizeof name, "%s/lib/python3*/os.py", path);
+    bool r = glob(name, GLOB_NOSORT, NULL, &found) == 0;
+    globfree(&found);
+    return r;
+}
+
 static int add(struct prefix_list *list, const char *path) {
+    if (!is_prefix(path))
+        return 0;
     if (!path[0] || strcmp(path, "/") == 0 || is_below(path, "/usr"))
         return 0;
     for (int i = 0; i < list->n; i++)
@@ -89,15 +106,36 @@ static int follow(char path[PATH_MAX]) {
     return 1;
 }
 
+/* Remembers a link that no prefix shows, before it is followed. 0 or -errno. */
+static int add_link(struct prefix_list *list, const char *path) {
+    struct prefix_link *link = &list->link[list->n_links];
+    if (is_below(path, "/usr"))
+        return 0;
+    for (int i = 0; i < list->n; i++)
+        if (is_below(path, list->path[i]))
+            return 0;
+    if (list->n_links == PREFIX_MAX)
+        return -EOVERFLOW;
+    ssize_t n = readlink(path, link->target, sizeof link->target - 1);
+    if (n < 0)
+        return errno == EINVAL ? 0 : -errno;
+    link->target[n] = 0;
+    memcpy(link->path, path, strlen(path) + 1);
+    list->n_links++;
+    return 0;
+}
+
 int prefix_collect(const char *python, struct prefix_list *ret_list) {
     char path[PATH_MAX];
     struct prefix_list *list = ret_list;
-    list->n = 0;
+    list->n = list->n_links = 0;
     if (strlen(python) >= sizeof path)
         return -ENAMETOOLONG;
     memcpy(path, python, strlen(python) + 1);
     for (int links = 0; links < MAX_LINKS; links++) {
         int r = add_prefix_of(list, path);
+        if (r == 0)
+            r = add_link(list, path);
         if (r == 0)
             r = follow(path);
         if (r <= 0)

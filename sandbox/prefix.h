@@ -11,13 +11,19 @@
 struct prefix_list {
     int n;
     char path[PREFIX_MAX][PATH_MAX];
+    int n_links; /* links on the way that stand in no prefix: ~/bin/python, say */
+    struct prefix_link {
+        char path[PATH_MAX];
+        char target[PATH_MAX];
+    } link[PREFIX_MAX];
 };
 
 /*
  * Collects the prefixes of the interpreter at path, as named and behind each
  * of its symbolic links, and, for a virtual environment, of the interpreter
- * that its pyvenv.cfg names. What lies below /usr is left out: it is shown
- * anyway. 0, -ENOENT where there is no such file, -EOVERFLOW for too many.
+ * that its pyvenv.cfg names. A prefix is a folder with a standard library or a
+ * pyvenv.cfg: a link in ~/bin does not make all of ~ one. What lies below /usr
+ * is left out: it is shown anyway. 0, -ENOENT where there is no such file, -EOVERFLOW for too many.
  *
  * See: Python, "sys.base_prefix"; PEP 405.
  */

@@ -33,9 +33,9 @@ static int remove_base(void **state) {
 }
 
 static const char *below_base(const char *path) {
-    static char whole[4][2 * PATH_MAX];
+    static char whole[16][2 * PATH_MAX];
     static unsigned next;
-    char *text = whole[next++ % 4];
+    char *text = whole[next++ % 16];
     (void)snprintf(text, sizeof whole[0], "%s/%s", base, path);
     return text;
 }
@@ -53,7 +53,20 @@ static const char *make_way(const char *path) {
     return below_base(path);
 }
 
+/* What makes the folder above bin/python a prefix. */
+static void put_library(const char *python) {
+    char path[PATH_MAX];
+    const char *bin = strstr(python, "/bin/python");
+    if (!bin)
+        return;
+    (void)snprintf(path, sizeof path, "%.*s/lib/python3.11/os.py", (int)(bin - python), python);
+    FILE *file = fopen(make_way(path), "w");
+    assert_non_null(file);
+    assert_int_equal(fclose(file), 0);
+}
+
 static void put_file(const char *path, const char *text) {
+    put_library(path);
     FILE *file = fopen(make_way(path), "w");
     assert_non_null(file);
     assert_true(fputs(text, file) >= 0);
@@ -61,6 +74,7 @@ static void put_file(const char *path, const char *text) {
 }
 
 static void put_link(const char *path, const char *target) {
+    put_library(path);
     assert_int_equal(symlink(target, make_way(path)), 0);
 }
 
@@ -163,6 +177,18 @@ static void test_folder_below_one_that_is_there_is_left_out(void **state) {
     assert_prefix("outer");
 }
 
+static void test_link_in_a_folder_that_is_no_prefix_is_only_a_link(void **state) {
+    (void)state;
+    put_file("true/bin/python3", "");
+    assert_int_equal(symlink(below_base("true/bin/python3"), make_way("home/bin/py")), 0);
+    assert_int_equal(collect("home/bin/py"), 0);
+    assert_int_equal(list.n, 1);
+    assert_prefix("true");
+    assert_int_equal(list.n_links, 1);
+    assert_string_equal(list.link[0].path, below_base("home/bin/py"));
+    assert_string_equal(list.link[0].target, below_base("true/bin/python3"));
+}
+
 static void test_loop_of_links_is_an_error(void **state) {
     (void)state;
     put_link("loop/bin/a", "b");
@@ -212,6 +238,7 @@ int main(void) {
         cmocka_unit_test(test_chain_of_links_gives_each_prefix),
         cmocka_unit_test(test_linked_folder_gives_both_names),
         cmocka_unit_test(test_folder_below_one_that_is_there_is_left_out),
+        cmocka_unit_test(test_link_in_a_folder_that_is_no_prefix_is_only_a_link),
         cmocka_unit_test(test_loop_of_links_is_an_error),
         cmocka_unit_test(test_missing_interpreter_is_an_error),
         cmocka_unit_test(test_too_many_prefixes_are_an_error),
