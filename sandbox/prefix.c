@@ -115,7 +115,7 @@ static int add_link(struct prefix_list *list, const char *path) {
         if (is_below(path, list->path[i]))
             return 0;
     if (list->n_links == PREFIX_MAX)
-        return -EOVERFLOW;
+        return -ELOOP;
     ssize_t n = readlink(path, link->target, sizeof link->target - 1);
     if (n < 0)
         return errno == EINVAL ? 0 : -errno;
