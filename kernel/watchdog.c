@@ -29,12 +29,23 @@ static void fail_limit(struct kernel *kernel, enum outcome outcome, enum limit l
     runner_fail(kernel, outcome);
 }
 
+static void fail_replaced(struct kernel *kernel) {
+    struct run *run = kernel->runner.run;
+    snprintf(run->facts.detail, sizeof run->facts.detail, "was replaced by another program (exec)");
+    runner_fail(kernel, OUTCOME_CRASH);
+}
+
 static void measure(struct kernel *kernel, int64_t now_us) {
     struct run *run = kernel->runner.run;
     struct cell_usage *usage = &run->facts.end.usage;
     cell_measure(run->cell, usage);
     run->measure_us = now_us + measure_every_us(&kernel->runner);
-    if (usage->over_memory)
+    /* CPython can miss a signal that comes just before a blocking call: see worker/README.md. */
+    if (run->grace_us != CLOCK_NEVER)
+        cell_signal(run->cell, SIGRTMAX - 2);
+    if (usage->replaced)
+        fail_replaced(kernel);
+    else if (usage->over_memory)
         fail_limit(kernel, OUTCOME_MEMORY, LIMIT_MEMORY);
     else if ((int64_t)usage->cpu_us / CLOCK_MS > run->limits.values[LIMIT_CPU])
         fail_limit(kernel, OUTCOME_CPU, LIMIT_CPU);

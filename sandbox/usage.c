@@ -8,8 +8,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 /*
  * Room for what libraries reserve and never touch, beside what a cell may
@@ -165,6 +167,9 @@ void cell_measure(struct cell *cell, struct cell_usage *ret_usage) {
             measure_grouped(cell);
         else
             measure_watched(cell);
+        /* A worker shares its memory with its keeper, until it execs. See: kcmp(2). */
+        long other = syscall(SYS_kcmp, cell->worker, cell->keeper, KCMP_VM, 0, 0);
+        cell->usage.replaced = cell->keeper > 0 && other > 0;
         if (cell->usage.memory_bytes > cell->usage.memory_peak_bytes)
             cell->usage.memory_peak_bytes = cell->usage.memory_bytes;
     }
