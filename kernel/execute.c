@@ -6,7 +6,9 @@
 #include "kernel/limits_ask.h"
 #include "kernel/reply.h"
 
+#include <sodium.h>
 #include <stdio.h>
+#include <string.h>
 
 /* How many messages may have arrived unread when a cell fails; those behind them are not aborted. */
 enum { ARRIVED_MAX = 1000 };
@@ -33,16 +35,41 @@ static void check_code(struct run *run, const json_t *code) {
     }
 }
 
-/* Limits that the client or the code itself asks for. Returns the code to run, or NULL with an outcome. */
-static json_t *ask_limits(struct kernel *kernel, struct run *run, json_t *code) {
+/* Reads the line of limits in the code. Returns the code to run, or NULL with an outcome. */
+static json_t *ask_code(const struct limits_asking *asking, struct run *run, json_t *code, enum limits_line *ret_line) {
+    json_t *rest = NULL;
+    if (limits_ask_code(asking, &run->limits, code, &rest, ret_line) < 0)
+        run_set_outcome(run, OUTCOME_REFUSED, asking->why);
+    else if (*ret_line == LIMITS_LINE_SESSION)
+        run->session_limits = run->limits;
+    return rest;
+}
+
+/* Limits that the code asks for, and those of the client, which has the last word. As above. */
+static json_t *ask_limits(struct kernel *kernel, struct run *run, json_t *code, enum limits_line *ret_line) {
     char why[sizeof run->facts.detail];
     const struct limits_asking asking = {kernel->profile, ASKER_CELL, why, sizeof why};
     const json_t *petri = json_object_get(run->request->message.metadata, "petri");
-    json_t *rest = NULL;
-    if (limits_ask_json(&asking, &run->limits, json_object_get(petri, "limits")) < 0 ||
-        limits_ask_code(&asking, &run->limits, code, &rest) < 0)
+    json_auto_t *rest = ask_code(&asking, run, code, ret_line);
+    if (rest && limits_ask_json(&asking, &run->limits, json_object_get(petri, "limits")) < 0) {
         run_set_outcome(run, OUTCOME_REFUSED, why);
-    return rest;
+        return NULL;
+    }
+    return steal_pointer(rest);
+}
+
+static void show_limits(struct kernel *kernel, const struct run *run) {
+    struct limits limits = run->limits;
+    limits_settle(&limits);
+    auto_free char *table = limits_table(kernel->profile, &limits);
+    if (table && !run->silent)
+        iopub_stream(kernel, run->request->message.header, "stdout", table, strlen(table));
+}
+
+static void hash_code(struct run *run, const json_t *code) {
+    unsigned char hash[crypto_hash_sha256_BYTES];
+    crypto_hash_sha256(hash, (const unsigned char *)json_string_value(code), json_string_length(code));
+    sodium_bin2hex(run->code_sha256, sizeof run->code_sha256, hash, sizeof hash);
 }
 
 /* Steals code. */
@@ -56,8 +83,11 @@ static json_t *make_frame(const struct run *run, json_t *code) {
 
 static void begin(struct kernel *kernel, struct run *run, json_t **ret_frame) {
     json_t *code = json_object_get(run->request->message.content, "code");
+    enum limits_line line = LIMITS_LINE_NONE;
     json_t *rest = NULL;
     read_request(run);
+    if (json_is_string(code))
+        hash_code(run, code);
     if (run->counts)
         kernel->runner.execution_count++;
     run->execution_count = kernel->runner.execution_count;
@@ -66,7 +96,9 @@ static void begin(struct kernel *kernel, struct run *run, json_t **ret_frame) {
         iopub_publish(kernel, run->request->message.header, "execute_input",
                       json_pack("{s:O, s:i}", "code", code, "execution_count", run->execution_count));
     if (run->outcome == OUTCOME_OK)
-        rest = ask_limits(kernel, run, code);
+        rest = ask_limits(kernel, run, code, &line);
+    if (line == LIMITS_LINE_SHOW)
+        show_limits(kernel, run);
     if (rest)
         *ret_frame = make_frame(run, rest);
 }

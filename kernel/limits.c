@@ -1,5 +1,8 @@
 #include "limits.h"
 
+#include "kernel/cleanup.h"
+#include "protocol/bytes.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,38 +22,81 @@ const struct limit_row limit_rows[LIMIT_N] = {
     [LIMIT_TIMEOUT] = {"timeout",
                        UNIT_MS,
                        {[PROFILE_NOTEBOOK] = {120 * SECOND, HOUR}, [PROFILE_STRICT] = {5 * SECOND, MINUTE}},
-                       "wall clock of a cell; stands still while input() waits"},
+                       "wall clock of a cell; stands still while input() waits",
+                       "the kernel's clock"},
     [LIMIT_CPU] = {"cpu",
                    UNIT_MS,
-                   {[PROFILE_NOTEBOOK] = {FOLLOWS, INT64_MAX}, [PROFILE_STRICT] = {5 * SECOND, MINUTE}},
-                   "CPU time of all the cell's processes"},
+                   {[PROFILE_NOTEBOOK] = {FOLLOWS, LIMITS_NONE}, [PROFILE_STRICT] = {5 * SECOND, MINUTE}},
+                   "CPU time of all the cell's processes",
+                   "the kernel, which measures it"},
     [LIMIT_MEMORY] = {"memory",
                       UNIT_BYTES,
                       {[PROFILE_NOTEBOOK] = {2 * GIB, OF_THE_MACHINE}, [PROFILE_STRICT] = {256 * MIB, GIB}},
-                      "what the cell's processes hold"},
+                      "what the cell's processes hold",
+                      "RLIMIT_DATA, and a control group or measuring"},
     [LIMIT_PROCESSES] = {"processes",
                          UNIT_COUNT,
                          {[PROFILE_NOTEBOOK] = {256, 4096}, [PROFILE_STRICT] = {64, 256}},
-                         "tasks at once"},
+                         "tasks at once",
+                         "RLIMIT_NPROC in a user namespace of the cell's own"},
     [LIMIT_CPUS] = {"cpus",
                     UNIT_COUNT,
                     {[PROFILE_NOTEBOOK] = {2, OF_THE_MACHINE}, [PROFILE_STRICT] = {1, 2}},
-                    "processors that a cell uses at once"},
+                    "processors that a cell uses at once",
+                    "CPU affinity"},
     [LIMIT_DISK] = {"disk",
                     UNIT_BYTES,
                     {[PROFILE_NOTEBOOK] = {512 * MIB, 8 * GIB}, [PROFILE_STRICT] = {100 * MIB, GIB}},
                     "everything the session has written",
+                    "the size of the session's tmpfs",
                     .of_session = true},
     [LIMIT_FILES] = {"files",
                      UNIT_COUNT,
                      {[PROFILE_NOTEBOOK] = {65536, 1 << 20}, [PROFILE_STRICT] = {4096, 65536}},
                      "number of files the session has written",
+                     "the inodes of the session's tmpfs",
                      .of_session = true},
+    [LIMIT_OUTPUT] = {"output",
+                      UNIT_BYTES,
+                      {[PROFILE_NOTEBOOK] = {8 * MIB, 256 * MIB}, [PROFILE_STRICT] = {MIB, 16 * MIB}},
+                      "standard output and standard error of a cell together",
+                      "the kernel, which drops the rest"},
+    [LIMIT_DISPLAY] = {"display",
+                       UNIT_BYTES,
+                       {[PROFILE_NOTEBOOK] = {16 * MIB, 256 * MIB}, [PROFILE_STRICT] = {5 * MIB, 64 * MIB}},
+                       "one rich output",
+                       "the kernel, which shows a text instead"},
+    [LIMIT_DISPLAYS] = {"displays",
+                        UNIT_COUNT,
+                        {[PROFILE_NOTEBOOK] = {1000, 100000}, [PROFILE_STRICT] = {100, 1000}},
+                        "rich outputs of a cell",
+                        "the kernel, which drops the rest"},
+    [LIMIT_ARTIFACT] = {"artifact",
+                        UNIT_BYTES,
+                        {[PROFILE_NOTEBOOK] = {64 * MIB, 4 * GIB}, [PROFILE_STRICT] = {5 * MIB, GIB}},
+                        "one file copied out",
+                        NULL},
+    [LIMIT_ARTIFACTS] = {"artifacts",
+                         UNIT_BYTES,
+                         {[PROFILE_NOTEBOOK] = {256 * MIB, 8 * GIB}, [PROFILE_STRICT] = {5 * MIB, GIB}},
+                         "all the files of a cell that are copied out",
+                         NULL},
     [LIMIT_CODE] = {"code",
                     UNIT_BYTES,
                     {[PROFILE_NOTEBOOK] = {MIB, MIB}, [PROFILE_STRICT] = {256 * KIB, 256 * KIB}},
                     "source of a cell",
+                    "the kernel, which does not run it",
                     .of_session = true},
+    [LIMIT_RUNS] = {"runs",
+                    UNIT_COUNT,
+                    {[PROFILE_NOTEBOOK] = {LIMITS_NONE, LIMITS_NONE}, [PROFILE_STRICT] = {LIMITS_NONE, LIMITS_NONE}},
+                    "cells of a task",
+                    NULL},
+    [LIMIT_BUDGET] = {"budget",
+                      UNIT_MS,
+                      {[PROFILE_NOTEBOOK] = {LIMITS_NONE, LIMITS_NONE}, [PROFILE_STRICT] = {LIMITS_NONE, LIMITS_NONE}},
+                      "wall clock of a task's cells together",
+                      NULL},
 };
 
 static const char *const profile_names[] = {[PROFILE_NOTEBOOK] = "notebook", [PROFILE_STRICT] = "strict"};
@@ -81,7 +127,7 @@ void limits_defaults(enum profile profile, struct limits *ret_limits) {
 /* Three quarters of the memory, all of the processors. */
 static int64_t machine_has(enum limit limit) {
     if (limit == LIMIT_MEMORY)
-        return (int64_t)sysconf(_SC_PHYS_PAGES) / 4 * 3 * sysconf(_SC_PAGESIZE);
+        return (int64_t)sysconf(_SC_PHYS_PAGES) / 4 * 3 * sysconf(_SC_PAGESIZE) / MIB * MIB;
     if (limit == LIMIT_CPUS)
         return sysconf(_SC_NPROCESSORS_ONLN);
     return INT64_MAX;
@@ -105,6 +151,8 @@ json_t *limits_json(const struct limits *limits) {
     json_t *json = json_object();
     for (int i = 0; i < LIMIT_N; i++) {
         char key[48];
+        if (!limit_rows[i].by)
+            continue;
         snprintf(key, sizeof key, "%s%s", limit_rows[i].name, unit_suffixes[limit_rows[i].unit]);
         json_object_set_new(json, key, json_integer(limits->values[i]));
     }
@@ -122,11 +170,32 @@ static const struct {
 };
 
 const char *limits_text(enum limit_unit unit, int64_t value, char *buf, size_t size) {
+    if (value == LIMITS_NONE)
+        snprintf(buf, size, "none");
     for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++) {
-        if (scales[i].unit == unit && value % scales[i].one == 0 && (value != 0 || scales[i].one == 1)) {
+        if (value != LIMITS_NONE && scales[i].unit == unit && value % scales[i].one == 0 &&
+            (value != 0 || scales[i].one == 1)) {
             snprintf(buf, size, "%" PRId64 "%s", value / scales[i].one, scales[i].suffix);
             break;
         }
     }
     return buf;
+}
+
+char *limits_table(enum profile profile, const struct limits *limits) {
+    auto_bytes table = {0};
+    char line[256], value[32], ceiling[32];
+    snprintf(line, sizeof line, "%-10s %-11s %-11s %s\n", "limit", "in force", "ceiling", "of what");
+    bytes_append_text(&table, line);
+    for (int i = 0; i < LIMIT_N; i++) {
+        const struct limit_row *row = &limit_rows[i];
+        if (!row->by)
+            continue;
+        snprintf(line, sizeof line, "%-10s %-11s %-11s %s\n", row->name,
+                 limits_text(row->unit, limits->values[i], value, sizeof value),
+                 limits_text(row->unit, limits_ceiling(profile, (enum limit)i), ceiling, sizeof ceiling), row->help);
+        bytes_append_text(&table, line);
+    }
+    bytes_append(&table, "", 1);
+    return bytes_ok(&table) ? steal_pointer(table.data) : NULL;
 }

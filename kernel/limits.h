@@ -1,9 +1,9 @@
 /*
  * limits.h - what a cell may use: the one table that knows.
  *
- * A row holds a limit's name, unit, and for each profile its default and its
- * ceiling. Everything else (sentences, the session's options, the reply) is
- * made from the table.
+ * A row holds a limit's name, unit, for each profile its default and its
+ * ceiling, and what enforces it. Everything else (sentences, the session's
+ * options, the reply, what %limits shows) is made from the table.
  */
 #ifndef PETRI_LIMITS_H
 #define PETRI_LIMITS_H
@@ -23,7 +23,14 @@ enum limit {
     LIMIT_CPUS,
     LIMIT_DISK,
     LIMIT_FILES,
+    LIMIT_OUTPUT,
+    LIMIT_DISPLAY,
+    LIMIT_DISPLAYS,
+    LIMIT_ARTIFACT,
+    LIMIT_ARTIFACTS,
     LIMIT_CODE,
+    LIMIT_RUNS,
+    LIMIT_BUDGET,
     LIMIT_N,
 };
 
@@ -37,6 +44,7 @@ struct limit_row {
         int64_t ceiling;
     } of[PROFILE_N];
     const char *help;
+    const char *by;  /* what enforces it; NULL where nothing does yet: it is neither reported nor to be asked for */
     bool of_session; /* holds for the session as a whole, so one cell can't ask for another */
 };
 
@@ -46,6 +54,8 @@ const char *profile_name(enum profile profile);
 
 /* 0, or -EINVAL where no profile has this name. */
 int profile_from_name(const char *name, enum profile *ret_profile) __attribute__((warn_unused_result));
+
+#define LIMITS_NONE INT64_MAX /* as a default or ceiling: there is no limit */
 
 /* The limits in force for one cell. */
 struct limits {
@@ -60,10 +70,13 @@ int64_t limits_ceiling(enum profile profile, enum limit limit);
 /* Gives a value to what follows from others: cpu, where nobody asked for it, from timeout and cpus. */
 void limits_settle(struct limits *limits);
 
-/* All of them, with units in the names: {"timeout_ms": 5000, ...}. The caller's; NULL on ENOMEM. */
+/* Those in force, with units in the names: {"timeout_ms": 5000, ...}. The caller's; NULL on ENOMEM. */
 json_t *limits_json(const struct limits *limits);
 
-/* A value as people write it: "120 s", "1 MiB", "256". Returns buf. */
+/* The same as a table for people, one line a limit. The caller's: free(); NULL on ENOMEM. */
+char *limits_table(enum profile profile, const struct limits *limits);
+
+/* A value as people write it: "120 s", "1 MiB", "256", "none". Returns buf. */
 const char *limits_text(enum limit_unit unit, int64_t value, char *buf, size_t size);
 
 #endif

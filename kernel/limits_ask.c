@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char magic[] = "%%limits";
-
 static const struct {
     enum limit_unit unit;
     const char *suffix;
@@ -77,7 +75,9 @@ static int set(const struct limits_asking *asking, struct limits *limits, int li
     char asked[32];
     char most[32];
     if (asking->asker == ASKER_CELL && row->of_session)
-        return refuse(asking, "%s is a limit of the session and can't be set for one cell", row->name);
+        return refuse(asking, "%s is fixed by the configuration when the session starts", row->name);
+    if (!row->by)
+        return refuse(asking, "%s can't be set yet, as nothing enforces it", row->name);
     if (value > ceiling)
         return refuse(asking, "%s %s is over the ceiling of %s in profile %s", row->name,
                       limits_text(row->unit, value, asked, sizeof asked),
@@ -89,7 +89,8 @@ static int set(const struct limits_asking *asking, struct limits *limits, int li
 static int refuse_name(const struct limits_asking *asking, const char *name) {
     char names[256] = "";
     for (size_t i = 0, n = 0; i < LIMIT_N; i++)
-        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "", limit_rows[i].name);
+        if (limit_rows[i].by)
+            n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "", limit_rows[i].name);
     return refuse(asking, "there is no limit '%.40s'; there are %s", name, names);
 }
 
@@ -168,12 +169,42 @@ static json_t *without_line(const char *code, size_t bytes, const char *line_end
     return json;
 }
 
-int limits_ask_code(const struct limits_asking *asking, struct limits *limits, json_t *code, json_t **ret_code) {
+/* What a first line may begin with. */
+static const struct {
+    const char *word;
+    enum limits_line line;
+} magics[] = {
+    {"%%limits", LIMITS_LINE_CELL},
+    {"%limits", LIMITS_LINE_SESSION},
+};
+
+/* Which of them the code begins with; its length goes to ret_bytes. */
+static enum limits_line find_magic(const char *text, size_t bytes, size_t *ret_bytes) {
+    for (size_t i = 0; i < sizeof magics / sizeof magics[0]; i++) {
+        size_t n = strlen(magics[i].word);
+        if (bytes >= n && memcmp(text, magics[i].word, n) == 0 && (bytes == n || strchr(" \t\r\n", text[n]))) {
+            *ret_bytes = n;
+            return magics[i].line;
+        }
+    }
+    return LIMITS_LINE_NONE;
+}
+
+static bool is_blank(const char *text, size_t n) {
+    while (n > 0 && strchr(" \t\r", text[n - 1]))
+        n--;
+    return n == 0;
+}
+
+int limits_ask_code(const struct limits_asking *asking, struct limits *limits, json_t *code, json_t **ret_code,
+                    enum limits_line *ret_line) {
     const char *text = json_string_value(code);
     size_t bytes = json_string_length(code);
-    size_t n = strlen(magic);
-    if (bytes < n || memcmp(text, magic, n) != 0 || (bytes > n && !strchr(" \t\r\n", text[n]))) {
+    size_t n;
+    enum limits_line line = find_magic(text, bytes, &n);
+    if (line == LIMITS_LINE_NONE) {
         *ret_code = json_incref(code);
+        *ret_line = line;
         return 0;
     }
     const char *line_end = memchr(text, '\n', bytes);
@@ -186,5 +217,6 @@ int limits_ask_code(const struct limits_asking *asking, struct limits *limits, j
     if (!rest)
         return refuse(asking, "there is no memory");
     *ret_code = rest;
+    *ret_line = is_blank(text + n, (size_t)(line_end - text) - n) ? LIMITS_LINE_SHOW : line;
     return 0;
 }

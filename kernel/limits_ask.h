@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-/* Whose wish it is: a cell can't change what belongs to its session. */
+/* Whose wish it is: a cell can't change what was fixed when its session started. */
 enum limits_asker { ASKER_CELL, ASKER_SESSION };
 
 struct limits_asking {
@@ -39,13 +39,22 @@ int limits_ask_line(const struct limits_asking *asking, struct limits *limits, c
 int limits_ask_json(const struct limits_asking *asking, struct limits *limits, const json_t *json)
     __attribute__((warn_unused_result));
 
+/* What the first line of a cell says about limits. */
+enum limits_line {
+    LIMITS_LINE_NONE,    /* nothing */
+    LIMITS_LINE_CELL,    /* "%%limits timeout=10s": for this cell */
+    LIMITS_LINE_SESSION, /* "%limits timeout=10s": for this cell and those after it */
+    LIMITS_LINE_SHOW,    /* one of the words alone: show the limits in force */
+};
+
 /*
- * Reads the first line of a cell where it is %%limits. The line is made a
- * comment, so that the others keep their numbers, or dropped where the next
- * one is a magic of the whole cell and has to come first. ret_code is the
- * caller's, and the code itself where there is no such line.
+ * Reads the first line of a cell where it is %%limits or %limits, and what it
+ * asks for into limits. The line is made a comment, so that the others keep
+ * their numbers, or dropped where the next one is a magic of the whole cell and
+ * has to come first. ret_code is the caller's, and the code itself where there
+ * is no such line.
  */
-int limits_ask_code(const struct limits_asking *asking, struct limits *limits, json_t *code, json_t **ret_code)
-    __attribute__((warn_unused_result));
+int limits_ask_code(const struct limits_asking *asking, struct limits *limits, json_t *code, json_t **ret_code,
+                    enum limits_line *ret_line) __attribute__((warn_unused_result));
 
 #endif

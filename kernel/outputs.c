@@ -1,9 +1,11 @@
 #include "outputs.h"
 
 #include "clock.h"
+#include "kernel/limits.h"
 #include "protocol/text.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
@@ -30,12 +32,15 @@ void outputs_fini(struct outputs *outputs) {
     *outputs = (struct outputs){0};
 }
 
-void outputs_begin(struct outputs *outputs, outputs_sink *sink, void *arg) {
+void outputs_begin(struct outputs *outputs, uint64_t limit_bytes, outputs_sink *sink, void *arg) {
     for (int i = 0; i < OUTPUT_N; i++) {
         outputs->streams[i].ended = false;
         outputs->streams[i].bytes = 0;
         outputs->streams[i].total_bytes = 0;
     }
+    outputs->limit_bytes = limit_bytes;
+    outputs->taken_bytes = 0;
+    outputs->dropped_bytes = 0;
     outputs->sink = sink;
     outputs->arg = arg;
 }
@@ -55,6 +60,38 @@ static void hand_on_whole(struct outputs *outputs, int output) {
     hand_on(outputs, output, text_whole_utf8(stream->data, stream->bytes));
 }
 
+/* Counts bytes of output; returns how many of them are within the limit. */
+static size_t count(struct outputs *outputs, size_t bytes) {
+    uint64_t left = outputs->limit_bytes - outputs->taken_bytes;
+    size_t kept = bytes < left ? bytes : (size_t)left;
+    outputs->taken_bytes += kept;
+    outputs->dropped_bytes += bytes - kept;
+    return kept;
+}
+
+/* To be called where the first byte was dropped: says so, behind all that was not. */
+static void tell_dropped(struct outputs *outputs) {
+    char limit[32];
+    char line[128];
+    for (int i = 0; i < OUTPUT_N; i++) {
+        hand_on_whole(outputs, i);
+        outputs->streams[i].bytes = 0; /* the first half of a character whose second half was dropped */
+    }
+    limits_text(UNIT_BYTES, (int64_t)outputs->limit_bytes, limit, sizeof limit);
+    int n = snprintf(line, sizeof line,
+                     "petri: the cell has written %s, its limit of output; what comes now is counted and dropped.\n",
+                     limit);
+    outputs->sink(outputs->arg, output_names[OUTPUT_STDERR], line, (size_t)n);
+}
+
+size_t outputs_admit(struct outputs *outputs, size_t bytes) {
+    bool told = outputs->dropped_bytes > 0;
+    size_t kept = count(outputs, bytes);
+    if (kept < bytes && !told)
+        tell_dropped(outputs);
+    return kept;
+}
+
 /* Returns how much was read; 0 where nothing is there or nothing will be. */
 static size_t read_some(struct outputs *outputs, int output, size_t at_most) {
     struct output_stream *stream = &outputs->streams[output];
@@ -66,8 +103,11 @@ static size_t read_some(struct outputs *outputs, int output, size_t at_most) {
         return 0;
     if (stream->bytes == 0)
         stream->since_us = clock_us();
-    stream->bytes += (size_t)n;
+    bool told = outputs->dropped_bytes > 0;
+    stream->bytes += count(outputs, (size_t)n);
     stream->total_bytes += (uint64_t)n;
+    if (outputs->dropped_bytes > 0 && !told)
+        tell_dropped(outputs);
     if (stream->bytes == OUTPUTS_CHUNK)
         hand_on_whole(outputs, output);
     return (size_t)n;

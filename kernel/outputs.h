@@ -2,7 +2,8 @@
  * outputs.h - what a cell writes to descriptors 1 and 2, on its way to stream messages.
  *
  * Bytes are collected and handed on in large pieces, at most every 50 ms, cut
- * at whole UTF-8 characters; a flush hands on everything.
+ * at whole UTF-8 characters; a flush hands on everything. What is over the limit
+ * of both outputs together is read, counted and dropped, and one line says so.
  */
 #ifndef PETRI_OUTPUTS_H
 #define PETRI_OUTPUTS_H
@@ -29,6 +30,9 @@ struct output_stream {
 
 struct outputs {
     struct output_stream streams[OUTPUT_N];
+    uint64_t limit_bytes;   /* of both outputs together */
+    uint64_t taken_bytes;   /* of it, so far */
+    uint64_t dropped_bytes; /* what came after that */
     outputs_sink *sink;
     void *arg;
 };
@@ -39,8 +43,15 @@ enum { OUTPUTS_CHUNK = 1 << 19, OUTPUTS_DELAY_MS = 50 };
 int outputs_init(struct outputs *outputs, int stdout_fd, int stderr_fd) KERNEL_MUST_CHECK;
 void outputs_fini(struct outputs *outputs);
 
-/* Starts counting from zero; from now on everything goes to this sink. */
-void outputs_begin(struct outputs *outputs, outputs_sink *sink, void *arg);
+/* Starts counting from zero; from now on everything up to the limit goes to this sink. */
+void outputs_begin(struct outputs *outputs, uint64_t limit_bytes, outputs_sink *sink, void *arg);
+
+/*
+ * Counts output that comes another way than through the pipes. Returns how
+ * much of it is still within the limit; the first time that this is not all of
+ * it, what was collected is handed on, and a line that says why.
+ */
+size_t outputs_admit(struct outputs *outputs, size_t bytes);
 
 /* Reads once from one pipe, without waiting. */
 void outputs_read(struct outputs *outputs, enum output output);

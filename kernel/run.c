@@ -23,6 +23,7 @@ struct run *run_create(struct request *request, uint64_t number, const struct li
     run->measure_us = CLOCK_NEVER;
     run->stack_us = CLOCK_NEVER;
     run->limits = *limits;
+    run->session_limits = *limits;
     run->started_us = clock_us();
     clock_iso(run->started);
     message_new_id(run->run_id);
@@ -55,10 +56,12 @@ static double ms(int64_t us) {
 
 static json_t *metrics(const struct run *run) {
     const struct cell_usage *usage = &run->facts.end.usage;
-    return json_pack("{s:f, s:f, s:I, s:f, s:I, s:I, s:I}", "wall_ms", ms(run->ended_us - run->started_us), "cpu_ms",
-                     ms((int64_t)usage->cpu_us), "max_memory_bytes", (json_int_t)usage->memory_peak_bytes, "sandbox_ms",
-                     ms(run->sandbox_us), "stdout_bytes", (json_int_t)run->stdout_bytes, "stderr_bytes",
-                     (json_int_t)run->stderr_bytes, "processes_max", (json_int_t)usage->processes_peak);
+    return json_pack("{s:f, s:f, s:I, s:f, s:I, s:I, s:I, s:I}", "wall_ms", ms(run->ended_us - run->started_us),
+                     "cpu_ms", ms((int64_t)usage->cpu_us), "max_memory_bytes", (json_int_t)usage->memory_peak_bytes,
+                     "sandbox_ms", ms(run->sandbox_us), "stdout_bytes", (json_int_t)run->stdout_bytes, "stderr_bytes",
+                     (json_int_t)run->stderr_bytes, "dropped_bytes",
+                     (json_int_t)(run->dropped_bytes + run->displays.dropped_bytes), "processes_max",
+                     (json_int_t)usage->processes_peak);
 }
 
 static json_t *exit_of(const struct cell_end *end) {
@@ -74,11 +77,11 @@ json_t *run_report(const struct kernel *kernel, const struct run *run) {
     json_t *isolation = json_object();
     if (session)
         json_object_set_new(isolation, "memory", json_string(session_memory_backend(session)));
-    return json_pack("{s:s, s:s, s:s, s:b, s:s, s:s, s:o, s:o, s:o, s:O, s:o}", "run_id", run->run_id, "session_id",
-                     kernel->channels.session_id, "outcome", outcome_row(run->outcome)->name, "rolled_back",
-                     run->rolled_back, "language", "python", "profile", profile_name(kernel->profile), "limits",
-                     limits_json(&run->limits), "metrics", metrics(run), "exit", exit_of(&run->facts.end), "denied",
-                     run->denied, "isolation", isolation);
+    return json_pack("{s:s, s:s, s:s, s:b, s:s, s:s, s:s, s:o, s:o, s:o, s:O, s:o}", "run_id", run->run_id,
+                     "session_id", kernel->channels.session_id, "outcome", outcome_row(run->outcome)->name,
+                     "rolled_back", run->rolled_back, "language", "python", "code_sha256", run->code_sha256, "profile",
+                     profile_name(kernel->profile), "limits", limits_json(&run->limits), "metrics", metrics(run),
+                     "exit", exit_of(&run->facts.end), "denied", run->denied, "isolation", isolation);
 }
 
 void run_parents_note(struct run_parents *parents, uint64_t number, json_t *header) {

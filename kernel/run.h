@@ -4,6 +4,7 @@
 #ifndef PETRI_RUN_H
 #define PETRI_RUN_H
 
+#include "kernel/displays.h"
 #include "kernel/limits.h"
 #include "kernel/outcome.h"
 #include "kernel/request.h"
@@ -29,9 +30,10 @@ struct run {
     int64_t ended_us;
     int64_t sandbox_us; /* what making the sandbox and the copy took, ahead of time or not */
 
-    struct limits limits;        /* in force for this run */
-    struct cell *cell;           /* NULL before it started and once it is gone */
-    const struct frame *buffers; /* go with the frame to the worker; of the request's message */
+    struct limits limits;         /* in force for this run */
+    struct limits session_limits; /* in force after it, unless it is rolled back */
+    struct cell *cell;            /* NULL before it started and once it is gone */
+    const struct frame *buffers;  /* go with the frame to the worker; of the request's message */
     size_t n_buffers;
 
     int64_t deadline_us; /* of the wall clock; CLOCK_NEVER while input() waits */
@@ -54,8 +56,11 @@ struct run {
     struct outcome_facts facts;
     json_t *denied; /* system calls it was refused: rows of the report, owned */
     json_t *reply;  /* the worker's, owned; NULL where it gave none */
+    struct displays displays;
     uint64_t stdout_bytes;
     uint64_t stderr_bytes;
+    uint64_t dropped_bytes; /* of both; displays has its own */
+    char code_sha256[65];   /* hexadecimal; "" where the request has no code */
 };
 
 /* Takes over the request; limits are copied. NULL on ENOMEM, then the request is freed. */

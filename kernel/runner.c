@@ -16,8 +16,8 @@
 #include <string.h>
 
 enum {
-    MAX_FRAME_BYTES = 64 << 20, /* of a worker; what is larger ends the cell */
-    CLOSED_GRACE_MS = 200,      /* a socket closes a moment before the death that closed it is known */
+    FRAME_BYTES = 64 << 20, /* a worker's frame may always have; what is too large for its cap ends the cell */
+    CLOSED_GRACE_MS = 200,  /* a socket closes a moment before the death that closed it is known */
 };
 
 void runner_init(struct runner *runner) {
@@ -93,6 +93,8 @@ static void conclude(struct kernel *kernel) {
     if (run->stop_on_error && run->outcome != OUTCOME_OK)
         execute_take_pending(kernel, &aborted);
     comms_end(&kernel->comms, run->rolled_back);
+    if (!run->rolled_back)
+        kernel->limits = run->session_limits;
     run_kind(run)->end(kernel, run);
     reply_idle(kernel, steal_pointer(run->request));
     execute_abort(kernel, &aborted);
@@ -110,6 +112,7 @@ static void collect_output(struct runner *runner) {
     outputs_drain(&runner->outputs);
     runner->run->stdout_bytes = runner->outputs.streams[OUTPUT_STDOUT].total_bytes;
     runner->run->stderr_bytes = runner->outputs.streams[OUTPUT_STDERR].total_bytes;
+    runner->run->dropped_bytes = runner->outputs.dropped_bytes;
 }
 
 void runner_fail(struct kernel *kernel, enum outcome outcome) {
@@ -202,6 +205,12 @@ static void sink(void *arg, const char *name, const char *data, size_t bytes) {
         iopub_stream(kernel, run->request->message.header, name, data, bytes);
 }
 
+/* A display within its limit fits, as text in JSON, and one over it that is replaced by a text as a rule. */
+static size_t max_frame_bytes(const struct run *run) {
+    size_t display = 2 * (size_t)run->limits.values[LIMIT_DISPLAY];
+    return display > FRAME_BYTES ? display : FRAME_BYTES;
+}
+
 /* Starts the cell with its request. 0, or -errno with error. */
 static int start_cell(struct kernel *kernel, const json_t *frame, struct sandbox_error *ret_error) {
     struct runner *runner = &kernel->runner;
@@ -212,8 +221,10 @@ static int start_cell(struct kernel *kernel, const json_t *frame, struct sandbox
         return r;
     run->cell = steal_pointer(runner->armed);
     run->sandbox_us = runner->armed_us;
-    outputs_begin(&runner->outputs, sink, kernel);
-    r = worker_link_attach(&runner->link, cell_control_fd(run->cell), MAX_FRAME_BYTES);
+    outputs_begin(&runner->outputs, (uint64_t)run->limits.values[LIMIT_OUTPUT], sink, kernel);
+    run->displays.limit_bytes = run->limits.values[LIMIT_DISPLAY];
+    run->displays.limit_n = run->limits.values[LIMIT_DISPLAYS];
+    r = worker_link_attach(&runner->link, cell_control_fd(run->cell), max_frame_bytes(run));
     if (r == 0)
         r = talk_send(&runner->link, frame, run->buffers, run->n_buffers);
     if (r == 0)

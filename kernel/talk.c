@@ -52,10 +52,30 @@ static const json_t *parent_of(const struct kernel *kernel, const json_t *frame)
     return header ? header : kernel->runner.run->request->message.header;
 }
 
+/* Output of a thread, which says whose it is, comes as a message: all of it is within the limit, or none is shown. */
+static bool admit_stream(struct kernel *kernel, const char *msg_type, const json_t *content) {
+    size_t bytes = json_string_length(json_object_get(content, "text"));
+    return strcmp(msg_type, "stream") != 0 || outputs_admit(&kernel->runner.outputs, bytes) == bytes;
+}
+
+/* What of a message's content is within the limits of outputs; NULL for nothing. The caller's. */
+static json_t *admit(struct kernel *kernel, const struct wire_frame *wire, const char *msg_type) {
+    json_t *content = json_object_get(wire->json, "content");
+    size_t buffer_bytes = 0;
+    for (size_t i = 0; i < wire->n_buffers; i++)
+        buffer_bytes += wire->buffers[i].bytes;
+    if (!admit_stream(kernel, msg_type, content))
+        return NULL;
+    return displays_take(&kernel->runner.run->displays, msg_type, content, buffer_bytes);
+}
+
 static void publish(struct kernel *kernel, const struct wire_frame *wire) {
     const char *msg_type = json_string_value(json_object_get(wire->json, "msg_type"));
-    const json_t *content = json_object_get(wire->json, "content");
+    json_auto_t *content = admit(kernel, wire, msg_type);
+    bool whole = content == json_object_get(wire->json, "content"); /* else it is a text in its place */
     struct frame buffers[WIRE_MAX_BUFFERS];
+    if (!content)
+        return;
     for (size_t i = 0; i < wire->n_buffers; i++)
         buffers[i] = (struct frame){wire->buffers[i].data, wire->buffers[i].bytes};
     comms_note(&kernel->comms, msg_type, content);
@@ -64,7 +84,7 @@ static void publish(struct kernel *kernel, const struct wire_frame *wire) {
                                                         .metadata = json_object_get(wire->json, "metadata"),
                                                         .content = content,
                                                         .buffers = buffers,
-                                                        .n_buffers = wire->n_buffers});
+                                                        .n_buffers = whole ? wire->n_buffers : 0});
 }
 
 static void on_publish(struct kernel *kernel, const struct wire_frame *wire) {

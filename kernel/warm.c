@@ -47,7 +47,7 @@ void warm_begin(struct kernel *kernel, struct session *session) {
         runner_give_up(kernel, "there is no memory");
         return;
     }
-    outputs_begin(&runner->outputs, keep_tail, &runner->tail);
+    outputs_begin(&runner->outputs, UINT64_MAX, keep_tail, &runner->tail);
     runner->state = RUNNER_WARMING;
 }
 

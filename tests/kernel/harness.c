@@ -141,9 +141,17 @@ void harness_stop(struct harness *h) {
 }
 
 void harness_send(struct harness *h, enum channel channel, const char *msg_type, json_t *content, char ret_id[37]) {
+    harness_send_with(h, channel, msg_type, content, json_object(), ret_id);
+}
+
+void harness_send_with(struct harness *h, enum channel channel, const char *msg_type, json_t *content, json_t *metadata,
+                       char ret_id[37]) {
     struct message_out out;
-    const struct message_parts parts = {
-        .msg_type = msg_type, .session = "client-session", .username = "tester", .content = content};
+    const struct message_parts parts = {.msg_type = msg_type,
+                                        .session = "client-session",
+                                        .username = "tester",
+                                        .metadata = metadata,
+                                        .content = content};
     assert_non_null(content);
     assert_int_equal(message_encode(h->signer, &parts, &out), 0);
     /* The header is the third frame from the end of the four parts, behind the delimiter and the signature. */
@@ -157,6 +165,7 @@ void harness_send(struct harness *h, enum channel channel, const char *msg_type,
                          (int)out.frames[i].bytes);
     message_out_fini(&out);
     json_decref(content);
+    json_decref(metadata);
 }
 
 void harness_execute(struct harness *h, const char *code, char ret_id[37]) {

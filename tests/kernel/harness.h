@@ -38,6 +38,9 @@ void harness_stop(struct harness *h);
 
 /* The client: content is stolen; the id that the request got goes to ret_id. */
 void harness_send(struct harness *h, enum channel channel, const char *msg_type, json_t *content, char ret_id[37]);
+/* The same with metadata, which is stolen too. */
+void harness_send_with(struct harness *h, enum channel channel, const char *msg_type, json_t *content, json_t *metadata,
+                       char ret_id[37]);
 void harness_execute(struct harness *h, const char *code, char ret_id[37]);
 
 /* Waits for the next message on a channel. The caller's: message_fini(). */

@@ -1,5 +1,5 @@
 /* Cells through a whole kernel, with a client and a worker played by the test. */
-#include "harness.h"
+#include "cells.h"
 
 #include "kernel/clock.h"
 
@@ -13,16 +13,6 @@
 
 #include <cmocka.h>
 
-#define STAYS "; the session is as it was before the cell."
-
-static struct harness h;
-
-static int start(void **state) {
-    (void)state;
-    harness_start_warm(&h, NULL);
-    return 0;
-}
-
 static void short_limits(struct kernel *kernel) {
     kernel->limits.values[LIMIT_TIMEOUT] = 20;
     kernel->limits.values[LIMIT_CODE] = 100;
@@ -35,74 +25,8 @@ static int start_short(void **state) {
     return 0;
 }
 
-static int stop(void **state) {
-    (void)state;
-    harness_stop(&h);
-    return 0;
-}
-
-static void expect_heard(const char *id, const char *expected) {
-    char *heard = harness_heard(&h, id);
-    assert_string_equal(heard, expected);
-    free(heard);
-}
-
-static void expect_text(const json_t *json, const char *key, const char *expected) {
-    const char *text = json_string_value(json_object_get(json, key));
-    assert_non_null(text);
-    assert_string_equal(text, expected);
-}
-
-static void expect_status(const char *id, const char *status) {
-    json_t *content = harness_reply(&h, CHANNEL_SHELL, "execute_reply", id);
-    expect_text(content, "status", status);
-    json_decref(content);
-}
-
-/* A rolled-back outcome: the same error in the reply and on iopub. */
-static void expect_failure(const char *id, const char *heard, const char *ename, const char *evalue) {
-    json_t *content = harness_reply(&h, CHANNEL_SHELL, "execute_reply", id);
-    expect_text(content, "status", "error");
-    expect_text(content, "ename", ename);
-    expect_text(content, "evalue", evalue);
-    assert_int_equal(json_object_size(json_object_get(content, "user_expressions")), 0);
-    assert_true(json_is_array(json_object_get(content, "payload")));
-    json_decref(content);
-    expect_heard(id, heard);
-}
-
-static void begin_cell(const char *code, char id[37]) {
-    harness_execute(&h, code, id);
-    json_decref(harness_next_cell(&h));
-}
-
-static void write_all(int fd, const char *text) {
-    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-}
-
-static json_t *publish(int seq, const char *msg_type) {
-    return json_pack("{s:s, s:i, s:s, s:{s:{}, s:{}}, s:{}}", "type", "publish", "seq", seq, "msg_type", msg_type,
-                     "content", "data", "metadata", "metadata");
-}
-
-static void expect_ack(int seq) {
-    json_t *ack = harness_told(&h);
-    expect_text(ack, "type", "ack");
-    assert_int_equal(json_integer_value(json_object_get(ack, "seq")), seq);
-    json_decref(ack);
-}
-
 static void expect_story_begins(const char *expected) {
     assert_int_equal(strncmp(fake_story(h.session), expected, strlen(expected)), 0);
-}
-
-/* Another cell runs: the kernel is not stuck. */
-static void expect_next_cell_runs(void) {
-    char id[37];
-    begin_cell("1", id);
-    harness_done(&h, "ok");
-    expect_heard(id, "busy execute_input idle");
-    expect_status(id, "ok");
 }
 
 static void test_execute_ok_freezes_before_reply_and_commits(void **state) {
@@ -131,7 +55,7 @@ static void test_execute_reply_carries_the_report(void **state) {
     harness_done(&h, "ok");
     harness_receive(&h, CHANNEL_SHELL, &reply);
     assert_non_null(json_object_get(reply.metadata, "started"));
-    const json_t *report = json_object_get(reply.metadata, "petri");
+    const json_t *report = report_of(&reply);
     expect_text(report, "outcome", "ok");
     expect_text(report, "profile", "notebook");
     assert_true(json_is_false(json_object_get(report, "rolled_back")));
@@ -357,7 +281,7 @@ static void test_execute_refused_calls_are_in_the_report(void **state) {
     }
     harness_done(&h, "ok");
     harness_receive(&h, CHANNEL_SHELL, &reply);
-    const json_t *denied = json_object_get(json_object_get(reply.metadata, "petri"), "denied");
+    const json_t *denied = json_object_get(report_of(&reply), "denied");
     assert_int_equal(json_array_size(denied), 1);
     expect_text(json_array_get(denied, 0), "syscall", "connect");
     expect_text(json_array_get(denied, 0), "detail", "192.0.2.1:80");
@@ -404,7 +328,7 @@ static void test_interrupt_that_is_heard_keeps_the_state(void **state) {
     assert_int_equal(fake_next_signal(h.session), SIGINT);
     harness_done(&h, "KeyboardInterrupt");
     harness_receive(&h, CHANNEL_SHELL, &reply);
-    const json_t *report = json_object_get(reply.metadata, "petri");
+    const json_t *report = report_of(&reply);
     expect_text(report, "outcome", "interrupted");
     assert_true(json_is_false(json_object_get(report, "rolled_back")));
     message_fini(&reply);
@@ -502,8 +426,7 @@ static void test_execute_counts_only_what_stays_in_the_history(void **state) {
     }
 }
 
-#define WARM(test) cmocka_unit_test_setup_teardown(test, start, stop)
-#define SHORT(test) cmocka_unit_test_setup_teardown(test, start_short, stop)
+#define SHORT(test) cmocka_unit_test_setup_teardown(test, start_short, cells_stop)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -528,7 +451,7 @@ int main(void) {
         SHORT(test_execute_waiting_for_input_takes_no_time),
         SHORT(test_execute_code_over_the_limit_is_refused),
         WARM(test_interrupt_that_is_heard_keeps_the_state),
-        cmocka_unit_test_setup_teardown(test_interrupt_that_is_not_heard_ends_the_cell, start_short_grace, stop),
+        cmocka_unit_test_setup_teardown(test_interrupt_that_is_not_heard_ends_the_cell, start_short_grace, cells_stop),
         WARM(test_execute_with_limits_of_its_own_is_held_to_them),
         WARM(test_execute_limit_over_the_ceiling_is_refused),
         cmocka_unit_test(test_execute_without_a_sandbox_is_not_run),

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -35,7 +36,7 @@ static void test_limits_text_uses_the_largest_whole_unit(void **state) {
     } rows[] = {
         {UNIT_MS, 120000, "120 s"},       {UNIT_MS, 1500, "1500 ms"},           {UNIT_MS, 0, "0 ms"},
         {UNIT_BYTES, 1 << 20, "1 MiB"},   {UNIT_BYTES, 1536 << 20, "1536 MiB"}, {UNIT_BYTES, 2048, "2 KiB"},
-        {UNIT_BYTES, 1025, "1025 bytes"}, {UNIT_COUNT, 1024, "1024"},
+        {UNIT_BYTES, 1025, "1025 bytes"}, {UNIT_COUNT, 1024, "1024"},           {UNIT_MS, LIMITS_NONE, "none"},
     };
     char text[32];
     (void)state;
@@ -66,6 +67,39 @@ static void test_limits_cpu_follows_timeout_and_cpus(void **state) {
     assert_int_equal(limits.values[LIMIT_CPU], 10);
 }
 
+static void test_limits_that_nothing_enforces_are_not_reported(void **state) {
+    struct limits limits;
+    (void)state;
+    limits_defaults(PROFILE_NOTEBOOK, &limits);
+    json_t *json = limits_json(&limits);
+    assert_int_equal(json_integer_value(json_object_get(json, "timeout_ms")), 120000);
+    assert_int_equal(json_integer_value(json_object_get(json, "output_bytes")), 8 << 20);
+    assert_int_equal(json_integer_value(json_object_get(json, "displays")), 1000);
+    assert_null(json_object_get(json, "artifact_bytes"));
+    size_t enforced = 0;
+    for (int i = 0; i < LIMIT_N; i++)
+        enforced += limit_rows[i].by != NULL;
+    assert_int_equal(json_object_size(json), enforced);
+    json_decref(json);
+}
+
+static void test_limits_table_has_a_line_a_limit(void **state) {
+    struct limits limits;
+    size_t lines = 0;
+    (void)state;
+    limits_defaults(PROFILE_STRICT, &limits);
+    limits.values[LIMIT_TIMEOUT] = 1500;
+    char *table = limits_table(PROFILE_STRICT, &limits);
+    assert_non_null(strstr(table, "\ntimeout    1500 ms     60 s        wall clock of a cell"));
+    assert_non_null(strstr(table, "\ncode       256 KiB     256 KiB     source of a cell\n"));
+    for (const char *at = table; (at = strchr(at, '\n')); at++)
+        lines++;
+    json_t *json = limits_json(&limits);
+    assert_int_equal(lines, 1 + json_object_size(json));
+    json_decref(json);
+    free(table);
+}
+
 static void test_profile_names_round_trip(void **state) {
     enum profile profile = PROFILE_NOTEBOOK;
     (void)state;
@@ -83,6 +117,8 @@ int main(void) {
         cmocka_unit_test(test_limits_text_uses_the_largest_whole_unit),
         cmocka_unit_test(test_limits_defaults_are_settled_and_within_the_ceiling),
         cmocka_unit_test(test_limits_cpu_follows_timeout_and_cpus),
+        cmocka_unit_test(test_limits_that_nothing_enforces_are_not_reported),
+        cmocka_unit_test(test_limits_table_has_a_line_a_limit),
         cmocka_unit_test(test_profile_names_round_trip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,9 +58,10 @@ static void test_ask_line_refuses_with_a_reason(void **state) {
         {"memory=9223372036854775807G", "memory needs a size such as 512M or 2G, not '9223372036854775807G'"},
         {"processes=2K", "processes needs a whole number, not '2K'"},
         {"timeout", "limits are written name=value, not 'timeout'"},
-        {"disk=1M", "disk is a limit of the session and can't be set for one cell"},
-        {"tiemout=5s",
-         "there is no limit 'tiemout'; there are timeout, cpu, memory, processes, cpus, disk, files, code"},
+        {"disk=1M", "disk is fixed by the configuration when the session starts"},
+        {"artifact=1M", "artifact can't be set yet, as nothing enforces it"},
+        {"tiemout=5s", "there is no limit 'tiemout'; there are timeout, cpu, memory, processes, cpus, disk, files, "
+                       "output, display, displays, code"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -103,22 +104,29 @@ static void test_ask_code_keeps_line_numbers_and_magics(void **state) {
         const char *code;
         const char *rest;
         int64_t timeout;
+        enum limits_line line;
     } rows[] = {
-        {"1+1", "1+1", 5000},
-        {"%%limits timeout=1s\nx", "# %%limits timeout=1s\nx", 1000},
-        {"%%limits timeout=2s\r\nx", "# %%limits timeout=2s\r\nx", 2000},
-        {"%%limits timeout=1s\n%%bash\nls", "%%bash\nls", 1000},
-        {"%%limits", "# %%limits", 5000},
-        {"%%limitsx timeout=1s\nx", "%%limitsx timeout=1s\nx", 5000},
-        {"x\n%%limits timeout=1s", "x\n%%limits timeout=1s", 5000},
-        {"", "", 5000},
+        {"1+1", "1+1", 5000, LIMITS_LINE_NONE},
+        {"%%limits timeout=1s\nx", "# %%limits timeout=1s\nx", 1000, LIMITS_LINE_CELL},
+        {"%%limits timeout=2s\r\nx", "# %%limits timeout=2s\r\nx", 2000, LIMITS_LINE_CELL},
+        {"%%limits timeout=1s\n%%bash\nls", "%%bash\nls", 1000, LIMITS_LINE_CELL},
+        {"%limits timeout=1s\n%%bash\nls", "%%bash\nls", 1000, LIMITS_LINE_SESSION},
+        {"%limits timeout=1s", "# %limits timeout=1s", 1000, LIMITS_LINE_SESSION},
+        {"%limits \r\nx", "# %limits \r\nx", 5000, LIMITS_LINE_SHOW},
+        {"%%limits", "# %%limits", 5000, LIMITS_LINE_SHOW},
+        {"%%limitsx timeout=1s\nx", "%%limitsx timeout=1s\nx", 5000, LIMITS_LINE_NONE},
+        {"%limitsx", "%limitsx", 5000, LIMITS_LINE_NONE},
+        {"x\n%%limits timeout=1s", "x\n%%limits timeout=1s", 5000, LIMITS_LINE_NONE},
+        {"", "", 5000, LIMITS_LINE_NONE},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         json_t *code = json_string(rows[i].code);
         json_t *rest = NULL;
+        enum limits_line line;
         limits_defaults(PROFILE_STRICT, &limits);
-        assert_int_equal(limits_ask_code(&asking, &limits, code, &rest), 0);
+        assert_int_equal(limits_ask_code(&asking, &limits, code, &rest, &line), 0);
+        assert_int_equal(line, rows[i].line);
         assert_string_equal(json_string_value(rest), rows[i].rest);
         assert_int_equal(limits.values[LIMIT_TIMEOUT], rows[i].timeout);
         json_decref(code);
@@ -129,8 +137,9 @@ static void test_ask_code_keeps_line_numbers_and_magics(void **state) {
 static void test_ask_code_keeps_a_nul_in_the_code(void **state) {
     json_t *code = json_stringn("%%limits cpus=1\na\0b", 19);
     json_t *rest = NULL;
+    enum limits_line line;
     (void)state;
-    assert_int_equal(limits_ask_code(&asking, &limits, code, &rest), 0);
+    assert_int_equal(limits_ask_code(&asking, &limits, code, &rest, &line), 0);
     assert_int_equal(json_string_length(rest), 21);
     assert_memory_equal(json_string_value(rest), "# %%limits cpus=1\na\0b", 21);
     json_decref(code);

@@ -35,7 +35,7 @@ static int setup(void **state) {
         f.ends[i] = fds[1];
     }
     assert_int_equal(outputs_init(&f.outputs, f.reads[0], f.reads[1]), 0);
-    outputs_begin(&f.outputs, hear, f.heard);
+    outputs_begin(&f.outputs, UINT64_MAX, hear, f.heard);
     return 0;
 }
 
@@ -125,8 +125,56 @@ static void test_outputs_without_writers_end(void **state) {
     assert_true(f.outputs.streams[OUTPUT_STDOUT].ended);
     outputs_flush(&f.outputs);
     assert_string_equal(f.heard, "stdout:last|");
-    outputs_begin(&f.outputs, hear, f.heard);
+    outputs_begin(&f.outputs, UINT64_MAX, hear, f.heard);
     assert_false(f.outputs.streams[OUTPUT_STDOUT].ended);
+}
+
+#define DROPPED "stderr:97|" /* the line that says so, by its length */
+
+static void test_outputs_over_the_limit_are_counted_and_said_once(void **state) {
+    (void)state;
+    outputs_begin(&f.outputs, 6, hear, f.heard);
+    put(OUTPUT_STDERR, "ab");
+    outputs_drain(&f.outputs);
+    put(OUTPUT_STDOUT, "cdefgh");
+    outputs_drain(&f.outputs);
+    put(OUTPUT_STDOUT, "ijk");
+    put(OUTPUT_STDERR, "l");
+    outputs_drain(&f.outputs);
+    assert_string_equal(f.heard, "stderr:ab|stdout:cdef|" DROPPED);
+    assert_int_equal(f.outputs.dropped_bytes, 6);
+    assert_int_equal(f.outputs.streams[OUTPUT_STDOUT].total_bytes, 9);
+    outputs_begin(&f.outputs, 6, hear, f.heard);
+    assert_int_equal(f.outputs.dropped_bytes, 0);
+}
+
+static void test_outputs_at_the_limit_drop_nothing(void **state) {
+    (void)state;
+    outputs_begin(&f.outputs, 4, hear, f.heard);
+    put(OUTPUT_STDOUT, "abcd");
+    outputs_drain(&f.outputs);
+    assert_string_equal(f.heard, "stdout:abcd|");
+    assert_int_equal(f.outputs.dropped_bytes, 0);
+}
+
+static void test_outputs_cut_by_the_limit_end_on_a_whole_character(void **state) {
+    (void)state;
+    outputs_begin(&f.outputs, 3, hear, f.heard);
+    put(OUTPUT_STDOUT, "ab\xe2\x82\xac");
+    outputs_drain(&f.outputs);
+    assert_string_equal(f.heard, "stdout:ab|" DROPPED);
+}
+
+static void test_outputs_that_come_as_messages_count_too(void **state) {
+    (void)state;
+    outputs_begin(&f.outputs, 5, hear, f.heard);
+    assert_int_equal(outputs_admit(&f.outputs, 3), 3);
+    put(OUTPUT_STDOUT, "ab");
+    outputs_drain(&f.outputs);
+    assert_int_equal(outputs_admit(&f.outputs, 3), 0);
+    assert_int_equal(outputs_admit(&f.outputs, 1), 0);
+    assert_string_equal(f.heard, "stdout:ab|" DROPPED);
+    assert_int_equal(f.outputs.dropped_bytes, 4);
 }
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -139,6 +187,10 @@ int main(void) {
         TEST(test_outputs_half_a_character_does_not_make_the_loop_spin),
         TEST(test_outputs_hands_on_a_full_chunk_at_once),
         TEST(test_outputs_without_writers_end),
+        TEST(test_outputs_over_the_limit_are_counted_and_said_once),
+        TEST(test_outputs_at_the_limit_drop_nothing),
+        TEST(test_outputs_cut_by_the_limit_end_on_a_whole_character),
+        TEST(test_outputs_that_come_as_messages_count_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,94 @@
+#include "displays.h"
+
+#include "kernel/limits.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TYPES_NAMED = 3 }; /* of a dropped output's representations */
+
+/* Whether a message is a rich output, and whether it is one more. */
+static const struct {
+    const char *msg_type;
+    bool counts;
+} rich[] = {
+    {"display_data", true},
+    {"execute_result", true},
+    {"update_display_data", false},
+};
+
+static int find_rich(const char *msg_type) {
+    for (int i = 0; i < (int)(sizeof rich / sizeof rich[0]); i++)
+        if (strcmp(rich[i].msg_type, msg_type) == 0)
+            return i;
+    return -1;
+}
+
+/* The bytes of the texts in a value. The depth of what a worker sends is limited: wire.h. */
+static size_t text_bytes(json_t *value) {
+    const char *key;
+    json_t *item;
+    size_t i, n = 0;
+    if (json_is_string(value))
+        return json_string_length(value);
+    json_array_foreach(value, i, item) n += text_bytes(item);
+    json_object_foreach(value, key, item) n += strlen(key) + text_bytes(item);
+    return n;
+}
+
+/* "image/png, text/plain, ..." */
+static void name_types(json_t *data, char *buf, size_t size) {
+    const char *type;
+    json_t *value;
+    size_t n = 0;
+    int named = 0;
+    buf[0] = '\0';
+    json_object_foreach(data, type, value) {
+        if (n >= size || named > TYPES_NAMED)
+            break;
+        n += (size_t)snprintf(buf + n, size - n, "%s%.40s", n ? ", " : "", named == TYPES_NAMED ? "..." : type);
+        named++;
+    }
+}
+
+/* The message with a text for all its representations; what else it says, such as its number, stays. */
+static json_t *replace(json_t *content, const char *text) {
+    json_t *replaced = json_copy(content);
+    json_object_set_new(replaced, "data", json_pack("{s:s}", "text/plain", text));
+    json_object_set_new(replaced, "metadata", json_object());
+    return replaced;
+}
+
+static json_t *replace_large(const struct displays *displays, json_t *content, size_t bytes) {
+    char limit[32], types[256], text[512];
+    name_types(json_object_get(content, "data"), types, sizeof types);
+    snprintf(text, sizeof text,
+             "petri: an output of %zu bytes (%s) is not shown: it is over the limit of %s (display).", bytes, types,
+             limits_text(UNIT_BYTES, displays->limit_bytes, limit, sizeof limit));
+    return replace(content, text);
+}
+
+static json_t *replace_last(const struct displays *displays, json_t *content) {
+    char limit[32], text[256];
+    snprintf(text, sizeof text,
+             "petri: the cell has shown %s rich outputs, its limit (displays); what comes now is counted and dropped.",
+             limits_text(UNIT_COUNT, displays->limit_n, limit, sizeof limit));
+    return replace(content, text);
+}
+
+json_t *displays_take(struct displays *displays, const char *msg_type, json_t *content, size_t buffer_bytes) {
+    int row = find_rich(msg_type);
+    if (row < 0)
+        return json_incref(content);
+    size_t bytes = text_bytes(json_object_get(content, "data")) + buffer_bytes;
+    displays->n += rich[row].counts;
+    bool over_n = rich[row].counts && displays->n > displays->limit_n;
+    bool too_large = bytes > (uint64_t)displays->limit_bytes;
+    if (!over_n && !too_large)
+        return json_incref(content);
+    displays->dropped_bytes += bytes;
+    if (!over_n)
+        return replace_large(displays, content, bytes);
+    return displays->n == displays->limit_n + 1 ? replace_last(displays, content) : NULL;
+}
