@@ -3,6 +3,8 @@
 import dataclasses
 import os
 import pathlib
+import select
+import socket
 import stat
 import time
 
@@ -63,7 +65,7 @@ _os.umask(0o22)
 for _folder in map(_os.fsencode, (_home, "/tmp", _os.path.expanduser("~"), "/dev/shm")):
     for _name in _os.listdir(_folder):
         _path = _os.path.join(_folder, _name)
-        if _name in (b"numbers", b"note.txt", b"host.txt") or _os.fsencode(_home + "/").startswith(_path + b"/"):
+        if _name in (b"numbers", b"note.txt") or _name.startswith(b"host.") or _os.fsencode(_home + "/").startswith(_path + b"/"):
             continue
         if not _os.path.islink(_path) and _os.path.isdir(_path):
             _os.chmod(_path, 0o700)
@@ -253,26 +255,42 @@ def portrait(path):
 
 
 class HostCanaries:
-    """Files of the host's, each where a cell would like to write."""
+    """Files and sockets of the host's, each where a cell would like to write."""
 
     def __init__(self, folder, *more):
-        self.made = []
         self.folder = pathlib.Path(folder)
-        for where in (self.folder, *more):
-            if os.access(where, os.W_OK):
-                path = pathlib.Path(where) / ("host.txt" if where == self.folder else f"petri-canary-{os.getpid()}")
-                path.write_text("the host's")
-                path.chmod(0o644)
-                self.made.append(path)
-        self.before = self.look()
+        self.files = [self.folder / "host.txt"]
+        self.files += [pathlib.Path(where) / f"petri-canary-{os.getpid()}" for where in more if os.access(where, os.W_OK)]
+        for path in self.files:
+            path.write_text("the host's")
+            path.chmod(0o644)
+        self.sockets = [self._listen("\0petri-hostile-canary"), self._listen(str(self.folder / "host.sock"))]
+        os.mkfifo(self.folder / "host.fifo")
+        self.fifo = os.open(self.folder / "host.fifo", os.O_RDWR | os.O_NONBLOCK)
+        for name in ("host.sock", "host.fifo"):
+            (self.folder / name).chmod(0o666)
+        self.before = self._look()
 
-    def look(self):
-        paths = [*self.made, self.folder]
-        return {str(path): portrait(path) for path in paths}
+    @staticmethod
+    def _listen(address):
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(address)
+        listener.listen()
+        listener.setblocking(False)
+        return listener
+
+    def _look(self):
+        return {str(path): portrait(path) for path in [*self.files, self.folder]}
 
     def check(self):
-        assert self.look() == self.before, "a file of the host's"
+        """Nothing has been written, nobody has called."""
+        assert self._look() == self.before, "a file of the host's"
+        heard = select.select([*self.sockets, self.fifo], [], [], 0)[0]
+        assert not heard, "a socket or pipe of the host's"
 
     def remove(self):
-        for path in self.made:
+        os.close(self.fifo)
+        for listener in self.sockets:
+            listener.close()
+        for path in self.files:
             path.unlink()

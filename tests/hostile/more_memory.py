@@ -1,3 +1,244 @@
-"""."""
+"""Cells that want all of the memory, by each way there is to hold some; and all descriptors, mappings and disk."""
 
-CASES = []
+from corpus import case
+
+# What is held must pass the limit of 400 MB, and stays below what would trouble the machine.
+CASES = [
+    case(
+        "memory_of_children",
+        """
+import os, time
+for _ in range(8):
+    if os.fork() == 0:
+        block = bytearray(os.urandom(1 << 20)) * 100
+        time.sleep(60)
+time.sleep(60)
+""",
+        "memory",
+    ),
+    case(
+        "memory_of_a_grandchild",
+        """
+import subprocess, sys
+code = "import subprocess, sys, time; block = bytearray(b'x') * (300 << 20); len(sys.argv) > 1 or subprocess.run([sys.executable, '-c', sys.orig_argv[2], 'x']); time.sleep(60)"
+subprocess.run([sys.executable, "-c", code])
+""",
+        "memory",
+    ),
+    case(
+        "memfd",
+        """
+import os
+fd = os.memfd_create("hold")
+for _ in range(1500):
+    os.write(fd, bytes(1 << 20))
+""",
+        "memory",
+    ),
+    case(
+        "memfd_mapped",
+        """
+import mmap, os
+fd = os.memfd_create("hold")
+os.ftruncate(fd, 1500 << 20)
+block = mmap.mmap(fd, 1500 << 20)
+for at in range(0, len(block), 4096):
+    block[at] = 1
+""",
+        "memory",
+    ),
+    case(
+        "shared_anonymous",
+        """
+import mmap
+block = mmap.mmap(-1, 1500 << 20)
+for at in range(0, len(block), 4096):
+    block[at] = 1
+""",
+        "memory",
+    ),
+    case(
+        "private_anonymous",
+        """
+import mmap
+block = mmap.mmap(-1, 1000 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+for at in range(0, len(block), 4096):
+    block[at] = 1
+""",
+        "memory",
+    ),
+    case(
+        "sysv_shm",
+        """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+libc.shmat.restype = ctypes.c_void_p
+for _ in range(24):
+    segment = libc.shmget(0, 64 << 20, 0o1600)
+    address = libc.shmat(segment, None, 0)
+    ctypes.memset(address, 1, 64 << 20)
+    libc.shmdt(ctypes.c_void_p(address))
+""",
+        "memory",
+    ),
+    case(
+        "shm_file",
+        """
+with open("/dev/shm/block", "wb") as block:
+    for _ in range(480):
+        block.write(bytes(1 << 20))
+""",
+        "memory error ok",
+        "OSError",
+    ),
+    case(
+        "pipes_full",
+        """
+import fcntl, os
+pipes = []
+for _ in range(400):
+    pipes.append(os.pipe())
+    os.set_blocking(pipes[-1][1], False)
+    try:
+        fcntl.fcntl(pipes[-1][1], 1031, 1 << 20)
+    except OSError:
+        pass
+    try:
+        while True:
+            os.write(pipes[-1][1], bytes(65536))
+    except BlockingIOError:
+        pass
+for pair in pipes:
+    for fd in pair:
+        os.close(fd)
+""",
+        "ok memory error",
+    ),
+    case(
+        "sockets_full",
+        """
+import socket
+pairs = []
+try:
+    while True:
+        pairs.append(socket.socketpair())
+        pairs[-1][0].setblocking(False)
+        try:
+            while True:
+                pairs[-1][0].send(bytes(65536))
+        except BlockingIOError:
+            pass
+except OSError as error:
+    print(error.errno)
+finally:
+    for pair in pairs:
+        for end in pair:
+            end.close()
+""",
+        "ok memory",
+    ),
+    case(
+        "doubling",
+        """
+text = "x"
+while True:
+    text += text
+""",
+        "error memory",
+        "MemoryError",
+    ),
+    case("malloc_refused_is_no_end", "bytearray(1 << 44)", "error", "MemoryError"),
+    case("huge_numpy", "import numpy; numpy.ones((1 << 20, 1 << 20))", "error", "MemoryError _ArrayMemoryError", needs="numpy"),
+    case(
+        "fragments",
+        """
+kept = []
+while True:
+    kept.append({n: str(n) for n in range(100)})
+""",
+        "error memory timeout",
+        "MemoryError",
+        limits={"timeout": "10s"},
+    ),
+    case(
+        "many_mappings",
+        """
+import mmap
+kept = []
+try:
+    while True:
+        kept.append(mmap.mmap(-1, 4096, prot=mmap.PROT_READ | (len(kept) & 1) * mmap.PROT_WRITE))
+except (OSError, MemoryError) as error:
+    print("refused")
+""",
+        "ok error crash memory timeout",
+        owns=True,
+        limits={"timeout": "10s"},
+    ),
+    case(
+        "all_descriptors",
+        """
+kept = []
+while True:
+    kept.append(open("/dev/null"))
+""",
+        "error",
+        "OSError",
+        restore="for file in kept: file.close()",
+    ),
+    case(
+        "huge_environment",
+        """
+import os, subprocess
+for n in range(200):
+    os.environ[f"HUGE_{n}"] = "x" * (1 << 16)
+try:
+    subprocess.run(["true"])
+finally:
+    for n in range(200):
+        del os.environ[f"HUGE_{n}"]
+""",
+        "error",
+        "OSError",
+    ),
+    case(
+        "disk_full_stays_full",
+        """
+with open("full", "wb", buffering=0) as file:
+    while True:
+        file.write(bytes(1 << 20))
+""",
+        "error memory",
+        "OSError",
+    ),
+    case(
+        "disk_full_and_rewritten",
+        """
+import os
+try:
+    with open("full", "wb", buffering=0) as file:
+        while True:
+            file.write(bytes(1 << 20))
+except OSError:
+    os.rename("full", "fuller")
+    os.mkdir("aside")
+    os.rename("fuller", "aside/full")
+""",
+        "ok error memory",
+        "OSError",
+        limits={"memory": "1G"},
+    ),
+    case("mlockall", "import ctypes; print(ctypes.CDLL(None).mlockall(3))", "ok"),
+    case(
+        "stack_overflow_in_c",
+        "import ctypes, sys\nsys.setrecursionlimit(10**9)\nf = ctypes.PYFUNCTYPE(ctypes.c_int)(lambda: f())\nf()",
+        "crash error memory",
+    ),
+    case("recursion", "def f(): f()\nf()", "error", "RecursionError"),
+    case(
+        "recursion_unlimited",
+        "import sys\nold = sys.getrecursionlimit()\nsys.setrecursionlimit(10**9)\ndef f(): f()\ntry: f()\nfinally: sys.setrecursionlimit(old)",
+        "crash error memory timeout",
+        "RecursionError MemoryError",
+    ),
+]
