@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include "cleanup.h"
 #include "error.h"
+#include "folder.h"
 #include "resources.h"
 #include "system.h"
 
@@ -150,7 +151,7 @@ static int make_map_namespace(const struct id_map *uids, const struct id_map *gi
  */
 static int open_folder(const char *folder, const struct id_map *uids, const struct id_map *gids) {
     struct stat st;
-    if (!uids->has_range || stat(folder, &st))
+    if (!uids->has_range || !folder_is_shown(folder) || stat(folder, &st))
         return -1;
     auto_fd fd = system_open_tree(folder, 1);
     if (fd < 0)

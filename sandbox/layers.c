@@ -3,6 +3,7 @@
 
 #include "cleanup.h"
 #include "tree.h"
+#include "tree_copy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +16,7 @@
 
 #define OPAQUE "user.overlay.opaque"
 #define ORIGIN "user.overlay.origin"
+#define LINKS "links" /* there while a layer is copied */
 
 enum { MAX_DEPTH = 256 }; /* of folders that exist in both layers: deeper ones are refused, not merged */
 
@@ -87,6 +89,28 @@ int layers_make_mount_point(int dir_fd, const char *path, uid_t uid, gid_t gid) 
     return 0;
 }
 
+bool layers_are_copied(int dir_fd) {
+    return fgetxattr(dir_fd, OPAQUE, NULL, 0) < 0 && errno == EOPNOTSUPP;
+}
+
+static int open_area(int dir_fd, const char *layer, const char *area) {
+    char path[LAYER_NAME_SIZE + 16];
+    snprintf(path, sizeof path, "%s/%s", layer, area);
+    int fd = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+static int copy_area(int dir_fd, const char *layer, const char *area) {
+    auto_fd from = open_area(dir_fd, "committed", area);
+    auto_fd to = open_area(dir_fd, layer, area);
+    int r = from < 0 ? from : (to < 0 ? to : make_owned(dir_fd, LINKS, 0700, 0, 0));
+    auto_fd links = r == 0 ? openat(dir_fd, LINKS, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (r == 0)
+        r = links < 0 ? -errno : tree_copy(from, to, links);
+    int removed = tree_remove(dir_fd, LINKS);
+    return r ? r : removed;
+}
+
 int layer_create(int dir_fd, uint64_t id, uid_t uid, gid_t gid) {
     char name[LAYER_NAME_SIZE], path[LAYER_NAME_SIZE + 16];
     layer_name(id, name);
@@ -97,6 +121,8 @@ int layer_create(int dir_fd, uint64_t id, uid_t uid, gid_t gid) {
         snprintf(path, sizeof path, "%s/%s.work", name, areas[i]);
         if (r == 0)
             r = make_owned(dir_fd, path, 0755, uid, gid);
+        if (r == 0 && layers_are_copied(dir_fd))
+            r = copy_area(dir_fd, name, areas[i]);
     }
     return r;
 }
@@ -201,22 +227,28 @@ static int merge_folder(int from, int to, struct merge merge) {
 }
 
 static int commit_area(int dir_fd, const char *layer, const char *area) {
-    char path[LAYER_NAME_SIZE + 16];
-    snprintf(path, sizeof path, "%s/%s", layer, area);
-    auto_fd from = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    snprintf(path, sizeof path, "committed/%s", area);
-    auto_fd to = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    auto_fd from = open_area(dir_fd, layer, area);
+    auto_fd to = open_area(dir_fd, "committed", area);
     if (from < 0 || to < 0)
-        return -errno;
+        return from < 0 ? from : to;
     return merge_folder(from, to, (struct merge){.lowest = strcmp(area, "private") == 0});
+}
+
+/* The layer's area and the committed one change places; the one that was committed goes with the layer. */
+static int exchange_area(int dir_fd, const char *layer, const char *area) {
+    char from[LAYER_NAME_SIZE + 16], to[LAYER_NAME_SIZE + 16];
+    snprintf(from, sizeof from, "%s/%s", layer, area);
+    snprintf(to, sizeof to, "committed/%s", area);
+    return renameat2(dir_fd, from, dir_fd, to, RENAME_EXCHANGE) ? -errno : 0;
 }
 
 int layer_commit(int dir_fd, uint64_t id) {
     char name[LAYER_NAME_SIZE];
+    int (*commit)(int, const char *, const char *) = layers_are_copied(dir_fd) ? exchange_area : commit_area;
     layer_name(id, name);
     int r = 0;
     for (int i = 0; r == 0 && i < N_AREAS; i++)
-        r = commit_area(dir_fd, name, areas[i]);
+        r = commit(dir_fd, name, areas[i]);
     int removed = layer_remove(dir_fd, id);
     return r ? r : removed;
 }

@@ -9,6 +9,12 @@
  * layer's files are in overlayfs' format: a character device 0:0 is a
  * whiteout, the attribute user.overlay.opaque hides what is below a folder.
  *
+ * Before Linux 6.6 a tmpfs keeps no such attribute, and an overlay on it can
+ * neither remove a folder that has something below it nor put another in its
+ * place. There a cell's layer begins as a copy of the committed ones and takes
+ * their place at the commit, so that of all that cells have written nothing
+ * lies below; what the notebook's folder has of its own still does.
+ *
  * dir_fd is the root of the session's tmpfs. Nobody else may be changing the
  * layers that a function is given. See: overlayfs.rst.
  */
@@ -30,10 +36,14 @@ int layers_init(int dir_fd, uid_t uid, gid_t gid);
 /* Makes the folders of path, a mount point to be, where it is in an area that is a sandbox's own. 0 or -errno. */
 int layers_make_mount_point(int dir_fd, const char *path, uid_t uid, gid_t gid);
 
-/* Makes an empty layer. 0 or -errno. */
+/* Whether a layer is a copy: see above. */
+bool layers_are_copied(int dir_fd);
+
+/* Makes a layer: empty, or a copy of the committed ones. 0 or -errno. */
 int layer_create(int dir_fd, uint64_t id, uid_t uid, gid_t gid);
 
-/* Moves all of a layer down into the committed ones, and removes it. 0 or -errno of the first thing that went wrong. */
+/* Moves all of a layer down into the committed ones, or puts it in their place, and removes it. 0 or -errno of the
+ * first thing that went wrong. */
 int layer_commit(int dir_fd, uint64_t id);
 
 /* Removes a layer with all that is in it. 0 or -errno. */

@@ -4,11 +4,13 @@
 #include "cleanup.h"
 #include "error.h"
 #include "etc.h"
+#include "folder.h"
 #include "prefix.h"
 #include "system.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <linux/mount.h>
 #include <string.h>
@@ -20,7 +22,7 @@
 #define OLD "/.old"
 #define HIDDEN "/.petri"
 #define PRIVATE HIDDEN "/private"
-#define FOLDER HIDDEN "/folder"
+#define FOLDER MOUNTS_FOLDER_DIR
 #define ON_TOP HIDDEN "/on-top"
 
 enum kind {
@@ -86,7 +88,7 @@ static bool covers(const char *folder, const char *path) {
 }
 
 bool mounts_shows_folder_path(const struct session_options *options) {
-    if (options->hide_folder_path || strcmp(options->folder, "/") == 0)
+    if (options->hide_folder_path || !folder_is_shown(options->folder))
         return false;
     for (const char *const *path = kept; *path; path++)
         if (covers(options->folder, *path))
@@ -182,18 +184,26 @@ static int change_root(struct sandbox_error *error) {
     return 0;
 }
 
-static int mount_session_files(const struct session_options *options, struct sandbox_error *error) {
+static int mount_session(unsigned long flags, uint64_t bytes, uint64_t inodes) {
     char data[128];
-    snprintf(data, sizeof data, "mode=0755,size=%llu,nr_inodes=%llu", (unsigned long long)options->disk_bytes,
-             (unsigned long long)options->disk_inodes);
-    if (mount("petri", MOUNTS_SESSION_DIR, "tmpfs", MS_NOSUID | MS_NODEV, data))
-        return error_set(error, STEP_MOUNT_TMPFS, errno, "the session's files");
-    return 0;
+    snprintf(data, sizeof data, "mode=0755,size=%" PRIu64 ",nr_inodes=%" PRIu64, bytes, inodes);
+    return mount("petri", MOUNTS_SESSION_DIR, "tmpfs", flags | MS_NOSUID | MS_NODEV, data) ? -errno : 0;
+}
+
+int mounts_set_room(uint64_t bytes, uint64_t inodes) {
+    return mount_session(MS_REMOUNT, bytes, inodes);
+}
+
+static int mount_session_files(const struct session_options *options, struct sandbox_error *error) {
+    int r = mount_session(0, options->disk_bytes, options->disk_inodes);
+    return r ? error_set(error, STEP_MOUNT_TMPFS, -r, "the session's files") : 0;
 }
 
 /* The notebook's folder, read-only, as the lowest layer of what cells see of it. */
 static int mount_folder(const struct session_options *options, struct sandbox_error *error) {
     int r;
+    if (!folder_is_shown(options->folder))
+        return 0;
     if (options->ground->folder_fd < 0)
         return show(options->folder, FOLDER, error);
     r = system_move_mount(options->ground->folder_fd, FOLDER);
@@ -216,6 +226,7 @@ static bool is_in_private_area(const char *path) {
 /* Shows path at its own place; or, where that is in a private area, where each sandbox takes it from. */
 static int show_path(struct template *template, const char *path, struct sandbox_error *error) {
     char place[64];
+    folder_keep(&template->kept, template->options->folder, path);
     if (!is_in_private_area(path))
         return show(path, path, error);
     if (template->n_on_top == MOUNTS_MAX_ON_TOP || strlen(path) >= PATH_MAX)
@@ -225,11 +236,26 @@ static int show_path(struct template *template, const char *path, struct sandbox
     return show(path, place, error);
 }
 
+/* A link on the way to the interpreter, in a folder that is not shown. */
+static int make_link(const struct prefix_link *link, struct sandbox_error *error) {
+    char folder[PATH_MAX];
+    if (is_in_private_area(link->path))
+        return 0;
+    memcpy(folder, link->path, strlen(link->path) + 1);
+    *strrchr(folder, '/') = 0;
+    int r = make_folders("", folder, 0755, error);
+    if (r == 0 && symlink(link->target, link->path) && errno != EEXIST && errno != EROFS)
+        r = error_set(error, STEP_TEMPLATE_FILE, errno, "%s", link->path);
+    return r;
+}
+
 static int build_options(struct template *template, const struct prefix_list *prefixes, struct sandbox_error *error) {
     const struct session_options *options = template->options;
     int r = 0;
     for (int i = 0; r == 0 && i < prefixes->n; i++)
         r = show_path(template, prefixes->path[i], error);
+    for (int i = 0; r == 0 && i < prefixes->n_links; i++)
+        r = make_link(&prefixes->link[i], error);
     for (const char *const *path = options->readonly; r == 0 && path && *path; path++)
         r = show_path(template, *path, error);
     if (r == 0)
@@ -269,22 +295,38 @@ int mounts_build_template(const struct session_options *options, struct template
     return 0;
 }
 
-/* Mounts the overlay of one area ("folder", "private") of a layer; lowest is what stands below the session's layers. */
-static int mount_overlay(const char *layer, const char *area, const char *lowest, const char *target,
-                         struct sandbox_error *error) {
-    char data[512];
-    snprintf(data, sizeof data,
-             "userxattr,lowerdir=" MOUNTS_SESSION_DIR "/committed/%s%s%s,upperdir=" MOUNTS_SESSION_DIR
-             "/%s/%s,workdir=" MOUNTS_SESSION_DIR "/%s/%s.work",
-             area, lowest ? ":" : "", lowest ? lowest : "", layer, area, layer, area);
-    if (mount("petri", target, "overlay", MS_NOSUID | MS_NODEV, data))
-        return error_set(error, STEP_MOUNT_OVERLAY, errno, "%s", area);
-    return 0;
-}
-
 static int bind(const char *source, const char *target, struct sandbox_error *error) {
     if (mount(source, target, NULL, MS_BIND, NULL))
         return error_set(error, STEP_MOUNT_BIND, errno, "%s", target);
+    return 0;
+}
+
+/* What a layer has, and where it is shown. */
+struct shown_area {
+    const char *name, *lowest, *target;
+};
+
+static const struct shown_area private_area = {"private", NULL, PRIVATE};
+static const struct shown_area folder_area = {"folder", FOLDER ":" MOUNTS_SESSION_DIR "/committed/mountpoints",
+                                              "/work"};
+
+/*
+ * Shows one area ("folder", "private") of a layer over the committed one and over what stands below the session's
+ * layers, lowest. A layer that is a copy of what is committed has only that below it, if anything.
+ */
+static int mount_layer(const struct template *template, const struct shown_area *area, const char *layer,
+                       struct sandbox_error *error) {
+    char data[512], own[96], committed[64] = "";
+    snprintf(own, sizeof own, MOUNTS_SESSION_DIR "/%s/%s", layer, area->name);
+    if (template->copied_layers && !area->lowest)
+        return bind(own, area->target, error);
+    if (!template->copied_layers)
+        snprintf(committed, sizeof committed, MOUNTS_SESSION_DIR "/committed/%s%s", area->name,
+                 area->lowest ? ":" : "");
+    snprintf(data, sizeof data, "userxattr,lowerdir=%s%s,upperdir=%s,workdir=%s.work", committed,
+             area->lowest ? area->lowest : "", own, own);
+    if (mount("petri", area->target, "overlay", MS_NOSUID | MS_NODEV, data))
+        return error_set(error, STEP_MOUNT_OVERLAY, errno, "%s", area->name);
     return 0;
 }
 
@@ -307,7 +349,7 @@ int mounts_build_proc(struct sandbox_error *ret_error) {
 }
 
 int mounts_build_sandbox(const struct template *template, const char *layer, struct sandbox_error *ret_error) {
-    int r = mount_overlay(layer, "private", NULL, PRIVATE, ret_error);
+    int r = mount_layer(template, &private_area, layer, ret_error);
     if (r == 0)
         r = bind(PRIVATE "/tmp", "/tmp", ret_error);
     if (r == 0)
@@ -315,7 +357,7 @@ int mounts_build_sandbox(const struct template *template, const char *layer, str
     if (r == 0)
         r = bind(PRIVATE "/shm", "/dev/shm", ret_error);
     if (r == 0)
-        r = mount_overlay(layer, "folder", FOLDER ":" MOUNTS_SESSION_DIR "/committed/mountpoints", "/work", ret_error);
+        r = mount_layer(template, &folder_area, layer, ret_error);
     if (r == 0)
         r = bind_on_top(template, ret_error);
     if (r == 0 && mounts_shows_folder_path(template->options))

@@ -10,12 +10,16 @@
 #ifndef PETRI_SANDBOX_MOUNTS_H
 #define PETRI_SANDBOX_MOUNTS_H
 
+#include "folder.h"
 #include "sandbox.h"
 
 #include <limits.h>
 
 /* In the nursery's namespace: where the session's tmpfs is. Covered in every sandbox. */
 #define MOUNTS_SESSION_DIR "/.petri/session"
+
+/* The same: the notebook's folder, as the host has it. */
+#define MOUNTS_FOLDER_DIR "/.petri/folder"
 
 /* The home folder of cells. */
 #define MOUNTS_HOME "/home/petri"
@@ -32,6 +36,8 @@ bool mounts_shows_folder_path(const struct session_options *options);
  */
 struct template {
     const struct session_options *options;
+    bool copied_layers;      /* see layers.h; set by the nursery */
+    struct folder_kept kept; /* of the folder, where entries of it are hidden */
     int n_on_top;
     char on_top[MOUNTS_MAX_ON_TOP][PATH_MAX];
 };
@@ -46,6 +52,9 @@ int mounts_build_template(const struct session_options *options, struct template
 
 /* In a pid namespace of its own: its /proc. 0 or -errno. */
 int mounts_build_proc(struct sandbox_error *ret_error);
+
+/* In the nursery's namespace: how much the session's files may take from now on. 0 or -errno. */
+int mounts_set_room(uint64_t bytes, uint64_t inodes);
 
 /* In a copy of the template: the mounts of one sandbox, over the layer named. 0 or -errno. */
 int mounts_build_sandbox(const struct template *template, const char *layer, struct sandbox_error *ret_error);

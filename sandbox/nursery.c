@@ -5,6 +5,7 @@
 #include "channel.h"
 #include "cleanup.h"
 #include "error.h"
+#include "folder.h"
 #include "layers.h"
 #include "mounts.h"
 #include "system.h"
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 
 /* One answer of the nursery; a descriptor may come with it. */
@@ -36,6 +38,12 @@ static int answer(int socket, int result, pid_t pid, int fd, const struct sandbo
     return channel_send(socket, &packet, sizeof packet, fd);
 }
 
+static int hide_dot_entries(const struct template *template, int files_fd) {
+    auto_fd folder_fd = open(MOUNTS_FOLDER_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_fd layer_fd = openat(files_fd, "committed/folder", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return folder_fd < 0 || layer_fd < 0 ? -errno : folder_hide_dot_entries(folder_fd, layer_fd, &template->kept);
+}
+
 static int prepare(const struct template *template, int files_fd, struct sandbox_error *error) {
     const struct session_options *options = template->options;
     uid_t uid = options->ground->worker_uid;
@@ -45,12 +53,42 @@ static int prepare(const struct template *template, int files_fd, struct sandbox
         r = layers_make_mount_point(files_fd, template->on_top[i], uid, gid);
     if (r == 0 && mounts_shows_folder_path(options))
         r = layers_make_mount_point(files_fd, options->folder, uid, gid);
+    if (r == 0 && options->hide_dot_entries)
+        r = hide_dot_entries(template, files_fd);
     return r ? error_set(error, STEP_LAYER, -r, "committed") : 0;
 }
 
-static int make_layer(const struct session_options *options, int files_fd, uint64_t layer,
-                      struct sandbox_error *error) {
-    int r = layer_create(files_fd, layer, options->ground->worker_uid, options->ground->worker_gid);
+static int create_layer(const struct session_options *options, int files_fd, uint64_t layer) {
+    return layer_create(files_fd, layer, options->ground->worker_uid, options->ground->worker_gid);
+}
+
+/*
+ * A copy needs room that isn't the cells' to fill: it is made with no end of
+ * room, which is then cut to what is taken and what the session may add.
+ */
+static int copy_layer(const struct session_options *options, int files_fd, uint64_t layer) {
+    const uint64_t no_end_bytes = UINT64_C(1) << 50, no_end_inodes = UINT64_C(1) << 40;
+    struct statvfs before, after;
+    int r = mounts_set_room(no_end_bytes, no_end_inodes);
+    if (r == 0 && fstatvfs(files_fd, &before))
+        r = -errno;
+    if (r == 0)
+        r = create_layer(options, files_fd, layer);
+    if (fstatvfs(files_fd, &after))
+        return -errno;
+    if (r)
+        return r; /* there is no sandbox for the layer, and the next one has its room measured again */
+    uint64_t copied_bytes = (before.f_bfree - after.f_bfree) * after.f_frsize;
+    uint64_t copied_inodes = before.f_ffree - after.f_ffree;
+    uint64_t more_bytes = options->disk_bytes > copied_bytes ? options->disk_bytes - copied_bytes : 0;
+    uint64_t more_inodes = options->disk_inodes > copied_inodes ? options->disk_inodes - copied_inodes : 0;
+    return mounts_set_room((after.f_blocks - after.f_bfree) * after.f_frsize + more_bytes,
+                           after.f_files - after.f_ffree + more_inodes);
+}
+
+static int make_layer(const struct template *template, int files_fd, uint64_t layer, struct sandbox_error *error) {
+    const struct session_options *options = template->options;
+    int r = template->copied_layers ? copy_layer(options, files_fd, layer) : create_layer(options, files_fd, layer);
     return r ? error_set(error, STEP_LAYER, -r, "%s", r == -ENOSPC ? "the disk limit is reached" : "") : 0;
 }
 
@@ -67,8 +105,9 @@ static int open_nursery(const struct session_options *options, struct template *
         r = error_set(&error, STEP_LAYER, errno, MOUNTS_SESSION_DIR);
     if (r == 0)
         r = prepare(template, files_fd, &error);
+    template->copied_layers = r == 0 && layers_are_copied(files_fd);
     if (r == 0)
-        r = make_layer(options, files_fd, layer, &error);
+        r = make_layer(template, files_fd, layer, &error);
     if (r == 0)
         r = birth_worker(template, boot, layer, &worker, &error);
     int sent = answer(socket, r, worker, files_fd, &error);
@@ -82,7 +121,7 @@ static int make_sandbox(const struct template *template, int files_fd, uint64_t 
                         pid_t *ret_pid, struct sandbox_error *error) {
     struct embryo embryo = *ready;
     *ready = (struct embryo){0};
-    int r = make_layer(template->options, files_fd, layer, error);
+    int r = make_layer(template, files_fd, layer, error);
     if (r == 0 && embryo.pid == 0)
         r = birth_begin(template, &embryo, error);
     *ret_pid = embryo.pid;

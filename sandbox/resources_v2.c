@@ -3,10 +3,11 @@
  *
  * A group of ours must be free of processes before it may have controllers for
  * the groups below it, so this process moves into one below: the group that it
- * was started in must be its own, as in a systemd scope with Delegate=yes.
+ * was started in must be its own. Where it isn't, systemd is asked for one.
  */
 #define _GNU_SOURCE
 #include "cleanup.h"
+#include "delegate.h"
 #include "resources.h"
 #include "system.h"
 
@@ -18,7 +19,7 @@
 #include <sys/stat.h>
 
 static const char *const mounted_at[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
-static const char *const roles[] = {"kernel", "cells", "asides"};
+static const char *const roles[] = {"cells", "asides", "kernel"};
 
 /* The folder of the group that we were started in. After open() it is the parent of the group that we are in. */
 static int own_folder(char path[PATH_MAX]) {
@@ -45,10 +46,19 @@ static int make_group(int parent_fd, const char *name, const char *role) {
     return fd < 0 ? -errno : fd;
 }
 
-static void remove_groups(int parent_fd, const char *name) {
+/*
+ * Back to where we were, and the groups away; a group takes processes again
+ * once it has no controllers for those below. Whatever can't be undone here is
+ * undone by whoever made the parent.
+ */
+static void leave_groups(int parent_fd, const char *name) {
     for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++) {
         char folder[128];
+        bool was_ours = strcmp(roles[i], "kernel") == 0;
         snprintf(folder, sizeof folder, "%s-%s", name, roles[i]);
+        if (was_ours && (system_write_file(parent_fd, "cgroup.subtree_control", "-memory") ||
+                         system_write_file(parent_fd, "cgroup.procs", "0")))
+            continue;
         unlinkat(parent_fd, folder, AT_REMOVEDIR);
     }
 }
@@ -63,10 +73,8 @@ static void v2_remove(const char *name) {
     if (n > m && strcmp(path + n - m, own) == 0)
         path[n - m] = 0;
     auto_fd parent_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (parent_fd >= 0) {
-        system_write_file(parent_fd, "cgroup.procs", "0");
-        remove_groups(parent_fd, name);
-    }
+    if (parent_fd >= 0)
+        leave_groups(parent_fd, name);
 }
 
 /* Out of the way, so that controllers can be had; then the memory controller for the groups below. */
@@ -78,7 +86,8 @@ static int divide(int parent_fd, const char *name) {
     return r;
 }
 
-static int v2_open(const char *name, struct resources_group *ret_cells, struct resources_group *ret_asides) {
+/* Divides the group that we are in. */
+static int open_here(const char *name, struct resources_group *ret_cells, struct resources_group *ret_asides) {
     char path[PATH_MAX];
     int r = own_folder(path);
     if (r)
@@ -99,9 +108,22 @@ static int v2_open(const char *name, struct resources_group *ret_cells, struct r
         *ret_asides = (struct resources_group){asides, asides};
         return 0;
     }
-    system_write_file(parent_fd, "cgroup.procs", "0");
-    remove_groups(parent_fd, name);
+    leave_groups(parent_fd, name);
     return r ? r : -ENOTSUP;
+}
+
+/* Whether version 2 is what has the memory controller here, and not version 1. */
+static bool has_memory(void) {
+    char controllers[256];
+    return system_read_file(AT_FDCWD, "/sys/fs/cgroup/cgroup.controllers", controllers, sizeof controllers) > 0 &&
+           strstr(controllers, "memory");
+}
+
+static int v2_open(const char *name, struct resources_group *ret_cells, struct resources_group *ret_asides) {
+    int r = open_here(name, ret_cells, ret_asides);
+    if (r && has_memory() && delegate_scope() == 0)
+        r = open_here(name, ret_cells, ret_asides);
+    return r;
 }
 
 static int v2_limit_memory(const struct resources_group *group, uint64_t bytes) {

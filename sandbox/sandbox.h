@@ -78,6 +78,7 @@ int sandbox_enter(const char *folder, struct sandbox_ground *ret_ground,
 struct session_options {
     const struct sandbox_ground *ground; /* from sandbox_enter() */
     const char *folder;                  /* the notebook's folder, absolute; shown to cells at this path and at /work */
+    bool hide_dot_entries;               /* of the folder: it is somebody's home */
     bool hide_folder_path;               /* show it at /work only (profile strict) */
     const char *python;                  /* the interpreter as its user names it; its prefixes are shown read-only */
     const char *const *readonly;         /* more files and folders shown read-only at their own paths; NULL-ended */
@@ -150,6 +151,7 @@ struct cell_usage {
     uint64_t memory_peak_bytes; /* the most that was seen, here or in an earlier call */
     uint64_t cpu_us;            /* of all its processes */
     unsigned processes_peak;    /* tasks at once, the most that was seen */
+    bool replaced;              /* the worker has become another program (exec) */
     bool over_memory;           /* it is to be ended: held more than its limit, or was killed for it */
 };
 

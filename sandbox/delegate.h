@@ -1,0 +1,28 @@
+/*
+ * delegate.h - a control group of our own, from systemd.
+ *
+ * Under systemd with control groups version 2, a process may not divide the
+ * group that it was started in: others are in it, or it isn't its user's. But
+ * a manager, the user's or as root the system's, makes a scope for whoever
+ * asks, and with Delegate=yes the tree below it is the asker's.
+ *
+ * It is asked as any program asks it, by one D-Bus call, so that nothing need
+ * be started, the process stays what it is, and a refusal costs nothing.
+ *
+ * See: systemd.scope(5), org.freedesktop.systemd1(5), "Control Group APIs and
+ * Delegation" of systemd, D-Bus Specification.
+ */
+#ifndef PETRI_SANDBOX_DELEGATE_H
+#define PETRI_SANDBOX_DELEGATE_H
+
+/*
+ * Moves this process into a delegated scope of its own, which ends with it.
+ * Blocks until it is there, for at most some five seconds: a busy manager has
+ * been seen to need two. 0; -ENOENT where there is no systemd or no bus to ask it by; -EPERM
+ * where it refuses; -ETIMEDOUT; or another -errno. The process is then where
+ * it was. Call it while the process has no threads and no children: only the
+ * process itself is moved.
+ */
+int delegate_scope(void);
+
+#endif

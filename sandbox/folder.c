@@ -1,0 +1,58 @@
+#define _GNU_SOURCE
+#include "folder.h"
+
+#include "cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+/* Folders of the system's, and the one that holds all homes. */
+static const char *const not_shown[] = {
+    "/",      "/bin", "/boot", "/dev", "/etc",  "/home", "/lib", "/lib32",
+    "/lib64", "/opt", "/proc", "/run", "/sbin", "/sys",  "/usr", "/var",
+};
+
+bool folder_is_shown(const char *path) {
+    for (size_t i = 0; i < sizeof not_shown / sizeof not_shown[0]; i++)
+        if (strcmp(path, not_shown[i]) == 0)
+            return false;
+    return strncmp(path, "/proc/", 6) != 0 && strncmp(path, "/sys/", 5) != 0 && strncmp(path, "/dev/", 5) != 0;
+}
+
+void folder_keep(struct folder_kept *kept, const char *folder, const char *path) {
+    size_t n = strlen(folder);
+    if (kept->n == FOLDER_MAX_KEPT || strncmp(path, folder, n) != 0 || path[n] != '/')
+        return;
+    const char *entry = path + n + 1;
+    size_t bytes = strcspn(entry, "/");
+    if (bytes == 0 || bytes >= sizeof kept->name[0])
+        return;
+    memcpy(kept->name[kept->n], entry, bytes);
+    kept->name[kept->n++][bytes] = 0;
+}
+
+static bool is_kept(const struct folder_kept *kept, const char *name) {
+    for (int i = 0; i < kept->n; i++)
+        if (strcmp(kept->name[i], name) == 0)
+            return true;
+    return false;
+}
+
+int folder_hide_dot_entries(int folder_fd, int layer_fd, const struct folder_kept *kept) {
+    int copy = openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_dir dir = copy < 0 ? NULL : fdopendir(copy);
+    struct dirent *entry;
+    if (!dir)
+        return -errno;
+    while ((entry = readdir(dir))) {
+        if (entry->d_name[0] != '.' || strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+            is_kept(kept, entry->d_name))
+            continue;
+        if (mknodat(layer_fd, entry->d_name, S_IFCHR, makedev(0, 0)) && errno != EEXIST)
+            return -errno;
+    }
+    return 0;
+}

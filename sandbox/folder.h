@@ -1,0 +1,33 @@
+/*
+ * folder.h - whether and how the folder a kernel was started in is shown to cells.
+ */
+#ifndef PETRI_SANDBOX_FOLDER_H
+#define PETRI_SANDBOX_FOLDER_H
+
+#include <stdbool.h>
+
+/*
+ * Whether cells see it. A folder that is the system, or everybody's, is not
+ * the notebook's folder: a kernel started in / must not show the machine. Its
+ * cells begin with an empty folder.
+ */
+bool folder_is_shown(const char *path);
+
+/* Names in the folder that stay, because the interpreter or petri itself is below them. */
+enum { FOLDER_MAX_KEPT = 8 };
+struct folder_kept {
+    int n;
+    char name[FOLDER_MAX_KEPT][256];
+};
+
+/* Adds the entry of folder that path is below, if it is below one and there is room. */
+void folder_keep(struct folder_kept *kept, const char *folder, const char *path);
+
+/*
+ * Hides each entry whose name begins with a dot from cells, where the folder
+ * is a home: keys, tokens and histories live there. folder_fd is the folder,
+ * layer_fd the committed layer above it, which gets the whiteouts. 0 or -errno.
+ */
+int folder_hide_dot_entries(int folder_fd, int layer_fd, const struct folder_kept *kept);
+
+#endif
