@@ -23,7 +23,8 @@ build_inside() {
         exec chroot "$1" /bin/sh -eu -c "
             export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8
             cmake -S /petri/src -B /petri/build -G Ninja -DCMAKE_BUILD_TYPE=Release -DPETRI_TESTS=ON
-            cmake --build /petri/build"' sh "$folder/tree" "$payload"
+            cmake --build /petri/build --target petri $3"' sh "$folder/tree" "$payload" \
+        "$(sh "$root/tests/vm/guest.sh" --targets | tr "\n" " ")"
 }
 
 copy_sources

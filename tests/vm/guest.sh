@@ -1,11 +1,14 @@
 #!/bin/sh
 # The first and last thing that the virtual machine does: every part of the live tests, in each way that people start
 # programs under systemd. What it prints between the markers is what `make test-vm` prints.
+#
+#   guest.sh --targets   the targets of the build that it needs beside petri
 set -u
 export PETRI_REQUIRE_LIVE=1 CMOCKA_MESSAGE_OUTPUT=stdout PYTHONDONTWRITEBYTECODE=1 LC_ALL=C.UTF-8
 user=alice # has a manager of systemd's
 stranger=bob
 part_seconds=600 # until it counts as stuck
+live="delegate cells threads view hostile" # those that make sandboxes: for the others it doesn't matter where they run
 src=/petri/src
 build=/petri/build
 passed=0
@@ -48,10 +51,9 @@ FAILED  $name"
     fi
 }
 
-# Those that make sandboxes: for the others it doesn't matter where they run.
 live_tests() {
-    for test in delegate cells threads view hostile; do
-        part "test_$test $1" "$2" env -C $src/tests/sandbox $build/tests/sandbox/test_$test
+    for test in $live; do
+        part "test_$test $1" "$2" env -C $src/tests/sandbox "$build/tests/sandbox/test_$test"
     done
 }
 
@@ -59,6 +61,13 @@ python_tests() {
     part "test_guest.py $1" "$2" env PETRI_BUILD=$build PETRI_VM_MEMORY="$3" \
         python3 -m pytest -v -ra --tb=short -p no:cacheprovider $src/tests/vm/test_guest.py
 }
+
+if [ "${1:-}" = --targets ]; then
+    for test in $live; do
+        echo "test_$test"
+    done
+    exit
+fi
 
 echo "petri-vm: begin: $(uname -r), $(systemctl --version | head -n 1), $(stat -fc %T /sys/fs/cgroup)"
 useradd --create-home --shell /bin/bash $user

@@ -1,0 +1,161 @@
+/* A copied folder: what is in it comes out the same. */
+#include "as_user.h"
+#include "sandbox/tree_copy.h"
+#include "tmpfs.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static int open_new(int dir_fd, const char *name) {
+    put_folder(dir_fd, name);
+    int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CHECK(fd >= 0);
+    return fd;
+}
+
+/* The three folders that a copy needs. */
+struct folders {
+    int from, to, links;
+};
+
+static struct folders make_folders(void) {
+    int top = tmpfs_enter();
+    return (struct folders){open_new(top, "from"), open_new(top, "to"), open_new(top, "links")};
+}
+
+static struct stat look(int dir_fd, const char *name) {
+    struct stat st;
+    CHECK_EQUAL(fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW), 0);
+    return st;
+}
+
+static void check_same(const struct folders *f, const char *name) {
+    struct stat from = look(f->from, name), to = look(f->to, name);
+    CHECK_EQUAL(to.st_mode, from.st_mode);
+    CHECK_EQUAL(to.st_uid, from.st_uid);
+    CHECK_EQUAL(to.st_gid, from.st_gid);
+    CHECK_EQUAL(to.st_rdev, from.st_rdev);
+    CHECK_EQUAL(to.st_nlink, from.st_nlink);
+    CHECK_EQUAL(to.st_mtim.tv_sec, from.st_mtim.tv_sec);
+    CHECK_EQUAL(to.st_mtim.tv_nsec, from.st_mtim.tv_nsec);
+    if (!S_ISDIR(from.st_mode))
+        CHECK_EQUAL(to.st_size, from.st_size);
+}
+
+static int copy_kinds(void *argument) {
+    static const char *const names[] = {"file", "folder", "folder/below", "link", "fifo", "whiteout", "closed"};
+    const struct timespec old[] = {{.tv_sec = 1000}, {.tv_sec = 2000, .tv_nsec = 3}};
+    struct folders f = make_folders();
+    char target[16] = "", text[16] = "";
+    (void)argument;
+    put_text(f.from, "file", "text");
+    put_folder(f.from, "folder");
+    put_text(f.from, "folder/below", "deep");
+    put_symlink(f.from, "link", "../nowhere");
+    put_whiteout(f.from, "whiteout");
+    put_folder(f.from, "closed");
+    CHECK_EQUAL(mkfifoat(f.from, "fifo", 0640), 0);
+    CHECK_EQUAL(fchmodat(f.from, "file", 04711, 0), 0);
+    CHECK_EQUAL(fchmodat(f.from, "closed", 0, 0), 0);
+    for (size_t i = sizeof names / sizeof names[0]; i-- > 0;)
+        CHECK_EQUAL(utimensat(f.from, names[i], old, AT_SYMLINK_NOFOLLOW), 0);
+    CHECK_EQUAL(tree_copy(f.from, f.to, f.links), 0);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        check_same(&f, names[i]);
+    CHECK(readlinkat(f.to, "link", target, sizeof target - 1) > 0);
+    CHECK_TEXT(target, "../nowhere");
+    int fd = openat(f.to, "folder/below", O_RDONLY | O_CLOEXEC);
+    CHECK_EQUAL(read(fd, text, sizeof text - 1), 4);
+    CHECK_TEXT(text, "deep");
+    return 0;
+}
+
+/* Else a cell could make a file that takes no room, and its copy takes all there is. */
+static int copy_holes(void *argument) {
+    enum { AT = 1 << 30 };
+    struct folders f = make_folders();
+    char byte = 0;
+    (void)argument;
+    put_text(f.from, "holes", "x");
+    int fd = openat(f.from, "holes", O_WRONLY | O_CLOEXEC);
+    CHECK_EQUAL(pwrite(fd, "y", 1, AT), 1);
+    CHECK_EQUAL(ftruncate(fd, 2LL * AT), 0);
+    close(fd);
+    CHECK_EQUAL(tree_copy(f.from, f.to, f.links), 0);
+    CHECK_EQUAL(look(f.to, "holes").st_size, 2LL * AT);
+    CHECK_EQUAL(look(f.to, "holes").st_blocks, look(f.from, "holes").st_blocks);
+    fd = openat(f.to, "holes", O_RDONLY | O_CLOEXEC);
+    CHECK_EQUAL(pread(fd, &byte, 1, AT), 1);
+    CHECK_EQUAL(byte, 'y');
+    return 0;
+}
+
+static int copy_names(void *argument) {
+    struct folders f = make_folders();
+    (void)argument;
+    put_text(f.from, "one", "x");
+    put_folder(f.from, "folder");
+    CHECK_EQUAL(linkat(f.from, "one", f.from, "two", 0), 0);
+    CHECK_EQUAL(linkat(f.from, "one", f.from, "folder/three", 0), 0);
+    CHECK_EQUAL(tree_copy(f.from, f.to, f.links), 0);
+    CHECK_EQUAL(look(f.to, "one").st_ino, look(f.to, "two").st_ino);
+    CHECK_EQUAL(look(f.to, "one").st_ino, look(f.to, "folder/three").st_ino);
+    CHECK(look(f.to, "one").st_ino != look(f.from, "one").st_ino);
+    return 0;
+}
+
+/* As deep as a path can be, and deeper: no failure, for it would be one of every cell to come. */
+static int copy_deep(void *argument) {
+    enum { DEPTH = 3000 };
+    struct folders f = make_folders();
+    (void)argument;
+    int at = dup(f.from);
+    for (int i = 0; i < DEPTH; i++) {
+        int next = open_new(at, "d");
+        close(at);
+        at = next;
+    }
+    CHECK_EQUAL(tree_copy(f.from, f.to, f.links), 0);
+    check_same(&f, "d/d/d/d");
+    return 0;
+}
+
+static void test_copy_is_the_same_in_kind_owner_mode_and_time(void **state) {
+    (void)state;
+    run_in_fork(copy_kinds, NULL, false);
+}
+
+static void test_copy_keeps_holes(void **state) {
+    (void)state;
+    run_in_fork(copy_holes, NULL, false);
+}
+
+static void test_copy_keeps_names_of_one_file(void **state) {
+    (void)state;
+    run_in_fork(copy_names, NULL, false);
+}
+
+static void test_copy_of_what_is_too_deep_succeeds(void **state) {
+    (void)state;
+    run_in_fork(copy_deep, NULL, false);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_copy_is_the_same_in_kind_owner_mode_and_time),
+        cmocka_unit_test(test_copy_keeps_holes),
+        cmocka_unit_test(test_copy_keeps_names_of_one_file),
+        cmocka_unit_test(test_copy_of_what_is_too_deep_succeeds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
