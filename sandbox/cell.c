@@ -74,7 +74,9 @@ int cell_create(struct session *session, const struct cell_options *options, str
 /* The others first: when the worker goes on, all it may wait for is there. */
 int cell_start(struct cell *cell, const struct cell_limits *limits) {
     session_await_dead(cell->session);
-    int r = cell_limit(cell, limits);
+    int r = cell->aside ? 0 : shared_save(&cell->image->shared, cell->image->keeper, cell->image->memory_fd);
+    if (r == 0)
+        r = cell_limit(cell, limits);
     if (r)
         return r;
     cell->started = true;
@@ -258,9 +260,9 @@ static void learn(const struct cell *cell) {
 
 void cell_commit(struct cell *cell) {
     learn(cell);
-    /* Paths can be told only while the sandbox's mounts are there. Without them offsets are shared with the image. */
-    if (open_files_find(cell->result->keeper, &cell->result->files))
-        cell->result->files = (struct open_files){0};
+    shared_forget(&cell->image->shared);
+    if (image_find_shared(cell->result))
+        open_files_fini(&cell->result->files);
     end_sandbox(cell);
     if (cell->left_processes)
         await_room(cell);
@@ -271,12 +273,14 @@ void cell_commit(struct cell *cell) {
     cell_free(cell);
 }
 
-/* The files that the cell shared with its image. */
-static void put_files_back(const struct cell *cell) {
+/* What the cell shared with its image: offsets, contents, memory. */
+static void put_back(const struct cell *cell) {
     const struct image *image = cell->image;
     struct remote_task keeper = {image->keeper, image->keeper, image->memory_fd, &image->threads.thread[0].regs,
                                  &cell->session->site};
-    if (open_files_put_back(&image->files, &keeper))
+    int r = shared_put_back(&image->shared, image->keeper, image->memory_fd);
+    shared_forget(&cell->image->shared);
+    if (open_files_put_back(&image->files, &keeper) || r)
         return; /* the next cell is made from this image, and will say what is wrong with it */
 }
 
@@ -290,8 +294,8 @@ void cell_discard(struct cell *cell) {
                      cell->keeper); /* to free a gigabyte takes a while, and somebody waits for the answer */
     }
     if (cell->started && !cell->aside) {
-        put_files_back(cell);
         await_room(cell);
+        put_back(cell);
     }
     layer_remove(cell->session->nursery.files_fd, cell->layer);
     cell_free(cell);

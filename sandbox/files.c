@@ -57,7 +57,10 @@ static int find_state(pid_t pid, struct open_file *file) {
     const char *flags = strstr(text, "flags:");
     if (sscanf(text, "pos: %" SCNd64, &file->offset) != 1 || !flags)
         return -EBADMSG;
-    file->flags = (int)strtol(flags + 6, NULL, 8) & KEPT_FLAGS;
+    file->flags = (int)strtol(flags + 6, NULL, 8);
+    if ((file->flags & O_TMPFILE) == O_TMPFILE)
+        file->flags &= ~O_DIRECTORY; /* O_TMPFILE has its bit, and is no folder */
+    file->flags &= KEPT_FLAGS;
     return 0;
 }
 

@@ -35,6 +35,7 @@ void image_unref(struct image *image, pid_t *ret_dying) {
     close(image->memory_fd);
     threads_fini(&image->threads);
     open_files_fini(&image->files);
+    shared_fini(&image->shared);
     free(image);
 }
 
@@ -59,6 +60,11 @@ int image_copy_keeper(const struct image *image, const struct remote_site *site,
     *ret_keeper = keeper;
     *ret_memory_fd = steal_fd(&memory_fd);
     return 0;
+}
+
+int image_find_shared(struct image *image) {
+    int r = open_files_find(image->keeper, &image->files);
+    return r ? r : shared_find(image->keeper, &image->files, &image->shared);
 }
 
 int image_read_place(struct image *image, pid_t pid) {

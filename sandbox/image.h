@@ -8,6 +8,7 @@
 #define PETRI_SANDBOX_IMAGE_H
 
 #include "files.h"
+#include "shared.h"
 #include "threads.h"
 
 #include <limits.h>
@@ -20,6 +21,7 @@ struct image {
     char folder[PATH_MAX]; /* working directory, as a cell sees it */
     struct threads threads;
     struct open_files files;
+    struct shared shared;
 };
 
 /*
@@ -38,6 +40,13 @@ void image_unref(struct image *image, pid_t *ret_dying);
  * the memory descriptor. Both are the caller's. 0, -EUCLEAN or -errno.
  */
 int image_copy_keeper(const struct image *image, const struct remote_site *site, pid_t *ret_keeper, int *ret_memory_fd);
+
+/*
+ * Finds what of a stopped process a copy can't simply share: its open files,
+ * shared memory. Paths can be told only while its sandbox's mounts are there.
+ * Where that fails, it is shared, and stays as a lost cell has left it. 0 or -errno.
+ */
+int image_find_shared(struct image *image);
 
 /* Reads working directory and umask of a stopped process into the image. 0 or -errno. */
 int image_read_place(struct image *image, pid_t pid);

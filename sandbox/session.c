@@ -244,7 +244,7 @@ static int make_first_image(struct session *session, const pid_t *tids, size_t n
     if (r == 0)
         r = image_read_place(image, session->worker);
     if (r == 0)
-        r = open_files_find(image->keeper, &image->files);
+        r = image_find_shared(image);
     session->first = image;
     session->current = image_ref(image);
     return r ? error_set(error, STEP_IMAGE, -r, "working directory") : 0;
