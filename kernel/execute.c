@@ -110,7 +110,7 @@ static json_t *worker_content(const struct run *run) {
     return content;
 }
 
-static json_t *reply_content(struct kernel *kernel, const struct run *run) {
+static json_t *reply_content(struct kernel *kernel, struct run *run) {
     json_t *content;
     if (run->rolled_back) {
         content = outcome_error(run->outcome, &run->facts);
@@ -120,6 +120,8 @@ static json_t *reply_content(struct kernel *kernel, const struct run *run) {
     } else {
         content = worker_content(run);
     }
+    if (run->outcome != OUTCOME_OK)
+        run->error = json_incref(content);
     json_object_set_new(content, "execution_count", json_integer(run->execution_count));
     json_auto_t *absent = json_pack("{s:{}, s:[]}", "user_expressions", "payload");
     json_object_update_missing(content, absent);

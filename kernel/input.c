@@ -46,6 +46,14 @@ void input_ask(struct kernel *kernel, const json_t *frame) {
     run->deadline_us = CLOCK_NEVER;
 }
 
+void input_forget(struct kernel *kernel) {
+    struct run *run = kernel->runner.run;
+    if (!run->waits_for_input)
+        return;
+    run->waits_for_input = false;
+    run->deadline_us = clock_us() + run->left_us;
+}
+
 static void take_answer(struct kernel *kernel, const struct message *message) {
     struct run *run = kernel->runner.run;
     const char *value = json_string_value(json_object_get(message->content, "value"));
@@ -55,8 +63,7 @@ static void take_answer(struct kernel *kernel, const struct message *message) {
                                    value ? json_object_get(message->content, "value") : NULL);
     if (!value)
         json_object_set_new(frame, "value", json_string(""));
-    run->waits_for_input = false;
-    run->deadline_us = clock_us() + run->left_us;
+    input_forget(kernel);
     int r = talk_send(&kernel->runner.link, frame, NULL, 0);
     if (r < 0)
         runner_broken(kernel, strerror(-r));

@@ -13,6 +13,9 @@ struct kernel;
 /* The running cell asks; the wall clock stands still until the answer comes. frame is borrowed. */
 void input_ask(struct kernel *kernel, const json_t *frame);
 
+/* The question is off, as the cell was interrupted: the wall clock goes on, and an answer comes too late. */
+void input_forget(struct kernel *kernel);
+
 /* A poll_handler for the stdin channel. */
 void input_serve(struct kernel *kernel, void *arg, short events);
 

@@ -11,6 +11,7 @@
 #include "kernel/info.h"
 #include "kernel/limits.h"
 #include "kernel/log.h"
+#include "kernel/rehearsal.h"
 #include "kernel/runner.h"
 
 struct kernel {
@@ -26,6 +27,7 @@ struct kernel {
     struct comms comms;
     struct runner runner;
     struct asides asides;
+    struct rehearsal rehearsal;
     bool stopping;
 };
 

@@ -41,6 +41,7 @@ int loop_turn(struct kernel *kernel) {
     watch_channels(kernel, &set);
     runner_watch(kernel, &set);
     asides_watch(kernel, &set);
+    rehearsal_watch(kernel, &set);
     denied_watch(kernel, &set);
     poll_set_deadline(&set, info_deadline(&kernel->info));
     int r = poll_set_turn(&set, kernel);
@@ -48,6 +49,7 @@ int loop_turn(struct kernel *kernel) {
     info_tick(kernel, now_us);
     runner_tick(kernel, now_us);
     asides_tick(kernel, now_us);
+    rehearsal_tick(kernel, now_us);
     return r;
 }
 

@@ -8,21 +8,32 @@
 #define AS_BEFORE "; the session is as it was before the cell."
 
 static const struct outcome_row rows[] = {
-    [OUTCOME_OK] = {"ok", NULL, false, FACT_NONE, "", ""},
-    [OUTCOME_ERROR] = {"error", NULL, false, FACT_NONE, "", ""},
+    [OUTCOME_OK] = {"ok", NULL, false, FACT_NONE, "", "", NULL},
+    [OUTCOME_ERROR] = {"error", NULL, false, FACT_NONE, "", "", NULL},
     [OUTCOME_INTERRUPTED] = {"interrupted", "CellInterrupted", true, FACT_LIMIT, "The cell did not stop within ",
-                             " of the interrupt and was ended" AS_BEFORE},
+                             " of the interrupt and was ended" AS_BEFORE,
+                             "Nothing is lost but this cell's own work. Results of smaller steps stay when the next "
+                             "one is interrupted."},
     [OUTCOME_TIMEOUT] = {"timeout", "CellTimeout", true, FACT_LIMIT, "The cell ran longer than its time limit of ",
-                         " and was ended" AS_BEFORE},
-    [OUTCOME_CPU] = {"cpu", "CellCpuLimit", true, FACT_LIMIT, "The cell used more CPU time than its limit of ",
-                     " and was ended" AS_BEFORE},
+                         " and was ended" AS_BEFORE,
+                         "For more time begin the cell with %%limits timeout=TIME (say 30s or 10m); %limits shows what "
+                         "can be asked for."},
+    [OUTCOME_CPU] =
+        {"cpu", "CellCpuLimit", true, FACT_LIMIT, "The cell used more CPU time than its limit of ",
+         " and was ended" AS_BEFORE,
+         "For more CPU time begin the cell with %%limits cpu=TIME (say 30s or 10m); %limits shows what can be "
+         "asked for."},
     [OUTCOME_MEMORY] = {"memory", "CellMemoryLimit", true, FACT_LIMIT, "The cell held more memory than its limit of ",
-                        " and was ended" AS_BEFORE},
-    [OUTCOME_CRASH] = {"crash", "CellCrashed", true, FACT_END, "The cell's process ", AS_BEFORE},
-    [OUTCOME_REFUSED] = {"refused", "CellRefused", true, FACT_DETAIL, "The cell was not run: ", AS_BEFORE},
-    [OUTCOME_BUDGET] = {"refused", "BudgetExceeded", true, FACT_DETAIL, "The cell was not run: ", AS_BEFORE},
+                        " and was ended" AS_BEFORE,
+                        "Work on smaller pieces, or begin the cell with %%limits memory=SIZE (say 512M or 4G); %limits "
+                        "shows what can be asked for."},
+    [OUTCOME_CRASH] = {"crash", "CellCrashed", true, FACT_END, "The cell's process ", AS_BEFORE,
+                       "Nothing of earlier cells is lost: change the cell and run it again."},
+    [OUTCOME_REFUSED] = {"refused", "CellRefused", true, FACT_DETAIL, "The cell was not run: ", AS_BEFORE, NULL},
+    [OUTCOME_BUDGET] = {"refused", "BudgetExceeded", true, FACT_DETAIL, "The cell was not run: ", AS_BEFORE, NULL},
     [OUTCOME_SANDBOX] = {"sandbox", "SandboxError", true, FACT_DETAIL,
-                         "There is no sandbox for the cell, so it was not run: ", AS_BEFORE},
+                         "There is no sandbox for the cell, so it was not run: ", AS_BEFORE,
+                         "In a terminal, petri doctor says what this machine lacks and how to mend it."},
 };
 _Static_assert(sizeof rows / sizeof rows[0] == OUTCOME_N, "one row an outcome");
 
@@ -76,6 +87,16 @@ static bool is_inner(const char *line, size_t bytes) {
     return false;
 }
 
+/* A frame as tracebacks of errors show it: File "<ipython-input-3-0123456789ab>" is Cell In[3]. */
+static json_t *frame_line(const char *line, size_t bytes) {
+    char text[512];
+    int number, in_cell = 0;
+    snprintf(text, sizeof text, "%.*s", (int)bytes, line);
+    if (sscanf(text, "  File \"<ipython-input-%9d-%*[0-9a-f]>\"%n", &number, &in_cell) < 1 || in_cell == 0)
+        return text_to_json(line, bytes);
+    return json_sprintf("  Cell In[%d]%s", number, text + in_cell);
+}
+
 /* The frames of the cell's own code, the innermost first. */
 static void add_where(json_t *traceback, const struct outcome_where *where) {
     const char *end = where->text + where->bytes;
@@ -87,7 +108,7 @@ static void add_where(json_t *traceback, const struct outcome_where *where) {
         if (is_inner(line, bytes))
             break;
         if (bytes > 2 && memcmp(line, "  ", 2) == 0)
-            json_array_append_new(traceback, text_to_json(line, bytes));
+            json_array_append_new(traceback, frame_line(line, bytes));
     }
 }
 
@@ -99,5 +120,7 @@ json_t *outcome_error(enum outcome outcome, const struct outcome_facts *facts) {
     if (facts->where.bytes > 0)
         add_where(traceback, &facts->where);
     json_array_append_new(traceback, json_sprintf("\x1b[0;31m%s\x1b[0m: %s", ename, sentence));
+    if (rows[outcome].hint)
+        json_array_append_new(traceback, json_string(rows[outcome].hint));
     return json_pack("{s:s, s:s, s:o}", "ename", ename, "evalue", sentence, "traceback", traceback);
 }

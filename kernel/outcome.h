@@ -45,6 +45,7 @@ struct outcome_row {
     enum { FACT_NONE, FACT_LIMIT, FACT_DETAIL, FACT_END } fact;
     const char *before; /* the sentence is before, fact, after */
     const char *after;
+    const char *hint; /* what to do about it; the last line of the traceback, or NULL */
 };
 
 const struct outcome_row *outcome_row(enum outcome outcome);

@@ -2,6 +2,8 @@
 
 #include "kernel/clock.h"
 #include "kernel/dispatch.h"
+#include "kernel/failure.h"
+#include "kernel/isolation.h"
 #include "kernel/kernel.h"
 
 #include <stdio.h>
@@ -37,6 +39,7 @@ void run_destroy(struct run *run) {
     cell_discard(run->cell);
     json_decref(run->denied);
     json_decref(run->reply);
+    json_decref(run->error);
     free(run);
 }
 
@@ -72,16 +75,34 @@ static json_t *exit_of(const struct cell_end *end) {
     return json_object();
 }
 
+/* An error that ended the run, or null. */
+static json_t *error_of(const struct run *run) {
+    const struct failure_source source = {
+        .code = request_string(run->request, "code", ""),
+        .number = run->execution_count,
+        .order = run->rolled_back ? FAILURE_INNERMOST_FIRST : FAILURE_INNERMOST_LAST,
+    };
+    return run->error ? failure_json(run->error, &source) : json_null();
+}
+
+static json_t *what_ran(const struct kernel *kernel, const struct run *run) {
+    return json_pack("{s:s, s:s, s:s, s:b, s:s, s:s, s:s}", "run_id", run->run_id, "session_id",
+                     kernel->channels.session_id, "outcome", outcome_row(run->outcome)->name, "rolled_back",
+                     run->rolled_back, "language", "python", "code_sha256", run->code_sha256, "profile",
+                     profile_name(kernel->profile));
+}
+
+static json_t *what_came_of_it(const struct kernel *kernel, const struct run *run) {
+    return json_pack("{s:o, s:o, s:o, s:o, s:O, s:o}", "limits", limits_json(&run->limits), "metrics", metrics(run),
+                     "exit", exit_of(&run->facts.end), "error", error_of(run), "denied", run->denied, "isolation",
+                     isolation_json(kernel->runner.session));
+}
+
 json_t *run_report(const struct kernel *kernel, const struct run *run) {
-    const struct session *session = kernel->runner.session;
-    json_t *isolation = json_object();
-    if (session)
-        json_object_set_new(isolation, "memory", json_string(session_memory_backend(session)));
-    return json_pack("{s:s, s:s, s:s, s:b, s:s, s:s, s:s, s:o, s:o, s:o, s:O, s:o}", "run_id", run->run_id,
-                     "session_id", kernel->channels.session_id, "outcome", outcome_row(run->outcome)->name,
-                     "rolled_back", run->rolled_back, "language", "python", "code_sha256", run->code_sha256, "profile",
-                     profile_name(kernel->profile), "limits", limits_json(&run->limits), "metrics", metrics(run),
-                     "exit", exit_of(&run->facts.end), "denied", run->denied, "isolation", isolation);
+    json_t *report = what_ran(kernel, run);
+    json_auto_t *rest = what_came_of_it(kernel, run);
+    json_object_update(report, rest);
+    return report;
 }
 
 void run_parents_note(struct run_parents *parents, uint64_t number, json_t *header) {

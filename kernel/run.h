@@ -56,6 +56,7 @@ struct run {
     struct outcome_facts facts;
     json_t *denied; /* system calls it was refused: rows of the report, owned */
     json_t *reply;  /* the worker's, owned; NULL where it gave none */
+    json_t *error;  /* the content of the error it ended with, owned; NULL where it ended well */
     struct displays displays;
     uint64_t stdout_bytes;
     uint64_t stderr_bytes;

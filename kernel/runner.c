@@ -3,6 +3,7 @@
 #include "kernel/clock.h"
 #include "kernel/dispatch.h"
 #include "kernel/execute.h"
+#include "kernel/input.h"
 #include "kernel/iopub.h"
 #include "kernel/kernel.h"
 #include "kernel/reply.h"
@@ -263,6 +264,7 @@ static void begin(struct kernel *kernel, struct request *request) {
     struct runner *runner = &kernel->runner;
     json_auto_t *frame = NULL;
     reply_busy(kernel, request);
+    rehearsal_cancel(&kernel->rehearsal);
     struct run *run = run_create(request, ++runner->n_runs, &kernel->limits);
     if (!run) {
         log_write(&kernel->log, LOG_LEVEL_ERROR, "a request is lost: no memory");
@@ -283,6 +285,7 @@ void runner_interrupt(struct kernel *kernel) {
     struct run *run = kernel->runner.run;
     if (!run || !run->cell)
         return;
+    input_forget(kernel);
     cell_signal_group(run->cell, SIGINT);
     if (run->grace_us == CLOCK_NEVER)
         run->grace_us = clock_us() + kernel->grace_us;
@@ -365,6 +368,6 @@ void runner_tick(struct kernel *kernel, int64_t now_us) {
     if (runner->run)
         outputs_tick(&runner->outputs, now_us);
     begin_pending(kernel);
-    if (runner->state == RUNNER_IDLE)
+    if (runner->state == RUNNER_IDLE && !rehearsal_runs(&kernel->rehearsal))
         arm_ahead(kernel);
 }

@@ -114,6 +114,7 @@ static int serve(struct kernel *kernel, struct start *start) {
 
 static void finish(struct kernel *kernel) {
     asides_fini(&kernel->asides);
+    rehearsal_cancel(&kernel->rehearsal);
     runner_fini(&kernel->runner);
     info_fini(&kernel->info);
     comms_fini(&kernel->comms);
@@ -153,6 +154,7 @@ int command_kernel(const struct arguments *arguments) {
     }
     runner_init(&kernel.runner);
     asides_init(&kernel.asides);
+    rehearsal_init(&kernel.rehearsal);
     prepare(arguments, &start);
     int status = serve(&kernel, &start);
     finish(&kernel);

@@ -8,19 +8,29 @@
 
 enum {
     MEASURE_MS = 100,      /* where control groups keep the limits */
-    MEASURE_CLOSE_MS = 10, /* where this measuring keeps them */
-    STACK_MS = 50,         /* for the first line of the stack to come */
+    MEASURE_CLOSE_MS = 10, /* where this measuring keeps them, or a limit is near */
+    STACK_MS = 30,         /* for the first line of the stack to come */
     STACK_REST_MS = 5,     /* for the others, once it has */
 };
 
-static int64_t measure_every_us(const struct runner *runner) {
-    return (session_is_watched(runner->session) ? MEASURE_CLOSE_MS : MEASURE_MS) * CLOCK_MS;
+/* How long the running cell takes to its limit of CPU time at the least. */
+static int64_t cpu_left_us(const struct run *run) {
+    int64_t limit_ms = run->limits.values[LIMIT_CPU];
+    int64_t used_ms = (int64_t)run->facts.end.usage.cpu_us / CLOCK_MS;
+    return (limit_ms - used_ms) / run->limits.values[LIMIT_CPUS] * CLOCK_MS;
+}
+
+static int64_t measure_after_us(const struct runner *runner) {
+    int64_t least_us = MEASURE_CLOSE_MS * CLOCK_MS;
+    int64_t most_us = session_is_watched(runner->session) ? least_us : MEASURE_MS * CLOCK_MS;
+    int64_t left_us = cpu_left_us(runner->run);
+    return left_us < least_us ? least_us : clock_sooner(left_us, most_us);
 }
 
 void watchdog_begin(struct kernel *kernel) {
     struct run *run = kernel->runner.run;
     run->deadline_us = run->started_us + run->limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
-    run->measure_us = run->started_us + measure_every_us(&kernel->runner);
+    run->measure_us = run->started_us + measure_after_us(&kernel->runner);
 }
 
 static void fail_limit(struct kernel *kernel, enum outcome outcome, enum limit limit) {
@@ -39,7 +49,7 @@ static void measure(struct kernel *kernel, int64_t now_us) {
     struct run *run = kernel->runner.run;
     struct cell_usage *usage = &run->facts.end.usage;
     cell_measure(run->cell, usage);
-    run->measure_us = now_us + measure_every_us(&kernel->runner);
+    run->measure_us = now_us + measure_after_us(&kernel->runner);
     /* CPython can miss a signal that comes just before a blocking call: see worker/README.md. */
     if (run->grace_us != CLOCK_NEVER)
         cell_signal(run->cell, SIGRTMAX - 2);

@@ -59,6 +59,10 @@ static void test_execute_reply_carries_the_report(void **state) {
     expect_text(report, "outcome", "ok");
     expect_text(report, "profile", "notebook");
     assert_true(json_is_false(json_object_get(report, "rolled_back")));
+    assert_true(json_is_null(json_object_get(report, "error")));
+    static const char *const kinds[] = {"user", "pid", "mount", "network", "ipc", "uts", "cgroup", "seccomp", "memory"};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        assert_true(json_string_length(json_object_get(json_object_get(report, "isolation"), kinds[i])) > 0);
     const json_t *metrics = json_object_get(report, "metrics");
     assert_int_equal(json_integer_value(json_object_get(metrics, "stdout_bytes")), 4);
     message_fini(&reply);
@@ -222,20 +226,24 @@ static void test_execute_over_time_is_ended(void **state) {
 
 static void test_execute_over_time_shows_where_the_code_was(void **state) {
     static const char stack[] = "Current thread 0x7f (most recent call first):\n"
-                                "  File \"cell\", line 3 in wait\n"
-                                "  File \"cell\", line 5 in <module>\n"
+                                "  File \"/usr/lib/wait.py\", line 3 in wait\n"
+                                "  File \"<ipython-input-1-0123456789ab>\", line 5 in <module>\n"
                                 "  File \"/x/IPython/core/interactiveshell.py\", line 1 in run_code\n";
+    struct message reply;
     char id[37];
     (void)state;
     begin_cell("hangs", id);
     assert_int_equal(fake_next_signal(h.session), SIGRTMAX - 1);
     write_all(fake_trace_fd(h.session), stack);
-    json_t *content = harness_reply(&h, CHANNEL_SHELL, "execute_reply", id);
-    const json_t *lines = json_object_get(content, "traceback");
-    assert_int_equal(json_array_size(lines), 4);
-    assert_string_equal(json_string_value(json_array_get(lines, 1)), "  File \"cell\", line 3 in wait");
-    assert_string_equal(json_string_value(json_array_get(lines, 2)), "  File \"cell\", line 5 in <module>");
-    json_decref(content);
+    harness_receive(&h, CHANNEL_SHELL, &reply);
+    const json_t *lines = json_object_get(reply.content, "traceback");
+    assert_int_equal(json_array_size(lines), 5);
+    assert_string_equal(json_string_value(json_array_get(lines, 1)), "  File \"/usr/lib/wait.py\", line 3 in wait");
+    assert_string_equal(json_string_value(json_array_get(lines, 2)), "  Cell In[1], line 5 in <module>");
+    const json_t *error = json_object_get(report_of(&reply), "error");
+    expect_text(error, "ename", "CellTimeout");
+    assert_int_equal(json_integer_value(json_object_get(error, "line")), 5);
+    message_fini(&reply);
 }
 
 static void test_execute_over_memory_is_ended(void **state) {
@@ -332,6 +340,30 @@ static void test_interrupt_that_is_heard_keeps_the_state(void **state) {
     expect_text(report, "outcome", "interrupted");
     assert_true(json_is_false(json_object_get(report, "rolled_back")));
     message_fini(&reply);
+}
+
+static void ask_for_input(int seq) {
+    struct message question;
+    harness_say(&h, json_pack("{s:s, s:i, s:s, s:b}", "type", "input", "seq", seq, "prompt", "", "password", 0));
+    harness_receive(&h, CHANNEL_STDIN, &question);
+    assert_string_equal(question.msg_type, "input_request");
+    message_fini(&question);
+}
+
+static void test_interrupt_while_input_waits_takes_the_question_back(void **state) {
+    char id[37], interrupt[37], ignored[37];
+    (void)state;
+    begin_cell("asks", id);
+    ask_for_input(1);
+    harness_send(&h, CHANNEL_CONTROL, "interrupt_request", json_object(), interrupt);
+    json_decref(harness_reply(&h, CHANNEL_CONTROL, "interrupt_reply", interrupt));
+    ask_for_input(2);
+    harness_send(&h, CHANNEL_STDIN, "input_reply", json_pack("{s:s}", "value", "x"), ignored);
+    json_t *answer = harness_told(&h);
+    assert_int_equal(json_integer_value(json_object_get(answer, "seq")), 2);
+    json_decref(answer);
+    harness_done(&h, "KeyboardInterrupt");
+    expect_status(id, "error");
 }
 
 static void long_time_short_grace(struct kernel *kernel) {
@@ -451,6 +483,7 @@ int main(void) {
         SHORT(test_execute_waiting_for_input_takes_no_time),
         SHORT(test_execute_code_over_the_limit_is_refused),
         WARM(test_interrupt_that_is_heard_keeps_the_state),
+        WARM(test_interrupt_while_input_waits_takes_the_question_back),
         cmocka_unit_test_setup_teardown(test_interrupt_that_is_not_heard_ends_the_cell, start_short_grace, cells_stop),
         WARM(test_execute_with_limits_of_its_own_is_held_to_them),
         WARM(test_execute_limit_over_the_ceiling_is_refused),
