@@ -89,9 +89,9 @@ def test_interrupt_ends_the_cell_and_keeps_its_state(kernel, how):
 
 def test_interrupt_while_idle_does_nothing(kernel):
     kernel.value("x = 1")
-    assert kernel.control("interrupt_request")["status"] == "ok"
-    os.kill(kernel.pid, signal.SIGINT)
-    assert kernel.value("x") == "1"
+    for _ in range(20):
+        assert kernel.control("interrupt_request")["status"] == "ok"
+        assert kernel.value("x") == "1"
 
 
 @pytest.mark.parametrize("restart", [False, True])
