@@ -49,8 +49,8 @@ static void begin(struct kernel *kernel, struct run *run, json_t **ret_frame) {
     comms_note(&kernel->comms, message->msg_type, message->content);
     run->buffers = message->buffers;
     run->n_buffers = message->n_buffers;
-    *ret_frame = json_pack("{s:s, s:s, s:O, s:O}", "type", "comm", "msg_type", message->msg_type, "content",
-                           message->content, "metadata", message->metadata);
+    *ret_frame = json_pack("{s:s, s:O, s:s, s:O, s:O}", "type", "comm", "header", message->header, "msg_type",
+                           message->msg_type, "content", message->content, "metadata", message->metadata);
 }
 
 /* There is no reply to a comm message: what went wrong is told to everybody. */

@@ -148,6 +148,8 @@ int command_install(const struct arguments *arguments) {
             return fail(kernels, r);
         printf("petri: %s is registered in %s/%s\n", kernelspecs[i].display_name, kernels, kernelspecs[i].name);
     }
+    if (python_compile(python.executable, paths.worker) < 0)
+        printf("petri: %s can't be written, so each start compiles the worker anew\n", paths.worker);
     tell_packages(&python, &paths);
     return EXIT_SUCCESS;
 }

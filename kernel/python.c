@@ -67,3 +67,17 @@ int python_ask(const char *name, struct python *ret_python, char *why, size_t wh
     *ret_python = python;
     return 0;
 }
+
+int python_compile(const char *executable, const char *folder) {
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0) {
+        execl(executable, executable, "-m", "compileall", "-q", folder, (char *)NULL);
+        _exit(127);
+    }
+    if (pid < 0)
+        return -errno;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return status == 0 ? 0 : -EACCES;
+}

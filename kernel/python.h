@@ -20,4 +20,11 @@ struct python {
 int python_ask(const char *name, struct python *ret_python, char *why, size_t why_bytes)
     __attribute__((warn_unused_result));
 
+/*
+ * Has an interpreter compile the modules of a folder, which sandboxes see
+ * read-only and would otherwise compile anew at every start. 0, or -errno
+ * where the folder can't be written: then starts are slower.
+ */
+int python_compile(const char *executable, const char *folder) __attribute__((warn_unused_result));
+
 #endif
