@@ -8,6 +8,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 
 import pytest  # noqa: E402
 
+import probes  # noqa: E402
 from harness import HostCanaries, Session  # noqa: E402
 from ways import WAYS, Installed  # noqa: E402
 
@@ -67,16 +68,19 @@ class Place:
     def get(self):
         """The way's session with its canary; a new one where there is none."""
         if self.session is None:
-            self.session = self.start()
-            self.session.plant()
-            self.prove_containment()
+            session = self.start()
+            try:
+                self.prove_containment(session)
+                session.plant()
+            except BaseException:
+                session.close()
+                raise
+            self.session = session
         return self.session
 
-    def prove_containment(self):
+    def prove_containment(self, session):
         """Harmless questions first: a sandbox with a hole gets no hostile cell."""
-        from probes import check
-
-        run = check(self.session)
+        run = probes.check(session)
         BACKENDS[self.way.name] = run.report["isolation"]["memory"]
         if self.way.watched:
             assert BACKENDS[self.way.name] == "watched"

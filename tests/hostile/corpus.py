@@ -26,6 +26,7 @@ class Case:
     needs: str = ""  # a package
     interrupt: bool = False  # as soon as it has printed "started"
     content: dict = dataclasses.field(default_factory=dict)  # other fields of the request
+    setup: str = ""  # a cell before it that has to go well
     restore: str = ""  # a cell after it that puts right what it has kept and may keep
     then: str = ""  # a cell after it that has to go well
     owns: bool = False  # it may spoil its own session for good: after it only the kernel must be well
@@ -36,7 +37,7 @@ def case(name, code, outcomes, enames="", **fields):
     return Case(name, code.strip("\n"), frozenset(outcomes.split()), frozenset(enames.split()), **fields)
 
 
-BRIEF = {"timeout": "1s"}  # for what ends by its time-out in any case
+BRIEF = {"timeout": "400ms"}  # for what ends by its time-out in any case
 
 
 EXPECT = {

@@ -44,6 +44,11 @@ with open("/tmp/numbers", "w") as _file:
 numbers = open("/tmp/numbers")
 with open("note.txt", "w") as _file:
     _file.write("kept")
+def _list():
+    for folder in map(_os.fsencode, (_home, "/tmp", _os.path.expanduser("~"), "/dev/shm")):
+        for name in _os.listdir(folder):
+            yield _os.path.join(folder, name)
+_there = set(_list())
 """
 
 LOOK = """
@@ -57,19 +62,17 @@ def seen_at(n):
     return f"['as it was'] {n} {2 * n} {n:06d} 000000 kept True\n"
 
 
-# Between cases: whatever the last one has left in files goes, and the canary's stay. rm goes as deep as folders go.
+# Between cases: whatever the last one has left in files goes, and what was there before stays. rm goes as deep as any.
 SWEEP = """
 import subprocess as _subprocess
 _os.chdir(_home)
 _os.umask(0o22)
-for _folder in map(_os.fsencode, (_home, "/tmp", _os.path.expanduser("~"), "/dev/shm")):
-    for _name in _os.listdir(_folder):
-        _path = _os.path.join(_folder, _name)
-        if _name in (b"numbers", b"note.txt") or _name.startswith(b"host.") or _os.fsencode(_home + "/").startswith(_path + b"/"):
-            continue
-        if not _os.path.islink(_path) and _os.path.isdir(_path):
-            _os.chmod(_path, 0o700)
-        _subprocess.run([b"rm", b"-rf", b"--", _path], check=True)
+_more = sorted(set(_list()) - _there)
+for _path in _more:
+    if not _os.path.islink(_path) and _os.path.isdir(_path):
+        _os.chmod(_path, 0o700)
+for _n in range(0, len(_more), 1000):
+    _subprocess.run([b"rm", b"-rf", b"--", *_more[_n : _n + 1000]], check=True)
 """
 
 
@@ -168,22 +171,25 @@ class Session(Kernel):
         """Makes the state that has to stay, and notes how many processes there are at rest."""
         self.looks = 0
         for code in (PLANT, SWEEP, "pass"):
-            run = self.attempt(code, {"timeout": "60s"})
-            assert run.cell.ok, str(run)
+            self.do(code)
         self.look()
         self.at_rest = self.steady()
 
+    def do(self, code, limits=None):
+        """Runs a cell that has to go well; returns its Run."""
+        run = self.attempt(code, limits or {"timeout": "60s"})
+        assert run.cell.ok, f"{code}: {run}"
+        return run
+
     def look(self):
         """A cell that uses all of the state."""
-        run = self.attempt(LOOK.format(n=self.looks), {"timeout": "30s"})
-        assert run.cell.ok, f"the next cell: {run}"
+        run = self.do(LOOK.format(n=self.looks), {"timeout": "30s"})
         assert run.cell.stdout == seen_at(self.looks), "the state of earlier cells"
         self.looks += 1
 
     def sweep(self):
         """A cell that removes the files that a case has left."""
-        run = self.attempt(SWEEP, {"timeout": "60s"})
-        assert run.cell.ok, f"sweeping: {run}"
+        self.do(SWEEP)
 
     def answers(self):
         """kernel_info on both channels, and the heartbeat."""

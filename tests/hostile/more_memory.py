@@ -135,7 +135,7 @@ finally:
         for end in pair:
             end.close()
 """,
-        "ok memory",
+        "ok memory timeout",
     ),
     case(
         "doubling",
@@ -233,6 +233,20 @@ except OSError:
         "stack_overflow_in_c",
         "import ctypes, sys\nsys.setrecursionlimit(10**9)\nf = ctypes.PYFUNCTYPE(ctypes.c_int)(lambda: f())\nf()",
         "crash error memory",
+    ),
+    case(
+        "image_offered_to_the_oom_killer",
+        """
+with open("/proc/self/oom_score_adj", "wb", 0) as file:
+    file.write(b"0")
+kept = []
+while True: kept.append(bytearray(b"x") * (16 << 20))
+""",
+        "memory error",
+        "OSError",
+        setup="block = bytearray(b'x') * (700 << 20)",
+        
+        limits={"memory": "300M"},
     ),
     case("recursion", "def f(): f()\nf()", "error", "RecursionError"),
     case(

@@ -11,7 +11,6 @@ import more_memory
 import more_processes
 import more_python
 import more_wire
-from corpus import BRIEF
 from harness import GRACE_S, LATE_S, LIMITS, seconds
 
 CASES = [
@@ -38,7 +37,8 @@ def send(session, case, limits):
 
 def check_ending(case, run, limits):
     assert run.outcome in case.outcomes, str(run)
-    assert run.report["rolled_back"] == (run.outcome not in ("ok", "error")), str(run)
+    if run.outcome != "interrupted":
+        assert run.report["rolled_back"] == (run.outcome not in ("ok", "error")), str(run)
     assert run.cell.ok == (run.outcome == "ok"), str(run)
     if run.outcome == "error" and case.enames:
         assert run.cell.ename in case.enames, str(run)
@@ -58,13 +58,12 @@ def check_session(place, case, run):
     place.canaries.check()
     if case.owns:
         # What is left of the interpreter is its own; but there is a sandbox for the next cell, and an answer.
-        assert session.attempt("1", BRIEF).outcome not in ("sandbox", None)
+        assert session.attempt("1", {"timeout": "2s"}).outcome not in ("sandbox", None)
         session.answers()
         place.drop()
         return
     for code in filter(None, (case.restore if run.outcome in ("ok", "error") else "", case.then)):
-        following = session.attempt(code)
-        assert following.cell.ok, f"after it: {following}"
+        session.do(code)
     session.look()
     session.await_rest()
     session.sweep()
@@ -79,6 +78,8 @@ def test_hostile_cell(place, case):
     session = place.get()
     run = None
     try:
+        if case.setup:
+            session.do(case.setup)
         run = send(session, case, limits)
         check_ending(case, run, limits)
         check_session(place, case, run)
