@@ -1,0 +1,88 @@
+"""Thousands of bad cells in one session leave nothing: no descriptor, process, mount, cgroup or memory."""
+
+import os
+import time
+
+from processes import family, footprint, private_bytes
+
+CELLS = int(os.environ.get("PETRI_HOSTILE_CELLS", 2000))
+WARM_UP = 100
+GROWTH_BYTES = 2 << 20
+
+# In turn; the last two are rare, as each takes its time.
+CELLS_OF = [
+    ("import os; os._exit(0)", "crash"),
+    ("import os; os.kill(os.getpid(), 9)", "crash"),
+    ("import ctypes; ctypes.string_at(0)", "crash"),
+    ("1 / 0", "error"),
+    ("import os\nif os.fork() == 0:\n    while True: pass", "ok"),
+    ("bytearray(1 << 44)", "error"),
+    ("kept = bytearray(b'x') * 3_000_000; open('/tmp/left', 'wb').write(kept); import os; os._exit(1)", "crash"),
+    ("import os\nos.close(3)", "crash"),
+    ("import subprocess; subprocess.Popen(['sleep', '1000'])", "ok"),
+    ("import os; open('/tmp/left', 'w').write('x' * 100000); os.mkdir('d'); os.rmdir('d')", "ok"),
+]
+RARE = [
+    ("while True: pass", "timeout", {"timeout": "50ms"}),
+    ("x = bytearray(b'x') * (400 << 20)", "memory error", {"timeout": "20s", "memory": "200M"}),
+]
+RARE_EVERY = 50
+
+
+def cell_for(n):
+    if n % RARE_EVERY == RARE_EVERY - 1:
+        return RARE[n // RARE_EVERY % len(RARE)]
+    return (*CELLS_OF[n % len(CELLS_OF)], {"timeout": "20s"})
+
+
+def send(session, n):
+    code, outcomes, limits = cell_for(n)
+    run = session.attempt(code, limits)
+    assert run.outcome in outcomes.split(), f"cell {n}: {run}"
+
+
+def members(session):
+    """The process that Jupyter knows and the kernel below it."""
+    return family(session.pid)[:2]
+
+
+def memory(session):
+    return sum(map(private_bytes, members(session)))
+
+
+def at_rest(session, goal=None):
+    """The footprint once it is the same three times in a row, or equals the goal."""
+    deadline, seen = time.monotonic() + 60, []
+    while time.monotonic() < deadline:
+        session.control("kernel_info_request")
+        now = footprint(session.pid)
+        if now is None:
+            continue
+        seen.append(now)
+        if now == goal or (goal is None and len(seen) >= 3 and seen[-1] == seen[-2] == seen[-3]):
+            break
+    return seen[-1]
+
+
+def test_many_bad_cells_leave_nothing(place, note):
+    place.drop()
+    session = place.get()
+    session.do("n = 0")
+    for n in range(WARM_UP):
+        send(session, n)
+    session.do("n += 1")
+    before, memory_before = at_rest(session), memory(session)
+    started = time.monotonic()
+    for n in range(CELLS):
+        send(session, n)
+    took = time.monotonic() - started
+    session.do("n += 1")
+    after = at_rest(session, before)
+    grown = memory(session) - memory_before
+    note(f"many, {place.way.name}: {CELLS} cells in {took:.0f} s; at rest {after}; memory grew by {grown} bytes")
+    assert after == before
+    assert session.do("print(n)").cell.stdout == "2\n"
+    session.look()
+    assert grown < GROWTH_BYTES, f"{grown} bytes in {CELLS} cells"
+    place.canaries.check()
+    place.drop()
