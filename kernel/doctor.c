@@ -1,74 +1,49 @@
 /*
  * doctor.c - `petri doctor`: what this machine gives, found out by trying.
- *
- * One row a probe. A probe runs in a process of its own, so that it may enter
- * namespaces or fail in any other way.
  */
 #include "kernel/cleanup.h"
 #include "kernel/commands.h"
 #include "kernel/options.h"
-#include "kernel/paths.h"
-#include "sandbox/sandbox.h"
+#include "kernel/probes.h"
+#include "kernel/python.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
-/* What a probe found; also doctor's exit status, the worst of all. */
-enum finding { FINDING_GOOD, FINDING_DEGRADED, FINDING_UNUSABLE };
+enum { TEXT_BYTES = 900 };
 
 static const char *const finding_names[] = {"good", "degraded", "unusable"};
+_Static_assert(sizeof finding_names / sizeof finding_names[0] == FINDING_N, "one name a finding");
 
-struct probe {
-    const char *name;
-    const char *needed_for;
-    /* Runs in a child of its own; writes a sentence where it does not find all good. */
-    enum finding (*run)(char *text, size_t size);
+/* What was found of all together. */
+static const char *const verdicts[] = {
+    "cells run here, and every limit can be enforced",
+    "cells run here, with less than petri would like",
+    "no cell can run here",
 };
+_Static_assert(sizeof verdicts / sizeof verdicts[0] == FINDING_N, "one verdict a finding");
 
-static enum finding probe_namespaces(char *text, size_t size) {
-    char folder[PATH_MAX];
-    struct sandbox_ground ground;
-    struct sandbox_error error = {0};
-    if (!getcwd(folder, sizeof folder)) {
-        snprintf(text, size, "this folder can't be named: %s", strerror(errno));
-        return FINDING_UNUSABLE;
-    }
-    if (sandbox_enter(folder, &ground, &error) < 0) {
-        sandbox_error_text(&error, text, size);
-        return FINDING_UNUSABLE;
-    }
-    return FINDING_GOOD;
-}
-
-static enum finding probe_files(char *text, size_t size) {
-    struct paths paths;
-    if (paths_find(&paths) == 0)
-        return FINDING_GOOD;
-    snprintf(text, size, "petri's own files are not where its program is: build or install it anew.");
-    return FINDING_UNUSABLE;
-}
-
-static const struct probe probes[] = {
-    {"files", "the worker that runs cells", probe_files},
-    {"namespaces", "every cell", probe_namespaces},
-};
-enum { N_PROBES = sizeof probes / sizeof probes[0], TEXT_BYTES = 640 };
-
-static void run_child(const struct probe *probe, int fd) {
+static void run_child(const struct probe *probe, const char *python, int fd) {
     char text[TEXT_BYTES] = "";
-    enum finding finding = probe->run(text, sizeof text);
+    enum finding finding = probe->run(python, text, sizeof text);
     if (write(fd, text, strlen(text)) < 0)
         finding = FINDING_UNUSABLE;
     _exit((int)finding);
 }
 
+/* All that is written, until the last process that could write is gone. */
+static void read_all(int fd, char *text, size_t size) {
+    size_t bytes = 0;
+    ssize_t n;
+    while (bytes < size - 1 && (n = read(fd, text + bytes, size - 1 - bytes)) > 0)
+        bytes += (size_t)n;
+    text[bytes] = '\0';
+}
+
 /* Runs a probe apart and reads what it says. */
-static enum finding run_probe(const struct probe *probe, char *text, size_t size) {
+static enum finding run_probe(const struct probe *probe, const char *python, char *text, size_t size) {
     int fds[2];
     int status = 0;
     text[0] = '\0';
@@ -76,30 +51,61 @@ static enum finding run_probe(const struct probe *probe, char *text, size_t size
         return FINDING_UNUSABLE;
     pid_t pid = fork();
     if (pid == 0)
-        run_child(probe, fds[1]);
+        run_child(probe, python, fds[1]);
     close(fds[1]);
-    ssize_t n = pid < 0 ? -1 : read(fds[0], text, size - 1);
-    text[n > 0 ? n : 0] = '\0';
+    if (pid > 0)
+        read_all(fds[0], text, size);
     close(fds[0]);
-    if (pid < 0 || waitpid(pid, &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) > FINDING_UNUSABLE)
+    if (pid < 0 || waitpid(pid, &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) >= FINDING_N)
         return FINDING_UNUSABLE;
     return (enum finding)WEXITSTATUS(status);
 }
 
-int command_doctor(const struct arguments *arguments) {
-    json_auto_t *report = json_array();
+static json_t *run_all(const char *python, enum finding *ret_worst) {
+    json_t *found = json_array();
     enum finding worst = FINDING_GOOD;
-    for (size_t i = 0; i < N_PROBES; i++) {
+    for (size_t i = 0; i < probes_n; i++) {
         char text[TEXT_BYTES];
-        enum finding finding = run_probe(&probes[i], text, sizeof text);
+        enum finding finding = run_probe(&probes[i], python, text, sizeof text);
         worst = finding > worst ? finding : worst;
-        if (!arguments->values[OPTION_JSON])
-            printf("%-9s %-12s %s\n", finding_names[finding], probes[i].name, text);
-        json_array_append_new(report,
+        json_array_append_new(found,
                               json_pack("{s:s, s:s, s:s, s:s}", "probe", probes[i].name, "finding",
                                         finding_names[finding], "needed_for", probes[i].needed_for, "text", text));
     }
-    if (arguments->values[OPTION_JSON] && json_dumpf(report, stdout, JSON_INDENT(1)) == 0)
+    *ret_worst = worst;
+    return found;
+}
+
+static void print_text(const json_t *found, enum finding worst) {
+    size_t i;
+    json_t *row;
+    json_array_foreach(found, i, row)
+        printf("%-9s %-12s %s\n", json_string_value(json_object_get(row, "finding")),
+               json_string_value(json_object_get(row, "probe")), json_string_value(json_object_get(row, "text")));
+    printf("\npetri: %s.\n", verdicts[worst]);
+}
+
+static void print_json(json_t *found, enum finding worst) {
+    json_auto_t *report =
+        json_pack("{s:s, s:s, s:O}", "finding", finding_names[worst], "text", verdicts[worst], "probes", found);
+    if (json_dumpf(report, stdout, JSON_INDENT(1)) == 0)
         puts("");
+}
+
+int command_doctor(const struct arguments *arguments) {
+    const char *name = arguments->values[OPTION_PYTHON];
+    struct python python;
+    char why[512];
+    enum finding worst;
+    int r = python_ask(name ? name : "python3", &python, why, sizeof why);
+    if (r < 0 && name) {
+        fprintf(stderr, "petri: %s\n", why);
+        return FINDING_UNUSABLE;
+    }
+    json_auto_t *found = run_all(r == 0 ? python.executable : NULL, &worst);
+    if (arguments->values[OPTION_JSON])
+        print_json(found, worst);
+    else
+        print_text(found, worst);
     return (int)worst;
 }

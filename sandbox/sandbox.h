@@ -74,6 +74,9 @@ struct sandbox_ground {
 int sandbox_enter(const char *folder, struct sandbox_ground *ret_ground,
                   struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
 
+/* How the memory of cells will be enforced on this ground, as session_memory_backend() will say. */
+const char *sandbox_memory_backend(const struct sandbox_ground *ground);
+
 /* What a session is made of. Everything is borrowed until session_create() returns. */
 struct session_options {
     const struct sandbox_ground *ground; /* from sandbox_enter() */

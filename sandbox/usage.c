@@ -28,8 +28,12 @@ bool session_is_watched(const struct session *session) {
     return session->ground.backend == NULL;
 }
 
+const char *sandbox_memory_backend(const struct sandbox_ground *ground) {
+    return ground->backend ? ground->backend->name : "watched";
+}
+
 const char *session_memory_backend(const struct session *session) {
-    return session->ground.backend ? session->ground.backend->name : "watched";
+    return sandbox_memory_backend(&session->ground);
 }
 
 /* The bytes of private memory that a process has asked for, as RLIMIT_DATA counts them. See: proc_pid_statm(5). */

@@ -1,0 +1,31 @@
+/*
+ * probes.h - what this machine gives to sandboxes: one row a question, for `petri doctor`.
+ */
+#ifndef PETRI_PROBES_H
+#define PETRI_PROBES_H
+
+#include <stddef.h>
+
+/* From best to worst, and doctor's exit status. */
+enum finding {
+    FINDING_GOOD,
+    FINDING_DEGRADED, /* cells run, but something is enforced less tightly or goes untold */
+    FINDING_UNUSABLE, /* no cell can run */
+    FINDING_N,
+};
+
+struct probe {
+    const char *name;
+    const char *needed_for;
+    /*
+     * Finds out, in a process of its own: it may enter namespaces. Writes one
+     * sentence: what there is, or what is missing and how to mend it. python
+     * is the interpreter's absolute path, or NULL where there is none.
+     */
+    enum finding (*run)(const char *python, char *text, size_t size);
+};
+
+extern const struct probe probes[];
+extern const size_t probes_n;
+
+#endif
