@@ -10,13 +10,23 @@ _EMBED = "IPython.terminal.embed"
 
 def find_packages():
     """
-    The interpreter's own IPython is used where it has one. What is missing
+    The interpreter's own IPython is used where it has one. What else is missing
     comes from petri's copy (the folder that PETRI_SITE names), put last on
     sys.path: everything else still comes from the interpreter's environment.
+    Where IPython itself is missing, the copy goes before the environment, which
+    may have parts of it that are too old for the rest (Debian's jupyter_client
+    brings traitlets without IPython).
     """
     site = os.environ.pop("PETRI_SITE", None)
-    if site and not all(map(find_spec, ("IPython", "comm", "matplotlib_inline"))):
-        sys.path.append(site)
+    missing = [name for name in ("IPython", "comm", "matplotlib_inline") if not find_spec(name)]
+    if site and missing:
+        sys.path.insert(_first_installed() if "IPython" in missing else len(sys.path), site)
+
+
+def _first_installed():
+    """Where on sys.path the environment's packages begin, after the standard library."""
+    installed = (n for n, path in enumerate(sys.path) if path.endswith(("site-packages", "dist-packages")))
+    return next(installed, len(sys.path))
 
 
 def import_ipython():
