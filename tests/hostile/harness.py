@@ -19,6 +19,9 @@ LATE_S = float(os.environ.get("PETRI_LATE_S", 30))
 # What is kept of a flood; the rest is counted.
 KEEP_BYTES = 1 << 20
 
+# A socket of the host's without a file.
+ABSTRACT = f"petri-hostile-canary-{os.getpid()}"
+
 # For most cells: what they need, and no more.
 LIMITS = {"timeout": "3s", "memory": "400M", "processes": 64}
 GRACE_S = 2
@@ -270,7 +273,7 @@ class HostCanaries:
         for path in self.files:
             path.write_text("the host's")
             path.chmod(0o644)
-        self.sockets = [self._listen("\0petri-hostile-canary"), self._listen(str(self.folder / "host.sock"))]
+        self.sockets = [self._listen("\0" + ABSTRACT), self._listen(str(self.folder / "host.sock"))]
         os.mkfifo(self.folder / "host.fifo")
         self.fifo = os.open(self.folder / "host.fifo", os.O_RDWR | os.O_NONBLOCK)
         for name in ("host.sock", "host.fifo"):

@@ -167,7 +167,7 @@ print(ctypes.CDLL(None).ptrace(16, child, 0, 0))
     case("sys", "open('/sys/kernel/uevent_helper', 'wb', 0).write(b'x')", "error", "PermissionError OSError FileNotFoundError"),
     case("setuid", "import os; os.setuid(0)", "error ok", "PermissionError OSError", silent_about=("uid=0(",)),
     case("release_agent", "open('/sys/fs/cgroup/memory/release_agent', 'wb', 0).write(b'/tmp/x')", "error", "FileNotFoundError PermissionError OSError"),
-    case("abstract_socket", "import socket; socket.socket(socket.AF_UNIX).connect('\\0petri-hostile-canary')", "error", "ConnectionRefusedError"),
+    case("abstract_socket", "import socket; socket.socket(socket.AF_UNIX).connect('\\0ABSTRACT')", "error", "ConnectionRefusedError"),
     case("folder_socket", "import socket; socket.socket(socket.AF_UNIX).connect('host.sock')", "error", "ConnectionRefusedError PermissionError"),
     case("folder_fifo", "import os; os.write(os.open('host.fifo', os.O_RDWR | os.O_NONBLOCK), b'out')", "ok error", "PermissionError OSError"),
     case("netlink", "import socket; socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)", "error", "OSError", denied="socket"),

@@ -11,7 +11,7 @@ import more_memory
 import more_processes
 import more_python
 import more_wire
-from harness import GRACE_S, LATE_S, LIMITS, seconds
+from harness import ABSTRACT, GRACE_S, LATE_S, LIMITS, seconds
 
 CASES = [
     *corpus.from_file(),
@@ -25,10 +25,11 @@ assert len({case.name for case in CASES}) == len(CASES)
 
 def send(session, case, limits):
     """Runs the case; interrupts it where that is the point."""
+    code = case.code.replace("ABSTRACT", ABSTRACT)
     if not case.interrupt:
-        return session.attempt(case.code, limits, **case.content)
+        return session.attempt(code, limits, **case.content)
     started = time.monotonic()
-    request = session.request(case.code, limits, **case.content)
+    request = session.request(code, limits, **case.content)
     while session.next_iopub(request, started + LATE_S)["msg_type"] != "stream":
         pass
     session.control("interrupt_request")

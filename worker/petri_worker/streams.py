@@ -20,6 +20,7 @@ process read both pipes empty (`sync`). Children are let go only after a flush.
 """
 
 import _thread
+import fcntl
 import io
 import os
 import sys
@@ -31,6 +32,7 @@ BURST = 200
 GATHER_S = 0.001
 FLOOD_S = 0.010
 BUFFER_BYTES = 8192
+SPARE_FD = 200
 
 # A new thread is among them: with a second writer, write() has to be ours.
 _EVENTS = frozenset(
@@ -47,6 +49,15 @@ _text_flush = io.TextIOWrapper.flush
 _UNKNOWN = object()
 
 
+def _identity(fd):
+    """Which file is open as fd; None where none is."""
+    try:
+        status = os.fstat(fd)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
 class Stream(io.TextIOWrapper):
     """A text stream on a descriptor number; `pair` is the Streams that it belongs to."""
 
@@ -55,6 +66,10 @@ class Stream(io.TextIOWrapper):
         raw.name = f"<{name}>"
         buffer = io.BufferedWriter(raw, BUFFER_BYTES)
         super().__init__(buffer, encoding="utf-8", errors="backslashreplace", newline="\n")
+        self._fd = fd
+        self._pipe = _identity(fd)
+        # Out of the way of code that closes the first few, or all that it opened.
+        self._spare = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, SPARE_FD)
         self.mode = "w"
         self.kind = name
         self._pair = pair
@@ -86,6 +101,19 @@ class Stream(io.TextIOWrapper):
             elif not self._pair.gathering:
                 self._pair.gather(self)
             return count
+
+    def mend(self):
+        """Puts the pipe back under its number where a cell has closed or replaced that; without our spare, nothing."""
+        if _identity(self._fd) == self._pipe:
+            return
+        if _identity(self._spare) == self._pipe:
+            os.dup2(self._spare, self._fd)
+            return
+        # What was printed has to go somewhere, or no flush would ever end well.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        if nowhere != self._fd:
+            os.dup2(nowhere, self._fd)
+            os.close(nowhere)
 
     def swap(self):
         """Makes write() the C function, unless somebody has put their own in its place."""
@@ -143,7 +171,9 @@ class Streams:
         )
 
     def begin(self):
-        """A request starts: nothing is in the pipes."""
+        """A request starts: nothing is in the pipes, and they are where they belong."""
+        self.stdout.mend()
+        self.stderr.mend()
         self.last = None
 
     def flush(self):
@@ -156,6 +186,8 @@ class Streams:
 
     def end(self):
         """The request ends: everything is on the descriptors, and the helper is gone."""
+        self.stdout.mend()
+        self.stderr.mend()
         self._flush_libc()
         with self.lock:
             self.flush()

@@ -74,6 +74,7 @@ class Channel:
         with self._signals.held:
             self._lock.acquire()
             self.busy = False
+            self._be_blocking()
             self._write(frame)
 
     def send(self, message):
@@ -146,6 +147,13 @@ class Channel:
     def _write(self, frame):
         try:
             self._socket.sendall(frame)
+        except OSError as error:
+            raise WireClosed from error
+
+    def _be_blocking(self):
+        # Whatever the user's code did to the descriptor: the wait for the next request is one.
+        try:
+            os.set_blocking(self._socket.fileno(), True)
         except OSError as error:
             raise WireClosed from error
 
