@@ -12,6 +12,8 @@ from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
 from jupyter_client.manager import KernelManager
 
 STUCK_S = 180
+# After a reply and this long without a message, none is on its way any more.
+QUIET_S = 5
 
 # Kernelspec and the name in the table; the first is what is measured, the others it is measured beside.
 PEERS = {"petri": "petri", "python3": "ipykernel", "xpython": "xpython"}
@@ -64,10 +66,13 @@ class Peer:
     """One running kernel."""
 
     def __init__(self, name, folder):
+        self.name = name
         self.manager = KernelManager(kernel_name=name)
         with SpawnClock() as clock:
             self.manager.start_kernel(cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.spawned = clock.at
+        self.last_at = clock.at  # when the last message arrived
+        self.idle_came = False  # for the last request
         self.client = self.manager.blocking_client()
         wait_until_listening(self.client.ip, self.client.shell_port)
         self.client.start_channels(hb=False)
@@ -108,21 +113,33 @@ class Peer:
         """Runs code to its reply and its idle status; returns seconds and the bytes of stdout that arrived."""
         start = time.perf_counter()
         request = self.client.execute(code, allow_stdin=False, store_history=False)
-        printed = []
-        while True:
-            message = self.client.get_iopub_msg(timeout=STUCK_S)
-            if message["parent_header"].get("msg_id") != request:
-                continue
-            content = message["content"]
+        printed = 0
+        for message in self.messages_of(request):
             if message["msg_type"] == "stream":
-                printed.append(content["text"])
-            elif message["msg_type"] == "status" and content["execution_state"] == "idle":
-                break
+                printed += len(message["content"]["text"])
         reply = self.shell_reply(request)
-        seconds = time.perf_counter() - start
+        if self.idle_came:
+            self.last_at = time.perf_counter()
         if reply["status"] != "ok":
             raise RuntimeError(f"{code!r}: {reply}")
-        return seconds, sum(map(len, printed))
+        return self.last_at - start, printed
+
+    def messages_of(self, request):
+        """The iopub messages of a request up to its idle status, where that comes at all."""
+        self.idle_came = False
+        while True:
+            try:
+                message = self.client.get_iopub_msg(timeout=QUIET_S)
+            except queue.Empty:
+                if self.client.shell_channel.msg_ready():
+                    return  # a kernel that drops messages has dropped its idle status too
+                continue
+            self.last_at = time.perf_counter()
+            if message["parent_header"].get("msg_id") == request:
+                yield message
+                if message["content"].get("execution_state") == "idle":
+                    self.idle_came = True
+                    return
 
     def memory_bytes(self):
         """Proportional memory of the kernel's process and all below it."""
