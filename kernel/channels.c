@@ -5,8 +5,10 @@
 #include <string.h>
 #include <zmq.h>
 
-/* How long the last messages may take to leave when the kernel ends, as ipykernel has it. */
-enum { LINGER_MS = 1000 };
+enum {
+    LINGER_MS = 1000,     /* for the last messages to leave when the kernel ends, as ipykernel has it */
+    STUCK_TCP_MS = 30000, /* until a subscriber that takes nothing any more is cut off: it may come back */
+};
 
 /* What each channel is on this side. The heartbeat has a thread of its own: heartbeat.h. */
 static const struct {
@@ -35,6 +37,7 @@ static const struct socket_option router_sockets[] = {
 };
 static const struct socket_option xpub_sockets[] = {
     {ZMQ_XPUB_VERBOSE, 1}, /* a second subscriber to the same topic gets its welcome too */
+    {ZMQ_TCP_MAXRT, STUCK_TCP_MS},
 };
 
 static int set_options(void *socket, const struct socket_option *options, size_t n) {
@@ -175,6 +178,75 @@ int channels_receive(struct channels *channels, enum channel channel, struct mes
     return r;
 }
 
+size_t channels_unsent_bytes(const struct channels *channels) {
+    return atomic_load(&channels->unsent_bytes);
+}
+
+/* A message on its way, lent to libzmq until its last frame has left for the last subscriber. */
+struct parcel {
+    struct message_out out;
+    size_t bytes;
+    atomic_size_t frames_left;
+    atomic_size_t *unsent_bytes;
+};
+
+/* Called by libzmq, on a thread of its own, once for each frame. */
+static void frame_left(void *data, void *hint) {
+    struct parcel *parcel = hint;
+    (void)data;
+    if (atomic_fetch_sub(&parcel->frames_left, 1) > 1)
+        return;
+    atomic_fetch_sub(parcel->unsent_bytes, parcel->bytes);
+    message_out_fini(&parcel->out);
+    free(parcel);
+}
+
+/* Makes a parcel of out, which it takes over. NULL on ENOMEM. */
+static struct parcel *pack(struct message_out *out, atomic_size_t *unsent_bytes) {
+    struct parcel *parcel = malloc(sizeof *parcel);
+    if (!parcel) {
+        message_out_fini(out);
+        return NULL;
+    }
+    *parcel = (struct parcel){.out = *out, .unsent_bytes = unsent_bytes};
+    for (size_t i = 0; i < out->n_frames; i++)
+        parcel->bytes += out->frames[i].bytes + sizeof(zmq_msg_t);
+    atomic_store(&parcel->frames_left, out->n_frames);
+    atomic_fetch_add(unsent_bytes, parcel->bytes);
+    return parcel;
+}
+
+/* Lends one frame to libzmq. 0 or -errno, then the frame has come back. */
+static int lend_frame(struct parcel *parcel, const struct frame *frame, void *socket, int flags) {
+    zmq_msg_t part;
+    if (zmq_msg_init_data(&part, (void *)(uintptr_t)frame->data, frame->bytes, frame_left, parcel) < 0) {
+        frame_left(NULL, parcel);
+        return -ENOMEM;
+    }
+    if (zmq_msg_send(&part, socket, flags) >= 0)
+        return 0;
+    int r = -errno;
+    zmq_msg_close(&part);
+    return r;
+}
+
+/* Publishes frames that are encoded, without another copy; takes them over. */
+static int publish_frames(struct channels *channels, struct message_out *out) {
+    struct parcel *parcel = pack(out, &channels->unsent_bytes);
+    int r = 0;
+    if (!parcel)
+        return -ENOMEM;
+    /* With the last frame the parcel may be gone: nothing of it is looked at afterwards. */
+    for (size_t i = 0, n = parcel->out.n_frames; i < n; i++) {
+        int flags = ZMQ_DONTWAIT | (i + 1 < n ? ZMQ_SNDMORE : 0);
+        if (r == 0)
+            r = lend_frame(parcel, &parcel->out.frames[i], channels->sockets[CHANNEL_IOPUB], flags);
+        else
+            frame_left(NULL, parcel);
+    }
+    return r;
+}
+
 /* Sends frames that are encoded; takes them over. */
 static int send_frames(struct channels *channels, enum channel channel, struct message_out *out) {
     int r = 0;
@@ -198,7 +270,9 @@ int channels_send(struct channels *channels, enum channel channel, struct messag
         return -ENOMEM;
     sign_as_kernel(channels, parts);
     int r = message_encode(channels->signer, parts, &out);
-    return r < 0 ? r : send_frames(channels, channel, &out);
+    if (r < 0)
+        return r;
+    return channel == CHANNEL_IOPUB ? publish_frames(channels, &out) : send_frames(channels, channel, &out);
 }
 
 int channels_send_stream(struct channels *channels, struct message_parts *parts, const char *name, const void *data,
@@ -206,5 +280,5 @@ int channels_send_stream(struct channels *channels, struct message_parts *parts,
     struct message_out out;
     sign_as_kernel(channels, parts);
     int r = message_encode_stream(channels->signer, parts, name, data, bytes, &out);
-    return r < 0 ? r : send_frames(channels, CHANNEL_IOPUB, &out);
+    return r < 0 ? r : publish_frames(channels, &out);
 }

@@ -10,11 +10,14 @@
 #include "protocol/connection.h"
 #include "protocol/message.h"
 
+#include <stdatomic.h>
+
 struct channels {
     void *context;
     void *sockets[CHANNEL_N]; /* CHANNEL_HB belongs to the heartbeat's thread and is NULL here */
     struct signer *signer;
-    char session_id[37]; /* header.session of all that this kernel sends */
+    atomic_size_t unsent_bytes; /* of iopub: libzmq's thread takes off what has left */
+    char session_id[37];        /* header.session of all that this kernel sends */
     char username[32];
 };
 
@@ -36,6 +39,9 @@ void channels_close(struct channels *channels);
  */
 int channels_receive(struct channels *channels, enum channel channel, struct message *ret_message,
                      enum message_problem *ret_problem) KERNEL_MUST_CHECK;
+
+/* How much was published and has not left for every subscriber yet. Never more than a moment old. */
+size_t channels_unsent_bytes(const struct channels *channels);
 
 /*
  * Signs and sends a message. session and username of parts are filled in here.

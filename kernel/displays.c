@@ -25,15 +25,15 @@ static int find_rich(const char *msg_type) {
     return -1;
 }
 
-/* The bytes of the texts in a value. The depth of what a worker sends is limited: wire.h. */
-static size_t text_bytes(json_t *value) {
+/* Recurses: the depth of what a worker sends is limited, wire.h. */
+size_t displays_bytes(json_t *value) {
     const char *key;
     json_t *item;
     size_t i, n = 0;
     if (json_is_string(value))
         return json_string_length(value);
-    json_array_foreach(value, i, item) n += text_bytes(item);
-    json_object_foreach(value, key, item) n += strlen(key) + text_bytes(item);
+    json_array_foreach(value, i, item) n += displays_bytes(item);
+    json_object_foreach(value, key, item) n += strlen(key) + displays_bytes(item);
     return n;
 }
 
@@ -81,7 +81,7 @@ json_t *displays_take(struct displays *displays, const char *msg_type, json_t *c
     int row = find_rich(msg_type);
     if (row < 0)
         return json_incref(content);
-    size_t bytes = text_bytes(json_object_get(content, "data")) + buffer_bytes;
+    size_t bytes = displays_bytes(json_object_get(content, "data")) + buffer_bytes;
     displays->n += rich[row].counts;
     bool over_n = rich[row].counts && displays->n > displays->limit_n;
     bool too_large = bytes > (uint64_t)displays->limit_bytes;

@@ -20,6 +20,9 @@ struct displays {
     uint64_t dropped_bytes;
 };
 
+/* The bytes of the texts in a message's content, keys included. */
+size_t displays_bytes(json_t *content);
+
 /*
  * What is to be published of a message of the cell's: content itself (also for
  * every message that is no rich output), what stands in its place, or NULL

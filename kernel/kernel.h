@@ -7,6 +7,7 @@
 #include "kernel/aside.h"
 #include "kernel/channels.h"
 #include "kernel/comm.h"
+#include "kernel/flow.h"
 #include "kernel/heartbeat.h"
 #include "kernel/info.h"
 #include "kernel/limits.h"
@@ -21,6 +22,7 @@ struct kernel {
     int64_t grace_us; /* from an interrupt until a cell that does not listen is ended */
     struct connection connection;
     struct channels channels;
+    struct flow flow;
     struct heartbeat heartbeat;
     int signal_fd; /* -1 where signals are nobody's business, as in tests */
     struct info info;

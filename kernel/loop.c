@@ -43,9 +43,11 @@ int loop_turn(struct kernel *kernel) {
     asides_watch(kernel, &set);
     rehearsal_watch(kernel, &set);
     denied_watch(kernel, &set);
+    flow_watch(kernel, &set);
     poll_set_deadline(&set, info_deadline(&kernel->info));
     int r = poll_set_turn(&set, kernel);
     int64_t now_us = clock_us();
+    flow_tick(kernel, now_us);
     info_tick(kernel, now_us);
     runner_tick(kernel, now_us);
     asides_tick(kernel, now_us);

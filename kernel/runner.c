@@ -113,7 +113,7 @@ static void collect_output(struct runner *runner) {
     outputs_drain(&runner->outputs);
     runner->run->stdout_bytes = runner->outputs.streams[OUTPUT_STDOUT].total_bytes;
     runner->run->stderr_bytes = runner->outputs.streams[OUTPUT_STDERR].total_bytes;
-    runner->run->dropped_bytes = runner->outputs.dropped_bytes;
+    runner->run->dropped_bytes += runner->outputs.dropped_bytes;
 }
 
 void runner_fail(struct kernel *kernel, enum outcome outcome) {
@@ -201,8 +201,10 @@ void runner_done(struct kernel *kernel, json_t *reply) {
 
 static void sink(void *arg, const char *name, const char *data, size_t bytes) {
     struct kernel *kernel = arg;
-    const struct run *run = kernel->runner.run;
-    if (!run->silent)
+    struct run *run = kernel->runner.run;
+    if (flow_drops(kernel))
+        run->dropped_bytes += bytes;
+    else if (!run->silent)
         iopub_stream(kernel, run->request->message.header, name, data, bytes);
 }
 
@@ -334,10 +336,13 @@ static void watch_outputs(struct runner *runner, struct poll_set *set) {
 void runner_watch(struct kernel *kernel, struct poll_set *set) {
     struct runner *runner = &kernel->runner;
     if (runner->state == RUNNER_WARMING || runner->state == RUNNER_RUNNING) {
-        watch_outputs(runner, set);
-        if (worker_link_events(&runner->link))
-            poll_set_add_fd(set, runner->link.fd, worker_link_events(&runner->link), link_ready, NULL);
-        if (runner->link.more)
+        bool holds = flow_holds(kernel);
+        short events = (short)(worker_link_events(&runner->link) & (holds ? ZMQ_POLLOUT : ZMQ_POLLIN | ZMQ_POLLOUT));
+        if (!holds)
+            watch_outputs(runner, set);
+        if (events)
+            poll_set_add_fd(set, runner->link.fd, events, link_ready, NULL);
+        if (runner->link.more && !holds)
             poll_set_deadline(set, 0);
     }
     if (runner->state == RUNNER_WARMING) {

@@ -154,6 +154,7 @@ int command_kernel(const struct arguments *arguments) {
     }
     runner_init(&kernel.runner);
     asides_init(&kernel.asides);
+    flow_init(&kernel.flow);
     rehearsal_init(&kernel.rehearsal);
     prepare(arguments, &start);
     int status = serve(&kernel, &start);

@@ -76,6 +76,10 @@ static void publish(struct kernel *kernel, const struct wire_frame *wire) {
     struct frame buffers[WIRE_MAX_BUFFERS];
     if (!content)
         return;
+    if (flow_drops(kernel)) {
+        kernel->runner.run->dropped_bytes += displays_bytes(content);
+        return;
+    }
     for (size_t i = 0; i < wire->n_buffers; i++)
         buffers[i] = (struct frame){wire->buffers[i].data, wire->buffers[i].bytes};
     comms_note(&kernel->comms, msg_type, content);
@@ -156,6 +160,6 @@ static bool take_frame(struct kernel *kernel) {
 void talk_frames(struct kernel *kernel) {
     struct worker_link *link = &kernel->runner.link;
     for (int i = 0; i < FRAMES_PER_TURN; i++)
-        if (link->fd < 0 || !link->more || !take_frame(kernel))
+        if (link->fd < 0 || !link->more || flow_holds(kernel) || !take_frame(kernel))
             break;
 }

@@ -42,6 +42,7 @@ static void make_kernel(struct harness *h) {
     limits_defaults(PROFILE_NOTEBOOK, &kernel->limits);
     runner_init(&kernel->runner);
     asides_init(&kernel->asides);
+    flow_init(&kernel->flow);
     rehearsal_init(&kernel->rehearsal);
     kernel->rehearsal.over = true; /* the worker that a test plays is asked only what the test asks */
     assert_int_equal(comms_init(&kernel->comms), 0);
