@@ -20,6 +20,9 @@
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 
+/* More than a sandbox takes of the session's files: its layer's folders, and what overlays make in theirs. */
+enum { SANDBOX_INODES = 64, SANDBOX_BYTES = 1 << 20 };
+
 /* One answer of the nursery; a descriptor may come with it. */
 struct answer {
     int result;
@@ -86,6 +89,34 @@ static int copy_layer(const struct session_options *options, int files_fd, uint6
                            after.f_files - after.f_ffree + more_inodes);
 }
 
+/*
+ * Cells may use up all the room that there is, and go on: what a sandbox takes
+ * before its cell runs is lent beside it. Returns 1 where it was, or -errno.
+ */
+static int lend_room(int files_fd) {
+    struct statvfs now;
+    if (fstatvfs(files_fd, &now))
+        return -errno;
+    if (now.f_ffree >= SANDBOX_INODES && now.f_bfree * now.f_frsize >= SANDBOX_BYTES)
+        return 0;
+    int r = mounts_set_room((now.f_blocks - now.f_bfree) * now.f_frsize + SANDBOX_BYTES,
+                            now.f_files - now.f_ffree + SANDBOX_INODES);
+    return r ? r : 1;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
+/* Ends the loan: what is taken may stay, and nothing may be added beyond the session's limits. */
+static int end_loan(const struct session_options *options, int files_fd) {
+    struct statvfs now;
+    if (fstatvfs(files_fd, &now))
+        return -errno;
+    return mounts_set_room(larger(options->disk_bytes, (now.f_blocks - now.f_bfree) * now.f_frsize),
+                           larger(options->disk_inodes, now.f_files - now.f_ffree));
+}
+
 static int make_layer(const struct template *template, int files_fd, uint64_t layer, struct sandbox_error *error) {
     const struct session_options *options = template->options;
     int r = template->copied_layers ? copy_layer(options, files_fd, layer) : create_layer(options, files_fd, layer);
@@ -121,11 +152,15 @@ static int make_sandbox(const struct template *template, int files_fd, uint64_t 
                         pid_t *ret_pid, struct sandbox_error *error) {
     struct embryo embryo = *ready;
     *ready = (struct embryo){0};
-    int r = make_layer(template, files_fd, layer, error);
+    int lent = template->copied_layers ? 0 : lend_room(files_fd);
+    int r = lent < 0 ? error_set(error, STEP_LAYER, -lent, "room") : make_layer(template, files_fd, layer, error);
     if (r == 0 && embryo.pid == 0)
         r = birth_begin(template, &embryo, error);
     *ret_pid = embryo.pid;
-    return r ? r : birth_finish(&embryo, layer, error);
+    if (r == 0)
+        r = birth_finish(&embryo, layer, error);
+    int ended = lent > 0 ? end_loan(template->options, files_fd) : 0;
+    return r || ended == 0 ? r : error_set(error, STEP_LAYER, -ended, "room");
 }
 
 /* One embryo is always ready: the namespaces are most of the work, and need not wait for the question. */
