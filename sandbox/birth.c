@@ -77,7 +77,7 @@ static int name_host(struct sandbox_error *error) {
 static int grow(struct sandbox_error *error) {
     if (setresgid(CELL_GID, CELL_GID, CELL_GID) || setresuid(CELL_UID, CELL_UID, CELL_UID))
         return error_set(error, STEP_CREDENTIALS, errno, "%s", "");
-    int r = mounts_build_proc(error);
+    int r = mounts_build_proc(false, error);
     if (r == 0)
         r = raise_loopback(error);
     return r ? r : name_host(error);

@@ -283,7 +283,7 @@ int mounts_build_template(const struct session_options *options, struct template
     if (r == 0)
         r = etc_build(OLD, ret_error);
     if (r == 0)
-        r = mounts_build_proc(ret_error);
+        r = mounts_build_proc(true, ret_error);
     if (r == 0)
         r = build_options(ret_template, prefixes, ret_error);
     if (r)
@@ -342,8 +342,9 @@ static int bind_on_top(const struct template *template, struct sandbox_error *er
     return r;
 }
 
-int mounts_build_proc(struct sandbox_error *ret_error) {
-    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
+int mounts_build_proc(bool writable, struct sandbox_error *ret_error) {
+    unsigned long access = writable ? 0 : MS_RDONLY;
+    if (mount("proc", "/proc", "proc", access | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
         return error_set(ret_error, STEP_MOUNT_PROC, errno, "%s", "");
     return 0;
 }

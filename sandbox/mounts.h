@@ -50,8 +50,12 @@ struct template {
 int mounts_build_template(const struct session_options *options, struct template *ret_template,
                           struct sandbox_error *ret_error);
 
-/* In a pid namespace of its own: its /proc. 0 or -errno. */
-int mounts_build_proc(struct sandbox_error *ret_error);
+/*
+ * In a pid namespace of its own: its /proc. 0 or -errno. Cells get theirs
+ * read-only: one that lowered its oom_score_adj and gave its copy of the image
+ * back would make the image that it is rolled back to the first victim.
+ */
+int mounts_build_proc(bool writable, struct sandbox_error *ret_error);
 
 /* In the nursery's namespace: how much the session's files may take from now on. 0 or -errno. */
 int mounts_set_room(uint64_t bytes, uint64_t inodes);
