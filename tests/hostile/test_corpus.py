@@ -67,7 +67,10 @@ def check_session(place, case, run):
         session.do(code)
     session.look()
     session.await_rest()
-    session.sweep()
+    if case.fills:
+        place.drop()
+    else:
+        session.sweep()
     place.canaries.check()
 
 
