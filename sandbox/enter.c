@@ -43,9 +43,23 @@ struct id_map {
     int has_range;
 };
 
+/*
+ * Whether the ids of a range exist here: root of a small user namespace (a
+ * rootless container) has no range to give, and is an ordinary user to us.
+ */
+static bool are_mapped(unsigned first) {
+    unsigned long inside, outside, n;
+    auto_file file = fopen("/proc/self/uid_map", "re");
+    while (file && fscanf(file, "%lu %lu %lu", &inside, &outside, &n) == 3)
+        if (inside <= first && first + (unsigned long)RANGE_IDS <= inside + n)
+            return true;
+    return false;
+}
+
 static struct id_map choose_ids(unsigned root_id) {
-    struct id_map map = {.inside = 0, .outside = root_id, .has_range = geteuid() == 0};
+    struct id_map map = {.inside = 0, .outside = root_id};
     map.range_first = RANGE_FIRST + (unsigned)(getpid() % RANGES) * RANGE_IDS;
+    map.has_range = geteuid() == 0 && are_mapped(map.range_first);
     return map;
 }
 
@@ -164,12 +178,16 @@ static int open_folder(const char *folder, const struct id_map *uids, const stru
     return steal_fd(&fd);
 }
 
-/* The last act of the outer process. */
-static void leave(int status, const struct resources_backend *backend) {
-    char name[32];
+static void remove_groups(const struct resources_backend *backend) {
+    char name[64];
     resources_name(name, sizeof name);
     if (backend)
         backend->remove(name);
+}
+
+/* The last act of the outer process. */
+static void leave(int status, const struct resources_backend *backend) {
+    remove_groups(backend);
     _exit(status);
 }
 
@@ -197,7 +215,10 @@ static void relay_signals(pid_t inner, const sigset_t *signals, const struct res
 
 /* In the inner process: dies with the outer one, has its own group, mounts and /proc. */
 static int settle(int alive_fd, struct sandbox_error *error) {
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) || await_byte(alive_fd))
+    struct pollfd outer = {.fd = alive_fd};
+    /* The byte comes when the outer process is our parent; whose death kills us from then on, and is seen if it came
+     * before. */
+    if (await_byte(alive_fd) || prctl(PR_SET_PDEATHSIG, SIGKILL) || poll(&outer, 1, 0) < 0 || outer.revents)
         return error_set(error, STEP_FORK, EPIPE, "the parent is gone");
     setsid();
     if (unshare(CLONE_NEWNS))
@@ -227,6 +248,39 @@ static int await_settled(int fd, pid_t inner, struct sandbox_error *error) {
     return settled.result;
 }
 
+/*
+ * Starts pid 1 of a new pid namespace. It takes a child that does so and goes:
+ * a process that has made a pid namespace for its children can start no thread
+ * any more, and we may have to go on without sandboxes. The new process becomes
+ * our child when the one between is gone. Returns 0 in it, its pid in ours, or
+ * -errno.
+ */
+static pid_t fork_inner(void) {
+    pid_t inner = -1;
+    int said[2], status;
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) || pipe2(said, O_CLOEXEC))
+        return -errno;
+    pid_t between = fork();
+    if (between == 0) {
+        if (unshare(CLONE_NEWPID))
+            _exit(errno);
+        inner = fork();
+        if (inner == 0) {
+            close(said[0]);
+            close(said[1]);
+            return 0;
+        }
+        _exit(inner > 0 && write(said[1], &inner, sizeof inner) == sizeof inner ? 0 : EAGAIN);
+    }
+    close(said[1]);
+    auto_fd read_end = said[0];
+    if (between < 0 || waitpid(between, &status, 0) != between)
+        return -EAGAIN;
+    if (!WIFEXITED(status) || WEXITSTATUS(status))
+        return WIFEXITED(status) ? -WEXITSTATUS(status) : -EAGAIN;
+    return read(read_end, &inner, sizeof inner) == sizeof inner ? inner : -EPIPE;
+}
+
 static int start_inner(const struct resources_backend *backend, struct sandbox_error *error) {
     int alive[2], said[2];
     sigset_t signals, before;
@@ -236,9 +290,9 @@ static int start_inner(const struct resources_backend *backend, struct sandbox_e
     for (const int *s = (const int[]){SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD, 0}; *s; s++)
         sigaddset(&signals, *s);
     sigprocmask(SIG_BLOCK, &signals, &before);
-    pid_t inner = fork();
+    pid_t inner = fork_inner();
     if (inner < 0)
-        return error_set(error, STEP_FORK, errno, "%s", "");
+        return error_set(error, STEP_PID_NAMESPACE, -inner, "%s", "");
     if (inner == 0) {
         struct settled settled = {0};
         close(alive[1]);
@@ -267,13 +321,12 @@ int sandbox_enter(const char *folder, struct sandbox_ground *ret_ground, struct 
     auto_fd folder_fd = open_folder(folder, &uids, &gids);
     ret_ground->backend = resources_find(&ret_ground->cells, &ret_ground->asides);
     int r = enter_user_namespace(&uids, &gids, ret_error);
-    if (r)
+    if (r == 0)
+        r = start_inner(ret_ground->backend, ret_error);
+    if (r) {
+        remove_groups(ret_ground->backend);
         return r;
-    if (unshare(CLONE_NEWPID))
-        return error_set(ret_error, STEP_PID_NAMESPACE, errno, "%s", "");
-    r = start_inner(ret_ground->backend, ret_error);
-    if (r)
-        return r;
+    }
     ret_ground->worker_uid = ret_ground->worker_gid = uids.has_range ? PRIVATE_UID : 0;
     ret_ground->folder_fd = steal_fd(&folder_fd);
     return 0;

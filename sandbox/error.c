@@ -18,7 +18,9 @@ static const struct {
                              "profile that permits unshare and clone."},
     [STEP_ID_MAP] = {"writing the user id map", "In a container, run it with user namespaces permitted."},
     [STEP_PID_NAMESPACE] = {"making a pid namespace", "Raise sysctl user.max_pid_namespaces."},
-    [STEP_MOUNT_NAMESPACE] = {"making a mount namespace", "Raise sysctl user.max_mnt_namespaces."},
+    [STEP_MOUNT_NAMESPACE] = {"making a mount namespace",
+                              "Raise sysctl user.max_mnt_namespaces; in a container, the seccomp profile must permit "
+                              "unshare and mount."},
     [STEP_MOUNT_PROC] = {"mounting a fresh /proc",
                          "In a container the runtime masks /proc: start it with an unmasked /proc (docker: "
                          "--security-opt systempaths=unconfined, Kubernetes: procMount: Unmasked)."},

@@ -9,14 +9,19 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 
 void resources_name(char *buf, size_t size) {
-    snprintf(buf, size, "petri-%d", getpid());
+    struct stat st = {0};
+    /* With the number of its pid namespace: a group's folder may be seen from several, a pid is known in one. */
+    if (stat("/proc/self/ns/pid", &st))
+        st.st_ino = 0;
+    snprintf(buf, size, "petri-%lu-%d", (unsigned long)st.st_ino, getpid());
 }
 
 const struct resources_backend *resources_find(struct resources_group *ret_cells, struct resources_group *ret_asides) {
     static const struct resources_backend *const backends[] = {&resources_v2, &resources_v1};
-    char name[32];
+    char name[64];
     resources_name(name, sizeof name);
     for (size_t i = 0; i < sizeof backends / sizeof backends[0]; i++)
         if (backends[i]->open(name, ret_cells, ret_asides) == 0)

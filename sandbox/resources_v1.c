@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -49,6 +50,24 @@ static void v1_remove(const char *name) {
                 rmdir(path);
 }
 
+/* Groups of sessions that were killed together with the process that would have removed them. */
+static void sweep(const char *controller) {
+    char path[PATH_MAX];
+    if (group_path(controller, "petri", "x", path))
+        return;
+    *strrchr(path, '/') = 0;
+    auto_dir dir = opendir(path);
+    struct dirent *entry;
+    struct stat st;
+    while (dir && stat("/proc/self/ns/pid", &st) == 0 && (entry = readdir(dir))) {
+        unsigned long namespace = 0;
+        int pid = 0, end = 0;
+        if (sscanf(entry->d_name, "petri-%lu-%d-%n", &namespace, &pid, &end) == 2 && end > 0 &&
+            namespace == st.st_ino && kill(pid, 0) && errno == ESRCH)
+            unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+    }
+}
+
 static int open_group(const char *name, const char *role, struct resources_group *ret_group) {
     auto_fd memory_fd = make_group("memory", name, role);
     if (memory_fd < 0)
@@ -62,6 +81,8 @@ static int open_group(const char *name, const char *role, struct resources_group
 
 static int v1_open(const char *name, struct resources_group *ret_cells, struct resources_group *ret_asides) {
     struct resources_group cells;
+    for (int i = 0; i < N_CONTROLLERS; i++)
+        sweep(controllers[i]);
     int r = open_group(name, "cells", &cells);
     if (r == 0) {
         r = open_group(name, "asides", ret_asides);

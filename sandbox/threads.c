@@ -2,10 +2,12 @@
 #include "threads.h"
 
 #include "cleanup.h"
+#include "system.h"
 #include "tracee.h"
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -75,6 +77,14 @@ static bool list_has(const struct list *list, pid_t tid) {
     return false;
 }
 
+/* A zombie can't be seized, and neither can what somebody else traces. */
+static bool is_zombie(pid_t tid) {
+    char path[32], text[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", tid);
+    const char *name_end = system_read_file(AT_FDCWD, path, text, sizeof text) < 0 ? NULL : strrchr(text, ')');
+    return !name_end || name_end[2] == 'Z' || name_end[2] == 'X';
+}
+
 /* Seizes the threads that are new since the last round. The number of them, or -errno. */
 static int seize_round(pid_t pid, struct list *list) {
     char path[32];
@@ -94,7 +104,7 @@ static int seize_round(pid_t pid, struct list *list) {
         if (r == 0)
             r = list_add(list, tid);
         if (r)
-            return r == -EPERM ? -ESRCH : r; /* EPERM: already a zombie */
+            return r == -EPERM && is_zombie(tid) ? -ESRCH : r;
         found++;
     }
     return found;
