@@ -16,6 +16,7 @@ struct channels {
     void *context;
     void *sockets[CHANNEL_N]; /* CHANNEL_HB belongs to the heartbeat's thread and is NULL here */
     struct signer *signer;
+    struct signer *nobody;      /* takes any signature */
     atomic_size_t unsent_bytes; /* of iopub: libzmq's thread takes off what has left */
     char session_id[37];        /* header.session of all that this kernel sends */
     char username[32];
@@ -34,8 +35,9 @@ void channels_close(struct channels *channels);
 /*
  * Takes the next message that has arrived, without waiting. Returns 1 with
  * ret_message filled (the caller's: message_fini()) where ret_problem is
- * MESSAGE_OK; 1 and nothing in ret_message for any other problem; 0 where
- * nothing has arrived; -errno.
+ * MESSAGE_OK, and where it is MESSAGE_BAD_JSON and the header could be read,
+ * then with nothing but the header and the way back; 1 and nothing in
+ * ret_message for any other problem; 0 where nothing has arrived; -errno.
  */
 int channels_receive(struct channels *channels, enum channel channel, struct message *ret_message,
                      enum message_problem *ret_problem) KERNEL_MUST_CHECK;

@@ -21,6 +21,7 @@ struct parsing {
 void config_defaults(enum profile profile, struct config *ret_config) {
     limits_defaults(profile, &ret_config->limits);
     ret_config->grace_ms = GRACE_MS;
+    ret_config->history = true;
 }
 
 static int refuse(const struct parsing *parsing, const char *key, const char *what) {
@@ -65,10 +66,18 @@ static int parse_grace(const struct parsing *parsing, const char *key, const jso
     return 0;
 }
 
+static int parse_history(const struct parsing *parsing, const char *key, const json_t *json) {
+    if (!json_is_boolean(json))
+        return refuse(parsing, key, "has to be true or false");
+    parsing->config->history = json_is_true(json);
+    return 0;
+}
+
 static const struct {
     const char *key;
     int (*parse)(const struct parsing *parsing, const char *key, const json_t *json);
 } keys[] = {
+    {"history", parse_history},
     {"interrupt_grace", parse_grace},
     {"profiles", parse_profiles},
 };
@@ -78,7 +87,7 @@ static int parse_key(const struct parsing *parsing, const char *key, const json_
     for (size_t i = 0; i < N_KEYS; i++)
         if (strcmp(keys[i].key, key) == 0)
             return keys[i].parse(parsing, key, json);
-    return refuse(parsing, key, "is not known; there are \"interrupt_grace\" and \"profiles\"");
+    return refuse(parsing, key, "is not known; there are \"history\", \"interrupt_grace\" and \"profiles\"");
 }
 
 int config_parse(const char *text, size_t bytes, enum profile profile, struct config *ret_config, char *why,

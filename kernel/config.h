@@ -1,7 +1,8 @@
 /*
  * config.h - the configuration file: the operator's own limits.
  *
- *     {"profiles": {"notebook": {"timeout": "5m", "disk": "1G"}}, "interrupt_grace": "2s"}
+ *     {"profiles": {"notebook": {"timeout": "5m", "disk": "1G"}}, "interrupt_grace": "2s",
+ *      "history": false}
  *
  * The first of --config, $XDG_CONFIG_HOME/petri/config.json (else
  * ~/.config/petri/config.json) and /etc/petri/config.json that there is. A key
@@ -13,9 +14,12 @@
 
 #include "kernel/limits.h"
 
+#include <stdbool.h>
+
 struct config {
     struct limits limits; /* of the profile that was asked for */
     int64_t grace_ms;     /* from an interrupt until a cell that does not listen is ended */
+    bool history;         /* whether the code of cells is kept on disk */
 };
 
 /* What holds without a file. */

@@ -22,13 +22,22 @@ const struct dispatch_row dispatch_rows[] = {
     {"complete_request", SHELL, DISPATCH_ASIDE, .aside = &aside_complete},
     {"connect_request", SHELL | CONTROL, DISPATCH_NOW, .answer = control_connect},
     {"execute_request", SHELL, DISPATCH_CELL, .cell = &execute_cell},
+    {"history_request", SHELL | CONTROL, DISPATCH_NOW, .answer = history_request},
     {"inspect_request", SHELL, DISPATCH_ASIDE, .aside = &aside_inspect},
     {"interrupt_request", SHELL | CONTROL, DISPATCH_NOW, .answer = control_interrupt},
     {"is_complete_request", SHELL, DISPATCH_ASIDE, .aside = &aside_is_complete},
     {"kernel_info_request", SHELL | CONTROL, DISPATCH_KEEP, .keep = info_request},
     {"shutdown_request", SHELL | CONTROL, DISPATCH_NOW, .answer = control_shutdown},
+    {"usage_request", SHELL | CONTROL, DISPATCH_NOW, .answer = usage_request},
 };
 const size_t dispatch_n_rows = sizeof dispatch_rows / sizeof dispatch_rows[0];
+
+/* Signed, so it comes from a client, who would wait for an answer in vain. */
+static void answer_malformed(struct kernel *kernel, const struct request *request) {
+    log_write(&kernel->log, LOG_LEVEL_WARNING, "a %s is not well formed", request->message.msg_type);
+    reply_error(kernel, request, "MalformedRequest", message_problem_text(MESSAGE_BAD_JSON));
+}
+static const struct dispatch_row malformed_row = {"", 0, DISPATCH_NOW, .answer = answer_malformed};
 
 /* What is not known is said to be busy and idle, as every request is, and gets no reply. */
 static void answer_unknown(struct kernel *kernel, const struct request *request) {
@@ -62,9 +71,18 @@ static void dispatch(struct kernel *kernel, struct request *request) {
     }
 }
 
-static void take_message(struct kernel *kernel, enum channel channel, struct message *message) {
+/* What to do about a message, which may be not well formed. */
+static const struct dispatch_row *choose_row(const struct message *message, enum channel channel,
+                                             enum message_problem problem) {
     const struct dispatch_row *row = dispatch_find(message->msg_type, channel);
-    struct request *request = request_create(channel, row ? row : &unknown_row, message);
+    if (!row)
+        return &unknown_row;
+    return problem == MESSAGE_OK ? row : &malformed_row;
+}
+
+static void take_message(struct kernel *kernel, enum channel channel, struct message *message,
+                         enum message_problem problem) {
+    struct request *request = request_create(channel, choose_row(message, channel, problem), message);
     if (request)
         dispatch(kernel, request);
     else
@@ -80,8 +98,8 @@ void dispatch_take(struct kernel *kernel, enum channel channel, int n) {
             log_write(&kernel->log, LOG_LEVEL_ERROR, "receiving failed: %s", zmq_strerror(-r));
         if (r <= 0)
             break;
-        if (problem == MESSAGE_OK)
-            take_message(kernel, channel, &message);
+        if (message.header)
+            take_message(kernel, channel, &message, problem);
         else
             log_write(&kernel->log, LOG_LEVEL_WARNING, "a message was dropped: %s", message_problem_text(problem));
     }

@@ -87,8 +87,10 @@ static void begin(struct kernel *kernel, struct run *run, json_t **ret_frame) {
     enum limits_line line = LIMITS_LINE_NONE;
     json_t *rest = NULL;
     read_request(run);
-    if (json_is_string(code))
+    if (json_is_string(code)) {
+        run->code = json_incref(code);
         hash_code(run, code);
+    }
     if (run->counts)
         kernel->runner.execution_count++;
     run->execution_count = kernel->runner.execution_count;
@@ -135,7 +137,13 @@ static void end(struct kernel *kernel, struct run *run) {
     reply_send(kernel, run->request, "execute_reply", metadata, content);
 }
 
-const struct cell_kind execute_cell = {.begin = begin, .end = end};
+/* Also a cell that was rolled back: whoever sent it wants it back, to mend it. */
+static void after(struct kernel *kernel, struct run *run) {
+    if (run->counts && run->code)
+        history_store(&kernel->history, run->execution_count, run->code);
+}
+
+const struct cell_kind execute_cell = {.begin = begin, .end = end, .after = after};
 
 void execute_take_pending(struct kernel *kernel, struct request_queue *ret_taken) {
     dispatch_take(kernel, CHANNEL_SHELL, ARRIVED_MAX);

@@ -23,11 +23,10 @@ static int send_request(struct kernel *kernel, const struct run *run, const json
 
 /* What was answered before anything was asked is no answer to what comes now. */
 static void drop_stale(struct kernel *kernel) {
-    struct message message;
+    struct message message = {0};
     enum message_problem problem;
     while (channels_receive(&kernel->channels, CHANNEL_STDIN, &message, &problem) > 0)
-        if (problem == MESSAGE_OK)
-            message_fini(&message);
+        message_fini(&message);
 }
 
 void input_ask(struct kernel *kernel, const json_t *frame) {
@@ -80,9 +79,8 @@ void input_serve(struct kernel *kernel, void *arg, short events) {
             log_write(&kernel->log, LOG_LEVEL_ERROR, "receiving failed: %s", zmq_strerror(-r));
         if (r <= 0)
             break;
-        if (problem != MESSAGE_OK)
-            continue;
-        take_answer(kernel, &message);
+        if (problem == MESSAGE_OK)
+            take_answer(kernel, &message);
         message_fini(&message);
     }
 }

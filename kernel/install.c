@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
-#include <sys/stat.h>
 
 const struct kernelspec kernelspecs[KERNELSPEC_N] = {
     {"petri", "Python 3 (petri)", "notebook"},
@@ -23,20 +22,6 @@ json_t *kernelspec_json(const struct kernelspec *spec, const char *program, cons
                      "{connection_file}", "--profile", spec->profile, "--python", python, "display_name",
                      spec->display_name, "language", "python", "interrupt_mode", "message", "kernel_protocol_version",
                      "5.5.0", "metadata", "debugger", 0);
-}
-
-/* Makes a folder and those above it. 0 or -errno. */
-static int make_folders(const char *path) {
-    char part[PATH_MAX];
-    if (snprintf(part, sizeof part, "%s", path) >= (int)sizeof part)
-        return -ENAMETOOLONG;
-    for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        if (mkdir(part, 0777) < 0 && errno != EEXIST)
-            return -errno;
-        *slash = '/';
-    }
-    return mkdir(part, 0777) < 0 && errno != EEXIST ? -errno : 0;
 }
 
 static int copy_stream(FILE *from, FILE *to) {
@@ -79,7 +64,7 @@ int kernelspec_write(const struct kernelspec *spec, const char *kernels, const c
     char folder[PATH_MAX];
     if (snprintf(folder, sizeof folder, "%s/%s", kernels, spec->name) >= (int)sizeof folder)
         return -ENAMETOOLONG;
-    int r = make_folders(folder);
+    int r = paths_make_folders(folder, 0777);
     for (size_t i = 0; r == 0 && i < sizeof logos_shown / sizeof logos_shown[0]; i++)
         r = copy_file(logos, folder, logos_shown[i]);
     return r < 0 ? r : write_json(folder, json);

@@ -9,11 +9,13 @@
 #include "kernel/comm.h"
 #include "kernel/flow.h"
 #include "kernel/heartbeat.h"
+#include "kernel/history.h"
 #include "kernel/info.h"
 #include "kernel/limits.h"
 #include "kernel/log.h"
 #include "kernel/rehearsal.h"
 #include "kernel/runner.h"
+#include "kernel/usage.h"
 
 struct kernel {
     struct log log;
@@ -26,10 +28,13 @@ struct kernel {
     struct heartbeat heartbeat;
     int signal_fd; /* -1 where signals are nobody's business, as in tests */
     struct info info;
+    struct history history;
     struct comms comms;
     struct runner runner;
     struct asides asides;
     struct rehearsal rehearsal;
+    struct usage usage;
+    pid_t pid; /* of the process that Jupyter started; this one has another in its namespace */
     bool stopping;
 };
 

@@ -12,8 +12,8 @@ static const struct command commands[] = {
      "Runs the kernel; kernel.json starts this", command_kernel},
     {"install", "", 0, TAKES(OPTION_USER) | TAKES(OPTION_SYS_PREFIX) | TAKES(OPTION_PREFIX) | TAKES(OPTION_PYTHON),
      "Registers petri and petri-strict with Jupyter", command_install},
-    {"doctor", "", 0, TAKES(OPTION_JSON) | TAKES(OPTION_PYTHON), "Says what this machine gives, what is missing and how to mend it",
-     command_doctor},
+    {"doctor", "", 0, TAKES(OPTION_JSON) | TAKES(OPTION_PYTHON),
+     "Says what this machine gives, what is missing and how to mend it", command_doctor},
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Seen from the program's folder; the first that holds the worker is it. */
@@ -68,4 +69,17 @@ int paths_find(struct paths *ret_paths) {
         return -errno;
     program[n] = '\0';
     return paths_find_for(program, ret_paths);
+}
+
+int paths_make_folders(const char *path, mode_t mode) {
+    char part[PATH_MAX];
+    if (snprintf(part, sizeof part, "%s", path) >= (int)sizeof part)
+        return -ENAMETOOLONG;
+    for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(part, mode) < 0 && errno != EEXIST)
+            return -errno;
+        *slash = '/';
+    }
+    return mkdir(part, mode) < 0 && errno != EEXIST ? -errno : 0;
 }

@@ -8,6 +8,7 @@
 #define PETRI_PATHS_H
 
 #include <limits.h>
+#include <sys/types.h>
 
 struct paths {
     char program[PATH_MAX];    /* the running petri, absolute */
@@ -21,5 +22,8 @@ int paths_find(struct paths *ret_paths) __attribute__((warn_unused_result));
 
 /* The same for a program at this path; for tests. */
 int paths_find_for(const char *program, struct paths *ret_paths) __attribute__((warn_unused_result));
+
+/* Makes a folder and those above it, as far as they are not there. 0 or -errno. */
+int paths_make_folders(const char *path, mode_t mode) __attribute__((warn_unused_result));
 
 #endif

@@ -3,6 +3,8 @@
 #include "kernel/iopub.h"
 #include "kernel/kernel.h"
 
+#include <stdio.h>
+#include <string.h>
 #include <zmq.h>
 
 void reply_busy(struct kernel *kernel, const struct request *request) {
@@ -22,6 +24,18 @@ void reply_send(struct kernel *kernel, const struct request *request, const char
         log_write(&kernel->log, LOG_LEVEL_ERROR, "a %s is lost: %s", msg_type, zmq_strerror(-r));
     json_decref(metadata);
     json_decref(content);
+}
+
+void reply_error(struct kernel *kernel, const struct request *request, const char *ename, const char *evalue) {
+    static const char ending[] = "_request";
+    char msg_type[MESSAGE_MAX_TYPE_BYTES + 1];
+    size_t n = strlen(request->message.msg_type);
+    size_t stem = n < strlen(ending) ? 0 : n - strlen(ending);
+    if (stem == 0 || strcmp(request->message.msg_type + stem, ending) != 0)
+        return;
+    snprintf(msg_type, sizeof msg_type, "%.*s_reply", (int)stem, request->message.msg_type);
+    reply_send(kernel, request, msg_type, NULL,
+               json_pack("{s:s, s:s, s:s, s:[]}", "status", "error", "ename", ename, "evalue", evalue, "traceback"));
 }
 
 void reply_idle(struct kernel *kernel, struct request *request) {

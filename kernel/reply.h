@@ -15,6 +15,9 @@ void reply_busy(struct kernel *kernel, const struct request *request);
 void reply_send(struct kernel *kernel, const struct request *request, const char *msg_type, json_t *metadata,
                 json_t *content);
 
+/* Answers that the request failed, under the name of its kind of reply; what is no "..._request" gets none. */
+void reply_error(struct kernel *kernel, const struct request *request, const char *ename, const char *evalue);
+
 /* Says that the request is done with, and frees it. */
 void reply_idle(struct kernel *kernel, struct request *request);
 

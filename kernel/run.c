@@ -40,6 +40,7 @@ void run_destroy(struct run *run) {
     json_decref(run->denied);
     json_decref(run->reply);
     json_decref(run->error);
+    json_decref(run->code);
     free(run);
 }
 

@@ -19,6 +19,8 @@ struct cell_kind {
     void (*begin)(struct kernel *kernel, struct run *run, json_t **ret_frame);
     /* After it: publishes and replies what run->outcome asks for. */
     void (*end)(struct kernel *kernel, struct run *run);
+    /* When all is answered and nobody waits any more: run->request is gone. NULL for nothing to do. */
+    void (*after)(struct kernel *kernel, struct run *run);
 };
 
 struct run {
@@ -61,6 +63,7 @@ struct run {
     uint64_t stdout_bytes;
     uint64_t stderr_bytes;
     uint64_t dropped_bytes; /* of both; displays has its own */
+    json_t *code;           /* as the request has it, owned; NULL where it has none */
     char code_sha256[65];   /* hexadecimal; "" where the request has no code */
 };
 

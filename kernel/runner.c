@@ -87,6 +87,7 @@ static void arm_ahead(struct kernel *kernel) {
 static void conclude(struct kernel *kernel) {
     struct runner *runner = &kernel->runner;
     struct run *run = runner->run;
+    const struct cell_kind *kind = run_kind(run);
     struct request_queue aborted = {0};
 
     run->ended_us = clock_us();
@@ -96,12 +97,14 @@ static void conclude(struct kernel *kernel) {
     comms_end(&kernel->comms, run->rolled_back);
     if (!run->rolled_back)
         kernel->limits = run->session_limits;
-    run_kind(run)->end(kernel, run);
+    kind->end(kernel, run);
     reply_idle(kernel, steal_pointer(run->request));
     execute_abort(kernel, &aborted);
     /* The answer is out; what is expensive comes now. */
     if (run->cell)
         cell_commit(steal_pointer(run->cell));
+    if (kind->after)
+        kind->after(kernel, run);
     runner->run = NULL;
     if (runner->state == RUNNER_RUNNING)
         runner->state = RUNNER_IDLE;

@@ -118,6 +118,7 @@ static void finish(struct kernel *kernel) {
     runner_fini(&kernel->runner);
     info_fini(&kernel->info);
     comms_fini(&kernel->comms);
+    history_fini(&kernel->history);
     if (kernel->channels.context)
         zmq_ctx_shutdown(kernel->channels.context);
     heartbeat_join(&kernel->heartbeat);
@@ -130,6 +131,7 @@ static void finish(struct kernel *kernel) {
 /* What is wrong with the command line or the files it names ends the program with EXIT_USAGE. */
 static int configure(struct kernel *kernel, const struct arguments *arguments, char *why, size_t why_bytes) {
     struct config config;
+    char history[PATH_MAX];
     const char *profile = arguments->values[OPTION_PROFILE];
     if (profile && profile_from_name(profile, &kernel->profile) < 0) {
         snprintf(why, why_bytes, "there is no profile %s", profile);
@@ -140,11 +142,14 @@ static int configure(struct kernel *kernel, const struct arguments *arguments, c
         return r;
     kernel->limits = config.limits;
     kernel->grace_us = config.grace_ms * CLOCK_MS;
+    if (!config.history || history_default_path(history, sizeof history) < 0)
+        history[0] = '\0';
+    history_init(&kernel->history, history, &kernel->log);
     return connection_read(arguments->operands[0], &kernel->connection, why, why_bytes);
 }
 
 int command_kernel(const struct arguments *arguments) {
-    struct kernel kernel = {.signal_fd = -1};
+    struct kernel kernel = {.signal_fd = -1, .pid = getpid()};
     struct start start = {.ground = {.folder_fd = -1}};
     char why[1024];
     log_init(&kernel.log, getenv("PETRI_LOG"));

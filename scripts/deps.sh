@@ -21,6 +21,7 @@ build  library  libzmq      libzmq3-dev
 build  library  jansson     libjansson-dev
 build  library  libsodium   libsodium-dev
 build  library  libseccomp  libseccomp-dev
+build  library  sqlite3     libsqlite3-dev
 python command  python3     python3
 python module   ensurepip   python3-venv
 test   library  cmocka      libcmocka-dev

@@ -36,13 +36,14 @@ static void make_connection(struct harness *h) {
 static void make_kernel(struct harness *h) {
     struct kernel *kernel = &h->kernel;
     char why[256] = "";
-    *kernel = (struct kernel){.signal_fd = -1, .grace_us = CLOCK_S};
+    *kernel = (struct kernel){.signal_fd = -1, .grace_us = CLOCK_S, .pid = getpid()};
     log_init(&kernel->log, "error");
     make_connection(h);
     limits_defaults(PROFILE_NOTEBOOK, &kernel->limits);
     runner_init(&kernel->runner);
     asides_init(&kernel->asides);
     flow_init(&kernel->flow);
+    history_init(&kernel->history, "", &kernel->log);
     rehearsal_init(&kernel->rehearsal);
     kernel->rehearsal.over = true; /* the worker that a test plays is asked only what the test asks */
     assert_int_equal(comms_init(&kernel->comms), 0);
@@ -117,6 +118,7 @@ static void stop_kernel(struct harness *h) {
     runner_fini(&kernel->runner);
     info_fini(&kernel->info);
     comms_fini(&kernel->comms);
+    history_fini(&kernel->history);
     zmq_ctx_shutdown(kernel->channels.context);
     heartbeat_join(&kernel->heartbeat);
     channels_close(&kernel->channels);

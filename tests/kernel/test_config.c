@@ -24,6 +24,9 @@ static void test_config_without_keys_is_the_defaults(void **state) {
     assert_int_equal(parse("{}"), 0);
     assert_memory_equal(&config.limits, &limits, sizeof limits);
     assert_int_equal(config.grace_ms, 2000);
+    assert_true(config.history);
+    assert_int_equal(parse("{\"history\": false}"), 0);
+    assert_false(config.history);
 }
 
 static void test_config_sets_only_the_profile_in_force(void **state) {
@@ -43,11 +46,12 @@ static void test_config_that_is_wrong_is_refused_with_a_reason(void **state) {
     } rows[] = {
         {"", "It is not a JSON object."},
         {"[]", "It is not a JSON object."},
-        {"{\"profile\": {}}", "\"profile\" is not known; there are \"interrupt_grace\" and \"profiles\"."},
+        {"{\"profile\": {}}", "\"profile\" is not known; there are \"history\", \"interrupt_grace\" and \"profiles\"."},
         {"{\"profiles\": []}", "\"profiles\" has to be an object of profiles."},
         {"{\"profiles\": {\"lax\": {}}}", "\"lax\" is no profile; there are \"notebook\" and \"strict\"."},
         {"{\"profiles\": {\"notebook\": {\"timeout\": \"2h\"}}}",
          "\"profiles\", \"notebook\": timeout 7200 s is over the ceiling of 3600 s in profile notebook."},
+        {"{\"history\": 1}", "\"history\" has to be true or false."},
         {"{\"interrupt_grace\": 2}", "\"interrupt_grace\" has to be a duration such as \"500ms\" or \"2s\"."},
     };
     (void)state;

@@ -1,11 +1,14 @@
 /* Requests that are answered beside or before any cell, through a whole kernel. */
 #include "harness.h"
 
+#include "protocol/signer.h"
+
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zmq.h>
 
 #include <cmocka.h>
@@ -101,11 +104,105 @@ static void test_request_on_the_wrong_channel_is_unknown(void **state) {
 }
 
 static void test_connect_names_the_ports(void **state) {
+    static const struct {
+        const char *key;
+        enum channel channel;
+    } ports[] = {
+        {"shell_port", CHANNEL_SHELL}, {"iopub_port", CHANNEL_IOPUB},     {"stdin_port", CHANNEL_STDIN},
+        {"hb_port", CHANNEL_HB},       {"control_port", CHANNEL_CONTROL},
+    };
+    static const enum channel asked_on[] = {CHANNEL_SHELL, CHANNEL_CONTROL};
     (void)state;
-    json_t *content = ask(CHANNEL_SHELL, "connect_request", json_object(), "connect_reply");
-    assert_int_equal(json_integer_value(json_object_get(content, "shell_port")), 1000 + CHANNEL_SHELL);
-    assert_int_equal(json_integer_value(json_object_get(content, "hb_port")), 1000 + CHANNEL_HB);
+    for (size_t c = 0; c < 2; c++) {
+        json_t *content = ask(asked_on[c], "connect_request", json_object(), "connect_reply");
+        expect_text(content, "status", "ok");
+        for (size_t i = 0; i < sizeof ports / sizeof ports[0]; i++)
+            assert_int_equal(json_integer_value(json_object_get(content, ports[i].key)), 1000 + (int)ports[i].channel);
+        json_decref(content);
+    }
+}
+
+/* ipykernel's fields, each of its kind. */
+static void test_usage_has_the_fields_that_clients_show(void **state) {
+    static const char *const memory[] = {"total",  "available", "percent", "used",   "free",
+                                         "active", "inactive",  "buffers", "cached", "shared"};
+    (void)state;
+    for (int i = 0; i < 2; i++) { /* shares of time are since the last time */
+        json_t *content = ask(CHANNEL_CONTROL, "usage_request", json_object(), "usage_reply");
+        assert_true(json_string_length(json_object_get(content, "hostname")) > 0);
+        assert_int_equal(json_integer_value(json_object_get(content, "pid")), getpid());
+        assert_in_range(json_integer_value(json_object_get(content, "kernel_memory")), 1 << 16, INT64_C(1) << 50);
+        assert_in_range(json_integer_value(json_object_get(content, "cpu_count")), 1, 1 << 20);
+        assert_true(json_real_value(json_object_get(content, "kernel_cpu")) >= 0);
+        double host = json_real_value(json_object_get(content, "host_cpu_percent"));
+        assert_true(json_is_real(json_object_get(content, "host_cpu_percent")) && host >= 0 && host <= 100);
+        const json_t *host_memory = json_object_get(content, "host_virtual_memory");
+        for (size_t m = 0; m < sizeof memory / sizeof memory[0]; m++)
+            assert_true(json_is_number(json_object_get(host_memory, memory[m])));
+        assert_true(json_integer_value(json_object_get(host_memory, "total")) >=
+                    json_integer_value(json_object_get(host_memory, "available")));
+        json_decref(content);
+    }
+}
+
+static void test_history_that_asks_for_nothing_known_is_an_error(void **state) {
+    (void)state;
+    json_t *content =
+        ask(CHANNEL_SHELL, "history_request", json_pack("{s:s}", "hist_access_type", "all"), "history_reply");
+    expect_text(content, "status", "error");
+    expect_text(content, "ename", "ValueError");
     json_decref(content);
+}
+
+/* Sends a signed message whose content is this text, as it is. */
+static void send_raw(const char *msg_type, const char *content, char ret_id[37]) {
+    char header[256], signature[SIGNER_HEX_BYTES + 1];
+    message_new_id(ret_id);
+    snprintf(header, sizeof header, "{\"msg_id\": \"%s\", \"msg_type\": \"%s\"}", ret_id, msg_type);
+    const struct frame parts[] = {{header, strlen(header)}, {"{}", 2}, {"{}", 2}, {content, strlen(content)}};
+    enum { N = sizeof parts / sizeof parts[0] };
+    signer_sign(h.signer, parts, N, signature);
+    void *socket = h.sockets[CHANNEL_SHELL];
+    assert_int_equal(zmq_send(socket, "<IDS|MSG>", 9, ZMQ_SNDMORE), 9);
+    assert_int_equal(zmq_send(socket, signature, SIGNER_HEX_BYTES, ZMQ_SNDMORE), SIGNER_HEX_BYTES);
+    for (size_t i = 0; i < N; i++)
+        assert_int_equal(zmq_send(socket, parts[i].data, parts[i].bytes, i + 1 < N ? ZMQ_SNDMORE : 0),
+                         (int)parts[i].bytes);
+}
+
+static void test_signed_request_that_is_malformed_is_answered_with_an_error(void **state) {
+    static const struct {
+        const char *msg_type;
+        const char *content;
+        const char *reply_type;
+    } rows[] = {
+        {"execute_request", "[1]", "execute_reply"},
+        {"complete_request", "{\"code\": ", "complete_reply"},
+        {"kernel_info_request", "nonsense", "kernel_info_reply"},
+    };
+    char id[37];
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        send_raw(rows[i].msg_type, rows[i].content, id);
+        json_t *content = harness_reply(&h, CHANNEL_SHELL, rows[i].reply_type, id);
+        expect_text(content, "status", "error");
+        expect_text(content, "ename", "MalformedRequest");
+        assert_true(json_is_array(json_object_get(content, "traceback")));
+        json_decref(content);
+        char *heard = harness_heard(&h, id);
+        assert_string_equal(heard, "busy idle");
+        free(heard);
+    }
+}
+
+static void test_malformed_message_without_a_reply_gets_none(void **state) {
+    char id[37];
+    (void)state;
+    send_raw("comm_msg", "[]", id);
+    json_decref(ask(CHANNEL_SHELL, "comm_info_request", json_object(), "comm_info_reply"));
+    char *heard = harness_heard(&h, id);
+    assert_string_equal(heard, "busy idle");
+    free(heard);
 }
 
 static void test_heartbeat_gives_bytes_back(void **state) {
@@ -229,6 +326,10 @@ int main(void) {
         COLD(test_unknown_request_is_busy_and_idle),
         COLD(test_request_on_the_wrong_channel_is_unknown),
         COLD(test_connect_names_the_ports),
+        COLD(test_usage_has_the_fields_that_clients_show),
+        COLD(test_history_that_asks_for_nothing_known_is_an_error),
+        COLD(test_signed_request_that_is_malformed_is_answered_with_an_error),
+        COLD(test_malformed_message_without_a_reply_gets_none),
         COLD(test_heartbeat_gives_bytes_back),
         WARM(test_is_complete_runs_beside_a_cell),
         WARM(test_is_complete_without_an_answer_is_unknown),
