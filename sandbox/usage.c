@@ -85,8 +85,12 @@ static int limit_cpus(const struct cell *cell, unsigned cpus) {
 static int limit_memory(struct cell *cell, uint64_t bytes) {
     const struct resources_backend *backend = cell->session->ground.backend;
     cell->base.memory_limit_bytes = bytes;
-    if (!backend)
+    if (!backend) {
+        struct watcher_reading reading = {0};
+        watcher_read(cell->worker, 0, &reading);
+        cell->base.reading.memory_bytes = reading.files_bytes; /* the image's are not the cell's */
         return 0;
+    }
     int r = backend->read(group_of(cell), &cell->base.reading);
     if (r == 0)
         r = backend->limit_memory(group_of(cell), bytes ? cell->base.reading.memory_bytes + bytes : UINT64_MAX);
@@ -104,19 +108,45 @@ int cell_limit(struct cell *cell, const struct cell_limits *limits) {
     return r ? r : limit_memory(cell, limits->memory_bytes);
 }
 
-/* What the processes of a watched cell have written. */
-struct written {
-    uint64_t bytes;
-    int alone;
+/* A cell's processes, being read one by one. */
+struct watching {
+    pid_t worker;
+    struct watcher_reading reading;
+    struct watcher_shares image; /* of one of those that share the image's memory with the cell */
+    uint64_t written_bytes;
+    uint64_t shared_bytes;
 };
 
-static void add_reading(pid_t pid, void *context) {
-    watcher_read(pid, context);
+/* A child of vfork(2), of posix_spawn(3) and so of subprocess has the worker's own memory until it execs. */
+static bool has_memory_of(pid_t pid, pid_t worker) {
+    return pid != worker && syscall(SYS_kcmp, pid, worker, KCMP_VM, 0, 0) == 0;
 }
 
+static void add_reading(pid_t pid, void *context) {
+    struct watching *watching = context;
+    watcher_read(pid, !has_memory_of(pid, watching->worker), &watching->reading);
+}
+
+/*
+ * What a process has written is its own, or shared with the cell's other
+ * processes; what it shares with the image is neither. Of an untouched image it
+ * has as large a part as each of the image's holders.
+ */
 static void add_written(pid_t pid, void *context) {
-    struct written *written = context;
-    written->bytes += watcher_read_written(pid, written->alone);
+    struct watching *watching = context;
+    struct watcher_shares shares;
+    if (has_memory_of(pid, watching->worker))
+        return;
+    watcher_read_shares(pid, &shares);
+    uint64_t image = watching->image.anon_bytes;
+    uint64_t beside = shares.anon_bytes > image ? shares.anon_bytes - image : 0;
+    watching->written_bytes += beside > shares.private_bytes ? beside : shares.private_bytes;
+    watching->shared_bytes += shares.shared_bytes;
+}
+
+static void visit_all(const struct cell *cell, void (*visit)(pid_t pid, void *context), struct watching *watching) {
+    watcher_visit(cell->worker, visit, watching);
+    watcher_visit(cell->init.pid, visit, watching);
 }
 
 /*
@@ -125,32 +155,31 @@ static void add_written(pid_t pid, void *context) {
  * the truth is worth its price.
  */
 static void measure_watched(struct cell *cell) {
-    struct watcher_reading reading = {0}, own = {0};
+    struct watching watching = {.worker = cell->worker};
     uint64_t limit = cell->base.memory_limit_bytes;
-    watcher_visit(cell->worker, add_reading, &reading);
-    watcher_visit(cell->init.pid, add_reading, &reading);
-    watcher_read(cell->worker, &own);
-    cell->usage.memory_bytes = reading.memory_bytes;
-    cell->usage.cpu_us = reading.cpu_us;
-    if (reading.tasks > cell->usage.processes_peak)
-        cell->usage.processes_peak = reading.tasks;
-    if (limit == 0 || reading.memory_bytes <= limit)
+    visit_all(cell, add_reading, &watching);
+    uint64_t before = cell->base.reading.memory_bytes, now = watching.reading.files_bytes;
+    uint64_t files = now > before ? now - before : 0;
+    cell->usage.memory_bytes = watching.reading.memory_bytes + files;
+    cell->usage.cpu_us = watching.reading.cpu_us;
+    if (watching.reading.tasks > cell->usage.processes_peak)
+        cell->usage.processes_peak = watching.reading.tasks;
+    if (limit == 0 || cell->usage.memory_bytes <= limit)
         return;
-    struct written written = {.alone = own.tasks + 1 >= reading.tasks};
-    watcher_visit(cell->worker, add_written, &written);
-    watcher_visit(cell->init.pid, add_written, &written);
-    cell->usage.memory_bytes = written.bytes;
-    cell->usage.over_memory |= written.bytes > limit;
+    watcher_read_shares(cell->image->keeper, &watching.image);
+    visit_all(cell, add_written, &watching);
+    cell->usage.memory_bytes = watching.written_bytes + (watching.shared_bytes > files ? watching.shared_bytes : files);
+    cell->usage.over_memory |= cell->usage.memory_bytes > limit;
 }
 
 /* A group tells how many tasks are in it, but images are in it too. */
 static void count_tasks(struct cell *cell) {
-    struct watcher_reading reading = {0};
-    watcher_visit(cell->worker, add_reading, &reading);
-    watcher_visit(cell->init.pid, add_reading, &reading);
-    reading.tasks -= reading.tasks > 0; /* the sandbox's pid 1 */
-    if (reading.tasks > cell->usage.processes_peak)
-        cell->usage.processes_peak = reading.tasks;
+    struct watching watching = {.worker = cell->worker};
+    visit_all(cell, add_reading, &watching);
+    unsigned tasks = watching.reading.tasks;
+    tasks -= tasks > 0; /* the sandbox's pid 1 */
+    if (tasks > cell->usage.processes_peak)
+        cell->usage.processes_peak = tasks;
 }
 
 static void measure_grouped(struct cell *cell) {

@@ -10,22 +10,33 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+enum { WATCHER_MAX_FILES = 64 };
+
 struct watcher_reading {
     uint64_t memory_bytes; /* resident, that is not a file's */
+    uint64_t files_bytes;  /* of files in memory (memfd_create) that are open, mapped or not: each once */
     uint64_t cpu_us;       /* with that of children that have been waited for */
     unsigned tasks;
+    uint64_t files[WATCHER_MAX_FILES]; /* the inodes that are counted */
+    size_t n_files;
 };
 
-/* Adds what process pid says of itself. What has ended adds nothing. Costs some microseconds. */
-void watcher_read(pid_t pid, struct watcher_reading *reading);
-
 /*
- * The memory of one process that it shares with nobody outside of its cell:
- * what its cell has written. alone: no other process of the cell shares it, so
- * that what is shared is the image's. Walks the page tables: a millisecond for
- * some hundred megabytes. 0 where it has ended.
+ * Adds what process pid says of itself; its memory only where counts_memory:
+ * another one of the same memory may have told it. What has ended adds
+ * nothing. Costs some microseconds.
  */
-uint64_t watcher_read_written(pid_t pid, int alone);
+void watcher_read(pid_t pid, int counts_memory, struct watcher_reading *reading);
+
+/* The memory of one process: by whom it is shared decides whose it is. */
+struct watcher_shares {
+    uint64_t private_bytes; /* written, and nobody else's */
+    uint64_t anon_bytes;    /* its part of what it shares with copies of itself, and what is private */
+    uint64_t shared_bytes;  /* its part of shared memory */
+};
+
+/* Walks the page tables: a millisecond for some hundred megabytes. Zeros where pid has ended. */
+void watcher_read_shares(pid_t pid, struct watcher_shares *ret_shares);
 
 /* Calls visit for process pid and all its descendants. */
 void watcher_visit(pid_t pid, void (*visit)(pid_t pid, void *context), void *context);
