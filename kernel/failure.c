@@ -2,7 +2,9 @@
 
 #include "protocol/text.h"
 
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -55,10 +57,10 @@ static json_t *plain_lines(const json_t *traceback) {
 /* The number in "Cell In[NUMBER], line LINE", or 0 where the line is about something else. */
 static int cell_line(const json_t *text, int number) {
     char mark[48];
-    int line = 0;
     snprintf(mark, sizeof mark, "Cell In[%d], line ", number);
     const char *at = strstr(json_string_value(text), mark);
-    return at && sscanf(at + strlen(mark), "%9d", &line) == 1 ? line : 0;
+    long line = at ? strtol(at + strlen(mark), NULL, 10) : 0;
+    return line > 0 && line < INT_MAX ? (int)line : 0;
 }
 
 /* Finds the innermost line of the cell; *ret_at says where in the traceback. 0 where there is none. */

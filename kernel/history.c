@@ -244,7 +244,7 @@ json_t *history_find(struct history *history, const json_t *content, const char 
 }
 
 void history_request(struct kernel *kernel, const struct request *request) {
-    const char *why;
+    const char *why = "";
     json_t *entries = history_find(&kernel->history, request->message.content, &why);
     if (entries)
         reply_send(kernel, request, "history_reply", NULL, json_pack("{s:s, s:o}", "status", "ok", "history", entries));

@@ -38,13 +38,13 @@ enum limit_unit { UNIT_COUNT, UNIT_MS, UNIT_BYTES };
 
 struct limit_row {
     const char *name;
-    enum limit_unit unit;
+    const char *help;
+    const char *by; /* what enforces it; NULL where nothing does yet: it is neither reported nor to be asked for */
     struct {
         int64_t normal; /* where nobody asks for anything else */
         int64_t ceiling;
     } of[PROFILE_N];
-    const char *help;
-    const char *by;  /* what enforces it; NULL where nothing does yet: it is neither reported nor to be asked for */
+    enum limit_unit unit;
     bool of_session; /* holds for the session as a whole, so one cell can't ask for another */
 };
 

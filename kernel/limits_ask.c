@@ -162,7 +162,8 @@ static json_t *without_line(const char *code, size_t bytes, const char *line_end
     char *text = malloc(bytes + 2);
     if (!text)
         return NULL;
-    memcpy(text, "# ", 2);
+    text[0] = '#';
+    text[1] = ' ';
     memcpy(text + 2, code, bytes);
     json_t *json = json_stringn(text, bytes + 2);
     free(text);

@@ -3,6 +3,7 @@
 #include "protocol/text.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define AS_BEFORE "; the session is as it was before the cell."
@@ -89,12 +90,18 @@ static bool is_inner(const char *line, size_t bytes) {
 
 /* A frame as tracebacks of errors show it: File "<ipython-input-3-0123456789ab>" is Cell In[3]. */
 static json_t *frame_line(const char *line, size_t bytes) {
-    char text[512];
-    int number, in_cell = 0;
+    static const char mark[] = "  File \"<ipython-input-";
+    char text[512], shown[sizeof text + 32];
+    char *behind;
     snprintf(text, sizeof text, "%.*s", (int)bytes, line);
-    if (sscanf(text, "  File \"<ipython-input-%9d-%*[0-9a-f]>\"%n", &number, &in_cell) < 1 || in_cell == 0)
+    char *end = strstr(text, ">\"");
+    if (!end || strncmp(text, mark, strlen(mark)) != 0)
         return text_to_json(line, bytes);
-    return json_sprintf("  Cell In[%d]%s", number, text + in_cell);
+    long number = strtol(text + strlen(mark), &behind, 10);
+    if (*behind != '-')
+        return text_to_json(line, bytes);
+    int n = snprintf(shown, sizeof shown, "  Cell In[%ld]%s", number, end + 2);
+    return text_to_json(shown, (size_t)n);
 }
 
 /* The frames of the cell's own code, the innermost first. */

@@ -22,10 +22,12 @@ static int read_text(const char *path, char *buf, size_t size) {
 
 static enum finding probe_linux(const char *python, char *text, size_t size) {
     struct utsname name;
-    int major = 0, minor = 0;
+    char *dot;
     (void)python;
-    if (uname(&name) < 0 || sscanf(name.release, "%9d.%9d", &major, &minor) != 2)
+    if (uname(&name) < 0)
         return FINDING_UNUSABLE;
+    long major = strtol(name.release, &dot, 10);
+    long minor = *dot == '.' ? strtol(dot + 1, NULL, 10) : 0;
     bool known = strcmp(name.machine, "x86_64") == 0 && (major > 5 || (major == 5 && minor >= 11));
     snprintf(text, size, "Linux %s on %s%s", name.release, name.machine,
              known ? "." : ": petri needs Linux 5.11 or newer on x86_64.");
@@ -151,7 +153,7 @@ static enum finding probe_overlay(const char *python, char *text, size_t size) {
 }
 
 static enum finding probe_apparmor(const char *python, char *text, size_t size) {
-    char restricted[16];
+    char restricted[16] = "";
     char folder[PATH_MAX];
     struct sandbox_ground ground;
     (void)python;

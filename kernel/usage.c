@@ -7,8 +7,8 @@
 
 #include <ctype.h>
 #include <dirent.h>
-#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* What processes hold and have used. */
@@ -30,29 +30,40 @@ static const struct {
 /* A line "Key:   123 kB" of a file of such lines, in bytes; 0 where there is none. */
 static uint64_t read_kib(FILE *file, const char *key) {
     char line[256];
-    uint64_t kib;
     size_t n = strlen(key);
     rewind(file);
     while (fgets(line, sizeof line, file))
-        if (strncmp(line, key, n) == 0 && line[n] == ':' && sscanf(line + n + 1, "%" SCNu64, &kib) == 1)
-            return kib * 1024;
+        if (strncmp(line, key, n) == 0 && line[n] == ':')
+            return strtoull(line + n + 1, NULL, 10) * 1024;
     return 0;
+}
+
+/* The numbers of a line, from its i-th word on; what is no number is 0. */
+static void read_words(char *line, int i, uint64_t *ret_numbers, size_t n) {
+    char *rest = line;
+    char *word;
+    while (i > 0 && strsep(&rest, " "))
+        i--;
+    for (size_t at = 0; at < n; at++) {
+        word = strsep(&rest, " ");
+        ret_numbers[at] = word ? strtoull(word, NULL, 10) : 0;
+    }
 }
 
 /* Time in user and kernel mode, of the process and those it has waited for: fields 14 to 17. See: proc_pid_stat(5). */
 static uint64_t ticks_of(const char *pid) {
+    enum { BEHIND_NAME = 12 }; /* of ") state ppid ...", the words before field 14 */
     char path[64], text[1024];
-    uint64_t own, system, children, children_system;
+    uint64_t ticks[4];
     snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
     auto_file file = fopen(path, "re");
     if (!file || !fgets(text, sizeof text, file))
         return 0;
-    const char *after_name = strrchr(text, ')');
-    if (!after_name ||
-        sscanf(after_name, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
-               &own, &system, &children, &children_system) != 4)
+    char *after_name = strrchr(text, ')');
+    if (!after_name)
         return 0;
-    return own + system + children + children_system;
+    read_words(after_name, BEHIND_NAME, ticks, sizeof ticks / sizeof ticks[0]);
+    return ticks[0] + ticks[1] + ticks[2] + ticks[3];
 }
 
 /* Proportional: what processes share counts once. */
@@ -79,18 +90,20 @@ static void read_processes(struct processes *ret) {
     *ret = all;
 }
 
-/* The first line of /proc/stat: user nice system idle iowait irq softirq steal. */
+/* The first line of /proc/stat: "cpu  user nice system idle iowait irq softirq steal ...", two spaces after the name.
+ */
 static void read_host(uint64_t *ret_ticks, uint64_t *ret_idle) {
-    uint64_t field[8] = {0};
+    enum { IDLE = 3, IOWAIT = 4 };
+    uint64_t ticks[8];
+    char text[512];
     auto_file file = fopen("/proc/stat", "re");
     *ret_ticks = *ret_idle = 0;
-    if (!file ||
-        fscanf(file, "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
-               &field[0], &field[1], &field[2], &field[3], &field[4], &field[5], &field[6], &field[7]) != 8)
+    if (!file || !fgets(text, sizeof text, file))
         return;
-    for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
-        *ret_ticks += field[i];
-    *ret_idle = field[3] + field[4];
+    read_words(text, 2, ticks, sizeof ticks / sizeof ticks[0]);
+    for (size_t i = 0; i < sizeof ticks / sizeof ticks[0]; i++)
+        *ret_ticks += ticks[i];
+    *ret_idle = ticks[IDLE] + ticks[IOWAIT];
 }
 
 static json_t *host_memory(void) {
@@ -103,7 +116,7 @@ static json_t *host_memory(void) {
     json_int_t total = json_integer_value(json_object_get(memory, "total"));
     json_int_t used = total - json_integer_value(json_object_get(memory, "available"));
     json_object_set_new(memory, "used", json_integer(used));
-    json_object_set_new(memory, "percent", json_real(total > 0 ? (double)(1000 * used / total) / 10 : 0));
+    json_object_set_new(memory, "percent", json_real(total > 0 ? 100.0 * (double)used / (double)total : 0));
     return memory;
 }
 
