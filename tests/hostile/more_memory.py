@@ -80,6 +80,7 @@ for _ in range(24):
     libc.shmdt(ctypes.c_void_p(address))
 """,
         "memory",
+        gap="segments that nobody has attached are in no process' figures",
     ),
     case(
         "shm_file",
@@ -251,6 +252,25 @@ while True: kept.append(bytearray(b"x") * (16 << 20))
         setup="block = bytearray(b'x') * (700 << 20)",
         
         then="assert len(block) == 700 << 20; del block",
+        limits={"memory": "300M"},
+    ),
+    case(
+        "children_of_a_large_state_are_no_hogs",
+        """
+import os, time
+hold, release = os.pipe()
+for _ in range(4):
+    if os.fork() == 0:
+        os.close(release)
+        os.read(hold, 1)
+        os._exit(0)
+end = time.monotonic() + 0.5
+while time.monotonic() < end:
+    pass
+""",
+        "ok",
+        setup="block = bytearray(b'x') * (700 << 20)",
+        then="del block",
         limits={"memory": "300M"},
     ),
     case("recursion", "def f(): f()\nf()", "error", "RecursionError"),
