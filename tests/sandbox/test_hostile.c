@@ -189,7 +189,11 @@ static void damage_to_petris_pages_loses_the_cell_and_nothing_else(struct live *
 
 /* The next cell gets its socket whatever the last one did with the number. */
 static void control_descriptor_can_be_closed(struct live *live) {
-    CHECK_TEXT(live_do(live, "spoil descriptor"), "ok");
+    struct cell *cell = live_start(live);
+    live_send(cell, "spoil descriptor");
+    CHECK_TEXT(live_receive(cell), "ok");
+    CHECK(live_receive(cell) == NULL); /* it is closed after the answer */
+    live_commit(cell);
     live_check_counter(live, 0);
     CHECK_TEXT(live_do(live, "add 1"), "1");
 }
