@@ -10,15 +10,19 @@ enum {
     STUCK_TCP_MS = 30000, /* until a subscriber that takes nothing any more is cut off: it may come back */
 };
 
-/* What each channel is on this side. The heartbeat has a thread of its own: heartbeat.h. */
+/*
+ * What each channel is on this side, in the order in which they open: who finds
+ * a door to knock at can already listen to what is published. The heartbeat has
+ * a thread of its own: heartbeat.h.
+ */
 static const struct {
     enum channel channel;
     int type;
 } channel_rows[] = {
+    {CHANNEL_IOPUB, ZMQ_XPUB},
+    {CHANNEL_STDIN, ZMQ_ROUTER},
     {CHANNEL_CONTROL, ZMQ_ROUTER},
     {CHANNEL_SHELL, ZMQ_ROUTER},
-    {CHANNEL_STDIN, ZMQ_ROUTER},
-    {CHANNEL_IOPUB, ZMQ_XPUB},
 };
 enum { N_CHANNEL_ROWS = sizeof channel_rows / sizeof channel_rows[0] };
 
@@ -260,8 +264,8 @@ static int publish_frames(struct channels *channels, struct message_out *out) {
     for (size_t i = 0, n = parcel->out.n_frames; i < n; i++) {
         int flags = ZMQ_DONTWAIT | (i + 1 < n ? ZMQ_SNDMORE : 0);
         if (r == 0)
-            r = lend_frame(parcel, &parcel->out.frames[i], // NOLINT(clang-analyzer-unix.Malloc): not the last yet
-                           channels->sockets[CHANNEL_IOPUB], flags);
+            /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): frame i has not left yet, so the parcel is there */
+            r = lend_frame(parcel, &parcel->out.frames[i], channels->sockets[CHANNEL_IOPUB], flags);
         else
             frame_left(NULL, parcel);
     }

@@ -1,5 +1,6 @@
 #include "iopub.h"
 
+#include "kernel/clock.h"
 #include "kernel/kernel.h"
 #include "protocol/text.h"
 
@@ -7,7 +8,11 @@
 #include <string.h>
 #include <zmq.h>
 
-enum { MAX_TOPIC = 255, SUBSCRIPTIONS_PER_TURN = 64 };
+enum {
+    MAX_TOPIC = 255,
+    SUBSCRIPTIONS_PER_TURN = 64,
+    AWAIT_MS = 200, /* libzmq tries again to connect every 100 ms */
+};
 
 static void check_sent(struct kernel *kernel, const char *msg_type, int r) {
     if (r < 0)
@@ -44,10 +49,15 @@ void iopub_stream(struct kernel *kernel, const json_t *parent, const char *name,
     check_sent(kernel, "stream", channels_send_stream(&kernel->channels, &parts, name, data, bytes));
 }
 
+void iopub_await_subscriber(struct kernel *kernel) {
+    kernel->unheard_us = clock_us() + AWAIT_MS * CLOCK_MS;
+}
+
 /* A subscription is the byte 1 and its topic; an unsubscription, the byte 0, gets no answer. */
 static void welcome(struct kernel *kernel, const char *subscription, size_t bytes) {
     if (bytes < 1 || subscription[0] != 1)
         return;
+    kernel->unheard_us = 0;
     struct frame topic = {subscription + 1, bytes - 1};
     json_auto_t *content = json_pack("{s:o}", "subscription", text_to_json(topic.data, topic.bytes));
     struct message_parts parts = {

@@ -23,6 +23,13 @@ void iopub_status(struct kernel *kernel, const json_t *parent, const char *state
 /* A stream message: name is "stdout" or "stderr"; data need not be UTF-8. */
 void iopub_stream(struct kernel *kernel, const json_t *parent, const char *name, const char *data, size_t bytes);
 
+/*
+ * From now on, for a moment, requests wait for the first subscriber. A client
+ * that finds its two connections made one after the other would else miss what
+ * is published for its first request.
+ */
+void iopub_await_subscriber(struct kernel *kernel);
+
 /* Greets each new subscription with iopub_welcome. See: JEP 65. */
 void iopub_serve(struct kernel *kernel, void *arg, short events);
 

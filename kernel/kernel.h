@@ -24,6 +24,7 @@ struct kernel {
     int64_t grace_us; /* from an interrupt until a cell that does not listen is ended */
     struct connection connection;
     struct channels channels;
+    int64_t unheard_us; /* until then no request is read, so that somebody listens first: iopub.h */
     struct flow flow;
     struct heartbeat heartbeat;
     int signal_fd; /* -1 where signals are nobody's business, as in tests */

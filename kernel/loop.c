@@ -29,6 +29,11 @@ static void watch_channels(struct kernel *kernel, struct poll_set *set) {
     void **sockets = kernel->channels.sockets;
     if (kernel->signal_fd >= 0)
         poll_set_add_fd(set, kernel->signal_fd, ZMQ_POLLIN, signal_ready, NULL);
+    if (kernel->unheard_us > clock_us()) {
+        poll_set_add_socket(set, sockets[CHANNEL_IOPUB], ZMQ_POLLIN, iopub_serve, NULL);
+        poll_set_deadline(set, kernel->unheard_us);
+        return;
+    }
     poll_set_add_socket(set, sockets[CHANNEL_CONTROL], ZMQ_POLLIN, dispatch_serve, &control);
     poll_set_add_socket(set, sockets[CHANNEL_IOPUB], ZMQ_POLLIN, iopub_serve, NULL);
     poll_set_add_socket(set, sockets[CHANNEL_SHELL], ZMQ_POLLIN, dispatch_serve, &shell);

@@ -107,6 +107,7 @@ static int serve(struct kernel *kernel, struct start *start) {
     start_session(kernel, start);
     if (open_channels(kernel, why, sizeof why) < 0)
         return fail(kernel, why);
+    iopub_await_subscriber(kernel);
     iopub_status(kernel, NULL, "starting");
     int r = loop_run(kernel);
     return r < 0 ? fail(kernel, zmq_strerror(-r)) : EXIT_SUCCESS;

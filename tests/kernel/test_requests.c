@@ -205,6 +205,18 @@ static void test_malformed_message_without_a_reply_gets_none(void **state) {
     free(heard);
 }
 
+static void long_unheard(struct kernel *kernel) {
+    kernel->unheard_us = INT64_MAX - 1;
+}
+
+/* The harness' client subscribes, and only by that does its first request get an answer. */
+static void test_first_request_is_read_once_somebody_listens(void **state) {
+    (void)state;
+    harness_start(&h, long_unheard);
+    json_decref(ask(CHANNEL_SHELL, "comm_info_request", json_object(), "comm_info_reply"));
+    harness_stop(&h);
+}
+
 static void test_heartbeat_gives_bytes_back(void **state) {
     char back[8] = "";
     (void)state;
@@ -330,6 +342,7 @@ int main(void) {
         COLD(test_history_that_asks_for_nothing_known_is_an_error),
         COLD(test_signed_request_that_is_malformed_is_answered_with_an_error),
         COLD(test_malformed_message_without_a_reply_gets_none),
+        cmocka_unit_test(test_first_request_is_read_once_somebody_listens),
         COLD(test_heartbeat_gives_bytes_back),
         WARM(test_is_complete_runs_beside_a_cell),
         WARM(test_is_complete_without_an_answer_is_unknown),
