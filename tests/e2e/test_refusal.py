@@ -34,7 +34,7 @@ def wrapped(kernel_dir, folder, prefix):
 
 @pytest.mark.parametrize("lack", LACKS)
 def test_nothing_runs_without_a_sandbox(start, kernel_dirs, tmp_path, lack):
-    kernel = start(kernel_dir=wrapped(kernel_dirs["venv"], tmp_path, LACKS[lack]), wait=False)
+    kernel = start(kernel_dir=wrapped(kernel_dirs["venv"], tmp_path, LACKS[lack]))
     assert kernel.shell_reply(kernel.client.kernel_info())["content"]["status"] == "ok"
     for _ in range(2):
         cell = kernel.run("print('it ran')")
