@@ -1,5 +1,5 @@
 # The front door. What each target does is in scripts/, one file a target.
-.PHONY: all run lab test test-vm bench install clean help
+.PHONY: all run lab test test-hostile test-vm bench install clean help
 .DEFAULT_GOAL := all
 PREFIX ?= /usr/local
 
@@ -14,6 +14,9 @@ lab: ## open JupyterLab on examples/ with petri preselected
 
 test: ## install what is missing, build, run every test
 	@scripts/test.sh
+
+test-hostile: ## send every hostile cell, as root, as an ordinary user and without control groups: a quarter of an hour
+	@scripts/pytest.sh tests/hostile
 
 test-vm: ## run the live tests in a virtual machine: Debian 12's kernel, systemd, cgroup v2
 	@scripts/test-vm.sh
