@@ -43,7 +43,7 @@ BRIEF = {"timeout": "400ms"}  # for what ends by its time-out in any case
 
 
 EXPECT = {
-    "fork_bomb": {"outcomes": "error timeout", "enames": "BlockingIOError"},
+    "fork_bomb": {"outcomes": "error timeout memory", "enames": "BlockingIOError"},
     "mem_touch": {"outcomes": "error memory", "enames": "MemoryError"},
     "mem_overcommit": {"outcomes": "error", "enames": "OSError"},
     "shm_bomb": {"outcomes": "error memory", "enames": "MemoryError OSError"},
