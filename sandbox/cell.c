@@ -206,6 +206,7 @@ int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct sandbox_erro
         cell_end_of(cell, ret_end);
         return r == -ESRCH || r == -ENOMEM ? r : -EUCLEAN;
     }
+    cell_lift_limit(cell);
     cell->left_processes = leftovers > 0;
     *ret_end = (struct cell_end){.leftovers = leftovers, .usage = usage};
     return 0;
@@ -288,6 +289,7 @@ void cell_discard(struct cell *cell) {
     if (!cell)
         return;
     end_sandbox(cell);
+    cell_lift_limit(cell);
     if (cell->keeper > 0) {
         kill(cell->keeper, SIGKILL);
         session_bury(cell->session,

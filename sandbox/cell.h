@@ -44,6 +44,13 @@ int cell_assemble(struct cell *cell, struct sandbox_error *ret_error);
 /* Holds the stopped tasks of a cell to limits, and begins to measure. 0 or -errno. */
 int cell_limit(struct cell *cell, const struct cell_limits *limits);
 
+/*
+ * Ends the limit of memory once nothing of the cell runs. What the cell has
+ * left may take all of it until its sandbox is gone, and then a page that we
+ * have an image write to would have Linux kill the image.
+ */
+void cell_lift_limit(const struct cell *cell);
+
 /* Takes back what cell_limit() said to the OOM killer: the keeper of a committed image is no cell. */
 void cell_spare(pid_t keeper);
 

@@ -108,6 +108,14 @@ int cell_limit(struct cell *cell, const struct cell_limits *limits) {
     return r ? r : limit_memory(cell, limits->memory_bytes);
 }
 
+void cell_lift_limit(const struct cell *cell) {
+    const struct resources_backend *backend = cell->session->ground.backend;
+    if (!backend || !cell->started || cell->aside)
+        return;
+    if (backend->limit_memory(group_of(cell), UINT64_MAX))
+        return; /* the next cell sets its own, or says that it can't be set */
+}
+
 /* A cell's processes, being read one by one. */
 struct watching {
     pid_t worker;
