@@ -7,6 +7,7 @@
 #include "kernel/aside.h"
 #include "kernel/channels.h"
 #include "kernel/comm.h"
+#include "kernel/config.h"
 #include "kernel/flow.h"
 #include "kernel/heartbeat.h"
 #include "kernel/history.h"
@@ -20,7 +21,8 @@
 struct kernel {
     struct log log;
     enum profile profile;
-    struct limits limits;
+    struct config config;
+    struct limits limits; /* in force for the next cell */
     int64_t grace_us; /* from an interrupt until a cell that does not listen is ended */
     struct connection connection;
     struct channels channels;

@@ -65,7 +65,7 @@ static int read_option(const struct command *command, int argc, char *const argv
 
 static int read_operand(const struct command *command, const char *text, struct arguments *arguments, char *why,
                         size_t why_bytes) {
-    if (arguments->n_operands == command->n_operands) {
+    if (arguments->n_operands == command->n_operands + command->n_optional) {
         snprintf(why, why_bytes, "petri %s does not know what to do with %s", command->name, text);
         return -EINVAL;
     }

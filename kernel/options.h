@@ -35,10 +35,11 @@ struct arguments {
 struct command {
     const char *name;
     const char *operands; /* as the usage line shows them */
-    size_t n_operands;    /* how many it takes, exactly */
+    size_t n_operands;    /* how many it needs */
     unsigned options;     /* of TAKES(OPTION_...) */
     const char *help;
     int (*run)(const struct arguments *arguments); /* returns the exit status */
+    size_t n_optional;                             /* how many operands it takes beyond those that it needs */
 };
 
 /*

@@ -7,7 +7,6 @@
  */
 #include "kernel/clock.h"
 #include "kernel/commands.h"
-#include "kernel/config.h"
 #include "kernel/iopub.h"
 #include "kernel/kernel.h"
 #include "kernel/launch.h"
@@ -125,25 +124,26 @@ static void finish(struct kernel *kernel) {
     heartbeat_join(&kernel->heartbeat);
     channels_close(&kernel->channels);
     connection_fini(&kernel->connection);
+    config_fini(&kernel->config);
     if (kernel->signal_fd >= 0)
         close(kernel->signal_fd);
 }
 
 /* What is wrong with the command line or the files it names ends the program with EXIT_USAGE. */
 static int configure(struct kernel *kernel, const struct arguments *arguments, char *why, size_t why_bytes) {
-    struct config config;
+    const struct config *config = &kernel->config;
     char history[PATH_MAX];
     const char *profile = arguments->values[OPTION_PROFILE];
     if (profile && profile_from_name(profile, &kernel->profile) < 0) {
         snprintf(why, why_bytes, "there is no profile %s", profile);
         return -EINVAL;
     }
-    int r = config_load(arguments->values[OPTION_CONFIG], kernel->profile, &config, why, why_bytes);
+    int r = config_load(arguments->values[OPTION_CONFIG], kernel->profile, &kernel->config, why, why_bytes);
     if (r < 0)
         return r;
-    kernel->limits = config.limits;
-    kernel->grace_us = config.grace_ms * CLOCK_MS;
-    if (!config.history || history_default_path(history, sizeof history) < 0)
+    kernel->limits = config->limits;
+    kernel->grace_us = config->grace_ms * CLOCK_MS;
+    if (!config->history || history_default_path(history, sizeof history) < 0)
         history[0] = '\0';
     history_init(&kernel->history, history, &kernel->log);
     return connection_read(arguments->operands[0], &kernel->connection, why, why_bytes);

@@ -22,6 +22,7 @@ build  library  jansson     libjansson-dev
 build  library  libsodium   libsodium-dev
 build  library  libseccomp  libseccomp-dev
 build  library  sqlite3     libsqlite3-dev
+build  library  libpcre2-8  libpcre2-dev
 python command  python3     python3
 python module   ensurepip   python3-venv
 test   library  cmocka      libcmocka-dev

@@ -10,7 +10,7 @@ disk_size=4G
 # What every machine has; what petri's build needs; what the tests need.
 packages="
     systemd systemd-sysv udev dbus dbus-user-session libpam-systemd linux-image-amd64 initramfs-tools zstd procps
-    gcc libc6-dev cmake ninja-build pkg-config libzmq3-dev libjansson-dev libsodium-dev libseccomp-dev libsqlite3-dev libcmocka-dev
+    gcc libc6-dev cmake ninja-build pkg-config libzmq3-dev libjansson-dev libsodium-dev libseccomp-dev libsqlite3-dev libpcre2-dev libcmocka-dev
     python3 python3-numpy python3-pytest python3-jupyter-client"
 
 recipe=$(cat "$here/tree.sh" "$here/petri-vm.service" | sha256sum | cut -d' ' -f1)

@@ -46,12 +46,33 @@ static void test_config_that_is_wrong_is_refused_with_a_reason(void **state) {
     } rows[] = {
         {"", "It is not a JSON object."},
         {"[]", "It is not a JSON object."},
-        {"{\"profile\": {}}", "\"profile\" is not known; there are \"history\", \"interrupt_grace\" and \"profiles\"."},
+        {"{\"profile\": {}}",
+         "\"profile\" is not known; there are \"artifacts\", \"cache\", \"environment\", \"history\", \"inputs\","
+         " \"interrupt_grace\", \"packages\", \"profiles\", \"records\", \"redact\" and \"refuse\"."},
         {"{\"profiles\": []}", "\"profiles\" has to be an object of profiles."},
-        {"{\"profiles\": {\"lax\": {}}}", "\"lax\" is no profile; there are \"notebook\" and \"strict\"."},
+        {"{\"profiles\": {\"lax\": {}}}",
+         "\"profiles\": \"lax\" is no profile; there are \"notebook\" and \"strict\"."},
         {"{\"profiles\": {\"notebook\": {\"timeout\": \"2h\"}}}",
-         "\"profiles\", \"notebook\": timeout 7200 s is over the ceiling of 3600 s in profile notebook."},
+         "\"profiles\": \"notebook\": timeout 7200 s is over the ceiling of 3600 s in profile notebook."},
         {"{\"history\": 1}", "\"history\" has to be true or false."},
+        {"{\"records\": true}", "\"records\" has to be an object, or false."},
+        {"{\"records\": {\"path\": \"runs.sqlite\"}}",
+         "\"records\", \"path\": 'runs.sqlite' is no absolute path of a folder."},
+        {"{\"records\": {\"keep_days\": 0}}", "\"records\", \"keep_days\" has to be a whole number above 0."},
+        {"{\"records\": {\"max_bytes\": \"1 banana\"}}",
+         "\"records\", \"max_bytes\" has to be a size such as \"512M\" or \"2G\"."},
+        {"{\"records\": {\"days\": 1}}",
+         "\"records\", \"days\" is not known; there are \"keep_days\", \"max_bytes\" and \"path\"."},
+        {"{\"cache\": {\"for\": \"1h\"}}", "\"cache\", \"for\" is not known; there is \"ttl\"."},
+        {"{\"redact\": \"x\"}", "\"redact\" has to be an array of texts."},
+        {"{\"redact\": [\"a(\"]}", "\"redact\": missing closing parenthesis at byte 2 of the pattern."},
+        {"{\"environment\": [\"LD_PRELOAD\"]}",
+         "\"environment\": 'LD_PRELOAD' is no name that a variable of a cell may have."},
+        {"{\"inputs\": [\"data\"]}", "\"inputs\": 'data' is no absolute path of a folder."},
+        {"{\"packages\": [\"numpy>=2\"]}", "\"packages\": 'numpy>=2' is no name of a distribution."},
+        {"{\"refuse\": {\"imports\": [\"os.\"]}}", "\"refuse\", \"imports\": 'os.' is no name of a module."},
+        {"{\"artifacts\": \"../x\"}", "\"artifacts\": '../x' is no name of a folder beside the notebook."},
+        {"{\"artifacts\": true}", "\"artifacts\" has to be a text, or false."},
         {"{\"interrupt_grace\": 2}", "\"interrupt_grace\" has to be a duration such as \"500ms\" or \"2s\"."},
     };
     (void)state;
@@ -61,6 +82,51 @@ static void test_config_that_is_wrong_is_refused_with_a_reason(void **state) {
         assert_string_equal(why, rows[i].why);
         assert_int_equal(config.grace_ms, 77); /* untouched on failure */
     }
+}
+
+static void test_config_reads_every_key(void **state) {
+    (void)state;
+    assert_int_equal(parse("{\"records\": {\"path\": \"/var/runs.sqlite\", \"keep_days\": 7, \"max_bytes\": \"64M\"},"
+                           " \"cache\": {\"ttl\": \"1h\"}, \"environment\": [\"REGION\"], \"inputs\": [\"/srv/data\"],"
+                           " \"packages\": [\"numpy\"], \"redact\": [\"K-[0-9]+\"], \"artifacts\": false,"
+                           " \"refuse\": {\"imports\": [\"os\"], \"patterns\": [\"rm -rf\"]}}"),
+                     0);
+    assert_true(config.records.on);
+    assert_string_equal(config.records.path, "/var/runs.sqlite");
+    assert_int_equal(config.records.keep_days, 7);
+    assert_int_equal(config.records.max_bytes, 64 << 20);
+    assert_int_equal(config.cache.ttl_ms, 3600000);
+    assert_string_equal(config.artifacts, "");
+    const json_t *const texts[] = {config.environment, config.inputs,         config.packages,
+                                   config.redact,      config.refuse.imports, config.refuse.patterns};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        assert_int_equal(json_array_size(texts[i]), 1);
+    config_fini(&config);
+    assert_int_equal(parse("{\"records\": false}"), 0);
+    assert_false(config.records.on);
+}
+
+/* A key that the parser takes is in the schema, and no other. */
+static void test_config_schema_has_the_keys_of_the_parser(void **state) {
+    char text[256];
+    const char *name;
+    json_t *property;
+    json_t *schema = config_schema();
+    const json_t *properties = json_object_get(schema, "properties");
+    (void)state;
+    assert_int_equal(json_object_size(properties), 11);
+    json_object_foreach((json_t *)properties, name, property) {
+        snprintf(text, sizeof text, "{\"%s\": null}", name);
+        assert_int_equal(parse(text), -EINVAL);
+        assert_null(strstr(why, "is not known"));
+        assert_non_null(json_object_get(property, "description"));
+    }
+    const json_t *profiles = json_object_get(json_object_get(properties, "profiles"), "properties");
+    const json_t *strict = json_object_get(json_object_get(profiles, "strict"), "properties");
+    const json_t *processes = json_object_get(strict, "processes");
+    assert_int_equal(json_integer_value(json_object_get(processes, "maximum")), 256);
+    assert_true(json_is_false(json_object_get(schema, "additionalProperties")));
+    json_decref(schema);
 }
 
 static void test_config_file_that_was_named_has_to_be_there(void **state) {
@@ -87,6 +153,8 @@ int main(void) {
         cmocka_unit_test(test_config_without_keys_is_the_defaults),
         cmocka_unit_test(test_config_sets_only_the_profile_in_force),
         cmocka_unit_test(test_config_that_is_wrong_is_refused_with_a_reason),
+        cmocka_unit_test(test_config_reads_every_key),
+        cmocka_unit_test(test_config_schema_has_the_keys_of_the_parser),
         cmocka_unit_test(test_config_file_that_was_named_has_to_be_there),
         cmocka_unit_test(test_config_file_is_read),
     };
