@@ -12,6 +12,7 @@
 #include "tracee.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -38,8 +39,8 @@ static struct cell *cell_new(struct session *session, const struct cell_options 
 /*
  * While a cell is made, we and the tasks that we have make system calls take
  * turns; on one processor a turn costs a fraction of a wake-up on another.
- * Each thread gets its own affinity back with its registers. Where we may not
- * choose the processor, it is slower and just as right.
+ * The cell gets the processors of its limit when it starts. Where we may not
+ * choose one, it is slower and just as right.
  */
 static int assemble_on_one_cpu(struct cell *cell, struct sandbox_error *error) {
     cpu_set_t before, here;

@@ -208,9 +208,7 @@ static int record_outside(pid_t tid, struct thread *thread) {
         thread->rseq_bytes = rseq.bytes;
         thread->rseq_signature = rseq.signature;
     }
-    if (syscall(SYS_get_robust_list, tid, &thread->robust_list, &thread->robust_list_bytes))
-        return -errno;
-    return sched_getaffinity(tid, sizeof thread->affinity, &thread->affinity) ? -errno : 0;
+    return syscall(SYS_get_robust_list, tid, &thread->robust_list, &thread->robust_list_bytes) ? -errno : 0;
 }
 
 /* The last of the ids in NSpid: the one that the task itself knows. */
@@ -305,14 +303,10 @@ size_t thread_restore_calls(const struct thread *thread, int memory_fd, uint64_t
 
 int thread_restore_registers(const struct thread *thread, pid_t tid) {
     struct iovec iov = {.iov_base = thread->xstate, .iov_len = thread->xstate_bytes};
-    cpu_set_t now;
     if (ptrace(PTRACE_SETREGSET, tid, NT_X86_XSTATE, &iov))
         return -errno;
     int r = tracee_set_regs(tid, &thread->regs);
     if (r == 0 && ptrace(PTRACE_SETSIGMASK, tid, sizeof thread->signal_mask, &thread->signal_mask))
-        r = -errno;
-    if (r == 0 && sched_getaffinity(tid, sizeof now, &now) == 0 && !CPU_EQUAL(&now, &thread->affinity) &&
-        sched_setaffinity(tid, sizeof thread->affinity, &thread->affinity))
         r = -errno;
     return r;
 }

@@ -8,7 +8,6 @@
 
 #include "remote.h"
 
-#include <sched.h>
 #include <signal.h>
 
 enum { THREADS_MAX = 4096 };
@@ -27,7 +26,6 @@ struct thread {
     stack_t alternate_stack;
     uint64_t clear_tid; /* address that the end of the thread clears, 0 for none */
     char name[16];
-    cpu_set_t affinity;
 };
 
 /* The threads of one image; thread[0] is the main one. */
@@ -66,8 +64,7 @@ int threads_record_registrations(const pid_t *tids, int memory_fd, const struct 
 enum { THREAD_CALLS = 5, THREAD_SCRATCH_BYTES = 64 };
 size_t thread_restore_calls(const struct thread *thread, int memory_fd, uint64_t scratch, struct remote_call *calls);
 
-/* Sets what can be set from outside: registers, mask, affinity. The task must not run before it is detached. 0 or
- * -errno. */
+/* Sets what can be set from outside: registers and mask. The task must not run before it is detached. 0 or -errno. */
 int thread_restore_registers(const struct thread *thread, pid_t tid);
 
 #endif

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -63,23 +64,32 @@ void cell_spare(pid_t keeper) {
         return; /* it stays a candidate; whoever set our own score below 0 has decided so */
 }
 
-static int limit_cpus(const struct cell *cell, unsigned cpus) {
-    cpu_set_t all, some;
-    unsigned kept = 0;
-    if (sched_getaffinity(0, sizeof all, &all))
+/* As many of ours as the limit says, from the one we run on: so that sessions side by side don't all crowd the first. */
+static int choose_cpus(unsigned cpus, cpu_set_t *ret_chosen) {
+    cpu_set_t ours;
+    int here = sched_getcpu();
+    if (here < 0 || sched_getaffinity(0, sizeof ours, &ours))
         return -errno;
-    if (cpus == 0 || cpus >= (unsigned)CPU_COUNT(&all))
-        return 0;
-    CPU_ZERO(&some);
-    for (size_t cpu = 0; cpu < CPU_SETSIZE && kept < cpus; cpu++)
-        if (CPU_ISSET(cpu, &all)) {
-            CPU_SET(cpu, &some);
-            kept++;
+    unsigned left = cpus == 0 ? CPU_SETSIZE : cpus;
+    CPU_ZERO(ret_chosen);
+    for (size_t i = 0; i < CPU_SETSIZE && left > 0; i++) {
+        size_t cpu = ((size_t)here + i) % CPU_SETSIZE;
+        if (CPU_ISSET(cpu, &ours)) {
+            CPU_SET(cpu, ret_chosen);
+            left--;
         }
-    for (size_t i = 0; i < cell->n_tids; i++)
-        if (sched_setaffinity(cell->tids[i], sizeof some, &some))
-            return -errno;
+    }
     return 0;
+}
+
+/* The filter keeps a cell from choosing others. */
+static int limit_cpus(const struct cell *cell, unsigned cpus) {
+    cpu_set_t chosen;
+    int r = choose_cpus(cpus, &chosen);
+    for (size_t i = 0; i < cell->n_tids && r == 0; i++)
+        if (sched_setaffinity(cell->tids[i], sizeof chosen, &chosen))
+            r = -errno;
+    return r;
 }
 
 static int limit_memory(struct cell *cell, uint64_t bytes) {

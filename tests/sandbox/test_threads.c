@@ -1,7 +1,6 @@
 /* Threads go on from cell to cell, in whatever they were doing, and so does what Linux knows of them. */
 #include "live.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,20 +78,6 @@ static void signals_go_on(struct live *live) {
     CHECK_TEXT(live_do(live, "status SigIgn"), "0000000000000800");
 }
 
-static void affinity_goes_on(struct live *live) {
-    char all[64];
-    cpu_set_t set;
-    CHECK(sched_getaffinity(0, sizeof set, &set) == 0);
-    strcpy(all, live_do(live, "status Cpus_allowed_list"));
-    CHECK_TEXT(live_do(live, "status Cpus_allowed_list"), all);
-    /* The mask of processor 0 alone, as the bytes of a word. */
-    if (CPU_COUNT(&set) > 1 && CPU_ISSET(0, &set)) {
-        CHECK_EQUAL(live_call(live, SYS_sched_setaffinity, "0 1 \"\x01"), 0);
-        CHECK_TEXT(live_do(live, "status Cpus_allowed_list"), "0");
-        CHECK_TEXT(live_do(live, "status Cpus_allowed_list"), "0");
-    }
-}
-
 static void many_threads_go_on(struct live *live) {
     enum { MANY = 200 };
     struct cell *cell = live_start(live);
@@ -121,7 +106,6 @@ static const struct live_case cases[] = {
     {"rollback_takes_threads_back_and_brings_them_back", rollback_takes_threads_back_and_brings_them_back, NULL},
     {"robust_mutex_keeps_its_owner", robust_mutex_keeps_its_owner, NULL},
     {"signals_go_on", signals_go_on, NULL},
-    {"affinity_goes_on", affinity_goes_on, NULL},
     {"many_threads_go_on", many_threads_go_on, NULL},
 };
 
