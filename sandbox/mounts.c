@@ -119,18 +119,21 @@ static int make_file(const char *path, struct sandbox_error *error) {
     return fd < 0 ? error_set(error, STEP_TEMPLATE_FILE, errno, "%s", path) : 0;
 }
 
-/* Shows the host's path read-only at target; a path that the host lacks is passed over. */
+/* Shows the host's path, which may have links anywhere, read-only at target; one that the host lacks is passed over. */
 static int show(const char *path, const char *target, struct sandbox_error *error) {
-    char old[PATH_MAX];
     struct stat st;
-    snprintf(old, sizeof old, OLD "%s", path);
-    if (stat(old, &st))
+    auto_fd old = system_open_in_root(OLD, path);
+    if (old == -ENOENT || old == -ENOTDIR)
         return 0;
+    if (old < 0 || fstat(old, &st))
+        return error_set(error, STEP_MOUNT_BIND, old < 0 ? -old : errno, "%s", path);
     int r = S_ISDIR(st.st_mode) ? make_folders("", target, 0755, error) : make_file(target, error);
     if (r)
         return r;
-    if (mount(old, target, NULL, MS_BIND | MS_REC, NULL))
-        return error_set(error, STEP_MOUNT_BIND, errno, "%s", path);
+    auto_fd tree = system_open_tree_of(old);
+    r = tree < 0 ? tree : system_move_mount(tree, target);
+    if (r)
+        return error_set(error, STEP_MOUNT_BIND, -r, "%s", path);
     r = system_mount_setattr(AT_FDCWD, target, 1, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID, -1);
     return r ? error_set(error, STEP_MOUNT_ATTRIBUTES, -r, "%s", path) : 0;
 }

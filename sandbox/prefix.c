@@ -68,24 +68,6 @@ static int venv_home(const char *prefix, char home[PATH_MAX]) {
     return 0;
 }
 
-/* The prefix of an interpreter named PREFIX/bin/python: itself, resolved, and a virtual environment's base. */
-static int add_prefix_of(struct prefix_list *list, const char *executable) {
-    char prefix[PATH_MAX], resolved[PATH_MAX], home[PATH_MAX];
-    snprintf(prefix, sizeof prefix, "%s", executable);
-    cut(prefix);
-    cut(prefix);
-    int r = add(list, prefix);
-    if (r == 0 && realpath(prefix, resolved))
-        r = add(list, resolved);
-    if (r == 0 && venv_home(prefix, home)) {
-        cut(home);
-        r = add(list, home);
-        if (r == 0 && realpath(home, resolved))
-            r = add(list, resolved);
-    }
-    return r;
-}
-
 /* Follows one symbolic link of path in place. 1, 0 where it is none, or -errno. */
 static int follow(char path[PATH_MAX]) {
     char target[PATH_MAX];
@@ -104,6 +86,32 @@ static int follow(char path[PATH_MAX]) {
     path[used] = '/';
     memcpy(path + used + 1, target, (size_t)n + 1);
     return 1;
+}
+
+/* A prefix by its name, by each name that the links at its end lead to, and resolved. 0 or -errno. */
+static int add_by_all_names(struct prefix_list *list, const char *prefix) {
+    char path[PATH_MAX], resolved[PATH_MAX];
+    memcpy(path, prefix, strlen(prefix) + 1);
+    int r = add(list, path);
+    for (int links = 0; r == 0 && links < MAX_LINKS && follow(path) > 0; links++)
+        r = add(list, path);
+    if (r == 0 && realpath(prefix, resolved))
+        r = add(list, resolved);
+    return r;
+}
+
+/* The prefix of an interpreter named PREFIX/bin/python, and a virtual environment's base. */
+static int add_prefix_of(struct prefix_list *list, const char *executable) {
+    char prefix[PATH_MAX], home[PATH_MAX];
+    snprintf(prefix, sizeof prefix, "%s", executable);
+    cut(prefix);
+    cut(prefix);
+    int r = add_by_all_names(list, prefix);
+    if (r == 0 && venv_home(prefix, home)) {
+        cut(home);
+        r = add_by_all_names(list, home);
+    }
+    return r;
 }
 
 /* Remembers a link that no prefix shows, before it is followed. 0 or -errno. */

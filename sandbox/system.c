@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mount.h>
+#include <linux/openat2.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -18,6 +19,19 @@ static int result(long r) {
 int system_open_tree(const char *path, int recursive) {
     unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (recursive ? (unsigned)AT_RECURSIVE : 0);
     return result(syscall(SYS_open_tree, AT_FDCWD, path, flags));
+}
+
+int system_open_tree_of(int fd) {
+    unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (unsigned)AT_RECURSIVE | AT_EMPTY_PATH;
+    return result(syscall(SYS_open_tree, fd, "", flags));
+}
+
+int system_open_in_root(const char *root, const char *path) {
+    const struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
+    auto_fd root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root_fd < 0)
+        return -errno;
+    return result(syscall(SYS_openat2, root_fd, path, &how, sizeof how));
 }
 
 int system_move_mount(int mount_fd, const char *target) {

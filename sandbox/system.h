@@ -11,6 +11,13 @@
 /* Detached copy of the mount tree at path. A descriptor or -errno. See: open_tree(2). */
 int system_open_tree(const char *path, int recursive);
 
+/* The same of all that is mounted at and below what fd is open on. */
+int system_open_tree_of(int fd);
+
+/* Opens path with O_PATH as a process would whose root is root: absolute symbolic links stay below it. A descriptor or
+ * -errno. See: RESOLVE_IN_ROOT in openat2(2). */
+int system_open_in_root(const char *root, const char *path);
+
 /* Attaches a detached mount at target. 0 or -errno. See: move_mount(2). */
 int system_move_mount(int mount_fd, const char *target);
 

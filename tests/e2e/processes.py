@@ -81,7 +81,7 @@ def cgroups(members):
     """Every cgroup of the kernel that these processes belong to, those without a process too."""
     names = set()
     for member in members:
-        names.update(re.findall(r"/(petri-\d+)-", pathlib.Path(f"/proc/{member}/cgroup").read_text()))
+        names.update(re.findall(r"/(petri-\d+-\d+)-", pathlib.Path(f"/proc/{member}/cgroup").read_text()))
     return [
         os.path.join(folder, name)
         for folder, children, _ in os.walk("/sys/fs/cgroup")

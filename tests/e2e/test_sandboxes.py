@@ -2,11 +2,13 @@
 
 import ast
 import os
+import pathlib
+import sys
 
 import pytest
 
 import state
-from kernels import STUCK_S
+from kernels import STUCK_S, install
 from processes import NAMESPACES, family, find_by_namespaces, namespace_ids, open_namespaces
 
 # A cell that says which namespaces it has, and then waits, so that they can be looked at from outside.
@@ -140,3 +142,15 @@ def test_no_network_and_no_home(kernel):
 def test_files_go_on_from_cell_to_cell(kernel):
     kernel.run("open('/tmp/note', 'w').write('kept')")
     assert kernel.value("open('/tmp/note').read()") == "'kept'"
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["elsewhere", "in the notebook's folder"])
+def test_an_environment_behind_a_link_is_found(start, tmp_path, inside):
+    """Environments are often kept on another disk, with a link where one looks for them."""
+    folder = tmp_path / "notebook"
+    folder.mkdir()
+    link = (folder if inside else tmp_path) / "environment"
+    link.symlink_to(sys.prefix)
+    python = link / "bin" / pathlib.Path(sys.executable).name
+    kernel = start(kernel_dir=install(tmp_path / "prefix", str(python)), folder=folder)
+    assert kernel.value("import sys; sys.prefix") == repr(str(link))
