@@ -3,7 +3,7 @@
  *
  * Completion, inspection and is-complete run in a throw-away copy of the last
  * committed image. They are answered while a cell runs, and one that takes
- * longer than a second costs its own answer only.
+ * longer than its two seconds costs its own answer only.
  */
 #ifndef PETRI_ASIDE_H
 #define PETRI_ASIDE_H
@@ -19,6 +19,9 @@ struct aside_kind {
     const char *reply_type;
     json_t *(*frame)(const json_t *content);     /* the request for the worker */
     json_t *(*otherwise)(const json_t *content); /* the answer where the worker gave none in time */
+    /* What it has from the request's arrival to its answer: now, and while what it needs has to be loaded first
+     * (rehearsal.h). */
+    int limit_ms, cold_ms;
 };
 
 extern const struct aside_kind aside_complete;
@@ -32,6 +35,8 @@ struct asides {
         struct request *request; /* NULL where the slot is free */
         struct cell *cell;
         struct worker_link link;
+        int64_t due_us;
+        int64_t measure_us; /* when it is measured next; CLOCK_NEVER where Linux itself holds it to its memory */
     } slots[ASIDES_AT_ONCE];
     struct request_queue waiting;
 };

@@ -32,8 +32,22 @@ void outputs_fini(struct outputs *outputs) {
     *outputs = (struct outputs){0};
 }
 
+/* Reads what stands in a pipe, and forgets it. Bounded, also where somebody goes on writing. */
+static void discard(struct output_stream *stream) {
+    int waiting = 0;
+    if (ioctl(stream->fd, FIONREAD, &waiting) < 0)
+        return;
+    for (size_t left = (size_t)waiting; left > 0;) {
+        ssize_t n = read(stream->fd, stream->data, left < OUTPUTS_CHUNK ? left : OUTPUTS_CHUNK);
+        if (n <= 0)
+            break;
+        left -= (size_t)n;
+    }
+}
+
 void outputs_begin(struct outputs *outputs, uint64_t limit_bytes, outputs_sink *sink, void *arg) {
     for (int i = 0; i < OUTPUT_N; i++) {
+        discard(&outputs->streams[i]);
         outputs->streams[i].ended = false;
         outputs->streams[i].bytes = 0;
         outputs->streams[i].total_bytes = 0;

@@ -43,7 +43,10 @@ enum { OUTPUTS_CHUNK = 1 << 19, OUTPUTS_DELAY_MS = 50 };
 int outputs_init(struct outputs *outputs, int stdout_fd, int stderr_fd) KERNEL_MUST_CHECK;
 void outputs_fini(struct outputs *outputs);
 
-/* Starts counting from zero; from now on everything up to the limit goes to this sink. */
+/*
+ * Starts counting from zero; from now on everything up to the limit goes to
+ * this sink. What stands in the pipes is nobody's, and discarded.
+ */
 void outputs_begin(struct outputs *outputs, uint64_t limit_bytes, outputs_sink *sink, void *arg);
 
 /*

@@ -65,7 +65,7 @@ static void commit(struct kernel *kernel) {
     struct cell_end end;
     if (cell_freeze(rehearsal->cell, &end, &error) == 0) {
         cell_commit(steal_pointer(rehearsal->cell));
-        rehearsal->over = true;
+        rehearsal->over = rehearsal->committed = true;
         log_write(&kernel->log, LOG_LEVEL_DEBUG, "the interpreter has rehearsed");
     }
     outputs_drain(&kernel->runner.outputs);

@@ -20,6 +20,7 @@ struct rehearsal {
     int64_t due_us; /* when to begin, or, while there is a cell, when to give up */
     int tries;
     bool over; /* it has been committed, or has failed too often */
+    bool committed;
 };
 
 void rehearsal_init(struct rehearsal *rehearsal);

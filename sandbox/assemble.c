@@ -13,6 +13,7 @@
 #include "cell.h"
 #include "cleanup.h"
 #include "error.h"
+#include "silence.h"
 #include "system.h"
 #include "tracee.h"
 
@@ -67,8 +68,8 @@ static int run(const struct remote_task *task, struct remote_call *calls, size_t
 static size_t control_calls(const struct cell *cell, const int pair[2], struct remote_call *calls) {
     size_t n = 0;
     if (pair[0] != SANDBOX_CONTROL_FD) {
-        calls[n++] = (struct remote_call){.number = SYS_dup3,
-                                          .argument = {(uint64_t)pair[0], SANDBOX_CONTROL_FD, O_CLOEXEC}};
+        calls[n++] =
+            (struct remote_call){.number = SYS_dup3, .argument = {(uint64_t)pair[0], SANDBOX_CONTROL_FD, O_CLOEXEC}};
         calls[n++] = (struct remote_call){.number = SYS_close, .argument = {(uint64_t)pair[0]}};
     }
     if (pair[1] != SANDBOX_CONTROL_FD)
@@ -243,6 +244,11 @@ static int renew_files(const struct cell *cell) {
     return open_files_renew(&cell->image->files, &task);
 }
 
+static int silence(const struct cell *cell) {
+    struct remote_task task = worker_of(cell);
+    return silence_pipes(cell->keeper, &task, (const int[]){cell->session->stdout_fd, cell->session->stderr_fd});
+}
+
 static int restore_registers(const struct cell *cell) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < cell->n_tids; i++)
@@ -314,6 +320,9 @@ int cell_assemble(struct cell *cell, struct sandbox_error *ret_error) {
     r = renew_files(cell);
     if (r)
         return error_set(ret_error, STEP_INJECT, -r, "opening files anew");
+    r = cell->silent ? silence(cell) : 0;
+    if (r)
+        return error_set(ret_error, STEP_INJECT, -r, "silencing");
     if (prlimit(cell->worker, RLIMIT_NOFILE, &cell->session->descriptors, NULL))
         return error_set(ret_error, STEP_CREDENTIALS, errno, "descriptors");
     r = restore_registers(cell);

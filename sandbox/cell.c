@@ -27,6 +27,7 @@ static struct cell *cell_new(struct session *session, const struct cell_options 
         return NULL;
     *cell = (struct cell){.session = session,
                           .aside = options->aside || options->source == CELL_FROM_FIRST,
+                          .silent = options->aside,
                           .init = {-1, -1},
                           .memory_fd = -1,
                           .worker_pidfd = -1,

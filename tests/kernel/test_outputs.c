@@ -69,6 +69,17 @@ static void test_outputs_collects_until_the_deadline(void **state) {
     assert_true(outputs_deadline(&f.outputs) == CLOCK_NEVER);
 }
 
+static void test_outputs_begin_forgets_what_was_written_before(void **state) {
+    (void)state;
+    put(OUTPUT_STDOUT, "before");
+    put(OUTPUT_STDERR, "before");
+    outputs_begin(&f.outputs, UINT64_MAX, hear, f.heard);
+    put(OUTPUT_STDOUT, "after");
+    outputs_drain(&f.outputs);
+    assert_string_equal(f.heard, "stdout:after|");
+    assert_int_equal(f.outputs.streams[OUTPUT_STDOUT].total_bytes, 5);
+}
+
 static void test_outputs_drain_hands_on_both_in_order(void **state) {
     (void)state;
     put(OUTPUT_STDERR, "e");
@@ -182,6 +193,7 @@ static void test_outputs_that_come_as_messages_count_too(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_outputs_collects_until_the_deadline),
+        TEST(test_outputs_begin_forgets_what_was_written_before),
         TEST(test_outputs_drain_hands_on_both_in_order),
         TEST(test_outputs_tick_keeps_a_character_whole),
         TEST(test_outputs_half_a_character_does_not_make_the_loop_spin),

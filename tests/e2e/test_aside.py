@@ -1,0 +1,106 @@
+"""Requests that run beside the session's cell: what their code does costs their own answer, and nothing else."""
+
+import pytest
+
+from processes import family
+
+# An object whose attributes are looked for by completion; {body} is what looking for them does.
+TRAP = """
+import os, subprocess, sys, threading
+class Trap:
+    beside = False
+    def __dir__(self):
+        {body}
+        return ["looked_at"]
+trap = Trap()
+kept = ["as it was"]
+"""
+
+PRINTS = """
+        print("printed aside")
+        sys.stderr.write("printed aside")
+        os.write(1, b"written aside")
+        subprocess.run(["echo", "echoed aside"])
+        os.write(os.dup(1), b"duplicated aside")
+"""
+
+HARM = {
+    "loops": "while True: pass",
+    "allocates": "kept.append(bytearray(os.urandom(1 << 20) * 1024))",
+    "forks": "while True: os.fork()",
+    "kills": "os.kill(os.getpid(), 9)",
+    "kills_all": "os.kill(-1, 9)",
+    "exits": "os._exit(0)",
+    "closes": "os.closerange(0, 1000)",
+}
+
+
+def complete(kernel, code):
+    return kernel.shell_reply(kernel.client.complete(code))["content"]
+
+
+def ask(kernel, code):
+    """Starts a cell that waits for an answer; returns its request."""
+    request = kernel.send(code, allow_stdin=True)
+    kernel.client.get_stdin_msg(timeout=60)
+    return request
+
+
+def test_what_is_printed_aside_is_in_no_cell(kernel):
+    assert kernel.run(TRAP.format(body=PRINTS)).ok
+    assert complete(kernel, "trap.")["matches"], "the trap was not looked at"
+    cell = kernel.run("print('printed here')")
+    assert (cell.stdout, cell.stderr) == ("printed here\n", "")
+
+
+def test_what_is_printed_aside_is_not_in_the_running_cell(kernel):
+    assert kernel.run("import os\nother = os.dup(1)\n" + TRAP.format(body=PRINTS + "\n        os.write(other, b'x')")).ok
+    request = ask(kernel, "input()\nprint('printed here')")
+    assert complete(kernel, "trap.")["matches"], "the trap was not looked at"
+    kernel.client.input("")
+    cell = kernel.finish(request)
+    assert (cell.stdout, cell.stderr) == ("printed here\n", "")
+
+
+@pytest.mark.parametrize("name", HARM)
+def test_harm_aside_costs_its_own_answer(venv_kernel, name):
+    kernel = venv_kernel
+    assert kernel.run(TRAP.format(body=HARM[name])).ok
+    request = ask(kernel, "value = input()\nkept, value")
+    reply = complete(kernel, "trap.")
+    assert (reply["status"], reply["matches"], reply["cursor_start"], reply["cursor_end"]) == ("ok", [], 5, 5)
+    assert "kept" in complete(kernel, "kep")["matches"]
+    kernel.client.input("answered")
+    cell = kernel.finish(request)
+    assert cell.ok, str(cell)
+    assert cell.result == "(['as it was'], 'answered')"
+
+
+def test_nothing_is_left_of_what_ran_aside(venv_kernel):
+    kernel = venv_kernel
+    assert kernel.run(TRAP.format(body="subprocess.Popen(['sleep', '9999'])")).ok
+    request = ask(kernel, "input()")
+    for _ in range(5):
+        complete(kernel, "trap.")
+    kernel.client.input("")
+    assert kernel.finish(request).ok
+    names = []
+    for pid in family(kernel.pid):
+        with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
+            names.append(file.read().strip())
+    assert "sleep" not in names
+
+
+def test_inspection_and_completeness_run_aside_too(kernel):
+    assert kernel.run(TRAP.format(body="pass") + "trap.__class__.__doc__ = 'What it is.'").ok
+    request = ask(kernel, "input()")
+    inspected = kernel.shell_reply(kernel.client.inspect("trap", 4))["content"]
+    assert inspected["found"] and "What it is." in inspected["data"]["text/plain"]
+    assert kernel.shell_reply(kernel.client.is_complete("if 1:"))["content"]["status"] == "incomplete"
+    kernel.client.input("")
+    assert kernel.finish(request).ok
+
+
+def test_a_first_completion_may_load_what_it_needs(start):
+    kernel = start()
+    assert "kept" in complete(kernel, "kept = 1\nkep")["matches"]
