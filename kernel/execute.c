@@ -45,13 +45,14 @@ static json_t *ask_code(const struct limits_asking *asking, struct run *run, jso
     return rest;
 }
 
-/* Limits that the code asks for, and those of the client, which has the last word. As above. */
-static json_t *ask_limits(struct kernel *kernel, struct run *run, json_t *code, enum limits_line *ret_line) {
+/* What the code asks for, and what the client does, who has the last word about limits. As above. */
+static json_t *ask_all(struct kernel *kernel, struct run *run, json_t *code, enum limits_line *ret_line) {
     char why[sizeof run->facts.detail];
-    const struct limits_asking asking = {kernel->profile, ASKER_CELL, why, sizeof why};
+    const struct limits_asking limits = {kernel->profile, ASKER_CELL, why, sizeof why};
+    const struct asking asking = {&limits, kernel->config.environment};
     const json_t *petri = json_object_get(run->request->message.metadata, "petri");
-    json_auto_t *rest = ask_code(&asking, run, code, ret_line);
-    if (rest && limits_ask_json(&asking, &run->limits, json_object_get(petri, "limits")) < 0) {
+    json_auto_t *rest = ask_code(&limits, run, code, ret_line);
+    if (rest && ask_parse(&asking, petri, &run->limits, &run->ask) < 0) {
         run_set_outcome(run, OUTCOME_REFUSED, why);
         return NULL;
     }
@@ -99,7 +100,7 @@ static void begin(struct kernel *kernel, struct run *run, json_t **ret_frame) {
         iopub_publish(kernel, run->request->message.header, "execute_input",
                       json_pack("{s:O, s:i}", "code", code, "execution_count", run->execution_count));
     if (run->outcome == OUTCOME_OK)
-        rest = ask_limits(kernel, run, code, &line);
+        rest = ask_all(kernel, run, code, &line);
     if (line == LIMITS_LINE_SHOW)
         show_limits(kernel, run);
     if (rest)

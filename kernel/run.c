@@ -37,6 +37,8 @@ void run_destroy(struct run *run) {
         return;
     request_destroy(run->request);
     cell_discard(run->cell);
+    ask_fini(&run->ask);
+    transcript_fini(&run->transcript);
     json_decref(run->denied);
     json_decref(run->reply);
     json_decref(run->error);

@@ -4,10 +4,12 @@
 #ifndef PETRI_RUN_H
 #define PETRI_RUN_H
 
+#include "kernel/ask.h"
 #include "kernel/displays.h"
 #include "kernel/limits.h"
 #include "kernel/outcome.h"
 #include "kernel/request.h"
+#include "kernel/transcript.h"
 
 struct kernel;
 struct run;
@@ -32,6 +34,7 @@ struct run {
     int64_t ended_us;
     int64_t sandbox_us; /* what making the sandbox and the copy took, ahead of time or not */
 
+    struct ask ask;               /* beside its code */
     struct limits limits;         /* in force for this run */
     struct limits session_limits; /* in force after it, unless it is rolled back */
     struct cell *cell;            /* NULL before it started and once it is gone */
@@ -60,6 +63,7 @@ struct run {
     json_t *reply;  /* the worker's, owned; NULL where it gave none */
     json_t *error;  /* the content of the error it ended with, owned; NULL where it ended well */
     struct displays displays;
+    struct transcript transcript; /* what it put out */
     uint64_t stdout_bytes;
     uint64_t stderr_bytes;
     uint64_t dropped_bytes; /* of both; displays has its own */

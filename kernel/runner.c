@@ -205,6 +205,7 @@ void runner_done(struct kernel *kernel, json_t *reply) {
 static void sink(void *arg, const char *name, const char *data, size_t bytes) {
     struct kernel *kernel = arg;
     struct run *run = kernel->runner.run;
+    transcript_stream(&run->transcript, name, data, bytes);
     if (flow_drops(kernel))
         run->dropped_bytes += bytes;
     else if (!run->silent)

@@ -58,24 +58,31 @@ static bool admit_stream(struct kernel *kernel, const char *msg_type, const json
     return strcmp(msg_type, "stream") != 0 || outputs_admit(&kernel->runner.outputs, bytes) == bytes;
 }
 
+static size_t buffer_bytes_of(const struct wire_frame *wire) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < wire->n_buffers; i++)
+        bytes += wire->buffers[i].bytes;
+    return bytes;
+}
+
 /* What of a message's content is within the limits of outputs; NULL for nothing. The caller's. */
 static json_t *admit(struct kernel *kernel, const struct wire_frame *wire, const char *msg_type) {
     json_t *content = json_object_get(wire->json, "content");
-    size_t buffer_bytes = 0;
-    for (size_t i = 0; i < wire->n_buffers; i++)
-        buffer_bytes += wire->buffers[i].bytes;
     if (!admit_stream(kernel, msg_type, content))
         return NULL;
-    return displays_take(&kernel->runner.run->displays, msg_type, content, buffer_bytes);
+    return displays_take(&kernel->runner.run->displays, msg_type, content, buffer_bytes_of(wire));
 }
 
 static void publish(struct kernel *kernel, const struct wire_frame *wire) {
     const char *msg_type = json_string_value(json_object_get(wire->json, "msg_type"));
     json_auto_t *content = admit(kernel, wire, msg_type);
     bool whole = content == json_object_get(wire->json, "content"); /* else it is a text in its place */
+    const json_t *parent = parent_of(kernel, wire->json);
     struct frame buffers[WIRE_MAX_BUFFERS];
     if (!content)
         return;
+    if (parent == kernel->runner.run->request->message.header)
+        transcript_message(&kernel->runner.run->transcript, msg_type, content, whole ? buffer_bytes_of(wire) : 0);
     if (flow_drops(kernel)) {
         kernel->runner.run->dropped_bytes += displays_bytes(content);
         return;
@@ -84,7 +91,7 @@ static void publish(struct kernel *kernel, const struct wire_frame *wire) {
         buffers[i] = (struct frame){wire->buffers[i].data, wire->buffers[i].bytes};
     comms_note(&kernel->comms, msg_type, content);
     iopub_publish_parts(kernel, &(struct message_parts){.msg_type = msg_type,
-                                                        .parent = parent_of(kernel, wire->json),
+                                                        .parent = parent,
                                                         .metadata = json_object_get(wire->json, "metadata"),
                                                         .content = content,
                                                         .buffers = buffers,

@@ -1,0 +1,23 @@
+/*
+ * filename.h - names of files that come from outside: of a request's inputs, and of what a cell has made.
+ */
+#ifndef PETRI_FILENAME_H
+#define PETRI_FILENAME_H
+
+#include <stddef.h>
+
+enum {
+    FILENAME_PATH_BYTES = 1024, /* of a path, without its end */
+    FILENAME_NAME_BYTES = 200,  /* of one name in it: a copy may get " (99)" behind it */
+    FILENAME_DEPTH = 32,        /* names in a path */
+};
+
+/*
+ * What keeps path, n bytes, from being a file's path below a folder, as the
+ * end of a sentence ("is absolute"); NULL where nothing does. It has to be
+ * relative and normalised (no empty name, "." or ".."), UTF-8, without control
+ * characters or NUL, and within the bounds above. Static.
+ */
+const char *filename_problem(const char *path, size_t n);
+
+#endif

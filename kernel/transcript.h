@@ -1,0 +1,54 @@
+/*
+ * transcript.h - a bounded copy of what a run put out, in its order.
+ *
+ * Kept while a cell runs, for whoever needs it once it has ended: checks of
+ * what was expected, run records. A row is as in a notebook's file:
+ *
+ *     {"output_type": "stream", "name": "stdout", "text": "..."}
+ *     {"output_type": "display_data" | "execute_result" | "error", "data": {...}, "metadata": {...}, ...}
+ *
+ * Of each stream the first TRANSCRIPT_STREAM_BYTES are kept, of rich outputs
+ * those that fit into TRANSCRIPT_RICH_BYTES; all are counted. See: nbformat,
+ * "Code cell outputs".
+ */
+#ifndef PETRI_TRANSCRIPT_H
+#define PETRI_TRANSCRIPT_H
+
+#include "kernel/outputs.h"
+
+#include <jansson.h>
+
+enum {
+    TRANSCRIPT_STREAM_BYTES = 1 << 20, /* of stdout, and of stderr */
+    TRANSCRIPT_RICH_BYTES = 4 << 20,   /* of all rich outputs together */
+    TRANSCRIPT_DISPLAYS = 1000,        /* rows about rich outputs */
+};
+
+/* All zero is a run that has put out nothing. */
+struct transcript {
+    json_t *outputs;                 /* array of rows, owned; NULL while empty */
+    json_t *displays;                /* array of {"msg_type", "types": {MIME type: bytes}}, owned; NULL while empty */
+    json_t *result;                  /* `data` of the last execute_result that was kept, owned; or NULL */
+    uint64_t stream_bytes[OUTPUT_N]; /* all that came, kept or not */
+    size_t kept_bytes[OUTPUT_N];
+    size_t rich_bytes; /* kept */
+    bool cut;          /* something was not kept: outputs is not the whole story */
+};
+
+void transcript_fini(struct transcript *transcript);
+
+/* Output on its way to a stream message; name is "stdout" or "stderr". */
+void transcript_stream(struct transcript *transcript, const char *name, const char *data, size_t bytes);
+
+/*
+ * A message on its way to iopub; those that are no output are passed over.
+ * content is borrowed; its parts are kept by reference, so nobody may change
+ * them afterwards. buffer_bytes counts what the message has beside its content,
+ * which is not kept.
+ */
+void transcript_message(struct transcript *transcript, const char *msg_type, json_t *content, size_t buffer_bytes);
+
+/* What was kept of one stream as one JSON string, which is the caller's; NULL on ENOMEM. */
+json_t *transcript_text(const struct transcript *transcript, enum output output);
+
+#endif
