@@ -31,7 +31,7 @@ boot() {
     timeout -k 10 "${PETRI_VM_TIMEOUT:-3600}" qemu-system-x86_64 \
         -accel "${PETRI_VM_ACCEL:-tcg}" -cpu max -m 3G -smp 2 -nodefaults -display none -no-reboot -nic none \
         -kernel "$kernel" -initrd "$initrd" \
-        -append "console=ttyS0 root=/dev/vda rw panic=-1 quiet" \
+        -append "console=ttyS0 root=/dev/vda rw panic=-1 quiet mitigations=off" \
         -drive "file=$vm/tree.ext4,format=raw,if=virtio,snapshot=on" \
         -drive "file=$vm/payload.ext4,format=raw,if=virtio,snapshot=on" \
         -serial "file:$console" -serial stdio </dev/null

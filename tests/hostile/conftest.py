@@ -18,6 +18,11 @@ BACKENDS = {}
 NOTES = []
 
 
+def pytest_addoption(parser):
+    parser.addoption("--few", action="store_true", help="only the cells of cases.json, which name each kind of harm")
+    parser.addoption("--way", action="append", help="only this way of running; may be given more than once")
+
+
 @pytest.fixture(scope="session")
 def skip_or_fail():
     """What a test calls that can't run here: in CI that is a failure where root would make it possible."""
@@ -96,7 +101,15 @@ class Place:
         self.canaries.remove()
 
 
-@pytest.fixture(scope="session", params=WAYS, ids=lambda way: way.name.replace(", ", "-").replace(" ", "-"))
+def pytest_generate_tests(metafunc):
+    if "place" in metafunc.fixturenames:
+        asked = metafunc.config.getoption("--way")
+        ways = [way for way in WAYS if not asked or way.name in asked]
+        ids = [way.name.replace(", ", "-").replace(" ", "-") for way in ways]
+        metafunc.parametrize("place", ways, ids=ids, scope="session", indirect=True)
+
+
+@pytest.fixture(scope="session")
 def place(request, installed):
     """One of the ways to run."""
     way = request.param

@@ -13,8 +13,11 @@ import zmq
 from kernels import Cell, Kernel, is_idle
 from processes import family, is_zombie
 
+# How many times slower than usual this machine is: where it is emulated, cells get that much more time.
+SLOW = float(os.environ.get("PETRI_SLOW", 1))
+
 # How much later than limit and grace an answer may be on a busy machine before it counts as missing.
-LATE_S = float(os.environ.get("PETRI_LATE_S", 30))
+LATE_S = float(os.environ.get("PETRI_LATE_S", 30 * SLOW))
 
 # What is kept of a flood; the rest is counted.
 KEEP_BYTES = 1 << 20
@@ -128,7 +131,7 @@ class Session(Kernel):
         """Runs a cell within limits; returns its Run. TimeoutError where the answer is long overdue."""
         started = time.monotonic()
         request = self.request(code, limits, **content)
-        return self.gather(request, started + seconds(limits["timeout"]) + GRACE_S + late_s, started)
+        return self.gather(request, started + seconds(limits["timeout"]) * SLOW + GRACE_S + late_s, started)
 
     def request(self, code, limits=LIMITS, **content):
         """Sends a cell; returns the request's id."""
@@ -141,6 +144,7 @@ class Session(Kernel):
             "stop_on_error": True,
             **content,
         }
+        limits = {**limits, "timeout": f"{int(seconds(limits['timeout']) * SLOW * 1000)}ms"}
         message = self.client.session.msg("execute_request", content, metadata={"petri": {"limits": limits}})
         self.client.shell_channel.send(message)
         return message["header"]["msg_id"]

@@ -11,10 +11,11 @@ import more_memory
 import more_processes
 import more_python
 import more_wire
-from harness import ABSTRACT, GRACE_S, LATE_S, LIMITS, seconds
+from harness import ABSTRACT, GRACE_S, LATE_S, LIMITS, SLOW, seconds
 
+OF_THE_FILE = corpus.from_file()
 CASES = [
-    *corpus.from_file(),
+    *OF_THE_FILE,
     *more_memory.CASES,
     *more_processes.CASES,
     *more_python.CASES,
@@ -48,7 +49,7 @@ def check_ending(case, run, limits):
     assert case.stdout in run.cell.stdout, str(run)
     for secret in case.silent_about:
         assert secret not in run.cell.stdout + run.cell.stderr, str(run)
-    assert run.report["metrics"]["wall_ms"] / 1000 < seconds(limits["timeout"]) + GRACE_S + LATE_S
+    assert run.report["metrics"]["wall_ms"] / 1000 < seconds(limits["timeout"]) * SLOW + GRACE_S + LATE_S
 
 
 def check_session(place, case, run):
@@ -74,7 +75,11 @@ def check_session(place, case, run):
     place.canaries.check()
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def pytest_generate_tests(metafunc):
+    few = metafunc.config.getoption("--few")
+    metafunc.parametrize("case", OF_THE_FILE if few else CASES, ids=lambda case: case.name)
+
+
 def test_hostile_cell(place, case):
     if case.needs and not place.way.interpreter.has(case.needs):
         pytest.skip(f"{place.way.interpreter.path} has no {case.needs}")
