@@ -15,7 +15,7 @@ lab: ## open JupyterLab on examples/ with petri preselected
 test: ## install what is missing, build, run every test
 	@scripts/test.sh
 
-test-hostile: ## send every hostile cell, as root, as an ordinary user and without control groups: a quarter of an hour
+test-hostile: ## only the hostile cells: as root, as an ordinary user and without control groups
 	@scripts/pytest.sh tests/hostile
 
 test-vm: ## run the live tests in a virtual machine: Debian 12's kernel, systemd, cgroup v2

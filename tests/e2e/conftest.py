@@ -9,6 +9,15 @@ from kernels import Kernel, install, interpreters
 INTERPRETERS = interpreters()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def data_folder(tmp_path_factory):
+    """Where kernels keep what lasts: not among the data of who runs the tests."""
+    folder = tmp_path_factory.mktemp("data")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", str(folder))
+        yield folder
+
+
 @pytest.fixture(scope="session")
 def kernel_dirs(tmp_path_factory):
     """Folders with kernelspecs, by the interpreter's label."""

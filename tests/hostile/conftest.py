@@ -54,9 +54,9 @@ class Place:
         """A new kernel in this way; the caller closes it."""
         self.started += 1
         connection = self.connections / f"connection-{self.way.name[:4]}-{os.getpid()}-{self.started}.json"
-        home = os.environ.get("HOME")
-        os.environ["HOME"] = str(self.home)
-        try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("HOME", str(self.home))
+            patch.delenv("XDG_DATA_HOME", raising=False)
             session = Session(
                 self.kernel_dir,
                 self.folder,
@@ -64,9 +64,6 @@ class Place:
                 connection_file=str(connection),
                 **options,
             )
-        finally:
-            if home is not None:
-                os.environ["HOME"] = home
         session.wait_until_up()
         return session
 
