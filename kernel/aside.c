@@ -13,7 +13,7 @@ enum {
     MAX_FRAME_BYTES = 8 << 20,
     FRAMES_PER_TURN = 16,
     LIMIT_MS = 2000,    /* jedi may take more than one, on a busy machine */
-    COLD_MS = 6000,     /* to load it takes as long as a start */
+    COLD_MS = 10000,    /* to load it takes as long as a start */
     MEASURE_MS = 10,    /* as sandbox.h asks for */
     TOKENIZE_MS = 1000, /* a console that waits longer for is_complete never asks again */
 };

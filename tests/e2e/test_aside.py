@@ -1,8 +1,12 @@
 """Requests that run beside the session's cell: what their code does costs their own answer, and nothing else."""
 
+import os
+import pathlib
+
 import pytest
 
-from processes import family
+from kernels import STUCK_S
+from processes import family, wait_for_end
 
 # An object whose attributes are looked for by completion; {body} is what looking for them does.
 TRAP = """
@@ -46,6 +50,13 @@ def ask(kernel, code):
     return request
 
 
+def name_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""  # it has just ended
+
+
 def test_what_is_printed_aside_is_in_no_cell(kernel):
     assert kernel.run(TRAP.format(body=PRINTS)).ok
     assert complete(kernel, "trap.")["matches"], "the trap was not looked at"
@@ -84,11 +95,8 @@ def test_nothing_is_left_of_what_ran_aside(venv_kernel):
         complete(kernel, "trap.")
     kernel.client.input("")
     assert kernel.finish(request).ok
-    names = []
-    for pid in family(kernel.pid):
-        with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
-            names.append(file.read().strip())
-    assert "sleep" not in names
+    sleepers = [pid for pid in family(kernel.pid) if name_of(pid) == "sleep"]
+    assert wait_for_end([os.pidfd_open(pid) for pid in sleepers], STUCK_S) == 0
 
 
 def test_inspection_and_completeness_run_aside_too(kernel):
