@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 
 /*
@@ -64,7 +65,8 @@ void cell_spare(pid_t keeper) {
         return; /* it stays a candidate; whoever set our own score below 0 has decided so */
 }
 
-/* As many of ours as the limit says, from the one we run on: so that sessions side by side don't all crowd the first. */
+/* As many of ours as the limit says, from the one we run on: so that sessions side by side don't all crowd the first.
+ */
 static int choose_cpus(unsigned cpus, cpu_set_t *ret_chosen) {
     cpu_set_t ours;
     int here = sched_getcpu();
@@ -92,13 +94,22 @@ static int limit_cpus(const struct cell *cell, unsigned cpus) {
     return r;
 }
 
+/* What the session's files take, all of them in memory. */
+static uint64_t session_files_bytes(const struct cell *cell) {
+    struct statvfs files;
+    if (fstatvfs(cell->session->nursery.files_fd, &files))
+        return 0;
+    return (uint64_t)(files.f_blocks - files.f_bfree) * files.f_frsize;
+}
+
 static int limit_memory(struct cell *cell, uint64_t bytes) {
     const struct resources_backend *backend = cell->session->ground.backend;
     cell->base.memory_limit_bytes = bytes;
     if (!backend) {
         struct watcher_reading reading = {0};
         watcher_read(cell->worker, 0, &reading);
-        cell->base.reading.memory_bytes = reading.files_bytes; /* the image's are not the cell's */
+        /* The image's are not the cell's. */
+        cell->base.reading.memory_bytes = reading.files_bytes + session_files_bytes(cell);
         return 0;
     }
     int r = backend->read(group_of(cell), &cell->base.reading);
@@ -176,7 +187,7 @@ static void measure_watched(struct cell *cell) {
     struct watching watching = {.worker = cell->worker};
     uint64_t limit = cell->base.memory_limit_bytes;
     visit_all(cell, add_reading, &watching);
-    uint64_t before = cell->base.reading.memory_bytes, now = watching.reading.files_bytes;
+    uint64_t before = cell->base.reading.memory_bytes, now = watching.reading.files_bytes + session_files_bytes(cell);
     uint64_t files = now > before ? now - before : 0;
     cell->usage.memory_bytes = watching.reading.memory_bytes + files;
     cell->usage.cpu_us = watching.reading.cpu_us;

@@ -29,7 +29,6 @@ class Case:
     setup: str = ""  # a cell before it that has to go well
     restore: str = ""  # a cell after it that puts right what it has kept and may keep
     then: str = ""  # a cell after it that has to go well
-    gap: str = ""  # why it is known to pass its limit where memory is only watched
     fills: bool = False  # what it has left can't be removed in a cell: a new session follows
     owns: bool = False  # it may spoil its own session for good: after it only the kernel must be well
 
