@@ -53,6 +53,13 @@ SEEDS = {
         "short": message(0, b"<IDS|MSG>", b""),
         "bad_header": message(2, b"<IDS|MSG>", b"", b'{"msg_id":1}', b"{}", b"{}", b"{}"),
     },
+    "secrets": {
+        "rows": b"ghp_" + b"a1" * 18 + b" AKIA" + b"A1" * 8 + b" sk-" + b"aB3" * 10 + b" eyJhbGciOiJI.eyJzdWIi.c2ln",
+        "named": b'password="a" API_KEY=b1c2 {"token": "abcdef012345"} Authorization: Basic dXNlcg==',
+        "url": b"postgresql://me:p@ss@db/x \x1b[32mpwd\x1b[0m: str = 'x'",
+        "pem": b"-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nrest",
+        "marks": b"[redacted: AWS] secret='[redacted: credential]'",
+    },
     "wire": {
         "hello": b"\x03" + frame({"type": "hello", "language_info": LANGUAGE_INFO, "banner": ""}),
         "stream": b"\xff" + frame({"type": "ready"}) + frame({"type": "sync", "seq": 1}),
