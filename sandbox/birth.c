@@ -3,7 +3,6 @@
 
 #include "cleanup.h"
 #include "error.h"
-#include "layers.h"
 #include "mounts.h"
 #include "system.h"
 
@@ -94,7 +93,7 @@ static int read_layer(int fd, uint64_t *ret_layer) {
 /* The life of a sandbox's pid 1: ended processes are reaped without it (SIGCHLD is ignored), so it only has to be. */
 static void init_main(const struct template *template, int go_fd, int report_fd) {
     struct sandbox_error error = {0};
-    char name[LAYER_NAME_SIZE], mapped;
+    char mapped;
     uint64_t layer;
     prctl(PR_SET_NAME, "petri-init");
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -110,9 +109,8 @@ static void init_main(const struct template *template, int go_fd, int report_fd)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (read_layer(go_fd, &layer))
         _exit(0);
-    layer_name(layer, name);
     if (r == 0)
-        r = mounts_build_sandbox(template, name, &error);
+        r = mounts_build_sandbox(template, layer, &error);
     report(report_fd, r, &error);
     close_range(0, ~0U, 0);
     for (;;)
@@ -247,10 +245,8 @@ static void worker_main(const struct template *template, const struct nursery_bo
                         int report_fd) {
     const struct session_options *options = template->options;
     struct sandbox_error error = {0};
-    char name[LAYER_NAME_SIZE];
     int step;
-    layer_name(layer, name);
-    int r = mounts_build_sandbox(template, name, &error);
+    int r = mounts_build_sandbox(template, layer, &error);
     if (r == 0)
         r = raise_loopback(&error);
     if (r == 0)

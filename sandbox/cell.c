@@ -26,13 +26,13 @@ static struct cell *cell_new(struct session *session, const struct cell_options 
     if (!cell)
         return NULL;
     *cell = (struct cell){.session = session,
-                          .aside = options->aside || options->source == CELL_FROM_FIRST,
+                          .aside = options->aside,
                           .silent = options->aside,
                           .init = {-1, -1},
                           .memory_fd = -1,
                           .worker_pidfd = -1,
                           .control_fd = -1,
-                          .layer = session->next_layer++};
+                          .layer = session->next_layer++ | (options->source == CELL_FROM_FIRST ? LAYER_OVER_FIRST : 0)};
     cell->image = image_ref(options->source == CELL_FROM_FIRST ? session->first : session->current);
     return cell;
 }
@@ -82,6 +82,7 @@ int cell_start(struct cell *cell, const struct cell_limits *limits) {
     if (r)
         return r;
     cell->started = true;
+    clock_gettime(CLOCK_REALTIME_COARSE, &cell->since);
     for (size_t i = cell->n_tids; i-- > 0;)
         if (ptrace(PTRACE_DETACH, cell->tids[i], 0, 0))
             return -errno;

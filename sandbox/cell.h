@@ -7,6 +7,8 @@
 #include "resources.h"
 #include "session.h"
 
+#include <time.h>
+
 /* What the session's groups, or the worker, had used when the cell began. */
 struct usage_base {
     struct resources_reading reading;
@@ -25,7 +27,8 @@ struct cell {
     struct sandbox_init init; /* pid 1 of its sandbox */
     ino_t pid_namespace;
     uint64_t layer;
-    pid_t keeper; /* shares the memory with the cell's tasks, and outlives them */
+    struct timespec since; /* when it was started, by the clock of its files */
+    pid_t keeper;          /* shares the memory with the cell's tasks, and outlives them */
     int memory_fd;
     pid_t worker; /* the main task, a child of ours */
     int worker_pidfd;

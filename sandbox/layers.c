@@ -43,6 +43,10 @@ void layer_name(uint64_t id, char ret_name[LAYER_NAME_SIZE]) {
     snprintf(ret_name, LAYER_NAME_SIZE, "cells/%" PRIu64, id);
 }
 
+const char *layer_base(uint64_t id) {
+    return id & LAYER_OVER_FIRST ? "first" : "committed";
+}
+
 static int make_owned(int dir_fd, const char *name, mode_t mode, uid_t uid, gid_t gid) {
     if (mkdirat(dir_fd, name, 0700) && errno != EEXIST)
         return -errno;
@@ -100,8 +104,8 @@ static int open_area(int dir_fd, const char *layer, const char *area) {
     return fd < 0 ? -errno : fd;
 }
 
-static int copy_area(int dir_fd, const char *layer, const char *area) {
-    auto_fd from = open_area(dir_fd, "committed", area);
+static int copy_area(int dir_fd, const char *base, const char *layer, const char *area) {
+    auto_fd from = open_area(dir_fd, base, area);
     auto_fd to = open_area(dir_fd, layer, area);
     int r = from < 0 ? from : (to < 0 ? to : make_owned(dir_fd, LINKS, 0700, 0, 0));
     auto_fd links = r == 0 ? openat(dir_fd, LINKS, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -122,7 +126,19 @@ int layer_create(int dir_fd, uint64_t id, uid_t uid, gid_t gid) {
         if (r == 0)
             r = make_owned(dir_fd, path, 0755, uid, gid);
         if (r == 0 && layers_are_copied(dir_fd))
-            r = copy_area(dir_fd, name, areas[i]);
+            r = copy_area(dir_fd, layer_base(id), name, areas[i]);
+    }
+    return r;
+}
+
+int layers_keep_first(int dir_fd, uid_t uid, gid_t gid) {
+    char path[LAYER_NAME_SIZE];
+    int r = make_owned(dir_fd, "first", 0755, 0, 0);
+    for (int i = 0; r == 0 && i < N_AREAS; i++) {
+        snprintf(path, sizeof path, "first/%s", areas[i]);
+        r = make_owned(dir_fd, path, 0755, uid, gid);
+        if (r == 0)
+            r = copy_area(dir_fd, "committed", "first", areas[i]);
     }
     return r;
 }

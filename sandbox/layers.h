@@ -3,6 +3,7 @@
  *
  *     committed/{private,folder}                        what the committed cells have written
  *     committed/mountpoints                             empty folders, below the notebook's folder
+ *     first/{private,folder}                            what was committed when the session began
  *     cells/ID/{private,folder}{,.work}                 one cell's own layer (an overlay's upper and work folder)
  *
  * "folder" lies over the notebook's folder; "private" is {tmp,home,shm}. A
@@ -27,7 +28,13 @@
 
 enum { LAYER_NAME_SIZE = 32 };
 
-/* The name of a layer, as mounts_build_sandbox() takes it: "cells/ID". */
+/* Layers whose numbers have this bit lie over the first ones instead of the committed ones: cells of image 0. */
+#define LAYER_OVER_FIRST (UINT64_C(1) << 63)
+
+/* What a layer lies over: "committed" or "first". Static. */
+const char *layer_base(uint64_t id);
+
+/* The name of a layer: "cells/ID". */
 void layer_name(uint64_t id, char ret_name[LAYER_NAME_SIZE]);
 
 /* Makes the empty committed layers, owned by uid and gid. 0 or -errno. */
@@ -36,10 +43,13 @@ int layers_init(int dir_fd, uid_t uid, gid_t gid);
 /* Makes the folders of path, a mount point to be, where it is in an area that is a sandbox's own. 0 or -errno. */
 int layers_make_mount_point(int dir_fd, const char *path, uid_t uid, gid_t gid);
 
+/* Keeps the committed layers as they are now as the first ones; once, when the session begins. 0 or -errno. */
+int layers_keep_first(int dir_fd, uid_t uid, gid_t gid);
+
 /* Whether a layer is a copy: see above. */
 bool layers_are_copied(int dir_fd);
 
-/* Makes a layer: empty, or a copy of the committed ones. 0 or -errno. */
+/* Makes a layer: empty, or a copy of those it lies over. 0 or -errno. */
 int layer_create(int dir_fd, uint64_t id, uid_t uid, gid_t gid);
 
 /* Moves all of a layer down into the committed ones, or puts it in their place, and removes it. 0 or -errno of the

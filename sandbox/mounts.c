@@ -5,6 +5,7 @@
 #include "error.h"
 #include "etc.h"
 #include "folder.h"
+#include "layers.h"
 #include "prefix.h"
 #include "system.h"
 
@@ -317,14 +318,15 @@ static const struct shown_area folder_area = {"folder", FOLDER ":" MOUNTS_SESSIO
  * Shows one area ("folder", "private") of a layer over the committed one and over what stands below the session's
  * layers, lowest. A layer that is a copy of what is committed has only that below it, if anything.
  */
-static int mount_layer(const struct template *template, const struct shown_area *area, const char *layer,
+static int mount_layer(const struct template *template, const struct shown_area *area, uint64_t layer,
                        struct sandbox_error *error) {
-    char data[512], own[96], committed[64] = "";
-    snprintf(own, sizeof own, MOUNTS_SESSION_DIR "/%s/%s", layer, area->name);
+    char data[512], name[LAYER_NAME_SIZE], own[96], committed[64] = "";
+    layer_name(layer, name);
+    snprintf(own, sizeof own, MOUNTS_SESSION_DIR "/%s/%s", name, area->name);
     if (template->copied_layers && !area->lowest)
         return bind(own, area->target, error);
     if (!template->copied_layers)
-        snprintf(committed, sizeof committed, MOUNTS_SESSION_DIR "/committed/%s%s", area->name,
+        snprintf(committed, sizeof committed, MOUNTS_SESSION_DIR "/%s/%s%s", layer_base(layer), area->name,
                  area->lowest ? ":" : "");
     snprintf(data, sizeof data, "userxattr,lowerdir=%s%s,upperdir=%s,workdir=%s.work", committed,
              area->lowest ? area->lowest : "", own, own);
@@ -352,7 +354,7 @@ int mounts_build_proc(bool writable, struct sandbox_error *ret_error) {
     return 0;
 }
 
-int mounts_build_sandbox(const struct template *template, const char *layer, struct sandbox_error *ret_error) {
+int mounts_build_sandbox(const struct template *template, uint64_t layer, struct sandbox_error *ret_error) {
     int r = mount_layer(template, &private_area, layer, ret_error);
     if (r == 0)
         r = bind(PRIVATE "/tmp", "/tmp", ret_error);

@@ -60,7 +60,7 @@ int mounts_build_proc(bool writable, struct sandbox_error *ret_error);
 /* In the nursery's namespace: how much the session's files may take from now on. 0 or -errno. */
 int mounts_set_room(uint64_t bytes, uint64_t inodes);
 
-/* In a copy of the template: the mounts of one sandbox, over the layer named. 0 or -errno. */
-int mounts_build_sandbox(const struct template *template, const char *layer, struct sandbox_error *ret_error);
+/* In a copy of the template: the mounts of one sandbox, with the layer of this number on top. 0 or -errno. */
+int mounts_build_sandbox(const struct template *template, uint64_t layer, struct sandbox_error *ret_error);
 
 #endif

@@ -122,7 +122,7 @@ int session_capture(struct session *session, struct sandbox_error *ret_error) SA
 
 enum cell_source {
     CELL_FROM_CURRENT, /* the last committed image */
-    CELL_FROM_FIRST,   /* image 0; such a cell can't be committed */
+    CELL_FROM_FIRST,   /* image 0, over the files of that time; such a cell can't be committed */
 };
 
 struct cell_options {
@@ -144,6 +144,16 @@ struct cell_limits {
     unsigned processes;    /* tasks at once */
     unsigned cpus;
 };
+
+/*
+ * Puts a file into the notebook's folder as a cell sees it, before
+ * cell_start(): below the folder, its parents made as needed, in the place of a
+ * file or link that was there. It belongs to the cell's user, and is part of
+ * the cell's own layer. path is relative and has no "." or ".." in it. -ELOOP
+ * where a parent is a link, -EISDIR where a folder stands there, -EXDEV where a
+ * part of petri's or the interpreter's does, -ENOSPC, or another -errno.
+ */
+int cell_put_file(const struct cell *cell, const char *path, const void *data, size_t bytes) SANDBOX_MUST_CHECK;
 
 /* Lets the cell run, within limits: its worker goes on with the read of its control socket. */
 int cell_start(struct cell *cell, const struct cell_limits *limits) SANDBOX_MUST_CHECK;
@@ -226,6 +236,37 @@ struct cell_end {
  * petri needs (detail in ret_error). In all three cases ret_end is filled, and only cell_discard() is left.
  */
 int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+
+enum cell_change { CELL_CREATED, CELL_CHANGED, CELL_DELETED };
+
+/* One file of the notebook's folder that a cell has changed. */
+struct cell_file {
+    const char *path; /* below the folder; whatever bytes the cell has chosen, cut where there is no end of them */
+    enum cell_change change;
+    unsigned mode;  /* S_IFMT and permissions as in stat(2); of a deleted file, what stood there, or 0 */
+    unsigned links; /* names that the file has */
+    uint64_t bytes; /* of a regular file, holes included */
+};
+
+/* Called for each file, which is borrowed for the call; other than 0 ends the listing. */
+typedef int cell_change_handler(void *arg, const struct cell_file *file);
+
+/*
+ * Lists what a frozen cell's own layer has of the notebook's folder, in no
+ * order: files, links and the like, not folders, but for one that was deleted
+ * or lies too deep to be looked into. Nothing of the cell runs any more, so it
+ * stays as it is until cell_commit() or cell_discard(). 0, what the handler
+ * returned, or -errno. Some microseconds where there is nothing; else it takes
+ * as long as reading the folders.
+ */
+int cell_list_changes(const struct cell *cell, cell_change_handler *handler, void *arg) SANDBOX_MUST_CHECK;
+
+/*
+ * Opens a regular file of such a layer for reading. A descriptor, which is the
+ * caller's; -ELOOP for a link in the path, -EMLINK where the file has more
+ * names than one, -EINVAL where it is no regular file, or -errno.
+ */
+int cell_open_change(const struct cell *cell, const char *path) SANDBOX_MUST_CHECK;
 
 /* Makes the frozen cell's state the session's image and its files the session's files. Frees the cell. */
 void cell_commit(struct cell *cell);

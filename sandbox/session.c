@@ -111,7 +111,9 @@ int session_create(const struct session_options *options, struct session **ret_s
     session->folder_at_work_only = !mounts_shows_folder_path(options);
     session->nursery = (struct nursery){-1, -1, -1};
     session->control_fd = session->stdout_fd = session->stderr_fd = session->trace_fd = session->worker_pidfd = -1;
-    session->denied_fd = -1;
+    session->denied_fd = session->folder_fd = -1;
+    if (folder_is_shown(options->folder))
+        session->folder_fd = open(options->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     block_child_signal();
     int r = start(session, options, ret_error);
     if (r)
@@ -139,6 +141,7 @@ void session_destroy(struct session *session) {
     close_fd(&session->stderr_fd);
     close_fd(&session->trace_fd);
     close_fd(&session->denied_fd);
+    close_fd(&session->folder_fd);
     filter_fini(&session->filter);
     prefault_fini(&session->prefault);
     free(session);
@@ -327,5 +330,7 @@ int session_capture(struct session *session, struct sandbox_error *ret_error) {
     close_fd(&session->control_fd);
     if (r == 0)
         r = layer_commit(session->nursery.files_fd, session->boot_layer);
+    if (r == 0)
+        r = layers_keep_first(session->nursery.files_fd, session->ground.worker_uid, session->ground.worker_gid);
     return r < 0 && ret_error->step == STEP_NONE ? error_set(ret_error, STEP_LAYER, -r, "committing") : r;
 }

@@ -8,8 +8,8 @@
 #include "image.h"
 #include "nursery.h"
 
-#include <sys/resource.h>
 #include "prefault.h"
+#include <sys/resource.h>
 
 enum { SESSION_MAX_DYING = 64 };
 
@@ -19,7 +19,7 @@ struct session {
     struct filter filter;
     struct remote_site site;
     struct rlimit descriptors; /* of cells: a few less than keepers have */
-    struct prefault prefault; /* what cells of this session are about to write */
+    struct prefault prefault;  /* what cells of this session are about to write */
     uint64_t n_learned;
     struct image *first;   /* image 0 */
     struct image *current; /* the last committed one */
@@ -31,6 +31,7 @@ struct session {
     int stdout_fd, stderr_fd, trace_fd; /* read ends */
     int denied_fd;                      /* listener of the filter, or -1 */
     bool folder_at_work_only;
+    int folder_fd; /* the notebook's folder as the host has it (O_PATH), or -1 where cells don't see it */
     pid_t dying[SESSION_MAX_DYING]; /* killed, and not reaped yet: their memory takes a while to be freed */
     size_t n_dying;
 };

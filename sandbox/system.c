@@ -34,6 +34,15 @@ int system_open_in_root(const char *root, const char *path) {
     return result(syscall(SYS_openat2, root_fd, path, &how, sizeof how));
 }
 
+int system_open_beneath(int dir_fd, const char *path, int flags, unsigned mode) {
+    const struct open_how how = {
+        .flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
+        .mode = mode,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
+    };
+    return result(syscall(SYS_openat2, dir_fd, path, &how, sizeof how));
+}
+
 int system_move_mount(int mount_fd, const char *target) {
     return result(syscall(SYS_move_mount, mount_fd, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH));
 }

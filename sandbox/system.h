@@ -18,6 +18,13 @@ int system_open_tree_of(int fd);
  * -errno. See: RESOLVE_IN_ROOT in openat2(2). */
 int system_open_in_root(const char *root, const char *path);
 
+/*
+ * Opens path, which is relative, below dir_fd: through no link, to nothing
+ * above it, on no other mount. mode is for O_CREAT. A descriptor or -errno
+ * (-ELOOP for a link, -EXDEV for a way out). See: openat2(2).
+ */
+int system_open_beneath(int dir_fd, const char *path, int flags, unsigned mode);
+
 /* Attaches a detached mount at target. 0 or -errno. See: move_mount(2). */
 int system_move_mount(int mount_fd, const char *target);
 

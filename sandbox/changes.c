@@ -1,0 +1,222 @@
+#define _GNU_SOURCE
+#include "changes.h"
+
+#include "cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+
+enum { MAX_DEPTH = 40, COMPARE_BYTES = 64 << 10 };
+
+struct walk {
+    const struct changes_options *options;
+    cell_change_handler *handler;
+    void *arg;
+    size_t path_bytes;
+    char path[PATH_MAX];
+};
+
+/* What lies below a folder of the layer, the upper one first; -1 where there is no such folder. */
+struct below {
+    int base_fd, folder_fd;
+};
+
+/* One folder of the layer on the way; opaque: it hides what lies below, which is deleted unless it is there anew. */
+struct level {
+    int fd;
+    struct below below;
+    bool opaque;
+    int depth;
+};
+
+static int walk_level(struct walk *walk, const struct level *level);
+
+static int open_folder(int dir_fd, const char *name) {
+    return dir_fd < 0 ? -1 : openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static bool is_whiteout(const struct stat *st) {
+    return S_ISCHR(st->st_mode) && st->st_rdev == makedev(0, 0);
+}
+
+static bool is_opaque(int fd) {
+    char value[4];
+    return fgetxattr(fd, "user.overlay.opaque", value, sizeof value) > 0 && value[0] == 'y';
+}
+
+static bool look(int dir_fd, const char *name, struct stat *ret_st) {
+    return dir_fd >= 0 && fstatat(dir_fd, name, ret_st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* What stood there before the layer; false for nothing. */
+static bool look_below(const struct below *below, const char *name, struct stat *ret_st) {
+    if (look(below->base_fd, name, ret_st))
+        return !is_whiteout(ret_st);
+    return look(below->folder_fd, name, ret_st);
+}
+
+/* The folders that stood there before; the caller closes them. */
+static struct below open_below(const struct below *below, const char *name) {
+    struct stat st;
+    struct below inner = {-1, -1};
+    bool in_base = look(below->base_fd, name, &st);
+    if (in_base && S_ISDIR(st.st_mode))
+        inner.base_fd = open_folder(below->base_fd, name);
+    if (!in_base || (inner.base_fd >= 0 && !is_opaque(inner.base_fd)))
+        inner.folder_fd = open_folder(below->folder_fd, name);
+    return inner;
+}
+
+static int tell(struct walk *walk, enum cell_change change, const struct stat *st) {
+    const struct cell_file file = {.path = walk->path,
+                                   .change = change,
+                                   .mode = st->st_mode,
+                                   .links = st->st_nlink > UINT32_MAX ? UINT32_MAX : (unsigned)st->st_nlink,
+                                   .bytes = S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0};
+    return walk->handler(walk->arg, &file);
+}
+
+/* Whether two files hold the same; 1, 0 or -errno. */
+static int compare(int one_fd, int other_fd) {
+    auto_free char *one = malloc(COMPARE_BYTES), *other = malloc(COMPARE_BYTES);
+    off_t at = 0;
+    if (!one || !other)
+        return -ENOMEM;
+    for (;;) {
+        ssize_t n = pread(one_fd, one, COMPARE_BYTES, at);
+        ssize_t m = pread(other_fd, other, COMPARE_BYTES, at);
+        if (n < 0 || m < 0)
+            return -errno;
+        if (n != m || memcmp(one, other, (size_t)n) != 0)
+            return 0;
+        if (n == 0)
+            return 1;
+        at += n;
+    }
+}
+
+static bool is_before(const struct timespec *time, const struct timespec *other) {
+    return time->tv_sec != other->tv_sec ? time->tv_sec < other->tv_sec : time->tv_nsec < other->tv_nsec;
+}
+
+/* Whether a file of a copied layer is still what was copied. A ctime can't be set, as a mtime can. 1, 0 or -errno. */
+static int is_copy(const struct walk *walk, const struct level *level, const char *name, const struct stat *st) {
+    struct stat before;
+    if (!walk->options->copied || !look(level->below.base_fd, name, &before) ||
+        (before.st_mode & S_IFMT) != (st->st_mode & S_IFMT))
+        return 0;
+    if (is_before(&st->st_ctim, &walk->options->since) && st->st_size == before.st_size &&
+        memcmp(&st->st_mtim, &before.st_mtim, sizeof st->st_mtim) == 0)
+        return 1;
+    if (!S_ISREG(st->st_mode) || st->st_size != before.st_size)
+        return 0;
+    auto_fd one = openat(level->fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    auto_fd other = openat(level->below.base_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    return one < 0 || other < 0 ? -errno : compare(one, other);
+}
+
+static int visit_folder(struct walk *walk, const struct level *level, const char *name, const struct stat *st) {
+    if (level->depth == MAX_DEPTH)
+        return tell(walk, CELL_CREATED, st);
+    auto_fd fd = open_folder(level->fd, name);
+    if (fd < 0)
+        return -errno;
+    struct below below = open_below(&level->below, name);
+    auto_fd base_fd = below.base_fd, folder_fd = below.folder_fd;
+    return walk_level(walk,
+                      &(struct level){fd, {base_fd, folder_fd}, level->opaque || is_opaque(fd), level->depth + 1});
+}
+
+static int visit_whiteout(struct walk *walk, const struct level *level, const char *name) {
+    struct stat before = {0};
+    if (walk->options->copied && look(level->below.base_fd, name, &before) && is_whiteout(&before))
+        return 0; /* an earlier cell's */
+    if (!look_below(&level->below, name, &before))
+        before = (struct stat){0};
+    return tell(walk, CELL_DELETED, &before);
+}
+
+static int visit_file(struct walk *walk, const struct level *level, const char *name, const struct stat *st) {
+    struct stat before;
+    int r = is_copy(walk, level, name, st);
+    if (r)
+        return r < 0 ? r : 0;
+    return tell(walk, look_below(&level->below, name, &before) ? CELL_CHANGED : CELL_CREATED, st);
+}
+
+static int visit(struct walk *walk, const struct level *level, const char *name) {
+    struct stat st;
+    if (fstatat(level->fd, name, &st, AT_SYMLINK_NOFOLLOW))
+        return -errno;
+    if (is_whiteout(&st))
+        return visit_whiteout(walk, level, name);
+    return S_ISDIR(st.st_mode) ? visit_folder(walk, level, name, &st) : visit_file(walk, level, name, &st);
+}
+
+/* An entry of what lies below: deleted, where the layer hides it and has nothing in its place. */
+static int visit_missing(struct walk *walk, const struct level *level, const char *name) {
+    struct stat st, before;
+    if (look(level->fd, name, &st) || !look_below(&level->below, name, &before))
+        return 0;
+    return tell(walk, CELL_DELETED, &before);
+}
+
+/* The same where the entries of the base have been visited. */
+static int visit_missing_below_base(struct walk *walk, const struct level *level, const char *name) {
+    struct stat st;
+    return look(level->below.base_fd, name, &st) ? 0 : visit_missing(walk, level, name);
+}
+
+typedef int visitor(struct walk *walk, const struct level *level, const char *name);
+
+/* Calls visit for each entry of a folder; its path stands in walk meanwhile, shortened where it is longer than any. */
+static int each_entry(struct walk *walk, int dir_fd, const struct level *level, visitor *visit_one) {
+    int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+    auto_dir dir = copy < 0 ? NULL : fdopendir(copy);
+    size_t before = walk->path_bytes;
+    struct dirent *entry;
+    if (!dir)
+        return -errno;
+    while (r == 0 && (entry = readdir(dir))) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        int n = snprintf(walk->path + before, sizeof walk->path - before, "%s%s", before ? "/" : "", entry->d_name);
+        walk->path_bytes = before + (size_t)n < sizeof walk->path ? before + (size_t)n : sizeof walk->path - 1;
+        r = visit_one(walk, level, entry->d_name);
+    }
+    walk->path_bytes = before;
+    walk->path[before] = 0;
+    return r;
+}
+
+/* What was committed before is hidden by a copied layer as a whole, what is below that by an opaque folder only. */
+static int walk_missing(struct walk *walk, const struct level *level) {
+    int r = 0;
+    if (level->below.base_fd >= 0)
+        r = each_entry(walk, level->below.base_fd, level, visit_missing);
+    if (r == 0 && level->opaque && level->below.folder_fd >= 0)
+        r = each_entry(walk, level->below.folder_fd, level, visit_missing_below_base);
+    return r;
+}
+
+static int walk_level(struct walk *walk, const struct level *level) {
+    int r = each_entry(walk, level->fd, level, visit);
+    return r || (!level->opaque && !walk->options->copied) ? r : walk_missing(walk, level);
+}
+
+int changes_list(const struct changes_options *options, cell_change_handler *handler, void *arg) {
+    auto_free struct walk *walk = malloc(sizeof *walk);
+    if (!walk)
+        return -ENOMEM;
+    walk->options = options;
+    walk->handler = handler;
+    walk->arg = arg;
+    walk->path_bytes = 0;
+    walk->path[0] = 0;
+    return walk_level(walk, &(struct level){options->upper_fd, {options->base_fd, options->folder_fd}, false, 0});
+}

@@ -1,0 +1,175 @@
+/* A cell's files of the notebook's folder: put there before it runs, listed and read after it. */
+#include "live.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { LINES = 16 };
+
+struct listed {
+    size_t n;
+    char *line[LINES];
+    char text[1024];
+};
+
+static int note(void *arg, const struct cell_file *file) {
+    static const char *const words[] = {"created", "changed", "deleted"};
+    struct listed *listed = arg;
+    CHECK(listed->n < LINES);
+    CHECK(asprintf(&listed->line[listed->n++], "%s %s", words[file->change], file->path) > 0);
+    return 0;
+}
+
+static int by_text(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* What a frozen cell has changed, lines in their order with ", " between. In a buffer that the next call uses again. */
+static const char *changes_of(const struct cell *cell) {
+    static struct listed listed;
+    listed = (struct listed){0};
+    CHECK_EQUAL(cell_list_changes(cell, note, &listed), 0);
+    qsort(listed.line, listed.n, sizeof listed.line[0], by_text);
+    for (size_t i = 0; i < listed.n; i++) {
+        size_t used = strlen(listed.text);
+        (void)snprintf(listed.text + used, sizeof listed.text - used, "%s%s", i ? ", " : "", listed.line[i]);
+        free(listed.line[i]);
+    }
+    return listed.text;
+}
+
+static void freeze(struct cell *cell) {
+    struct cell_end end;
+    struct sandbox_error error = {0};
+    CHECK_EQUAL(cell_freeze(cell, &end, &error), 0);
+}
+
+static struct cell *create(struct live *live, enum cell_source source) {
+    struct sandbox_error error = {0};
+    struct cell *cell;
+    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){.source = source}, &cell, &error), 0);
+    return cell;
+}
+
+static void put(const struct cell *cell, const char *path, const char *text) {
+    CHECK_EQUAL(cell_put_file(cell, path, text, strlen(text)), 0);
+}
+
+static void start(struct cell *cell) {
+    CHECK_EQUAL(cell_start(cell, &(struct cell_limits){0}), 0);
+}
+
+static void files_that_are_put_are_the_cells_own(struct live *live) {
+    struct cell *cell = create(live, CELL_FROM_CURRENT);
+    put(cell, "in.txt", "one");
+    put(cell, "new/sub/in.txt", "two");
+    put(cell, "host.txt", "three");
+    start(cell);
+    CHECK_TEXT(live_ask(cell, "file in.txt"), "one");
+    CHECK_TEXT(live_ask(cell, "file /work/new/sub/in.txt"), "two");
+    CHECK_TEXT(live_ask(cell, "file host.txt"), "three");
+    CHECK_TEXT(live_ask(cell, "append in.txt !"), "ok");
+    CHECK_TEXT(live_ask(cell, "put new/more.txt x"), "ok");
+    freeze(cell);
+    CHECK_TEXT(changes_of(cell), "changed host.txt, created in.txt, created new/more.txt, created new/sub/in.txt");
+    cell_commit(cell);
+    CHECK_TEXT(live_do(live, "file in.txt"), "one!");
+    char host[PATH_MAX + 16], text[16] = "";
+    (void)snprintf(host, sizeof host, "%s/host.txt", live->folder);
+    int fd = open(host, O_RDONLY | O_CLOEXEC);
+    CHECK(fd >= 0 && read(fd, text, sizeof text - 1) > 0);
+    CHECK(strcmp(text, "three") != 0);
+    close(fd);
+}
+
+static void files_are_put_through_no_link(struct live *live) {
+    CHECK_EQUAL(live_call(live, SYS_symlink, "\"/dev/shm \"away"), 0);
+    CHECK_EQUAL(live_call(live, SYS_mkdir, "\"folder 0755"), 0);
+    struct cell *cell = create(live, CELL_FROM_CURRENT);
+    CHECK_EQUAL(cell_put_file(cell, "away/in.txt", "x", 1), -ELOOP);
+    CHECK_EQUAL(cell_put_file(cell, "folder", "x", 1), -EISDIR);
+    CHECK_EQUAL(cell_put_file(cell, "host.txt/in.txt", "x", 1), -ENOTDIR);
+    CHECK_EQUAL(cell_put_file(cell, "../in.txt", "x", 1), -EXDEV);
+    put(cell, "away", "in its place");
+    start(cell);
+    CHECK_TEXT(live_ask(cell, "file away"), "in its place");
+    CHECK_TEXT(live_ask(cell, "list /dev/shm"), "");
+    CHECK_EQUAL(cell_put_file(cell, "late.txt", "x", 1), -EINVAL);
+    cell_discard(cell);
+}
+
+static void changes_are_those_of_the_cell_alone(struct live *live) {
+    CHECK_TEXT(live_do(live, "put earlier.txt x"), "ok");
+    struct cell *cell = live_start(live);
+    CHECK_TEXT(live_ask(cell, "file earlier.txt"), "x");
+    freeze(cell);
+    CHECK_TEXT(changes_of(cell), "");
+    cell_commit(cell);
+    cell = live_start(live);
+    CHECK_TEXT(live_ask(cell, "append earlier.txt y"), "ok");
+    CHECK_TEXT(live_ask(cell, "put sub/mine.txt x"), "ok");
+    CHECK_TEXT(live_ask(cell, "put /tmp/elsewhere x"), "ok");
+    CHECK_TEXT(live_ask(cell, "call %d \"host.txt", SYS_unlink), "0");
+    CHECK_TEXT(live_ask(cell, "call %d \"/etc/passwd \"link", SYS_symlink), "0");
+    freeze(cell);
+    CHECK_TEXT(changes_of(cell), "changed earlier.txt, created link, created sub/mine.txt, deleted host.txt");
+    cell_commit(cell);
+}
+
+static void changes_open_as_plain_files_only(struct live *live) {
+    char text[8] = "";
+    struct cell *cell = live_start(live);
+    CHECK_TEXT(live_ask(cell, "put plain.txt plain"), "ok");
+    CHECK_TEXT(live_ask(cell, "put one.txt x"), "ok");
+    CHECK_TEXT(live_ask(cell, "call %d \"one.txt \"two.txt", SYS_link), "0");
+    CHECK_TEXT(live_ask(cell, "call %d \"/etc/passwd \"link", SYS_symlink), "0");
+    CHECK_TEXT(live_ask(cell, "call %d \"fifo %d 0", SYS_mknod, S_IFIFO | 0600), "0");
+    CHECK_EQUAL(cell_open_change(cell, "plain.txt"), -EINVAL); /* it runs */
+    freeze(cell);
+    CHECK_EQUAL(cell_open_change(cell, "link"), -ELOOP);
+    CHECK_EQUAL(cell_open_change(cell, "two.txt"), -EMLINK);
+    CHECK_EQUAL(cell_open_change(cell, "fifo"), -EINVAL);
+    CHECK_EQUAL(cell_open_change(cell, "../folder/plain.txt"), -EXDEV);
+    CHECK_EQUAL(cell_open_change(cell, "none"), -ENOENT);
+    int fd = cell_open_change(cell, "plain.txt");
+    CHECK(fd >= 0 && read(fd, text, sizeof text) == 5);
+    CHECK_TEXT(text, "plain");
+    close(fd);
+    cell_discard(cell);
+}
+
+static void first_image_has_the_first_files(struct live *live) {
+    CHECK_TEXT(live_do(live, "put earlier.txt x"), "ok");
+    CHECK_TEXT(live_do(live, "put /dev/shm/earlier.txt x"), "ok");
+    CHECK_TEXT(live_do(live, "append host.txt more"), "ok");
+    struct cell *cell = create(live, CELL_FROM_FIRST);
+    put(cell, "in.txt", "in");
+    start(cell);
+    CHECK_TEXT(live_ask(cell, "list /dev/shm"), "");
+    CHECK_TEXT(live_ask(cell, "file earlier.txt"), "ENOENT");
+    CHECK(strstr(live_ask(cell, "file host.txt"), "more") == NULL);
+    CHECK_TEXT(live_ask(cell, "put host.txt new"), "ok");
+    freeze(cell);
+    CHECK_TEXT(changes_of(cell), "changed host.txt, created in.txt");
+    cell_discard(cell);
+    CHECK_TEXT(live_do(live, "list /dev/shm"), "earlier.txt");
+    CHECK_TEXT(live_do(live, "file in.txt"), "ENOENT");
+}
+
+static const struct live_case cases[] = {
+    {"files_that_are_put_are_the_cells_own", files_that_are_put_are_the_cells_own, NULL},
+    {"files_are_put_through_no_link", files_are_put_through_no_link, NULL},
+    {"changes_are_those_of_the_cell_alone", changes_are_those_of_the_cell_alone, NULL},
+    {"changes_open_as_plain_files_only", changes_open_as_plain_files_only, NULL},
+    {"first_image_has_the_first_files", first_image_has_the_first_files, NULL},
+};
+
+int main(void) {
+    return live_main("files", cases, sizeof cases / sizeof cases[0]);
+}
