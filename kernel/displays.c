@@ -6,16 +6,24 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TYPES_NAMED = 3 }; /* of a dropped output's representations */
+enum {
+    TYPES_NAMED = 3, /* of a dropped output's representations */
+    MAX_NAME_BYTES = 256,
+};
 
-/* Whether a message is a rich output, and whether it is one more. */
+/* What stands in the place of a message that is too large. */
+enum instead { INSTEAD_TEXT, INSTEAD_ERROR, INSTEAD_NOTHING };
+
+/* The messages that are held to the limit of size, and whether one is one more rich output. */
 static const struct {
     const char *msg_type;
     bool counts;
+    enum instead instead;
 } rich[] = {
-    {"display_data", true},
-    {"execute_result", true},
-    {"update_display_data", false},
+    {"display_data", true, INSTEAD_TEXT},         {"execute_result", true, INSTEAD_TEXT},
+    {"update_display_data", false, INSTEAD_TEXT}, {"error", false, INSTEAD_ERROR},
+    {"comm_open", false, INSTEAD_NOTHING},        {"comm_msg", false, INSTEAD_NOTHING},
+    {"comm_close", false, INSTEAD_NOTHING},
 };
 
 static int find_rich(const char *msg_type) {
@@ -69,6 +77,16 @@ static json_t *replace_large(const struct displays *displays, json_t *content, s
     return replace(content, text);
 }
 
+/* An error keeps its name, as far as that is one. */
+static json_t *replace_error(const struct displays *displays, json_t *content, size_t bytes) {
+    char limit[32], text[256];
+    const char *ename = json_string_value(json_object_get(content, "ename"));
+    snprintf(text, sizeof text, "petri: an error of %zu bytes is not shown: it is over the limit of %s (display).",
+             bytes, limits_text(UNIT_BYTES, displays->limit_bytes, limit, sizeof limit));
+    return json_pack("{s:s, s:s, s:[s]}", "ename", ename && strlen(ename) <= MAX_NAME_BYTES ? ename : "Error", "evalue",
+                     text, "traceback", text);
+}
+
 static json_t *replace_last(const struct displays *displays, json_t *content) {
     char limit[32], text[256];
     snprintf(text, sizeof text,
@@ -81,13 +99,19 @@ json_t *displays_take(struct displays *displays, const char *msg_type, json_t *c
     int row = find_rich(msg_type);
     if (row < 0)
         return json_incref(content);
-    size_t bytes = displays_bytes(json_object_get(content, "data")) + buffer_bytes;
+    enum instead instead = rich[row].instead;
+    json_t *measured = instead == INSTEAD_TEXT ? json_object_get(content, "data") : content;
+    size_t bytes = displays_bytes(measured) + buffer_bytes;
     displays->n += rich[row].counts;
     bool over_n = rich[row].counts && displays->n > displays->limit_n;
     bool too_large = bytes > (uint64_t)displays->limit_bytes;
     if (!over_n && !too_large)
         return json_incref(content);
     displays->dropped_bytes += bytes;
+    if (instead == INSTEAD_NOTHING)
+        return NULL;
+    if (instead == INSTEAD_ERROR)
+        return replace_error(displays, content, bytes);
     if (!over_n)
         return replace_large(displays, content, bytes);
     return displays->n == displays->limit_n + 1 ? replace_last(displays, content) : NULL;

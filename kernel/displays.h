@@ -4,6 +4,8 @@
  * One that is too large is replaced by a text that says what it was; of those
  * over the number, the first is, and the others are counted and dropped.
  * An update shows nothing more than was there before, so it has a size only.
+ * The limit of size is an error's too, which is replaced by one that says so,
+ * and that of a comm's message, which nothing can stand for: it is dropped.
  */
 #ifndef PETRI_DISPLAYS_H
 #define PETRI_DISPLAYS_H
@@ -25,7 +27,7 @@ size_t displays_bytes(json_t *content);
 
 /*
  * What is to be published of a message of the cell's: content itself (also for
- * every message that is no rich output), what stands in its place, or NULL
+ * every message that has no limit here), what stands in its place, or NULL
  * where nothing does. buffer_bytes counts what the message has beside its
  * content. The caller's: json_decref().
  */

@@ -218,8 +218,16 @@ static size_t max_frame_bytes(const struct run *run) {
     return display > FRAME_BYTES ? display : FRAME_BYTES;
 }
 
+/* For a worker of good faith, which measures before it sends: docs/worker-wire.md, "caps". */
+static json_t *caps(const struct run *run) {
+    char text[32];
+    int64_t display = run->limits.values[LIMIT_DISPLAY];
+    return json_pack("{s:I, s:I, s:s}", "frame", (json_int_t)max_frame_bytes(run), "message", (json_int_t)display,
+                     "text", limits_text(UNIT_BYTES, display, text, sizeof text));
+}
+
 /* Starts the cell with its request. 0, or -errno with error. */
-static int start_cell(struct kernel *kernel, const json_t *frame, struct sandbox_error *ret_error) {
+static int start_cell(struct kernel *kernel, json_t *frame, struct sandbox_error *ret_error) {
     struct runner *runner = &kernel->runner;
     struct run *run = runner->run;
     int r = runner->armed ? 0 : arm(runner, ret_error);
@@ -232,6 +240,8 @@ static int start_cell(struct kernel *kernel, const json_t *frame, struct sandbox
     run->displays.limit_bytes = run->limits.values[LIMIT_DISPLAY];
     run->displays.limit_n = run->limits.values[LIMIT_DISPLAYS];
     r = worker_link_attach(&runner->link, cell_control_fd(run->cell), max_frame_bytes(run));
+    if (r == 0)
+        json_object_set_new(frame, "caps", caps(run));
     if (r == 0)
         r = talk_send(&runner->link, frame, run->buffers, run->n_buffers);
     if (r == 0)
@@ -252,7 +262,7 @@ static void refuse(struct kernel *kernel, enum outcome outcome, const char *deta
     conclude(kernel);
 }
 
-static void run_cell(struct kernel *kernel, const json_t *frame) {
+static void run_cell(struct kernel *kernel, json_t *frame) {
     struct runner *runner = &kernel->runner;
     struct sandbox_error error = {0};
     char text[512];

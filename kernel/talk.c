@@ -6,6 +6,7 @@
 #include "kernel/warm.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { FRAMES_PER_TURN = 64 };
@@ -73,14 +74,28 @@ static json_t *admit(struct kernel *kernel, const struct wire_frame *wire, const
     return displays_take(&kernel->runner.run->displays, msg_type, content, buffer_bytes_of(wire));
 }
 
+/* Nothing can stand in the place of a comm's message, and its widget won't work: somebody has to be told. */
+static void tell_dropped(struct kernel *kernel, const char *msg_type) {
+    struct outputs *outputs = &kernel->runner.outputs;
+    char limit[32], line[128];
+    if (strncmp(msg_type, "comm_", 5) != 0)
+        return;
+    limits_text(UNIT_BYTES, kernel->runner.run->limits.values[LIMIT_DISPLAY], limit, sizeof limit);
+    int n = snprintf(line, sizeof line, "petri: a %.16s was dropped: it was over the limit of %s (display).\n",
+                     msg_type, limit);
+    outputs->sink(outputs->arg, "stderr", line, (size_t)n);
+}
+
 static void publish(struct kernel *kernel, const struct wire_frame *wire) {
     const char *msg_type = json_string_value(json_object_get(wire->json, "msg_type"));
     json_auto_t *content = admit(kernel, wire, msg_type);
     bool whole = content == json_object_get(wire->json, "content"); /* else it is a text in its place */
     const json_t *parent = parent_of(kernel, wire->json);
     struct frame buffers[WIRE_MAX_BUFFERS];
-    if (!content)
+    if (!content) {
+        tell_dropped(kernel, msg_type);
         return;
+    }
     if (parent == kernel->runner.run->request->message.header)
         transcript_message(&kernel->runner.run->transcript, msg_type, content, whole ? buffer_bytes_of(wire) : 0);
     if (flow_drops(kernel)) {

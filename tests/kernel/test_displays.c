@@ -56,6 +56,36 @@ static void test_displays_within_the_limits_are_shown(void **state) {
     assert_int_equal(displays.dropped_bytes, 0);
 }
 
+static void test_displays_too_large_an_error_is_replaced_by_one_that_says_so(void **state) {
+    (void)state;
+    char line[65];
+    memset(line, 'x', 64);
+    line[64] = '\0';
+    json_t *content = json_pack("{s:s, s:s, s:[s]}", "ename", "ValueError", "evalue", line, "traceback", line);
+    json_t *shown = displays_take(&displays, "error", content, 0);
+    assert_ptr_not_equal(shown, content);
+    assert_string_equal(json_string_value(json_object_get(shown, "ename")), "ValueError");
+    const char *text = json_string_value(json_object_get(shown, "evalue"));
+    assert_string_equal(text, "petri: an error of 158 bytes is not shown: it is over the limit of 64 bytes (display).");
+    assert_string_equal(json_string_value(json_array_get(json_object_get(shown, "traceback"), 0)), text);
+    assert_int_equal(displays.dropped_bytes, 158);
+    json_decref(shown);
+    json_decref(content);
+}
+
+static void test_displays_too_large_a_comm_message_is_dropped(void **state) {
+    (void)state;
+    json_t *content = json_pack("{s:s, s:{}}", "comm_id", "some", "data");
+    json_t *shown = displays_take(&displays, "comm_msg", content, 10);
+    assert_ptr_equal(shown, content);
+    json_decref(shown);
+    assert_null(displays_take(&displays, "comm_msg", content, 64));
+    assert_int_equal(displays.dropped_bytes, 64 + strlen("comm_id"
+                                                         "some"
+                                                         "data"));
+    json_decref(content);
+}
+
 static void test_displays_that_are_too_large_are_replaced(void **state) {
     (void)state;
     expect_taken("execute_result", 100, 0,
@@ -78,9 +108,9 @@ static void test_displays_over_the_number_are_said_once(void **state) {
     expect_taken("update_display_data", 1, 0, "itself");
 }
 
-static void test_displays_are_the_only_messages_held_back(void **state) {
+static void test_displays_leave_other_messages_alone(void **state) {
     (void)state;
-    expect_taken("comm_msg", 1000, 1000, "itself");
+    expect_taken("stream", 1000, 1000, "itself");
     expect_taken("clear_output", 1, 0, "itself");
     assert_int_equal(displays.n, 0);
 }
@@ -100,9 +130,13 @@ static void test_displays_with_many_types_name_the_first(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_displays_within_the_limits_are_shown),    TEST(test_displays_that_are_too_large_are_replaced),
-        TEST(test_displays_over_the_number_are_said_once),  TEST(test_displays_are_the_only_messages_held_back),
+        TEST(test_displays_within_the_limits_are_shown),
+        TEST(test_displays_that_are_too_large_are_replaced),
+        TEST(test_displays_over_the_number_are_said_once),
+        TEST(test_displays_leave_other_messages_alone),
         TEST(test_displays_with_many_types_name_the_first),
+        TEST(test_displays_too_large_an_error_is_replaced_by_one_that_says_so),
+        TEST(test_displays_too_large_a_comm_message_is_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,29 @@
 """An exception as Jupyter names it, whatever its class does when it is asked for its text."""
 
+# What is shown of an error's text, and of all the lines of its traceback: a page that has to be read.
+TEXT_CHARS = 1 << 16
+LINES_CHARS = 1 << 19
+ENDS = 4
+
 
 def describe(error, traceback=None, kind=None):
     """{ename, evalue, traceback}; the traceback is one line where none is given."""
     name = (kind or type(error)).__name__
     try:
-        text = str(error)
+        text = _cut(str(error))
     except Exception as second:
         text = f"<{type(second).__name__} while its text was made>"
-    lines = [f"{name}: {text}"] if traceback is None else [str(line) for line in traceback]
+    lines = [f"{name}: {text}"] if traceback is None else _cut_lines([_cut(str(line)) for line in traceback])
     return {"ename": name, "evalue": text, "traceback": lines}
+
+
+def _cut(text):
+    left_out = len(text) - TEXT_CHARS
+    return text if left_out <= 0 else f"{text[:TEXT_CHARS]}… ({left_out:,} more characters)"
+
+
+def _cut_lines(lines):
+    """The first and the last lines where all of them are too much."""
+    if len(lines) <= 2 * ENDS or sum(map(len, lines)) <= LINES_CHARS:
+        return lines
+    return [*lines[:ENDS], f"… ({len(lines) - 2 * ENDS:,} more frames)", *lines[-ENDS:]]

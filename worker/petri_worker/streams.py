@@ -33,6 +33,7 @@ GATHER_S = 0.001
 FLOOD_S = 0.010
 BUFFER_BYTES = 8192
 SPARE_FD = 200
+PIECE_CHARS = 1 << 20
 
 # A new thread is among them: with a second writer, write() has to be ours.
 _EVENTS = frozenset(
@@ -241,7 +242,8 @@ class Streams:
         return True
 
     def _publish_late(self, cell, kind, text):
-        self._publish("stream", {"name": kind, "text": text}, parent=cell)
+        for start in range(0, len(text), PIECE_CHARS):
+            self._publish("stream", {"name": kind, "text": text[start : start + PIECE_CHARS]}, parent=cell)
 
     def _audit(self, event, args):
         if event in _EVENTS:

@@ -14,6 +14,7 @@ import json
 import os
 import struct
 
+from petri_worker.caps import Caps, TooLarge
 from petri_worker.hello import CONTROL_FD
 from petri_worker.jsonable import dumps
 
@@ -30,6 +31,7 @@ class Channel:
 
     signals: the Signals that keep interrupts away from half a frame.
     busy: true from a request's arrival until its `done` is out.
+    caps: what the messages of the request that is being served may weigh.
     """
 
     def __init__(self, signals, fd=CONTROL_FD):
@@ -39,6 +41,7 @@ class Channel:
         self._seq = 0
         self._pid = os.getpid()
         self.busy = False
+        self.caps = Caps({})
         os.register_at_fork(after_in_child=self._forked)
         self._lock.acquire()
 
@@ -60,6 +63,7 @@ class Channel:
         self._signals.begin()
         with self._signals.held:
             request = self._receive()
+            self.caps = Caps(request[0].get("caps") or {})
             self._pid = os.getpid()
             self.busy = True
             self._lock.release()
@@ -68,7 +72,8 @@ class Channel:
     def done(self, reply):
         """
         Ends the request with the content of its reply; the socket may change
-        from here on. TypeError where the reply has something that JSON has not.
+        from here on. TypeError where the reply has something that JSON has
+        not, TooLarge where it is over the cap.
         """
         frame = self._encode({"type": "done", "reply": reply})
         with self._signals.held:
@@ -86,13 +91,17 @@ class Channel:
         """
         Sends a `publish` or a `sync` and waits for its `ack`: everything that
         was written before comes before it, everything written later after it.
-        TypeError where the message has something that JSON has not.
+        TypeError where the message has something that JSON has not, TooLarge
+        where it is over its cap and nothing can stand in its place.
         """
         if self.in_child():
             return
         with self._signals.held, self._lock:
             self._number(message)
-            self._send(message, buffers)
+            try:
+                self._send(message, buffers)
+            except TooLarge as error:
+                self._send(self.caps.replacement(message, error))
             self._answer("ack", message["seq"])
 
     def ask(self, prompt, password):
@@ -141,6 +150,7 @@ class Channel:
         views = [memoryview(buffer).cast("B") for buffer in buffers]
         text = dumps(message)
         lengths = [view.nbytes for view in views]
+        self.caps.check(message, 8 + 4 * len(lengths) + len(text) + sum(lengths))
         header = struct.pack("<%dI" % (2 + len(views)), len(text), len(views), *lengths)
         return b"".join([header, text, *views])
 
