@@ -11,6 +11,7 @@
 #include <linux/kcmp.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -223,15 +224,28 @@ static void measure_grouped(struct cell *cell) {
     count_tasks(cell);
 }
 
+/* Whether a process has memory at all: one that ends gives it up some time before it is dead. See: proc_pid_statm(5).
+ */
+static bool has_memory(pid_t pid) {
+    char path[32], text[128];
+    snprintf(path, sizeof path, "/proc/%d/statm", pid);
+    return system_read_file(AT_FDCWD, path, text, sizeof text) > 0 && strtoull(text, NULL, 10) > 0;
+}
+
+/* A worker shares its memory with its keeper, until it execs: then both have some. Linux kills the two of them
+ * together where memory runs out. See: kcmp(2). */
+static bool is_replaced(const struct cell *cell) {
+    return cell->keeper > 0 && syscall(SYS_kcmp, cell->worker, cell->keeper, KCMP_VM, 0, 0) > 0 &&
+           has_memory(cell->worker) && has_memory(cell->keeper);
+}
+
 void cell_measure(struct cell *cell, struct cell_usage *ret_usage) {
     if (cell->started && !cell->ended) {
         if (cell->session->ground.backend)
             measure_grouped(cell);
         else
             measure_watched(cell);
-        /* A worker shares its memory with its keeper, until it execs. See: kcmp(2). */
-        long other = syscall(SYS_kcmp, cell->worker, cell->keeper, KCMP_VM, 0, 0);
-        cell->usage.replaced = cell->keeper > 0 && other > 0;
+        cell->usage.replaced = is_replaced(cell);
         if (cell->usage.memory_bytes > cell->usage.memory_peak_bytes)
             cell->usage.memory_peak_bytes = cell->usage.memory_bytes;
     }

@@ -8,7 +8,7 @@ import pytest
 import model
 
 SEED = int(os.environ.get("PETRI_HOSTILE_SEED", 20240229))
-STEPS = int(os.environ.get("PETRI_HOSTILE_STEPS", 200))
+STEPS = int(os.environ.get("PETRI_HOSTILE_STEPS", 300))
 
 # What makes a bad cell bad, after it has done all that a good one does; and the outcome.
 ENDINGS = {

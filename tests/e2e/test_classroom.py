@@ -1,0 +1,28 @@
+"""Thirty sessions side by side, in each of which somebody tries to break it: nobody notices the others."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+STUDENTS = 30
+
+MEMORY_BOMB = "%%limits memory=200M\nhoard = bytearray(b'x') * (400 << 20)"
+FORK_BOMB = "%%limits timeout=1s processes=40\nimport os\nwhile True:\n    try: os.fork()\n    except OSError: pass"
+
+
+def lesson(kernel):
+    """What one student sends, and how each cell ended."""
+    assert kernel.wait_until_up().run("import numpy; data = numpy.arange(10); notes = ['mine']").ok
+    return [
+        kernel.run(MEMORY_BOMB).ename,
+        kernel.run(FORK_BOMB).ename,
+        kernel.value("notes.append('still mine'); int(data.sum()), notes"),
+    ]
+
+
+def test_a_class_of_thirty_can_break_nothing(start, tmp_path):
+    folders = [tmp_path / str(n) for n in range(STUDENTS)]
+    for folder in folders:
+        folder.mkdir()
+    kernels = [start(folder=folder, wait=False) for folder in folders]
+    with ThreadPoolExecutor(STUDENTS) as pool:
+        lessons = list(pool.map(lesson, kernels))
+    assert lessons == [["CellMemoryLimit", "CellTimeout", "(45, ['mine', 'still mine'])"]] * STUDENTS
