@@ -76,11 +76,12 @@ static void hash_code(struct run *run, const json_t *code) {
 /* Steals code. */
 static json_t *make_frame(const struct run *run, json_t *code) {
     json_t *expressions = json_object_get(run->request->message.content, "user_expressions");
-    return json_pack("{s:s, s:O, s:I, s:o, s:b, s:b, s:o, s:b, s:i}", "type", "execute", "header",
+    return json_pack("{s:s, s:O, s:I, s:o, s:b, s:b, s:o, s:b, s:i, s:O*, s:O*}", "type", "execute", "header",
                      run->request->message.header, "cell", (json_int_t)run->number, "code", code, "silent", run->silent,
                      "store_history", run->counts, "user_expressions",
                      json_is_object(expressions) ? json_incref(expressions) : json_object(), "allow_stdin",
-                     run->allow_stdin, "execution_count", run->execution_count);
+                     run->allow_stdin, "execution_count", run->execution_count, "stdin", run->ask.stdin_text, "env",
+                     run->ask.env);
 }
 
 static void begin(struct kernel *kernel, struct run *run, json_t **ret_frame) {

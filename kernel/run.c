@@ -38,6 +38,7 @@ void run_destroy(struct run *run) {
     request_destroy(run->request);
     cell_discard(run->cell);
     ask_fini(&run->ask);
+    json_decref(run->inputs);
     transcript_fini(&run->transcript);
     json_decref(run->denied);
     json_decref(run->reply);
@@ -89,15 +90,16 @@ static json_t *error_of(const struct run *run) {
 }
 
 static json_t *what_ran(const struct kernel *kernel, const struct run *run) {
-    return json_pack("{s:s, s:s, s:s, s:b, s:s, s:s, s:s}", "run_id", run->run_id, "session_id",
+    return json_pack("{s:s, s:s, s:s, s:b, s:b, s:s, s:s, s:s, s:s*}", "run_id", run->run_id, "session_id",
                      kernel->channels.session_id, "outcome", outcome_row(run->outcome)->name, "rolled_back",
-                     run->rolled_back, "language", "python", "code_sha256", run->code_sha256, "profile",
-                     profile_name(kernel->profile));
+                     run->rolled_back, "fresh", run->ask.fresh, "language", "python", "code_sha256", run->code_sha256,
+                     "profile", profile_name(kernel->profile), "task", run->ask.task[0] ? run->ask.task : NULL);
 }
 
 static json_t *what_came_of_it(const struct kernel *kernel, const struct run *run) {
-    return json_pack("{s:o, s:o, s:o, s:o, s:O, s:o}", "limits", limits_json(&run->limits), "metrics", metrics(run),
-                     "exit", exit_of(&run->facts.end), "error", error_of(run), "denied", run->denied, "isolation",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:O, s:o}", "limits", limits_json(&run->limits), "metrics",
+                     metrics(run), "exit", exit_of(&run->facts.end), "error", error_of(run), "inputs",
+                     run->inputs ? json_incref(run->inputs) : json_array(), "denied", run->denied, "isolation",
                      isolation_json(kernel->runner.session));
 }
 

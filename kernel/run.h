@@ -59,6 +59,7 @@ struct run {
     enum outcome outcome;
     bool rolled_back;
     struct outcome_facts facts;
+    json_t *inputs; /* files that the request brought: rows of the report, owned; NULL for none */
     json_t *denied; /* system calls it was refused: rows of the report, owned */
     json_t *reply;  /* the worker's, owned; NULL where it gave none */
     json_t *error;  /* the content of the error it ended with, owned; NULL where it ended well */

@@ -4,6 +4,7 @@
 #include "kernel/dispatch.h"
 #include "kernel/execute.h"
 #include "kernel/input.h"
+#include "kernel/inputs.h"
 #include "kernel/iopub.h"
 #include "kernel/kernel.h"
 #include "kernel/reply.h"
@@ -94,14 +95,16 @@ static void conclude(struct kernel *kernel) {
     /* Before the answer: what a client sends once it has that is not to be aborted. */
     if (run->stop_on_error && run->outcome != OUTCOME_OK)
         execute_take_pending(kernel, &aborted);
-    comms_end(&kernel->comms, run->rolled_back);
+    comms_end(&kernel->comms, run->rolled_back || run->ask.fresh);
     if (!run->rolled_back)
         kernel->limits = run->session_limits;
     kind->end(kernel, run);
     reply_idle(kernel, steal_pointer(run->request));
     execute_abort(kernel, &aborted);
     /* The answer is out; what is expensive comes now. */
-    if (run->cell)
+    if (run->cell && run->ask.fresh)
+        cell_discard(steal_pointer(run->cell));
+    else if (run->cell)
         cell_commit(steal_pointer(run->cell));
     if (kind->after)
         kind->after(kernel, run);
@@ -226,20 +229,32 @@ static json_t *caps(const struct run *run) {
                      "text", limits_text(UNIT_BYTES, display, text, sizeof text));
 }
 
-/* Starts the cell with its request. 0, or -errno with error. */
-static int start_cell(struct kernel *kernel, json_t *frame, struct sandbox_error *ret_error) {
-    struct runner *runner = &kernel->runner;
-    struct run *run = runner->run;
+/* The cell made ahead, or for a fresh run one of image 0: the other stays for the next request. */
+static int take_cell(struct runner *runner, struct run *run, struct sandbox_error *ret_error) {
+    if (run->ask.fresh) {
+        int64_t before_us = clock_us();
+        const struct cell_options options = {.source = CELL_FROM_FIRST};
+        int r = cell_create(runner->session, &options, &run->cell, ret_error);
+        run->sandbox_us = clock_us() - before_us;
+        return r;
+    }
     int r = runner->armed ? 0 : arm(runner, ret_error);
     runner->arming_failed = false;
     if (r < 0)
         return r;
     run->cell = steal_pointer(runner->armed);
     run->sandbox_us = runner->armed_us;
+    return 0;
+}
+
+/* Starts the cell with its request. 0, or -errno with error. */
+static int start_cell(struct kernel *kernel, json_t *frame, struct sandbox_error *ret_error) {
+    struct runner *runner = &kernel->runner;
+    struct run *run = runner->run;
     outputs_begin(&runner->outputs, (uint64_t)run->limits.values[LIMIT_OUTPUT], sink, kernel);
     run->displays.limit_bytes = run->limits.values[LIMIT_DISPLAY];
     run->displays.limit_n = run->limits.values[LIMIT_DISPLAYS];
-    r = worker_link_attach(&runner->link, cell_control_fd(run->cell), max_frame_bytes(run));
+    int r = worker_link_attach(&runner->link, cell_control_fd(run->cell), max_frame_bytes(run));
     if (r == 0)
         json_object_set_new(frame, "caps", caps(run));
     if (r == 0)
@@ -268,6 +283,10 @@ static void run_cell(struct kernel *kernel, json_t *frame) {
     char text[512];
     if (runner->state == RUNNER_UNAVAILABLE) {
         refuse(kernel, OUTCOME_SANDBOX, runner->why);
+    } else if (take_cell(runner, runner->run, &error) < 0) {
+        refuse(kernel, OUTCOME_SANDBOX, sandbox_error_text(&error, text, sizeof text));
+    } else if (inputs_put(runner->run, text, sizeof text) < 0) {
+        refuse(kernel, OUTCOME_REFUSED, text);
     } else if (start_cell(kernel, frame, &error) < 0) {
         refuse(kernel, OUTCOME_SANDBOX, error.step ? sandbox_error_text(&error, text, sizeof text) : error.detail);
     } else {

@@ -66,6 +66,7 @@ class Cell:
 
     reply: dict  # content of the reply
     messages: list  # every iopub message with the request as its parent, in order
+    report: dict | None = None  # the run report
 
     def of(self, msg_type):
         return [message["content"] for message in self.messages if message["msg_type"] == msg_type]
@@ -151,11 +152,18 @@ class Kernel:
         """Waits for the idle status and the reply of a request; earlier: messages already taken."""
         messages = self.iopub_until(request, is_idle)
         reply = self.shell_reply(request)
-        return Cell(reply["content"], [*earlier, *messages])
+        return Cell(reply["content"], [*earlier, *messages], reply["metadata"].get("petri"))
 
     def run(self, code, **options):
         """Runs code; returns its Cell."""
         return self.finish(self.send(code, **options))
+
+    def ask(self, code, petri, **content):
+        """Runs code with `petri` as the request's metadata.petri; returns its Cell."""
+        content = {"code": code, "silent": False, "store_history": True, "allow_stdin": False, **content}
+        message = self.client.session.msg("execute_request", content, metadata={"petri": petri})
+        self.client.shell_channel.send(message)
+        return self.finish(message["header"]["msg_id"])
 
     def value(self, code):
         """Runs code that has to go well; returns the text of its value."""

@@ -68,6 +68,18 @@ static void test_execute_reply_carries_the_report(void **state) {
     message_fini(&reply);
 }
 
+static void test_execute_with_a_file_that_has_no_room_is_refused(void **state) {
+    char id[37];
+    (void)state;
+    json_t *metadata = json_pack("{s:{s:[{s:s, s:s}]}}", "petri", "files", "path", "full", "text", "x");
+    harness_send_with(&h, CHANNEL_SHELL, "execute_request", json_pack("{s:s}", "code", "1"), metadata, id);
+    expect_failure(id, "busy execute_input error:CellRefused idle", "CellRefused",
+                   "The cell was not run: the file \"full\" can't be put there: the session's files have reached their"
+                   " limit (disk, files)" STAYS);
+    expect_next_cell_runs();
+    expect_story_begins("create put discard create start");
+}
+
 static void test_execute_silent_publishes_only_status(void **state) {
     char id[37];
     (void)state;
@@ -465,6 +477,7 @@ int main(void) {
         WARM(test_execute_ok_freezes_before_reply_and_commits),
         WARM(test_execute_reply_carries_the_report),
         WARM(test_execute_silent_publishes_only_status),
+        WARM(test_execute_with_a_file_that_has_no_room_is_refused),
         WARM(test_execute_output_comes_before_what_follows_it),
         WARM(test_execute_publish_with_parent_belongs_to_that_cell),
         WARM(test_execute_error_aborts_only_queued_executes),

@@ -1,4 +1,4 @@
-"""Jupyter messaging, "Messages on the stdin channel"."""
+"""Jupyter messaging, "Messages on the stdin channel", and what comes with the request instead."""
 
 
 def test_input(worker):
@@ -46,3 +46,42 @@ def test_interrupt_while_waiting_and_the_late_answer(worker):
 
 def test_two_questions(worker):
     assert worker.execute("input() + input()", answers=["a", "b"]).result == "'ab'"
+
+
+def test_stdin_that_comes_with_the_request(worker):
+    code = """
+import getpass, sys
+print([input("? "), getpass.getpass("secret: ")], next(sys.stdin), sys.stdin.read())
+try:
+    input()
+except EOFError:
+    print("end")
+"""
+    answer = worker.execute(code, stdin="one\ntw\u00f6\nthree\nfour\n\x00five", allow_stdin=True)
+    assert answer.stdout == "? secret: ['one', 'tw\u00f6'] three\n four\n\x00five\nend\n"
+    assert not answer.of("input")
+
+
+def test_stdin_is_there_for_children_and_gone_afterwards(worker):
+    code = "import subprocess, sys\nprint(subprocess.run(['cat'], capture_output=True).stdout)\nprint(sys.stdin.read())"
+    assert worker.execute(code, stdin="given").stdout == "b'given'\n\n"
+    assert worker.execute("!cat", stdin="given").stdout == "given"
+    answer = worker.execute("import os\nprint(os.readlink('/proc/self/fd/0'))\ninput()", answers=["x"], allow_stdin=True)
+    assert answer.stdout.startswith("/dev/null")
+    assert len(answer.of("input")) == 1
+
+
+def test_stdin_of_no_bytes_is_at_its_end(worker):
+    assert worker.execute("import sys; print(repr(sys.stdin.read()))", stdin="").stdout == "''\n"
+
+
+def test_stdin_that_code_has_closed_is_back_afterwards(worker):
+    worker.execute("import os, sys; sys.stdin.close(); os.close(0)", stdin="given")
+    assert worker.execute("print(os.readlink('/proc/self/fd/0'))").stdout == "/dev/null\n"
+
+
+def test_variables_hold_for_one_cell(worker):
+    worker.execute("import os; os.environ['KEPT'] = 'before'")
+    code = "print(os.environ['KEPT'], os.environ['NEW']); os.environ['KEPT'] = 'x'; del os.environ['NEW']"
+    assert worker.execute(code, env={"KEPT": "within", "NEW": "n\u00e4"}).stdout == "within n\u00e4\n"
+    assert worker.execute("print(os.environ['KEPT'], 'NEW' in os.environ)").stdout == "before False\n"

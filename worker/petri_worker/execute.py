@@ -9,6 +9,7 @@ import getpass
 import sys
 
 from petri_worker.errors import describe
+from petri_worker.given import given
 from petri_worker.loop import CellLoop
 
 
@@ -28,10 +29,12 @@ class Executor:
         shell.request_count = shell.execution_count = request["execution_count"]
         builtins.input = shell.raw_input
         getpass.getpass = shell.getpass
+        shell.has_stdin = request.get("stdin") is not None
         silent = bool(request.get("silent"))
         store = bool(request.get("store_history", True)) and not silent
         try:
-            error = self._run(request["code"], silent, store)
+            with given(request.get("stdin"), request.get("env")):
+                error = self._run(request["code"], silent, store)
             expressions = {} if error is not None else shell.user_expressions(request.get("user_expressions") or {})
         except BaseException as caught:
             error = caught

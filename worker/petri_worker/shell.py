@@ -61,6 +61,7 @@ class ZMQInteractiveShell(InteractiveShell):
         self.kernel = None
         self.send = self.ask = None
         self.allow_stdin = False
+        self.has_stdin = False
         self.request_count = 0
         self.interrupted = False
         self.forget_error()
@@ -190,7 +191,7 @@ class ZMQInteractiveShell(InteractiveShell):
         if cmd.rstrip().endswith("&"):
             raise OSError("Background processes not supported.")
         self.user_ns["_exit_code"] = subprocess.call(
-            self.var_expand(cmd, depth=1), shell=True, stdin=subprocess.DEVNULL
+            self.var_expand(cmd, depth=1), shell=True, stdin=None if self.has_stdin else subprocess.DEVNULL
         )
 
     system_piped = system_raw = system

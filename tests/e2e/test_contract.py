@@ -1,0 +1,123 @@
+"""What a request asks for beside its code (metadata.petri), and what the run report says of it."""
+
+import base64
+import hashlib
+
+import pytest
+
+
+def sha256(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def test_files_are_there_before_the_code_runs(kernel, tmp_path):
+    (tmp_path / "host.txt").write_text("host")
+    data = bytes(range(256))
+    files = [
+        {"path": "in/table.csv", "text": "a,b\n1,2\n"},
+        {"path": "raw.bin", "data": base64.b64encode(data).decode()},
+        {"path": "host.txt", "text": "request"},
+    ]
+    code = "print(open('in/table.csv').read(), len(open('/work/raw.bin', 'rb').read()), open('host.txt').read())"
+    cell = kernel.ask(code, {"files": files})
+    assert cell.stdout == "a,b\n1,2\n 256 request\n", str(cell)
+    assert cell.report["inputs"] == [
+        {"path": "in/table.csv", "bytes": 8, "sha256": sha256(b"a,b\n1,2\n")},
+        {"path": "raw.bin", "bytes": 256, "sha256": sha256(data)},
+        {"path": "host.txt", "bytes": 7, "sha256": sha256(b"request")},
+    ]
+    assert (tmp_path / "host.txt").read_text() == "host"
+    assert not (tmp_path / "raw.bin").exists()
+    assert kernel.value("import os; os.access('raw.bin', os.W_OK), os.stat('raw.bin').st_uid == os.getuid()") == (
+        "(True, True)"
+    )
+
+
+def test_files_of_a_cell_that_is_rolled_back_are_gone(venv_kernel):
+    cell = venv_kernel.ask("import os; os._exit(3)", {"files": [{"path": "in.txt", "text": "x"}]})
+    assert cell.ename == "CellCrashed"
+    assert cell.report["inputs"] == [{"path": "in.txt", "bytes": 1, "sha256": sha256(b"x")}]
+    assert venv_kernel.value("import os; os.path.exists('in.txt')") == "False"
+
+
+@pytest.mark.parametrize(
+    ("before", "path", "why"),
+    [
+        ("import os; os.symlink('/tmp', 'away')", "away/x", "a folder in its path is a link in the notebook's folder"),
+        ("import os; os.mkdir('sub')", "sub", "the notebook's folder has a folder of that name"),
+        ("open('file', 'w').close()", "file/x", "a folder in its path is a file in the notebook's folder"),
+    ],
+)
+def test_files_that_cannot_be_put_are_refused(venv_kernel, before, path, why):
+    assert venv_kernel.run(before).ok
+    cell = venv_kernel.ask("print('it ran')", {"files": [{"path": path, "text": "x"}]})
+    assert cell.ename == "CellRefused"
+    assert cell.reply["evalue"] == (
+        f"The cell was not run: the file \"{path}\" can't be put there: {why};"
+        " the session is as it was before the cell."
+    )
+    assert cell.stdout == ""
+    assert venv_kernel.value("1 + 1") == "2"
+
+
+@pytest.mark.parametrize(
+    ("petri", "why"),
+    [
+        ({"fresh": "yes"}, 'metadata.petri: "fresh" has to be true or false'),
+        ({"timeout": 3}, 'metadata.petri has no "timeout"; there are "env", "expect", "files", "fresh"'),
+        ({"files": [{"path": "../x", "text": ""}]}, 'the path "../x" has "." or ".." in it'),
+        ({"env": {"HOME": "/"}}, 'env: the configuration does not allow "HOME"; it allows no names'),
+        ({"limits": {"timeout": "2h"}}, "timeout 7200 s is over the ceiling of 3600 s in profile notebook"),
+        (["fresh"], "metadata.petri has to be an object"),
+    ],
+)
+def test_a_request_that_is_half_understood_does_not_run(venv_kernel, petri, why):
+    cell = venv_kernel.ask("print('it ran')", petri)
+    assert cell.ename == "CellRefused"
+    assert cell.reply["evalue"].startswith(f"The cell was not run: {why}")
+    assert cell.report["outcome"] == "refused"
+    assert cell.stdout == ""
+
+
+def test_stdin_is_read_to_its_end(kernel):
+    cell = kernel.ask("n = int(input('n? '))\nimport sys\nprint(n + sum(map(int, sys.stdin)))", {"stdin": "1\n2\n3\n"})
+    assert cell.stdout == "n? 6\n", str(cell)
+    assert kernel.run("input()").ename == "StdinNotImplementedError"
+
+
+def test_fresh_runs_begin_at_the_start_and_leave_nothing(kernel):
+    assert kernel.run("x = 1; open('kept.txt', 'w').write('kept')").ok
+    for _ in range(4):
+        cell = kernel.ask(
+            "import os\nprint('x' in globals(), os.listdir('.'), os.listdir('/tmp'))\nx = 2\nopen('mine', 'w').close()",
+            {"fresh": True},
+        )
+        assert cell.stdout.splitlines()[-1].startswith("False []"), str(cell)
+        assert (cell.report["fresh"], cell.report["rolled_back"], cell.report["outcome"]) == (True, False, "ok")
+        assert kernel.value("x, os.listdir('.')" if _ else "import os; x, os.listdir('.')") == "(1, ['kept.txt'])"
+
+
+def test_fresh_runs_are_held_to_their_limits(venv_kernel):
+    cell = venv_kernel.ask("while True: pass", {"fresh": True, "limits": {"timeout": "500ms"}})
+    assert cell.ename == "CellTimeout"
+    cell = venv_kernel.ask("b = bytearray(900 << 20)", {"fresh": True, "limits": {"memory": "100M"}})
+    assert cell.ename in ("MemoryError", "CellMemoryLimit")
+    assert venv_kernel.ask("print(6 * 7)", {"fresh": True}).stdout == "42\n"
+
+
+def test_variables_that_the_configuration_allows_hold_for_one_cell(start, monkeypatch, tmp_path):
+    config = tmp_path / "config" / "petri"
+    config.mkdir(parents=True)
+    (config / "config.json").write_text('{"environment": ["MODE"]}')
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    kernel = start()
+    code = "import os, subprocess\nprint(os.environ.get('MODE'), subprocess.getoutput('echo $MODE'))"
+    assert kernel.ask(code, {"env": {"MODE": "fast"}}).stdout == "fast fast\n"
+    assert kernel.run(code).stdout == "None \n"
+    cell = kernel.ask(code, {"env": {"PATH": "/"}})
+    assert 'the configuration does not allow "PATH"; it allows MODE' in cell.reply["evalue"]
+
+
+def test_a_task_is_in_the_report(venv_kernel):
+    assert venv_kernel.ask("1", {"task": "T-17"}).report["task"] == "T-17"
+    assert "task" not in venv_kernel.ask("1", {}).report
