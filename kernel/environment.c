@@ -19,6 +19,7 @@ static const char *const constant[] = {
     "MPLBACKEND=module://matplotlib_inline.backend_inline",
     "MPLCONFIGDIR=/home/petri/.config/matplotlib",
     "PYTHONNOUSERSITE=1",
+    "PYTHONHASHSEED=0", /* sets come in the same order when a run is repeated */
     "PETRI_TRACE_FD=4", /* where the worker writes its stack when it is asked: session_trace_fd() */
 };
 
@@ -63,9 +64,23 @@ static void add_python(struct list *list, const char *python) {
         add(list, "VIRTUAL_ENV=%s", prefix);
 }
 
+/* The time zone by its name: what TZ says, else where /etc/localtime points; a file that is no link has none. */
+static void add_zone(struct list *list) {
+    char link[PATH_MAX];
+    const char *zone = getenv("TZ");
+    ssize_t n = readlink("/etc/localtime", link, sizeof link - 1);
+    link[n < 0 ? 0 : n] = '\0';
+    const char *name = strstr(link, "/zoneinfo/");
+    if (zone)
+        add(list, "TZ=%s", zone);
+    else if (name)
+        add(list, "TZ=%s", name + strlen("/zoneinfo/"));
+    else if (access("/etc/localtime", F_OK) < 0)
+        add(list, "TZ=UTC");
+}
+
 char **environment_make(const struct environment_facts *facts) {
     struct list list = {.texts = calloc(N_CONSTANT + N_POOLS + N_OTHERS + 1, sizeof *list.texts)};
-    const char *zone = getenv("TZ");
     if (!list.texts)
         return NULL;
     add_python(&list, facts->python);
@@ -75,8 +90,7 @@ char **environment_make(const struct environment_facts *facts) {
         add(&list, "%s=%" PRId64, pools[i], facts->cpus);
     if (facts->site[0])
         add(&list, "PETRI_SITE=%s", facts->site);
-    if (zone)
-        add(&list, "TZ=%s", zone);
+    add_zone(&list);
     if (list.failed) {
         environment_free(list.texts);
         return NULL;

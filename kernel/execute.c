@@ -1,9 +1,11 @@
 #include "execute.h"
 
+#include "kernel/budget.h"
 #include "kernel/dispatch.h"
 #include "kernel/iopub.h"
 #include "kernel/kernel.h"
 #include "kernel/limits_ask.h"
+#include "kernel/recording.h"
 #include "kernel/reply.h"
 
 #include <sodium.h>
@@ -102,10 +104,14 @@ static void begin(struct kernel *kernel, struct run *run, json_t **ret_frame) {
                       json_pack("{s:O, s:i}", "code", code, "execution_count", run->execution_count));
     if (run->outcome == OUTCOME_OK)
         rest = ask_all(kernel, run, code, &line);
+    if (run->outcome == OUTCOME_OK)
+        budget_check(kernel, run);
     if (line == LIMITS_LINE_SHOW)
         show_limits(kernel, run);
-    if (rest)
+    if (rest && run->outcome == OUTCOME_OK)
         *ret_frame = make_frame(run, rest);
+    else
+        json_decref(rest);
 }
 
 /* What the worker said, with what a reply must have and what is the kernel's to say. */
@@ -135,12 +141,17 @@ static json_t *reply_content(struct kernel *kernel, struct run *run) {
 
 static void end(struct kernel *kernel, struct run *run) {
     json_t *content = reply_content(kernel, run);
-    json_t *metadata = json_pack("{s:s, s:o}", "started", run->started, "petri", run_report(kernel, run));
+    json_t *report = run_report(kernel, run);
+    /* Before the reply: what a client has heard of is not lost when the kernel dies. */
+    bool recorded = recording_store(kernel, run, report, "");
+    json_object_set_new(report, "record", json_boolean(recorded));
+    json_t *metadata = json_pack("{s:s, s:o}", "started", run->started, "petri", report);
     reply_send(kernel, run->request, "execute_reply", metadata, content);
 }
 
 /* Also a cell that was rolled back: whoever sent it wants it back, to mend it. */
 static void after(struct kernel *kernel, struct run *run) {
+    records_tidy(&kernel->records);
     if (run->counts && run->code)
         history_store(&kernel->history, run->execution_count, run->code);
 }

@@ -13,7 +13,7 @@
 
 enum {
     BUSY_MS = 200,           /* for another kernel that writes; then this entry is lost, and the log says so */
-    PATTERN_BYTES_MAX = 500, /* a pattern of many stars takes long */
+    GLOB_BYTES_MAX = 500, /* a pattern of many stars takes long */
     ENTRIES_MAX = 100000,    /* of one reply */
 };
 
@@ -62,7 +62,7 @@ static int open_database(struct history *history) {
     if (r < 0)
         return r;
     sqlite3_busy_timeout(history->db, BUSY_MS);
-    sqlite3_limit(history->db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, PATTERN_BYTES_MAX);
+    sqlite3_limit(history->db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, GLOB_BYTES_MAX);
     return sqlite3_exec(history->db, schema, NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
 }
 

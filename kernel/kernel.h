@@ -14,6 +14,8 @@
 #include "kernel/info.h"
 #include "kernel/limits.h"
 #include "kernel/log.h"
+#include "kernel/pattern.h"
+#include "kernel/records.h"
 #include "kernel/rehearsal.h"
 #include "kernel/runner.h"
 #include "kernel/usage.h"
@@ -32,6 +34,11 @@ struct kernel {
     int signal_fd; /* -1 where signals are nobody's business, as in tests */
     struct info info;
     struct history history;
+    struct records records;
+    struct patterns *redact;     /* the operator's; NULL for none */
+    json_t *unrecorded;          /* what tasks have used in runs that are not in the records: budget.c */
+    json_t *environment;         /* fingerprint.h; NULL where it is not known */
+    char environment_sha256[65]; /* "" then */
     struct comms comms;
     struct runner runner;
     struct asides asides;

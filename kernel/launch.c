@@ -36,9 +36,13 @@ static int create(const struct launch *launch, char **environment, struct sessio
     return session_create(&options, ret_session, ret_error);
 }
 
-int launch_session(const struct launch *launch, struct session **ret_session, struct sandbox_error *ret_error) {
-    char **environment = environment_make(&(struct environment_facts){
+char **launch_environment(const struct launch *launch) {
+    return environment_make(&(struct environment_facts){
         .python = launch->python, .site = launch->paths->site, .cpus = launch->limits->values[LIMIT_CPUS]});
+}
+
+int launch_session(const struct launch *launch, struct session **ret_session, struct sandbox_error *ret_error) {
+    char **environment = launch_environment(launch);
     if (!environment)
         return -ENOMEM;
     int r = create(launch, environment, ret_session, ret_error);

@@ -17,6 +17,9 @@ struct launch {
     const struct limits *limits;
 };
 
+/* The environment of cells. The caller's: environment_free(); NULL on ENOMEM. */
+char **launch_environment(const struct launch *launch);
+
 /* 0: ret_session is the caller's; or -errno, where error says what failed unless it was memory (-ENOMEM, step 0). */
 int launch_session(const struct launch *launch, struct session **ret_session,
                    struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;

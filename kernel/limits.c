@@ -89,14 +89,23 @@ const struct limit_row limit_rows[LIMIT_N] = {
                     .of_session = true},
     [LIMIT_RUNS] = {"runs",
                     "cells of a task",
-                    NULL,
+                    "the kernel, which counts them",
                     {[PROFILE_NOTEBOOK] = {LIMITS_NONE, LIMITS_NONE}, [PROFILE_STRICT] = {LIMITS_NONE, LIMITS_NONE}},
-                    UNIT_COUNT},
+                    UNIT_COUNT,
+                    .tightens = true},
     [LIMIT_BUDGET] = {"budget",
                       "wall clock of a task's cells together",
-                      NULL,
+                      "the kernel, which does not run the next one",
                       {[PROFILE_NOTEBOOK] = {LIMITS_NONE, LIMITS_NONE}, [PROFILE_STRICT] = {LIMITS_NONE, LIMITS_NONE}},
-                      UNIT_MS},
+                      UNIT_MS,
+                      .tightens = true},
+    [LIMIT_TASK_ARTIFACTS] =
+        {"task_artifacts",
+         "all the files of a task's cells that are copied out",
+         "the kernel, which does not run the next one",
+         {[PROFILE_NOTEBOOK] = {LIMITS_NONE, LIMITS_NONE}, [PROFILE_STRICT] = {LIMITS_NONE, LIMITS_NONE}},
+         UNIT_BYTES,
+         .tightens = true},
 };
 
 static const char *const profile_names[] = {[PROFILE_NOTEBOOK] = "notebook", [PROFILE_STRICT] = "strict"};
@@ -151,7 +160,7 @@ json_t *limits_json(const struct limits *limits) {
     json_t *json = json_object();
     for (int i = 0; i < LIMIT_N; i++) {
         char key[48];
-        if (!limit_rows[i].by)
+        if (!limit_rows[i].by || limits->values[i] == LIMITS_NONE)
             continue;
         snprintf(key, sizeof key, "%s%s", limit_rows[i].name, unit_suffixes[limit_rows[i].unit]);
         json_object_set_new(json, key, json_integer(limits->values[i]));
@@ -185,13 +194,13 @@ const char *limits_text(enum limit_unit unit, int64_t value, char *buf, size_t s
 char *limits_table(enum profile profile, const struct limits *limits) {
     auto_bytes table = {0};
     char line[256], value[32], ceiling[32];
-    snprintf(line, sizeof line, "%-10s %-11s %-11s %s\n", "limit", "in force", "ceiling", "of what");
+    snprintf(line, sizeof line, "%-14s %-11s %-11s %s\n", "limit", "in force", "ceiling", "of what");
     bytes_append_text(&table, line);
     for (int i = 0; i < LIMIT_N; i++) {
         const struct limit_row *row = &limit_rows[i];
         if (!row->by)
             continue;
-        snprintf(line, sizeof line, "%-10s %-11s %-11s %s\n", row->name,
+        snprintf(line, sizeof line, "%-14s %-11s %-11s %s\n", row->name,
                  limits_text(row->unit, limits->values[i], value, sizeof value),
                  limits_text(row->unit, limits_ceiling(profile, (enum limit)i), ceiling, sizeof ceiling), row->help);
         bytes_append_text(&table, line);

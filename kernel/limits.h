@@ -31,6 +31,7 @@ enum limit {
     LIMIT_CODE,
     LIMIT_RUNS,
     LIMIT_BUDGET,
+    LIMIT_TASK_ARTIFACTS,
     LIMIT_N,
 };
 
@@ -45,6 +46,7 @@ struct limit_row {
         int64_t ceiling;
     } of[PROFILE_N];
     enum limit_unit unit;
+    bool tightens;   /* a cell can only ask for less of it than is in force */
     bool of_session; /* holds for the session as a whole, so one cell can't ask for another */
 };
 

@@ -82,6 +82,9 @@ static int set(const struct limits_asking *asking, struct limits *limits, int li
         return refuse(asking, "%s %s is over the ceiling of %s in profile %s", row->name,
                       limits_text(row->unit, value, asked, sizeof asked),
                       limits_text(row->unit, ceiling, most, sizeof most), profile_name(asking->profile));
+    if (asking->asker == ASKER_CELL && row->tightens && value > limits->values[limit])
+        return refuse(asking, "%s can only be lowered, and it is %s", row->name,
+                      limits_text(row->unit, limits->values[limit], most, sizeof most));
     limits->values[limit] = value;
     return 0;
 }

@@ -127,6 +127,7 @@ json_t *outcome_error(enum outcome outcome, const struct outcome_facts *facts) {
     if (facts->where.bytes > 0)
         add_where(traceback, &facts->where);
     json_array_append_new(traceback, json_sprintf("\x1b[0;31m%s\x1b[0m: %s", ename, sentence));
+    json_array_extend(traceback, facts->history);
     if (rows[outcome].hint)
         json_array_append_new(traceback, json_string(rows[outcome].hint));
     return json_pack("{s:s, s:s, s:o}", "ename", ename, "evalue", sentence, "traceback", traceback);

@@ -36,6 +36,7 @@ struct outcome_facts {
     char limit[32];             /* the limit that was passed, "5 s"; the grace of an interrupt */
     struct outcome_where where; /* bytes 0 where that is not known */
     char detail[512];           /* why, in words */
+    json_t *history;            /* OUTCOME_BUDGET: lines about what was before, owned by the run; or NULL */
 };
 
 struct outcome_row {

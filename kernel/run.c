@@ -40,6 +40,7 @@ void run_destroy(struct run *run) {
     ask_fini(&run->ask);
     json_decref(run->inputs);
     transcript_fini(&run->transcript);
+    json_decref(run->facts.history);
     json_decref(run->denied);
     json_decref(run->reply);
     json_decref(run->error);
@@ -90,10 +91,11 @@ static json_t *error_of(const struct run *run) {
 }
 
 static json_t *what_ran(const struct kernel *kernel, const struct run *run) {
-    return json_pack("{s:s, s:s, s:s, s:b, s:b, s:s, s:s, s:s, s:s*}", "run_id", run->run_id, "session_id",
+    return json_pack("{s:s, s:s, s:s, s:b, s:b, s:s, s:s, s:s, s:s, s:s*}", "run_id", run->run_id, "session_id",
                      kernel->channels.session_id, "outcome", outcome_row(run->outcome)->name, "rolled_back",
                      run->rolled_back, "fresh", run->ask.fresh, "language", "python", "code_sha256", run->code_sha256,
-                     "profile", profile_name(kernel->profile), "task", run->ask.task[0] ? run->ask.task : NULL);
+                     "environment_sha256", kernel->environment_sha256, "profile", profile_name(kernel->profile),
+                     "task", run->ask.task[0] ? run->ask.task : NULL);
 }
 
 static json_t *what_came_of_it(const struct kernel *kernel, const struct run *run) {

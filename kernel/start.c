@@ -7,6 +7,8 @@
  */
 #include "kernel/clock.h"
 #include "kernel/commands.h"
+#include "kernel/environment.h"
+#include "kernel/fingerprint.h"
 #include "kernel/iopub.h"
 #include "kernel/kernel.h"
 #include "kernel/launch.h"
@@ -89,6 +91,34 @@ static void start_session(struct kernel *kernel, struct start *start) {
                                                  : sandbox_error_text(&error, start->why_not, sizeof start->why_not));
 }
 
+/* What cells run in, as it is recorded with each run. Nothing of it is needed to run one. */
+static void take_fingerprint(struct kernel *kernel, const struct start *start) {
+    struct distributions found;
+    const struct launch launch = {.paths = &start->paths, .python = start->python, .limits = &kernel->limits};
+    char **settings = launch_environment(&launch);
+    int r = distributions_find(start->python, start->paths.site, &found);
+    if (r == 0) {
+        kernel->environment = fingerprint_make(&found, settings);
+        distributions_fini(&found);
+    }
+    environment_free(settings);
+    if (!kernel->environment || fingerprint_digest(kernel->environment, kernel->environment_sha256) < 0)
+        log_write(&kernel->log, LOG_LEVEL_WARNING, "the environment of %s can't be recorded", start->python);
+}
+
+static void open_records(struct kernel *kernel) {
+    const struct config *config = &kernel->config;
+    char path[PATH_MAX] = "";
+    if (config->records.path[0])
+        memcpy(path, config->records.path, sizeof path);
+    else if (config->records.on && records_default_path(path, sizeof path) < 0)
+        path[0] = '\0';
+    const struct records_options options = {.path = config->records.on ? path : "",
+                                            .keep_days = config->records.keep_days,
+                                            .max_bytes = config->records.max_bytes};
+    records_open(&kernel->records, &options, &kernel->log);
+}
+
 static int open_channels(struct kernel *kernel, char *why, size_t why_bytes) {
     int r = channels_open(&kernel->channels, &kernel->connection, why, why_bytes);
     if (r < 0)
@@ -104,6 +134,10 @@ static int serve(struct kernel *kernel, struct start *start) {
     if (open_signals(kernel) < 0 || comms_init(&kernel->comms) < 0)
         return fail(kernel, "there is no memory or no descriptor to start with");
     start_session(kernel, start);
+    /* While the interpreter warms up. */
+    open_records(kernel);
+    if (start->why_not[0] == '\0')
+        take_fingerprint(kernel, start);
     if (open_channels(kernel, why, sizeof why) < 0)
         return fail(kernel, why);
     iopub_await_subscriber(kernel);
@@ -119,6 +153,10 @@ static void finish(struct kernel *kernel) {
     info_fini(&kernel->info);
     comms_fini(&kernel->comms);
     history_fini(&kernel->history);
+    records_close(&kernel->records);
+    patterns_destroy(kernel->redact);
+    json_decref(kernel->unrecorded);
+    json_decref(kernel->environment);
     if (kernel->channels.context)
         zmq_ctx_shutdown(kernel->channels.context);
     heartbeat_join(&kernel->heartbeat);
@@ -146,6 +184,11 @@ static int configure(struct kernel *kernel, const struct arguments *arguments, c
     if (!config->history || history_default_path(history, sizeof history) < 0)
         history[0] = '\0';
     history_init(&kernel->history, history, &kernel->log);
+    r = patterns_create(config->redact, &kernel->redact);
+    if (r < 0) {
+        snprintf(why, why_bytes, "there is no memory for the patterns of the configuration");
+        return r;
+    }
     return connection_read(arguments->operands[0], &kernel->connection, why, why_bytes);
 }
 

@@ -2,6 +2,7 @@
 #include "filter.h"
 
 #include "cleanup.h"
+#include "sandbox.h"
 
 #include <errno.h>
 #include <linux/audit.h>
@@ -9,6 +10,8 @@
 #include <seccomp.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 _Static_assert(FILTER_DEFAULT_ERRNO == ENOSYS, "the header has it as a number");
@@ -169,6 +172,24 @@ int filter_compile(uint32_t deny_action, struct filter *ret_filter) {
 void filter_fini(struct filter *filter) {
     free(filter->program);
     *filter = (struct filter){0};
+}
+
+char *sandbox_policy(void) {
+    char *text = NULL;
+    size_t n = 0;
+    FILE *file = open_memstream(&text, &n);
+    if (!file)
+        return NULL;
+    for (size_t i = 0; i < filter_n_rows; i++) {
+        const struct filter_row *row = &filter_rows[i];
+        fprintf(file, "%s %d %d %d %x %x\n", row->name, (int)row->kind, row->err, row->test.argument, row->test.mask,
+                row->test.value);
+    }
+    fprintf(file, "otherwise %d\n", (int)FILTER_DEFAULT_ERRNO);
+    if (fclose(file) == 0)
+        return text;
+    free(text);
+    return NULL;
 }
 
 static uint32_t load(const struct seccomp_data *data, uint32_t offset) {

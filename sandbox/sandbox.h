@@ -74,6 +74,10 @@ struct sandbox_ground {
 int sandbox_enter(const char *folder, struct sandbox_ground *ret_ground,
                   struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
 
+/* The policy on system calls as text, a line a row, so that two can be compared. The caller's: free(); NULL on ENOMEM.
+ */
+char *sandbox_policy(void);
+
 /* How the memory of cells will be enforced on this ground, as session_memory_backend() will say. */
 const char *sandbox_memory_backend(const struct sandbox_ground *ground);
 

@@ -61,13 +61,25 @@ static void test_ask_line_refuses_with_a_reason(void **state) {
         {"disk=1M", "disk is fixed by the configuration when the session starts"},
         {"artifact=1M", "artifact can't be set yet, as nothing enforces it"},
         {"tiemout=5s", "there is no limit 'tiemout'; there are timeout, cpu, memory, processes, cpus, disk, files, "
-                       "output, display, displays, code"},
+                       "output, display, displays, code, runs, budget, task_artifacts"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         assert_int_equal(ask_line(rows[i].line), -EINVAL);
         assert_string_equal(why, rows[i].why);
     }
+}
+
+/* What a task may use is the operator's and the client's to say: code can only ask for less. */
+static void test_ask_of_a_task_can_only_be_lowered(void **state) {
+    (void)state;
+    assert_int_equal(ask_line("runs=9 budget=1m"), 0);
+    assert_int_equal(ask_line("runs=8"), 0);
+    assert_int_equal(limits.values[LIMIT_RUNS], 8);
+    assert_int_equal(ask_line("runs=9"), -EINVAL);
+    assert_string_equal(why, "runs can only be lowered, and it is 8");
+    assert_int_equal(ask_line("budget=2m"), -EINVAL);
+    assert_string_equal(why, "budget can only be lowered, and it is 60 s");
 }
 
 static void test_ask_json_takes_texts_and_numbers(void **state) {
@@ -153,7 +165,7 @@ int main(void) {
         TEST(test_ask_line_sets_values_in_every_form),   TEST(test_ask_line_refuses_with_a_reason),
         TEST(test_ask_json_takes_texts_and_numbers),     TEST(test_ask_json_refuses_other_kinds),
         TEST(test_ask_for_the_session_takes_its_limits), TEST(test_ask_code_keeps_line_numbers_and_magics),
-        TEST(test_ask_code_keeps_a_nul_in_the_code),
+        TEST(test_ask_code_keeps_a_nul_in_the_code),     TEST(test_ask_of_a_task_can_only_be_lowered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

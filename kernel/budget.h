@@ -1,0 +1,28 @@
+/*
+ * budget.h - what the runs of a task may use together: the circuit breaker.
+ *
+ * A request that names a task is refused before it runs once the task has used
+ * its runs, its time or its artifacts' bytes. What a task has used is counted
+ * in the run records, so a new kernel goes on counting where another one ended;
+ * what could not be recorded is counted here, for as long as the kernel lives.
+ */
+#ifndef PETRI_BUDGET_H
+#define PETRI_BUDGET_H
+
+#include "kernel/records.h"
+
+struct kernel;
+struct run;
+
+enum { BUDGET_TASKS = 10000 }; /* that are counted here */
+
+/* Counts a run that is not in the records; task "" is none. */
+void budget_count(struct kernel *kernel, const char *task, const struct record_totals *totals);
+
+/* What a task has used. */
+void budget_totals(struct kernel *kernel, const char *task, struct record_totals *ret_totals);
+
+/* Sets the outcome where the run's task has nothing left, with the task's last runs in run->facts.history. */
+void budget_check(struct kernel *kernel, struct run *run);
+
+#endif

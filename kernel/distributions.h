@@ -1,0 +1,42 @@
+/*
+ * distributions.h - what is installed for an interpreter, read from its folders: nothing is asked of the interpreter.
+ *
+ * A distribution is a folder NAME-VERSION.dist-info (or .egg-info) in one of
+ * the folders that the interpreter imports from. See: PyPA, "Recording
+ * installed projects"; PEP 405.
+ */
+#ifndef PETRI_DISTRIBUTIONS_H
+#define PETRI_DISTRIBUTIONS_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { DISTRIBUTIONS_FOLDERS = 12 };
+
+struct distribution {
+    char *name;    /* normalised: lower case, one - between words */
+    char *version; /* "" where its name does not say */
+    char *info;    /* the name of its folder, or file, of metadata */
+    size_t folder; /* which of the folders it is in */
+};
+
+struct distributions {
+    char interpreter[PATH_MAX]; /* the program itself, links followed */
+    char version[32];           /* of the interpreter, as its files tell it: "3.11.2", or only "3.11" */
+    char *folders[DISTRIBUTIONS_FOLDERS];
+    size_t n_folders;
+    struct distribution *all; /* in the order of folder and name */
+    size_t n;
+};
+
+/* python: the interpreter as its user names it, absolute; site: petri's own copy of IPython, or "". ret is the
+ * caller's: distributions_fini(). 0, -errno where the interpreter is not there, or -ENOMEM. */
+int distributions_find(const char *python, const char *site, struct distributions *ret)
+    __attribute__((warn_unused_result));
+void distributions_fini(struct distributions *distributions);
+
+/* A name as distributions are compared by; n bytes of it. The caller's: free(); NULL on ENOMEM. */
+char *distributions_normal_name(const char *name, size_t n);
+
+#endif

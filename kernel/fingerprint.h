@@ -1,0 +1,31 @@
+/*
+ * fingerprint.h - the environment that cells run in, as a text that two runs can be compared by.
+ *
+ *     {"interpreter": {"path", "version", "sha256", "library_sha256"},
+ *      "distributions": {"numpy": "2.1.0", ...},
+ *      "linux": {"release", "version", "machine"},
+ *      "petri": "0.1.0", "policy_sha256": of the policy on system calls,
+ *      "settings": {"PYTHONHASHSEED": "0", "LANG": ..., "TZ": ..., "OMP_NUM_THREADS": ...}}
+ *
+ * All of it is read from outside of the sandbox: no code of cells has a say in it.
+ */
+#ifndef PETRI_FINGERPRINT_H
+#define PETRI_FINGERPRINT_H
+
+#include "kernel/distributions.h"
+
+#include <jansson.h>
+
+enum { FINGERPRINT_BYTES = 65 }; /* hexadecimal, and NUL */
+
+/* settings: the environment of cells, "NAME=value", NULL-ended. The caller's; NULL on ENOMEM or where a file can't be
+ * read. Takes some 30 ms, for it reads the interpreter's program. */
+json_t *fingerprint_make(const struct distributions *found, char *const *settings);
+
+/* The digest of a JSON value: SHA-256 of its text with sorted keys. 0 or -ENOMEM. */
+int fingerprint_digest(const json_t *json, char ret_hex[FINGERPRINT_BYTES]) __attribute__((warn_unused_result));
+
+/* SHA-256 in hexadecimal. */
+void fingerprint_bytes(const void *data, size_t bytes, char ret_hex[FINGERPRINT_BYTES]);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * recording.h - a run becomes a record: what is kept of it, redacted.
+ *
+ * The record, as `petri show --json` gives it:
+ *
+ *     {"report": {...}, "code": "...", "execution_count": 3, "follows": runs of the session before it,
+ *      "request": metadata.petri without the files' content, "files": [{"path", "bytes", "sha256", "kept"}],
+ *      "outputs": [nbformat's rows], "outputs_complete": false where some were over the transcript's caps,
+ *      "redacted": {"code": pieces taken out of it, "request": n, "files": n, "outputs": n, "report": n},
+ *      "environment": {...} fingerprint.h}
+ */
+#ifndef PETRI_RECORDING_H
+#define PETRI_RECORDING_H
+
+#include "kernel/run.h"
+
+enum { RECORDING_INPUT_BYTES = 16 << 20 }; /* of a run's files; those that would be over it are kept by their digest */
+
+/*
+ * Stores a run with its report, before its reply goes out: whether it is
+ * stored. A silent run is not. Also counts it for its task. cache_key: "" or
+ * what cache.h gives.
+ */
+bool recording_store(struct kernel *kernel, const struct run *run, const json_t *report, const char *cache_key);
+
+#endif

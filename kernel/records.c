@@ -1,0 +1,253 @@
+#include "records.h"
+
+#include "kernel/clock.h"
+#include "kernel/paths.h"
+#include "kernel/statement.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    VERSION = 1,       /* of the tables */
+    BUSY_MS = 500,     /* for other kernels that write */
+    TIDY_RUNS = 200,   /* stored between two times of forgetting */
+    WAL_PAGES = 1000,  /* of 4 KiB, before they are moved into the database */
+    FREE_PAGES = 4000, /* given back to the file system at a time */
+};
+
+static const char pragmas[] = "PRAGMA auto_vacuum = INCREMENTAL;" /* counts only before the first table */
+                              "PRAGMA journal_mode = WAL;"
+                              "PRAGMA synchronous = NORMAL;"
+                              "PRAGMA foreign_keys = ON;";
+
+static const char schema[] =
+    "BEGIN IMMEDIATE;"
+    "CREATE TABLE IF NOT EXISTS environments(sha256 TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS runs("
+    "    n INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL UNIQUE, session_id TEXT NOT NULL, task TEXT,"
+    "    outcome TEXT NOT NULL, started TEXT NOT NULL, started_ms INTEGER NOT NULL, wall_ms INTEGER NOT NULL,"
+    "    summary TEXT, environment TEXT, cache_key TEXT, bytes INTEGER NOT NULL, body TEXT NOT NULL);"
+    "CREATE INDEX IF NOT EXISTS runs_by_time ON runs(started_ms);"
+    "CREATE INDEX IF NOT EXISTS runs_by_task ON runs(task, n) WHERE task IS NOT NULL;"
+    "CREATE INDEX IF NOT EXISTS runs_by_key ON runs(cache_key, started_ms) WHERE cache_key IS NOT NULL;"
+    "CREATE TABLE IF NOT EXISTS blobs(sha256 TEXT PRIMARY KEY, data BLOB NOT NULL);"
+    "CREATE TABLE IF NOT EXISTS inputs("
+    "    run INTEGER NOT NULL REFERENCES runs(n) ON DELETE CASCADE, path TEXT NOT NULL, sha256 TEXT NOT NULL,"
+    "    PRIMARY KEY(run, path)) WITHOUT ROWID;"
+    "CREATE INDEX IF NOT EXISTS inputs_by_content ON inputs(sha256);"
+    "CREATE TABLE IF NOT EXISTS tasks("
+    "    task TEXT PRIMARY KEY, runs INTEGER NOT NULL, wall_ms INTEGER NOT NULL, artifact_bytes INTEGER NOT NULL)"
+    "    WITHOUT ROWID;"
+    "PRAGMA user_version = 1;"
+    "COMMIT;";
+_Static_assert(VERSION == 1, "the schema says it too");
+
+int records_default_path(char *buf, size_t size) {
+    const char *data = getenv("XDG_DATA_HOME");
+    const char *home = getenv("HOME");
+    int n;
+    if (data && data[0])
+        n = snprintf(buf, size, "%s/petri/records.sqlite", data);
+    else if (home && home[0])
+        n = snprintf(buf, size, "%s/.local/share/petri/records.sqlite", home);
+    else
+        return -ENOENT;
+    return n < (int)size ? 0 : -ENAMETOOLONG;
+}
+
+void records_close(struct records *records) {
+    sqlite3_close(records->db);
+    *records = (struct records){0};
+}
+
+/* In place of SQLite's own checkpoints, which would come between a cell's end and its reply. */
+static int note_wal(void *arg, sqlite3 *db, const char *name, int pages) {
+    struct records *records = arg;
+    (void)db;
+    (void)name;
+    records->wal_pages = pages;
+    return SQLITE_OK;
+}
+
+static int version_of(sqlite3 *db) {
+    auto_statement statement = statement_make(db, "PRAGMA user_version", "");
+    return statement && sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int(statement, 0) : -1;
+}
+
+/* A new database has version 0. 0; -EPROTO where a later petri has made it; -EIO. */
+static int make_tables(sqlite3 *db) {
+    int version = version_of(db);
+    if (version == VERSION)
+        return 0;
+    if (version != 0)
+        return version > 0 ? -EPROTO : -EIO;
+    if (sqlite3_exec(db, schema, NULL, NULL, NULL) == SQLITE_OK)
+        return 0;
+    sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    return -EIO;
+}
+
+static int open_database(struct records *records) {
+    char copy[PATH_MAX];
+    snprintf(copy, sizeof copy, "%s", records->path);
+    int r = paths_make_folders(dirname(copy), 0700);
+    if (r < 0)
+        return r;
+    /* For its owner alone, and so are the files that SQLite makes beside it. */
+    auto_fd fd = open(records->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    if (sqlite3_open(records->path, &records->db) != SQLITE_OK)
+        return -EIO;
+    sqlite3_busy_timeout(records->db, BUSY_MS);
+    if (sqlite3_exec(records->db, pragmas, NULL, NULL, NULL) != SQLITE_OK)
+        return -EIO;
+    sqlite3_wal_hook(records->db, note_wal, records);
+    return make_tables(records->db);
+}
+
+static const char *reason(const struct records *records, int r) {
+    if (r == -EPROTO)
+        return "it was made by a later version of petri";
+    return r == -EIO && records->db ? sqlite3_errmsg(records->db) : strerror(-r);
+}
+
+void records_open(struct records *records, const struct records_options *options, const struct log *log) {
+    *records = (struct records){.log = log, .keep_days = options->keep_days, .max_bytes = options->max_bytes};
+    if (options->path[0] == '\0')
+        return;
+    snprintf(records->path, sizeof records->path, "%s", options->path);
+    int r = open_database(records);
+    if (r < 0) {
+        log_write(log, LOG_LEVEL_WARNING, "runs are not recorded in %s: %s", records->path, reason(records, r));
+        sqlite3_close(steal_pointer(records->db));
+        return;
+    }
+    records->since_tidy = TIDY_RUNS;
+    records_tidy(records);
+}
+
+int records_open_existing(struct records *records, const char *path, const struct log *log, char *why,
+                          size_t why_bytes) {
+    *records = (struct records){.log = log};
+    snprintf(records->path, sizeof records->path, "%s", path);
+    if (access(path, F_OK) < 0) {
+        snprintf(why, why_bytes, "there are no run records in %s", path);
+        return -ENOENT;
+    }
+    int r = sqlite3_open_v2(path, &records->db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK ? 0 : -EIO;
+    sqlite3_busy_timeout(records->db, BUSY_MS);
+    if (r == 0)
+        r = make_tables(records->db);
+    if (r < 0) {
+        snprintf(why, why_bytes, "the run records in %s can't be read: %s", path, reason(records, r));
+        records_close(records);
+    }
+    return r;
+}
+
+static bool store_environment(sqlite3 *db, const struct record *record) {
+    if (!record->environment)
+        return true;
+    auto_statement known =
+        statement_make(db, "SELECT 1 FROM environments WHERE sha256 = ?1", "t", record->environment_sha256);
+    if (known && sqlite3_step(known) == SQLITE_ROW)
+        return true;
+    auto_free char *text = json_dumps(record->environment, JSON_COMPACT | JSON_SORT_KEYS);
+    return text && statement_run(db, "INSERT OR IGNORE INTO environments(sha256, json) VALUES(?1, ?2)", "tt",
+                                 record->environment_sha256, text);
+}
+
+static bool store_inputs(sqlite3 *db, const struct record *record, int64_t run) {
+    bool ok = true;
+    for (size_t i = 0; ok && i < record->n_inputs; i++) {
+        const struct record_input *input = &record->inputs[i];
+        ok = statement_run(db, "INSERT OR REPLACE INTO inputs(run, path, sha256) VALUES(?1, ?2, ?3)", "itt", run,
+                           input->path, input->sha256);
+        if (ok && input->data)
+            ok = statement_run(db, "INSERT OR IGNORE INTO blobs(sha256, data) VALUES(?1, ?2)", "tb", input->sha256,
+                               input->data, input->bytes);
+    }
+    return ok;
+}
+
+static bool store_run(sqlite3 *db, const struct record *record) {
+    auto_free char *body = json_dumps(record->body, JSON_COMPACT);
+    if (!body)
+        return false;
+    int64_t bytes = (int64_t)strlen(body);
+    for (size_t i = 0; i < record->n_inputs; i++)
+        bytes += record->inputs[i].data ? (int64_t)record->inputs[i].bytes : 0;
+    return statement_run(
+        db,
+        "INSERT INTO runs(run_id, session_id, task, outcome, started, started_ms, wall_ms, summary,"
+        " environment, cache_key, bytes, body) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+        "tttttiitttit", record->run_id, record->session_id, record->task, record->outcome, record->started,
+        record->started_ms, record->wall_ms, record->summary, record->environment_sha256, record->cache_key, bytes,
+        body);
+}
+
+static bool count_task(sqlite3 *db, const struct record *record) {
+    return record->task[0] == '\0' || !record->ran ||
+           statement_run(db,
+                         "INSERT INTO tasks(task, runs, wall_ms, artifact_bytes) VALUES(?1, 1, ?2, ?3)"
+                         " ON CONFLICT(task) DO UPDATE SET runs = runs + 1, wall_ms = wall_ms + excluded.wall_ms,"
+                         " artifact_bytes = artifact_bytes + excluded.artifact_bytes",
+                         "tii", record->task, record->wall_ms, record->artifact_bytes);
+}
+
+int records_store(struct records *records, const struct record *record) {
+    sqlite3 *db = records->db;
+    if (!db)
+        return -ENOENT;
+    bool ok = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK;
+    bool begun = ok;
+    ok = ok && store_environment(db, record) && store_run(db, record) &&
+         store_inputs(db, record, sqlite3_last_insert_rowid(db)) && count_task(db, record) &&
+         sqlite3_exec(db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
+    if (!ok)
+        log_write(records->log, LOG_LEVEL_WARNING, "run %s is not recorded in %s: %s", record->run_id, records->path,
+                  sqlite3_errmsg(db));
+    if (!ok && begun)
+        sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    records->since_tidy++;
+    return ok ? 0 : -EIO;
+}
+
+/* Runs that are too old, and then the oldest while all together are too large; then what no run needs any more. */
+static bool forget(struct records *records) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    int64_t days = (int64_t)now.tv_sec / 86400 - records->keep_days;
+    return statement_run(records->db, "DELETE FROM runs WHERE started_ms < ?1", "i", days * 86400 * 1000) &&
+           statement_run(records->db,
+                         "DELETE FROM runs WHERE n IN (SELECT n FROM"
+                         " (SELECT n, sum(bytes) OVER (ORDER BY n DESC) AS total FROM runs) WHERE total > ?1)",
+                         "i", records->max_bytes) &&
+           statement_run(records->db, "DELETE FROM blobs WHERE sha256 NOT IN (SELECT sha256 FROM inputs)", "") &&
+           statement_run(records->db,
+                         "DELETE FROM environments WHERE sha256 NOT IN"
+                         " (SELECT environment FROM runs WHERE environment IS NOT NULL)",
+                         "");
+}
+
+void records_tidy(struct records *records) {
+    char vacuum[64];
+    if (!records->db)
+        return;
+    if (records->since_tidy >= TIDY_RUNS) {
+        records->since_tidy = 0;
+        if (!forget(records))
+            log_write(records->log, LOG_LEVEL_WARNING, "the run records %s could not be tidied: %s", records->path,
+                      sqlite3_errmsg(records->db));
+        snprintf(vacuum, sizeof vacuum, "PRAGMA incremental_vacuum(%d)", FREE_PAGES);
+        sqlite3_exec(records->db, vacuum, NULL, NULL, NULL);
+    }
+    if (records->wal_pages > WAL_PAGES) {
+        records->wal_pages = 0; /* what a reader holds back is moved the next time */
+        sqlite3_wal_checkpoint_v2(records->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    }
+}

@@ -1,0 +1,49 @@
+#include "statement.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static int bind(sqlite3_stmt *statement, int at, char kind, va_list *args) {
+    if (kind == 'i')
+        return sqlite3_bind_int64(statement, at, va_arg(*args, int64_t));
+    if (kind == 't') {
+        const char *text = va_arg(*args, const char *);
+        return text[0] ? sqlite3_bind_text(statement, at, text, -1, SQLITE_STATIC) : sqlite3_bind_null(statement, at);
+    }
+    const void *data = va_arg(*args, const void *);
+    size_t bytes = va_arg(*args, size_t);
+    return data ? sqlite3_bind_blob64(statement, at, data, bytes, SQLITE_STATIC) : sqlite3_bind_null(statement, at);
+}
+
+static sqlite3_stmt *make(sqlite3 *db, const char *sql, const char *format, va_list *args) {
+    sqlite3_stmt *statement = NULL;
+    int r = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+    for (int i = 0; r == SQLITE_OK && format[i]; i++)
+        r = bind(statement, i + 1, format[i], args);
+    if (r == SQLITE_OK)
+        return statement;
+    sqlite3_finalize(statement);
+    return NULL;
+}
+
+sqlite3_stmt *statement_make(sqlite3 *db, const char *sql, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    sqlite3_stmt *statement = make(db, sql, format, &args);
+    va_end(args);
+    return statement;
+}
+
+bool statement_run(sqlite3 *db, const char *sql, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    auto_statement statement = make(db, sql, format, &args);
+    va_end(args);
+    return statement && sqlite3_step(statement) == SQLITE_DONE;
+}
+
+const char *statement_text(sqlite3_stmt *statement, int column) {
+    const unsigned char *text = sqlite3_column_text(statement, column);
+    return text ? (const char *)text : "";
+}

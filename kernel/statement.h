@@ -1,0 +1,29 @@
+/*
+ * statement.h - SQLite statements that finalize themselves and are bound by a format.
+ */
+#ifndef PETRI_STATEMENT_H
+#define PETRI_STATEMENT_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+
+static inline void cleanup_statement(sqlite3_stmt **statement) {
+    sqlite3_finalize(*statement);
+}
+#define auto_statement __attribute__((cleanup(cleanup_statement))) sqlite3_stmt *
+
+/*
+ * Prepares sql and binds its parameters in their order. format: t const char *
+ * ("" is bound as NULL), i int64_t, b const void * and size_t (NULL is bound as
+ * NULL). Texts and blobs are borrowed until the statement is finalized. NULL
+ * where it fails: sqlite3_errmsg() says why.
+ */
+sqlite3_stmt *statement_make(struct sqlite3 *db, const char *sql, const char *format, ...);
+
+/* Runs a statement that gives no rows. */
+bool statement_run(struct sqlite3 *db, const char *sql, const char *format, ...);
+
+/* A column as text; "" where it is NULL. Borrowed until the next step. */
+const char *statement_text(sqlite3_stmt *statement, int column);
+
+#endif

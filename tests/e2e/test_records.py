@@ -1,0 +1,143 @@
+"""Run records: what is kept of a run, of a task's budget, and of what must not be kept."""
+
+import json
+import sqlite3
+
+import pytest
+
+TOKEN = "ghp_" + "a1B2" * 9  # of no one
+
+
+@pytest.fixture
+def database(tmp_path, monkeypatch):
+    """Where the kernels of one test record their runs."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    return tmp_path / "data" / "petri" / "records.sqlite"
+
+
+@pytest.fixture
+def configure(tmp_path, monkeypatch):
+    """Writes the configuration of the kernels of one test."""
+
+    def write(**config):
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+        folder = tmp_path / "config" / "petri"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "config.json").write_text(json.dumps(config))
+
+    return write
+
+
+def ask(kernel, code, silent=False, **petri):
+    """Runs code with metadata.petri; returns the reply, whose report is metadata.petri."""
+    content = {"code": code, "silent": silent, "store_history": not silent, "user_expressions": {}, "allow_stdin": False}
+    message = kernel.client.session.msg("execute_request", content, metadata={"petri": petri})
+    kernel.client.shell_channel.send(message)
+    kernel.iopub_until(message["header"]["msg_id"], lambda heard: heard["content"].get("execution_state") == "idle")
+    return kernel.shell_reply(message["header"]["msg_id"])
+
+
+def report(reply):
+    return reply["metadata"]["petri"]
+
+
+def rows(database, sql, *parameters):
+    with sqlite3.connect(database) as connection:
+        return connection.execute(sql, parameters).fetchall()
+
+
+def body(database, run_id):
+    return json.loads(rows(database, "SELECT body FROM runs WHERE run_id = ?", run_id)[0][0])
+
+
+def test_run_is_recorded_with_what_it_was_given_and_gave(database, start):
+    kernel = start()
+    files = [{"path": "in.csv", "text": "a,b\n1,2\n"}]
+    reply = ask(kernel, "print(open('in.csv').read())\n6 * 7", files=files, task="T-1", stdin="yes\n")
+    assert report(reply)["record"] is True
+    record = body(database, report(reply)["run_id"])
+    assert record["code"] == "print(open('in.csv').read())\n6 * 7"
+    assert record["request"] == {"task": "T-1", "stdin": "yes\n"}
+    assert [(row["path"], row["bytes"], row["kept"]) for row in record["files"]] == [("in.csv", 8, True)]
+    assert rows(database, "SELECT data FROM blobs WHERE sha256 = ?", record["files"][0]["sha256"]) == [(b"a,b\n1,2\n",)]
+    assert record["outputs"][0] == {"output_type": "stream", "name": "stdout", "text": "a,b\n1,2\n\n"}
+    assert record["outputs"][1]["data"]["text/plain"] == "42"
+    assert record["report"]["outcome"] == "ok"
+    environment = json.loads(rows(database, "SELECT json FROM environments")[0][0])
+    assert environment["distributions"]["numpy"] and environment["interpreter"]["sha256"]
+    assert environment["settings"]["PYTHONHASHSEED"] == "0"
+
+
+def test_run_of_every_outcome_is_recorded_and_a_silent_one_is_not(database, start):
+    kernel = start()
+    replies = [
+        ask(kernel, "1 / 0"),
+        ask(kernel, "%%limits timeout=300ms\nwhile True: pass"),
+        ask(kernel, "import os; os._exit(3)"),
+        ask(kernel, "1", no_such_key=1),
+    ]
+    silent = ask(kernel, "1", silent=True)
+    recorded = rows(database, "SELECT run_id, outcome FROM runs ORDER BY n")
+    assert [run_id for run_id, _ in recorded] == [report(reply)["run_id"] for reply in replies]
+    assert [outcome for _, outcome in recorded] == ["error", "timeout", "crash", "refused"]
+    assert report(silent)["record"] is False
+
+
+def test_secrets_are_not_stored(database, configure, start):
+    configure(redact=["CASE-[0-9]+"])
+    kernel = start()
+    code = f"password = 'hunter2'\nimport sys\nsys.stdout.write('{TOKEN[:12]}'); sys.stdout.flush()\n"
+    code += f"print('{TOKEN[12:]}', 'CASE-77')\nraise ValueError('{TOKEN}')"
+    files = [{"path": "keys.txt", "text": TOKEN}]
+    reply = ask(kernel, code, files=files, stdin=f"api_key = '{TOKEN}'")
+    assert report(reply)["record"] is True
+    kernel.close()
+    record = body(database, report(reply)["run_id"])
+    assert record["redacted"]["code"] and record["redacted"]["outputs"] and record["redacted"]["request"]
+    assert record["files"][0]["kept"] is False
+    for file in database.parent.iterdir():
+        if file.name.startswith("records"):
+            content = file.read_bytes()
+            assert TOKEN.encode() not in content and b"hunter2" not in content and b"CASE-77" not in content
+
+
+def test_task_is_refused_when_its_runs_are_used_also_by_a_new_kernel(database, start):
+    kernel = start()
+    assert report(ask(kernel, "a = 1", task="T", limits={"runs": 2}))["outcome"] == "ok"
+    assert report(ask(kernel, "1 / 0", task="T", limits={"runs": 2}))["outcome"] == "error"
+    kernel.close()
+    kernel = start()
+    reply = ask(kernel, "ran = True", task="T", limits={"runs": 2})
+    assert reply["content"]["ename"] == "BudgetExceeded"
+    assert "task T has used 2 runs and its limit runs is 2" in reply["content"]["evalue"]
+    history = "\n".join(reply["content"]["traceback"])
+    assert "1 / 0" in history and "a = 1" in history
+    assert report(reply)["outcome"] == "refused"
+    assert ask(kernel, "ran")["content"]["ename"] == "NameError"
+    assert report(ask(kernel, "1", task="other", limits={"runs": 2}))["outcome"] == "ok"
+
+
+def test_task_is_refused_when_its_time_is_used(database, start):
+    kernel = start()
+    assert report(ask(kernel, "import time; time.sleep(0.3)", task="T", limits={"budget": "200ms"}))["outcome"] == "ok"
+    reply = ask(kernel, "1", task="T", limits={"budget": "200ms"})
+    assert reply["content"]["ename"] == "BudgetExceeded" and "of time" in reply["content"]["evalue"]
+
+
+def test_budget_holds_without_records_for_as_long_as_the_kernel_lives(database, configure, start):
+    configure(records=False, profiles={"notebook": {"runs": 1}})
+    kernel = start()
+    reply = ask(kernel, "1", task="T")
+    assert report(reply)["record"] is False and report(reply)["outcome"] == "ok"
+    assert ask(kernel, "1", task="T")["content"]["ename"] == "BudgetExceeded"
+    assert ask(kernel, "%%limits runs=9\n1", task="T")["content"]["ename"] == "CellRefused"
+    assert not database.exists()
+
+
+def test_records_that_are_damaged_cost_no_cell(database, start):
+    database.parent.mkdir(parents=True)
+    database.write_text("no database " * 1000)
+    kernel = start()
+    reply = ask(kernel, "6 * 7")
+    assert reply["content"]["status"] == "ok"
+    assert report(reply)["record"] is False

@@ -1,0 +1,292 @@
+#include "kernel/records.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+static struct records records;
+static struct log quiet;
+static char folder[64];
+static char path[96];
+static struct records_options options = {.path = path, .keep_days = 30, .max_bytes = 1 << 20};
+
+static int setup(void **state) {
+    (void)state;
+    log_init(&quiet, "none");
+    quiet.level = LOG_LEVEL_ERROR;
+    strcpy(folder, "/tmp/petri-test-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/a/records.sqlite", folder);
+    options = (struct records_options){.path = path, .keep_days = 30, .max_bytes = 1 << 20};
+    records_open(&records, &options, &quiet);
+    assert_non_null(records.db);
+    return 0;
+}
+
+static int teardown(void **state) {
+    static const char *const names[] = {"a/records.sqlite-wal", "a/records.sqlite-shm", "a/records.sqlite", "a", ""};
+    (void)state;
+    records_close(&records);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char full[128];
+        snprintf(full, sizeof full, "%s/%s", folder, names[i]);
+        remove(full);
+    }
+    return 0;
+}
+
+static int64_t now_ms(void) {
+    return (int64_t)time(NULL) * 1000;
+}
+
+/* A run with this id; what it says beside it can be changed. */
+static struct record a_record(const char *run_id) {
+    return (struct record){.run_id = run_id,
+                           .session_id = "s",
+                           .task = "",
+                           .outcome = "ok",
+                           .started = "2026-01-01T00:00:00.000000Z",
+                           .started_ms = now_ms(),
+                           .wall_ms = 5,
+                           .summary = "x = 1",
+                           .cache_key = "",
+                           .environment_sha256 = "",
+                           .ran = true};
+}
+
+/* Steals body. */
+static int store(struct record record, json_t *body) {
+    record.body = body;
+    int r = records_store(&records, &record);
+    json_decref(body);
+    return r;
+}
+
+/* The ids of the runs, the newest first, with spaces between. */
+static const char *listed(const struct records_filter *filter) {
+    static char text[4096];
+    size_t i;
+    json_t *run;
+    json_t *list = records_list(&records, filter);
+    assert_non_null(list);
+    text[0] = '\0';
+    json_array_foreach(list, i, run) {
+        strcat(text, i ? " " : "");
+        strcat(text, json_string_value(json_object_get(run, "run_id")));
+    }
+    json_decref(list);
+    return text;
+}
+
+static void reopen(void) {
+    records_close(&records);
+    records_open(&records, &options, &quiet);
+    assert_non_null(records.db);
+}
+
+static void test_records_runs_are_found_again_by_the_beginning_of_their_id(void **state) {
+    json_t *run = NULL;
+    json_t *environment = json_pack("{s:s}", "petri", "1");
+    struct record record = a_record("abc-1");
+    record.environment = environment;
+    record.environment_sha256 = "e1";
+    (void)state;
+    assert_int_equal(store(record, json_pack("{s:s}", "code", "x = '\xe2\x82\xac'")), 0);
+    assert_int_equal(store(a_record("abd-2"), json_pack("{s:i}", "n", 2)), 0);
+    reopen();
+    assert_int_equal(records_find(&records, "abc", &run), 1);
+    assert_string_equal(json_string_value(json_object_get(run, "code")), "x = '\xe2\x82\xac'");
+    assert_true(json_equal(json_object_get(run, "environment"), environment));
+    json_decref(run);
+    assert_int_equal(records_find(&records, "abd-2", &run), 1);
+    assert_null(json_object_get(run, "environment"));
+    json_decref(run);
+    assert_int_equal(records_find(&records, "ab", &run), -ENOTUNIQ);
+    assert_int_equal(records_find(&records, "ab_", &run), 0);
+    assert_int_equal(records_find(&records, "x", &run), 0);
+    json_decref(environment);
+}
+
+static void test_records_with_an_id_that_is_there_are_not_stored_in_part(void **state) {
+    const struct record_input input = {"in.csv", "sha-1", "a,b", 3};
+    struct record record = a_record("one");
+    struct record_totals totals;
+    record.task = "t";
+    (void)state;
+    assert_int_equal(store(record, json_object()), 0);
+    record.inputs = &input;
+    record.n_inputs = 1;
+    void *data;
+    size_t bytes;
+    assert_int_equal(store(record, json_object()), -EIO);
+    assert_int_equal(records_find_input(&records, "sha-1", &data, &bytes), 0);
+    records_totals(&records, "t", &totals);
+    assert_int_equal(totals.runs, 1);
+    assert_int_equal(store(a_record("two"), json_object()), 0); /* and nothing is left open */
+}
+
+static void test_records_lists_are_filtered(void **state) {
+    static const struct {
+        const char *id, *task, *outcome, *session;
+    } rows[] = {{"1", "t", "ok", "s"}, {"2", "t", "error", "s"}, {"3", "u", "ok", "s"}, {"4", "", "ok", "z"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct record record = a_record(rows[i].id);
+        record.task = rows[i].task;
+        record.outcome = rows[i].outcome;
+        record.session_id = rows[i].session;
+        assert_int_equal(store(record, json_object()), 0);
+    }
+    assert_string_equal(listed(&(struct records_filter){.limit = 100}), "4 3 2 1");
+    assert_string_equal(listed(&(struct records_filter){.limit = 2}), "4 3");
+    assert_string_equal(listed(&(struct records_filter){.task = "t", .limit = 9}), "2 1");
+    assert_string_equal(listed(&(struct records_filter){.outcome = "error", .limit = 9}), "2");
+    assert_string_equal(listed(&(struct records_filter){.session_id = "z", .limit = 9}), "4");
+}
+
+static void test_records_inputs_are_stored_once_by_content(void **state) {
+    const struct record_input inputs[] = {{"a.csv", "sha-1", "1,2", 3},
+                                          {"b.csv", "sha-1", "1,2", 3},
+                                          {"empty", "sha-2", "", 0},
+                                          {"secret", "sha-3", NULL, 9}};
+    struct record record = a_record("run");
+    void *data;
+    size_t bytes;
+    record.inputs = inputs;
+    record.n_inputs = 4;
+    (void)state;
+    assert_int_equal(store(record, json_object()), 0);
+    assert_int_equal(records_find_input(&records, "sha-1", &data, &bytes), 1);
+    assert_int_equal(bytes, 3);
+    assert_memory_equal(data, "1,2", 3);
+    free(data);
+    assert_int_equal(records_find_input(&records, "sha-2", &data, &bytes), 1);
+    assert_int_equal(bytes, 0);
+    free(data);
+    assert_int_equal(records_find_input(&records, "sha-3", &data, &bytes), 0);
+}
+
+static void test_records_tasks_are_counted_across_kernels(void **state) {
+    struct record record = a_record("1");
+    struct record_totals totals;
+    record.task = "t";
+    record.wall_ms = 40;
+    record.artifact_bytes = 7;
+    (void)state;
+    assert_int_equal(store(record, json_object()), 0);
+    reopen();
+    record.run_id = "2";
+    assert_int_equal(store(record, json_object()), 0);
+    record.run_id = "3";
+    record.ran = false; /* refused: it is listed, and does not count */
+    assert_int_equal(store(record, json_object()), 0);
+    records_totals(&records, "t", &totals);
+    assert_int_equal(totals.runs, 2);
+    assert_int_equal(totals.wall_ms, 80);
+    assert_int_equal(totals.artifact_bytes, 14);
+    records_totals(&records, "u", &totals);
+    assert_int_equal(totals.runs, 0);
+}
+
+static void test_records_that_are_old_or_too_much_are_forgotten(void **state) {
+    const struct record_input input = {"f", "sha-old", "x", 1};
+    struct record old = a_record("old");
+    void *data;
+    size_t bytes;
+    char *large = calloc(1, 400000);
+    (void)state;
+    old.started_ms = now_ms() - INT64_C(40) * 86400 * 1000;
+    old.inputs = &input;
+    old.n_inputs = 1;
+    assert_int_equal(store(old, json_object()), 0);
+    memset(large, 'x', 399999);
+    assert_int_equal(store(a_record("1"), json_pack("{s:s}", "code", large)), 0);
+    assert_int_equal(store(a_record("2"), json_pack("{s:s}", "code", large)), 0);
+    assert_int_equal(store(a_record("3"), json_pack("{s:s}", "code", large)), 0);
+    assert_string_equal(listed(&(struct records_filter){.limit = 9}), "3 2 1 old");
+    reopen(); /* a kernel tidies when it starts: 1 MiB holds two of them */
+    assert_string_equal(listed(&(struct records_filter){.limit = 9}), "3 2");
+    assert_int_equal(records_find_input(&records, "sha-old", &data, &bytes), 0);
+    free(large);
+}
+
+static void test_records_of_a_result_that_may_be_given_again(void **state) {
+    struct record record = a_record("1");
+    int64_t now = now_ms();
+    record.cache_key = "k";
+    record.started_ms = now - 5000;
+    (void)state;
+    assert_int_equal(store(record, json_pack("{s:i}", "n", 1)), 0);
+    assert_null(records_find_cached(&records, "k", now - 4000));
+    assert_null(records_find_cached(&records, "other", 0));
+    json_t *body = records_find_cached(&records, "k", now - 6000);
+    assert_int_equal(json_integer_value(json_object_get(body, "n")), 1);
+    json_decref(body);
+}
+
+static void write_over(const char *text) {
+    records_close(&records);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    for (int i = 0; i < 2000; i++)
+        fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void test_records_that_are_damaged_store_nothing_and_say_so(void **state) {
+    struct records again;
+    char why[256];
+    (void)state;
+    write_over("this is no database\n");
+    records_open(&records, &options, &quiet);
+    assert_null(records.db);
+    assert_int_equal(store(a_record("1"), json_object()), -ENOENT);
+    assert_int_equal(records_open_existing(&again, path, &quiet, why, sizeof why), -EIO);
+    assert_non_null(strstr(why, "file is not a database"));
+    assert_int_equal(records_open_existing(&again, "/nowhere/r.sqlite", &quiet, why, sizeof why), -ENOENT);
+    assert_string_equal(why, "there are no run records in /nowhere/r.sqlite");
+}
+
+static void test_records_are_their_owners_alone(void **state) {
+    struct stat st;
+    (void)state;
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+}
+
+static void test_records_without_a_path_are_none(void **state) {
+    struct record_totals totals;
+    struct records none;
+    (void)state;
+    records_open(&none, &(struct records_options){.path = ""}, &quiet);
+    assert_null(none.db);
+    records_totals(&none, "t", &totals);
+    assert_int_equal(totals.runs, 0);
+    assert_null(records_find_cached(&none, "k", 0));
+    records_tidy(&none);
+    records_close(&none);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_records_runs_are_found_again_by_the_beginning_of_their_id),
+        TEST(test_records_with_an_id_that_is_there_are_not_stored_in_part),
+        TEST(test_records_lists_are_filtered),
+        TEST(test_records_inputs_are_stored_once_by_content),
+        TEST(test_records_tasks_are_counted_across_kernels),
+        TEST(test_records_that_are_old_or_too_much_are_forgotten),
+        TEST(test_records_of_a_result_that_may_be_given_again),
+        TEST(test_records_that_are_damaged_store_nothing_and_say_so),
+        TEST(test_records_are_their_owners_alone),
+        TEST(test_records_without_a_path_are_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
