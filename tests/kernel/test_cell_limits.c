@@ -99,7 +99,7 @@ static void test_limits_alone_are_shown(void **state) {
     (void)state;
     begin_cell("%limits", id);
     harness_wait_published(&h, "stream", id, &table);
-    assert_non_null(strstr(json_string_value(json_object_get(table.content, "text")), "\ncpu        240 s  "));
+    assert_non_null(strstr(json_string_value(json_object_get(table.content, "text")), "\ncpu            240 s  "));
     message_fini(&table);
     harness_done(&h, "ok");
     expect_status(id, "ok");
