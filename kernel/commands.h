@@ -12,5 +12,6 @@ int command_kernel(const struct arguments *arguments);
 int command_install(const struct arguments *arguments);
 int command_config(const struct arguments *arguments);
 int command_doctor(const struct arguments *arguments);
+int command_run(const struct arguments *arguments);
 
 #endif

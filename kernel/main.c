@@ -8,12 +8,17 @@
 #include <string.h>
 
 static const struct command commands[] = {
-    {"kernel", "CONNECTION_FILE", 1, TAKES(OPTION_PROFILE) | TAKES(OPTION_CONFIG) | TAKES(OPTION_PYTHON),
+    {"kernel", "CONNECTION_FILE", 1,
+     TAKES(OPTION_PROFILE) | TAKES(OPTION_CONFIG) | TAKES(OPTION_PYTHON) | TAKES(OPTION_ARTIFACTS),
      "Runs the kernel; kernel.json starts this", .run = command_kernel},
     {"install", "", 0, TAKES(OPTION_USER) | TAKES(OPTION_SYS_PREFIX) | TAKES(OPTION_PREFIX) | TAKES(OPTION_PYTHON),
      "Registers petri and petri-strict with Jupyter", .run = command_install},
     {"config", "check [FILE]|schema", 1, TAKES(OPTION_CONFIG),
      "Checks a configuration file, or writes the JSON Schema of such files", .run = command_config, .n_optional = 1},
+    {"run", "FILE.py|-", 1,
+     TAKES(OPTION_PROFILE) | TAKES(OPTION_CONFIG) | TAKES(OPTION_PYTHON) | TAKES(OPTION_TIMEOUT) |
+         TAKES(OPTION_MEMORY) | TAKES(OPTION_STDIN) | TAKES(OPTION_FILE) | TAKES(OPTION_ARTIFACTS),
+     "Runs one cell without Jupyter and writes its report as JSON", .run = command_run},
     {"doctor", "", 0, TAKES(OPTION_JSON) | TAKES(OPTION_PYTHON),
      "Says what this machine gives, what is missing and how to mend it", .run = command_doctor},
 };

@@ -9,13 +9,18 @@ static const struct {
     const char *value; /* as the usage shows it; NULL where the option takes none */
     const char *help;
 } rows[] = {
+    [OPTION_ARTIFACTS] = {"--artifacts", "DIR", "folder to copy the files to that the code makes"},
     [OPTION_CONFIG] = {"--config", "FILE", "configuration to use instead of the user's or the system's"},
+    [OPTION_FILE] = {"--file", "FILE[:NAME]", "put a file into the folder of the code, under its own name or another"},
     [OPTION_HELP] = {"--help", NULL, "show this text"},
     [OPTION_JSON] = {"--json", NULL, "write JSON"},
+    [OPTION_MEMORY] = {"--memory", "SIZE", "limit of memory, such as 512M"},
     [OPTION_PREFIX] = {"--prefix", "DIR", "write below DIR/share/jupyter/kernels"},
     [OPTION_PROFILE] = {"--profile", "NAME", "limits to work with: notebook (default) or strict"},
     [OPTION_PYTHON] = {"--python", "PATH", "interpreter for the cells (default: python3 on the PATH)"},
+    [OPTION_STDIN] = {"--stdin", "FILE", "what the code reads from standard input; - for one's own"},
     [OPTION_SYS_PREFIX] = {"--sys-prefix", NULL, "write into the environment of the interpreter"},
+    [OPTION_TIMEOUT] = {"--timeout", "TIME", "limit of time, such as 10s"},
     [OPTION_USER] = {"--user", NULL, "write into the user's own Jupyter folder (default)"},
     [OPTION_VERSION] = {"--version", NULL, "show the version"},
 };
@@ -44,6 +49,16 @@ static int check_form(int option, bool has_value, bool is_last, char *why, size_
     return -EINVAL;
 }
 
+/* The one option that may be given many times. */
+static int note_file(struct arguments *arguments, char *why, size_t why_bytes) {
+    if (arguments->n_files == OPTIONS_MAX_FILES) {
+        snprintf(why, why_bytes, "%s can be given %d times", rows[OPTION_FILE].name, OPTIONS_MAX_FILES);
+        return -EINVAL;
+    }
+    arguments->files[arguments->n_files++] = arguments->values[OPTION_FILE];
+    return 0;
+}
+
 /* Reads the option at argv[*at], which may take the next one too. */
 static int read_option(const struct command *command, int argc, char *const argv[], int *at,
                        struct arguments *arguments, char *why, size_t why_bytes) {
@@ -60,7 +75,7 @@ static int read_option(const struct command *command, int argc, char *const argv
         arguments->values[option] = "";
     else
         arguments->values[option] = equals ? equals + 1 : argv[++*at];
-    return 0;
+    return option == OPTION_FILE ? note_file(arguments, why, why_bytes) : 0;
 }
 
 static int read_operand(const struct command *command, const char *text, struct arguments *arguments, char *why,

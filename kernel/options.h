@@ -8,13 +8,18 @@
 #include <stddef.h>
 
 enum option {
+    OPTION_ARTIFACTS,
     OPTION_CONFIG,
+    OPTION_FILE,
     OPTION_HELP,
     OPTION_JSON,
+    OPTION_MEMORY,
     OPTION_PREFIX,
     OPTION_PROFILE,
     OPTION_PYTHON,
+    OPTION_STDIN,
     OPTION_SYS_PREFIX,
+    OPTION_TIMEOUT,
     OPTION_USER,
     OPTION_VERSION,
     OPTION_N,
@@ -22,13 +27,15 @@ enum option {
 
 #define TAKES(option) (1u << (option))
 
-enum { OPTIONS_MAX_OPERANDS = 8 };
+enum { OPTIONS_MAX_OPERANDS = 8, OPTIONS_MAX_FILES = 256 };
 
 /* A command line that was read; texts are borrowed from argv. */
 struct arguments {
     const char *values[OPTION_N]; /* NULL where not given; "" for an option without a value */
     const char *operands[OPTIONS_MAX_OPERANDS];
     size_t n_operands;
+    const char *files[OPTIONS_MAX_FILES]; /* OPTION_FILE, each time it was given */
+    size_t n_files;
 };
 
 /* One row of the command table, main.c. */

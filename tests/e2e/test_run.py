@@ -1,0 +1,128 @@
+"""petri run: one cell without Jupyter."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from kernels import PETRI, ROOT, STUCK_S
+from processes import family
+
+DENY = str(ROOT / "tests" / "e2e" / "deny.py")
+
+
+def petri_run(tmp_path, *arguments, code=None, stdin=None, prefix=()):
+    """The finished process, and the report that it wrote, or None."""
+    if code is not None:
+        (tmp_path / "cell.py").write_text(code)
+        arguments = ["cell.py", *arguments]
+    done = subprocess.run(
+        [*prefix, PETRI, "run", "--python", sys.executable, *arguments],
+        cwd=tmp_path, input=stdin, capture_output=True, text=True, timeout=STUCK_S, check=False,
+    )  # fmt: skip
+    return done, json.loads(done.stdout) if done.stdout else None
+
+
+def test_what_a_cell_puts_out_is_in_the_report(tmp_path):
+    code = "import sys\nprint('out')\nprint('err', file=sys.stderr)\ndisplay({'a': 1})\n6 * 7"
+    done, report = petri_run(tmp_path, code=code)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert (report["outcome"], report["stdout"], report["stderr"]) == ("ok", "out\n", "err\n")
+    assert report["result"] == "42"
+    assert [display["data"]["text/plain"] for display in report["displays"]] == ["{'a': 1}"]
+
+
+def test_code_files_and_input_come_from_where_they_are_named(tmp_path):
+    (tmp_path / "in.txt").write_text("given")
+    (tmp_path / "data.csv").write_text("1,2\n")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "raw.bin").write_bytes(bytes(range(256)))
+    code = "import sys; print(sys.stdin.read(), open('t/table.csv').read(), len(open('raw.bin', 'rb').read()))"
+    done, report = petri_run(
+        tmp_path, "--stdin", "in.txt", "--file", "data.csv:t/table.csv", "--file=sub/raw.bin", "-", stdin=code
+    )
+    assert done.returncode == 0, done.stderr
+    assert report["stdout"] == "given 1,2\n 256\n"
+    assert [row["path"] for row in report["inputs"]] == ["t/table.csv", "raw.bin"]
+    done, report = petri_run(tmp_path, "--stdin", "-", code="print(input())", stdin="typed\n")
+    assert report["stdout"] == "typed\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "options", "status", "outcome"),
+    [
+        ("1 / 0", [], 1, "error"),
+        ("while True: pass", ["--timeout", "500ms"], 3, "timeout"),
+        ("import os; os._exit(0)", [], 3, "crash"),
+        ("1", ["--timeout", "2h"], 2, "refused"),
+        ("b = [bytearray(1 << 20) for _ in range(900)]", ["--memory", "100M"], 3, "memory"),
+        ("1", ["--profile", "strict"], 0, "ok"),
+    ],
+)
+def test_the_exit_status_says_how_it_ended(tmp_path, code, options, status, outcome):
+    done, report = petri_run(tmp_path, *options, code=code)
+    assert (done.returncode, report["outcome"]) == (status, outcome), done.stdout + done.stderr
+
+
+def test_without_a_sandbox_it_exits_with_4(tmp_path):
+    done, report = petri_run(tmp_path, code="1", prefix=[sys.executable, DENY, "setns"])
+    assert (done.returncode, report["outcome"]) == (4, "sandbox"), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["none.py"], "none.py: No such file or directory"),
+        ([], "petri run needs FILE.py|-"),
+        (["--profile", "lax", "cell.py"], "there is no profile lax"),
+        (["--file", "none.csv", "cell.py"], "none.csv: No such file or directory"),
+        (["--artifacts", "nowhere", "cell.py"], "nowhere: No such file or directory"),
+        (["--stdin", "-", "-"], "standard input can be the code or its input, not both"),
+        (["--stdin", "latin1.txt", "cell.py"], "latin1.txt is not UTF-8"),
+    ],
+)
+def test_a_wrong_command_line_exits_with_2(tmp_path, arguments, why):
+    (tmp_path / "cell.py").write_text("print('it ran')")
+    (tmp_path / "latin1.txt").write_bytes(b"\xe4")
+    done, report = petri_run(tmp_path, *arguments, stdin="")
+    assert done.returncode == 2
+    assert why in done.stderr
+    assert report is None
+
+
+def cpu_seconds(pid):
+    """CPU time of a process; 0 for one that is gone."""
+    try:
+        fields = pathlib.Path("/proc", str(pid), "stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_until_busy(process):
+    """Until a process below has used more CPU time than a start takes; returns all that there are."""
+    while process.poll() is None:
+        members = family(process.pid)
+        if max(map(cpu_seconds, members)) > 2:
+            return members
+        time.sleep(0.05)
+    pytest.fail(f"it ended: {process.communicate()}")
+
+
+def test_ctrl_c_ends_the_cell_and_the_report_says_so(tmp_path):
+    (tmp_path / "cell.py").write_text("while True: pass")
+    command = [PETRI, "run", "--python", sys.executable, "cell.py"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    members = wait_until_busy(process)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=STUCK_S)
+    assert process.returncode == 1, out + err
+    report = json.loads(out)
+    assert (report["outcome"], report["error"]["ename"]) == ("interrupted", "KeyboardInterrupt")
+    assert not [pid for pid in members if os.path.exists(f"/proc/{pid}")]
