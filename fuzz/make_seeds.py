@@ -43,6 +43,7 @@ SEEDS = {
         "ipv6": connection(ip="::1"),
         "ipc": connection(transport="ipc", ip="/tmp/kernel-ipc", key=""),
         "curve": connection(curve_publickey="x" * 40, curve_secretkey="y" * 40),
+        "registration": connection(kernel_id="one", registration_ip="::1", registration_port=5),
         "scheme": connection(signature_scheme="hmac-md5"),
         "port": connection(hb_port=65536),
     },

@@ -1,5 +1,7 @@
 #include "channels.h"
 
+#include "kernel/endpoint.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,21 +54,28 @@ static int set_options(void *socket, const struct socket_option *options, size_t
 }
 #define SET_OPTIONS(socket, options) set_options((socket), (options), sizeof(options) / sizeof((options)[0]))
 
-static int open_socket(struct channels *channels, size_t row, const char *endpoint) {
+static int make_socket(struct channels *channels, size_t row) {
     int type = channel_rows[row].type;
     void *socket = zmq_socket(channels->context, type);
     if (!socket)
         return -errno;
     channels->sockets[channel_rows[row].channel] = socket;
     int r = SET_OPTIONS(socket, every_socket);
-    if (r == 0)
-        r = type == ZMQ_ROUTER ? SET_OPTIONS(socket, router_sockets) : SET_OPTIONS(socket, xpub_sockets);
-    if (r == 0 && zmq_bind(socket, endpoint) < 0)
-        r = -errno;
-    return r;
+    if (r < 0)
+        return r;
+    return type == ZMQ_ROUTER ? SET_OPTIONS(socket, router_sockets) : SET_OPTIONS(socket, xpub_sockets);
 }
 
-int channels_open(struct channels *channels, const struct connection *connection, char *why, size_t why_bytes) {
+static int open_socket(struct channels *channels, size_t row, struct connection *connection, char *why,
+                       size_t why_bytes) {
+    enum channel channel = channel_rows[row].channel;
+    int r = make_socket(channels, row);
+    if (r < 0)
+        snprintf(why, why_bytes, "a socket can't be made: %s", zmq_strerror(-r));
+    return r < 0 ? r : endpoint_bind(channels->sockets[channel], connection, channel, why, why_bytes);
+}
+
+int channels_open(struct channels *channels, struct connection *connection, char *why, size_t why_bytes) {
     *channels = (struct channels){.username = "kernel"};
     message_new_id(channels->session_id);
     channels->signer = signer_create(connection->key, connection->key_bytes);
@@ -78,10 +87,8 @@ int channels_open(struct channels *channels, const struct connection *connection
         return -ENOMEM;
     }
     for (size_t row = 0; row < N_CHANNEL_ROWS; row++) {
-        const char *endpoint = connection->endpoint[channel_rows[row].channel];
-        int r = open_socket(channels, row, endpoint);
+        int r = open_socket(channels, row, connection, why, why_bytes);
         if (r < 0) {
-            snprintf(why, why_bytes, "%s can't be bound: %s", endpoint, zmq_strerror(-r));
             channels_close(channels);
             return r;
         }

@@ -23,10 +23,11 @@ struct channels {
 };
 
 /*
- * Makes the context and binds shell, control, iopub and stdin. 0, or -errno
- * with the endpoint that could not be bound, or what else failed, in why.
+ * Makes the context and binds shell, control, iopub and stdin; ports that libzmq
+ * has chosen are noted in connection. 0, or -errno with the endpoint that could
+ * not be bound, or what else failed, in why.
  */
-int channels_open(struct channels *channels, const struct connection *connection, char *why,
+int channels_open(struct channels *channels, struct connection *connection, char *why,
                   size_t why_bytes) KERNEL_MUST_CHECK;
 
 /* Closes the sockets once the last messages have left, or after a second; ends the context. All zero is allowed. */

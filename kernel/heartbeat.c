@@ -1,7 +1,10 @@
 #include "heartbeat.h"
 
+#include "kernel/endpoint.h"
+
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <zmq.h>
 
 /* Sends every frame back to where it came from; a ROUTER's first frame is the way back. */
@@ -34,18 +37,25 @@ static int start_thread(struct heartbeat *heartbeat) {
     return -err;
 }
 
-int heartbeat_start(struct heartbeat *heartbeat, void *context, const char *endpoint) {
-    int linger_ms = 0;
-    int r = 0;
+static int make_socket(struct heartbeat *heartbeat, void *context) {
+    const int linger_ms = 0, ipv6 = 1;
     heartbeat->socket = zmq_socket(context, ZMQ_ROUTER);
-    if (!heartbeat->socket)
+    if (!heartbeat->socket || zmq_setsockopt(heartbeat->socket, ZMQ_LINGER, &linger_ms, sizeof linger_ms) < 0 ||
+        zmq_setsockopt(heartbeat->socket, ZMQ_IPV6, &ipv6, sizeof ipv6) < 0)
         return -errno;
-    if (zmq_setsockopt(heartbeat->socket, ZMQ_LINGER, &linger_ms, sizeof linger_ms) < 0 ||
-        zmq_bind(heartbeat->socket, endpoint) < 0)
-        r = -errno;
+    return 0;
+}
+
+int heartbeat_start(struct heartbeat *heartbeat, void *context, struct connection *connection, char *why,
+                    size_t why_bytes) {
+    int r = make_socket(heartbeat, context);
+    if (r < 0)
+        snprintf(why, why_bytes, "the heartbeat's socket can't be made: %s", zmq_strerror(-r));
     else
-        r = start_thread(heartbeat);
-    if (r < 0) {
+        r = endpoint_bind(heartbeat->socket, connection, CHANNEL_HB, why, why_bytes);
+    if (r == 0 && (r = start_thread(heartbeat)) < 0)
+        snprintf(why, why_bytes, "the heartbeat's thread can't be started: %s", zmq_strerror(-r));
+    if (r < 0 && heartbeat->socket) {
         zmq_close(heartbeat->socket);
         heartbeat->socket = NULL;
     }

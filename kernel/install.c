@@ -5,10 +5,12 @@
 #include "kernel/options.h"
 #include "kernel/paths.h"
 #include "kernel/python.h"
+#include "protocol/message.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
+#include <zmq.h>
 
 const struct kernelspec kernelspecs[KERNELSPEC_N] = {
     {"petri", "Python 3 (petri)", "notebook"},
@@ -17,11 +19,16 @@ const struct kernelspec kernelspecs[KERNELSPEC_N] = {
 
 static const char *const logos_shown[] = {"logo-32x32.png", "logo-64x64.png", "logo-svg.svg"};
 
+/* What a launcher may ask for in the connection file. See: Jupyter, "Transport security for kernels". */
+static json_t *encryption(void) {
+    return zmq_has("curve") ? json_pack("[s]", "curve") : json_array();
+}
+
 json_t *kernelspec_json(const struct kernelspec *spec, const char *program, const char *python) {
-    return json_pack("{s:[s, s, s, s, s, s, s], s:s, s:s, s:s, s:s, s:{s:b}}", "argv", program, "kernel",
+    return json_pack("{s:[s, s, s, s, s, s, s], s:s, s:s, s:s, s:s, s:{s:b, s:o}}", "argv", program, "kernel",
                      "{connection_file}", "--profile", spec->profile, "--python", python, "display_name",
                      spec->display_name, "language", "python", "interrupt_mode", "message", "kernel_protocol_version",
-                     "5.5.0", "metadata", "debugger", 0);
+                     MESSAGE_PROTOCOL_VERSION ".0", "metadata", "debugger", 0, "supported_encryption", encryption());
 }
 
 static int copy_stream(FILE *from, FILE *to) {

@@ -15,6 +15,7 @@
 #include "kernel/loop.h"
 #include "kernel/options.h"
 #include "kernel/python.h"
+#include "kernel/registration.h"
 #include "kernel/warm.h"
 
 #include <errno.h>
@@ -121,12 +122,9 @@ static void open_records(struct kernel *kernel) {
 
 static int open_channels(struct kernel *kernel, char *why, size_t why_bytes) {
     int r = channels_open(&kernel->channels, &kernel->connection, why, why_bytes);
-    if (r < 0)
-        return r;
-    r = heartbeat_start(&kernel->heartbeat, kernel->channels.context, kernel->connection.endpoint[CHANNEL_HB]);
-    if (r < 0)
-        snprintf(why, why_bytes, "%s can't be bound: %s", kernel->connection.endpoint[CHANNEL_HB], zmq_strerror(-r));
-    return r;
+    if (r == 0)
+        r = heartbeat_start(&kernel->heartbeat, kernel->channels.context, &kernel->connection, why, why_bytes);
+    return r < 0 ? r : registration_announce(&kernel->channels, &kernel->connection, why, why_bytes);
 }
 
 static int serve(struct kernel *kernel, struct start *start) {

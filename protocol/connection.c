@@ -53,8 +53,14 @@ struct text_field {
 
 static const struct text_field text_fields[] = {
     TEXT_FIELD(transport, "tcp"),    TEXT_FIELD(ip, "127.0.0.1"),     TEXT_FIELD(kernel_name, ""),
-    TEXT_FIELD(curve_publickey, ""), TEXT_FIELD(curve_secretkey, ""),
+    TEXT_FIELD(curve_publickey, ""), TEXT_FIELD(curve_secretkey, ""), TEXT_FIELD(kernel_id, ""),
 };
+
+/* What stands for "ip" in a registration file. */
+static const struct text_field registration_ip = {.key = "registration_ip",
+                                                  .offset = offsetof(struct connection, ip),
+                                                  .size = sizeof((struct connection *)0)->ip,
+                                                  .missing = "127.0.0.1"};
 
 static const char *const port_keys[] = {
     [CHANNEL_SHELL] = "shell_port", [CHANNEL_CONTROL] = "control_port", [CHANNEL_IOPUB] = "iopub_port",
@@ -90,8 +96,7 @@ static int read_text(const json_t *file, const struct text_field *field, struct 
     return 0;
 }
 
-static int read_port(const json_t *file, enum channel channel, struct connection *connection, const struct why *why) {
-    const char *key = port_keys[channel];
+static int read_port(const json_t *file, const char *key, int *ret_port, const struct why *why) {
     const json_t *json = json_object_get(file, key);
     if (json == NULL) {
         return refuse(why, "The connection file has no \"%s\".", key);
@@ -104,7 +109,7 @@ static int read_port(const json_t *file, enum channel channel, struct connection
         return refuse(why, "The connection file's \"%s\" is %" JSON_INTEGER_FORMAT ", but a port is from 1 to 65535.",
                       key, port);
     }
-    connection->port[channel] = (int)port;
+    *ret_port = (int)port;
     return 0;
 }
 
@@ -156,11 +161,20 @@ static int check_curve(const struct connection *connection, const struct why *wh
     return 0;
 }
 
+/* port 0: libzmq is to choose. */
+static void write_tcp_endpoint(const struct connection *connection, int port, char *buf, size_t size) {
+    bool bare_v6 = strchr(connection->ip, ':') != NULL && connection->ip[0] != '[';
+    char number[16] = "*";
+    if (port > 0) {
+        (void)snprintf(number, sizeof number, "%d", port);
+    }
+    (void)snprintf(buf, size, bare_v6 ? "tcp://[%s]:%s" : "tcp://%s:%s", connection->ip, number);
+}
+
 static int make_tcp_endpoint(struct connection *connection, enum channel channel, const struct why *why) {
     (void)why;
-    bool bare_v6 = strchr(connection->ip, ':') != NULL && connection->ip[0] != '[';
-    (void)snprintf(connection->endpoint[channel], sizeof connection->endpoint[channel],
-                   bare_v6 ? "tcp://[%s]:%d" : "tcp://%s:%d", connection->ip, connection->port[channel]);
+    write_tcp_endpoint(connection, connection->port[channel], connection->endpoint[channel],
+                       sizeof connection->endpoint[channel]);
     return 0;
 }
 
@@ -205,13 +219,43 @@ static int make_endpoints(struct connection *connection, const struct why *why) 
                   connection->transport);
 }
 
+static int read_ports(const json_t *file, struct connection *connection, const struct why *why) {
+    int r = 0;
+    for (int channel = 0; channel < CHANNEL_N && r == 0; channel++) {
+        r = read_port(file, port_keys[channel], &connection->port[channel], why);
+    }
+    return r;
+}
+
+static int read_registration(const json_t *file, struct connection *connection, const struct why *why) {
+    int port = 0;
+    int r = read_port(file, "registration_port", &port, why);
+    if (r == 0) {
+        r = read_text(file, &registration_ip, connection, why);
+    }
+    if (r < 0) {
+        return r;
+    }
+    if (connection->kernel_id[0] == '\0') {
+        return refuse(why, "The registration file has no \"kernel_id\".");
+    }
+    if (strcmp(connection->transport, "tcp") != 0) {
+        /* To choose the paths of sockets could only mean to take them from somebody. */
+        return refuse(why, "The registration file's \"transport\" is \"%s\", but only \"tcp\" can be registered.",
+                      connection->transport);
+    }
+    write_tcp_endpoint(connection, port, connection->registration, sizeof connection->registration);
+    return 0;
+}
+
 static int read_fields(const json_t *file, struct connection *connection, const struct why *why) {
     int r = 0;
     for (size_t i = 0; i < sizeof text_fields / sizeof text_fields[0] && r == 0; i++) {
         r = read_text(file, &text_fields[i], connection, why);
     }
-    for (int channel = 0; channel < CHANNEL_N && r == 0; channel++) {
-        r = read_port(file, (enum channel)channel, connection, why);
+    if (r == 0) {
+        r = is_absent(json_object_get(file, "registration_port")) ? read_ports(file, connection, why)
+                                                                  : read_registration(file, connection, why);
     }
     if (r == 0) {
         r = check_scheme(file, why);

@@ -1,7 +1,11 @@
 /*
  * connection.h - the connection file a Jupyter client writes for its kernel.
  *
- * See: jupyter_client, "Making kernels for Jupyter", "Connection files".
+ * It names the ports; or, being a registration file, where the kernel is to
+ * tell the ports that it has chosen itself.
+ *
+ * See: jupyter_client, "Making kernels for Jupyter", "Connection files";
+ * Jupyter messaging, "Kernel startup handshake".
  */
 #ifndef PETRI_CONNECTION_H
 #define PETRI_CONNECTION_H
@@ -13,11 +17,13 @@ enum channel { CHANNEL_SHELL, CHANNEL_CONTROL, CHANNEL_IOPUB, CHANNEL_STDIN, CHA
 #define CONNECTION_MAX_BYTES 65536
 
 struct connection {
-    char endpoint[CHANNEL_N][256]; /* what zmq_bind() takes: tcp://IP:PORT, or ipc://IP-PORT */
+    char endpoint[CHANNEL_N][256]; /* what zmq_bind() takes: tcp://IP:PORT, tcp://IP:*, or ipc://IP-PORT */
     char transport[8];             /* "tcp" or "ipc" */
     char ip[200];
-    int port[CHANNEL_N];
-    unsigned char *key; /* malloc'ed; key_bytes 0 means messages are not signed */
+    int port[CHANNEL_N];    /* 0 in a registration file's: libzmq is to choose */
+    char registration[256]; /* the endpoint to tell them at; "" where the file has the ports */
+    char kernel_id[129];    /* the kernel's name there */
+    unsigned char *key;     /* malloc'ed; key_bytes 0 means messages are not signed */
     size_t key_bytes;
     char kernel_name[128];    /* "" where the file has none */
     char curve_publickey[41]; /* Z85, 40 characters, "" where the file has none */
@@ -27,7 +33,9 @@ struct connection {
 /*
  * Parses the text of a connection file. Ports and key must be there (an empty
  * key is a client's choice, a missing one is a damaged file); transport is tcp,
- * ip 127.0.0.1 and signature_scheme hmac-sha256 where the file doesn't say.
+ * ip 127.0.0.1 and signature_scheme hmac-sha256 where the file doesn't say. A
+ * file with a registration_port is a registration file: it must have a
+ * kernel_id, and its transport is tcp.
  * 0, -ENOMEM, or -EINVAL, each with one plain sentence in why (at most
  * why_bytes with the NUL). *ret is the caller's: connection_fini(), which
  * wipes the key.

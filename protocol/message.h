@@ -126,6 +126,6 @@ void message_out_fini(struct message_out *out);
 /* A fresh random UUID as 36 characters and NUL (libsodium's generator). */
 void message_new_id(char ret_id[37]);
 
-#define MESSAGE_PROTOCOL_VERSION "5.5"
+#define MESSAGE_PROTOCOL_VERSION "5.6"
 
 #endif

@@ -50,7 +50,7 @@ static void make_kernel(struct harness *h) {
     if (channels_open(&kernel->channels, &kernel->connection, why, sizeof why) < 0)
         fail_msg("%s", why);
     assert_int_equal(
-        heartbeat_start(&kernel->heartbeat, kernel->channels.context, kernel->connection.endpoint[CHANNEL_HB]), 0);
+        heartbeat_start(&kernel->heartbeat, kernel->channels.context, &kernel->connection, why, sizeof why), 0);
     h->session = fake_session_create();
     warm_begin(kernel, h->session);
 }

@@ -54,10 +54,11 @@ static void make(const char *name, const char *text) {
 
 static void test_kernel_json_is_what_jupyter_reads(void **state) {
     json_t *json = kernelspec_json(&kernelspecs[1], "/opt/petri/bin/petri", "/usr/bin/python3");
-    json_t *expected = json_pack("{s:[s,s,s,s,s,s,s], s:s, s:s, s:s, s:s, s:{s:b}}", "argv", "/opt/petri/bin/petri",
+    json_t *expected = json_pack("{s:[s,s,s,s,s,s,s], s:s, s:s, s:s, s:s, s:{s:b, s:[s]}}", "argv", "/opt/petri/bin/petri",
                                  "kernel", "{connection_file}", "--profile", "strict", "--python", "/usr/bin/python3",
                                  "display_name", "Python 3 (petri, strict)", "language", "python", "interrupt_mode",
-                                 "message", "kernel_protocol_version", "5.5.0", "metadata", "debugger", 0);
+                                 "message", "kernel_protocol_version", "5.6.0", "metadata", "debugger", 0,
+                                 "supported_encryption", "curve");
     (void)state;
     assert_non_null(json);
     assert_true(json_equal(json, expected));

@@ -56,7 +56,7 @@ static void test_kernel_info_before_hello_waits_for_it(void **state) {
     json_t *content = harness_reply(&h, CHANNEL_SHELL, "kernel_info_reply", id);
     expect_text(content, "status", "ok");
     expect_text(content, "implementation", "petri");
-    expect_text(content, "protocol_version", "5.5");
+    expect_text(content, "protocol_version", "5.6");
     expect_text(content, "banner", "Hello!");
     expect_text(json_object_get(content, "language_info"), "version", "3.99");
     json_decref(content);

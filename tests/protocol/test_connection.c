@@ -186,6 +186,41 @@ static void test_parse_curve_keys_of_wrong_length_refused(void **state) {
         why, "The connection file's \"curve_publickey\" and \"curve_secretkey\" must have 40 characters each.");
 }
 
+#define REGISTRATION "\"key\":\"k\",\"registration_port\":51587"
+
+static void test_parse_registration_file_leaves_ports_to_be_chosen(void **state) {
+    (void)state;
+    static const char text[] = "{" REGISTRATION ",\"kernel_id\":\"one\",\"registration_ip\":\"::1\"}";
+    struct connection connection;
+    char why[256] = "";
+    assert_int_equal(connection_parse(text, strlen(text), &connection, why, sizeof why), 0);
+    assert_string_equal(connection.registration, "tcp://[::1]:51587");
+    assert_string_equal(connection.kernel_id, "one");
+    assert_string_equal(connection.endpoint[CHANNEL_SHELL], "tcp://[::1]:*");
+    assert_string_equal(connection.endpoint[CHANNEL_HB], "tcp://[::1]:*");
+    assert_int_equal(connection.port[CHANNEL_SHELL], 0);
+    connection_fini(&connection);
+}
+
+static void test_parse_bad_registration_file_has_its_sentence(void **state) {
+    static const struct {
+        const char *text, *why;
+    } rows[] = {
+        {"{" REGISTRATION "}", "The registration file has no \"kernel_id\"."},
+        {"{" REGISTRATION ",\"kernel_id\":\"\"}", "The registration file has no \"kernel_id\"."},
+        {"{" REGISTRATION ",\"kernel_id\":\"one\",\"transport\":\"ipc\"}",
+         "The registration file's \"transport\" is \"ipc\", but only \"tcp\" can be registered."},
+        {"{\"key\":\"\",\"kernel_id\":\"one\",\"registration_port\":0}",
+         "The connection file's \"registration_port\" is 0, but a port is from 1 to 65535."},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char why[256] = "";
+        assert_int_equal(parse_text(rows[i].text, why, sizeof why), -EINVAL);
+        assert_string_equal(why, rows[i].why);
+    }
+}
+
 static void test_parse_other_text_refused(void **state) {
     static const char *const texts[] = {"", "{", "[]", "null", "{}x", "{\"a\":[[[[[[[[[]]]]]]]]]}"};
     (void)state;
@@ -258,6 +293,8 @@ int main(void) {
         cmocka_unit_test(test_parse_key_keeps_its_bytes),
         cmocka_unit_test(test_parse_ipc_path_that_no_socket_takes_refused),
         cmocka_unit_test(test_parse_curve_keys_of_wrong_length_refused),
+        cmocka_unit_test(test_parse_registration_file_leaves_ports_to_be_chosen),
+        cmocka_unit_test(test_parse_bad_registration_file_has_its_sentence),
         cmocka_unit_test(test_parse_other_text_refused),
         cmocka_unit_test(test_parse_text_that_is_not_utf8_refused),
         cmocka_unit_test(test_parse_sentence_is_cut_to_its_room),

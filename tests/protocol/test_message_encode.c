@@ -76,7 +76,7 @@ static void test_encode_full_message_is_golden(void **state) {
     assert_frame_text(out.frames[2], "<IDS|MSG>");
     assert_signed(signer, &out.frames[3]);
     assert_header(&out.frames[4], "{\"msg_id\":\"ID\",\"msg_type\":\"execute_reply\",\"username\":\"ann \\\"a\\\"\","
-                                  "\"session\":\"session-1\",\"date\":\"DATE\",\"version\":\"5.5\"}");
+                                  "\"session\":\"session-1\",\"date\":\"DATE\",\"version\":\"5.6\"}");
     assert_frame_text(out.frames[5], "{\"msg_id\":\"p\",\"msg_type\":\"execute_request\"}");
     assert_frame_text(out.frames[6], "{\"x\":true}");
     assert_frame_text(out.frames[7], "{\"status\":\"ok\\n\",\"list\":[1,0.1,null],\"user_expressions\":{}}");
@@ -97,7 +97,7 @@ static void test_encode_least_message_has_empty_objects(void **state) {
     assert_frame_text(out.frames[0], "<IDS|MSG>");
     assert_signed(signer, &out.frames[1]);
     assert_header(&out.frames[2], "{\"msg_id\":\"ID\",\"msg_type\":\"status\",\"username\":\"\",\"session\":\"s\","
-                                  "\"date\":\"DATE\",\"version\":\"5.5\"}");
+                                  "\"date\":\"DATE\",\"version\":\"5.6\"}");
     for (size_t i = 3; i < 6; i++) {
         assert_frame_text(out.frames[i], "{}");
     }

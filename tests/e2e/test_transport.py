@@ -1,0 +1,207 @@
+"""How a kernel is reached: encrypted sockets, and ports that it chooses itself."""
+
+import json
+import subprocess
+
+import pytest
+import zmq
+from jupyter_client.blocking import BlockingKernelClient
+from jupyter_client.session import Session
+
+from kernels import PETRI, STUCK_S, Kernel
+
+CHANNELS = ("shell", "control", "stdin", "iopub", "hb")
+KINDS = {"shell": zmq.DEALER, "control": zmq.DEALER, "stdin": zmq.DEALER, "iopub": zmq.SUB, "hb": zmq.REQ}
+TURNED_AWAY = (
+    zmq.EVENT_HANDSHAKE_FAILED_AUTH
+    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+    | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+    | zmq.EVENT_DISCONNECTED
+)
+KEY = "b7a1e0d2-5b1c-4f3c-9a52-0f6d7a9c1e34"
+
+
+def open_socket(context, kind, endpoint, keys=None):
+    socket = context.socket(kind)
+    socket.linger = 0
+    if keys:
+        socket.curve_serverkey = keys["server"]
+        socket.curve_publickey, socket.curve_secretkey = keys["public"], keys["secret"]
+    if kind == zmq.SUB:
+        socket.subscribe(b"")
+    socket.connect(endpoint)
+    return socket
+
+
+@pytest.fixture
+def context():
+    with zmq.Context() as found:
+        yield found
+
+
+# Encryption
+
+
+@pytest.fixture
+def encrypted(kernel_dirs, tmp_path):
+    kernel = Kernel(next(iter(kernel_dirs.values())), tmp_path, transport_encryption="required")
+    yield kernel.wait_until_up()
+    kernel.close()
+
+
+def test_an_encrypted_kernel_runs_cells_and_beats(encrypted):
+    assert encrypted.value("1 + 1") == "2"
+    assert encrypted.control("kernel_info_request")["status"] == "ok"
+    request = encrypted.send("input('name? ')", allow_stdin=True)
+    encrypted.client.get_stdin_msg(timeout=STUCK_S)
+    encrypted.client.input("Ada")
+    assert encrypted.finish(request).result == "'Ada'"
+
+
+def knock(socket, channel, key):
+    """Sends what a client would send first on this channel; False where libzmq has nobody to send it to."""
+    session = Session(key=key)
+    message = [b"ping"] if channel == "hb" else session.serialize(session.msg("kernel_info_request"))
+    try:
+        socket.send_multipart(message, zmq.NOBLOCK)
+    except zmq.Again:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("channel", [channel for channel in CHANNELS if channel != "stdin"])
+def test_who_has_no_keys_or_wrong_ones_is_not_let_in(encrypted, context, channel):
+    info = encrypted.client.get_connection_info()
+    endpoint = f"tcp://{info['ip']}:{info[channel + '_port']}"
+    public, secret = zmq.curve_keypair()
+    keys = {"server": info["curve_publickey"].encode(), "public": public, "secret": secret}
+    plain = open_socket(context, KINDS[channel], endpoint)
+    wrong = open_socket(context, KINDS[channel], endpoint, {**keys, "server": zmq.curve_keypair()[0]})
+    right = open_socket(context, KINDS[channel], endpoint, keys)
+    # libzmq tries again and again, and is turned away every time, before it could say or hear a thing.
+    for socket in (plain, wrong):
+        assert socket.get_monitor_socket(TURNED_AWAY).poll(STUCK_S * 1000)
+    if channel == "iopub":
+        encrypted.run("print('to be heard')")
+    else:
+        for socket in (plain, wrong):
+            knock(socket, channel, info["key"])
+        while not knock(right, channel, info["key"]):
+            right.poll(10, zmq.POLLOUT)
+    assert right.poll(STUCK_S * 1000)
+    for socket in (plain, wrong):
+        assert not socket.poll(0)
+        socket.disable_monitor()
+    for socket in (plain, wrong, right):
+        socket.close()
+
+
+def test_keys_that_are_none_are_refused(tmp_path):
+    file = tmp_path / "connection.json"
+    ports = {f"{channel}_port": 1 for channel in CHANNELS}
+    file.write_text(json.dumps({**ports, "key": "", "curve_publickey": "~" * 40, "curve_secretkey": "~" * 40}))
+    run = subprocess.run([PETRI, "kernel", file], capture_output=True, text=True, timeout=STUCK_S, cwd=tmp_path)
+    assert run.returncode != 0
+    assert "no CURVE keys" in run.stderr
+
+
+# Registration
+
+
+class Launcher:
+    """What starts a kernel with a registration file, and hears of its ports."""
+
+    def __init__(self, context, folder):
+        self.socket = context.socket(zmq.ROUTER)
+        self.socket.linger = 0
+        port = self.socket.bind_to_random_port("tcp://127.0.0.1")
+        self.session = Session(key=KEY.encode())
+        self.file = folder / "registration.json"
+        registration = {
+            "kernel_id": "the one",
+            "transport": "tcp",
+            "registration_ip": "127.0.0.1",
+            "registration_port": port,
+            "signature_scheme": "hmac-sha256",
+            "key": KEY,
+        }
+        self.file.write_text(json.dumps(registration))
+        self.process = subprocess.Popen([PETRI, "kernel", self.file], cwd=folder, stderr=subprocess.PIPE)
+
+    def hear(self):
+        """The kernel's way back and what it says; the signature is checked."""
+        assert self.socket.poll(STUCK_S * 1000), "no registration has come"
+        identity, delimiter, signature, content = self.socket.recv_multipart()
+        assert delimiter == b"<IDS|MSG>"
+        assert signature == self.session.sign([content])
+        return identity, json.loads(content)
+
+    def acknowledge(self, identity, signature=None):
+        content = b'{"status":"ok"}'
+        signature = self.session.sign([content]) if signature is None else signature
+        self.socket.send_multipart([identity, b"<IDS|MSG>", signature, content])
+
+    def close(self):
+        self.process.kill()
+        self.process.wait(STUCK_S)
+        self.process.stderr.close()
+        self.socket.close()
+
+
+@pytest.fixture
+def launcher(context, tmp_path):
+    found = Launcher(context, tmp_path)
+    yield found
+    found.close()
+
+
+def client_of(content):
+    client = BlockingKernelClient()
+    ports = {name: int(port) for name, port in content.items() if name.endswith("_port")}
+    client.load_connection_info({**ports, "ip": "127.0.0.1", "transport": "tcp", "key": KEY})
+    client.start_channels()
+    client.wait_for_ready(timeout=STUCK_S)
+    return client
+
+
+def test_a_registered_kernel_serves_at_the_ports_it_has_told(launcher):
+    identity, content = launcher.hear()
+    assert content.pop("kernel_id") == "the one"
+    assert sorted(content) == sorted(f"{channel}_port" for channel in CHANNELS)
+    assert all(isinstance(port, str) for port in content.values())
+    assert len(set(content.values())) == len(CHANNELS)
+    launcher.acknowledge(identity, b"0" * 64)  # somebody else's: it is not what the kernel waits for
+    launcher.acknowledge(identity)
+    client = client_of(content)
+    try:
+        reply = client.execute_interactive("1 + 1", timeout=STUCK_S, output_hook=lambda message: None)
+        assert reply["content"]["status"] == "ok"
+        request = client.session.msg("connect_request")
+        client.control_channel.send(request)
+        ports = client.get_control_msg(timeout=STUCK_S)["content"]
+        assert {name: int(port) for name, port in content.items()}.items() <= ports.items()
+        assert client.hb_channel.is_beating()
+    finally:
+        client.stop_channels()
+
+
+def test_many_registered_kernels_have_ports_of_their_own(context, tmp_path):
+    launchers = []
+    try:
+        for n in range(4):
+            folder = tmp_path / str(n)
+            folder.mkdir()
+            launchers.append(Launcher(context, folder))
+        ports = [port for each in launchers for name, port in each.hear()[1].items() if name.endswith("_port")]
+        assert len(set(ports)) == 4 * len(CHANNELS)
+    finally:
+        for each in launchers:
+            each.close()
+
+
+def test_a_bad_registration_file_is_a_usage_error(tmp_path):
+    file = tmp_path / "registration.json"
+    file.write_text('{"key": "", "registration_port": 5}')
+    run = subprocess.run([PETRI, "kernel", file], capture_output=True, text=True, timeout=STUCK_S, cwd=tmp_path)
+    assert run.returncode == 2
+    assert 'no "kernel_id"' in run.stderr
