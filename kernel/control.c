@@ -24,3 +24,9 @@ void control_connect(struct kernel *kernel, const struct request *request) {
                                 port[CHANNEL_CONTROL], "hb_port", port[CHANNEL_HB]);
     reply_send(kernel, request, "connect_reply", NULL, content);
 }
+
+void control_subshell(struct kernel *kernel, const struct request *request) {
+    reply_error(kernel, request, "NotSupported",
+                "this kernel has no subshells: completion and inspection are answered while a cell runs, and a "
+                "session's state is what its last cell has left");
+}

@@ -1,7 +1,7 @@
 /*
- * control.h - interrupt, shutdown, connect: answered whatever a cell does.
+ * control.h - interrupt, shutdown, connect, subshells: answered whatever a cell does.
  *
- * See: Jupyter messaging, "Kernel interrupt", "Kernel shutdown", "Connect".
+ * See: Jupyter messaging, "Kernel interrupt", "Kernel shutdown", "Connect", "Kernel subshells".
  */
 #ifndef PETRI_CONTROL_H
 #define PETRI_CONTROL_H
@@ -13,5 +13,8 @@ struct kernel;
 void control_interrupt(struct kernel *kernel, const struct request *request);
 void control_shutdown(struct kernel *kernel, const struct request *request);
 void control_connect(struct kernel *kernel, const struct request *request);
+
+/* Each of the requests about subshells: that there are none. */
+void control_subshell(struct kernel *kernel, const struct request *request);
 
 #endif

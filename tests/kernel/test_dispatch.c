@@ -23,8 +23,8 @@ static void test_dispatch_rows_have_a_channel_and_something_to_do(void **state) 
 
 static void test_dispatch_find_depends_on_the_channel(void **state) {
     (void)state;
-    assert_non_null(dispatch_find("execute_request", CHANNEL_SHELL));
-    assert_null(dispatch_find("execute_request", CHANNEL_CONTROL));
+    assert_non_null(dispatch_find("complete_request", CHANNEL_SHELL));
+    assert_null(dispatch_find("complete_request", CHANNEL_CONTROL));
     assert_ptr_equal(dispatch_find("kernel_info_request", CHANNEL_SHELL),
                      dispatch_find("kernel_info_request", CHANNEL_CONTROL));
     assert_null(dispatch_find("no_such_request", CHANNEL_SHELL));

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -97,10 +98,23 @@ static void test_unknown_request_is_busy_and_idle(void **state) {
 static void test_request_on_the_wrong_channel_is_unknown(void **state) {
     char id[37];
     (void)state;
-    harness_send(&h, CHANNEL_CONTROL, "execute_request", json_pack("{s:s}", "code", "1"), id);
+    harness_send(&h, CHANNEL_CONTROL, "complete_request", json_pack("{s:s}", "code", "1"), id);
     char *heard = harness_heard(&h, id);
     assert_string_equal(heard, "busy idle");
     free(heard);
+}
+
+static void test_subshells_are_refused_with_an_answer(void **state) {
+    static const char *const names[] = {"create", "delete", "list"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char request[32], reply[32];
+        snprintf(request, sizeof request, "%s_subshell_request", names[i]);
+        snprintf(reply, sizeof reply, "%s_subshell_reply", names[i]);
+        json_t *content = ask(CHANNEL_CONTROL, request, json_object(), reply);
+        expect_text(content, "status", "error");
+        json_decref(content);
+    }
 }
 
 static void test_connect_names_the_ports(void **state) {
@@ -337,6 +351,7 @@ int main(void) {
         WARM(test_kernel_info_while_a_cell_runs_is_answered),
         COLD(test_unknown_request_is_busy_and_idle),
         COLD(test_request_on_the_wrong_channel_is_unknown),
+        COLD(test_subshells_are_refused_with_an_answer),
         COLD(test_connect_names_the_ports),
         COLD(test_usage_has_the_fields_that_clients_show),
         COLD(test_history_that_asks_for_nothing_known_is_an_error),

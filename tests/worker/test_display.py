@@ -60,6 +60,23 @@ def test_repr_that_fails_does_not_fail_the_worker(worker):
     assert worker.execute("1 + 1").result == "2"
 
 
+def test_result_that_can_not_be_formatted_is_the_cells_error(worker):
+    worker.execute("class R:\n    def __repr__(self): raise ValueError('no repr')")
+    answer = worker.execute("R()")
+    (published,) = answer.of("error")
+    assert answer.reply == {"status": "error", "user_expressions": {}, "payload": [], **published}
+    assert published["ename"] == "ValueError"
+    shown = worker.execute("try: R().__repr__()\nexcept ValueError: get_ipython().showtraceback()")
+    assert shown.of("error") and shown.reply["status"] == "ok"
+
+
+def test_formatting_that_was_interrupted_is_over_with_its_cell(worker):
+    worker.execute("class S:\n    def __repr__(self): raise KeyboardInterrupt")
+    worker.execute("S()")
+    shown = worker.execute("try: 1 / 0\nexcept ZeroDivisionError: get_ipython().showtraceback()")
+    assert shown.of("error") and shown.reply["status"] == "ok"
+
+
 def test_numpy_numbers_in_mime_bundles(venv_worker):
     code = "import numpy\ndisplay({'application/json': {'n': numpy.int64(3), 'f': numpy.float32(0.5)}}, raw=True)"
     (content,) = venv_worker.execute(code).of("display_data")

@@ -205,3 +205,14 @@ def test_forked_child_that_runs_on_leaves_no_twin(worker):
     answer = worker.execute("_ = os.waitpid(pid, 0); _[1]")
     assert "parent\n" in worker.execute("print('parent')").stdout
     assert answer.result == "0"
+
+
+def test_error_that_somebody_else_shows_is_shown_once_and_published(worker):
+    code = "def show(*args, **kwargs): print('shown by another')\nget_ipython()._showtraceback = show"
+    worker.execute(code)
+    for failing in ("1 / 0", "1 +"):
+        answer = worker.execute(failing)
+        assert answer.stdout == "shown by another\n"
+        (published,) = answer.of("error")
+        assert answer.reply == {"status": "error", "user_expressions": {}, "payload": [], **published}
+    worker.execute("del get_ipython()._showtraceback")

@@ -85,3 +85,22 @@ def test_variables_hold_for_one_cell(worker):
     code = "print(os.environ['KEPT'], os.environ['NEW']); os.environ['KEPT'] = 'x'; del os.environ['NEW']"
     assert worker.execute(code, env={"KEPT": "within", "NEW": "n\u00e4"}).stdout == "within n\u00e4\n"
     assert worker.execute("print(os.environ['KEPT'], 'NEW' in os.environ)").stdout == "before False\n"
+
+
+def test_debugger_is_ipythons_and_an_interrupt_ends_it(worker):
+    prompts = []
+
+    def interrupt(question):
+        prompts.append(question["prompt"])
+        worker.interrupt()
+
+    answer = worker.execute("x = 7; import pdb; pdb.set_trace()", answers=[interrupt])
+    assert prompts == ["ipdb> "]
+    assert answer.reply["status"] == "ok" or answer.reply["ename"] == "KeyboardInterrupt"
+    assert worker.execute("x").result == "7"
+
+
+def test_debugger_answers_what_it_is_asked(worker):
+    answer = worker.execute("def f():\n    y = 41\n    breakpoint()\n    return y\nf()", answers=["p y + 1", "c"])
+    assert "42" in answer.stdout
+    assert answer.result == "41"

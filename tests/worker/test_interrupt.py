@@ -8,6 +8,8 @@ def test_interrupted_loop(worker):
     answer = worker.execute("print('on')\nwhile True: pass", on={"on\n": worker.interrupt})
     assert answer.reply["ename"] == "KeyboardInterrupt"
     assert len(answer.of("error")) == 1
+    shown = "".join(answer.reply["traceback"])
+    assert "while" in shown and "petri_worker" not in shown
 
 
 def test_interrupted_sleep(worker):

@@ -9,7 +9,7 @@ from petri_worker.packages import find_packages, import_ipython
 find_packages()
 import_ipython()
 
-from petri_worker import comms, introspect, warm  # noqa: E402
+from petri_worker import comms, debugger, introspect, warm  # noqa: E402
 from petri_worker.errors import describe  # noqa: E402
 from petri_worker.execute import Executor  # noqa: E402
 from petri_worker.kernel import KernelFace  # noqa: E402
@@ -119,6 +119,7 @@ def main():
         install_trace(int(os.environ["PETRI_TRACE_FD"]))
     worker = Worker()
     warm.start(worker.shell, worker.executor)
+    debugger.install()
     worker.streams.install()
     gc.collect()
     gc.freeze()

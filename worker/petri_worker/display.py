@@ -28,9 +28,18 @@ class PetriDisplayHook(DisplayHook):
     _content = None
 
     @property
+    def is_at_work(self):
+        """True while an expression's value is being formatted: what fails then fails the cell."""
+        return self._content is not None
+
+    @property
     def prompt_count(self):
         """The number in Out[n]: that of the request, which IPython's own counter follows late or never."""
         return self.shell.request_count
+
+    def forget(self):
+        """A new cell: whatever has interrupted the formatting of the last one's value, it is over."""
+        self._content = None
 
     def start_displayhook(self):
         self._is_active = True

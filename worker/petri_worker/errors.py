@@ -1,4 +1,8 @@
-"""An exception as Jupyter names it, whatever its class does when it is asked for its text."""
+"""An exception as Jupyter names it, whatever its class does when it is asked for its text, and as its reader sees it."""
+
+import os
+
+_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 # What is shown of an error's text, and of all the lines of its traceback: a page that has to be read.
 TEXT_CHARS = 1 << 16
@@ -27,3 +31,18 @@ def _cut_lines(lines):
     if len(lines) <= 2 * ENDS or sum(map(len, lines)) <= LINES_CHARS:
         return lines
     return [*lines[:ENDS], f"… ({len(lines) - 2 * ENDS:,} more frames)", *lines[-ENDS:]]
+
+
+def cut_own_frames(traceback):
+    """
+    Cuts our own frames off the end of a traceback, in place: where an
+    interrupt was noticed, or a question refused, is inside of us, and of no
+    use to somebody who looks for their own line.
+    """
+    last = None
+    while traceback is not None:
+        if not traceback.tb_frame.f_code.co_filename.startswith(_FOLDER):
+            last = traceback
+        traceback = traceback.tb_next
+    if last is not None:
+        last.tb_next = None

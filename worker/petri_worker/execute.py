@@ -34,16 +34,20 @@ class Executor:
         store = bool(request.get("store_history", True)) and not silent
         try:
             with given(request.get("stdin"), request.get("env")):
-                error = self._run(request["code"], silent, store)
+                error = self._run(request["code"], silent, store) or shell.display_error
             expressions = {} if error is not None else shell.user_expressions(request.get("user_expressions") or {})
         except BaseException as caught:
             error = caught
+            self._show(error)
         # Taken whatever has happened, so that a payload never shows up with the next cell.
         payload = shell.payload_manager.read_payload()
         shell.payload_manager.clear_payload()
         if error is None:
             return {"status": "ok", "user_expressions": expressions, "payload": payload}
-        return {"status": "error", **self._shown(error), "user_expressions": {}, "payload": payload}
+        if not shell.has_shown(error):
+            # Somebody has put their own in the place of what shows errors: clients wait for one all the same.
+            shell.publish_error(error, describe(error))
+        return {"status": "error", **shell.shown, "user_expressions": {}, "payload": payload}
 
     def _run(self, code, silent, store):
         """Runs the code; returns the exception that it has raised, or None."""
@@ -69,11 +73,7 @@ class Executor:
                 shell.events.trigger("post_run_cell", result)
         return result.error_in_exec if result.error_before_exec is None else result.error_before_exec
 
-    def _shown(self, error):
-        """ename, evalue and traceback of the error, published where IPython has not done it."""
-        shell = self._shell
-        if not shell.has_shown(error):
-            shell.showtraceback((type(error), error, error.__traceback__))
-        if not shell.has_shown(error):
-            shell.publish_error(error, describe(error))
-        return shell.shown
+    def _show(self, error):
+        """Shows an error that IPython has not seen."""
+        if not self._shell.has_shown(error):
+            self._shell.showtraceback((type(error), error, error.__traceback__))

@@ -20,7 +20,7 @@ from traitlets import Instance, Type, default
 from traitlets.config import Config
 
 from petri_worker.display import PetriDisplayHook, PetriDisplayPublisher
-from petri_worker.errors import describe
+from petri_worker.errors import cut_own_frames, describe
 from petri_worker.magics import KernelMagics
 from petri_worker.store import LazyStore
 
@@ -120,6 +120,7 @@ class ZMQInteractiveShell(InteractiveShell):
     def showtraceback(self, exc_tuple=None, *args, **kwargs):
         """As IPython's, but an interrupted await is a KeyboardInterrupt, and a group of exceptions is published too."""
         etype, value, tb = exc_tuple or sys.exc_info()
+        cut_own_frames(tb)
         if self.interrupted and etype is not None and etype.__name__ == "CancelledError":
             etype, value = KeyboardInterrupt, KeyboardInterrupt().with_traceback(tb)
             exc_tuple = etype, value, tb
@@ -141,6 +142,8 @@ class ZMQInteractiveShell(InteractiveShell):
 
     def publish_error(self, error, content):
         """Publishes an error's {ename, evalue, traceback}, and keeps it for the reply."""
+        if self.displayhook.is_at_work:
+            self.display_error = error
         self.shown, self._shown_error = content, error
         self.send("error", content)
 
@@ -149,8 +152,12 @@ class ZMQInteractiveShell(InteractiveShell):
         return self.shown is not None and (self._shown_error is error or self.interrupted)
 
     def forget_error(self):
-        """A new cell: nothing has been published, and no user's object is kept alive for it."""
-        self.shown = self._shown_error = None
+        """
+        A new cell: nothing has been published, and no user's object is kept alive for it. display_error is what
+        the cell's value has raised when it was formatted, which IPython reports and goes on.
+        """
+        self.shown = self._shown_error = self.display_error = None
+        self.displayhook.forget()
 
     # What goes back with the reply
 

@@ -139,6 +139,10 @@ class Stream(io.TextIOWrapper):
         """False: no terminal."""
         return False
 
+    def _is_master_process(self):
+        # By this name ipykernel's streams say whether they are the notebook's own or a forked child's.
+        return not self._pair.in_child()
+
 
 class Streams:
     """
@@ -170,6 +174,10 @@ class Streams:
         os.register_at_fork(
             before=self._before_fork, after_in_parent=self.lock.release, after_in_child=self._after_in_child
         )
+
+    def in_child(self):
+        """True in a process that the user's code has forked."""
+        return self._channel.in_child()
 
     def begin(self):
         """A request starts: nothing is in the pipes, and they are where they belong."""
