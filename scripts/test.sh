@@ -44,5 +44,6 @@ step "unit tests with ASan and UBSan" "$scripts/ctest.sh" asan -L '^(protocol|ke
 step "fuzz targets" "$scripts/fuzz.sh"
 step "worker" "$scripts/pytest.sh" tests/worker
 step "end to end" "$scripts/pytest.sh" tests/e2e
+step "the Python package, the agent example and the pages" "$scripts/pytest.sh" tests/client
 step "hostile cells" "$scripts/pytest.sh" tests/hostile
 report

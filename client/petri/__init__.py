@@ -1,0 +1,70 @@
+"""Runs Python code in petri's sandboxes and returns a factual result.
+
+    from petri import Session
+
+    with Session() as session:
+        result = session.run("print(6 * 7)", timeout="10s", memory="512M")
+        print(result.outcome, result.stdout)
+
+A run either finishes within its limits, or it never happened: after a time-out,
+a crash or too much memory the session is as it was before the run. AsyncSession
+is the same for asyncio.
+"""
+
+from petri.aio import AsyncSession
+from petri.collect import Progress
+from petri.errors import (
+    BadRequest,
+    BudgetExceeded,
+    CellCpuLimit,
+    CellCrashed,
+    CellFailed,
+    CellInterrupted,
+    CellMemoryLimit,
+    CellRefused,
+    CellTimeout,
+    CodeRaised,
+    KernelDied,
+    PetriError,
+    ProgramNotFound,
+    SandboxError,
+    SessionClosed,
+    SessionError,
+)
+from petri.limits import Limits
+from petri.request import Expect, ExpectedArtifact
+from petri.result import Artifact, Check, Denied, Display, Error, Input, Metrics, Result
+from petri.session import Session
+
+__all__ = [
+    "Artifact",
+    "AsyncSession",
+    "BadRequest",
+    "BudgetExceeded",
+    "CellCpuLimit",
+    "CellCrashed",
+    "CellFailed",
+    "CellInterrupted",
+    "CellMemoryLimit",
+    "CellRefused",
+    "CellTimeout",
+    "Check",
+    "CodeRaised",
+    "Denied",
+    "Display",
+    "Error",
+    "Expect",
+    "ExpectedArtifact",
+    "Input",
+    "KernelDied",
+    "Limits",
+    "Metrics",
+    "PetriError",
+    "ProgramNotFound",
+    "Progress",
+    "Result",
+    "SandboxError",
+    "Session",
+    "SessionClosed",
+    "SessionError",
+]

@@ -1,0 +1,208 @@
+"""A petri kernel as a child process, and one client of it, both by jupyter_client.
+
+Everything here runs on one event loop, which is the caller's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from queue import Empty
+from typing import Any, Union
+
+from jupyter_client.asynchronous.client import AsyncKernelClient
+from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
+from jupyter_client.manager import AsyncKernelManager
+
+from petri.errors import BadRequest, KernelDied, ProgramNotFound, SessionError
+
+PROFILES = ("notebook", "strict")
+
+# How often a wait for messages looks whether the kernel is still there.
+POLL_S = 0.25
+# A kernel that is alive and has not said a word for this long will not.
+START_S = 120.0
+# How much of what a kernel wrote about its end is told.
+LAST_WORDS_BYTES = 2000
+# The longest path of a UNIX socket, with room for the channel's number. See: unix(7).
+SOCKET_PATH_BYTES = 100
+
+Config = Union[Mapping[str, Any], str, "os.PathLike[str]"]
+
+
+def find_program(program: str | os.PathLike[str] | None = None) -> str:
+    """The absolute path of the program `petri`: what is given, else $PETRI, else `petri` on the PATH.
+
+    Raises ProgramNotFound.
+    """
+    named = os.fspath(program) if program is not None else os.environ.get("PETRI") or "petri"
+    found = shutil.which(named)
+    if found is None:
+        raise ProgramNotFound(
+            f"there is no program {named!r}; build petri and put it on the PATH, or name it in $PETRI or program="
+        )
+    return os.path.abspath(found)
+
+
+def kernel_argv(
+    program: str | os.PathLike[str] | None, profile: str, python: str | os.PathLike[str] | None, config: str | None
+) -> list[str]:
+    """The command line of a kernel; "{connection_file}" stands for the file. Raises BadRequest, ProgramNotFound."""
+    if profile not in PROFILES:
+        raise BadRequest(f"there is no profile {profile!r}; there are {' and '.join(PROFILES)}")
+    argv = [find_program(program), "kernel", "{connection_file}", "--profile", profile]
+    argv += ["--python", os.fspath(python) if python is not None else sys.executable]
+    return [*argv, "--config", config] if config is not None else argv
+
+
+class _OneSpec(KernelSpecManager):
+    """The one kernelspec that a session needs, without a file."""
+
+    def __init__(self, argv: Sequence[str]) -> None:
+        super().__init__()
+        self._spec = KernelSpec(argv=list(argv), display_name="petri", language="python", interrupt_mode="message")
+
+    def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
+        return self._spec
+
+
+class Kernel:
+    """One kernel process. start() has to come first, close() last; no method may be called from another loop.
+
+    argv: as kernel_argv() makes it, without --config where config is a mapping. folder: the session's; None for an
+    empty one that goes with the kernel.
+    """
+
+    def __init__(
+        self, argv: Sequence[str], folder: pathlib.Path | None, config: Mapping[str, Any] | None
+    ) -> None:
+        self._own = pathlib.Path(tempfile.mkdtemp(prefix="petri-"))
+        self.folder = folder if folder is not None else self._own / "folder"
+        if folder is None:
+            self.folder.mkdir()
+        self._argv = list(argv)
+        if config is not None:
+            (self._own / "config.json").write_text(json.dumps(config))
+            self._argv += ["--config", str(self._own / "config.json")]
+        self._manager: AsyncKernelManager | None = None
+        self._client: AsyncKernelClient | None = None
+        self._control_turn = asyncio.Lock()
+
+    async def start(self) -> None:
+        """Starts the process and waits until it answers. Raises SessionError; then it is closed."""
+        try:
+            await self._launch()
+            await asyncio.wait_for(self._ready(), START_S)
+        except asyncio.TimeoutError:
+            await self.close(now=True)
+            raise SessionError(f"the kernel has not answered for {START_S:.0f} seconds") from None
+        except BaseException:
+            await self.close(now=True)
+            raise
+
+    async def _launch(self) -> None:
+        manager = AsyncKernelManager(
+            kernel_name="petri", kernel_spec_manager=_OneSpec(self._argv), connection_file=str(self._own / "k.json")
+        )
+        socket = self._own / "k"
+        if len(os.fsencode(socket)) <= SOCKET_PATH_BYTES:
+            # Not to be reached by other users, and no port that somebody else may take.
+            manager.transport, manager.ip = "ipc", str(socket)
+        self._manager = manager
+        with open(self._own / "stderr", "wb") as stderr:
+            try:
+                await manager.start_kernel(cwd=str(self.folder), stderr=stderr)
+            except OSError as error:
+                raise SessionError(f"the kernel could not be started: {error}") from error
+        self._client = manager.client()
+        self._client.start_channels(hb=False)
+
+    async def _ready(self) -> None:
+        """Until both channels speak: a subscription that is on its way misses messages."""
+        client = self.client
+        answered = heard = False
+        while not (answered and heard):
+            client.kernel_info()
+            with contextlib.suppress(Empty):
+                await client.get_shell_msg(timeout=POLL_S)
+                answered = True
+                await client.get_iopub_msg(timeout=POLL_S)
+                heard = True
+            await self.check_alive()
+
+    @property
+    def client(self) -> AsyncKernelClient:
+        """The client of a kernel that was started."""
+        assert self._client is not None
+        return self._client
+
+    @property
+    def pid(self) -> int | None:
+        """The kernel's process, or None where there is none."""
+        provisioner = self._manager.provisioner if self._manager else None
+        return getattr(provisioner, "pid", None)
+
+    async def is_alive(self) -> bool:
+        """Whether the process is there."""
+        return self._manager is not None and bool(await self._manager.is_alive())
+
+    async def check_alive(self) -> None:
+        """Raises KernelDied where the process is gone, with its last words."""
+        if not await self.is_alive():
+            words = self._last_words()
+            raise KernelDied(f"the kernel has ended{': ' + words if words else ''}")
+
+    def _last_words(self) -> str:
+        try:
+            data = (self._own / "stderr").read_bytes()
+        except FileNotFoundError:
+            return ""
+        return data[-LAST_WORDS_BYTES:].decode(errors="replace").strip()
+
+    def send(self, msg_type: str, content: dict[str, Any], metadata: dict[str, Any]) -> str:
+        """Sends a request on the shell channel; returns its id."""
+        message = self.client.session.msg(msg_type, content, metadata=metadata)
+        self.client.shell_channel.send(message)
+        return str(message["header"]["msg_id"])
+
+    async def interrupt(self) -> None:
+        """Interrupts what runs, and waits until the kernel has heard it; nothing where nothing runs."""
+        async with self._control_turn:
+            if self._client is not None and await self.is_alive():
+                message = self._client.session.msg("interrupt_request", {})
+                self._client.control_channel.send(message)
+                await self._control_reply(message["header"]["msg_id"])
+
+    async def _control_reply(self, request: str) -> None:
+        while self._client is not None and await self.is_alive():
+            with contextlib.suppress(Empty):
+                reply = await self._client.get_control_msg(timeout=POLL_S)
+                if reply["parent_header"].get("msg_id") == request:
+                    return
+
+    async def kill(self) -> None:
+        """Ends the process at once; what waits for it raises KernelDied."""
+        if self._manager is not None and await self.is_alive():
+            await self._manager.signal_kernel(signal.SIGKILL)
+
+    async def close(self, now: bool = False) -> None:
+        """Ends the process and removes its files; now: without asking it first."""
+        async with self._control_turn:
+            manager, self._manager = self._manager, None
+            client, self._client = self._client, None
+        try:
+            if client is not None:
+                client.stop_channels()
+            if manager is not None:
+                alive = bool(await manager.is_alive())
+                await manager.shutdown_kernel(now=now or not alive)
+        finally:
+            shutil.rmtree(self._own, ignore_errors=True)

@@ -1,0 +1,228 @@
+"""What a run gives back: the kernel's report with names and types, and what the code put out.
+
+Everything here but `stdout`, `stderr`, `result` and `displays` was measured or
+enforced outside the sandbox. What a newer kernel reports and this package has
+no name for stands in Result.report.
+"""
+
+from __future__ import annotations
+
+import base64
+import builtins
+import dataclasses
+import pathlib
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from petri.errors import failure_class
+from petri.limits import Limits
+
+Row = TypeVar("Row")
+
+
+def _row(cls: type[Row], values: object) -> Row:
+    """A dataclass of those of a report's values that it has fields for."""
+    found = values if isinstance(values, Mapping) else {}
+    fields = {field.name for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    return cls(**{key: value for key, value in found.items() if key in fields})
+
+
+def _rows(cls: type[Row], values: object) -> list[Row]:
+    return [_row(cls, value) for value in values] if isinstance(values, Iterable) else []
+
+
+@dataclasses.dataclass(frozen=True)
+class Metrics:
+    """What a run cost; None where the kernel does not say.
+
+    wall_ms: from its start to its end. cpu_ms: CPU time of all its processes.
+    max_memory_bytes: the most that they held at once. sandbox_ms: making the sandbox.
+    stdout_bytes, stderr_bytes: all that was written. dropped_bytes: of that and of rich outputs, what was over a limit.
+    processes_max: the most tasks at once.
+    """
+
+    wall_ms: float | None = None
+    cpu_ms: float | None = None
+    max_memory_bytes: int | None = None
+    sandbox_ms: float | None = None
+    stdout_bytes: int | None = None
+    stderr_bytes: int | None = None
+    dropped_bytes: int | None = None
+    processes_max: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Artifact:
+    """A file that the run created, changed or deleted.
+
+    path: below the session's folder. action: "created", "changed" or "deleted". bytes: its size. sha256: hexadecimal.
+    mime: its type by content.
+    copied_to: where the copy is, below the session's folder; None where there is none.
+    refused: why there is none.
+    data: base64, where the request had inline_bytes and the file is not larger.
+    folder: the session's folder on this machine.
+    """
+
+    path: str = ""
+    action: str = ""
+    bytes: int | None = None
+    sha256: str | None = None
+    mime: str | None = None
+    copied_to: str | None = None
+    refused: str | None = None
+    data: str | None = None
+    folder: pathlib.Path = pathlib.Path()
+
+    @property
+    def file(self) -> pathlib.Path | None:
+        """The copy on this machine, or None."""
+        return self.folder / self.copied_to if self.copied_to else None
+
+    def read_bytes(self) -> builtins.bytes:
+        """The content, inline or from the copy. Raises FileNotFoundError where there is neither."""
+        if self.data is not None:
+            return base64.b64decode(self.data)
+        if self.file is None:
+            raise FileNotFoundError(f"{self.path} was not copied out: {self.refused or 'artifacts are not kept'}")
+        return self.file.read_bytes()
+
+
+@dataclasses.dataclass(frozen=True)
+class Input:
+    """A file that the request brought or the code read. bytes: its size; sha256: hexadecimal, None if not known."""
+
+    path: str = ""
+    bytes: int | None = None
+    sha256: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Denied:
+    """Something that the sandbox did not allow: a system call, how it was called (an address, say), and how often."""
+
+    syscall: str = ""
+    detail: str = ""
+    count: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """What came of one thing that was expected. detail: a sentence."""
+
+    check: str = ""
+    ok: bool = False
+    detail: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Error:
+    """What ended a run that did not go well.
+
+    ename: the exception's class, or the name of the outcome ("CellTimeout"). evalue: one sentence.
+    line, column: in the code, from 1; None where not known. traceback: lines of text without colours.
+    """
+
+    ename: str = ""
+    evalue: str = ""
+    line: int | None = None
+    column: int | None = None
+    traceback: list[str] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass
+class Display:
+    """A rich output: its representations by MIME type, and what the code said about them."""
+
+    data: dict[str, Any]
+    metadata: dict[str, Any]
+    display_id: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Output:
+    """What a run put out, as far as it was kept: see Session(keep_bytes=)."""
+
+    stdout: str = ""
+    stderr: str = ""
+    result: str | None = None
+    result_data: dict[str, Any] = dataclasses.field(default_factory=dict)
+    displays: list[Display] = dataclasses.field(default_factory=list)
+    left_out_bytes: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """One run.
+
+    outcome: "ok", "error", "interrupted", "timeout", "cpu", "memory", "crash", "refused" or "sandbox".
+    rolled_back: whether the session is as it was before the run.
+    stdout, stderr: text. result: the value of the last expression as text, or None; result_data: all its
+    representations by MIME type. displays: rich outputs, in order. left_out_bytes: what this package did not keep.
+    error: None where all went well.
+    artifacts: files that the run made. inputs: files that it was given or read. denied: what it was not allowed.
+    checks: what came of `expect`.
+    metrics: what it cost. limits: what was in force.
+    run_id: of the run's record. session_id: of the kernel.
+    cached: whether this is a recorded result. report: all of the kernel's report, as it came.
+    """
+
+    outcome: str
+    rolled_back: bool
+    stdout: str
+    stderr: str
+    result: str | None
+    result_data: dict[str, Any]
+    displays: list[Display]
+    left_out_bytes: int
+    error: Error | None
+    artifacts: list[Artifact]
+    inputs: list[Input]
+    denied: list[Denied]
+    checks: list[Check]
+    metrics: Metrics
+    limits: Limits
+    run_id: str
+    session_id: str
+    cached: bool
+    report: dict[str, Any]
+
+    @property
+    def ok(self) -> bool:
+        """Whether the outcome is "ok" and every check of `expect` holds."""
+        return self.outcome == "ok" and all(check.ok for check in self.checks)
+
+    @property
+    def reason(self) -> str:
+        """One sentence that says why ok is False; "" where it is True."""
+        if self.outcome != "ok":
+            return f"{self.error.ename}: {self.error.evalue}" if self.error else self.outcome
+        failed = next((check for check in self.checks if not check.ok), None)
+        return f"{failed.check}: {failed.detail}" if failed else ""
+
+    def raise_for_outcome(self) -> Result:
+        """Returns this result, or raises the CellFailed that fits an outcome other than "ok"."""
+        if self.outcome == "ok":
+            return self
+        raise failure_class(self.outcome, self.error.ename if self.error else "")(self.reason, self)
+
+
+def make_result(report: dict[str, Any], output: Output, folder: pathlib.Path) -> Result:
+    """A Result of the kernel's report, of what came before it, and of the session's folder."""
+    error = report.get("error")
+    artifacts = [dataclasses.replace(row, folder=folder) for row in _rows(Artifact, report.get("artifacts"))]
+    return Result(
+        outcome=str(report["outcome"]),
+        rolled_back=bool(report.get("rolled_back")),
+        **{field.name: getattr(output, field.name) for field in dataclasses.fields(output)},
+        error=_row(Error, error) if error else None,
+        artifacts=artifacts,
+        inputs=_rows(Input, report.get("inputs")),
+        denied=_rows(Denied, report.get("denied")),
+        checks=_rows(Check, report.get("validation")),
+        metrics=_row(Metrics, report.get("metrics")),
+        limits=_row(Limits, report.get("limits")),
+        run_id=str(report.get("run_id", "")),
+        session_id=str(report.get("session_id", "")),
+        cached=bool(report.get("cached")),
+        report=report,
+    )

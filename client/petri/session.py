@@ -1,0 +1,188 @@
+"""Session: runs code in a petri kernel, from any thread."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import os
+import pathlib
+import queue
+import threading
+import weakref
+from collections.abc import Callable, Coroutine, Mapping
+from types import TracebackType
+from typing import Any, TypeVar
+
+from petri.aio import AsyncSession
+from petri.collect import KEEP_BYTES, Progress
+from petri.errors import SessionClosed
+from petri.kernel import Config
+from petri.limits import Duration, LimitValue, Size
+from petri.request import Expect, FileContent, Request
+from petri.result import Result
+
+T = TypeVar("T")
+
+
+class _Loop:
+    """An event loop in a thread of its own: whatever thread asks, sockets are used by this one alone."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="petri", daemon=True)
+        self._thread.start()
+
+    def submit(self, coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+
+    def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        return self.submit(coroutine).result()
+
+    def stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+def _close(loop: _Loop, session: AsyncSession) -> None:
+    try:
+        loop.call(session.close())
+    finally:
+        loop.stop()
+
+
+class Session:
+    """A petri kernel whose runs share their state, as the cells of a notebook do.
+
+        with Session() as session:
+            session.run("import pandas")
+            print(session.run("1 + 1").result)
+
+    profile: "notebook" or "strict": which limits hold where a run asks for none.
+    python: the interpreter for the code, with the packages that it has; this one where it is not named.
+    folder: what the code sees as its folder, to read; what it writes there stays in the session, and is copied to
+    `outputs/` in it. None: an empty one, which goes when the session is closed.
+    config: the kernel's configuration, as a mapping or a file's path; None for the user's or the system's.
+    program: the program `petri`; None for $PETRI, or `petri` on the PATH.
+    keep_bytes: how much of what one run puts out is kept in memory, on top of the kernel's own limits.
+
+    The kernel starts with the first run, or on entering a `with` block, and ends with close() or this process.
+    Methods may be called from any thread; runs that are asked for at once run one after the other.
+
+    Raises BadRequest where an argument can't be meant, ProgramNotFound where there is no petri.
+    """
+
+    def __init__(
+        self,
+        profile: str = "notebook",
+        *,
+        python: str | os.PathLike[str] | None = None,
+        folder: str | os.PathLike[str] | None = None,
+        config: Config | None = None,
+        program: str | os.PathLike[str] | None = None,
+        keep_bytes: int = KEEP_BYTES,
+    ) -> None:
+        self._session = AsyncSession(
+            profile, python=python, folder=folder, config=config, program=program, keep_bytes=keep_bytes
+        )
+        self._loop = _Loop()
+        # Also at the end of this process, and when nobody holds the session any more.
+        self._finalizer = weakref.finalize(self, _close, self._loop, self._session)
+
+    def start(self) -> Session:
+        """Starts the kernel, where run() would do so; does nothing where it is there. Raises SessionError."""
+        self._call(self._session.start())
+        return self
+
+    @property
+    def folder(self) -> pathlib.Path | None:
+        """The session's folder on this machine; None before the start where it is a temporary one."""
+        return self._session.folder
+
+    @property
+    def pid(self) -> int | None:
+        """The kernel's process; None where there is none."""
+        return self._session.pid
+
+    def run(
+        self,
+        code: str,
+        *,
+        files: Mapping[str, FileContent] | None = None,
+        stdin: str | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout: Duration | None = None,
+        memory: Size | None = None,
+        limits: Mapping[str, LimitValue] | None = None,
+        task: str | None = None,
+        fresh: bool = False,
+        expect: Expect | Mapping[str, Any] | None = None,
+        inline_bytes: int | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> Result:
+        """Runs code and returns what came of it, whatever the outcome; Result.raise_for_outcome() raises.
+
+        files: by their path below the folder: a text, bytes, or the path of a file here; up to 32 MiB each.
+        stdin: what the code reads there; without it input() raises at once.
+        env: variables for this run alone; the configuration says which names may be set.
+        timeout: of the wall clock, in seconds, or "10s", or a timedelta. memory: in bytes, or "512M".
+        limits: others by name: cpu, processes, cpus, output, display, displays, artifact, artifacts, ...
+        task: which task the run belongs to; budgets count by it.
+        fresh: run in the state that the session began with, and keep nothing of it.
+        expect: what the kernel checks afterwards, an Expect or a mapping of the same keys; see Result.checks.
+        inline_bytes: artifacts up to this size come with the result; see Artifact.read_bytes().
+        on_progress: is called in this thread with each Progress as it comes. An exception that it raises interrupts
+        the run and is raised here.
+
+        Ctrl-C (KeyboardInterrupt) interrupts the run and is raised once the run has ended; the session goes on. A
+        second one does not wait for that.
+
+        Raises BadRequest, before anything is sent; KernelDied where the kernel ends; SessionError.
+        """
+        asked = Request(files, stdin, env, timeout, memory, limits, task, fresh, expect, inline_bytes)
+        return self._run(code, asked, on_progress)
+
+    def _run(self, code: str, asked: Request, on_progress: Callable[[Progress], None] | None) -> Result:
+        told: queue.SimpleQueue[Progress | None] = queue.SimpleQueue()
+        listens = told.put if on_progress is not None else None
+        future = self._submit(self._session.run_request(code, asked, listens))
+        future.add_done_callback(lambda _: told.put(None))
+        try:
+            for progress in iter(told.get, None):
+                if on_progress is not None:
+                    on_progress(progress)
+            return future.result()
+        except BaseException:
+            if not future.done():
+                self.interrupt()
+                concurrent.futures.wait([future])
+            raise
+
+    def interrupt(self) -> None:
+        """Interrupts what runs, from another thread; its run() returns with the outcome "interrupted"."""
+        self._call(self._session.interrupt())
+
+    def restart(self) -> None:
+        """Ends the kernel, with all its state, and starts another one. A run on its way raises KernelDied."""
+        self._call(self._session.restart())
+
+    def close(self) -> None:
+        """Ends the kernel. A run on its way raises KernelDied. A second close does nothing."""
+        self._finalizer()
+
+    def _submit(self, coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
+        if not self._finalizer.alive:
+            coroutine.close()
+            raise SessionClosed("the session is closed")
+        return self._loop.submit(coroutine)
+
+    def _call(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        return self._submit(coroutine).result()
+
+    def __enter__(self) -> Session:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,44 @@
+"""Fixtures: the package, which needs no installation here, and sessions of the petri that was built."""
+
+import os
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "client"), str(ROOT / "tests" / "e2e"), str(ROOT)]
+
+import pytest  # noqa: E402
+
+import petri  # noqa: E402
+
+PROGRAM = pathlib.Path(os.environ.get("PETRI_BUILD", ROOT / "build")) / "petri"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def environment(tmp_path_factory):
+    """petri is found by $PETRI; what kernels keep, and their configuration, are not those of who runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PETRI", str(PROGRAM))
+        patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def shared():
+    """One session for tests that leave it as they found it."""
+    with petri.Session() as session:
+        yield session
+
+
+@pytest.fixture
+def session():
+    """A session of the test's own."""
+    with petri.Session() as session:
+        yield session
+
+
+@pytest.fixture
+def skip_or_fail():
+    """What a test calls that can't run here: in CI that is a failure."""
+    return pytest.fail if os.environ.get("PETRI_REQUIRE_LIVE") == "1" else pytest.skip

@@ -1,0 +1,54 @@
+"""What a run may ask for beside its code, through the package: each part once, against petri."""
+
+import hashlib
+
+import pytest
+
+import petri
+
+
+def test_files_come_as_texts_bytes_and_paths(shared, tmp_path):
+    (tmp_path / "host.bin").write_bytes(b"\xff\0")
+    found = shared.run(
+        "print(open('in/a.txt').read(), open('b.bin', 'rb').read(), open('c.bin', 'rb').read())",
+        files={"in/a.txt": "text", "b.bin": b"\0\1", "c.bin": tmp_path / "host.bin"},
+    )
+    assert found.stdout == "text b'\\x00\\x01' b'\\xff\\x00'\n", found.reason
+    assert found.inputs[0] == petri.Input("in/a.txt", 4, hashlib.sha256(b"text").hexdigest())
+    assert [given.path for given in found.inputs][:3] == ["in/a.txt", "b.bin", "c.bin"]
+
+
+def test_stdin_is_read_to_its_end_and_without_it_input_fails_at_once(shared):
+    assert shared.run("import sys; print(sum(map(int, sys.stdin)))", stdin="1\n2\n").stdout == "3\n"
+    assert shared.run("input()").error.ename == "StdinNotImplementedError"
+
+
+def test_variables_hold_for_one_run_where_the_configuration_allows_them():
+    with petri.Session(config={"environment": ["MODE"]}) as session:
+        code = "import os; print(os.environ.get('MODE'))"
+        assert session.run(code, env={"MODE": "fast"}).stdout == "fast\n"
+        assert session.run(code).stdout == "None\n"
+        refused = session.run(code, env={"OTHER": "x"})
+        assert refused.outcome == "refused" and "it allows MODE" in refused.error.evalue
+
+
+def test_fresh_runs_see_nothing_of_the_session_and_leave_nothing(shared):
+    shared.run("x = 1")
+    assert shared.run("print('x' in globals()); x = 2", fresh=True).stdout == "False\n"
+    assert shared.run("x").result == "1"
+
+
+def test_a_budget_refuses_what_comes_after_it(shared):
+    for _ in range(2):
+        assert shared.run("1", task="T-budget", limits={"runs": 2}).ok
+    found = shared.run("print('it ran')", task="T-budget", limits={"runs": 2})
+    assert (found.outcome, found.stdout, found.error.ename) == ("refused", "", "BudgetExceeded")
+    with pytest.raises(petri.BudgetExceeded):
+        found.raise_for_outcome()
+    assert shared.run("1", task="another task", limits={"runs": 2}).ok
+
+
+def test_network_attempts_are_named(shared):
+    found = shared.run("import socket\ntry: socket.create_connection(('192.0.2.1', 80), 1)\nexcept OSError: pass")
+    assert found.ok
+    assert [(row.syscall, row.count) for row in found.denied if "192.0.2.1" in row.detail] == [("connect", 1)]

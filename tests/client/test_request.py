@@ -1,0 +1,86 @@
+"""What a run asks for: what is sent, and what is refused before."""
+
+import base64
+import pathlib
+
+import pytest
+
+from petri import BadRequest, Expect, ExpectedArtifact
+from petri import request as bounds
+from petri.request import Request
+
+
+def test_metadata_of_nothing_asked_is_empty():
+    assert Request().metadata() == {}
+
+
+def test_metadata_has_all_that_is_asked_for(tmp_path):
+    (tmp_path / "host.bin").write_bytes(b"\xff\0")
+    schema = {"type": "object"}
+    asked = Request(
+        files={"in/a.csv": "a,b\n", "b.bin": b"\0\1", "c.bin": tmp_path / "host.bin"},
+        stdin="",
+        env={"MODE": "fast"},
+        timeout=1.5,
+        memory="1M",
+        limits={"processes": 3},
+        task="T-17",
+        fresh=True,
+        expect=Expect([ExpectedArtifact("out.png", "image/png", 100)], stdout_regex="^x", result_json_schema=schema),
+        inline_bytes=10,
+    )
+    assert asked.metadata() == {
+        "limits": {"timeout": 1500, "memory": 1 << 20, "processes": 3},
+        "files": [
+            {"path": "in/a.csv", "text": "a,b\n"},
+            {"path": "b.bin", "data": base64.b64encode(b"\0\1").decode()},
+            {"path": "c.bin", "data": base64.b64encode(b"\xff\0").decode()},
+        ],
+        "stdin": "",
+        "env": {"MODE": "fast"},
+        "task": "T-17",
+        "fresh": True,
+        "expect": {
+            "artifacts": [{"path": "out.png", "mime": "image/png", "max_bytes": 100}],
+            "stdout_regex": "^x",
+            "result_json_schema": schema,
+        },
+        "inline_bytes": 10,
+    }
+
+
+def test_expect_may_be_a_mapping_and_a_schema_may_be_false():
+    assert Request(expect={"stdout_regex": "x"}).metadata() == {"expect": {"stdout_regex": "x"}}
+    assert Request(expect=Expect(result_json_schema=False)).metadata() == {"expect": {"result_json_schema": False}}
+
+
+BAD = {
+    "path": [
+        {"files": {path: "x"}}
+        for path in ["", "/etc/x", "../x", "a/../b", "a//b", "./a", "a/", "a\nb", "a\0b", "x" * 201, "a/" * 32 + "a"]
+    ],
+    "files": [
+        {"files": {"a": 3}},
+        {"files": {"a": pathlib.Path("/nonexistent/file")}},
+        {"files": {"a": "\ud800"}},
+        {"files": {"a": bytes(bounds.FILE_BYTES + 1)}},
+        {"files": {name: bytes(bounds.FILES_BYTES // 3 + 1) for name in "abc"}},
+        {"files": {str(number): "" for number in range(bounds.FILES + 1)}},
+    ],
+    "stdin": [{"stdin": 3}, {"stdin": "x" * (bounds.STDIN_BYTES + 1)}, {"stdin": "\udcff"}],
+    "env": [{"env": {"": "x"}}, {"env": {"A=B": "x"}}, {"env": {"A": 1}}, {"env": {"A": "\0"}}],
+    "task": [{"task": ""}, {"task": "x" * 129}, {"task": "a\nb"}, {"task": 17}],
+    "fresh": [{"fresh": "yes"}, {"fresh": 1}],
+    "expect": [{"expect": {"stdout_regex": "("}}, {"expect": {"result_json_schema": {"x": {1, 2}}}}],
+    "inline": [{"inline_bytes": -1}, {"inline_bytes": True}, {"inline_bytes": (1 << 20) + 1}],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"), [(name, asked) for name, all_asked in BAD.items() for asked in all_asked], ids=lambda x: str(x)[:40]
+)
+def test_what_cannot_be_meant_is_refused_in_a_sentence_that_names_it(name, asked):
+    with pytest.raises(BadRequest) as raised:
+        Request(**asked).metadata()
+    [key] = asked
+    assert key.split("_")[0] in str(raised.value) or name in str(raised.value) or "variable" in str(raised.value)

@@ -1,0 +1,363 @@
+"""Session against petri: state, every outcome, progress, interrupts, and kernels that die or are none."""
+
+import gc
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import petri
+from conftest import PROGRAM, ROOT
+from petri import errors, kernel
+from petri.errors import failure_class
+
+# Not a measure of anything: how long to wait before something counts as stuck.
+STUCK_S = 120
+
+
+def test_runs_share_their_state_and_tell_what_they_put_out(shared):
+    assert shared.run("import sys; x = 6").ok
+    found = shared.run("print('out'); print('err', file=sys.stderr); x * 7")
+    assert (found.outcome, found.rolled_back, found.error) == ("ok", False, None)
+    assert (found.stdout, found.stderr, found.result) == ("out\n", "err\n", "42")
+    assert found.metrics.stdout_bytes == 4 and found.metrics.wall_ms > 0
+    assert found.limits.timeout_ms == 120_000
+    assert found.report["language"] == "python"
+    assert found.session_id == shared.run("1").session_id and found.run_id != shared.run("1").run_id
+
+
+def test_every_limit_of_the_kernel_has_a_name_here(shared):
+    tight = {"runs": 100, "budget": "1h", "task_artifacts": "1G"}
+    found = shared.run("1", task="T-limits", limits=tight).raise_for_outcome()
+    assert set(found.report["limits"]) <= set(petri.Limits.__dataclass_fields__)
+    assert (found.limits.runs, found.limits.budget_ms, found.limits.task_artifacts_bytes) == (100, 3_600_000, 1 << 30)
+
+
+def test_a_limit_over_its_ceiling_is_refused_with_the_ceiling(shared):
+    assert "cpus 10000 is over the ceiling" in shared.run("1", limits={"cpus": 10_000}).error.evalue
+
+
+def test_displays_come_with_all_their_types(shared):
+    found = shared.run("from IPython.display import display, HTML\ndisplay(HTML('<b>x</b>'))\nHTML('<i>y</i>')")
+    assert [display.data["text/html"] for display in found.displays] == ["<b>x</b>"]
+    assert found.result_data["text/html"] == "<i>y</i>"
+
+
+OUTCOMES = {
+    "error": ("before = 1\n1/0", {}, False),
+    "timeout": ("while True: pass", {"timeout": 0.3}, True),
+    "cpu": ("while True: pass", {"limits": {"cpu": "300ms"}}, True),
+    "memory": ("import os\nfor _ in range(8):\n    if not os.fork():\n        held = b'x' * (40 << 20)\n"
+               "        while True: pass\nos.wait()", {"memory": "150M"}, True),
+    "crash": ("import os; os._exit(3)", {}, True),
+    "refused": ("print('it ran')", {"timeout": "2h"}, True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_each_outcome_is_told_and_the_session_goes_on(shared, outcome):
+    code, asked, rolled_back = OUTCOMES[outcome]
+    shared.run("state = 17").raise_for_outcome()
+    found = shared.run(code, **asked)
+    assert (found.outcome, found.rolled_back, found.ok) == (outcome, rolled_back, False), found.report
+    assert found.error.evalue and found.reason.endswith(found.error.evalue)
+    with pytest.raises(failure_class(outcome, found.error.ename)) as raised:
+        found.raise_for_outcome()
+    assert raised.value.result is found
+    assert shared.run("state").result == "17"
+
+
+def test_an_error_says_where_it_was(shared):
+    found = shared.run("x = 1\nvalue = x / 0")
+    assert (found.error.ename, found.error.line) == ("ZeroDivisionError", 2)
+    assert any("value = x / 0" in line for line in found.error.traceback)
+
+
+def test_no_sandbox_is_an_outcome(tmp_path, monkeypatch):
+    program = tmp_path / "petri"
+    deny = ROOT / "tests" / "e2e" / "deny.py"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} {deny} unshare {PROGRAM} "$@"\n')
+    program.chmod(0o755)
+    with petri.Session(program=program) as session:
+        found = session.run("print('it ran')")
+    assert (found.outcome, found.stdout) == ("sandbox", "")
+    with pytest.raises(petri.SandboxError):
+        found.raise_for_outcome()
+
+
+def test_output_over_the_limit_is_counted(shared):
+    found = shared.run("print('x' * 5_000_000)", limits={"output": "1M"})
+    assert found.outcome == "ok" and len(found.stdout) <= (1 << 20) + 200
+    assert found.metrics.dropped_bytes >= 3_900_000
+
+
+def test_output_over_keep_bytes_is_not_kept():
+    with petri.Session(keep_bytes=1000) as session:
+        found = session.run("print('x' * 5000)")
+    assert (len(found.stdout), found.left_out_bytes, found.metrics.stdout_bytes) == (1000, 4001, 5001)
+
+
+def test_progress_comes_while_the_code_runs_in_the_callers_thread(shared):
+    told, threads = [], set()
+
+    def note(progress):
+        told.append((progress.kind, progress.text))
+        threads.add(threading.current_thread())
+
+    found = shared.run(
+        "import sys\nprint('a', flush=True)\nprint('b', file=sys.stderr, flush=True)\ndisplay({'n': 1})\n'end'",
+        on_progress=note,
+    )
+    assert found.ok
+    assert told == [("stdout", "a\n"), ("stderr", "b\n"), ("display", "{'n': 1}"), ("result", "'end'")]
+    assert threads == {threading.current_thread()}
+
+
+def test_progress_that_raises_interrupts_the_run(session):
+    def give_up(progress):
+        raise LookupError("seen enough")
+
+    with pytest.raises(LookupError, match="seen enough"):
+        session.run("state = 'kept'\nprint('started', flush=True)\nwhile True: pass", on_progress=give_up)
+    assert session.run("state").result == "'kept'"
+
+
+def test_interrupt_from_another_thread_ends_the_run_with_its_outcome(session):
+    def interrupt(progress):
+        thread = threading.Thread(target=session.interrupt)
+        thread.start()
+        thread.join()
+
+    found = session.run("state = 1\nprint('started', flush=True)\nwhile True: pass", on_progress=interrupt)
+    assert (found.outcome, found.rolled_back, found.error.ename) == ("interrupted", False, "KeyboardInterrupt")
+    with pytest.raises(petri.CellInterrupted):
+        found.raise_for_outcome()
+    session.interrupt()
+    assert session.run("state").result == "1"
+
+
+def test_interrupt_before_the_kernel_has_begun_is_not_lost(session):
+    """Sent as soon as the request is on its way, when the kernel may not have read it."""
+    for _ in range(10):
+        done = threading.Event()
+
+        def interrupt_until(done=done):
+            while not done.is_set():
+                session.interrupt()
+
+        thread = threading.Thread(target=interrupt_until)
+        thread.start()
+        try:
+            found = session.run("while True: pass")
+        finally:
+            done.set()
+            thread.join()
+        assert found.outcome == "interrupted"
+
+
+CTRL_C = """
+import petri
+with petri.Session() as session:
+    try:
+        session.run("state = 1; print('started', flush=True)\\nwhile True: pass",
+                    on_progress=lambda progress: print(progress.text, flush=True))
+    except KeyboardInterrupt:
+        print("interrupted,", session.run("state").result, flush=True)
+"""
+
+
+def test_ctrl_c_interrupts_the_run_and_the_session_goes_on():
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "client")}
+    with subprocess.Popen([sys.executable, "-c", CTRL_C], stdout=subprocess.PIPE, text=True, env=environment) as child:
+        assert child.stdout.readline() == "started\n"
+        child.send_signal(signal.SIGINT)
+        assert child.stdout.read().strip() == "interrupted, 1"
+    assert child.returncode == 0
+
+
+def test_a_process_that_ends_without_close_takes_its_kernel_along():
+    code = "import petri; session = petri.Session(); print(session.run('1').result, session.pid)"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "client")}
+    printed = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment, timeout=STUCK_S
+    )
+    result, pid = printed.stdout.split()
+    assert (result, printed.stderr) == ("1", "")
+    assert not pathlib.Path(f"/proc/{pid}").exists()
+
+
+def test_a_session_that_nobody_holds_ends_its_kernel():
+    session = petri.Session().start()
+    pid = session.pid
+    assert pathlib.Path(f"/proc/{pid}").exists()
+    del session
+    gc.collect()
+    assert not pathlib.Path(f"/proc/{pid}").exists()
+
+
+def test_runs_from_several_threads_take_their_turns(session):
+    session.run("x = 0")
+    found = []
+    threads = [
+        threading.Thread(target=lambda n=n: found.append(session.run(f"x += {n}; print({n})"))) for n in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(int(result.stdout) for result in found) == list(range(8))
+    assert session.run("x").result == "28"
+
+
+def kill_the_kernel(session):
+    return lambda progress: os.kill(session.pid, signal.SIGKILL)
+
+
+def test_a_kernel_that_dies_while_code_runs_is_an_error_until_restart(session):
+    with pytest.raises(petri.KernelDied, match="the kernel has ended"):
+        session.run("print('started', flush=True)\nwhile True: pass", on_progress=kill_the_kernel(session))
+    with pytest.raises(petri.KernelDied):
+        session.run("1")
+    session.restart()
+    assert session.run("'state' in globals(), 6 * 7").result == "(False, 42)"
+
+
+def test_a_kernel_that_dies_between_runs_is_an_error(session):
+    os.kill(session.pid, signal.SIGKILL)
+    with pytest.raises(petri.KernelDied):
+        session.run("1")
+
+
+def test_restart_and_close_end_a_run_on_its_way(session):
+    for end in (session.restart, session.close):
+        thread = None
+
+        def start_the_end(progress, end=end):
+            nonlocal thread
+            thread = threading.Thread(target=end)
+            thread.start()
+
+        with pytest.raises((petri.KernelDied, petri.SessionClosed)):
+            session.run("print('started', flush=True)\nwhile True: pass", on_progress=start_the_end)
+        thread.join(STUCK_S)
+        assert not thread.is_alive()
+
+
+def test_restart_forgets_the_state(session):
+    session.run("x = 1")
+    before = session.pid
+    session.restart()
+    assert session.pid != before
+    assert session.run("'x' in globals()").result == "False"
+
+
+def test_a_closed_session_says_so():
+    session = petri.Session()
+    session.close()
+    session.close()
+    for method in (lambda: session.run("1"), session.start, session.restart, session.interrupt):
+        with pytest.raises(petri.SessionClosed):
+            method()
+
+
+def test_a_temporary_folder_goes_with_the_session():
+    with petri.Session() as session:
+        folder = session.folder
+        assert folder.is_dir() and list(folder.iterdir()) == []
+    assert not folder.parent.exists()
+
+
+def test_the_folder_is_read_and_not_written(tmp_path):
+    (tmp_path / "in.txt").write_text("from the host")
+    with petri.Session(folder=tmp_path) as session:
+        assert session.run("print(open('in.txt').read())").stdout == "from the host\n"
+        assert session.run("open('in.txt', 'w').write('changed')").ok
+    assert (tmp_path / "in.txt").read_text() == "from the host"
+
+
+def test_the_profile_and_the_configuration_hold(tmp_path):
+    with petri.Session("strict") as session:
+        assert session.run("1").limits.timeout_ms == 5000
+    config = {"profiles": {"notebook": {"timeout": "7s"}}}
+    with petri.Session(config=config) as session:
+        assert session.run("1").limits.timeout_ms == 7000
+    (tmp_path / "config.json").write_text('{"profiles": {"notebook": {"timeout": "8s"}}}')
+    with petri.Session(config=tmp_path / "config.json") as session:
+        assert session.run("1").limits.timeout_ms == 8000
+
+
+def test_a_configuration_that_is_wrong_says_what(tmp_path):
+    with pytest.raises(petri.SessionError, match="nonsense"):
+        petri.Session(config={"nonsense": 1}).start()
+
+
+def test_bad_arguments_fail_before_anything_starts(shared, tmp_path):
+    with pytest.raises(petri.BadRequest, match="no profile 'lax'; there are notebook and strict"):
+        petri.Session("lax")
+    with pytest.raises(petri.BadRequest, match="there is no folder"):
+        petri.Session(folder=tmp_path / "absent")
+    numbers = [int(shared.run("In[-1] and len(In)").result)]
+    for asked in ({"timeout": "soon"}, {"memory": -1}, {"files": {"../x": ""}}, {"task": ""}):
+        with pytest.raises(petri.BadRequest):
+            shared.run("1", **asked)
+    with pytest.raises(TypeError):
+        shared.run(b"1")
+    numbers.append(int(shared.run("In[-1] and len(In)").result))
+    assert numbers[1] == numbers[0] + 1
+
+
+def test_the_program_is_found_by_argument_environment_and_path(tmp_path, monkeypatch):
+    assert kernel.find_program() == str(PROGRAM)
+    monkeypatch.setenv("PETRI", str(tmp_path / "absent"))
+    with pytest.raises(petri.ProgramNotFound, match=r"absent'; build petri and put it on the PATH"):
+        petri.Session()
+    assert kernel.find_program(PROGRAM) == str(PROGRAM)
+    monkeypatch.delenv("PETRI")
+    monkeypatch.setenv("PATH", str(PROGRAM.parent))
+    assert kernel.find_program() == str(PROGRAM)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(petri.ProgramNotFound):
+        petri.Session()
+
+
+def script(folder, text):
+    path = folder / "program"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_program_that_ends_at_once_is_told_with_its_last_words(tmp_path):
+    with pytest.raises(petri.KernelDied, match="the kernel has ended: it was not to be"):
+        petri.Session(program=script(tmp_path, "echo 'it was not to be' >&2; exit 1")).start()
+
+
+def test_a_program_that_never_answers_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(kernel, "START_S", 0.5)
+    with pytest.raises(petri.SessionError, match="the kernel has not answered"):
+        petri.Session(program=script(tmp_path, "exec sleep 1000")).start()
+
+
+def test_another_kernel_is_told_from_petri(tmp_path):
+    program = script(tmp_path, f'exec {sys.executable} -m ipykernel_launcher -f "$2"')
+    with petri.Session(program=program) as session:
+        with pytest.raises(petri.SessionError, match="is the kernel really petri"):
+            session.run("1")
+
+
+def test_a_deep_folder_for_temporary_files_is_no_hindrance(tmp_path, monkeypatch):
+    """UNIX sockets have short paths; then the channels are TCP."""
+    deep = tmp_path / ("x" * 100)
+    deep.mkdir()
+    monkeypatch.setattr(kernel.tempfile, "tempdir", str(deep))
+    with petri.Session() as session:
+        assert session.run("6 * 7").result == "42"
+
+
+def test_every_exception_is_a_petri_error():
+    raised = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, Exception)]
+    assert len(raised) > 10 and all(issubclass(value, petri.PetriError) for value in raised)

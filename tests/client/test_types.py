@@ -1,0 +1,39 @@
+"""What the package promises to type checkers holds."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+
+from conftest import ROOT
+
+USE = """
+import petri
+session = petri.Session()
+result = session.run("1", timeout="1s", files={"a": b"b"}, expect=petri.Expect(stdout_regex="x"))
+reveal_type(result.metrics.wall_ms)
+session.run("1", timeout=[1])
+"""
+
+
+def mypy(*arguments, **options):
+    command = [sys.executable, "-m", "mypy", "--cache-dir", "/dev/null", *arguments]
+    return subprocess.run(command, check=False, capture_output=True, text=True, **options)
+
+
+def test_the_package_is_clean_under_strict_mypy(skip_or_fail):
+    if importlib.util.find_spec("mypy") is None:
+        skip_or_fail("there is no mypy")
+    checked = mypy(cwd=ROOT / "client")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_users_see_the_types(skip_or_fail, tmp_path, monkeypatch):
+    if importlib.util.find_spec("mypy") is None:
+        skip_or_fail("there is no mypy")
+    (tmp_path / "use.py").write_text(USE)
+    monkeypatch.setenv("MYPYPATH", str(ROOT / "client"))
+    checked = mypy("--strict", "use.py", cwd=tmp_path)
+    assert re.search(r'Revealed type is "(builtins\.)?float \| None"|Union\[builtins.float, None\]', checked.stdout)
+    assert 'incompatible type "list[int]"' in checked.stdout
+    assert "Found 1 error" in checked.stdout
