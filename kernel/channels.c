@@ -54,6 +54,12 @@ static int set_options(void *socket, const struct socket_option *options, size_t
 }
 #define SET_OPTIONS(socket, options) set_options((socket), (options), sizeof(options) / sizeof((options)[0]))
 
+/* Before a signature could be checked: who sends more is cut off, whoever it is. */
+static int cap_frames(void *socket) {
+    const int64_t max_bytes = (int64_t)message_default_caps.max_bytes;
+    return zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &max_bytes, sizeof max_bytes) < 0 ? -errno : 0;
+}
+
 static int make_socket(struct channels *channels, size_t row) {
     int type = channel_rows[row].type;
     void *socket = zmq_socket(channels->context, type);
@@ -61,6 +67,8 @@ static int make_socket(struct channels *channels, size_t row) {
         return -errno;
     channels->sockets[channel_rows[row].channel] = socket;
     int r = SET_OPTIONS(socket, every_socket);
+    if (r == 0)
+        r = cap_frames(socket);
     if (r < 0)
         return r;
     return type == ZMQ_ROUTER ? SET_OPTIONS(socket, router_sockets) : SET_OPTIONS(socket, xpub_sockets);

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <zmq.h>
 
+enum { MAX_BEAT_BYTES = 1 << 20 }; /* anybody may send one */
+
 /* Sends every frame back to where it came from; a ROUTER's first frame is the way back. */
 static void *beat(void *arg) {
     void *socket = arg;
@@ -39,9 +41,11 @@ static int start_thread(struct heartbeat *heartbeat) {
 
 static int make_socket(struct heartbeat *heartbeat, void *context) {
     const int linger_ms = 0, ipv6 = 1;
+    const int64_t max_bytes = MAX_BEAT_BYTES;
     heartbeat->socket = zmq_socket(context, ZMQ_ROUTER);
     if (!heartbeat->socket || zmq_setsockopt(heartbeat->socket, ZMQ_LINGER, &linger_ms, sizeof linger_ms) < 0 ||
-        zmq_setsockopt(heartbeat->socket, ZMQ_IPV6, &ipv6, sizeof ipv6) < 0)
+        zmq_setsockopt(heartbeat->socket, ZMQ_IPV6, &ipv6, sizeof ipv6) < 0 ||
+        zmq_setsockopt(heartbeat->socket, ZMQ_MAXMSGSIZE, &max_bytes, sizeof max_bytes) < 0)
         return -errno;
     return 0;
 }

@@ -103,12 +103,12 @@ class Cell:
 class Kernel:
     """A running kernel and one client of it."""
 
-    def __init__(self, kernel_dir, folder, name="petri", interpreter=None, **manager):
+    def __init__(self, kernel_dir, folder, name="petri", interpreter=None, stderr=None, **manager):
         specs = KernelSpecManager(kernel_dirs=[str(kernel_dir)], ensure_native_kernel=False)
         self.interpreter = interpreter
         self.replies = {}
         self.manager = KernelManager(kernel_name=name, kernel_spec_manager=specs, **manager)
-        self.manager.start_kernel(cwd=str(folder))
+        self.manager.start_kernel(cwd=str(folder), **({} if stderr is None else {"stderr": stderr}))
         self.client = self.manager.blocking_client()
         self.client.start_channels()
 

@@ -65,7 +65,8 @@ def test_what_is_printed_aside_is_in_no_cell(kernel):
 
 
 def test_what_is_printed_aside_is_not_in_the_running_cell(kernel):
-    assert kernel.run("import os\nother = os.dup(1)\n" + TRAP.format(body=PRINTS + "\n        os.write(other, b'x')")).ok
+    body = PRINTS + "\n        os.write(other, b'written to another')"
+    assert kernel.run("import os\nother = os.dup(1)\n" + TRAP.format(body=body)).ok
     request = ask(kernel, "input()\nprint('printed here')")
     assert complete(kernel, "trap.")["matches"], "the trap was not looked at"
     kernel.client.input("")

@@ -45,7 +45,8 @@ def test_a_result_is_replaced_and_is_in_out_all_the_same(kernel, size):
 
 
 def test_an_update_is_replaced(kernel):
-    cell = kernel.run(f"handle = display(1, display_id='shown')\nhandle.update({{'text/x-large': 'x' * {OVER_FRAME}}}, raw=True)")
+    update = f"handle.update({{'text/x-large': 'x' * {OVER_FRAME}}}, raw=True)"
+    cell = kernel.run(f"handle = display(1, display_id='shown')\n{update}")
     [update] = cell.of("update_display_data")
     assert "over the limit" in update["data"]["text/plain"]
     assert update["transient"] == {"display_id": "shown"}
@@ -72,7 +73,8 @@ def test_a_comm_message_is_refused_where_it_is_sent(kernel):
 
 
 def test_a_reply_is_an_error_that_says_so(kernel):
-    cell = kernel.run(f"kept.append('added')\nget_ipython().payload_manager.write_payload(dict(source='page', x='x' * {OVER_FRAME}))")
+    write = f"get_ipython().payload_manager.write_payload(dict(source='page', x='x' * {OVER_FRAME}))"
+    cell = kernel.run(f"kept.append('added')\n{write}")
     assert cell.ename == "TooLarge"
     assert "a done message of" in cell.reply["evalue"]
     assert kernel.value("kept") == "['as it was', 'added']"
@@ -98,14 +100,16 @@ def test_a_thread_s_large_line_arrives_whole(kernel):
 
 
 def test_a_forged_frame_over_the_cap_ends_the_cell(kernel):
-    cell = kernel.run(f"{RAW}\nkept.append('added')\npublish('display_data', data={{'text/plain': 'x' * {OVER_FRAME}}})")
+    large = f"publish('display_data', data={{'text/plain': 'x' * {OVER_FRAME}}})"
+    cell = kernel.run(f"{RAW}\nkept.append('added')\n{large}")
     assert cell.ename == "CellCrashed"
     assert kernel.value("kept") == "['as it was']"
 
 
 def test_a_forged_error_and_comm_message_are_not_sent_on(kernel):
     large = f"'x' * {DISPLAY + 1}"
-    cell = kernel.run(f"{RAW}\npublish('error', ename='E', evalue={large}, traceback=[])\npublish('comm_msg', comm_id='c', data={large})")
+    error = f"publish('error', ename='E', evalue={large}, traceback=[])"
+    cell = kernel.run(f"{RAW}\n{error}\npublish('comm_msg', comm_id='c', data={large})")
     [error] = cell.of("error")
     assert error["ename"] == "E" and "an error of" in error["evalue"] and "is not shown" in error["evalue"]
     assert cell.of("comm_msg") == []
