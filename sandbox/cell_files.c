@@ -15,8 +15,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/fsuid.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 
 /* Opens the folder that path's last name is in, making what is missing; the name goes to ret_name. */
@@ -70,20 +72,48 @@ static int put_file(int folder_fd, const char *path, const void *data, size_t by
     return r == 0 && fchmod(fd, 0644) ? -errno : r;
 }
 
-int cell_put_file(const struct cell *cell, const char *path, const void *data, size_t bytes) {
+/* One file to be put, and how that went. */
+struct putting {
+    const struct cell *cell;
+    const char *path;
+    const void *data;
+    size_t bytes;
+    int result;
+};
+
+static void *put_as_cells_user(void *arg) {
+    struct putting *putting = arg;
     char work[48];
+    snprintf(work, sizeof work, "/proc/%d/root/work", putting->cell->init.pid);
+    auto_fd folder_fd = open(work, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    putting->result = -errno;
+    if (folder_fd < 0)
+        return NULL;
+    setfsgid(putting->cell->session->ground.worker_gid);
+    setfsuid(putting->cell->session->ground.worker_uid);
+    putting->result = put_file(folder_fd, putting->path, putting->data, putting->bytes);
+    return NULL;
+}
+
+/*
+ * An id that the overlay does not know may not make files in it. Who changes
+ * ids loses its parent-death signal, which our life hangs on, so a thread does
+ * it that ends with it; and for all threads the process stops being dumpable.
+ * See: credentials(7), PR_SET_PDEATHSIG and PR_SET_DUMPABLE in prctl(2).
+ */
+int cell_put_file(const struct cell *cell, const char *path, const void *data, size_t bytes) {
+    struct putting putting = {.cell = cell, .path = path, .data = data, .bytes = bytes};
+    pthread_t thread;
+    int dumpable = prctl(PR_GET_DUMPABLE);
     if (cell->started || cell->init.pid <= 0)
         return -EINVAL;
-    snprintf(work, sizeof work, "/proc/%d/root/work", cell->init.pid);
-    auto_fd folder_fd = open(work, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder_fd < 0)
+    int r = pthread_create(&thread, NULL, put_as_cells_user, &putting);
+    if (r)
+        return -r;
+    pthread_join(thread, NULL);
+    if (dumpable == 1 && prctl(PR_SET_DUMPABLE, 1))
         return -errno;
-    /* Of this thread alone. An id that the overlay does not know may not make files in it. */
-    int gid = setfsgid(cell->session->ground.worker_gid), uid = setfsuid(cell->session->ground.worker_uid);
-    int r = put_file(folder_fd, path, data, bytes);
-    setfsuid((uid_t)uid);
-    setfsgid((gid_t)gid);
-    return r;
+    return putting.result;
 }
 
 static int open_folder_layer(const struct cell *cell) {

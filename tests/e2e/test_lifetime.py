@@ -113,6 +113,7 @@ def test_restart_forgets_everything(kernel):
 @pytest.mark.parametrize("victim", ["the process that Jupyter knows", "its first child"])
 def test_kill_9_leaves_no_process_behind(kernel, victim):
     kernel.value("import threading; threading.Thread(target=threading.Event().wait, daemon=True).start()")
+    assert kernel.ask("pass", {"files": [{"path": "given.txt", "text": "put there as somebody else"}]}).ok
     kernel.start_busy("child.wait()", before="import subprocess; child = subprocess.Popen(['sleep', 'infinity'])")
     members = family(kernel.pid)
     assert len(members) >= 4, "the kernel, its parent, the cell and its child"
