@@ -10,7 +10,7 @@
 static const struct command commands[] = {
     {"kernel", "CONNECTION_FILE", 1,
      TAKES(OPTION_PROFILE) | TAKES(OPTION_CONFIG) | TAKES(OPTION_PYTHON) | TAKES(OPTION_ARTIFACTS),
-     "Runs the kernel; kernel.json starts this", .run = command_kernel},
+     "Runs the kernel; kernel.json starts this", .run = command_kernel, .passes_traits = true},
     {"install", "", 0, TAKES(OPTION_USER) | TAKES(OPTION_SYS_PREFIX) | TAKES(OPTION_PREFIX) | TAKES(OPTION_PYTHON),
      "Registers petri and petri-strict with Jupyter", .run = command_install},
     {"config", "check [FILE]|schema", 1, TAKES(OPTION_CONFIG),

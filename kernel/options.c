@@ -38,6 +38,13 @@ static int find_option(const struct command *command, const char *text) {
     return OPTION_N;
 }
 
+/* Whether text is a setting of IPython's, as nbclient passes one: --HistoryManager.hist_file=:memory: */
+static bool is_trait(const char *text) {
+    const char *dot = strchr(text, '.');
+    const char *equals = strchr(text, '=');
+    return strncmp(text, "--", 2) == 0 && text[2] >= 'A' && text[2] <= 'Z' && dot && equals && dot < equals;
+}
+
 /* Whether the option may stand there as it does: with a value, without, at the end. */
 static int check_form(int option, bool has_value, bool is_last, char *why, size_t why_bytes) {
     if (!rows[option].value && has_value)
@@ -64,6 +71,8 @@ static int read_option(const struct command *command, int argc, char *const argv
                        struct arguments *arguments, char *why, size_t why_bytes) {
     const char *equals = strchr(argv[*at], '=');
     int option = find_option(command, argv[*at]);
+    if (option == OPTION_N && command->passes_traits && is_trait(argv[*at]))
+        return 0;
     if (option == OPTION_N) {
         snprintf(why, why_bytes, "petri %s has no option %s", command->name, argv[*at]);
         return -EINVAL;

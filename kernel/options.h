@@ -47,6 +47,7 @@ struct command {
     const char *help;
     int (*run)(const struct arguments *arguments); /* returns the exit status */
     size_t n_optional;                             /* how many operands it takes beyond those that it needs */
+    bool passes_traits; /* over --Class.trait=value: clients give those to any kernel that is called python3 */
 };
 
 /*

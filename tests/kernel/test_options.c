@@ -51,6 +51,30 @@ static void test_options_in_every_form_are_read(void **state) {
     }
 }
 
+static void test_settings_of_ipython_are_passed_over_where_a_command_says_so(void **state) {
+    static const struct {
+        const char *word;
+        int status;
+    } words[] = {
+        {"--HistoryManager.hist_file=:memory:", 0}, {"--historymanager.hist_file=x", -EINVAL},
+        {"--HistoryManager=x.y", -EINVAL},          {"--HistoryManager.hist_file", -EINVAL},
+        {"-HistoryManager.hist_file=x", -EINVAL},
+    };
+    struct command passes = command;
+    passes.passes_traits = true;
+    (void)state;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        const char *const argv[] = {words[i].word, "f"};
+        struct arguments arguments;
+        char why[128];
+        assert_int_equal(options_parse(&command, 2, (char *const *)argv, &arguments, why, sizeof why), -EINVAL);
+        int r = options_parse(&passes, 2, (char *const *)argv, &arguments, why, sizeof why);
+        assert_int_equal(r, words[i].status);
+        if (r == 0)
+            assert_string_equal(arguments.operands[0], "f");
+    }
+}
+
 static void test_options_after_the_double_dash_are_operands(void **state) {
     static const char *const words[MAX_WORDS] = {"--", "--json"};
     struct arguments arguments;
@@ -84,6 +108,7 @@ static void test_options_help_needs_no_operand(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_options_in_every_form_are_read),
+        cmocka_unit_test(test_settings_of_ipython_are_passed_over_where_a_command_says_so),
         cmocka_unit_test(test_options_after_the_double_dash_are_operands),
         cmocka_unit_test(test_options_that_are_wrong_are_named),
         cmocka_unit_test(test_options_help_needs_no_operand),

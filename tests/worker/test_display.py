@@ -110,10 +110,10 @@ def test_figure_of_a_failing_cell_is_shown(new_worker):
 def test_libraries_see_a_notebook(venv_worker):
     code = (
         "shell = get_ipython()\n"
-        "print(type(shell).__name__, 'IPKernelApp' in shell.config, shell.kernel is not None)\n"
+        "print(type(shell).__name__, type(shell).__module__, 'IPKernelApp' in shell.config, shell.kernel is not None)\n"
         "from ipywidgets import IntProgress\n"
         "import pandas as pd"
     )
-    assert venv_worker.execute(code).stdout == "ZMQInteractiveShell True True\n"
+    assert venv_worker.execute(code).stdout == "ZMQInteractiveShell ipykernel.zmqshell True True\n"
     (content,) = venv_worker.execute("pd.DataFrame({'a': [1]})").of("execute_result")
     assert "<table" in content["data"]["text/html"]

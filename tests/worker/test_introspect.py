@@ -107,3 +107,15 @@ def test_config_of_the_completer(new_worker, label):
     worker = new_worker(label)
     assert worker.execute("%config IPCompleter.use_jedi = False").reply["status"] == "ok"
     assert worker.execute("get_ipython().Completer.use_jedi").result == "False"
+
+
+def test_complete_needs_no_jedi_before_the_rehearsal_and_uses_it_afterwards(new_worker, label):
+    worker = new_worker(label)
+    worker.execute("def bravo(n: int) -> str: return ''\nfirst = second = 'text'")
+    assert "bravo" in complete(worker, "bra", 3)["matches"]
+    matches = complete(worker, "first.split", 11)["matches"]
+    assert [match.rpartition(".")[2] for match in matches] == ["split", "splitlines"]
+    assert worker.request({"type": "warm"}).reply == {"status": "ok"}
+    reply = complete(worker, "bra", 3)
+    (found,) = [one for one in reply["metadata"]["_jupyter_types_experimental"] if one["text"] == "bravo"]
+    assert found["type"] == "function"

@@ -5,7 +5,20 @@ session, so nothing that they load or change stays.
 See: Jupyter messaging, "Completion", "Introspection", "Code completeness".
 """
 
+from IPython import version_info
+
 _TYPES = "_jupyter_types_experimental"
+
+# Whether jedi is ready. Until then names are completed without it, which IPython does well from 9 on: to load it takes
+# longer than a front end waits, and what a throw-away copy has loaded is gone with it.
+_is_ready = version_info[0] < 9
+
+
+def rehearse(shell):
+    """Completes a name with jedi, which is used from then on."""
+    global _is_ready
+    _is_ready = True
+    complete(shell, {"code": "impor", "cursor_pos": 5})
 
 
 def is_complete(shell, request):
@@ -23,11 +36,8 @@ def is_complete(shell, request):
 
 def complete(shell, request):
     """The complete_reply's content. Positions are code points, in the request and in the reply."""
-    from IPython.core.completer import provisionalcompleter, rectify_completions
-
     code, cursor = request["code"], request["cursor_pos"]
-    with provisionalcompleter():
-        found = list(rectify_completions(code, shell.Completer.completions(code, cursor)))
+    found = _completions(shell.Completer, code, cursor)
     types = [
         {"start": one.start, "end": one.end, "text": one.text, "type": one.type, "signature": one.signature}
         for one in found
@@ -39,6 +49,18 @@ def complete(shell, request):
         "cursor_end": found[0].end if found else cursor,
         "metadata": {_TYPES: types},
     }
+
+
+def _completions(completer, code, cursor):
+    from IPython.core.completer import provisionalcompleter, rectify_completions
+
+    wanted = completer.use_jedi
+    completer.use_jedi = wanted and _is_ready
+    try:
+        with provisionalcompleter():
+            return list(rectify_completions(code, completer.completions(code, cursor)))
+    finally:
+        completer.use_jedi = wanted
 
 
 def inspect(shell, request):

@@ -36,8 +36,9 @@ _CONFIG = {
 }
 
 
-# Libraries recognise a notebook by this very name (tqdm, rich, plotly, pandas, altair). What
-# they then expect, display() that reaches a front end and `.kernel`, is here.
+# Libraries recognise a notebook by this very name (tqdm, rich, plotly, pandas, altair), some of them by that of its
+# module too: without it plotly puts all of plotly.js into the notebook. What they then expect, display() that reaches
+# a front end and `.kernel`, is here.
 class ZMQInteractiveShell(InteractiveShell):
     """
     The shell. `kernel` is what libraries know as the kernel object (kernel.py).
@@ -46,6 +47,7 @@ class ZMQInteractiveShell(InteractiveShell):
     ask(prompt, password): asks the front end; set by the app.
     """
 
+    __module__ = "ipykernel.zmqshell"
     displayhook_class = Type(PetriDisplayHook)
     display_pub_class = Type(PetriDisplayPublisher)
     exiter = Instance(ZMQExitAutocall)

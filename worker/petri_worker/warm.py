@@ -19,12 +19,12 @@ def start(shell, executor):
 
 def idle(shell):
     """Formats a traceback (lexer, style, source lines), and completes a name (jedi). Returns the reply."""
-    from petri_worker.introspect import complete
+    from petri_worker.introspect import rehearse
 
     filename = shell.compile.cache("1 / 0\n")
     try:
         exec(compile("1 / 0\n", filename, "exec"), {})
     except ZeroDivisionError:
         shell.InteractiveTB.structured_traceback(*sys.exc_info(), tb_offset=1)
-    complete(shell, {"code": "impor", "cursor_pos": 5})
+    rehearse(shell)
     return {"status": "ok"}
