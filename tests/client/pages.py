@@ -1,0 +1,36 @@
+"""Blocks of pages that show what petri really does: compared with a fresh run, or written from it.
+
+A block stands between two comments of the page:
+
+    <!-- made: NAME -->
+    ...
+    <!-- end -->
+
+With PETRI_WRITE_PAGES=1 the tests write the blocks instead of comparing them.
+"""
+
+import os
+import re
+
+BLOCK = re.compile(r"(<!-- made: (?P<name>[\w-]+) -->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
+
+
+def names(page):
+    """The names of a page's blocks, in their order."""
+    return [match["name"] for match in BLOCK.finditer(page.read_text(encoding="utf-8"))]
+
+
+def settle(page, name, body):
+    """Asserts that a page shows body in its block of that name; or writes it there."""
+    text = page.read_text(encoding="utf-8")
+    [match] = [match for match in BLOCK.finditer(text) if match["name"] == name]
+    if os.environ.get("PETRI_WRITE_PAGES") == "1":
+        page.write_text(text[: match.start("body")] + body + text[match.end("body") :], encoding="utf-8")
+        return
+    why = f"{page.name} shows something else; PETRI_WRITE_PAGES=1 writes what is true now"
+    assert match["body"] == body, why
+
+
+def fenced(language, text):
+    """A block of code in Markdown."""
+    return f"```{language}\n{text.strip()}\n```\n"

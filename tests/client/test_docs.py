@@ -1,0 +1,109 @@
+"""docs/contract.md shows what petri really answers; ids, times and what differs by machine are masked."""
+
+import json
+import re
+import subprocess
+
+import pytest
+
+import petri
+from conftest import PROGRAM, ROOT
+from pages import fenced, names, settle
+from petri.request import Request
+
+PAGE = ROOT / "docs" / "contract.md"
+
+# What is another thing each time or on each machine, by its key.
+MASKED = {
+    "run_id", "session_id", "environment_sha256", "wall_ms", "cpu_ms", "sandbox_ms", "max_memory_bytes", "memory",
+    "processes_max", "cpus",
+}  # fmt: skip
+VOLATILE = [
+    (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "RUN"),
+    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?"), "TIME"),
+    (re.compile(r"^( +)[0-9a-f]{8}\b"), r"\1RUN"),
+    (re.compile(r" +\d+\.\d+ s\b"), " SECONDS"),
+]
+
+# Blocks: the code, what is asked for beside it, and which keys of the report are shown (all where there are none).
+RUNS = {
+    "report": ("print('working')\n6 * 7", {}, []),
+    "state": ("total = 10", {}, ["outcome"]),
+    "timeout": ("import time\ntotal = 11\ntime.sleep(60)", {"timeout": "500ms"}, ["outcome", "rolled_back", "error", "exit"]),
+    "after": ("total", {}, ["outcome"]),
+    "ceiling": ("total", {"timeout": "2h"}, ["outcome", "rolled_back", "error"]),
+    "files": (
+        "import csv, os\n"
+        "rows = list(csv.DictReader(open('in/people.csv')))\n"
+        "print(len(rows), input(), os.environ['MODE'])",
+        {"files": {"in/people.csv": "name,age\nAda,36\nBen,41\n"}, "stdin": "hello\n", "env": {"MODE": "fast"}},
+        ["outcome", "inputs"],
+    ),
+    "fresh": ("'total' in globals()", {"fresh": True}, ["outcome", "fresh"]),
+    "denied": (
+        "import urllib.request\nurllib.request.urlopen('http://192.0.2.1/', timeout=1)",
+        {},
+        ["outcome", "denied"],
+    ),
+    "budget-1": ("total / 0", {"task": "T-17", "limits": {"runs": 1}}, ["outcome", "task"]),
+    "budget-2": ("total / 2", {"task": "T-17", "limits": {"runs": 1}}, ["outcome", "task", "error"]),
+}
+
+
+def masked_text(text):
+    for pattern, mask in VOLATILE:
+        text = pattern.sub(mask, text)
+    return text
+
+
+def masked(value, key=""):
+    """The same, without what is never the same twice."""
+    if key in MASKED and not isinstance(value, dict):
+        return "..."
+    if isinstance(value, dict):
+        return {name: masked(part, name) for name, part in value.items()}
+    if isinstance(value, list):
+        return [masked(part) for part in value]
+    return masked_text(value) if isinstance(value, str) else value
+
+
+def shown(result, keys):
+    """Of a report what a block is about."""
+    report = {key: result.report[key] for key in keys or result.report}
+    return json.dumps(masked(report), indent=2, ensure_ascii=False)
+
+
+def exchange(session, code, asked, keys):
+    """One run as the page shows it: the code, metadata.petri, and of the reply's report what it is about."""
+    request = Request(**asked).metadata()
+    result = session.run(code, **asked)
+    parts = [fenced("python", code)]
+    if request:
+        parts.append("`metadata.petri` of the request:\n\n" + fenced("json", json.dumps(request, indent=2)))
+    if result.stdout:
+        parts.append("It prints:\n\n" + fenced("", result.stdout))
+    if result.result is not None:
+        parts.append("Its result:\n\n" + fenced("", result.result))
+    parts.append(("`metadata.petri` of the reply" + (", of it:" if keys else ":")) + "\n\n" + fenced("json", shown(result, keys)))
+    return "\n".join(parts)
+
+
+@pytest.fixture(scope="module")
+def blocks(tmp_path_factory):
+    """All runs of the page in one session, one after the other, and what each block is to show."""
+    records = tmp_path_factory.mktemp("records") / "records.sqlite"
+    config = {"environment": ["MODE"], "records": {"path": str(records)}}
+    made = {}
+    with petri.Session(config=config) as session:
+        for name, (code, asked, keys) in RUNS.items():
+            made[name] = exchange(session, code, asked, keys)
+    return made
+
+
+def test_the_page_has_a_block_for_each_run_and_no_other(blocks):
+    assert names(PAGE) == list(blocks)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_page_shows_what_petri_answers(blocks, name):
+    settle(PAGE, name, blocks[name])
