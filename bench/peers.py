@@ -5,6 +5,7 @@ import pathlib
 import queue
 import socket
 import subprocess
+import tempfile
 import time
 
 from jupyter_client import launcher
@@ -65,11 +66,20 @@ def wait_until_listening(ip, port):
 class Peer:
     """One running kernel."""
 
-    def __init__(self, name, folder):
+    def __init__(self, name, folder, arguments=()):
         self.name = name
         self.manager = KernelManager(kernel_name=name)
+        # What kernels keep is not to be found among the data of who measures them.
+        self.data = tempfile.TemporaryDirectory()
+        environment = {**os.environ, "XDG_DATA_HOME": self.data.name}
         with SpawnClock() as clock:
-            self.manager.start_kernel(cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.manager.start_kernel(
+                cwd=folder,
+                env=environment,
+                extra_arguments=list(arguments),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
         self.spawned = clock.at
         self.last_at = clock.at  # when the last message arrived
         self.idle_came = False  # for the last request
@@ -81,6 +91,7 @@ class Peer:
         self.client.stop_channels()
         self.manager.shutdown_kernel(now=True)
         self.manager.cleanup_resources()
+        self.data.cleanup()
 
     def shell_reply(self, request):
         while True:

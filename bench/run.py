@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 
+import services
 from peers import PEERS, Peer, available
 
 RESULTS = pathlib.Path(__file__).resolve().parent / "results"
@@ -190,6 +191,7 @@ def main():
         sys.exit("bench: no kernelspec petri; use make bench")
     values = run_rounds(names, options.rounds, options.count)
     medians = {name: {key: statistics.median(found) for key, found in values[name].items()} for name in names}
+    costs = services.measure_all(options.rounds, options.count)
     where = machine()
     text = "\n".join(
         [
@@ -199,12 +201,14 @@ def main():
             table(medians),
             "",
             *goals(medians),
+            "",
+            services.table(costs),
         ]
     )
     print(text)
     options.output.parent.mkdir(parents=True, exist_ok=True)
     options.output.with_suffix(".md").write_text(text + "\n")
-    result = {"machine": where, "rounds": options.rounds, "medians": medians, "values": values}
+    result = {"machine": where, "rounds": options.rounds, "medians": medians, "values": values, "services": costs}
     options.output.with_suffix(".json").write_text(json.dumps(result, indent=1) + "\n")
 
 
