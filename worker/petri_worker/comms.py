@@ -9,6 +9,8 @@ See: Jupyter messaging, "Custom Messages".
 import comm
 from comm.base_comm import BaseComm, CommManager
 
+from petri_worker.after_import import after_import
+
 
 def install(publish):
     """Makes `comm` speak through publish(msg_type, content, metadata, buffers). Returns the manager."""
@@ -23,4 +25,10 @@ def install(publish):
     manager = CommManager()
     comm.create_comm = PetriComm
     comm.get_comm_manager = lambda: manager
+    after_import("ipykernel.comm.comm", lambda module: _speak_for(module.BaseComm, PetriComm))
     return manager
+
+
+def _speak_for(their_comm, our_comm):
+    """Older libraries make ipykernel's own comms, which would look for its kernel and be silent without it."""
+    their_comm.publish_msg = our_comm.publish_msg

@@ -4,22 +4,72 @@ Rich output: what display(), the last expression of a cell and clear_output() pu
 See: Jupyter messaging, "display_data", "update_display_data", "execute_result", "clear_output".
 """
 
+import threading
+import uuid
+
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
 
 
 class PetriDisplayPublisher(DisplayPublisher):
-    """display_pub of the shell; `shell.send(msg_type, content)` publishes."""
+    """
+    display_pub of the shell; `shell.send(msg_type, content)` publishes.
+
+    Libraries that catch output register hooks, each for the thread that it is
+    in: a hook is given the message as a dict and returns it, changed or not, or
+    None where it keeps it.
+    """
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self._of_thread = threading.local()
+
+    def register_hook(self, hook):
+        """From now on this thread's messages go through the hook, behind those that are there."""
+        self._hooks().append(hook)
+
+    def unregister_hook(self, hook):
+        """Takes this thread's hook away again; False where there is none such."""
+        try:
+            self._hooks().remove(hook)
+        except ValueError:
+            return False
+        return True
+
+    def _hooks(self):
+        return self._of_thread.__dict__.setdefault("hooks", [])
+
+    def _send(self, msg_type, content):
+        message = None
+        for hook in list(self._hooks()):
+            if message is None:
+                message = _as_message(msg_type, content, self.shell.get_parent())
+            message = hook(message)
+            if message is None:
+                return
+        if message is None:
+            self.shell.send(msg_type, content)
+        else:
+            header, metadata = message.get("header") or {}, message.get("metadata")
+            self.shell.send(header.get("msg_type", msg_type), message["content"], metadata)
 
     def publish(self, data, metadata=None, source=None, *, transient=None, update=False, **kwargs):
         """Publishes a MIME bundle. TypeError where data is no dict, or has something that JSON has not."""
         self._validate_data(data, metadata)
         content = {"data": data, "metadata": metadata or {}, "transient": transient or {}}
-        self.shell.send("update_display_data" if update else "display_data", content)
+        self._send("update_display_data" if update else "display_data", content)
 
     def clear_output(self, wait=False):
         """Clears the cell's output, at once or (wait) when the next output comes."""
-        self.shell.send("clear_output", {"wait": bool(wait)})
+        self._send("clear_output", {"wait": bool(wait)})
+
+
+def _as_message(msg_type, content, parent):
+    """A message as hooks know it. Its header is not the one that goes out: that is the kernel process' business."""
+    header = {"msg_type": msg_type, "msg_id": uuid.uuid4().hex, "username": "kernel", "session": ""}
+    parent_header = parent.get("header") or {}
+    parts = {"parent_header": parent_header, "metadata": {}, "content": content, "buffers": []}
+    return {"header": header, **parts, "msg_type": msg_type, "msg_id": header["msg_id"]}
 
 
 class PetriDisplayHook(DisplayHook):

@@ -1,4 +1,4 @@
-"""An exception as Jupyter names it, whatever its class does when it is asked for its text, and as its reader sees it."""
+"""An exception as Jupyter names it, whatever its class does when asked for its text, and as its reader sees it."""
 
 import os
 

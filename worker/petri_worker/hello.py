@@ -17,8 +17,13 @@ _FRAME = (
 )
 
 
+def text():
+    """The frame's JSON."""
+    # json is not imported yet: a version has no character that JSON would escape.
+    return (_FRAME % {"version": sys.version.split()[0]}).encode("ascii")
+
+
 def send():
     """Sends `hello`. It is far smaller than any socket's buffer, so one write takes it whole."""
-    # json is not imported yet: a version has no character that JSON would escape.
-    text = (_FRAME % {"version": sys.version.split()[0]}).encode("ascii")
-    os.write(CONTROL_FD, len(text).to_bytes(4, "little") + bytes(4) + text)
+    frame = text()
+    os.write(CONTROL_FD, len(frame).to_bytes(4, "little") + bytes(4) + frame)

@@ -1,5 +1,10 @@
 """What libraries know as `get_ipython().kernel`."""
 
+import json
+import logging
+
+from petri_worker import hello
+
 
 class KernelFace:
     """
@@ -7,6 +12,8 @@ class KernelFace:
     request's header, others look for `shell`, `comm_manager` or `session`.
     """
 
+    implementation = "petri"
+    language = "python"
     session = None
     iopub_socket = None
 
@@ -22,3 +29,28 @@ class KernelFace:
     def get_parent(self, channel=None):
         """The request that is being served, as ipykernel has it: {"header": …}."""
         return self._parent_header
+
+    @property
+    def language_info(self):
+        """As in the kernel_info_reply."""
+        return json.loads(hello.text())["language_info"]
+
+    @property
+    def banner(self):
+        """As in the kernel_info_reply."""
+        return json.loads(hello.text())["banner"]
+
+    @property
+    def execution_count(self):
+        """The number of the running cell, as the shell has it."""
+        return self.shell.execution_count
+
+    @property
+    def user_ns(self):
+        """The names that cells see."""
+        return self.shell.user_ns
+
+    @property
+    def log(self):
+        """A logger; what it says goes where Python's logging is told to."""
+        return logging.getLogger("petri")

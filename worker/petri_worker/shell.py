@@ -22,6 +22,7 @@ from traitlets.config import Config
 from petri_worker.display import PetriDisplayHook, PetriDisplayPublisher
 from petri_worker.errors import cut_own_frames, describe
 from petri_worker.magics import KernelMagics
+from petri_worker.recall import SessionHistory
 from petri_worker.store import LazyStore
 
 # IPython 8 makes the directory behind %store as soon as a shell is made: nothing may be written before a cell asks.
@@ -102,6 +103,11 @@ class ZMQInteractiveShell(InteractiveShell):
         os.environ.update(
             TERM="xterm-color", CLICOLOR="1", FORCE_COLOR="1", CLICOLOR_FORCE="1", PAGER="cat", GIT_PAGER="cat"
         )
+
+    def init_history(self):
+        """In, _i and %history work from memory."""
+        self.history_manager = SessionHistory(shell=self, parent=self)
+        self.configurables.append(self.history_manager)
 
     def init_hooks(self):
         super().init_hooks()

@@ -1,5 +1,6 @@
 """The folder behind %store, made when somebody stores something."""
 
+import fnmatch
 from collections.abc import MutableMapping
 
 
@@ -29,6 +30,10 @@ class LazyStore(MutableMapping):
 
     def __len__(self):
         return len(self._store())
+
+    def keys(self, globpat=None):
+        """The keys; where a pattern is given, those that match it, as PickleShareDB has it."""
+        return [key for key in self if globpat is None or fnmatch.fnmatch(key, globpat)]
 
     def __getattr__(self, name):
         if name.startswith("_"):

@@ -1,0 +1,41 @@
+"""
+Something to do to a module once it has been imported, by whomever and whenever:
+to import it for that alone would cost every start.
+"""
+
+import sys
+from importlib.machinery import PathFinder
+
+_wanted = {}
+
+
+class _Finder:
+    """Finds the modules that somebody waits for, as the next finder would."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        """The spec of a module that is waited for, with our hand on its loading; None for everything else."""
+        do = _wanted.pop(name, None)
+        if do is None:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is None or spec.loader is None:
+            return spec
+        load = spec.loader.exec_module
+
+        def load_and_do(module):
+            load(module)
+            do(module)
+
+        spec.loader.exec_module = load_and_do
+        return spec
+
+
+def after_import(name, do):
+    """Calls do(module) after the module's first import; now, where it has been imported."""
+    if name in sys.modules:
+        do(sys.modules[name])
+        return
+    _wanted[name] = do
+    if _Finder not in sys.meta_path:
+        sys.meta_path.insert(0, _Finder)
