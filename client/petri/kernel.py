@@ -81,9 +81,7 @@ class Kernel:
     empty one that goes with the kernel.
     """
 
-    def __init__(
-        self, argv: Sequence[str], folder: pathlib.Path | None, config: Mapping[str, Any] | None
-    ) -> None:
+    def __init__(self, argv: Sequence[str], folder: pathlib.Path | None, config: Mapping[str, Any] | None) -> None:
         self._own = pathlib.Path(tempfile.mkdtemp(prefix="petri-"))
         self.folder = folder if folder is not None else self._own / "folder"
         if folder is None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import subprocess
 
 import pytest
@@ -14,10 +15,9 @@ from petri.request import Request
 PAGE = ROOT / "docs" / "contract.md"
 
 # What is another thing each time or on each machine, by its key.
-MASKED = {
-    "run_id", "session_id", "environment_sha256", "wall_ms", "cpu_ms", "sandbox_ms", "max_memory_bytes", "memory",
-    "processes_max", "cpus",
-}  # fmt: skip
+MASKED = set(
+    "run_id session_id environment_sha256 wall_ms cpu_ms sandbox_ms max_memory_bytes memory processes_max cpus".split()
+)
 VOLATILE = [
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "RUN"),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?"), "TIME"),
@@ -29,7 +29,11 @@ VOLATILE = [
 RUNS = {
     "report": ("print('working')\n6 * 7", {}, []),
     "state": ("total = 10", {}, ["outcome"]),
-    "timeout": ("import time\ntotal = 11\ntime.sleep(60)", {"timeout": "500ms"}, ["outcome", "rolled_back", "error", "exit"]),
+    "timeout": (
+        "import time\ntotal = 11\ntime.sleep(60)",
+        {"timeout": "500ms"},
+        ["outcome", "rolled_back", "error", "exit"],
+    ),
     "after": ("total", {}, ["outcome"]),
     "ceiling": ("total", {"timeout": "2h"}, ["outcome", "rolled_back", "error"]),
     "files": (
@@ -47,6 +51,17 @@ RUNS = {
     ),
     "budget-1": ("total / 0", {"task": "T-17", "limits": {"runs": 1}}, ["outcome", "task"]),
     "budget-2": ("total / 2", {"task": "T-17", "limits": {"runs": 1}}, ["outcome", "task", "error"]),
+}
+
+
+LOOP = "print('working')\nimport time\ntime.sleep(60)\n"
+
+# Blocks: a command, and which keys of the JSON that it writes are shown (all that it writes where there are none).
+COMMANDS = {
+    "petri-run": (
+        ["run", "--timeout", "500ms", "loop.py"],
+        ["outcome", "rolled_back", "error", "exit", "stdout", "result"],
+    ),
 }
 
 
@@ -84,19 +99,39 @@ def exchange(session, code, asked, keys):
         parts.append("It prints:\n\n" + fenced("", result.stdout))
     if result.result is not None:
         parts.append("Its result:\n\n" + fenced("", result.result))
-    parts.append(("`metadata.petri` of the reply" + (", of it:" if keys else ":")) + "\n\n" + fenced("json", shown(result, keys)))
+    heading = "`metadata.petri` of the reply" + (", of it:" if keys else ":")
+    parts.append(f"{heading}\n\n" + fenced("json", shown(result, keys)))
     return "\n".join(parts)
+
+
+def commanded(folder, config, arguments, keys):
+    """A command as the page shows it: what it prints and how it ends."""
+    command = [PROGRAM, *arguments, "--config", config]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    written = done.stdout + done.stderr
+    if keys:
+        report = json.loads(done.stdout)
+        written = json.dumps(masked({key: report[key] for key in keys}), indent=2, ensure_ascii=False)
+    else:
+        written = "\n".join(map(masked_text, written.splitlines()))
+    heading = "It writes, among other things, and ends with" if keys else "It writes, and ends with"
+    text = [fenced("sh", shlex.join(["petri", *arguments])), f"{heading} exit status {done.returncode}:\n"]
+    return "\n".join([*text, fenced("json" if keys else "", written)])
 
 
 @pytest.fixture(scope="module")
 def blocks(tmp_path_factory):
     """All runs of the page in one session, one after the other, and what each block is to show."""
-    records = tmp_path_factory.mktemp("records") / "records.sqlite"
-    config = {"environment": ["MODE"], "records": {"path": str(records)}}
+    folder = tmp_path_factory.mktemp("page")
+    config = {"environment": ["MODE"], "records": {"path": str(folder / "records.sqlite")}}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "loop.py").write_text(LOOP)
     made = {}
     with petri.Session(config=config) as session:
         for name, (code, asked, keys) in RUNS.items():
             made[name] = exchange(session, code, asked, keys)
+    for name, (arguments, keys) in COMMANDS.items():
+        made[name] = commanded(folder, folder / "config.json", arguments, keys)
     return made
 
 
@@ -104,6 +139,6 @@ def test_the_page_has_a_block_for_each_run_and_no_other(blocks):
     assert names(PAGE) == list(blocks)
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", [*RUNS, *COMMANDS])
 def test_the_page_shows_what_petri_answers(blocks, name):
     settle(PAGE, name, blocks[name])

@@ -77,7 +77,9 @@ BAD = {
 
 
 @pytest.mark.parametrize(
-    ("name", "asked"), [(name, asked) for name, all_asked in BAD.items() for asked in all_asked], ids=lambda x: str(x)[:40]
+    ("name", "asked"),
+    [(name, asked) for name, all_asked in BAD.items() for asked in all_asked],
+    ids=lambda x: str(x)[:40],
 )
 def test_what_cannot_be_meant_is_refused_in_a_sentence_that_names_it(name, asked):
     with pytest.raises(BadRequest) as raised:

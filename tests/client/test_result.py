@@ -21,7 +21,14 @@ REPORT = {
     "exit": {},
     "error": None,
     "artifacts": [
-        {"path": "a.png", "bytes": 3, "sha256": "00", "mime": "image/png", "action": "created", "copied_to": "outputs/a.png"},
+        {
+            "path": "a.png",
+            "bytes": 3,
+            "sha256": "00",
+            "mime": "image/png",
+            "action": "created",
+            "copied_to": "outputs/a.png",
+        },
         {"path": "b", "action": "created", "refused": "it is a link"},
         {"path": "c", "action": "changed", "bytes": 2, "data": base64.b64encode(b"hi").decode(), "a_new_one": 3},
     ],
