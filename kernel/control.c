@@ -30,3 +30,17 @@ void control_subshell(struct kernel *kernel, const struct request *request) {
                 "this kernel has no subshells: completion and inspection are answered while a cell runs, and a "
                 "session's state is what its last cell has left");
 }
+
+/*
+ * A response of the Debug Adapter Protocol, so that a client which sends one
+ * all the same, whatever kernel_info_reply says, sees it fail.
+ */
+void control_debug(struct kernel *kernel, const struct request *request) {
+    static const char why[] = "petri has no debugger behind this message; %debug and breakpoint() ask through input()";
+    const json_t *seq = json_object_get(request->message.content, "seq");
+    json_t *content = json_pack("{s:s, s:s, s:s, s:[], s:s, s:b, s:s, s:I, s:i, s:s}", "status", "error", "ename",
+                                "NotSupported", "evalue", why, "traceback", "type", "response", "success", 0, "command",
+                                request_string(request, "command", ""), "request_seq", json_integer_value(seq), "seq",
+                                0, "message", why);
+    reply_send(kernel, request, "debug_reply", NULL, content);
+}

@@ -1,5 +1,5 @@
 /*
- * control.h - interrupt, shutdown, connect, subshells: answered whatever a cell does.
+ * control.h - interrupt, shutdown, connect, subshells, debugger: answered whatever a cell does.
  *
  * See: Jupyter messaging, "Kernel interrupt", "Kernel shutdown", "Connect", "Kernel subshells".
  */
@@ -16,5 +16,8 @@ void control_connect(struct kernel *kernel, const struct request *request);
 
 /* Each of the requests about subshells: that there are none. */
 void control_subshell(struct kernel *kernel, const struct request *request);
+
+/* That there is no debugger: docs/debugger.md. */
+void control_debug(struct kernel *kernel, const struct request *request);
 
 #endif

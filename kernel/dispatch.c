@@ -22,6 +22,7 @@ const struct dispatch_row dispatch_rows[] = {
     {"complete_request", SHELL, DISPATCH_ASIDE, .aside = &aside_complete},
     {"connect_request", SHELL | CONTROL, DISPATCH_NOW, .answer = control_connect},
     {"create_subshell_request", CONTROL, DISPATCH_NOW, .answer = control_subshell},
+    {"debug_request", SHELL | CONTROL, DISPATCH_NOW, .answer = control_debug},
     {"delete_subshell_request", CONTROL, DISPATCH_NOW, .answer = control_subshell},
     {"execute_request", SHELL | CONTROL, DISPATCH_CELL, .cell = &execute_cell},
     {"history_request", SHELL | CONTROL, DISPATCH_NOW, .answer = history_request},

@@ -117,6 +117,22 @@ static void test_subshells_are_refused_with_an_answer(void **state) {
     }
 }
 
+static void test_debug_request_fails_as_the_debug_adapter_protocol_has_it(void **state) {
+    (void)state;
+    json_t *content =
+        ask(CHANNEL_CONTROL, "debug_request",
+            json_pack("{s:s, s:i, s:s}", "type", "request", "seq", 7, "command", "initialize"), "debug_reply");
+    expect_text(content, "status", "error");
+    expect_text(content, "type", "response");
+    expect_text(content, "command", "initialize");
+    assert_int_equal(json_integer_value(json_object_get(content, "request_seq")), 7);
+    assert_true(json_is_false(json_object_get(content, "success")));
+    json_decref(content);
+    content = ask(CHANNEL_CONTROL, "debug_request", json_object(), "debug_reply");
+    expect_text(content, "command", "");
+    json_decref(content);
+}
+
 static void test_connect_names_the_ports(void **state) {
     static const struct {
         const char *key;
@@ -352,6 +368,7 @@ int main(void) {
         COLD(test_unknown_request_is_busy_and_idle),
         COLD(test_request_on_the_wrong_channel_is_unknown),
         COLD(test_subshells_are_refused_with_an_answer),
+        COLD(test_debug_request_fails_as_the_debug_adapter_protocol_has_it),
         COLD(test_connect_names_the_ports),
         COLD(test_usage_has_the_fields_that_clients_show),
         COLD(test_history_that_asks_for_nothing_known_is_an_error),
