@@ -35,6 +35,10 @@ def _rich_bytes(data: Mapping[str, Any], metadata: Mapping[str, Any]) -> int:
     return sum(map(_value_bytes, data.values())) + _value_bytes(metadata)
 
 
+def _mapping(value: object) -> dict[str, Any]:
+    return dict(value) if isinstance(value, Mapping) else {}
+
+
 class Collector:
     """Takes iopub messages of one request, in their order.
 
@@ -85,8 +89,8 @@ class Collector:
         return Progress(kind=name, text=text)
 
     def _take_rich(self, kind: str, content: Mapping[str, Any]) -> Progress:
-        data, metadata = dict(content.get("data") or {}), dict(content.get("metadata") or {})
-        display_id = (content.get("transient") or {}).get("display_id")
+        data, metadata = _mapping(content.get("data")), _mapping(content.get("metadata"))
+        display_id = _mapping(content.get("transient")).get("display_id")
         size = _rich_bytes(data, metadata)
         if size > self._room:
             self._left_out += size

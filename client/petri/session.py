@@ -44,7 +44,9 @@ class _Loop:
         self._loop.close()
 
 
-def _close(loop: _Loop, session: AsyncSession) -> None:
+def _close(loop: _Loop, session: AsyncSession, pid: int) -> None:
+    if os.getpid() != pid:
+        return  # a child has neither the thread nor the kernel
     try:
         loop.call(session.close())
     finally:
@@ -86,8 +88,9 @@ class Session:
             profile, python=python, folder=folder, config=config, program=program, keep_bytes=keep_bytes
         )
         self._loop = _Loop()
+        self._pid = os.getpid()
         # Also at the end of this process, and when nobody holds the session any more.
-        self._finalizer = weakref.finalize(self, _close, self._loop, self._session)
+        self._finalizer = weakref.finalize(self, _close, self._loop, self._session, self._pid)
 
     def start(self) -> Session:
         """Starts the kernel, where run() would do so; does nothing where it is there. Raises SessionError."""
@@ -171,9 +174,11 @@ class Session:
         self._finalizer()
 
     def _submit(self, coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
-        if not self._finalizer.alive:
+        if not self._finalizer.alive or os.getpid() != self._pid:
             coroutine.close()
-            raise SessionClosed("the session is closed")
+            raise SessionClosed(
+                "the session is closed" if os.getpid() == self._pid else "it is another process's session"
+            )
         return self._loop.submit(coroutine)
 
     def _call(self, coroutine: Coroutine[Any, Any, T]) -> T:

@@ -84,3 +84,15 @@ def test_messages_that_are_no_output_are_passed_over():
         ]
     )
     assert told == [None] * 5
+
+
+def test_a_rich_output_that_is_none_is_taken_for_an_empty_one():
+    collector, told = collected(
+        [
+            message("display_data", data=["x"], metadata=3, transient="x"),
+            message("display_data"),
+            rich("display_data", 3),
+        ]
+    )
+    assert [display.data for display in collector.output().displays] == [{}, {}, {"text/plain": 3}]
+    assert [progress.text for progress in told] == ["", "", "3"]

@@ -190,6 +190,28 @@ def test_a_process_that_ends_without_close_takes_its_kernel_along():
     assert not pathlib.Path(f"/proc/{pid}").exists()
 
 
+FORK = """
+import os, petri
+session = petri.Session().start()
+if os.fork() == 0:
+    try:
+        session.run("1")
+    except petri.SessionClosed as error:
+        print(error, flush=True)
+else:
+    os.wait()
+    print(session.run("6 * 7").result, flush=True)
+"""
+
+
+def test_a_forked_child_leaves_its_parents_session_alone():
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "client")}
+    printed = subprocess.run(
+        [sys.executable, "-c", FORK], check=True, capture_output=True, text=True, env=environment, timeout=STUCK_S
+    )
+    assert printed.stdout.splitlines() == ["it is another process's session", "42"]
+
+
 def test_a_session_that_nobody_holds_ends_its_kernel():
     session = petri.Session().start()
     pid = session.pid
