@@ -19,6 +19,11 @@ static const struct command commands[] = {
      TAKES(OPTION_PROFILE) | TAKES(OPTION_CONFIG) | TAKES(OPTION_PYTHON) | TAKES(OPTION_TIMEOUT) |
          TAKES(OPTION_MEMORY) | TAKES(OPTION_STDIN) | TAKES(OPTION_FILE) | TAKES(OPTION_ARTIFACTS),
      "Runs one cell without Jupyter and writes its report as JSON", .run = command_run},
+    {"runs", "", 0,
+     TAKES(OPTION_JSON) | TAKES(OPTION_LIMIT) | TAKES(OPTION_TASK) | TAKES(OPTION_OUTCOME) | TAKES(OPTION_CONFIG),
+     "Lists the recorded runs, the newest first", .run = command_runs},
+    {"show", "RUN", 1, TAKES(OPTION_JSON) | TAKES(OPTION_CONFIG),
+     "Shows a recorded run; the beginning of its id is enough", .run = command_show},
     {"doctor", "", 0, TAKES(OPTION_JSON) | TAKES(OPTION_PYTHON),
      "Says what this machine gives, what is missing and how to mend it", .run = command_doctor},
 };

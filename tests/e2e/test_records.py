@@ -2,8 +2,11 @@
 
 import json
 import sqlite3
+import subprocess
 
 import pytest
+
+from kernels import PETRI, is_idle
 
 TOKEN = "ghp_" + "a1B2" * 9  # of no one
 
@@ -28,12 +31,12 @@ def configure(tmp_path, monkeypatch):
     return write
 
 
-def ask(kernel, code, silent=False, **petri):
+def ask(kernel, code, silent=False, **asked):
     """Runs code with metadata.petri; returns the reply, whose report is metadata.petri."""
     content = {"code": code, "silent": silent, "store_history": not silent, "user_expressions": {}, "allow_stdin": False}
-    message = kernel.client.session.msg("execute_request", content, metadata={"petri": petri})
+    message = kernel.client.session.msg("execute_request", content, metadata={"petri": asked})
     kernel.client.shell_channel.send(message)
-    kernel.iopub_until(message["header"]["msg_id"], lambda heard: heard["content"].get("execution_state") == "idle")
+    kernel.iopub_until(message["header"]["msg_id"], is_idle)
     return kernel.shell_reply(message["header"]["msg_id"])
 
 
@@ -132,6 +135,28 @@ def test_budget_holds_without_records_for_as_long_as_the_kernel_lives(database, 
     assert ask(kernel, "1", task="T")["content"]["ename"] == "BudgetExceeded"
     assert ask(kernel, "%%limits runs=9\n1", task="T")["content"]["ename"] == "CellRefused"
     assert not database.exists()
+
+
+def petri(*arguments):
+    """What a command of petri's does, with the environment of the test."""
+    return subprocess.run([PETRI, *arguments], capture_output=True, text=True, check=False)
+
+
+def test_runs_and_show_tell_what_ran(database, start):
+    kernel = start()
+    first = report(ask(kernel, "print('\\x1b[2Jhello')\n6 * 7", task="T"))["run_id"]
+    ask(kernel, "1 / 0")
+    listed = json.loads(petri("runs", "--json").stdout)
+    assert [(run["outcome"], run["summary"]) for run in listed] == [("error", "1 / 0"), ("ok", "print('\\x1b[2Jhello')")]
+    assert [run["run_id"] for run in json.loads(petri("runs", "--json", "--task", "T").stdout)] == [first]
+    assert [run["outcome"] for run in json.loads(petri("runs", "--json", "--outcome", "error").stdout)] == ["error"]
+    assert len(petri("runs", "--limit", "1").stdout.splitlines()) == 2
+    shown = json.loads(petri("show", first, "--json").stdout)
+    assert shown["report"]["run_id"] == first and shown["environment"]["petri"]
+    text = petri("show", first[:13]).stdout
+    assert "?[2Jhello\n42\n" in text and "\x1b" not in text
+    assert petri("show", "no-such-run").returncode == 2
+    assert "there is no run no-such-run" in petri("show", "no-such-run").stderr
 
 
 def test_records_that_are_damaged_cost_no_cell(database, start):

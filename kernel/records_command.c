@@ -1,0 +1,217 @@
+/*
+ * records_command.c - `petri runs` and `petri show RUN`.
+ */
+#include "records_command.h"
+
+#include "kernel/commands.h"
+#include "kernel/config.h"
+#include "kernel/options.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LIMIT_RUNS_SHOWN = 20, RUNS_MAX = 1000000 };
+
+static int fail(const char *why) {
+    fprintf(stderr, "petri: %s\n", why);
+    return -EINVAL;
+}
+
+int records_command_open(const struct arguments *arguments, const struct log *log, struct records *ret_records) {
+    struct config config;
+    char path[PATH_MAX];
+    char why[PATH_MAX + 256];
+    if (config_load(arguments->values[OPTION_CONFIG], PROFILE_NOTEBOOK, &config, why, sizeof why) < 0)
+        return fail(why);
+    int r = 0;
+    if (config.records.path[0])
+        memcpy(path, config.records.path, sizeof path);
+    else
+        r = records_default_path(path, sizeof path);
+    bool on = config.records.on;
+    config_fini(&config);
+    if (!on)
+        return fail("the configuration has \"records\": false");
+    if (r < 0)
+        return fail("there is no home, and so there are no run records");
+    r = records_open_existing(ret_records, path, log, why, sizeof why);
+    if (r < 0)
+        fail(why);
+    return r;
+}
+
+int records_command_find(struct records *records, const char *name, json_t **ret_run) {
+    int r = records_find(records, name, ret_run);
+    if (r > 0)
+        return 0;
+    if (r == 0)
+        fprintf(stderr, "petri: there is no run %s; petri runs lists them\n", name);
+    else if (r == -ENOTUNIQ)
+        fprintf(stderr, "petri: there are several runs whose id begins with %s\n", name);
+    else
+        fprintf(stderr, "petri: run %s can't be read: %s\n", name, strerror(-r));
+    return r == 0 ? -ENOENT : r;
+}
+
+/* What a cell has written may hold what a terminal obeys: of its control characters only line ends and tabs stay. */
+static void put_plain(const char *text) {
+    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
+        bool c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0; /* as UTF-8 */
+        if (c1)
+            at++;
+        if (c1 || (*at < ' ' && *at != '\n' && *at != '\t') || *at == 0x7f)
+            putchar('?');
+        else
+            putchar(*at);
+    }
+}
+
+static int print_json(const json_t *json) {
+    if (json_dumpf(json, stdout, JSON_INDENT(2)) < 0 || puts("") < 0)
+        return 1;
+    return 0;
+}
+
+static void print_run(const json_t *run) {
+    const char *run_id = "", *started = "", *outcome = "", *task = "", *summary = "";
+    json_int_t wall_ms = 0;
+    json_unpack((json_t *)run, "{s:s, s:s, s:s, s:s, s:s, s:I}", "run_id", &run_id, "started", &started, "outcome",
+                &outcome, "task", &task, "summary", &summary, "wall_ms", &wall_ms);
+    printf("%-8.8s  %.10s %.8s  %-11s  %8.1f s  ", run_id, started, strlen(started) > 11 ? started + 11 : "", outcome,
+           (double)wall_ms / 1000);
+    put_plain(task);
+    printf("%*s", (int)(strlen(task) < 14 ? 14 - strlen(task) : 1), "");
+    put_plain(summary);
+    putchar('\n');
+}
+
+static int print_runs(const json_t *runs) {
+    size_t i;
+    json_t *run;
+    printf("%-8s  %-19s  %-11s  %10s  %-12s  %s\n", "run", "started (UTC)", "outcome", "time", "task", "code");
+    json_array_foreach(runs, i, run) {
+        print_run(run);
+    }
+    return 0;
+}
+
+/* A number of runs; 0 where text is none. */
+static int64_t parse_count(const char *text) {
+    char *end;
+    if (!text)
+        return LIMIT_RUNS_SHOWN;
+    long long count = strtoll(text, &end, 10);
+    return *end == '\0' && count > 0 && count <= RUNS_MAX ? count : 0;
+}
+
+int command_runs(const struct arguments *arguments) {
+    struct log log;
+    struct records records;
+    const struct records_filter filter = {.task = arguments->values[OPTION_TASK],
+                                          .outcome = arguments->values[OPTION_OUTCOME],
+                                          .limit = parse_count(arguments->values[OPTION_LIMIT])};
+    log_init(&log, NULL);
+    if (filter.limit == 0) {
+        fail("--limit needs a whole number above 0");
+        return EXIT_USAGE;
+    }
+    if (records_command_open(arguments, &log, &records) < 0)
+        return EXIT_USAGE;
+    json_auto_t *runs = records_list(&records, &filter);
+    records_close(&records);
+    if (!runs)
+        return fail("the run records can't be read") < 0 ? EXIT_FAILURE : 0;
+    return arguments->values[OPTION_JSON] ? print_json(runs) : print_runs(runs);
+}
+
+static const char *text_of(const json_t *json, const char *key) {
+    const char *text = json_string_value(json_object_get(json, key));
+    return text ? text : "";
+}
+
+static double number_of(const json_t *json, const char *key) {
+    return json_number_value(json_object_get(json, key));
+}
+
+/* What a row of outputs is as text. */
+static void print_output(const json_t *row) {
+    const char *text = text_of(row, "text");
+    const char *ename = text_of(row, "ename");
+    const char *plain = text_of(json_object_get(row, "data"), "text/plain");
+    put_plain(text[0] ? text : ename[0] ? ename : plain[0] ? plain : text_of(row, "output_type"));
+    if (ename[0] && !text[0]) {
+        printf(": ");
+        put_plain(text_of(row, "evalue"));
+    }
+    if (text[0] == '\0' || text[strlen(text) - 1] != '\n')
+        putchar('\n');
+}
+
+static void print_head(const json_t *run) {
+    const json_t *report = json_object_get(run, "report");
+    const json_t *metrics = json_object_get(report, "metrics");
+    const json_t *error = json_object_get(report, "error");
+    printf("run          %s\n", text_of(report, "run_id"));
+    printf("outcome      %s%s\n", text_of(report, "outcome"),
+           json_is_true(json_object_get(report, "rolled_back")) ? ", rolled back" : "");
+    if (json_is_object(error)) {
+        printf("error        ");
+        put_plain(text_of(error, "ename"));
+        printf(": ");
+        put_plain(text_of(error, "evalue"));
+        putchar('\n');
+    }
+    printf("task         ");
+    put_plain(text_of(report, "task"));
+    putchar('\n');
+    printf("profile      %s\n", text_of(report, "profile"));
+    printf("time         %.1f ms wall, %.1f ms CPU\n", number_of(metrics, "wall_ms"), number_of(metrics, "cpu_ms"));
+    printf("memory       %.1f MiB at most\n", number_of(metrics, "max_memory_bytes") / (1 << 20));
+    printf("environment  %s\n", text_of(report, "environment_sha256"));
+}
+
+static void print_files(const char *title, const json_t *files) {
+    size_t i;
+    json_t *file;
+    if (json_array_size(files) > 0)
+        printf("\n%s\n", title);
+    json_array_foreach(files, i, file) {
+        printf("  %12.0f bytes  %.12s  ", number_of(file, "bytes"), text_of(file, "sha256"));
+        put_plain(text_of(file, "path"));
+        putchar('\n');
+    }
+}
+
+static int print_whole(const json_t *run) {
+    const json_t *outputs = json_object_get(run, "outputs");
+    size_t i;
+    json_t *row;
+    print_head(run);
+    print_files("inputs", json_object_get(run, "files"));
+    print_files("artifacts", json_object_get(json_object_get(run, "report"), "artifacts"));
+    printf("\ncode\n");
+    put_plain(text_of(run, "code"));
+    putchar('\n');
+    if (json_array_size(outputs) > 0)
+        printf("\noutputs\n");
+    json_array_foreach(outputs, i, row) {
+        print_output(row);
+    }
+    return 0;
+}
+
+int command_show(const struct arguments *arguments) {
+    struct log log;
+    struct records records;
+    json_auto_t *run = NULL;
+    log_init(&log, NULL);
+    if (records_command_open(arguments, &log, &records) < 0)
+        return EXIT_USAGE;
+    int r = records_command_find(&records, arguments->operands[0], &run);
+    records_close(&records);
+    if (r < 0)
+        return EXIT_USAGE;
+    return arguments->values[OPTION_JSON] ? print_json(run) : print_whole(run);
+}
