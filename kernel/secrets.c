@@ -403,6 +403,8 @@ size_t secrets_remove(const char *text_at, size_t n, struct bytes *out) {
     struct text text = {.at = text_at, .n = n, .behind = SIZE_MAX};
     size_t count = 0;
     size_t written = 0;
+    if (n == 0)
+        return 0;
     for (size_t i = 0; i < secrets_n_rows; i++)
         text.first[(unsigned char)secrets_rows[i].parts[0].literal[0]] = true;
     for (size_t at = 0; at < n;) {

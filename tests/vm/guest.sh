@@ -67,7 +67,7 @@ python_tests() {
 
 # hostile_cells NAME HOW WAY
 hostile_cells() {
-    part "hostile cells $1" "$2" env PETRI_BUILD=$build PETRI_SLOW=10 \
+    part "hostile cells $1" "$2" env PETRI_BUILD=$build PETRI_SLOW=5 \
         python3 -m pytest -q -ra --tb=short --color=no -p no:cacheprovider --few --way "$3" \
         $src/tests/hostile/test_corpus.py
 }
