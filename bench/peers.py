@@ -135,6 +135,11 @@ class Peer:
             raise RuntimeError(f"{code!r}: {reply}")
         return self.last_at - start, printed
 
+    def complete(self, code):
+        """Asks for completions at the end of the code and waits for the reply; RuntimeError where it has none."""
+        if not self.shell_reply(self.client.complete(code))["matches"]:
+            raise RuntimeError(f"{code!r} has no completions")
+
     def messages_of(self, request):
         """The iopub messages of a request up to its idle status, where that comes at all."""
         self.idle_came = False

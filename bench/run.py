@@ -22,6 +22,10 @@ RESULTS = pathlib.Path(__file__).resolve().parent / "results"
 PRINTS = 100_000
 BIG_BYTES = 50_000_000
 PAUSE_S = 0.05
+BUSY_S = 2
+COMPLETE_BUSY = f"complete, while a cell runs for {BUSY_S} s"
+COMPLETED = "busy.monoto"
+COMPLETIONS = 20
 
 # By kernelspec: what lets a cell print BIG_BYTES where a kernel limits output. The others have no limit.
 MORE_OUTPUT = {"petri": "%%limits output=100M\n"}
@@ -40,6 +44,8 @@ MEASURES = {
     "pass, back to back": ("ms", True),
     "pass, after pauses of 50 ms": ("ms", True),
     "kernel_info": ("ms", True),
+    "complete, idle": ("ms", True),
+    COMPLETE_BUSY: ("ms", True),
     "100,000 prints": ("s", True),
     "100,000 prints, arrived": ("%", False),
     "one print of 50 MB": ("MB/s", False),
@@ -54,6 +60,7 @@ GOALS = [
     ("spawn to first execute_reply", "at most 0.7 of ipykernel's", lambda own, peer: own <= 0.7 * peer["python3"]),
     ("pass, back to back", "at most 0.5 of ipykernel's", lambda own, peer: own <= 0.5 * peer["python3"]),
     ("pass, back to back", "not slower than xpython's", lambda own, peer: own <= peer["xpython"]),
+    (COMPLETE_BUSY, "at most 0.1 of ipykernel's", lambda own, peer: own <= 0.1 * peer["python3"]),
     ("100,000 prints", "not slower than ipykernel's", lambda own, peer: own <= peer["python3"]),
     ("100,000 prints, arrived", "all", lambda own, peer: own == 100),
     ("one print of 50 MB", "not below ipykernel's", lambda own, peer: own >= peer["python3"]),
@@ -87,6 +94,16 @@ def measure_start(peer, found):
     peer.wait_for_iopub()
 
 
+def measure_completion(peer, found):
+    peer.run("import time as busy")
+    peer.complete(COMPLETED)  # the first one loads what it needs
+    found["complete, idle"] = median_ms(lambda: peer.complete(COMPLETED), COMPLETIONS)
+    request = peer.client.execute(f"busy.sleep({BUSY_S})", allow_stdin=False, store_history=False)
+    found[COMPLETE_BUSY] = median_ms(lambda: peer.complete(COMPLETED), 1)
+    for _ in peer.messages_of(request):
+        pass
+
+
 def measure_output(peer, found):
     expected = sum(len(str(n)) + 1 for n in range(PRINTS))
     seconds, arrived = peer.run(f"for n in range({PRINTS}): print(n)")
@@ -108,6 +125,7 @@ def measure(name, folder, count):
         found["pass, after pauses of 50 ms"] = median_pass_ms(peer, count // 4, PAUSE_S)
         found["kernel_info"] = median_ms(peer.kernel_info, count)
         peer.wait_for_iopub()
+        measure_completion(peer, found)
         measure_output(peer, found)
         for state, code in STATES.items():
             peer.run(code)

@@ -9,7 +9,7 @@ from petri_worker.packages import find_packages, import_ipython
 find_packages()
 import_ipython()
 
-from petri_worker import comms, debugger, introspect, warm  # noqa: E402
+from petri_worker import comms, debugger, introspect, stand_in, warm  # noqa: E402
 from petri_worker.errors import describe  # noqa: E402
 from petri_worker.execute import Executor  # noqa: E402
 from petri_worker.kernel import KernelFace  # noqa: E402
@@ -35,6 +35,7 @@ class Worker:
         self.shell.ask = self.ask
         self.comm_manager = comms.install(self.publish)
         self.shell.kernel = KernelFace(self.shell, self.comm_manager)
+        stand_in.install(ZMQInteractiveShell)
         self.executor = Executor(self.shell)
         self.handlers = {
             "execute": self._execute,
