@@ -5,19 +5,40 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* C0, DEL, and C1 in UTF-8: what a terminal might obey. Bidirectional overrides reorder what a person reads. */
+/*
+ * How many bytes of a control character text begins with: C0, DEL and C1, which
+ * a terminal might obey, or what reorders the text that a person reads. 0 for
+ * none.
+ */
+static size_t control_bytes(const unsigned char *text, size_t n) {
+    if (text[0] < 0x20 || text[0] == 0x7f)
+        return 1;
+    if (n >= 2 && text[0] == 0xc2 && text[1] < 0xa0)
+        return 2;
+    if (n < 3 || text[0] != 0xe2)
+        return 0;
+    bool embedding = text[1] == 0x80 && text[2] >= 0xaa && text[2] <= 0xae;
+    bool isolate = text[1] == 0x81 && text[2] >= 0xa6 && text[2] <= 0xa9;
+    return embedding || isolate ? 3 : 0;
+}
+
 static bool has_control(const unsigned char *path, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        if (path[i] < 0x20 || path[i] == 0x7f)
+    for (size_t i = 0; i < n; i++)
+        if (control_bytes(path + i, n - i) > 0)
             return true;
-        if (path[i] == 0xc2 && i + 1 < n && path[i + 1] < 0xa0)
-            return true;
-        if (path[i] == 0xe2 && i + 2 < n &&
-            ((path[i + 1] == 0x80 && path[i + 2] >= 0xaa && path[i + 2] <= 0xae) ||
-             (path[i + 1] == 0x81 && path[i + 2] >= 0xa6 && path[i + 2] <= 0xa9)))
-            return true;
-    }
     return false;
+}
+
+const char *filename_shown(const char *path, char *buf, size_t size) {
+    const unsigned char *text = (const unsigned char *)path;
+    size_t n = strlen(path), at = 0;
+    for (size_t i = 0; i < n && at + 1 < size;) {
+        size_t control = control_bytes(text + i, n - i);
+        buf[at++] = control > 0 ? '?' : path[i];
+        i += control > 0 ? control : 1;
+    }
+    buf[at] = '\0';
+    return buf;
 }
 
 static const char *name_problem(const char *name, size_t n) {

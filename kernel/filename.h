@@ -20,4 +20,7 @@ enum {
  */
 const char *filename_problem(const char *path, size_t n);
 
+/* A path whose control characters are "?", for people to read. Cut where it is longer than buf. Returns buf. */
+const char *filename_shown(const char *path, char *buf, size_t size);
+
 #endif

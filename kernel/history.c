@@ -12,9 +12,9 @@
 #include <string.h>
 
 enum {
-    BUSY_MS = 200,           /* for another kernel that writes; then this entry is lost, and the log says so */
+    BUSY_MS = 200,        /* for another kernel that writes; then this entry is lost, and the log says so */
     GLOB_BYTES_MAX = 500, /* a pattern of many stars takes long */
-    ENTRIES_MAX = 100000,    /* of one reply */
+    ENTRIES_MAX = 100000, /* of one reply */
 };
 
 static const char schema[] = "PRAGMA journal_mode = WAL;"

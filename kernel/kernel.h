@@ -14,6 +14,7 @@
 #include "kernel/info.h"
 #include "kernel/limits.h"
 #include "kernel/log.h"
+#include "kernel/outbox.h"
 #include "kernel/pattern.h"
 #include "kernel/records.h"
 #include "kernel/rehearsal.h"
@@ -41,6 +42,7 @@ struct kernel {
     char environment_sha256[65]; /* "" then */
     struct comms comms;
     struct runner runner;
+    struct outbox outbox;
     struct asides asides;
     struct rehearsal rehearsal;
     struct usage usage;

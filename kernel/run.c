@@ -1,5 +1,6 @@
 #include "run.h"
 
+#include "kernel/artifacts.h"
 #include "kernel/clock.h"
 #include "kernel/dispatch.h"
 #include "kernel/failure.h"
@@ -37,6 +38,8 @@ void run_destroy(struct run *run) {
         return;
     request_destroy(run->request);
     cell_discard(run->cell);
+    artifacts_destroy(run->artifacts);
+    json_decref(run->artifact_rows);
     ask_fini(&run->ask);
     json_decref(run->inputs);
     transcript_fini(&run->transcript);
@@ -94,13 +97,14 @@ static json_t *what_ran(const struct kernel *kernel, const struct run *run) {
     return json_pack("{s:s, s:s, s:s, s:b, s:b, s:s, s:s, s:s, s:s, s:s*}", "run_id", run->run_id, "session_id",
                      kernel->channels.session_id, "outcome", outcome_row(run->outcome)->name, "rolled_back",
                      run->rolled_back, "fresh", run->ask.fresh, "language", "python", "code_sha256", run->code_sha256,
-                     "environment_sha256", kernel->environment_sha256, "profile", profile_name(kernel->profile),
-                     "task", run->ask.task[0] ? run->ask.task : NULL);
+                     "environment_sha256", kernel->environment_sha256, "profile", profile_name(kernel->profile), "task",
+                     run->ask.task[0] ? run->ask.task : NULL);
 }
 
 static json_t *what_came_of_it(const struct kernel *kernel, const struct run *run) {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:O, s:o}", "limits", limits_json(&run->limits), "metrics",
-                     metrics(run), "exit", exit_of(&run->facts.end), "error", error_of(run), "inputs",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:O, s:o}", "limits", limits_json(&run->limits), "metrics",
+                     metrics(run), "exit", exit_of(&run->facts.end), "error", error_of(run), "artifacts",
+                     run->artifact_rows ? json_incref(run->artifact_rows) : json_array(), "inputs",
                      run->inputs ? json_incref(run->inputs) : json_array(), "denied", run->denied, "isolation",
                      isolation_json(kernel->runner.session));
 }
@@ -109,6 +113,8 @@ json_t *run_report(const struct kernel *kernel, const struct run *run) {
     json_t *report = what_ran(kernel, run);
     json_auto_t *rest = what_came_of_it(kernel, run);
     json_object_update(report, rest);
+    if (run->artifacts_omitted > 0)
+        json_object_set_new(report, "artifacts_omitted", json_integer((json_int_t)run->artifacts_omitted));
     return report;
 }
 

@@ -3,6 +3,7 @@
 #include "kernel/clock.h"
 #include "kernel/dispatch.h"
 #include "kernel/execute.h"
+#include "kernel/finish.h"
 #include "kernel/input.h"
 #include "kernel/inputs.h"
 #include "kernel/iopub.h"
@@ -91,7 +92,8 @@ static void conclude(struct kernel *kernel) {
     const struct cell_kind *kind = run_kind(run);
     struct request_queue aborted = {0};
 
-    run->ended_us = clock_us();
+    if (run->ended_us == 0)
+        run->ended_us = clock_us();
     /* Before the answer: what a client sends once it has that is not to be aborted. */
     if (run->stop_on_error && run->outcome != OUTCOME_OK)
         execute_take_pending(kernel, &aborted);
@@ -198,11 +200,13 @@ void runner_done(struct kernel *kernel, json_t *reply) {
         fail_frozen(kernel, r, &error);
         return;
     }
+    run->ended_us = clock_us();
     worker_link_detach(&runner->link);
     judge_reply(run);
     collect_output(runner);
     tell_leftovers(runner);
-    conclude(kernel);
+    if (finish_begin(kernel))
+        conclude(kernel);
 }
 
 static void sink(void *arg, const char *name, const char *data, size_t bytes) {
@@ -320,6 +324,10 @@ void runner_interrupt(struct kernel *kernel) {
     struct run *run = kernel->runner.run;
     if (!run || !run->cell)
         return;
+    if (run->finishing) {
+        finish_interrupt(run);
+        return;
+    }
     input_forget(kernel);
     cell_signal_group(run->cell, SIGINT);
     if (run->grace_us == CLOCK_NEVER)
@@ -350,7 +358,7 @@ static void exit_ready(struct kernel *kernel, void *arg, short events) {
     struct runner *runner = &kernel->runner;
     (void)arg;
     (void)events;
-    if (!runner->run || runner->run->cell == NULL)
+    if (!runner->run || runner->run->cell == NULL || runner->run->finishing)
         return;
     /* What it said before it died still counts. */
     if (worker_link_serve(&runner->link, ZMQ_POLLIN) == 0)
@@ -368,6 +376,10 @@ static void watch_outputs(struct runner *runner, struct poll_set *set) {
 
 void runner_watch(struct kernel *kernel, struct poll_set *set) {
     struct runner *runner = &kernel->runner;
+    if (runner->run && runner->run->finishing) {
+        finish_watch(kernel, set);
+        return;
+    }
     if (runner->state == RUNNER_WARMING || runner->state == RUNNER_RUNNING) {
         bool holds = flow_holds(kernel);
         short events = (short)(worker_link_events(&runner->link) & (holds ? ZMQ_POLLOUT : ZMQ_POLLIN | ZMQ_POLLOUT));
@@ -401,9 +413,11 @@ void runner_tick(struct kernel *kernel, int64_t now_us) {
     talk_frames(kernel);
     if (runner->state == RUNNER_WARMING)
         warm_tick(kernel, now_us);
-    if (runner->run)
+    if (runner->run && runner->run->finishing && finish_step(kernel, now_us))
+        conclude(kernel);
+    if (runner->run && !runner->run->finishing)
         watchdog_tick(kernel, now_us);
-    if (runner->run)
+    if (runner->run && !runner->run->finishing)
         outputs_tick(&runner->outputs, now_us);
     begin_pending(kernel);
     if (runner->state == RUNNER_IDLE && !rehearsal_runs(&kernel->rehearsal))

@@ -144,6 +144,16 @@ static int serve(struct kernel *kernel, struct start *start) {
     return r < 0 ? fail(kernel, zmq_strerror(-r)) : EXIT_SUCCESS;
 }
 
+/* Where the files of cells are copied to. A folder that cells don't see is not the notebook's. */
+static void choose_outbox(struct kernel *kernel, const struct arguments *arguments, const struct start *start) {
+    const char *path = arguments->values[OPTION_ARTIFACTS];
+    if (path)
+        outbox_init_at(&kernel->outbox, path);
+    else
+        outbox_init(&kernel->outbox, start->folder,
+                    sandbox_shows_folder(start->folder) ? kernel->config.artifacts : "");
+}
+
 static void finish(struct kernel *kernel) {
     asides_fini(&kernel->asides);
     rehearsal_cancel(&kernel->rehearsal);
@@ -160,6 +170,7 @@ static void finish(struct kernel *kernel) {
     heartbeat_join(&kernel->heartbeat);
     channels_close(&kernel->channels);
     connection_fini(&kernel->connection);
+    outbox_fini(&kernel->outbox);
     config_fini(&kernel->config);
     if (kernel->signal_fd >= 0)
         close(kernel->signal_fd);
@@ -204,6 +215,7 @@ int command_kernel(const struct arguments *arguments) {
     flow_init(&kernel.flow);
     rehearsal_init(&kernel.rehearsal);
     prepare(arguments, &start);
+    choose_outbox(&kernel, arguments, &start);
     int status = serve(&kernel, &start);
     finish(&kernel);
     return status;

@@ -78,6 +78,9 @@ int sandbox_enter(const char *folder, struct sandbox_ground *ret_ground,
  */
 char *sandbox_policy(void);
 
+/* Whether cells see a folder at all: what is the system's, or everybody's, is no notebook's folder. */
+bool sandbox_shows_folder(const char *folder);
+
 /* How the memory of cells will be enforced on this ground, as session_memory_backend() will say. */
 const char *sandbox_memory_backend(const struct sandbox_ground *ground);
 

@@ -102,6 +102,10 @@ static int start(struct session *session, const struct session_options *options,
     return r ? error_set(error, STEP_FILTER, -r, "compiling") : 0;
 }
 
+bool sandbox_shows_folder(const char *folder) {
+    return folder_is_shown(folder);
+}
+
 int session_create(const struct session_options *options, struct session **ret_session,
                    struct sandbox_error *ret_error) {
     struct session *session = calloc(1, sizeof *session);

@@ -126,3 +126,14 @@ def test_ctrl_c_ends_the_cell_and_the_report_says_so(tmp_path):
     report = json.loads(out)
     assert (report["outcome"], report["error"]["ename"]) == ("interrupted", "KeyboardInterrupt")
     assert not [pid for pid in members if os.path.exists(f"/proc/{pid}")]
+
+
+def test_files_are_copied_where_they_are_asked_for(tmp_path):
+    (tmp_path / "to").mkdir()
+    code = "open('a.txt', 'w').write('x')"
+    done, report = petri_run(tmp_path, "--artifacts", "to", code=code)
+    assert report["artifacts"][0]["copied_to"] == str(tmp_path / "to" / "a.txt"), done.stderr
+    assert (tmp_path / "to" / "a.txt").read_text() == "x"
+    done, report = petri_run(tmp_path, code=code)
+    assert report["artifacts"][0]["refused"] == "copying is off"
+    assert not (tmp_path / "outputs").exists()

@@ -43,6 +43,7 @@ static void make_kernel(struct harness *h) {
     runner_init(&kernel->runner);
     asides_init(&kernel->asides);
     flow_init(&kernel->flow);
+    outbox_init(&kernel->outbox, "", "");
     history_init(&kernel->history, "", &kernel->log);
     rehearsal_init(&kernel->rehearsal);
     kernel->rehearsal.over = true; /* the worker that a test plays is asked only what the test asks */

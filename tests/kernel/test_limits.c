@@ -67,7 +67,7 @@ static void test_limits_cpu_follows_timeout_and_cpus(void **state) {
     assert_int_equal(limits.values[LIMIT_CPU], 10);
 }
 
-static void test_limits_that_nothing_enforces_are_not_reported(void **state) {
+static void test_limits_that_nobody_has_set_are_not_reported(void **state) {
     struct limits limits;
     (void)state;
     limits_defaults(PROFILE_NOTEBOOK, &limits);
@@ -75,7 +75,7 @@ static void test_limits_that_nothing_enforces_are_not_reported(void **state) {
     assert_int_equal(json_integer_value(json_object_get(json, "timeout_ms")), 120000);
     assert_int_equal(json_integer_value(json_object_get(json, "output_bytes")), 8 << 20);
     assert_int_equal(json_integer_value(json_object_get(json, "displays")), 1000);
-    assert_null(json_object_get(json, "artifact_bytes"));
+    assert_int_equal(json_integer_value(json_object_get(json, "artifact_bytes")), 64 << 20);
     size_t enforced = 0;
     for (int i = 0; i < LIMIT_N; i++)
         enforced += limit_rows[i].by != NULL && limits.values[i] != LIMITS_NONE;
@@ -119,7 +119,7 @@ int main(void) {
         cmocka_unit_test(test_limits_text_uses_the_largest_whole_unit),
         cmocka_unit_test(test_limits_defaults_are_settled_and_within_the_ceiling),
         cmocka_unit_test(test_limits_cpu_follows_timeout_and_cpus),
-        cmocka_unit_test(test_limits_that_nothing_enforces_are_not_reported),
+        cmocka_unit_test(test_limits_that_nobody_has_set_are_not_reported),
         cmocka_unit_test(test_limits_table_has_a_line_a_limit),
         cmocka_unit_test(test_profile_names_round_trip),
     };

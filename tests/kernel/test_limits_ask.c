@@ -59,9 +59,9 @@ static void test_ask_line_refuses_with_a_reason(void **state) {
         {"processes=2K", "processes needs a whole number, not '2K'"},
         {"timeout", "limits are written name=value, not 'timeout'"},
         {"disk=1M", "disk is fixed by the configuration when the session starts"},
-        {"artifact=1M", "artifact can't be set yet, as nothing enforces it"},
+        {"artifact=2G", "artifact 2 GiB is over the ceiling of 1 GiB in profile strict"},
         {"tiemout=5s", "there is no limit 'tiemout'; there are timeout, cpu, memory, processes, cpus, disk, files, "
-                       "output, display, displays, code, runs, budget, task_artifacts"},
+                       "output, display, displays, artifact, artifacts, code, runs, budget, task_artifacts"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -1,0 +1,476 @@
+#include "artifacts.h"
+
+#include "kernel/clock.h"
+#include "kernel/filename.h"
+#include "kernel/mime.h"
+#include "protocol/bytes.h"
+#include "protocol/text.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { CHUNK_BYTES = 256 << 10, LOCK_MS = 5000, RETRY_MS = 10 };
+
+/* A file, from the listing on. */
+struct artifact {
+    char *path; /* owned */
+    enum cell_change change;
+    unsigned mode, links;
+    uint64_t bytes;
+    char refused[192]; /* why it is not copied; "" while nothing is against it */
+    bool too_large;    /* that is why: only its beginning is read */
+    bool quiet;        /* nobody waits for it: a cache */
+    bool given;        /* the request brought it, and it is as it was: no artifact */
+    json_t *row;       /* owned */
+};
+
+/* The one that is being read. */
+struct reading {
+    int fd;     /* -1 for none */
+    bool begun; /* and its copy, if there is to be one */
+    uint64_t bytes;
+    struct stat before;
+    crypto_hash_sha256_state hash;
+    const char *mime;
+    struct outbox_file copy;
+    struct bytes content; /* where it is to stand in the report */
+};
+
+struct artifacts {
+    const struct run *run;
+    struct outbox *outbox;
+    struct artifact *artifact;
+    size_t n, capacity, omitted;
+    size_t at; /* the one whose turn it is */
+    size_t inline_bytes;
+    struct reading reading;
+    int64_t lock_until_us; /* how long to wait for another kernel; 0 before the first try */
+    int64_t due_us;        /* when to go on */
+    bool tried;            /* whether there is an outbox to copy to is known */
+    char no_outbox[192];   /* why nothing is copied; "" where it is */
+    unsigned char *chunk;  /* owned */
+    json_t *rows;          /* owned */
+};
+
+static const char *const actions[] = {
+    [CELL_CREATED] = "created", [CELL_CHANGED] = "changed", [CELL_DELETED] = "deleted"};
+
+/* What is no plain file, by its type. */
+static const struct {
+    unsigned type;
+    const char *why;
+} types[] = {
+    {S_IFLNK, "it is a link"},   {S_IFIFO, "it is a FIFO"},   {S_IFSOCK, "it is a socket"},
+    {S_IFCHR, "it is a device"}, {S_IFBLK, "it is a device"}, {S_IFDIR, "its folder is too deep to look into"},
+};
+
+__attribute__((format(printf, 2, 3))) static void refuse(struct artifact *artifact, const char *format, ...) {
+    va_list args;
+    if (artifact->refused[0])
+        return;
+    va_start(args, format);
+    vsnprintf(artifact->refused, sizeof artifact->refused, format, args);
+    va_end(args);
+}
+
+static bool has_name(const char *path, const char *name, bool whole) {
+    size_t n = strlen(name);
+    for (const char *at = path; at; at = strchr(at, '/')) {
+        at += *at == '/';
+        if (strncmp(at, name, n) == 0 && (!whole || at[n] == '/' || at[n] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+static void check_type(struct artifact *artifact) {
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if ((artifact->mode & S_IFMT) == types[i].type)
+            refuse(artifact, "%s", types[i].why);
+    if (!S_ISREG(artifact->mode))
+        refuse(artifact, "it is no plain file");
+    if (artifact->links != 1)
+        refuse(artifact, "it has more than one name (hard links)");
+}
+
+static void check_name(struct artifact *artifact) {
+    const char *problem = filename_problem(artifact->path, strlen(artifact->path));
+    if (problem)
+        refuse(artifact, "its path %s", problem);
+    if (has_name(artifact->path, OUTBOX_OWN_NAMES, false))
+        refuse(artifact, "names that begin with " OUTBOX_OWN_NAMES " are petri's own");
+    artifact->quiet = has_name(artifact->path, "__pycache__", true);
+    if (artifact->quiet)
+        refuse(artifact, "it is in a cache of Python's");
+}
+
+/* Caps go by the size that a file says it has, whatever holes are in it. */
+static void check_size(struct artifact *artifact, const struct limits *limits, uint64_t *total) {
+    char text[32];
+    int64_t one = limits->values[LIMIT_ARTIFACT], all = limits->values[LIMIT_ARTIFACTS];
+    if (artifact->refused[0])
+        return;
+    artifact->too_large = artifact->bytes > (uint64_t)one || artifact->bytes > (uint64_t)all - *total;
+    if (artifact->bytes > (uint64_t)one)
+        refuse(artifact, "it is larger than the limit of %s (artifact)",
+               limits_text(UNIT_BYTES, one, text, sizeof text));
+    if (artifact->bytes > (uint64_t)all - *total)
+        refuse(artifact, "the cell's files are more than the limit of %s (artifacts)",
+               limits_text(UNIT_BYTES, all, text, sizeof text));
+    if (!artifact->too_large)
+        *total += artifact->bytes;
+}
+
+static int grow(struct artifacts *artifacts) {
+    size_t capacity = artifacts->capacity ? 2 * artifacts->capacity : 16;
+    if (artifacts->n < artifacts->capacity)
+        return 0;
+    struct artifact *grown = reallocarray(artifacts->artifact, capacity, sizeof *grown);
+    if (!grown)
+        return -ENOMEM;
+    artifacts->artifact = grown;
+    artifacts->capacity = capacity;
+    return 0;
+}
+
+static int note(void *arg, const struct cell_file *file) {
+    struct artifacts *artifacts = arg;
+    if (artifacts->n == ARTIFACTS_ROWS)
+        return ++artifacts->omitted == ARTIFACTS_COUNTED;
+    if (grow(artifacts) < 0)
+        return -ENOMEM;
+    char *path = strdup(file->path);
+    if (!path)
+        return -ENOMEM;
+    artifacts->artifact[artifacts->n++] = (struct artifact){
+        .path = path, .change = file->change, .mode = file->mode, .links = file->links, .bytes = file->bytes};
+    return 0;
+}
+
+static int by_path(const void *a, const void *b) {
+    return strcmp(((const struct artifact *)a)->path, ((const struct artifact *)b)->path);
+}
+
+static json_t *row_of(const struct artifact *artifact) {
+    json_t *row = json_pack("{s:o, s:s}", "path", text_to_json(artifact->path, strlen(artifact->path)), "action",
+                            actions[artifact->change]);
+    if (artifact->change != CELL_DELETED && S_ISREG(artifact->mode))
+        json_object_set_new(row, "bytes", json_integer((json_int_t)artifact->bytes));
+    return row;
+}
+
+/* What can be said of each before any is read. In the order of their paths, so that the caps fall the same way. */
+static void check_all(struct artifacts *artifacts) {
+    uint64_t total = 0;
+    qsort(artifacts->artifact, artifacts->n, sizeof artifacts->artifact[0], by_path);
+    for (size_t i = 0; i < artifacts->n; i++) {
+        struct artifact *artifact = &artifacts->artifact[i];
+        artifact->row = row_of(artifact);
+        if (artifact->change == CELL_DELETED)
+            continue;
+        check_type(artifact);
+        check_name(artifact);
+        check_size(artifact, &artifacts->run->limits, &total);
+    }
+}
+
+int artifacts_begin(const struct run *run, struct outbox *outbox, struct artifacts **ret) {
+    struct artifacts *artifacts = calloc(1, sizeof *artifacts);
+    if (!artifacts)
+        return -ENOMEM;
+    artifacts->run = run;
+    artifacts->outbox = outbox;
+    artifacts->reading.fd = artifacts->reading.copy.fd = -1;
+    int r = cell_list_changes(run->cell, note, artifacts);
+    if (r < 0 || artifacts->n == 0) {
+        artifacts_destroy(artifacts);
+        artifacts = NULL;
+    } else {
+        check_all(artifacts);
+    }
+    if (r >= 0)
+        *ret = artifacts;
+    return r < 0 ? r : 0;
+}
+
+static void end_reading(struct artifacts *artifacts) {
+    struct reading *reading = &artifacts->reading;
+    if (reading->fd >= 0)
+        close(reading->fd);
+    outbox_drop(artifacts->outbox, &reading->copy);
+    bytes_fini(&reading->content);
+    *reading = (struct reading){.fd = -1, .copy.fd = -1};
+}
+
+void artifacts_destroy(struct artifacts *artifacts) {
+    if (!artifacts)
+        return;
+    end_reading(artifacts);
+    if (artifacts->tried)
+        outbox_close(artifacts->outbox);
+    for (size_t i = 0; i < artifacts->n; i++) {
+        free(artifacts->artifact[i].path);
+        json_decref(artifacts->artifact[i].row);
+    }
+    free(artifacts->artifact);
+    free(artifacts->chunk);
+    json_decref(artifacts->rows);
+    free(artifacts);
+}
+
+/* Whether it is known what to do about copying: false while another kernel copies. */
+static bool open_outbox(struct artifacts *artifacts) {
+    struct outbox *outbox = artifacts->outbox;
+    int64_t now_us = clock_us();
+    if (artifacts->tried)
+        return true;
+    int r = outbox->off ? 0 : outbox_open(outbox);
+    if (artifacts->lock_until_us == 0)
+        artifacts->lock_until_us = now_us + LOCK_MS * CLOCK_MS;
+    if (r == -EAGAIN && now_us < artifacts->lock_until_us) {
+        artifacts->due_us = now_us + RETRY_MS * CLOCK_MS;
+        return false;
+    }
+    if (outbox->off)
+        snprintf(artifacts->no_outbox, sizeof artifacts->no_outbox, "copying is off");
+    else if (r < 0)
+        snprintf(artifacts->no_outbox, sizeof artifacts->no_outbox, "%.100s can't be written: %s",
+                 outbox->name[0] ? outbox->name : outbox->parent,
+                 r == -EAGAIN ? "another kernel is copying" : strerror(-r));
+    artifacts->tried = true;
+    return true;
+}
+
+static const char *open_problem(int err) {
+    return err == ELOOP    ? "it is a link"
+           : err == EMLINK ? "it has more than one name (hard links)"
+           : err == EINVAL ? "it is no plain file"
+                           : strerror(err);
+}
+
+/* Whether an open file holds these bytes. */
+static bool holds(int fd, const unsigned char *data, size_t bytes, unsigned char *chunk) {
+    size_t at = 0;
+    ssize_t n;
+    while ((n = pread(fd, chunk, CHUNK_BYTES, (off_t)at)) > 0) {
+        if ((size_t)n > bytes - at || memcmp(chunk, data + at, (size_t)n) != 0)
+            return false;
+        at += (size_t)n;
+    }
+    return n == 0 && at == bytes;
+}
+
+/* A file that the request brought is no artifact where the cell has left it as it was. */
+static bool was_given(const struct artifacts *artifacts, const struct artifact *artifact) {
+    const struct ask *ask = &artifacts->run->ask;
+    for (size_t i = 0; i < ask->n_files; i++)
+        if (strcmp(ask->files[i].path, artifact->path) == 0)
+            return holds(artifacts->reading.fd, ask->files[i].data, ask->files[i].bytes, artifacts->chunk);
+    return false;
+}
+
+static void start_copy(struct artifacts *artifacts, struct artifact *artifact) {
+    struct reading *reading = &artifacts->reading;
+    if (artifact->refused[0])
+        return;
+    if (artifacts->no_outbox[0]) {
+        refuse(artifact, "%s", artifacts->no_outbox);
+        return;
+    }
+    int r = outbox_begin(artifacts->outbox, &reading->copy);
+    if (r < 0)
+        refuse(artifact, "its copy can't be made: %s", strerror(-r));
+}
+
+/* Opens the file whose turn it is; where it is not to be read, that is all. */
+static void start_reading(struct artifacts *artifacts, struct artifact *artifact) {
+    struct reading *reading = &artifacts->reading;
+    if (artifact->change == CELL_DELETED || (artifact->refused[0] && !artifact->too_large))
+        return;
+    if (!artifacts->chunk && !(artifacts->chunk = malloc(CHUNK_BYTES))) {
+        refuse(artifact, "there is no memory");
+        return;
+    }
+    reading->fd = cell_open_change(artifacts->run->cell, artifact->path);
+    if (reading->fd < 0) {
+        refuse(artifact, "%s", open_problem(-reading->fd));
+        reading->fd = -1;
+        return;
+    }
+    artifact->given = was_given(artifacts, artifact);
+    if (fstat(reading->fd, &reading->before) < 0 || (uint64_t)reading->before.st_size != artifact->bytes)
+        refuse(artifact, "it changed while it was copied");
+    crypto_hash_sha256_init(&reading->hash);
+}
+
+/* The first half of a file's turn. False where it has to wait for the outbox. */
+static bool begin_turn(struct artifacts *artifacts, struct artifact *artifact) {
+    struct reading *reading = &artifacts->reading;
+    if (reading->fd < 0)
+        start_reading(artifacts, artifact);
+    if (reading->fd < 0 || artifact->given || reading->begun)
+        return true;
+    if (!artifact->refused[0] && !open_outbox(artifacts))
+        return false;
+    reading->begun = true;
+    start_copy(artifacts, artifact);
+    return true;
+}
+
+/* Nothing of the cell runs any more, so this never happens; and where it did, half a file would be taken for one. */
+static bool has_changed(const struct reading *reading) {
+    struct stat now;
+    return fstat(reading->fd, &now) < 0 || now.st_size != reading->before.st_size || now.st_nlink != 1 ||
+           (uint64_t)now.st_size != reading->bytes ||
+           memcmp(&now.st_mtim, &reading->before.st_mtim, sizeof now.st_mtim) != 0 ||
+           memcmp(&now.st_ctim, &reading->before.st_ctim, sizeof now.st_ctim) != 0;
+}
+
+/* Where the copy goes: what stands in the outbox by its path already keeps it. */
+static const char *outbox_path(const struct outbox *outbox, const char *path) {
+    size_t n = strlen(outbox->name);
+    return n > 0 && strncmp(path, outbox->name, n) == 0 && path[n] == '/' ? path + n + 1 : path;
+}
+
+static void place_copy(struct artifacts *artifacts, struct artifact *artifact, const char *sha256) {
+    struct outbox *outbox = artifacts->outbox;
+    char path[PATH_MAX], shown[2 * PATH_MAX];
+    int r = outbox_place(outbox, &artifacts->reading.copy, outbox_path(outbox, artifact->path), sha256, path);
+    if (r < 0) {
+        refuse(artifact, "its copy can't be given its name: %s", strerror(-r));
+        return;
+    }
+    snprintf(shown, sizeof shown, "%s/%s", outbox->name[0] ? outbox->name : outbox->parent, path);
+    json_object_set_new(artifact->row, "copied_to", text_to_json(shown, strlen(shown)));
+}
+
+static bool wants_content(const struct artifacts *artifacts, const struct artifact *artifact) {
+    return artifact->bytes <= (uint64_t)artifacts->run->ask.inline_bytes && artifacts->run->ask.inline_bytes > 0 &&
+           artifact->bytes + artifacts->inline_bytes <= ARTIFACTS_INLINE_BYTES;
+}
+
+static void add_content(struct artifacts *artifacts, struct artifact *artifact) {
+    const struct bytes *content = &artifacts->reading.content;
+    size_t size = sodium_base64_encoded_len(content->n, sodium_base64_VARIANT_ORIGINAL);
+    auto_free char *base64 = malloc(size);
+    if (!base64 || !bytes_ok(content))
+        return;
+    sodium_bin2base64(base64, size, (const unsigned char *)(content->data ? content->data : ""), content->n,
+                      sodium_base64_VARIANT_ORIGINAL);
+    json_object_set_new(artifact->row, "data", json_string(base64));
+    artifacts->inline_bytes += content->n;
+}
+
+/* All of the file is read. */
+static void finish_reading(struct artifacts *artifacts, struct artifact *artifact) {
+    unsigned char hash[crypto_hash_sha256_BYTES];
+    char hex[2 * sizeof hash + 1];
+    if (has_changed(&artifacts->reading)) {
+        refuse(artifact, "it changed while it was copied");
+        return;
+    }
+    crypto_hash_sha256_final(&artifacts->reading.hash, hash);
+    sodium_bin2hex(hex, sizeof hex, hash, sizeof hash);
+    json_object_set_new(artifact->row, "sha256", json_string(hex));
+    if (artifacts->reading.copy.fd >= 0)
+        place_copy(artifacts, artifact, hex);
+    if (wants_content(artifacts, artifact))
+        add_content(artifacts, artifact);
+}
+
+static int write_copy(int fd, const unsigned char *data, size_t bytes) {
+    while (bytes > 0) {
+        ssize_t n = write(fd, data, bytes);
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        data += n > 0 ? n : 0;
+        bytes -= n > 0 ? (size_t)n : 0;
+    }
+    return 0;
+}
+
+static void take_chunk(struct artifacts *artifacts, struct artifact *artifact, size_t bytes) {
+    struct reading *reading = &artifacts->reading;
+    if (reading->bytes == 0)
+        json_object_set_new(artifact->row, "mime",
+                            json_string(mime_of(artifacts->chunk, bytes < MIME_HEAD_BYTES ? bytes : MIME_HEAD_BYTES,
+                                                bytes == artifact->bytes && bytes <= MIME_HEAD_BYTES, artifact->path)));
+    reading->bytes += bytes;
+    crypto_hash_sha256_update(&reading->hash, artifacts->chunk, bytes);
+    if (wants_content(artifacts, artifact))
+        bytes_append(&reading->content, artifacts->chunk, bytes);
+    int r = reading->copy.fd >= 0 ? write_copy(reading->copy.fd, artifacts->chunk, bytes) : 0;
+    if (r < 0) {
+        refuse(artifact, "its copy can't be written: %s", strerror(-r));
+        outbox_drop(artifacts->outbox, &reading->copy);
+    }
+}
+
+/* Reads on. True where the file is done with. */
+static bool read_some(struct artifacts *artifacts, struct artifact *artifact) {
+    ssize_t n = read(artifacts->reading.fd, artifacts->chunk, CHUNK_BYTES);
+    if (n < 0) {
+        refuse(artifact, "it can't be read: %s", strerror(errno));
+        return true;
+    }
+    if (n > 0 || artifacts->reading.bytes == 0)
+        take_chunk(artifacts, artifact, (size_t)n);
+    if (n > 0)
+        return artifact->too_large;
+    finish_reading(artifacts, artifact);
+    return true;
+}
+
+static void finish(struct artifacts *artifacts) {
+    outbox_close(artifacts->outbox);
+    artifacts->rows = json_array();
+    for (size_t i = 0; i < artifacts->n; i++) {
+        const struct artifact *artifact = &artifacts->artifact[i];
+        if (artifact->given)
+            continue;
+        if (artifact->refused[0])
+            json_object_set_new(artifact->row, "refused", json_string(artifact->refused));
+        json_array_append(artifacts->rows, artifact->row);
+    }
+}
+
+bool artifacts_step(struct artifacts *artifacts, int64_t until_us) {
+    while (!artifacts->rows) {
+        if (artifacts->at == artifacts->n) {
+            finish(artifacts);
+            break;
+        }
+        struct artifact *artifact = &artifacts->artifact[artifacts->at];
+        if (!begin_turn(artifacts, artifact))
+            return false;
+        if (artifacts->reading.fd < 0 || artifact->given || read_some(artifacts, artifact)) {
+            end_reading(artifacts);
+            artifacts->at++;
+        }
+        if (clock_us() >= until_us)
+            break;
+    }
+    artifacts->due_us = 0;
+    return artifacts->rows != NULL;
+}
+
+int64_t artifacts_due_us(const struct artifacts *artifacts) {
+    return artifacts->due_us;
+}
+
+void artifacts_cancel(struct artifacts *artifacts, const char *why) {
+    end_reading(artifacts);
+    for (; artifacts->at < artifacts->n; artifacts->at++)
+        if (artifacts->artifact[artifacts->at].change != CELL_DELETED)
+            refuse(&artifacts->artifact[artifacts->at], "%s", why);
+}
+
+json_t *artifacts_rows(const struct artifacts *artifacts) {
+    return artifacts->rows;
+}
+
+size_t artifacts_omitted(const struct artifacts *artifacts) {
+    return artifacts->omitted;
+}

@@ -1,0 +1,65 @@
+#include "finish.h"
+
+#include "kernel/artifacts.h"
+#include "kernel/clock.h"
+#include "kernel/dispatch.h"
+#include "kernel/execute.h"
+#include "kernel/iopub.h"
+#include "kernel/kernel.h"
+
+#include <string.h>
+
+enum { SLICE_MS = 10 };
+
+/* Tells people where the files are; programs have the report. */
+static void tell_saved(struct kernel *kernel, const struct run *run, const struct artifacts *artifacts) {
+    if (run->silent || kernel->outbox.off)
+        return;
+    json_t *data = artifacts_note(artifacts_rows(artifacts), artifacts_omitted(artifacts));
+    if (data)
+        iopub_publish(kernel, run->request->message.header, "display_data",
+                      json_pack("{s:o, s:{}, s:{}}", "data", data, "metadata", "transient"));
+}
+
+static void end_artifacts(struct kernel *kernel, struct run *run) {
+    struct artifacts *artifacts = steal_pointer(run->artifacts);
+    tell_saved(kernel, run, artifacts);
+    run->artifact_rows = json_incref(artifacts_rows(artifacts));
+    run->artifacts_omitted = artifacts_omitted(artifacts);
+    artifacts_destroy(artifacts);
+}
+
+bool finish_begin(struct kernel *kernel) {
+    struct run *run = kernel->runner.run;
+    if (run_kind(run) != &execute_cell)
+        return true;
+    int r = artifacts_begin(run, &kernel->outbox, &run->artifacts);
+    if (r < 0)
+        run->artifact_rows =
+            json_pack("[{s:s, s:s+}]", "path", "", "refused", "the cell's files can't be listed: ", strerror(-r));
+    run->finishing = true;
+    return finish_step(kernel, clock_us());
+}
+
+bool finish_step(struct kernel *kernel, int64_t now_us) {
+    struct run *run = kernel->runner.run;
+    if (run->artifacts && artifacts_due_us(run->artifacts) > now_us)
+        return false;
+    if (run->artifacts && !artifacts_step(run->artifacts, now_us + SLICE_MS * CLOCK_MS))
+        return false;
+    if (run->artifacts)
+        end_artifacts(kernel, run);
+    run->finishing = false;
+    return true;
+}
+
+void finish_watch(struct kernel *kernel, struct poll_set *set) {
+    const struct run *run = kernel->runner.run;
+    if (run->artifacts)
+        poll_set_deadline(set, artifacts_due_us(run->artifacts));
+}
+
+void finish_interrupt(struct run *run) {
+    if (run->artifacts)
+        artifacts_cancel(run->artifacts, "it was interrupted");
+}

@@ -1,0 +1,20 @@
+/*
+ * mime.h - what a file is, by how it begins.
+ */
+#ifndef PETRI_MIME_H
+#define PETRI_MIME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { MIME_HEAD_BYTES = 4096 }; /* as much as mime_of() can use */
+
+/*
+ * The MIME type of a file, by its first n bytes; whole: there are no more.
+ * Text is refined by the end of its name (.csv, .tsv, .md, .py), and by
+ * nothing else of it: what is a picture by its name only is none. What is not
+ * known is application/octet-stream. Static.
+ */
+const char *mime_of(const void *head, size_t n, bool whole, const char *name);
+
+#endif

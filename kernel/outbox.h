@@ -1,0 +1,75 @@
+/*
+ * outbox.h - the folder on the host that cells' files are copied to, and what petri has written there.
+ *
+ * Nothing is overwritten that petri did not write: the file `.petri-sha256` in
+ * the folder says what it wrote, in the format of sha256sum(1), and a file that
+ * is not what stands there, or not there at all, is left alone; the copy gets a
+ * free name, "plot (2).png". A copy is written under a name of petri's own and
+ * then renamed, so that nobody sees half of it. No link is followed below the
+ * folder. Kernels that share a folder take turns.
+ *
+ * See: openat2(2), RENAME_NOREPLACE in rename(2), flock(2).
+ */
+#ifndef PETRI_OUTBOX_H
+#define PETRI_OUTBOX_H
+
+#include "kernel/cleanup.h"
+
+#include <jansson.h>
+#include <limits.h>
+#include <sodium.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* What names of petri's own begin with, here and among the files of cells. */
+#define OUTBOX_OWN_NAMES ".petri"
+
+struct outbox {
+    char parent[PATH_MAX];   /* absolute */
+    char name[NAME_MAX + 1]; /* of the folder below parent, made when it is needed; "": parent is the folder */
+    bool off;                /* nothing is copied */
+    int dir_fd;              /* while it is open, else -1 */
+    json_t *written;         /* path: sha256, as far as it was read; owned */
+    ino_t log_inode;         /* of the file it was read from */
+    off_t log_bytes;         /* and how much of it */
+};
+
+/* folder: the notebook's; name: of the folder below it, "" for none at all. Nothing is made yet. */
+void outbox_init(struct outbox *outbox, const char *folder, const char *name);
+
+/* The same for a folder of any place, which exists. */
+void outbox_init_at(struct outbox *outbox, const char *path);
+void outbox_fini(struct outbox *outbox);
+
+/*
+ * Opens the folder, which is made if need be, and keeps other kernels out.
+ * 0; -EAGAIN where another is in; -ELOOP or -ENOTDIR where it is no folder; or
+ * another -errno.
+ */
+int outbox_open(struct outbox *outbox) KERNEL_MUST_CHECK;
+void outbox_close(struct outbox *outbox);
+
+/* A file that is being written. All zero but fd -1 is none. */
+struct outbox_file {
+    int fd; /* for writing */
+    char name[64];
+};
+
+/* Begins a file of an open outbox. 0 or -errno. Blocks as writing to a disk does. */
+int outbox_begin(const struct outbox *outbox, struct outbox_file *ret_file) KERNEL_MUST_CHECK;
+
+/*
+ * Gives a written file its place: path, below the folder, or a free name like
+ * it. sha256 is of its content, hexadecimal. Uses the file up. 0 with the path
+ * that it has got in ret_path; -EEXIST where a hundred names are taken; -ELOOP
+ * or -ENOTDIR where a folder in path is none; or another -errno. Reads a file
+ * that is there already.
+ */
+int outbox_place(struct outbox *outbox, struct outbox_file *file, const char *path, const char *sha256,
+                 char ret_path[PATH_MAX]) KERNEL_MUST_CHECK;
+
+/* Drops a file that was begun; none is allowed. */
+void outbox_drop(const struct outbox *outbox, struct outbox_file *file);
+
+#endif

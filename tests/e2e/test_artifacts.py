@@ -1,0 +1,341 @@
+"""The files that a cell makes, on their way to the host: what is copied, what is not, and what a person reads of it."""
+
+import base64
+import hashlib
+import os
+
+import pytest
+
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+def sha256(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def rows(cell):
+    """The report's artifacts by their paths."""
+    return {row["path"]: row for row in cell.report["artifacts"]}
+
+
+def note(cell):
+    """The line under the cell: plain and Markdown; None where there is none."""
+    notes = [c["data"] for c in cell.of("display_data") if c["data"]["text/plain"].startswith(("Saved", "Not saved"))]
+    assert len(notes) <= 1
+    return (notes[0]["text/plain"], notes[0]["text/markdown"]) if notes else None
+
+
+def listing(folder):
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file() and p.name[0] != ".")
+
+
+def test_what_a_cell_creates_changes_and_deletes(kernel, tmp_path):
+    (tmp_path / "host.csv").write_text("a\n")
+    (tmp_path / "old.txt").write_text("old")
+    cell = kernel.run(
+        f"import os\nopen('plot.png', 'wb').write({PNG!r})\nos.makedirs('sub/deep')\n"
+        "open('sub/deep/table.csv', 'w').write('x,y\\n')\nopen('host.csv', 'a').write('b\\n')\n"
+        "os.remove('old.txt')\nopen('/tmp/elsewhere', 'w').write('x')\nopen(os.path.expanduser('~/x'), 'w').close()"
+    )
+    assert cell.ok, str(cell)
+    assert cell.report["artifacts"] == [
+        {
+            "path": "host.csv", "action": "changed", "bytes": 4, "mime": "text/csv", "sha256": sha256(b"a\nb\n"),
+            "copied_to": "outputs/host.csv",
+        },
+        {"path": "old.txt", "action": "deleted"},
+        {
+            "path": "plot.png", "action": "created", "bytes": len(PNG), "mime": "image/png", "sha256": sha256(PNG),
+            "copied_to": "outputs/plot.png",
+        },
+        {
+            "path": "sub/deep/table.csv", "action": "created", "bytes": 4, "mime": "text/csv",
+            "sha256": sha256(b"x,y\n"), "copied_to": "outputs/sub/deep/table.csv",
+        },
+    ]  # fmt: skip
+    assert (tmp_path / "outputs" / "plot.png").read_bytes() == PNG
+    assert (tmp_path / "host.csv").read_text() == "a\n"
+    assert note(cell) == (
+        "Saved: outputs/host.csv, outputs/plot.png, outputs/sub/deep/table.csv",
+        "Saved: [host.csv](outputs/host.csv), [plot.png](outputs/plot.png),"
+        " [table.csv](outputs/sub/deep/table.csv)",
+    )
+    cell = kernel.run("open('plot.png').close(); os.rename('sub/deep/table.csv', 'moved.csv')")
+    assert {path: row["action"] for path, row in rows(cell).items()} == {
+        "moved.csv": "created", "sub/deep/table.csv": "deleted",
+    }  # fmt: skip
+    assert kernel.run("1").report["artifacts"] == []
+
+
+def test_a_cell_that_makes_nothing_leaves_no_folder(venv_kernel, tmp_path):
+    cell = venv_kernel.run("open('/tmp/x', 'w').close(); open('gone', 'w').close(); import os; os.remove('gone')")
+    assert cell.report["artifacts"] == []
+    assert note(cell) is None
+    assert not (tmp_path / "outputs").exists()
+
+
+def test_a_cell_that_raised_keeps_its_files_and_one_that_is_rolled_back_has_none(venv_kernel, tmp_path):
+    cell = venv_kernel.run("open('a.txt', 'w').write('x'); 1 / 0")
+    assert (cell.report["outcome"], list(rows(cell))) == ("error", ["a.txt"])
+    for code in ("import os; os._exit(1)", "while True: pass"):
+        cell = venv_kernel.ask(f"open('b.txt', 'w').write('x')\n{code}", {"limits": {"timeout": "1s"}})
+        assert cell.report["rolled_back"]
+        assert cell.report["artifacts"] == []
+    assert listing(tmp_path) == ["outputs/a.txt"]
+
+
+def test_a_fresh_run_has_artifacts_too(venv_kernel, tmp_path):
+    cell = venv_kernel.ask("open('a.txt', 'w').write('x')", {"fresh": True})
+    assert rows(cell)["a.txt"]["copied_to"] == "outputs/a.txt"
+    assert (tmp_path / "outputs" / "a.txt").read_text() == "x"
+
+
+def test_nothing_is_overwritten_that_petri_did_not_write(venv_kernel, tmp_path):
+    outputs = tmp_path / "outputs"
+    outputs.mkdir()
+    (outputs / "a.txt").write_text("mine")
+    write = "open('a.txt', 'w').write('{}')"
+    assert rows(venv_kernel.run(write.format(1)))["a.txt"]["copied_to"] == "outputs/a (2).txt"
+    assert rows(venv_kernel.run(write.format(2)))["a.txt"]["copied_to"] == "outputs/a (2).txt"
+    (outputs / "a (2).txt").write_text("edited")
+    assert rows(venv_kernel.run(write.format(3)))["a.txt"]["copied_to"] == "outputs/a (3).txt"
+    assert [p.read_text() for p in sorted(outputs.glob("a*"))] == ["edited", "3", "mine"]
+
+
+def test_what_is_written_into_outputs_stays_at_its_path(venv_kernel, tmp_path):
+    cell = venv_kernel.run("import os; os.mkdir('outputs'); open('outputs/a.txt', 'w').write('x')")
+    assert rows(cell)["outputs/a.txt"]["copied_to"] == "outputs/a.txt"
+    assert listing(tmp_path) == ["outputs/a.txt"]
+    cell = venv_kernel.run("open('outputs/a.txt', 'a').write('y'); open('outputs/a.txt').read()")
+    assert cell.result == "'xy'"
+    assert (tmp_path / "outputs" / "a.txt").read_text() == "xy"
+
+
+REFUSED = {
+    "link": ("os.symlink('/etc/passwd', 'bad')", "it is a link"),
+    "link to a folder": ("os.symlink('/etc', 'bad')", "it is a link"),
+    "FIFO": ("os.mkfifo('bad')", "it is a FIFO"),
+    "socket": ("import socket; s = socket.socket(socket.AF_UNIX); s.bind('bad')", "it is a socket"),
+    "hard links": (
+        "open('bad', 'w').write('x'); os.link('bad', 'worse')",
+        "it has more than one name (hard links)",
+    ),
+    "petri's own": ("open('.petri-sha256', 'w').write('x')", "names that begin with .petri are petri's own"),
+    "control": ("open('bad\\n', 'w').write('x')", "its path has control characters in it"),
+    "escape": ("open('bad\\x1b[2J', 'w').write('x')", "its path has control characters in it"),
+    "bidi": ("open('bad\\u202egpj.exe', 'w').write('x')", "its path has control characters in it"),
+    "not UTF-8": ("open(b'bad\\xff', 'w').write('x')", "its path is not UTF-8"),
+    "long": ("open('b' * 250, 'w').write('x')", "its path has a name of more than 200 bytes in it"),
+    "deep": (
+        "os.makedirs('/'.join('d' * 35)); open('/'.join('d' * 35) + '/bad', 'w').write('x')",
+        "its path is more than 32 folders deep",
+    ),
+    "very deep": (
+        "top = os.getcwd()\nfor _ in range(120): os.mkdir('d'); os.chdir('d')\nopen('bad', 'w').close()\nos.chdir(top)",
+        "its folder is too deep to look into",
+    ),
+    "large": (
+        "open('bad', 'wb').write(bytes(3 << 20))",
+        "it is larger than the limit of 2 MiB (artifact)",
+    ),
+    "sparse": ("open('bad', 'wb').truncate(1 << 50)", "it is larger than the limit of 2 MiB (artifact)"),
+    "cache": (
+        "os.mkdir('__pycache__'); open('__pycache__/bad.pyc', 'wb').write(b'x')",
+        "it is in a cache of Python's",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_is_no_plain_file_is_refused_by_name(venv_kernel, tmp_path, kind):
+    code, why = REFUSED[kind]
+    petri = {"limits": {"artifact": "2M", "artifacts": "4M"}}
+    cell = venv_kernel.ask(f"import os\nopen('good.txt', 'w').write('x')\n{code}", petri)
+    assert cell.ok, str(cell)
+    found = rows(cell)
+    assert found.pop("good.txt")["copied_to"] == "outputs/good.txt"
+    assert found
+    for row in found.values():
+        assert (row["refused"], row.get("copied_to")) == (why, None)
+    assert listing(tmp_path) == ["outputs/good.txt"]
+    plain, markdown = note(cell)
+    assert plain.startswith("Saved: outputs/good.txt")
+    assert (why in plain) == (kind != "cache")
+    assert "\x1b" not in plain + markdown
+    assert venv_kernel.value("1 + 1") == "2"
+
+
+def test_all_files_of_a_cell_together_have_a_cap(venv_kernel, tmp_path):
+    code = "for i in range(5): open(f'{i}.bin', 'wb').write(bytes([i]) * (1 << 20))"
+    cell = venv_kernel.ask(code, {"limits": {"artifacts": "3M"}})
+    why = "the cell's files are more than the limit of 3 MiB (artifacts)"
+    assert [row.get("refused") for row in cell.report["artifacts"]] == [None, None, None, why, why]
+    assert listing(tmp_path) == ["outputs/0.bin", "outputs/1.bin", "outputs/2.bin"]
+
+
+def test_more_files_than_anybody_reads_are_counted(venv_kernel, tmp_path):
+    cell = venv_kernel.run("for i in range(1500): open(f'{i:04}.txt', 'w').close()")
+    assert len(cell.report["artifacts"]) == 1000
+    assert cell.report["artifacts_omitted"] == 500
+    assert len(listing(tmp_path)) == 1000
+    assert note(cell)[0].endswith("and 980 more")
+
+
+def test_a_cap_over_the_ceiling_is_refused(venv_kernel):
+    cell = venv_kernel.ask("1", {"limits": {"artifact": "5G"}})
+    assert "artifact 5 GiB is over the ceiling of 4 GiB in profile notebook" in cell.reply["evalue"]
+
+
+RACES = {
+    "thread that writes": """
+import threading
+def race():
+    i = 0
+    while True:
+        i += 1
+        with open('raced.bin', 'wb') as f: f.write(bytes([i % 256]) * SIZE)
+threading.Thread(target=race, daemon=True).start()
+""",
+    "child that renames": """
+def race():
+    while True:
+        open('other', 'wb').write(b'b' * SIZE); os.replace('other', 'raced.bin'); os.symlink('/etc/passwd', 'other2')
+        os.replace('other2', 'raced.bin')
+if os.fork() == 0: race()
+""",
+    "child that maps": """
+import mmap
+def race():
+    f = open('raced.bin', 'r+b'); m = mmap.mmap(f.fileno(), SIZE); i = 0
+    while True:
+        i += 1; m[:] = bytes([i % 256]) * SIZE
+if os.fork() == 0: race()
+""",
+    "thread that maps": """
+import mmap, threading
+f = open('raced.bin', 'r+b'); m = mmap.mmap(f.fileno(), SIZE)
+def race():
+    i = 0
+    while True:
+        i += 1; m[:] = bytes([i % 256]) * SIZE
+threading.Thread(target=race, daemon=True).start()
+""",
+    "child that grows it": """
+def race():
+    while True:
+        os.truncate('raced.bin', 1 << 40); os.truncate('raced.bin', SIZE)
+if os.fork() == 0: race()
+""",
+    "child that swaps a folder": """
+os.mkdir('dir'); open('dir/raced.bin', 'wb').write(b'd' * SIZE)
+def race():
+    while True:
+        os.rename('dir', 'dir2'); os.symlink('/etc', 'dir'); os.remove('dir'); os.rename('dir2', 'dir')
+if os.fork() == 0: race()
+""",
+}
+
+
+@pytest.mark.parametrize("race", RACES)
+def test_a_writer_that_races_the_copy_has_lost(venv_kernel, tmp_path, race):
+    """What is copied is one state of the file: its hash is that of the copy, and the next cell finds it so."""
+    setup = f"import os, time\nSIZE = 1 << 20\nopen('raced.bin', 'wb').write(b'a' * SIZE)\n{RACES[race]}"
+    for _ in range(3):
+        cell = venv_kernel.run(setup + "\nfor _ in range(1000): os.stat('raced.bin', follow_symlinks=False)")
+        if not cell.ok and "dir" in setup:
+            assert cell.ename in ("FileExistsError", "FileNotFoundError"), str(cell)
+        for path, row in rows(cell).items():
+            if row["action"] == "deleted":
+                continue
+            assert ("copied_to" in row) != ("refused" in row)
+            if "refused" in row:
+                assert row["refused"] in ("it is a link", "it is larger than the limit of 64 MiB (artifact)")
+            else:
+                data = (tmp_path / row["copied_to"]).read_bytes()
+                assert (sha256(data), len(data)) == (row["sha256"], row["bytes"]), path
+                assert b"root:" not in data
+        venv_kernel.run("import shutil\nfor n in ('dir', 'dir2'): shutil.rmtree(n, ignore_errors=True)")
+        venv_kernel.run("for n in ('dir', 'dir2', 'other', 'other2'):\n    try: os.remove(n)\n    except OSError: pass")
+
+
+def test_small_files_stand_in_the_report_where_they_are_asked_for(venv_kernel):
+    cell = venv_kernel.ask(
+        "open('a.txt', 'w').write('hello'); open('b.txt', 'w').write('x' * 101); open('c.txt', 'w').close()",
+        {"inline_bytes": 100},
+    )
+    found = rows(cell)
+    assert base64.b64decode(found["a.txt"]["data"]) == b"hello"
+    assert "data" not in found["b.txt"]
+    assert found["c.txt"]["data"] == ""
+    assert "data" not in rows(venv_kernel.run("open('a.txt', 'w').write('hi')"))["a.txt"]
+
+
+def test_files_of_the_request_are_artifacts_only_where_they_changed(venv_kernel, tmp_path):
+    files = [{"path": "same.txt", "text": "s"}, {"path": "other.txt", "text": "o"}]
+    cell = venv_kernel.ask("open('other.txt', 'a').write('!')", {"files": files})
+    assert list(rows(cell)) == ["other.txt"]
+    assert listing(tmp_path) == ["outputs/other.txt"]
+
+
+def test_silent_runs_say_nothing(venv_kernel):
+    cell = venv_kernel.ask("open('a.txt', 'w').write('x')", {}, silent=True)
+    assert rows(cell)["a.txt"]["copied_to"] == "outputs/a.txt"
+    assert note(cell) is None
+
+
+def test_names_that_markdown_would_read(venv_kernel):
+    cell = venv_kernel.run("open('a_b [1](x) *ä*.txt', 'w').write('x')")
+    plain, markdown = note(cell)
+    assert plain == "Saved: outputs/a_b [1](x) *ä*.txt"
+    assert markdown == (
+        "Saved: [a\\_b \\[1\\]\\(x\\) \\*ä\\*.txt](outputs/a_b%20%5B1%5D%28x%29%20%2A%C3%A4%2A.txt)"
+    )
+
+
+def test_an_interrupt_ends_the_copying(venv_kernel):
+    """And a kernel that copies answers: the interrupt's own reply, and a completion, come meanwhile."""
+    venv_kernel.run("import os; block = os.urandom(1 << 20)")
+    code = "with open('large.bin', 'wb') as f:\n    for _ in range(400): f.write(block)"
+    petri = {"limits": {"artifact": "1G", "artifacts": "1G"}}
+    message = venv_kernel.client.session.msg(
+        "execute_request", {"code": code, "allow_stdin": False}, metadata={"petri": petri}
+    )
+    venv_kernel.client.shell_channel.send(message)
+    request = message["header"]["msg_id"]
+    while not venv_kernel.has_reply(request):
+        assert venv_kernel.control("interrupt_request")["status"] == "ok"
+    reply = venv_kernel.shell_reply(request)
+    report = reply["metadata"]["petri"]
+    if report["outcome"] == "ok":
+        assert [row.get("refused") for row in report["artifacts"]] == ["it was interrupted"]
+    else:
+        assert report["error"]["ename"] == "KeyboardInterrupt"
+
+
+@pytest.mark.parametrize(
+    ("config", "folder"), [('{"artifacts": "results"}', "results"), ('{"artifacts": false}', None)]
+)
+def test_the_configuration_names_the_folder(start, monkeypatch, tmp_path, config, folder):
+    (tmp_path / "petri").mkdir()
+    (tmp_path / "petri" / "config.json").write_text(config)
+    (tmp_path / "notebooks").mkdir()
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    cell = start(folder=tmp_path / "notebooks").run("open('a.txt', 'w').write('x')")
+    if folder:
+        assert rows(cell)["a.txt"]["copied_to"] == f"{folder}/a.txt"
+    else:
+        assert rows(cell)["a.txt"]["refused"] == "copying is off"
+        assert rows(cell)["a.txt"]["sha256"] == sha256(b"x")
+        assert note(cell) is None
+    assert listing(tmp_path / "notebooks") == ([f"{folder}/a.txt"] if folder else [])
+
+
+def test_where_the_folder_is_a_link_nothing_is_copied(venv_kernel, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "outputs").symlink_to("elsewhere")
+    cell = venv_kernel.run("open('a.txt', 'w').write('x')")
+    assert rows(cell)["a.txt"]["refused"].startswith("outputs can't be written: Too many levels of symbolic links")
+    assert os.listdir(tmp_path / "elsewhere") == []
+

@@ -1,0 +1,185 @@
+#include "kernel/outbox.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+static char folder[64];
+static struct outbox outbox;
+
+static int start(void **state) {
+    (void)state;
+    strcpy(folder, "/tmp/petri-outbox-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(chdir(folder), 0);
+    outbox_init(&outbox, folder, "outputs");
+    return 0;
+}
+
+static int stop(void **state) {
+    char command[96];
+    (void)state;
+    outbox_fini(&outbox);
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return chdir("/") || system(command); /* NOLINT(cert-env33-c) */
+}
+
+static void put(const char *path, const char *text) {
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void expect_text(const char *path, const char *expected) {
+    char text[64] = "";
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    size_t n = fread(text, 1, sizeof text - 1, file);
+    text[n] = '\0';
+    (void)fclose(file);
+    assert_string_equal(text, expected);
+}
+
+/* Copies text to path; the path that it got goes to ret_path. */
+static int copy_to(struct outbox *to, const char *path, const char *text, char ret_path[PATH_MAX]) {
+    struct outbox_file file;
+    unsigned char hash[crypto_hash_sha256_BYTES];
+    char hex[2 * sizeof hash + 1];
+    crypto_hash_sha256(hash, (const unsigned char *)text, strlen(text));
+    sodium_bin2hex(hex, sizeof hex, hash, sizeof hash);
+    assert_int_equal(outbox_open(to), 0);
+    assert_int_equal(outbox_begin(to, &file), 0);
+    assert_int_equal(write(file.fd, text, strlen(text)), strlen(text));
+    int r = outbox_place(to, &file, path, hex, ret_path);
+    outbox_close(to);
+    return r;
+}
+
+static void expect_copied(const char *path, const char *text, const char *expected) {
+    char got[PATH_MAX], whole[PATH_MAX + 16];
+    assert_int_equal(copy_to(&outbox, path, text, got), 0);
+    assert_string_equal(got, expected);
+    snprintf(whole, sizeof whole, "outputs/%s", expected);
+    expect_text(whole, text);
+}
+
+static void test_outbox_replaces_what_petri_wrote(void **state) {
+    struct outbox other;
+    char got[PATH_MAX];
+    (void)state;
+    expect_copied("plot.png", "one", "plot.png");
+    expect_copied("sub/deep/plot.png", "two", "sub/deep/plot.png");
+    expect_copied("plot.png", "three", "plot.png");
+    outbox_init(&other, folder, "outputs"); /* another kernel, later */
+    assert_int_equal(copy_to(&other, "plot.png", "four", got), 0);
+    assert_string_equal(got, "plot.png");
+    outbox_fini(&other);
+    expect_copied("plot.png", "five", "plot.png");
+}
+
+static void test_outbox_leaves_what_others_wrote(void **state) {
+    (void)state;
+    assert_int_equal(mkdir("outputs", 0755), 0);
+    put("outputs/plot.png", "mine");
+    expect_copied("plot.png", "one", "plot (2).png");
+    expect_copied("plot.png", "two", "plot (2).png");
+    put("outputs/plot (2).png", "edited");
+    expect_copied("plot.png", "three", "plot (3).png");
+    expect_text("outputs/plot.png", "mine");
+    expect_text("outputs/plot (2).png", "edited");
+    assert_int_equal(symlink("/etc/passwd", "outputs/Makefile"), 0);
+    expect_copied("Makefile", "four", "Makefile (2)");
+    assert_int_equal(mkdir("outputs/.hidden", 0755), 0);
+    expect_copied(".hidden", "five", ".hidden (2)");
+    expect_copied("b.tar.gz", "six", "b.tar.gz");
+    assert_int_equal(link("outputs/b.tar.gz", "outputs/linked"), 0);
+    expect_copied("b.tar.gz", "seven", "b.tar (2).gz");
+}
+
+static void test_outbox_follows_no_link(void **state) {
+    char got[PATH_MAX];
+    (void)state;
+    assert_int_equal(mkdir("outputs", 0755), 0);
+    assert_int_equal(mkdir("elsewhere", 0755), 0);
+    assert_int_equal(symlink("../elsewhere", "outputs/sub"), 0);
+    assert_int_equal(copy_to(&outbox, "sub/a", "x", got), -ELOOP);
+    put("outputs/file", "x");
+    assert_int_equal(copy_to(&outbox, "file/a", "x", got), -ENOTDIR);
+    assert_int_equal(rename("outputs", "moved"), 0);
+    assert_int_equal(symlink("elsewhere", "outputs"), 0);
+    assert_int_equal(outbox_open(&outbox), -ELOOP);
+    assert_int_equal(rmdir("elsewhere"), 0); /* it is empty */
+}
+
+static void test_outbox_is_one_kernels_at_a_time(void **state) {
+    struct outbox other;
+    (void)state;
+    outbox_init_at(&other, folder);
+    assert_int_equal(outbox_open(&other), 0);
+    outbox_close(&other);
+    outbox_init(&other, folder, "outputs");
+    assert_int_equal(outbox_open(&outbox), 0);
+    assert_int_equal(outbox_open(&other), -EAGAIN);
+    outbox_close(&outbox);
+    assert_int_equal(outbox_open(&other), 0);
+    outbox_fini(&other);
+}
+
+static void test_outbox_removes_what_a_killed_kernel_left(void **state) {
+    struct outbox_file file;
+    char path[128];
+    (void)state;
+    assert_int_equal(outbox_open(&outbox), 0);
+    assert_int_equal(outbox_begin(&outbox, &file), 0);
+    snprintf(path, sizeof path, "outputs/%s", file.name);
+    assert_int_equal(access(path, F_OK), 0);
+    close(file.fd);
+    outbox_close(&outbox);
+    assert_int_equal(outbox_open(&outbox), 0);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
+static void test_outbox_of_a_damaged_log_overwrites_nothing(void **state) {
+    (void)state;
+    expect_copied("a", "one", "a");
+    put("outputs/.petri-sha256",
+        "nonsense\n\n  \nabc  a\n7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff4");
+    outbox_fini(&outbox);
+    outbox_init(&outbox, folder, "outputs");
+    expect_copied("a", "two", "a (2)");
+    expect_copied("a", "three", "a (2)");
+}
+
+static void test_outbox_without_a_folder_is_off(void **state) {
+    struct outbox none;
+    (void)state;
+    outbox_init(&none, folder, "");
+    assert_true(none.off);
+    assert_int_equal(outbox_open(&none), -ENOENT);
+    outbox_init_at(&none, "");
+    assert_true(none.off);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, start, stop)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        CASE(test_outbox_replaces_what_petri_wrote),
+        CASE(test_outbox_leaves_what_others_wrote),
+        CASE(test_outbox_follows_no_link),
+        CASE(test_outbox_is_one_kernels_at_a_time),
+        CASE(test_outbox_removes_what_a_killed_kernel_left),
+        CASE(test_outbox_of_a_damaged_log_overwrites_nothing),
+        CASE(test_outbox_without_a_folder_is_off),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
