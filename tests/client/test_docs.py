@@ -20,9 +20,11 @@ MASKED = set(
 )
 VOLATILE = [
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "RUN"),
-    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?"), "TIME"),
-    (re.compile(r"^( +)[0-9a-f]{8}\b"), r"\1RUN"),
-    (re.compile(r" +\d+\.\d+ s\b"), " SECONDS"),
+    (re.compile(r"\d{4}-\d\d-\d\d([T ])\d\d:\d\d:\d\d(\.\d+Z)?"), r"YYYY-MM-DD\1HH:MM:SS"),
+    (re.compile(r"^( *)[0-9a-f]{8}\b"), r"\1RUN-ID.."),
+    (re.compile(r" +\d+\.\d+ s\b"), "       N s"),
+    (re.compile(r"\b\d+\.\d+ (ms|MiB)\b"), r"N \1"),
+    (re.compile(r"^(environment +)[0-9a-f]{64}"), r"\1..."),
 ]
 
 # Blocks: the code, what is asked for beside it, and which keys of the report are shown (all where there are none).
@@ -56,19 +58,22 @@ RUNS = {
 
 LOOP = "print('working')\nimport time\ntime.sleep(60)\n"
 
-# Blocks: a command, and which keys of the JSON that it writes are shown (all that it writes where there are none).
+# Blocks: a command, where RUN_NAME is the id of a run above, and which keys of the JSON that it writes are shown (all
+# that it writes where there are none).
 COMMANDS = {
     "petri-run": (
         ["run", "--timeout", "500ms", "loop.py"],
         ["outcome", "rolled_back", "error", "exit", "stdout", "result"],
     ),
+    "petri-runs": (["runs", "--task", "T-17"], []),
+    "petri-show": (["show", "RUN_files"], []),
 }
 
 
 def masked_text(text):
     for pattern, mask in VOLATILE:
         text = pattern.sub(mask, text)
-    return text
+    return text.rstrip(" ")
 
 
 def masked(value, key=""):
@@ -88,10 +93,9 @@ def shown(result, keys):
     return json.dumps(masked(report), indent=2, ensure_ascii=False)
 
 
-def exchange(session, code, asked, keys):
+def exchanged(result, code, asked, keys):
     """One run as the page shows it: the code, metadata.petri, and of the reply's report what it is about."""
     request = Request(**asked).metadata()
-    result = session.run(code, **asked)
     parts = [fenced("python", code)]
     if request:
         parts.append("`metadata.petri` of the request:\n\n" + fenced("json", json.dumps(request, indent=2)))
@@ -104,9 +108,11 @@ def exchange(session, code, asked, keys):
     return "\n".join(parts)
 
 
-def commanded(folder, config, arguments, keys):
+def commanded(folder, run_ids, arguments, keys):
     """A command as the page shows it: what it prints and how it ends."""
-    command = [PROGRAM, *arguments, "--config", config]
+    named = [run_ids[word[4:]] if word.startswith("RUN_") else word for word in arguments]
+    arguments = ["RUN" if word.startswith("RUN_") else word for word in arguments]
+    command = [PROGRAM, *named, "--config", folder / "config.json"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     written = done.stdout + done.stderr
     if keys:
@@ -126,12 +132,14 @@ def blocks(tmp_path_factory):
     config = {"environment": ["MODE"], "records": {"path": str(folder / "records.sqlite")}}
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "loop.py").write_text(LOOP)
-    made = {}
+    made, run_ids = {}, {}
     with petri.Session(config=config) as session:
         for name, (code, asked, keys) in RUNS.items():
-            made[name] = exchange(session, code, asked, keys)
+            result = session.run(code, **asked)
+            run_ids[name] = result.run_id
+            made[name] = exchanged(result, code, asked, keys)
     for name, (arguments, keys) in COMMANDS.items():
-        made[name] = commanded(folder, folder / "config.json", arguments, keys)
+        made[name] = commanded(folder, run_ids, arguments, keys)
     return made
 
 
