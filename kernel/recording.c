@@ -143,6 +143,7 @@ static json_t *files_of(struct recording *recording, const struct run *run, stru
 }
 
 static json_t *make_body(struct kernel *kernel, const struct run *run, const json_t *report, struct files *files) {
+    char folder[PATH_MAX];
     struct recording recording = {.patterns = kernel->redact, .counts = json_object(), .body = json_object()};
     add(&recording, "report", redact(&recording, report));
     add(&recording, "code", run->code ? redact(&recording, run->code) : json_string(""));
@@ -150,6 +151,8 @@ static json_t *make_body(struct kernel *kernel, const struct run *run, const jso
     add(&recording, "files", files_of(&recording, run, files));
     add(&recording, "outputs", redact_outputs(&recording, run->transcript.outputs));
     json_object_set_new(recording.body, "outputs_complete", json_boolean(!run->transcript.cut));
+    if (getcwd(folder, sizeof folder))
+        json_object_set_new(recording.body, "folder", text_to_json(folder, strlen(folder)));
     json_object_set_new(recording.body, "execution_count", json_integer(run->execution_count));
     json_object_set_new(recording.body, "follows", json_integer(run->ask.fresh ? 0 : (json_int_t)run->number - 1));
     json_object_set_new(recording.body, "redacted", recording.counts);

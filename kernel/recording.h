@@ -5,6 +5,7 @@
  *
  *     {"report": {...}, "code": "...", "execution_count": 3, "follows": runs of the session before it,
  *      "request": metadata.petri without the files' content, "files": [{"path", "bytes", "sha256", "kept"}],
+ *      "folder": the notebook's,
  *      "outputs": [nbformat's rows], "outputs_complete": false where some were over the transcript's caps,
  *      "redacted": {"code": pieces taken out of it, "request": n, "files": n, "outputs": n, "report": n},
  *      "environment": {...} fingerprint.h}

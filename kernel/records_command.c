@@ -6,6 +6,7 @@
 #include "kernel/commands.h"
 #include "kernel/config.h"
 #include "kernel/options.h"
+#include "kernel/terminal.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -55,17 +56,8 @@ int records_command_find(struct records *records, const char *name, json_t **ret
     return r == 0 ? -ENOENT : r;
 }
 
-/* What a cell has written may hold what a terminal obeys: of its control characters only line ends and tabs stay. */
 static void put_plain(const char *text) {
-    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
-        bool c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0; /* as UTF-8 */
-        if (c1)
-            at++;
-        if (c1 || (*at < ' ' && *at != '\n' && *at != '\t') || *at == 0x7f)
-            putchar('?');
-        else
-            putchar(*at);
-    }
+    terminal_put(text, SIZE_MAX);
 }
 
 static int print_json(const json_t *json) {

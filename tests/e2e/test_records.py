@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import subprocess
+import sys
 
 import pytest
 
@@ -157,6 +158,59 @@ def test_runs_and_show_tell_what_ran(database, start):
     assert "?[2Jhello\n42\n" in text and "\x1b" not in text
     assert petri("show", "no-such-run").returncode == 2
     assert "there is no run no-such-run" in petri("show", "no-such-run").stderr
+
+
+def replay(run_id):
+    """The exit status, and what differs by what it is."""
+    done = petri("replay", run_id, "--json", "--python", sys.executable)
+    assert done.returncode in (0, 1), done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["same"] == (done.returncode == 0)
+    return {row["what"]: row for row in answer["differences"]}
+
+
+def test_replay_of_what_depends_on_nothing_else_is_the_same(database, start):
+    kernel = start()
+    files = [{"path": "in.csv", "text": "1,2\n"}]
+    code = "import os\nprint(open('in.csv').read(), input(), os.environ['PYTHONHASHSEED'], {'a', 'b', 'c'})\n6 * 7"
+    run_id = report(ask(kernel, code, files=files, stdin="yes\n", task="T", limits={"timeout": "7s"}))["run_id"]
+    failed = report(ask(kernel, "raise ValueError('so it is')"))["run_id"]
+    kernel.close()
+    assert replay(run_id) == {}
+    assert replay(failed) == {}
+    assert petri("replay", "no-such-run").returncode == 2
+
+
+def test_replay_finds_an_unseeded_random_number_and_a_missing_state(database, start):
+    kernel = start()
+    number = report(ask(kernel, "import random\nprint(random.random())\nx = 5"))["run_id"]
+    state = report(ask(kernel, "x"))["run_id"]
+    kernel.close()
+    assert set(replay(number)) == {"stdout"}
+    missing = replay(state)
+    assert missing["outcome"]["after"] == "error" and missing["result"]["before"] == "5"
+
+
+def test_replay_finds_a_changed_package(database, start):
+    kernel = start()
+    run_id = report(ask(kernel, "1"))["run_id"]
+    kernel.close()
+    with sqlite3.connect(database) as connection:
+        (text,) = connection.execute("SELECT json FROM environments").fetchone()
+        environment = json.loads(text)
+        environment["distributions"]["numpy"] = "0.0.1"
+        connection.execute("INSERT INTO environments VALUES('other', ?)", (json.dumps(environment),))
+        connection.execute("UPDATE runs SET environment = 'other'")
+    found = replay(run_id)
+    assert set(found) == {"package"}
+    assert found["package"]["name"] == "numpy" and found["package"]["before"] == "0.0.1"
+
+
+def test_replay_of_what_had_secrets_is_refused(database, start):
+    kernel = start()
+    run_id = report(ask(kernel, f"x = '{TOKEN}'"))["run_id"]
+    refused = petri("replay", run_id)
+    assert refused.returncode == 2 and "its code had secrets in it" in refused.stderr
 
 
 def test_records_that_are_damaged_cost_no_cell(database, start):
