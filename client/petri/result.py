@@ -157,7 +157,8 @@ class Result:
     outcome: "ok", "error", "interrupted", "timeout", "cpu", "memory", "crash", "refused" or "sandbox".
     rolled_back: whether the session is as it was before the run.
     stdout, stderr: text. result: the value of the last expression as text, or None; result_data: all its
-    representations by MIME type. displays: rich outputs, in order. left_out_bytes: what this package did not keep.
+    representations by MIME type. displays: rich outputs, in order, the kernel's line about saved files among them.
+    left_out_bytes: what this package did not keep.
     error: None where all went well.
     artifacts: files that the run made. inputs: files that it was given or read. denied: what it was not allowed.
     checks: what came of `expect`.

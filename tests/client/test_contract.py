@@ -38,6 +38,36 @@ def test_fresh_runs_see_nothing_of_the_session_and_leave_nothing(shared):
     assert shared.run("x").result == "1"
 
 
+def test_artifacts_are_copied_out_and_read(tmp_path):
+    with petri.Session(folder=tmp_path) as session:
+        found = session.run(
+            "open('a.bin', 'wb').write(bytes(range(200)))\nopen('b.txt', 'w').write('small')\n"
+            "import os; os.symlink('/etc/passwd', 'c')",
+            inline_bytes=10,
+        )
+        copied, inline, refused = found.artifacts
+        assert copied.file == tmp_path / "outputs" / "a.bin" and copied.data is None
+        assert copied.read_bytes() == bytes(range(200)) == (tmp_path / "outputs" / "a.bin").read_bytes()
+        assert (copied.bytes, copied.sha256) == (200, hashlib.sha256(bytes(range(200))).hexdigest())
+        assert inline.data is not None and inline.read_bytes() == b"small" and inline.mime == "text/plain"
+        assert (refused.path, refused.copied_to, refused.refused) == ("c", None, "it is a link")
+        assert [row.action for row in session.run("os.remove('b.txt')").artifacts] == ["deleted"]
+        assert session.run("open('d', 'w').close()\nos._exit(3)").artifacts == []
+
+
+def test_artifacts_over_the_limit_are_named_and_not_copied(shared):
+    found = shared.run("open('big', 'wb').write(bytes(3000))", limits={"artifact": "2K"})
+    assert found.outcome == "ok" and found.limits.artifact_bytes == 2048
+    assert found.artifacts[0].copied_to is None and "2 KiB" in found.artifacts[0].refused
+
+
+def test_artifacts_are_not_kept_where_the_configuration_says_so(tmp_path):
+    with petri.Session(folder=tmp_path, config={"artifacts": False}) as session:
+        found = session.run("open('a', 'w').close()")
+    assert [row.path for row in found.artifacts] == ["a"] and found.artifacts[0].copied_to is None
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_budget_refuses_what_comes_after_it(shared):
     for _ in range(2):
         assert shared.run("1", task="T-budget", limits={"runs": 2}).ok

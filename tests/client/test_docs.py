@@ -46,6 +46,15 @@ RUNS = {
         ["outcome", "inputs"],
     ),
     "fresh": ("'total' in globals()", {"fresh": True}, ["outcome", "fresh"]),
+    "artifacts": (
+        "import os\n"
+        "with open('table.csv', 'w') as file:\n"
+        "    file.write('name,age\\nAda,36\\n')\n"
+        "os.symlink('/etc/passwd', 'link')",
+        {"inline_bytes": 100},
+        ["outcome", "artifacts"],
+    ),
+    "artifacts-later": ("os.remove('table.csv')", {}, ["outcome", "artifacts"]),
     "denied": (
         "import urllib.request\nurllib.request.urlopen('http://192.0.2.1/', timeout=1)",
         {},
