@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 import subprocess
+import sys
 
 import pytest
 
@@ -24,6 +25,7 @@ VOLATILE = [
     (re.compile(r"^( *)[0-9a-f]{8}\b"), r"\1RUN-ID.."),
     (re.compile(r" +\d+\.\d+ s\b"), "       N s"),
     (re.compile(r"\b\d+\.\d+ (ms|MiB)\b"), r"N \1"),
+    (re.compile(r"\b0\.\d{6,}"), "0.NNNNNN"),
     (re.compile(r"^(environment +)[0-9a-f]{64}"), r"\1..."),
 ]
 
@@ -46,6 +48,7 @@ RUNS = {
         ["outcome", "inputs"],
     ),
     "fresh": ("'total' in globals()", {"fresh": True}, ["outcome", "fresh"]),
+    "random": ("import random\nrandom.random()", {"fresh": True}, ["outcome"]),
     "artifacts": (
         "import os\n"
         "with open('table.csv', 'w') as file:\n"
@@ -76,6 +79,8 @@ COMMANDS = {
     ),
     "petri-runs": (["runs", "--task", "T-17"], []),
     "petri-show": (["show", "RUN_files"], []),
+    "replay-same": (["replay", "RUN_files"], []),
+    "replay-differs": (["replay", "RUN_random"], []),
 }
 
 
@@ -111,7 +116,7 @@ def exchanged(result, code, asked, keys):
     if result.stdout:
         parts.append("It prints:\n\n" + fenced("", result.stdout))
     if result.result is not None:
-        parts.append("Its result:\n\n" + fenced("", result.result))
+        parts.append("Its result:\n\n" + fenced("", masked_text(result.result)))
     heading = "`metadata.petri` of the reply" + (", of it:" if keys else ":")
     parts.append(f"{heading}\n\n" + fenced("json", shown(result, keys)))
     return "\n".join(parts)
@@ -121,7 +126,8 @@ def commanded(folder, run_ids, arguments, keys):
     """A command as the page shows it: what it prints and how it ends."""
     named = [run_ids[word[4:]] if word.startswith("RUN_") else word for word in arguments]
     arguments = ["RUN" if word.startswith("RUN_") else word for word in arguments]
-    command = [PROGRAM, *named, "--config", folder / "config.json"]
+    python = ["--python", sys.executable] if arguments[0] in ("run", "replay") else []
+    command = [PROGRAM, *named, "--config", folder / "config.json", *python]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     written = done.stdout + done.stderr
     if keys:
@@ -142,7 +148,8 @@ def blocks(tmp_path_factory):
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "loop.py").write_text(LOOP)
     made, run_ids = {}, {}
-    with petri.Session(config=config) as session:
+    (folder / "work").mkdir()
+    with petri.Session(config=config, folder=folder / "work") as session:
         for name, (code, asked, keys) in RUNS.items():
             result = session.run(code, **asked)
             run_ids[name] = result.run_id
