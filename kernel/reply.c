@@ -39,6 +39,10 @@ void reply_error(struct kernel *kernel, const struct request *request, const cha
 }
 
 void reply_idle(struct kernel *kernel, struct request *request) {
+    const struct run *run = kernel->runner.run;
     iopub_status(kernel, request->message.header, "idle");
+    /* Front ends show the last state that they have heard, whoever it was about: a cell that still runs is busy. */
+    if (run && run->request && run->request != request)
+        iopub_status(kernel, run->request->message.header, "busy");
     request_destroy(request);
 }

@@ -18,7 +18,7 @@ void reply_send(struct kernel *kernel, const struct request *request, const char
 /* Answers that the request failed, under the name of its kind of reply; what is no "..._request" gets none. */
 void reply_error(struct kernel *kernel, const struct request *request, const char *ename, const char *evalue);
 
-/* Says that the request is done with, and frees it. */
+/* Says that the request is done with, and frees it. Where a cell runs meanwhile it is said once more to be busy. */
 void reply_idle(struct kernel *kernel, struct request *request);
 
 #endif

@@ -235,7 +235,11 @@ char *harness_heard(struct harness *h, const char *id) {
         if (strcmp(parent_id(&message), id) == 0) {
             char *word = word_of(&message);
             idle = strcmp(word, "idle") == 0;
-            heard = join(heard, word);
+            /* What other requests have said to be over meanwhile is followed by another busy. */
+            if (heard && strcmp(word, "busy") == 0)
+                free(word);
+            else
+                heard = join(heard, word);
         }
         message_fini(&message);
     }

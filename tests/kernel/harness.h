@@ -48,8 +48,8 @@ void harness_receive(struct harness *h, enum channel channel, struct message *re
 
 /*
  * Waits for the idle status of a request and returns what was published for it
- * up to there, one word a message: "busy execute_input stream:stdout:text error:ename idle".
- * The caller's: free().
+ * up to there, one word a message: "busy execute_input stream:stdout:text error:ename idle"; further busys are left
+ * out. The caller's: free().
  */
 char *harness_heard(struct harness *h, const char *id);
 

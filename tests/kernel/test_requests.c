@@ -267,6 +267,13 @@ static void test_is_complete_runs_beside_a_cell(void **state) {
     json_t *content = harness_reply(&h, CHANNEL_SHELL, "is_complete_reply", id);
     expect_text(content, "status", "incomplete");
     json_decref(content);
+    /* When the cell began, and when what ran beside it had said that it is idle. */
+    for (int i = 0; i < 2; i++) {
+        struct message message;
+        harness_wait_published(&h, "status", cell, &message);
+        expect_text(message.content, "execution_state", "busy");
+        message_fini(&message);
+    }
     harness_done(&h, "ok");
     json_decref(harness_reply(&h, CHANNEL_SHELL, "execute_reply", cell));
     assert_null(strstr(fake_story(h.session), "discard")); /* of the cell beside which it ran */
