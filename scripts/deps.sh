@@ -4,7 +4,8 @@
 #   deps.sh check GROUP...    names what is missing; exit 1 where something is
 #   deps.sh install GROUP...  installs what is missing; does nothing where all is there
 #
-# Groups: build (petri itself), python (a venv for clients), test (cmocka, clang), vm (make test-vm).
+# Groups: build (petri itself), python (a venv for clients), test (cmocka, clang), browser (tests/clients: node and a
+# browser), vm (make test-vm).
 set -eu
 . "$(dirname -- "$0")/common.sh"
 
@@ -28,6 +29,10 @@ python module   ensurepip   python3-venv
 test   library  cmocka      libcmocka-dev
 test   command  clang       clang
 test   libfuzzer clang      libclang-rt-dev
+browser command node        nodejs
+browser command npm         npm
+browser command chromium    chromium
+browser file    /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf fonts-dejavu-core
 vm     command  qemu-system-x86_64 qemu-system-x86
 vm     command  debootstrap debootstrap
 vm     command  mkfs.ext4   e2fsprogs
@@ -37,6 +42,10 @@ END
 # A probe answers whether something is there; one for each word of the table's second column.
 has_command() {
     have "$1"
+}
+
+has_file() {
+    [ -e "$1" ]
 }
 
 has_header() {

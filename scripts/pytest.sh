@@ -6,4 +6,5 @@ set -eu
 folder=$1
 shift
 cd "$root"
-PYTHONDONTWRITEBYTECODE=1 exec "$venv/bin/python" -m pytest -q -ra -p no:cacheprovider "$folder" "$@"
+# no:asyncio: of the suites in tests/clients, which are run apart.
+PYTHONDONTWRITEBYTECODE=1 exec "$venv/bin/python" -m pytest -q -ra -p no:cacheprovider -p no:asyncio "$folder" "$@"

@@ -11,9 +11,10 @@ summary=$(mktemp)
 trap 'rm -f "$summary"' EXIT
 
 prepare() {
-    "$scripts/deps.sh" install build python test
+    "$scripts/deps.sh" install build python test browser
     "$scripts/build.sh"
-    "$scripts/venv.sh" run test
+    "$scripts/venv.sh" run test clients
+    "$scripts/node.sh"
     "$scripts/kernelspecs.sh"
 }
 
@@ -45,5 +46,6 @@ step "fuzz targets" "$scripts/fuzz.sh"
 step "worker" "$scripts/pytest.sh" tests/worker
 step "end to end" "$scripts/pytest.sh" tests/e2e
 step "the Python package, the agent example and the pages" "$scripts/pytest.sh" tests/client
+step "other people's clients" "$scripts/pytest.sh" tests/clients
 step "hostile cells" "$scripts/pytest.sh" tests/hostile
 report

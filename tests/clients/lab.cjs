@@ -1,0 +1,211 @@
+/*
+ * JupyterLab in headless Chromium, as its reader sees it.
+ *
+ *   node lab.cjs SCENARIO URL TOKEN NOTEBOOK SCREENSHOTS
+ *
+ * Opens NOTEBOOK (a path below the server's folder), plays SCENARIO, writes
+ * what was seen as one line of JSON, and screenshots below SCREENSHOTS. Where
+ * something doesn't appear, the exit status is 1 and SCENARIO-failed.png shows
+ * the page as it was. CHROMIUM names the browser.
+ */
+'use strict';
+
+const path = require('path');
+const { chromium } = require('playwright-core');
+
+const STUCK_MS = 60000;
+const PATIENCE_MS = 3000;
+const [scenario, url, token, notebook, screenshots] = process.argv.slice(2);
+
+async function openNotebook(browser, height = 900) {
+  const page = await browser.newPage({ viewport: { width: 1200, height } });
+  page.setDefaultTimeout(STUCK_MS);
+  await page.goto(`${url}/lab/tree/${notebook}?token=${token}&reset`);
+  await page.waitForFunction(() => {
+    const panel = window.jupyterapp?.shell.currentWidget;
+    return panel?.sessionContext?.session?.kernel?.status === 'idle' && panel.content.model?.cells.length;
+  });
+  await command(page, 'application:toggle-left-area');
+  return page;
+}
+
+const command = (page, id) => page.evaluate(name => window.jupyterapp.commands.execute(name), id);
+
+/* What the page's notebook has: for each code cell its number and its outputs. */
+const cells = page =>
+  page.evaluate(() =>
+    window.jupyterapp.shell.currentWidget.content.widgets
+      .filter(cell => cell.model.type === 'code')
+      .map(cell => ({ count: cell.model.executionCount, outputs: cell.model.outputs.toJSON() }))
+  );
+
+const select = (page, index) =>
+  page.evaluate(n => {
+    window.jupyterapp.shell.currentWidget.content.activeCellIndex = n;
+  }, index);
+
+/* Starts a cell as Ctrl+Enter does; returns at once. */
+async function start(page, index) {
+  await select(page, index);
+  await page.evaluate(() => {
+    window.jupyterapp.commands.execute('notebook:run-cell');
+  });
+}
+
+/* Waits until nothing is pending: no cell has [*], and the kernel is idle. */
+const settled = page =>
+  page.waitForFunction(() => {
+    const panel = window.jupyterapp.shell.currentWidget;
+    const pending = panel.content.widgets.some(cell => cell.model.executionState === 'running');
+    return !pending && panel.sessionContext.session?.kernel?.status === 'idle';
+  });
+
+/* Runs all cells and waits until each has been run, or was passed over because an earlier one has failed. */
+async function runAll(page) {
+  await command(page, 'runmenu:run-all');
+  await page.waitForFunction(() => {
+    const code = window.jupyterapp.shell.currentWidget.content.widgets.filter(cell => cell.model.type === 'code');
+    const last = code.findIndex(cell => cell.model.executionCount === null);
+    const failed = code.some(cell => cell.model.outputs.toJSON().some(output => output.output_type === 'error'));
+    return last === -1 || failed;
+  });
+  await settled(page);
+}
+
+async function run(page, index) {
+  await start(page, index);
+  await page.waitForFunction(
+    n => window.jupyterapp.shell.currentWidget.content.widgets[n].model.executionCount !== null,
+    index
+  );
+  await settled(page);
+}
+
+const seen = (page, text) => page.getByText(text).first().waitFor();
+
+const busy = page =>
+  page.waitForFunction(() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'busy');
+
+/* Presses Tab as a reader does, who presses it again where nothing comes: JupyterLab itself waits for a second only. */
+async function completer(page) {
+  const list = page.locator('.jp-Completer');
+  for (const end = Date.now() + STUCK_MS; Date.now() < end; ) {
+    await page.keyboard.press('Tab');
+    const shown = await list.waitFor({ timeout: PATIENCE_MS }).then(() => true, () => false);
+    if (shown) return;
+  }
+  throw new Error('no completions were shown');
+}
+
+const shot = (page, name) => page.screenshot({ path: path.join(screenshots, `${name}.png`) });
+
+const scenarios = {
+  async tour(browser) {
+    const page = await openNotebook(browser, 3900);
+    await runAll(page);
+    await page.waitForFunction(() => {
+      const code = window.jupyterapp.shell.currentWidget.content.widgets.filter(cell => cell.model.type === 'code');
+      return code.every(cell => cell.model.executionCount !== null);
+    });
+    await settled(page);
+    await shot(page, 'tour');
+    return { cells: await cells(page) };
+  },
+
+  async complete(browser) {
+    const page = await openNotebook(browser);
+    await run(page, 0);
+    await start(page, 1);
+    await seen(page, 'the cell runs');
+    await busy(page);
+    await select(page, 2);
+    await page.locator('.jp-Notebook .jp-Cell').nth(2).locator('.cm-content').click();
+    await page.keyboard.type('alpha_');
+    await completer(page);
+    const items = await page.locator('.jp-Completer-match').allTextContents();
+    await shot(page, 'complete-while-busy');
+    const status = await page.evaluate(
+      () => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status
+    );
+    await page.keyboard.press('Escape');
+    return { items, status };
+  },
+
+  async interrupt(browser) {
+    const page = await openNotebook(browser);
+    await start(page, 0);
+    await seen(page, 'the cell runs');
+    await busy(page);
+    await command(page, 'kernelmenu:interrupt');
+    await settled(page);
+    await run(page, 1);
+    await shot(page, 'interrupt');
+    return { cells: await cells(page) };
+  },
+
+  async restart(browser) {
+    const page = await openNotebook(browser);
+    await run(page, 0);
+    const before = await cells(page);
+    const asked = command(page, 'kernelmenu:restart');
+    await page.locator('.jp-Dialog .jp-mod-accept').click();
+    await asked;
+    await settled(page);
+    await run(page, 1);
+    await shot(page, 'restart');
+    return { before, cells: await cells(page) };
+  },
+
+  async timeout(browser) {
+    const page = await openNotebook(browser);
+    await runAll(page);
+    for (let n = 0; n < (await cells(page)).length; n++) await run(page, n);
+    await shot(page, 'timeout');
+    return { cells: await cells(page) };
+  },
+
+  async slider(browser) {
+    const page = await openNotebook(browser);
+    await run(page, 0);
+    const handle = page.locator('.noUi-handle');
+    await handle.waitFor();
+    await handle.focus();
+    for (let step = 1; step <= 3; step++) {
+      await page.keyboard.press('ArrowRight');
+      await seen(page, `the observer has seen ${3 + step}`);
+    }
+    await run(page, 1);
+    await shot(page, 'slider');
+    return { cells: await cells(page), readout: await page.locator('.widget-readout').first().textContent() };
+  },
+
+  async libraries(browser) {
+    const page = await openNotebook(browser, 1900);
+    await runAll(page);
+    await page.locator('.js-plotly-plot').first().waitFor();
+    await shot(page, 'libraries');
+    return { cells: await cells(page) };
+  },
+};
+
+async function main() {
+  const browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
+    /* Chromium's own sandbox is not for root. */
+    args: process.getuid() === 0 ? ['--no-sandbox'] : [],
+  });
+  try {
+    console.log(JSON.stringify(await scenarios[scenario](browser)));
+  } catch (error) {
+    const page = browser.contexts().flatMap(context => context.pages())[0];
+    if (page) await shot(page, `${scenario}-failed`);
+    throw error;
+  } finally {
+    await browser.close();
+  }
+}
+
+main().catch(error => {
+  console.error(error);
+  process.exitCode = 1;
+});

@@ -1,0 +1,145 @@
+"""
+JupyterLab in headless Chromium: what a reader sees, with screenshots in
+build/screenshots/, which are there to be looked at.
+"""
+
+import json
+import re
+import shutil
+
+import nbformat
+import pytest
+
+from jupyters import BUILD
+from kernels import ROOT
+from nodes import run_node
+from servers import serving
+
+SCREENSHOTS = BUILD / "screenshots"
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+BUSY = "import time\nprint('the cell runs', flush=True)\nwhile True:\n    time.sleep(0.01)"
+
+NOTEBOOKS = {
+    "complete": ["alpha_bravo = 1\nalpha_charlie = [2]", BUSY, ""],
+    "interrupt": [f"kept = 23\n{BUSY}", "kept"],
+    "restart": ["lost = 23\nlost", "lost"],
+    "timeout": [
+        "total = 42",
+        "%%limits timeout=1s\n\n"
+        "def search(numbers):\n    while True:\n        numbers.append(1)\n\n"
+        "total = None\nsearch([])",
+        "total",
+        "def divide(a, b):\n    return a / b\n\ndivide(1, 0)",
+        "print('a'",
+    ],
+    "slider": [
+        "import ipywidgets\n"
+        "slider = ipywidgets.IntSlider(value=3, description='number')\n"
+        "seen = ipywidgets.Output()\n"
+        "@seen.capture(clear_output=True)\n"
+        "def observe(change):\n"
+        "    print('the observer has seen', change['new'])\n"
+        "slider.observe(observe, 'value')\n"
+        "ipywidgets.VBox([slider, seen])",
+        "slider.value",
+    ],
+    "libraries": [
+        "import pandas as pd\npd.DataFrame({'city': ['Oslo', 'Lima'], 'people': [709_037, 10_092_000]})",
+        "from tqdm import tqdm\nfor n in tqdm(range(20)): pass",
+        "from tqdm.notebook import tqdm as bar\nfor n in bar(range(20), desc='notebook'): pass",
+        "import rich.traceback\nfrom rich import print as show\nfrom rich.table import Table\n"
+        "table = Table(title='rich')\ntable.add_column('name')\ntable.add_row('[bold green]petri')\nshow(table)",
+        "import plotly.express as px\npx.bar(x=['a', 'b', 'c'], y=[1, 3, 2], height=300)",
+        "from IPython.display import HTML, Latex, Markdown, display\n"
+        "display(HTML('<b>bold</b>'), Markdown('*markdown*'), Latex(r'$\\int_0^1 x\\,dx$'))",
+        "import matplotlib.pyplot as plt\nplt.figure(figsize=(4, 2)); plt.plot([1, 3, 2]);",
+        "rich.traceback.install()\ndef divide(a, b):\n    return a / b\n\ndivide(1, 0)",
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def lab(petri, tmp_path_factory):
+    """A running JupyterLab on a folder with the tour and NOTEBOOKS."""
+    folder = tmp_path_factory.mktemp("notebooks") / "examples"
+    shutil.copytree(ROOT / "examples", folder)
+    for name, sources in NOTEBOOKS.items():
+        notebook = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "petri", "display_name": "petri"}})
+        notebook.cells = [nbformat.v4.new_code_cell(source) for source in sources]
+        nbformat.write(notebook, folder / f"{name}.ipynb")
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    # No question about news over the lower right corner.
+    settings = petri.folder / "config" / "labconfig"
+    settings.mkdir(parents=True)
+    disabled = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
+    (settings / "page_config.json").write_text(json.dumps(disabled))
+    with serving(petri, folder, "jupyterlab") as server:
+        yield server
+
+
+@pytest.fixture
+def play(lab):
+    """Plays a scenario of lab.cjs; returns what it has seen."""
+    return lambda scenario: run_node("lab.cjs", scenario, lab.url, lab.token, f"{scenario}.ipynb", SCREENSHOTS)
+
+
+def errors(cell):
+    return [output for output in cell["outputs"] if output["output_type"] == "error"]
+
+
+def text_of(cell):
+    """All text of a cell's outputs, without colours."""
+    parts = []
+    for output in cell["outputs"]:
+        text = output.get("text") or output.get("data", {}).get("text/plain") or output.get("traceback", "")
+        parts.append("".join(text) if output["output_type"] != "error" else "\n".join(text))
+    return ANSI.sub("", "\n".join(parts))
+
+
+def test_tour_runs_to_its_end(play):
+    cells = play("tour")["cells"]
+    assert [cell["count"] for cell in cells] == list(range(1, len(cells) + 1))
+    assert [errors(cell)[0]["ename"] for cell in cells if errors(cell)] == ["CellTimeout", "CellCrashed"]
+    assert "best customer" in text_of(cells[-1])
+
+
+def test_completions_are_shown_while_a_cell_runs(play):
+    seen = play("complete")
+    assert seen["status"] == "busy"
+    assert {"alpha_bravo", "alpha_charlie"} <= {item.strip() for item in seen["items"]}
+
+
+def test_interrupted_cell_ends_and_the_next_one_runs(play):
+    interrupted, following = play("interrupt")["cells"]
+    assert [error["ename"] for error in errors(interrupted)] == ["KeyboardInterrupt"]
+    assert text_of(following) == "23"
+
+
+def test_restart_begins_anew(play):
+    seen = play("restart")
+    assert text_of(seen["before"][0]) == "23"
+    _, after = seen["cells"]
+    assert after["count"] == 1
+    assert [error["ename"] for error in errors(after)] == ["NameError"]
+
+
+def test_timeout_says_what_happened_and_nothing_is_lost(play):
+    _, timeout, after, division, syntax = play("timeout")["cells"]
+    assert [error["ename"] for error in errors(timeout)] == ["CellTimeout"]
+    assert "in search" in text_of(timeout)
+    assert text_of(after) == "42"
+    assert "ZeroDivisionError" in text_of(division) and "in divide" in text_of(division)
+    assert "SyntaxError" in text_of(syntax)
+
+
+def test_slider_moves_and_its_observer_is_heard(play):
+    seen = play("slider")
+    assert seen["readout"] == "6"
+    assert text_of(seen["cells"][1]) == "6"
+
+
+def test_libraries_look_as_they_do_elsewhere(play):
+    *cells, failed = play("libraries")["cells"]
+    assert not [errors(cell) for cell in cells if errors(cell)]
+    assert "ZeroDivisionError" in text_of(failed)
