@@ -5,7 +5,8 @@ import signal
 
 
 def test_interrupted_loop(worker):
-    answer = worker.execute("print('on')\nwhile True: pass", on={"on\n": worker.interrupt})
+    # One statement: between two of them the interrupt would be IPython's.
+    answer = worker.execute("if True:\n    print('on')\n    while True: pass", on={"on\n": worker.interrupt})
     assert answer.reply["ename"] == "KeyboardInterrupt"
     assert len(answer.of("error")) == 1
     shown = "".join(answer.reply["traceback"])
