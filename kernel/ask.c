@@ -121,6 +121,16 @@ static int ask_fresh(const struct ask_reading *reading, const json_t *json) {
     return 0;
 }
 
+static int ask_cache(const struct ask_reading *reading, const json_t *json) {
+    if (json_is_false(json)) {
+        reading->ask->cache_ms = -1;
+        return 0;
+    }
+    return json_is_string(json) && limits_parse(UNIT_MS, json_string_value(json), &reading->ask->cache_ms) == 0
+               ? 0
+               : ASK_NOT_THIS;
+}
+
 static int ask_inline(const struct ask_reading *reading, const json_t *json) {
     json_int_t bytes = json_integer_value(json);
     if (!json_is_integer(json) || bytes < 0 || bytes > ASK_INLINE_BYTES)
@@ -130,6 +140,7 @@ static int ask_inline(const struct ask_reading *reading, const json_t *json) {
 }
 
 static const struct ask_key keys[] = {
+    {"cache", ask_cache, "false, or a duration such as \"1h\""},
     {"env", ask_env, "an object of up to 64 names and texts"},
     {"expect", ask_expect, "an object"},
     {"files", ask_files, "a list of up to 256 files"},

@@ -53,6 +53,7 @@ struct ask {
     json_t *env;        /* an object of strings, or NULL */
     char task[ASK_TASK_BYTES + 1];
     bool fresh;           /* run from image 0, keep nothing */
+    int64_t cache_ms;     /* how old a result may be that is given again; 0 not said, -1 none */
     int64_t inline_bytes; /* artifacts up to this size stand in the report */
     struct ask_expected *expected;
     size_t n_expected;

@@ -1,6 +1,7 @@
 #include "execute.h"
 
 #include "kernel/budget.h"
+#include "kernel/cache.h"
 #include "kernel/dispatch.h"
 #include "kernel/iopub.h"
 #include "kernel/kernel.h"
@@ -106,9 +107,11 @@ static void begin(struct kernel *kernel, struct run *run, json_t **ret_frame) {
         rest = ask_all(kernel, run, code, &line);
     if (run->outcome == OUTCOME_OK)
         budget_check(kernel, run);
+    if (run->outcome == OUTCOME_OK)
+        cache_look(kernel, run);
     if (line == LIMITS_LINE_SHOW)
         show_limits(kernel, run);
-    if (rest && run->outcome == OUTCOME_OK)
+    if (rest && run->outcome == OUTCOME_OK && !run->cached)
         *ret_frame = make_frame(run, rest);
     else
         json_decref(rest);
@@ -140,10 +143,14 @@ static json_t *reply_content(struct kernel *kernel, struct run *run) {
 }
 
 static void end(struct kernel *kernel, struct run *run) {
+    if (run->cached) {
+        cache_give(kernel, run);
+        return;
+    }
     json_t *content = reply_content(kernel, run);
     json_t *report = run_report(kernel, run);
     /* Before the reply: what a client has heard of is not lost when the kernel dies. */
-    bool recorded = recording_store(kernel, run, report, "");
+    bool recorded = recording_store(kernel, run, report, cache_key(run, report));
     json_object_set_new(report, "record", json_boolean(recorded));
     json_t *metadata = json_pack("{s:s, s:o}", "started", run->started, "petri", report);
     reply_send(kernel, run->request, "execute_reply", metadata, content);

@@ -185,6 +185,16 @@ static int64_t artifact_bytes(const json_t *report) {
     return bytes;
 }
 
+static bool is_redacted(const json_t *counts) {
+    const char *part;
+    json_t *count;
+    json_object_foreach((json_t *)counts, part, count) {
+        if (json_integer_value(count) > 0)
+            return true;
+    }
+    return false;
+}
+
 static bool did_run(const struct run *run) {
     return run->outcome != OUTCOME_REFUSED && run->outcome != OUTCOME_BUDGET && run->outcome != OUTCOME_SANDBOX;
 }
@@ -199,6 +209,7 @@ bool recording_store(struct kernel *kernel, const struct run *run, const json_t 
     if (kernel->records.db && (files = calloc(1, sizeof *files))) {
         json_auto_t *body = make_body(kernel, run, report, files);
         summarize(body, summary, sizeof summary);
+        bool whole = !is_redacted(json_object_get(body, "redacted")); /* what is given again must be what it was */
         const struct record record = {
             .run_id = run->run_id,
             .session_id = kernel->channels.session_id,
@@ -209,7 +220,7 @@ bool recording_store(struct kernel *kernel, const struct run *run, const json_t 
             .wall_ms = wall_ms,
             .artifact_bytes = artifact_bytes(report),
             .summary = summary,
-            .cache_key = cache_key,
+            .cache_key = whole ? cache_key : "",
             .environment_sha256 = kernel->environment_sha256,
             .environment = kernel->environment,
             .body = body,

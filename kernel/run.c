@@ -42,6 +42,7 @@ void run_destroy(struct run *run) {
     json_decref(run->artifact_rows);
     ask_fini(&run->ask);
     json_decref(run->inputs);
+    json_decref(run->cached);
     transcript_fini(&run->transcript);
     json_decref(run->facts.history);
     json_decref(run->denied);

@@ -314,7 +314,7 @@ static void begin(struct kernel *kernel, struct request *request) {
     comms_begin(&kernel->comms);
     run_kind(run)->begin(kernel, run, &frame);
     limits_settle(&run->limits);
-    if (run->outcome != OUTCOME_OK)
+    if (run->outcome != OUTCOME_OK || run->cached)
         conclude(kernel);
     else
         run_cell(kernel, frame);

@@ -213,6 +213,48 @@ def test_replay_of_what_had_secrets_is_refused(database, start):
     assert refused.returncode == 2 and "its code had secrets in it" in refused.stderr
 
 
+def test_result_of_a_fresh_run_is_given_again_where_that_is_asked_for(database, start, tmp_path):
+    folder = tmp_path / "notebooks"
+    folder.mkdir()
+    kernel = start(folder=folder)
+    code = "import random\nprint(random.random())\nrandom.random()"
+    asked = {"fresh": True, "cache": "1h", "files": [{"path": "in.csv", "text": "1"}]}
+
+    def run(code=code, **changes):
+        return kernel.ask(code, {**asked, **changes})
+
+    first, again = run(), run()
+    assert (again.stdout, again.result) == (first.stdout, first.result)
+    assert again.report["cached"] is True and again.report["run_id"] == first.report["run_id"]
+    assert "cached" not in first.report and len(json.loads(petri("runs", "--json").stdout)) == 1
+    others = [
+        run(code=code + "\n"),
+        run(files=[{"path": "in.csv", "text": "2"}]),
+        run(stdin="x"),
+        run(limits={"timeout": "9s"}),
+        run(cache=False),
+        run(fresh=False),
+        run(cache="1ms"),
+    ]
+    assert not [cell for cell in others if "cached" in cell.report]
+    (folder / "new-in-the-folder.csv").write_text("1")
+    assert "cached" not in run().report
+    assert run().report["cached"] is True
+
+
+def test_result_is_not_given_again_where_it_failed_or_made_files_or_had_secrets(database, start, tmp_path):
+    folder = tmp_path / "notebooks"  # the records lie elsewhere: they change with each run
+    folder.mkdir()
+    kernel = start(folder=folder)
+    for code in ["1 / 0", "open('made.txt', 'w').write('x')", f"print('{TOKEN}')"]:
+        for _ in range(2):
+            assert "cached" not in kernel.ask(code, {"fresh": True, "cache": "1h"}).report, code
+    kernel.close()
+    kernel = start(folder=folder)
+    assert "cached" not in kernel.ask("6 * 7", {"fresh": True}).report  # off unless asked for
+    assert "cached" not in kernel.ask("6 * 7", {"fresh": True}).report
+
+
 def test_records_that_are_damaged_cost_no_cell(database, start):
     database.parent.mkdir(parents=True)
     database.write_text("no database " * 1000)
