@@ -148,6 +148,8 @@ static void end(struct kernel *kernel, struct run *run) {
         return;
     }
     json_t *content = reply_content(kernel, run);
+    if (!run->checks)
+        validation_fail(run, "the cell has left nothing to check");
     json_t *report = run_report(kernel, run);
     /* Before the reply: what a client has heard of is not lost when the kernel dies. */
     bool recorded = recording_store(kernel, run, report, cache_key(run, report));

@@ -49,14 +49,17 @@ bool finish_step(struct kernel *kernel, int64_t now_us) {
         return false;
     if (run->artifacts)
         end_artifacts(kernel, run);
+    if (!validation_step(kernel, run, now_us))
+        return false;
     run->finishing = false;
     return true;
 }
 
 void finish_watch(struct kernel *kernel, struct poll_set *set) {
-    const struct run *run = kernel->runner.run;
+    struct run *run = kernel->runner.run;
     if (run->artifacts)
         poll_set_deadline(set, artifacts_due_us(run->artifacts));
+    validation_watch(&run->validation, set);
 }
 
 void finish_interrupt(struct run *run) {

@@ -20,6 +20,7 @@ struct run *run_create(struct request *request, uint64_t number, const struct li
     }
     run->request = request;
     run->number = number;
+    validation_init(&run->validation);
     run->deadline_us = CLOCK_NEVER;
     run->grace_us = CLOCK_NEVER;
     run->closed_us = CLOCK_NEVER;
@@ -39,6 +40,8 @@ void run_destroy(struct run *run) {
     request_destroy(run->request);
     cell_discard(run->cell);
     artifacts_destroy(run->artifacts);
+    validation_fini(&run->validation);
+    json_decref(run->checks);
     json_decref(run->artifact_rows);
     ask_fini(&run->ask);
     json_decref(run->inputs);
@@ -102,12 +105,15 @@ static json_t *what_ran(const struct kernel *kernel, const struct run *run) {
                      run->ask.task[0] ? run->ask.task : NULL);
 }
 
+static json_t *rows_of(json_t *rows) {
+    return rows ? json_incref(rows) : json_array();
+}
+
 static json_t *what_came_of_it(const struct kernel *kernel, const struct run *run) {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:O, s:o}", "limits", limits_json(&run->limits), "metrics",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:O, s:o, s:o}", "limits", limits_json(&run->limits), "metrics",
                      metrics(run), "exit", exit_of(&run->facts.end), "error", error_of(run), "artifacts",
-                     run->artifact_rows ? json_incref(run->artifact_rows) : json_array(), "inputs",
-                     run->inputs ? json_incref(run->inputs) : json_array(), "denied", run->denied, "isolation",
-                     isolation_json(kernel->runner.session));
+                     rows_of(run->artifact_rows), "inputs", rows_of(run->inputs), "denied", run->denied, "isolation",
+                     isolation_json(kernel->runner.session), "validation", rows_of(run->checks));
 }
 
 json_t *run_report(const struct kernel *kernel, const struct run *run) {

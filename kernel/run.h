@@ -10,6 +10,7 @@
 #include "kernel/outcome.h"
 #include "kernel/request.h"
 #include "kernel/transcript.h"
+#include "kernel/validation.h"
 
 struct artifacts;
 struct kernel;
@@ -60,14 +61,16 @@ struct run {
     enum outcome outcome;
     bool rolled_back;
     struct outcome_facts facts;
-    json_t *inputs;              /* files that the request brought: rows of the report, owned; NULL for none */
-    struct artifacts *artifacts; /* while they are being copied, owned */
-    json_t *artifact_rows;       /* of the report, owned; NULL for none */
-    size_t artifacts_omitted;    /* beyond those */
-    bool finishing;              /* the cell is frozen: finish.h */
-    json_t *denied;              /* system calls it was refused: rows of the report, owned */
-    json_t *reply;               /* the worker's, owned; NULL where it gave none */
-    json_t *error;               /* the content of the error it ended with, owned; NULL where it ended well */
+    json_t *inputs;               /* files that the request brought: rows of the report, owned; NULL for none */
+    struct artifacts *artifacts;  /* while they are being copied, owned */
+    json_t *artifact_rows;        /* of the report, owned; NULL for none */
+    size_t artifacts_omitted;     /* beyond those */
+    struct validation validation; /* while it goes on */
+    json_t *checks;               /* its rows of the report, owned; NULL for none */
+    bool finishing;               /* the cell is frozen: finish.h */
+    json_t *denied;               /* system calls it was refused: rows of the report, owned */
+    json_t *reply;                /* the worker's, owned; NULL where it gave none */
+    json_t *error;                /* the content of the error it ended with, owned; NULL where it ended well */
     struct displays displays;
     struct transcript transcript; /* what it put out */
     uint64_t stdout_bytes;

@@ -59,13 +59,16 @@ oldest_python() {
 
 install_site() {
     python=$(oldest_python)
-    key=$({ cat "$requirements/site.txt" && "$python" -VV; } | sha256sum | cut -d' ' -f1)
+    key=$({ cat "$requirements/site.txt" "$requirements/checks.txt" && "$python" -VV; } | sha256sum | cut -d' ' -f1)
     up_to_date site "$key" && return
     say "fetching IPython for interpreters that have none, into $build/site"
     rm -rf "$build/site" "$build/site.venv"
     "$python" -m venv "$build/site.venv"
     "$build/site.venv/bin/python" -m pip --disable-pip-version-check -q install --target "$build/site" \
         -r "$requirements/site.txt"
+    # In a folder of their own, which no cell of a user's has on its path.
+    "$build/site.venv/bin/python" -m pip --disable-pip-version-check -q install --target "$build/site/checks" \
+        -r "$requirements/checks.txt"
     rm -rf "$build/site.venv"
     stamp site "$key"
 }

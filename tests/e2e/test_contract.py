@@ -121,3 +121,101 @@ def test_variables_that_the_configuration_allows_hold_for_one_cell(start, monkey
 def test_a_task_is_in_the_report(venv_kernel):
     assert venv_kernel.ask("1", {"task": "T-17"}).report["task"] == "T-17"
     assert "task" not in venv_kernel.ask("1", {}).report
+
+
+def checks(cell):
+    return {row["check"]: (row["ok"], row["detail"]) for row in cell.report["validation"]}
+
+
+def test_artifacts_are_what_was_expected_of_them(venv_kernel):
+    expected = [
+        {"path": "good.csv", "mime": "text/csv", "max_bytes": 100},
+        {"path": "large.csv", "max_bytes": 3},
+        {"path": "plot.png", "mime": "image/png"},
+        {"path": "none.txt"},
+        {"path": "link"},
+    ]
+    code = (
+        "import os\nopen('good.csv', 'w').write('a,b\\n')\nopen('large.csv', 'w').write('a,b\\n')\n"
+        "open('plot.png', 'w').write('no picture')\nos.symlink('good.csv', 'link')"
+    )
+    cell = venv_kernel.ask(code, {"expect": {"artifacts": expected}})
+    assert cell.report["outcome"] == "ok"
+    assert checks(cell) == {
+        "artifact good.csv": (True, "text/csv, 4 bytes"),
+        "artifact large.csv": (False, "its 4 bytes are more than 3"),
+        "artifact plot.png": (False, "it is text/plain and not image/png"),
+        "artifact none.txt": (False, "the cell has not made it"),
+        "artifact link": (False, "it is no plain file any more"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("pattern", "ok", "detail"),
+    [
+        ("^done: \\d+$", False, "not found"),
+        ("(?m)^done: \\d+$", True, "found at 6"),
+        ("done", True, "found at 6"),
+        ("(", False, "the pattern is not valid: missing ), unterminated subpattern at position 0"),
+    ],
+)
+def test_output_is_matched(venv_kernel, pattern, ok, detail):
+    cell = venv_kernel.ask("print('first'); print('done: 17')", {"expect": {"stdout_regex": pattern}})
+    assert checks(cell) == {"stdout_regex": (ok, detail)}
+
+
+def test_a_pattern_that_takes_for_ever_costs_its_own_check(venv_kernel):
+    expect = {"stdout_regex": "^(a+)+$", "result_json_schema": {"const": 1}}
+    cell = venv_kernel.ask("print('a' * 60 + '!'); 1", {"expect": expect})
+    assert (cell.report["outcome"], cell.report["rolled_back"]) == ("ok", False)
+    assert checks(cell) == {
+        "stdout_regex": (False, "timed out"),
+        "result_json_schema": (True, "the result is valid"),
+    }
+    assert venv_kernel.value("1 + 1") == "2"
+
+
+ROW = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}
+RESULTS = {
+    "a literal": ("{'n': 1, 2: (1, None)}", ROW, True, "the result is valid"),
+    "JSON": ("from IPython.display import JSON\nJSON({'n': 1})", ROW, True, "the result is valid"),
+    "a wrong type": ("{'n': 'x'}", ROW, False, "$.n: 'x' is not of type 'integer'"),
+    "a missing key": ("{}", ROW, False, "$: 'n' is a required property"),
+    "no result": ("pass", ROW, False, "the run has no result"),
+    "no value": ("object()", ROW, False, "the result is neither JSON nor a literal of Python's"),
+    "a bad schema": ("1", {"type": "number of things"}, False, None),
+    "true": ("1", True, True, "the result is valid"),
+}
+
+
+@pytest.mark.parametrize("case", RESULTS)
+def test_results_are_held_to_a_schema(kernel, case):
+    code, schema, ok, detail = RESULTS[case]
+    cell = kernel.ask(code, {"expect": {"result_json_schema": schema}})
+    ((found, text),) = checks(cell).values()
+    assert found == ok, text
+    if detail:
+        assert text == detail
+    else:
+        assert text.startswith("the schema is not valid: 'number of things' is not valid")
+
+
+def test_code_of_the_run_has_no_say_in_its_checks(venv_kernel):
+    """It may change what it can reach: the checks run where none of it has been."""
+    venv_kernel.run("import re, json, sys\nre.compile = re.search = lambda *a: True\nsys.modules['jsonschema'] = re")
+    code = "import petri_worker.checks as c\nc.check = c._CHECKS = None\nprint('no')\n1"
+    cell = venv_kernel.ask(code, {"expect": {"stdout_regex": "yes", "result_json_schema": {"const": 2}}})
+    assert [ok for ok, _ in checks(cell).values()] == [False, False]
+
+
+def test_a_cell_that_is_rolled_back_has_met_no_expectation(venv_kernel):
+    expect = {"artifacts": [{"path": "a.txt"}], "stdout_regex": "x"}
+    code = "print('x', flush=True); open('a.txt', 'w').close(); import os; os._exit(1)"
+    cell = venv_kernel.ask(code, {"expect": expect})
+    why = (False, "the cell has left nothing to check")
+    assert checks(cell) == {"artifact a.txt": why, "stdout_regex": why}
+
+
+def test_expectations_of_a_fresh_run_that_raised(venv_kernel):
+    cell = venv_kernel.ask("print('x')\n1 / 0", {"fresh": True, "expect": {"stdout_regex": "x"}})
+    assert (cell.report["outcome"], checks(cell)) == ("error", {"stdout_regex": (True, "found at 0")})

@@ -9,7 +9,7 @@ from petri_worker.packages import find_packages, import_ipython
 find_packages()
 import_ipython()
 
-from petri_worker import comms, debugger, introspect, stand_in, warm  # noqa: E402
+from petri_worker import checks, comms, debugger, introspect, stand_in, warm  # noqa: E402
 from petri_worker.errors import describe  # noqa: E402
 from petri_worker.execute import Executor  # noqa: E402
 from petri_worker.kernel import KernelFace  # noqa: E402
@@ -42,6 +42,7 @@ class Worker:
             "is_complete": lambda request, buffers: introspect.is_complete(self.shell, request),
             "complete": lambda request, buffers: introspect.complete(self.shell, request),
             "inspect": lambda request, buffers: introspect.inspect(self.shell, request),
+            "check": lambda request, buffers: checks.check(request),
             "comm": self._comm,
             "warm": lambda request, buffers: warm.idle(self.shell),
         }

@@ -7,6 +7,9 @@ from importlib.util import find_spec
 
 _EMBED = "IPython.terminal.embed"
 
+# The folder that PETRI_SITE named, or None.
+site = None
+
 
 def find_packages():
     """
@@ -17,6 +20,7 @@ def find_packages():
     may have parts of it that are too old for the rest (Debian's jupyter_client
     brings traitlets without IPython).
     """
+    global site
     site = os.environ.pop("PETRI_SITE", None)
     missing = [name for name in ("IPython", "comm", "matplotlib_inline") if not find_spec(name)]
     if site and missing:

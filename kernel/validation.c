@@ -1,0 +1,239 @@
+#include "validation.h"
+
+#include "kernel/clock.h"
+#include "kernel/filename.h"
+#include "kernel/kernel.h"
+#include "kernel/talk.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum {
+    MAX_FRAME_BYTES = 1 << 20,
+    CPU_MS = 2000,   /* of one check; to load a validator takes a fraction of a second */
+    WALL_MS = 10000, /* the same on a machine that is busy */
+    MEASURE_MS = 20,
+    PROCESSES = 16,
+};
+
+#define MEMORY_BYTES (UINT64_C(512) << 20)
+
+static json_t *stdout_frame(const struct run *run) {
+    if (!run->ask.stdout_regex)
+        return NULL;
+    return json_pack("{s:s, s:s, s:O, s:o}", "type", "check", "what", "stdout_regex", "pattern", run->ask.stdout_regex,
+                     "text", transcript_text(&run->transcript, OUTPUT_STDOUT));
+}
+
+static json_t *result_frame(const struct run *run) {
+    if (!run->ask.result_json_schema)
+        return NULL;
+    return json_pack("{s:s, s:s, s:O, s:O?}", "type", "check", "what", "result_json_schema", "schema",
+                     run->ask.result_json_schema, "data", run->transcript.result);
+}
+
+/* The checks that need a cell; frame is NULL where nothing is expected. */
+static const struct {
+    const char *name;
+    json_t *(*frame)(const struct run *run);
+} checks[] = {
+    {"stdout_regex", stdout_frame},
+    {"result_json_schema", result_frame},
+};
+enum { N_CHECKS = sizeof checks / sizeof checks[0] };
+
+void validation_init(struct validation *validation) {
+    *validation = (struct validation){.due_us = CLOCK_NEVER, .measure_us = CLOCK_NEVER};
+    worker_link_init(&validation->link);
+}
+
+static void leave(struct validation *validation) {
+    worker_link_detach(&validation->link);
+    cell_discard(steal_pointer(validation->cell));
+    validation->due_us = validation->measure_us = CLOCK_NEVER;
+}
+
+void validation_fini(struct validation *validation) {
+    leave(validation);
+}
+
+static void add(struct run *run, const char *check, bool ok, const char *detail) {
+    if (!run->checks)
+        run->checks = json_array();
+    json_array_append_new(run->checks, json_pack("{s:s, s:b, s:s}", "check", check, "ok", ok, "detail", detail));
+}
+
+static const json_t *find_artifact(const struct run *run, const char *path) {
+    size_t i;
+    const json_t *row;
+    json_array_foreach(run->artifact_rows, i, row) {
+        const char *found = json_string_value(json_object_get(row, "path"));
+        if (found && strcmp(found, path) == 0)
+            return row;
+    }
+    return NULL;
+}
+
+static void check_artifact(struct run *run, const struct ask_expected *expected) {
+    char name[FILENAME_PATH_BYTES + 16], detail[512];
+    const json_t *row = find_artifact(run, expected->path);
+    const char *mime = json_string_value(json_object_get(row, "mime"));
+    const char *refused = json_string_value(json_object_get(row, "refused"));
+    json_int_t bytes = json_integer_value(json_object_get(row, "bytes"));
+    bool there = json_object_get(row, "bytes") != NULL;
+    bool fits = expected->max_bytes < 0 || bytes <= expected->max_bytes;
+    bool is_type = !expected->mime || (mime && strcmp(mime, expected->mime) == 0);
+    if (!there)
+        snprintf(detail, sizeof detail, "%s", row ? "it is no plain file any more" : "the cell has not made it");
+    else if (!is_type)
+        snprintf(detail, sizeof detail, "it is %s and not %s", mime ? mime : "of no known type", expected->mime);
+    else if (!fits)
+        snprintf(detail, sizeof detail, "its %" PRId64 " bytes are more than %" PRId64, (int64_t)bytes,
+                 expected->max_bytes);
+    else if (refused)
+        snprintf(detail, sizeof detail, "it was not copied: %s", refused);
+    else
+        snprintf(detail, sizeof detail, "%s, %" PRId64 " bytes", mime ? mime : "", (int64_t)bytes);
+    snprintf(name, sizeof name, "artifact %s", expected->path);
+    add(run, name, there && is_type && fits && (!refused || strcmp(refused, "copying is off") == 0), detail);
+}
+
+static void check_artifacts(struct run *run) {
+    for (size_t i = 0; i < run->ask.n_expected; i++)
+        check_artifact(run, &run->ask.expected[i]);
+}
+
+void validation_fail(struct run *run, const char *why) {
+    char name[FILENAME_PATH_BYTES + 16];
+    for (size_t i = 0; i < run->ask.n_expected; i++) {
+        snprintf(name, sizeof name, "artifact %s", run->ask.expected[i].path);
+        add(run, name, false, why);
+    }
+    for (size_t i = 0; i < N_CHECKS; i++) {
+        json_auto_t *frame = checks[i].frame(run);
+        if (frame)
+            add(run, checks[i].name, false, why);
+    }
+}
+
+static void start(struct kernel *kernel, struct run *run, json_t *frame) {
+    struct validation *validation = &run->validation;
+    const struct cell_options options = {.source = CELL_FROM_FIRST, .aside = true};
+    const struct cell_limits limits = {.memory_bytes = MEMORY_BYTES, .processes = PROCESSES, .cpus = 1};
+    struct sandbox_error error = {0};
+    char text[512];
+    int r = cell_create(kernel->runner.session, &options, &validation->cell, &error);
+    if (r < 0)
+        sandbox_error_text(&error, text, sizeof text);
+    else
+        snprintf(text, sizeof text, "the check could not be started");
+    if (r == 0)
+        r = worker_link_attach(&validation->link, cell_control_fd(validation->cell), MAX_FRAME_BYTES);
+    if (r == 0)
+        r = talk_send(&validation->link, frame, NULL, 0);
+    if (r == 0)
+        r = cell_start(validation->cell, &limits);
+    validation->due_us = clock_us() + WALL_MS * CLOCK_MS;
+    validation->measure_us = clock_us();
+    if (r < 0) {
+        leave(validation);
+        add(run, checks[validation->next++].name, false, text);
+    }
+}
+
+/* The check that runs is over. */
+static void end_check(struct run *run, bool ok, const char *detail) {
+    char text[512];
+    bool cut = run->validation.next == 0 && run->transcript.kept_bytes[OUTPUT_STDOUT] == TRANSCRIPT_STREAM_BYTES;
+    snprintf(text, sizeof text, "%s%s", detail, cut ? " (in the first 1 MiB of the output)" : "");
+    add(run, checks[run->validation.next++].name, ok, text);
+    leave(&run->validation);
+}
+
+static void take_done(struct run *run, const json_t *reply) {
+    const json_t *ok = json_object_get(reply, "ok");
+    const char *detail = json_string_value(json_object_get(reply, "detail"));
+    if (json_is_boolean(ok) && detail)
+        end_check(run, json_is_true(ok), detail);
+    else
+        end_check(run, false, "the check failed");
+}
+
+static void take_frames(struct run *run) {
+    struct validation *validation = &run->validation;
+    while (validation->cell && validation->link.more) {
+        struct wire_frame frame;
+        enum wire_type type;
+        const char *why;
+        int r = worker_link_next(&validation->link, &frame, &type, &why);
+        if (r == 0)
+            return;
+        if (r < 0) {
+            end_check(run, false, "the check failed");
+            return;
+        }
+        if (type == WIRE_DONE)
+            take_done(run, json_object_get(frame.json, "reply"));
+        else if ((type != WIRE_PUBLISH && type != WIRE_SYNC) || talk_ack(&validation->link, frame.json) < 0)
+            end_check(run, false, "the check failed");
+        wire_frame_fini(&frame);
+    }
+}
+
+/* What the check has used decides, and on a busy machine, in the end, the clock. */
+static void watch_limits(struct run *run, int64_t now_us) {
+    struct validation *validation = &run->validation;
+    struct cell_usage usage = {0};
+    if (!validation->cell || now_us < validation->measure_us)
+        return;
+    validation->measure_us = now_us + MEASURE_MS * CLOCK_MS;
+    cell_measure(validation->cell, &usage);
+    if (usage.over_memory)
+        end_check(run, false, "it took too much memory");
+    else if ((int64_t)usage.cpu_us >= CPU_MS * CLOCK_MS || now_us >= validation->due_us)
+        end_check(run, false, "timed out");
+}
+
+bool validation_step(struct kernel *kernel, struct run *run, int64_t now_us) {
+    struct validation *validation = &run->validation;
+    if (validation->next == 0 && !validation->cell && !run->checks)
+        check_artifacts(run);
+    take_frames(run);
+    watch_limits(run, now_us);
+    while (!validation->cell && validation->next < N_CHECKS) {
+        json_auto_t *frame = checks[validation->next].frame(run);
+        if (frame)
+            start(kernel, run, frame);
+        else
+            validation->next++;
+    }
+    return validation->next == N_CHECKS;
+}
+
+static void link_ready(struct kernel *kernel, void *arg, short events) {
+    struct validation *validation = arg;
+    struct run *run = kernel->runner.run;
+    if (run && validation->cell && worker_link_serve(&validation->link, events) < 0)
+        end_check(run, false, "the check failed");
+}
+
+static void exit_ready(struct kernel *kernel, void *arg, short events) {
+    struct validation *validation = arg;
+    struct run *run = kernel->runner.run;
+    (void)events;
+    if (!run || !validation->cell)
+        return;
+    if (worker_link_serve(&validation->link, ZMQ_POLLIN) == 0)
+        take_frames(run);
+    if (validation->cell)
+        end_check(run, false, "the check ended early");
+}
+
+void validation_watch(struct validation *validation, struct poll_set *set) {
+    if (!validation->cell)
+        return;
+    if (worker_link_events(&validation->link))
+        poll_set_add_fd(set, validation->link.fd, worker_link_events(&validation->link), link_ready, validation);
+    poll_set_add_fd(set, cell_exit_fd(validation->cell), ZMQ_POLLIN, exit_ready, validation);
+    poll_set_deadline(set, validation->link.more ? 0 : clock_sooner(validation->due_us, validation->measure_us));
+}
