@@ -8,7 +8,7 @@ import pathlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from queue import Empty
 from types import TracebackType
-from typing import Any, Union
+from typing import Any, Literal, Union
 
 from petri.collect import KEEP_BYTES, Collector, Progress
 from petri.errors import BadRequest, SessionClosed, SessionError
@@ -188,13 +188,14 @@ class AsyncSession:
         fresh: bool = False,
         expect: Expect | Mapping[str, Any] | None = None,
         inline_bytes: int | None = None,
+        cache: Duration | Literal[False] | None = None,
         on_progress: OnProgress | None = None,
     ) -> Result:
         """Runs code as Session.run() does. on_progress may be a coroutine function.
 
         A cancelled run is interrupted; the session goes on. Runs that are asked for at once run one after the other.
         """
-        asked = Request(files, stdin, env, timeout, memory, limits, task, fresh, expect, inline_bytes)
+        asked = Request(files, stdin, env, timeout, memory, limits, task, fresh, expect, inline_bytes, cache)
         return await self.run_request(code, asked, on_progress)
 
     async def run_request(self, code: str, asked: Request, on_progress: OnProgress | None = None) -> Result:

@@ -91,6 +91,15 @@ def limit_value(name: str, value: LimitValue) -> int:
     return number
 
 
+def milliseconds(name: str, value: Duration) -> int:
+    """A duration in milliseconds. Raises BadRequest, with the name."""
+    known = isinstance(value, (int, float, str, datetime.timedelta)) and not isinstance(value, bool)
+    number = _milliseconds(value) if known else None
+    if not number:
+        raise BadRequest(f"{name} has to be {_FORMS['ms']}, more than 0, and not {value!r}")
+    return number
+
+
 def limits_request(
     limits: Mapping[str, LimitValue] | None, timeout: Duration | None, memory: Size | None
 ) -> dict[str, int]:

@@ -13,10 +13,10 @@ import os
 import pathlib
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Union
+from typing import Any, Literal, Union
 
 from petri.errors import BadRequest
-from petri.limits import Duration, LimitValue, Size, limits_request
+from petri.limits import Duration, LimitValue, Size, limits_request, milliseconds
 
 FileContent = Union[str, bytes, "os.PathLike[str]"]
 """A text, bytes, or the path of a file on this machine to read."""
@@ -175,6 +175,10 @@ def _inline(value: int) -> int:
     return value
 
 
+def _cache(value: Duration | Literal[False]) -> str | Literal[False]:
+    return False if value is False else f"{milliseconds('cache', value)}ms"
+
+
 @dataclasses.dataclass(frozen=True)
 class Request:
     """What a run asks for beside its code; the parameters of Session.run()."""
@@ -189,6 +193,7 @@ class Request:
     fresh: bool = False
     expect: Expect | Mapping[str, Any] | None = None
     inline_bytes: int | None = None
+    cache: Duration | Literal[False] | None = None
 
     def metadata(self) -> dict[str, Any]:
         """`metadata.petri` of the execute_request; only what is asked for. Raises BadRequest."""
@@ -204,6 +209,8 @@ class Request:
             asked["task"] = _task(self.task)
         if self.inline_bytes is not None:
             asked["inline_bytes"] = _inline(self.inline_bytes)
+        if self.cache is not None:
+            asked["cache"] = _cache(self.cache)
         if not isinstance(self.fresh, bool):
             raise BadRequest(f"fresh has to be True or False, and not {self.fresh!r}")
         return {**asked, "fresh": True} if self.fresh else asked

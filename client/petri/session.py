@@ -11,7 +11,7 @@ import threading
 import weakref
 from collections.abc import Callable, Coroutine, Mapping
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from petri.aio import AsyncSession
 from petri.collect import KEEP_BYTES, Progress
@@ -121,6 +121,7 @@ class Session:
         fresh: bool = False,
         expect: Expect | Mapping[str, Any] | None = None,
         inline_bytes: int | None = None,
+        cache: Duration | Literal[False] | None = None,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> Result:
         """Runs code and returns what came of it, whatever the outcome; Result.raise_for_outcome() raises.
@@ -134,6 +135,8 @@ class Session:
         fresh: run in the state that the session began with, and keep nothing of it.
         expect: what the kernel checks afterwards, an Expect or a mapping of the same keys; see Result.checks.
         inline_bytes: artifacts up to this size come with the result; see Artifact.read_bytes().
+        cache: how old the recorded result of the same fresh run may be that is given in place of a new one; False for
+        none; None leaves it to the configuration. See Result.cached.
         on_progress: is called in this thread with each Progress as it comes. An exception that it raises interrupts
         the run and is raised here.
 
@@ -142,7 +145,7 @@ class Session:
 
         Raises BadRequest, before anything is sent; KernelDied where the kernel ends; SessionError.
         """
-        asked = Request(files, stdin, env, timeout, memory, limits, task, fresh, expect, inline_bytes)
+        asked = Request(files, stdin, env, timeout, memory, limits, task, fresh, expect, inline_bytes, cache)
         return self._run(code, asked, on_progress)
 
     def _run(self, code: str, asked: Request, on_progress: Callable[[Progress], None] | None) -> Result:

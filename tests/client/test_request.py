@@ -28,6 +28,7 @@ def test_metadata_has_all_that_is_asked_for(tmp_path):
         fresh=True,
         expect=Expect([ExpectedArtifact("out.png", "image/png", 100)], stdout_regex="^x", result_json_schema=schema),
         inline_bytes=10,
+        cache="1h",
     )
     assert asked.metadata() == {
         "limits": {"timeout": 1500, "memory": 1 << 20, "processes": 3},
@@ -46,7 +47,9 @@ def test_metadata_has_all_that_is_asked_for(tmp_path):
             "result_json_schema": schema,
         },
         "inline_bytes": 10,
+        "cache": "3600000ms",
     }
+    assert Request(cache=False).metadata() == {"cache": False}
 
 
 def test_expect_may_be_a_mapping_and_a_schema_may_be_false():
@@ -72,6 +75,7 @@ BAD = {
     "task": [{"task": ""}, {"task": "x" * 129}, {"task": "a\nb"}, {"task": 17}],
     "fresh": [{"fresh": "yes"}, {"fresh": 1}],
     "expect": [{"expect": {"stdout_regex": "("}}, {"expect": {"result_json_schema": {"x": {1, 2}}}}],
+    "cache": [{"cache": True}, {"cache": 0}, {"cache": "soon"}, {"cache": [1]}],
     "inline": [{"inline_bytes": -1}, {"inline_bytes": True}, {"inline_bytes": (1 << 20) + 1}],
 }
 
