@@ -82,3 +82,14 @@ def test_network_attempts_are_named(shared):
     found = shared.run("import socket\ntry: socket.create_connection(('192.0.2.1', 80), 1)\nexcept OSError: pass")
     assert found.ok
     assert [(row.syscall, row.count) for row in found.denied if "192.0.2.1" in row.detail] == [("connect", 1)]
+
+
+def test_a_recorded_result_is_given_again_where_that_is_asked_for(shared):
+    code = "import random; print('drawn'); random.random()"
+    first = shared.run(code, fresh=True, cache="1h").raise_for_outcome()
+    again = shared.run(code, fresh=True, cache="1h")
+    assert (first.cached, again.cached) == (False, True)
+    assert (again.result, again.stdout, again.outcome) == (first.result, "drawn\n", "ok")
+    assert not shared.run(code, fresh=True, cache=False).cached
+    assert not shared.run(code, fresh=True).cached
+    assert not shared.run(code, fresh=True, cache="1h", stdin="other").cached

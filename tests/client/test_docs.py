@@ -49,6 +49,12 @@ RUNS = {
     ),
     "fresh": ("'total' in globals()", {"fresh": True}, ["outcome", "fresh"]),
     "random": ("import random\nrandom.random()", {"fresh": True}, ["outcome"]),
+    "cached": ("import random\nrandom.random()", {"fresh": True, "cache": "1h"}, ["run_id", "outcome", "cached"]),
+    "cached-again": (
+        "import random\nrandom.random()",
+        {"fresh": True, "cache": "1h"},
+        ["run_id", "outcome", "cached"],
+    ),
     "artifacts": (
         "import os\n"
         "with open('table.csv', 'w') as file:\n"
@@ -103,7 +109,7 @@ def masked(value, key=""):
 
 def shown(result, keys):
     """Of a report what a block is about."""
-    report = {key: result.report[key] for key in keys or result.report}
+    report = {key: result.report[key] for key in keys or result.report if key in result.report}
     return json.dumps(masked(report), indent=2, ensure_ascii=False)
 
 
