@@ -88,15 +88,15 @@ static bool minor_of_library(const char *prefix, char *buf, size_t size) {
 static void find_patch(const char *prefix, const char *base, const char *minor, char *buf, size_t size) {
     char path[PATH_MAX + 64];
     char line[256];
-    int n;
+    char version[16];
     snprintf(buf, size, "%s", minor);
     if (venv_value(prefix, "version", buf, size) || venv_value(prefix, "version_info", buf, size))
         return;
     snprintf(path, sizeof path, "%s/include/python%s/patchlevel.h", base, minor);
     auto_file file = fopen(path, "re");
     while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "#define PY_VERSION \"%n", &n) == 0 && strncmp(line, "#define PY_VERSION ", 19) == 0)
-            snprintf(buf, size, "%.*s", (int)strcspn(line + 20, "\"\n"), line + 20);
+        if (sscanf(line, "#define PY_VERSION \"%15[^\"]", version) == 1)
+            snprintf(buf, size, "%s", version);
 }
 
 /* Adds a folder that is there, once, by its real path. 0 or -ENOMEM. */
@@ -139,6 +139,7 @@ static int find_folders(struct distributions *found, const char *python, const c
     char prefix[PATH_MAX], base[PATH_MAX], minor[16] = "", value[PATH_MAX];
     if (!realpath(python, found->interpreter))
         return -errno;
+    snprintf(found->named, sizeof found->named, "%s", python);
     prefix_of(python, prefix);
     prefix_of(found->interpreter, base);
     const char *name = strrchr(found->interpreter, '/') + 1;

@@ -22,6 +22,7 @@ struct distribution {
 };
 
 struct distributions {
+    char named[PATH_MAX];       /* the interpreter as its user names it */
     char interpreter[PATH_MAX]; /* the program itself, links followed */
     char version[32];           /* of the interpreter, as its files tell it: "3.11.2", or only "3.11" */
     char *folders[DISTRIBUTIONS_FOLDERS];

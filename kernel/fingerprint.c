@@ -68,7 +68,8 @@ static json_t *interpreter(const struct distributions *found) {
     char hex[FINGERPRINT_BYTES];
     if (hash_file(found->interpreter, hex) < 0)
         return NULL;
-    json_t *json = json_pack("{s:s, s:s, s:s}", "path", found->interpreter, "version", found->version, "sha256", hex);
+    json_t *json = json_pack("{s:s, s:s, s:s, s:s}", "named", found->named, "path", found->interpreter, "version",
+                             found->version, "sha256", hex);
     if (json)
         add_library(json, found);
     return json;

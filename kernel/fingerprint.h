@@ -1,7 +1,7 @@
 /*
  * fingerprint.h - the environment that cells run in, as a text that two runs can be compared by.
  *
- *     {"interpreter": {"path", "version", "sha256", "library_sha256"},
+ *     {"interpreter": {"named", "path", "version", "sha256", "library_sha256"},
  *      "distributions": {"numpy": "2.1.0", ...},
  *      "linux": {"release", "version", "machine"},
  *      "petri": "0.1.0", "policy_sha256": of the policy on system calls,

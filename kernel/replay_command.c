@@ -99,13 +99,23 @@ static json_t *request_of(struct records *records, const json_t *run) {
     return request;
 }
 
+/* The interpreter that it ran on, where there still is one of this name; else NULL. */
+static const char *interpreter_of(const json_t *run) {
+    const json_t *environment = json_object_get(run, "environment");
+    const char *named = json_string_value(json_object_get(json_object_get(environment, "interpreter"), "named"));
+    return named && access(named, X_OK) == 0 ? named : NULL;
+}
+
 /* Runs it in the folder where it ran, if that is there. 0, or -errno after a sentence on standard error. */
 static int run_again(const struct arguments *arguments, const json_t *run, const json_t *request, json_t **ret_report) {
     const json_t *report = json_object_get(run, "report");
     const char *folder = json_string_value(json_object_get(run, "folder"));
+    const char *python = arguments->values[OPTION_PYTHON];
+    if (!python)
+        python = interpreter_of(run);
     const struct client_options options = {.profile = json_string_value(json_object_get(report, "profile")),
                                            .config = arguments->values[OPTION_CONFIG],
-                                           .python = arguments->values[OPTION_PYTHON],
+                                           .python = python,
                                            .artifacts = ""};
     struct client *client = NULL;
     char why[512];
