@@ -7,6 +7,7 @@
 #include "kernel/kernel.h"
 #include "kernel/limits_ask.h"
 #include "kernel/recording.h"
+#include "kernel/refuse.h"
 #include "kernel/reply.h"
 
 #include <sodium.h>
@@ -107,6 +108,8 @@ static void begin(struct kernel *kernel, struct run *run, json_t **ret_frame) {
         rest = ask_all(kernel, run, code, &line);
     if (run->outcome == OUTCOME_OK)
         budget_check(kernel, run);
+    if (run->outcome == OUTCOME_OK)
+        refuse_check(kernel, run, code);
     if (run->outcome == OUTCOME_OK)
         cache_look(kernel, run);
     if (line == LIMITS_LINE_SHOW)

@@ -37,6 +37,7 @@ struct kernel {
     struct history history;
     struct records records;
     struct patterns *redact;     /* the operator's; NULL for none */
+    struct patterns *refused;    /* of code that is not run; NULL for none */
     json_t *unrecorded;          /* what tasks have used in runs that are not in the records: budget.c */
     json_t *environment;         /* fingerprint.h; NULL where it is not known */
     char environment_sha256[65]; /* "" then */

@@ -1,5 +1,6 @@
 #include "launch.h"
 
+#include "kernel/cleanup.h"
 #include "kernel/environment.h"
 
 #include <errno.h>
@@ -20,7 +21,15 @@ static int create(const struct launch *launch, char **environment, struct sessio
     char main_file[PATH_MAX + 32];
     snprintf(main_file, sizeof main_file, "%s/petri_worker/__main__.py", paths->worker);
     const char *const argv[] = {launch->python, main_file, NULL};
-    const char *const readonly[] = {paths->worker, paths->site[0] ? paths->site : NULL, NULL};
+    size_t n = 0;
+    auto_free const char **readonly = calloc(json_array_size(launch->inputs) + 3, sizeof *readonly);
+    if (!readonly)
+        return -ENOMEM;
+    readonly[n++] = paths->worker;
+    if (paths->site[0])
+        readonly[n++] = paths->site;
+    for (size_t i = 0; i < json_array_size(launch->inputs); i++)
+        readonly[n++] = json_string_value(json_array_get(launch->inputs, i));
     const struct session_options options = {
         .ground = launch->ground,
         .folder = launch->folder,

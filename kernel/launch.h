@@ -15,6 +15,7 @@ struct launch {
     const char *python; /* absolute path of the interpreter */
     enum profile profile;
     const struct limits *limits;
+    const json_t *inputs; /* more folders that cells can read: an array of texts, or NULL */
 };
 
 /* The environment of cells. The caller's: environment_free(); NULL on ENOMEM. */

@@ -82,7 +82,8 @@ static void start_session(struct kernel *kernel, struct start *start) {
                                   .folder = start->folder,
                                   .python = start->python,
                                   .profile = kernel->profile,
-                                  .limits = &kernel->limits};
+                                  .limits = &kernel->limits,
+                                  .inputs = kernel->config.inputs};
     struct session *session;
     struct sandbox_error error = {0};
     if (start->why_not[0] == '\0' && launch_session(&launch, &session, &error) == 0)
@@ -163,6 +164,7 @@ static void finish(struct kernel *kernel) {
     history_fini(&kernel->history);
     records_close(&kernel->records);
     patterns_destroy(kernel->redact);
+    patterns_destroy(kernel->refused);
     json_decref(kernel->unrecorded);
     json_decref(kernel->environment);
     if (kernel->channels.context)
@@ -194,6 +196,8 @@ static int configure(struct kernel *kernel, const struct arguments *arguments, c
         history[0] = '\0';
     history_init(&kernel->history, history, &kernel->log);
     r = patterns_create(config->redact, &kernel->redact);
+    if (r == 0)
+        r = patterns_create(config->refuse.patterns, &kernel->refused);
     if (r < 0) {
         snprintf(why, why_bytes, "there is no memory for the patterns of the configuration");
         return r;
