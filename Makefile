@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 all: ## build petri into build/
 	@scripts/build.sh
 
-run: ## install what is missing, build, execute examples/tour.ipynb, write tour.html
+run: ## install what is missing, build, execute examples/tour.ipynb and the agent, write tour.html
 	@scripts/run.sh
 
 lab: ## open JupyterLab on examples/ with petri preselected
@@ -27,7 +27,7 @@ bench: ## measure petri beside ipykernel and xeus-python
 install: ## install into $(PREFIX), with kernelspecs for the python3 on the path
 	@scripts/install.sh "$(PREFIX)"
 
-clean: ## remove build/ and tour.html
+clean: ## remove build/, tour.html and agent-run/
 	@scripts/clean.sh
 
 help: ## show this list

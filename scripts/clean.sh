@@ -2,4 +2,4 @@
 set -eu
 . "$(dirname -- "$0")/common.sh"
 
-rm -rf "$build" "$root/tour.html"
+rm -rf "$build" "$root/tour.html" "$root/agent-run"

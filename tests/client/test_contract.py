@@ -68,6 +68,31 @@ def test_artifacts_are_not_kept_where_the_configuration_says_so(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_is_expected_is_checked_and_the_outcome_stays(shared):
+    expect = petri.Expect(
+        artifacts=[petri.ExpectedArtifact("a.txt", "text/plain", 100), petri.ExpectedArtifact("b.txt")],
+        stdout_regex="^done$",
+        result_json_schema={"type": "integer"},
+    )
+    found = shared.run("open('a.txt', 'w').write('text'); print('done'); 'not a number'", expect=expect)
+    assert found.outcome == "ok" and not found.ok
+    assert [(check.check.split()[0], check.ok) for check in found.checks] == [
+        ("artifact", True),
+        ("artifact", False),
+        ("stdout_regex", True),
+        ("result_json_schema", False),
+    ]
+    assert "b.txt" in found.reason and all(check.detail for check in found.checks if not check.ok)
+    assert shared.run("open('b.txt', 'w').close(); open('a.txt', 'w').write('x'); print('done'); 3", expect=expect).ok
+
+
+def test_code_that_the_policy_refuses_is_told_where():
+    with petri.Session(config={"refuse": {"imports": ["socket"]}}) as session:
+        found = session.run("x = 1\nimport socket")
+        assert (found.outcome, found.error.ename, found.error.line) == ("refused", "CellRefused", 2)
+        assert session.run("'x' in globals()").result == "False"
+
+
 def test_a_budget_refuses_what_comes_after_it(shared):
     for _ in range(2):
         assert shared.run("1", task="T-budget", limits={"runs": 2}).ok

@@ -64,6 +64,20 @@ RUNS = {
         ["outcome", "artifacts"],
     ),
     "artifacts-later": ("os.remove('table.csv')", {}, ["outcome", "artifacts"]),
+    "expect": (
+        "with open('people.csv', 'w') as file:\n"
+        "    file.write('name,age\\nAda,36\\n')\n"
+        "print('1 row')\n"
+        "[{'name': 'Ada', 'age': '36'}]",
+        {
+            "expect": {
+                "artifacts": [{"path": "people.csv", "mime": "text/csv", "max_bytes": 1000}],
+                "stdout_regex": "^\\d+ rows?$",
+                "result_json_schema": {"type": "array", "items": {"properties": {"age": {"type": "integer"}}}},
+            }
+        },
+        ["outcome", "validation"],
+    ),
     "denied": (
         "import urllib.request\nurllib.request.urlopen('http://192.0.2.1/', timeout=1)",
         {},

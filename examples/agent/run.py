@@ -1,0 +1,73 @@
+"""Has the agent solve its five tasks, and prints what a user would read.
+
+usage: run.py [FOLDER]
+
+The files that the code makes are copied to FOLDER/outputs (agent-run/outputs).
+"""
+
+import itertools
+import pathlib
+import secrets
+import sys
+import textwrap
+
+import petri
+from agent import POLICY, Attempt, Outcome, solve
+from tasks import HOPELESS, TASKS, ScriptedModel
+
+WIDTH = 100
+LABEL = 19
+
+
+def tell(what: str, text: str) -> None:
+    """One line with a name before it, and the lines that it needs."""
+    print(textwrap.fill(text, WIDTH, initial_indent=what.ljust(LABEL), subsequent_indent=" " * LABEL), flush=True)
+
+
+def tell_attempt(number: int, attempt: Attempt) -> None:
+    """How an attempt went, in a line."""
+    result = attempt.result
+    outcome = result.outcome if result.ok or result.outcome != "ok" else "not as expected"
+    line = f"line {result.error.line}" if result.error and result.error.line else ""
+    where = f" ({line})" if line not in result.reason else ""
+    why = f": {result.reason}{where}" if result.reason else ""
+    denied = "".join(f"; denied: {row.syscall} {row.detail}" for row in result.denied if row.syscall == "connect")
+    tell(f"attempt {number} {(result.metrics.wall_ms or 0) / 1000:5.1f} s", outcome + why + denied)
+
+
+def tell_outcome(outcome: Outcome) -> None:
+    """The answer and the files."""
+    tell("answer", outcome.answer if outcome.answer is not None else "none: the task was given up")
+    for artifact in outcome.artifacts:
+        tell("file", f"{artifact.copied_to or artifact.refused} ({artifact.mime})")
+
+
+def main(folder: str = "agent-run") -> list[Outcome]:
+    """Runs all tasks in one session; returns how they went."""
+    pathlib.Path(folder).mkdir(exist_ok=True)
+    model = ScriptedModel()
+    outcomes = []
+    with petri.Session(folder=folder, config=POLICY) as session:
+        for task in TASKS:
+            print()
+            tell("task", task.question)
+            number = itertools.count(1)
+            outcome = solve(
+                session,
+                model,
+                task,
+                # What a task has used is in the run records, also tomorrow: each time it is another task.
+                f"{task.name} {secrets.token_hex(4)}",
+                lambda plan: tell("plan", plan),
+                lambda attempt, number=number: tell_attempt(next(number), attempt),
+            )
+            tell_outcome(outcome)
+            outcomes.append(outcome)
+    return outcomes
+
+
+if __name__ == "__main__":
+    surprises = [outcome for outcome in main(*sys.argv[1:]) if (outcome.answer is None) != (outcome.task in HOPELESS)]
+    for surprise in surprises:
+        print(f"not as it was meant to be: {surprise.task.name}", file=sys.stderr)
+    sys.exit(1 if surprises else 0)
