@@ -29,7 +29,7 @@ static const char *const pools[] = {
     "NUMEXPR_MAX_THREADS", "POLARS_MAX_THREADS",   "RAYON_NUM_THREADS",
 };
 
-enum { N_CONSTANT = sizeof constant / sizeof constant[0], N_POOLS = sizeof pools / sizeof pools[0], N_OTHERS = 4 };
+enum { N_CONSTANT = sizeof constant / sizeof constant[0], N_POOLS = sizeof pools / sizeof pools[0], N_OTHERS = 5 };
 
 struct list {
     size_t n;
@@ -79,6 +79,17 @@ static void add_zone(struct list *list) {
         add(list, "TZ=UTC");
 }
 
+/* For the sentence that says why a module is not found. */
+static void add_packages(struct list *list, const json_t *packages) {
+    char names[2000] = "";
+    size_t n = 0;
+    for (size_t i = 0; i < json_array_size(packages) && n < sizeof names; i++)
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "",
+                              json_string_value(json_array_get(packages, i)));
+    if (packages)
+        add(list, "PETRI_PACKAGES=%s", names);
+}
+
 char **environment_make(const struct environment_facts *facts) {
     struct list list = {.texts = calloc(N_CONSTANT + N_POOLS + N_OTHERS + 1, sizeof *list.texts)};
     if (!list.texts)
@@ -90,6 +101,7 @@ char **environment_make(const struct environment_facts *facts) {
         add(&list, "%s=%" PRId64, pools[i], facts->cpus);
     if (facts->site[0])
         add(&list, "PETRI_SITE=%s", facts->site);
+    add_packages(&list, facts->packages);
     add_zone(&list);
     if (list.failed) {
         environment_free(list.texts);

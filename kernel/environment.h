@@ -4,12 +4,14 @@
 #ifndef PETRI_ENVIRONMENT_H
 #define PETRI_ENVIRONMENT_H
 
+#include <jansson.h>
 #include <stdint.h>
 
 struct environment_facts {
-    const char *python; /* path of the interpreter */
-    const char *site;   /* petri's own copy of IPython, or "" */
-    int64_t cpus;       /* what thread pools are set to */
+    const char *python;     /* path of the interpreter */
+    const char *site;       /* petri's own copy of IPython, or "" */
+    const json_t *packages; /* the names of those that cells see; NULL for all */
+    int64_t cpus;           /* what thread pools are set to */
 };
 
 /* "NAME=value" texts, NULL-ended; NULL on ENOMEM. The caller's: environment_free(). */

@@ -39,6 +39,8 @@ static int create(const struct launch *launch, char **environment, struct sessio
         .readonly = readonly,
         .argv = argv,
         .env = (const char *const *)environment,
+        .hide = launch->packages ? launch->packages->hide : NULL,
+        .n_hide = launch->packages ? launch->packages->n : 0,
         .disk_bytes = (uint64_t)launch->limits->values[LIMIT_DISK],
         .disk_inodes = (uint64_t)launch->limits->values[LIMIT_FILES],
     };
@@ -46,8 +48,10 @@ static int create(const struct launch *launch, char **environment, struct sessio
 }
 
 char **launch_environment(const struct launch *launch) {
-    return environment_make(&(struct environment_facts){
-        .python = launch->python, .site = launch->paths->site, .cpus = launch->limits->values[LIMIT_CPUS]});
+    return environment_make(&(struct environment_facts){.python = launch->python,
+                                                        .site = launch->paths->site,
+                                                        .cpus = launch->limits->values[LIMIT_CPUS],
+                                                        .packages = launch->listed});
 }
 
 int launch_session(const struct launch *launch, struct session **ret_session, struct sandbox_error *ret_error) {

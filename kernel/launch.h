@@ -5,6 +5,7 @@
 #define PETRI_LAUNCH_H
 
 #include "kernel/limits.h"
+#include "kernel/packages.h"
 #include "kernel/paths.h"
 #include "sandbox/sandbox.h"
 
@@ -15,7 +16,9 @@ struct launch {
     const char *python; /* absolute path of the interpreter */
     enum profile profile;
     const struct limits *limits;
-    const json_t *inputs; /* more folders that cells can read: an array of texts, or NULL */
+    const struct packages *packages; /* what cells don't see, or NULL; borrowed for the session's life */
+    const json_t *listed;            /* the names of the distributions that they do see, or NULL for all */
+    const json_t *inputs;            /* more folders that cells can read: an array of texts, or NULL */
 };
 
 /* The environment of cells. The caller's: environment_free(); NULL on ENOMEM. */

@@ -32,7 +32,8 @@ struct start {
     struct paths paths;
     char python[PATH_MAX];
     struct sandbox_ground ground;
-    char why_not[640]; /* why no cell can run; "" where one can */
+    struct packages packages; /* what the configuration hides */
+    char why_not[640];        /* why no cell can run; "" where one can */
 };
 
 static int fail(const struct kernel *kernel, const char *why) {
@@ -76,13 +77,33 @@ static int open_signals(struct kernel *kernel) {
     return kernel->signal_fd < 0 ? -errno : 0;
 }
 
+/* Where it is not known what to hide, nothing runs. */
+static void hide_packages(struct kernel *kernel, struct start *start) {
+    struct distributions found;
+    const char *site = start->paths.site;
+    const json_t *listed = kernel->config.packages;
+    if (!listed || start->why_not[0])
+        return;
+    int r = distributions_find(start->python, site, &found);
+    if (r == 0) {
+        r = packages_hide(&found, start->python, site, listed, &kernel->log, &start->packages);
+        distributions_fini(&found);
+    }
+    if (r < 0)
+        snprintf(start->why_not, sizeof start->why_not, "the packages of %s can't be told apart: %s", start->python,
+                 strerror(-r));
+}
+
 static void start_session(struct kernel *kernel, struct start *start) {
+    hide_packages(kernel, start);
     const struct launch launch = {.ground = &start->ground,
                                   .paths = &start->paths,
                                   .folder = start->folder,
                                   .python = start->python,
                                   .profile = kernel->profile,
                                   .limits = &kernel->limits,
+                                  .packages = &start->packages,
+                                  .listed = kernel->config.packages,
                                   .inputs = kernel->config.inputs};
     struct session *session;
     struct sandbox_error error = {0};
@@ -103,6 +124,8 @@ static void take_fingerprint(struct kernel *kernel, const struct start *start) {
         kernel->environment = fingerprint_make(&found, settings);
         distributions_fini(&found);
     }
+    if (kernel->environment && kernel->config.packages)
+        json_object_set(kernel->environment, "packages", kernel->config.packages);
     environment_free(settings);
     if (!kernel->environment || fingerprint_digest(kernel->environment, kernel->environment_sha256) < 0)
         log_write(&kernel->log, LOG_LEVEL_WARNING, "the environment of %s can't be recorded", start->python);
@@ -222,5 +245,6 @@ int command_kernel(const struct arguments *arguments) {
     choose_outbox(&kernel, arguments, &start);
     int status = serve(&kernel, &start);
     finish(&kernel);
+    packages_fini(&start.packages);
     return status;
 }

@@ -5,6 +5,7 @@
 #include "error.h"
 #include "etc.h"
 #include "folder.h"
+#include "hide.h"
 #include "layers.h"
 #include "prefix.h"
 #include "system.h"
@@ -263,6 +264,8 @@ static int build_options(struct template *template, const struct prefix_list *pr
     for (const char *const *path = options->readonly; r == 0 && path && *path; path++)
         r = show_path(template, *path, error);
     if (r == 0)
+        r = hide_build(options, OLD, error);
+    if (r == 0)
         r = mount_session_files(options, error);
     if (r == 0)
         r = mount_folder(options, error);
@@ -368,6 +371,8 @@ int mounts_build_sandbox(const struct template *template, uint64_t layer, struct
         r = bind_on_top(template, ret_error);
     if (r == 0 && mounts_shows_folder_path(template->options))
         r = bind("/work", template->options->folder, ret_error);
+    if (r == 0)
+        r = hide_show(template->options, ret_error);
     if (r == 0 && mount("petri", HIDDEN, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k,nr_inodes=1"))
         r = error_set(ret_error, STEP_MOUNT_TMPFS, errno, "%s", HIDDEN);
     return r;

@@ -84,6 +84,13 @@ bool sandbox_shows_folder(const char *folder);
 /* How the memory of cells will be enforced on this ground, as session_memory_backend() will say. */
 const char *sandbox_memory_backend(const struct sandbox_ground *ground);
 
+/* Entries of a folder of the host that cells don't see. */
+struct session_hide {
+    char *folder; /* absolute, without links */
+    char *named;  /* the same folder by another path that leads there, or once more the same */
+    char **names; /* of the entries; NULL-ended, or NULL for none */
+};
+
 /* What a session is made of. Everything is borrowed until session_create() returns. */
 struct session_options {
     const struct sandbox_ground *ground; /* from sandbox_enter() */
@@ -94,8 +101,10 @@ struct session_options {
     const char *const *readonly;         /* more files and folders shown read-only at their own paths; NULL-ended */
     const char *const *argv;             /* command that starts the worker; argv[0] is absolute; NULL-ended */
     const char *const *env;              /* its whole environment, "NAME=value"; NULL-ended */
-    uint64_t disk_bytes;                 /* cap on all that the session's cells have written */
-    uint64_t disk_inodes;                /* cap on the number of files */
+    const struct session_hide *hide;     /* what of the folders above is not shown; borrowed for the session's life */
+    size_t n_hide;
+    uint64_t disk_bytes;  /* cap on all that the session's cells have written */
+    uint64_t disk_inodes; /* cap on the number of files */
 };
 
 /* The file descriptor on which the worker finds its control socket, a SOCK_STREAM. */

@@ -2,8 +2,12 @@
 
 import json
 import os
+import subprocess
+import sys
 
 import pytest
+
+from kernels import install
 
 
 @pytest.fixture
@@ -47,3 +51,50 @@ def test_folders_of_the_configuration_can_be_read_and_not_written(configure, sta
     assert kernel.value(f"open('{data}/table.csv').read()") == "'a,b\\n'"
     assert kernel.run(f"open('{data}/new', 'w')").ename in ("OSError", "PermissionError")
     assert not (data / "new").exists()
+
+
+def test_only_listed_packages_and_what_they_require_are_there(configure, start):
+    configure(packages=["pandas"])
+    kernel = start()
+    assert kernel.value("import pandas; int(pandas.Series([1, 2]).sum())") == "3"
+    assert kernel.value("import numpy, dateutil, json; numpy.arange(3).sum() * 1") == "np.int64(3)"
+    cell = kernel.run("import sklearn")
+    assert cell.ename == "ModuleNotFoundError"
+    assert "No module named 'sklearn'" in cell.reply["evalue"] and '"packages": pandas' in cell.reply["evalue"]
+    quiet = "try:\n    import polars\nexcept ImportError as error:\n    print(error)"
+    assert kernel.run(quiet).stdout == "No module named 'polars'\n"
+    # Nothing of them is there in another way either.
+    look = (
+        "import os, sys\nfound = [os.path.join(folder, name) for top in {*sys.path, sys.prefix, '/work'}"
+        " for folder, _, names in os.walk(top) for name in names]\n"
+        "[name for name in found if 'sklearn' in name or 'polars' in name]"
+    )
+    assert kernel.value(look) == "[]"
+    assert "PETRI_PACKAGES" not in kernel.value("import os; dict(os.environ)")
+
+
+def test_no_listed_package_leaves_ipython_and_the_standard_library(configure, start):
+    configure(packages=[])
+    kernel = start()
+    assert kernel.value("import json, sqlite3; get_ipython().system('exit 3'); _exit_code") == "3"
+    assert kernel.run("import numpy").ename == "ModuleNotFoundError"
+
+
+def test_packages_of_an_environment_in_the_notebook_folder_are_hidden_too(configure, start, kernel_dirs, tmp_path):
+    """The environment of a project often lies in its folder, which cells see at two more places."""
+    folder = tmp_path / "project"
+    site = folder / "venv" / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
+    for name in ("shown", "hidden"):
+        (site / f"{name}_thing-1.0.dist-info").mkdir()
+        (site / f"{name}_thing-1.0.dist-info" / "RECORD").write_text(f"{name}_thing/__init__.py,,\n")
+        (site / f"{name}_thing").mkdir()
+        (site / f"{name}_thing" / "__init__.py").write_text("value = 5\n")
+    configure(packages=["shown-thing"])
+    kernel_dir = install(tmp_path / "own", folder / "venv" / "bin" / "python")
+    kernel = start(kernel_dir=kernel_dir, folder=folder)
+    assert kernel.value("import shown_thing; shown_thing.value") == "5"
+    assert kernel.run("import hidden_thing").ename == "ModuleNotFoundError"
+    paths = [str(site), f"/work/{site.relative_to(folder)}"]
+    for path in paths:
+        assert kernel.value(f"import os; sorted(os.listdir({path!r}))") == "['shown_thing', 'shown_thing-1.0.dist-info']"

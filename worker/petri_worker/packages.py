@@ -10,6 +10,26 @@ _EMBED = "IPython.terminal.embed"
 # The folder that PETRI_SITE named, or None.
 site = None
 
+# What PETRI_PACKAGES lists: the packages that the configuration lets cells see; None where that is all.
+listed = os.environ.pop("PETRI_PACKAGES", None)
+
+
+def explain_missing(error):
+    """Adds to a ModuleNotFoundError that it may be the configuration that hides the module."""
+    name = (error.name or "").partition(".")[0]
+    if listed is None or not name or getattr(error, "_petri_explained", False) or find_spec_safely(name):
+        return
+    sentence = f'{error.msg}. Cells see only the packages that the configuration lists ("packages": {listed}).'
+    error.msg, error.args, error._petri_explained = sentence, (sentence,), True
+
+
+def find_spec_safely(name):
+    """As find_spec(); None too where a module of that name is broken."""
+    try:
+        return find_spec(name)
+    except (ImportError, ValueError):
+        return None
+
 
 def find_packages():
     """

@@ -22,6 +22,7 @@ from traitlets.config import Config
 from petri_worker.display import PetriDisplayHook, PetriDisplayPublisher
 from petri_worker.errors import cut_own_frames, describe
 from petri_worker.magics import KernelMagics
+from petri_worker.packages import explain_missing
 from petri_worker.recall import SessionHistory
 from petri_worker.store import LazyStore
 
@@ -132,6 +133,8 @@ class ZMQInteractiveShell(InteractiveShell):
         if self.interrupted and etype is not None and etype.__name__ == "CancelledError":
             etype, value = KeyboardInterrupt, KeyboardInterrupt().with_traceback(tb)
             exc_tuple = etype, value, tb
+        if isinstance(value, ModuleNotFoundError):
+            explain_missing(value)
         if _has_group(value):
             self._showtraceback(etype, value, traceback.format_exception(etype, value, tb))
         else:
