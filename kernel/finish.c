@@ -4,9 +4,11 @@
 #include "kernel/clock.h"
 #include "kernel/dispatch.h"
 #include "kernel/execute.h"
+#include "kernel/inputs_read.h"
 #include "kernel/iopub.h"
 #include "kernel/kernel.h"
 
+#include <errno.h>
 #include <string.h>
 
 enum { SLICE_MS = 10 };
@@ -37,6 +39,9 @@ bool finish_begin(struct kernel *kernel) {
     if (r < 0)
         run->artifact_rows =
             json_pack("[{s:s, s:s+}]", "path", "", "refused", "the cell's files can't be listed: ", strerror(-r));
+    r = inputs_read_begin(run, kernel->known_inputs, &run->inputs_read);
+    if (r < 0 && r != -EBADF)
+        log_write(&kernel->log, LOG_LEVEL_WARNING, "what a cell has read is not known: %s", strerror(-r));
     run->finishing = true;
     return finish_step(kernel, clock_us());
 }
@@ -49,6 +54,8 @@ bool finish_step(struct kernel *kernel, int64_t now_us) {
         return false;
     if (run->artifacts)
         end_artifacts(kernel, run);
+    if (run->inputs_read && !inputs_read_step(run->inputs_read, now_us + SLICE_MS * CLOCK_MS))
+        return false;
     if (!validation_step(kernel, run, now_us))
         return false;
     run->finishing = false;
@@ -59,6 +66,8 @@ void finish_watch(struct kernel *kernel, struct poll_set *set) {
     struct run *run = kernel->runner.run;
     if (run->artifacts)
         poll_set_deadline(set, artifacts_due_us(run->artifacts));
+    else if (run->inputs_read && !run->validation.cell)
+        poll_set_deadline(set, 0);
     validation_watch(&run->validation, set);
 }
 

@@ -44,6 +44,7 @@ struct kernel {
     struct comms comms;
     struct runner runner;
     struct outbox outbox;
+    json_t *known_inputs; /* hashes of files that have not changed: inputs_read.h; owned */
     struct asides asides;
     struct rehearsal rehearsal;
     struct usage usage;

@@ -4,6 +4,7 @@
 #include "kernel/clock.h"
 #include "kernel/dispatch.h"
 #include "kernel/failure.h"
+#include "kernel/inputs_read.h"
 #include "kernel/isolation.h"
 #include "kernel/kernel.h"
 
@@ -40,6 +41,7 @@ void run_destroy(struct run *run) {
     request_destroy(run->request);
     cell_discard(run->cell);
     artifacts_destroy(run->artifacts);
+    inputs_read_destroy(run->inputs_read);
     validation_fini(&run->validation);
     json_decref(run->checks);
     json_decref(run->artifact_rows);
@@ -110,10 +112,11 @@ static json_t *rows_of(json_t *rows) {
 }
 
 static json_t *what_came_of_it(const struct kernel *kernel, const struct run *run) {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:O, s:o, s:o}", "limits", limits_json(&run->limits), "metrics",
-                     metrics(run), "exit", exit_of(&run->facts.end), "error", error_of(run), "artifacts",
-                     rows_of(run->artifact_rows), "inputs", rows_of(run->inputs), "denied", run->denied, "isolation",
-                     isolation_json(kernel->runner.session), "validation", rows_of(run->checks));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:O, s:o, s:o}", "limits", limits_json(&run->limits),
+                     "metrics", metrics(run), "exit", exit_of(&run->facts.end), "error", error_of(run), "artifacts",
+                     rows_of(run->artifact_rows), "inputs", rows_of(run->inputs), "inputs_complete",
+                     run->inputs_complete, "denied", run->denied, "isolation", isolation_json(kernel->runner.session),
+                     "validation", rows_of(run->checks));
 }
 
 json_t *run_report(const struct kernel *kernel, const struct run *run) {

@@ -13,6 +13,7 @@
 #include "kernel/validation.h"
 
 struct artifacts;
+struct inputs_read;
 struct kernel;
 struct run;
 
@@ -61,16 +62,18 @@ struct run {
     enum outcome outcome;
     bool rolled_back;
     struct outcome_facts facts;
-    json_t *inputs;               /* files that the request brought: rows of the report, owned; NULL for none */
-    struct artifacts *artifacts;  /* while they are being copied, owned */
-    json_t *artifact_rows;        /* of the report, owned; NULL for none */
-    size_t artifacts_omitted;     /* beyond those */
-    struct validation validation; /* while it goes on */
-    json_t *checks;               /* its rows of the report, owned; NULL for none */
-    bool finishing;               /* the cell is frozen: finish.h */
-    json_t *denied;               /* system calls it was refused: rows of the report, owned */
-    json_t *reply;                /* the worker's, owned; NULL where it gave none */
-    json_t *error;                /* the content of the error it ended with, owned; NULL where it ended well */
+    json_t *inputs; /* files that the request brought and the cell has read: rows of the report, owned; NULL for none */
+    struct inputs_read *inputs_read; /* while they are being hashed, owned */
+    bool inputs_complete;            /* inputs has every file of the folder below that was read, too */
+    struct artifacts *artifacts;     /* while they are being copied, owned */
+    json_t *artifact_rows;           /* of the report, owned; NULL for none */
+    size_t artifacts_omitted;        /* beyond those */
+    struct validation validation;    /* while it goes on */
+    json_t *checks;                  /* its rows of the report, owned; NULL for none */
+    bool finishing;                  /* the cell is frozen: finish.h */
+    json_t *denied;                  /* system calls it was refused: rows of the report, owned */
+    json_t *reply;                   /* the worker's, owned; NULL where it gave none */
+    json_t *error;                   /* the content of the error it ended with, owned; NULL where it ended well */
     struct displays displays;
     struct transcript transcript; /* what it put out */
     uint64_t stdout_bytes;

@@ -66,20 +66,29 @@ void runner_submit(struct kernel *kernel, struct request *request) {
     request_queue_push(&kernel->runner.pending, request);
 }
 
-/* Makes the next cell. 0 or -errno with error. */
-static int arm(struct runner *runner, struct sandbox_error *ret_error) {
+/* Makes a cell; ret_us is what it took. 0 or -errno with error. */
+static int make_cell(struct kernel *kernel, enum cell_source source, struct cell **ret_cell, int64_t *ret_us,
+                     struct sandbox_error *ret_error) {
     int64_t before_us = clock_us();
-    int r =
-        cell_create(runner->session, &(struct cell_options){.source = CELL_FROM_CURRENT}, &runner->armed, ret_error);
-    runner->armed_us = clock_us() - before_us;
+    int r = cell_create(kernel->runner.session, &(struct cell_options){.source = source}, ret_cell, ret_error);
+    /* Where it fails the report says that its inputs may not be complete. */
+    if (r == 0 && kernel->config.records.on && cell_watch_opened(*ret_cell) < 0)
+        log_write(&kernel->log, LOG_LEVEL_DEBUG, "the files that a cell opens are not noted");
+    *ret_us = clock_us() - before_us;
     return r;
+}
+
+/* Makes the next cell. As above. */
+static int arm(struct kernel *kernel, struct sandbox_error *ret_error) {
+    struct runner *runner = &kernel->runner;
+    return make_cell(kernel, CELL_FROM_CURRENT, &runner->armed, &runner->armed_us, ret_error);
 }
 
 static void arm_ahead(struct kernel *kernel) {
     struct runner *runner = &kernel->runner;
     struct sandbox_error error = {0};
     char text[512];
-    if (runner->armed || runner->arming_failed || arm(runner, &error) == 0)
+    if (runner->armed || runner->arming_failed || arm(kernel, &error) == 0)
         return;
     runner->arming_failed = true;
     log_write(&kernel->log, LOG_LEVEL_WARNING, "%s", sandbox_error_text(&error, text, sizeof text));
@@ -234,15 +243,11 @@ static json_t *caps(const struct run *run) {
 }
 
 /* The cell made ahead, or for a fresh run one of image 0: the other stays for the next request. */
-static int take_cell(struct runner *runner, struct run *run, struct sandbox_error *ret_error) {
-    if (run->ask.fresh) {
-        int64_t before_us = clock_us();
-        const struct cell_options options = {.source = CELL_FROM_FIRST};
-        int r = cell_create(runner->session, &options, &run->cell, ret_error);
-        run->sandbox_us = clock_us() - before_us;
-        return r;
-    }
-    int r = runner->armed ? 0 : arm(runner, ret_error);
+static int take_cell(struct kernel *kernel, struct run *run, struct sandbox_error *ret_error) {
+    struct runner *runner = &kernel->runner;
+    if (run->ask.fresh)
+        return make_cell(kernel, CELL_FROM_FIRST, &run->cell, &run->sandbox_us, ret_error);
+    int r = runner->armed ? 0 : arm(kernel, ret_error);
     runner->arming_failed = false;
     if (r < 0)
         return r;
@@ -287,7 +292,7 @@ static void run_cell(struct kernel *kernel, json_t *frame) {
     char text[512];
     if (runner->state == RUNNER_UNAVAILABLE) {
         refuse(kernel, OUTCOME_SANDBOX, runner->why);
-    } else if (take_cell(runner, runner->run, &error) < 0) {
+    } else if (take_cell(kernel, runner->run, &error) < 0) {
         refuse(kernel, OUTCOME_SANDBOX, sandbox_error_text(&error, text, sizeof text));
     } else if (inputs_put(runner->run, text, sizeof text) < 0) {
         refuse(kernel, OUTCOME_REFUSED, text);

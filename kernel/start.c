@@ -196,6 +196,7 @@ static void finish(struct kernel *kernel) {
     channels_close(&kernel->channels);
     connection_fini(&kernel->connection);
     outbox_fini(&kernel->outbox);
+    json_decref(kernel->known_inputs);
     config_fini(&kernel->config);
     if (kernel->signal_fd >= 0)
         close(kernel->signal_fd);
@@ -243,6 +244,7 @@ int command_kernel(const struct arguments *arguments) {
     rehearsal_init(&kernel.rehearsal);
     prepare(arguments, &start);
     choose_outbox(&kernel, arguments, &start);
+    kernel.known_inputs = json_object();
     int status = serve(&kernel, &start);
     finish(&kernel);
     packages_fini(&start.packages);

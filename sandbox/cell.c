@@ -76,6 +76,7 @@ int cell_create(struct session *session, const struct cell_options *options, str
 /* The others first: when the worker goes on, all it may wait for is there. */
 int cell_start(struct cell *cell, const struct cell_limits *limits) {
     session_await_dead(cell->session);
+    cell_renew_watches(cell);
     int r = cell->aside ? 0 : shared_save(&cell->image->shared, cell->image->keeper, cell->image->memory_fd);
     if (r == 0)
         r = cell_limit(cell, limits);
@@ -240,6 +241,7 @@ static void cell_free(struct cell *cell) {
     image_unref(cell->result, &dying);
     session_bury(cell->session, dying);
     threads_fini(&cell->threads);
+    opened_fini(&cell->opened);
     close_fd(&cell->memory_fd);
     close_fd(&cell->init.pidfd);
     close_fd(&cell->control_fd);

@@ -4,6 +4,7 @@
 #ifndef PETRI_SANDBOX_CELL_H
 #define PETRI_SANDBOX_CELL_H
 
+#include "opened.h"
 #include "resources.h"
 #include "session.h"
 
@@ -35,6 +36,7 @@ struct cell {
     int control_fd;
     pid_t *tids; /* the tasks that are our tracees, the worker first */
     size_t n_tids;
+    struct opened opened;    /* files of the notebook's folder, as far as they are watched */
     struct threads threads;  /* recorded by cell_freeze() */
     struct image *result;    /* the image to be, by cell_freeze() */
     int status;              /* of the worker, as waitpid(2) gave it; valid when ended */
@@ -44,6 +46,9 @@ struct cell {
 
 /* Makes the tasks of a cell whose sandbox is there, up to the point where they could be detached. */
 int cell_assemble(struct cell *cell, struct sandbox_error *ret_error);
+
+/* Where the host has changed its folders since they were watched, watches them anew. */
+void cell_renew_watches(struct cell *cell);
 
 /* Holds the stopped tasks of a cell to limits, and begins to measure. 0 or -errno. */
 int cell_limit(struct cell *cell, const struct cell_limits *limits);

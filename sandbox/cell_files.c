@@ -157,3 +157,32 @@ int cell_open_change(const struct cell *cell, const char *path) {
         return -EINVAL;
     return st.st_nlink != 1 ? -EMLINK : steal_fd(&fd);
 }
+
+int cell_watch_opened(struct cell *cell) {
+    char work[48];
+    struct session *session = cell->session;
+    if (cell->started || cell->init.pid <= 0)
+        return -EINVAL;
+    if (session->opened_fd < 0 && (session->opened_fd = opened_start()) < 0)
+        return session->opened_fd;
+    snprintf(work, sizeof work, "/proc/%d/root/work", cell->init.pid);
+    auto_fd folder_fd = open(work, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    opened_fini(&cell->opened);
+    return folder_fd < 0 ? -errno : opened_watch(session->opened_fd, folder_fd, session->folder_fd, &cell->opened);
+}
+
+void cell_renew_watches(struct cell *cell) {
+    if (cell->opened.n > 0 && opened_is_stale(&cell->opened) && cell_watch_opened(cell))
+        opened_fini(&cell->opened); /* then what it opens is not known, and whoever asks is told so */
+}
+
+int cell_take_opened(struct cell *cell, char ***ret_paths, size_t *ret_n) {
+    return cell->opened.n == 0 ? -EBADF : opened_take(&cell->opened, ret_paths, ret_n);
+}
+
+int cell_open_before(const struct cell *cell, const char *path) {
+    char base[32];
+    snprintf(base, sizeof base, "%s/folder", layer_base(cell->layer));
+    auto_fd base_fd = system_open_beneath(cell->session->nursery.files_fd, base, O_RDONLY | O_DIRECTORY, 0);
+    return base_fd < 0 ? base_fd : changes_open_before(base_fd, cell->session->folder_fd, path);
+}

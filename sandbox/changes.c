@@ -220,3 +220,30 @@ int changes_list(const struct changes_options *options, cell_change_handler *han
     walk->path[0] = 0;
     return walk_level(walk, &(struct level){options->upper_fd, {options->base_fd, options->folder_fd}, false, 0});
 }
+
+/* The folder that path's last name is in, as it was; the name goes to ret_name. The caller closes both. */
+static struct below open_parent_before(int base_fd, int folder_fd, const char *path, const char **ret_name) {
+    char name[NAME_MAX + 1];
+    struct below below = {open_folder(base_fd, "."), open_folder(folder_fd, ".")};
+    for (const char *slash; (slash = strchr(path, '/')); path = slash + 1) {
+        auto_fd outer_base_fd = below.base_fd, outer_folder_fd = below.folder_fd;
+        snprintf(name, sizeof name, "%.*s", (int)(slash - path), path);
+        below = open_below(&(struct below){outer_base_fd, outer_folder_fd}, name);
+    }
+    *ret_name = path;
+    return below;
+}
+
+int changes_open_before(int base_fd, int folder_fd, const char *path) {
+    struct stat st;
+    const char *name = path;
+    struct below below = open_parent_before(base_fd, folder_fd, path, &name);
+    auto_fd parent_base_fd = below.base_fd, parent_folder_fd = below.folder_fd;
+    if (!look_below(&below, name, &st))
+        return -ENOENT;
+    if (!S_ISREG(st.st_mode))
+        return -EINVAL;
+    bool in_base = look(parent_base_fd, name, &st);
+    int fd = openat(in_base ? parent_base_fd : parent_folder_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}

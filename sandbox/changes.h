@@ -30,4 +30,11 @@ struct changes_options {
  */
 int changes_list(const struct changes_options *options, cell_change_handler *handler, void *arg) SANDBOX_MUST_CHECK;
 
+/*
+ * Opens a regular file as it was before the layer, for reading; base_fd and
+ * folder_fd are as above. A descriptor; -ENOENT where there was none, -EINVAL
+ * where it was no regular file, or -errno.
+ */
+int changes_open_before(int base_fd, int folder_fd, const char *path) SANDBOX_MUST_CHECK;
+
 #endif

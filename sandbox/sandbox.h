@@ -171,6 +171,13 @@ struct cell_limits {
  */
 int cell_put_file(const struct cell *cell, const char *path, const void *data, size_t bytes) SANDBOX_MUST_CHECK;
 
+/*
+ * From now on it is noted which files of the notebook's folder the cell opens;
+ * before cell_start(). Takes as long as reading the folders, of which so many
+ * are watched and no more. 0 or -errno, then nothing is noted.
+ */
+int cell_watch_opened(struct cell *cell) SANDBOX_MUST_CHECK;
+
 /* Lets the cell run, within limits: its worker goes on with the read of its control socket. */
 int cell_start(struct cell *cell, const struct cell_limits *limits) SANDBOX_MUST_CHECK;
 
@@ -283,6 +290,21 @@ int cell_list_changes(const struct cell *cell, cell_change_handler *handler, voi
  * names than one, -EINVAL where it is no regular file, or -errno.
  */
 int cell_open_change(const struct cell *cell, const char *path) SANDBOX_MUST_CHECK;
+
+/*
+ * The files below the notebook's folder that a frozen cell has opened, sorted,
+ * whether they stood there before it or not: ret_paths, with its texts, is the
+ * caller's: free(). 1, 0 where there may have been more, or -errno (-EBADF: the
+ * cell was not watched).
+ */
+int cell_take_opened(struct cell *cell, char ***ret_paths, size_t *ret_n) SANDBOX_MUST_CHECK;
+
+/*
+ * Opens a regular file of the notebook's folder as it was before this cell, for
+ * reading. A descriptor, which is the caller's; -ENOENT where there was none,
+ * -EINVAL where it was no regular file, or -errno.
+ */
+int cell_open_before(const struct cell *cell, const char *path) SANDBOX_MUST_CHECK;
 
 /* Makes the frozen cell's state the session's image and its files the session's files. Frees the cell. */
 void cell_commit(struct cell *cell);

@@ -115,7 +115,7 @@ int session_create(const struct session_options *options, struct session **ret_s
     session->folder_at_work_only = !mounts_shows_folder_path(options);
     session->nursery = (struct nursery){-1, -1, -1};
     session->control_fd = session->stdout_fd = session->stderr_fd = session->trace_fd = session->worker_pidfd = -1;
-    session->denied_fd = session->folder_fd = -1;
+    session->denied_fd = session->folder_fd = session->opened_fd = -1;
     if (folder_is_shown(options->folder))
         session->folder_fd = open(options->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     block_child_signal();
@@ -146,6 +146,7 @@ void session_destroy(struct session *session) {
     close_fd(&session->trace_fd);
     close_fd(&session->denied_fd);
     close_fd(&session->folder_fd);
+    close_fd(&session->opened_fd);
     filter_fini(&session->filter);
     prefault_fini(&session->prefault);
     free(session);

@@ -162,12 +162,64 @@ static void first_image_has_the_first_files(struct live *live) {
     CHECK_TEXT(live_do(live, "file in.txt"), "ENOENT");
 }
 
+static void check_opened(struct cell *cell, int complete, const char *expected) {
+    char **paths, text[512] = "";
+    size_t n;
+    CHECK_EQUAL(cell_take_opened(cell, &paths, &n), complete);
+    for (size_t i = 0; i < n; i++)
+        (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? ", " : "", paths[i]);
+    free(paths);
+    CHECK_TEXT(text, expected);
+}
+
+static void files_that_a_cell_opens_are_noted(struct live *live) {
+    char text[8] = "";
+    char **paths;
+    size_t n;
+    CHECK_TEXT(live_do(live, "put earlier.txt before"), "ok");
+    struct cell *cell = create(live, CELL_FROM_CURRENT);
+    struct cell *other = create(live, CELL_FROM_CURRENT);
+    CHECK_EQUAL(cell_take_opened(cell, &paths, &n), -EBADF);
+    CHECK_EQUAL(cell_watch_opened(other), 0);
+    CHECK_EQUAL(cell_watch_opened(cell), 0);
+    char late[PATH_MAX + 16];
+    (void)snprintf(late, sizeof late, "%s/late", live->folder);
+    CHECK_EQUAL(mkdir(late, 0777), 0);
+    (void)snprintf(late, sizeof late, "%s/late/in.txt", live->folder);
+    int host = open(late, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    CHECK(host >= 0 && write(host, "x", 1) == 1);
+    close(host);
+    start(other);
+    CHECK_TEXT(live_ask(other, "put other.txt x"), "ok");
+    start(cell);
+    CHECK(live_ask(cell, "file sub/deep.txt")[0] != 0);
+    CHECK(live_ask(cell, "file /work/host.txt")[0] != 0);
+    CHECK_TEXT(live_ask(cell, "file none.txt"), "ENOENT");
+    CHECK_TEXT(live_ask(cell, "file late/in.txt"), "x");
+    CHECK_TEXT(live_ask(cell, "append earlier.txt more"), "ok");
+    CHECK_TEXT(live_ask(cell, "list sub"), "deep.txt");
+    freeze(cell);
+    check_opened(cell, 1, "earlier.txt, host.txt, late/in.txt, sub/deep.txt");
+    int fd = cell_open_before(cell, "earlier.txt");
+    CHECK(fd >= 0 && read(fd, text, sizeof text) == 6);
+    CHECK_TEXT(text, "before");
+    close(fd);
+    fd = cell_open_before(cell, "sub/deep.txt");
+    CHECK(fd >= 0);
+    close(fd);
+    CHECK_EQUAL(cell_open_before(cell, "sub"), -EINVAL);
+    CHECK_EQUAL(cell_open_before(cell, "sub/none/none.txt"), -ENOENT);
+    cell_commit(cell);
+    cell_discard(other);
+}
+
 static const struct live_case cases[] = {
     {"files_that_are_put_are_the_cells_own", files_that_are_put_are_the_cells_own, NULL},
     {"files_are_put_through_no_link", files_are_put_through_no_link, NULL},
     {"changes_are_those_of_the_cell_alone", changes_are_those_of_the_cell_alone, NULL},
     {"changes_open_as_plain_files_only", changes_open_as_plain_files_only, NULL},
     {"first_image_has_the_first_files", first_image_has_the_first_files, NULL},
+    {"files_that_a_cell_opens_are_noted", files_that_a_cell_opens_are_noted, NULL},
 };
 
 int main(void) {

@@ -1,0 +1,42 @@
+/*
+ * inputs_read.h - the files of the notebook's folder that a cell has read, for its report.
+ *
+ * Which files it opened was seen from outside while it ran. Here they are
+ * hashed, as they were before the cell, in slices, and each content once: a
+ * file that has not changed since it was hashed is not read again. What has been
+ * opened counts as read, unless it did not stand there before.
+ */
+#ifndef PETRI_INPUTS_READ_H
+#define PETRI_INPUTS_READ_H
+
+#include "kernel/cleanup.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct run;
+
+enum {
+    INPUTS_READ_FILE_BYTES = 16 << 20, /* a larger file is named without its hash */
+    INPUTS_READ_BYTES = 64 << 20,      /* hashed of all the files of a run */
+    INPUTS_READ_KNOWN = 4096,          /* contents that are remembered */
+};
+
+struct inputs_read;
+
+/*
+ * Takes the list from a frozen cell; known is an object of hashes that this
+ * keeps between runs, borrowed as long as ret. 0 with ret, the caller's
+ * (inputs_read_destroy()), which is NULL where there is nothing to hash;
+ * run->inputs_complete is set. -errno where the list is not to be had.
+ */
+int inputs_read_begin(struct run *run, json_t *known, struct inputs_read **ret) KERNEL_MUST_CHECK;
+
+/* Hashes on, at most until clock_us() is until_us or a little longer; rows go to run->inputs. True once all is done. */
+bool inputs_read_step(struct inputs_read *read, int64_t until_us);
+
+/* NULL is allowed. */
+void inputs_read_destroy(struct inputs_read *read);
+
+#endif
