@@ -39,39 +39,20 @@ struct hit {
     const char *kind;
 };
 
-unsigned secrets_classes(unsigned char c) {
-    if (isdigit(c))
-        return SECRETS_DIGIT;
-    if (c >= 'a' && c <= 'z')
-        return SECRETS_LOWER | (c <= 'f' ? SECRETS_HEX : 0);
-    if (c >= 'A' && c <= 'Z')
-        return SECRETS_UPPER;
-    switch (c) {
-    case '_':
-        return SECRETS_UNDERSCORE;
-    case '-':
-        return SECRETS_DASH;
-    case '+':
-    case '/':
-    case '=':
-        return SECRETS_BASE64;
-    case '.':
-        return SECRETS_DOT;
-    case '~':
-        return SECRETS_TILDE;
-    case ':':
-        return SECRETS_COLON;
-    case '!':
-    case '#':
-    case '$':
-    case '%':
-    case '^':
-    case '*':
-    case '@':
-        return SECRETS_SIGN;
-    default:
-        return 0;
-    }
+static const uint16_t classes_of[256] = {
+    ['0' ... '9'] = SECRETS_DIGIT, ['a' ... 'f'] = SECRETS_LOWER | SECRETS_HEX,
+    ['g' ... 'z'] = SECRETS_LOWER, ['A' ... 'Z'] = SECRETS_UPPER,
+    ['_'] = SECRETS_UNDERSCORE,    ['-'] = SECRETS_DASH,
+    ['+'] = SECRETS_BASE64,        ['/'] = SECRETS_BASE64,
+    ['='] = SECRETS_BASE64,        ['.'] = SECRETS_DOT,
+    ['~'] = SECRETS_TILDE,         [':'] = SECRETS_COLON,
+    ['!'] = SECRETS_SIGN,          ['#' ... '%'] = SECRETS_SIGN,
+    ['^'] = SECRETS_SIGN,          ['*'] = SECRETS_SIGN,
+    ['@'] = SECRETS_SIGN,
+};
+
+unsigned secrets_classes(unsigned char character) {
+    return classes_of[character];
 }
 
 static const unsigned word = SECRETS_DIGIT | SECRETS_LOWER | SECRETS_UPPER | SECRETS_UNDERSCORE;
@@ -93,7 +74,7 @@ static bool is_at(const struct text *text, size_t at, const char *literal) {
 static size_t run_end(const struct text *text, size_t at, unsigned class, size_t most, unsigned *seen) {
     size_t end = at;
     while (end < text->n && (most == 0 || end - at < most)) {
-        unsigned classes = secrets_classes((unsigned char)text->at[end]);
+        unsigned classes = classes_of[(unsigned char)text->at[end]];
         if (!(classes & class))
             break;
         *seen |= classes;
@@ -377,7 +358,7 @@ static bool find_at(struct text *text, size_t at, struct hit *hit) {
         return find_pem(text, at, hit);
     if (c == ':')
         return find_url(text, at, hit);
-    if (!(secrets_classes((unsigned char)c) & word) || !begins_word(text, at))
+    if (!(classes_of[(unsigned char)c] & word) || !begins_word(text, at))
         return false;
     return find_token(text, at, hit) || find_named(text, at, hit);
 }

@@ -90,7 +90,7 @@ static void hide_packages(struct kernel *kernel, struct start *start) {
         distributions_fini(&found);
     }
     if (r < 0)
-        snprintf(start->why_not, sizeof start->why_not, "the packages of %s can't be told apart: %s", start->python,
+        snprintf(start->why_not, sizeof start->why_not, "the packages of %.400s can't be told apart: %s", start->python,
                  strerror(-r));
 }
 
