@@ -15,6 +15,6 @@ def run_node(program, *arguments):
     """Runs a program of this folder; returns what its last line of output says, which is JSON."""
     env = {**os.environ, "NODE_PATH": str(CLIENTS / "node" / "node_modules")}
     command = ["node", str(HERE / program), *map(str, arguments)]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=3 * STUCK_S)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=2 * STUCK_S)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout.splitlines()[-1])
