@@ -191,6 +191,19 @@ def test_replay_finds_an_unseeded_random_number_and_a_missing_state(database, st
     assert missing["outcome"]["after"] == "error" and missing["result"]["before"] == "5"
 
 
+def test_replay_finds_a_changed_input(database, start, tmp_path):
+    folder = tmp_path / "notebooks"
+    folder.mkdir()
+    (folder / "table.csv").write_text("1\n")
+    kernel = start(folder=folder)
+    run_id = report(ask(kernel, "print(len(open('table.csv').read()))"))["run_id"]
+    kernel.close()
+    assert replay(run_id) == {}
+    (folder / "table.csv").write_text("2\n")
+    changed = replay(run_id)
+    assert set(changed) == {"input"} and changed["input"]["name"] == "table.csv"
+
+
 def test_replay_finds_a_changed_package(database, start):
     kernel = start()
     run_id = report(ask(kernel, "1"))["run_id"]
