@@ -45,6 +45,7 @@ step "unit tests with ASan and UBSan" "$scripts/ctest.sh" asan -L '^(protocol|ke
 step "fuzz targets" "$scripts/fuzz.sh"
 step "worker" "$scripts/pytest.sh" tests/worker
 step "end to end" "$scripts/pytest.sh" tests/e2e
+step "the protocol, row by row" "$scripts/pytest.sh" tests/surface
 step "the Python package, the agent example and the pages" "$scripts/pytest.sh" tests/client
 step "other people's clients" "$scripts/pytest.sh" tests/clients
 step "hostile cells" "$scripts/pytest.sh" tests/hostile
