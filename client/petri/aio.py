@@ -6,7 +6,6 @@ import asyncio
 import os
 import pathlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from queue import Empty
 from types import TracebackType
 from typing import Any, Literal, Union
 
@@ -86,22 +85,19 @@ class _Run:
     async def _next_message(self, reply: asyncio.Task[None]) -> dict[str, Any]:
         silence_s = 0.0
         while True:
-            try:
-                return await self.kernel.client.get_iopub_msg(timeout=POLL_S)
-            except Empty:
-                await self.kernel.check_alive()
-            silence_s = silence_s + POLL_S if reply.done() else 0.0
+            message = await self.kernel.receive("iopub")
+            if message is not None:
+                return message
+            if reply.done():
+                reply.result()
+                silence_s += POLL_S
             if silence_s >= IDLE_S:
                 raise SessionError("the kernel has replied and not said that it is idle")
 
     async def _wait_for_reply(self) -> None:
         while self._reply is None:
-            try:
-                message = await self.kernel.client.get_shell_msg(timeout=POLL_S)
-            except Empty:
-                await self.kernel.check_alive()
-                continue
-            if message["parent_header"].get("msg_id") == self._request:
+            message = await self.kernel.receive("shell")
+            if message is not None and message["parent_header"].get("msg_id") == self._request:
                 self._reply = message
 
     def report(self) -> dict[str, Any]:

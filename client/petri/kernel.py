@@ -16,7 +16,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from queue import Empty
-from typing import Any, Union
+from typing import Any, Literal, Union
 
 from jupyter_client.asynchronous.client import AsyncKernelClient
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
@@ -125,16 +125,11 @@ class Kernel:
 
     async def _ready(self) -> None:
         """Until both channels speak: a subscription that is on its way misses messages."""
-        client = self.client
         answered = heard = False
         while not (answered and heard):
-            client.kernel_info()
-            with contextlib.suppress(Empty):
-                await client.get_shell_msg(timeout=POLL_S)
-                answered = True
-                await client.get_iopub_msg(timeout=POLL_S)
-                heard = True
-            await self.check_alive()
+            self.client.kernel_info()
+            answered = await self.receive("shell") is not None or answered
+            heard = answered and await self.receive("iopub") is not None
 
     @property
     def client(self) -> AsyncKernelClient:
@@ -171,6 +166,18 @@ class Kernel:
         self.client.shell_channel.send(message)
         return str(message["header"]["msg_id"])
 
+    async def receive(self, channel: Literal["shell", "iopub", "control"]) -> dict[str, Any] | None:
+        """The next message of a channel, or None where there is none for POLL_S. Raises SessionError, KernelDied."""
+        get = getattr(self.client, f"get_{channel}_msg")
+        try:
+            message: dict[str, Any] = await get(timeout=POLL_S)
+        except Empty:
+            await self.check_alive()
+            return None
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise SessionError(f"a message of the kernel can't be read: {error}") from error
+        return message
+
     async def interrupt(self) -> None:
         """Interrupts what runs, and waits until the kernel has heard it; nothing where nothing runs."""
         async with self._control_turn:
@@ -180,11 +187,10 @@ class Kernel:
                 await self._control_reply(message["header"]["msg_id"])
 
     async def _control_reply(self, request: str) -> None:
-        while self._client is not None and await self.is_alive():
-            with contextlib.suppress(Empty):
-                reply = await self._client.get_control_msg(timeout=POLL_S)
-                if reply["parent_header"].get("msg_id") == request:
-                    return
+        with contextlib.suppress(KernelDied):
+            reply = None
+            while reply is None or reply["parent_header"].get("msg_id") != request:
+                reply = await self.receive("control")
 
     async def kill(self) -> None:
         """Ends the process at once; what waits for it raises KernelDied."""

@@ -12,7 +12,7 @@ import pytest
 
 import petri
 from conftest import PROGRAM, ROOT
-from petri import errors, kernel
+from petri import aio, errors, kernel
 from petri.errors import failure_class
 
 # Not a measure of anything: how long to wait before something counts as stuck.
@@ -369,6 +369,31 @@ def test_another_kernel_is_told_from_petri(tmp_path):
     with petri.Session(program=program) as session:
         with pytest.raises(petri.SessionError, match="is the kernel really petri"):
             session.run("1")
+
+
+HOSTILE = {
+    "bad_signature": "a message of the kernel can't be read: Invalid Signature",
+    "garbage": "a message of the kernel can't be read",
+    "no_report": r"the reply \(aborted\) has no run report",
+    "no_idle": "has replied and not said that it is idle",
+}
+
+
+@pytest.mark.parametrize("way", HOSTILE)
+def test_a_kernel_that_answers_what_it_should_not_is_an_error(tmp_path, monkeypatch, way):
+    monkeypatch.setattr(aio, "IDLE_S", 0.5)
+    fake = ROOT / "tests" / "client" / "fake_kernel.py"
+    with petri.Session(program=script(tmp_path, f'exec {sys.executable} {fake} {way} "$@"')) as session:
+        with pytest.raises(petri.SessionError, match=HOSTILE[way]):
+            session.run("1")
+
+
+def test_a_report_whose_parts_are_odd_is_taken_as_far_as_it_goes(tmp_path):
+    fake = ROOT / "tests" / "client" / "fake_kernel.py"
+    with petri.Session(program=script(tmp_path, f'exec {sys.executable} {fake} odd_report "$@"')) as session:
+        found = session.run("1")
+    assert (found.outcome, found.artifacts, found.error, found.metrics) == ("ok", [], None, petri.Metrics())
+    assert found.report["artifacts"] == 3
 
 
 def test_a_deep_folder_for_temporary_files_is_no_hindrance(tmp_path, monkeypatch):

@@ -1,0 +1,66 @@
+"""A kernel that answers as no kernel should, for what a client makes of it.
+
+usage: fake_kernel.py WAY kernel CONNECTION_FILE [ARGUMENT...]
+"""
+
+import json
+import sys
+
+import zmq
+from jupyter_client.session import Session
+
+REPORT = {"petri": {"outcome": "ok"}}
+
+
+def bad_signature(session, shell, iopub, request, ids):
+    session.key = b"another"
+    session.send(shell, "execute_reply", {"status": "ok"}, parent=request, ident=ids, metadata=REPORT)
+
+
+def garbage(session, shell, iopub, request, ids):
+    iopub.send_multipart([b"<IDS|MSG>", b"signature"])
+    session.send(shell, "execute_reply", {"status": "ok"}, parent=request, ident=ids, metadata=REPORT)
+
+
+def no_report(session, shell, iopub, request, ids):
+    session.send(shell, "execute_reply", {"status": "aborted"}, parent=request, ident=ids)
+    session.send(iopub, "status", {"execution_state": "idle"}, parent=request)
+
+
+def no_idle(session, shell, iopub, request, ids):
+    session.send(shell, "execute_reply", {"status": "ok"}, parent=request, ident=ids, metadata=REPORT)
+
+
+def odd_report(session, shell, iopub, request, ids):
+    report = {"outcome": "ok", "artifacts": 3, "error": [], "metrics": "fast", "denied": [1], "validation": None}
+    session.send(shell, "execute_reply", {"status": "ok"}, parent=request, ident=ids, metadata={"petri": report})
+    session.send(iopub, "status", {"execution_state": "idle"}, parent=request)
+
+
+WAYS = {way.__name__: way for way in (bad_signature, garbage, no_report, no_idle, odd_report)}
+
+
+def bind(kind, info, channel):
+    socket = zmq.Context.instance().socket(kind)
+    separator = ":" if info["transport"] == "tcp" else "-"
+    socket.bind(f"{info['transport']}://{info['ip']}{separator}{info[channel + '_port']}")
+    return socket
+
+
+def main(way, connection_file):
+    with open(connection_file, encoding="utf-8") as file:
+        info = json.load(file)
+    session = Session(key=info["key"].encode(), signature_scheme=info["signature_scheme"])
+    shell, iopub = bind(zmq.ROUTER, info, "shell"), bind(zmq.PUB, info, "iopub")
+    while True:
+        ids, frames = session.feed_identities(shell.recv_multipart())
+        request = session.deserialize(frames)
+        if request["msg_type"] == "kernel_info_request":
+            session.send(shell, "kernel_info_reply", {"status": "ok"}, parent=request, ident=ids)
+            session.send(iopub, "status", {"execution_state": "idle"}, parent=request)
+        else:
+            WAYS[way](session, shell, iopub, request, ids)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[3])
