@@ -39,7 +39,7 @@ TASKS = [
         "algorithm",
         "Write a function that merges overlapping intervals, and test it.",
         expect=petri.Expect(stdout_regex=r"^\d+ tests passed$"),
-        limits={"timeout": "2s"},
+        limits={"timeout": "5s"},
     ),
     Task(
         "exchange rate",

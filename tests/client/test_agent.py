@@ -34,6 +34,7 @@ def reasons(outcome):
 
 def test_conversion_is_answered_once_the_table_is_as_its_schema_says(ran):
     outcome = ran[2]["conversion"]
+    assert len(outcome.attempts) == 3, reasons(outcome)
     missing, text, good = outcome.attempts
     assert missing.result.error.ename == "NameError"
     assert text.result.outcome == "ok" and not text.result.ok
@@ -44,6 +45,7 @@ def test_conversion_is_answered_once_the_table_is_as_its_schema_says(ran):
 def test_cleaning_is_answered_with_counts_and_the_file(ran):
     folder, _, outcomes = ran
     outcome = outcomes["cleaning"]
+    assert len(outcome.attempts) == 2, reasons(outcome)
     wrong_column, good = outcome.attempts
     assert "mail" in wrong_column.result.reason and good.result.ok
     assert outcome.answer == "before: 85 rows, after: 60 rows"
@@ -53,6 +55,7 @@ def test_cleaning_is_answered_with_counts_and_the_file(ran):
 def test_top_five_is_answered_once_the_chart_is_there(ran):
     folder, _, outcomes = ran
     outcome = outcomes["top five"]
+    assert len(outcome.attempts) == 3, reasons(outcome)
     wrong_column, no_file, good = outcome.attempts
     assert "amount" in wrong_column.result.reason
     assert no_file.result.outcome == "ok" and "top5.png" in no_file.result.reason
@@ -63,6 +66,7 @@ def test_top_five_is_answered_once_the_chart_is_there(ran):
 
 def test_algorithm_is_answered_once_its_tests_pass(ran):
     outcome = ran[2]["algorithm"]
+    assert len(outcome.attempts) == 3, reasons(outcome)
     endless, wrong, good = outcome.attempts
     assert endless.result.outcome == "timeout" and endless.result.rolled_back
     assert wrong.result.error.ename == "AssertionError"
@@ -71,6 +75,7 @@ def test_algorithm_is_answered_once_its_tests_pass(ran):
 
 def test_exchange_rate_is_given_up_when_the_breaker_stops_it(ran):
     outcome = ran[2]["exchange rate"]
+    assert len(outcome.attempts) == 4, reasons(outcome)
     refused, *tried, stopped = outcome.attempts
     assert refused.result.outcome == "refused" and "requests" in refused.result.reason
     assert len(tried) == 2
