@@ -160,7 +160,8 @@ class Result:
     representations by MIME type. displays: rich outputs, in order, the kernel's line about saved files among them.
     left_out_bytes: what this package did not keep.
     error: None where all went well.
-    artifacts: files that the run made. inputs: files that it was given or read. denied: what it was not allowed.
+    artifacts: files that the run made. inputs: files that it was given or read; inputs_complete: whether these are all
+    of the folder's. denied: what it was not allowed.
     checks: what came of `expect`.
     metrics: what it cost. limits: what was in force.
     run_id: of the run's record. session_id: of the kernel.
@@ -178,6 +179,7 @@ class Result:
     error: Error | None
     artifacts: list[Artifact]
     inputs: list[Input]
+    inputs_complete: bool
     denied: list[Denied]
     checks: list[Check]
     metrics: Metrics
@@ -218,6 +220,7 @@ def make_result(report: dict[str, Any], output: Output, folder: pathlib.Path) ->
         error=_row(Error, error) if error else None,
         artifacts=artifacts,
         inputs=_rows(Input, report.get("inputs")),
+        inputs_complete=bool(report.get("inputs_complete", False)),
         denied=_rows(Denied, report.get("denied")),
         checks=_rows(Check, report.get("validation")),
         metrics=_row(Metrics, report.get("metrics")),

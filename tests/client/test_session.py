@@ -296,7 +296,9 @@ def test_a_temporary_folder_goes_with_the_session():
 def test_the_folder_is_read_and_not_written(tmp_path):
     (tmp_path / "in.txt").write_text("from the host")
     with petri.Session(folder=tmp_path) as session:
-        assert session.run("print(open('in.txt').read())").stdout == "from the host\n"
+        found = session.run("print(open('in.txt').read())")
+        assert found.stdout == "from the host\n"
+        assert [given.path for given in found.inputs] == ["in.txt"] and found.inputs_complete
         assert session.run("open('in.txt', 'w').write('changed')").ok
     assert (tmp_path / "in.txt").read_text() == "from the host"
 
