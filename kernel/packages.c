@@ -148,6 +148,12 @@ static int add_name(struct session_hide *hide, size_t *n, const char *name) {
     return names[*n] ? (++*n, 0) : -ENOMEM;
 }
 
+/* A module that is listed without its ending may be one file: name.cpython-311-x86_64-linux-gnu.so. */
+static bool is_shown(const json_t *shown, const char *entry) {
+    auto_free char *stem = strndup(entry, strcspn(entry, "."));
+    return json_object_get(shown, entry) || (stem && stem[0] && json_object_get(shown, stem));
+}
+
 /* All entries of a folder but those that are shown. */
 static int hide_entries(const char *folder, const json_t *shown, struct session_hide *hide) {
     DIR *dir = opendir(folder);
@@ -155,8 +161,7 @@ static int hide_entries(const char *folder, const json_t *shown, struct session_
     size_t n = 0;
     int r = dir ? 0 : -errno;
     while (r == 0 && n < ENTRIES_MAX && (entry = readdir(dir)))
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-            !json_object_get(shown, entry->d_name))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 && !is_shown(shown, entry->d_name))
             r = add_name(hide, &n, entry->d_name);
     if (dir)
         closedir(dir);
