@@ -53,7 +53,9 @@ struct run {
     bool waits_for_input;
     json_int_t input_seq;
 
-    bool silent; /* only status on iopub */
+    bool finishing;       /* the cell is frozen: finish.h */
+    bool inputs_complete; /* inputs has every file of the folder below that was read */
+    bool silent;          /* only status on iopub */
     bool allow_stdin;
     bool stop_on_error;
     bool counts; /* takes a number, and stays in the history */
@@ -64,13 +66,11 @@ struct run {
     struct outcome_facts facts;
     json_t *inputs; /* files that the request brought and the cell has read: rows of the report, owned; NULL for none */
     struct inputs_read *inputs_read; /* while they are being hashed, owned */
-    bool inputs_complete;            /* inputs has every file of the folder below that was read, too */
     struct artifacts *artifacts;     /* while they are being copied, owned */
     json_t *artifact_rows;           /* of the report, owned; NULL for none */
     size_t artifacts_omitted;        /* beyond those */
     struct validation validation;    /* while it goes on */
     json_t *checks;                  /* its rows of the report, owned; NULL for none */
-    bool finishing;                  /* the cell is frozen: finish.h */
     json_t *denied;                  /* system calls it was refused: rows of the report, owned */
     json_t *reply;                   /* the worker's, owned; NULL where it gave none */
     json_t *error;                   /* the content of the error it ended with, owned; NULL where it ended well */
