@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { KILLS = 300, DELAY_US = 8000, RUNS_MAX = 100000, BODY_BYTES = 3000 };
+enum { KILLS = 300, DELAY_US = 20000, RUNS_MAX = 100000, BODY_BYTES = 3000 };
 
 static struct log quiet = {.level = LOG_LEVEL_ERROR};
 static char folder[64];
@@ -72,8 +72,9 @@ static unsigned told(int fd, unsigned first) {
     return next;
 }
 
-/* One life of a process that stores; returns how many runs were told to be there since the beginning. */
-static unsigned live_once(unsigned first, long delay_us) {
+/* One life of a process that stores; returns how many runs were told to be there since the beginning. Where it has to
+ * get somewhere it lives until it has told of a run, and then for the delay. */
+static unsigned live_once(unsigned first, long delay_us, bool has_to) {
     int fds[2];
     int status;
     assert_int_equal(pipe(fds), 0);
@@ -84,6 +85,10 @@ static unsigned live_once(unsigned first, long delay_us) {
         store_until_killed(first, fds[1]);
     }
     close(fds[1]);
+    if (has_to) {
+        assert_int_equal(read(fds[0], &first, sizeof first), sizeof first);
+        first++;
+    }
     nanosleep(&(struct timespec){.tv_nsec = delay_us * 1000}, NULL); /* any moment: it is no wait for an event */
     kill(pid, SIGKILL);
     assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -134,11 +139,46 @@ static void test_records_killed_at_any_moment_are_whole(void **state) {
     srandom(seed);
     for (int i = 0; i < kills; i++) {
         long delay_us = random() % DELAY_US;
-        unsigned n_told = live_once(n, delay_us);
+        /* The first ones may all die while they make the database. */
+        unsigned n_told = live_once(n, delay_us, i == kills / 10);
         /* Killed before it had made the database, there is none. */
         n = access(path, F_OK) == 0 ? check(n_told) : 0;
     }
     assert_true(n > 0);
+}
+
+/* As kernels that are started together on a new machine: each makes the database if it is not there yet. */
+static void test_records_made_by_many_at_once_have_all_their_runs(void **state) {
+    enum { MANY = 24 };
+    int fds[2];
+    int status;
+    (void)state;
+    assert_int_equal(pipe(fds), 0);
+    for (unsigned i = 0; i < MANY; i++) {
+        pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+            const struct records_options options = {.path = path, .keep_days = 30, .max_bytes = 1 << 30};
+            struct records records;
+            records_open(&records, &options, &quiet);
+            store_one(&records, i, fds[1]);
+            records_close(&records);
+            _exit(0);
+        }
+    }
+    for (unsigned i = 0; i < MANY; i++) {
+        assert_true(wait(&status) > 0);
+        assert_int_equal(status, 0);
+    }
+    close(fds[0]);
+    close(fds[1]);
+    struct records records;
+    char why[256];
+    assert_int_equal(records_open_existing(&records, path, &quiet, why, sizeof why), 0);
+    json_t *list = records_list(&records, &(struct records_filter){.limit = RUNS_MAX});
+    assert_int_equal(json_array_size(list), MANY);
+    json_decref(list);
+    records_close(&records);
 }
 
 static int setup(void **state) {
@@ -163,6 +203,7 @@ static int teardown(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_records_killed_at_any_moment_are_whole, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_records_made_by_many_at_once_have_all_their_runs, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
