@@ -67,7 +67,7 @@ python_tests() {
 
 # hostile_cells NAME HOW WAY [WHICH]
 hostile_cells() {
-    part "hostile cells $1" "$2" env PETRI_BUILD=$build PETRI_SLOW=5 \
+    part "hostile cells $1" "$2" env PETRI_BUILD=$build PETRI_SLOW=4 \
         python3 -m pytest -q -ra --tb=short --color=no -p no:cacheprovider \
         $src/tests/hostile/test_corpus.py --few "--way=$3" -k "${4:-test}"
 }
@@ -86,7 +86,7 @@ uid=$(id -u $user)
 loginctl enable-linger $user
 systemctl start "user@$uid.service"
 live_tests "as root in a service" as_service
-live_tests "as a user who logged in" as_login "delegate cells" # the others are an ordinary user's in the service, too
+live_tests "as a user who logged in" as_login delegate # the others run as an ordinary user in the service, too
 python_tests "as root in a service" as_service "cgroup v2"
 python_tests "as a user who logged in" as_login "cgroup v2"
 python_tests "as a service of the user's" as_user_service "cgroup v2" "report or memory or cpu"
