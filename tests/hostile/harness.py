@@ -22,12 +22,18 @@ LATE_S = float(os.environ.get("PETRI_LATE_S", 30 * SLOW))
 # What is kept of a flood; the rest is counted.
 KEEP_BYTES = 1 << 20
 
+# Where petri copies the files that cells make, beside the notebook.
+OUTPUTS = "outputs"
+
 # A socket of the host's without a file.
 ABSTRACT = f"petri-hostile-canary-{os.getpid()}"
 
 # For most cells: what they need, and no more.
 LIMITS = {"timeout": "3s", "memory": "400M", "processes": 64}
 GRACE_S = 2
+
+# For what ends by itself, however busy the machine is.
+PATIENCE = {"timeout": "60s"}
 
 # State that an earlier cell has left, of each kind that must outlive whatever comes.
 PLANT = """
@@ -293,11 +299,21 @@ class HostCanaries:
         return listener
 
     def _look(self):
-        return {str(path): portrait(path) for path in [*self.files, self.folder]}
+        status = os.lstat(self.folder)
+        names = sorted(set(os.listdir(self.folder)) - {OUTPUTS})
+        folder = status.st_ino, status.st_mode, status.st_uid, names
+        return {str(self.folder): folder, **{str(path): portrait(path) for path in self.files}}
+
+    def _copies(self):
+        """What petri has copied out of cells, and the folders it is in."""
+        for above, folders, files in os.walk(self.folder / OUTPUTS):
+            yield from (os.lstat(os.path.join(above, name)) for name in [*folders, *files])
 
     def check(self):
-        """Nothing has been written, nobody has called."""
+        """Nothing has been written but copies of what cells have made, nobody has called."""
         assert self._look() == self.before, "a file of the host's"
+        for status in self._copies():
+            assert stat.S_ISDIR(status.st_mode) or (stat.S_ISREG(status.st_mode) and status.st_nlink == 1), "a copy"
         heard = select.select([*self.sockets, self.fifo], [], [], 0)[0]
         assert not heard, "a socket or pipe of the host's"
 

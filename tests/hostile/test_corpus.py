@@ -11,7 +11,7 @@ import more_memory
 import more_processes
 import more_python
 import more_wire
-from harness import ABSTRACT, GRACE_S, LATE_S, LIMITS, SLOW, seconds
+from harness import ABSTRACT, GRACE_S, LATE_S, LIMITS, PATIENCE, SLOW, seconds
 
 OF_THE_FILE = corpus.from_file()
 CASES = [
@@ -83,7 +83,7 @@ def pytest_generate_tests(metafunc):
 def test_hostile_cell(place, case):
     if case.needs and not place.way.interpreter.has(case.needs):
         pytest.skip(f"{place.way.interpreter.path} has no {case.needs}")
-    limits = {**LIMITS, **case.limits}
+    limits = {**LIMITS, **({} if "timeout" in case.outcomes else PATIENCE), **case.limits}
     session = place.get()
     run = None
     try:

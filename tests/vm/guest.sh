@@ -68,7 +68,7 @@ python_tests() {
 # hostile_cells NAME HOW WAY [WHICH]
 hostile_cells() {
     part "hostile cells $1" "$2" env PETRI_BUILD=$build PETRI_SLOW=4 \
-        python3 -m pytest -q -ra --tb=short --color=no -p no:cacheprovider \
+        python3 -m pytest -v -ra --tb=short --color=no -p no:cacheprovider \
         $src/tests/hostile/test_corpus.py --few "--way=$3" -k "${4:-test}"
 }
 
