@@ -95,6 +95,25 @@ def test_async_run_cancelled_at_once_does_not_go_on():
     run(main())
 
 
+def test_async_interrupt_before_the_kernel_has_begun_is_not_lost():
+    """Asked for as soon as the request is sent, when the kernel has not read it."""
+
+    async def main():
+        outcomes = []
+        async with petri.AsyncSession() as session:
+            for _ in range(10):
+                before = session._last
+                task = asyncio.create_task(session.run("while True: pass"))
+                while session._last is before or session._last.task is None:
+                    await asyncio.sleep(0)
+                assert not session._last.collector.busy
+                await session.interrupt()
+                outcomes.append((await task).outcome)
+        return outcomes
+
+    assert run(main()) == ["interrupted"] * 10
+
+
 def test_async_interrupt_ends_the_run_with_its_outcome():
     async def main():
         async with petri.AsyncSession() as session:

@@ -140,25 +140,6 @@ def test_interrupt_from_another_thread_ends_the_run_with_its_outcome(session):
     assert session.run("state").result == "1"
 
 
-def test_interrupt_before_the_kernel_has_begun_is_not_lost(session):
-    """Sent as soon as the request is on its way, when the kernel may not have read it."""
-    for _ in range(10):
-        done = threading.Event()
-
-        def interrupt_until(done=done):
-            while not done.is_set():
-                session.interrupt()
-
-        thread = threading.Thread(target=interrupt_until)
-        thread.start()
-        try:
-            found = session.run("while True: pass")
-        finally:
-            done.set()
-            thread.join()
-        assert found.outcome == "interrupted"
-
-
 CTRL_C = """
 import petri
 with petri.Session() as session:
