@@ -77,6 +77,7 @@ class Worker:
             try:
                 if reply is None:
                     self._begin(request)
+                    self.signals.start()
                     reply = self.handlers[request["type"]](request, buffers)
                 with self.signals.held:
                     self._end(reply)
