@@ -8,6 +8,10 @@ thread is inside `with signals.held`. A blocked signal mask would not do:
 another thread of the process can receive the signal, and Python then runs the
 handler in the main thread all the same.
 
+The same goes for our own code around the user's: a handler runs only where the
+interrupted frame is below `Signals.call`, so what it raises ends there. What
+comes earlier waits for that call, what comes later for the next request.
+
 See: Jupyter messaging, "Kernel interrupt".
 """
 
@@ -74,16 +78,34 @@ class Signals:
         """The request is over: a SIGINT that comes late is ignored."""
         self.serving = False
 
+    def call(self, function, *arguments):
+        """Calls a function in which handlers may raise, from its first instruction to its last."""
+        self._run_waiting(sys._getframe())
+        return function(*arguments)
+
     def _raise(self, signum, frame):
         if self.serving:
             raise KeyboardInterrupt
 
+    def _may_run(self, frame):
+        """Whether a handler may run now, in `frame` of the main thread."""
+        if self._depth:
+            return False
+        while frame is not None and frame.f_code is not Signals.call.__code__:
+            frame = frame.f_back
+        return frame is not None
+
+    def _run_waiting(self, frame):
+        while self._waiting and self._may_run(frame):
+            handler, signum = self._waiting.pop(0)
+            handler(signum, frame)
+
     def _deferring(self, handler):
         def handle(signum, frame):
-            if self._depth:
-                self._waiting.append((handler, signum))
-            else:
+            if self._may_run(frame):
                 handler(signum, frame)
+            else:
+                self._waiting.append((handler, signum))
 
         handle.given = handler
         return handle
@@ -97,9 +119,7 @@ class Signals:
         if _thread.get_ident() != self._main:
             return
         self._depth -= 1
-        while self._waiting and not self._depth:
-            handler, signum = self._waiting.pop(0)
-            handler(signum, sys._getframe(1))
+        self._run_waiting(sys._getframe(1))
 
 
 def _given(handler):
