@@ -71,13 +71,12 @@ class Worker:
             return
 
     def _serve(self, request, buffers):
-        # The user's code may raise anything, and its reply may be more than the wire takes: there is one `done` all the same.
+        # The user's code may raise anything, its reply may be more than the wire takes: there is one `done` all the same.
         reply = None
         while self.channel.busy:
             try:
                 if reply is None:
                     self._begin(request)
-                    self.signals.start()
                     reply = self.signals.call(self.handlers[request["type"]], request, buffers)
                 with self.signals.held:
                     self._end(reply)

@@ -60,19 +60,11 @@ class Signals:
         signal.signal, signal.getsignal = set_handler, get_handler
 
     def begin(self):
-        """
-        A request starts: whatever the last one did to SIGINT and to us is
-        undone. Until start() every handler waits, for there is nobody yet who
-        would make a reply of what it raises.
-        """
-        self._depth = 1
+        """A request starts: whatever the last one did to SIGINT and to us is undone."""
+        self._depth = 0
         self._waiting.clear()
         self._set(signal.SIGINT, self._interrupt)
         self.serving = True
-
-    def start(self):
-        """Whoever called is ready for what handlers raise; what has waited since begin() is raised here."""
-        self.__exit__()
 
     def end(self):
         """The request is over: a SIGINT that comes late is ignored."""
