@@ -71,7 +71,8 @@ class Worker:
             return
 
     def _serve(self, request, buffers):
-        # The user's code may raise anything, its reply may be more than the wire takes: there is one `done` all the same.
+        # The user's code may raise anything, and its reply may be more than the wire takes:
+        # there is one `done` all the same.
         reply = None
         while self.channel.busy:
             try:
