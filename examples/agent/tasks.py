@@ -146,6 +146,6 @@ class ScriptedModel:
     """Stands in for a hosted model: knows the tasks, and what it says next."""
 
     def reply(self, prompt: Prompt) -> str:
-        """The plan, or the code for the next attempt."""
-        said = SCRIPT[prompt.task.name]
-        return said[1 + len(prompt.attempts)] if prompt.plan else said[0]
+        """The plan, or the code for the next attempt; once the script is at its end, its last code again."""
+        plan, *codes = SCRIPT[prompt.task.name]
+        return codes[min(len(prompt.attempts), len(codes) - 1)] if prompt.plan else plan
