@@ -4,11 +4,11 @@
 #include "kernel/kernel.h"
 #include "kernel/paths.h"
 #include "kernel/reply.h"
+#include "kernel/statement.h"
 #include "protocol/text.h"
 
 #include <errno.h>
 #include <libgen.h>
-#include <sqlite3.h>
 #include <string.h>
 
 enum {
@@ -63,7 +63,7 @@ static int open_database(struct history *history) {
         return r;
     sqlite3_busy_timeout(history->db, BUSY_MS);
     sqlite3_limit(history->db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, GLOB_BYTES_MAX);
-    return sqlite3_exec(history->db, schema, NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
+    return statement_set_up(history->db, schema) == SQLITE_OK ? 0 : -EIO;
 }
 
 /* Whether there is a database to work with. */
@@ -79,11 +79,6 @@ static bool is_open(struct history *history) {
     }
     return r == 0;
 }
-
-static void cleanup_statement(sqlite3_stmt **statement) {
-    sqlite3_finalize(*statement);
-}
-#define auto_statement __attribute__((cleanup(cleanup_statement))) sqlite3_stmt *
 
 static sqlite3_stmt *prepare(const struct history *history, const char *sql) {
     sqlite3_stmt *statement = NULL;

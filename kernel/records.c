@@ -13,8 +13,6 @@
 enum {
     VERSION = 1,       /* of the tables */
     BUSY_MS = 500,     /* for other kernels that write */
-    OPENING_MS = 5000, /* for others that make the database */
-    OPENING_STEP_MS = 20,
     TIDY_RUNS = 200,   /* stored between two times of forgetting */
     WAL_PAGES = 1000,  /* of 4 KiB, before they are moved into the database */
     FREE_PAGES = 4000, /* given back to the file system at a time */
@@ -92,17 +90,6 @@ static int make_tables(sqlite3 *db) {
     return -EIO;
 }
 
-/* SQLite does not wait for others where it changes the journal's mode, as many kernels may that start together. */
-static int set_up(sqlite3 *db) {
-    int r = SQLITE_BUSY;
-    for (int i = 0; (r == SQLITE_BUSY || r == SQLITE_LOCKED) && i < OPENING_MS / OPENING_STEP_MS; i++) {
-        r = sqlite3_exec(db, pragmas, NULL, NULL, NULL);
-        if (r == SQLITE_BUSY || r == SQLITE_LOCKED)
-            sqlite3_sleep(OPENING_STEP_MS);
-    }
-    return r;
-}
-
 static int open_database(struct records *records) {
     char copy[PATH_MAX];
     snprintf(copy, sizeof copy, "%s", records->path);
@@ -115,8 +102,8 @@ static int open_database(struct records *records) {
         return -errno;
     if (sqlite3_open(records->path, &records->db) != SQLITE_OK)
         return -EIO;
-    sqlite3_busy_timeout(records->db, OPENING_MS);
-    if (set_up(records->db) != SQLITE_OK)
+    sqlite3_busy_timeout(records->db, STATEMENT_OPENING_MS);
+    if (statement_set_up(records->db, pragmas) != SQLITE_OK)
         return -EIO;
     sqlite3_wal_hook(records->db, note_wal, records);
     int made = make_tables(records->db);

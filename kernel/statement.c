@@ -47,3 +47,14 @@ const char *statement_text(sqlite3_stmt *statement, int column) {
     const unsigned char *text = sqlite3_column_text(statement, column);
     return text ? (const char *)text : "";
 }
+
+int statement_set_up(sqlite3 *db, const char *sql) {
+    enum { STEP_MS = 20 };
+    int r = SQLITE_BUSY;
+    for (int i = 0; (r == SQLITE_BUSY || r == SQLITE_LOCKED) && i < STATEMENT_OPENING_MS / STEP_MS; i++) {
+        r = sqlite3_exec(db, sql, NULL, NULL, NULL);
+        if (r == SQLITE_BUSY || r == SQLITE_LOCKED)
+            sqlite3_sleep(STEP_MS);
+    }
+    return r;
+}
