@@ -96,10 +96,12 @@ static int open_database(struct records *records) {
     int r = paths_make_folders(dirname(copy), 0700);
     if (r < 0)
         return r;
-    /* For its owner alone, and so are the files that SQLite makes beside it. */
-    auto_fd fd = open(records->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    /* For its owner alone, and so are the files that SQLite makes beside it. Closed before SQLite opens it: a later
+     * close would take away the locks that SQLite holds on the file. See: fcntl(2), "Record locking". */
+    int fd = open(records->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
+    close(fd);
     if (sqlite3_open(records->path, &records->db) != SQLITE_OK)
         return -EIO;
     sqlite3_busy_timeout(records->db, STATEMENT_OPENING_MS);

@@ -72,6 +72,19 @@ def test_run_is_recorded_with_what_it_was_given_and_gave(database, start):
     assert environment["settings"]["PYTHONHASHSEED"] == "0"
 
 
+def test_whoever_reads_the_records_meanwhile_takes_none_away(database, start):
+    """The last to close a database in SQLite tidies up: a kernel that works with it has to be seen to."""
+    kernel = start()
+    answered = []
+    for n in range(3):
+        answered.append((report(ask(kernel, f"{n}"))["run_id"],))
+        reader = sqlite3.connect(database)
+        assert reader.execute("SELECT run_id FROM runs ORDER BY n").fetchall() == answered
+        reader.close()
+    kernel.close()
+    assert rows(database, "SELECT run_id FROM runs ORDER BY n") == answered
+
+
 def test_run_of_every_outcome_is_recorded_and_a_silent_one_is_not(database, start):
     kernel = start()
     replies = [
