@@ -125,7 +125,7 @@ static void test_outbox_is_one_kernels_at_a_time(void **state) {
     (void)state;
     outbox_init_at(&other, folder);
     assert_int_equal(outbox_open(&other), 0);
-    outbox_close(&other);
+    outbox_fini(&other);
     outbox_init(&other, folder, "outputs");
     assert_int_equal(outbox_open(&outbox), 0);
     assert_int_equal(outbox_open(&other), -EAGAIN);
