@@ -53,10 +53,20 @@ void input_forget(struct kernel *kernel) {
     run->deadline_us = clock_us() + run->left_us;
 }
 
+/* Only who was asked answers. See: Jupyter messaging, "Messages on the stdin (ROUTER/DEALER) channel". */
+static bool was_asked(const struct run *run, const struct message *message) {
+    const struct message *asker = &run->request->message;
+    bool same = message->n_identities == asker->n_identities;
+    for (size_t i = 0; same && i < message->n_identities; i++)
+        same = message->identities[i].bytes == asker->identities[i].bytes &&
+               memcmp(message->identities[i].data, asker->identities[i].data, asker->identities[i].bytes) == 0;
+    return same;
+}
+
 static void take_answer(struct kernel *kernel, const struct message *message) {
     struct run *run = kernel->runner.run;
     const char *value = json_string_value(json_object_get(message->content, "value"));
-    if (strcmp(message->msg_type, "input_reply") != 0 || !run || !run->waits_for_input)
+    if (strcmp(message->msg_type, "input_reply") != 0 || !run || !run->waits_for_input || !was_asked(run, message))
         return;
     json_auto_t *frame = json_pack("{s:s, s:I, s:O?}", "type", "input_reply", "seq", run->input_seq, "value",
                                    value ? json_object_get(message->content, "value") : NULL);

@@ -10,8 +10,8 @@
 
 enum {
     MAX_FRAME_BYTES = 1 << 20,
-    CPU_MS = 2000,   /* of one check; to load a validator takes a fraction of a second */
-    WALL_MS = 10000, /* the same on a machine that is busy */
+    CPU_MS = 5000,   /* of one check; to load a validator takes a fraction of a second */
+    WALL_MS = 30000, /* the same on a machine that is busy */
     MEASURE_MS = 20,
     PROCESSES = 16,
 };
