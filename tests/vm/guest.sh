@@ -65,11 +65,11 @@ python_tests() {
         -k "${4:-test}" $src/tests/vm/test_guest.py
 }
 
-# hostile_cells NAME HOW WAY [WHICH]
+# hostile_cells NAME HOW WAY
 hostile_cells() {
     part "hostile cells $1" "$2" env PETRI_BUILD=$build PETRI_SLOW=4 \
         python3 -m pytest -v -ra --tb=short --color=no -p no:cacheprovider \
-        $src/tests/hostile/test_corpus.py --few "--way=$3" -k "${4:-test}"
+        $src/tests/hostile/test_corpus.py --few "--way=$3"
 }
 
 if [ "${1:-}" = --targets ]; then
@@ -92,7 +92,5 @@ python_tests "as a user who logged in" as_login "cgroup v2"
 python_tests "as a service of the user's" as_user_service "cgroup v2" "report or memory or cpu"
 python_tests "as a user without a bus" as_stranger watched "report or memory or cpu"
 hostile_cells "as root in a service" as_service root
-: >$build/install_manifest.txt && chmod a+w $build/install_manifest.txt # cmake writes down there what it installs
-hostile_cells "as a user who logged in" as_login user "bomb or mem_ or loop or kill or daemon or cg_mkdir"
 echo "$failures"
 echo "petri-vm: end: $failed failed, $passed passed"
