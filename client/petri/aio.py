@@ -54,6 +54,12 @@ class _Run:
             self._interrupt_wanted = False
             await self.kernel.interrupt()
 
+    async def give_up(self) -> None:
+        """Interrupts it, as nobody waits for it any more, and waits for its end."""
+        await self.interrupt()
+        assert self.task is not None
+        await asyncio.wait({self.task})
+
     async def progress(self) -> AsyncIterator[Progress]:
         """What is put out, as it comes, up to the end."""
         while self._progress is not None:
@@ -189,7 +195,8 @@ class AsyncSession:
     ) -> Result:
         """Runs code as Session.run() does. on_progress may be a coroutine function.
 
-        A cancelled run is interrupted; the session goes on. Runs that are asked for at once run one after the other.
+        A cancelled run is interrupted, and CancelledError raised once it has ended; the session goes on. Runs that are
+        asked for at once run one after the other.
         """
         asked = Request(files, stdin, env, timeout, memory, limits, task, fresh, expect, inline_bytes, cache)
         return await self.run_request(code, asked, on_progress)
@@ -216,8 +223,7 @@ class AsyncSession:
             try:
                 await self._attend(run, on_progress)
             except BaseException:
-                # Nobody waits for it any more, so it is not to go on. The next run waits for its end.
-                await run.interrupt()
+                await run.give_up()
                 raise
             return make_result(run.report(), run.collector.output(), kernel.folder)
 

@@ -44,6 +44,25 @@ class _Loop:
         self._loop.close()
 
 
+class _Run:
+    """A run that a thread has asked for, so that it can give up that one alone, whether it has begun or not."""
+
+    def __init__(self) -> None:
+        self._task: asyncio.Task[Any] | None = None
+
+    async def result(
+        self, session: AsyncSession, code: str, asked: Request, listens: Callable[[Progress], None] | None
+    ) -> Result:
+        self._task = asyncio.current_task()
+        return await session.run_request(code, asked, listens)
+
+    async def give_up(self) -> None:
+        """Returns once it has ended. To be submitted after result(), so that the loop has begun with that."""
+        assert self._task is not None
+        self._task.cancel()
+        await asyncio.wait({self._task})
+
+
 def _close(loop: _Loop, session: AsyncSession, pid: int) -> None:
     if os.getpid() != pid:
         return  # a child has neither the thread nor the kernel
@@ -151,7 +170,8 @@ class Session:
     def _run(self, code: str, asked: Request, on_progress: Callable[[Progress], None] | None) -> Result:
         told: queue.SimpleQueue[Progress | None] = queue.SimpleQueue()
         listens = told.put if on_progress is not None else None
-        future = self._submit(self._session.run_request(code, asked, listens))
+        run = _Run()
+        future = self._submit(run.result(self._session, code, asked, listens))
         future.add_done_callback(lambda _: told.put(None))
         try:
             for progress in iter(told.get, None):
@@ -160,8 +180,8 @@ class Session:
             return future.result()
         except BaseException:
             if not future.done():
-                self.interrupt()
-                concurrent.futures.wait([future])
+                # Not interrupt(): what runs may be another thread's, and this one still wait for its turn.
+                self._call(run.give_up())
             raise
 
     def interrupt(self) -> None:

@@ -3,14 +3,17 @@
 import gc
 import os
 import pathlib
+import queue
 import signal
 import subprocess
 import sys
 import threading
+import types
 
 import pytest
 
 import petri
+import petri.session as module
 from conftest import PROGRAM, ROOT
 from petri import aio, errors, kernel
 from petri.errors import failure_class
@@ -140,8 +143,10 @@ def test_interrupt_from_another_thread_ends_the_run_with_its_outcome(session):
     assert session.run("state").result == "1"
 
 
+# Python leaves SIGINT ignored where it finds it so: a shell's background jobs begin that way.
 CTRL_C = """
-import petri
+import petri, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
 with petri.Session() as session:
     try:
         session.run("state = 1; print('started', flush=True)\\nwhile True: pass",
@@ -158,6 +163,44 @@ def test_ctrl_c_interrupts_the_run_and_the_session_goes_on():
         child.send_signal(signal.SIGINT)
         assert child.stdout.read().strip() == "interrupted, 1"
     assert child.returncode == 0
+
+
+@pytest.fixture
+def ctrl_c_at_once(monkeypatch):
+    """Call it, and Ctrl-C comes as soon as a run has been asked for."""
+
+    class Interrupted(queue.SimpleQueue):
+        def get(self):
+            raise KeyboardInterrupt
+
+    return lambda: monkeypatch.setattr(module, "queue", types.SimpleNamespace(SimpleQueue=Interrupted))
+
+
+def test_ctrl_c_before_the_kernel_has_started_leaves_the_run_undone(ctrl_c_at_once, monkeypatch):
+    session = petri.Session()
+    ctrl_c_at_once()
+    with pytest.raises(KeyboardInterrupt):
+        session.run("state = 1")
+    monkeypatch.undo()
+    assert session.run("'state' in globals()").result == "False"
+    session.close()
+
+
+def test_ctrl_c_of_a_thread_that_waits_for_its_turn_is_that_threads_own(session, ctrl_c_at_once, monkeypatch):
+    started, found = threading.Event(), []
+    code = "print('started', flush=True)\nwhile True: pass"
+    other = threading.Thread(target=lambda: found.append(session.run(code, on_progress=lambda _: started.set())))
+    other.start()
+    assert started.wait(STUCK_S)
+    ctrl_c_at_once()
+    with pytest.raises(KeyboardInterrupt):
+        session.run("state = 1")
+    monkeypatch.undo()
+    assert found == []
+    session.interrupt()
+    other.join()
+    assert found[0].outcome == "interrupted"
+    assert session.run("'state' in globals()").result == "False"
 
 
 def test_a_process_that_ends_without_close_takes_its_kernel_along():
