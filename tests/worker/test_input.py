@@ -100,6 +100,12 @@ def test_debugger_is_ipythons_and_an_interrupt_ends_it(worker):
     assert worker.execute("x").result == "7"
 
 
+def test_debugger_is_ipythons_though_somebody_has_looked_for_pdb_before(new_worker, label):
+    worker = new_worker(label)
+    worker.execute("import importlib.util; importlib.util.find_spec('pdb')")
+    assert worker.execute("import pdb; pdb.set_trace.__module__").result == "'IPython.core.debugger'"
+
+
 def test_debugger_answers_what_it_is_asked(worker):
     answer = worker.execute("def f():\n    y = 41\n    breakpoint()\n    return y\nf()", answers=["p y + 1", "c"])
     assert "42" in answer.stdout

@@ -15,8 +15,8 @@ class _Finder:
     @staticmethod
     def find_spec(name, path=None, target=None):
         """The spec of a module that is waited for, with our hand on its loading; None for everything else."""
-        do = _wanted.pop(name, None)
-        if do is None:
+        # Not popped: who only asks for the spec, as importlib.util.find_spec() does, imports nothing.
+        if name not in _wanted:
             return None
         spec = PathFinder.find_spec(name, path, target)
         if spec is None or spec.loader is None:
@@ -25,7 +25,9 @@ class _Finder:
 
         def load_and_do(module):
             load(module)
-            do(module)
+            do = _wanted.pop(name, None)
+            if do is not None:
+                do(module)
 
         spec.loader.exec_module = load_and_do
         return spec
