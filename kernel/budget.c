@@ -1,6 +1,7 @@
 #include "budget.h"
 
 #include "kernel/kernel.h"
+#include "protocol/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -55,11 +56,11 @@ static json_t *history_of(struct kernel *kernel, const char *task) {
         json_int_t wall_ms = 0;
         json_unpack(run, "{s:s, s:s, s:s, s:I, s:s}", "run_id", &run_id, "started", &started, "outcome", &outcome,
                     "wall_ms", &wall_ms, "summary", &summary);
-        json_array_append_new(lines, json_sprintf("  %.8s  %.19s  %-11s %6.1f s  %.60s", run_id, started, outcome,
-                                                  (double)wall_ms / 1000, summary));
+        json_array_append_new(lines, text_format("  %.8s  %.19s  %-11s %6.1f s  %.60s", run_id, started, outcome,
+                                                 (double)wall_ms / 1000, summary));
     }
     if (json_array_size(lines) > 0)
-        json_array_insert_new(lines, 0, json_sprintf("The last runs of task %s (petri runs --task %s):", task, task));
+        json_array_insert_new(lines, 0, text_format("The last runs of task %s (petri runs --task %s):", task, task));
     return lines;
 }
 

@@ -1,6 +1,7 @@
 #include "displays.h"
 
 #include "kernel/limits.h"
+#include "protocol/text.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -63,7 +64,7 @@ static void name_types(json_t *data, char *buf, size_t size) {
 /* The message with a text for all its representations; what else it says, such as its number, stays. */
 static json_t *replace(json_t *content, const char *text) {
     json_t *replaced = json_copy(content);
-    json_object_set_new(replaced, "data", json_pack("{s:s}", "text/plain", text));
+    json_object_set_new(replaced, "data", json_pack("{s:o}", "text/plain", text_format("%s", text)));
     json_object_set_new(replaced, "metadata", json_object());
     return replaced;
 }

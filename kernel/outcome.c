@@ -126,9 +126,9 @@ json_t *outcome_error(enum outcome outcome, const struct outcome_facts *facts) {
     json_t *traceback = json_array();
     if (facts->where.bytes > 0)
         add_where(traceback, &facts->where);
-    json_array_append_new(traceback, json_sprintf("\x1b[0;31m%s\x1b[0m: %s", ename, sentence));
+    json_array_append_new(traceback, text_format("\x1b[0;31m%s\x1b[0m: %s", ename, sentence));
     json_array_extend(traceback, facts->history);
     if (rows[outcome].hint)
         json_array_append_new(traceback, json_string(rows[outcome].hint));
-    return json_pack("{s:s, s:s, s:o}", "ename", ename, "evalue", sentence, "traceback", traceback);
+    return json_pack("{s:s, s:o, s:o}", "ename", ename, "evalue", text_format("%s", sentence), "traceback", traceback);
 }

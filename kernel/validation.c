@@ -4,6 +4,7 @@
 #include "kernel/filename.h"
 #include "kernel/kernel.h"
 #include "kernel/talk.h"
+#include "protocol/text.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -60,7 +61,8 @@ void validation_fini(struct validation *validation) {
 static void add(struct run *run, const char *check, bool ok, const char *detail) {
     if (!run->checks)
         run->checks = json_array();
-    json_array_append_new(run->checks, json_pack("{s:s, s:b, s:s}", "check", check, "ok", ok, "detail", detail));
+    json_array_append_new(run->checks,
+                          json_pack("{s:s, s:b, s:o}", "check", check, "ok", ok, "detail", text_format("%s", detail)));
 }
 
 static const json_t *find_artifact(const struct run *run, const char *path) {

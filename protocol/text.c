@@ -3,6 +3,10 @@
 #include "bytes.h"
 #include "utf8.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 static void append_mended(struct bytes *out, const unsigned char *text, size_t n) {
     while (n > 0) {
         size_t valid = utf8_valid(text, n);
@@ -29,6 +33,20 @@ json_t *text_to_json(const void *bytes, size_t n) {
     auto_bytes mended = {0};
     append_mended(&mended, bytes, n);
     return bytes_ok(&mended) ? json_stringn_nocheck(mended.data, mended.n) : NULL;
+}
+
+json_t *text_format(const char *format, ...) {
+    char *text;
+    va_list arguments;
+    va_start(arguments, format);
+    int n = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    if (n < 0) {
+        return NULL;
+    }
+    json_t *json = text_to_json(text, (size_t)n);
+    free(text);
+    return json;
 }
 
 size_t text_whole_utf8(const void *bytes, size_t n) {

@@ -35,6 +35,13 @@ json_t *text_parse_json(const char *text, size_t bytes, size_t max_depth) __attr
 json_t *text_to_json(const void *bytes, size_t n) __attribute__((warn_unused_result));
 
 /*
+ * A JSON string made as printf() makes one; what is not UTF-8 becomes U+FFFD:
+ * jansson's json_sprintf() and json_pack() give nothing at all where a precision
+ * ("%.40s") or a full buffer has cut a character in two. NULL on ENOMEM.
+ */
+json_t *text_format(const char *format, ...) __attribute__((format(printf, 1, 2), warn_unused_result));
+
+/*
  * How many of n bytes end on a whole UTF-8 character: what a stream may send
  * on now, keeping the rest until more comes (at most 3 bytes are kept back).
  * Bytes that no continuation could repair are not kept back.

@@ -199,6 +199,12 @@ def test_results_are_held_to_a_schema(kernel, case):
         assert text.startswith("the schema is not valid: 'number of things' is not valid")
 
 
+def test_a_reason_that_is_cut_inside_a_character_is_told(kernel):
+    cell = kernel.ask("'é' * 400", {"expect": {"result_json_schema": {"type": "integer"}}})
+    ((ok, detail),) = checks(cell).values()
+    assert not ok and detail.startswith("$: 'éé")
+
+
 def test_code_of_the_run_has_no_say_in_its_checks(venv_kernel):
     """It may change what it can reach: the checks run where none of it has been."""
     venv_kernel.run("import re, json, sys\nre.compile = re.search = lambda *a: True\nsys.modules['jsonschema'] = re")

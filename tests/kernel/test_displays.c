@@ -126,6 +126,23 @@ static void test_displays_with_many_types_name_the_first(void **state) {
     json_decref(content);
 }
 
+/* A name that is cut in the middle of a character must not let the output itself through. */
+static void test_displays_of_a_type_whose_name_is_cut_are_replaced_all_the_same(void **state) {
+    char type[64], data[65];
+    memset(type, 'x', 39);
+    strcpy(type + 39, "\xc3\xa9");
+    memset(data, 'x', 64);
+    data[64] = '\0';
+    json_t *content = json_pack("{s:{s:s}}", "data", type, data);
+    json_t *shown = displays_take(&displays, "display_data", content, 0);
+    (void)state;
+    assert_int_equal(json_object_size(json_object_get(shown, "data")), 1);
+    assert_non_null(strstr(json_string_value(json_object_get(json_object_get(shown, "data"), "text/plain")),
+                           "x\xef\xbf\xbd) is not shown"));
+    json_decref(shown);
+    json_decref(content);
+}
+
 #define TEST(test) cmocka_unit_test_setup(test, setup)
 
 int main(void) {
@@ -135,6 +152,7 @@ int main(void) {
         TEST(test_displays_over_the_number_are_said_once),
         TEST(test_displays_leave_other_messages_alone),
         TEST(test_displays_with_many_types_name_the_first),
+        TEST(test_displays_of_a_type_whose_name_is_cut_are_replaced_all_the_same),
         TEST(test_displays_too_large_an_error_is_replaced_by_one_that_says_so),
         TEST(test_displays_too_large_a_comm_message_is_dropped),
     };

@@ -80,6 +80,20 @@ static void test_execute_with_a_file_that_has_no_room_is_refused(void **state) {
     expect_story_begins("create put discard create start");
 }
 
+/* What is told of the key ends inside a character: there is an answer all the same. */
+static void test_execute_asking_for_what_has_a_long_name_is_refused(void **state) {
+    static const char key[] = "012345678901234567890123456789012345678\xc3\xa9";
+    char id[37];
+    (void)state;
+    harness_send_with(&h, CHANNEL_SHELL, "execute_request", json_pack("{s:s}", "code", "1"),
+                      json_pack("{s:{s:i}}", "petri", key, 1), id);
+    expect_failure(
+        id, "busy execute_input error:CellRefused idle", "CellRefused",
+        "The cell was not run: metadata.petri has no \"012345678901234567890123456789012345678\xef\xbf\xbd\";"
+        " there are \"cache\", \"env\", \"expect\", \"files\", \"fresh\", \"inline_bytes\", \"limits\","
+        " \"stdin\" and \"task\"" STAYS);
+}
+
 static void test_execute_silent_publishes_only_status(void **state) {
     char id[37];
     (void)state;
@@ -478,6 +492,7 @@ int main(void) {
         WARM(test_execute_reply_carries_the_report),
         WARM(test_execute_silent_publishes_only_status),
         WARM(test_execute_with_a_file_that_has_no_room_is_refused),
+        WARM(test_execute_asking_for_what_has_a_long_name_is_refused),
         WARM(test_execute_output_comes_before_what_follows_it),
         WARM(test_execute_publish_with_parent_belongs_to_that_cell),
         WARM(test_execute_error_aborts_only_queued_executes),

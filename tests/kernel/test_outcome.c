@@ -123,6 +123,16 @@ static void test_a_long_detail_is_cut_not_overrun(void **state) {
     assert_int_equal(strlen(text), sizeof text - 1);
 }
 
+static void test_a_detail_that_is_cut_inside_a_character_is_still_told(void **state) {
+    (void)state;
+    json_t *content = outcome_error(OUTCOME_REFUSED, &(struct outcome_facts){.detail = "there is no \xc3"});
+    assert_non_null(content);
+    assert_string_equal(json_string_value(json_object_get(content, "evalue")),
+                        "The cell was not run: there is no \xef\xbf\xbd" STAYS);
+    assert_int_equal(json_array_size(json_object_get(content, "traceback")), 1);
+    json_decref(content);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_errors_read_as_their_golden_files),
@@ -130,6 +140,7 @@ int main(void) {
         cmocka_unit_test(test_every_outcome_that_fails_has_a_golden_file),
         cmocka_unit_test(test_every_failure_has_a_name_and_is_rolled_back),
         cmocka_unit_test(test_a_long_detail_is_cut_not_overrun),
+        cmocka_unit_test(test_a_detail_that_is_cut_inside_a_character_is_still_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

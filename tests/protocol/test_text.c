@@ -274,6 +274,13 @@ static void test_encode_each_code_reads_back(void **state) {
     }
 }
 
+static void test_text_format_mends_what_a_precision_has_cut(void **state) {
+    (void)state;
+    json_t *json = text_format("%.2s%s", "x\xc3\xa9", "y");
+    assert_string_equal(json_string_value(json), "x" UTF8_REPLACEMENT "y");
+    json_decref(json);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parse_bad_text_refused),
@@ -287,6 +294,7 @@ int main(void) {
         cmocka_unit_test(test_whole_utf8_cut_anywhere_loses_nothing),
         cmocka_unit_test(test_scans_find_each_byte_at_each_place),
         cmocka_unit_test(test_encode_each_code_reads_back),
+        cmocka_unit_test(test_text_format_mends_what_a_precision_has_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
