@@ -81,7 +81,8 @@ static json_t *limits_of(const json_t *run) {
     return limits;
 }
 
-/* The request again: from image 0, and outside of its task. NULL where something of it is gone. */
+/* The request again: from image 0, outside of its task, and run indeed: what the cache gives differs in nothing. NULL
+ * where something of it is gone. */
 static json_t *request_of(struct records *records, const json_t *run) {
     json_t *files = read_files(records, run);
     json_t *request = json_copy(json_object_get(run, "request"));
@@ -92,6 +93,7 @@ static json_t *request_of(struct records *records, const json_t *run) {
     }
     json_object_del(request, "task");
     json_object_set_new(request, "fresh", json_true());
+    json_object_set_new(request, "cache", json_false());
     json_object_set_new(request, "limits", limits_of(run));
     if (json_array_size(files) > 0)
         json_object_set(request, "files", files);

@@ -205,6 +205,16 @@ def test_replay_finds_an_unseeded_random_number_and_a_missing_state(database, st
     assert missing["outcome"]["after"] == "error" and missing["result"]["before"] == "5"
 
 
+def test_replay_of_what_may_be_given_again_runs_it(database, configure, start, tmp_path):
+    folder = tmp_path / "notebooks"
+    folder.mkdir()
+    configure(cache={"ttl": "1h"})
+    kernel = start(folder=folder)
+    run_id = report(ask(kernel, "import random\nprint(random.random())", fresh=True, cache="1h"))["run_id"]
+    kernel.close()
+    assert set(replay(run_id)) == {"stdout"}
+
+
 def test_replay_finds_a_changed_input(database, start, tmp_path):
     folder = tmp_path / "notebooks"
     folder.mkdir()
