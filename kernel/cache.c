@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "cache.h"
 
 #include "kernel/fingerprint.h"
@@ -90,9 +89,9 @@ static void make_key(const struct kernel *kernel, struct run *run) {
     json_t *files = readable_files(kernel);
     if (!files)
         return;
-    json_auto_t *parts = json_pack("{s:O, s:o, s:o, s:o, s:s, s:s}", "code", run->code, "request", request_of(run),
+    json_auto_t *parts = json_pack("{s:O, s:o, s:o, s:o, s:s, s:s, s:b}", "code", run->code, "request", request_of(run),
                                    "limits", limits_of(run), "files", files, "environment", kernel->environment_sha256,
-                                   "profile", profile_name(kernel->profile));
+                                   "profile", profile_name(kernel->profile), "allow_stdin", run->allow_stdin);
     if (!parts || fingerprint_digest(parts, run->cache_key) < 0)
         run->cache_key[0] = '\0';
 }
@@ -115,7 +114,7 @@ void cache_look(struct kernel *kernel, struct run *run) {
 }
 
 const char *cache_key(const struct run *run, const json_t *report) {
-    bool whole = run->outcome == OUTCOME_OK && !run->transcript.cut && run->dropped_bytes == 0 &&
+    bool whole = run->outcome == OUTCOME_OK && !run->asked && !run->transcript.cut && run->dropped_bytes == 0 &&
                  run->displays.dropped_bytes == 0 && json_array_size(json_object_get(report, "artifacts")) == 0;
     return whole ? run->cache_key : "";
 }

@@ -39,7 +39,7 @@ void input_ask(struct kernel *kernel, const json_t *frame) {
     int r = send_request(kernel, run, frame);
     if (r < 0)
         log_write(&kernel->log, LOG_LEVEL_ERROR, "an input_request is lost: %s", zmq_strerror(-r));
-    run->waits_for_input = true;
+    run->waits_for_input = run->asked = true;
     run->input_seq = json_integer_value(json_object_get(frame, "seq"));
     run->left_us = run->deadline_us - clock_us();
     run->deadline_us = CLOCK_NEVER;

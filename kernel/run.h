@@ -51,6 +51,7 @@ struct run {
     int64_t measure_us;  /* when the cell is measured next */
     int64_t stack_us;    /* when a cell over its time is ended, asked for its stack; else CLOCK_NEVER */
     bool waits_for_input;
+    bool asked; /* for input, answered or not */
     json_int_t input_seq;
 
     bool finishing;       /* the cell is frozen: finish.h */

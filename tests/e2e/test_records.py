@@ -292,6 +292,31 @@ def test_result_is_not_given_again_where_it_failed_or_made_files_or_had_secrets(
     assert "cached" not in kernel.ask("6 * 7", {"fresh": True}).report
 
 
+def test_result_in_which_somebody_had_a_part_is_not_given_again(database, start, tmp_path):
+    folder = tmp_path / "notebooks"
+    folder.mkdir()
+    kernel = start(folder=folder)
+    content = {"code": "input()", "silent": False, "allow_stdin": True}
+    results = []
+    for answer in ["one", "two"]:
+        message = kernel.client.session.msg("execute_request", content, metadata={"petri": {"fresh": True, "cache": "1h"}})
+        kernel.client.shell_channel.send(message)
+        kernel.client.get_stdin_msg(timeout=60)
+        kernel.client.input(answer)
+        results.append(kernel.finish(message["header"]["msg_id"]).result)
+    assert results == ["'one'", "'two'"]
+
+
+def test_result_of_who_may_not_ask_is_not_that_of_who_may(database, start, tmp_path):
+    folder = tmp_path / "notebooks"
+    folder.mkdir()
+    kernel = start(folder=folder)
+    asked = {"fresh": True, "cache": "1h"}
+    assert kernel.ask("6 * 7", asked).result == "42"
+    assert "cached" not in kernel.ask("6 * 7", asked, allow_stdin=True).report
+    assert "cached" in kernel.ask("6 * 7", asked).report
+
+
 def test_records_that_are_damaged_cost_no_cell(database, start):
     database.parent.mkdir(parents=True)
     database.write_text("no database " * 1000)
