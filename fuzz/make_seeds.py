@@ -59,6 +59,7 @@ SEEDS = {
         "named": b'password="a" API_KEY=b1c2 {"token": "abcdef012345"} Authorization: Basic dXNlcg==',
         "url": b"postgresql://me:p@ss@db/x \x1b[32mpwd\x1b[0m: str = 'x'",
         "pem": b"-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nrest",
+        "hidden": b"x://API_KEY=b1c2|me:pw@db password='a -----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----'",
         "marks": b"[redacted: AWS] secret='[redacted: credential]'",
     },
     "wire": {

@@ -14,6 +14,7 @@ enum {
     TOKEN_BYTES_MIN = 12,   /* of a value that has to look like a token */
     URL_BYTES_MAX = 256,    /* of a user's name or a password in a URL */
     LOOK_BYTES = 64,        /* how much of a run decides whether it is a secret */
+    PASSES_MAX = 8,         /* over a text: what was found last time may have hidden more */
     RUNS_KEPT = 12,         /* more than there are classes of runs without an end */
 };
 
@@ -380,7 +381,7 @@ void secrets_mark(struct bytes *out, const char *kind) {
     bytes_append_text(out, "]");
 }
 
-size_t secrets_remove(const char *text_at, size_t n, struct bytes *out) {
+static size_t remove_once(const char *text_at, size_t n, struct bytes *out) {
     struct text text = {.at = text_at, .n = n, .behind = SIZE_MAX};
     size_t count = 0;
     size_t written = 0;
@@ -400,5 +401,23 @@ size_t secrets_remove(const char *text_at, size_t n, struct bytes *out) {
         count++;
     }
     bytes_append(out, text_at + written, n - written);
+    return count;
+}
+
+/* A secret can keep another one from being found: a key as the user's name in a URL, a private key with its lines
+ * inside quotes. So what is left is looked through again, and that once more for each time that something was found. */
+size_t secrets_remove(const char *text, size_t n, struct bytes *out) {
+    auto_bytes before = {0};
+    size_t start = out->n;
+    size_t found = remove_once(text, n, out);
+    size_t count = found;
+    for (int pass = 1; found > 0 && pass < PASSES_MAX && bytes_ok(out); pass++) {
+        before.n = 0;
+        bytes_append(&before, out->data + start, out->n - start);
+        out->failed = before.failed;
+        out->n = start;
+        found = remove_once(before.data, before.n, out);
+        count += found;
+    }
     return count;
 }

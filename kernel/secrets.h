@@ -1,10 +1,10 @@
 /*
  * secrets.h - finds what looks like a key, a token or a password in any text.
  *
- * Linear by construction: nothing is tried twice. A row of secrets_table.c is a
- * fixed sequence of literals and runs of a class of characters, each taken as
- * far as it goes; what fails has looked at a bounded number of bytes, and what
- * fits is left behind. Beside the rows: PEM private keys, passwords in URLs
+ * Linear by construction: nothing is tried twice, and the whole at most eight
+ * times over. A row of secrets_table.c is a fixed sequence of literals and runs
+ * of a class of characters, each taken as far as it goes; what fails has looked
+ * at a bounded number of bytes, and what fits is left behind. Beside the rows: PEM private keys, passwords in URLs
  * (scheme://user:PASSWORD@host), and values given to a name that says what they
  * are (password=..., "api_key": "...", Authorization: Bearer ...).
  *
@@ -21,7 +21,7 @@
 
 /*
  * Appends text to out, with "[redacted: KIND]" in place of each secret.
- * Returns how many there were. Doing it twice changes nothing more.
+ * Returns how many there were. What is left has none that would be found.
  */
 size_t secrets_remove(const char *text, size_t bytes, struct bytes *out);
 

@@ -115,6 +115,15 @@ static const struct {
     {"a -----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNz", "a [redacted: private key]"},
     {"postgresql://me:hunter2@db:5432/x", "postgresql://me:[redacted: URL]@db:5432/x"},
     {"redis://:p@ss@cache/0", "redis://:[redacted: URL]@cache/0"},
+    /* One that keeps another from being found. */
+    {"pwd='a -----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----'", "pwd='[redacted: credential]'"},
+    {"https://gh"
+     "p_" A36 ":x-oauth@example.org/",
+     "https://[redacted: GitHub]:[redacted: URL]@example.org/"},
+    {"x://API_KEY=b1c2|me:hunter2@db", "x://API_KEY=[redacted: credential]|me:[redacted: URL]@db"},
+    {"gh"
+     "p_" A36 "-password='x'",
+     "[redacted: GitHub]-password='[redacted: credential]'"},
     {"password = \"hunter2\"", "password = \"[redacted: credential]\""},
     {"DB_PASSWORD=hunter", "DB_PASSWORD=[redacted: credential]"},
     {"export PGPASSWD='x y'", "export PGPASSWD='[redacted: credential]'"},
