@@ -92,6 +92,7 @@ static void begin(struct kernel *kernel, struct run *run, json_t **ret_frame) {
     json_t *code = json_object_get(run->request->message.content, "code");
     enum limits_line line = LIMITS_LINE_NONE;
     json_t *rest = NULL;
+    settle_now(kernel);
     read_request(run);
     if (json_is_string(code)) {
         run->code = json_incref(code);

@@ -51,6 +51,7 @@ static json_t *make_content(const struct info *info) {
 static void answer(struct kernel *kernel, struct request *request) {
     reply_send(kernel, request, "kernel_info_reply", NULL, make_content(&kernel->info));
     reply_idle(kernel, request);
+    kernel->info.answered = true;
 }
 
 static void answer_all(struct kernel *kernel) {

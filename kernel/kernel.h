@@ -19,6 +19,7 @@
 #include "kernel/records.h"
 #include "kernel/rehearsal.h"
 #include "kernel/runner.h"
+#include "kernel/settle.h"
 #include "kernel/usage.h"
 
 struct kernel {
@@ -34,6 +35,7 @@ struct kernel {
     struct heartbeat heartbeat;
     int signal_fd; /* -1 where signals are nobody's business, as in tests */
     struct info info;
+    struct settle settle;
     struct history history;
     struct records records;
     struct patterns *redact;     /* the operator's; NULL for none */

@@ -57,6 +57,7 @@ int loop_turn(struct kernel *kernel) {
     runner_tick(kernel, now_us);
     asides_tick(kernel, now_us);
     rehearsal_tick(kernel, now_us);
+    settle_tick(kernel);
     return r;
 }
 

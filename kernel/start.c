@@ -7,8 +7,6 @@
  */
 #include "kernel/clock.h"
 #include "kernel/commands.h"
-#include "kernel/environment.h"
-#include "kernel/fingerprint.h"
 #include "kernel/iopub.h"
 #include "kernel/kernel.h"
 #include "kernel/launch.h"
@@ -114,36 +112,6 @@ static void start_session(struct kernel *kernel, struct start *start) {
                                                  : sandbox_error_text(&error, start->why_not, sizeof start->why_not));
 }
 
-/* What cells run in, as it is recorded with each run. Nothing of it is needed to run one. */
-static void take_fingerprint(struct kernel *kernel, const struct start *start) {
-    struct distributions found;
-    const struct launch launch = {.paths = &start->paths, .python = start->python, .limits = &kernel->limits};
-    char **settings = launch_environment(&launch);
-    int r = distributions_find(start->python, start->paths.site, &found);
-    if (r == 0) {
-        kernel->environment = fingerprint_make(&found, settings);
-        distributions_fini(&found);
-    }
-    if (kernel->environment && kernel->config.packages)
-        json_object_set(kernel->environment, "packages", kernel->config.packages);
-    environment_free(settings);
-    if (!kernel->environment || fingerprint_digest(kernel->environment, kernel->environment_sha256) < 0)
-        log_write(&kernel->log, LOG_LEVEL_WARNING, "the environment of %s can't be recorded", start->python);
-}
-
-static void open_records(struct kernel *kernel) {
-    const struct config *config = &kernel->config;
-    char path[PATH_MAX] = "";
-    if (config->records.path[0])
-        memcpy(path, config->records.path, sizeof path);
-    else if (config->records.on && records_default_path(path, sizeof path) < 0)
-        path[0] = '\0';
-    const struct records_options options = {.path = config->records.on ? path : "",
-                                            .keep_days = config->records.keep_days,
-                                            .max_bytes = config->records.max_bytes};
-    records_open(&kernel->records, &options, &kernel->log);
-}
-
 static int open_channels(struct kernel *kernel, char *why, size_t why_bytes) {
     int r = channels_open(&kernel->channels, &kernel->connection, why, why_bytes);
     if (r == 0)
@@ -156,10 +124,7 @@ static int serve(struct kernel *kernel, struct start *start) {
     if (open_signals(kernel) < 0 || comms_init(&kernel->comms) < 0)
         return fail(kernel, "there is no memory or no descriptor to start with");
     start_session(kernel, start);
-    /* While the interpreter warms up. */
-    open_records(kernel);
-    if (start->why_not[0] == '\0')
-        take_fingerprint(kernel, start);
+    kernel->settle = (struct settle){.python = start->why_not[0] ? NULL : start->python, .paths = &start->paths};
     if (open_channels(kernel, why, sizeof why) < 0)
         return fail(kernel, why);
     iopub_await_subscriber(kernel);

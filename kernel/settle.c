@@ -1,0 +1,53 @@
+#include "settle.h"
+
+#include "kernel/environment.h"
+#include "kernel/fingerprint.h"
+#include "kernel/kernel.h"
+#include "kernel/launch.h"
+
+#include <string.h>
+
+static void open_records(struct kernel *kernel) {
+    const struct config *config = &kernel->config;
+    char path[PATH_MAX] = "";
+    if (config->records.path[0])
+        memcpy(path, config->records.path, sizeof path);
+    else if (config->records.on && records_default_path(path, sizeof path) < 0)
+        path[0] = '\0';
+    const struct records_options options = {.path = config->records.on ? path : "",
+                                            .keep_days = config->records.keep_days,
+                                            .max_bytes = config->records.max_bytes};
+    records_open(&kernel->records, &options, &kernel->log);
+}
+
+/* What cells run in, as it is recorded with each run. Nothing of it is needed to run one. */
+static void take_fingerprint(struct kernel *kernel) {
+    const struct settle *settle = &kernel->settle;
+    struct distributions found;
+    const struct launch launch = {.paths = settle->paths, .python = settle->python, .limits = &kernel->config.limits};
+    char **settings = launch_environment(&launch);
+    int r = distributions_find(settle->python, settle->paths->site, &found);
+    if (r == 0) {
+        kernel->environment = fingerprint_make(&found, settings);
+        distributions_fini(&found);
+    }
+    if (kernel->environment && kernel->config.packages)
+        json_object_set(kernel->environment, "packages", kernel->config.packages);
+    environment_free(settings);
+    if (!kernel->environment || fingerprint_digest(kernel->environment, kernel->environment_sha256) < 0)
+        log_write(&kernel->log, LOG_LEVEL_WARNING, "the environment of %s can't be recorded", settle->python);
+}
+
+void settle_now(struct kernel *kernel) {
+    if (kernel->settle.done)
+        return;
+    kernel->settle.done = true;
+    open_records(kernel);
+    if (kernel->settle.python)
+        take_fingerprint(kernel);
+}
+
+void settle_tick(struct kernel *kernel) {
+    if (kernel->info.answered || kernel->runner.state != RUNNER_WARMING)
+        settle_now(kernel);
+}
