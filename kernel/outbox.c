@@ -230,11 +230,11 @@ static int hash_file(int dir_fd, const char *name, char ret_hex[HEX_BYTES + 1]) 
     return 0;
 }
 
-/* Whether what stands there is as petri wrote it. */
-static bool is_ours(const struct outbox *outbox, int parent_fd, const char *path, const char *name) {
+/* The digest of what stands there, where it is as petri wrote it, or NULL. */
+static const char *find_ours(const struct outbox *outbox, int parent_fd, const char *path, const char *name) {
     char hex[HEX_BYTES + 1];
     const char *ours = json_string_value(json_object_get(outbox->written, path));
-    return ours && hash_file(parent_fd, name, hex) == 0 && strcmp(hex, ours) == 0;
+    return ours && hash_file(parent_fd, name, hex) == 0 && strcmp(hex, ours) == 0 ? ours : NULL;
 }
 
 /* Renames where nothing stands. 0, -EEXIST or -errno. See: RENAME_NOREPLACE, which not every file system has. */
@@ -248,14 +248,20 @@ static int rename_to_free(int dir_fd, const char *from, int parent_fd, const cha
     return unlinkat(dir_fd, from, 0) ? -errno : 0;
 }
 
-/* Puts the file under one path. 0, -EEXIST where somebody else's stands there, or -errno. */
-static int place_at(struct outbox *outbox, const struct outbox_file *file, int parent_fd, const char *path,
-                    size_t name_at, const char *sha256) {
+/* Puts the file under one path; what stands there with the same content stays. 0, -EEXIST where somebody else's stands
+ * there, or -errno. */
+static int place_at(struct outbox *outbox, struct outbox_file *file, int parent_fd, const char *path, size_t name_at,
+                    const char *sha256) {
     struct stat st;
     const char *name = path + name_at;
     bool stands = fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
-    if (stands && !is_ours(outbox, parent_fd, path, name))
+    const char *ours = stands ? find_ours(outbox, parent_fd, path, name) : NULL;
+    if (stands && !ours)
         return -EEXIST;
+    if (stands && strcmp(ours, sha256) == 0) {
+        outbox_drop(outbox, file);
+        return 0;
+    }
     int r = write_log(outbox, path, sha256);
     if (r < 0)
         return r;
@@ -279,7 +285,8 @@ int outbox_place(struct outbox *outbox, struct outbox_file *file, const char *pa
         outbox_drop(outbox, file);
         return r;
     }
-    close(file->fd);
+    if (file->fd >= 0)
+        close(file->fd);
     file->fd = -1;
     memcpy(ret_path, tried, strlen(tried) + 1);
     return 0;

@@ -86,6 +86,20 @@ static void test_outbox_replaces_what_petri_wrote(void **state) {
     expect_copied("plot.png", "five", "plot.png");
 }
 
+static void test_outbox_leaves_what_is_the_same(void **state) {
+    struct stat before, after, log_before, log_after;
+    (void)state;
+    expect_copied("same.png", "one", "same.png");
+    assert_int_equal(stat("outputs/same.png", &before), 0);
+    assert_int_equal(stat("outputs/.petri-sha256", &log_before), 0);
+    expect_copied("same.png", "one", "same.png");
+    assert_int_equal(stat("outputs/same.png", &after), 0);
+    assert_int_equal(stat("outputs/.petri-sha256", &log_after), 0);
+    assert_int_equal(after.st_ino, before.st_ino);
+    assert_int_equal(log_after.st_size, log_before.st_size);
+    expect_copied("same.png", "two", "same.png");
+}
+
 static void test_outbox_leaves_what_others_wrote(void **state) {
     (void)state;
     assert_int_equal(mkdir("outputs", 0755), 0);
@@ -174,6 +188,7 @@ static void test_outbox_without_a_folder_is_off(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(test_outbox_replaces_what_petri_wrote),
+        CASE(test_outbox_leaves_what_is_the_same),
         CASE(test_outbox_leaves_what_others_wrote),
         CASE(test_outbox_follows_no_link),
         CASE(test_outbox_is_one_kernels_at_a_time),
