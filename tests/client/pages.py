@@ -9,6 +9,7 @@ A block stands between two comments of the page:
 With PETRI_WRITE_PAGES=1 the tests write the blocks instead of comparing them.
 """
 
+import difflib
 import os
 import re
 
@@ -27,7 +28,8 @@ def settle(page, name, body):
     if os.environ.get("PETRI_WRITE_PAGES") == "1":
         page.write_text(text[: match.start("body")] + body + text[match.end("body") :], encoding="utf-8")
         return
-    why = f"{page.name} shows something else; PETRI_WRITE_PAGES=1 writes what is true now"
+    diff = "\n".join(difflib.unified_diff(match["body"].splitlines(), body.splitlines(), "page", "now", lineterm=""))
+    why = f"{page.name} shows something else; PETRI_WRITE_PAGES=1 writes what is true now:\n{diff}"
     assert match["body"] == body, why
 
 

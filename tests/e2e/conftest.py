@@ -53,6 +53,15 @@ def venv_kernel(start):
     return start()
 
 
+@pytest.fixture(scope="module")
+def shared_kernel(kernel_dirs, tmp_path_factory):
+    """One kernel like that for all tests of a file, which leave no trace in it that another would mind."""
+    interpreter = INTERPRETERS[0]
+    kernel = Kernel(kernel_dirs[interpreter.label], tmp_path_factory.mktemp("notebook"), interpreter=interpreter)
+    yield kernel.wait_until_up()
+    kernel.close()
+
+
 @pytest.fixture
 def skip_or_fail():
     """What a test calls that can't run here: in CI that is a failure."""

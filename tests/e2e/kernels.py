@@ -141,6 +141,14 @@ class Kernel:
                 messages.append(message)
         return messages
 
+    def all_until_idle(self, request):
+        """Messages of all requests up to the idle status of this one, whose reply is taken too."""
+        messages = []
+        while not messages or not (is_idle(messages[-1]) and messages[-1]["parent_header"].get("msg_id") == request):
+            messages.append(self.client.get_iopub_msg(timeout=STUCK_S))
+        self.shell_reply(request)
+        return messages
+
     def shell_reply(self, request):
         """The reply to a request; replies to others that come first are kept for their turn."""
         while request not in self.replies:
@@ -165,11 +173,15 @@ class Kernel:
         self.client.shell_channel.send(message)
         return self.finish(message["header"]["msg_id"])
 
+    def good(self, code, **options):
+        """Runs code that has to go well; returns its Cell."""
+        cell = self.run(code, **options)
+        assert cell.ok, f"{code}\n{cell}"
+        return cell
+
     def value(self, code):
         """Runs code that has to go well; returns the text of its value."""
-        cell = self.run(code)
-        assert cell.ok, f"{code}\n{cell}"
-        return cell.result
+        return self.good(code).result
 
     def start_busy(self, code, before=""):
         """Starts a cell; returns its request and messages when all of before has run and code is about to."""
@@ -198,3 +210,9 @@ class Kernel:
 
 def is_idle(message):
     return message["msg_type"] == "status" and message["content"]["execution_state"] == "idle"
+
+
+def printed_by(messages, request):
+    """What a request has printed, by messages of several."""
+    streams = [message for message in messages if message["msg_type"] == "stream"]
+    return "".join(one["content"]["text"] for one in streams if one["parent_header"]["msg_id"] == request)

@@ -48,7 +48,7 @@ def complete(kernel, code):
 def ask(kernel, code):
     """Starts a cell that waits for an answer; returns its request."""
     request = kernel.send(code, allow_stdin=True)
-    kernel.client.get_stdin_msg(timeout=60)
+    kernel.client.get_stdin_msg(timeout=STUCK_S)
     return request
 
 

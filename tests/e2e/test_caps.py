@@ -2,6 +2,8 @@
 
 import pytest
 
+from kernels import printed_by
+
 # Of the profile; one rich output. A frame on the worker's wire may have twice as much, and 64 MiB at least.
 DISPLAY = 16 << 20
 OVER_FRAME = 80 << 20
@@ -86,17 +88,9 @@ def test_a_thread_s_large_line_arrives_whole(kernel):
         "import threading\ngo, gone = threading.Event(), threading.Event()\n"
         "def late():\n    go.wait()\n    print('x' * (3 << 20))\n    gone.set()\nthreading.Thread(target=late).start()"
     )
-    first = kernel.finish(started)
-    request = kernel.send("go.set()\ngone.wait()")
-    text = ""
-    while True:
-        message = kernel.client.get_iopub_msg(timeout=60)
-        if message["msg_type"] == "stream" and message["parent_header"]["msg_id"] == started:
-            text += message["content"]["text"]
-        if message["parent_header"].get("msg_id") == request and message["content"].get("execution_state") == "idle":
-            break
-    assert first.ok
-    assert text == "x" * (3 << 20) + "\n"
+    assert kernel.finish(started).ok
+    messages = kernel.all_until_idle(kernel.send("go.set()\ngone.wait()"))
+    assert printed_by(messages, started) == "x" * (3 << 20) + "\n"
 
 
 def test_a_forged_frame_over_the_cap_ends_the_cell(kernel):

@@ -1,0 +1,133 @@
+"""What libraries look for in a notebook, and what they find of ipykernel."""
+
+import pytest
+
+from conftest import INTERPRETERS
+from conftest import shared_kernel as kernel  # noqa: F401
+from kernels import is_idle
+
+
+@pytest.mark.parametrize(
+    "code, result",
+    [
+        ("type(get_ipython()).__name__", "'ZMQInteractiveShell'"),
+        ("get_ipython().has_trait('kernel') or hasattr(get_ipython(), 'kernel')", "True"),
+        ("'IPKernelApp' in get_ipython().config", "True"),
+        ("get_ipython().kernel.comm_manager is __import__('comm').get_comm_manager()", "True"),
+        ("get_ipython().kernel.shell is get_ipython()", "True"),
+        ("get_ipython().get_parent()['header']['msg_type']", "'execute_request'"),
+        ("get_ipython().kernel.get_parent()['header']['msg_type']", "'execute_request'"),
+        ("get_ipython().kernel._parent_header['header']['msg_type']", "'execute_request'"),
+        ("get_ipython().kernel.implementation", "'petri'"),
+        ("get_ipython().kernel.banner.startswith('Python')", "True"),
+        ("get_ipython().kernel.language_info['name']", "'python'"),
+        ("get_ipython().kernel.execution_count == get_ipython().execution_count", "True"),
+        ("get_ipython().kernel.user_ns is get_ipython().user_ns", "True"),
+        ("__import__('sys').stdout.encoding.lower(), __import__('sys').stdout.isatty()", "('utf-8', False)"),
+        ("__import__('sys').stdout.fileno()", "1"),
+        ("__name__, __import__('__main__').__dict__ is globals()", "('__main__', True)"),
+        ("exit.__class__.__name__", "'ZMQExitAutocall'"),
+        ("isinstance(get_ipython(), __import__('IPython').core.interactiveshell.InteractiveShell)", "True"),
+        ("__import__('IPython').get_ipython() is get_ipython()", "True"),
+    ],
+)
+def test_a_library_finds_a_notebook(kernel, code, result):
+    assert kernel.good(code).result == result
+
+
+def send_comm(kernel, msg_type, **content):
+    message = kernel.client.session.msg(msg_type, content)
+    kernel.client.shell_channel.send(message)
+    return kernel.iopub_until(message["header"]["msg_id"], is_idle)
+
+
+@pytest.mark.parametrize("module", ["comm", "ipykernel.comm"])
+def test_a_comm_goes_both_ways(kernel, module):
+    name = "create_comm" if module == "comm" else "Comm"
+    code = (
+        f"from {module} import {name}\n"
+        f"channel = {name}(target_name='there', data={{'n': 1}})\n"
+        "channel.on_msg(lambda message: channel.send({'got': message['content']['data']}))"
+    )
+    [opened] = kernel.good(code).of("comm_open")
+    assert (opened["target_name"], opened["data"]) == ("there", {"n": 1})
+    messages = send_comm(kernel, "comm_msg", comm_id=opened["comm_id"], data={"hello": 1})
+    [answer] = [message["content"] for message in messages if message["msg_type"] == "comm_msg"]
+    assert answer["data"] == {"got": {"hello": 1}}
+    assert kernel.good("channel.close()").of("comm_close")[0]["comm_id"] == opened["comm_id"]
+
+
+def test_a_target_is_opened_by_the_front_end(kernel):
+    code = (
+        "def opened(channel, message):\n"
+        "    @channel.on_msg\n"
+        "    def got(message): channel.send({'bytes': len(message['buffers'])}, buffers=[b'back'])\n"
+        "get_ipython().kernel.comm_manager.register_target('own', opened)"
+    )
+    kernel.good(code)
+    send_comm(kernel, "comm_open", comm_id="from-outside", target_name="own", data={})
+    session = kernel.client.session
+    message = session.msg("comm_msg", {"comm_id": "from-outside", "data": {}})
+    session.send(kernel.client.shell_channel.socket, message, buffers=[b"one", b"two"])
+    messages = kernel.iopub_until(message["header"]["msg_id"], is_idle)
+    [answer] = [one for one in messages if one["msg_type"] == "comm_msg"]
+    assert answer["content"]["data"] == {"bytes": 2}
+    assert [bytes(buffer) for buffer in answer["buffers"]] == [b"back"]
+
+
+def test_a_slider_shows_itself_and_follows(kernel):
+    code = (
+        "import ipywidgets\nslider = ipywidgets.IntSlider(value=3)\nseen = []\n"
+        "slider.observe(lambda change: seen.append(change['new']), 'value')\nslider"
+    )
+    cell = kernel.good(code)
+    [content] = cell.of("execute_result") + cell.of("display_data")
+    model = content["data"]["application/vnd.jupyter.widget-view+json"]["model_id"]
+    send_comm(kernel, "comm_msg", comm_id=model, data={"method": "update", "state": {"value": 8}, "buffer_paths": []})
+    assert kernel.value("slider.value, seen") == "(8, [8])"
+
+
+def test_output_widget_catches_prints(kernel):
+    cell = kernel.good("import ipywidgets\nout = ipywidgets.Output()\nwith out:\n    print('inside')")
+    states = [content["data"].get("state", {}) for content in cell.of("comm_msg")]
+    # The front end does it, with what this request prints as long as its id stands there.
+    request = cell.messages[0]["parent_header"]["msg_id"]
+    assert [state["msg_id"] for state in states if "msg_id" in state] == [request, ""]
+
+
+# The kernel that others build upon
+
+
+IPYKERNEL = {
+    "a notebook is told by the module's name": "import sys\nassert 'ipykernel.zmqshell' in sys.modules",
+    "its class is that of the shell": (
+        "from ipykernel.zmqshell import ZMQInteractiveShell\nassert isinstance(get_ipython(), ZMQInteractiveShell)"
+    ),
+    "everything else is ipykernel's own": "from ipykernel.zmqshell import KernelMagics\nassert KernelMagics.__mro__",
+    "the package can be imported": "import ipykernel\nassert ipykernel.__version__",
+    "and then the module": (
+        "import ipykernel.zmqshell as found\nassert found.__file__\n"
+        "assert isinstance(get_ipython(), found.ZMQInteractiveShell)"
+    ),
+    "and others of it": "from ipykernel.comm import Comm, CommManager\nfrom ipykernel.kernelbase import Kernel",
+    "its kernel has not been started": (
+        "from ipykernel.kernelapp import IPKernelApp\nassert not IPKernelApp.initialized()"
+    ),
+}
+
+
+def test_ipykernel_is_found_and_not_in_the_way(start):
+    kernel = start()
+    for what, code in IPYKERNEL.items():
+        cell = kernel.run(code)
+        assert cell.ok, f"{what}: {cell}"
+
+
+def test_without_ipykernel_the_rest_of_it_is_missing(start, skip_or_fail):
+    lacking = [python for python in INTERPRETERS if not python.has("ipykernel")]
+    if not lacking:
+        skip_or_fail("every Python of this machine has ipykernel")
+    kernel = start(lacking[0])
+    assert kernel.run("from ipykernel.zmqshell import ZMQInteractiveShell").ok
+    assert kernel.run("from ipykernel.zmqshell import KernelMagics").ename == "ImportError"
+    assert kernel.run("import ipykernel").ename == "ModuleNotFoundError"
