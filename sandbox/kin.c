@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { ROUNDS = 20000, NAP_US = 100 };
+enum { ROUNDS = 20000, NAP_US = 100, MAX_CHILDREN = 8192 };
 
 /*
  * Whether a process still runs. What /proc/PID/stat has behind the last bracket
@@ -30,17 +30,24 @@ static bool is_alive(pid_t pid) {
     return (state != 'Z' && state != 'X') || threads > 1;
 }
 
-static int count_children(pid_t process, pid_t tid, unsigned *alive) {
+int kin_list_children(pid_t process, pid_t tid, pid_t *ret_pids, size_t max) {
     char path[64];
-    pid_t child;
+    size_t n = 0;
     snprintf(path, sizeof path, "/proc/%d/task/%d/children", process, tid);
     auto_file file = fopen(path, "re");
     if (!file)
         return errno == ENOENT ? 0 : -errno;
-    while (fscanf(file, "%d", &child) == 1)
-        if (is_alive(child))
-            ++*alive;
-    return 0;
+    while (n < max && fscanf(file, "%d", &ret_pids[n]) == 1)
+        n++;
+    return (int)n;
+}
+
+static int count_children(pid_t process, pid_t tid, unsigned *alive) {
+    pid_t children[MAX_CHILDREN];
+    int n = kin_list_children(process, tid, children, MAX_CHILDREN);
+    for (int i = 0; i < n; i++)
+        *alive += is_alive(children[i]);
+    return n < 0 ? n : 0;
 }
 
 int kin_count_alive(const pid_t *tids, size_t n, pid_t init, unsigned *ret_alive) {

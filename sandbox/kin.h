@@ -10,6 +10,12 @@
 #include <sys/types.h>
 
 /*
+ * Lists the children of thread tid of a process, at most max of them. Their
+ * number: 0 where the thread has ended, or -errno.
+ */
+int kin_list_children(pid_t process, pid_t tid, pid_t *ret_pids, size_t max);
+
+/*
  * Counts the processes, zombies left out, that are children of the stopped
  * threads tids or of init, the sandbox's pid 1. Grandchildren are not counted.
  * 0 or -errno.

@@ -152,6 +152,11 @@ static bool has_memory_of(pid_t pid, pid_t worker) {
     return pid != worker && syscall(SYS_kcmp, pid, worker, KCMP_VM, 0, 0) == 0;
 }
 
+/* What is beyond a part that does not count. */
+static uint64_t above(uint64_t all, uint64_t part) {
+    return all > part ? all - part : 0;
+}
+
 static void add_reading(pid_t pid, void *context) {
     struct watching *watching = context;
     watcher_read(pid, !has_memory_of(pid, watching->worker), &watching->reading);
@@ -168,15 +173,21 @@ static void add_written(pid_t pid, void *context) {
     if (has_memory_of(pid, watching->worker))
         return;
     watcher_read_shares(pid, &shares);
-    uint64_t image = watching->image.anon_bytes;
-    uint64_t beside = shares.anon_bytes > image ? shares.anon_bytes - image : 0;
+    uint64_t beside = above(shares.anon_bytes, watching->image.anon_bytes);
     watching->written_bytes += beside > shares.private_bytes ? beside : shares.private_bytes;
+    watching->written_bytes += above(shares.tables_bytes, watching->image.tables_bytes);
     watching->shared_bytes += shares.shared_bytes;
 }
 
 static void visit_all(const struct cell *cell, void (*visit)(pid_t pid, void *context), struct watching *watching) {
     watcher_visit(cell->worker, visit, watching);
     watcher_visit(cell->init.pid, visit, watching);
+}
+
+static void note_tasks(struct cell *cell, const struct watcher_reading *reading) {
+    unsigned tasks = (unsigned)above(reading->tasks, 1); /* without the sandbox's pid 1 */
+    if (tasks > cell->usage.processes_peak)
+        cell->usage.processes_peak = tasks;
 }
 
 /*
@@ -188,12 +199,10 @@ static void measure_watched(struct cell *cell) {
     struct watching watching = {.worker = cell->worker};
     uint64_t limit = cell->base.memory_limit_bytes;
     visit_all(cell, add_reading, &watching);
-    uint64_t before = cell->base.reading.memory_bytes, now = watching.reading.files_bytes + session_files_bytes(cell);
-    uint64_t files = now > before ? now - before : 0;
+    uint64_t files = above(watching.reading.files_bytes + session_files_bytes(cell), cell->base.reading.memory_bytes);
     cell->usage.memory_bytes = watching.reading.memory_bytes + files;
     cell->usage.cpu_us = watching.reading.cpu_us;
-    if (watching.reading.tasks > cell->usage.processes_peak)
-        cell->usage.processes_peak = watching.reading.tasks;
+    note_tasks(cell, &watching.reading);
     if (limit == 0 || cell->usage.memory_bytes <= limit)
         return;
     watcher_read_shares(cell->image->keeper, &watching.image);
@@ -206,10 +215,7 @@ static void measure_watched(struct cell *cell) {
 static void count_tasks(struct cell *cell) {
     struct watching watching = {.worker = cell->worker};
     visit_all(cell, add_reading, &watching);
-    unsigned tasks = watching.reading.tasks;
-    tasks -= tasks > 0; /* the sandbox's pid 1 */
-    if (tasks > cell->usage.processes_peak)
-        cell->usage.processes_peak = tasks;
+    note_tasks(cell, &watching.reading);
 }
 
 static void measure_grouped(struct cell *cell) {
@@ -217,26 +223,17 @@ static void measure_grouped(struct cell *cell) {
     if (cell->session->ground.backend->read(group_of(cell), &reading))
         return; /* the last figures stand; the limit is kept by Linux all the same */
     const struct resources_reading *base = &cell->base.reading;
-    cell->usage.memory_bytes =
-        reading.memory_bytes > base->memory_bytes ? reading.memory_bytes - base->memory_bytes : 0;
+    cell->usage.memory_bytes = above(reading.memory_bytes, base->memory_bytes);
     cell->usage.cpu_us = reading.cpu_us - base->cpu_us;
     cell->usage.over_memory |= reading.oom_kills > base->oom_kills;
     count_tasks(cell);
-}
-
-/* Whether a process has memory at all: one that ends gives it up some time before it is dead. See: proc_pid_statm(5).
- */
-static bool has_memory(pid_t pid) {
-    char path[32], text[128];
-    snprintf(path, sizeof path, "/proc/%d/statm", pid);
-    return system_read_file(AT_FDCWD, path, text, sizeof text) > 0 && strtoull(text, NULL, 10) > 0;
 }
 
 /* A worker shares its memory with its keeper, until it execs: then both have some. Linux kills the two of them
  * together where memory runs out. See: kcmp(2). */
 static bool is_replaced(const struct cell *cell) {
     return cell->keeper > 0 && syscall(SYS_kcmp, cell->worker, cell->keeper, KCMP_VM, 0, 0) > 0 &&
-           has_memory(cell->worker) && has_memory(cell->keeper);
+           watcher_has_memory(cell->worker) && watcher_has_memory(cell->keeper);
 }
 
 void cell_measure(struct cell *cell, struct cell_usage *ret_usage) {

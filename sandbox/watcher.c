@@ -2,13 +2,21 @@
 #include "watcher.h"
 
 #include "cleanup.h"
+#include "kin.h"
 #include "system.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX_DEPTH = 64 };
+enum { MAX_PROCESSES = 8192 }; /* more than the highest limit of a cell */
+
+/* A process and all below it. */
+struct family {
+    pid_t pid[MAX_PROCESSES];
+    size_t n;
+};
 
 /* The value in kB of a line "KEY:   N kB". */
 static uint64_t kilobytes(const char *text, const char *key) {
@@ -16,13 +24,15 @@ static uint64_t kilobytes(const char *text, const char *key) {
     return line ? strtoull(line + strlen(key), NULL, 10) : 0;
 }
 
-static void read_status(pid_t pid, int counts_memory, struct watcher_reading *reading) {
+static void read_status(pid_t pid, bool counts_memory, struct watcher_reading *reading) {
+    static const char *const held[] = {"\nRssAnon:", "\nRssShmem:", "\nVmSwap:", "\nVmPTE:"};
     char path[32], text[4096];
     snprintf(path, sizeof path, "/proc/%d/status", pid);
     if (system_read_file(AT_FDCWD, path, text, sizeof text) < 0)
         return;
     if (counts_memory)
-        reading->memory_bytes += 1024 * (kilobytes(text, "\nRssAnon:") + kilobytes(text, "\nRssShmem:"));
+        for (size_t i = 0; i < sizeof held / sizeof held[0]; i++)
+            reading->memory_bytes += 1024 * kilobytes(text, held[i]);
     reading->tasks += (unsigned)kilobytes(text, "\nThreads:");
 }
 
@@ -41,13 +51,13 @@ static void read_times(pid_t pid, struct watcher_reading *reading) {
 }
 
 /* Whether a file was not counted before. */
-static int is_new(ino_t inode, struct watcher_reading *reading) {
+static bool is_new(ino_t inode, struct watcher_reading *reading) {
     for (size_t i = 0; i < reading->n_files; i++)
         if (reading->files[i] == inode)
-            return 0;
+            return false;
     if (reading->n_files < WATCHER_MAX_FILES)
         reading->files[reading->n_files++] = inode;
-    return 1;
+    return true;
 }
 
 /* What is in a file of memory is resident whether somebody maps it or not. */
@@ -67,7 +77,7 @@ static void read_files(pid_t pid, struct watcher_reading *reading) {
     }
 }
 
-void watcher_read(pid_t pid, int counts_memory, struct watcher_reading *reading) {
+void watcher_read(pid_t pid, bool counts_memory, struct watcher_reading *reading) {
     read_status(pid, counts_memory, reading);
     read_times(pid, reading);
     read_files(pid, reading);
@@ -80,30 +90,57 @@ void watcher_read_shares(pid_t pid, struct watcher_shares *ret_shares) {
     if (system_read_file(AT_FDCWD, path, text, sizeof text) < 0)
         return;
     ret_shares->private_bytes = 1024 * kilobytes(text, "\nPrivate_Dirty:");
-    ret_shares->anon_bytes = 1024 * kilobytes(text, "\nPss_Anon:");
+    ret_shares->anon_bytes = 1024 * (kilobytes(text, "\nPss_Anon:") + kilobytes(text, "\nSwapPss:"));
     ret_shares->shared_bytes = 1024 * kilobytes(text, "\nPss_Shmem:");
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    if (system_read_file(AT_FDCWD, path, text, sizeof text) > 0)
+        ret_shares->tables_bytes = 1024 * kilobytes(text, "\nVmPTE:");
 }
 
-static void visit_below(pid_t pid, void (*visit)(pid_t pid, void *context), void *context, int depth) {
-    char path[64], line[8192];
+bool watcher_has_memory(pid_t tid) {
+    char path[32], text[128];
+    snprintf(path, sizeof path, "/proc/%d/statm", tid);
+    return system_read_file(AT_FDCWD, path, text, sizeof text) > 0 && strtoull(text, NULL, 10) > 0;
+}
+
+/*
+ * By which the memory and the files of a process can be told: itself, or
+ * another thread where the first has ended alone, for that leaves /proc/pid
+ * without either.
+ */
+static pid_t task_of(pid_t pid) {
+    char path[32];
+    struct dirent *entry;
+    if (watcher_has_memory(pid))
+        return pid;
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    auto_dir dir = opendir(path);
+    while (dir && (entry = readdir(dir))) {
+        pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (tid > 0 && watcher_has_memory(tid))
+            return tid;
+    }
+    return pid;
+}
+
+/* Adds the children of all threads of a process to found. */
+static void add_children(pid_t pid, struct family *found) {
+    char path[32];
     snprintf(path, sizeof path, "/proc/%d/task", pid);
     auto_dir dir = opendir(path);
     struct dirent *entry;
-    while (dir && depth < MAX_DEPTH && (entry = readdir(dir))) {
-        if (entry->d_name[0] == '.')
-            continue;
-        snprintf(path, sizeof path, "/proc/%d/task/%.16s/children", pid, entry->d_name);
-        if (system_read_file(AT_FDCWD, path, line, sizeof line) < 0)
-            continue;
-        for (char *save, *word = strtok_r(line, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
-            pid_t child = (pid_t)strtol(word, NULL, 10);
-            visit(child, context);
-            visit_below(child, visit, context, depth + 1);
-        }
+    while (dir && (entry = readdir(dir))) {
+        pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+        int n = tid > 0 ? kin_list_children(pid, tid, found->pid + found->n, MAX_PROCESSES - found->n) : 0;
+        found->n += n > 0 ? (size_t)n : 0;
     }
 }
 
-void watcher_visit(pid_t pid, void (*visit)(pid_t pid, void *context), void *context) {
-    visit(pid, context);
-    visit_below(pid, visit, context, 0);
+/* However deep the family is, and however large one of its members' own. */
+void watcher_visit(pid_t pid, void (*visit)(pid_t tid, void *context), void *context) {
+    struct family found = {.pid = {pid}, .n = 1};
+    for (size_t i = 0; i < found.n; i++) {
+        visit(task_of(found.pid[i]), context);
+        add_children(found.pid[i], &found);
+    }
 }

@@ -6,6 +6,7 @@
 #ifndef PETRI_SANDBOX_WATCHER_H
 #define PETRI_SANDBOX_WATCHER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -13,7 +14,7 @@
 enum { WATCHER_MAX_FILES = 64 };
 
 struct watcher_reading {
-    uint64_t memory_bytes; /* resident, that is not a file's */
+    uint64_t memory_bytes; /* resident or swapped out, that is not a file's; and page tables */
     uint64_t files_bytes;  /* of files in memory (memfd_create) that are open, mapped or not: each once */
     uint64_t cpu_us;       /* with that of children that have been waited for */
     unsigned tasks;
@@ -26,19 +27,27 @@ struct watcher_reading {
  * another one of the same memory may have told it. What has ended adds
  * nothing. Costs some microseconds.
  */
-void watcher_read(pid_t pid, int counts_memory, struct watcher_reading *reading);
+void watcher_read(pid_t pid, bool counts_memory, struct watcher_reading *reading);
 
 /* The memory of one process: by whom it is shared decides whose it is. */
 struct watcher_shares {
     uint64_t private_bytes; /* written, and nobody else's */
     uint64_t anon_bytes;    /* its part of what it shares with copies of itself, and what is private */
     uint64_t shared_bytes;  /* its part of shared memory */
+    uint64_t tables_bytes;  /* its page tables: they grow with what is mapped and looked at, written or not */
 };
 
 /* Walks the page tables: a millisecond for some hundred megabytes. Zeros where pid has ended. */
 void watcher_read_shares(pid_t pid, struct watcher_shares *ret_shares);
 
-/* Calls visit for process pid and all its descendants. */
-void watcher_visit(pid_t pid, void (*visit)(pid_t pid, void *context), void *context);
+/* Whether a task has memory at all: one that ends gives it up some time before it is dead. See: proc_pid_statm(5). */
+bool watcher_has_memory(pid_t tid);
+
+/*
+ * Calls visit for process pid and all its descendants, by the id of a thread
+ * that /proc tells their memory and files by: the first one's, unless it has
+ * ended alone.
+ */
+void watcher_visit(pid_t pid, void (*visit)(pid_t tid, void *context), void *context);
 
 #endif

@@ -2,6 +2,15 @@
 
 from corpus import case
 
+HOLD = """
+def hold():
+    import mmap, time
+    block = mmap.mmap(-1, 600 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    for at in range(0, len(block), 4096):
+        block[at] = 1
+    time.sleep(1000)
+"""
+
 # What is held must pass the limit of 400 MB, and stays below what would trouble the machine.
 CASES = [
     case(
@@ -22,6 +31,55 @@ time.sleep(60)
 import subprocess, sys
 code = "import subprocess, sys, time; block = bytearray(b'x') * (300 << 20); len(sys.argv) > 1 or subprocess.run([sys.executable, '-c', sys.orig_argv[2], 'x']); time.sleep(60)"
 subprocess.run([sys.executable, "-c", code])
+""",
+        "memory",
+    ),
+    # What /proc tells of a process it tells of its first thread.
+    case(
+        "memory_without_a_first_thread",
+        f"""
+import ctypes, threading
+{HOLD}
+threading.Thread(target=hold).start()
+ctypes.CDLL(None).syscall(60, 0)
+""",
+        "memory",
+    ),
+    case(
+        "child_without_a_first_thread",
+        f"""
+import ctypes, os, threading, time
+{HOLD}
+if os.fork() == 0:
+    threading.Thread(target=hold).start()
+    ctypes.CDLL(None).syscall(60, 0)
+time.sleep(1000)
+""",
+        "memory",
+    ),
+    case(
+        "memory_far_down_a_chain",
+        f"""
+import os, time
+{HOLD}
+for _ in range(100):
+    if os.fork():
+        time.sleep(1000)
+hold()
+""",
+        "memory",
+        limits={"processes": 128},
+    ),
+    case(
+        "page_tables",
+        """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+size, read, private_anonymous_unreserved = 300 << 30, 1, 0x4022
+address = libc.mmap(None, ctypes.c_size_t(size), read, private_anonymous_unreserved, -1, ctypes.c_long(0))
+for at in range(0, size, 2 << 20):
+    ctypes.c_char.from_address(address + at).value
 """,
         "memory",
     ),

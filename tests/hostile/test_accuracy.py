@@ -42,6 +42,13 @@ def test_memory_limit_is_exact(place, session, note, share, with_state):
     session.look()
 
 
+def test_processes_are_counted_and_threads_too(place, session):
+    """Those of the cell: the sandbox's first process is petri's."""
+    code = "import os, threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+    run = session.do(code + "print(len(os.listdir('/proc/self/task')))")
+    assert run.report["metrics"]["processes_max"] == int(run.cell.stdout), str(run)
+
+
 @pytest.mark.parametrize("code", ["while True: pass", "sum(range(10 ** 12))", "import time; time.sleep(1000)"], ids=["python", "native", "sleep"])
 def test_time_out_comes_when_it_should(place, session, note, code):
     over_ms = []
