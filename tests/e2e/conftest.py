@@ -1,5 +1,6 @@
 """Fixtures: petri installed for each interpreter of this machine, and kernels of it."""
 
+import json
 import os
 
 import pytest
@@ -60,6 +61,19 @@ def shared_kernel(kernel_dirs, tmp_path_factory):
     kernel = Kernel(kernel_dirs[interpreter.label], tmp_path_factory.mktemp("notebook"), interpreter=interpreter)
     yield kernel.wait_until_up()
     kernel.close()
+
+
+@pytest.fixture
+def configure(tmp_path_factory, monkeypatch):
+    """Writes the configuration of the kernels of one test."""
+    folder = tmp_path_factory.mktemp("config")
+    (folder / "petri").mkdir()
+
+    def write(**config):
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
+        (folder / "petri" / "config.json").write_text(json.dumps(config))
+
+    return write
 
 
 @pytest.fixture

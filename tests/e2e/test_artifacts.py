@@ -314,22 +314,17 @@ def test_an_interrupt_ends_the_copying(venv_kernel):
         assert report["error"]["ename"] == "KeyboardInterrupt"
 
 
-@pytest.mark.parametrize(
-    ("config", "folder"), [('{"artifacts": "results"}', "results"), ('{"artifacts": false}', None)]
-)
-def test_the_configuration_names_the_folder(start, monkeypatch, tmp_path, config, folder):
-    (tmp_path / "petri").mkdir()
-    (tmp_path / "petri" / "config.json").write_text(config)
-    (tmp_path / "notebooks").mkdir()
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    cell = start(folder=tmp_path / "notebooks").run("open('a.txt', 'w').write('x')")
+@pytest.mark.parametrize("folder", ["results", False])
+def test_the_configuration_names_the_folder(configure, start, tmp_path, folder):
+    configure(artifacts=folder)
+    cell = start().run("open('a.txt', 'w').write('x')")
     if folder:
         assert rows(cell)["a.txt"]["copied_to"] == f"{folder}/a.txt"
     else:
         assert rows(cell)["a.txt"]["refused"] == "copying is off"
         assert rows(cell)["a.txt"]["sha256"] == sha256(b"x")
         assert note(cell) is None
-    assert listing(tmp_path / "notebooks") == ([f"{folder}/a.txt"] if folder else [])
+    assert listing(tmp_path) == ([f"{folder}/a.txt"] if folder else [])
 
 
 def test_where_the_folder_is_a_link_nothing_is_copied(venv_kernel, tmp_path):

@@ -104,11 +104,8 @@ def test_fresh_runs_are_held_to_their_limits(venv_kernel):
     assert venv_kernel.ask("print(6 * 7)", {"fresh": True}).stdout == "42\n"
 
 
-def test_variables_that_the_configuration_allows_hold_for_one_cell(start, monkeypatch, tmp_path):
-    config = tmp_path / "config" / "petri"
-    config.mkdir(parents=True)
-    (config / "config.json").write_text('{"environment": ["MODE"]}')
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+def test_variables_that_the_configuration_allows_hold_for_one_cell(configure, start):
+    configure(environment=["MODE"])
     kernel = start()
     code = "import os, subprocess\nprint(os.environ.get('MODE'), subprocess.getoutput('echo $MODE'))"
     assert kernel.ask(code, {"env": {"MODE": "fast"}}).stdout == "fast fast\n"

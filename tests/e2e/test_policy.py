@@ -1,26 +1,10 @@
 """What the operator's configuration decides: refused code, folders to read, and which packages there are."""
 
-import json
 import os
 import subprocess
 import sys
 
-import pytest
-
 from kernels import install
-
-
-@pytest.fixture
-def configure(tmp_path, monkeypatch):
-    """Writes the configuration of the kernels of one test."""
-
-    def write(**config):
-        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-        folder = tmp_path / "config" / "petri"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "config.json").write_text(json.dumps(config))
-
-    return write
 
 
 def test_code_that_is_refused_says_where_and_does_not_run(configure, start):

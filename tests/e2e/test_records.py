@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from kernels import PETRI, is_idle
+from kernels import PETRI
 
 TOKEN = "ghp_" + "a1B2" * 9  # of no one
 
@@ -19,30 +19,9 @@ def database(tmp_path, monkeypatch):
     return tmp_path / "data" / "petri" / "records.sqlite"
 
 
-@pytest.fixture
-def configure(tmp_path, monkeypatch):
-    """Writes the configuration of the kernels of one test."""
-
-    def write(**config):
-        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-        folder = tmp_path / "config" / "petri"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "config.json").write_text(json.dumps(config))
-
-    return write
-
-
 def ask(kernel, code, silent=False, **asked):
-    """Runs code with metadata.petri; returns the reply, whose report is metadata.petri."""
-    content = {"code": code, "silent": silent, "store_history": not silent, "user_expressions": {}, "allow_stdin": False}
-    message = kernel.client.session.msg("execute_request", content, metadata={"petri": asked})
-    kernel.client.shell_channel.send(message)
-    kernel.iopub_until(message["header"]["msg_id"], is_idle)
-    return kernel.shell_reply(message["header"]["msg_id"])
-
-
-def report(reply):
-    return reply["metadata"]["petri"]
+    """Runs code with metadata.petri; returns its Cell."""
+    return kernel.ask(code, asked, silent=silent, store_history=not silent)
 
 
 def rows(database, sql, *parameters):
@@ -57,9 +36,9 @@ def body(database, run_id):
 def test_run_is_recorded_with_what_it_was_given_and_gave(database, start):
     kernel = start()
     files = [{"path": "in.csv", "text": "a,b\n1,2\n"}]
-    reply = ask(kernel, "print(open('in.csv').read())\n6 * 7", files=files, task="T-1", stdin="yes\n")
-    assert report(reply)["record"] is True
-    record = body(database, report(reply)["run_id"])
+    cell = ask(kernel, "print(open('in.csv').read())\n6 * 7", files=files, task="T-1", stdin="yes\n")
+    assert cell.report["record"] is True
+    record = body(database, cell.report["run_id"])
     assert record["code"] == "print(open('in.csv').read())\n6 * 7"
     assert record["request"] == {"task": "T-1", "stdin": "yes\n"}
     assert [(row["path"], row["bytes"], row["kept"]) for row in record["files"]] == [("in.csv", 8, True)]
@@ -77,7 +56,7 @@ def test_whoever_reads_the_records_meanwhile_takes_none_away(database, start):
     kernel = start()
     answered = []
     for n in range(3):
-        answered.append((report(ask(kernel, f"{n}"))["run_id"],))
+        answered.append((ask(kernel, f"{n}").report["run_id"],))
         reader = sqlite3.connect(database)
         assert reader.execute("SELECT run_id FROM runs ORDER BY n").fetchall() == answered
         reader.close()
@@ -87,7 +66,7 @@ def test_whoever_reads_the_records_meanwhile_takes_none_away(database, start):
 
 def test_run_of_every_outcome_is_recorded_and_a_silent_one_is_not(database, start):
     kernel = start()
-    replies = [
+    cells = [
         ask(kernel, "1 / 0"),
         ask(kernel, "%%limits timeout=300ms\nwhile True: pass"),
         ask(kernel, "import os; os._exit(3)"),
@@ -95,9 +74,9 @@ def test_run_of_every_outcome_is_recorded_and_a_silent_one_is_not(database, star
     ]
     silent = ask(kernel, "1", silent=True)
     recorded = rows(database, "SELECT run_id, outcome FROM runs ORDER BY n")
-    assert [run_id for run_id, _ in recorded] == [report(reply)["run_id"] for reply in replies]
+    assert [run_id for run_id, _ in recorded] == [cell.report["run_id"] for cell in cells]
     assert [outcome for _, outcome in recorded] == ["error", "timeout", "crash", "refused"]
-    assert report(silent)["record"] is False
+    assert silent.report["record"] is False
 
 
 def test_secrets_are_not_stored(database, configure, start):
@@ -106,10 +85,10 @@ def test_secrets_are_not_stored(database, configure, start):
     code = f"password = 'hunter2'\nimport sys\nsys.stdout.write('{TOKEN[:12]}'); sys.stdout.flush()\n"
     code += f"print('{TOKEN[12:]}', 'CASE-77')\nraise ValueError('{TOKEN}')"
     files = [{"path": "keys.txt", "text": TOKEN}]
-    reply = ask(kernel, code, files=files, stdin=f"api_key = '{TOKEN}'")
-    assert report(reply)["record"] is True
+    cell = ask(kernel, code, files=files, stdin=f"api_key = '{TOKEN}'")
+    assert cell.report["record"] is True
     kernel.close()
-    record = body(database, report(reply)["run_id"])
+    record = body(database, cell.report["run_id"])
     assert record["redacted"]["code"] and record["redacted"]["outputs"] and record["redacted"]["request"]
     assert record["files"][0]["kept"] is False
     for file in database.parent.iterdir():
@@ -120,35 +99,35 @@ def test_secrets_are_not_stored(database, configure, start):
 
 def test_task_is_refused_when_its_runs_are_used_also_by_a_new_kernel(database, start):
     kernel = start()
-    assert report(ask(kernel, "a = 1", task="T", limits={"runs": 2}))["outcome"] == "ok"
+    assert ask(kernel, "a = 1", task="T", limits={"runs": 2}).report["outcome"] == "ok"
     divides = "1 / 0  #" + "é" * 40  # longer than what is told of it, which ends inside a character
-    assert report(ask(kernel, divides, task="T", limits={"runs": 2}))["outcome"] == "error"
+    assert ask(kernel, divides, task="T", limits={"runs": 2}).report["outcome"] == "error"
     kernel.close()
     kernel = start()
-    reply = ask(kernel, "ran = True", task="T", limits={"runs": 2})
-    assert reply["content"]["ename"] == "BudgetExceeded"
-    assert "task T has used 2 runs and its limit runs is 2" in reply["content"]["evalue"]
-    history = "\n".join(reply["content"]["traceback"])
+    cell = ask(kernel, "ran = True", task="T", limits={"runs": 2})
+    assert cell.ename == "BudgetExceeded"
+    assert "task T has used 2 runs and its limit runs is 2" in cell.reply["evalue"]
+    history = "\n".join(cell.reply["traceback"])
     assert "1 / 0" in history and "a = 1" in history
-    assert report(reply)["outcome"] == "refused"
-    assert ask(kernel, "ran")["content"]["ename"] == "NameError"
-    assert report(ask(kernel, "1", task="other", limits={"runs": 2}))["outcome"] == "ok"
+    assert cell.report["outcome"] == "refused"
+    assert ask(kernel, "ran").ename == "NameError"
+    assert ask(kernel, "1", task="other", limits={"runs": 2}).report["outcome"] == "ok"
 
 
 def test_task_is_refused_when_its_time_is_used(database, start):
     kernel = start()
-    assert report(ask(kernel, "import time; time.sleep(0.3)", task="T", limits={"budget": "200ms"}))["outcome"] == "ok"
-    reply = ask(kernel, "1", task="T", limits={"budget": "200ms"})
-    assert reply["content"]["ename"] == "BudgetExceeded" and "of time" in reply["content"]["evalue"]
+    assert ask(kernel, "import time; time.sleep(0.3)", task="T", limits={"budget": "200ms"}).report["outcome"] == "ok"
+    cell = ask(kernel, "1", task="T", limits={"budget": "200ms"})
+    assert cell.ename == "BudgetExceeded" and "of time" in cell.reply["evalue"]
 
 
 def test_budget_holds_without_records_for_as_long_as_the_kernel_lives(database, configure, start):
     configure(records=False, profiles={"notebook": {"runs": 1}})
     kernel = start()
-    reply = ask(kernel, "1", task="T")
-    assert report(reply)["record"] is False and report(reply)["outcome"] == "ok"
-    assert ask(kernel, "1", task="T")["content"]["ename"] == "BudgetExceeded"
-    assert ask(kernel, "%%limits runs=9\n1", task="T")["content"]["ename"] == "CellRefused"
+    cell = ask(kernel, "1", task="T")
+    assert cell.report["record"] is False and cell.report["outcome"] == "ok"
+    assert ask(kernel, "1", task="T").ename == "BudgetExceeded"
+    assert ask(kernel, "%%limits runs=9\n1", task="T").ename == "CellRefused"
     assert not database.exists()
 
 
@@ -159,7 +138,7 @@ def petri(*arguments):
 
 def test_runs_and_show_tell_what_ran(database, start):
     kernel = start()
-    first = report(ask(kernel, "print('\\x1b[2Jhello')\n6 * 7", task="T"))["run_id"]
+    first = ask(kernel, "print('\\x1b[2Jhello')\n6 * 7", task="T").report["run_id"]
     ask(kernel, "1 / 0")
     listed = json.loads(petri("runs", "--json").stdout)
     assert [(run["outcome"], run["summary"]) for run in listed] == [("error", "1 / 0"), ("ok", "print('\\x1b[2Jhello')")]
@@ -187,8 +166,8 @@ def test_replay_of_what_depends_on_nothing_else_is_the_same(database, start):
     kernel = start()
     files = [{"path": "in.csv", "text": "1,2\n"}]
     code = "import os\nprint(open('in.csv').read(), input(), os.environ['PYTHONHASHSEED'], {'a', 'b', 'c'})\n6 * 7"
-    run_id = report(ask(kernel, code, files=files, stdin="yes\n", task="T", limits={"timeout": "7s"}))["run_id"]
-    failed = report(ask(kernel, "raise ValueError('so it is')"))["run_id"]
+    run_id = ask(kernel, code, files=files, stdin="yes\n", task="T", limits={"timeout": "7s"}).report["run_id"]
+    failed = ask(kernel, "raise ValueError('so it is')").report["run_id"]
     kernel.close()
     assert replay(run_id) == {}
     assert replay(failed) == {}
@@ -197,8 +176,8 @@ def test_replay_of_what_depends_on_nothing_else_is_the_same(database, start):
 
 def test_replay_finds_an_unseeded_random_number_and_a_missing_state(database, start):
     kernel = start()
-    number = report(ask(kernel, "import random\nprint(random.random())\nx = 5"))["run_id"]
-    state = report(ask(kernel, "x"))["run_id"]
+    number = ask(kernel, "import random\nprint(random.random())\nx = 5").report["run_id"]
+    state = ask(kernel, "x").report["run_id"]
     kernel.close()
     assert set(replay(number)) == {"stdout"}
     missing = replay(state)
@@ -210,7 +189,7 @@ def test_replay_of_what_may_be_given_again_runs_it(database, configure, start, t
     folder.mkdir()
     configure(cache={"ttl": "1h"})
     kernel = start(folder=folder)
-    run_id = report(ask(kernel, "import random\nprint(random.random())", fresh=True, cache="1h"))["run_id"]
+    run_id = ask(kernel, "import random\nprint(random.random())", fresh=True, cache="1h").report["run_id"]
     kernel.close()
     assert set(replay(run_id)) == {"stdout"}
 
@@ -220,7 +199,7 @@ def test_replay_finds_a_changed_input(database, start, tmp_path):
     folder.mkdir()
     (folder / "table.csv").write_text("1\n")
     kernel = start(folder=folder)
-    run_id = report(ask(kernel, "print(len(open('table.csv').read()))"))["run_id"]
+    run_id = ask(kernel, "print(len(open('table.csv').read()))").report["run_id"]
     kernel.close()
     assert replay(run_id) == {}
     (folder / "table.csv").write_text("2\n")
@@ -230,7 +209,7 @@ def test_replay_finds_a_changed_input(database, start, tmp_path):
 
 def test_replay_finds_a_changed_package(database, start):
     kernel = start()
-    run_id = report(ask(kernel, "1"))["run_id"]
+    run_id = ask(kernel, "1").report["run_id"]
     kernel.close()
     with sqlite3.connect(database) as connection:
         (text,) = connection.execute("SELECT json FROM environments").fetchone()
@@ -245,7 +224,7 @@ def test_replay_finds_a_changed_package(database, start):
 
 def test_replay_of_what_had_secrets_is_refused(database, start):
     kernel = start()
-    run_id = report(ask(kernel, f"x = '{TOKEN}'"))["run_id"]
+    run_id = ask(kernel, f"x = '{TOKEN}'").report["run_id"]
     refused = petri("replay", run_id)
     assert refused.returncode == 2 and "its code had secrets in it" in refused.stderr
 
@@ -321,6 +300,6 @@ def test_records_that_are_damaged_cost_no_cell(database, start):
     database.parent.mkdir(parents=True)
     database.write_text("no database " * 1000)
     kernel = start()
-    reply = ask(kernel, "6 * 7")
-    assert reply["content"]["status"] == "ok"
-    assert report(reply)["record"] is False
+    cell = ask(kernel, "6 * 7")
+    assert cell.reply["status"] == "ok"
+    assert cell.report["record"] is False
