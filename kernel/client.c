@@ -8,15 +8,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <sodium.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <zmq.h>
@@ -124,8 +121,8 @@ static void run_kernel(const struct client *client, const struct client_options 
     }
     snprintf(parent, sizeof parent, "%d", getppid());
     setenv("JPY_PARENT_PID", parent, 1);
-    int null = open("/dev/null", O_RDWR);
-    if (null >= 0 && (dup2(null, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0))
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
         _exit(EXIT_FAILURE);
     setpgid(0, 0);
     sigprocmask(SIG_SETMASK, &client->before, NULL);
@@ -353,6 +350,13 @@ static int ask(struct client *client, const json_t *code, const json_t *petri, c
     int r = content ? message_encode(client->channels.signer, &parts, &out) : -ENOMEM;
     if (r < 0)
         return r;
+    size_t bytes = 0;
+    for (size_t i = 0; i < out.n_frames; i++)
+        bytes += out.frames[i].bytes;
+    if (bytes > message_default_caps.max_bytes) { /* the kernel would hang up, and no answer would come */
+        message_out_fini(&out);
+        return -EMSGSIZE;
+    }
     /* The header is the third frame: delimiter, signature, header. */
     json_auto_t *header = text_parse_json(out.frames[2].data, out.frames[2].bytes, 4);
     snprintf(ret_id, 37, "%s", json_string_value(json_object_get(header, "msg_id")));

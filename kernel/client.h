@@ -36,8 +36,9 @@ int client_start(const struct client_options *options, struct client **ret, char
  * metadata.petri or NULL; both borrowed. ret_report is the caller's: the run
  * report, with what the cell put out added to it: "stdout" and "stderr"
  * (texts), "result" (the text/plain of its value, or null), "displays" [{"data",
- * "metadata"}]. 0, or -errno with one sentence in why: the kernel is gone, or
- * -EINTR, the user wants no more of it.
+ * "metadata"}]. 0, or -errno with one sentence in why: the kernel is gone;
+ * -EMSGSIZE, it takes no request as large as this; or -EINTR, the user wants no
+ * more of it.
  */
 int client_run(struct client *client, const json_t *code, const json_t *petri, json_t **ret_report, char *why,
                size_t why_bytes) KERNEL_MUST_CHECK;

@@ -124,7 +124,7 @@ static int run(const struct client_options *options, const json_t *code, const j
     if (r == 0)
         return show(report);
     fprintf(stderr, "petri: %s\n", why);
-    return r == -EUSERS ? EXIT_USAGE : r == -EINTR ? 130 : EXIT_SANDBOX;
+    return r == -EUSERS || r == -EMSGSIZE ? EXIT_USAGE : r == -EINTR ? 130 : EXIT_SANDBOX;
 }
 
 int command_run(const struct arguments *arguments) {

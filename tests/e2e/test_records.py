@@ -276,9 +276,10 @@ def test_result_in_which_somebody_had_a_part_is_not_given_again(database, start,
     folder.mkdir()
     kernel = start(folder=folder)
     content = {"code": "input()", "silent": False, "allow_stdin": True}
+    asked = {"petri": {"fresh": True, "cache": "1h"}}
     results = []
     for answer in ["one", "two"]:
-        message = kernel.client.session.msg("execute_request", content, metadata={"petri": {"fresh": True, "cache": "1h"}})
+        message = kernel.client.session.msg("execute_request", content, metadata=asked)
         kernel.client.shell_channel.send(message)
         kernel.client.get_stdin_msg(timeout=60)
         kernel.client.input(answer)
