@@ -2,7 +2,6 @@
 
 #include "kernel/control.h"
 #include "kernel/execute.h"
-#include "kernel/iopub.h"
 #include "kernel/kernel.h"
 #include "kernel/reply.h"
 

@@ -40,8 +40,7 @@ extern const size_t dispatch_n_rows;
 /* The row of a message type on a channel, or NULL. */
 const struct dispatch_row *dispatch_find(const char *msg_type, enum channel channel);
 
-/* A poll_handler for a ROUTER channel (arg: its row in dispatch_channels): takes some of the messages that have come.
- */
+/* A poll_handler for a ROUTER channel (arg: its enum channel): takes some of the messages that have come. */
 void dispatch_serve(struct kernel *kernel, void *arg, short events);
 
 /* Takes at most n of the messages that have come on a channel. */

@@ -1,7 +1,6 @@
 #include "packages.h"
 
 #include "kernel/cleanup.h"
-#include "protocol/text.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -2,7 +2,6 @@
 
 #include "kernel/clock.h"
 #include "kernel/kernel.h"
-#include "kernel/talk.h"
 
 #include <stdio.h>
 #include <string.h>

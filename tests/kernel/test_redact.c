@@ -1,4 +1,3 @@
-#include "kernel/clock.h"
 #include "kernel/redact.h"
 #include "kernel/secrets.h"
 

@@ -1,6 +1,5 @@
 #include "fixture.h"
 
-#include "protocol/signer.h"
 
 #include <stdlib.h>
 #include <string.h>
