@@ -11,19 +11,17 @@ static const char *const stream_names[OUTPUT_N] = {[OUTPUT_STDOUT] = "stdout", [
 /* Messages that are outputs, and the fields that a notebook's file keeps of them. */
 static const struct {
     const char *msg_type;
-    bool is_display;
     const char *fields[4];
 } kinds[] = {
-    {"display_data", true, {"data", "metadata"}},
-    {"update_display_data", true, {"data", "metadata", "transient"}},
-    {"execute_result", true, {"data", "metadata", "execution_count"}},
-    {"error", false, {"ename", "evalue", "traceback"}},
-    {"clear_output", false, {"wait"}},
+    {"display_data", {"data", "metadata"}},
+    {"update_display_data", {"data", "metadata", "transient"}},
+    {"execute_result", {"data", "metadata", "execution_count"}},
+    {"error", {"ename", "evalue", "traceback"}},
+    {"clear_output", {"wait"}},
 };
 
 void transcript_fini(struct transcript *transcript) {
     json_decref(transcript->outputs);
-    json_decref(transcript->displays);
     json_decref(transcript->result);
     *transcript = (struct transcript){0};
 }
@@ -47,7 +45,6 @@ void transcript_stream(struct transcript *transcript, const char *name, const ch
         return;
     size_t room = TRANSCRIPT_STREAM_BYTES - transcript->kept_bytes[stream];
     size_t kept = bytes <= room ? bytes : text_whole_utf8(data, room);
-    transcript->stream_bytes[stream] += bytes;
     if (kept < bytes) {
         transcript->kept_bytes[stream] = TRANSCRIPT_STREAM_BYTES; /* what comes later is no head any more */
         transcript->cut = true;
@@ -57,22 +54,6 @@ void transcript_stream(struct transcript *transcript, const char *name, const ch
     if (kept > 0)
         add(&transcript->outputs,
             json_pack("{s:s, s:s, s:o}", "output_type", "stream", "name", name, "text", text_to_json(data, kept)));
-}
-
-static json_t *types_of(json_t *data) {
-    json_t *types = json_object();
-    const char *type;
-    json_t *value;
-    json_object_foreach(data, type, value) {
-        json_object_set_new(types, type, json_integer((json_int_t)displays_bytes(value)));
-    }
-    return types;
-}
-
-static void note_display(struct transcript *transcript, const char *msg_type, json_t *content) {
-    if (json_array_size(transcript->displays) < TRANSCRIPT_DISPLAYS)
-        add(&transcript->displays,
-            json_pack("{s:s, s:o}", "msg_type", msg_type, "types", types_of(json_object_get(content, "data"))));
 }
 
 /* The row that a message becomes. */
@@ -111,8 +92,6 @@ void transcript_message(struct transcript *transcript, const char *msg_type, jso
         kind++;
     if (kind == sizeof kinds / sizeof kinds[0])
         return;
-    if (kinds[kind].is_display)
-        note_display(transcript, msg_type, content);
     if (buffer_bytes > 0)
         transcript->cut = true;
     keep(transcript, kind, content, displays_bytes(content) + ROW_BYTES);

@@ -8,8 +8,7 @@
  *     {"output_type": "display_data" | "execute_result" | "error", "data": {...}, "metadata": {...}, ...}
  *
  * Of each stream the first TRANSCRIPT_STREAM_BYTES are kept, of rich outputs
- * those that fit into TRANSCRIPT_RICH_BYTES; all are counted. See: nbformat,
- * "Code cell outputs".
+ * those that fit into TRANSCRIPT_RICH_BYTES. See: nbformat, "Code cell outputs".
  */
 #ifndef PETRI_TRANSCRIPT_H
 #define PETRI_TRANSCRIPT_H
@@ -21,15 +20,12 @@
 enum {
     TRANSCRIPT_STREAM_BYTES = 1 << 20, /* of stdout, and of stderr */
     TRANSCRIPT_RICH_BYTES = 4 << 20,   /* of all rich outputs together */
-    TRANSCRIPT_DISPLAYS = 1000,        /* rows about rich outputs */
 };
 
 /* All zero is a run that has put out nothing. */
 struct transcript {
-    json_t *outputs;                 /* array of rows, owned; NULL while empty */
-    json_t *displays;                /* array of {"msg_type", "types": {MIME type: bytes}}, owned; NULL while empty */
-    json_t *result;                  /* `data` of the last execute_result that was kept, owned; or NULL */
-    uint64_t stream_bytes[OUTPUT_N]; /* all that came, kept or not */
+    json_t *outputs; /* array of rows, owned; NULL while empty */
+    json_t *result;  /* `data` of the last execute_result that was kept, owned; or NULL */
     size_t kept_bytes[OUTPUT_N];
     size_t rich_bytes; /* kept */
     bool cut;          /* something was not kept: outputs is not the whole story */
