@@ -35,7 +35,8 @@ void budget_count(struct kernel *kernel, const char *task, const struct record_t
                                   artifact_bytes + totals->artifact_bytes));
 }
 
-void budget_totals(struct kernel *kernel, const char *task, struct record_totals *ret_totals) {
+/* What a task has used. */
+static void totals_of(struct kernel *kernel, const char *task, struct record_totals *ret_totals) {
     json_int_t runs = 0, wall_ms = 0, artifact_bytes = 0;
     records_totals(&kernel->records, task, ret_totals);
     json_unpack(json_object_get(kernel->unrecorded, task), "[I, I, I]", &runs, &wall_ms, &artifact_bytes);
@@ -69,7 +70,7 @@ void budget_check(struct kernel *kernel, struct run *run) {
     char used_text[32], most_text[32], why[256];
     if (run->ask.task[0] == '\0')
         return;
-    budget_totals(kernel, run->ask.task, &totals);
+    totals_of(kernel, run->ask.task, &totals);
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         int64_t used = *(const int64_t *)((const char *)&totals + counts[i].counted);
         int64_t most = run->limits.values[counts[i].limit];

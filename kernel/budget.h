@@ -19,9 +19,6 @@ enum { BUDGET_TASKS = 10000 }; /* that are counted here */
 /* Counts a run that is not in the records; task "" is none. */
 void budget_count(struct kernel *kernel, const char *task, const struct record_totals *totals);
 
-/* What a task has used. */
-void budget_totals(struct kernel *kernel, const char *task, struct record_totals *ret_totals);
-
 /* Sets the outcome where the run's task has nothing left, with the task's last runs in run->facts.history. */
 void budget_check(struct kernel *kernel, struct run *run);
 

@@ -15,7 +15,8 @@ enum {
     MAX_DEPTH = 16,
 };
 
-void config_defaults(enum profile profile, struct config *ret_config) {
+/* What holds without a file. */
+static void set_defaults(enum profile profile, struct config *ret_config) {
     *ret_config = (struct config){
         .grace_ms = GRACE_MS,
         .history = true,
@@ -41,7 +42,7 @@ int config_parse(const char *text, size_t bytes, enum profile profile, struct co
         snprintf(why, why_bytes, "It is not a JSON object.");
         return -EINVAL;
     }
-    config_defaults(profile, &config);
+    set_defaults(profile, &config);
     int r = config_read(json, profile, &config, why, why_bytes);
     if (r < 0)
         config_fini(&config);
@@ -96,6 +97,6 @@ int config_load(const char *path, enum profile profile, struct config *ret_confi
     char found[PATH_MAX];
     if (config_find(path, found))
         return load_file(found, profile, ret_config, why, why_bytes);
-    config_defaults(profile, ret_config);
+    set_defaults(profile, ret_config);
     return 0;
 }

@@ -43,8 +43,6 @@ struct config {
     char artifacts[NAME_MAX + 1]; /* the folder beside the notebook that cells' files are copied to; "": none are */
 };
 
-/* What holds without a file. */
-void config_defaults(enum profile profile, struct config *ret_config);
 void config_fini(struct config *config);
 
 /* Parses the text of a file. 0, or -EINVAL with one sentence in why. ret_config is the caller's: config_fini(). */

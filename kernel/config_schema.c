@@ -46,9 +46,7 @@ static json_t *profiles_schema(void) {
     for (int profile = 0; profile < PROFILE_N; profile++) {
         json_t *limits = json_object();
         for (int limit = 0; limit < LIMIT_N; limit++)
-            if (limit_rows[limit].by)
-                json_object_set_new(limits, limit_rows[limit].name,
-                                    limit_schema((enum profile)profile, (enum limit)limit));
+            json_object_set_new(limits, limit_rows[limit].name, limit_schema((enum profile)profile, (enum limit)limit));
         json_object_set_new(profiles, profile_name((enum profile)profile), object_schema(limits));
     }
     return object_schema(profiles);

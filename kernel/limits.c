@@ -160,7 +160,7 @@ json_t *limits_json(const struct limits *limits) {
     json_t *json = json_object();
     for (int i = 0; i < LIMIT_N; i++) {
         char key[48];
-        if (!limit_rows[i].by || limits->values[i] == LIMITS_NONE)
+        if (limits->values[i] == LIMITS_NONE)
             continue;
         snprintf(key, sizeof key, "%s%s", limit_rows[i].name, unit_suffixes[limit_rows[i].unit]);
         json_object_set_new(json, key, json_integer(limits->values[i]));
@@ -198,8 +198,6 @@ char *limits_table(enum profile profile, const struct limits *limits) {
     bytes_append_text(&table, line);
     for (int i = 0; i < LIMIT_N; i++) {
         const struct limit_row *row = &limit_rows[i];
-        if (!row->by)
-            continue;
         snprintf(line, sizeof line, "%-14s %-11s %-11s %s\n", row->name,
                  limits_text(row->unit, limits->values[i], value, sizeof value),
                  limits_text(row->unit, limits_ceiling(profile, (enum limit)i), ceiling, sizeof ceiling), row->help);

@@ -40,7 +40,7 @@ enum limit_unit { UNIT_COUNT, UNIT_MS, UNIT_BYTES };
 struct limit_row {
     const char *name;
     const char *help;
-    const char *by; /* what enforces it; NULL where nothing does yet: it is neither reported nor to be asked for */
+    const char *by; /* what enforces it: no limit is in the table that nothing does */
     struct {
         int64_t normal; /* where nobody asks for anything else */
         int64_t ceiling;

@@ -76,8 +76,6 @@ static int set(const struct limits_asking *asking, struct limits *limits, int li
     char most[32];
     if (asking->asker == ASKER_CELL && row->of_session)
         return refuse(asking, "%s is fixed by the configuration when the session starts", row->name);
-    if (!row->by)
-        return refuse(asking, "%s can't be set yet, as nothing enforces it", row->name);
     if (value > ceiling)
         return refuse(asking, "%s %s is over the ceiling of %s in profile %s", row->name,
                       limits_text(row->unit, value, asked, sizeof asked),
@@ -92,8 +90,7 @@ static int set(const struct limits_asking *asking, struct limits *limits, int li
 static int refuse_name(const struct limits_asking *asking, const char *name) {
     char names[256] = "";
     for (size_t i = 0, n = 0; i < LIMIT_N; i++)
-        if (limit_rows[i].by)
-            n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "", limit_rows[i].name);
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "", limit_rows[i].name);
     return refuse(asking, "there is no limit '%.40s'; there are %s", name, names);
 }
 

@@ -40,7 +40,8 @@ static void watch_channels(struct kernel *kernel, struct poll_set *set) {
     poll_set_add_socket(set, sockets[CHANNEL_STDIN], ZMQ_POLLIN, input_serve, NULL);
 }
 
-int loop_turn(struct kernel *kernel) {
+/* Waits for something to do, and does it. 0 or -errno. */
+static int turn(struct kernel *kernel) {
     struct poll_set set;
     poll_set_init(&set);
     watch_channels(kernel, &set);
@@ -64,6 +65,6 @@ int loop_turn(struct kernel *kernel) {
 int loop_run(struct kernel *kernel) {
     int r = 0;
     while (r == 0 && !kernel->stopping)
-        r = loop_turn(kernel);
+        r = turn(kernel);
     return r;
 }

@@ -9,9 +9,6 @@
 
 struct kernel;
 
-/* One turn: waits for something to do, and does it. 0 or -errno. */
-int loop_turn(struct kernel *kernel) __attribute__((warn_unused_result));
-
 /* Turns until kernel->stopping. 0 or -errno. */
 int loop_run(struct kernel *kernel) __attribute__((warn_unused_result));
 
