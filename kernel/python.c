@@ -45,8 +45,10 @@ int python_ask(const char *name, struct python *ret_python, char *why, size_t wh
     struct python python = {0};
     int fds[2];
     int status = 0;
-    if (pipe2(fds, O_CLOEXEC) < 0)
-        return -errno;
+    if (pipe2(fds, O_CLOEXEC) < 0) {
+        snprintf(why, why_bytes, "%s can't be asked what it is: %s", name, strerror(errno));
+        return -EMFILE;
+    }
     pid_t pid = fork();
     if (pid == 0)
         run_child(name, fds[1]);

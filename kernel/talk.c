@@ -98,13 +98,13 @@ static void publish(struct kernel *kernel, const struct wire_frame *wire) {
     }
     if (parent == kernel->runner.run->request->message.header)
         transcript_message(&kernel->runner.run->transcript, msg_type, content, whole ? buffer_bytes_of(wire) : 0);
+    comms_note(&kernel->comms, msg_type, content);
     if (flow_drops(kernel)) {
         kernel->runner.run->dropped_bytes += displays_bytes(content);
         return;
     }
     for (size_t i = 0; i < wire->n_buffers; i++)
         buffers[i] = (struct frame){wire->buffers[i].data, wire->buffers[i].bytes};
-    comms_note(&kernel->comms, msg_type, content);
     iopub_publish_parts(kernel, &(struct message_parts){.msg_type = msg_type,
                                                         .parent = parent,
                                                         .metadata = json_object_get(wire->json, "metadata"),
