@@ -2,6 +2,7 @@
 
 #include "kernel/cleanup.h"
 #include "kernel/config_keys.h"
+#include "kernel/paths.h"
 #include "protocol/text.h"
 
 #include <errno.h>
@@ -67,24 +68,13 @@ static int load_file(const char *path, enum profile profile, struct config *ret_
     return r;
 }
 
-/* The user's file. 0, or -ENOENT where there is no home to look in. */
-static int user_path(char *buf, size_t size) {
-    const char *config = getenv("XDG_CONFIG_HOME");
-    const char *home = getenv("HOME");
-    int n = -1;
-    if (config && config[0])
-        n = snprintf(buf, size, "%s/petri/config.json", config);
-    else if (home && home[0])
-        n = snprintf(buf, size, "%s/.config/petri/config.json", home);
-    return n >= 0 && n < (int)size ? 0 : -ENOENT;
-}
-
 int config_find(const char *path, char ret_path[PATH_MAX]) {
     static const char system_path[] = "/etc/petri/config.json";
     char user[PATH_MAX];
     if (path)
         snprintf(ret_path, PATH_MAX, "%s", path);
-    else if (user_path(user, sizeof user) == 0 && access(user, F_OK) == 0)
+    else if (paths_of_user("XDG_CONFIG_HOME", ".config", "petri/config.json", user, sizeof user) == 0 &&
+             access(user, F_OK) == 0)
         memcpy(ret_path, user, sizeof user);
     else if (access(system_path, F_OK) == 0)
         memcpy(ret_path, system_path, sizeof system_path);

@@ -26,16 +26,7 @@ static const char schema[] = "PRAGMA journal_mode = WAL;"
                              "    PRIMARY KEY(session, line)) WITHOUT ROWID;";
 
 int history_default_path(char *buf, size_t size) {
-    const char *data = getenv("XDG_DATA_HOME");
-    const char *home = getenv("HOME");
-    int n;
-    if (data && data[0])
-        n = snprintf(buf, size, "%s/petri/history.sqlite", data);
-    else if (home && home[0])
-        n = snprintf(buf, size, "%s/.local/share/petri/history.sqlite", home);
-    else
-        return -ENOENT;
-    return n < (int)size ? 0 : -ENAMETOOLONG;
+    return paths_of_user("XDG_DATA_HOME", ".local/share", "petri/history.sqlite", buf, size);
 }
 
 void history_init(struct history *history, const char *path, const struct log *log) {
@@ -92,10 +83,8 @@ static bool begin_session(struct history *history) {
     char now[32];
     if (history->session > 0)
         return true;
-    auto_statement insert = prepare(history, "INSERT INTO sessions(started) VALUES(?1)");
     clock_iso(now);
-    if (!insert || sqlite3_bind_text(insert, 1, now, -1, SQLITE_TRANSIENT) != SQLITE_OK ||
-        sqlite3_step(insert) != SQLITE_DONE)
+    if (!statement_run(history->db, "INSERT INTO sessions(started) VALUES(?1)", "t", now))
         return false;
     history->session = sqlite3_last_insert_rowid(history->db);
     return true;

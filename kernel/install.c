@@ -81,16 +81,9 @@ int kernelspec_write(const struct kernelspec *spec, const char *kernels, const c
  */
 static int user_kernels(char *buf, size_t size) {
     const char *jupyter = getenv("JUPYTER_DATA_DIR");
-    const char *data = getenv("XDG_DATA_HOME");
-    const char *home = getenv("HOME");
-    int n = -1;
-    if (jupyter && jupyter[0])
-        n = snprintf(buf, size, "%s/kernels", jupyter);
-    else if (data && data[0])
-        n = snprintf(buf, size, "%s/jupyter/kernels", data);
-    else if (home && home[0])
-        n = snprintf(buf, size, "%s/.local/share/jupyter/kernels", home);
-    return n < 0 ? -ENOENT : n < (int)size ? 0 : -ENAMETOOLONG;
+    if (!jupyter || !jupyter[0])
+        return paths_of_user("XDG_DATA_HOME", ".local/share", "jupyter/kernels", buf, size);
+    return snprintf(buf, size, "%s/kernels", jupyter) < (int)size ? 0 : -ENAMETOOLONG;
 }
 
 static int choose_kernels(const struct arguments *arguments, const struct python *python, char *buf, size_t size) {

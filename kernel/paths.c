@@ -71,6 +71,19 @@ int paths_find(struct paths *ret_paths) {
     return paths_find_for(program, ret_paths);
 }
 
+int paths_of_user(const char *variable, const char *otherwise, const char *name, char *buf, size_t size) {
+    const char *folder = getenv(variable);
+    const char *home = getenv("HOME");
+    int n;
+    if (folder && folder[0])
+        n = snprintf(buf, size, "%s/%s", folder, name);
+    else if (home && home[0])
+        n = snprintf(buf, size, "%s/%s/%s", home, otherwise, name);
+    else
+        return -ENOENT;
+    return n < (int)size ? 0 : -ENAMETOOLONG;
+}
+
 int paths_make_folders(const char *path, mode_t mode) {
     char part[PATH_MAX];
     if (snprintf(part, sizeof part, "%s", path) >= (int)sizeof part)

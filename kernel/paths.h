@@ -23,6 +23,15 @@ int paths_find(struct paths *ret_paths) __attribute__((warn_unused_result));
 /* The same for a program at this path; for tests. */
 int paths_find_for(const char *program, struct paths *ret_paths) __attribute__((warn_unused_result));
 
+/*
+ * A file of the user's: name below the folder that the environment variable
+ * names, else below the home folder's otherwise ("XDG_DATA_HOME",
+ * ".local/share", "petri/history.sqlite"). 0, -ENOENT where there is no home, or
+ * -ENAMETOOLONG. See: XDG Base Directory Specification.
+ */
+int paths_of_user(const char *variable, const char *otherwise, const char *name, char *buf, size_t size)
+    __attribute__((warn_unused_result));
+
 /* Makes a folder and those above it, as far as they are not there. 0 or -errno. */
 int paths_make_folders(const char *path, mode_t mode) __attribute__((warn_unused_result));
 
