@@ -1,5 +1,6 @@
 #include "cache.h"
 
+#include "kernel/clock.h"
 #include "kernel/fingerprint.h"
 #include "kernel/iopub.h"
 #include "kernel/kernel.h"
@@ -9,7 +10,6 @@
 #include <fts.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 static int64_t ttl_ms(const struct kernel *kernel, const struct run *run) {
     int64_t ttl = run->ask.cache_ms != 0 ? run->ask.cache_ms : kernel->config.cache.ttl_ms;
@@ -102,15 +102,12 @@ static bool is_plain(const struct run *run) {
 }
 
 void cache_look(struct kernel *kernel, struct run *run) {
-    struct timespec now;
     int64_t ttl = ttl_ms(kernel, run);
     if (ttl == 0 || !is_plain(run) || !kernel->records.db || !kernel->environment)
         return;
-    clock_gettime(CLOCK_REALTIME, &now);
     make_key(kernel, run);
     if (run->cache_key[0])
-        run->cached = records_find_cached(&kernel->records, run->cache_key,
-                                          (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 - ttl);
+        run->cached = records_find_cached(&kernel->records, run->cache_key, clock_date_ms() - ttl);
 }
 
 const char *cache_key(const struct run *run, const json_t *report) {

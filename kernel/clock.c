@@ -9,6 +9,12 @@ int64_t clock_us(void) {
     return (int64_t)now.tv_sec * CLOCK_S + now.tv_nsec / 1000;
 }
 
+int64_t clock_date_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 void clock_iso(char ret_text[32]) {
     struct timespec now;
     struct tm utc;

@@ -13,6 +13,9 @@
 /* Microseconds of a clock that never jumps. See: CLOCK_MONOTONIC in clock_gettime(2). */
 int64_t clock_us(void);
 
+/* Milliseconds since 1970, as clocks on the wall have it: it may jump. */
+int64_t clock_date_ms(void);
+
 /* The date and time now, ISO 8601, UTC, microseconds, "Z": 27 characters and NUL. */
 void clock_iso(char ret_text[32]);
 

@@ -3,6 +3,7 @@
 #include "kernel/budget.h"
 #include "kernel/cache.h"
 #include "kernel/dispatch.h"
+#include "kernel/fingerprint.h"
 #include "kernel/iopub.h"
 #include "kernel/kernel.h"
 #include "kernel/limits_ask.h"
@@ -10,7 +11,6 @@
 #include "kernel/refuse.h"
 #include "kernel/reply.h"
 
-#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -71,12 +71,6 @@ static void show_limits(struct kernel *kernel, const struct run *run) {
         iopub_stream(kernel, run->request->message.header, "stdout", table, strlen(table));
 }
 
-static void hash_code(struct run *run, const json_t *code) {
-    unsigned char hash[crypto_hash_sha256_BYTES];
-    crypto_hash_sha256(hash, (const unsigned char *)json_string_value(code), json_string_length(code));
-    sodium_bin2hex(run->code_sha256, sizeof run->code_sha256, hash, sizeof hash);
-}
-
 /* Steals code. */
 static json_t *make_frame(const struct run *run, json_t *code) {
     json_t *expressions = json_object_get(run->request->message.content, "user_expressions");
@@ -96,7 +90,7 @@ static void begin(struct kernel *kernel, struct run *run, json_t **ret_frame) {
     read_request(run);
     if (json_is_string(code)) {
         run->code = json_incref(code);
-        hash_code(run, code);
+        fingerprint_bytes(json_string_value(code), json_string_length(code), run->code_sha256);
     }
     if (run->counts)
         kernel->runner.execution_count++;

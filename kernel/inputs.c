@@ -1,7 +1,8 @@
 #include "inputs.h"
 
+#include "kernel/fingerprint.h"
+
 #include <errno.h>
-#include <sodium.h>
 #include <string.h>
 
 /* What keeps a file from being put, in words that say what to do about it. */
@@ -24,11 +25,9 @@ static const char *problem_text(int err) {
 }
 
 static json_t *row_of(const struct ask_file *file) {
-    unsigned char hash[crypto_hash_sha256_BYTES];
-    char text[2 * sizeof hash + 1];
-    crypto_hash_sha256(hash, file->data, file->bytes);
-    sodium_bin2hex(text, sizeof text, hash, sizeof hash);
-    return json_pack("{s:s, s:I, s:s}", "path", file->path, "bytes", (json_int_t)file->bytes, "sha256", text);
+    char hex[FINGERPRINT_BYTES];
+    fingerprint_bytes(file->data, file->bytes, hex);
+    return json_pack("{s:s, s:I, s:s}", "path", file->path, "bytes", (json_int_t)file->bytes, "sha256", hex);
 }
 
 int inputs_put(struct run *run, char *why, size_t why_bytes) {

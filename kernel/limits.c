@@ -156,15 +156,17 @@ void limits_settle(struct limits *limits) {
 
 static const char *const unit_suffixes[] = {[UNIT_COUNT] = "", [UNIT_MS] = "_ms", [UNIT_BYTES] = "_bytes"};
 
+const char *limits_key(enum limit limit, char *buf, size_t size) {
+    snprintf(buf, size, "%s%s", limit_rows[limit].name, unit_suffixes[limit_rows[limit].unit]);
+    return buf;
+}
+
 json_t *limits_json(const struct limits *limits) {
     json_t *json = json_object();
-    for (int i = 0; i < LIMIT_N; i++) {
-        char key[48];
-        if (limits->values[i] == LIMITS_NONE)
-            continue;
-        snprintf(key, sizeof key, "%s%s", limit_rows[i].name, unit_suffixes[limit_rows[i].unit]);
-        json_object_set_new(json, key, json_integer(limits->values[i]));
-    }
+    char key[48];
+    for (int i = 0; i < LIMIT_N; i++)
+        if (limits->values[i] != LIMITS_NONE)
+            json_object_set_new(json, limits_key((enum limit)i, key, sizeof key), json_integer(limits->values[i]));
     return json;
 }
 

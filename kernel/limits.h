@@ -72,6 +72,9 @@ int64_t limits_ceiling(enum profile profile, enum limit limit);
 /* Gives a value to what follows from others: cpu, where nobody asked for it, from timeout and cpus. */
 void limits_settle(struct limits *limits);
 
+/* A limit's name with its unit, as reports have it: "timeout_ms". Returns buf. */
+const char *limits_key(enum limit limit, char *buf, size_t size);
+
 /* Those in force, with units in the names: {"timeout_ms": 5000, ...}. The caller's; NULL on ENOMEM. */
 json_t *limits_json(const struct limits *limits);
 

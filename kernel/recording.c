@@ -8,7 +8,6 @@
 #include "protocol/text.h"
 
 #include <string.h>
-#include <time.h>
 
 enum { SUMMARY_BYTES = 100 };
 
@@ -159,12 +158,6 @@ static json_t *make_body(struct kernel *kernel, const struct run *run, const jso
     return recording.body;
 }
 
-static int64_t now_ms(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* The first line of the code that says something. */
 static void summarize(const json_t *body, char *buf, size_t size) {
     const char *code = json_string_value(json_object_get(body, "code"));
@@ -216,7 +209,7 @@ bool recording_store(struct kernel *kernel, const struct run *run, const json_t 
             .task = run->ask.task,
             .outcome = outcome_row(run->outcome)->name,
             .started = run->started,
-            .started_ms = now_ms() - wall_ms,
+            .started_ms = clock_date_ms() - wall_ms,
             .wall_ms = wall_ms,
             .artifact_bytes = artifact_bytes(report),
             .summary = summary,

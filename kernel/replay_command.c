@@ -67,14 +67,12 @@ static json_t *read_files(struct records *records, const json_t *run) {
 
 /* The limits that were in force, as a request asks for them; the session's own can't be asked for. */
 static json_t *limits_of(const json_t *run) {
-    static const char *const suffixes[] = {[UNIT_COUNT] = "", [UNIT_MS] = "_ms", [UNIT_BYTES] = "_bytes"};
     const json_t *recorded = json_object_get(json_object_get(run, "report"), "limits");
     json_t *limits = json_object();
     for (int i = 0; i < LIMIT_N; i++) {
-        char key[64];
+        char key[48];
         const struct limit_row *row = &limit_rows[i];
-        snprintf(key, sizeof key, "%s%s", row->name, suffixes[row->unit]);
-        json_t *value = json_object_get(recorded, key);
+        json_t *value = json_object_get(recorded, limits_key((enum limit)i, key, sizeof key));
         if (value && !row->of_session && !row->tightens)
             json_object_set(limits, row->name, value);
     }
