@@ -18,10 +18,9 @@ void control_shutdown(struct kernel *kernel, const struct request *request) {
 }
 
 void control_connect(struct kernel *kernel, const struct request *request) {
-    const int *port = kernel->connection.port;
-    json_t *content = json_pack("{s:s, s:i, s:i, s:i, s:i, s:i}", "status", "ok", "shell_port", port[CHANNEL_SHELL],
-                                "iopub_port", port[CHANNEL_IOPUB], "stdin_port", port[CHANNEL_STDIN], "control_port",
-                                port[CHANNEL_CONTROL], "hb_port", port[CHANNEL_HB]);
+    json_t *content = json_pack("{s:s}", "status", "ok");
+    for (int i = 0; i < CHANNEL_N; i++)
+        json_object_set_new(content, connection_port_keys[i], json_integer(kernel->connection.port[i]));
     reply_send(kernel, request, "connect_reply", NULL, content);
 }
 

@@ -21,13 +21,9 @@ enum { DELIMITER_BYTES = sizeof delimiter - 1 };
 
 /* Ports are strings here, as the specification has it. NULL on ENOMEM; the caller's: free(). */
 static char *ports_text(const struct connection *connection) {
-    static const char *const keys[] = {
-        [CHANNEL_SHELL] = "shell_port", [CHANNEL_CONTROL] = "control_port", [CHANNEL_IOPUB] = "iopub_port",
-        [CHANNEL_STDIN] = "stdin_port", [CHANNEL_HB] = "hb_port",
-    };
     json_auto_t *content = json_pack("{s:s}", "kernel_id", connection->kernel_id);
     for (size_t i = 0; content && i < CHANNEL_N; i++)
-        json_object_set_new(content, keys[i], json_sprintf("%d", connection->port[i]));
+        json_object_set_new(content, connection_port_keys[i], json_sprintf("%d", connection->port[i]));
     return content ? json_dumps(content, JSON_COMPACT) : NULL;
 }
 

@@ -62,11 +62,10 @@ static const struct text_field registration_ip = {.key = "registration_ip",
                                                   .size = sizeof((struct connection *)0)->ip,
                                                   .missing = "127.0.0.1"};
 
-static const char *const port_keys[] = {
+const char *const connection_port_keys[CHANNEL_N] = {
     [CHANNEL_SHELL] = "shell_port", [CHANNEL_CONTROL] = "control_port", [CHANNEL_IOPUB] = "iopub_port",
     [CHANNEL_STDIN] = "stdin_port", [CHANNEL_HB] = "hb_port",
 };
-_Static_assert(sizeof port_keys / sizeof port_keys[0] == CHANNEL_N, "a port for each channel");
 
 /* A missing or null value, for which a default stands. */
 static bool is_absent(const json_t *json) {
@@ -222,7 +221,7 @@ static int make_endpoints(struct connection *connection, const struct why *why) 
 static int read_ports(const json_t *file, struct connection *connection, const struct why *why) {
     int r = 0;
     for (int channel = 0; channel < CHANNEL_N && r == 0; channel++) {
-        r = read_port(file, port_keys[channel], &connection->port[channel], why);
+        r = read_port(file, connection_port_keys[channel], &connection->port[channel], why);
     }
     return r;
 }

@@ -14,6 +14,9 @@
 
 enum channel { CHANNEL_SHELL, CHANNEL_CONTROL, CHANNEL_IOPUB, CHANNEL_STDIN, CHANNEL_HB, CHANNEL_N };
 
+/* What each channel's port is called: "shell_port", ... See: jupyter_client, "Connection files". */
+extern const char *const connection_port_keys[CHANNEL_N];
+
 #define CONNECTION_MAX_BYTES 65536
 
 struct connection {
