@@ -4,6 +4,7 @@
 #include "kernel/commands.h"
 #include "kernel/config.h"
 #include "kernel/options.h"
+#include "kernel/terminal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -28,10 +29,7 @@ static int check(const char *path) {
 
 static int show_schema(void) {
     json_auto_t *schema = config_schema();
-    if (!schema || json_dumpf(schema, stdout, JSON_INDENT(2)) < 0)
-        return 1;
-    puts("");
-    return 0;
+    return terminal_put_json(schema);
 }
 
 int command_config(const struct arguments *arguments) {

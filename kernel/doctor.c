@@ -6,6 +6,7 @@
 #include "kernel/options.h"
 #include "kernel/probes.h"
 #include "kernel/python.h"
+#include "kernel/terminal.h"
 
 #include <fcntl.h>
 #include <jansson.h>
@@ -85,11 +86,10 @@ static void print_text(const json_t *found, enum finding worst) {
     printf("\npetri: %s.\n", verdicts[worst]);
 }
 
-static void print_json(json_t *found, enum finding worst) {
+static int print_json(json_t *found, enum finding worst) {
     json_auto_t *report =
         json_pack("{s:s, s:s, s:O}", "finding", finding_names[worst], "text", verdicts[worst], "probes", found);
-    if (json_dumpf(report, stdout, JSON_INDENT(1)) == 0)
-        puts("");
+    return terminal_put_json(report);
 }
 
 int command_doctor(const struct arguments *arguments) {
@@ -103,9 +103,9 @@ int command_doctor(const struct arguments *arguments) {
         return FINDING_UNUSABLE;
     }
     json_auto_t *found = run_all(r == 0 ? python.executable : NULL, &worst);
-    if (arguments->values[OPTION_JSON])
-        print_json(found, worst);
-    else
+    if (!arguments->values[OPTION_JSON])
         print_text(found, worst);
+    else if (print_json(found, worst) != 0 && worst == FINDING_GOOD)
+        return EXIT_FAILURE;
     return (int)worst;
 }

@@ -60,12 +60,6 @@ static void put_plain(const char *text) {
     terminal_put(text, SIZE_MAX);
 }
 
-static int print_json(const json_t *json) {
-    if (json_dumpf(json, stdout, JSON_INDENT(2)) < 0 || puts("") < 0)
-        return 1;
-    return 0;
-}
-
 static void print_run(const json_t *run) {
     const char *run_id = "", *started = "", *outcome = "", *task = "", *summary = "";
     json_int_t wall_ms = 0;
@@ -113,9 +107,11 @@ int command_runs(const struct arguments *arguments) {
         return EXIT_USAGE;
     json_auto_t *runs = records_list(&records, &filter);
     records_close(&records);
-    if (!runs)
-        return fail("the run records can't be read") < 0 ? EXIT_FAILURE : 0;
-    return arguments->values[OPTION_JSON] ? print_json(runs) : print_runs(runs);
+    if (!runs) {
+        fail("the run records can't be read");
+        return EXIT_FAILURE;
+    }
+    return arguments->values[OPTION_JSON] ? terminal_put_json(runs) : print_runs(runs);
 }
 
 static const char *text_of(const json_t *json, const char *key) {
@@ -205,5 +201,5 @@ int command_show(const struct arguments *arguments) {
     records_close(&records);
     if (r < 0)
         return EXIT_USAGE;
-    return arguments->values[OPTION_JSON] ? print_json(run) : print_whole(run);
+    return arguments->values[OPTION_JSON] ? terminal_put_json(run) : print_whole(run);
 }

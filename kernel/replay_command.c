@@ -188,17 +188,17 @@ static void put_differences(const json_t *run, const json_t *differences) {
 
 static int show(const struct arguments *arguments, const json_t *run, const json_t *report, json_t *differences) {
     bool same = json_array_size(differences) == 0;
+    int written = 0;
     if (arguments->values[OPTION_JSON]) {
         json_auto_t *all =
             json_pack("{s:O, s:O, s:b, s:O, s:O}", "run_id", json_object_get(json_object_get(run, "report"), "run_id"),
                       "replay_run_id", json_object_get(report, "run_id"), "same", same, "follows",
                       json_object_get(run, "follows"), "differences", differences);
-        json_dumpf(all, stdout, JSON_INDENT(2));
-        puts("");
+        written = terminal_put_json(all);
     } else {
         put_differences(run, differences);
     }
-    return same ? 0 : 1;
+    return same ? written : 1;
 }
 
 static int replay(const struct arguments *arguments, struct records *records, const json_t *run) {
@@ -206,8 +206,10 @@ static int replay(const struct arguments *arguments, struct records *records, co
     if (check_whole(run) < 0)
         return EXIT_USAGE;
     json_auto_t *request = request_of(records, run);
-    if (!request)
-        return refuse("what it was given is no longer in the records") < 0 ? EXIT_USAGE : 0;
+    if (!request) {
+        refuse("what it was given is no longer in the records");
+        return EXIT_USAGE;
+    }
     if (run_again(arguments, run, request, &report) < 0)
         return EXIT_USAGE;
     json_auto_t *differences = compare(arguments, records, run, report);

@@ -4,6 +4,7 @@
 #include "kernel/client.h"
 #include "kernel/commands.h"
 #include "kernel/options.h"
+#include "kernel/terminal.h"
 #include "protocol/bytes.h"
 #include "protocol/text.h"
 #include "protocol/utf8.h"
@@ -104,15 +105,6 @@ static json_t *make_petri(const struct arguments *arguments) {
     return NULL;
 }
 
-static int show(const json_t *report) {
-    if (json_dumpf(report, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) < 0 || puts("") < 0 ||
-        fflush(stdout) != 0) {
-        fprintf(stderr, "petri: the report could not be written: %s\n", strerror(errno));
-        return EXIT_FAILURE;
-    }
-    return client_exit_status(report);
-}
-
 static int run(const struct client_options *options, const json_t *code, const json_t *petri) {
     struct client *client = NULL;
     json_auto_t *report = NULL;
@@ -122,7 +114,7 @@ static int run(const struct client_options *options, const json_t *code, const j
         r = client_run(client, code, petri, &report, why, sizeof why);
     client_stop(client);
     if (r == 0)
-        return show(report);
+        return terminal_put_json(report) == 0 ? client_exit_status(report) : EXIT_FAILURE;
     fprintf(stderr, "petri: %s\n", why);
     return r == -EUSERS || r == -EMSGSIZE ? EXIT_USAGE : r == -EINTR ? 130 : EXIT_SANDBOX;
 }

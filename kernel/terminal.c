@@ -2,8 +2,10 @@
 
 #include "protocol/text.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void terminal_put(const char *text, size_t n) {
@@ -16,4 +18,11 @@ void terminal_put(const char *text, size_t n) {
         bool plain = !c1 && *at != 0x7f && (*at >= ' ' || *at == '\n' || *at == '\t');
         putchar(plain ? *at : '?');
     }
+}
+
+int terminal_put_json(const json_t *json) {
+    if (json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) == 0 && puts("") >= 0 && fflush(stdout) == 0)
+        return 0;
+    fprintf(stderr, "petri: the JSON could not be written: %s\n", strerror(errno));
+    return EXIT_FAILURE;
 }

@@ -96,6 +96,17 @@ def test_a_wrong_command_line_exits_with_2(tmp_path, arguments, why):
     assert report is None
 
 
+@pytest.mark.parametrize("arguments", [["config", "schema"], ["doctor", "--json"], ["run", "cell.py"]])
+def test_json_that_cannot_be_written_is_an_error(tmp_path, arguments):
+    (tmp_path / "cell.py").write_text("1")
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [PETRI, *arguments], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode != 0
+    assert "could not be written: No space left on device" in done.stderr
+
+
 def cpu_seconds(pid):
     """CPU time of a process; 0 for one that is gone."""
     try:
