@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import queue
+import subprocess
 import sys
 import tempfile
 import time
@@ -14,8 +15,8 @@ import zmq  # noqa: E402
 from jupyter_client.kernelspec import KernelSpecManager  # noqa: E402
 from jupyter_client.manager import KernelManager  # noqa: E402
 
-# Of a kernel that may have no answer at all.
-PEER_WAIT_S = 10
+# Of a kernel that may have no answer at all. docs/protocol.md says so.
+WAIT_S = 10
 # Not a measure of anything: how long a start may take before a kernel counts as stuck.
 START_S = 120
 
@@ -49,7 +50,7 @@ class Asked:
     kernel_dirs: where kernelspecs are looked for; None for Jupyter's own folders.
     """
 
-    def __init__(self, name, wait_s=PEER_WAIT_S, kernel_dirs=None):
+    def __init__(self, name, wait_s=WAIT_S, kernel_dirs=None):
         self.name, self.wait_s, self.kernel_dirs = name, wait_s, kernel_dirs
         self.folder = tempfile.TemporaryDirectory()
         self.data = tempfile.TemporaryDirectory()
@@ -66,7 +67,8 @@ class Asked:
         self.manager = self.new_manager(**options)
         home = self.data.name
         places = {"XDG_DATA_HOME": home, "IPYTHONDIR": home, "JUPYTER_RUNTIME_DIR": home}
-        self.manager.start_kernel(cwd=self.folder.name, env={**os.environ, **places}, stderr=-3, stdout=-3)
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self.manager.start_kernel(cwd=self.folder.name, env={**os.environ, **places}, **quiet)
         self.client = self.manager.blocking_client()
         self.client.start_channels()
         self.client.wait_for_ready(timeout=START_S)
@@ -136,6 +138,14 @@ class Asked:
         [content] = self.run(code).of("execute_result")
         return content["data"]["text/plain"]
 
+    def start_busy(self, code):
+        """Starts a cell; returns its request when it has printed a line and its code is about to run."""
+        code = f"print('started', flush=True)\n{code}"
+        request = self.send("execute_request", {"code": code, "silent": False})
+        while self.client.get_iopub_msg(timeout=self.wait_s)["msg_type"] != "stream":
+            pass
+        return request
+
     def start_waiting(self):
         """Starts a cell that runs until finish_waiting(); returns its request."""
         content = {"code": "input('')", "silent": False, "allow_stdin": True}
@@ -154,15 +164,11 @@ class Asked:
         try:
             request = self.send(msg_type, content, channel)
             # A kernel that does one thing after the other has no answer before the cell's end.
-            return self.reply(request, channel, wait_s=min(self.wait_s, PEER_WAIT_S / 4) if self.is_peer else None)
+            return self.reply(request, channel)
         except queue.Empty:
             raise AssertionError("no reply while a cell runs") from None
         finally:
             self.finish_waiting(waiting)
-
-    @property
-    def is_peer(self):
-        return self.name != "petri"
 
     def raw_socket(self, channel, kind=zmq.DEALER):
         """A socket of our own beside the client's."""

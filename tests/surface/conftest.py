@@ -1,6 +1,5 @@
 """petri, installed for the tests' own environment, and the page."""
 
-import os
 import sys
 
 import pytest
@@ -17,7 +16,6 @@ def kernel_dirs(tmp_path_factory):
 @pytest.fixture(scope="session")
 def petri(kernel_dirs):
     """One kernel for all rows; a probe that spoils it says so, and it is started anew."""
-    os.environ.setdefault("PETRI_LOG", "error")
     kernel = ask.Asked("petri", wait_s=STUCK_S, kernel_dirs=kernel_dirs)
     yield kernel
     kernel.close()

@@ -10,9 +10,8 @@ import re
 import sys
 from pathlib import Path
 
-import ask  # noqa: F401  (first: it says where e2e's modules are)
+import ask
 from jupyter_client.kernelspec import KernelSpecManager
-from kernels import STUCK_S
 from probes import PROBES, look
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "protocol.md"
@@ -24,7 +23,7 @@ HEAD = """# The protocol, row by row
 
 Made by `tests/surface/page.py` from the probes beside it, which ask each kernel
 through jupyter_client. "yes" is what a probe found; a kernel that has something
-else, or had no answer after ten seconds, has "no". `make test` asks petri again
+else, or had no answer after ten seconds, twice, has "no". `make test` asks petri again
 and fails where its column is not this one: the test of a row is
 `tests/surface/test_surface.py`, `test_petri[name in the last column]`.
 
@@ -32,19 +31,19 @@ and fails where its column is not this one: the test of a row is
 
 
 def version_of(kernel):
-    if kernel.is_peer:
+    if kernel.name != "petri":
         return kernel.value(f"import importlib.metadata as m; m.version({KERNELS[kernel.name]!r})").strip("'")
     return kernel.ask("kernel_info_request").content["implementation_version"]
 
 
-def asked(name, rows, **options):
+def asked(name, rows):
     """(version, {probe: "yes" or "no"}) of one kernel. rows: names of probes; none for all."""
-    kernel = ask.Asked(name, **options)
+    kernel = ask.Asked(name)
     try:
         found = {}
         for row in [row for row in PROBES if not rows or row.name in rows]:
             found[row.name] = look(kernel, row)
-            if found[row.name] == "no" and name != "petri":
+            if found[row.name] == "no":
                 found[row.name] = look(kernel, row)  # it may only have been slow
             print(f"{name}: {row.name}: {found[row.name]}", file=sys.stderr, flush=True)
         return version_of(kernel), found
@@ -85,7 +84,7 @@ def main():
     installed = KernelSpecManager().find_kernel_specs()
     versions, found = read()
     for name in options.kernels or [name for name in KERNELS if name in installed]:
-        versions[name], answers = asked(name, options.rows, wait_s=ask.PEER_WAIT_S if name != "petri" else STUCK_S)
+        versions[name], answers = asked(name, options.rows)
         found[name].update(answers)
     PAGE.write_text(rendered(versions, found))
 

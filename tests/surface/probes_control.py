@@ -34,10 +34,7 @@ def connect_ports(kernel):
 
 @probe("interrupt_request", "ends a loop of Python", fresh=True)
 def interrupt_python(kernel):
-    code = "print('started', flush=True)\nwhile True: pass"
-    request = kernel.send("execute_request", {"code": code, "silent": False})
-    while kernel.client.get_iopub_msg(timeout=kernel.wait_s)["msg_type"] != "stream":
-        pass
+    request = kernel.start_busy("while True: pass")
     kernel.manager.interrupt_kernel()
     assert kernel.reply(request)["content"]["ename"] == "KeyboardInterrupt"
     assert kernel.value("1 + 1") == "2"
@@ -45,10 +42,7 @@ def interrupt_python(kernel):
 
 @probe("interrupt_request", "ends native code that does not listen", fresh=True)
 def interrupt_native(kernel):
-    code = "print('started', flush=True)\nsum(range(10 ** 12))"
-    request = kernel.send("execute_request", {"code": code, "silent": False})
-    while kernel.client.get_iopub_msg(timeout=kernel.wait_s)["msg_type"] != "stream":
-        pass
+    request = kernel.start_busy("sum(range(10 ** 12))")
     time.sleep(0.5)  # nothing tells when the native code has begun; an interrupt before it proves nothing
     kernel.manager.interrupt_kernel()
     assert kernel.reply(request)["content"]["status"] == "error"
@@ -57,10 +51,7 @@ def interrupt_native(kernel):
 
 @probe("interrupt_request", "as a message on control", fresh=True)
 def interrupt_message(kernel):
-    code = "print('started', flush=True)\nwhile True: pass"
-    request = kernel.send("execute_request", {"code": code, "silent": False})
-    while kernel.client.get_iopub_msg(timeout=kernel.wait_s)["msg_type"] != "stream":
-        pass
+    request = kernel.start_busy("while True: pass")
     control = kernel.send("interrupt_request", channel="control")
     assert kernel.reply(control, "control")["content"]["status"] == "ok"
     assert kernel.reply(request)["content"]["ename"] == "KeyboardInterrupt"
@@ -100,15 +91,17 @@ def subshell_create(kernel):
     assert content["status"] == "ok" and content["subshell_id"]
 
 
+def debug_info(kernel):
+    request = {"type": "request", "seq": 1, "command": "debugInfo", "arguments": {}}
+    return kernel.reply(kernel.send("debug_request", request, channel="control"), "control")["content"]
+
+
 @probe("debug_request", "answered")
 def debug_answered(kernel):
-    request = {"type": "request", "seq": 1, "command": "debugInfo", "arguments": {}}
-    content = kernel.reply(kernel.send("debug_request", request, channel="control"), "control")["content"]
+    content = debug_info(kernel)
     assert (content["type"], content["command"]) == ("response", "debugInfo")
 
 
 @probe("debug_request", "a debugger")
 def debug_works(kernel):
-    request = {"type": "request", "seq": 1, "command": "debugInfo", "arguments": {}}
-    content = kernel.reply(kernel.send("debug_request", request, channel="control"), "control")["content"]
-    assert content["success"] is True
+    assert debug_info(kernel)["success"] is True
