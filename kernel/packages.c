@@ -167,19 +167,7 @@ static int hide_entries(const char *folder, const json_t *shown, struct session_
     return r == 0 && n == ENTRIES_MAX ? -E2BIG : r;
 }
 
-/* The folder's path as it is below the interpreter's prefix as its user names it, where that leads there. */
-static char *named_path(const char *folder, const char *python) {
-    char prefix[PATH_MAX], real[PATH_MAX];
-    char *path = NULL;
-    snprintf(prefix, sizeof prefix, "%s", python);
-    for (int i = 0; i < 2 && strrchr(prefix, '/'); i++)
-        *strrchr(prefix, '/') = '\0';
-    if (!realpath(prefix, real) || strncmp(folder, real, strlen(real)) != 0 || folder[strlen(real)] != '/')
-        return strdup(folder);
-    return asprintf(&path, "%s%s", prefix, folder + strlen(real)) < 0 ? NULL : path;
-}
-
-static int hide_in_folder(const struct distributions *found, size_t folder, const json_t *names, const char *python,
+static int hide_in_folder(const struct distributions *found, size_t folder, const json_t *names,
                           struct packages *packages) {
     struct session_hide *hide = &packages->hide[packages->n++];
     json_auto_t *shown = json_object();
@@ -187,8 +175,7 @@ static int hide_in_folder(const struct distributions *found, size_t folder, cons
         if (found->all[i].folder == folder && json_object_get(names, found->all[i].name))
             show_distribution(found, &found->all[i], shown);
     hide->folder = strdup(found->folders[folder]);
-    hide->named = named_path(found->folders[folder], python);
-    return hide->folder && hide->named ? hide_entries(hide->folder, shown, hide) : -ENOMEM;
+    return hide->folder ? hide_entries(hide->folder, shown, hide) : -ENOMEM;
 }
 
 /* A name that nothing has is most likely a slip. */
@@ -205,8 +192,8 @@ static void warn_of_missing(const struct distributions *found, const json_t *lis
     }
 }
 
-int packages_hide(const struct distributions *found, const char *python, const char *site, const json_t *listed,
-                  const struct log *log, struct packages *ret) {
+int packages_hide(const struct distributions *found, const char *site, const json_t *listed, const struct log *log,
+                  struct packages *ret) {
     struct packages packages = {0};
     char real[PATH_MAX];
     json_auto_t *names = closure_of(found, listed);
@@ -215,7 +202,7 @@ int packages_hide(const struct distributions *found, const char *python, const c
     warn_of_missing(found, listed, log);
     for (size_t i = 0; r == 0 && i < found->n_folders; i++)
         if (!has_site || strcmp(found->folders[i], real) != 0)
-            r = hide_in_folder(found, i, names, python, &packages);
+            r = hide_in_folder(found, i, names, &packages);
     if (r < 0)
         packages_fini(&packages);
     else
@@ -229,7 +216,6 @@ void packages_fini(struct packages *packages) {
             free(packages->hide[i].names[k]);
         free(packages->hide[i].names);
         free(packages->hide[i].folder);
-        free(packages->hide[i].named);
     }
     *packages = (struct packages){0};
 }

@@ -24,11 +24,10 @@ struct packages {
     size_t n;
 };
 
-/* python: the interpreter as its user names it; site: petri's own copy of IPython, of which nothing is hidden. ret is
- * the caller's: packages_fini(). 0, -ENOMEM, -E2BIG where a folder has too many entries, or -errno where one can't be
- * read. */
-int packages_hide(const struct distributions *found, const char *python, const char *site, const json_t *listed,
-                  const struct log *log, struct packages *ret) __attribute__((warn_unused_result));
+/* site: petri's own copy of IPython, of which nothing is hidden. ret is the caller's: packages_fini(). 0, -ENOMEM,
+ * -E2BIG where a folder has too many entries, or -errno where one can't be read. */
+int packages_hide(const struct distributions *found, const char *site, const json_t *listed, const struct log *log,
+                  struct packages *ret) __attribute__((warn_unused_result));
 void packages_fini(struct packages *packages);
 
 #endif

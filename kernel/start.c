@@ -84,7 +84,7 @@ static void hide_packages(struct kernel *kernel, struct start *start) {
         return;
     int r = distributions_find(start->python, site, &found);
     if (r == 0) {
-        r = packages_hide(&found, start->python, site, listed, &kernel->log, &start->packages);
+        r = packages_hide(&found, site, listed, &kernel->log, &start->packages);
         distributions_fini(&found);
     }
     if (r < 0)

@@ -2,14 +2,13 @@
 #include "changes.h"
 
 #include "cleanup.h"
+#include "overlay.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <sys/xattr.h>
 
 enum { MAX_DEPTH = 40, COMPARE_BYTES = 64 << 10 };
 
@@ -40,15 +39,6 @@ static int open_folder(int dir_fd, const char *name) {
     return dir_fd < 0 ? -1 : openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-static bool is_whiteout(const struct stat *st) {
-    return S_ISCHR(st->st_mode) && st->st_rdev == makedev(0, 0);
-}
-
-static bool is_opaque(int fd) {
-    char value[4];
-    return fgetxattr(fd, "user.overlay.opaque", value, sizeof value) > 0 && value[0] == 'y';
-}
-
 static bool look(int dir_fd, const char *name, struct stat *ret_st) {
     return dir_fd >= 0 && fstatat(dir_fd, name, ret_st, AT_SYMLINK_NOFOLLOW) == 0;
 }
@@ -56,7 +46,7 @@ static bool look(int dir_fd, const char *name, struct stat *ret_st) {
 /* What stood there before the layer; false for nothing. */
 static bool look_below(const struct below *below, const char *name, struct stat *ret_st) {
     if (look(below->base_fd, name, ret_st))
-        return !is_whiteout(ret_st);
+        return !overlay_is_whiteout(ret_st);
     return look(below->folder_fd, name, ret_st);
 }
 
@@ -67,7 +57,7 @@ static struct below open_below(const struct below *below, const char *name) {
     bool in_base = look(below->base_fd, name, &st);
     if (in_base && S_ISDIR(st.st_mode))
         inner.base_fd = open_folder(below->base_fd, name);
-    if (!in_base || (inner.base_fd >= 0 && !is_opaque(inner.base_fd)))
+    if (!in_base || (inner.base_fd >= 0 && !overlay_is_opaque(inner.base_fd)))
         inner.folder_fd = open_folder(below->folder_fd, name);
     return inner;
 }
@@ -128,13 +118,13 @@ static int visit_folder(struct walk *walk, const struct level *level, const char
         return -errno;
     struct below below = open_below(&level->below, name);
     auto_fd base_fd = below.base_fd, folder_fd = below.folder_fd;
-    return walk_level(walk,
-                      &(struct level){fd, {base_fd, folder_fd}, level->opaque || is_opaque(fd), level->depth + 1});
+    return walk_level(
+        walk, &(struct level){fd, {base_fd, folder_fd}, level->opaque || overlay_is_opaque(fd), level->depth + 1});
 }
 
 static int visit_whiteout(struct walk *walk, const struct level *level, const char *name) {
     struct stat before = {0};
-    if (walk->options->copied && look(level->below.base_fd, name, &before) && is_whiteout(&before))
+    if (walk->options->copied && look(level->below.base_fd, name, &before) && overlay_is_whiteout(&before))
         return 0; /* an earlier cell's */
     if (!look_below(&level->below, name, &before))
         before = (struct stat){0};
@@ -153,7 +143,7 @@ static int visit(struct walk *walk, const struct level *level, const char *name)
     struct stat st;
     if (fstatat(level->fd, name, &st, AT_SYMLINK_NOFOLLOW))
         return -errno;
-    if (is_whiteout(&st))
+    if (overlay_is_whiteout(&st))
         return visit_whiteout(walk, level, name);
     return S_ISDIR(st.st_mode) ? visit_folder(walk, level, name, &st) : visit_file(walk, level, name, &st);
 }

@@ -26,8 +26,10 @@ static const struct {
                          "--security-opt systempaths=unconfined, Kubernetes: procMount: Unmasked)."},
     [STEP_MOUNT_TMPFS] = {"mounting a tmpfs", "Linux 5.12 or newer is needed."},
     [STEP_MOUNT_BIND] = {"showing a folder read-only", "Check that it exists and may be read."},
-    [STEP_MOUNT_OVERLAY] = {"mounting the overlay for the cell's files",
-                            "Linux 5.11 or newer with the overlay module is needed (modprobe overlay)."},
+    [STEP_MOUNT_OVERLAY] =
+        {"mounting an overlay, through which cells see folders",
+         "Linux 5.11 or newer with the overlay module is needed (modprobe overlay), and folders on a "
+         "file system that an overlay can lie over: not vfat, exFAT or CIFS."},
     [STEP_MOUNT_ATTRIBUTES] = {"making a mount read-only", "Linux 5.12 or newer is needed."},
     [STEP_PIVOT_ROOT] = {"changing the root", "In a container, the seccomp profile must permit pivot_root."},
     [STEP_TEMPLATE_FILE] = {"making a file of the sandbox's root", ""},

@@ -2,12 +2,11 @@
 #include "folder.h"
 
 #include "cleanup.h"
+#include "overlay.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 /* Folders of the system's, and the one that holds all homes. */
 static const char *const not_shown[] = {
@@ -51,8 +50,9 @@ int folder_hide_dot_entries(int folder_fd, int layer_fd, const struct folder_kep
         if (entry->d_name[0] != '.' || strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
             is_kept(kept, entry->d_name))
             continue;
-        if (mknodat(layer_fd, entry->d_name, S_IFCHR, makedev(0, 0)) && errno != EEXIST)
-            return -errno;
+        int r = overlay_put_whiteout(layer_fd, entry->d_name);
+        if (r && r != -EEXIST)
+            return r;
     }
     return 0;
 }

@@ -3,19 +3,69 @@
 
 #include "cleanup.h"
 #include "error.h"
+#include "overlay.h"
+#include "prefix.h"
 #include "system.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 #define PLACE "/.petri/hide"
 enum { PLACE_SIZE = 48 };
+
+static bool has(const struct hide_places *places, size_t folder, const char *path) {
+    for (size_t i = 0; i < places->n; i++)
+        if (places->place[i].folder == folder && strcmp(places->place[i].path, path) == 0)
+            return true;
+    return false;
+}
+
+/* A place of a folder: head, and below it rest. */
+static int add(struct hide_places *places, size_t folder, const char *head, const char *rest) {
+    auto_free char *path = NULL;
+    if (asprintf(&path, "%s%s", head, rest) < 0)
+        return -ENOMEM;
+    if (has(places, folder, path))
+        return 0;
+    struct hide_place *grown = reallocarray(places->place, places->n + 1, sizeof *grown);
+    if (!grown)
+        return -ENOMEM;
+    places->place = grown;
+    grown[places->n++] = (struct hide_place){folder, path};
+    path = NULL;
+    return 0;
+}
+
+/* The places of the session's folders in what cells see at shown, which on the host is at path. */
+static int add_in(struct hide_places *places, const struct session_options *options, const char *path,
+                  const char *shown) {
+    auto_free char *real = realpath(path, NULL);
+    size_t n = real ? strlen(real) : 0;
+    int r = 0;
+    for (size_t i = 0; real && r == 0 && i < options->n_hide; i++) {
+        const char *folder = options->hide[i].folder;
+        if (strncmp(folder, real, n) == 0 && (folder[n] == '/' || folder[n] == 0))
+            r = add(places, i, shown, folder + n);
+    }
+    return r;
+}
+
+int hide_find(const struct session_options *options, const struct prefix_list *prefixes, struct hide_places *ret) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < options->n_hide; i++)
+        r = add(ret, i, options->hide[i].folder, "");
+    for (int i = 0; r == 0 && i < prefixes->n; i++)
+        r = add_in(ret, options, prefixes->path[i], prefixes->path[i]);
+    for (const char *const *path = options->readonly; r == 0 && path && *path; path++)
+        r = add_in(ret, options, *path, *path);
+    if (r == 0)
+        r = add_in(ret, options, options->folder, options->folder);
+    return r ? r : add_in(ret, options, options->folder, "/work");
+}
 
 static void place_of(size_t i, const char *end, char buf[PLACE_SIZE]) {
     snprintf(buf, PLACE_SIZE, PLACE "/%zu%s", i, end);
@@ -29,14 +79,15 @@ static int make_folder(const char *path, struct sandbox_error *error) {
 
 static int make_whiteouts(const char *folder, char *const *names, struct sandbox_error *error) {
     auto_fd fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    for (size_t i = 0; fd >= 0 && names && names[i]; i++)
-        if (mknodat(fd, names[i], S_IFCHR, makedev(0, 0)))
-            return error_set(error, STEP_TEMPLATE_FILE, errno, "hiding %s", names[i]);
-    return fd < 0 ? error_set(error, STEP_TEMPLATE_FILE, errno, "%s", folder) : 0;
+    int r = fd < 0 ? error_set(error, STEP_TEMPLATE_FILE, errno, "%s", folder) : 0;
+    for (size_t i = 0; r == 0 && names && names[i]; i++)
+        if ((r = overlay_put_whiteout(fd, names[i])))
+            r = error_set(error, STEP_TEMPLATE_FILE, -r, "hiding %s", names[i]);
+    return r;
 }
 
 static int build(size_t i, const struct session_hide *hide, const char *old, struct sandbox_error *error) {
-    char white[PLACE_SIZE], place[PLACE_SIZE], data[160];
+    char white[PLACE_SIZE], place[PLACE_SIZE];
     place_of(i, ".white", white);
     place_of(i, "", place);
     int r = make_folder(white, error);
@@ -47,12 +98,8 @@ static int build(size_t i, const struct session_hide *hide, const char *old, str
     if (r)
         return r;
     auto_fd fd = system_open_in_root(old, hide->folder);
-    if (fd < 0)
-        return error_set(error, STEP_MOUNT_OVERLAY, -fd, "%s", hide->folder);
-    snprintf(data, sizeof data, "userxattr,lowerdir=%s:/proc/self/fd/%d", white, fd);
-    if (mount("petri", place, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, data))
-        return error_set(error, STEP_MOUNT_OVERLAY, errno, "%s", hide->folder);
-    return 0;
+    r = fd < 0 ? fd : overlay_show(white, fd, place);
+    return r ? error_set(error, STEP_MOUNT_OVERLAY, -r, "%s", hide->folder) : 0;
 }
 
 int hide_build(const struct session_options *options, const char *old, struct sandbox_error *ret_error) {
@@ -63,35 +110,19 @@ int hide_build(const struct session_options *options, const char *old, struct sa
 }
 
 /* A place where the folder is not seen needs nothing. */
-static int put(size_t i, const char *target, struct sandbox_error *error) {
-    char place[PLACE_SIZE];
+static int put(const struct hide_place *place, struct sandbox_error *error) {
+    char source[PLACE_SIZE];
     struct stat st;
-    place_of(i, "", place);
-    if (stat(target, &st) || !S_ISDIR(st.st_mode))
+    place_of(place->folder, "", source);
+    if (stat(place->path, &st) || !S_ISDIR(st.st_mode))
         return 0;
-    return mount(place, target, NULL, MS_BIND, NULL) ? error_set(error, STEP_MOUNT_BIND, errno, "%s", target) : 0;
+    return mount(source, place->path, NULL, MS_BIND, NULL) ? error_set(error, STEP_MOUNT_BIND, errno, "%s", place->path)
+                                                           : 0;
 }
 
-/* The folder's place below /work, where it lies in the notebook's folder. */
-static int put_in_work(size_t i, const char *path, const char *folder, struct sandbox_error *error) {
-    char target[PATH_MAX + 8];
-    size_t n = strlen(folder);
-    if (strncmp(path, folder, n) != 0 || path[n] != '/')
-        return 0;
-    snprintf(target, sizeof target, "/work%s", path + n);
-    return put(i, target, error);
-}
-
-int hide_show(const struct session_options *options, struct sandbox_error *ret_error) {
+int hide_show(const struct hide_places *places, struct sandbox_error *ret_error) {
     int r = 0;
-    for (size_t i = 0; r == 0 && i < options->n_hide; i++) {
-        const struct session_hide *hide = &options->hide[i];
-        const char *const paths[] = {hide->folder, hide->named};
-        for (size_t k = 0; r == 0 && k < 2 && (k == 0 || strcmp(paths[0], paths[1]) != 0); k++) {
-            r = put(i, paths[k], ret_error);
-            if (r == 0)
-                r = put_in_work(i, paths[k], options->folder, ret_error);
-        }
-    }
+    for (size_t i = 0; r == 0 && i < places->n; i++)
+        r = put(&places->place[i], ret_error);
     return r;
 }

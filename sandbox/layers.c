@@ -2,6 +2,7 @@
 #include "layers.h"
 
 #include "cleanup.h"
+#include "overlay.h"
 #include "tree.h"
 #include "tree_copy.h"
 
@@ -11,10 +12,8 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
-#define OPAQUE "user.overlay.opaque"
 #define ORIGIN "user.overlay.origin"
 #define LINKS "links" /* there while a layer is copied */
 
@@ -94,7 +93,7 @@ int layers_make_mount_point(int dir_fd, const char *path, uid_t uid, gid_t gid) 
 }
 
 bool layers_are_copied(int dir_fd) {
-    return fgetxattr(dir_fd, OPAQUE, NULL, 0) < 0 && errno == EOPNOTSUPP;
+    return fgetxattr(dir_fd, OVERLAY_OPAQUE, NULL, 0) < 0 && errno == EOPNOTSUPP;
 }
 
 static int open_area(int dir_fd, const char *layer, const char *area) {
@@ -149,11 +148,6 @@ int layer_remove(int dir_fd, uint64_t id) {
     return tree_remove(dir_fd, name);
 }
 
-static bool is_opaque(int fd) {
-    char value[4];
-    return fgetxattr(fd, OPAQUE, value, sizeof value) > 0 && value[0] == 'y';
-}
-
 static bool is_folder(int dir_fd, const char *name) {
     struct stat st;
     return fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
@@ -177,7 +171,7 @@ static int merge_folder(int from, int to, struct merge merge);
 
 static bool is_whiteout(int dir_fd, const char *name) {
     struct stat st;
-    return fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == makedev(0, 0);
+    return fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && overlay_is_whiteout(&st);
 }
 
 /* Linux looks for whiteouts in a folder that no other layer has only where it bears this mark: "copied up". */
@@ -187,7 +181,7 @@ static int expect_whiteouts(int fd) {
 
 static int make_opaque(int dir_fd, const char *name) {
     auto_fd fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return fd < 0 || fsetxattr(fd, OPAQUE, "y", 1, 0) ? -errno : 0;
+    return fd < 0 || fsetxattr(fd, OVERLAY_OPAQUE, "y", 1, 0) ? -errno : 0;
 }
 
 /* Whether a folder was merged with the one below it: 1, 0 where it is opaque and takes its place, or -errno. */
@@ -196,9 +190,9 @@ static int merge_folders(int from, int to, const char *name, struct merge merge)
     auto_fd lower = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (upper < 0 || lower < 0)
         return -errno;
-    if (is_opaque(upper))
+    if (overlay_is_opaque(upper))
         return 0;
-    int r = merge_folder(upper, lower, (struct merge){merge.lowest || is_opaque(lower), merge.depth + 1});
+    int r = merge_folder(upper, lower, (struct merge){merge.lowest || overlay_is_opaque(lower), merge.depth + 1});
     if (r == 0)
         r = copy_attributes(upper, lower);
     return r ? r : 1;

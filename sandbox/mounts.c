@@ -5,8 +5,8 @@
 #include "error.h"
 #include "etc.h"
 #include "folder.h"
-#include "hide.h"
 #include "layers.h"
+#include "overlay.h"
 #include "prefix.h"
 #include "system.h"
 
@@ -26,6 +26,7 @@
 #define PRIVATE HIDDEN "/private"
 #define FOLDER MOUNTS_FOLDER_DIR
 #define ON_TOP HIDDEN "/on-top"
+#define EMPTY HIDDEN "/empty"
 
 enum kind {
     KIND_FOLDER, /* an empty folder of the template; mode in the row */
@@ -47,6 +48,7 @@ static const struct {
     {KIND_FOLDER, PRIVATE, NULL, 0755},
     {KIND_FOLDER, FOLDER, NULL, 0755},
     {KIND_FOLDER, ON_TOP, NULL, 0755},
+    {KIND_FOLDER, EMPTY, NULL, 0755},
     {KIND_FOLDER, "/proc", NULL, 0555},
     {KIND_FOLDER, "/tmp", NULL, 0755},
     {KIND_FOLDER, "/home", NULL, 0755},
@@ -136,8 +138,26 @@ static int show(const char *path, const char *target, struct sandbox_error *erro
     r = tree < 0 ? tree : system_move_mount(tree, target);
     if (r)
         return error_set(error, STEP_MOUNT_BIND, -r, "%s", path);
-    r = system_mount_setattr(AT_FDCWD, target, 1, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID, -1);
+    r = system_mount_setattr(AT_FDCWD, target, 1, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, -1);
     return r ? error_set(error, STEP_MOUNT_ATTRIBUTES, -r, "%s", path) : 0;
+}
+
+/*
+ * The same, and what is a folder as an overlay: read-only or not, whoever sees
+ * the host's sockets and FIFOs can talk to what is at their other end.
+ */
+static int show_apart(const char *path, const char *target, struct sandbox_error *error) {
+    struct stat st;
+    auto_fd old = system_open_in_root(OLD, path);
+    if (old < 0 || fstat(old, &st) || S_ISREG(st.st_mode))
+        return show(path, target, error);
+    if (!S_ISDIR(st.st_mode))
+        return error_set(error, STEP_MOUNT_BIND, EINVAL, "%s is no file or folder", path);
+    int r = make_folders("", target, 0755, error);
+    if (r)
+        return r;
+    r = overlay_show(EMPTY, old, target);
+    return r ? error_set(error, STEP_MOUNT_OVERLAY, -r, "%s", path) : 0;
 }
 
 static int show_or_link(const char *path, struct sandbox_error *error) {
@@ -228,17 +248,19 @@ static bool is_in_private_area(const char *path) {
     return false;
 }
 
+typedef int shower(const char *path, const char *target, struct sandbox_error *error);
+
 /* Shows path at its own place; or, where that is in a private area, where each sandbox takes it from. */
-static int show_path(struct template *template, const char *path, struct sandbox_error *error) {
+static int show_path(struct template *template, const char *path, shower *show_at, struct sandbox_error *error) {
     char place[64];
     folder_keep(&template->kept, template->options->folder, path);
     if (!is_in_private_area(path))
-        return show(path, path, error);
+        return show_at(path, path, error);
     if (template->n_on_top == MOUNTS_MAX_ON_TOP || strlen(path) >= PATH_MAX)
         return error_set(error, STEP_MOUNT_BIND, E2BIG, "%s", path);
     snprintf(place, sizeof place, ON_TOP "/%d", template->n_on_top);
     memcpy(template->on_top[template->n_on_top++], path, strlen(path) + 1);
-    return show(path, place, error);
+    return show_at(path, place, error);
 }
 
 /* A link on the way to the interpreter, in a folder that is not shown. */
@@ -258,11 +280,11 @@ static int build_options(struct template *template, const struct prefix_list *pr
     const struct session_options *options = template->options;
     int r = 0;
     for (int i = 0; r == 0 && i < prefixes->n; i++)
-        r = show_path(template, prefixes->path[i], error);
+        r = show_path(template, prefixes->path[i], show, error);
     for (int i = 0; r == 0 && i < prefixes->n_links; i++)
         r = make_link(&prefixes->link[i], error);
     for (const char *const *path = options->readonly; r == 0 && path && *path; path++)
-        r = show_path(template, *path, error);
+        r = show_path(template, *path, show_apart, error);
     if (r == 0)
         r = hide_build(options, OLD, error);
     if (r == 0)
@@ -283,6 +305,8 @@ int mounts_build_template(const struct session_options *options, struct template
     int r = prefix_collect(options->python, prefixes);
     if (r)
         return error_set(ret_error, STEP_PYTHON, -r, "%s", options->python);
+    if (hide_find(options, prefixes, &ret_template->hidden))
+        return error_set(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
     umask(022);
     r = change_root(ret_error);
     for (size_t i = 0; r == 0 && i < sizeof rows / sizeof rows[0]; i++)
@@ -372,7 +396,7 @@ int mounts_build_sandbox(const struct template *template, uint64_t layer, struct
     if (r == 0 && mounts_shows_folder_path(template->options))
         r = bind("/work", template->options->folder, ret_error);
     if (r == 0)
-        r = hide_show(template->options, ret_error);
+        r = hide_show(&template->hidden, ret_error);
     if (r == 0 && mount("petri", HIDDEN, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k,nr_inodes=1"))
         r = error_set(ret_error, STEP_MOUNT_TMPFS, errno, "%s", HIDDEN);
     return r;

@@ -11,6 +11,7 @@
 #define PETRI_SANDBOX_MOUNTS_H
 
 #include "folder.h"
+#include "hide.h"
 #include "sandbox.h"
 
 #include <limits.h>
@@ -38,6 +39,7 @@ struct template {
     const struct session_options *options;
     bool copied_layers;      /* see layers.h; set by the nursery */
     struct folder_kept kept; /* of the folder, where entries of it are hidden */
+    struct hide_places hidden;
     int n_on_top;
     char on_top[MOUNTS_MAX_ON_TOP][PATH_MAX];
 };

@@ -87,7 +87,6 @@ const char *sandbox_memory_backend(const struct sandbox_ground *ground);
 /* Entries of a folder of the host that cells don't see. */
 struct session_hide {
     char *folder; /* absolute, without links */
-    char *named;  /* the same folder by another path that leads there, or once more the same */
     char **names; /* of the entries; NULL-ended, or NULL for none */
 };
 

@@ -1,6 +1,8 @@
 """What the operator's configuration decides: refused code, folders to read, and which packages there are."""
 
 import os
+import select
+import socket
 import subprocess
 import sys
 
@@ -37,6 +39,27 @@ def test_folders_of_the_configuration_can_be_read_and_not_written(configure, sta
     assert not (data / "new").exists()
 
 
+def test_nobody_of_the_host_is_behind_what_can_be_read(configure, start, tmp_path_factory):
+    """Sockets and FIFOs have nothing to do with read-only."""
+    data = tmp_path_factory.mktemp("inputs")
+    for folder in (data, data.parent):
+        folder.chmod(0o755)
+    os.mkfifo(data / "host.fifo")
+    fifo = os.open(data / "host.fifo", os.O_RDWR | os.O_NONBLOCK)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(data / "host.sock"))
+        listener.listen()
+        for name in ("host.fifo", "host.sock"):
+            (data / name).chmod(0o666)
+        configure(inputs=[str(data)])
+        kernel = start()
+        connect = f"import socket; socket.socket(socket.AF_UNIX).connect('{data}/host.sock')"
+        assert kernel.run(connect).ename == "ConnectionRefusedError"
+        kernel.run(f"import os; os.write(os.open('{data}/host.fifo', os.O_RDWR | os.O_NONBLOCK), b'out')")
+        assert select.select([listener, fifo], [], [], 0)[0] == []
+    os.close(fifo)
+
+
 def test_only_listed_packages_and_what_they_require_are_there(configure, start):
     configure(packages=["pandas"])
     kernel = start()
@@ -64,21 +87,44 @@ def test_no_listed_package_leaves_ipython_and_the_standard_library(configure, st
     assert kernel.run("import numpy").ename == "ModuleNotFoundError"
 
 
-def test_packages_of_an_environment_in_the_notebook_folder_are_hidden_too(configure, start, kernel_dirs, tmp_path):
-    """The environment of a project often lies in its folder, which cells see at two more places."""
-    folder = tmp_path / "project"
-    site = folder / "venv" / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
+def make_environment(folder):
+    """A virtual environment with two distributions, shown-thing and hidden-thing; returns its site-packages."""
+    site = folder / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     for name in ("shown", "hidden"):
         (site / f"{name}_thing-1.0.dist-info").mkdir()
         (site / f"{name}_thing-1.0.dist-info" / "RECORD").write_text(f"{name}_thing/__init__.py,,\n")
         (site / f"{name}_thing").mkdir()
         (site / f"{name}_thing" / "__init__.py").write_text("value = 5\n")
+    return site
+
+
+def check_hidden_thing_is_not_seen_at(kernel, *sites):
+    assert kernel.value("import shown_thing; shown_thing.value") == "5"
+    assert kernel.run("import hidden_thing").ename == "ModuleNotFoundError"
+    for site in sites:
+        listed = kernel.value(f"import os; sorted(os.listdir({str(site)!r}))")
+        assert listed == "['shown_thing', 'shown_thing-1.0.dist-info']", site
+
+
+def test_packages_of_an_environment_in_the_notebook_folder_are_hidden_too(configure, start, kernel_dirs, tmp_path):
+    """The environment of a project often lies in its folder, which cells see at two more places."""
+    folder = tmp_path / "project"
+    site = make_environment(folder / "venv")
     configure(packages=["shown-thing"])
     kernel_dir = install(tmp_path / "own", folder / "venv" / "bin" / "python")
     kernel = start(kernel_dir=kernel_dir, folder=folder)
-    assert kernel.value("import shown_thing; shown_thing.value") == "5"
-    assert kernel.run("import hidden_thing").ename == "ModuleNotFoundError"
-    paths = [str(site), f"/work/{site.relative_to(folder)}"]
-    for path in paths:
-        assert kernel.value(f"import os; sorted(os.listdir({path!r}))") == "['shown_thing', 'shown_thing-1.0.dist-info']"
+    check_hidden_thing_is_not_seen_at(kernel, site, f"/work/{site.relative_to(folder)}")
+
+
+def test_packages_of_an_environment_with_many_names_are_hidden_at_each(configure, start, tmp_path):
+    """An interpreter is shown by each link that leads to it."""
+    site = make_environment(tmp_path / "real")
+    (tmp_path / "middle").symlink_to(tmp_path / "real")
+    (tmp_path / "top").symlink_to(tmp_path / "middle")
+    configure(packages=["shown-thing"])
+    (tmp_path / "notebook").mkdir()
+    kernel_dir = install(tmp_path / "own", tmp_path / "top" / "bin" / "python")
+    kernel = start(kernel_dir=kernel_dir, folder=tmp_path / "notebook")
+    sites = [tmp_path / name / site.relative_to(tmp_path / "real") for name in ("top", "middle", "real")]
+    check_hidden_thing_is_not_seen_at(kernel, *sites)

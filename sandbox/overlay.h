@@ -1,0 +1,29 @@
+/*
+ * overlay.h - what overlayfs keeps in a layer, and overlays that show a folder of the host's.
+ *
+ * A whiteout is a character device 0:0; a folder with the attribute
+ * user.overlay.opaque hides what is below it. See: overlayfs.rst.
+ */
+#ifndef PETRI_SANDBOX_OVERLAY_H
+#define PETRI_SANDBOX_OVERLAY_H
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#define OVERLAY_OPAQUE "user.overlay.opaque"
+
+bool overlay_is_whiteout(const struct stat *st);
+bool overlay_is_opaque(int folder_fd);
+
+/* Makes a whiteout in a folder. 0 or -errno. */
+int overlay_put_whiteout(int dir_fd, const char *name);
+
+/*
+ * Shows the folder at folder_fd at target, read-only, below what the folder
+ * above has. Its sockets and FIFOs are the overlay's own: nobody of the host's
+ * is at their other end. What is mounted in the folder is not there. 0 or
+ * -errno, -EINVAL where its file system can't be below an overlay.
+ */
+int overlay_show(const char *above, int folder_fd, const char *target);
+
+#endif
