@@ -4,14 +4,14 @@ import os
 import pathlib
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "client"), str(ROOT / "tests" / "e2e"), str(ROOT)]
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parents[1] / "client"), str(HERE.parent / "e2e")]
 
 import pytest  # noqa: E402
 
 import petri  # noqa: E402
-
-PROGRAM = pathlib.Path(os.environ.get("PETRI_BUILD", ROOT / "build")) / "petri"
+from kernels import PETRI as PROGRAM  # noqa: E402
+from kernels import ROOT  # noqa: E402, F401  (for the tests)
 
 
 @pytest.fixture(scope="session", autouse=True)

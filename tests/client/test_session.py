@@ -15,11 +15,9 @@ import pytest
 import petri
 import petri.session as module
 from conftest import PROGRAM, ROOT
+from kernels import STUCK_S
 from petri import aio, errors, kernel
 from petri.errors import failure_class
-
-# Not a measure of anything: how long to wait before something counts as stuck.
-STUCK_S = 120
 
 
 def test_runs_share_their_state_and_tell_what_they_put_out(shared):

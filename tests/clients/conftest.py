@@ -1,6 +1,5 @@
 """Fixtures: both kernels as `python3` for other people's clients, and the table at the end of the run."""
 
-import os
 import pathlib
 import sys
 
@@ -22,20 +21,6 @@ def petri(tmp_path_factory):
 def ipykernel(tmp_path_factory):
     """A Jupyter whose `python3` is ipykernel."""
     return Jupyter(IPYKERNEL, tmp_path_factory.mktemp("ipykernel"))
-
-
-@pytest.fixture
-def as_petri(petri, monkeypatch):
-    """This process itself, as a client of petri."""
-    for name, value in petri.env.items():
-        monkeypatch.setenv(name, value)
-    return petri
-
-
-@pytest.fixture
-def skip_or_fail():
-    """What a test calls that can't run here: in CI that is a failure."""
-    return pytest.fail if os.environ.get("PETRI_REQUIRE_LIVE") == "1" else pytest.skip
 
 
 def pytest_runtest_logreport(report):

@@ -7,12 +7,11 @@ import pathlib
 import shutil
 import sys
 
-from kernels import ROOT, install
+from kernels import BUILD, install
 
 PETRI = "petri"
 IPYKERNEL = "ipykernel"
 
-BUILD = pathlib.Path(os.environ.get("PETRI_BUILD", ROOT / "build"))
 CLIENTS = BUILD / "clients"
 
 

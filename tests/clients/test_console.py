@@ -15,10 +15,6 @@ CONTROL_C = "\x03"
 CONTROL_D = "\x04"
 UP = "\x1b[A"
 
-# prompt_toolkit asks the terminal where its cursor is, and waits for the answer.
-CURSOR_ASKED = "\x1b[6n"
-CURSOR = "\x1b[1;1R"
-
 
 class Console:
     """A running jupyter console."""
@@ -42,6 +38,12 @@ class Console:
     def shows(self, text):
         """Waits for text, which the terminal may show with colours between its words."""
         self.process.expect(r"(\x1b\[[0-9;]*m|\s)*".join(map(re.escape, text.split())))
+
+    def ends(self):
+        """Waits for its end, which has to be a good one."""
+        self.process.expect(pexpect.EOF)
+        self.process.wait()
+        assert self.process.exitstatus == 0
 
     def close(self):
         self.process.close(force=True)
@@ -91,8 +93,8 @@ def test_interrupt_ends_what_runs(console):
     console.type(CONTROL_C)
     console.shows("KeyboardInterrupt")
     console.prompt(2)
-    console.type("1 + 1" + ENTER)
-    console.shows("2")
+    console.type("20 + 22" + ENTER)
+    console.shows("42")
     console.prompt(3)
 
 
@@ -106,15 +108,11 @@ def test_question_is_asked_on_the_terminal(console):
 
 def test_exit_ends_console_and_kernel(console):
     console.type("exit" + ENTER)
-    console.process.expect(pexpect.EOF)
-    console.process.wait()
-    assert console.process.exitstatus == 0
+    console.ends()
 
 
 def test_end_of_input_asks_and_ends(console):
     console.type(CONTROL_D)
     console.shows("Do you really want to exit")
     console.type("y" + ENTER)
-    console.process.expect(pexpect.EOF)
-    console.process.wait()
-    assert console.process.exitstatus == 0
+    console.ends()

@@ -10,8 +10,7 @@ import shutil
 import nbformat
 import pytest
 
-from jupyters import BUILD
-from kernels import ROOT
+from kernels import BUILD, ROOT
 from nodes import run_node
 from servers import serving
 

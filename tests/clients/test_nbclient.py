@@ -3,7 +3,6 @@ nbclient on cells with every kind of output: what comes back is what ipykernel
 gives for the same cells.
 """
 
-import os
 import re
 
 import nbclient
@@ -116,9 +115,9 @@ def execute(jupyter, folder):
     """{name: outputs} of CELLS, and the notebook's widgets."""
     notebook = nbformat.v4.new_notebook()
     notebook.cells = [nbformat.v4.new_code_cell(source) for source in CELLS.values()]
-    kept = {name: os.environ.get(name) for name in jupyter.env}
-    os.environ.update(jupyter.env)
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in jupyter.env.items():
+            patch.setenv(name, value)
         nbclient.NotebookClient(
             notebook,
             kernel_name="python3",
@@ -126,9 +125,6 @@ def execute(jupyter, folder):
             timeout=120,
             resources={"metadata": {"path": str(folder)}},
         ).execute()
-    finally:
-        for name, value in kept.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
     cells = {name: equalised(joined(cell.outputs)) for name, cell in zip(CELLS, notebook.cells, strict=True)}
     widgets = notebook.metadata.get("widgets", {}).get("application/vnd.jupyter.widget-state+json", {})
     return cells, sorted(model["model_name"] for model in widgets.get("state", {}).values())

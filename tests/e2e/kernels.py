@@ -12,7 +12,8 @@ from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import KernelManager
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PETRI = pathlib.Path(os.environ.get("PETRI_BUILD", ROOT / "build")) / "petri"
+BUILD = pathlib.Path(os.environ.get("PETRI_BUILD", ROOT / "build"))
+PETRI = BUILD / "petri"
 
 # Not a measure of anything: how long to wait before a kernel counts as stuck.
 STUCK_S = float(os.environ.get("PETRI_STUCK_S", 120))
