@@ -66,7 +66,8 @@ def test_stdin_is_there_for_children_and_gone_afterwards(worker):
     code = "import subprocess, sys\nprint(subprocess.run(['cat'], capture_output=True).stdout)\nprint(sys.stdin.read())"
     assert worker.execute(code, stdin="given").stdout == "b'given'\n\n"
     assert worker.execute("!cat", stdin="given").stdout == "given"
-    answer = worker.execute("import os\nprint(os.readlink('/proc/self/fd/0'))\ninput()", answers=["x"], allow_stdin=True)
+    code = "import os\nprint(os.readlink('/proc/self/fd/0'))\ninput()"
+    answer = worker.execute(code, answers=["x"], allow_stdin=True)
     assert answer.stdout.startswith("/dev/null")
     assert len(answer.of("input")) == 1
 
@@ -77,6 +78,15 @@ def test_stdin_of_no_bytes_is_at_its_end(worker):
 
 def test_stdin_that_code_has_closed_is_back_afterwards(worker):
     worker.execute("import os, sys; sys.stdin.close(); os.close(0)", stdin="given")
+    assert worker.execute("print(os.readlink('/proc/self/fd/0'))").stdout == "/dev/null\n"
+
+
+def test_stdin_is_given_to_a_cell_whose_predecessors_have_closed_theirs(new_worker, label):
+    worker = new_worker(label)
+    worker.execute("import os; os.close(0)")
+    assert worker.execute("print(input())", stdin="given").stdout == "given\n"
+    worker.execute("os.close(0)")
+    assert worker.execute("!cat", stdin="given").stdout == "given"
     assert worker.execute("print(os.readlink('/proc/self/fd/0'))").stdout == "/dev/null\n"
 
 

@@ -41,6 +41,7 @@ def _environment(env):
 @contextlib.contextmanager
 def _standard_input(text):
     """The text as a file behind descriptor 0, so that child processes have it too."""
+    _open_if_closed()
     stream, before = sys.stdin, os.dup(0)
     asking = builtins.input, getpass.getpass
     file = _file_of(text.encode("utf-8", "surrogateescape"))
@@ -55,6 +56,14 @@ def _standard_input(text):
         builtins.input, getpass.getpass = asking
         os.dup2(before, 0)
         os.close(before)
+
+
+def _open_if_closed():
+    """An earlier cell may have closed descriptor 0: then it is what it was at the start. open() takes the lowest."""
+    try:
+        os.fstat(0)
+    except OSError:
+        os.set_inheritable(os.open(os.devnull, os.O_RDONLY), True)
 
 
 def _file_of(data):
