@@ -197,9 +197,7 @@ bool recording_store(struct kernel *kernel, const struct run *run, const json_t 
     int64_t wall_ms = (run->ended_us - run->started_us) / CLOCK_MS;
     struct files *files __attribute__((cleanup(files_free))) = NULL;
     bool stored = false;
-    if (run->silent)
-        return false;
-    if (kernel->records.db && (files = calloc(1, sizeof *files))) {
+    if (!run->silent && kernel->records.db && (files = calloc(1, sizeof *files))) {
         json_auto_t *body = make_body(kernel, run, report, files);
         summarize(body, summary, sizeof summary);
         bool whole = !is_redacted(json_object_get(body, "redacted")); /* what is given again must be what it was */

@@ -19,8 +19,8 @@ enum { RECORDING_INPUT_BYTES = 16 << 20 }; /* of a run's files; those that would
 
 /*
  * Stores a run with its report, before its reply goes out: whether it is
- * stored. A silent run is not. Also counts it for its task. cache_key: "" or
- * what cache.h gives.
+ * stored. A silent run is not. Also counts it for its task, where it is not
+ * stored for as long as the kernel lives. cache_key: "" or what cache.h gives.
  */
 bool recording_store(struct kernel *kernel, const struct run *run, const json_t *report, const char *cache_key);
 

@@ -136,6 +136,12 @@ def petri(*arguments):
     return subprocess.run([PETRI, *arguments], capture_output=True, text=True, check=False)
 
 
+def test_silent_runs_of_a_task_count_too(database, start):
+    kernel = start()
+    assert ask(kernel, "1", silent=True, task="T", limits={"runs": 1}).report["outcome"] == "ok"
+    assert ask(kernel, "1", task="T", limits={"runs": 1}).reply["ename"] == "BudgetExceeded"
+
+
 def test_runs_and_show_tell_what_ran(database, start):
     kernel = start()
     first = ask(kernel, "print('\\x1b[2Jhello')\n6 * 7", task="T").report["run_id"]
