@@ -16,7 +16,6 @@
 static void short_limits(struct kernel *kernel) {
     kernel->limits.values[LIMIT_TIMEOUT] = 20;
     kernel->limits.values[LIMIT_CODE] = 100;
-    kernel->grace_us = 1000;
 }
 
 static int start_short(void **state) {
@@ -211,37 +210,6 @@ static void test_execute_broken_wire_is_a_crash(void **state) {
     expect_next_cell_runs();
 }
 
-static void test_execute_input_not_allowed_breaks_the_wire(void **state) {
-    char id[37];
-    (void)state;
-    harness_send(&h, CHANNEL_SHELL, "execute_request", json_pack("{s:s, s:b}", "code", "asks", "allow_stdin", 0), id);
-    json_decref(harness_next_cell(&h));
-    harness_say(&h, json_pack("{s:s, s:i, s:s, s:b}", "type", "input", "seq", 1, "prompt", "?", "password", 0));
-    expect_failure(id, "busy execute_input error:CellCrashed idle", "CellCrashed",
-                   "The cell's process broke petri's control channel (it asked for input where none can come)" STAYS);
-}
-
-static void test_execute_input_is_asked_and_answered(void **state) {
-    char id[37], ignored[37];
-    struct message question;
-    (void)state;
-    begin_cell("asks", id);
-    harness_say(&h, json_pack("{s:s, s:i, s:s, s:b}", "type", "input", "seq", 7, "prompt", "name? ", "password", 1));
-    harness_receive(&h, CHANNEL_STDIN, &question);
-    assert_string_equal(question.msg_type, "input_request");
-    expect_text(question.content, "prompt", "name? ");
-    assert_true(json_is_true(json_object_get(question.content, "password")));
-    message_fini(&question);
-    harness_send(&h, CHANNEL_STDIN, "input_reply", json_pack("{s:s}", "value", "Ada"), ignored);
-    json_t *answer = harness_told(&h);
-    expect_text(answer, "type", "input_reply");
-    expect_text(answer, "value", "Ada");
-    assert_int_equal(json_integer_value(json_object_get(answer, "seq")), 7);
-    json_decref(answer);
-    harness_done(&h, "ok");
-    expect_status(id, "ok");
-}
-
 static void test_execute_over_time_is_ended(void **state) {
     char id[37];
     (void)state;
@@ -323,25 +291,6 @@ static void test_execute_refused_calls_are_in_the_report(void **state) {
     message_fini(&reply);
 }
 
-static void test_execute_waiting_for_input_takes_no_time(void **state) {
-    char id[37], info[37], ignored[37];
-    struct message question;
-    (void)state;
-    begin_cell("asks", id);
-    harness_say(&h, json_pack("{s:s, s:i, s:s, s:b}", "type", "input", "seq", 1, "prompt", "", "password", 0));
-    harness_receive(&h, CHANNEL_STDIN, &question);
-    message_fini(&question);
-    /* The time limit of this kernel passes several times over while it answers these. */
-    for (int64_t until_us = clock_us() + 100 * CLOCK_MS; clock_us() < until_us;) {
-        harness_send(&h, CHANNEL_CONTROL, "kernel_info_request", json_object(), info);
-        json_decref(harness_reply(&h, CHANNEL_CONTROL, "kernel_info_reply", info));
-    }
-    harness_send(&h, CHANNEL_STDIN, "input_reply", json_pack("{s:s}", "value", "x"), ignored);
-    json_decref(harness_told(&h));
-    expect_failure(id, "busy execute_input error:CellTimeout idle", "CellTimeout",
-                   "The cell ran longer than its time limit of 20 ms and was ended" STAYS);
-}
-
 static void test_execute_code_over_the_limit_is_refused(void **state) {
     char id[37], code[102];
     (void)state;
@@ -350,66 +299,6 @@ static void test_execute_code_over_the_limit_is_refused(void **state) {
     harness_execute(&h, code, id);
     expect_failure(id, "busy execute_input error:CellRefused idle", "CellRefused",
                    "The cell was not run: its source is 101 bytes, over the limit of 100 bytes" STAYS);
-}
-
-static void test_interrupt_that_is_heard_keeps_the_state(void **state) {
-    struct message reply;
-    char id[37], interrupt[37];
-    (void)state;
-    begin_cell("runs", id);
-    harness_send(&h, CHANNEL_CONTROL, "interrupt_request", json_object(), interrupt);
-    json_decref(harness_reply(&h, CHANNEL_CONTROL, "interrupt_reply", interrupt));
-    assert_int_equal(fake_next_signal(h.session), SIGINT);
-    harness_done(&h, "KeyboardInterrupt");
-    harness_receive(&h, CHANNEL_SHELL, &reply);
-    const json_t *report = report_of(&reply);
-    expect_text(report, "outcome", "interrupted");
-    assert_true(json_is_false(json_object_get(report, "rolled_back")));
-    message_fini(&reply);
-}
-
-static void ask_for_input(int seq) {
-    struct message question;
-    harness_say(&h, json_pack("{s:s, s:i, s:s, s:b}", "type", "input", "seq", seq, "prompt", "", "password", 0));
-    harness_receive(&h, CHANNEL_STDIN, &question);
-    assert_string_equal(question.msg_type, "input_request");
-    message_fini(&question);
-}
-
-static void test_interrupt_while_input_waits_takes_the_question_back(void **state) {
-    char id[37], interrupt[37], ignored[37];
-    (void)state;
-    begin_cell("asks", id);
-    ask_for_input(1);
-    harness_send(&h, CHANNEL_CONTROL, "interrupt_request", json_object(), interrupt);
-    json_decref(harness_reply(&h, CHANNEL_CONTROL, "interrupt_reply", interrupt));
-    ask_for_input(2);
-    harness_send(&h, CHANNEL_STDIN, "input_reply", json_pack("{s:s}", "value", "x"), ignored);
-    json_t *answer = harness_told(&h);
-    assert_int_equal(json_integer_value(json_object_get(answer, "seq")), 2);
-    json_decref(answer);
-    harness_done(&h, "KeyboardInterrupt");
-    expect_status(id, "error");
-}
-
-static void long_time_short_grace(struct kernel *kernel) {
-    kernel->grace_us = 1000;
-}
-
-static int start_short_grace(void **state) {
-    (void)state;
-    harness_start_warm(&h, long_time_short_grace);
-    return 0;
-}
-
-static void test_interrupt_that_is_not_heard_ends_the_cell(void **state) {
-    char id[37], interrupt[37];
-    (void)state;
-    begin_cell("does not listen", id);
-    harness_send(&h, CHANNEL_CONTROL, "interrupt_request", json_object(), interrupt);
-    json_decref(harness_reply(&h, CHANNEL_CONTROL, "interrupt_reply", interrupt));
-    expect_failure(id, "busy execute_input error:CellInterrupted idle", "CellInterrupted",
-                   "The cell did not stop within 1 ms of the interrupt and was ended" STAYS);
 }
 
 static void test_execute_with_limits_of_its_own_is_held_to_them(void **state) {
@@ -500,19 +389,13 @@ int main(void) {
         WARM(test_execute_death_is_a_crash_with_the_last_output),
         WARM(test_execute_freeze_that_finds_damage_is_a_crash),
         WARM(test_execute_broken_wire_is_a_crash),
-        WARM(test_execute_input_not_allowed_breaks_the_wire),
-        WARM(test_execute_input_is_asked_and_answered),
         SHORT(test_execute_over_time_is_ended),
         SHORT(test_execute_over_time_shows_where_the_code_was),
         WARM(test_execute_over_memory_is_ended),
         WARM(test_execute_killed_for_its_memory_is_no_crash),
         WARM(test_execute_over_cpu_is_ended),
         WARM(test_execute_refused_calls_are_in_the_report),
-        SHORT(test_execute_waiting_for_input_takes_no_time),
         SHORT(test_execute_code_over_the_limit_is_refused),
-        WARM(test_interrupt_that_is_heard_keeps_the_state),
-        WARM(test_interrupt_while_input_waits_takes_the_question_back),
-        cmocka_unit_test_setup_teardown(test_interrupt_that_is_not_heard_ends_the_cell, start_short_grace, cells_stop),
         WARM(test_execute_with_limits_of_its_own_is_held_to_them),
         WARM(test_execute_limit_over_the_ceiling_is_refused),
         cmocka_unit_test(test_execute_without_a_sandbox_is_not_run),

@@ -1,0 +1,175 @@
+/* Questions to the client whose cell runs, and interrupts, with a client and a worker played by the test. */
+#include "cells.h"
+
+#include "kernel/clock.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <zmq.h>
+
+#include <cmocka.h>
+
+static void ask_for_input(int seq) {
+    struct message question;
+    harness_say(&h, json_pack("{s:s, s:i, s:s, s:b}", "type", "input", "seq", seq, "prompt", "", "password", 0));
+    harness_receive(&h, CHANNEL_STDIN, &question);
+    assert_string_equal(question.msg_type, "input_request");
+    message_fini(&question);
+}
+
+static void answer(const char *value) {
+    char ignored[37];
+    harness_send(&h, CHANNEL_STDIN, "input_reply", json_pack("{s:s}", "value", value), ignored);
+}
+
+static void test_input_not_allowed_breaks_the_wire(void **state) {
+    char id[37];
+    (void)state;
+    harness_send(&h, CHANNEL_SHELL, "execute_request", json_pack("{s:s, s:b}", "code", "asks", "allow_stdin", 0), id);
+    json_decref(harness_next_cell(&h));
+    harness_say(&h, json_pack("{s:s, s:i, s:s, s:b}", "type", "input", "seq", 1, "prompt", "?", "password", 0));
+    expect_failure(id, "busy execute_input error:CellCrashed idle", "CellCrashed",
+                   "The cell's process broke petri's control channel (it asked for input where none can come)" STAYS);
+}
+
+static void test_input_is_asked_and_answered(void **state) {
+    char id[37];
+    struct message question;
+    (void)state;
+    begin_cell("asks", id);
+    harness_say(&h, json_pack("{s:s, s:i, s:s, s:b}", "type", "input", "seq", 7, "prompt", "name? ", "password", 1));
+    harness_receive(&h, CHANNEL_STDIN, &question);
+    assert_string_equal(question.msg_type, "input_request");
+    expect_text(question.content, "prompt", "name? ");
+    assert_true(json_is_true(json_object_get(question.content, "password")));
+    message_fini(&question);
+    answer("Ada");
+    json_t *told = harness_told(&h);
+    expect_text(told, "type", "input_reply");
+    expect_text(told, "value", "Ada");
+    assert_int_equal(json_integer_value(json_object_get(told, "seq")), 7);
+    json_decref(told);
+    harness_done(&h, "ok");
+    expect_status(id, "ok");
+}
+
+/* Another client, who has the key too. */
+static void answer_as_another(const char *value) {
+    void *own = h.sockets[CHANNEL_STDIN];
+    void *other = h.sockets[CHANNEL_STDIN] = zmq_socket(h.context, ZMQ_DEALER);
+    assert_int_equal(zmq_connect(other, h.kernel.connection.endpoint[CHANNEL_STDIN]), 0);
+    answer(value);
+    h.sockets[CHANNEL_STDIN] = own;
+    zmq_close(other); /* once what it has said has left */
+}
+
+static void test_input_is_answered_by_nobody_else(void **state) {
+    enum { ROUNDS = 50 };
+    char id[37], info[37];
+    (void)state;
+    begin_cell("asks", id);
+    ask_for_input(1);
+    answer_as_another("not mine to say");
+    for (int i = 0; i < ROUNDS; i++) { /* each is a turn of the loop or more, in which it could be heard */
+        harness_send(&h, CHANNEL_CONTROL, "kernel_info_request", json_object(), info);
+        json_decref(harness_reply(&h, CHANNEL_CONTROL, "kernel_info_reply", info));
+    }
+    answer("mine");
+    json_t *told = harness_told(&h);
+    expect_text(told, "value", "mine");
+    json_decref(told);
+    harness_done(&h, "ok");
+    expect_status(id, "ok");
+}
+
+static void short_time(struct kernel *kernel) {
+    kernel->limits.values[LIMIT_TIMEOUT] = 20;
+}
+
+static int start_short_time(void **state) {
+    (void)state;
+    harness_start_warm(&h, short_time);
+    return 0;
+}
+
+static void test_input_that_is_waited_for_takes_no_time(void **state) {
+    char id[37], info[37];
+    (void)state;
+    begin_cell("asks", id);
+    ask_for_input(1);
+    /* The time limit of this kernel passes several times over while it answers these. */
+    for (int64_t until_us = clock_us() + 100 * CLOCK_MS; clock_us() < until_us;) {
+        harness_send(&h, CHANNEL_CONTROL, "kernel_info_request", json_object(), info);
+        json_decref(harness_reply(&h, CHANNEL_CONTROL, "kernel_info_reply", info));
+    }
+    answer("x");
+    json_decref(harness_told(&h));
+    expect_failure(id, "busy execute_input error:CellTimeout idle", "CellTimeout",
+                   "The cell ran longer than its time limit of 20 ms and was ended" STAYS);
+}
+
+static void test_interrupt_that_is_heard_keeps_the_state(void **state) {
+    struct message reply;
+    char id[37], interrupt[37];
+    (void)state;
+    begin_cell("runs", id);
+    harness_send(&h, CHANNEL_CONTROL, "interrupt_request", json_object(), interrupt);
+    json_decref(harness_reply(&h, CHANNEL_CONTROL, "interrupt_reply", interrupt));
+    assert_int_equal(fake_next_signal(h.session), SIGINT);
+    harness_done(&h, "KeyboardInterrupt");
+    harness_receive(&h, CHANNEL_SHELL, &reply);
+    const json_t *report = report_of(&reply);
+    expect_text(report, "outcome", "interrupted");
+    assert_true(json_is_false(json_object_get(report, "rolled_back")));
+    message_fini(&reply);
+}
+
+static void test_interrupt_while_input_waits_takes_the_question_back(void **state) {
+    char id[37], interrupt[37];
+    (void)state;
+    begin_cell("asks", id);
+    ask_for_input(1);
+    harness_send(&h, CHANNEL_CONTROL, "interrupt_request", json_object(), interrupt);
+    json_decref(harness_reply(&h, CHANNEL_CONTROL, "interrupt_reply", interrupt));
+    ask_for_input(2);
+    answer("x");
+    json_t *told = harness_told(&h);
+    assert_int_equal(json_integer_value(json_object_get(told, "seq")), 2);
+    json_decref(told);
+    harness_done(&h, "KeyboardInterrupt");
+    expect_status(id, "error");
+}
+
+static void short_grace(struct kernel *kernel) {
+    kernel->grace_us = 1000;
+}
+
+static int start_short_grace(void **state) {
+    (void)state;
+    harness_start_warm(&h, short_grace);
+    return 0;
+}
+
+static void test_interrupt_that_is_not_heard_ends_the_cell(void **state) {
+    char id[37], interrupt[37];
+    (void)state;
+    begin_cell("does not listen", id);
+    harness_send(&h, CHANNEL_CONTROL, "interrupt_request", json_object(), interrupt);
+    json_decref(harness_reply(&h, CHANNEL_CONTROL, "interrupt_reply", interrupt));
+    expect_failure(id, "busy execute_input error:CellInterrupted idle", "CellInterrupted",
+                   "The cell did not stop within 1 ms of the interrupt and was ended" STAYS);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        WARM(test_input_not_allowed_breaks_the_wire),
+        WARM(test_input_is_asked_and_answered),
+        WARM(test_input_is_answered_by_nobody_else),
+        cmocka_unit_test_setup_teardown(test_input_that_is_waited_for_takes_no_time, start_short_time, cells_stop),
+        WARM(test_interrupt_that_is_heard_keeps_the_state),
+        WARM(test_interrupt_while_input_waits_takes_the_question_back),
+        cmocka_unit_test_setup_teardown(test_interrupt_that_is_not_heard_ends_the_cell, start_short_grace, cells_stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
