@@ -65,13 +65,11 @@ static bool was_asked(const struct run *run, const struct message *message) {
 
 static void take_answer(struct kernel *kernel, const struct message *message) {
     struct run *run = kernel->runner.run;
-    const char *value = json_string_value(json_object_get(message->content, "value"));
+    json_t *value = json_object_get(message->content, "value");
     if (strcmp(message->msg_type, "input_reply") != 0 || !run || !run->waits_for_input || !was_asked(run, message))
         return;
-    json_auto_t *frame = json_pack("{s:s, s:I, s:O?}", "type", "input_reply", "seq", run->input_seq, "value",
-                                   value ? json_object_get(message->content, "value") : NULL);
-    if (!value)
-        json_object_set_new(frame, "value", json_string(""));
+    json_auto_t *frame = json_pack("{s:s, s:I, s:o}", "type", "input_reply", "seq", run->input_seq, "value",
+                                   json_is_string(value) ? json_incref(value) : json_string(""));
     input_forget(kernel);
     int r = talk_send(&kernel->runner.link, frame, NULL, 0);
     if (r < 0)
