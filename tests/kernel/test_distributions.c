@@ -1,81 +1,39 @@
 #include "kernel/distributions.h"
 #include "kernel/fingerprint.h"
+#include "tree.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-static char folder[64];
-
-static void make_folder(const char *name) {
-    char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    for (char *slash = strchr(path + strlen(folder) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(path, 0755);
-        *slash = '/';
-    }
-    assert_true(mkdir(path, 0755) == 0 || errno == EEXIST);
-}
-
-static void make_file(const char *name, const char *text) {
-    char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-}
-
 /* A base interpreter 3.99.1 and a virtual environment of it. */
 static int setup(void **state) {
-    char target[256], link[256];
-    (void)state;
-    strcpy(folder, "/tmp/petri-test-XXXXXX");
-    assert_non_null(mkdtemp(folder));
-    make_folder("base/bin");
-    make_folder("base/include/python3.99");
-    make_folder("base/lib/python3.99/site-packages/Base_Thing-1.0.dist-info");
-    make_file("base/bin/python3.99", "the program");
-    make_file("base/include/python3.99/patchlevel.h", "#define PY_MAJOR 3\n#define PY_VERSION \"3.99.1\"\n");
-    make_folder("venv/bin");
-    make_folder("venv/lib/python3.99/site-packages/numpy-2.1.0.dist-info");
-    make_folder("venv/lib/python3.99/site-packages/numpy");
-    make_folder("venv/lib/python3.99/site-packages/Zope.Interface-7.0-py3.99.egg-info");
-    make_file("venv/pyvenv.cfg", "home = /x\ninclude-system-site-packages = false\nversion = 3.99.1\n");
-    snprintf(target, sizeof target, "%s/base/bin/python3.99", folder);
-    snprintf(link, sizeof link, "%s/venv/bin/python", folder);
-    assert_int_equal(symlink(target, link), 0);
+    char target[PATH_MAX], link[PATH_MAX];
+    if (tree_make(state) < 0)
+        return -1;
+    tree_folder("base/lib/python3.99/site-packages/Base_Thing-1.0.dist-info");
+    tree_file("base/bin/python3.99", "the program");
+    tree_file("base/include/python3.99/patchlevel.h", "#define PY_MAJOR 3\n#define PY_VERSION \"3.99.1\"\n");
+    tree_folder("venv/bin");
+    tree_folder("venv/lib/python3.99/site-packages/numpy-2.1.0.dist-info");
+    tree_folder("venv/lib/python3.99/site-packages/numpy");
+    tree_folder("venv/lib/python3.99/site-packages/Zope.Interface-7.0-py3.99.egg-info");
+    tree_file("venv/pyvenv.cfg", "home = /x\ninclude-system-site-packages = false\nversion = 3.99.1\n");
+    assert_int_equal(symlink(tree_path(target, "base/bin/python3.99"), tree_path(link, "venv/bin/python")), 0);
     return 0;
-}
-
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at) {
-    (void)st;
-    (void)kind;
-    (void)at;
-    return remove(path);
-}
-
-static int teardown(void **state) {
-    (void)state;
-    return nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 /* "name=version ..." of what an interpreter has. */
 static const char *found_of(const char *python, char version[32]) {
     static char text[1024];
-    char path[256];
+    char path[PATH_MAX];
     struct distributions found;
-    snprintf(path, sizeof path, "%s/%s", folder, python);
-    assert_int_equal(distributions_find(path, "", &found), 0);
+    assert_int_equal(distributions_find(tree_path(path, python), "", &found), 0);
     text[0] = '\0';
     for (size_t i = 0; i < found.n; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s=%s ", found.all[i].name, found.all[i].version);
@@ -94,7 +52,7 @@ static void test_distributions_of_a_virtual_environment_are_its_own(void **state
 static void test_distributions_of_the_base_are_seen_where_the_environment_says_so(void **state) {
     char version[32];
     (void)state;
-    make_file("venv/pyvenv.cfg", "home = /x\ninclude-system-site-packages = true\n");
+    tree_file("venv/pyvenv.cfg", "home = /x\ninclude-system-site-packages = true\n");
     assert_string_equal(found_of("venv/bin/python", version), "zope-interface=7.0 numpy=2.1.0 base-thing=1.0 ");
     assert_string_equal(found_of("base/bin/python3.99", version), "base-thing=1.0 ");
     assert_string_equal(version, "3.99.1");
@@ -108,11 +66,10 @@ static void test_distributions_of_no_interpreter_are_an_error(void **state) {
 
 /* The digest of the environment of the interpreter in venv. */
 static void digest(char ret_hex[FINGERPRINT_BYTES]) {
-    char path[256];
+    char path[PATH_MAX];
     char *const settings[] = {"LANG=C.UTF-8", "PETRI_SITE=/somewhere", NULL};
     struct distributions found;
-    snprintf(path, sizeof path, "%s/venv/bin/python", folder);
-    assert_int_equal(distributions_find(path, "", &found), 0);
+    assert_int_equal(distributions_find(tree_path(path, "venv/bin/python"), "", &found), 0);
     json_t *json = fingerprint_make(&found, settings);
     assert_non_null(json);
     assert_string_equal(json_string_value(json_object_get(json_object_get(json, "distributions"), "numpy")), "2.1.0");
@@ -128,15 +85,15 @@ static void test_fingerprint_changes_with_a_package_and_with_the_program(void **
     digest(first);
     digest(again);
     assert_string_equal(first, again);
-    make_folder("venv/lib/python3.99/site-packages/new-1.0.dist-info");
+    tree_folder("venv/lib/python3.99/site-packages/new-1.0.dist-info");
     digest(other);
     assert_string_not_equal(first, other);
-    make_file("base/bin/python3.99", "another program");
+    tree_file("base/bin/python3.99", "another program");
     digest(again);
     assert_string_not_equal(other, again);
 }
 
-#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, tree_remove)
 
 int main(void) {
     const struct CMUnitTest tests[] = {

@@ -2,10 +2,10 @@
 #include "kernel/environment.h"
 #include "kernel/install.h"
 #include "kernel/paths.h"
+#include "tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,49 +16,13 @@
 
 #include <cmocka.h>
 
-static char folder[32];
-
-static int setup(void **state) {
-    (void)state;
-    strcpy(folder, "/tmp/petri-test-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_one(const char *path, const struct stat *stat, int kind, struct FTW *ftw) {
-    (void)stat, (void)kind, (void)ftw;
-    return remove(path);
-}
-
-static int teardown(void **state) {
-    (void)state;
-    return nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-/* name below the test's folder, in a buffer of its own for each caller. */
-static const char *below(char buf[96], const char *name) {
-    snprintf(buf, 96, "%s/%s", folder, name);
-    return buf;
-}
-
-static void make(const char *name, const char *text) {
-    char path[96];
-    if (!text) {
-        assert_int_equal(mkdir(below(path, name), 0755), 0);
-        return;
-    }
-    FILE *file = fopen(below(path, name), "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-}
-
 static void test_kernel_json_is_what_jupyter_reads(void **state) {
     json_t *json = kernelspec_json(&kernelspecs[1], "/opt/petri/bin/petri", "/usr/bin/python3");
-    json_t *expected = json_pack("{s:[s,s,s,s,s,s,s], s:s, s:s, s:s, s:s, s:{s:b, s:[s]}}", "argv", "/opt/petri/bin/petri",
-                                 "kernel", "{connection_file}", "--profile", "strict", "--python", "/usr/bin/python3",
-                                 "display_name", "Python 3 (petri, strict)", "language", "python", "interrupt_mode",
-                                 "message", "kernel_protocol_version", "5.6.0", "metadata", "debugger", 0,
-                                 "supported_encryption", "curve");
+    json_t *expected =
+        json_pack("{s:[s,s,s,s,s,s,s], s:s, s:s, s:s, s:s, s:{s:b, s:[s]}}", "argv", "/opt/petri/bin/petri", "kernel",
+                  "{connection_file}", "--profile", "strict", "--python", "/usr/bin/python3", "display_name",
+                  "Python 3 (petri, strict)", "language", "python", "interrupt_mode", "message",
+                  "kernel_protocol_version", "5.6.0", "metadata", "debugger", 0, "supported_encryption", "curve");
     (void)state;
     assert_non_null(json);
     assert_true(json_equal(json, expected));
@@ -67,14 +31,14 @@ static void test_kernel_json_is_what_jupyter_reads(void **state) {
 }
 
 static void test_kernelspec_write_makes_and_replaces(void **state) {
-    char kernels[96], logos[96], path[128];
+    char kernels[PATH_MAX], logos[PATH_MAX], path[2 * PATH_MAX];
     (void)state;
-    make("logos", NULL);
-    make("logos/logo-32x32.png", "32");
-    make("logos/logo-64x64.png", "64");
-    make("logos/logo-svg.svg", "svg");
-    below(logos, "logos");
-    below(kernels, "share/jupyter/kernels");
+    tree_folder("logos");
+    tree_file("logos/logo-32x32.png", "32");
+    tree_file("logos/logo-64x64.png", "64");
+    tree_file("logos/logo-svg.svg", "svg");
+    tree_path(logos, "logos");
+    tree_path(kernels, "share/jupyter/kernels");
     for (int i = 0; i < 2; i++) {
         json_t *json = kernelspec_json(&kernelspecs[0], i ? "/new" : "/old", "/py");
         assert_int_equal(kernelspec_write(&kernelspecs[0], kernels, logos, json), 0);
@@ -89,58 +53,59 @@ static void test_kernelspec_write_makes_and_replaces(void **state) {
 }
 
 static void test_kernelspec_write_without_logos_fails(void **state) {
-    char kernels[96], logos[96];
+    char kernels[PATH_MAX], logos[PATH_MAX];
     (void)state;
     json_t *json = kernelspec_json(&kernelspecs[0], "/p", "/py");
-    assert_int_equal(kernelspec_write(&kernelspecs[0], below(kernels, "k"), below(logos, "none"), json), -ENOENT);
+    assert_int_equal(kernelspec_write(&kernelspecs[0], tree_path(kernels, "k"), tree_path(logos, "none"), json),
+                     -ENOENT);
     json_decref(json);
 }
 
 static void make_files_in(const char *root, const char *worker) {
     char name[64];
     snprintf(name, sizeof name, "%s/worker", root);
-    make(name, NULL);
-    make(worker, NULL);
+    tree_folder(name);
+    tree_folder(worker);
     snprintf(name, sizeof name, "%s/kernelspec", root);
-    make(name, NULL);
+    tree_folder(name);
 }
 
 static void test_paths_installed_are_below_share(void **state) {
-    char program[96], expected[96];
+    char program[PATH_MAX], expected[PATH_MAX];
     struct paths paths;
     (void)state;
-    make("bin", NULL);
-    make("share", NULL);
-    make("share/petri", NULL);
+    tree_folder("bin");
+    tree_folder("share");
+    tree_folder("share/petri");
     make_files_in("share/petri", "share/petri/worker/petri_worker");
-    make("share/petri/site", NULL);
-    assert_int_equal(paths_find_for(below(program, "bin/petri"), &paths), 0);
-    assert_string_equal(paths.worker, below(expected, "share/petri/worker"));
-    assert_string_equal(paths.site, below(expected, "share/petri/site"));
+    tree_folder("share/petri/site");
+    assert_int_equal(paths_find_for(tree_path(program, "bin/petri"), &paths), 0);
+    assert_string_equal(paths.worker, tree_path(expected, "share/petri/worker"));
+    assert_string_equal(paths.site, tree_path(expected, "share/petri/site"));
 }
 
 static void test_paths_built_are_in_the_checkout(void **state) {
-    char program[96], expected[96];
+    char program[PATH_MAX], expected[PATH_MAX];
     struct paths paths;
     (void)state;
-    make("build", NULL);
-    make("build/dev", NULL);
+    tree_folder("build");
+    tree_folder("build/dev");
     make_files_in(".", "worker/petri_worker");
-    assert_int_equal(paths_find_for(below(program, "build/petri"), &paths), 0);
-    assert_string_equal(paths.worker, below(expected, "worker"));
+    assert_int_equal(paths_find_for(tree_path(program, "build/petri"), &paths), 0);
+    assert_string_equal(paths.worker, tree_path(expected, "worker"));
     assert_string_equal(paths.site, "");
-    make("build/dev/site", NULL);
-    assert_int_equal(paths_find_for(below(program, "build/dev/petri"), &paths), 0);
-    assert_string_equal(paths.kernelspec, below(expected, "kernelspec"));
-    assert_string_equal(paths.site, below(expected, "build/dev/site"));
+    tree_folder("build/dev/site");
+    assert_int_equal(paths_find_for(tree_path(program, "build/dev/petri"), &paths), 0);
+    assert_string_equal(paths.kernelspec, tree_path(expected, "kernelspec"));
+    assert_string_equal(paths.site, tree_path(expected, "build/dev/site"));
 }
 
 static void test_paths_of_a_program_alone_are_not_found(void **state) {
-    char program[96];
+    char program[PATH_MAX];
     struct paths paths;
     (void)state;
-    make("bin", NULL);
-    assert_int_equal(paths_find_for(below(program, "bin/petri"), &paths), -ENOENT);
+    tree_folder("bin");
+    assert_int_equal(paths_find_for(tree_path(program, "bin/petri"), &paths), -ENOENT);
 }
 
 static const char *value_of(char **environment, const char *name) {
@@ -152,13 +117,13 @@ static const char *value_of(char **environment, const char *name) {
 }
 
 static void test_environment_is_a_list_of_its_own(void **state) {
-    char python[96], prefix[96], path[160];
+    char python[PATH_MAX], path[160];
     (void)state;
-    make("bin", NULL);
-    make("pyvenv.cfg", "home = /usr/bin\n");
+    tree_folder("bin");
+    tree_file("pyvenv.cfg", "home = /usr/bin\n");
     setenv("PETRI_TEST_SECRET", "not for cells", 1);
     setenv("TZ", "Europe/Paris", 1);
-    below(python, "bin/python");
+    tree_path(python, "bin/python");
     char **environment = environment_make(&(struct environment_facts){.python = python, .site = "/s", .cpus = 2});
     assert_non_null(environment);
     assert_null(value_of(environment, "PETRI_TEST_SECRET"));
@@ -166,8 +131,8 @@ static void test_environment_is_a_list_of_its_own(void **state) {
     assert_string_equal(value_of(environment, "HOME"), "/home/petri");
     assert_string_equal(value_of(environment, "OMP_NUM_THREADS"), "2");
     assert_string_equal(value_of(environment, "PETRI_SITE"), "/s");
-    assert_string_equal(value_of(environment, "VIRTUAL_ENV"), strcpy(prefix, folder));
-    snprintf(path, sizeof path, "%s/bin:/usr/local/bin:/usr/bin:/bin", folder);
+    assert_string_equal(value_of(environment, "VIRTUAL_ENV"), tree);
+    snprintf(path, sizeof path, "%s/bin:/usr/local/bin:/usr/bin:/bin", tree);
     assert_string_equal(value_of(environment, "PATH"), path);
     environment_free(environment);
 }
@@ -182,7 +147,7 @@ static void test_environment_of_a_system_python_names_no_venv(void **state) {
     environment_free(environment);
 }
 
-#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define TEST(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
