@@ -1,4 +1,5 @@
 #include "kernel/outbox.h"
+#include "tree.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,24 +13,18 @@
 
 #include <cmocka.h>
 
-static char folder[64];
 static struct outbox outbox;
 
 static int start(void **state) {
-    (void)state;
-    strcpy(folder, "/tmp/petri-outbox-XXXXXX");
-    assert_non_null(mkdtemp(folder));
-    assert_int_equal(chdir(folder), 0);
-    outbox_init(&outbox, folder, "outputs");
+    if (tree_make(state) < 0 || chdir(tree) < 0)
+        return -1;
+    outbox_init(&outbox, tree, "outputs");
     return 0;
 }
 
 static int stop(void **state) {
-    char command[96];
-    (void)state;
     outbox_fini(&outbox);
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return chdir("/") || system(command); /* NOLINT(cert-env33-c) */
+    return chdir("/") < 0 ? -1 : tree_remove(state);
 }
 
 static void put(const char *path, const char *text) {
@@ -79,7 +74,7 @@ static void test_outbox_replaces_what_petri_wrote(void **state) {
     expect_copied("plot.png", "one", "plot.png");
     expect_copied("sub/deep/plot.png", "two", "sub/deep/plot.png");
     expect_copied("plot.png", "three", "plot.png");
-    outbox_init(&other, folder, "outputs"); /* another kernel, later */
+    outbox_init(&other, tree, "outputs"); /* another kernel, later */
     assert_int_equal(copy_to(&other, "plot.png", "four", got), 0);
     assert_string_equal(got, "plot.png");
     outbox_fini(&other);
@@ -137,10 +132,10 @@ static void test_outbox_follows_no_link(void **state) {
 static void test_outbox_is_one_kernels_at_a_time(void **state) {
     struct outbox other;
     (void)state;
-    outbox_init_at(&other, folder);
+    outbox_init_at(&other, tree);
     assert_int_equal(outbox_open(&other), 0);
     outbox_fini(&other);
-    outbox_init(&other, folder, "outputs");
+    outbox_init(&other, tree, "outputs");
     assert_int_equal(outbox_open(&outbox), 0);
     assert_int_equal(outbox_open(&other), -EAGAIN);
     outbox_close(&outbox);
@@ -168,7 +163,7 @@ static void test_outbox_of_a_damaged_log_overwrites_nothing(void **state) {
     put("outputs/.petri-sha256",
         "nonsense\n\n  \nabc  a\n7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff4");
     outbox_fini(&outbox);
-    outbox_init(&outbox, folder, "outputs");
+    outbox_init(&outbox, tree, "outputs");
     expect_copied("a", "two", "a (2)");
     expect_copied("a", "three", "a (2)");
 }
@@ -176,7 +171,7 @@ static void test_outbox_of_a_damaged_log_overwrites_nothing(void **state) {
 static void test_outbox_without_a_folder_is_off(void **state) {
     struct outbox none;
     (void)state;
-    outbox_init(&none, folder, "");
+    outbox_init(&none, tree, "");
     assert_true(none.off);
     assert_int_equal(outbox_open(&none), -ENOENT);
     outbox_init_at(&none, "");
