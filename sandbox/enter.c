@@ -291,8 +291,6 @@ static int start_inner(const struct resources_backend *backend, struct sandbox_e
         sigaddset(&signals, *s);
     sigprocmask(SIG_BLOCK, &signals, &before);
     pid_t inner = fork_inner();
-    if (inner < 0)
-        return error_set(error, STEP_PID_NAMESPACE, -inner, "%s", "");
     if (inner == 0) {
         struct settled settled = {0};
         close(alive[1]);
@@ -307,7 +305,11 @@ static int start_inner(const struct resources_backend *backend, struct sandbox_e
     }
     close(alive[0]);
     close(said[1]);
-    int r = write(alive[1], "", 1) == 1 ? await_settled(said[0], inner, error) : -EPIPE;
+    auto_fd alive_end = alive[1], said_end = said[0]; /* the first is open for as long as we live */
+    int r = inner < 0 ? error_set(error, STEP_PID_NAMESPACE, -inner, "%s", "") : 0;
+    if (r == 0)
+        r = write(alive_end, "", 1) == 1 ? await_settled(said_end, inner, error)
+                                         : error_set(error, STEP_FORK, errno, "the new process is gone");
     if (r == 0)
         relay_signals(inner, &signals, backend);
     sigprocmask(SIG_SETMASK, &before, NULL);

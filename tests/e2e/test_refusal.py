@@ -2,7 +2,9 @@
 
 import json
 import pathlib
+import re
 import shutil
+import signal
 import sys
 
 import pytest
@@ -11,13 +13,15 @@ from kernels import ROOT
 
 DENY = str(ROOT / "tests" / "e2e" / "deny.py")
 
+def used_up(kind):
+    """A command that starts a kernel where there can be no more namespaces of this kind."""
+    limit = f'echo 0 >/proc/sys/user/max_{kind}_namespaces && exec "$@"'
+    return ["unshare", "--user", "--map-root-user", "sh", "-c", limit, "sh"]
+
+
 # How a machine may lack what petri needs: a command that starts the kernel there.
-NO_USER_NAMESPACES = [
-    "unshare", "--user", "--map-root-user", "sh", "-c",
-    'echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"', "sh",
-]  # fmt: skip
 LACKS = {
-    "user namespaces used up": NO_USER_NAMESPACES,
+    **{f"{kind} namespaces used up": used_up(kind) for kind in ("user", "pid", "mnt", "net")},
     **{f"{name} denied": [sys.executable, DENY, name] for name in ("unshare", "setns", "mount", "ptrace", "seccomp")},
 }
 
@@ -32,6 +36,12 @@ def wrapped(kernel_dir, folder, prefix):
     return target.parent
 
 
+def blocked_signals(pid):
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    mask = int(re.search(r"SigBlk:\t([0-9a-f]+)", status).group(1), 16)
+    return {number for number in range(1, signal.NSIG) if mask >> (number - 1) & 1}
+
+
 @pytest.mark.parametrize("lack", LACKS)
 def test_nothing_runs_without_a_sandbox(start, kernel_dirs, tmp_path, lack):
     kernel = start(kernel_dir=wrapped(kernel_dirs["venv"], tmp_path, LACKS[lack]))
@@ -43,6 +53,13 @@ def test_nothing_runs_without_a_sandbox(start, kernel_dirs, tmp_path, lack):
         assert cell.stdout == ""
         assert [content["ename"] for content in cell.of("error")] == ["SandboxError"]
     assert kernel.control("shutdown_request", {"restart": False})["status"] == "ok"
+
+
+@pytest.mark.parametrize("kind", ["user", "pid"])
+def test_who_goes_on_without_a_sandbox_blocks_no_more_signals_than_it_reads(start, kernel_dirs, tmp_path, kind):
+    kernel = start(kernel_dir=wrapped(kernel_dirs["venv"], tmp_path, used_up(kind)))
+    assert kernel.run("print('it ran')").ename == "SandboxError"
+    assert blocked_signals(kernel.pid) == {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 
 def test_the_same_wrapping_without_a_lack_runs(start, kernel_dirs, tmp_path):
