@@ -320,7 +320,7 @@ int cell_assemble(struct cell *cell, struct sandbox_error *ret_error) {
     r = renew_files(cell);
     if (r)
         return error_set(ret_error, STEP_INJECT, -r, "opening files anew");
-    r = cell->silent ? silence(cell) : 0;
+    r = cell->aside ? silence(cell) : 0;
     if (r)
         return error_set(ret_error, STEP_INJECT, -r, "silencing");
     if (prlimit(cell->worker, RLIMIT_NOFILE, &cell->session->descriptors, NULL))

@@ -15,7 +15,6 @@
 #include <net/if.h>
 #include <sched.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>

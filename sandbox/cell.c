@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -27,7 +26,6 @@ static struct cell *cell_new(struct session *session, const struct cell_options 
         return NULL;
     *cell = (struct cell){.session = session,
                           .aside = options->aside,
-                          .silent = options->aside,
                           .init = {-1, -1},
                           .memory_fd = -1,
                           .worker_pidfd = -1,

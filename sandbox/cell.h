@@ -18,9 +18,8 @@ struct usage_base {
 
 struct cell {
     struct session *session;
-    struct image *image; /* what it was made from; a reference */
-    bool aside;
-    bool silent;              /* has no part in the session's output */
+    struct image *image;      /* what it was made from; a reference */
+    bool aside;               /* and so has no part in the session's output */
     bool prefaulted;          /* with what the session has learned of cells; then nothing can be learned from it */
     bool started;             /* detached: its tasks run by themselves */
     bool ended;               /* its worker is dead and reaped */

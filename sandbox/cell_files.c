@@ -81,12 +81,18 @@ struct putting {
     int result;
 };
 
+/* The notebook's folder as the cell sees it. A descriptor or -errno. */
+static int open_work(const struct cell *cell) {
+    char path[48];
+    snprintf(path, sizeof path, "/proc/%d/root/work", cell->init.pid);
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
 static void *put_as_cells_user(void *arg) {
     struct putting *putting = arg;
-    char work[48];
-    snprintf(work, sizeof work, "/proc/%d/root/work", putting->cell->init.pid);
-    auto_fd folder_fd = open(work, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    putting->result = -errno;
+    auto_fd folder_fd = open_work(putting->cell);
+    putting->result = folder_fd;
     if (folder_fd < 0)
         return NULL;
     setfsgid(putting->cell->session->ground.worker_gid);
@@ -116,27 +122,34 @@ int cell_put_file(const struct cell *cell, const char *path, const void *data, s
     return putting.result;
 }
 
-static int open_folder_layer(const struct cell *cell) {
-    char name[LAYER_NAME_SIZE], path[LAYER_NAME_SIZE + 16];
-    layer_name(cell->layer, name);
-    snprintf(path, sizeof path, "%s/folder", name);
+/* What a layer has of the notebook's folder. A descriptor or -errno. */
+static int open_folder_of(const struct cell *cell, const char *layer) {
+    char path[LAYER_NAME_SIZE + 16];
+    snprintf(path, sizeof path, "%s/folder", layer);
     return system_open_beneath(cell->session->nursery.files_fd, path, O_RDONLY | O_DIRECTORY, 0);
 }
 
+static int open_upper(const struct cell *cell) {
+    char name[LAYER_NAME_SIZE];
+    layer_name(cell->layer, name);
+    return open_folder_of(cell, name);
+}
+
+static int open_base(const struct cell *cell) {
+    return open_folder_of(cell, layer_base(cell->layer));
+}
+
 int cell_list_changes(const struct cell *cell, cell_change_handler *handler, void *arg) {
-    char base[32];
-    int files_fd = cell->session->nursery.files_fd;
     if (!cell->result)
         return -EINVAL;
-    snprintf(base, sizeof base, "%s/folder", layer_base(cell->layer));
-    auto_fd upper_fd = open_folder_layer(cell);
-    auto_fd base_fd = upper_fd < 0 ? -1 : system_open_beneath(files_fd, base, O_RDONLY | O_DIRECTORY, 0);
+    auto_fd upper_fd = open_upper(cell);
+    auto_fd base_fd = upper_fd < 0 ? upper_fd : open_base(cell);
     if (base_fd < 0)
-        return upper_fd < 0 ? upper_fd : base_fd;
+        return base_fd;
     const struct changes_options options = {.upper_fd = upper_fd,
                                             .base_fd = base_fd,
                                             .folder_fd = cell->session->folder_fd,
-                                            .copied = layers_are_copied(files_fd),
+                                            .copied = layers_are_copied(cell->session->nursery.files_fd),
                                             .since = cell->since};
     return changes_list(&options, handler, arg);
 }
@@ -145,7 +158,7 @@ int cell_open_change(const struct cell *cell, const char *path) {
     struct stat st;
     if (!cell->result)
         return -EINVAL;
-    auto_fd upper_fd = open_folder_layer(cell);
+    auto_fd upper_fd = open_upper(cell);
     if (upper_fd < 0)
         return upper_fd;
     auto_fd fd = system_open_beneath(upper_fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
@@ -159,16 +172,14 @@ int cell_open_change(const struct cell *cell, const char *path) {
 }
 
 int cell_watch_opened(struct cell *cell) {
-    char work[48];
     struct session *session = cell->session;
     if (cell->started || cell->init.pid <= 0)
         return -EINVAL;
     if (session->opened_fd < 0 && (session->opened_fd = opened_start()) < 0)
         return session->opened_fd;
-    snprintf(work, sizeof work, "/proc/%d/root/work", cell->init.pid);
-    auto_fd folder_fd = open(work, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_fd folder_fd = open_work(cell);
     opened_fini(&cell->opened);
-    return folder_fd < 0 ? -errno : opened_watch(session->opened_fd, folder_fd, session->folder_fd, &cell->opened);
+    return folder_fd < 0 ? folder_fd : opened_watch(session->opened_fd, folder_fd, session->folder_fd, &cell->opened);
 }
 
 void cell_renew_watches(struct cell *cell) {
@@ -181,8 +192,6 @@ int cell_take_opened(struct cell *cell, char ***ret_paths, size_t *ret_n) {
 }
 
 int cell_open_before(const struct cell *cell, const char *path) {
-    char base[32];
-    snprintf(base, sizeof base, "%s/folder", layer_base(cell->layer));
-    auto_fd base_fd = system_open_beneath(cell->session->nursery.files_fd, base, O_RDONLY | O_DIRECTORY, 0);
+    auto_fd base_fd = open_base(cell);
     return base_fd < 0 ? base_fd : changes_open_before(base_fd, cell->session->folder_fd, path);
 }

@@ -15,8 +15,6 @@
     { #call, FILTER_ALLOW, 0, {argument, mask, value }, "" }
 #define ERRNO(call, err, why)                                                                                          \
     { #call, FILTER_ERRNO, err, {0 }, why }
-#define ERRNO_IF(call, err, argument, mask, value, why)                                                                \
-    { #call, FILTER_ERRNO, err, {argument, mask, value }, why }
 #define OURS(call, why)                                                                                                \
     { #call, FILTER_OURS, 0, {0 }, why }
 #define OURS_IF(call, argument, mask, value, why)                                                                      \
@@ -25,8 +23,6 @@
     { #call, FILTER_TELL, 0, {0 }, why }
 #define DENY(call, err, why)                                                                                           \
     { #call, FILTER_DENY, err, {0 }, why }
-#define DENY_IF(call, err, argument, mask, value, why)                                                                 \
-    { #call, FILTER_DENY, err, {argument, mask, value }, why }
 
 #define ALL 0xffffffffU
 

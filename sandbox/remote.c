@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>

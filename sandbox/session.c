@@ -4,8 +4,8 @@
 
 #include "cleanup.h"
 #include "error.h"
+#include "folder.h"
 #include "layers.h"
-#include "mounts.h"
 #include "resources.h"
 #include "system.h"
 #include "tracee.h"
@@ -14,7 +14,6 @@
 #include <fcntl.h>
 #include <linux/seccomp.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -112,7 +111,6 @@ int session_create(const struct session_options *options, struct session **ret_s
     if (!session)
         return error_set(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
     session->ground = *options->ground;
-    session->folder_at_work_only = !mounts_shows_folder_path(options);
     session->nursery = (struct nursery){-1, -1, -1};
     session->control_fd = session->stdout_fd = session->stderr_fd = session->trace_fd = session->worker_pidfd = -1;
     session->denied_fd = session->folder_fd = session->opened_fd = -1;

@@ -7,8 +7,8 @@
 #include "filter.h"
 #include "image.h"
 #include "nursery.h"
-
 #include "prefault.h"
+
 #include <sys/resource.h>
 
 enum { SESSION_MAX_DYING = 64 };
@@ -30,7 +30,6 @@ struct session {
     int control_fd;
     int stdout_fd, stderr_fd, trace_fd; /* read ends */
     int denied_fd;                      /* listener of the filter, or -1 */
-    bool folder_at_work_only;
     int opened_fd; /* of inotify, for all cells; -1 until one is watched */
     int folder_fd; /* the notebook's folder as the host has it (O_PATH), or -1 where cells don't see it */
     pid_t dying[SESSION_MAX_DYING]; /* killed, and not reaped yet: their memory takes a while to be freed */
