@@ -50,7 +50,7 @@ static void expect_hidden(const char *listed, const char *expected) {
     json_t *names = json_loads(listed, 0, NULL);
     assert_non_null(names);
     assert_int_equal(distributions_find(tree_path(python, "venv/bin/python3.99"), "", &found), 0);
-    assert_int_equal(packages_hide(&found, python, "", names, &quiet, &packages), 0);
+    assert_int_equal(packages_hide(&found, "", names, &quiet, &packages), 0);
     assert_int_equal(packages.n, 1);
     size_t n = 0;
     while (packages.hide[0].names && packages.hide[0].names[n])
@@ -105,7 +105,7 @@ static void test_packages_of_petris_own_site_are_not_hidden(void **state) {
     (void)state;
     tree_file("own/something.py", "");
     assert_int_equal(distributions_find(tree_path(python, "venv/bin/python3.99"), tree_path(site, "own"), &found), 0);
-    assert_int_equal(packages_hide(&found, python, site, none, &quiet, &packages), 0);
+    assert_int_equal(packages_hide(&found, site, none, &quiet, &packages), 0);
     assert_int_equal(found.n_folders, 2);
     assert_int_equal(packages.n, 1);
     assert_string_equal(packages.hide[0].folder, found.folders[0]);
