@@ -32,7 +32,7 @@ TASK_BYTES = 128
 INLINE_BYTES = 1 << 20
 PATH_BYTES = 1024
 NAME_BYTES = 200
-PATH_DEPTH = 32
+DEPTH = 32
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -86,8 +86,8 @@ def _path_problem(path: str) -> str | None:
         sizes = [len(part.encode()) for part in parts]
     except UnicodeEncodeError:
         return "is not Unicode"
-    if len(parts) > PATH_DEPTH or max(sizes) > NAME_BYTES or sum(sizes) + len(parts) - 1 > PATH_BYTES:
-        return f"is too long: {PATH_BYTES} bytes, {PATH_DEPTH} folders, {NAME_BYTES} bytes a name at most"
+    if len(parts) > DEPTH or max(sizes) > NAME_BYTES or sum(sizes) + len(parts) - 1 > PATH_BYTES:
+        return f"is too long: {PATH_BYTES} bytes, {DEPTH} folders, {NAME_BYTES} bytes a name at most"
     return None
 
 

@@ -1,4 +1,4 @@
-"""docs/contract.md shows what petri really answers; ids, times and what differs by machine are masked."""
+"""docs/contract.md and README.md show what petri really answers; ids, times and what differs by machine are masked."""
 
 import json
 import re
@@ -186,3 +186,43 @@ def test_the_page_has_a_block_for_each_run_and_no_other(blocks):
 @pytest.mark.parametrize("name", [*RUNS, *COMMANDS])
 def test_the_page_shows_what_petri_answers(blocks, name):
     settle(PAGE, name, blocks[name])
+
+
+# README.md's table: what it calls a limit, and what happens past it.
+LIMITS = {
+    "timeout": ("`timeout`", "`CellTimeout`"),
+    "cpu": ("`cpu` time of all its processes", "`CellCpuLimit`"),
+    "memory": ("`memory` its processes hold", "`MemoryError` where Python can raise it, or `CellMemoryLimit`"),
+    "processes": ("`processes`, threads too", "no new ones"),
+    "cpus": ("`cpus`", "it is slower"),
+    "disk": ("`disk`: what the session has written", "no space left"),
+    "files": ("`files`: their number", "no space left"),
+    "output": ("`output`: text of a cell", "the rest is counted and dropped"),
+    "display": ("`display`, one rich output", "a text in its place"),
+    "artifact": ("`artifact`, one file copied out", "not copied, and named"),
+    "artifacts": ("`artifacts`, all of a cell's", "not copied, and named"),
+}
+# What is this machine's, by profile and limit.
+OF_THE_MACHINE = {
+    ("notebook", "cpu"): "timeout × cpus, none",
+    ("notebook", "memory"): "2 GiB, ¾ of the machine",
+    ("notebook", "cpus"): "2, all",
+    ("strict", "cpus"): "1, 2",
+}
+
+
+def limits_of(profile):
+    """What %%limits shows of a profile: {limit: "default, ceiling"}."""
+    with petri.Session(profile) as session:
+        lines = session.run("%%limits").stdout.splitlines()
+    shown = {}
+    for name, default, ceiling in (re.split(" {2,}", line)[:3] for line in lines if line.split()[0] in LIMITS):
+        shown[name] = OF_THE_MACHINE.get((profile, name), f"{default}, {ceiling}")
+    return shown
+
+
+def test_the_readme_shows_the_limits():
+    notebook, strict = limits_of("notebook"), limits_of("strict")
+    rows = [("", "notebook, and its ceiling", "strict, and its ceiling", "past it"), ("---",) * 4]
+    rows += [(what, notebook[name], strict[name], past) for name, (what, past) in LIMITS.items()]
+    settle(ROOT / "README.md", "limits", "".join(f"| {' | '.join(row)} |\n" for row in rows))

@@ -2,9 +2,11 @@
 
 import base64
 import pathlib
+import re
 
 import pytest
 
+from conftest import ROOT
 from petri import BadRequest, Expect, ExpectedArtifact
 from petri import request as bounds
 from petri.request import Request
@@ -55,6 +57,14 @@ def test_metadata_has_all_that_is_asked_for(tmp_path):
 def test_expect_may_be_a_mapping_and_a_schema_may_be_false():
     assert Request(expect={"stdout_regex": "x"}).metadata() == {"expect": {"stdout_regex": "x"}}
     assert Request(expect=Expect(result_json_schema=False)).metadata() == {"expect": {"result_json_schema": False}}
+
+
+def test_the_bounds_are_those_of_the_kernel():
+    headers = "".join((ROOT / "kernel" / name).read_text() for name in ("ask.h", "filename.h"))
+    row = re.compile(r"\b(?:ASK|FILENAME)_(\w+) = (\d+)(?: << (\d+))?,")
+    kernels = {name: int(number) << int(shift or 0) for name, number, shift in row.findall(headers)}
+    ours = {name: value for name, value in vars(bounds).items() if name.isupper() and isinstance(value, int)}
+    assert len(ours) > 8 and ours == {name: kernels.get(name) for name in ours}
 
 
 BAD = {
