@@ -198,7 +198,8 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="how often each kernel is started (5)")
     parser.add_argument("--count", type=int, default=100, help="cells for each median (100)")
-    parser.add_argument("--output", type=pathlib.Path, default=RESULTS / "latest", help="files to write, without suffix")
+    output = {"type": pathlib.Path, "default": RESULTS / "latest"}
+    parser.add_argument("--output", **output, help="files to write, without suffix")
     return parser.parse_args()
 
 

@@ -98,7 +98,8 @@ class Cell:
         return self.reply.get("ename")
 
     def __str__(self):
-        return "\n".join([str(self.reply.get("evalue", "")), *self.reply.get("traceback", []), self.stdout, self.stderr])
+        lines = [str(self.reply.get("evalue", "")), *self.reply.get("traceback", [])]
+        return "\n".join([*lines, self.stdout, self.stderr])
 
 
 class Kernel:
@@ -167,12 +168,16 @@ class Kernel:
         """Runs code; returns its Cell."""
         return self.finish(self.send(code, **options))
 
-    def ask(self, code, petri, **content):
-        """Runs code with `petri` as the request's metadata.petri; returns its Cell."""
+    def send_asking(self, code, petri, **content):
+        """Sends code with `petri` as the request's metadata.petri and does not wait; returns the request's id."""
         content = {"code": code, "silent": False, "store_history": True, "allow_stdin": False, **content}
         message = self.client.session.msg("execute_request", content, metadata={"petri": petri})
         self.client.shell_channel.send(message)
-        return self.finish(message["header"]["msg_id"])
+        return message["header"]["msg_id"]
+
+    def ask(self, code, petri, **content):
+        """The same, to its end; returns its Cell."""
+        return self.finish(self.send_asking(code, petri, **content))
 
     def good(self, code, **options):
         """Runs code that has to go well; returns its Cell."""

@@ -30,15 +30,20 @@ def family(pid):
     return found
 
 
-def open_family(pid):
-    """Descriptors of a process and all its descendants; one that has just ended needs none."""
+def open_all(pids):
+    """Descriptors of processes; one that has just ended needs none."""
     found = []
-    for member in family(pid):
+    for pid in pids:
         try:
-            found.append(os.pidfd_open(member))
+            found.append(os.pidfd_open(pid))
         except ProcessLookupError:
             continue
     return found
+
+
+def open_family(pid):
+    """Descriptors of a process and all its descendants, as above."""
+    return open_all(family(pid))
 
 
 def namespace_ids(pid="self"):

@@ -298,12 +298,7 @@ def test_an_interrupt_ends_the_copying(venv_kernel):
     """And a kernel that copies answers: the interrupt's own reply, and a completion, come meanwhile."""
     venv_kernel.run("import os; block = os.urandom(1 << 20)")
     code = "with open('large.bin', 'wb') as f:\n    for _ in range(400): f.write(block)"
-    petri = {"limits": {"artifact": "1G", "artifacts": "1G"}}
-    message = venv_kernel.client.session.msg(
-        "execute_request", {"code": code, "allow_stdin": False}, metadata={"petri": petri}
-    )
-    venv_kernel.client.shell_channel.send(message)
-    request = message["header"]["msg_id"]
+    request = venv_kernel.send_asking(code, {"limits": {"artifact": "1G", "artifacts": "1G"}})
     while not venv_kernel.has_reply(request):
         assert venv_kernel.control("interrupt_request")["status"] == "ok"
     reply = venv_kernel.shell_reply(request)

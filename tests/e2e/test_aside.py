@@ -1,12 +1,11 @@
 """Requests that run beside the session's cell: what their code does costs their own answer, and nothing else."""
 
-import os
 import pathlib
 
 import pytest
 
 from kernels import STUCK_S
-from processes import family, wait_for_end
+from processes import family, open_all, wait_for_end
 
 # An object whose attributes are looked for by completion; {body} is what looking for them does.
 TRAP = """
@@ -97,11 +96,11 @@ def test_nothing_is_left_of_what_ran_aside(venv_kernel):
     assert kernel.run(TRAP.format(body="subprocess.Popen(['sleep', '9999'])")).ok
     request = ask(kernel, "input()")
     for _ in range(5):
-        complete(kernel, "trap.")
+        assert complete(kernel, "trap.")["matches"], "the trap was not looked at"
     kernel.client.input("")
     assert kernel.finish(request).ok
     sleepers = [pid for pid in family(kernel.pid) if name_of(pid) == "sleep"]
-    assert wait_for_end([os.pidfd_open(pid) for pid in sleepers], STUCK_S) == 0
+    assert wait_for_end(open_all(sleepers), STUCK_S) == 0
 
 
 def test_inspection_and_completeness_run_aside_too(kernel):

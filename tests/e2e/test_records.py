@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from kernels import PETRI
+from kernels import PETRI, STUCK_S
 
 TOKEN = "ghp_" + "a1B2" * 9  # of no one
 
@@ -147,7 +147,8 @@ def test_runs_and_show_tell_what_ran(database, start):
     first = ask(kernel, "print('\\x1b[2Jhello')\n6 * 7", task="T").report["run_id"]
     ask(kernel, "1 / 0")
     listed = json.loads(petri("runs", "--json").stdout)
-    assert [(run["outcome"], run["summary"]) for run in listed] == [("error", "1 / 0"), ("ok", "print('\\x1b[2Jhello')")]
+    summaries = [(run["outcome"], run["summary"]) for run in listed]
+    assert summaries == [("error", "1 / 0"), ("ok", "print('\\x1b[2Jhello')")]
     assert [run["run_id"] for run in json.loads(petri("runs", "--json", "--task", "T").stdout)] == [first]
     assert [run["outcome"] for run in json.loads(petri("runs", "--json", "--outcome", "error").stdout)] == ["error"]
     assert len(petri("runs", "--limit", "1").stdout.splitlines()) == 2
@@ -281,15 +282,12 @@ def test_result_in_which_somebody_had_a_part_is_not_given_again(database, start,
     folder = tmp_path / "notebooks"
     folder.mkdir()
     kernel = start(folder=folder)
-    content = {"code": "input()", "silent": False, "allow_stdin": True}
-    asked = {"petri": {"fresh": True, "cache": "1h"}}
     results = []
     for answer in ["one", "two"]:
-        message = kernel.client.session.msg("execute_request", content, metadata=asked)
-        kernel.client.shell_channel.send(message)
-        kernel.client.get_stdin_msg(timeout=60)
+        request = kernel.send_asking("input()", {"fresh": True, "cache": "1h"}, allow_stdin=True)
+        kernel.client.get_stdin_msg(timeout=STUCK_S)
         kernel.client.input(answer)
-        results.append(kernel.finish(message["header"]["msg_id"]).result)
+        results.append(kernel.finish(request).result)
     assert results == ["'one'", "'two'"]
 
 

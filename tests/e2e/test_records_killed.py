@@ -22,9 +22,8 @@ RUNS = 60  # sent at once: more than are answered before the kernel dies
 
 def send(kernel, number):
     """A run with an input of its own, so that a record has rows in several tables."""
-    content = {"code": f"print('run {number}')", "silent": False, "store_history": True, "allow_stdin": False}
     asked = {"task": "T", "files": [{"path": "in.txt", "text": f"input {number}"}]}
-    kernel.client.shell_channel.send(kernel.client.session.msg("execute_request", content, metadata={"petri": asked}))
+    kernel.send_asking(f"print('run {number}')", asked)
 
 
 def kill(kernel, dice):
