@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -69,4 +70,35 @@ void run_in_fork(int (*part)(void *argument), void *argument, bool ordinary_user
     int status = fork_and_wait(part, argument, ordinary_user);
     if (status)
         fail_msg("the fork ended with wait status %#x", (unsigned)status);
+}
+
+/* One test: a part, and the user that it runs as. */
+struct variant {
+    const struct part *part;
+    bool ordinary_user;
+    char name[128];
+};
+
+static void run_variant(void **state) {
+    const struct variant *variant = *state;
+    run_in_fork(variant->part->run, NULL, variant->ordinary_user);
+}
+
+int run_parts(const char *group, const struct part *parts, size_t n, int (*setup)(void **state),
+              int (*teardown)(void **state)) {
+    struct CMUnitTest *tests = calloc(2 * n, sizeof *tests);
+    struct variant *variants = calloc(2 * n, sizeof *variants);
+    if (!tests || !variants)
+        return 1;
+    for (size_t i = 0; i < 2 * n; i++) {
+        struct variant *variant = &variants[i];
+        *variant = (struct variant){.part = &parts[i / 2], .ordinary_user = i % 2 == 1};
+        (void)snprintf(variant->name, sizeof variant->name, "test_%s_as_%s_user", variant->part->name,
+                       variant->ordinary_user ? "an_ordinary" : "this");
+        tests[i] = (struct CMUnitTest){variant->name, run_variant, NULL, NULL, variant};
+    }
+    int failed = _cmocka_run_group_tests(group, tests, 2 * n, setup, teardown);
+    free(tests);
+    free(variants);
+    return failed;
 }

@@ -5,6 +5,7 @@
 #define PETRI_TESTS_AS_USER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /*
  * Becomes a user that no machine has by chance, with no other group. Only for a
@@ -23,6 +24,19 @@ int fork_and_wait(int (*part)(void *argument), void *argument, bool ordinary_use
 
 /* The same; fails the cmocka test where part doesn't return 0. */
 void run_in_fork(int (*part)(void *argument), void *argument, bool ordinary_user);
+
+/* A test that is such a part, without an argument. */
+struct part {
+    const char *name;
+    int (*run)(void *argument);
+};
+#define PART(function)                                                                                                 \
+    { #function, function }
+
+/* Runs each of n parts in forks, as the user there is and as the ordinary one. What main() returns; the group's setup
+ * and teardown may be NULL. */
+int run_parts(const char *group, const struct part *parts, size_t n, int (*setup)(void **state),
+              int (*teardown)(void **state));
 
 /* Ends the process with a sentence on stderr where the condition doesn't hold. */
 #define CHECK(condition)                                                                                               \

@@ -1,4 +1,5 @@
 /* A cell's files of the notebook's folder: put there before it runs, listed and read after it. */
+#include "listing.h"
 #include "live.h"
 
 #include <errno.h>
@@ -10,38 +11,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { LINES = 16 };
-
-struct listed {
-    size_t n;
-    char *line[LINES];
-    char text[1024];
-};
-
-static int note(void *arg, const struct cell_file *file) {
-    static const char *const words[] = {"created", "changed", "deleted"};
-    struct listed *listed = arg;
-    CHECK(listed->n < LINES);
-    CHECK(asprintf(&listed->line[listed->n++], "%s %s", words[file->change], file->path) > 0);
-    return 0;
-}
-
-static int by_text(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* What a frozen cell has changed, lines in their order with ", " between. In a buffer that the next call uses again. */
+/* What a frozen cell has changed, as listing_take() has it. */
 static const char *changes_of(const struct cell *cell) {
-    static struct listed listed;
-    listed = (struct listed){0};
-    CHECK_EQUAL(cell_list_changes(cell, note, &listed), 0);
-    qsort(listed.line, listed.n, sizeof listed.line[0], by_text);
-    for (size_t i = 0; i < listed.n; i++) {
-        size_t used = strlen(listed.text);
-        (void)snprintf(listed.text + used, sizeof listed.text - used, "%s%s", i ? ", " : "", listed.line[i]);
-        free(listed.line[i]);
-    }
-    return listed.text;
+    struct listing listing = {0};
+    CHECK_EQUAL(cell_list_changes(cell, listing_add, &listing), 0);
+    return listing_take(&listing);
 }
 
 static void freeze(struct cell *cell) {

@@ -303,39 +303,15 @@ static int remove_layer(void *unused) {
     return 0;
 }
 
-#define BOTH(part)                                                                                                     \
-    static void test_##part##_as_this_user(void **state) {                                                             \
-        (void)state;                                                                                                   \
-        run_in_fork(part, NULL, false);                                                                                \
-    }                                                                                                                  \
-    static void test_##part##_as_an_ordinary_user(void **state) {                                                      \
-        (void)state;                                                                                                   \
-        run_in_fork(part, NULL, true);                                                                                 \
-    }
-BOTH(commit_over_the_folder)
-BOTH(commit_private)
-BOTH(commit_whiteout_into_opaque)
-BOTH(commit_keeps_attributes)
-BOTH(commit_too_deep)
-BOTH(make_mount_points)
-BOTH(remove_layer)
-
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_commit_over_the_folder_as_this_user),
-        cmocka_unit_test(test_commit_over_the_folder_as_an_ordinary_user),
-        cmocka_unit_test(test_commit_private_as_this_user),
-        cmocka_unit_test(test_commit_private_as_an_ordinary_user),
-        cmocka_unit_test(test_commit_whiteout_into_opaque_as_this_user),
-        cmocka_unit_test(test_commit_whiteout_into_opaque_as_an_ordinary_user),
-        cmocka_unit_test(test_commit_keeps_attributes_as_this_user),
-        cmocka_unit_test(test_commit_keeps_attributes_as_an_ordinary_user),
-        cmocka_unit_test(test_commit_too_deep_as_this_user),
-        cmocka_unit_test(test_commit_too_deep_as_an_ordinary_user),
-        cmocka_unit_test(test_make_mount_points_as_this_user),
-        cmocka_unit_test(test_make_mount_points_as_an_ordinary_user),
-        cmocka_unit_test(test_remove_layer_as_this_user),
-        cmocka_unit_test(test_remove_layer_as_an_ordinary_user),
+    static const struct part parts[] = {
+        PART(commit_over_the_folder),
+        PART(commit_private),
+        PART(commit_whiteout_into_opaque),
+        PART(commit_keeps_attributes),
+        PART(commit_too_deep),
+        PART(make_mount_points),
+        PART(remove_layer),
     };
-    return cmocka_run_group_tests_name("layers", tests, NULL, NULL);
+    return run_parts("layers", parts, sizeof parts / sizeof parts[0], NULL, NULL);
 }

@@ -166,36 +166,10 @@ static int remove_odd_names(void *unused) {
     return remove_with_few_descriptors("odd");
 }
 
-#define BOTH(part)                                                                                                     \
-    static void test_remove_##part##_as_this_user(void **state) {                                                      \
-        (void)state;                                                                                                   \
-        run_in_fork(remove_##part, NULL, false);                                                                       \
-    }                                                                                                                  \
-    static void test_remove_##part##_as_an_ordinary_user(void **state) {                                               \
-        (void)state;                                                                                                   \
-        run_in_fork(remove_##part, NULL, true);                                                                        \
-    }
-BOTH(deep)
-BOTH(wide)
-BOTH(forbidden)
-BOTH(links)
-BOTH(no_folder)
-BOTH(odd_names)
-
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_remove_deep_as_this_user),
-        cmocka_unit_test(test_remove_deep_as_an_ordinary_user),
-        cmocka_unit_test(test_remove_wide_as_this_user),
-        cmocka_unit_test(test_remove_wide_as_an_ordinary_user),
-        cmocka_unit_test(test_remove_forbidden_as_this_user),
-        cmocka_unit_test(test_remove_forbidden_as_an_ordinary_user),
-        cmocka_unit_test(test_remove_links_as_this_user),
-        cmocka_unit_test(test_remove_links_as_an_ordinary_user),
-        cmocka_unit_test(test_remove_no_folder_as_this_user),
-        cmocka_unit_test(test_remove_no_folder_as_an_ordinary_user),
-        cmocka_unit_test(test_remove_odd_names_as_this_user),
-        cmocka_unit_test(test_remove_odd_names_as_an_ordinary_user),
+    static const struct part parts[] = {
+        PART(remove_deep),  PART(remove_wide),      PART(remove_forbidden),
+        PART(remove_links), PART(remove_no_folder), PART(remove_odd_names),
     };
-    return cmocka_run_group_tests_name("tree", tests, make_base, remove_base);
+    return run_parts("tree", parts, sizeof parts / sizeof parts[0], make_base, remove_base);
 }
