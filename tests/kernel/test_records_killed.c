@@ -118,6 +118,8 @@ static unsigned check(unsigned n_told) {
         snprintf(run_id, sizeof run_id, "run-%u", number);
         snprintf(digest, sizeof digest, "sha-%u", number);
         assert_string_equal(json_string_value(json_object_get(json_array_get(list, n - 1 - number), "run_id")), run_id);
+        assert_int_equal(records_find(&records, run_id, &run), 1);
+        assert_int_equal(json_string_length(json_object_get(run, "code")), BODY_BYTES - 1);
         assert_int_equal(records_find_input(&records, digest, &data, &bytes), 1);
         assert_int_equal(bytes, BODY_BYTES);
         free(data);
