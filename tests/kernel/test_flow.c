@@ -88,6 +88,16 @@ static void *flood(void *arg) {
     return NULL;
 }
 
+/* A cell that runs, and the thread that is to write all of it. */
+static pthread_t begin_flood(char id[37]) {
+    static int fd;
+    pthread_t thread;
+    begin_cell("floods", id);
+    fd = fake_stdout_fd(h.session);
+    assert_int_equal(pthread_create(&thread, NULL, flood, &fd), 0);
+    return thread;
+}
+
 static void expect_over(pthread_t thread) {
     void *what;
     assert_int_equal(pthread_join(thread, &what), 0);
@@ -123,12 +133,9 @@ static json_int_t dropped_of_reply(void) {
 }
 
 static void test_flood_waits_for_a_slow_subscriber_and_loses_nothing(void **state) {
-    pthread_t thread;
     char id[37];
-    int fd = fake_stdout_fd(h.session);
     (void)state;
-    begin_cell("floods", id);
-    assert_int_equal(pthread_create(&thread, NULL, flood, &fd), 0);
+    pthread_t thread = begin_flood(id);
     while (channels_unsent_bytes(&h.kernel.channels) < BOUND)
         sched_yield();
     for (int i = 0; i < ROUNDS; i++) {
@@ -162,12 +169,9 @@ static void expect_comm_is_noted(void) {
 }
 
 static void test_flood_before_a_stuck_subscriber_is_dropped_and_the_kernel_goes_on(void **state) {
-    pthread_t thread;
     char id[37];
-    int fd = fake_stdout_fd(h.session);
     (void)state;
-    begin_cell("floods", id);
-    assert_int_equal(pthread_create(&thread, NULL, flood, &fd), 0);
+    pthread_t thread = begin_flood(id);
     expect_over(thread);
     expect_comm_is_noted();
     harness_done(&h, "ok");
@@ -176,7 +180,7 @@ static void test_flood_before_a_stuck_subscriber_is_dropped_and_the_kernel_goes_
     assert_int_equal(hear_all(), FLOOD - (dropped - COMM_BYTES));
     /* Once it reads again, nothing is dropped any more. */
     begin_cell("speaks", id);
-    write_all(fd, "words");
+    write_all(fake_stdout_fd(h.session), "words");
     harness_done(&h, "ok");
     assert_int_equal(dropped_of_reply(), 0);
     assert_int_equal(hear_all(), strlen("words"));
