@@ -15,12 +15,14 @@
 
 enum { LIMIT_RUNS_SHOWN = 20, RUNS_MAX = 1000000 };
 
+static const struct log terminal_log = {.level = LOG_LEVEL_WARNING};
+
 static int fail(const char *why) {
     fprintf(stderr, "petri: %s\n", why);
     return -EINVAL;
 }
 
-int records_command_open(const struct arguments *arguments, const struct log *log, struct records *ret_records) {
+int records_command_open(const struct arguments *arguments, struct records *ret_records) {
     struct config config;
     char path[PATH_MAX];
     char why[PATH_MAX + 256];
@@ -37,13 +39,13 @@ int records_command_open(const struct arguments *arguments, const struct log *lo
         return fail("the configuration has \"records\": false");
     if (r < 0)
         return fail("there is no home, and so there are no run records");
-    r = records_open_existing(ret_records, path, log, why, sizeof why);
+    r = records_open_existing(ret_records, path, &terminal_log, why, sizeof why);
     if (r < 0)
         fail(why);
     return r;
 }
 
-int records_command_find(struct records *records, const char *name, json_t **ret_run) {
+static int find_run(struct records *records, const char *name, json_t **ret_run) {
     int r = records_find(records, name, ret_run);
     if (r > 0)
         return 0;
@@ -54,6 +56,16 @@ int records_command_find(struct records *records, const char *name, json_t **ret
     else
         fprintf(stderr, "petri: run %s can't be read: %s\n", name, strerror(-r));
     return r == 0 ? -ENOENT : r;
+}
+
+int records_command_find(const struct arguments *arguments, struct records *ret_records, json_t **ret_run) {
+    int r = records_command_open(arguments, ret_records);
+    if (r < 0)
+        return r;
+    r = find_run(ret_records, arguments->operands[0], ret_run);
+    if (r < 0)
+        records_close(ret_records);
+    return r;
 }
 
 static void put_plain(const char *text) {
@@ -93,17 +105,15 @@ static int64_t parse_count(const char *text) {
 }
 
 int command_runs(const struct arguments *arguments) {
-    struct log log;
     struct records records;
     const struct records_filter filter = {.task = arguments->values[OPTION_TASK],
                                           .outcome = arguments->values[OPTION_OUTCOME],
                                           .limit = parse_count(arguments->values[OPTION_LIMIT])};
-    log_init(&log, NULL);
     if (filter.limit == 0) {
         fail("--limit needs a whole number above 0");
         return EXIT_USAGE;
     }
-    if (records_command_open(arguments, &log, &records) < 0)
+    if (records_command_open(arguments, &records) < 0)
         return EXIT_USAGE;
     json_auto_t *runs = records_list(&records, &filter);
     records_close(&records);
@@ -191,15 +201,10 @@ static int print_whole(const json_t *run) {
 }
 
 int command_show(const struct arguments *arguments) {
-    struct log log;
     struct records records;
     json_auto_t *run = NULL;
-    log_init(&log, NULL);
-    if (records_command_open(arguments, &log, &records) < 0)
+    if (records_command_find(arguments, &records, &run) < 0)
         return EXIT_USAGE;
-    int r = records_command_find(&records, arguments->operands[0], &run);
     records_close(&records);
-    if (r < 0)
-        return EXIT_USAGE;
     return arguments->values[OPTION_JSON] ? terminal_put_json(run) : print_whole(run);
 }

@@ -9,11 +9,12 @@
 struct arguments;
 
 /* Opens the records that kernels with this configuration write. 0, or -errno after a sentence on standard error;
- * records_close(). log is borrowed for as long. */
-int records_command_open(const struct arguments *arguments, const struct log *log,
-                         struct records *ret_records) KERNEL_MUST_CHECK;
+ * records_close(). */
+int records_command_open(const struct arguments *arguments, struct records *ret_records) KERNEL_MUST_CHECK;
 
-/* The run that a command line names. 0, or -errno after a sentence on standard error. ret_run is the caller's. */
-int records_command_find(struct records *records, const char *name, json_t **ret_run) KERNEL_MUST_CHECK;
+/* The same, and finds the run that the command line names first: both are the caller's. 0, or -errno after a sentence
+ * on standard error. */
+int records_command_find(const struct arguments *arguments, struct records *ret_records,
+                         json_t **ret_run) KERNEL_MUST_CHECK;
 
 #endif

@@ -217,15 +217,11 @@ static int replay(const struct arguments *arguments, struct records *records, co
 }
 
 int command_replay(const struct arguments *arguments) {
-    struct log log;
     struct records records;
     json_auto_t *run = NULL;
-    log_init(&log, NULL);
-    if (records_command_open(arguments, &log, &records) < 0)
+    if (records_command_find(arguments, &records, &run) < 0)
         return EXIT_USAGE;
-    int status = EXIT_USAGE;
-    if (records_command_find(&records, arguments->operands[0], &run) == 0)
-        status = replay(arguments, &records, run);
+    int status = replay(arguments, &records, run);
     records_close(&records);
     return status;
 }
