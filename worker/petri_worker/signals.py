@@ -10,7 +10,7 @@ handler in the main thread all the same.
 
 The same goes for our own code around the user's: a handler runs only where the
 interrupted frame is below `Signals.call`, so what it raises ends there. What
-comes earlier waits for that call, what comes later for the next request.
+comes earlier waits for that call, what comes later is over with its request.
 
 See: Jupyter messaging, "Kernel interrupt".
 """
