@@ -14,6 +14,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@
 enum { MAX_WORDS = 8 };
 
 static char reply_text[WORKER_LINE_BYTES];
+static bool is_due;
 static long counter;
 
 void reply(const char *format, ...) {
@@ -32,10 +34,14 @@ void reply(const char *format, ...) {
     va_start(args, format);
     (void)vsnprintf(reply_text, sizeof reply_text, format, args);
     va_end(args);
+    is_due = true;
 }
 
 void send_reply(void) {
     size_t n = strlen(reply_text);
+    if (!is_due)
+        return; /* the command has sent it itself */
+    is_due = false;
     reply_text[n] = '\n';
     for (size_t done = 0; done <= n;) {
         ssize_t r = write(WORKER_FD, reply_text + done, n + 1 - done);
