@@ -172,13 +172,15 @@ static int each_entry(struct walk *walk, int dir_fd, const struct level *level, 
     struct dirent *entry;
     if (!dir)
         return -errno;
-    while (r == 0 && (entry = readdir(dir))) {
+    while (r == 0 && (errno = 0, entry = readdir(dir))) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
         int n = snprintf(walk->path + before, sizeof walk->path - before, "%s%s", before ? "/" : "", entry->d_name);
         walk->path_bytes = before + (size_t)n < sizeof walk->path ? before + (size_t)n : sizeof walk->path - 1;
         r = visit_one(walk, level, entry->d_name);
     }
+    if (r == 0)
+        r = -errno; /* of readdir(3): 0 at the end */
     walk->path_bytes = before;
     walk->path[before] = 0;
     return r;
@@ -234,6 +236,9 @@ int changes_open_before(int base_fd, int folder_fd, const char *path) {
     if (!S_ISREG(st.st_mode))
         return -EINVAL;
     bool in_base = look(parent_base_fd, name, &st);
-    int fd = openat(in_base ? parent_base_fd : parent_folder_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
+    auto_fd fd =
+        openat(in_base ? parent_base_fd : parent_folder_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st))
+        return -errno;
+    return S_ISREG(st.st_mode) ? steal_fd(&fd) : -EINVAL; /* the host may have put another in its place */
 }

@@ -46,7 +46,7 @@ int folder_hide_dot_entries(int folder_fd, int layer_fd, const struct folder_kep
     struct dirent *entry;
     if (!dir)
         return -errno;
-    while ((entry = readdir(dir))) {
+    while (errno = 0, (entry = readdir(dir))) {
         if (entry->d_name[0] != '.' || strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
             is_kept(kept, entry->d_name))
             continue;
@@ -54,5 +54,5 @@ int folder_hide_dot_entries(int folder_fd, int layer_fd, const struct folder_kep
         if (r && r != -EEXIST)
             return r;
     }
-    return 0;
+    return -errno; /* 0 at the end: what could not be read would not be hidden */
 }
