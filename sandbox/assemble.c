@@ -284,7 +284,7 @@ static int give_birth(struct cell *cell, struct sandbox_error *error) {
         r = resources_join(&cell->session->ground.asides, cell->keeper);
     if (r)
         return error_set(error, STEP_CGROUP, -r, "asides");
-    r = nursery_take(&cell->session->nursery, &cell->init, error);
+    r = cell_take_sandbox(cell, error);
     if (r)
         return r;
     r = identify(cell);

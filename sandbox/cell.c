@@ -55,6 +55,11 @@ static int assemble_on_one_cpu(struct cell *cell, struct sandbox_error *error) {
     return r;
 }
 
+int cell_take_sandbox(struct cell *cell, struct sandbox_error *ret_error) {
+    cell->sandbox_asked = false;
+    return nursery_take(&cell->session->nursery, &cell->init, ret_error);
+}
+
 int cell_create(struct session *session, const struct cell_options *options, struct cell **ret_cell,
                 struct sandbox_error *ret_error) {
     session_reap(session);
@@ -62,6 +67,7 @@ int cell_create(struct session *session, const struct cell_options *options, str
     if (!cell)
         return error_set(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
     int r = nursery_request(&session->nursery, cell->layer, ret_error);
+    cell->sandbox_asked = r == 0;
     if (r == 0)
         r = assemble_on_one_cpu(cell, ret_error);
     if (r)
@@ -289,8 +295,11 @@ static void put_back(const struct cell *cell) {
 }
 
 void cell_discard(struct cell *cell) {
+    struct sandbox_error none;
     if (!cell)
         return;
+    if (cell->sandbox_asked)
+        (void)cell_take_sandbox(cell, &none); /* or the next cell would get it */
     end_sandbox(cell);
     cell_lift_limit(cell);
     if (cell->keeper > 0) {

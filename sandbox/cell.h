@@ -20,6 +20,7 @@ struct cell {
     struct session *session;
     struct image *image;      /* what it was made from; a reference */
     bool aside;               /* and so has no part in the session's output */
+    bool sandbox_asked;       /* for, and not taken */
     bool prefaulted;          /* with what the session has learned of cells; then nothing can be learned from it */
     bool started;             /* detached: its tasks run by themselves */
     bool ended;               /* its worker is dead and reaped */
@@ -43,7 +44,10 @@ struct cell {
     struct cell_usage usage; /* as far as it is known */
 };
 
-/* Makes the tasks of a cell whose sandbox is there, up to the point where they could be detached. */
+/* Takes the sandbox that was asked for, once. 0 or -errno. */
+int cell_take_sandbox(struct cell *cell, struct sandbox_error *ret_error);
+
+/* Makes the tasks of a cell whose sandbox is on its way, up to the point where they could be detached. */
 int cell_assemble(struct cell *cell, struct sandbox_error *ret_error);
 
 /* Where the host has changed its folders since they were watched, watches them anew. */

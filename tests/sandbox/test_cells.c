@@ -1,5 +1,6 @@
 /* What goes on from cell to cell, what ends with a cell, and what a lost cell leaves as it was. */
 #include "live.h"
+#include "sandbox/session.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -307,6 +309,20 @@ static void cells_begin_and_end_with_an_uncaptured_session(struct live *live) {
     live->session = NULL;
 }
 
+/* The sandbox that was asked for it, over a layer that is gone, is nobody's. */
+static void cell_that_cannot_be_made_leaves_the_next_its_own_sandbox(struct live *live) {
+    const pid_t keeper = live->session->current->keeper;
+    struct sandbox_error error = {0};
+    struct rlimit before;
+    struct cell *cell = NULL;
+    CHECK_EQUAL(prlimit(keeper, RLIMIT_NPROC, NULL, &before), 0);
+    CHECK_EQUAL(prlimit(keeper, RLIMIT_NPROC, &(struct rlimit){0, before.rlim_max}, NULL), 0);
+    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){0}, &cell, &error), -EAGAIN);
+    CHECK_EQUAL(prlimit(keeper, RLIMIT_NPROC, &before, NULL), 0);
+    CHECK_TEXT(live_do(live, "put kept.txt x"), "ok");
+    CHECK_TEXT(live_do(live, "file kept.txt"), "x");
+}
+
 static const struct live_case cases[] = {
     {"state_goes_on", state_goes_on, NULL},
     {"namespaces_are_new_in_each_cell", namespaces_are_new_in_each_cell, NULL},
@@ -327,6 +343,8 @@ static const struct live_case cases[] = {
     {"open_file_goes_on", open_file_goes_on, NULL},
     {"unlinked_file_goes_on_and_its_offset_comes_back", unlinked_file_goes_on_and_its_offset_comes_back, NULL},
     {"files_go_on_and_the_hosts_are_never_written", files_go_on_and_the_hosts_are_never_written, NULL},
+    {"cell_that_cannot_be_made_leaves_the_next_its_own_sandbox",
+     cell_that_cannot_be_made_leaves_the_next_its_own_sandbox, NULL},
     {"session_without_a_cell_is_destroyed", cells_begin_and_end_with_an_uncaptured_session, NULL},
 };
 
