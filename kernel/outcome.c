@@ -104,18 +104,37 @@ static json_t *frame_line(const char *line, size_t bytes) {
     return text_to_json(shown, (size_t)n);
 }
 
+/* Takes the next line, without its end; false where there is none. *at is where it begins, and then behind it. */
+static bool next_line(const struct outcome_where *where, const char **at, const char **ret_line, size_t *ret_bytes) {
+    const char *line = *at, *end = where->text + where->bytes;
+    if (line >= end)
+        return false;
+    const char *newline = memchr(line, '\n', (size_t)(end - line));
+    *ret_line = line;
+    *ret_bytes = (size_t)((newline ? newline : end) - line);
+    *at = newline ? newline + 1 : end;
+    return true;
+}
+
+bool outcome_where_is_whole(const struct outcome_where *where) {
+    const char *line;
+    size_t bytes;
+    for (const char *at = where->text; next_line(where, &at, &line, &bytes);)
+        if (is_inner(line, bytes))
+            return true;
+    return where->bytes == sizeof where->text;
+}
+
 /* The frames of the cell's own code, the innermost first. */
 static void add_where(json_t *traceback, const struct outcome_where *where) {
-    const char *end = where->text + where->bytes;
-    json_array_append_new(traceback, json_string("The code was here (innermost call first):"));
-    for (const char *line = where->text, *next; line < end; line = next) {
-        const char *newline = memchr(line, '\n', (size_t)(end - line));
-        next = newline ? newline + 1 : end;
-        size_t bytes = (size_t)((newline ? newline : end) - line);
-        if (is_inner(line, bytes))
-            break;
-        if (bytes > 2 && memcmp(line, "  ", 2) == 0)
-            json_array_append_new(traceback, frame_line(line, bytes));
+    const char *line;
+    size_t bytes;
+    for (const char *at = where->text; next_line(where, &at, &line, &bytes) && !is_inner(line, bytes);) {
+        if (bytes <= 2 || memcmp(line, "  ", 2) != 0)
+            continue;
+        if (json_array_size(traceback) == 0)
+            json_array_append_new(traceback, json_string("The code was here (innermost call first):"));
+        json_array_append_new(traceback, frame_line(line, bytes));
     }
 }
 
@@ -124,8 +143,7 @@ json_t *outcome_error(enum outcome outcome, const struct outcome_facts *facts) {
     const char *ename = rows[outcome].ename;
     outcome_sentence(outcome, facts, sentence, sizeof sentence);
     json_t *traceback = json_array();
-    if (facts->where.bytes > 0)
-        add_where(traceback, &facts->where);
+    add_where(traceback, &facts->where);
     json_array_append_new(traceback, text_format("\x1b[0;31m%s\x1b[0m: %s", ename, sentence));
     json_array_extend(traceback, facts->history);
     if (rows[outcome].hint)

@@ -49,6 +49,10 @@ struct outcome_row {
     const char *hint; /* what to do about it; the last line of the traceback, or NULL */
 };
 
+/* Whether all of it has come that is shown: a frame of what runs the cell stands behind the cell's own, or it is full.
+ */
+bool outcome_where_is_whole(const struct outcome_where *where);
+
 const struct outcome_row *outcome_row(enum outcome outcome);
 
 /* One plain sentence: what happened, which limit, and what the session is now. Returns buf. */

@@ -9,8 +9,8 @@
 enum {
     MEASURE_MS = 100,      /* where control groups keep the limits */
     MEASURE_CLOSE_MS = 10, /* where this measuring keeps them, or a limit is near */
-    STACK_MS = 30,         /* for the first line of the stack to come */
-    STACK_REST_MS = 5,     /* for the others, once it has */
+    STACK_MS = 300,        /* for the first line of the stack to come: on a busy machine a process waits for its turn */
+    STACK_REST_MS = 100,   /* for the others, once it has; the last one ends the waiting */
 };
 
 /* How long the running cell takes to its limit of CPU time at the least. */
@@ -89,8 +89,10 @@ static void stack_ready(struct kernel *kernel, void *arg, short events) {
     struct run *run = kernel->runner.run;
     (void)arg;
     (void)events;
-    if (run && run->stack_us != CLOCK_NEVER && read_stack(run, session_trace_fd(kernel->runner.session)))
-        run->stack_us = clock_sooner(run->stack_us, clock_us() + STACK_REST_MS * CLOCK_MS);
+    if (!run || run->stack_us == CLOCK_NEVER || !read_stack(run, session_trace_fd(kernel->runner.session)))
+        return;
+    int64_t rest_us = outcome_where_is_whole(&run->facts.where) ? 0 : STACK_REST_MS * CLOCK_MS;
+    run->stack_us = clock_sooner(run->stack_us, clock_us() + rest_us);
 }
 
 void watchdog_watch(struct kernel *kernel, struct poll_set *set) {

@@ -133,6 +133,34 @@ static void test_a_detail_that_is_cut_inside_a_character_is_still_told(void **st
     json_decref(content);
 }
 
+static size_t traceback_lines(const struct outcome_facts *facts) {
+    json_t *error = outcome_error(OUTCOME_TIMEOUT, facts);
+    size_t n = json_array_size(json_object_get(error, "traceback"));
+    json_decref(error);
+    return n;
+}
+
+static void test_a_stack_is_whole_at_the_first_frame_of_what_runs_the_cell(void **state) {
+    static const char *const pieces[] = {
+        "Stack (most recent call first):\n",
+        "  File \"<ipython-input-4-0123456789ab>\", line 1 in <module>\n",
+        "  File \"/x/IPython/core/interactiveshell.py\", line 1 in run_code\n",
+    };
+    struct outcome_facts facts = {0};
+    size_t without = traceback_lines(&facts);
+    (void)state;
+    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
+        memcpy(facts.where.text + facts.where.bytes, pieces[i], strlen(pieces[i]));
+        facts.where.bytes += strlen(pieces[i]);
+        assert_int_equal(outcome_where_is_whole(&facts.where), i == 2);
+        /* Where no frame has come nothing says that the code was somewhere. */
+        assert_int_equal(traceback_lines(&facts), i == 0 ? without : without + 2);
+    }
+    memset(facts.where.text, 'x', sizeof facts.where.text);
+    facts.where.bytes = sizeof facts.where.text;
+    assert_true(outcome_where_is_whole(&facts.where));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_errors_read_as_their_golden_files),
@@ -141,6 +169,7 @@ int main(void) {
         cmocka_unit_test(test_every_failure_has_a_name_and_is_rolled_back),
         cmocka_unit_test(test_a_long_detail_is_cut_not_overrun),
         cmocka_unit_test(test_a_detail_that_is_cut_inside_a_character_is_still_told),
+        cmocka_unit_test(test_a_stack_is_whole_at_the_first_frame_of_what_runs_the_cell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
