@@ -12,7 +12,7 @@
 
 enum { MAX_JSON_DEPTH = 64 };
 
-/* Bytes at a place. The first row that fits is it, so what is more particular stands first. */
+/* Bytes at a place, of what is no text. The first row that fits is it, so what is more particular stands first. */
 static const struct {
     size_t at, n;
     const char *bytes;
@@ -66,15 +66,13 @@ static const struct {
     {".npy", "application/x-npz"},
 };
 
-/* How marked-up text begins, letters of either case. */
+/* How text begins that is more than text, letters of either case. */
 static const struct {
     const char *text;
     const char *mime;
 } markups[] = {
-    {"<svg", "image/svg+xml"},
-    {"<!doctype svg", "image/svg+xml"},
-    {"<!doctype html", "text/html"},
-    {"<html", "text/html"},
+    {"<svg", "image/svg+xml"}, {"<!doctype svg", "image/svg+xml"}, {"<!doctype html", "text/html"},
+    {"<html", "text/html"},    {"%pdf-", "application/pdf"},
 };
 
 static const struct {
@@ -174,8 +172,9 @@ static const char *text_type(const unsigned char *text, size_t n, bool whole, co
 const char *mime_of(const void *head, size_t n, bool whole, const char *name) {
     if (n >= 4 && memcmp(head, "PK\x03\x04", 4) == 0)
         return archive_type(head, n);
+    /* First: a table may well begin with "ID3", but what the signatures are of is never all text. */
+    if (is_text(head, n, whole))
+        return text_type(head, n, whole, name);
     const char *mime = find_signature(head, n);
-    if (mime)
-        return mime;
-    return is_text(head, n, whole) ? text_type(head, n, whole, name) : "application/octet-stream";
+    return mime ? mime : "application/octet-stream";
 }
