@@ -66,16 +66,18 @@ static json_t *row_of(size_t kind, json_t *content) {
 }
 
 static void keep(struct transcript *transcript, size_t kind, json_t *content, size_t bytes) {
-    if (bytes > TRANSCRIPT_RICH_BYTES - transcript->rich_bytes) {
+    bool fits = bytes <= TRANSCRIPT_RICH_BYTES - transcript->rich_bytes;
+    if (strcmp(kinds[kind].msg_type, "execute_result") == 0) {
+        json_decref(transcript->result);
+        transcript->result = fits ? json_incref(json_object_get(content, "data")) : NULL;
+        transcript->result_cut = !fits;
+    }
+    if (!fits) {
         transcript->cut = true;
         return;
     }
     transcript->rich_bytes += bytes;
     add(&transcript->outputs, row_of(kind, content));
-    if (strcmp(kinds[kind].msg_type, "execute_result") == 0) {
-        json_decref(transcript->result);
-        transcript->result = json_incref(json_object_get(content, "data"));
-    }
 }
 
 void transcript_message(struct transcript *transcript, const char *msg_type, json_t *content, size_t buffer_bytes) {

@@ -25,10 +25,11 @@ enum {
 /* All zero is a run that has put out nothing. */
 struct transcript {
     json_t *outputs; /* array of rows, owned; NULL while empty */
-    json_t *result;  /* `data` of the last execute_result that was kept, owned; or NULL */
+    json_t *result;  /* `data` of the last execute_result, owned; NULL where there was none or it was not kept */
     size_t kept_bytes[OUTPUT_N];
     size_t rich_bytes; /* kept */
     bool cut;          /* something was not kept: outputs is not the whole story */
+    bool result_cut;   /* the last execute_result was not */
 };
 
 void transcript_fini(struct transcript *transcript);

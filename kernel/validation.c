@@ -26,6 +26,10 @@ static json_t *stdout_frame(const struct run *run) {
                      "text", transcript_text(&run->transcript, OUTPUT_STDOUT));
 }
 
+static const char *result_problem(const struct run *run) {
+    return run->transcript.result_cut ? "the result was too large to be kept" : NULL;
+}
+
 static json_t *result_frame(const struct run *run) {
     if (!run->ask.result_json_schema)
         return NULL;
@@ -33,13 +37,14 @@ static json_t *result_frame(const struct run *run) {
                      run->ask.result_json_schema, "data", run->transcript.result);
 }
 
-/* The checks that need a cell; frame is NULL where nothing is expected. */
+/* The checks that need a cell; frame is NULL where nothing is expected. problem: why there is nothing to look at. */
 static const struct {
     const char *name;
     json_t *(*frame)(const struct run *run);
+    const char *(*problem)(const struct run *run);
 } checks[] = {
-    {"stdout_regex", stdout_frame},
-    {"result_json_schema", result_frame},
+    {"stdout_regex", stdout_frame, NULL},
+    {"result_json_schema", result_frame, result_problem},
 };
 enum { N_CHECKS = sizeof checks / sizeof checks[0] };
 
@@ -203,11 +208,16 @@ bool validation_step(struct kernel *kernel, struct run *run, int64_t now_us) {
     take_frames(run);
     watch_limits(run, now_us);
     while (!validation->cell && validation->next < N_CHECKS) {
-        json_auto_t *frame = checks[validation->next].frame(run);
-        if (frame)
+        size_t i = validation->next;
+        json_auto_t *frame = checks[i].frame(run);
+        const char *problem = frame && checks[i].problem ? checks[i].problem(run) : NULL;
+        if (frame && !problem) {
             start(kernel, run, frame);
-        else
-            validation->next++;
+            continue;
+        }
+        if (problem)
+            add(run, checks[i].name, false, problem);
+        validation->next++;
     }
     return validation->next == N_CHECKS;
 }

@@ -196,6 +196,11 @@ def test_results_are_held_to_a_schema(kernel, case):
         assert text.startswith("the schema is not valid: 'number of things' is not valid")
 
 
+def test_a_result_that_is_too_large_to_be_kept_is_not_taken_for_none(kernel):
+    cell = kernel.ask("'x' * (5 << 20)", {"expect": {"result_json_schema": True}})
+    assert checks(cell) == {"result_json_schema": (False, "the result was too large to be kept")}
+
+
 def test_a_reason_that_is_cut_inside_a_character_is_told(kernel):
     cell = kernel.ask("'é' * 400", {"expect": {"result_json_schema": {"type": "integer"}}})
     ((ok, detail),) = checks(cell).values()

@@ -70,6 +70,15 @@ static void test_transcript_without_what_is_too_large_is_not_whole(void **state)
     say(&transcript, "display_data", json_pack("{s:{s:s}, s:{}}", "data", "image/png", large, "metadata"), 0);
     assert_null(transcript.outputs);
     assert_true(transcript.cut);
+    assert_false(transcript.result_cut);
+    /* One of several results is not kept: the one before it is not the result. */
+    say(&transcript, "execute_result", json_pack("{s:{s:s}}", "data", "text/plain", "5"), 0);
+    say(&transcript, "execute_result", json_pack("{s:{s:s}}", "data", "text/plain", large), 0);
+    assert_null(transcript.result);
+    assert_true(transcript.result_cut);
+    say(&transcript, "execute_result", json_pack("{s:{s:s}}", "data", "text/plain", "6"), 0);
+    assert_non_null(transcript.result);
+    assert_false(transcript.result_cut);
     transcript_fini(&transcript);
     free(large);
 }
