@@ -74,4 +74,6 @@ void finish_watch(struct kernel *kernel, struct poll_set *set) {
 void finish_interrupt(struct run *run) {
     if (run->artifacts)
         artifacts_cancel(run->artifacts, "it was interrupted");
+    if (run->validation.cell)
+        validation_cancel(run, "it was interrupted");
 }

@@ -110,17 +110,23 @@ static void check_artifacts(struct run *run) {
         check_artifact(run, &run->ask.expected[i]);
 }
 
+void validation_cancel(struct run *run, const char *why) {
+    struct validation *validation = &run->validation;
+    leave(validation);
+    for (; validation->next < N_CHECKS; validation->next++) {
+        json_auto_t *frame = checks[validation->next].frame(run);
+        if (frame)
+            add(run, checks[validation->next].name, false, why);
+    }
+}
+
 void validation_fail(struct run *run, const char *why) {
     char name[FILENAME_PATH_BYTES + 16];
     for (size_t i = 0; i < run->ask.n_expected; i++) {
         snprintf(name, sizeof name, "artifact %s", run->ask.expected[i].path);
         add(run, name, false, why);
     }
-    for (size_t i = 0; i < N_CHECKS; i++) {
-        json_auto_t *frame = checks[i].frame(run);
-        if (frame)
-            add(run, checks[i].name, false, why);
-    }
+    validation_cancel(run, why);
 }
 
 static void start(struct kernel *kernel, struct run *run, json_t *frame) {

@@ -35,6 +35,9 @@ bool validation_step(struct kernel *kernel, struct run *run, int64_t now_us);
 
 void validation_watch(struct validation *validation, struct poll_set *set);
 
+/* The checks that need a cell and have not ended fail, with this reason. */
+void validation_cancel(struct run *run, const char *why);
+
 /* Rows for a run that has left nothing to check: none of what was expected has come. */
 void validation_fail(struct run *run, const char *why);
 

@@ -141,6 +141,28 @@ static void test_interrupt_while_input_waits_takes_the_question_back(void **stat
     expect_status(id, "error");
 }
 
+static void test_interrupt_while_a_check_runs_ends_the_checks(void **state) {
+    struct message reply;
+    char id[37], interrupt[37];
+    json_t *metadata = json_pack("{s:{s:{s:s, s:{s:i}}}}", "petri", "expect", "stdout_regex", "^(a+)+$",
+                                 "result_json_schema", "const", 1);
+    (void)state;
+    harness_send_with(&h, CHANNEL_SHELL, "execute_request", json_pack("{s:s}", "code", "1"), metadata, id);
+    json_decref(harness_next_cell(&h));
+    harness_done(&h, "ok");
+    fake_next_aside(h.session);
+    harness_send(&h, CHANNEL_CONTROL, "interrupt_request", json_object(), interrupt);
+    json_decref(harness_reply(&h, CHANNEL_CONTROL, "interrupt_reply", interrupt));
+    harness_receive(&h, CHANNEL_SHELL, &reply);
+    const json_t *checks = json_object_get(report_of(&reply), "validation");
+    assert_int_equal(json_array_size(checks), 2);
+    for (size_t i = 0; i < 2; i++)
+        expect_text(json_array_get(checks, i), "detail", "it was interrupted");
+    expect_text(report_of(&reply), "outcome", "ok");
+    message_fini(&reply);
+    expect_next_cell_runs();
+}
+
 static void short_grace(struct kernel *kernel) {
     kernel->grace_us = 1000;
 }
@@ -168,6 +190,7 @@ int main(void) {
         WARM(test_input_is_answered_by_nobody_else),
         cmocka_unit_test_setup_teardown(test_input_that_is_waited_for_takes_no_time, start_short_time, cells_stop),
         WARM(test_interrupt_that_is_heard_keeps_the_state),
+        WARM(test_interrupt_while_a_check_runs_ends_the_checks),
         WARM(test_interrupt_while_input_waits_takes_the_question_back),
         cmocka_unit_test_setup_teardown(test_interrupt_that_is_not_heard_ends_the_cell, start_short_grace, cells_stop),
     };
