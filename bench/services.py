@@ -4,6 +4,7 @@ Two kernels that differ in one key of their configuration get the same cells,
 one after the other in turns, so that what the machine does meanwhile hits both.
 """
 
+import contextlib
 import dataclasses
 import json
 import pathlib
@@ -50,18 +51,17 @@ def start(folder, config):
 
 def measure(service, folder, count):
     """Milliseconds of a cell with the service and without, each the median of count cells."""
-    peers = []
     times = [[], []]
-    try:
-        peers = [start(folder, config) for config in (service.on, service.off)]
+    with contextlib.ExitStack() as stack:
+        peers = []
+        for config in (service.on, service.off):
+            peers.append(start(folder, config))
+            stack.callback(peers[-1].close)
         for number in range(count + 2):
             for peer, found in zip(peers, times, strict=True):
                 seconds, _ = peer.run(service.code)
                 if number >= 2:  # the first ones still fill caches
                     found.append(1000 * seconds)
-    finally:
-        for peer in peers:
-            peer.close()
     return [statistics.median(found) for found in times]
 
 

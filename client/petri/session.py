@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import os
 import pathlib
 import queue
@@ -181,7 +182,8 @@ class Session:
         except BaseException:
             if not future.done():
                 # Not interrupt(): what runs may be another thread's, and this one still wait for its turn.
-                self._call(run.give_up())
+                with contextlib.suppress(SessionClosed):
+                    self._call(run.give_up())
             raise
 
     def interrupt(self) -> None:
