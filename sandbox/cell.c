@@ -268,6 +268,18 @@ static void learn(const struct cell *cell) {
     prefault_fini(&learned);
 }
 
+/* What a cell has deleted may take room, and cells may have used up all there is: it is lent, as to a sandbox. */
+static void commit_layer(const struct cell *cell) {
+    const struct nursery *nursery = &cell->session->nursery;
+    int r = layer_commit(nursery->files_fd, cell->layer);
+    if (r == -ENOSPC && nursery_lend_marks(nursery) == 0) {
+        r = layer_commit(nursery->files_fd, cell->layer);
+        (void)nursery_end_loan(nursery); /* a nursery that can't makes no sandbox either */
+    }
+    if (r)
+        layer_remove(nursery->files_fd, cell->layer);
+}
+
 void cell_commit(struct cell *cell) {
     learn(cell);
     shared_forget(&cell->image->shared);
@@ -277,7 +289,7 @@ void cell_commit(struct cell *cell) {
     if (cell->left_processes)
         await_room(cell);
     cell_spare(cell->result->keeper);
-    layer_commit(cell->session->nursery.files_fd, cell->layer);
+    commit_layer(cell);
     session_set_current(cell->session, cell->result);
     cell->result = NULL;
     cell_free(cell);

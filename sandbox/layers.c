@@ -259,6 +259,5 @@ int layer_commit(int dir_fd, uint64_t id) {
     int r = 0;
     for (int i = 0; r == 0 && i < N_AREAS; i++)
         r = commit(dir_fd, name, areas[i]);
-    int removed = layer_remove(dir_fd, id);
-    return r ? r : removed;
+    return r ? r : layer_remove(dir_fd, id);
 }

@@ -52,8 +52,12 @@ bool layers_are_copied(int dir_fd);
 /* Makes a layer: empty, or a copy of those it lies over. 0 or -errno. */
 int layer_create(int dir_fd, uint64_t id, uid_t uid, gid_t gid);
 
-/* Moves all of a layer down into the committed ones, or puts it in their place, and removes it. 0 or -errno of the
- * first thing that went wrong. */
+/*
+ * Moves all of a layer down into the committed ones, or puts it in their place,
+ * and removes it. -ENOSPC where that takes more room than there is, for marks on
+ * folders: the rest of the layer is there, and can be committed once there is
+ * more. -ELOOP where folders that are in both are too deep; 0, or another -errno.
+ */
 int layer_commit(int dir_fd, uint64_t id);
 
 /* Removes a layer with all that is in it. 0 or -errno. */

@@ -22,6 +22,9 @@
 /* More than a sandbox takes of the session's files: its layer's folders, and what overlays make in theirs. */
 enum { SANDBOX_INODES = 64, SANDBOX_BYTES = 1 << 20 };
 
+/* More than an attribute of overlayfs' takes. */
+enum { MARK_BYTES = 128 };
+
 /* One answer of the nursery; a descriptor may come with it. */
 struct answer {
     int result;
@@ -30,7 +33,8 @@ struct answer {
 };
 
 struct request {
-    uint64_t layer;
+    enum { REQUEST_SANDBOX, REQUEST_LOAN, REQUEST_END_OF_LOAN } what;
+    uint64_t layer; /* of a sandbox */
 };
 
 static int answer(int socket, int result, pid_t pid, int fd, const struct sandbox_error *error) {
@@ -107,6 +111,16 @@ static uint64_t larger(uint64_t a, uint64_t b) {
     return a > b ? a : b;
 }
 
+/* A tmpfs takes the room of attributes from that of its inodes, of which each stands for 1024 bytes. */
+static int lend_marks(const struct session_options *options, int files_fd) {
+    struct statvfs now;
+    const uint64_t marks_in_inode = 1024 / MARK_BYTES;
+    if (fstatvfs(files_fd, &now))
+        return -errno;
+    return mounts_set_room(larger(options->disk_bytes, (now.f_blocks - now.f_bfree) * now.f_frsize),
+                           now.f_files - now.f_ffree + SANDBOX_INODES + options->disk_inodes / marks_in_inode);
+}
+
 /* Ends the loan: what is taken may stay, and nothing may be added beyond the session's limits. */
 static int end_loan(const struct session_options *options, int files_fd) {
     struct statvfs now;
@@ -162,25 +176,37 @@ static int make_sandbox(const struct template *template, int files_fd, uint64_t 
     return r || ended == 0 ? r : error_set(error, STEP_LAYER, -ended, "room");
 }
 
+static int give_sandbox(const struct template *template, int socket, int files_fd, uint64_t layer,
+                        struct embryo *ready) {
+    struct sandbox_error error = {0};
+    pid_t pid = -1;
+    int r = make_sandbox(template, files_fd, layer, ready, &pid, &error);
+    auto_fd pidfd = r == 0 ? system_pidfd_open(pid) : -1;
+    if (r == 0 && pidfd < 0)
+        r = error_set(&error, STEP_NURSERY, -pidfd, "pidfd_open");
+    return answer(socket, r, pid, pidfd, &error);
+}
+
+static int give_room(const struct template *template, int socket, int files_fd, bool loan) {
+    struct sandbox_error error = {0};
+    int r = loan ? lend_marks(template->options, files_fd) : end_loan(template->options, files_fd);
+    return answer(socket, r ? error_set(&error, STEP_LAYER, -r, "room") : 0, 0, -1, &error);
+}
+
 /* One embryo is always ready: the namespaces are most of the work, and need not wait for the question. */
 static void serve(const struct template *template, int socket, int files_fd) {
     struct embryo ready = {0};
     struct request request;
-    int none;
-    for (;;) {
+    int none, r = 0;
+    while (r == 0) {
         struct sandbox_error error = {0};
-        pid_t pid = -1;
-        if (birth_begin(template, &ready, &error))
+        if (ready.pid == 0 && birth_begin(template, &ready, &error))
             ready = (struct embryo){0}; /* whoever asks is told, if it fails again */
         if (channel_receive(socket, &request, sizeof request, &none))
             return;
         close_fd(&none);
-        int r = make_sandbox(template, files_fd, request.layer, &ready, &pid, &error);
-        auto_fd pidfd = r == 0 ? system_pidfd_open(pid) : -1;
-        if (r == 0 && pidfd < 0)
-            r = error_set(&error, STEP_NURSERY, -pidfd, "pidfd_open");
-        if (answer(socket, r, pid, pidfd, &error))
-            return;
+        r = request.what == REQUEST_SANDBOX ? give_sandbox(template, socket, files_fd, request.layer, &ready)
+                                            : give_room(template, socket, files_fd, request.what == REQUEST_LOAN);
     }
 }
 
@@ -243,9 +269,27 @@ void nursery_stop(struct nursery *nursery) {
 }
 
 int nursery_request(const struct nursery *nursery, uint64_t layer, struct sandbox_error *ret_error) {
-    struct request request = {.layer = layer};
+    struct request request = {.what = REQUEST_SANDBOX, .layer = layer};
     int r = channel_send(nursery->socket, &request, sizeof request, -1);
     return r ? error_set(ret_error, STEP_NURSERY, -r, "asking for a sandbox") : 0;
+}
+
+static int ask_and_await(const struct nursery *nursery, struct request request) {
+    struct answer packet;
+    int none = -1;
+    int r = channel_send(nursery->socket, &request, sizeof request, -1);
+    if (r == 0)
+        r = channel_receive(nursery->socket, &packet, sizeof packet, &none);
+    close_fd(&none);
+    return r ? r : packet.result;
+}
+
+int nursery_lend_marks(const struct nursery *nursery) {
+    return ask_and_await(nursery, (struct request){.what = REQUEST_LOAN});
+}
+
+int nursery_end_loan(const struct nursery *nursery) {
+    return ask_and_await(nursery, (struct request){.what = REQUEST_END_OF_LOAN});
 }
 
 int nursery_take(const struct nursery *nursery, struct sandbox_init *ret_init, struct sandbox_error *ret_error) {

@@ -51,6 +51,14 @@ void nursery_stop(struct nursery *nursery);
 /* Asks for a sandbox over a layer that is made along with it. 0 or -errno. */
 int nursery_request(const struct nursery *nursery, uint64_t layer, struct sandbox_error *ret_error);
 
+/*
+ * Lends the session's files room for a mark on each folder that there may be,
+ * or ends the loan: what is taken by then may stay. Waits for it, and no
+ * sandbox may have been asked for and not taken. 0 or -errno.
+ */
+int nursery_lend_marks(const struct nursery *nursery);
+int nursery_end_loan(const struct nursery *nursery);
+
 /* Waits for the oldest sandbox asked for. 0 or -errno. */
 int nursery_take(const struct nursery *nursery, struct sandbox_init *ret_init, struct sandbox_error *ret_error);
 

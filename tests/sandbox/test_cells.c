@@ -309,6 +309,29 @@ static void cells_begin_and_end_with_an_uncaptured_session(struct live *live) {
     live->session = NULL;
 }
 
+/* What is deleted is marked in the folder that it was in; marks take room. */
+static void files_are_deleted_where_there_is_no_room(struct live *live) {
+    enum { FOLDERS = 20 };
+    struct cell *cell = live_start(live);
+    for (int i = 0; i < FOLDERS; i++) {
+        CHECK_TEXT(live_ask(cell, "call %d \"sub%d 0700", SYS_mkdir, i), "0");
+        CHECK_TEXT(live_ask(cell, "put sub%d/a.txt x", i), "ok");
+    }
+    live_commit(cell);
+    cell = live_start(live);
+    for (int i = 0; i < FOLDERS; i++)
+        CHECK_TEXT(live_ask(cell, "call %d \"sub%d/a.txt", SYS_unlink, i), "0");
+    for (int i = 0; strcmp(live_ask(cell, "call %d \"full%d 0700", SYS_mkdir, i), "0") == 0; i++)
+        CHECK(i < 10000);
+    for (int i = 0; strcmp(live_ask(cell, "call %d \"full0 \"user.n%d \"x 1 0", SYS_setxattr, i), "0") == 0; i++)
+        CHECK(i < 100); /* in what is too little for one more folder */
+    live_commit(cell);
+    cell = live_start(live);
+    for (int i = 0; i < FOLDERS; i++)
+        CHECK_TEXT(live_ask(cell, "list sub%d", i), "");
+    live_commit(cell);
+}
+
 /* The sandbox that was asked for it, over a layer that is gone, is nobody's. */
 static void cell_that_cannot_be_made_leaves_the_next_its_own_sandbox(struct live *live) {
     const pid_t keeper = live->session->current->keeper;
@@ -343,6 +366,7 @@ static const struct live_case cases[] = {
     {"open_file_goes_on", open_file_goes_on, NULL},
     {"unlinked_file_goes_on_and_its_offset_comes_back", unlinked_file_goes_on_and_its_offset_comes_back, NULL},
     {"files_go_on_and_the_hosts_are_never_written", files_go_on_and_the_hosts_are_never_written, NULL},
+    {"files_are_deleted_where_there_is_no_room", files_are_deleted_where_there_is_no_room, NULL},
     {"cell_that_cannot_be_made_leaves_the_next_its_own_sandbox",
      cell_that_cannot_be_made_leaves_the_next_its_own_sandbox, NULL},
     {"session_without_a_cell_is_destroyed", cells_begin_and_end_with_an_uncaptured_session, NULL},
