@@ -8,8 +8,6 @@
 #include <errno.h>
 #include <string.h>
 
-enum { BODY_DEPTH = 200 };
-
 static json_t *row_of_list(sqlite3_stmt *row) {
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:s}", "run_id", statement_text(row, 0), "session_id",
                      statement_text(row, 1), "task", statement_text(row, 2), "outcome", statement_text(row, 3),
@@ -36,7 +34,7 @@ json_t *records_list(struct records *records, const struct records_filter *filte
 }
 
 static json_t *parse_column(sqlite3_stmt *row, int column) {
-    return text_parse_json(statement_text(row, column), (size_t)sqlite3_column_bytes(row, column), BODY_DEPTH);
+    return text_parse_json(statement_text(row, column), (size_t)sqlite3_column_bytes(row, column), TEXT_DEPTH_LIMIT);
 }
 
 int records_find(struct records *records, const char *prefix, json_t **ret_run) {

@@ -1,4 +1,5 @@
 #include "kernel/records.h"
+#include "protocol/message.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -111,6 +112,18 @@ static void test_records_runs_are_found_again_by_the_beginning_of_their_id(void 
     assert_int_equal(records_find(&records, "ab_", &run), 0);
     assert_int_equal(records_find(&records, "x", &run), 0);
     json_decref(environment);
+}
+
+/* What a cell shows, or a request asks for, is as deep as their wires allow, and the record deeper by its own levels.
+ */
+static void test_records_as_deep_as_messages_can_be_read(void **state) {
+    json_t *run = NULL, *deep = json_array();
+    (void)state;
+    for (size_t i = 0; i < message_default_caps.max_depth; i++)
+        deep = json_pack("[o]", deep);
+    assert_int_equal(store(a_record("deep"), json_pack("{s:[{s:o}]}", "outputs", "data", deep)), 0);
+    assert_int_equal(records_find(&records, "deep", &run), 1);
+    json_decref(run);
 }
 
 static void test_records_with_an_id_that_is_there_are_not_stored_in_part(void **state) {
@@ -278,6 +291,7 @@ static void test_records_without_a_path_are_none(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_records_runs_are_found_again_by_the_beginning_of_their_id),
+        TEST(test_records_as_deep_as_messages_can_be_read),
         TEST(test_records_with_an_id_that_is_there_are_not_stored_in_part),
         TEST(test_records_lists_are_filtered),
         TEST(test_records_inputs_are_stored_once_by_content),
