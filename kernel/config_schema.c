@@ -3,8 +3,8 @@
  */
 #include "config_keys.h"
 
-static const char duration_form[] = "^[0-9]+ *(ms|s|m|h)$";
-static const char size_form[] = "^[0-9]+ *([KMG](i?B)?|B)?$";
+static const char duration_form[] = "^0*[1-9][0-9]* *(ms|s|m|h)$";
+static const char size_form[] = "^0*[1-9][0-9]* *([KMG](i?B)?|B)?$";
 
 static json_t *of_type(const char *type) {
     return json_pack("{s:s}", "type", type);
