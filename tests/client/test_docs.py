@@ -35,7 +35,7 @@ RUNS = {
     "state": ("total = 10", {}, ["outcome"]),
     "timeout": (
         "import time\ntotal = 11\ntime.sleep(60)",
-        {"timeout": "500ms"},
+        {"timeout": "2s"},
         ["outcome", "rolled_back", "error", "exit"],
     ),
     "after": ("total", {}, ["outcome"]),
@@ -94,7 +94,7 @@ LOOP = "print('working')\nimport time\ntime.sleep(60)\n"
 # that it writes where there are none).
 COMMANDS = {
     "petri-run": (
-        ["run", "--timeout", "500ms", "loop.py"],
+        ["run", "--timeout", "2s", "loop.py"],
         ["outcome", "rolled_back", "error", "exit", "stdout", "result"],
     ),
     "petri-runs": (["runs", "--task", "T-17"], []),
