@@ -107,11 +107,11 @@ def pytest_generate_tests(metafunc):
 
 
 @pytest.fixture(scope="session")
-def place(request, installed):
+def place(request, installed, skip_or_fail):
     """One of the ways to run."""
     way = request.param
     if way.lacks:
-        pytest.skip(f"{way.name}: {way.lacks}")
+        skip_or_fail(f"{way.name}: {way.lacks}")
     found = Place(way, installed)
     yield found
     found.close()
