@@ -6,39 +6,51 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 
 enum { MAX_LINKS = 40 };
 
-static int is_below(const char *path, const char *folder) {
+static bool is_below(const char *path, const char *folder) {
     size_t n = strlen(folder);
     return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == 0);
 }
 
-/* Whether a folder is an interpreter's: ~/bin/python must not make all of ~ one. See: PEP 405. */
-static bool is_prefix(const char *path) {
-    char name[PATH_MAX + 32];
-    glob_t found = {0};
-    snprintf(name, sizeof name, "%s/pyvenv.cfg", path);
-    if (access(name, F_OK) == 0)
-        return true;
-    snprintf(name, sizeof name, "%s/lib/python3*/os.py", path);
-    bool r = glob(name, GLOB_NOSORT, NULL, &found) == 0;
-    globfree(&found);
+/* lib/python3*'s os.py. No glob(3): what is in path is no pattern. */
+static bool has_library(const char *path) {
+    char name[PATH_MAX + NAME_MAX + 16];
+    struct dirent *entry;
+    bool r = false;
+    snprintf(name, sizeof name, "%s/lib", path);
+    auto_dir dir = opendir(name);
+    while (dir && !r && (entry = readdir(dir))) {
+        snprintf(name, sizeof name, "%s/os.py", entry->d_name);
+        r = strncmp(entry->d_name, "python3", strlen("python3")) == 0 && faccessat(dirfd(dir), name, F_OK, 0) == 0;
+    }
     return r;
 }
 
-static int add(struct prefix_list *list, const char *path) {
-    if (!is_prefix(path))
-        return 0;
-    if (!path[0] || strcmp(path, "/") == 0 || is_below(path, "/usr"))
-        return 0;
+/* Whether a folder is an interpreter's: ~/bin/python must not make all of ~ one. See: PEP 405. */
+static bool is_prefix(const char *path) {
+    char name[PATH_MAX + 16];
+    snprintf(name, sizeof name, "%s/pyvenv.cfg", path);
+    return access(name, F_OK) == 0 || has_library(path);
+}
+
+/* Whether what a prefix would show is shown anyway. */
+static bool is_shown(const struct prefix_list *list, const char *path) {
+    if (is_below(path, "/usr"))
+        return true;
     for (int i = 0; i < list->n; i++)
         if (is_below(path, list->path[i]))
-            return 0;
+            return true;
+    return false;
+}
+
+static int add(struct prefix_list *list, const char *path) {
+    if (!path[0] || strcmp(path, "/") == 0 || is_shown(list, path) || !is_prefix(path))
+        return 0;
     if (list->n == PREFIX_MAX)
         return -EOVERFLOW;
     memcpy(list->path[list->n++], path, strlen(path) + 1);
@@ -117,11 +129,8 @@ static int add_prefix_of(struct prefix_list *list, const char *executable) {
 /* Remembers a link that no prefix shows, before it is followed. 0 or -errno. */
 static int add_link(struct prefix_list *list, const char *path) {
     struct prefix_link *link = &list->link[list->n_links];
-    if (is_below(path, "/usr"))
+    if (is_shown(list, path))
         return 0;
-    for (int i = 0; i < list->n; i++)
-        if (is_below(path, list->path[i]))
-            return 0;
     if (list->n_links == PREFIX_MAX)
         return -ELOOP;
     ssize_t n = readlink(path, link->target, sizeof link->target - 1);

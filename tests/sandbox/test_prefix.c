@@ -106,6 +106,14 @@ static void test_plain_interpreter_has_one_prefix(void **state) {
     assert_prefix("python");
 }
 
+static void test_name_of_a_prefix_is_no_pattern(void **state) {
+    (void)state;
+    put_file("py[3]*/bin/python3", "");
+    assert_int_equal(collect("py[3]*/bin/python3"), 0);
+    assert_int_equal(list.n, 1);
+    assert_prefix("py[3]*");
+}
+
 static void test_interpreter_below_usr_needs_nothing(void **state) {
     (void)state;
     assert_int_equal(prefix_collect("/usr/bin/env", &list), 0);
@@ -231,6 +239,7 @@ static void test_endless_name_is_an_error(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain_interpreter_has_one_prefix),
+        cmocka_unit_test(test_name_of_a_prefix_is_no_pattern),
         cmocka_unit_test(test_interpreter_below_usr_needs_nothing),
         cmocka_unit_test(test_virtual_environment_has_its_base_too),
         cmocka_unit_test(test_virtual_environment_with_a_copied_interpreter_has_its_base),
