@@ -14,6 +14,11 @@ static const char *const not_shown[] = {
     "/lib64", "/opt", "/proc", "/run", "/sbin", "/sys",  "/usr", "/var",
 };
 
+const char *folder_rest(const char *folder, const char *path) {
+    size_t n = strlen(folder);
+    return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == 0) ? path + n : NULL;
+}
+
 bool folder_is_shown(const char *path) {
     for (size_t i = 0; i < sizeof not_shown / sizeof not_shown[0]; i++)
         if (strcmp(path, not_shown[i]) == 0)
@@ -22,10 +27,10 @@ bool folder_is_shown(const char *path) {
 }
 
 void folder_keep(struct folder_kept *kept, const char *folder, const char *path) {
-    size_t n = strlen(folder);
-    if (kept->n == FOLDER_MAX_KEPT || strncmp(path, folder, n) != 0 || path[n] != '/')
+    const char *rest = folder_rest(folder, path);
+    if (kept->n == FOLDER_MAX_KEPT || !rest || !rest[0])
         return;
-    const char *entry = path + n + 1;
+    const char *entry = rest + 1;
     size_t bytes = strcspn(entry, "/");
     if (bytes == 0 || bytes >= sizeof kept->name[0])
         return;

@@ -7,6 +7,12 @@
 #include <stdbool.h>
 
 /*
+ * What path has behind folder: "" for the folder itself, "/..." for what is in
+ * it, NULL where it is neither. In path.
+ */
+const char *folder_rest(const char *folder, const char *path);
+
+/*
  * Whether cells see it. A folder that is the system, or everybody's, is not
  * the notebook's folder: a kernel started in / must not show the machine. Its
  * cells begin with an empty folder.

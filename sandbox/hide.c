@@ -3,6 +3,7 @@
 
 #include "cleanup.h"
 #include "error.h"
+#include "folder.h"
 #include "overlay.h"
 #include "prefix.h"
 #include "system.h"
@@ -44,12 +45,10 @@ static int add(struct hide_places *places, size_t folder, const char *head, cons
 static int add_in(struct hide_places *places, const struct session_options *options, const char *path,
                   const char *shown) {
     auto_free char *real = realpath(path, NULL);
-    size_t n = real ? strlen(real) : 0;
     int r = 0;
     for (size_t i = 0; real && r == 0 && i < options->n_hide; i++) {
-        const char *folder = options->hide[i].folder;
-        if (strncmp(folder, real, n) == 0 && (folder[n] == '/' || folder[n] == 0))
-            r = add(places, i, shown, folder + n);
+        const char *rest = folder_rest(real, options->hide[i].folder);
+        r = rest ? add(places, i, shown, rest) : 0;
     }
     return r;
 }

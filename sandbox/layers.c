@@ -2,6 +2,7 @@
 #include "layers.h"
 
 #include "cleanup.h"
+#include "folder.h"
 #include "overlay.h"
 #include "tree.h"
 #include "tree_copy.h"
@@ -73,11 +74,11 @@ int layers_init(int dir_fd, uid_t uid, gid_t gid) {
 int layers_make_mount_point(int dir_fd, const char *path, uid_t uid, gid_t gid) {
     char name[PATH_MAX];
     for (size_t i = 0; i < sizeof seen_areas / sizeof seen_areas[0]; i++) {
-        size_t n = strlen(seen_areas[i].seen_at);
-        if (strncmp(path, seen_areas[i].seen_at, n) != 0 || path[n] != '/')
+        const char *rest = folder_rest(seen_areas[i].seen_at, path);
+        if (!rest || !rest[0])
             continue;
         int start = snprintf(name, sizeof name, "committed/%s", seen_areas[i].name);
-        snprintf(name + start, sizeof name - (size_t)start, "%s", path + n);
+        snprintf(name + start, sizeof name - (size_t)start, "%s", rest);
         for (char *p = name + start + 1;; p++) {
             char at = *p;
             if (at != '/' && at != 0)

@@ -86,18 +86,13 @@ static const struct {
 /* The places that the notebook's folder must not cover. */
 static const char *const kept[] = {"/usr", "/etc", "/dev", "/proc", "/tmp", MOUNTS_HOME, "/work", HIDDEN, NULL};
 
-static bool covers(const char *folder, const char *path) {
-    size_t n = strlen(folder);
-    return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == 0);
-}
-
 bool mounts_shows_folder_path(const struct session_options *options) {
     if (options->hide_folder_path || !folder_is_shown(options->folder))
         return false;
     for (const char *const *path = kept; *path; path++)
-        if (covers(options->folder, *path))
+        if (folder_rest(options->folder, *path))
             return false;
-    return !covers("/proc", options->folder) && !covers("/dev", options->folder);
+    return !folder_rest("/proc", options->folder) && !folder_rest("/dev", options->folder);
 }
 
 /* Makes path below root, with its parents. */
@@ -243,7 +238,7 @@ static const char *const private_areas[] = {"/tmp", MOUNTS_HOME, "/dev/shm", "/w
 
 static bool is_in_private_area(const char *path) {
     for (const char *const *area = private_areas; *area; area++)
-        if (covers(*area, path))
+        if (folder_rest(*area, path))
             return true;
     return false;
 }

@@ -2,6 +2,7 @@
 #include "prefix.h"
 
 #include "cleanup.h"
+#include "folder.h"
 #include "system.h"
 
 #include <errno.h>
@@ -11,11 +12,6 @@
 #include <sys/stat.h>
 
 enum { MAX_LINKS = 40 };
-
-static bool is_below(const char *path, const char *folder) {
-    size_t n = strlen(folder);
-    return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == 0);
-}
 
 /* lib/python3*'s os.py. No glob(3): what is in path is no pattern. */
 static bool has_library(const char *path) {
@@ -40,10 +36,10 @@ static bool is_prefix(const char *path) {
 
 /* Whether what a prefix would show is shown anyway. */
 static bool is_shown(const struct prefix_list *list, const char *path) {
-    if (is_below(path, "/usr"))
+    if (folder_rest("/usr", path))
         return true;
     for (int i = 0; i < list->n; i++)
-        if (is_below(path, list->path[i]))
+        if (folder_rest(list->path[i], path))
             return true;
     return false;
 }
