@@ -5,6 +5,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 
 enum {
     MEASURE_MS = 100,      /* where control groups keep the limits */
@@ -61,19 +62,26 @@ static void measure(struct kernel *kernel, int64_t now_us) {
         fail_limit(kernel, OUTCOME_CPU, LIMIT_CPU);
 }
 
-/* Reads what there is of the stack; what was written unasked is thrown away by the first call. */
+/* Reads what there is of the stack; what was written unasked is thrown away by the first call. Bounded, also where
+ * the cell goes on writing. */
 static bool read_stack(struct run *run, int trace_fd) {
     struct outcome_where *where = &run->facts.where;
+    int waiting = 0;
     bool any = false;
-    char rest[512];
-    for (;;) {
+    char rest[4096];
+    if (ioctl(trace_fd, FIONREAD, &waiting) < 0)
+        return false;
+    for (size_t left = (size_t)waiting; left > 0;) {
         size_t room = sizeof where->text - where->bytes;
-        ssize_t n = read(trace_fd, room ? where->text + where->bytes : rest, room ? room : sizeof rest);
+        size_t most = room ? room : sizeof rest;
+        ssize_t n = read(trace_fd, room ? where->text + where->bytes : rest, left < most ? left : most);
         if (n <= 0)
-            return any;
+            break;
         where->bytes += room ? (size_t)n : 0;
+        left -= (size_t)n;
         any = true;
     }
+    return any;
 }
 
 static void ask_for_stack(struct kernel *kernel, int64_t now_us) {

@@ -4,6 +4,7 @@
 #include "kernel/clock.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -240,6 +241,18 @@ static void test_execute_over_time_shows_where_the_code_was(void **state) {
     message_fini(&reply);
 }
 
+/* Where the stack is to come from, more comes than can ever be read: who has the pipe can fill it again and again. */
+static void test_execute_over_time_is_ended_whatever_is_written_for_its_stack(void **state) {
+    int endless = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+    char id[37];
+    (void)state;
+    assert_int_equal(dup2(endless, session_trace_fd(h.session)), session_trace_fd(h.session));
+    close(endless);
+    begin_cell("hangs", id);
+    expect_failure(id, "busy execute_input error:CellTimeout idle", "CellTimeout",
+                   "The cell ran longer than its time limit of 20 ms and was ended" STAYS);
+}
+
 static void test_execute_over_memory_is_ended(void **state) {
     char id[37];
     (void)state;
@@ -391,6 +404,7 @@ int main(void) {
         WARM(test_execute_broken_wire_is_a_crash),
         SHORT(test_execute_over_time_is_ended),
         SHORT(test_execute_over_time_shows_where_the_code_was),
+        SHORT(test_execute_over_time_is_ended_whatever_is_written_for_its_stack),
         WARM(test_execute_over_memory_is_ended),
         WARM(test_execute_killed_for_its_memory_is_no_crash),
         WARM(test_execute_over_cpu_is_ended),
