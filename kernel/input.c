@@ -7,7 +7,7 @@
 #include <string.h>
 #include <zmq.h>
 
-enum { ANSWERS_PER_TURN = 16 };
+enum { ANSWERS_PER_TURN = 16, STALE_MAX = 1000 };
 
 static int send_request(struct kernel *kernel, const struct run *run, const json_t *frame) {
     const json_t *password = json_object_get(frame, "password");
@@ -21,11 +21,11 @@ static int send_request(struct kernel *kernel, const struct run *run, const json
                                                  .content = content});
 }
 
-/* What was answered before anything was asked is no answer to what comes now. */
+/* What was answered before anything was asked is no answer to what comes now. Bounded: anybody may send. */
 static void drop_stale(struct kernel *kernel) {
     struct message message = {0};
     enum message_problem problem;
-    while (channels_receive(&kernel->channels, CHANNEL_STDIN, &message, &problem) > 0)
+    for (int i = 0; i < STALE_MAX && channels_receive(&kernel->channels, CHANNEL_STDIN, &message, &problem) > 0; i++)
         message_fini(&message);
 }
 
