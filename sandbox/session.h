@@ -30,7 +30,7 @@ struct session {
     int control_fd;
     int stdout_fd, stderr_fd, trace_fd; /* read ends */
     int denied_fd;                      /* listener of the filter, or -1 */
-    int opened_fd; /* of inotify, for all cells; -1 until one is watched */
+    int opened_fd;                      /* of inotify, for all cells; -1 until one is watched */
     int folder_fd; /* the notebook's folder as the host has it (O_PATH), or -1 where cells don't see it */
     pid_t dying[SESSION_MAX_DYING]; /* killed, and not reaped yet: their memory takes a while to be freed */
     size_t n_dying;
