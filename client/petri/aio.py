@@ -11,9 +11,9 @@ from typing import Any, Literal, Union
 
 from petri.collect import KEEP_BYTES, Collector, Progress
 from petri.errors import BadRequest, SessionClosed, SessionError
-from petri.kernel import POLL_S, Config, Kernel, kernel_argv
+from petri.kernel import POLL_S, Config, Kernel, config_text, kernel_argv
 from petri.limits import Duration, LimitValue, Size
-from petri.request import Expect, FileContent, Request
+from petri.request import Expect, FileContent, Request, unicode_bytes
 from petri.result import Result, make_result
 
 OnProgress = Callable[[Progress], Union[None, Awaitable[None]]]
@@ -137,7 +137,7 @@ class AsyncSession:
     ) -> None:
         path = os.path.abspath(config) if isinstance(config, (str, os.PathLike)) else None
         self._argv = kernel_argv(program, profile, python, path)
-        self._config = config if isinstance(config, Mapping) else None
+        self._config = config_text(config) if isinstance(config, Mapping) else None
         self._folder = pathlib.Path(folder).resolve() if folder is not None else None
         if self._folder is not None and not self._folder.is_dir():
             raise BadRequest(f"there is no folder {self._folder}")
@@ -205,6 +205,7 @@ class AsyncSession:
         """run() with what it asks for in one object."""
         if not isinstance(code, str):
             raise TypeError(f"code has to be a str, not {type(code).__name__}")
+        unicode_bytes("code", code)
         metadata = asked.metadata()
         async with self._turn:
             kernel = await self._started()

@@ -63,6 +63,14 @@ def kernel_argv(
     return [*argv, "--config", config] if config is not None else argv
 
 
+def config_text(config: Mapping[str, Any]) -> str:
+    """A configuration as its file has it. Raises BadRequest."""
+    try:
+        return json.dumps(config)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadRequest(f"config can't be written as JSON: {error}") from error
+
+
 class _OneSpec(KernelSpecManager):
     """The one kernelspec that a session needs, without a file."""
 
@@ -77,18 +85,18 @@ class _OneSpec(KernelSpecManager):
 class Kernel:
     """One kernel process. start() has to come first, close() last; no method may be called from another loop.
 
-    argv: as kernel_argv() makes it, without --config where config is a mapping. folder: the session's; None for an
+    argv: as kernel_argv() makes it, without --config where config is a text. folder: the session's; None for an
     empty one that goes with the kernel.
     """
 
-    def __init__(self, argv: Sequence[str], folder: pathlib.Path | None, config: Mapping[str, Any] | None) -> None:
+    def __init__(self, argv: Sequence[str], folder: pathlib.Path | None, config: str | None) -> None:
         self._own = pathlib.Path(tempfile.mkdtemp(prefix="petri-"))
         self.folder = folder if folder is not None else self._own / "folder"
         if folder is None:
             self.folder.mkdir()
         self._argv = list(argv)
         if config is not None:
-            (self._own / "config.json").write_text(json.dumps(config))
+            (self._own / "config.json").write_text(config)
             self._argv += ["--config", str(self._own / "config.json")]
         self._manager: AsyncKernelManager | None = None
         self._client: AsyncKernelClient | None = None

@@ -105,13 +105,18 @@ def _content(path: str, content: FileContent) -> str | bytes:
         raise BadRequest(f"files[{path!r}] has to be a text, bytes or a path, not {type(content).__name__}") from error
 
 
+def unicode_bytes(what: str, text: str) -> int:
+    """The size of a text as it is sent. Raises BadRequest, with its name, where it can't be: lone surrogates."""
+    try:
+        return len(text.encode())
+    except UnicodeEncodeError as error:
+        raise BadRequest(f"{what} is not Unicode: {error}") from error
+
+
 def _text_bytes(what: str, text: object, most: int) -> int:
     if not isinstance(text, str):
         raise BadRequest(f"{what} has to be a text, not {type(text).__name__}")
-    try:
-        size = len(text.encode())
-    except UnicodeEncodeError as error:
-        raise BadRequest(f"{what} is not Unicode: {error}") from error
+    size = unicode_bytes(what, text)
     if size > most:
         raise BadRequest(f"{what} is {size} bytes; at most {most} can be sent")
     return size
@@ -163,7 +168,7 @@ def _expect(expect: Expect | Mapping[str, Any]) -> dict[str, Any]:
     pattern = asked.get("stdout_regex")
     try:
         re.compile(pattern) if pattern is not None else None
-        json.dumps(asked, allow_nan=False)
+        json.dumps(asked, allow_nan=False, ensure_ascii=False).encode()
     except (re.error, TypeError, ValueError) as error:
         raise BadRequest(f"expect: {error}") from error
     return asked

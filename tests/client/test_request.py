@@ -84,7 +84,8 @@ BAD = {
     "env": [{"env": {"": "x"}}, {"env": {"A=B": "x"}}, {"env": {"A": 1}}, {"env": {"A": "\0"}}],
     "task": [{"task": ""}, {"task": "x" * 129}, {"task": "a\nb"}, {"task": 17}],
     "fresh": [{"fresh": "yes"}, {"fresh": 1}],
-    "expect": [{"expect": {"stdout_regex": "("}}, {"expect": {"result_json_schema": {"x": {1, 2}}}}],
+    "expect": [{"expect": {"stdout_regex": bad}} for bad in ("(", "\udcff")]
+    + [{"expect": {"result_json_schema": {"x": {1, 2}}}}],
     "cache": [{"cache": True}, {"cache": 0}, {"cache": "soon"}, {"cache": [1]}],
     "inline": [{"inline_bytes": -1}, {"inline_bytes": True}, {"inline_bytes": (1 << 20) + 1}],
 }

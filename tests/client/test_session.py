@@ -344,6 +344,8 @@ def test_a_configuration_that_is_wrong_says_what(tmp_path):
 def test_bad_arguments_fail_before_anything_starts(shared, tmp_path):
     with pytest.raises(petri.BadRequest, match="no profile 'lax'; there are notebook and strict"):
         petri.Session("lax")
+    with pytest.raises(petri.BadRequest, match="config can't be written as JSON"):
+        petri.Session(config={"redact": {"a", "set"}})
     with pytest.raises(petri.BadRequest, match="there is no folder"):
         petri.Session(folder=tmp_path / "absent")
     numbers = [int(shared.run("In[-1] and len(In)").result)]
@@ -352,6 +354,8 @@ def test_bad_arguments_fail_before_anything_starts(shared, tmp_path):
             shared.run("1", **asked)
     with pytest.raises(TypeError):
         shared.run(b"1")
+    with pytest.raises(petri.BadRequest, match="code is not Unicode"):
+        shared.run("'\udcff'")
     numbers.append(int(shared.run("In[-1] and len(In)").result))
     assert numbers[1] == numbers[0] + 1
 
