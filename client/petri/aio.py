@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import pathlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -146,10 +147,26 @@ class AsyncSession:
         self._last: _Run | None = None
         self._closed = False
         self._turn = asyncio.Lock()
+        self._holder: asyncio.Task[Any] | None = None
+
+    @contextlib.asynccontextmanager
+    async def _in_turn(self) -> AsyncIterator[None]:
+        """Inside of it nobody else uses the kernel. Raises SessionError where it would be waited for for ever."""
+        self._check_not_inside()
+        async with self._turn:
+            self._holder = asyncio.current_task()
+            try:
+                yield
+            finally:
+                self._holder = None
+
+    def _check_not_inside(self) -> None:
+        if self._holder is not None and self._holder is asyncio.current_task():
+            raise SessionError("on_progress can't wait for the end of its own run; it may interrupt() it, or raise")
 
     async def start(self) -> AsyncSession:
         """Starts the kernel, where run() would do so; does nothing where it is there. Raises SessionError."""
-        async with self._turn:
+        async with self._in_turn():
             await self._started()
         return self
 
@@ -207,7 +224,7 @@ class AsyncSession:
             raise TypeError(f"code has to be a str, not {type(code).__name__}")
         unicode_bytes("code", code)
         metadata = asked.metadata()
-        async with self._turn:
+        async with self._in_turn():
             kernel = await self._started()
             run = self._last = _Run(kernel, Collector(self._keep_bytes), on_progress is not None)
             run.start(
@@ -243,19 +260,21 @@ class AsyncSession:
 
     async def restart(self) -> None:
         """Ends the kernel, with all its state, and starts another one. A run on its way raises KernelDied."""
+        self._check_not_inside()
         await self._stop()
-        async with self._turn:
+        async with self._in_turn():
             await self._started()
 
     async def close(self) -> None:
         """Ends the kernel. A run on its way raises KernelDied. A second close does nothing."""
+        self._check_not_inside()
         self._closed = True
         await self._stop()
 
     async def _stop(self) -> None:
         if self._kernel is not None and self._last is not None and not self._last.collector.idle:
             await self._kernel.kill()
-        async with self._turn:
+        async with self._in_turn():
             kernel, self._kernel = self._kernel, None
             if self._last is not None and self._last.task is not None:
                 await asyncio.wait({self._last.task})

@@ -125,6 +125,18 @@ def test_async_interrupt_ends_the_run_with_its_outcome():
     assert run(main()) == "interrupted"
 
 
+@pytest.mark.parametrize("method", ["close", "restart", "start", "run"])
+def test_async_progress_that_waits_for_its_own_run_is_an_error(method):
+    async def main():
+        async with petri.AsyncSession() as session:
+            arguments = ["1"] if method == "run" else []
+            with pytest.raises(petri.SessionError, match="can't wait for the end of its own run"):
+                await session.run("print('on')", on_progress=lambda _: getattr(session, method)(*arguments))
+            return (await session.run("6 * 7")).result
+
+    assert run(main()) == "42"
+
+
 def test_async_kernel_that_dies_is_an_error_until_restart():
     async def main():
         async with petri.AsyncSession() as session:
