@@ -26,20 +26,22 @@ bool folder_is_shown(const char *path) {
     return strncmp(path, "/proc/", 6) != 0 && strncmp(path, "/sys/", 5) != 0 && strncmp(path, "/dev/", 5) != 0;
 }
 
-void folder_keep(struct folder_kept *kept, const char *folder, const char *path) {
+int folder_keep(struct folder_kept *kept, const char *folder, const char *path) {
     const char *rest = folder_rest(folder, path);
-    if (kept->n == FOLDER_MAX_KEPT || !rest || !rest[0])
-        return;
-    const char *entry = rest + 1;
-    size_t bytes = strcspn(entry, "/");
+    size_t bytes = rest && rest[0] ? strcspn(rest + 1, "/") : 0;
     if (bytes == 0 || bytes >= sizeof kept->name[0])
-        return;
-    memcpy(kept->name[kept->n], entry, bytes);
-    kept->name[kept->n++][bytes] = 0;
+        return 0;
+    char(*grown)[256] = reallocarray(kept->name, kept->n + 1, sizeof *grown);
+    if (!grown)
+        return -ENOMEM;
+    kept->name = grown;
+    memcpy(grown[kept->n], rest + 1, bytes);
+    grown[kept->n++][bytes] = 0;
+    return 0;
 }
 
 static bool is_kept(const struct folder_kept *kept, const char *name) {
-    for (int i = 0; i < kept->n; i++)
+    for (size_t i = 0; i < kept->n; i++)
         if (strcmp(kept->name[i], name) == 0)
             return true;
     return false;

@@ -5,6 +5,7 @@
 #define PETRI_SANDBOX_FOLDER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /*
  * What path has behind folder: "" for the folder itself, "/..." for what is in
@@ -19,15 +20,14 @@ const char *folder_rest(const char *folder, const char *path);
  */
 bool folder_is_shown(const char *path);
 
-/* Names in the folder that stay, because the interpreter or petri itself is below them. */
-enum { FOLDER_MAX_KEPT = 8 };
+/* Names in the folder that stay, because the interpreter, petri itself or what is to be read is below them. */
 struct folder_kept {
-    int n;
-    char name[FOLDER_MAX_KEPT][256];
+    size_t n;
+    char (*name)[256]; /* owned, for the life of the process */
 };
 
-/* Adds the entry of folder that path is below, if it is below one and there is room. */
-void folder_keep(struct folder_kept *kept, const char *folder, const char *path);
+/* Adds the entry of folder that path is below, if it is below one. 0 or -ENOMEM. */
+int folder_keep(struct folder_kept *kept, const char *folder, const char *path);
 
 /*
  * Hides each entry whose name begins with a dot from cells, where the folder

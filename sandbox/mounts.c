@@ -248,7 +248,8 @@ typedef int shower(const char *path, const char *target, struct sandbox_error *e
 /* Shows path at its own place; or, where that is in a private area, where each sandbox takes it from. */
 static int show_path(struct template *template, const char *path, shower *show_at, struct sandbox_error *error) {
     char place[64];
-    folder_keep(&template->kept, template->options->folder, path);
+    if (folder_keep(&template->kept, template->options->folder, path))
+        return error_set(error, STEP_MEMORY, ENOMEM, "%s", "");
     if (!is_in_private_area(path))
         return show_at(path, path, error);
     if (template->n_on_top == MOUNTS_MAX_ON_TOP || strlen(path) >= PATH_MAX)

@@ -128,3 +128,18 @@ def test_packages_of_an_environment_with_many_names_are_hidden_at_each(configure
     kernel = start(kernel_dir=kernel_dir, folder=tmp_path / "notebook")
     sites = [tmp_path / name / site.relative_to(tmp_path / "real") for name in ("top", "middle", "real")]
     check_hidden_thing_is_not_seen_at(kernel, *sites)
+
+
+def test_folders_with_a_dot_in_a_home_can_be_read_where_they_are_listed(configure, start, tmp_path, monkeypatch):
+    """What begins with a dot is hidden where the notebook's folder is a home; but not what the operator names."""
+    home = tmp_path / "home"
+    folders = [home / f".listed{n}" for n in range(12)]
+    for folder in [*folders, home / ".other"]:
+        folder.mkdir(parents=True)
+        (folder / "file").write_text("there")
+    monkeypatch.setenv("HOME", str(home))
+    configure(inputs=[str(folder) for folder in folders])
+    kernel = start(folder=home)
+    for folder in folders:
+        assert kernel.value(f"open('{folder}/file').read()") == "'there'"
+    assert kernel.value("import os; '.other' in os.listdir('/work')") == "False"
