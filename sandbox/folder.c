@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 
 /* Folders of the system's, and the one that holds all homes. */
@@ -28,38 +29,73 @@ bool folder_is_shown(const char *path) {
 
 int folder_keep(struct folder_kept *kept, const char *folder, const char *path) {
     const char *rest = folder_rest(folder, path);
-    size_t bytes = rest && rest[0] ? strcspn(rest + 1, "/") : 0;
-    if (bytes == 0 || bytes >= sizeof kept->name[0])
+    if (!rest || !rest[0])
         return 0;
-    char(*grown)[256] = reallocarray(kept->name, kept->n + 1, sizeof *grown);
+    char **grown = reallocarray(kept->path, kept->n + 1, sizeof *grown);
     if (!grown)
         return -ENOMEM;
-    kept->name = grown;
-    memcpy(grown[kept->n], rest + 1, bytes);
-    grown[kept->n++][bytes] = 0;
-    return 0;
+    kept->path = grown;
+    grown[kept->n] = strdup(rest + 1);
+    return grown[kept->n] ? (kept->n++, 0) : -ENOMEM;
 }
 
-static bool is_kept(const struct folder_kept *kept, const char *name) {
-    for (size_t i = 0; i < kept->n; i++)
-        if (strcmp(kept->name[i], name) == 0)
-            return true;
-    return false;
+/* What becomes of an entry. */
+enum fate { FATE_HIDE, FATE_KEEP, FATE_ENTER };
+
+static enum fate fate_of(const char *path, const struct folder_kept *kept) {
+    enum fate fate = FATE_HIDE;
+    for (size_t i = 0; i < kept->n; i++) {
+        const char *rest = folder_rest(path, kept->path[i]);
+        if (rest && !rest[0])
+            return FATE_KEEP;
+        fate = rest ? FATE_ENTER : fate;
+    }
+    return fate;
 }
 
-int folder_hide_dot_entries(int folder_fd, int layer_fd, const struct folder_kept *kept) {
-    int copy = openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+static int hide_entries(int folder_fd, int layer_fd, const char *above, const struct folder_kept *kept);
+
+/* A folder on the way to what is kept. A link is as good as hidden: what it leads to is shown or not by itself. */
+static int enter(int folder_fd, int layer_fd, const char *name, const char *path, const struct folder_kept *kept) {
+    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    char above[PATH_MAX + 1];
+    auto_fd inner_fd = openat(folder_fd, name, flags);
+    if (inner_fd < 0)
+        return errno == ENOTDIR || errno == ELOOP ? 0 : -errno;
+    if (mkdirat(layer_fd, name, 0755) && errno != EEXIST)
+        return -errno;
+    auto_fd inner_layer_fd = openat(layer_fd, name, flags);
+    snprintf(above, sizeof above, "%s/", path);
+    return inner_layer_fd < 0 ? -errno : hide_entries(inner_fd, inner_layer_fd, above, kept);
+}
+
+static int hide_entry(int folder_fd, int layer_fd, const char *name, const char *above,
+                      const struct folder_kept *kept) {
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s%s", above, name), r = 0;
+    enum fate fate = n < (int)sizeof path ? fate_of(path, kept) : FATE_HIDE;
+    if (fate == FATE_ENTER)
+        return enter(folder_fd, layer_fd, name, path, kept);
+    if (fate == FATE_HIDE)
+        r = overlay_put_whiteout(layer_fd, name);
+    return r == -EEXIST ? 0 : r;
+}
+
+/* above: the folder's path with a / behind, below the one that is shown; "" for that itself, of which only entries
+ * with a dot are hidden. */
+static int hide_entries(int folder_fd, int layer_fd, const char *above, const struct folder_kept *kept) {
+    int copy = openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
     auto_dir dir = copy < 0 ? NULL : fdopendir(copy);
     struct dirent *entry;
     if (!dir)
         return -errno;
-    while (errno = 0, (entry = readdir(dir))) {
-        if (entry->d_name[0] != '.' || strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-            is_kept(kept, entry->d_name))
-            continue;
-        int r = overlay_put_whiteout(layer_fd, entry->d_name);
-        if (r && r != -EEXIST)
-            return r;
-    }
-    return -errno; /* 0 at the end: what could not be read would not be hidden */
+    while (r == 0 && (errno = 0, entry = readdir(dir)))
+        if ((above[0] || entry->d_name[0] == '.') && strcmp(entry->d_name, ".") != 0 &&
+            strcmp(entry->d_name, "..") != 0)
+            r = hide_entry(folder_fd, layer_fd, entry->d_name, above, kept);
+    return r ? r : -errno; /* of readdir(3), 0 at the end: what could not be read would not be hidden */
+}
+
+int folder_hide_dot_entries(int folder_fd, int layer_fd, const struct folder_kept *kept) {
+    return hide_entries(folder_fd, layer_fd, "", kept);
 }

@@ -20,19 +20,20 @@ const char *folder_rest(const char *folder, const char *path);
  */
 bool folder_is_shown(const char *path);
 
-/* Names in the folder that stay, because the interpreter, petri itself or what is to be read is below them. */
+/* Paths below the folder that stay, because the interpreter, petri itself or what is to be read is there. */
 struct folder_kept {
     size_t n;
-    char (*name)[256]; /* owned, for the life of the process */
+    char **path; /* owned, for the life of the process */
 };
 
-/* Adds the entry of folder that path is below, if it is below one. 0 or -ENOMEM. */
+/* Adds path, where it is below the folder. 0 or -ENOMEM. */
 int folder_keep(struct folder_kept *kept, const char *folder, const char *path);
 
 /*
  * Hides each entry whose name begins with a dot from cells, where the folder
- * is a home: keys, tokens and histories live there. folder_fd is the folder,
- * layer_fd the committed layer above it, which gets the whiteouts. 0 or -errno.
+ * is a home: keys, tokens and histories live there. Of one that something kept
+ * is below, all else is hidden. folder_fd is the folder, layer_fd the committed
+ * layer above it, which gets the whiteouts. 0 or -errno.
  */
 int folder_hide_dot_entries(int folder_fd, int layer_fd, const struct folder_kept *kept);
 

@@ -130,16 +130,22 @@ def test_packages_of_an_environment_with_many_names_are_hidden_at_each(configure
     check_hidden_thing_is_not_seen_at(kernel, *sites)
 
 
-def test_folders_with_a_dot_in_a_home_can_be_read_where_they_are_listed(configure, start, tmp_path, monkeypatch):
-    """What begins with a dot is hidden where the notebook's folder is a home; but not what the operator names."""
+def test_of_a_home_only_what_is_listed_is_there_behind_a_dot(configure, start, tmp_path, monkeypatch):
+    """Keys and histories are hidden where the notebook's folder is a home, also beside what the operator names."""
     home = tmp_path / "home"
-    folders = [home / f".listed{n}" for n in range(12)]
-    for folder in [*folders, home / ".other"]:
+    listed = [home / f".listed{n}" for n in range(12)] + [home / ".config" / "deep" / "listed"]
+    others = [home / ".other", home / ".config" / "other", home / ".config" / "deep" / "other"]
+    for folder in [*listed, *others]:
         folder.mkdir(parents=True)
         (folder / "file").write_text("there")
+    (home / "plain").mkdir()
     monkeypatch.setenv("HOME", str(home))
-    configure(inputs=[str(folder) for folder in folders])
+    configure(inputs=[str(folder) for folder in listed])
     kernel = start(folder=home)
-    for folder in folders:
-        assert kernel.value(f"open('{folder}/file').read()") == "'there'"
-    assert kernel.value("import os; '.other' in os.listdir('/work')") == "False"
+    for seen_at in (home, "/work"):
+        for folder in listed:
+            assert kernel.value(f"open('{seen_at}/{folder.relative_to(home)}/file').read()") == "'there'"
+        for folder in others:
+            assert kernel.value(f"import os; os.path.lexists('{seen_at}/{folder.relative_to(home)}')") == "False"
+        assert kernel.value(f"import os; sorted(os.listdir('{seen_at}/.config'))") == "['deep']"
+        assert "plain" in kernel.value(f"import os; os.listdir('{seen_at}')")
