@@ -31,12 +31,13 @@ static int file_path(const struct ask_reading *reading, const json_t *json) {
     return read_path(reading, json, &last_file(reading)->path);
 }
 
-/* Bytes at most bytes long are to be the file's; NULL where it has some already, or there is no memory. */
-static unsigned char *make_room(struct ask_file *file, size_t bytes) {
+/* Up to so many bytes are to be the last file's. 0 or -EINVAL. */
+static int make_room(const struct ask_reading *reading, size_t bytes) {
+    struct ask_file *file = last_file(reading);
     if (file->data)
-        return NULL;
+        return ask_refuse(reading, "a file has either \"text\" or \"data\"");
     file->data = malloc(bytes + 1);
-    return file->data;
+    return file->data ? 0 : ask_refuse(reading, "there is no memory");
 }
 
 static int file_text(const struct ask_reading *reading, const json_t *json) {
@@ -44,8 +45,9 @@ static int file_text(const struct ask_reading *reading, const json_t *json) {
     if (!json_is_string(json) || bytes > ASK_FILE_BYTES)
         return ASK_NOT_THIS;
     struct ask_file *file = last_file(reading);
-    if (!make_room(file, bytes))
-        return ask_refuse(reading, "a file has either \"text\" or \"data\"");
+    int r = make_room(reading, bytes);
+    if (r < 0)
+        return r;
     memcpy(file->data, json_string_value(json), bytes);
     file->bytes = bytes;
     return 0;
@@ -56,8 +58,9 @@ static int file_data(const struct ask_reading *reading, const json_t *json) {
     if (!json_is_string(json) || most > (size_t)ASK_FILE_BYTES + 6)
         return ASK_NOT_THIS;
     struct ask_file *file = last_file(reading);
-    if (!make_room(file, most))
-        return ask_refuse(reading, "a file has either \"text\" or \"data\"");
+    int r = make_room(reading, most);
+    if (r < 0)
+        return r;
     if (sodium_base642bin(file->data, most, json_string_value(json), text_bytes, " \t\r\n", &file->bytes, NULL,
                           sodium_base64_VARIANT_ORIGINAL) != 0 ||
         file->bytes > ASK_FILE_BYTES)
