@@ -55,6 +55,16 @@ static enum fate fate_of(const char *path, const struct folder_kept *kept) {
 
 static int hide_entries(int folder_fd, int layer_fd, const char *above, const struct folder_kept *kept);
 
+/* What lies on top says whose a folder is. One whose owner has no id here stays ours: cells don't write it. */
+static int copy_owner(int from, int to) {
+    struct stat st;
+    if (fstat(from, &st))
+        return -errno;
+    if (fchown(to, st.st_uid, st.st_gid) && errno != EINVAL)
+        return -errno;
+    return fchmod(to, st.st_mode & 07777) ? -errno : 0;
+}
+
 /* A folder on the way to what is kept. A link is as good as hidden: what it leads to is shown or not by itself. */
 static int enter(int folder_fd, int layer_fd, const char *name, const char *path, const struct folder_kept *kept) {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -65,8 +75,9 @@ static int enter(int folder_fd, int layer_fd, const char *name, const char *path
     if (mkdirat(layer_fd, name, 0755) && errno != EEXIST)
         return -errno;
     auto_fd inner_layer_fd = openat(layer_fd, name, flags);
+    int r = inner_layer_fd < 0 ? -errno : copy_owner(inner_fd, inner_layer_fd);
     snprintf(above, sizeof above, "%s/", path);
-    return inner_layer_fd < 0 ? -errno : hide_entries(inner_fd, inner_layer_fd, above, kept);
+    return r ? r : hide_entries(inner_fd, inner_layer_fd, above, kept);
 }
 
 static int hide_entry(int folder_fd, int layer_fd, const char *name, const char *above,

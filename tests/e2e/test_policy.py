@@ -149,3 +149,4 @@ def test_of_a_home_only_what_is_listed_is_there_behind_a_dot(configure, start, t
             assert kernel.value(f"import os; os.path.lexists('{seen_at}/{folder.relative_to(home)}')") == "False"
         assert kernel.value(f"import os; sorted(os.listdir('{seen_at}/.config'))") == "['deep']"
         assert "plain" in kernel.value(f"import os; os.listdir('{seen_at}')")
+    assert kernel.run("open('.config/new', 'w').close()").ok
