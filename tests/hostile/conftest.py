@@ -44,6 +44,8 @@ class Place:
         self.kernel_dir = installed.kernel_dir(way)
         slug = way.name.replace(",", "").replace(" ", "-")
         self.folder = installed.new_folder(f"notebook-{slug}")
+        # Where copies go: the host's own, which cells can't remove on a Linux before 6.6, so it is there from the start.
+        (self.folder / "outputs").mkdir()
         self.home = installed.new_folder(f"home-{slug}")
         self.canaries = HostCanaries(self.folder, self.home, pathlib.Path("/tmp"), pathlib.Path("/etc"))
         self.connections = installed.folder
