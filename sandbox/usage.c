@@ -107,10 +107,8 @@ static int limit_memory(struct cell *cell, uint64_t bytes) {
     const struct resources_backend *backend = cell->session->ground.backend;
     cell->base.memory_limit_bytes = bytes;
     if (!backend) {
-        struct watcher_reading reading = {0};
-        watcher_read(cell->worker, 0, &reading);
-        /* The image's are not the cell's. */
-        cell->base.reading.memory_bytes = reading.files_bytes + session_files_bytes(cell);
+        watcher_read(cell->worker, false, &cell->base.watched);
+        cell->base.files_bytes = session_files_bytes(cell);
         return 0;
     }
     int r = backend->read(group_of(cell), &cell->base.reading);
@@ -199,7 +197,8 @@ static void measure_watched(struct cell *cell) {
     struct watching watching = {.worker = cell->worker};
     uint64_t limit = cell->base.memory_limit_bytes;
     visit_all(cell, add_reading, &watching);
-    uint64_t files = above(watching.reading.files_bytes + session_files_bytes(cell), cell->base.reading.memory_bytes);
+    uint64_t files = watcher_files_beside(&watching.reading, &cell->base.watched) +
+                     above(session_files_bytes(cell), cell->base.files_bytes);
     cell->usage.memory_bytes = watching.reading.memory_bytes + files;
     cell->usage.cpu_us = watching.reading.cpu_us;
     note_tasks(cell, &watching.reading);

@@ -50,14 +50,32 @@ static void read_times(pid_t pid, struct watcher_reading *reading) {
             (user + system + children_user + children_system) * 1000000 / (unsigned long long)sysconf(_SC_CLK_TCK);
 }
 
-/* Whether a file was not counted before. */
-static bool is_new(ino_t inode, struct watcher_reading *reading) {
+static const struct watcher_file *find_file(const struct watcher_reading *reading, ino_t inode) {
     for (size_t i = 0; i < reading->n_files; i++)
-        if (reading->files[i] == inode)
-            return false;
+        if (reading->file[i].inode == inode)
+            return &reading->file[i];
+    return NULL;
+}
+
+static void add_file(struct watcher_reading *reading, const struct stat *st) {
+    const struct watcher_file file = {.inode = st->st_ino, .bytes = (uint64_t)st->st_blocks * 512};
+    if (find_file(reading, file.inode))
+        return;
     if (reading->n_files < WATCHER_MAX_FILES)
-        reading->files[reading->n_files++] = inode;
-    return true;
+        reading->file[reading->n_files++] = file;
+    else
+        reading->more_files_bytes += file.bytes;
+}
+
+uint64_t watcher_files_beside(const struct watcher_reading *now, const struct watcher_reading *before) {
+    uint64_t bytes =
+        now->more_files_bytes > before->more_files_bytes ? now->more_files_bytes - before->more_files_bytes : 0;
+    for (size_t i = 0; i < now->n_files; i++) {
+        const struct watcher_file *was = find_file(before, now->file[i].inode);
+        uint64_t had = was ? was->bytes : 0;
+        bytes += now->file[i].bytes > had ? now->file[i].bytes - had : 0;
+    }
+    return bytes;
 }
 
 /* What is in a file of memory is resident whether somebody maps it or not. */
@@ -72,8 +90,8 @@ static void read_files(pid_t pid, struct watcher_reading *reading) {
         ssize_t n = readlinkat(dirfd(dir), entry->d_name, target, sizeof target);
         if (n < (ssize_t)sizeof memfd - 1 || memcmp(target, memfd, sizeof memfd - 1) != 0)
             continue;
-        if (fstatat(dirfd(dir), entry->d_name, &st, 0) == 0 && is_new(st.st_ino, reading))
-            reading->files_bytes += (uint64_t)st.st_blocks * 512;
+        if (fstatat(dirfd(dir), entry->d_name, &st, 0) == 0)
+            add_file(reading, &st);
     }
 }
 

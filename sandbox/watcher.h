@@ -15,11 +15,14 @@ enum { WATCHER_MAX_FILES = 64 };
 
 struct watcher_reading {
     uint64_t memory_bytes; /* resident or swapped out, that is not a file's; and page tables */
-    uint64_t files_bytes;  /* of files in memory (memfd_create) that are open, mapped or not: each once */
     uint64_t cpu_us;       /* with that of children that have been waited for */
     unsigned tasks;
-    uint64_t files[WATCHER_MAX_FILES]; /* the inodes that are counted */
+    struct watcher_file {
+        ino_t inode;
+        uint64_t bytes;
+    } file[WATCHER_MAX_FILES]; /* files in memory (memfd_create) that are open, mapped or not: each once */
     size_t n_files;
+    uint64_t more_files_bytes; /* of those that are more, each as often as it is open */
 };
 
 /*
@@ -28,6 +31,9 @@ struct watcher_reading {
  * nothing. Costs some microseconds.
  */
 void watcher_read(pid_t pid, bool counts_memory, struct watcher_reading *reading);
+
+/* What files in memory have now, beyond what each of them had before. */
+uint64_t watcher_files_beside(const struct watcher_reading *now, const struct watcher_reading *before);
 
 /* The memory of one process: by whom it is shared decides whose it is. */
 struct watcher_shares {

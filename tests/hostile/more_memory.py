@@ -93,6 +93,20 @@ for _ in range(1500):
 """,
         "memory",
     ),
+    # The image still has it: nothing becomes free.
+    case(
+        "memfd_after_an_earlier_one",
+        """
+import os
+os.close(fd)
+fd = os.memfd_create("hold")
+for _ in range(600):
+    os.write(fd, bytes(1 << 20))
+""",
+        "memory",
+        setup="import os\nfd = os.memfd_create('earlier')\nfor _ in range(300): os.write(fd, bytes(1 << 20))",
+        then="os.close(fd)",
+    ),
     case(
         "memfd_mapped",
         """
