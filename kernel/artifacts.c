@@ -21,7 +21,6 @@ struct artifact {
     uint64_t bytes;
     char refused[192]; /* why it is not copied; "" while nothing is against it */
     bool too_large;    /* that is why: only its beginning is read */
-    bool quiet;        /* nobody waits for it: a cache */
     bool given;        /* the request brought it, and it is as it was: no artifact */
     json_t *row;       /* owned */
 };
@@ -75,11 +74,11 @@ __attribute__((format(printf, 2, 3))) static void refuse(struct artifact *artifa
     va_end(args);
 }
 
-static bool has_name(const char *path, const char *name, bool whole) {
-    size_t n = strlen(name);
+/* Whether a name in path begins like those that petri keeps for itself. */
+static bool is_petris(const char *path) {
     for (const char *at = path; at; at = strchr(at, '/')) {
         at += *at == '/';
-        if (strncmp(at, name, n) == 0 && (!whole || at[n] == '/' || at[n] == '\0'))
+        if (strncmp(at, OUTBOX_OWN_NAMES, strlen(OUTBOX_OWN_NAMES)) == 0)
             return true;
     }
     return false;
@@ -99,10 +98,9 @@ static void check_name(struct artifact *artifact) {
     const char *problem = filename_problem(artifact->path, strlen(artifact->path));
     if (problem)
         refuse(artifact, "its path %s", problem);
-    if (has_name(artifact->path, OUTBOX_OWN_NAMES, false))
+    if (is_petris(artifact->path))
         refuse(artifact, "names that begin with " OUTBOX_OWN_NAMES " are petri's own");
-    artifact->quiet = has_name(artifact->path, "__pycache__", true);
-    if (artifact->quiet)
+    if (filename_is_cached(artifact->path))
         refuse(artifact, "it is in a cache of Python's");
 }
 
@@ -431,7 +429,7 @@ static void finish(struct artifacts *artifacts) {
         if (artifact->given)
             continue;
         if (artifact->refused[0])
-            json_object_set_new(artifact->row, "refused", json_string(artifact->refused));
+            json_object_set_new(artifact->row, "refused", text_format("%s", artifact->refused));
         json_array_append(artifacts->rows, artifact->row);
     }
 }

@@ -2,7 +2,6 @@
 
 #include "protocol/utf8.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 /*
@@ -74,4 +73,14 @@ const char *filename_problem(const char *path, size_t n) {
         at += bytes + 1;
     }
     return NULL;
+}
+
+bool filename_is_cached(const char *path) {
+    static const char name[] = "__pycache__";
+    for (const char *at = path; at; at = strchr(at, '/')) {
+        at += *at == '/';
+        if (strncmp(at, name, strlen(name)) == 0 && (at[strlen(name)] == '/' || at[strlen(name)] == '\0'))
+            return true;
+    }
+    return false;
 }

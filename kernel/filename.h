@@ -4,6 +4,7 @@
 #ifndef PETRI_FILENAME_H
 #define PETRI_FILENAME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum {
@@ -19,6 +20,9 @@ enum {
  * characters or NUL, and within the bounds above. Static.
  */
 const char *filename_problem(const char *path, size_t n);
+
+/* Whether path goes through a folder in which Python keeps compiled modules. */
+bool filename_is_cached(const char *path);
 
 /* A path whose control characters are "?", for people to read. Cut where it is longer than buf. Returns buf. */
 const char *filename_shown(const char *path, char *buf, size_t size);

@@ -30,23 +30,27 @@ int fingerprint_digest(const json_t *json, char ret_hex[FINGERPRINT_BYTES]) {
     return 0;
 }
 
-static int hash_file(const char *path, char ret_hex[FINGERPRINT_BYTES]) {
+int fingerprint_fd(int fd, char ret_hex[FINGERPRINT_BYTES]) {
     enum { PIECE = 1 << 18 };
     unsigned char hash[crypto_hash_sha256_BYTES];
     crypto_hash_sha256_state state;
-    auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
     auto_free unsigned char *piece = malloc(PIECE);
-    ssize_t n = 0;
-    if (fd < 0)
-        return -errno;
+    ssize_t n;
+    if (!piece)
+        return -ENOMEM;
     crypto_hash_sha256_init(&state);
-    while (piece && (n = read(fd, piece, PIECE)) > 0)
+    while ((n = read(fd, piece, PIECE)) > 0)
         crypto_hash_sha256_update(&state, piece, (unsigned long long)n);
-    if (!piece || n < 0)
-        return piece ? -errno : -ENOMEM;
+    if (n < 0)
+        return -errno;
     crypto_hash_sha256_final(&state, hash);
     to_hex(hash, ret_hex);
     return 0;
+}
+
+static int hash_file(const char *path, char ret_hex[FINGERPRINT_BYTES]) {
+    auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? -errno : fingerprint_fd(fd, ret_hex);
 }
 
 /* Where the interpreter is a shared library, the program is only its front. */

@@ -1,5 +1,6 @@
 #include "outbox.h"
 
+#include "kernel/fingerprint.h"
 #include "protocol/bytes.h"
 
 #include <dirent.h>
@@ -14,7 +15,7 @@
 #define LOG_NAME OUTBOX_OWN_NAMES "-sha256"
 #define COPY_NAME OUTBOX_OWN_NAMES "-copy-"
 
-enum { NAMES_TRIED = 100, HEX_BYTES = 64, LOG_BYTES_MAX = 64 << 20, CHUNK_BYTES = 256 << 10 };
+enum { NAMES_TRIED = 100, HEX_BYTES = 64, LOG_BYTES_MAX = 64 << 20 };
 
 /* Opens path below dir_fd, through no link. A descriptor or -errno. */
 static int open_beneath(int dir_fd, const char *path, int flags, mode_t mode) {
@@ -209,30 +210,17 @@ static int nth_path(const char *path, size_t name_at, int n, char ret_path[PATH_
 }
 
 /* The sha256 of a regular file that has no other name. 0, or -errno: it is none. */
-static int hash_file(int dir_fd, const char *name, char ret_hex[HEX_BYTES + 1]) {
-    unsigned char hash[crypto_hash_sha256_BYTES];
-    crypto_hash_sha256_state state;
+static int hash_file(int dir_fd, const char *name, char ret_hex[FINGERPRINT_BYTES]) {
     struct stat st;
-    auto_free unsigned char *chunk = malloc(CHUNK_BYTES);
     auto_fd fd = open_beneath(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-    if (fd < 0 || !chunk || fstat(fd, &st))
-        return fd < 0 ? fd : -EIO;
-    if (!S_ISREG(st.st_mode) || st.st_nlink != 1)
-        return -EINVAL;
-    crypto_hash_sha256_init(&state);
-    ssize_t n;
-    while ((n = read(fd, chunk, CHUNK_BYTES)) > 0)
-        crypto_hash_sha256_update(&state, chunk, (unsigned long long)n);
-    if (n < 0)
-        return -errno;
-    crypto_hash_sha256_final(&state, hash);
-    sodium_bin2hex(ret_hex, HEX_BYTES + 1, hash, sizeof hash);
-    return 0;
+    if (fd < 0 || fstat(fd, &st))
+        return fd < 0 ? fd : -errno;
+    return S_ISREG(st.st_mode) && st.st_nlink == 1 ? fingerprint_fd(fd, ret_hex) : -EINVAL;
 }
 
 /* The digest of what stands there, where it is as petri wrote it, or NULL. */
 static const char *find_ours(const struct outbox *outbox, int parent_fd, const char *path, const char *name) {
-    char hex[HEX_BYTES + 1];
+    char hex[FINGERPRINT_BYTES];
     const char *ours = json_string_value(json_object_get(outbox->written, path));
     return ours && hash_file(parent_fd, name, hex) == 0 && strcmp(hex, ours) == 0 ? ours : NULL;
 }

@@ -1,6 +1,5 @@
 #include "records.h"
 
-#include "kernel/clock.h"
 #include "kernel/paths.h"
 #include "kernel/statement.h"
 
@@ -46,16 +45,7 @@ static const char schema[] =
 _Static_assert(VERSION == 1, "the schema says it too");
 
 int records_default_path(char *buf, size_t size) {
-    const char *data = getenv("XDG_DATA_HOME");
-    const char *home = getenv("HOME");
-    int n;
-    if (data && data[0])
-        n = snprintf(buf, size, "%s/petri/records.sqlite", data);
-    else if (home && home[0])
-        n = snprintf(buf, size, "%s/.local/share/petri/records.sqlite", home);
-    else
-        return -ENOENT;
-    return n < (int)size ? 0 : -ENAMETOOLONG;
+    return paths_of_user("XDG_DATA_HOME", ".local/share", "petri/records.sqlite", buf, size);
 }
 
 void records_close(struct records *records) {
