@@ -10,8 +10,8 @@
 enum {
     MEASURE_MS = 100,      /* where control groups keep the limits */
     MEASURE_CLOSE_MS = 10, /* where this measuring keeps them, or a limit is near */
-    STACK_MS = 300,        /* for the first line of the stack to come: on a busy machine a process waits for its turn */
-    STACK_REST_MS = 100,   /* for the others, once it has; the last one ends the waiting */
+    STACK_MS = 70,      /* for the first line of the stack to come: the reply is to be there 100 ms after the limit */
+    STACK_REST_MS = 20, /* for the others, once it has; the last one ends the waiting */
 };
 
 /* How long the running cell takes to its limit of CPU time at the least. */

@@ -49,7 +49,15 @@ def test_processes_are_counted_and_threads_too(place, session):
     assert run.report["metrics"]["processes_max"] == int(run.cell.stdout), str(run)
 
 
-@pytest.mark.parametrize("code", ["while True: pass", "sum(range(10 ** 12))", "import time; time.sleep(1000)"], ids=["python", "native", "sleep"])
+TIMED_OUT = {
+    "python": "while True: pass",
+    "native": "sum(range(10 ** 12))",
+    "sleep": "import time; time.sleep(1000)",
+    "deaf": "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65)); sum(range(10 ** 12))",
+}
+
+
+@pytest.mark.parametrize("code", TIMED_OUT.values(), ids=TIMED_OUT)
 def test_time_out_comes_when_it_should(place, session, note, code):
     over_ms = []
     for _ in range(REPEAT):
