@@ -185,11 +185,17 @@ static int await(struct client *client, int64_t deadline_us, char *why, size_t w
     int64_t left_us = deadline_us - clock_us();
     long timeout_ms = deadline_us == CLOCK_NEVER ? -1 : left_us > 0 ? (long)(left_us / CLOCK_MS) + 1 : 0;
     int n = zmq_poll(items, 4, timeout_ms);
-    if (n <= 0)
-        return n == 0 || errno == EINTR ? n == 0 ? 0 : 1 : fail(why, why_bytes, errno, "waiting for the kernel");
+    if (n == 0)
+        return 0;
+    if (n < 0)
+        return errno == EINTR ? 1 : fail(why, why_bytes, errno, "waiting for the kernel");
     if (items[2].revents) {
         int r = take_signal(client);
-        return r < 0 ? fail(why, why_bytes, -r, "waiting for the cell") : 1;
+        if (r == -EINTR)
+            snprintf(why, why_bytes, "a signal ended it, and the cell with it");
+        else if (r < 0)
+            fail(why, why_bytes, -r, "interrupting the cell");
+        return r < 0 ? r : 1;
     }
     if (items[3].revents && !items[0].revents && !items[1].revents)
         return reap(client, why, why_bytes);
