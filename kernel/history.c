@@ -52,9 +52,8 @@ static int open_database(struct history *history) {
         r = -EIO;
     if (r < 0)
         return r;
-    sqlite3_busy_timeout(history->db, BUSY_MS);
     sqlite3_limit(history->db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, GLOB_BYTES_MAX);
-    return statement_set_up(history->db, schema) == SQLITE_OK ? 0 : -EIO;
+    return statement_set_up(history->db, schema, BUSY_MS) == SQLITE_OK ? 0 : -EIO;
 }
 
 /* Whether there is a database to work with. */

@@ -17,8 +17,10 @@ enum {
     FREE_PAGES = 4000, /* given back to the file system at a time */
 };
 
-static const char pragmas[] = "PRAGMA auto_vacuum = INCREMENTAL;" /* counts only before the first table */
-                              "PRAGMA journal_mode = WAL;"
+/* Counts only before anything is written, and waits for whoever writes also where it changes nothing. */
+static const char vacuum_pragma[] = "PRAGMA auto_vacuum = INCREMENTAL;";
+
+static const char pragmas[] = "PRAGMA journal_mode = WAL;"
                               "PRAGMA synchronous = NORMAL;"
                               "PRAGMA foreign_keys = ON;";
 
@@ -94,8 +96,9 @@ static int open_database(struct records *records) {
     close(fd);
     if (sqlite3_open(records->path, &records->db) != SQLITE_OK)
         return -EIO;
-    sqlite3_busy_timeout(records->db, STATEMENT_OPENING_MS);
-    if (statement_set_up(records->db, pragmas) != SQLITE_OK)
+    if (version_of(records->db) == 0 && statement_set_up(records->db, vacuum_pragma, STATEMENT_OPENING_MS) != SQLITE_OK)
+        return -EIO;
+    if (statement_set_up(records->db, pragmas, STATEMENT_OPENING_MS) != SQLITE_OK)
         return -EIO;
     sqlite3_wal_hook(records->db, note_wal, records);
     int made = make_tables(records->db);
@@ -228,18 +231,25 @@ static bool forget(struct records *records) {
                          "");
 }
 
-void records_tidy(struct records *records) {
+/* While other kernels write it is put off until the next run. */
+static void tidy(struct records *records) {
     char vacuum[64];
+    bool done = forget(records);
+    if (!done && sqlite3_errcode(records->db) == SQLITE_BUSY)
+        return;
+    records->since_tidy = 0;
+    if (!done)
+        log_write(records->log, LOG_LEVEL_WARNING, "the run records %s could not be tidied: %s", records->path,
+                  sqlite3_errmsg(records->db));
+    snprintf(vacuum, sizeof vacuum, "PRAGMA incremental_vacuum(%d)", FREE_PAGES);
+    sqlite3_exec(records->db, vacuum, NULL, NULL, NULL);
+}
+
+void records_tidy(struct records *records) {
     if (!records->db)
         return;
-    if (records->since_tidy >= TIDY_RUNS) {
-        records->since_tidy = 0;
-        if (!forget(records))
-            log_write(records->log, LOG_LEVEL_WARNING, "the run records %s could not be tidied: %s", records->path,
-                      sqlite3_errmsg(records->db));
-        snprintf(vacuum, sizeof vacuum, "PRAGMA incremental_vacuum(%d)", FREE_PAGES);
-        sqlite3_exec(records->db, vacuum, NULL, NULL, NULL);
-    }
+    if (records->since_tidy >= TIDY_RUNS)
+        tidy(records);
     if (records->wal_pages > WAL_PAGES) {
         records->wal_pages = 0; /* what a reader holds back is moved the next time */
         sqlite3_wal_checkpoint_v2(records->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);

@@ -48,13 +48,15 @@ const char *statement_text(sqlite3_stmt *statement, int column) {
     return text ? (const char *)text : "";
 }
 
-int statement_set_up(sqlite3 *db, const char *sql) {
+int statement_set_up(sqlite3 *db, const char *sql, int busy_ms) {
     enum { STEP_MS = 20 };
     int r = SQLITE_BUSY;
+    sqlite3_busy_timeout(db, 0); /* else each try would wait for itself */
     for (int i = 0; (r == SQLITE_BUSY || r == SQLITE_LOCKED) && i < STATEMENT_OPENING_MS / STEP_MS; i++) {
         r = sqlite3_exec(db, sql, NULL, NULL, NULL);
         if (r == SQLITE_BUSY || r == SQLITE_LOCKED)
             sqlite3_sleep(STEP_MS);
     }
+    sqlite3_busy_timeout(db, busy_ms);
     return r;
 }

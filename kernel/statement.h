@@ -26,11 +26,11 @@ bool statement_run(struct sqlite3 *db, const char *sql, const char *format, ...)
 /*
  * Makes a database that others may be making at the same time: runs sql, which
  * can be run again, until nobody is in the way, for at most STATEMENT_OPENING_MS.
- * SQLite itself does not wait where it changes the journal's mode. SQLITE_OK, or
- * another of its results.
+ * SQLite itself does not wait where it changes the journal's mode. From then on
+ * statements wait busy_ms for others. SQLITE_OK, or another of its results.
  */
 enum { STATEMENT_OPENING_MS = 5000 };
-int statement_set_up(struct sqlite3 *db, const char *sql);
+int statement_set_up(struct sqlite3 *db, const char *sql, int busy_ms);
 
 /* A column as text; "" where it is NULL. Borrowed until the next step. */
 const char *statement_text(sqlite3_stmt *statement, int column);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <setjmp.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -229,6 +230,23 @@ static void test_records_that_are_old_or_too_much_are_forgotten(void **state) {
     free(large);
 }
 
+/* A lock that is held while the records are opened costs the tidying nothing but time. */
+static void test_records_are_tidied_later_while_others_write(void **state) {
+    struct record old = a_record("old");
+    sqlite3 *other;
+    (void)state;
+    old.started_ms -= (options.keep_days + 2) * 86400 * 1000;
+    assert_int_equal(store(old, json_object()), 0);
+    assert_int_equal(sqlite3_open(path, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    reopen();
+    assert_string_equal(listed(&(struct records_filter){.limit = 9}), "old");
+    assert_int_equal(sqlite3_exec(other, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(other), SQLITE_OK);
+    records_tidy(&records);
+    assert_string_equal(listed(&(struct records_filter){.limit = 9}), "");
+}
+
 static void test_records_of_a_result_that_may_be_given_again(void **state) {
     struct record record = a_record("1");
     int64_t now = now_ms();
@@ -297,6 +315,7 @@ int main(void) {
         TEST(test_records_inputs_are_stored_once_by_content),
         TEST(test_records_tasks_are_counted_across_kernels),
         TEST(test_records_that_are_old_or_too_much_are_forgotten),
+        TEST(test_records_are_tidied_later_while_others_write),
         TEST(test_records_of_a_result_that_may_be_given_again),
         TEST(test_records_that_are_damaged_store_nothing_and_say_so),
         TEST(test_records_are_their_owners_alone),
