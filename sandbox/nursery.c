@@ -68,11 +68,25 @@ static int create_layer(const struct session_options *options, int files_fd, uin
     return layer_create(files_fd, layer, options->ground->worker_uid, options->ground->worker_gid);
 }
 
+/* What may be added to the session's files. */
+struct room {
+    uint64_t bytes, inodes;
+};
+
+static int leave_room(int files_fd, struct room more) {
+    struct statvfs now;
+    if (fstatvfs(files_fd, &now))
+        return -errno;
+    return mounts_set_room((now.f_blocks - now.f_bfree) * now.f_frsize + more.bytes,
+                           now.f_files - now.f_ffree + more.inodes);
+}
+
 /*
  * A copy needs room that isn't the cells' to fill: it is made with no end of
- * room, which is then cut to what is taken and what the session may add.
+ * room, which is then cut to what is taken, what the session may add (ret_more),
+ * and what a sandbox takes before its cell runs.
  */
-static int copy_layer(const struct session_options *options, int files_fd, uint64_t layer) {
+static int copy_layer(const struct session_options *options, int files_fd, uint64_t layer, struct room *ret_more) {
     const uint64_t no_end_bytes = UINT64_C(1) << 50, no_end_inodes = UINT64_C(1) << 40;
     struct statvfs before, after;
     int r = mounts_set_room(no_end_bytes, no_end_inodes);
@@ -86,10 +100,9 @@ static int copy_layer(const struct session_options *options, int files_fd, uint6
         return r; /* there is no sandbox for the layer, and the next one has its room measured again */
     uint64_t copied_bytes = (before.f_bfree - after.f_bfree) * after.f_frsize;
     uint64_t copied_inodes = before.f_ffree - after.f_ffree;
-    uint64_t more_bytes = options->disk_bytes > copied_bytes ? options->disk_bytes - copied_bytes : 0;
-    uint64_t more_inodes = options->disk_inodes > copied_inodes ? options->disk_inodes - copied_inodes : 0;
-    return mounts_set_room((after.f_blocks - after.f_bfree) * after.f_frsize + more_bytes,
-                           after.f_files - after.f_ffree + more_inodes);
+    *ret_more = (struct room){options->disk_bytes > copied_bytes ? options->disk_bytes - copied_bytes : 0,
+                              options->disk_inodes > copied_inodes ? options->disk_inodes - copied_inodes : 0};
+    return leave_room(files_fd, (struct room){ret_more->bytes + SANDBOX_BYTES, ret_more->inodes + SANDBOX_INODES});
 }
 
 /*
@@ -102,8 +115,7 @@ static int lend_room(int files_fd) {
         return -errno;
     if (now.f_ffree >= SANDBOX_INODES && now.f_bfree * now.f_frsize >= SANDBOX_BYTES)
         return 0;
-    int r = mounts_set_room((now.f_blocks - now.f_bfree) * now.f_frsize + SANDBOX_BYTES,
-                            now.f_files - now.f_ffree + SANDBOX_INODES);
+    int r = leave_room(files_fd, (struct room){SANDBOX_BYTES, SANDBOX_INODES});
     return r ? r : 1;
 }
 
@@ -130,9 +142,12 @@ static int end_loan(const struct session_options *options, int files_fd) {
                            larger(options->disk_inodes, now.f_files - now.f_ffree));
 }
 
-static int make_layer(const struct template *template, int files_fd, uint64_t layer, struct sandbox_error *error) {
+/* ret_more is of copied layers: what remains once a sandbox is made over it. */
+static int make_layer(const struct template *template, int files_fd, uint64_t layer, struct room *ret_more,
+                      struct sandbox_error *error) {
     const struct session_options *options = template->options;
-    int r = template->copied_layers ? copy_layer(options, files_fd, layer) : create_layer(options, files_fd, layer);
+    int r = template->copied_layers ? copy_layer(options, files_fd, layer, ret_more)
+                                    : create_layer(options, files_fd, layer);
     return r ? error_set(error, STEP_LAYER, -r, "%s", r == -ENOSPC ? "the disk limit is reached" : "") : 0;
 }
 
@@ -140,6 +155,7 @@ static int make_layer(const struct template *template, int files_fd, uint64_t la
 static int open_nursery(const struct session_options *options, struct template *template,
                         const struct nursery_boot *boot, uint64_t layer, int socket) {
     struct sandbox_error error = {0};
+    struct room more = {0};
     auto_fd files_fd = -1;
     pid_t worker = -1;
     int r = unshare(CLONE_NEWNS) ? error_set(&error, STEP_MOUNT_NAMESPACE, errno, "%s", "") : 0;
@@ -151,7 +167,7 @@ static int open_nursery(const struct session_options *options, struct template *
         r = prepare(template, files_fd, &error);
     template->copied_layers = r == 0 && layers_are_copied(files_fd);
     if (r == 0)
-        r = make_layer(template, files_fd, layer, &error);
+        r = make_layer(template, files_fd, layer, &more, &error);
     if (r == 0)
         r = birth_worker(template, boot, layer, &worker, &error);
     int sent = answer(socket, r, worker, files_fd, &error);
@@ -165,14 +181,18 @@ static int make_sandbox(const struct template *template, int files_fd, uint64_t 
                         pid_t *ret_pid, struct sandbox_error *error) {
     struct embryo embryo = *ready;
     *ready = (struct embryo){0};
+    struct room more = {0};
     int lent = template->copied_layers ? 0 : lend_room(files_fd);
-    int r = lent < 0 ? error_set(error, STEP_LAYER, -lent, "room") : make_layer(template, files_fd, layer, error);
+    int r =
+        lent < 0 ? error_set(error, STEP_LAYER, -lent, "room") : make_layer(template, files_fd, layer, &more, error);
     if (r == 0 && embryo.pid == 0)
         r = birth_begin(template, &embryo, error);
     *ret_pid = embryo.pid;
     if (r == 0)
         r = birth_finish(&embryo, layer, error);
     int ended = lent > 0 ? end_loan(template->options, files_fd) : 0;
+    if (r == 0 && template->copied_layers)
+        ended = leave_room(files_fd, more);
     return r || ended == 0 ? r : error_set(error, STEP_LAYER, -ended, "room");
 }
 
