@@ -42,7 +42,8 @@ BRIEF = {"timeout": "400ms"}  # for what ends by its time-out in any case
 
 
 EXPECT = {
-    "fork_bomb": {"outcomes": "error timeout memory", "enames": "BlockingIOError"},
+    # On all its processors it has used up its CPU time in the moment in which its time is over.
+    "fork_bomb": {"outcomes": "error timeout cpu memory", "enames": "BlockingIOError"},
     "mem_touch": {"outcomes": "error memory", "enames": "MemoryError"},
     "mem_overcommit": {"outcomes": "error", "enames": "OSError"},
     "shm_bomb": {"outcomes": "error memory", "enames": "MemoryError OSError"},
