@@ -68,17 +68,28 @@ static int create_layer(const struct session_options *options, int files_fd, uin
     return layer_create(files_fd, layer, options->ground->worker_uid, options->ground->worker_gid);
 }
 
-/* What may be added to the session's files. */
+/* Of the session's files: what they take, or what may be added. */
 struct room {
     uint64_t bytes, inodes;
 };
 
-static int leave_room(int files_fd, struct room more) {
+static int measure_room(int files_fd, struct room *ret_taken, struct room *ret_left) {
     struct statvfs now;
     if (fstatvfs(files_fd, &now))
         return -errno;
-    return mounts_set_room((now.f_blocks - now.f_bfree) * now.f_frsize + more.bytes,
-                           now.f_files - now.f_ffree + more.inodes);
+    *ret_taken = (struct room){(now.f_blocks - now.f_bfree) * now.f_frsize, now.f_files - now.f_ffree};
+    *ret_left = (struct room){now.f_bfree * now.f_frsize, now.f_ffree};
+    return 0;
+}
+
+static int leave_room(int files_fd, struct room more) {
+    struct room taken = {0}, left = {0};
+    int r = measure_room(files_fd, &taken, &left);
+    return r ? r : mounts_set_room(taken.bytes + more.bytes, taken.inodes + more.inodes);
+}
+
+static uint64_t without(uint64_t limit, uint64_t taken) {
+    return limit > taken ? limit - taken : 0;
 }
 
 /*
@@ -88,20 +99,20 @@ static int leave_room(int files_fd, struct room more) {
  */
 static int copy_layer(const struct session_options *options, int files_fd, uint64_t layer, struct room *ret_more) {
     const uint64_t no_end_bytes = UINT64_C(1) << 50, no_end_inodes = UINT64_C(1) << 40;
-    struct statvfs before, after;
-    int r = mounts_set_room(no_end_bytes, no_end_inodes);
-    if (r == 0 && fstatvfs(files_fd, &before))
-        r = -errno;
+    struct room before = {0}, after = {0}, left = {0};
+    int r = measure_room(files_fd, &before, &left);
+    if (r == 0)
+        r = mounts_set_room(no_end_bytes, no_end_inodes);
     if (r == 0)
         r = create_layer(options, files_fd, layer);
-    if (fstatvfs(files_fd, &after))
-        return -errno;
-    if (r)
-        return r; /* there is no sandbox for the layer, and the next one has its room measured again */
-    uint64_t copied_bytes = (before.f_bfree - after.f_bfree) * after.f_frsize;
-    uint64_t copied_inodes = before.f_ffree - after.f_ffree;
-    *ret_more = (struct room){options->disk_bytes > copied_bytes ? options->disk_bytes - copied_bytes : 0,
-                              options->disk_inodes > copied_inodes ? options->disk_inodes - copied_inodes : 0};
+    if (r == 0)
+        r = measure_room(files_fd, &after, &left);
+    if (r) {
+        (void)leave_room(files_fd, (struct room){0}); /* until there is a copy, from which the room is known */
+        return r;
+    }
+    *ret_more = (struct room){without(options->disk_bytes, after.bytes - before.bytes),
+                              without(options->disk_inodes, after.inodes - before.inodes)};
     return leave_room(files_fd, (struct room){ret_more->bytes + SANDBOX_BYTES, ret_more->inodes + SANDBOX_INODES});
 }
 
@@ -110,36 +121,31 @@ static int copy_layer(const struct session_options *options, int files_fd, uint6
  * before its cell runs is lent beside it. Returns 1 where it was, or -errno.
  */
 static int lend_room(int files_fd) {
-    struct statvfs now;
-    if (fstatvfs(files_fd, &now))
-        return -errno;
-    if (now.f_ffree >= SANDBOX_INODES && now.f_bfree * now.f_frsize >= SANDBOX_BYTES)
-        return 0;
-    int r = leave_room(files_fd, (struct room){SANDBOX_BYTES, SANDBOX_INODES});
+    struct room taken = {0}, left = {0};
+    int r = measure_room(files_fd, &taken, &left);
+    if (r || (left.inodes >= SANDBOX_INODES && left.bytes >= SANDBOX_BYTES))
+        return r;
+    r = leave_room(files_fd, (struct room){SANDBOX_BYTES, SANDBOX_INODES});
     return r ? r : 1;
-}
-
-static uint64_t larger(uint64_t a, uint64_t b) {
-    return a > b ? a : b;
 }
 
 /* A tmpfs takes the room of attributes from that of its inodes, of which each stands for 1024 bytes. */
 static int lend_marks(const struct session_options *options, int files_fd) {
-    struct statvfs now;
     const uint64_t marks_in_inode = 1024 / MARK_BYTES;
-    if (fstatvfs(files_fd, &now))
-        return -errno;
-    return mounts_set_room(larger(options->disk_bytes, (now.f_blocks - now.f_bfree) * now.f_frsize),
-                           now.f_files - now.f_ffree + SANDBOX_INODES + options->disk_inodes / marks_in_inode);
+    struct room taken = {0}, left = {0};
+    int r = measure_room(files_fd, &taken, &left);
+    return r ? r
+             : leave_room(files_fd, (struct room){without(options->disk_bytes, taken.bytes),
+                                                  SANDBOX_INODES + options->disk_inodes / marks_in_inode});
 }
 
 /* Ends the loan: what is taken may stay, and nothing may be added beyond the session's limits. */
 static int end_loan(const struct session_options *options, int files_fd) {
-    struct statvfs now;
-    if (fstatvfs(files_fd, &now))
-        return -errno;
-    return mounts_set_room(larger(options->disk_bytes, (now.f_blocks - now.f_bfree) * now.f_frsize),
-                           larger(options->disk_inodes, now.f_files - now.f_ffree));
+    struct room taken = {0}, left = {0};
+    int r = measure_room(files_fd, &taken, &left);
+    return r ? r
+             : leave_room(files_fd, (struct room){without(options->disk_bytes, taken.bytes),
+                                                  without(options->disk_inodes, taken.inodes)});
 }
 
 /* ret_more is of copied layers: what remains once a sandbox is made over it. */
