@@ -74,16 +74,6 @@ __attribute__((format(printf, 2, 3))) static void refuse(struct artifact *artifa
     va_end(args);
 }
 
-/* Whether a name in path begins like those that petri keeps for itself. */
-static bool is_petris(const char *path) {
-    for (const char *at = path; at; at = strchr(at, '/')) {
-        at += *at == '/';
-        if (strncmp(at, OUTBOX_OWN_NAMES, strlen(OUTBOX_OWN_NAMES)) == 0)
-            return true;
-    }
-    return false;
-}
-
 static void check_type(struct artifact *artifact) {
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if ((artifact->mode & S_IFMT) == types[i].type)
@@ -98,9 +88,9 @@ static void check_name(struct artifact *artifact) {
     const char *problem = filename_problem(artifact->path, strlen(artifact->path));
     if (problem)
         refuse(artifact, "its path %s", problem);
-    if (is_petris(artifact->path))
+    if (filename_has(artifact->path, OUTBOX_OWN_NAMES, false))
         refuse(artifact, "names that begin with " OUTBOX_OWN_NAMES " are petri's own");
-    if (filename_is_cached(artifact->path))
+    if (filename_has(artifact->path, FILENAME_CACHE, true))
         refuse(artifact, "it is in a cache of Python's");
 }
 

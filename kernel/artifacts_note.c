@@ -68,7 +68,7 @@ static void add_refused(struct note *note, const json_t *row) {
 
 /* Whether a row belongs into a sentence; what Python keeps for itself is nobody's loss. */
 static bool belongs(const json_t *row, const char *key) {
-    return text_of(row, key) && !filename_is_cached(text_of(row, "path"));
+    return text_of(row, key) && !filename_has(text_of(row, "path"), FILENAME_CACHE, true);
 }
 
 /* "Saved: a, b and 3 more", of the rows that have key. */

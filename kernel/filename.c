@@ -75,11 +75,11 @@ const char *filename_problem(const char *path, size_t n) {
     return NULL;
 }
 
-bool filename_is_cached(const char *path) {
-    static const char name[] = "__pycache__";
+bool filename_has(const char *path, const char *name, bool whole) {
+    size_t n = strlen(name);
     for (const char *at = path; at; at = strchr(at, '/')) {
         at += *at == '/';
-        if (strncmp(at, name, strlen(name)) == 0 && (at[strlen(name)] == '/' || at[strlen(name)] == '\0'))
+        if (strncmp(at, name, n) == 0 && (!whole || at[n] == '/' || at[n] == '\0'))
             return true;
     }
     return false;

@@ -21,8 +21,11 @@ enum {
  */
 const char *filename_problem(const char *path, size_t n);
 
-/* Whether path goes through a folder in which Python keeps compiled modules. */
-bool filename_is_cached(const char *path);
+/* Where Python keeps compiled modules. */
+#define FILENAME_CACHE "__pycache__"
+
+/* Whether one of the names in path is name, or, where it need not be the whole, begins with it. */
+bool filename_has(const char *path, const char *name, bool whole);
 
 /* A path whose control characters are "?", for people to read. Cut where it is longer than buf. Returns buf. */
 const char *filename_shown(const char *path, char *buf, size_t size);

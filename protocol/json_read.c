@@ -60,7 +60,7 @@ static int hex_digit(unsigned char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The code unit of a \uXXXX at text, or -1. */
+/* The code unit of an escape, \u and four digits, at text, or -1. */
 static int32_t hex_escape(const unsigned char *text, const unsigned char *end) {
     if (end - text < 6 || text[0] != '\\' || text[1] != 'u') {
         return -1;
