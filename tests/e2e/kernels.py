@@ -15,6 +15,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("PETRI_BUILD", ROOT / "build"))
 PETRI = BUILD / "petri"
 
+# Where cells see the notebook's folder beside its own path: a name of the contract's, in the sandbox.
+WORK = "/work"
+
 # Not a measure of anything: how long to wait before a kernel counts as stuck.
 STUCK_S = float(os.environ.get("PETRI_STUCK_S", 120))
 

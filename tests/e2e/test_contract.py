@@ -4,6 +4,7 @@ import base64
 import hashlib
 
 import pytest
+from kernels import WORK
 
 
 def sha256(data):
@@ -18,7 +19,7 @@ def test_files_are_there_before_the_code_runs(kernel, tmp_path):
         {"path": "raw.bin", "data": base64.b64encode(data).decode()},
         {"path": "host.txt", "text": "request"},
     ]
-    code = "print(open('in/table.csv').read(), len(open('/work/raw.bin', 'rb').read()), open('host.txt').read())"
+    code = f"print(open('in/table.csv').read(), len(open('{WORK}/raw.bin', 'rb').read()), open('host.txt').read())"
     cell = kernel.ask(code, {"files": files})
     assert cell.stdout == "a,b\n1,2\n 256 request\n", str(cell)
     assert cell.report["inputs"] == [

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 
-from kernels import install
+from kernels import WORK, install
 
 
 def test_code_that_is_refused_says_where_and_does_not_run(configure, start):
@@ -114,7 +114,7 @@ def test_packages_of_an_environment_in_the_notebook_folder_are_hidden_too(config
     configure(packages=["shown-thing"])
     kernel_dir = install(tmp_path / "own", folder / "venv" / "bin" / "python")
     kernel = start(kernel_dir=kernel_dir, folder=folder)
-    check_hidden_thing_is_not_seen_at(kernel, site, f"/work/{site.relative_to(folder)}")
+    check_hidden_thing_is_not_seen_at(kernel, site, f"{WORK}/{site.relative_to(folder)}")
 
 
 def test_packages_of_an_environment_with_many_names_are_hidden_at_each(configure, start, tmp_path):
@@ -142,7 +142,7 @@ def test_of_a_home_only_what_is_listed_is_there_behind_a_dot(configure, start, t
     monkeypatch.setenv("HOME", str(home))
     configure(inputs=[str(folder) for folder in listed])
     kernel = start(folder=home)
-    for seen_at in (home, "/work"):
+    for seen_at in (home, WORK):
         for folder in listed:
             assert kernel.value(f"open('{seen_at}/{folder.relative_to(home)}/file').read()") == "'there'"
         for folder in others:

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import state
-from kernels import STUCK_S, install
+from kernels import STUCK_S, WORK, install
 from processes import NAMESPACES, family, find_by_namespaces, namespace_ids, open_namespaces
 
 # A cell that says which namespaces it has, and then waits, so that they can be looked at from outside.
@@ -118,7 +118,7 @@ def test_notebook_folder_is_read_at_its_own_path_and_at_work(kernel, tmp_path):
     (tmp_path / "data.txt").write_text("seven")
     assert kernel.value("open('data.txt').read()") == "'seven'"
     assert kernel.value(f"open({str(tmp_path / 'data.txt')!r}).read()") == "'seven'"
-    assert kernel.value("open('/work/data.txt').read()") == "'seven'"
+    assert kernel.value(f"open('{WORK}/data.txt').read()") == "'seven'"
 
 
 def test_host_files_are_not_changed(kernel, tmp_path):

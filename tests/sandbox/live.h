@@ -10,6 +10,9 @@
 #include <limits.h>
 #include <stddef.h>
 
+/* Where cells see the notebook's folder beside its own path. */
+#define LIVE_WORK "/work"
+
 struct live {
     struct session *session; /* captured: its worker, worker.c, waits for a line */
     struct sandbox_ground ground;

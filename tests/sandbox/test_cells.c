@@ -291,7 +291,7 @@ static void files_go_on_and_the_hosts_are_never_written(struct live *live) {
     struct stat st;
     CHECK_TEXT(live_do(live, "append host.txt +"), "ok");
     CHECK_TEXT(live_do(live, "file host.txt"), "host+");
-    CHECK_TEXT(live_do(live, "file /work/host.txt"), "host+");
+    CHECK_TEXT(live_do(live, "file " LIVE_WORK "/host.txt"), "host+");
     CHECK_TEXT(live_do(live, "put new.txt n"), "ok");
     CHECK_EQUAL(live_call(live, SYS_unlink, "\"sub/deep.txt"), 0);
     CHECK_TEXT(live_do(live, "list ."), "host.txt new.txt sub");

@@ -46,7 +46,7 @@ static void files_that_are_put_are_the_cells_own(struct live *live) {
     put(cell, "host.txt", "three");
     start(cell);
     CHECK_TEXT(live_ask(cell, "file in.txt"), "one");
-    CHECK_TEXT(live_ask(cell, "file /work/new/sub/in.txt"), "two");
+    CHECK_TEXT(live_ask(cell, "file " LIVE_WORK "/new/sub/in.txt"), "two");
     CHECK_TEXT(live_ask(cell, "file host.txt"), "three");
     CHECK_TEXT(live_ask(cell, "append in.txt !"), "ok");
     CHECK_TEXT(live_ask(cell, "put new/more.txt x"), "ok");
@@ -167,7 +167,7 @@ static void files_that_a_cell_opens_are_noted(struct live *live) {
     CHECK_TEXT(live_ask(other, "put other.txt x"), "ok");
     start(cell);
     CHECK(live_ask(cell, "file sub/deep.txt")[0] != 0);
-    CHECK(live_ask(cell, "file /work/host.txt")[0] != 0);
+    CHECK(live_ask(cell, "file " LIVE_WORK "/host.txt")[0] != 0);
     CHECK_TEXT(live_ask(cell, "file none.txt"), "ENOENT");
     CHECK_TEXT(live_ask(cell, "file late/in.txt"), "x");
     CHECK_TEXT(live_ask(cell, "append earlier.txt more"), "ok");

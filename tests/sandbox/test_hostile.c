@@ -221,7 +221,7 @@ static void few_descriptors(void) {
 static void cell_without_a_descriptor_left_is_followed_by_others(struct live *live) {
     CHECK(strncmp(live_do(live, "exhaust /dev/null"), "EMFILE", 6) == 0);
     live_check_counter(live, 0);
-    CHECK(strncmp(live_do(live, "exhaust /work/host.txt"), "EMFILE", 6) == 0);
+    CHECK(strncmp(live_do(live, "exhaust " LIVE_WORK "/host.txt"), "EMFILE", 6) == 0);
     live_check_counter(live, 0);
     CHECK_EQUAL(live_call(live, SYS_close, "10"), 0);
     CHECK_EQUAL(live_call(live, SYS_open, "\"/dev/null 0"), 10);

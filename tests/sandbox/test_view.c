@@ -117,10 +117,10 @@ static void folders_beside_the_notebook_are_not_seen(struct live *live) {
 
 static void notebooks_folder_is_seen_at_both_names(struct live *live) {
     CHECK_TEXT(live_do(live, "list %s", live->folder), "host.txt sub");
-    CHECK_TEXT(live_do(live, "list /work"), "host.txt sub");
-    CHECK_TEXT(live_do(live, "file /work/sub/deep.txt"), "deep");
+    CHECK_TEXT(live_do(live, "list " LIVE_WORK), "host.txt sub");
+    CHECK_TEXT(live_do(live, "file " LIVE_WORK "/sub/deep.txt"), "deep");
     CHECK_TEXT(live_do(live, "put %s/both.txt x", live->folder), "ok");
-    CHECK_TEXT(live_do(live, "file /work/both.txt"), "x");
+    CHECK_TEXT(live_do(live, "file " LIVE_WORK "/both.txt"), "x");
 }
 
 static void only_its_own_processes_are_seen(struct live *live) {
@@ -204,10 +204,10 @@ static void disk_is_bounded(struct live *live) {
     cell_discard(cell);
     CHECK_TEXT(live_do(live, "put /tmp/small x"), "ok");
     cell = live_start(live);
-    CHECK_TEXT(live_ask(cell, "fill /work/full"), "ENOSPC");
+    CHECK_TEXT(live_ask(cell, "fill " LIVE_WORK "/full"), "ENOSPC");
     live_commit(cell);
     CHECK_TEXT(live_do(live, "put /tmp/more x"), "ENOSPC");
-    CHECK_EQUAL(live_call(live, SYS_unlink, "\"/work/full"), 0);
+    CHECK_EQUAL(live_call(live, SYS_unlink, "\"" LIVE_WORK "/full"), 0);
     CHECK_TEXT(live_do(live, "put /tmp/more x"), "ok");
 }
 
