@@ -19,7 +19,7 @@ def test_interrupted_sleep(worker):
 
 
 def test_interrupted_await(worker):
-    code = "import asyncio\nprint('on')\nawait asyncio.sleep(1000)"
+    code = "import asyncio\nif True:\n    print('on')\n    await asyncio.sleep(1000)"
     answer = worker.execute(code, on={"on\n": worker.interrupt})
     assert answer.reply["ename"] == "KeyboardInterrupt"
     assert "asyncio" in "".join(answer.reply["traceback"])
