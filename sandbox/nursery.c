@@ -5,6 +5,7 @@
 #include "channel.h"
 #include "cleanup.h"
 #include "error.h"
+#include "excess.h"
 #include "folder.h"
 #include "layers.h"
 #include "mounts.h"
@@ -88,10 +89,6 @@ static int leave_room(int files_fd, struct room more) {
     return r ? r : mounts_set_room(taken.bytes + more.bytes, taken.inodes + more.inodes);
 }
 
-static uint64_t without(uint64_t limit, uint64_t taken) {
-    return limit > taken ? limit - taken : 0;
-}
-
 /*
  * A copy needs room that isn't the cells' to fill: it is made with no end of
  * room, which is then cut to what is taken, what the session may add (ret_more),
@@ -111,8 +108,8 @@ static int copy_layer(const struct session_options *options, int files_fd, uint6
         (void)leave_room(files_fd, (struct room){0}); /* until there is a copy, from which the room is known */
         return r;
     }
-    *ret_more = (struct room){without(options->disk_bytes, after.bytes - before.bytes),
-                              without(options->disk_inodes, after.inodes - before.inodes)};
+    *ret_more = (struct room){excess(options->disk_bytes, excess(after.bytes, before.bytes)),
+                              excess(options->disk_inodes, excess(after.inodes, before.inodes))};
     return leave_room(files_fd, (struct room){ret_more->bytes + SANDBOX_BYTES, ret_more->inodes + SANDBOX_INODES});
 }
 
@@ -135,7 +132,7 @@ static int lend_marks(const struct session_options *options, int files_fd) {
     struct room taken = {0}, left = {0};
     int r = measure_room(files_fd, &taken, &left);
     return r ? r
-             : leave_room(files_fd, (struct room){without(options->disk_bytes, taken.bytes),
+             : leave_room(files_fd, (struct room){excess(options->disk_bytes, taken.bytes),
                                                   SANDBOX_INODES + options->disk_inodes / marks_in_inode});
 }
 
@@ -144,8 +141,8 @@ static int end_loan(const struct session_options *options, int files_fd) {
     struct room taken = {0}, left = {0};
     int r = measure_room(files_fd, &taken, &left);
     return r ? r
-             : leave_room(files_fd, (struct room){without(options->disk_bytes, taken.bytes),
-                                                  without(options->disk_inodes, taken.inodes)});
+             : leave_room(files_fd, (struct room){excess(options->disk_bytes, taken.bytes),
+                                                  excess(options->disk_inodes, taken.inodes)});
 }
 
 /* ret_more is of copied layers: what remains once a sandbox is made over it. */

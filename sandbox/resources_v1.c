@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "cleanup.h"
+#include "excess.h"
 #include "resources.h"
 #include "system.h"
 
@@ -119,8 +120,8 @@ static int v1_read(const struct resources_group *group, struct resources_reading
         r = resources_read_number(group->cpu_fd, "cpuacct.usage", &cpu_ns);
     if (r)
         return r;
-    uint64_t file_cache = stat[0] > stat[1] ? stat[0] - stat[1] : 0;
-    reading.memory_bytes -= file_cache < reading.memory_bytes ? file_cache : reading.memory_bytes;
+    uint64_t file_cache = excess(stat[0], stat[1]);
+    reading.memory_bytes = excess(reading.memory_bytes, file_cache);
     reading.cpu_us = cpu_ns / 1000;
     *ret_reading = reading;
     return 0;

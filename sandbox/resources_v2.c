@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include "cleanup.h"
 #include "delegate.h"
+#include "excess.h"
 #include "resources.h"
 #include "system.h"
 
@@ -151,8 +152,8 @@ static int v2_read(const struct resources_group *group, struct resources_reading
         r = resources_read_key(group->cpu_fd, "cpu.stat", "usage_usec", &reading.cpu_us);
     if (r)
         return r;
-    uint64_t cache = file > shared ? file - shared : 0;
-    reading.memory_bytes -= cache < reading.memory_bytes ? cache : reading.memory_bytes;
+    uint64_t cache = excess(file, shared);
+    reading.memory_bytes = excess(reading.memory_bytes, cache);
     *ret_reading = reading;
     return 0;
 }

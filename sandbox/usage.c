@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "cell.h"
+#include "excess.h"
 #include "system.h"
 #include "watcher.h"
 
@@ -150,11 +151,6 @@ static bool has_memory_of(pid_t pid, pid_t worker) {
     return pid != worker && syscall(SYS_kcmp, pid, worker, KCMP_VM, 0, 0) == 0;
 }
 
-/* What is beyond a part that does not count. */
-static uint64_t above(uint64_t all, uint64_t part) {
-    return all > part ? all - part : 0;
-}
-
 static void add_reading(pid_t pid, void *context) {
     struct watching *watching = context;
     watcher_read(pid, !has_memory_of(pid, watching->worker), &watching->reading);
@@ -171,9 +167,9 @@ static void add_written(pid_t pid, void *context) {
     if (has_memory_of(pid, watching->worker))
         return;
     watcher_read_shares(pid, &shares);
-    uint64_t beside = above(shares.anon_bytes, watching->image.anon_bytes);
+    uint64_t beside = excess(shares.anon_bytes, watching->image.anon_bytes);
     watching->written_bytes += beside > shares.private_bytes ? beside : shares.private_bytes;
-    watching->written_bytes += above(shares.tables_bytes, watching->image.tables_bytes);
+    watching->written_bytes += excess(shares.tables_bytes, watching->image.tables_bytes);
     watching->shared_bytes += shares.shared_bytes;
 }
 
@@ -183,7 +179,7 @@ static void visit_all(const struct cell *cell, void (*visit)(pid_t pid, void *co
 }
 
 static void note_tasks(struct cell *cell, const struct watcher_reading *reading) {
-    unsigned tasks = (unsigned)above(reading->tasks, 1); /* without the sandbox's pid 1 */
+    unsigned tasks = (unsigned)excess(reading->tasks, 1); /* without the sandbox's pid 1 */
     if (tasks > cell->usage.processes_peak)
         cell->usage.processes_peak = tasks;
 }
@@ -198,7 +194,7 @@ static void measure_watched(struct cell *cell) {
     uint64_t limit = cell->base.memory_limit_bytes;
     visit_all(cell, add_reading, &watching);
     uint64_t files = watcher_files_beside(&watching.reading, &cell->base.watched) +
-                     above(session_files_bytes(cell), cell->base.files_bytes);
+                     excess(session_files_bytes(cell), cell->base.files_bytes);
     cell->usage.memory_bytes = watching.reading.memory_bytes + files;
     cell->usage.cpu_us = watching.reading.cpu_us;
     note_tasks(cell, &watching.reading);
@@ -222,7 +218,7 @@ static void measure_grouped(struct cell *cell) {
     if (cell->session->ground.backend->read(group_of(cell), &reading))
         return; /* the last figures stand; the limit is kept by Linux all the same */
     const struct resources_reading *base = &cell->base.reading;
-    cell->usage.memory_bytes = above(reading.memory_bytes, base->memory_bytes);
+    cell->usage.memory_bytes = excess(reading.memory_bytes, base->memory_bytes);
     cell->usage.cpu_us = reading.cpu_us - base->cpu_us;
     cell->usage.over_memory |= reading.oom_kills > base->oom_kills;
     count_tasks(cell);

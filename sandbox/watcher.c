@@ -2,6 +2,7 @@
 #include "watcher.h"
 
 #include "cleanup.h"
+#include "excess.h"
 #include "kin.h"
 #include "system.h"
 
@@ -68,12 +69,10 @@ static void add_file(struct watcher_reading *reading, const struct stat *st) {
 }
 
 uint64_t watcher_files_beside(const struct watcher_reading *now, const struct watcher_reading *before) {
-    uint64_t bytes =
-        now->more_files_bytes > before->more_files_bytes ? now->more_files_bytes - before->more_files_bytes : 0;
+    uint64_t bytes = excess(now->more_files_bytes, before->more_files_bytes);
     for (size_t i = 0; i < now->n_files; i++) {
         const struct watcher_file *was = find_file(before, now->file[i].inode);
-        uint64_t had = was ? was->bytes : 0;
-        bytes += now->file[i].bytes > had ? now->file[i].bytes - had : 0;
+        bytes += excess(now->file[i].bytes, was ? was->bytes : 0);
     }
     return bytes;
 }
