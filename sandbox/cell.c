@@ -116,23 +116,12 @@ void cell_signal(const struct cell *cell, int signal) {
 /* Reaps the worker; its last breath is measured before. */
 static void reap_worker(struct cell *cell) {
     struct cell_usage usage;
-    int status;
     if (cell->ended || cell->worker <= 0)
         return;
     if (!cell->result) /* a frozen cell has been measured, and has done nothing since */
         cell_measure(cell, &usage);
-    for (size_t i = cell->n_tids; i-- > 1;)
-        tracee_reap(cell->tids[i]);
+    tracee_reap_process(cell->worker, &cell->status);
     cell->n_tids = 0;
-    for (;;) {
-        pid_t r = waitpid(cell->worker, &status, __WALL);
-        if (r < 0 && errno != EINTR)
-            break;
-        if (r == cell->worker && !WIFSTOPPED(status)) {
-            cell->status = status;
-            break;
-        }
-    }
     cell->ended = true;
 }
 

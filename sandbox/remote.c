@@ -150,12 +150,8 @@ static int start(const struct remote_task *task, struct remote_call *calls, size
 
 /* A task has been born: it is a tracee, and will stop before its first instruction. */
 static int take_clone(pid_t parent, pid_t *ret_clone) {
-    unsigned long message;
-    int status;
-    if (ptrace(PTRACE_GETEVENTMSG, parent, 0, &message))
-        return -errno;
-    *ret_clone = (pid_t)message;
-    return tracee_await_stop((pid_t)message, STOP_MS, &status);
+    int status, r = tracee_get_born(parent, ret_clone);
+    return r ? r : tracee_await_stop(*ret_clone, STOP_MS, &status);
 }
 
 /* Whether a SIGSTOP is our code's last act; it may as well have been sent by the cell, and that can't be blocked. */
@@ -163,11 +159,6 @@ static int is_at_end(const struct remote_task *task) {
     struct user_regs_struct regs;
     int r = tracee_get_regs(task->tid, &regs);
     return r ? r : regs.rip == task->site->code + (uint64_t)(remote_code_stop - remote_code_start);
-}
-
-static bool is_clone_event(int status) {
-    int event = status >> 16;
-    return event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK;
 }
 
 int remote_run(const struct remote_task *task, struct remote_call *calls, size_t n, pid_t *ret_clones,
@@ -178,7 +169,7 @@ int remote_run(const struct remote_task *task, struct remote_call *calls, size_t
         r = tracee_await_stop(task->tid, STOP_MS, &status);
         if (r)
             break;
-        if (is_clone_event(status)) {
+        if (tracee_is_birth(status)) {
             r = clones < max_clones ? take_clone(task->tid, &ret_clones[clones++]) : -EUCLEAN;
         } else if (status >> 16 == PTRACE_EVENT_SECCOMP) {
             /* One of the calls that the filter leaves to us. */

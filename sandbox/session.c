@@ -125,12 +125,19 @@ int session_create(const struct session_options *options, struct session **ret_s
     return r;
 }
 
+/* Ends the session's first process, with threads that may be tracees. */
+static void end_worker(struct session *session) {
+    kill(session->worker, SIGKILL);
+    tracee_reap_process(session->worker, NULL);
+    session->worker = 0;
+}
+
 void session_destroy(struct session *session) {
     pid_t dying;
     if (!session)
         return;
     if (session->worker > 0)
-        tracee_kill(session->worker);
+        end_worker(session);
     image_unref(session->current, &dying);
     session_bury(session, dying);
     image_unref(session->first, &dying);
@@ -325,10 +332,7 @@ int session_capture(struct session *session, struct sandbox_error *ret_error) {
     int filtered = r == 0 ? install_filter(session) : 0;
     if (filtered)
         r = error_set(ret_error, STEP_FILTER, -filtered, "%s", "");
-    kill(session->worker, SIGKILL);
-    for (size_t i = n; i-- > 0;)
-        tracee_reap(tids[i]);
-    session->worker = 0;
+    end_worker(session);
     close_fd(&session->worker_pidfd);
     close_fd(&session->control_fd);
     if (r == 0)

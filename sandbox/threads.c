@@ -85,6 +85,19 @@ static bool is_zombie(pid_t tid) {
     return !name_end || name_end[2] == 'Z' || name_end[2] == 'X';
 }
 
+/*
+ * Makes a thread a tracee. 1 where it is one from now on, 0 where it is dead, or
+ * -errno. Who was seized in the middle of a clone(2) has born one already.
+ */
+static int seize(pid_t pid, pid_t tid) {
+    int r = tracee_seize(tid);
+    if (r == 0 || (r == -EPERM && tid != pid && tracee_is_ours(tid)))
+        return 1;
+    if (r == -EPERM && is_zombie(tid))
+        r = -ESRCH;
+    return r == -ESRCH && tid != pid ? 0 : r;
+}
+
 /* Seizes the threads that are new since the last round. The number of them, or -errno. */
 static int seize_round(pid_t pid, struct list *list) {
     char path[32];
@@ -98,14 +111,13 @@ static int seize_round(pid_t pid, struct list *list) {
         pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
         if (tid <= 0 || list_has(list, tid))
             continue;
-        int r = tracee_seize(tid);
-        if (r == -ESRCH && tid != pid)
-            continue;
-        if (r == 0)
+        int r = seize(pid, tid);
+        if (r > 0) {
             r = list_add(list, tid);
-        if (r)
-            return r == -EPERM && is_zombie(tid) ? -ESRCH : r;
-        found++;
+            found++;
+        }
+        if (r < 0)
+            return r;
     }
     return found;
 }
@@ -119,9 +131,39 @@ static void put_first(struct list *list, pid_t pid) {
         }
 }
 
-static int await_all(struct list *list, size_t from) {
+/* A thread is in the middle of a clone(2): what it has born goes its own way, unless it is a thread too. */
+static int let_born_go(pid_t pid, pid_t tid) {
+    pid_t born;
+    int r = tracee_get_born(tid, &born);
+    if (r || syscall(SYS_tgkill, pid, born, 0) == 0)
+        return r;
+    return tracee_let_go(born, STOP_MS);
+}
+
+/*
+ * A thread may first stop for what it was in the middle of: it gets its signal
+ * and has born its child, or that would be lost to it. One that stops in front
+ * of a system call that is left to us stays there.
+ */
+static int await_stop(pid_t pid, pid_t tid) {
+    int status, r;
+    while ((r = tracee_await_stop(tid, STOP_MS, &status)) == 0) {
+        bool gives_birth = tracee_is_birth(status);
+        if (status >> 16 != 0 && !gives_birth)
+            return 0;
+        if (gives_birth)
+            r = let_born_go(pid, tid);
+        if (r == 0)
+            r = tracee_stop_again(tid, gives_birth ? 0 : WSTOPSIG(status));
+        if (r)
+            return r;
+    }
+    return r;
+}
+
+static int await_all(pid_t pid, struct list *list, size_t from) {
     for (size_t i = from; i < list->n;) {
-        int status, r = tracee_await_stop(list->tids[i], STOP_MS, &status);
+        int r = await_stop(pid, list->tids[i]);
         if (r == -ESRCH && i > 0) {
             tracee_reap(list->tids[i]);
             list->tids[i] = list->tids[--list->n];
@@ -140,7 +182,7 @@ int threads_stop(pid_t pid, pid_t **ret_tids, size_t *ret_n) {
     while ((r = seize_round(pid, &list)) > 0) {
         if (stopped == 0)
             put_first(&list, pid);
-        r = await_all(&list, stopped);
+        r = await_all(pid, &list, stopped);
         if (r)
             break;
         stopped = list.n;

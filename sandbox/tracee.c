@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
+enum { REAP_US = 10000 }; /* between looks at a process that dies */
+
 #define OPTIONS                                                                                                        \
     (PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |      \
      PTRACE_O_TRACESECCOMP)
@@ -59,14 +61,81 @@ int tracee_continue(pid_t tid) {
     return ptrace(PTRACE_CONT, tid, 0, 0) ? -errno : 0;
 }
 
-void tracee_reap(pid_t tid) {
+int tracee_stop_again(pid_t tid, int signal) {
+    if (ptrace(PTRACE_INTERRUPT, tid, 0, 0))
+        return -errno;
+    return ptrace(PTRACE_CONT, tid, 0, (long)signal) ? -errno : 0;
+}
+
+bool tracee_is_birth(int status) {
+    int event = status >> 16;
+    return event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK;
+}
+
+int tracee_get_born(pid_t parent, pid_t *ret_born) {
+    unsigned long message;
+    if (ptrace(PTRACE_GETEVENTMSG, parent, 0, &message))
+        return -errno;
+    *ret_born = (pid_t)message;
+    return 0;
+}
+
+bool tracee_is_ours(pid_t tid) {
+    siginfo_t info;
+    return waitid(P_PID, (id_t)tid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL) == 0;
+}
+
+int tracee_let_go(pid_t tid, int timeout_ms) {
+    int status, r = tracee_await_stop(tid, timeout_ms, &status);
+    if (r == 0 && ptrace(PTRACE_DETACH, tid, 0, 0))
+        r = -errno;
+    if (r == -ESRCH)
+        tracee_reap(tid);
+    return r == -ESRCH ? 0 : r;
+}
+
+bool tracee_reap(pid_t tid) {
     int status;
     for (;;) {
         pid_t r = waitpid(tid, &status, __WALL);
         if (r < 0 && errno != EINTR)
-            return;
+            return false;
         if (r == tid && !WIFSTOPPED(status))
+            return true;
+    }
+}
+
+/* Reaps threads of a process that dies. Whether there were any of ours. */
+static bool reap_threads(pid_t pid) {
+    char path[32];
+    pid_t tids[256];
+    size_t n = 0;
+    struct dirent *entry;
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    auto_dir dir = opendir(path);
+    while (dir && n < sizeof tids / sizeof tids[0] && (entry = readdir(dir))) {
+        tids[n] = (pid_t)strtol(entry->d_name, NULL, 10);
+        n += tids[n] > 0 && tids[n] != pid;
+    }
+    while (n-- > 0)
+        found |= tracee_reap(tids[n]);
+    return found;
+}
+
+void tracee_reap_process(pid_t pid, int *ret_status) {
+    for (;;) {
+        int status;
+        pid_t r = waitpid(pid, &status, __WALL | WNOHANG);
+        if (r < 0 && errno != EINTR)
             return;
+        if (r == pid && !WIFSTOPPED(status)) {
+            if (ret_status)
+                *ret_status = status;
+            return;
+        }
+        if (!reap_threads(pid))
+            await_child_signal(REAP_US);
     }
 }
 

@@ -6,6 +6,7 @@
 #ifndef PETRI_SANDBOX_TRACEE_H
 #define PETRI_SANDBOX_TRACEE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -25,14 +26,40 @@ int tracee_seize(pid_t tid);
  */
 int tracee_await_stop(pid_t tid, int timeout_ms, int *ret_status);
 
+/*
+ * Lets a tracee that has stopped for something else than it was told to take
+ * its signal, or 0, and stop again as soon as it has gone through with that:
+ * any stop takes back the one that was asked for. 0 or -errno.
+ */
+int tracee_stop_again(pid_t tid, int signal);
+
+/* Whether a status is that of a task stopped at the birth of another one, which is a tracee too. */
+bool tracee_is_birth(int status);
+
+/* The task that was born, as we know it. 0 or -errno. */
+int tracee_get_born(pid_t parent, pid_t *ret_born);
+
+/* Whether a thread is a tracee of ours already; not to be asked of our children. */
+bool tracee_is_ours(pid_t tid);
+
+/* Waits at most timeout_ms for a newborn tracee to stop, and is its tracer no longer. 0 or -errno. */
+int tracee_let_go(pid_t tid, int timeout_ms);
+
 /* Lets a stopped tracee go on; without a signal. 0 or -errno. */
 int tracee_continue(pid_t tid);
 
 /* Sends SIGKILL to a task of ours and reaps it; its other threads must be reaped before. */
 void tracee_kill(pid_t tid);
 
-/* Waits until a task is dead, and reaps it. */
-void tracee_reap(pid_t tid);
+/* Waits until a task is dead, and reaps it. Whether it was ours to reap. */
+bool tracee_reap(pid_t tid);
+
+/*
+ * The same for a process that has been killed: Linux keeps it until the threads
+ * of it that we trace are reaped, whether somebody has noted them or not.
+ * ret_status is waitpid(2)'s, left as it is where the process is not ours; or NULL.
+ */
+void tracee_reap_process(pid_t pid, int *ret_status);
 
 int tracee_get_regs(pid_t tid, struct user_regs_struct *ret_regs);
 int tracee_set_regs(pid_t tid, const struct user_regs_struct *regs);

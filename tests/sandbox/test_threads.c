@@ -99,6 +99,23 @@ static void many_threads_go_on(struct live *live) {
     CHECK_TEXT(live_do(live, "status Threads"), "1");
 }
 
+/* A birth that it was in the middle of is whole in the next cell, and keeps nobody from ending this one. */
+static void thread_is_frozen_in_the_middle_of_a_birth(struct live *live) {
+    static const char *const kinds[] = {"fork", "birth"};
+    enum { CELLS = 150 };
+    char number[16], returned[16];
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        (void)snprintf(number, sizeof number, "%zu", i);
+        (void)snprintf(returned, sizeof returned, "%zu", 1000 + i);
+        CHECK_TEXT(live_do(live, "thread %s", kinds[i]), number);
+        for (int n = 0; n < CELLS; n++)
+            live_check_counter(live, 0);
+        CHECK_TEXT(live_do(live, "poke %zu", i), "ok");
+        CHECK_TEXT(live_do(live, "join %zu", i), returned);
+    }
+    CHECK_TEXT(live_do(live, "status Threads"), "1");
+}
+
 static const struct live_case cases[] = {
     {"thread_can_be_joined_in_a_later_cell", thread_can_be_joined_in_a_later_cell, NULL},
     {"endless_poll_does_not_see_the_cells_end", endless_poll_does_not_see_the_cells_end, NULL},
@@ -107,6 +124,7 @@ static const struct live_case cases[] = {
     {"robust_mutex_keeps_its_owner", robust_mutex_keeps_its_owner, NULL},
     {"signals_go_on", signals_go_on, NULL},
     {"many_threads_go_on", many_threads_go_on, NULL},
+    {"thread_is_frozen_in_the_middle_of_a_birth", thread_is_frozen_in_the_middle_of_a_birth, NULL},
 };
 
 int main(void) {

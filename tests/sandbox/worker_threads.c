@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,7 +30,7 @@ struct worker_thread {
     bool woken;
     pid_t tid;
     atomic_int started;
-    atomic_long count;
+    atomic_long count, failed;
 };
 
 static struct worker_thread threads[MAX_THREADS];
@@ -94,12 +95,38 @@ static void be_robust(struct worker_thread *self) {
     pthread_mutex_unlock(&robust);
 }
 
+/* Has one child after another; who is left behind with a cell is killed, and nobody's child in the next. */
+static void be_fork(struct worker_thread *self) {
+    while (!is_woken(self)) {
+        int status = 0;
+        pid_t pid = fork();
+        if (pid == 0)
+            _exit(7);
+        pid_t waited = pid < 0 ? -1 : waitpid(pid, &status, 0);
+        self->failed += pid < 0 || (waited < 0 && errno != ECHILD) || (waited == pid && WEXITSTATUS(status) != 7);
+        self->count++;
+    }
+}
+
+static void *be_born(void *born) {
+    return born;
+}
+
+static void be_birth(struct worker_thread *self) {
+    while (!is_woken(self)) {
+        pthread_t born;
+        void *result = NULL;
+        self->failed += pthread_create(&born, NULL, be_born, self) || pthread_join(born, &result) || result != self;
+        self->count++;
+    }
+}
+
 static const struct {
     const char *kind;
     void (*run)(struct worker_thread *self);
 } kinds[] = {
-    {"sleep", be_sleep}, {"long-sleep", be_long_sleep}, {"wait", be_wait}, {"poll", be_poll}, {"read", be_read},
-    {"spin", be_spin},   {"robust", be_robust},
+    {"sleep", be_sleep}, {"long-sleep", be_long_sleep}, {"wait", be_wait}, {"poll", be_poll},   {"read", be_read},
+    {"spin", be_spin},   {"robust", be_robust},         {"fork", be_fork}, {"birth", be_birth},
 };
 
 static void *run_thread(void *argument) {
@@ -110,7 +137,7 @@ static void *run_thread(void *argument) {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (strcmp(kinds[i].kind, self->kind) == 0)
             kinds[i].run(self);
-    return (void *)(intptr_t)(1000 + (self - threads));
+    return (void *)(intptr_t)(self->failed ? -self->failed : 1000 + (self - threads));
 }
 
 static void make_robust(void) {
