@@ -31,6 +31,8 @@ static void drop_stale(struct kernel *kernel) {
 
 void input_ask(struct kernel *kernel, const json_t *frame) {
     struct run *run = kernel->runner.run;
+    if (run->grace_us != CLOCK_NEVER)
+        input_forget(kernel); /* an interrupt that met the question on its way: the code may ask another one */
     if (!run->allow_stdin || run->waits_for_input) {
         runner_broken(kernel, "it asked for input where none can come");
         return;

@@ -141,6 +141,22 @@ static void test_interrupt_while_input_waits_takes_the_question_back(void **stat
     expect_status(id, "error");
 }
 
+static void test_interrupt_while_a_question_is_on_its_way_lets_the_code_ask_again(void **state) {
+    char id[37], interrupt[37];
+    (void)state;
+    begin_cell("asks", id);
+    harness_send(&h, CHANNEL_CONTROL, "interrupt_request", json_object(), interrupt);
+    json_decref(harness_reply(&h, CHANNEL_CONTROL, "interrupt_reply", interrupt));
+    ask_for_input(1); /* sent before its worker heard of the interrupt, which has ended the waiting for it */
+    ask_for_input(2);
+    answer("x");
+    json_t *told = harness_told(&h);
+    assert_int_equal(json_integer_value(json_object_get(told, "seq")), 2);
+    json_decref(told);
+    harness_done(&h, "ok");
+    expect_status(id, "ok");
+}
+
 static void test_interrupt_while_a_check_runs_ends_the_checks(void **state) {
     struct message reply;
     char id[37], interrupt[37];
