@@ -117,6 +117,25 @@ def test_alarm_that_raises_in_the_middle_of_frames_tears_none_apart(worker):
     assert worker.execute("rung").result == "40"
 
 
+def test_alarm_that_raises_in_the_middle_of_a_flood_leaves_the_streams_whole(worker):
+    # The helper that flushes a flood's last text is changed for a new one every few milliseconds.
+    code = (
+        "import signal\n"
+        "class Alarm(Exception): pass\n"
+        "def ring(*args): raise Alarm\n"
+        "signal.signal(signal.SIGALRM, ring)\n"
+        "rung = 0\n"
+        "for i in range(300):\n"
+        "    try:\n"
+        "        signal.setitimer(signal.ITIMER_REAL, 0.003 + 0.00037 * (i % 31))\n"
+        "        while True: print(i)\n"
+        "    except Alarm: rung += 1\n"
+        "print('rung', rung)\n"
+    )
+    assert worker.execute(code).stdout.endswith("rung 300\n")
+    assert worker.execute("1 + 1").result == "2"
+
+
 def test_handlers_are_shown_as_they_were_given(worker):
     code = (
         "import signal\n"

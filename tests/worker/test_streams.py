@@ -121,6 +121,20 @@ def test_floods_of_both_streams_arrive_complete(worker):
         before = numbers[-1]
 
 
+def test_flood_of_a_cell_that_may_have_no_more_threads_arrives_complete(worker):
+    code = (
+        "import _thread\n"
+        "def no_more(*args): raise RuntimeError(\"can't start new thread\")\n"
+        "start = _thread.start_new_thread\n"
+        "for i in range(200_000): print(i)\n"
+        "_thread.start_new_thread = no_more\n"
+        "for i in range(200_000): print(i)\n"
+        "_thread.start_new_thread = start\n"
+    )
+    assert worker.execute(code).stdout == 2 * "".join(f"{i}\n" for i in range(200_000))
+    assert worker.execute("1 + 1").result == "2"
+
+
 def test_end_of_a_flood_is_seen_while_the_cell_goes_on(worker):
     # The cell only ends when the last line has been seen.
     code = (

@@ -29,7 +29,7 @@ class Worker:
         self.channel = Channel(self.signals)
         self.origin = Origin()
         self.origin.install()
-        self.streams = Streams(self.channel, self.origin, self.publish)
+        self.streams = Streams(self.channel, self.origin, self.publish, self.signals.held)
         self.shell = ZMQInteractiveShell.instance()
         self.shell.send = self.publish
         self.shell.ask = self.ask

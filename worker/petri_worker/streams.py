@@ -149,10 +149,11 @@ class Streams:
     Both streams, and what they have in common.
 
     channel: for `sync`. publish(msg_type, content, parent=): for the output of
-    threads of earlier cells. origin: whose output it is.
+    threads of earlier cells. origin: whose output it is. held: keeps signal
+    handlers waiting while the helper changes.
     """
 
-    def __init__(self, channel, origin, publish):
+    def __init__(self, channel, origin, publish, held):
         self.lock = threading.RLock()
         self.origin = origin
         self.last = None
@@ -161,6 +162,7 @@ class Streams:
         self._publish = publish
         self._late = {}
         self._flusher = None
+        self._held = held
         self.stdout = Stream(1, "stdout", self)
         self.stderr = Stream(2, "stderr", self)
 
@@ -203,14 +205,21 @@ class Streams:
             while self._late:
                 (cell, kind), text = self._late.popitem()
                 self._publish_late(cell, kind, text)
-        if self._flusher is not None:
-            self._flusher.finish()
-            self._flusher = None
+        self._finish_flusher()
+
+    def _finish_flusher(self):
+        flusher, self._flusher = self._flusher, None
+        if flusher is not None:
+            flusher.finish()
 
     def _start_flusher(self):
-        if self._flusher is not None:
-            self._flusher.finish()
-        self._flusher = _Flusher(self)
+        """False where the cell has used up all the threads that it may have."""
+        self._finish_flusher()
+        try:
+            self._flusher = _Flusher(self)
+        except RuntimeError:
+            return False
+        return True
 
     def turn(self, stream):
         """Called with the lock held, by the stream that is about to write and was not the last to do so."""
@@ -222,15 +231,12 @@ class Streams:
     def gather(self, stream):
         """Called with the lock held: some of the stream's text waits, and nobody may come to flush it."""
         alone = threading.active_count() == 1
-        try:
-            self._start_flusher()
-        except RuntimeError:
-            # The cell has used up all the threads that it may have: then a flood is slower, no more.
-            self.flush()
-            return
-        self.gathering = True
-        if alone:
-            stream.swap()
+        with self._held:
+            self.gathering = self._start_flusher()
+            if self.gathering and alone:
+                stream.swap()
+        if not self.gathering:
+            self.flush()  # then a flood is slower, no more
 
     def elsewhere(self, stream, text):
         """
