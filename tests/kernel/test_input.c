@@ -208,6 +208,7 @@ int main(void) {
         WARM(test_interrupt_that_is_heard_keeps_the_state),
         WARM(test_interrupt_while_a_check_runs_ends_the_checks),
         WARM(test_interrupt_while_input_waits_takes_the_question_back),
+        WARM(test_interrupt_while_a_question_is_on_its_way_lets_the_code_ask_again),
         cmocka_unit_test_setup_teardown(test_interrupt_that_is_not_heard_ends_the_cell, start_short_grace, cells_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
