@@ -57,7 +57,7 @@ while open(f"/proc/self/task/{thread.native_id}/stat").read().split()[2] != "D":
         'import subprocess; subprocess.Popen(["sh", "-c", "sleep 1000 & (sleep 1000 & sleep 1000) & setsid sleep 1000 & wait"])',
         "ok",
     ),
-    case("shell_fork_bomb", "import os; os.system('b() { b | b & }; b')", "ok error timeout crash memory"),
+    case("shell_fork_bomb", "import os; os.system('b() { b | b & }; b')", "ok error timeout cpu crash memory"),
     case("threads_without_end", """
 import threading
 go, kept = threading.Event(), []
@@ -135,7 +135,7 @@ for name in dir(resource):
     if name.startswith("RLIMIT_") and name not in ("RLIMIT_CPU", "RLIMIT_STACK"):
         resource.setrlimit(getattr(resource, name), (0, 0))
 """, "ok error crash", "MemoryError OSError BlockingIOError"),
-    case("rlimit_cpu", "import resource\nresource.setrlimit(resource.RLIMIT_CPU, (1, 1))\nwhile True: pass", "crash", limits={"timeout": "20s"}),
+    case("rlimit_cpu", "import resource\nresource.setrlimit(resource.RLIMIT_CPU, (1, 1))\nwhile True: pass", "crash"),
     case("rlimit_descriptors", "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))", "ok error crash"),
     case("rlimit_file_size", "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); open('x', 'wb', 0).write(b'x')", "error crash", "OSError"),
     case("nice", "import os; os.nice(19)", "ok"),
@@ -199,7 +199,7 @@ while True:
 import ctypes
 libc = ctypes.CDLL(None)
 while True: libc.unshare(0x10000000)
-""", "timeout", limits=BRIEF, denied="unshare"),
+""", "timeout", denied="unshare"),
     case("denied_by_child_that_dies", """
 import ctypes, os
 for _ in range(50):

@@ -20,7 +20,9 @@ def spin():
 
 
 def forged(name, code, outcomes="crash", **fields):
-    return case(name, FRAMES + code, outcomes, limits=fields.pop("limits", BRIEF), **fields)
+    # One that must end in another way gets the time that a busy machine needs for it.
+    limits = BRIEF if "timeout" in outcomes.split() else {}
+    return case(name, FRAMES + code, outcomes, limits=limits, **fields)
 
 
 CASES = [
