@@ -32,6 +32,9 @@ ABSTRACT = f"petri-hostile-canary-{os.getpid()}"
 LIMITS = {"timeout": "3s", "memory": "400M", "processes": 64}
 GRACE_S = 2
 
+# How many equal counts in a row are rest: a few can fall into the time in which the next sandbox is about to be made.
+AT_REST = 10
+
 # For what ends by itself, however busy the machine is.
 PATIENCE = {"timeout": "60s"}
 
@@ -233,9 +236,9 @@ class Session(Kernel):
         return count
 
     def steady(self):
-        """The number of processes once it is the same three times in a row."""
+        """The number of processes once it is the same AT_REST times in a row."""
         seen = []
-        while len(seen) < 3 or len(set(seen[-3:])) > 1:
+        while len(seen) < AT_REST or len(set(seen[-AT_REST:])) > 1:
             self.control("kernel_info_request")
             seen.append(self.living())
         return seen[-1]

@@ -3,6 +3,7 @@
 import os
 import time
 
+from harness import AT_REST
 from processes import family, footprint, private_bytes
 from ways import WAYS
 
@@ -54,7 +55,7 @@ def memory(session):
 
 
 def at_rest(session, goal=None):
-    """The footprint once it is the same three times in a row, or equals the goal."""
+    """The footprint once it is the same AT_REST times in a row, or equals the goal."""
     deadline, seen = time.monotonic() + 60, []
     while time.monotonic() < deadline:
         session.control("kernel_info_request")
@@ -62,7 +63,7 @@ def at_rest(session, goal=None):
         if now is None:
             continue
         seen.append(now)
-        if now == goal or (goal is None and len(seen) >= 3 and seen[-1] == seen[-2] == seen[-3]):
+        if now == goal or (goal is None and seen[-AT_REST:] == [now] * AT_REST):
             break
     return seen[-1]
 
