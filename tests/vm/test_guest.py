@@ -104,17 +104,21 @@ def test_memory_of_children_and_of_files_in_memory_counts(notebook):
     assert ename(notebook, WITHIN + memfd) == "CellMemoryLimit"
 
 
+# Of half a second: where memory is watched, each of the four times of a process is cut to 10 ms.
+HALF_A_SECOND_MS = 460
+
+
 def test_cpu_time_is_measured(kernel):
     spin = "import time\nend = time.process_time() + 0.5\nwhile time.process_time() < end: pass"
     busy, idle = (reply_and_report(kernel, code)[1]["metrics"]["cpu_ms"] for code in (spin, "pass"))
-    assert busy >= 500
+    assert busy >= HALF_A_SECOND_MS
     assert idle < busy
 
 
 def test_cpu_time_of_children_is_measured(kernel):
     child = "end = time.process_time() + 0.5\n    while time.process_time() < end: pass\n    os._exit(0)"
     code = f"import os, time\nif os.fork() == 0:\n    {child}\nos.wait()"
-    assert reply_and_report(kernel, code)[1]["metrics"]["cpu_ms"] >= 500
+    assert reply_and_report(kernel, code)[1]["metrics"]["cpu_ms"] >= HALF_A_SECOND_MS
 
 
 def test_fork_bomb_stays_within_the_limit_of_processes(notebook):
