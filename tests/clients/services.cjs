@@ -3,12 +3,14 @@
  *
  *   node services.cjs URL TOKEN KERNEL
  *
- * Writes what was seen as one line of JSON.
+ * Writes what was seen as one line of JSON. PETRI_STUCK_S says after how many
+ * seconds something counts as stuck.
  */
 'use strict';
 
 const { KernelManager, ServerConnection } = require('@jupyterlab/services');
 
+const STUCK_MS = 1000 * process.env.PETRI_STUCK_S;
 const [baseUrl, token, kernelName] = process.argv.slice(2);
 
 /* Resolves with the first value that the signal brings for which test holds. */
@@ -45,6 +47,28 @@ function startBusy(kernel) {
       if (text.includes('on')) resolve({ end });
     });
   });
+}
+
+/* Asks about code; again where the answer says nothing, as it does if there was no time to find one. */
+async function known(ask, saysNothing) {
+  const end = Date.now() + STUCK_MS;
+  let content;
+  do content = (await ask()).content;
+  while (saysNothing(content) && Date.now() < end);
+  return content;
+}
+
+/* The status once it is busy, or stays something else: a request that is answered beside a cell ends with idle, and
+ * the cell says after it that it is busy. */
+async function statusBeside(kernel) {
+  let timer;
+  const busy = kernel.status === 'busy' || next(kernel.statusChanged, status => status === 'busy');
+  const stuck = new Promise(resolve => {
+    timer = setTimeout(resolve, STUCK_MS);
+  });
+  await Promise.race([busy, stuck]);
+  clearTimeout(timer);
+  return kernel.status;
 }
 
 async function comm(kernel) {
@@ -93,16 +117,25 @@ async function main() {
   seen.execute = await execute(kernel, 'alpha_bravo = 20; print("text"); alpha_bravo + 1');
 
   const first = await startBusy(kernel);
-  const completed = await kernel.requestComplete({ code: 'alpha_', cursor_pos: 6 });
-  seen.complete = { matches: completed.content.matches, status: kernel.status };
-  const inspected = await kernel.requestInspect({ code: 'alpha_bravo', cursor_pos: 5, detail_level: 0 });
-  seen.inspect = { found: inspected.content.found, status: kernel.status };
+  const { matches } = await known(
+    () => kernel.requestComplete({ code: 'alpha_', cursor_pos: 6 }),
+    content => content.matches.length === 0
+  );
+  seen.complete = { matches, status: await statusBeside(kernel) };
+  const { found } = await known(
+    () => kernel.requestInspect({ code: 'alpha_bravo', cursor_pos: 5, detail_level: 0 }),
+    content => !content.found
+  );
+  seen.inspect = { found, status: await statusBeside(kernel) };
   await kernel.interrupt();
   seen.interrupt = await first.end;
 
   seen.comm = await comm(kernel);
   seen.input = await question(kernel);
-  seen.isComplete = (await kernel.requestIsComplete({ code: 'if x:' })).content;
+  seen.isComplete = await known(
+    () => kernel.requestIsComplete({ code: 'if x:' }),
+    content => content.status === 'unknown'
+  );
 
   const second = await startBusy(kernel);
   second.end.catch(() => {});
