@@ -45,7 +45,7 @@ CELLS = {
     "pandas": "import pandas as pd\npd.DataFrame({'a': [1, 2]})",
     "styled": "pd.DataFrame({'a': [1]}).style.set_uuid('u')",
     "figure": "import matplotlib.pyplot as plt\nplt.figure(figsize=(1, 1)); plt.plot([1, 2]);",
-    "tqdm": "from tqdm import tqdm\nfor n in tqdm(range(3), bar_format='{n}/{total}'): pass",
+    "tqdm": "from tqdm import tqdm\nfor n in tqdm(range(3), bar_format='{n}/{total}', mininterval=1000): pass",
     "rich": "from rich import print as show\nshow('[bold]text[/bold]')",
     "plotly": "import plotly.graph_objects as go\ngo.Figure(go.Bar(y=[1, 2]), layout={'template': 'none'})",
     "altair": "import altair as alt\nalt.Chart(pd.DataFrame({'x': [1]})).mark_bar().encode(x='x:Q')",
