@@ -409,7 +409,8 @@ HOSTILE = {
 
 @pytest.mark.parametrize("way", HOSTILE)
 def test_a_kernel_that_answers_what_it_should_not_is_an_error(tmp_path, monkeypatch, way):
-    monkeypatch.setattr(aio, "IDLE_S", 0.5)
+    if way == "no_idle":
+        monkeypatch.setattr(aio, "IDLE_S", 0.5)
     fake = ROOT / "tests" / "client" / "fake_kernel.py"
     with petri.Session(program=script(tmp_path, f'exec {sys.executable} {fake} {way} "$@"')) as session:
         with pytest.raises(petri.SessionError, match=HOSTILE[way]):
