@@ -21,9 +21,12 @@ TURNED_AWAY = (
 KEY = "b7a1e0d2-5b1c-4f3c-9a52-0f6d7a9c1e34"
 
 
-def open_socket(context, kind, endpoint, keys=None):
+def open_socket(context, kind, endpoint, keys=None, monitored=0):
+    """A connected socket; its monitor, which socket.get_monitor_socket() then gives, misses none of these events."""
     socket = context.socket(kind)
     socket.linger = 0
+    if monitored:
+        socket.get_monitor_socket(monitored)
     if keys:
         socket.curve_serverkey = keys["server"]
         socket.curve_publickey, socket.curve_secretkey = keys["public"], keys["secret"]
@@ -75,12 +78,13 @@ def test_who_has_no_keys_or_wrong_ones_is_not_let_in(encrypted, context, channel
     endpoint = f"tcp://{info['ip']}:{info[channel + '_port']}"
     public, secret = zmq.curve_keypair()
     keys = {"server": info["curve_publickey"].encode(), "public": public, "secret": secret}
-    plain = open_socket(context, KINDS[channel], endpoint)
-    wrong = open_socket(context, KINDS[channel], endpoint, {**keys, "server": zmq.curve_keypair()[0]})
+    plain = open_socket(context, KINDS[channel], endpoint, monitored=TURNED_AWAY)
+    stranger = {**keys, "server": zmq.curve_keypair()[0]}
+    wrong = open_socket(context, KINDS[channel], endpoint, stranger, monitored=TURNED_AWAY)
     right = open_socket(context, KINDS[channel], endpoint, keys)
-    # libzmq tries again and again, and is turned away every time, before it could say or hear a thing.
+    # Turned away before it could say or hear a thing; libzmq tries again with wrong keys, but not without any.
     for socket in (plain, wrong):
-        assert socket.get_monitor_socket(TURNED_AWAY).poll(STUCK_S * 1000)
+        assert socket.get_monitor_socket().poll(STUCK_S * 1000)
     if channel == "iopub":
         encrypted.run("print('to be heard')")
     else:
@@ -159,12 +163,13 @@ def client_of(content):
     client = BlockingKernelClient()
     ports = {name: int(port) for name, port in content.items() if name.endswith("_port")}
     client.load_connection_info({**ports, "ip": "127.0.0.1", "transport": "tcp", "key": KEY})
+    client.hb_channel.time_to_dead = STUCK_S  # it gives up on a kernel that does not beat every second
     client.start_channels()
     client.wait_for_ready(timeout=STUCK_S)
     return client
 
 
-def test_a_registered_kernel_serves_at_the_ports_it_has_told(launcher):
+def test_a_registered_kernel_serves_at_the_ports_it_has_told(context, launcher):
     identity, content = launcher.hear()
     assert content.pop("kernel_id") == "the one"
     assert sorted(content) == sorted(f"{channel}_port" for channel in CHANNELS)
@@ -180,7 +185,10 @@ def test_a_registered_kernel_serves_at_the_ports_it_has_told(launcher):
         client.control_channel.send(request)
         ports = client.get_control_msg(timeout=STUCK_S)["content"]
         assert {name: int(port) for name, port in content.items()}.items() <= ports.items()
-        assert client.hb_channel.is_beating()
+        heart = open_socket(context, zmq.REQ, f"tcp://127.0.0.1:{content['hb_port']}")
+        heart.send(b"ping")
+        assert heart.poll(STUCK_S * 1000) and heart.recv() == b"ping"
+        heart.close()
     finally:
         client.stop_channels()
 
