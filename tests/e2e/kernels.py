@@ -7,6 +7,7 @@ import queue
 import shutil
 import subprocess
 import sys
+import time
 
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import KernelManager
@@ -191,6 +192,14 @@ class Kernel:
     def value(self, code):
         """Runs code that has to go well; returns the text of its value."""
         return self.good(code).result
+
+    def is_complete(self, code):
+        """What the kernel says of code; asked again as long as it had no time to look."""
+        deadline = time.monotonic() + STUCK_S
+        while True:
+            status = self.shell_reply(self.client.is_complete(code))["content"]["status"]
+            if status != "unknown" or time.monotonic() > deadline:
+                return status
 
     def start_busy(self, code, before=""):
         """Starts a cell; returns its request and messages when all of before has run and code is about to."""
