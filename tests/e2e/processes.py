@@ -30,6 +30,14 @@ def family(pid):
     return found
 
 
+def name_of(pid):
+    """The program of a process; nothing for one that has just ended."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
 def open_all(pids):
     """Descriptors of processes; one that has just ended needs none."""
     found = []
