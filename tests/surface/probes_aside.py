@@ -4,7 +4,8 @@ from probes import probe
 
 
 def complete(kernel, code, cursor=None):
-    return kernel.ask("complete_request", {"code": code, "cursor_pos": len(code) if cursor is None else cursor}).content
+    content = {"code": code, "cursor_pos": len(code) if cursor is None else cursor}
+    return kernel.known("complete_request", content)["content"]
 
 
 @probe("complete_request", "`matches`, `cursor_start`, `cursor_end`")
@@ -47,12 +48,13 @@ def complete_changes_nothing(kernel):
 @probe("complete_request", "code that never ends costs its own answer only", fresh=True)
 def complete_endless(kernel):
     kernel.run("class Trap:\n    def __dir__(self):\n        while True: pass\ntrap = Trap()")
-    assert complete(kernel, "trap.")["status"] == "ok"
+    assert kernel.ask("complete_request", {"code": "trap.", "cursor_pos": 5}).content["status"] == "ok"
     assert kernel.value("1 + 1") == "2"
 
 
 def inspect(kernel, code, **fields):
-    return kernel.ask("inspect_request", {"code": code, "cursor_pos": len(code), "detail_level": 0, **fields}).content
+    content = {"code": code, "cursor_pos": len(code), "detail_level": 0, **fields}
+    return kernel.known("inspect_request", content)["content"]
 
 
 DOCUMENTED = "def documented(a):\n    'What it does.'\n    return a + 12345"
@@ -63,7 +65,8 @@ def inspect_found(kernel):
     kernel.run(DOCUMENTED)
     content = inspect(kernel, "documented")
     assert content["found"] is True and "What it does." in content["data"]["text/plain"]
-    assert inspect(kernel, "nosuchname")["found"] is False
+    nothing = kernel.ask("inspect_request", {"code": "nosuchname", "cursor_pos": 10, "detail_level": 0})
+    assert nothing.content["found"] is False
 
 
 @probe("inspect_request", "`detail_level` 1: the source")
@@ -88,7 +91,7 @@ def inspect_beside(kernel):
 
 
 def is_complete(kernel, code):
-    return kernel.ask("is_complete_request", {"code": code}).content
+    return kernel.known("is_complete_request", {"code": code})["content"]
 
 
 @probe("is_complete_request", "`complete`, `incomplete`, `invalid`")
