@@ -22,6 +22,8 @@ class Console:
     def __init__(self, petri, folder):
         env = {**petri.whole_env, "TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1", "COLUMNS": "100"}
         arguments = ["-m", "jupyter_console", "--kernel", "petri", "--ZMQTerminalInteractiveShell.simple_prompt=False"]
+        # After a second it would go by rules of its own, for which one line is never complete.
+        arguments += [f"--ZMQTerminalInteractiveShell.kernel_is_complete_timeout={STUCK_S}"]
         self.process = pexpect.spawn(
             sys.executable, arguments, env=env, cwd=folder, timeout=STUCK_S, dimensions=(40, 100), encoding="utf-8"
         )
