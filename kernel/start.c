@@ -15,6 +15,7 @@
 #include "kernel/python.h"
 #include "kernel/registration.h"
 #include "kernel/warm.h"
+#include "kernel/watchdog.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -204,6 +205,7 @@ int command_kernel(const struct arguments *arguments) {
         return EXIT_USAGE;
     }
     runner_init(&kernel.runner);
+    watchdog_init(&kernel);
     asides_init(&kernel.asides);
     flow_init(&kernel.flow);
     rehearsal_init(&kernel.rehearsal);

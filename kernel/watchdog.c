@@ -28,6 +28,10 @@ static int64_t measure_after_us(const struct runner *runner) {
     return left_us < least_us ? least_us : clock_sooner(left_us, most_us);
 }
 
+void watchdog_init(struct kernel *kernel) {
+    kernel->stack_us = STACK_MS * CLOCK_MS;
+}
+
 void watchdog_begin(struct kernel *kernel) {
     struct run *run = kernel->runner.run;
     run->deadline_us = run->started_us + run->limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
@@ -90,7 +94,7 @@ static void ask_for_stack(struct kernel *kernel, int64_t now_us) {
     run->facts.where.bytes = 0;
     cell_signal(run->cell, SIGRTMAX - 1);
     run->deadline_us = CLOCK_NEVER;
-    run->stack_us = now_us + STACK_MS * CLOCK_MS;
+    run->stack_us = now_us + kernel->stack_us;
 }
 
 static void stack_ready(struct kernel *kernel, void *arg, short events) {

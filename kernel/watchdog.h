@@ -9,6 +9,9 @@
 
 #include "kernel/poll_set.h"
 
+/* Before the first cell: sets how long one that is over its time has for its stack. */
+void watchdog_init(struct kernel *kernel);
+
 /* The cell of kernel->runner.run has been started: its limits count from now. */
 void watchdog_begin(struct kernel *kernel);
 

@@ -3,6 +3,7 @@
 #include "kernel/clock.h"
 #include "kernel/loop.h"
 #include "kernel/warm.h"
+#include "kernel/watchdog.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,6 +42,7 @@ static void make_kernel(struct harness *h) {
     make_connection(h);
     limits_defaults(PROFILE_NOTEBOOK, &kernel->limits);
     runner_init(&kernel->runner);
+    watchdog_init(kernel);
     asides_init(&kernel->asides);
     flow_init(&kernel->flow);
     outbox_init(&kernel->outbox, "", "");
