@@ -360,8 +360,14 @@ void cell_signal_group(const struct cell *cell, int signal) {
     give(cell->session, &cell->session->signal, signal);
 }
 
+/* An interrupt is followed by one of these every few milliseconds: it takes the place of none that waits to be read. */
 void cell_signal(const struct cell *cell, int signal) {
-    cell_signal_group(cell, signal);
+    struct session *session = cell->session;
+    pthread_mutex_lock(&session->mutex);
+    if (session->signal == 0)
+        session->signal = signal;
+    pthread_cond_broadcast(&session->changed);
+    pthread_mutex_unlock(&session->mutex);
 }
 
 int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct sandbox_error *ret_error) {

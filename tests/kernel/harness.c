@@ -37,7 +37,7 @@ static void make_connection(struct harness *h) {
 static void make_kernel(struct harness *h) {
     struct kernel *kernel = &h->kernel;
     char why[256] = "";
-    *kernel = (struct kernel){.signal_fd = -1, .grace_us = CLOCK_S, .pid = getpid()};
+    *kernel = (struct kernel){.signal_fd = -1, .grace_us = 30 * CLOCK_S, .pid = getpid()};
     log_init(&kernel->log, "error");
     make_connection(h);
     limits_defaults(PROFILE_NOTEBOOK, &kernel->limits);
