@@ -84,7 +84,7 @@ static void test_input_is_answered_by_nobody_else(void **state) {
 }
 
 static void short_time(struct kernel *kernel) {
-    kernel->limits.values[LIMIT_TIMEOUT] = 20;
+    kernel->limits.values[LIMIT_TIMEOUT] = 1000; /* the question is to come within it, also on a busy machine */
 }
 
 static int start_short_time(void **state) {
@@ -98,15 +98,17 @@ static void test_input_that_is_waited_for_takes_no_time(void **state) {
     (void)state;
     begin_cell("asks", id);
     ask_for_input(1);
-    /* The time limit of this kernel passes several times over while it answers these. */
-    for (int64_t until_us = clock_us() + 100 * CLOCK_MS; clock_us() < until_us;) {
+    /* The time limit of this kernel passes twice while it answers these; what it publishes is read, not piled up. */
+    for (int64_t until_us = clock_us() + 2 * CLOCK_S; clock_us() < until_us;) {
         harness_send(&h, CHANNEL_CONTROL, "kernel_info_request", json_object(), info);
         json_decref(harness_reply(&h, CHANNEL_CONTROL, "kernel_info_reply", info));
+        expect_heard(info, "busy idle");
     }
     answer("x");
     json_decref(harness_told(&h));
-    expect_failure(id, "busy execute_input error:CellTimeout idle", "CellTimeout",
-                   "The cell ran longer than its time limit of 20 ms and was ended" STAYS);
+    /* Its first words were read over above; the last of the others was followed by another busy. */
+    expect_failure(id, "busy error:CellTimeout idle", "CellTimeout",
+                   "The cell ran longer than its time limit of 1 s and was ended" STAYS);
 }
 
 static void test_interrupt_that_is_heard_keeps_the_state(void **state) {
