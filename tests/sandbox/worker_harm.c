@@ -81,9 +81,17 @@ static int be_orphan(void *unused) {
     _exit(0);
 }
 
-static void fork_into(int (*run)(void *)) {
-    if (fork() == 0)
+static pid_t fork_into(int (*run)(void *)) {
+    pid_t pid = fork();
+    if (pid == 0)
         run(NULL);
+    return pid;
+}
+
+/* Until it has ended, and so its child is init's: whoever counts while it moves may find it with neither of them. */
+static void fork_into_orphan(void) {
+    siginfo_t info;
+    waitid(P_PID, (id_t)fork_into(be_orphan), &info, WEXITED | WNOWAIT);
 }
 
 static void clone_into(int (*run)(void *), int flags) {
@@ -99,7 +107,7 @@ void do_child(char **words) {
     if (strcmp(kind, "still") == 0)
         fork_into(be_still);
     else if (strcmp(kind, "orphan") == 0)
-        fork_into(be_orphan);
+        fork_into_orphan();
     else if (strcmp(kind, "hopping") == 0)
         fork_into(be_hopping);
     else if (strcmp(kind, "leaderless") == 0)
