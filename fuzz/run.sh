@@ -11,16 +11,48 @@ seconds=$1
 targets=$2/fuzz
 folder=$(cd "$(dirname "$0")" && pwd)
 
+# Inputs that break it go to $found.
+run() {
+    "$targets/$name" -rss_limit_mb=1024 -artifact_prefix="$found/" "$@"
+}
+
+fail() {
+    echo "$name $*" >&2
+    exit 1
+}
+
+# What has an input to show is a finding. But a time-out is one only if it comes again: it is measured by the clock on
+# the wall, which goes on while a machine stands still.
+judge() {
+    status=$1
+    set --
+    for input in "$found"/*; do
+        case ${input##*/} in
+        timeout-*) set -- "$@" "$input" ;;
+        crash-* | leak-* | oom-*) fail "found something; the input is $input" ;;
+        esac
+    done
+    if [ $# -eq 0 ]; then
+        [ "$status" -le 128 ] || fail "was ended by signal $((status - 128))"
+        fail "ended with status $status and no input to show"
+    fi
+    for input; do
+        echo "$name took more than 10 s for an input; once more, with 30 s"
+        run -timeout=30 "$input" || fail "found something; the input is $input"
+    done
+    echo "$name: it was the machine; the rest of its time is left out"
+}
+
 for source in "$folder"/fuzz_*.c; do
     name=$(basename "$source" .c)
     learned=$targets/corpus/$name
-    mkdir -p "$learned"
+    mkdir -p "$learned" "$targets/found"
+    found=$(mktemp -d "$targets/found/$name-XXXXXX")
     echo "$name: $seconds s"
-    if ! "$targets/$name" -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=1024 \
-        -print_final_stats=1 -verbosity=0 -artifact_prefix="$targets/$name-" \
-        "$learned" "$folder/seeds/${name#fuzz_}"; then
-        echo "$name found something; the input is $targets/$name-*" >&2
-        exit 1
-    fi
+    status=0
+    run -max_total_time="$seconds" -max_len=4096 -timeout=10 -print_final_stats=1 -verbosity=0 \
+        "$learned" "$folder/seeds/${name#fuzz_}" || status=$?
+    [ "$status" -eq 0 ] || judge "$status"
+    rmdir "$found" 2>/dev/null || : # what is found there stays
 done
 echo "every target held"
