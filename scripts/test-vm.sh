@@ -2,7 +2,7 @@
 # make test-vm: the live tests on what users have, in a virtual machine: Debian 12's own kernel, systemd, cgroup v2.
 #
 #   PETRI_REQUIRE_LIVE=1  where there can be no virtual machine, fail instead of skipping
-#   PETRI_VM_TIMEOUT      seconds until the machine counts as stuck: 3600
+#   PETRI_VM_TIMEOUT      seconds until the machine counts as stuck: 5400
 #   PETRI_VM_ACCEL        qemu's accelerator: tcg, which works everywhere
 #
 # What lasts is made once, in build/vm; what changes is built anew for every run.
@@ -28,7 +28,7 @@ can_be_root() {
 boot() {
     kernel=$(find "$vm/tree/boot" -name 'vmlinuz-*')
     initrd=$(find "$vm/tree/boot" -name 'initrd.img-*')
-    timeout -k 10 "${PETRI_VM_TIMEOUT:-3600}" qemu-system-x86_64 \
+    timeout -k 10 "${PETRI_VM_TIMEOUT:-5400}" qemu-system-x86_64 \
         -accel "${PETRI_VM_ACCEL:-tcg}" -cpu max -m 3G -smp 2 -nodefaults -display none -no-reboot -nic none \
         -kernel "$kernel" -initrd "$initrd" \
         -append "console=ttyS0 root=/dev/vda rw panic=-1 quiet mitigations=off" \
