@@ -17,7 +17,7 @@
 #define SYSTEM_BUS "/run/dbus/system_bus_socket"
 #define SYSTEMD_RUNS "/run/systemd/system" /* sd_booted(3) */
 
-enum { PATIENCE_S = 5, MESSAGE_BYTES = 1024, ANSWER_BYTES = 65536 };
+enum { PATIENCE_S = 20, MESSAGE_BYTES = 1024, ANSWER_BYTES = 65536 };
 
 /* What a message on the bus is. See: D-Bus Specification, "Message Format". */
 enum { TYPE_CALL = 1, TYPE_ERROR = 3 };

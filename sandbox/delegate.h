@@ -17,11 +17,12 @@
 
 /*
  * Moves this process into a delegated scope of its own, which ends with it.
- * Blocks until it is there, for at most some five seconds: a busy manager has
- * been seen to need two. 0; -ENOENT where there is no systemd or no bus to ask it by; -EPERM
- * where it refuses; -ETIMEDOUT; or another -errno. The process is then where
- * it was. Call it while the process has no threads and no children: only the
- * process itself is moved.
+ * Blocks until it is there, or until a manager that answers neither yes nor no
+ * has been silent for twenty seconds: a busy one has been seen to need two. 0;
+ * -ENOENT where there is no systemd or no bus to ask it by, and -EPERM where
+ * it refuses, both at once; -ETIMEDOUT; or another -errno. The process is then
+ * where it was. Call it while the process has no threads and no children: only
+ * the process itself is moved.
  */
 int delegate_scope(void);
 
