@@ -128,6 +128,6 @@ def zombies(pid):
 
 
 def private_bytes(pid):
-    """Memory that would be free if the process ended."""
+    """Memory that a process has written and shares with nobody. What it has of files changes as others use them."""
     lines = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Private_"))
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Private_Dirty:"))
