@@ -98,6 +98,21 @@ def test_interrupt_ends_the_cell_and_keeps_its_state(patient, kernel, how):
     assert kernel.value("kept") == "'kept'"
 
 
+def test_interrupt_as_soon_as_the_kernel_is_busy_is_a_keyboard_interrupt(kernel):
+    kernel.value("kept = 0")
+    for i in range(30):
+        request = kernel.send(f"kept = {i}\nwhile True: pass")
+        messages = kernel.iopub_until(request, lambda message: message["msg_type"] == "status")
+        kernel.control("interrupt_request")
+        cell = kernel.finish(request, messages)
+        assert (cell.ename, cell.report["outcome"], cell.report["rolled_back"]) == (
+            "KeyboardInterrupt",
+            "interrupted",
+            False,
+        )
+    assert kernel.value("kept in range(30)") == "True"
+
+
 def test_interrupt_while_idle_does_nothing(kernel):
     kernel.value("x = 1")
     for _ in range(20):

@@ -33,6 +33,7 @@ class Worker:
         self.shell = ZMQInteractiveShell.instance()
         self.shell.send = self.publish
         self.shell.ask = self.ask
+        self.shell.code_begins = self.signals.code_begins
         self.comm_manager = comms.install(self.publish)
         self.shell.kernel = KernelFace(self.shell, self.comm_manager)
         stand_in.install(ZMQInteractiveShell)
@@ -78,7 +79,8 @@ class Worker:
             try:
                 if reply is None:
                     self._begin(request)
-                    reply = self.signals.call(self.handlers[request["type"]], request, buffers)
+                    kind = request["type"]
+                    reply = self.signals.call(self.handlers[kind], request, buffers, has_code=kind == "execute")
                 with self.signals.held:
                     self._end(reply)
             except WireClosed:

@@ -63,7 +63,7 @@ class ZMQInteractiveShell(InteractiveShell):
         super().__init__(config=Config(_CONFIG), **kwargs)
         self.db = LazyStore(os.path.join(self.profile_dir.location, "db"))
         self.kernel = None
-        self.send = self.ask = None
+        self.send = self.ask = self.code_begins = None
         self.allow_stdin = False
         self.has_stdin = False
         self.request_count = 0
@@ -125,6 +125,12 @@ class ZMQInteractiveShell(InteractiveShell):
         return nullcontext()
 
     # Errors
+
+    async def run_code(self, code_obj, result=None, *, async_=False):
+        """As IPython's, for each statement of a cell."""
+        if self.code_begins is not None:
+            self.code_begins()
+        return await super().run_code(code_obj, result, async_=async_)
 
     def showtraceback(self, exc_tuple=None, *args, **kwargs):
         """As IPython's, but an interrupted await is a KeyboardInterrupt, and a group of exceptions is published too."""

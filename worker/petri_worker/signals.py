@@ -10,7 +10,9 @@ handler in the main thread all the same.
 
 The same goes for our own code around the user's: a handler runs only where the
 interrupted frame is below `Signals.call`, so what it raises ends there. What
-comes earlier waits for that call, what comes later is over with its request.
+comes earlier waits for that call, or where there is a cell's code for its first
+statement: IPython's preparations would swallow it. What comes later is over
+with its request.
 
 See: Jupyter messaging, "Kernel interrupt".
 """
@@ -35,6 +37,7 @@ class Signals:
     def __init__(self):
         self.serving = False
         self.held = self
+        self._ready = False
         self._main = _thread.get_ident()
         self._depth = 0
         self._waiting = []
@@ -60,20 +63,35 @@ class Signals:
         signal.signal, signal.getsignal = set_handler, get_handler
 
     def begin(self):
-        """A request starts: whatever the last one did to SIGINT and to us is undone."""
+        """A request starts: whatever the last one did to SIGINT and to us is undone. One that was early is its."""
+        self._ready = False
         self._depth = 0
         self._waiting.clear()
         self._set(signal.SIGINT, self._interrupt)
         self.serving = True
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
     def end(self):
-        """The request is over: a SIGINT that comes late is ignored."""
+        """
+        The request is over. A SIGINT from now on waits: one that is late ends
+        with the cell's processes, one that is early finds the next request begun.
+        """
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         self.serving = False
 
-    def call(self, function, *arguments):
-        """Calls a function in which handlers may raise, from its first instruction to its last."""
+    def call(self, function, *arguments, has_code):
+        """
+        Calls a function in which handlers may raise, from its first instruction
+        or, where it has a cell's code, from code_begins() to its last.
+        """
+        self._ready = not has_code
         self._run_waiting(sys._getframe())
         return function(*arguments)
+
+    def code_begins(self):
+        """A statement of the cell begins: what has waited for the first one raises here."""
+        self._ready = True
+        self._run_waiting(sys._getframe(1))
 
     def _raise(self, signum, frame):
         if self.serving:
@@ -81,7 +99,7 @@ class Signals:
 
     def _may_run(self, frame):
         """Whether a handler may run now, in `frame` of the main thread."""
-        if self._depth:
+        if self._depth or not self._ready:
             return False
         while frame is not None and frame.f_code is not Signals.call.__code__:
             frame = frame.f_back
