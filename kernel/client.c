@@ -29,6 +29,7 @@ struct client {
     int signal_fd; /* SIGINT and SIGTERM, which are blocked */
     sigset_t before;
     int interrupts;
+    bool interrupt_wanted; /* until the kernel has begun with the cell: one that comes before is not the cell's */
 };
 
 /* What a cell has put out so far. */
@@ -38,7 +39,7 @@ struct heard {
     json_t *displays;
     json_t *result;
     json_t *report;
-    bool idle;
+    bool busy, idle;
 };
 
 static int fail(char *why, size_t why_bytes, int err, const char *what) {
@@ -165,13 +166,12 @@ static int reap(struct client *client, char *why, size_t why_bytes) {
 /* What the user means by the signal: an end of the cell, and the second time an end of everything. */
 static int take_signal(struct client *client) {
     struct signalfd_siginfo info;
-    json_auto_t *content = json_object();
     if (read(client->signal_fd, &info, sizeof info) != sizeof info)
         return 0;
     if (info.ssi_signo == SIGTERM || client->interrupts++ > 0)
         return -EINTR;
-    return channels_send(&client->channels, CHANNEL_CONTROL,
-                         &(struct message_parts){.msg_type = "interrupt_request", .content = content});
+    client->interrupt_wanted = true;
+    return 0;
 }
 
 /* Waits for messages on shell or iopub. 1, 0 at the deadline, or -errno with why. */
@@ -193,8 +193,6 @@ static int await(struct client *client, int64_t deadline_us, char *why, size_t w
         int r = take_signal(client);
         if (r == -EINTR)
             snprintf(why, why_bytes, "a signal ended it, and the cell with it");
-        else if (r < 0)
-            fail(why, why_bytes, -r, "interrupting the cell");
         return r < 0 ? r : 1;
     }
     if (items[3].revents && !items[0].revents && !items[1].revents)
@@ -277,6 +275,7 @@ static void hear_stream(struct heard *heard, const json_t *content) {
 static void hear_status(struct heard *heard, const json_t *content) {
     const char *state = json_string_value(json_object_get(content, "execution_state"));
     heard->idle = state && strcmp(state, "idle") == 0;
+    heard->busy |= state && strcmp(state, "busy") == 0;
 }
 
 static void hear_result(struct heard *heard, const json_t *content) {
@@ -326,6 +325,13 @@ static int take_messages(struct client *client, enum channel channel, struct hea
     }
 }
 
+static int interrupt(struct client *client) {
+    json_auto_t *content = json_object();
+    client->interrupt_wanted = false;
+    return channels_send(&client->channels, CHANNEL_CONTROL,
+                         &(struct message_parts){.msg_type = "interrupt_request", .content = content});
+}
+
 /* Until both the reply and the idle status are there. */
 static int await_end(struct client *client, struct heard *heard, char *why, size_t why_bytes) {
     for (;;) {
@@ -336,6 +342,8 @@ static int await_end(struct client *client, struct heard *heard, char *why, size
             return fail(why, why_bytes, -r, "listening to the kernel");
         if (heard->report && heard->idle)
             return 0;
+        if (client->interrupt_wanted && heard->busy && (r = interrupt(client)) < 0)
+            return fail(why, why_bytes, -r, "interrupting the cell");
         r = await(client, CLOCK_NEVER, why, why_bytes);
         if (r < 0)
             return r;
@@ -389,7 +397,7 @@ static json_t *complete(struct heard *heard) {
 int client_run(struct client *client, const json_t *code, const json_t *petri, json_t **ret_report, char *why,
                size_t why_bytes) {
     struct heard heard = {.displays = json_array()};
-    client->interrupts = 0;
+    client->interrupts = client->interrupt_wanted; /* while the kernel started */
     int r = ask(client, code, petri, heard.id);
     if (r < 0)
         fail(why, why_bytes, -r, "asking the kernel");

@@ -130,6 +130,19 @@ def test_ctrl_c_ends_the_cell_and_the_report_says_so(configure, tmp_path):
     assert not [pid for pid in members if os.path.exists(f"/proc/{pid}")]
 
 
+def test_ctrl_c_while_the_kernel_starts_is_the_cells(configure, tmp_path):
+    configure(interrupt_grace="1m")
+    (tmp_path / "cell.py").write_text("while True: pass")
+    command = [PETRI, "run", "--python", sys.executable, "cell.py"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and len(family(process.pid)) < 2:
+        time.sleep(0.001)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=STUCK_S)
+    assert process.returncode == 1, out + err
+    assert json.loads(out)["error"]["ename"] == "KeyboardInterrupt"
+
+
 def test_files_are_copied_where_they_are_asked_for(tmp_path):
     (tmp_path / "to").mkdir()
     code = "open('a.txt', 'w').write('x')"
