@@ -98,7 +98,7 @@ def test_interrupt_ends_the_cell_and_keeps_its_state(patient, kernel, how):
     assert kernel.value("kept") == "'kept'"
 
 
-def test_interrupt_as_soon_as_the_kernel_is_busy_is_a_keyboard_interrupt(kernel):
+def test_interrupt_as_soon_as_the_kernel_is_busy_is_a_keyboard_interrupt(patient, kernel):
     kernel.value("kept = 0")
     for i in range(30):
         request = kernel.send(f"kept = {i}\nwhile True: pass")
