@@ -169,6 +169,9 @@ class Worker:
         os.kill(self.pid, signal.SIGINT)
         self.interrupted = True
 
+    def nudge(self):
+        os.kill(self.pid, NUDGE)
+
     def execute(self, code, on=None, answers=(), wire=None, **options):
         """
         Runs code. on: {text: callable}, called once when stdout has had the

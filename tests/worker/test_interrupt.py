@@ -3,6 +3,8 @@
 import os
 import signal
 
+import pytest
+
 
 def test_interrupted_loop(worker):
     # One statement: between two of them the interrupt would be IPython's.
@@ -40,14 +42,32 @@ def test_interrupt_can_be_caught(worker):
     assert answer.stdout == "on\ncaught\n"
 
 
-def test_interrupt_that_is_early_is_the_next_requests(worker):
-    # The kernel interrupts a cell that it has started, whether its worker has read the request yet or not.
+def test_interrupt_between_requests_is_ignored(worker):
     for _ in range(20):
         worker.interrupt()
-        answer = worker.execute("1 + 1")
+        assert worker.execute("1 + 1").reply["status"] in ("ok", "error")
+        worker.execute("pass")
+    assert worker.execute("2 + 2").result == "4"
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_interrupt_that_the_request_has_not_heard_of_is_brought_by_the_nudge(worker, early):
+    for _ in range(20):
+        if early:
+            worker.interrupt()
+        answer = worker.execute("if True:\n    print('on')\n    while True: pass", on={"on\n": worker.nudge})
         assert answer.reply["ename"] == "KeyboardInterrupt"
         assert len(answer.of("error")) == 1
         assert worker.execute("2 + 2").result == "4"
+
+
+def test_nudge_brings_no_second_interrupt_and_none_that_is_ignored(worker):
+    caught = "try:\n    print('on')\n    while True: pass\nexcept KeyboardInterrupt: print('caught')\n"
+    on = {"on\n": worker.interrupt, "caught\n": worker.nudge}
+    answer = worker.execute(f"{caught}import time; time.sleep(0.3)", on=on)
+    assert answer.reply["status"] == "ok"
+    ignored = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('on'); time.sleep(0.3)"
+    assert worker.execute(ignored, on={"on\n": worker.nudge}).reply["status"] == "ok"
 
 
 def test_interrupt_of_a_child(worker):

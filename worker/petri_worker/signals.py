@@ -27,7 +27,7 @@ TRACE = signal.SIGRTMAX - 1
 
 # CPython looks for signals between its instructions and when a system call is interrupted. One that
 # comes just before a call that blocks is seen only after that call: for time.sleep(1000), too late.
-# So the kernel process lets a signal that does nothing follow a SIGINT that seems to have no effect.
+# So the kernel process lets another one follow a SIGINT that seems to have no effect.
 NUDGE = signal.SIGRTMAX - 2
 
 
@@ -37,14 +37,14 @@ class Signals:
     def __init__(self):
         self.serving = False
         self.held = self
-        self._ready = False
+        self._ready = self._heard = False
         self._main = _thread.get_ident()
         self._depth = 0
         self._waiting = []
-        self._set = signal.signal
+        self._set, self._get = signal.signal, signal.getsignal
         self._interrupt = self._deferring(self._raise)
         self._set(signal.SIGINT, self._interrupt)
-        self._set(NUDGE, lambda signum, frame: None)
+        self._set(NUDGE, self._remind)
 
     def install(self):
         """Handlers that are installed from now on wait for frames; getsignal() shows them as they were given."""
@@ -63,20 +63,15 @@ class Signals:
         signal.signal, signal.getsignal = set_handler, get_handler
 
     def begin(self):
-        """A request starts: whatever the last one did to SIGINT and to us is undone. One that was early is its."""
-        self._ready = False
+        """A request starts: whatever the last one did to SIGINT and to us is undone."""
+        self._ready = self._heard = False
         self._depth = 0
         self._waiting.clear()
         self._set(signal.SIGINT, self._interrupt)
         self.serving = True
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
     def end(self):
-        """
-        The request is over. A SIGINT from now on waits: one that is late ends
-        with the cell's processes, one that is early finds the next request begun.
-        """
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        """The request is over: a SIGINT that comes late is ignored."""
         self.serving = False
 
     def call(self, function, *arguments, has_code):
@@ -97,6 +92,13 @@ class Signals:
         if self.serving:
             raise KeyboardInterrupt
 
+    def _remind(self, signum, frame):
+        """The kernel process has interrupted this request: a SIGINT that came before it had begun was not heard."""
+        if not self.serving or self._heard or self._get(signal.SIGINT) is not self._interrupt:
+            return
+        if signal.SIGINT not in signal.sigpending():
+            self._interrupt(signal.SIGINT, frame)
+
     def _may_run(self, frame):
         """Whether a handler may run now, in `frame` of the main thread."""
         if self._depth or not self._ready:
@@ -112,6 +114,7 @@ class Signals:
 
     def _deferring(self, handler):
         def handle(signum, frame):
+            self._heard |= signum == signal.SIGINT
             if self._may_run(frame):
                 handler(signum, frame)
             else:
