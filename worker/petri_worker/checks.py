@@ -17,6 +17,13 @@ from petri_worker import packages
 
 _DETAIL = 300
 
+# What jsonschema imports, where it is there, to check a `format`. A format is an annotation here, so nothing of it is
+# asked for; and rfc3987_syntax, which comes with JupyterLab, takes seconds to make a parser when it is imported.
+_OF_FORMATS = (
+    *("fqdn", "idna", "isoduration", "jsonpointer", "rfc3339_validator", "rfc3986_validator", "rfc3987"),
+    *("rfc3987_syntax", "uri_template", "webcolors"),
+)
+
 
 def check(request):
     """request: as in docs/worker-wire.md. Returns {"status", "ok", "detail"}."""
@@ -77,6 +84,7 @@ def _jsonschema():
     """The interpreter's own, or petri's; None where there is neither."""
     if packages.site:
         sys.path.append(os.path.join(packages.site, "checks"))
+    sys.modules.update(dict.fromkeys(_OF_FORMATS))  # None: they can't be imported
     try:
         import jsonschema
         import jsonschema.validators
