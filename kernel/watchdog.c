@@ -55,7 +55,7 @@ static void measure(struct kernel *kernel, int64_t now_us) {
     struct cell_usage *usage = &run->facts.end.usage;
     cell_measure(run->cell, usage);
     run->measure_us = now_us + measure_after_us(&kernel->runner);
-    /* CPython can miss a signal that comes just before a blocking call: see worker/README.md. */
+    /* The worker can miss an interrupt that comes early, or just before a blocking call: docs/worker-wire.md. */
     if (run->grace_us != CLOCK_NEVER)
         cell_signal(run->cell, SIGRTMAX - 2);
     if (usage->replaced)

@@ -21,7 +21,7 @@ STUCK_S = 120
 
 CONTROL_FD = 3
 
-# As the kernel does: a SIGINT without effect is followed by a signal that wakes the worker (docs/worker-wire.md).
+# As the kernel does: a SIGINT is followed by a signal that wakes the worker (docs/worker-wire.md).
 NUDGE = signal.SIGRTMAX - 2
 NUDGE_S = 0.1
 

@@ -94,7 +94,6 @@ class Worker:
         self.shell.kernel.begin(request.get("header") or {})
 
     def _end(self, reply):
-        self.signals.end()
         if self.channel.in_child():
             # A cell that has forked and let the child run on: there is one notebook, and it is the parent's.
             self.streams.flush()

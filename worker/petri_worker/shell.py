@@ -124,13 +124,12 @@ class ZMQInteractiveShell(InteractiveShell):
 
         return nullcontext()
 
-    # Errors
-
     async def run_code(self, code_obj, result=None, *, async_=False):
         """As IPython's, for each statement of a cell."""
-        if self.code_begins is not None:
-            self.code_begins()
+        self.code_begins()
         return await super().run_code(code_obj, result, async_=async_)
+
+    # Errors
 
     def showtraceback(self, exc_tuple=None, *args, **kwargs):
         """As IPython's, but an interrupted await is a KeyboardInterrupt, and a group of exceptions is published too."""

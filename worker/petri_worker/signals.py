@@ -27,15 +27,14 @@ TRACE = signal.SIGRTMAX - 1
 
 # CPython looks for signals between its instructions and when a system call is interrupted. One that
 # comes just before a call that blocks is seen only after that call: for time.sleep(1000), too late.
-# So the kernel process lets another one follow a SIGINT that seems to have no effect.
+# So the kernel process lets this one follow a SIGINT, again and again until the request is over.
 NUDGE = signal.SIGRTMAX - 2
 
 
 class Signals:
-    """The main thread's signals: `serving` is true from a request's first byte to its reply."""
+    """The main thread's signals."""
 
     def __init__(self):
-        self.serving = False
         self.held = self
         self._ready = self._heard = False
         self._main = _thread.get_ident()
@@ -68,11 +67,6 @@ class Signals:
         self._depth = 0
         self._waiting.clear()
         self._set(signal.SIGINT, self._interrupt)
-        self.serving = True
-
-    def end(self):
-        """The request is over: a SIGINT that comes late is ignored."""
-        self.serving = False
 
     def call(self, function, *arguments, has_code):
         """
@@ -89,14 +83,12 @@ class Signals:
         self._run_waiting(sys._getframe(1))
 
     def _raise(self, signum, frame):
-        if self.serving:
-            raise KeyboardInterrupt
+        raise KeyboardInterrupt
 
     def _remind(self, signum, frame):
         """The kernel process has interrupted this request: a SIGINT that came before it had begun was not heard."""
-        if not self.serving or self._heard or self._get(signal.SIGINT) is not self._interrupt:
-            return
-        if signal.SIGINT not in signal.sigpending():
+        is_ours = self._get(signal.SIGINT) is self._interrupt
+        if is_ours and not self._heard and signal.SIGINT not in signal.sigpending():
             self._interrupt(signal.SIGINT, frame)
 
     def _may_run(self, frame):
