@@ -111,13 +111,27 @@ static void test_input_that_is_waited_for_takes_no_time(void **state) {
                    "The cell ran longer than its time limit of 1 s and was ended" STAYS);
 }
 
+static void interrupt(void) {
+    char id[37];
+    harness_send(&h, CHANNEL_CONTROL, "interrupt_request", json_object(), id);
+    json_decref(harness_reply(&h, CHANNEL_CONTROL, "interrupt_reply", id));
+}
+
+/* Asks with seq, and is answered. */
+static void expect_answer_goes_to(int seq) {
+    ask_for_input(seq);
+    answer("x");
+    json_t *told = harness_told(&h);
+    assert_int_equal(json_integer_value(json_object_get(told, "seq")), seq);
+    json_decref(told);
+}
+
 static void test_interrupt_that_is_heard_keeps_the_state(void **state) {
     struct message reply;
-    char id[37], interrupt[37];
+    char id[37];
     (void)state;
     begin_cell("runs", id);
-    harness_send(&h, CHANNEL_CONTROL, "interrupt_request", json_object(), interrupt);
-    json_decref(harness_reply(&h, CHANNEL_CONTROL, "interrupt_reply", interrupt));
+    interrupt();
     assert_int_equal(fake_next_signal(h.session), SIGINT);
     harness_done(&h, "KeyboardInterrupt");
     harness_receive(&h, CHANNEL_SHELL, &reply);
@@ -128,40 +142,30 @@ static void test_interrupt_that_is_heard_keeps_the_state(void **state) {
 }
 
 static void test_interrupt_while_input_waits_takes_the_question_back(void **state) {
-    char id[37], interrupt[37];
+    char id[37];
     (void)state;
     begin_cell("asks", id);
     ask_for_input(1);
-    harness_send(&h, CHANNEL_CONTROL, "interrupt_request", json_object(), interrupt);
-    json_decref(harness_reply(&h, CHANNEL_CONTROL, "interrupt_reply", interrupt));
-    ask_for_input(2);
-    answer("x");
-    json_t *told = harness_told(&h);
-    assert_int_equal(json_integer_value(json_object_get(told, "seq")), 2);
-    json_decref(told);
+    interrupt();
+    expect_answer_goes_to(2);
     harness_done(&h, "KeyboardInterrupt");
     expect_status(id, "error");
 }
 
 static void test_interrupt_while_a_question_is_on_its_way_lets_the_code_ask_again(void **state) {
-    char id[37], interrupt[37];
+    char id[37];
     (void)state;
     begin_cell("asks", id);
-    harness_send(&h, CHANNEL_CONTROL, "interrupt_request", json_object(), interrupt);
-    json_decref(harness_reply(&h, CHANNEL_CONTROL, "interrupt_reply", interrupt));
+    interrupt();
     ask_for_input(1); /* sent before its worker heard of the interrupt, which has ended the waiting for it */
-    ask_for_input(2);
-    answer("x");
-    json_t *told = harness_told(&h);
-    assert_int_equal(json_integer_value(json_object_get(told, "seq")), 2);
-    json_decref(told);
+    expect_answer_goes_to(2);
     harness_done(&h, "ok");
     expect_status(id, "ok");
 }
 
 static void test_interrupt_while_a_check_runs_ends_the_checks(void **state) {
     struct message reply;
-    char id[37], interrupt[37];
+    char id[37];
     json_t *metadata = json_pack("{s:{s:{s:s, s:{s:i}}}}", "petri", "expect", "stdout_regex", "^(a+)+$",
                                  "result_json_schema", "const", 1);
     (void)state;
@@ -169,8 +173,7 @@ static void test_interrupt_while_a_check_runs_ends_the_checks(void **state) {
     json_decref(harness_next_cell(&h));
     harness_done(&h, "ok");
     fake_next_aside(h.session);
-    harness_send(&h, CHANNEL_CONTROL, "interrupt_request", json_object(), interrupt);
-    json_decref(harness_reply(&h, CHANNEL_CONTROL, "interrupt_reply", interrupt));
+    interrupt();
     harness_receive(&h, CHANNEL_SHELL, &reply);
     const json_t *checks = json_object_get(report_of(&reply), "validation");
     assert_int_equal(json_array_size(checks), 2);
@@ -192,11 +195,10 @@ static int start_short_grace(void **state) {
 }
 
 static void test_interrupt_that_is_not_heard_ends_the_cell(void **state) {
-    char id[37], interrupt[37];
+    char id[37];
     (void)state;
     begin_cell("does not listen", id);
-    harness_send(&h, CHANNEL_CONTROL, "interrupt_request", json_object(), interrupt);
-    json_decref(harness_reply(&h, CHANNEL_CONTROL, "interrupt_reply", interrupt));
+    interrupt();
     expect_failure(id, "busy execute_input error:CellInterrupted idle", "CellInterrupted",
                    "The cell did not stop within 1 ms of the interrupt and was ended" STAYS);
 }
