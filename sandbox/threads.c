@@ -87,7 +87,7 @@ static bool is_zombie(pid_t tid) {
 
 /*
  * Makes a thread a tracee. 1 where it is one from now on, 0 where it is dead, or
- * -errno. Who was seized in the middle of a clone(2) has born one already.
+ * -errno. One that was seized in the middle of a clone(2) has brought us another.
  */
 static int seize(pid_t pid, pid_t tid) {
     int r = tracee_seize(tid);
@@ -131,7 +131,7 @@ static void put_first(struct list *list, pid_t pid) {
         }
 }
 
-/* A thread is in the middle of a clone(2): what it has born goes its own way, unless it is a thread too. */
+/* A thread is in the middle of a clone(2): its child goes its own way, unless it is a thread too. */
 static int let_born_go(pid_t pid, pid_t tid) {
     pid_t born;
     int r = tracee_get_born(tid, &born);
@@ -141,9 +141,9 @@ static int let_born_go(pid_t pid, pid_t tid) {
 }
 
 /*
- * A thread may first stop for what it was in the middle of: it gets its signal
- * and has born its child, or that would be lost to it. One that stops in front
- * of a system call that is left to us stays there.
+ * A thread may first stop for what it was in the middle of: it gets its signal,
+ * or learns of its child, which would be lost to it. One that stops in front of
+ * a system call that is left to us stays there.
  */
 static int await_stop(pid_t pid, pid_t tid) {
     int status, r;

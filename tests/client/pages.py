@@ -36,7 +36,7 @@ def settle(page, name, body):
 def with_its_stack(run, lacks):
     """What run() returns; run three times at most while lacks(it): a time-out that doesn't say where the code was.
 
-    petri waits 70 ms for the stack, which on a busy machine is not enough every time.
+    petri waits for the stack only so long that its reply is in time, which on a busy machine is not enough every time.
     """
     for _ in range(2):
         found = run()
