@@ -3,52 +3,66 @@
 
 #include "cleanup.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 
+int tree_open(int dir_fd, const char *path) {
+    int fd = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+int tree_read(int fd, tree_visitor *visit, void *arg) {
+    _Alignas(struct dirent64) char buf[1024];
+    ssize_t n;
+    while ((n = getdents64(fd, buf, sizeof buf)) > 0) {
+        const struct dirent64 *entry;
+        for (ssize_t at = 0; at < n; at += entry->d_reclen) {
+            entry = (const struct dirent64 *)(buf + at);
+            if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+                continue;
+            int r = visit(arg, entry->d_name, entry->d_off);
+            if (r)
+                return r;
+        }
+    }
+    return n < 0 ? -errno : 0;
+}
+
 /* Goes into a folder whatever its mode, which becomes one that lets its owner empty it; -errno where it is none. */
-static int open_folder(int dir_fd, const char *name) {
-    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+static int open_to_empty(int dir_fd, const char *name) {
     struct stat st;
-    int fd = openat(dir_fd, name, flags);
-    if (fd < 0 && errno == EACCES && fchmodat(dir_fd, name, 0700, 0) == 0)
-        fd = openat(dir_fd, name, flags);
-    if (fd < 0)
-        return -errno;
-    if (fstat(fd, &st) == 0 && (st.st_mode & 0700) != 0700)
+    int fd = tree_open(dir_fd, name);
+    if (fd == -EACCES && fchmodat(dir_fd, name, 0700, 0) == 0)
+        fd = tree_open(dir_fd, name);
+    if (fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & 0700) != 0700)
         (void)fchmod(fd, 0700); /* where that fails, emptying it does, and says why */
     return fd;
 }
 
-static int is_dots(const char *name) {
-    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
+/* The folder that is being emptied, and one in it that has to be emptied first. */
+struct emptying {
+    int fd;
+    char name[NAME_MAX + 1];
+};
 
-/*
- * Removes what can be removed at once from the folder at fd. Returns 1 with
- * the name of a folder that is not empty, 0 when nothing is left, or -errno.
- */
-static int sweep(int fd, char ret_name[256]) {
-    int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    auto_dir dir = copy < 0 ? NULL : fdopendir(copy);
-    struct dirent *entry;
-    if (!dir)
+/* Removes an entry. 1 where it is a folder that is not empty. */
+static int remove_entry(void *arg, const char *name, off_t next) {
+    struct emptying *emptying = arg;
+    (void)next;
+    if (unlinkat(emptying->fd, name, 0) == 0)
+        return 0;
+    if (errno != EISDIR && errno != EPERM)
         return -errno;
-    while ((entry = readdir(dir))) {
-        if (is_dots(entry->d_name) || unlinkat(fd, entry->d_name, 0) == 0)
-            continue;
-        if (errno != EISDIR && errno != EPERM)
-            return -errno;
-        if (unlinkat(fd, entry->d_name, AT_REMOVEDIR) == 0)
-            continue;
-        if (errno != ENOTEMPTY)
-            return -errno;
-        memcpy(ret_name, entry->d_name, strlen(entry->d_name) + 1);
-        return 1;
-    }
-    return 0;
+    if (unlinkat(emptying->fd, name, AT_REMOVEDIR) == 0)
+        return 0;
+    if (errno != ENOTEMPTY)
+        return -errno;
+    memcpy(emptying->name, name, strlen(name) + 1);
+    return 1;
 }
 
 /*
@@ -57,19 +71,20 @@ static int sweep(int fd, char ret_name[256]) {
  */
 static int empty(int fd) {
     struct stat top, here;
+    struct emptying emptying;
     auto_fd at = dup(fd);
     if (at < 0 || fstat(fd, &top))
         return -errno;
     for (;;) {
-        char name[256];
-        int r = sweep(at, name);
+        emptying.fd = at;
+        int r = lseek(at, 0, SEEK_SET) < 0 ? -errno : tree_read(at, remove_entry, &emptying);
         if (r < 0)
             return r;
         if (r == 0 && fstat(at, &here))
             return -errno;
         if (r == 0 && here.st_ino == top.st_ino)
             return 0;
-        int next = open_folder(at, r ? name : "..");
+        int next = open_to_empty(at, r ? emptying.name : "..");
         if (next < 0)
             return next;
         close(at);
@@ -82,7 +97,7 @@ int tree_remove(int dir_fd, const char *name) {
         return 0;
     if (errno != EISDIR && errno != EPERM)
         return -errno;
-    auto_fd fd = open_folder(dir_fd, name);
+    auto_fd fd = open_to_empty(dir_fd, name);
     if (fd < 0)
         return fd;
     int r = empty(fd);

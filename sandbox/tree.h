@@ -1,8 +1,26 @@
 /*
- * tree.h - removing folders that somebody hostile has filled.
+ * tree.h - reading and removing folders that somebody hostile has filled.
  */
 #ifndef PETRI_SANDBOX_TREE_H
 #define PETRI_SANDBOX_TREE_H
+
+#include <sys/types.h>
+
+/* Opens a folder, following no link at its path's end. A descriptor or -errno. */
+int tree_open(int dir_fd, const char *path);
+
+/* Gets an entry's name, for the time of the call, and where those after it begin. 0 to go on. */
+typedef int tree_visitor(void *arg, const char *name, off_t next);
+
+/*
+ * Calls visit for each entry of a folder but "." and "..", from where fd stands
+ * (lseek(2)), until it returns something else than 0. Only so much is read at
+ * once as is soon dealt with: whoever goes into a folder of many others comes
+ * back to it as often, and reads again. What visit returned last, or -errno.
+ *
+ * See: getdents(2).
+ */
+int tree_read(int fd, tree_visitor *visit, void *arg);
 
 /*
  * Removes name below dir_fd with all that is in it, of any depth, following no
