@@ -18,8 +18,6 @@
 #define ORIGIN "user.overlay.origin"
 #define LINKS "links" /* there while a layer is copied */
 
-enum { MAX_DEPTH = 256 }; /* of folders that exist in both layers: deeper ones are refused, not merged */
-
 static const char *const areas[] = {"private", "folder"};
 enum { N_AREAS = sizeof areas / sizeof areas[0] };
 
@@ -100,17 +98,16 @@ bool layers_are_copied(int dir_fd) {
 static int open_area(int dir_fd, const char *layer, const char *area) {
     char path[LAYER_NAME_SIZE + 16];
     snprintf(path, sizeof path, "%s/%s", layer, area);
-    int fd = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
+    return tree_open(dir_fd, path);
 }
 
 static int copy_area(int dir_fd, const char *base, const char *layer, const char *area) {
     auto_fd from = open_area(dir_fd, base, area);
     auto_fd to = open_area(dir_fd, layer, area);
     int r = from < 0 ? from : (to < 0 ? to : make_owned(dir_fd, LINKS, 0700, 0, 0));
-    auto_fd links = r == 0 ? openat(dir_fd, LINKS, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    auto_fd links = r == 0 ? tree_open(dir_fd, LINKS) : r;
     if (r == 0)
-        r = links < 0 ? -errno : tree_copy(from, to, links);
+        r = links < 0 ? links : tree_copy(from, to, links);
     int removed = tree_remove(dir_fd, LINKS);
     return r ? r : removed;
 }
@@ -162,13 +159,20 @@ static int copy_attributes(int from, int to) {
     return futimens(to, (struct timespec[]){st.st_atim, st.st_mtim}) ? -errno : 0;
 }
 
-/* Where a merge stands; lowest: nothing below the folder merged into is seen, so that it needs no whiteouts. */
+/*
+ * Where a merge stands: the same folder of the layer and of the committed one,
+ * depth folders below the area. From `hidden` of them on nothing below the
+ * folder merged into is seen, so that it needs no whiteouts.
+ */
 struct merge {
-    bool lowest;
-    int depth;
+    int from, to;
+    int depth, hidden;
+    char name[NAME_MAX + 1]; /* of a folder in it that has to be merged first */
 };
 
-static int merge_folder(int from, int to, struct merge merge);
+static bool is_lowest(const struct merge *merge) {
+    return merge->depth >= merge->hidden;
+}
 
 static bool is_whiteout(int dir_fd, const char *name) {
     struct stat st;
@@ -181,68 +185,106 @@ static int expect_whiteouts(int fd) {
 }
 
 static int make_opaque(int dir_fd, const char *name) {
-    auto_fd fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return fd < 0 || fsetxattr(fd, OVERLAY_OPAQUE, "y", 1, 0) ? -errno : 0;
-}
-
-/* Whether a folder was merged with the one below it: 1, 0 where it is opaque and takes its place, or -errno. */
-static int merge_folders(int from, int to, const char *name, struct merge merge) {
-    auto_fd upper = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    auto_fd lower = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (upper < 0 || lower < 0)
-        return -errno;
-    if (overlay_is_opaque(upper))
-        return 0;
-    int r = merge_folder(upper, lower, (struct merge){merge.lowest || overlay_is_opaque(lower), merge.depth + 1});
-    if (r == 0)
-        r = copy_attributes(upper, lower);
-    return r ? r : 1;
+    auto_fd fd = tree_open(dir_fd, name);
+    if (fd < 0)
+        return fd;
+    return fsetxattr(fd, OVERLAY_OPAQUE, "y", 1, 0) ? -errno : 0;
 }
 
 /*
  * An entry takes the place of what was there, which hid what is below both
  * layers: so a folder in the place of a file or a whiteout becomes opaque.
  */
-static int replace_entry(int from, int to, const char *name, struct merge merge) {
+static int replace_entry(const struct merge *merge, const char *name) {
+    int from = merge->from, to = merge->to, r = 0;
     bool whiteout = is_whiteout(from, name), folder = is_folder(from, name), over_folder = is_folder(to, name);
-    int r = 0;
-    if (merge.lowest && whiteout)
-        return tree_remove(to, name);
-    if (whiteout)
+    bool vanishes = whiteout && is_lowest(merge);
+    if (whiteout && !vanishes)
         r = expect_whiteouts(to);
-    else if (folder && !over_folder && !merge.lowest && faccessat(to, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+    else if (folder && !over_folder && !is_lowest(merge) && faccessat(to, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
         r = make_opaque(from, name);
-    if (r == 0 && (folder || over_folder))
+    if (r == 0 && (folder || over_folder || vanishes))
         r = tree_remove(to, name);
-    return r ? r : (renameat(from, name, to, name) ? -errno : 0);
+    if (r == 0 && (vanishes ? unlinkat(from, name, 0) : renameat(from, name, to, name)))
+        r = -errno;
+    return r;
 }
 
-/* Moves one entry down. A folder over a folder is merged, unless it is opaque. */
-static int merge_entry(int from, int to, const char *name, struct merge merge) {
-    int r = is_folder(from, name) && is_folder(to, name) ? merge_folders(from, to, name, merge) : 0;
-    return r ? (r < 0 ? r : 0) : replace_entry(from, to, name, merge);
+/* A folder over a folder: merged at once if it is empty, replaced if it is opaque. 1 where it has to be gone into. */
+static int merge_folders(const struct merge *merge, const char *name) {
+    auto_fd upper = tree_open(merge->from, name);
+    auto_fd lower = tree_open(merge->to, name);
+    if (upper < 0 || lower < 0)
+        return upper < 0 ? upper : lower;
+    if (overlay_is_opaque(upper))
+        return replace_entry(merge, name);
+    int r = copy_attributes(upper, lower);
+    if (r == 0 && unlinkat(merge->from, name, AT_REMOVEDIR))
+        r = errno == ENOTEMPTY ? 1 : -errno;
+    return r;
 }
 
-static int merge_folder(int from, int to, struct merge merge) {
-    int copy = openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
-    auto_dir dir = copy < 0 ? NULL : fdopendir(copy);
-    struct dirent *entry;
-    if (!dir)
+static int merge_entry(void *arg, const char *name, off_t next) {
+    struct merge *merge = arg;
+    bool both = is_folder(merge->from, name) && is_folder(merge->to, name);
+    int r = both ? merge_folders(merge, name) : replace_entry(merge, name);
+    (void)next;
+    if (r > 0)
+        memcpy(merge->name, name, strlen(name) + 1);
+    return r;
+}
+
+/*
+ * Moves entries down until a folder has to be gone into: 1. 0 when nothing is
+ * left, or -errno. The folder that they are taken out of keeps its times.
+ */
+static int merge_entries(struct merge *merge) {
+    struct stat st;
+    if (fstat(merge->from, &st) || lseek(merge->from, 0, SEEK_SET) < 0)
         return -errno;
-    if (merge.depth > MAX_DEPTH)
-        return -ELOOP;
-    while (r == 0 && (entry = readdir(dir)))
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            r = merge_entry(from, to, entry->d_name, merge);
+    int r = tree_read(merge->from, merge_entry, merge);
+    if (futimens(merge->from, (struct timespec[]){st.st_atim, st.st_mtim}) && r >= 0)
+        r = -errno;
+    return r;
+}
+
+/* Goes down into a folder that both have, or up to the one above. 1 or -errno. */
+static int go(struct merge *merge, const char *name, int step) {
+    auto_fd from = tree_open(merge->from, name);
+    auto_fd to = tree_open(merge->to, name);
+    if (from < 0 || to < 0)
+        return from < 0 ? from : to;
+    close(merge->from);
+    close(merge->to);
+    merge->from = steal_fd(&from);
+    merge->to = steal_fd(&to);
+    merge->depth += step;
+    if (merge->depth < merge->hidden)
+        merge->hidden = step > 0 && overlay_is_opaque(merge->to) ? merge->depth : INT_MAX;
+    return 1;
+}
+
+/* A folder is gone into and, once nothing is left in it, out of again: no depth needs more than some descriptors. */
+static int merge_area(struct merge *merge) {
+    int r;
+    do {
+        r = merge_entries(merge);
+        if (r > 0)
+            r = go(merge, merge->name, 1);
+        else if (r == 0 && merge->depth > 0)
+            r = go(merge, "..", -1);
+    } while (r > 0);
     return r;
 }
 
 static int commit_area(int dir_fd, const char *layer, const char *area) {
-    auto_fd from = open_area(dir_fd, layer, area);
-    auto_fd to = open_area(dir_fd, "committed", area);
-    if (from < 0 || to < 0)
-        return from < 0 ? from : to;
-    return merge_folder(from, to, (struct merge){.lowest = strcmp(area, "private") == 0});
+    struct merge merge = {.from = open_area(dir_fd, layer, area),
+                          .to = open_area(dir_fd, "committed", area),
+                          .hidden = strcmp(area, "private") == 0 ? 0 : INT_MAX};
+    int r = merge.from < 0 ? merge.from : (merge.to < 0 ? merge.to : merge_area(&merge));
+    close_fd(&merge.from);
+    close_fd(&merge.to);
+    return r;
 }
 
 /* The layer's area and the committed one change places; the one that was committed goes with the layer. */

@@ -54,9 +54,9 @@ int layer_create(int dir_fd, uint64_t id, uid_t uid, gid_t gid);
 
 /*
  * Moves all of a layer down into the committed ones, or puts it in their place,
- * and removes it. -ENOSPC where that takes more room than there is, for marks on
- * folders: the rest of the layer is there, and can be committed once there is
- * more. -ELOOP where folders that are in both are too deep; 0, or another -errno.
+ * and removes it, whatever its depth. -ENOSPC where that takes more room than
+ * there is, for marks on folders: the rest of the layer is there, and can be
+ * committed once there is more. 0, or another -errno.
  */
 int layer_commit(int dir_fd, uint64_t id);
 

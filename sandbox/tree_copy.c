@@ -2,15 +2,15 @@
 #include "tree_copy.h"
 
 #include "cleanup.h"
+#include "tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-enum { MAX_DEPTH = 256 };
 
 /* Where something is: a name in an open folder. */
 struct place {
@@ -94,42 +94,71 @@ static int copy_linked(const struct place *from, const struct place *to, const s
     return r ? r : (linkat(to->dir_fd, to->name, links_fd, number, 0) ? -errno : 0);
 }
 
-static int copy_folder(int from_fd, int to_fd, int links_fd, int depth);
+/* Where a copy stands: both folders, and where to go on reading in each of the `depth` folders above. */
+struct copy {
+    int from, to, links;
+    off_t *above;
+    size_t depth, size;
+};
 
-static int copy_subfolder(const struct place *from, const struct place *to, int links_fd, int depth) {
-    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-    if (mkdirat(to->dir_fd, to->name, 0700))
-        return -errno;
-    auto_fd from_fd = openat(from->dir_fd, from->name, flags);
-    auto_fd to_fd = openat(to->dir_fd, to->name, flags);
-    return from_fd < 0 || to_fd < 0 ? -errno : copy_folder(from_fd, to_fd, links_fd, depth);
+/* Goes into a folder that both have, or up to the one above. 1 or -errno. */
+static int go(struct copy *copy, const char *name) {
+    auto_fd from = tree_open(copy->from, name);
+    auto_fd to = tree_open(copy->to, name);
+    if (from < 0 || to < 0)
+        return from < 0 ? from : to;
+    close(copy->from);
+    close(copy->to);
+    copy->from = steal_fd(&from);
+    copy->to = steal_fd(&to);
+    return 1;
 }
 
-static int copy_entry(const struct place *from, const struct place *to, int links_fd, int depth) {
+static int go_down(struct copy *copy, const char *name, off_t next) {
+    if (copy->depth == copy->size) {
+        size_t size = copy->size ? copy->size * 2 : 16;
+        off_t *above = realloc(copy->above, size * sizeof *above);
+        if (!above)
+            return -ENOMEM;
+        copy->above = above;
+        copy->size = size;
+    }
+    copy->above[copy->depth++] = next;
+    return mkdirat(copy->to, name, 0700) ? -errno : go(copy, name);
+}
+
+static int go_up(struct copy *copy) {
     struct stat st;
-    if (fstatat(from->dir_fd, from->name, &st, AT_SYMLINK_NOFOLLOW))
+    if (fstat(copy->from, &st))
         return -errno;
-    if (!S_ISDIR(st.st_mode))
-        return st.st_nlink > 1 ? copy_linked(from, to, &st, links_fd) : copy_node(from, to, &st);
-    if (depth == MAX_DEPTH)
-        return 0;
-    int r = copy_subfolder(from, to, links_fd, depth + 1);
-    return r ? r : copy_attributes(to, &st);
+    int r = copy_attributes(&(struct place){copy->to, "."}, &st);
+    if (r == 0)
+        r = go(copy, "..");
+    return r > 0 && lseek(copy->from, copy->above[--copy->depth], SEEK_SET) < 0 ? -errno : r;
 }
 
-static int copy_folder(int from_fd, int to_fd, int links_fd, int depth) {
-    int copy = openat(from_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
-    auto_dir dir = copy < 0 ? NULL : fdopendir(copy);
-    struct dirent *entry;
-    if (!dir)
+/* 1 where it is a folder, which is gone into. */
+static int copy_entry(void *arg, const char *name, off_t next) {
+    struct copy *copy = arg;
+    const struct place from = {copy->from, name}, to = {copy->to, name};
+    struct stat st;
+    if (fstatat(copy->from, name, &st, AT_SYMLINK_NOFOLLOW))
         return -errno;
-    while (r == 0 && (entry = readdir(dir)))
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            r = copy_entry(&(struct place){from_fd, entry->d_name}, &(struct place){to_fd, entry->d_name}, links_fd,
-                           depth);
-    return r;
+    if (S_ISDIR(st.st_mode))
+        return go_down(copy, name, next);
+    return st.st_nlink > 1 ? copy_linked(&from, &to, &st, copy->links) : copy_node(&from, &to, &st);
 }
 
 int tree_copy(int from_fd, int to_fd, int links_fd) {
-    return copy_folder(from_fd, to_fd, links_fd, 0);
+    struct copy copy = {.from = tree_open(from_fd, "."), .to = tree_open(to_fd, "."), .links = links_fd};
+    int r = copy.from < 0 ? copy.from : (copy.to < 0 ? copy.to : 1);
+    while (r > 0) {
+        r = tree_read(copy.from, copy_entry, &copy);
+        if (r == 0 && copy.depth > 0)
+            r = go_up(&copy);
+    }
+    close_fd(&copy.from);
+    close_fd(&copy.to);
+    free(copy.above);
+    return r;
 }

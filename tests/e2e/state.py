@@ -44,6 +44,24 @@ PIECES = [
         lambda n: repr("abcdefghijklmnopqrstuvwxyz"[n]),
     ),
     Piece(
+        "files deeper than a path can say",
+        "import os\n"
+        "def files_down_there(make=False):\n"
+        "    before = os.getcwd()\n"
+        "    os.chdir('/tmp')\n"
+        "    for _ in range(2500):\n"
+        "        if make:\n"
+        "            os.mkdir('d')\n"
+        "        os.chdir('d')\n"
+        "    open(str(len(os.listdir('.'))), 'w').close()\n"
+        "    names = os.listdir('.')\n"
+        "    os.chdir(before)\n"
+        "    return len(names)\n"
+        "assert files_down_there(make=True) == 1\n",
+        "files_down_there()",
+        lambda n: str(n + 2),
+    ),
+    Piece(
         "lock",
         "import threading\nlock = threading.Lock()\nlock.acquire()\n",
         "lock.locked() and not lock.acquire(blocking=False)",

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
@@ -244,28 +245,83 @@ static int commit_keeps_attributes(void *unused) {
     return 0;
 }
 
-/* A folder that the notebook has, of 300 levels, in both layers: refused, and nothing is left open or behind. */
-static int commit_too_deep(void *unused) {
+/* Folders that are in both layers, deeper than a path can say and than there are descriptors. */
+static int commit_deep(void *unused) {
+    enum { DEPTH = 5000, DESCRIPTORS = 24 };
+    const struct rlimit few = {DESCRIPTORS, DESCRIPTORS};
+    const struct timespec times[] = {{.tv_sec = 1000}, {.tv_sec = 2000}};
     int root = tmpfs_enter(), upper, lower, before = dup(root);
+    char got[64];
+    struct stat st;
     (void)unused;
     close(before);
     start_layers(root);
     open_area(root, "folder", &upper, &lower);
-    for (int i = 0; i < 300; i++) {
+    int top = dup(lower);
+    for (int i = 0; i < DEPTH; i++) {
         put_folder(upper, "d");
         put_folder(lower, "d");
         int down[] = {open_folder(upper, "d"), open_folder(lower, "d")};
+        put_text(upper, "upper", "upper");
+        put_text(lower, "lower", "lower");
+        CHECK_EQUAL(futimens(upper, times), 0);
         close(upper);
         close(lower);
         upper = down[0];
         lower = down[1];
     }
+    put_text(upper, "last", "upper");
+    put_whiteout(upper, "gone");
+    put_text(lower, "gone", "lower");
     close(upper);
-    close(lower);
-    CHECK_EQUAL(layer_commit(root, LAYER), -ELOOP);
-    CHECK_EQUAL(layer_remove(root, LAYER), 0);
+    CHECK_EQUAL(setrlimit(RLIMIT_NOFILE, &few), 0);
+    CHECK_EQUAL(layer_commit(root, LAYER), 0);
     check_layer_is_gone(root);
+    describe(lower, "last", got, sizeof got);
+    CHECK_TEXT(got, "file upper");
+    describe(lower, "gone", got, sizeof got);
+    CHECK_TEXT(got, "whiteout");
+    for (int i = 0; i < DEPTH; i++) {
+        describe_folder(top, got, sizeof got);
+        CHECK_TEXT(got, "folder (d lower upper)");
+        CHECK(fstat(top, &st) == 0 && (i == 0 || st.st_mtim.tv_sec == 2000));
+        int down = open_folder(top, "d");
+        close(top);
+        top = down;
+    }
+    close(top);
+    close(lower);
     CHECK_EQUAL(dup(root), before);
+    return 0;
+}
+
+/* What hides the notebook's folder does so for what is below it, and not for its neighbours. */
+static int commit_beside_opaque(void *unused) {
+    static const char *const names[] = {"hidden", "hidden/in", "shown"};
+    int root = tmpfs_enter(), upper, lower;
+    char got[64], path[32];
+    (void)unused;
+    start_layers(root);
+    open_area(root, "folder", &upper, &lower);
+    put_entry(lower, OPAQUE, "hidden", "lower");
+    put_folder(upper, "hidden");
+    put_entry(lower, FOLDER, "hidden/in", "lower");
+    put_folder(upper, "hidden/in");
+    put_entry(lower, FOLDER, "shown", "lower");
+    put_folder(upper, "shown");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        (void)snprintf(path, sizeof path, "%s/lower", names[i]);
+        put_whiteout(upper, path);
+    }
+    put_whiteout(upper, "beside");
+    CHECK_EQUAL(layer_commit(root, LAYER), 0);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        (void)snprintf(path, sizeof path, "%s/lower", names[i]);
+        describe(lower, path, got, sizeof got);
+        CHECK_TEXT(got, i < 2 ? "nothing" : "whiteout");
+    }
+    describe(lower, "beside", got, sizeof got);
+    CHECK_TEXT(got, "whiteout");
     return 0;
 }
 
@@ -306,13 +362,9 @@ static int remove_layer(void *unused) {
 
 int main(void) {
     static const struct part parts[] = {
-        PART(commit_over_the_folder),
-        PART(commit_private),
-        PART(commit_whiteout_into_opaque),
-        PART(commit_keeps_attributes),
-        PART(commit_too_deep),
-        PART(make_mount_points),
-        PART(remove_layer),
+        PART(commit_over_the_folder),  PART(commit_private), PART(commit_whiteout_into_opaque),
+        PART(commit_keeps_attributes), PART(commit_deep),    PART(commit_beside_opaque),
+        PART(make_mount_points),       PART(remove_layer),
     };
     return run_parts("layers", parts, sizeof parts / sizeof parts[0], NULL, NULL);
 }

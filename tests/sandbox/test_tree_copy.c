@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -114,19 +115,59 @@ static int copy_names(void *argument) {
     return 0;
 }
 
-/* As deep as a path can be, and deeper: no failure, for it would be one of every cell to come. */
+/* Deeper than a path can say and than there are descriptors; what comes after a folder is not forgotten. */
 static int copy_deep(void *argument) {
-    enum { DEPTH = 3000 };
+    enum { DEPTH = 5000, DESCRIPTORS = 24 };
+    const struct rlimit few = {DESCRIPTORS, DESCRIPTORS};
     struct folders f = make_folders();
     (void)argument;
     int at = dup(f.from);
     for (int i = 0; i < DEPTH; i++) {
+        put_folder(at, "before");
+        put_text(at, "file", "x");
         int next = open_new(at, "d");
+        put_folder(at, "after");
         close(at);
         at = next;
     }
+    close(at);
+    CHECK_EQUAL(setrlimit(RLIMIT_NOFILE, &few), 0);
     CHECK_EQUAL(tree_copy(f.from, f.to, f.links), 0);
-    check_same(&f, "d/d/d/d");
+    for (int i = 0; i < DEPTH; i++) {
+        check_same(&f, "before");
+        check_same(&f, "file");
+        check_same(&f, "d");
+        check_same(&f, "after");
+        int from = openat(f.from, "d", O_RDONLY | O_CLOEXEC), to = openat(f.to, "d", O_RDONLY | O_CLOEXEC);
+        close(f.from);
+        close(f.to);
+        f.from = from;
+        f.to = to;
+    }
+    return 0;
+}
+
+/* More than are read at once, of folders and of files. */
+static int copy_wide(void *argument) {
+    enum { WIDTH = 3000 };
+    struct folders f = make_folders();
+    char name[32];
+    (void)argument;
+    for (int i = 0; i < WIDTH; i++) {
+        (void)snprintf(name, sizeof name, "folder-%d", i);
+        put_folder(f.from, name);
+        (void)snprintf(name, sizeof name, "folder-%d/file", i);
+        put_text(f.from, name, name);
+        (void)snprintf(name, sizeof name, "file-%d", i);
+        put_text(f.from, name, name);
+    }
+    CHECK_EQUAL(tree_copy(f.from, f.to, f.links), 0);
+    for (int i = 0; i < WIDTH; i++) {
+        (void)snprintf(name, sizeof name, "folder-%d/file", i);
+        check_same(&f, name);
+        (void)snprintf(name, sizeof name, "file-%d", i);
+        check_same(&f, name);
+    }
     return 0;
 }
 
@@ -145,9 +186,14 @@ static void test_copy_keeps_names_of_one_file(void **state) {
     run_in_fork(copy_names, NULL, false);
 }
 
-static void test_copy_of_what_is_too_deep_succeeds(void **state) {
+static void test_copy_of_any_depth(void **state) {
     (void)state;
     run_in_fork(copy_deep, NULL, false);
+}
+
+static void test_copy_of_any_width(void **state) {
+    (void)state;
+    run_in_fork(copy_wide, NULL, false);
 }
 
 int main(void) {
@@ -155,7 +201,8 @@ int main(void) {
         cmocka_unit_test(test_copy_is_the_same_in_kind_owner_mode_and_time),
         cmocka_unit_test(test_copy_keeps_holes),
         cmocka_unit_test(test_copy_keeps_names_of_one_file),
-        cmocka_unit_test(test_copy_of_what_is_too_deep_succeeds),
+        cmocka_unit_test(test_copy_of_any_depth),
+        cmocka_unit_test(test_copy_of_any_width),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
