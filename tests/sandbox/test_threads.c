@@ -102,7 +102,7 @@ static void many_threads_go_on(struct live *live) {
 /* A birth that it was in the middle of is whole in the next cell, and keeps nobody from ending this one. */
 static void thread_is_frozen_in_the_middle_of_a_birth(struct live *live) {
     static const char *const kinds[] = {"fork", "birth"};
-    enum { CELLS = 150 };
+    enum { CELLS = 60 };
     char number[16], returned[16];
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         (void)snprintf(number, sizeof number, "%zu", i);

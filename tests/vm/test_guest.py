@@ -14,7 +14,6 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 
-import state  # noqa: E402
 from kernels import Kernel, install  # noqa: E402
 
 BACKEND = os.environ["PETRI_VM_MEMORY"]
@@ -218,12 +217,13 @@ def test_folders_change_are_rolled_back_and_are_committed(one_for_all_rows, n):
 
 
 def test_files_are_kept_however_deep_they_are(notebook):
-    (piece,) = (piece for piece in state.PIECES if piece.name == "files deeper than a path can say")
-    assert ename(notebook, SLOWLY + piece.make) is None
-    for n in range(3):
-        assert ename(notebook, f"{SLOWLY}found = {piece.use}") is None
-        assert notebook.value("found") == piece.expect(n)
-        assert ename(notebook, f"{SLOWLY}{piece.use}\nos._exit(1)") == "CellCrashed"
+    """Layers are copied here: to the last folder."""
+    deep = "/tmp" + "/d" * 300
+    put = f"open('{deep}/{{}}', 'w').close()"
+    assert ename(notebook, f"{SLOWLY}import os\nos.makedirs({deep!r})\n{put.format('a')}") is None
+    assert ename(notebook, SLOWLY + put.format("b")) is None
+    assert ename(notebook, f"{SLOWLY}{put.format('c')}\nos._exit(1)") == "CellCrashed"
+    assert notebook.value(f"sorted(os.listdir({deep!r}))") == "['a', 'b']"
 
 
 def test_the_hosts_folder_is_never_written(notebook, tmp_path):
