@@ -198,16 +198,17 @@ static int make_opaque(int dir_fd, const char *name) {
 static int replace_entry(const struct merge *merge, const char *name) {
     int from = merge->from, to = merge->to, r = 0;
     bool whiteout = is_whiteout(from, name), folder = is_folder(from, name), over_folder = is_folder(to, name);
-    bool vanishes = whiteout && is_lowest(merge);
-    if (whiteout && !vanishes)
+    if (whiteout && is_lowest(merge)) {
+        r = tree_remove(to, name);
+        return r ? r : (unlinkat(from, name, 0) ? -errno : 0);
+    }
+    if (whiteout)
         r = expect_whiteouts(to);
     else if (folder && !over_folder && !is_lowest(merge) && faccessat(to, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
         r = make_opaque(from, name);
-    if (r == 0 && (folder || over_folder || vanishes))
+    if (r == 0 && (folder || over_folder))
         r = tree_remove(to, name);
-    if (r == 0 && (vanishes ? unlinkat(from, name, 0) : renameat(from, name, to, name)))
-        r = -errno;
-    return r;
+    return r ? r : (renameat(from, name, to, name) ? -errno : 0);
 }
 
 /* A folder over a folder: merged at once if it is empty, replaced if it is opaque. 1 where it has to be gone into. */
@@ -250,14 +251,11 @@ static int merge_entries(struct merge *merge) {
 
 /* Goes down into a folder that both have, or up to the one above. 1 or -errno. */
 static int go(struct merge *merge, const char *name, int step) {
-    auto_fd from = tree_open(merge->from, name);
-    auto_fd to = tree_open(merge->to, name);
-    if (from < 0 || to < 0)
-        return from < 0 ? from : to;
-    close(merge->from);
-    close(merge->to);
-    merge->from = steal_fd(&from);
-    merge->to = steal_fd(&to);
+    int r = tree_go(&merge->from, name);
+    if (r == 0)
+        r = tree_go(&merge->to, name);
+    if (r)
+        return r;
     merge->depth += step;
     if (merge->depth < merge->hidden)
         merge->hidden = step > 0 && overlay_is_opaque(merge->to) ? merge->depth : INT_MAX;

@@ -15,6 +15,15 @@ int tree_open(int dir_fd, const char *path) {
     return fd < 0 ? -errno : fd;
 }
 
+int tree_go(int *fd, const char *name) {
+    int next = tree_open(*fd, name);
+    if (next < 0)
+        return next;
+    close(*fd);
+    *fd = next;
+    return 0;
+}
+
 int tree_read(int fd, tree_visitor *visit, void *arg) {
     _Alignas(struct dirent64) char buf[1024];
     ssize_t n;

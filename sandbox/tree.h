@@ -9,6 +9,9 @@
 /* Opens a folder, following no link at its path's end. A descriptor or -errno. */
 int tree_open(int dir_fd, const char *path);
 
+/* Puts a folder in the place of the one at fd: one in it by its name, or the one above, "..". 0 or -errno. */
+int tree_go(int *fd, const char *name);
+
 /* Gets an entry's name, for the time of the call, and where those after it begin. 0 to go on. */
 typedef int tree_visitor(void *arg, const char *name, off_t next);
 

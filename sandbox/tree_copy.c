@@ -103,15 +103,10 @@ struct copy {
 
 /* Goes into a folder that both have, or up to the one above. 1 or -errno. */
 static int go(struct copy *copy, const char *name) {
-    auto_fd from = tree_open(copy->from, name);
-    auto_fd to = tree_open(copy->to, name);
-    if (from < 0 || to < 0)
-        return from < 0 ? from : to;
-    close(copy->from);
-    close(copy->to);
-    copy->from = steal_fd(&from);
-    copy->to = steal_fd(&to);
-    return 1;
+    int r = tree_go(&copy->from, name);
+    if (r == 0)
+        r = tree_go(&copy->to, name);
+    return r ? r : 1;
 }
 
 static int go_down(struct copy *copy, const char *name, off_t next) {

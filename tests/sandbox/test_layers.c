@@ -295,6 +295,34 @@ static int commit_deep(void *unused) {
     return 0;
 }
 
+/* More than are read at once, of folders that are in both layers and of files. */
+static int commit_wide(void *unused) {
+    enum { WIDTH = 3000 };
+    int root = tmpfs_enter(), upper, lower;
+    char name[32], got[64];
+    (void)unused;
+    start_layers(root);
+    open_area(root, "folder", &upper, &lower);
+    for (int i = 0; i < WIDTH; i++) {
+        (void)snprintf(name, sizeof name, "folder-%d", i);
+        put_entry(upper, FOLDER, name, "upper");
+        put_entry(lower, FOLDER, name, "lower");
+        (void)snprintf(name, sizeof name, "file-%d", i);
+        put_text(upper, name, "upper");
+    }
+    CHECK_EQUAL(layer_commit(root, LAYER), 0);
+    check_layer_is_gone(root);
+    for (int i = 0; i < WIDTH; i++) {
+        (void)snprintf(name, sizeof name, "folder-%d", i);
+        describe(lower, name, got, sizeof got);
+        CHECK_TEXT(got, "folder (lower upper)");
+        (void)snprintf(name, sizeof name, "file-%d", i);
+        describe(lower, name, got, sizeof got);
+        CHECK_TEXT(got, "file upper");
+    }
+    return 0;
+}
+
 /* What hides the notebook's folder does so for what is below it, and not for its neighbours. */
 static int commit_beside_opaque(void *unused) {
     static const char *const names[] = {"hidden", "hidden/in", "shown"};
@@ -362,9 +390,9 @@ static int remove_layer(void *unused) {
 
 int main(void) {
     static const struct part parts[] = {
-        PART(commit_over_the_folder),  PART(commit_private), PART(commit_whiteout_into_opaque),
-        PART(commit_keeps_attributes), PART(commit_deep),    PART(commit_beside_opaque),
-        PART(make_mount_points),       PART(remove_layer),
+        PART(commit_over_the_folder),  PART(commit_private),    PART(commit_whiteout_into_opaque),
+        PART(commit_keeps_attributes), PART(commit_deep),       PART(commit_wide),
+        PART(commit_beside_opaque),    PART(make_mount_points), PART(remove_layer),
     };
     return run_parts("layers", parts, sizeof parts / sizeof parts[0], NULL, NULL);
 }
