@@ -36,8 +36,10 @@ static json_t *plain_line(const char *line, size_t n) {
 
 static void add_lines(json_t *lines, const json_t *text) {
     const char *line = json_string_value(text);
+    if (!line)
+        return;
     const char *end = line + json_string_length(text);
-    while (line && line <= end) {
+    while (line) {
         const char *newline = memchr(line, '\n', (size_t)(end - line));
         json_array_append_new(lines, plain_line(line, (size_t)((newline ? newline : end) - line)));
         if (json_array_size(lines) > LINES_MAX)
