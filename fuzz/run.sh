@@ -1,14 +1,15 @@
 #!/bin/sh
-# Runs each fuzz target for SECONDS from its committed seeds; fails on the first finding.
+# Runs a fuzz target for SECONDS from its committed seeds; fails on the first finding.
 # What a target learns stays in the build folder, and so does an input that breaks it.
 set -eu
 
-if [ $# -ne 2 ]; then
-    echo "usage: $0 SECONDS BUILD_DIR" >&2
+if [ $# -ne 3 ]; then
+    echo "usage: $0 SECONDS BUILD_DIR TARGET" >&2
     exit 2
 fi
 seconds=$1
 targets=$2/fuzz
+name=$3
 folder=$(cd "$(dirname "$0")" && pwd)
 
 # Inputs that break it go to $found.
@@ -43,16 +44,12 @@ judge() {
     echo "$name: it was the machine; the rest of its time is left out"
 }
 
-for source in "$folder"/fuzz_*.c; do
-    name=$(basename "$source" .c)
-    learned=$targets/corpus/$name
-    mkdir -p "$learned" "$targets/found"
-    found=$(mktemp -d "$targets/found/$name-XXXXXX")
-    echo "$name: $seconds s"
-    status=0
-    run -max_total_time="$seconds" -max_len=4096 -timeout=10 -print_final_stats=1 -verbosity=0 \
-        "$learned" "$folder/seeds/${name#fuzz_}" || status=$?
-    [ "$status" -eq 0 ] || judge "$status"
-    rmdir "$found" 2>/dev/null || : # what is found there stays
-done
-echo "every target held"
+learned=$targets/corpus/$name
+mkdir -p "$learned" "$targets/found"
+found=$(mktemp -d "$targets/found/$name-XXXXXX")
+echo "$name: $seconds s"
+status=0
+run -max_total_time="$seconds" -max_len=4096 -timeout=10 -verbosity=0 "$learned" "$folder/seeds/${name#fuzz_}" || status=$?
+[ "$status" -eq 0 ] || judge "$status"
+rmdir "$found" 2>/dev/null || : # what is found there stays
+echo "$name held"
