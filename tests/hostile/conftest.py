@@ -12,9 +12,9 @@ import probes  # noqa: E402
 from harness import HostCanaries, Session  # noqa: E402
 from ways import WAYS, Installed  # noqa: E402
 
-# Rows of the table: {case: {way: (outcome, seconds)}}, in the order in which they ran.
-RESULTS = {}
-BACKENDS = {}
+# What tests have noted for the end of the output, which may be written by another process than theirs.
+RESULTS = {}  # rows of the table: {case: {way: (outcome, seconds)}}, in the order in which they ended
+BACKENDS = {}  # what has enforced the limit of memory: {way: backend}
 NOTES = []
 
 
@@ -51,6 +51,7 @@ class Place:
         self.connections = installed.folder
         self.started = 0
         self.session = None
+        self.backend = "?"
 
     def start(self, **options):
         """A new kernel in this way; the caller closes it."""
@@ -85,9 +86,9 @@ class Place:
     def prove_containment(self, session):
         """Harmless questions first: a sandbox with a hole gets no hostile cell."""
         run = probes.check(session)
-        BACKENDS[self.way.name] = run.report["isolation"]["memory"]
+        self.backend = run.report["isolation"]["memory"]
         if self.way.watched:
-            assert BACKENDS[self.way.name] == "watched"
+            assert self.backend == "watched"
 
     def drop(self):
         """Ends the session: what comes next starts anew."""
@@ -119,10 +120,38 @@ def place(request, installed, skip_or_fail):
     found.close()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Ways but the first, which is an ordinary user's, are tried in `make test-all`."""
+    for item in items:
+        if hasattr(item, "callspec") and item.callspec.indices.get("place", 0) > 0:
+            item.add_marker(pytest.mark.thorough)
+
+
 @pytest.fixture
-def note():
+def note(request):
     """Adds a line to what is shown at the end."""
-    return NOTES.append
+    return lambda line: request.node.user_properties.append(("line", line))
+
+
+@pytest.fixture
+def note_ending(request, place):
+    """Adds how a case has ended to the table at the end; seconds is NaN where nothing has come."""
+
+    def add(case, outcome, seconds):
+        ending = [case.name, place.way.name, place.backend, outcome, seconds]
+        request.node.user_properties.append(("ending", ending))
+
+    return add
+
+
+def pytest_runtest_logreport(report):
+    if report.when != "teardown":
+        return
+    NOTES.extend(value for name, value in report.user_properties if name == "line")
+    for case, way, backend, outcome, seconds in (value for name, value in report.user_properties if name == "ending"):
+        RESULTS.setdefault(case, {})[way] = (outcome, seconds)
+        BACKENDS[way] = backend
 
 
 def pytest_terminal_summary(terminalreporter):

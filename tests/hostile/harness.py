@@ -133,7 +133,6 @@ class Session(Kernel):
 
     def __init__(self, kernel_dir, folder, **options):
         super().__init__(kernel_dir, folder, **options)
-        self.folder = folder
         self.looks = 0
 
     def attempt(self, code, limits=LIMITS, late_s=LATE_S, **content):

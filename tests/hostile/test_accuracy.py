@@ -4,6 +4,8 @@ import statistics
 
 import pytest
 
+pytestmark = pytest.mark.alone
+
 LIMIT_MB = 300
 STATE_MB = 200
 REPEAT = 5
@@ -80,6 +82,7 @@ def took_ms(session, code, outcome, after):
     return statistics.median(own), statistics.median(following)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("image_mb", [0, 500])
 def test_what_a_rollback_costs(place, session, note, image_mb):
     if image_mb:

@@ -5,7 +5,6 @@ import time
 
 import pytest
 
-import conftest
 import corpus
 import more_memory
 import more_processes
@@ -80,7 +79,7 @@ def pytest_generate_tests(metafunc):
     metafunc.parametrize("case", OF_THE_FILE if few else CASES, ids=lambda case: case.name)
 
 
-def test_hostile_cell(place, case):
+def test_hostile_cell(place, case, note_ending):
     if case.needs and not place.way.interpreter.has(case.needs):
         pytest.skip(f"{place.way.interpreter.path} has no {case.needs}")
     limits = {**LIMITS, **({} if "timeout" in case.outcomes else PATIENCE), **case.limits}
@@ -99,5 +98,4 @@ def test_hostile_cell(place, case):
         place.drop()
         raise
     finally:
-        row = conftest.RESULTS.setdefault(case.name, {})
-        row[place.way.name] = (run.outcome, run.took_s) if run else ("no answer", float("nan"))
+        note_ending(case, *((run.outcome, run.took_s) if run else ("no answer", float("nan"))))

@@ -12,8 +12,9 @@ from kernels import PETRI, Interpreter, install, interpreters
 
 SYSTEM = Interpreter("system", "/usr/bin/python3")
 
-# Nobody's: what an account of this number would own does not exist. Outside petri's own ranges.
-ORDINARY_UID = 58431
+# Nobody's: what an account of this number would own does not exist. Outside petri's own ranges. Where tests run side by
+# side each process has a number of its own, since Linux counts some things by user.
+ORDINARY_UID = 58431 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 
 # Run as root: gives the connection file, third of petri's arguments, to the user, and becomes the user for good.
 BECOME = (
