@@ -48,6 +48,15 @@ def kernel(request, start):
     return start(request.param)
 
 
+@pytest.fixture(scope="module", params=INTERPRETERS, ids=lambda interpreter: interpreter.label)
+def row_kernel(request, kernel_dirs, tmp_path_factory):
+    """The same, one for all rows of a file's tables: what a row leaves must not matter to the next one."""
+    folder = tmp_path_factory.mktemp("rows")
+    kernel = Kernel(kernel_dirs[request.param.label], folder, interpreter=request.param)
+    yield kernel.wait_until_up()
+    kernel.close()
+
+
 @pytest.fixture
 def venv_kernel(start):
     """A kernel for the tests' own environment, which has all the packages."""

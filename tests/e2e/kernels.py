@@ -112,6 +112,7 @@ class Kernel:
     def __init__(self, kernel_dir, folder, name="petri", interpreter=None, stderr=None, **manager):
         specs = KernelSpecManager(kernel_dirs=[str(kernel_dir)], ensure_native_kernel=False)
         self.interpreter = interpreter
+        self.folder = pathlib.Path(folder)
         self.replies = {}
         self.manager = KernelManager(kernel_name=name, kernel_spec_manager=specs, **manager)
         self.manager.start_kernel(cwd=str(folder), **({} if stderr is None else {"stderr": stderr}))

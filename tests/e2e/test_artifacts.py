@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import os
+import shutil
 
 import pytest
 
@@ -31,6 +32,7 @@ def listing(folder):
     return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file() and p.name[0] != ".")
 
 
+@pytest.mark.check
 def test_what_a_cell_creates_changes_and_deletes(kernel, tmp_path):
     (tmp_path / "host.csv").write_text("a\n")
     (tmp_path / "old.txt").write_text("old")
@@ -148,23 +150,29 @@ REFUSED = {
 }
 
 
+@pytest.fixture
+def fresh_folder(shared_kernel):
+    """The notebook's folder of a kernel that many tests share: each asks for a fresh run, and its copies go with it."""
+    yield shared_kernel.folder
+    shutil.rmtree(shared_kernel.folder / "outputs")
+
+
 @pytest.mark.parametrize("kind", REFUSED)
-def test_what_is_no_plain_file_is_refused_by_name(venv_kernel, tmp_path, kind):
+def test_what_is_no_plain_file_is_refused_by_name(shared_kernel, fresh_folder, kind):
     code, why = REFUSED[kind]
-    petri = {"limits": {"artifact": "2M", "artifacts": "4M"}}
-    cell = venv_kernel.ask(f"import os\nopen('good.txt', 'w').write('x')\n{code}", petri)
+    petri = {"fresh": True, "limits": {"artifact": "2M", "artifacts": "4M"}}
+    cell = shared_kernel.ask(f"import os\nopen('good.txt', 'w').write('x')\n{code}", petri)
     assert cell.ok, str(cell)
     found = rows(cell)
     assert found.pop("good.txt")["copied_to"] == "outputs/good.txt"
     assert found
     for row in found.values():
         assert (row["refused"], row.get("copied_to")) == (why, None)
-    assert listing(tmp_path) == ["outputs/good.txt"]
+    assert listing(fresh_folder) == ["outputs/good.txt"]
     plain, markdown = note(cell)
     assert plain.startswith("Saved: outputs/good.txt")
     assert (why in plain) == (kind != "cache")
     assert "\x1b" not in plain + markdown
-    assert venv_kernel.value("1 + 1") == "2"
 
 
 def test_all_files_of_a_cell_together_have_a_cap(venv_kernel, tmp_path):

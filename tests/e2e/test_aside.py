@@ -57,6 +57,7 @@ def test_what_is_printed_aside_is_in_no_cell(kernel):
     assert (cell.stdout, cell.stderr) == ("printed here\n", "")
 
 
+@pytest.mark.check
 def test_what_is_printed_aside_is_not_in_the_running_cell(kernel):
     body = PRINTS + "\n        os.write(other, b'written to another')"
     assert kernel.run("import os\nother = os.dup(1)\n" + TRAP.format(body=body)).ok

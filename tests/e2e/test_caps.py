@@ -38,6 +38,7 @@ def test_a_display_is_replaced_and_the_cell_goes_on(kernel, size):
     assert cell.stdout == "went on\n"
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("size", [DISPLAY + 1, OVER_FRAME])
 def test_a_result_is_replaced_and_is_in_out_all_the_same(kernel, size):
     cell = kernel.run(f"class Large:\n    def __repr__(self): return 'x' * {size}\nlarge = Large()\nlarge")

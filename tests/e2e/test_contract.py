@@ -72,8 +72,8 @@ def test_files_that_cannot_be_put_are_refused(venv_kernel, before, path, why):
         (["fresh"], "metadata.petri has to be an object"),
     ],
 )
-def test_a_request_that_is_half_understood_does_not_run(venv_kernel, petri, why):
-    cell = venv_kernel.ask("print('it ran')", petri)
+def test_a_request_that_is_half_understood_does_not_run(row_kernel, petri, why):
+    cell = row_kernel.ask("print('it ran')", petri)
     assert cell.ename == "CellRefused"
     assert cell.reply["evalue"].startswith(f"The cell was not run: {why}")
     assert cell.report["outcome"] == "refused"
@@ -86,6 +86,7 @@ def test_stdin_is_read_to_its_end(kernel):
     assert kernel.run("input()").ename == "StdinNotImplementedError"
 
 
+@pytest.mark.check
 def test_fresh_runs_begin_at_the_start_and_leave_nothing(kernel):
     files = "sorted({*os.listdir('.')} - {'outputs'})"  # where copies are, on the host's disk
     assert kernel.run("import os; x = 1; open('kept.txt', 'w').write('kept')").ok
@@ -156,8 +157,8 @@ def test_artifacts_are_what_was_expected_of_them(venv_kernel):
         ("(", False, "the pattern is not valid: missing ), unterminated subpattern at position 0"),
     ],
 )
-def test_output_is_matched(venv_kernel, pattern, ok, detail):
-    cell = venv_kernel.ask("print('first'); print('done: 17')", {"expect": {"stdout_regex": pattern}})
+def test_output_is_matched(row_kernel, pattern, ok, detail):
+    cell = row_kernel.ask("print('first'); print('done: 17')", {"expect": {"stdout_regex": pattern}})
     assert checks(cell) == {"stdout_regex": (ok, detail)}
 
 
@@ -185,10 +186,11 @@ RESULTS = {
 }
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("case", RESULTS)
-def test_results_are_held_to_a_schema(kernel, case):
+def test_results_are_held_to_a_schema(row_kernel, case):
     code, schema, ok, detail = RESULTS[case]
-    cell = kernel.ask(code, {"expect": {"result_json_schema": schema}})
+    cell = row_kernel.ask(code, {"expect": {"result_json_schema": schema}})
     ((found, text),) = checks(cell).values()
     assert found == ok, text
     if detail:

@@ -25,6 +25,7 @@ def states(cell):
     return [content["execution_state"] for content in cell.of("status")]
 
 
+@pytest.mark.check
 def test_a_cell_is_busy_shown_answered_and_idle(kernel):
     cell = kernel.run("1 + 1")
     kinds = [message["msg_type"] for message in cell.messages]
@@ -57,6 +58,7 @@ def test_user_expressions(kernel):
     assert (bad["status"], bad["ename"]) == ("error", "ZeroDivisionError")
 
 
+@pytest.mark.check
 def test_error_reply_and_output(kernel):
     cell = kernel.run("def f():\n    return 1 / 0\nf()")
     assert cell.reply["status"] == "error"
@@ -96,6 +98,7 @@ def test_input_without_a_front_end_fails_at_once(kernel):
     assert kernel.run("input()", allow_stdin=False).ename == "StdinNotImplementedError"
 
 
+@pytest.mark.check
 def test_input_is_asked_and_answered(kernel):
     request = kernel.send("input('name? ')", allow_stdin=True)
     content = kernel.client.get_stdin_msg(timeout=60)["content"]
@@ -159,8 +162,8 @@ def test_figures_are_shown_inline(venv_kernel):
         ("len('𝄞')", "1"),
     ],
 )
-def test_ipython_in_a_cell(kernel, code, result):
-    cell = kernel.run(code)
+def test_ipython_in_a_cell(row_kernel, code, result):
+    cell = row_kernel.run(code)
     assert cell.ok, str(cell)
     assert cell.result == result
 
@@ -180,8 +183,8 @@ def test_flood_of_prints_arrives_whole(kernel):
     "code, status",
     [("1 + 1", "complete"), ("for n in range(3):", "incomplete"), ("a = = 1", "invalid"), ("%time 1", "complete")],
 )
-def test_is_complete(kernel, code, status):
-    assert kernel.is_complete(code) == status
+def test_is_complete(row_kernel, code, status):
+    assert row_kernel.is_complete(code) == status
 
 
 def test_kernel_info(kernel):

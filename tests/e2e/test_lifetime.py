@@ -87,6 +87,7 @@ def test_heartbeat_and_control_answer_while_a_cell_is_busy(patient, kernel):
     assert kernel.finish(request, messages).ename == "KeyboardInterrupt"
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("how", ["message", "SIGINT"])
 def test_interrupt_ends_the_cell_and_keeps_its_state(patient, kernel, how):
     request, messages = kernel.start_busy("while True: pass", before="kept = 'kept'")
@@ -136,6 +137,7 @@ def test_restart_forgets_everything(kernel):
     assert kernel.run("x").ename == "NameError"
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("victim", ["the process that Jupyter knows", "its first child"])
 def test_kill_9_leaves_no_process_behind(kernel, victim):
     kernel.value("import threading; threading.Thread(target=threading.Event().wait, daemon=True).start()")
@@ -177,17 +179,30 @@ def no_huge_pages():
     assert prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0) == 0, os.strerror(ctypes.get_errno())
 
 
+def run_cells(kernel, cells):
+    """Runs cells, after which there is no process, descriptor, namespace, mount or cgroup that wasn't before."""
+    kernel.value("n = 0")
+    before = steady(kernel)
+    for _ in range(cells):
+        kernel.value("n += 1")
+    assert kernel.value("n") == str(cells)
+    assert settle(kernel, before) == before
+    assert zombies(kernel.pid) <= 1, "the last cell's may wait for the next cell"
+
+
+def test_hundred_cells_leave_nothing_but_memory(venv_kernel):
+    run_cells(venv_kernel, 100)
+
+
+@pytest.mark.thorough
+@pytest.mark.alone
 def test_thousand_cells_leave_nothing(no_huge_pages, venv_kernel):
     kernel = venv_kernel
     for _ in range(WARM_UP):
         kernel.value("n = 0")
     members = family(kernel.pid)[:2]
-    before, memory_before = steady(kernel), sum(map(private_bytes, members))
-    for _ in range(CELLS):
-        kernel.value("n += 1")
-    assert kernel.value("n") == str(CELLS)
-    assert settle(kernel, before) == before
-    assert zombies(kernel.pid) <= 1, "the last cell's may wait for the next cell"
+    memory_before = sum(map(private_bytes, members))
+    run_cells(kernel, CELLS)
     grown = sum(map(private_bytes, members)) - memory_before
     print(f"{CELLS} cells: the kernel's private memory grew by {grown} bytes")
     assert grown < 1024 * 1024, f"{grown} bytes in {CELLS} cells"

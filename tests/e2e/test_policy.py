@@ -6,9 +6,12 @@ import socket
 import subprocess
 import sys
 
+import pytest
+
 from kernels import WORK, install
 
 
+@pytest.mark.check
 def test_code_that_is_refused_says_where_and_does_not_run(configure, start):
     configure(refuse={"imports": ["socket", "urllib.request"], "patterns": ["rm -rf", "\\beval\\("]})
     kernel = start()

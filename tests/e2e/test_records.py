@@ -64,6 +64,7 @@ def test_whoever_reads_the_records_meanwhile_takes_none_away(database, start):
     assert rows(database, "SELECT run_id FROM runs ORDER BY n") == answered
 
 
+@pytest.mark.check
 def test_run_of_every_outcome_is_recorded_and_a_silent_one_is_not(database, start):
     kernel = start()
     cells = [

@@ -13,9 +13,12 @@ import signal
 import sqlite3
 import time
 
+import pytest
+
 import processes
 
-KILLS = int(os.environ.get("PETRI_KILLS", 12))
+KILLS = 4
+AT_LENGTH = int(os.environ.get("PETRI_KILLS", 40))
 SEED = int(os.environ.get("PETRI_SEED", random.SystemRandom().randrange(1 << 32)))
 RUNS = 60  # sent at once: more than are answered before the kernel dies
 
@@ -66,13 +69,14 @@ def check(database, answered):
     assert not answered - set(stored)
 
 
-def test_kernel_killed_at_any_moment_loses_no_run_that_it_has_answered(start, tmp_path, monkeypatch):
+@pytest.mark.parametrize("kills", [KILLS, pytest.param(AT_LENGTH, marks=pytest.mark.thorough)])
+def test_kernel_killed_at_any_moment_loses_no_run_that_it_has_answered(start, tmp_path, monkeypatch, kills):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     database = tmp_path / "data" / "petri" / "records.sqlite"
     dice = random.Random(SEED)
     print(f"PETRI_SEED={SEED} repeats this")
     answered = set()
-    for round_ in range(KILLS):
+    for round_ in range(kills):
         kernel = start()
         # Every other kernel is warm when it dies: the rest may die before they have answered anything.
         if round_ % 2 == 0:

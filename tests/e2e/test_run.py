@@ -53,6 +53,7 @@ def test_code_files_and_input_come_from_where_they_are_named(tmp_path):
     assert report["stdout"] == "typed\n"
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     ("code", "options", "status", "outcome"),
     [

@@ -100,11 +100,13 @@ def test_five_rollbacks_in_one_session(venv_kernel):
     assert venv_kernel.value("canary") == "['as it was']"
 
 
+@pytest.mark.check
 def test_rollback_as_the_very_first_cell(kernel):
     assert kernel.run("import os; os._exit(3)").ename == "CellCrashed"
     assert kernel.value("6 * 7") == "42"
 
 
+@pytest.mark.check
 def test_cell_sees_little_of_the_host(kernel):
     status = kernel.run("print(open('/proc/self/status').read())").stdout
     fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
@@ -139,6 +141,7 @@ def test_no_network_and_no_home(kernel):
     assert kernel.value("import os; os.path.expanduser('~')") != repr(home)
 
 
+@pytest.mark.check
 def test_files_go_on_from_cell_to_cell(kernel):
     kernel.run("open('/tmp/note', 'w').write('kept')")
     assert kernel.value("open('/tmp/note').read()") == "'kept'"

@@ -52,6 +52,7 @@ def encrypted(kernel_dirs, tmp_path):
     kernel.close()
 
 
+@pytest.mark.check
 def test_an_encrypted_kernel_runs_cells_and_beats(encrypted):
     assert encrypted.value("1 + 1") == "2"
     assert encrypted.control("kernel_info_request")["status"] == "ok"

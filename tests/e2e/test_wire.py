@@ -8,7 +8,8 @@ import time
 import pytest
 import zmq
 
-from kernels import STUCK_S, is_idle
+from conftest import INTERPRETERS
+from kernels import STUCK_S, Kernel, is_idle
 
 CHANNELS = ("shell", "control", "stdin")
 DELIMITER = b"<IDS|MSG>"
@@ -92,33 +93,50 @@ class Raw:
         return json.loads(reply[at + 2])["msg_type"], json.loads(reply[at + 5])
 
 
-@pytest.fixture
-def log(tmp_path, monkeypatch):
-    """The kernel's log, as far as it has been written."""
-    monkeypatch.setenv("PETRI_LOG", "info")
-    file = tmp_path / "log"
-    return file
+class Log:
+    """What the kernel has logged since a test began."""
+
+    def __init__(self, file):
+        self.file = file
+        self.start = file.stat().st_size
+
+    def lines(self):
+        with self.file.open(errors="replace") as log:
+            log.seek(self.start)
+            return log.read().splitlines()
+
+    def wait_for(self, text, n):
+        """Waits until so many lines have the text."""
+        deadline = time.monotonic() + STUCK_S
+        while sum(text in line for line in self.lines()) < n:
+            assert time.monotonic() < deadline, self.lines()
+            time.sleep(0.01)
+
+
+@pytest.fixture(scope="module")
+def log_file(tmp_path_factory):
+    return tmp_path_factory.mktemp("log") / "log"
+
+
+@pytest.fixture(scope="module")
+def kernel(kernel_dirs, log_file, tmp_path_factory):
+    """One kernel for all tests here: whatever it is sent, it has to be well afterwards."""
+    with log_file.open("wb") as stderr, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PETRI_LOG", "info")
+        kernel = Kernel(kernel_dirs[INTERPRETERS[0].label], tmp_path_factory.mktemp("wire"), stderr=stderr)
+    yield kernel.wait_until_up()
+    kernel.close()
 
 
 @pytest.fixture
-def kernel(start, log):
-    with log.open("wb") as stderr:
-        kernel = start(wait=False, stderr=stderr)
-        yield kernel.wait_until_up()
+def log(kernel, log_file):
+    return Log(log_file)
 
 
 @pytest.fixture
 def raw(kernel):
     with zmq.Context() as context:
         yield Raw(kernel, context)
-
-
-def wait_for_lines(log, text, n):
-    """Waits until so many lines of the log have the text."""
-    deadline = time.monotonic() + STUCK_S
-    while sum(text in line for line in log.read_text(errors="replace").splitlines()) < n:
-        assert time.monotonic() < deadline, log.read_text(errors="replace")
-        time.sleep(0.01)
 
 
 def check_well(kernel):
@@ -129,13 +147,14 @@ def check_well(kernel):
     assert [content["execution_state"] for content in cell.of("status")] == ["busy", "idle"]
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("channel", ["shell", "control"])
 def test_what_is_nobody_s_is_logged_and_dropped(kernel, raw, log, channel):
     session = kernel.client.session
     socket = raw.connect(channel)
     for spoil in UNANSWERED.values():
         socket.send_multipart(spoil(session, make_frames(session)))
-    wait_for_lines(log, DROPPED, len(UNANSWERED))
+    log.wait_for(DROPPED, len(UNANSWERED))
     assert not socket.poll(0)
     socket.close()
     check_well(kernel)
@@ -147,7 +166,7 @@ def test_a_replayed_message_is_dropped(kernel, raw, log):
     assert raw.ask("shell", frames)[1]["status"] == "ok"
     socket = raw.connect("shell")
     socket.send_multipart(frames)
-    wait_for_lines(log, DROPPED, 1)
+    log.wait_for(DROPPED, 1)
     assert not socket.poll(0)
     socket.close()
     assert kernel.value("ran") == "1"
@@ -231,7 +250,7 @@ def test_a_message_over_the_cap_is_logged_and_dropped(kernel, raw, log):
     session = kernel.client.session
     socket = raw.connect("shell")
     socket.send_multipart([*make_frames(session, "comm_msg", comm_id="none", data={}), *[bytes(64 << 20)] * 5])
-    wait_for_lines(log, DROPPED, 1)
+    log.wait_for(DROPPED, 1)
     socket.close()
     check_well(kernel)
 
