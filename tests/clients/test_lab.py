@@ -14,6 +14,8 @@ from kernels import BUILD, ROOT
 from nodes import run_node
 from servers import serving
 
+pytestmark = pytest.mark.xdist_group("lab")  # one process: JupyterLab and its server are there once
+
 SCREENSHOTS = BUILD / "screenshots"
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -96,6 +98,7 @@ def text_of(cell):
     return ANSI.sub("", "\n".join(parts))
 
 
+@pytest.mark.thorough
 def test_tour_runs_to_its_end(play):
     cells = play("tour")["cells"]
     assert [cell["count"] for cell in cells] == list(range(1, len(cells) + 1))
@@ -103,18 +106,21 @@ def test_tour_runs_to_its_end(play):
     assert "best customer" in text_of(cells[-1])
 
 
+@pytest.mark.thorough
 def test_completions_are_shown_while_a_cell_runs(play):
     seen = play("complete")
     assert seen["status"] == "busy"
     assert {"alpha_bravo", "alpha_charlie"} <= {item.strip() for item in seen["items"]}
 
 
+@pytest.mark.thorough
 def test_interrupted_cell_ends_and_the_next_one_runs(play):
     interrupted, following = play("interrupt")["cells"]
     assert [error["ename"] for error in errors(interrupted)] == ["KeyboardInterrupt"]
     assert text_of(following) == "23"
 
 
+@pytest.mark.thorough
 def test_restart_begins_anew(play):
     seen = play("restart")
     assert text_of(seen["before"][0]) == "23"
@@ -138,6 +144,7 @@ def test_slider_moves_and_its_observer_is_heard(play):
     assert text_of(seen["cells"][1]) == "6"
 
 
+@pytest.mark.thorough
 def test_libraries_look_as_they_do_elsewhere(play):
     *cells, failed = play("libraries")["cells"]
     assert not [errors(cell) for cell in cells if errors(cell)]

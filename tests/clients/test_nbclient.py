@@ -9,6 +9,8 @@ import nbclient
 import nbformat
 import pytest
 
+pytestmark = pytest.mark.xdist_group("nbclient")  # one process: both kernels have executed the notebook once
+
 DISPLAY = "from IPython.display import *\n"
 PNG = "__import__('base64').b64decode('iVBORw0KGgo=')"
 

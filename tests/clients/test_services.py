@@ -5,6 +5,8 @@ import pytest
 from nodes import run_node
 from servers import serving
 
+pytestmark = pytest.mark.xdist_group("services")  # one process: a server is there once
+
 
 @pytest.fixture(scope="module")
 def seen(petri, tmp_path_factory):

@@ -127,6 +127,7 @@ def lost(ours, theirs):
     return {name for name in ours if ours[name] == "failed" and theirs[name] == "passed"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("suite", SUITES)
 def test_suite_of_others_passes_but_for_what_differs(suite, petri, ipykernel):
     ours, theirs = run_suite(suite, petri), run_suite(suite, ipykernel)
