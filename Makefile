@@ -1,7 +1,8 @@
 # The front door. What each target does is in scripts/, one file a target.
-.PHONY: all run lab test test-hostile test-vm bench install clean help
+.PHONY: all run lab check test test-all test-hostile test-vm coverage bench install clean help
 .DEFAULT_GOAL := all
 PREFIX ?= /usr/local
+DOOR ?= check
 
 all: ## build petri into build/
 	@scripts/build.sh
@@ -12,14 +13,23 @@ run: ## install what is missing, build, execute examples/tour.ipynb and the agen
 lab: ## open JupyterLab on examples/ with petri preselected
 	@scripts/lab.sh
 
-test: ## install what is missing, build, run every test
+check: ## build, run what one runs while working: a minute
+	@scripts/check.sh
+
+test: ## install what is missing, build, try every kind of behaviour once: minutes
 	@scripts/test.sh
+
+test-all: ## the rest: every interpreter, every way of being started, loops, fuzzing, a virtual machine
+	@scripts/test-all.sh
 
 test-hostile: ## only the hostile cells: as root, as an ordinary user and without control groups
 	@scripts/pytest.sh tests/hostile
 
-test-vm: ## run the live tests in a virtual machine: Debian 12's kernel, systemd, cgroup v2
+test-vm: ## only the live tests in a virtual machine: Debian 12's kernel, systemd, cgroup v2
 	@scripts/test-vm.sh
+
+coverage: ## lines and branches that DOOR (check, test, test-all) has run: make coverage DOOR=test
+	@scripts/coverage.sh "$(DOOR)"
 
 bench: ## measure petri beside ipykernel and xeus-python
 	@scripts/bench.sh

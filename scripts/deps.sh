@@ -4,8 +4,8 @@
 #   deps.sh check GROUP...    names what is missing; exit 1 where something is
 #   deps.sh install GROUP...  installs what is missing; does nothing where all is there
 #
-# Groups: build (petri itself), python (a venv for clients), test (cmocka, clang), browser (tests/clients: node and a
-# browser), vm (make test-vm).
+# Groups: build (petri itself), python (a venv for clients), unit (the cmocka tests), sanitize (clang, with libFuzzer),
+# browser (tests/clients: node and a browser), vm (make test-vm).
 set -eu
 . "$(dirname -- "$0")/common.sh"
 
@@ -26,9 +26,9 @@ build  library  sqlite3     libsqlite3-dev
 build  library  libpcre2-8  libpcre2-dev
 python command  python3     python3
 python module   ensurepip   python3-venv
-test   library  cmocka      libcmocka-dev
-test   command  clang       clang
-test   libfuzzer clang      libclang-rt-dev
+unit   library  cmocka      libcmocka-dev
+sanitize command clang      clang
+sanitize libfuzzer clang    libclang-rt-dev
 browser command node        nodejs
 browser command npm         npm
 browser command chromium    chromium
@@ -104,7 +104,7 @@ install_missing() {
     first=$(echo "$packages" | grep -vx libclang-rt-dev || true)
     # shellcheck disable=SC2086  # a list of words
     [ -z "$first" ] || apt_install $first
-    wanted test || return 0
+    wanted sanitize || return 0
     has_libfuzzer clang || apt_install "$(clang_runtime)"
 }
 

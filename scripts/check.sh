@@ -1,0 +1,15 @@
+#!/bin/sh
+# make check: what one runs while working; a minute or so after a build. No browser, no node, no clang.
+set -eu
+. "$(dirname -- "$0")/common.sh"
+
+"$root/scripts/deps.sh" install build python unit
+"$root/scripts/build.sh"
+"$root/scripts/venv.sh" run check
+. "$root/scripts/steps.sh"
+
+step "layers" "$root/tests/layers"
+step "unit tests" unit_tests
+step "worker" python_tests tests/worker --door test
+step "end to end, the main things" python_tests tests/e2e --door check
+report "Left out: everything that make test tries (minutes)."

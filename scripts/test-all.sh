@@ -1,0 +1,22 @@
+#!/bin/sh
+# make test-all: what make test leaves out, which is longer. Takes the same variables, and
+#
+#   FUZZ_SECONDS  for each fuzz target: 60
+set -eu
+. "$(dirname -- "$0")/common.sh"
+
+"$root/scripts/deps.sh" install build python unit sanitize browser
+"$root/scripts/build.sh"
+"$root/scripts/venv.sh" run check test clients
+"$root/scripts/node.sh"
+"$root/scripts/kernelspecs.sh"
+. "$root/scripts/steps.sh"
+
+step "worker, other interpreters" python_tests tests/worker --door rest
+step "end to end, other interpreters, and at length" python_tests tests/e2e --door rest --alone no
+step "other people's clients: Jupyter's own suites" python_tests tests/clients --door rest
+step "hostile cells, as root and without control groups, and at length" python_tests tests/hostile --door rest --alone no
+step "what time and memory it takes" "$scripts/pytest.sh" tests/hostile --door rest --alone yes
+step "fuzz targets" "$scripts/fuzz.sh"
+step "virtual machine" "$scripts/test-vm.sh"
+report "With make test that is every test there is."

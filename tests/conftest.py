@@ -1,0 +1,86 @@
+"""
+Which tests belong to which door: `make check`, `make test`, `make test-all`.
+
+--door check      end-to-end tests marked `check`
+--door test       every test that isn't marked `thorough`, with one interpreter
+                  each: a test's name decides which, so that all have their share
+--door rest       what --door test leaves out
+--door all        both; the default, for work on one test
+--share K/N       of these the K-th of N shares, by the tests' names
+--alone yes|no    only the tests marked `alone`, or only the others
+
+Files of tests/ know nothing of this but the marks of pytest.ini.
+"""
+
+import zlib
+
+import pytest
+
+DOORS = ("check", "test", "rest", "all")
+
+# Parameters whose values are interpreters: a test that has one runs with each of them.
+INTERPRETERS = {"kernel", "row_kernel", "label"}
+
+
+def share(text):
+    k, n = map(int, text.split("/"))
+    if not 1 <= k <= n:
+        raise ValueError(text)
+    return k, n
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("petri")
+    group.addoption("--door", choices=DOORS, default="all", help="the tests of one target of the Makefile")
+    group.addoption("--share", type=share, default=(1, 1), metavar="K/N", help="the K-th of N shares of the tests")
+    group.addoption("--alone", choices=("yes", "no"), help="only tests that need the machine for themselves, or only others")
+
+
+def digest(text):
+    """The same number in every process, unlike hash()."""
+    return zlib.crc32(text.encode())
+
+
+def whatever_interpreter(item):
+    """The test's id without its interpreter."""
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    labels = [getattr(value, "label", value) for name, value in parameters.items() if name in INTERPRETERS]
+    if not labels:
+        return item.nodeid
+    parts = item.callspec.id.split("-")
+    parts.remove(labels[0])
+    return f"{item.nodeid.split('[')[0]}[{'-'.join(parts)}]"
+
+
+def in_turn(items):
+    """One item of each test: with this interpreter or another one, as the test's name has it."""
+    tests = {}
+    for item in items:
+        tests.setdefault(whatever_interpreter(item), []).append(item)
+    return {same[digest(name) % len(same)] for name, same in tests.items()}
+
+
+def of_door(door, items):
+    if door == "all":
+        return items
+    if door == "check":
+        return in_turn(item for item in items if item.get_closest_marker("check"))
+    chosen = in_turn(item for item in items if not item.get_closest_marker("thorough"))
+    return [item for item in items if (item in chosen) == (door == "test")]
+
+
+def is_wanted(config, item):
+    k, n = config.option.share
+    alone = config.option.alone
+    return digest(item.nodeid) % n == k - 1 and (
+        alone is None or (item.get_closest_marker("alone") is not None) == (alone == "yes")
+    )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    chosen = {item for item in of_door(config.option.door, items) if is_wanted(config, item)}
+    left = [item for item in items if item not in chosen]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item in chosen]
