@@ -1,4 +1,4 @@
-"""A kernel that answers as no kernel should, for what a client makes of it.
+"""A kernel with wrong answers, each of which a client has to survive.
 
 usage: fake_kernel.py WAY kernel CONNECTION_FILE [ARGUMENT...]
 """

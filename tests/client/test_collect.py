@@ -1,4 +1,4 @@
-"""The messages of one run, put together; and no more of them kept than was said."""
+"""The messages of one run become its output, and no more of it is kept than keep_bytes says."""
 
 from petri.collect import Collector, Progress
 

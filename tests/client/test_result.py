@@ -1,4 +1,4 @@
-"""A report with names and types."""
+"""A run's report as a Python object: its fields have names and types, and each failure is an exception."""
 
 import base64
 import pathlib

@@ -1,4 +1,4 @@
-"""Session against petri: state, every outcome, progress, interrupts, and kernels that die or are none."""
+"""Session against petri: state, every outcome, progress, interrupts, kernels that die, and kernels other than petri."""
 
 import gc
 import os

@@ -1,4 +1,4 @@
-"""docs/clients.md says what the tests know."""
+"""docs/clients.md lists the same differences from ipykernel as the tests."""
 
 import page
 

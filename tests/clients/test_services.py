@@ -1,4 +1,4 @@
-"""`@jupyterlab/services` from npm, in node, against a real server: JupyterLab without its face."""
+"""`@jupyterlab/services` from npm, in node, against a real server: what JupyterLab speaks to kernels with."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Requests that run beside the session's cell: what their code does costs their own answer, and nothing else."""
+"""Completion, inspection and is_complete beside a cell: code that they run can spoil their own answer only."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Thirty sessions side by side, in each of which somebody tries to break it: nobody notices the others."""
+"""Thirty sessions at once, each with cells that go over its limits: every session keeps its own state."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,4 +1,4 @@
-"""The configuration's schema, for editors, says of a file what petri says of it."""
+"""The configuration's JSON schema, for editors, accepts what `petri config check` accepts, and no more."""
 
 import json
 import subprocess

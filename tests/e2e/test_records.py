@@ -1,4 +1,4 @@
-"""Run records: what is kept of a run, of a task's budget, and of what must not be kept."""
+"""Run records: what is kept of a run and what never is, replay, cached results, and the budget of a task."""
 
 import json
 import sqlite3

@@ -1,4 +1,4 @@
-"""Every hostile cell ends as it must, and nothing of it stays: one session a way of running survives them all."""
+"""Every hostile cell ends as expected and leaves nothing behind; one session a way of running serves them all."""
 
 import queue
 import time

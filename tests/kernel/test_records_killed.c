@@ -1,5 +1,5 @@
 /*
- * test_records_killed.c - kill -9 while runs are stored: what was told to be stored is there, whole and once.
+ * test_records_killed.c - kill -9 while runs are stored: each that was reported as stored is there, whole and once.
  *
  * PETRI_SEED repeats a sequence, PETRI_KILLS changes how many there are.
  */

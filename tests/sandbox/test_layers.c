@@ -1,4 +1,4 @@
-/* What committing a layer makes of each kind of entry over each other, on layers written by hand. */
+/* Committing a layer: what each kind of entry over each other kind becomes, on layers written by hand. */
 #include "as_user.h"
 #include "sandbox/layers.h"
 #include "tmpfs.h"

@@ -1,7 +1,7 @@
 /*
- * A property: whatever cells do to files, in real overlays over layers that are
- * committed and dropped in between, the next cell sees what a plain folder
- * shows on which the kept cells' operations were done.
+ * Random cells change files, in real overlays over layers that are committed or
+ * dropped in between. Each cell must see what a plain folder shows to which only
+ * the operations of committed cells were applied.
  */
 #include "as_user.h"
 #include "sandbox/layers.h"

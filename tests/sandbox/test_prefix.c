@@ -1,4 +1,4 @@
-/* What is found of an interpreter's folders, on trees made for the purpose. */
+/* Which folders an interpreter needs: its prefixes, in folder trees that the tests make. */
 #include "sandbox/prefix.h"
 
 #include "sandbox/tree.h"

@@ -1,4 +1,4 @@
-/* Threads go on from cell to cell, in whatever they were doing, and so does what Linux knows of them. */
+/* Threads go on from cell to cell, in whatever they were doing, and keep their signals and robust mutexes. */
 #include "live.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-"""What is expected of a run's output: the request itself; whole kernels are asked in tests/e2e/test_contract.py."""
+"""The request that checks a run's output, put to a worker alone; for whole kernels: tests/e2e/test_contract.py."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""From exec to ready, and the end."""
+"""How a worker starts, what it has loaded when it is ready, and how it ends."""
 
 import os
 import select
