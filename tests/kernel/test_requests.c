@@ -1,6 +1,8 @@
 /* Requests that are answered beside or before any cell, through a whole kernel. */
+#include "fake_clock.h"
 #include "harness.h"
 
+#include "kernel/clock.h"
 #include "protocol/signer.h"
 
 #include <errno.h>
@@ -284,6 +286,7 @@ static void test_is_complete_without_an_answer_is_unknown(void **state) {
     (void)state;
     harness_send(&h, CHANNEL_SHELL, "is_complete_request", json_pack("{s:s}", "code", "x"), id);
     fake_next_aside(h.session);
+    fake_clock_put_forward(CLOCK_S);
     json_t *content = harness_reply(&h, CHANNEL_SHELL, "is_complete_reply", id);
     expect_text(content, "status", "unknown");
     json_decref(content);
