@@ -14,8 +14,10 @@ import sqlite3
 import time
 
 import pytest
+import zmq
 
 import processes
+from kernels import STUCK_S
 
 KILLS = 4
 AT_LENGTH = int(os.environ.get("PETRI_KILLS", 40))
@@ -38,12 +40,13 @@ def kill(kernel, dice):
         os.close(pidfd)
 
 
-def received(kernel):
-    """Reports of the replies that had left the kernel when it died."""
+def received(kernel, monitor):
+    """Reports of the replies that had left the kernel when it died: all are there once its connection has ended."""
+    assert monitor.poll(STUCK_S * 1000), "the connection has not ended"
     reports = []
     while True:
         try:
-            message = kernel.client.get_shell_msg(timeout=0.2)
+            message = kernel.client.get_shell_msg(timeout=0)
         except queue.Empty:
             return reports
         if message["msg_type"] == "execute_reply" and "petri" in message["metadata"]:
@@ -84,8 +87,9 @@ def test_kernel_killed_at_any_moment_loses_no_run_that_it_has_answered(start, tm
         for number in range(RUNS):
             kernel.send_asking(*run_asking(number))
         time.sleep(dice.uniform(0, 0.5))  # any moment will do: it is no wait for an event
+        monitor = kernel.client.shell_channel.socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
         kill(kernel, dice)
-        reports = received(kernel)
+        reports = received(kernel, monitor)
         assert all(report["record"] for report in reports)
         answered |= {report["run_id"] for report in reports}
         kernel.close()
