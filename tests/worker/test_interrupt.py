@@ -45,7 +45,7 @@ def test_interrupt_can_be_caught(worker):
 def test_interrupt_between_requests_is_ignored(worker):
     for _ in range(20):
         worker.interrupt()
-        assert worker.execute("1 + 1").reply["status"] in ("ok", "error")
+        assert worker.execute("1 + 1").reply["status"] == "ok"
         assert worker.execute("2 + 2").result == "4"
 
 
