@@ -37,7 +37,7 @@ def test_parameters_reach_the_notebook(petri, tmp_path):
 
 
 def test_failing_cell_ends_the_run_and_is_named(petri, tmp_path):
-    write_notebook(tmp_path / "in.ipynb", "%%limits timeout=1s\nwhile True: pass", "print('never')")
+    write_notebook(tmp_path / "in.ipynb", "%%limits timeout=300ms\nwhile True: pass", "print('never')")
     done, notebook = papermill(petri, tmp_path)
     assert done.returncode != 0
     assert "CellTimeout" in done.stderr

@@ -82,7 +82,7 @@ def test_a_cell_that_raised_keeps_its_files_and_one_that_is_rolled_back_has_none
     cell = venv_kernel.run("open('a.txt', 'w').write('x'); 1 / 0")
     assert (cell.report["outcome"], list(rows(cell))) == ("error", ["a.txt"])
     for code in ("import os; os._exit(1)", "while True: pass"):
-        cell = venv_kernel.ask(f"open('b.txt', 'w').write('x')\n{code}", {"limits": {"timeout": "1s"}})
+        cell = venv_kernel.ask(f"open('b.txt', 'w').write('x')\n{code}", {"limits": {"timeout": "300ms"}})
         assert cell.report["rolled_back"]
         assert cell.report["artifacts"] == []
     assert listing(tmp_path) == ["outputs/a.txt"]

@@ -19,7 +19,7 @@ input()
 """
 
 BAD_CELLS = {
-    "timeout": ("CellTimeout", "%%limits timeout=1s\ncanary.append('changed')\nwhile True: pass"),
+    "timeout": ("CellTimeout", "%%limits timeout=300ms\ncanary.append('changed')\nwhile True: pass"),
     "segfault": ("CellCrashed", "canary.append('changed')\nimport ctypes; ctypes.string_at(0)"),
     "exit": ("CellCrashed", "canary.append('changed')\nimport os; os._exit(0)"),
     "kill": ("CellCrashed", "canary.append('changed')\nimport os; os.kill(os.getpid(), 9)"),
