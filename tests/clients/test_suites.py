@@ -134,7 +134,8 @@ def test_suite_of_others_passes_but_for_what_differs(suite, petri, ipykernel):
     table = DIFFERENCES[suite]
     once = lost(ours, theirs) - set(table)
     if once:
-        # Their own patience is a tenth of a second here and there: on a busy machine that is not enough every time.
+        # Their own patience is a tenth of a second here and there: on a busy machine that is not enough every time. It
+        # is written into them, also where nothing is to come, and what came too late is read by the next test.
         warnings.warn(f"run once more, because these failed: {sorted(once)}", stacklevel=1)
         again = run_suite(suite, petri)
         ours |= {name: result for name, result in again.items() if result == "passed" and name not in table}

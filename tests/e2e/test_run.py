@@ -108,7 +108,7 @@ def test_json_that_cannot_be_written_is_an_error(tmp_path, arguments):
 
 
 def wait_until_busy(process):
-    """Until the cell has started its sleep; returns all processes that there are."""
+    """Until the cell has started its sleep, which nothing tells from outside; returns all processes that there are."""
     while process.poll() is None:
         members = family(process.pid)
         if "sleep" in map(name_of, members):
