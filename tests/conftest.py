@@ -9,9 +9,12 @@ Which tests belong to which door: `make check`, `make test`, `make test-all`.
 --share K/N       of these the K-th of N shares, by the tests' names
 --alone yes|no    only the tests marked `alone`, or only the others
 
-Files of tests/ know nothing of this but the marks of pytest.ini.
+It also says which tests have to stay in one process where several run them.
+
+Tests know nothing of this but the marks of pytest.ini.
 """
 
+import pathlib
 import zlib
 
 import pytest
@@ -20,6 +23,9 @@ DOORS = ("check", "test", "rest", "all")
 
 # Parameters whose values are interpreters: a test that has one runs with each of them.
 INTERPRETERS = {"kernel", "row_kernel", "label"}
+
+# What the tests of a file have in common. These stay in one process and in their order, so that it is there once.
+SHARED = {"shared_kernel", "row_kernel", "shared"}
 
 
 def share(text):
@@ -41,10 +47,21 @@ def digest(text):
     return zlib.crc32(text.encode())
 
 
+def interpreters_of(item):
+    """Labels: of one interpreter, or none."""
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    return [getattr(value, "label", value) for name, value in parameters.items() if name in INTERPRETERS]
+
+
+def keep_together(items):
+    for item in items:
+        if SHARED & set(item.fixturenames):
+            item.add_marker(pytest.mark.xdist_group("-".join([pathlib.Path(item.path).stem, *interpreters_of(item)])))
+
+
 def whatever_interpreter(item):
     """The test's id without its interpreter."""
-    parameters = item.callspec.params if hasattr(item, "callspec") else {}
-    labels = [getattr(value, "label", value) for name, value in parameters.items() if name in INTERPRETERS]
+    labels = interpreters_of(item)
     if not labels:
         return item.nodeid
     parts = item.callspec.id.split("-")
@@ -79,6 +96,7 @@ def is_wanted(config, item):
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
+    keep_together(items)
     chosen = {item for item in of_door(config.option.door, items) if is_wanted(config, item)}
     left = [item for item in items if item not in chosen]
     if left:

@@ -15,6 +15,8 @@ from kernels import PETRI, STUCK_S, Interpreter, install
 from processes import open_family, wait_for_end
 from test_sandboxes import BAD_CELLS
 
+pytestmark = pytest.mark.xdist_group("user")  # one process: the account and what is installed are there once
+
 NAME = "petri-test"
 SYSTEM = Interpreter("system", "/usr/bin/python3")
 

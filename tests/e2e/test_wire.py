@@ -11,8 +11,13 @@ import zmq
 from conftest import INTERPRETERS
 from kernels import STUCK_S, Kernel, is_idle
 
+pytestmark = pytest.mark.xdist_group("wire")  # one process: the kernel is there once
+
 CHANNELS = ("shell", "control", "stdin")
 DELIMITER = b"<IDS|MSG>"
+
+# Bytes of a frame: more than any message may have, and few enough that a machine would give them.
+OVER_CAP = 1 << 30
 
 # What is in the log where no reply is due.
 DROPPED = "a message was dropped"
@@ -106,7 +111,7 @@ class Log:
             return log.read().splitlines()
 
     def wait_for(self, text, n):
-        """Waits until so many lines have the text."""
+        """Waits until so many lines have the text; nothing tells when one has come."""
         deadline = time.monotonic() + STUCK_S
         while sum(text in line for line in self.lines()) < n:
             assert time.monotonic() < deadline, self.lines()
@@ -263,7 +268,7 @@ def test_who_sends_a_frame_over_the_cap_is_turned_away(kernel, raw):
         greeting = b"\xff" + b"\x00" * 8 + b"\x7f\x03\x00" + b"NULL".ljust(20, b"\x00") + b"\x00" * 32
         ready = b"\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER"
         peer.sendall(greeting + b"\x04" + bytes([len(ready)]) + ready)
-        peer.sendall(b"\x02" + (1 << 40).to_bytes(8, "big") + b"x" * 1000)
+        peer.sendall(b"\x02" + OVER_CAP.to_bytes(8, "big") + b"x" * 1000)
         while peer.recv(4096):
             pass  # its own greeting; then it hangs up
     check_well(kernel)
