@@ -53,10 +53,9 @@ def interpreters_of(item):
     return [getattr(value, "label", value) for name, value in parameters.items() if name in INTERPRETERS]
 
 
-def keep_together(items):
-    for item in items:
-        if SHARED & set(item.fixturenames):
-            item.add_marker(pytest.mark.xdist_group("-".join([pathlib.Path(item.path).stem, *interpreters_of(item)])))
+def pytest_itemcollected(item):
+    if SHARED & set(item.fixturenames):
+        item.add_marker(pytest.mark.xdist_group("-".join([pathlib.Path(item.path).stem, *interpreters_of(item)])))
 
 
 def whatever_interpreter(item):
@@ -94,9 +93,8 @@ def is_wanted(config, item):
     )
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)  # before groups become a part of the tests' ids
 def pytest_collection_modifyitems(config, items):
-    keep_together(items)
     chosen = {item for item in of_door(config.option.door, items) if is_wanted(config, item)}
     left = [item for item in items if item not in chosen]
     if left:

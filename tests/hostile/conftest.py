@@ -120,12 +120,10 @@ def place(request, installed, skip_or_fail):
     found.close()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+def pytest_itemcollected(item):
     """Ways but the first, which is an ordinary user's, are tried in `make test-all`."""
-    for item in items:
-        if hasattr(item, "callspec") and item.callspec.indices.get("place", 0) > 0:
-            item.add_marker(pytest.mark.thorough)
+    if hasattr(item, "callspec") and item.callspec.params.get("place", WAYS[0]) is not WAYS[0]:
+        item.add_marker(pytest.mark.thorough)
 
 
 @pytest.fixture
