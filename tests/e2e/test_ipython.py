@@ -8,6 +8,8 @@ import pytest
 from conftest import shared_kernel as kernel  # noqa: F401
 from kernels import STUCK_S, printed_by
 
+pytestmark = pytest.mark.xdist_group("ipython")  # one process: the kernel is there once
+
 
 def payloads(cell, source):
     return [payload for payload in cell.reply["payload"] if payload["source"] == source]

@@ -6,6 +6,8 @@ from conftest import INTERPRETERS
 from conftest import shared_kernel as kernel  # noqa: F401
 from kernels import is_idle
 
+pytestmark = pytest.mark.xdist_group("libraries")  # one process: the kernel is there once
+
 
 @pytest.mark.parametrize(
     "code, result",

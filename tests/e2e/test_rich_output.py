@@ -4,6 +4,8 @@ import pytest
 
 from conftest import shared_kernel as kernel  # noqa: F401
 
+pytestmark = pytest.mark.xdist_group("rich_output")  # one process: the kernel is there once
+
 
 @pytest.mark.parametrize(
     "shown, mime, part",
