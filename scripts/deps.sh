@@ -34,7 +34,8 @@ browser command npm         npm
 browser command chromium    chromium
 browser file    /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf fonts-dejavu-core
 vm     command  qemu-system-x86_64 qemu-system-x86
-vm     command  debootstrap debootstrap
+vm     command  mmdebstrap  mmdebstrap
+vm     file     /usr/share/keyrings/debian-archive-keyring.gpg debian-archive-keyring
 vm     command  mkfs.ext4   e2fsprogs
 END
 }

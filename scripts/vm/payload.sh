@@ -7,13 +7,13 @@ site=$2
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 payload=$folder/payload
 
-# Files keep their times, so that only what has changed is built again.
+# Files keep their times, so that only what has changed is built again, and Python takes what it has compiled.
 copy_sources() {
     rm -rf "$payload/src"
     mkdir -p "$payload/src" "$payload/build"
     tar -C "$root" --exclude=./build --exclude=./.git --exclude=__pycache__ -cf - . | tar -C "$payload/src" -xf -
     rm -rf "$payload/build/site"
-    cp -R "$site" "$payload/build/site"
+    cp -a "$site" "$payload/build/site"
 }
 
 build_inside() {
@@ -23,7 +23,8 @@ build_inside() {
         exec chroot "$1" /bin/sh -eu -c "
             export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8
             cmake -S /petri/src -B /petri/build -G Ninja -DCMAKE_BUILD_TYPE=Release -DPETRI_TESTS=ON
-            cmake --build /petri/build --target petri $3"' sh "$folder/tree" "$payload" \
+            cmake --build /petri/build --target petri $3
+            python3 -m compileall -q /petri/build/site /petri/src/worker /petri/src/tests || true"' sh "$folder/tree" "$payload" \
         "$(sh "$root/tests/vm/guest.sh" --targets | tr "\n" " ")"
 }
 
@@ -33,5 +34,5 @@ if ! build_inside >"$folder/payload.log" 2>&1; then
     exit 1
 fi
 rm -f "$payload.ext4"
-mkfs.ext4 -q -F -d "$payload" "$payload.ext4" 1G
+mkfs.ext4 -q -F -O ^has_journal -d "$payload" "$payload.ext4" 1G
 chmod a+rw "$payload.ext4"
