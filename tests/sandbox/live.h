@@ -35,6 +35,9 @@ struct live_case {
  */
 int live_main(const char *group, const struct live_case *cases, size_t n);
 
+/* How often to do what is repeated n times: a sixth of that with PETRI_LIVE_BRIEF=1, for where all is emulated. */
+int live_times(int n);
+
 /* A cell of the current image, started without limits. */
 struct cell *live_start(struct live *live);
 

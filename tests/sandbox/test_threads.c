@@ -79,18 +79,18 @@ static void signals_go_on(struct live *live) {
 }
 
 static void many_threads_go_on(struct live *live) {
-    enum { MANY = 200 };
+    const int many = live_times(200);
     struct cell *cell = live_start(live);
     char expected[16];
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < many; i++) {
         (void)snprintf(expected, sizeof expected, "%d", i);
         CHECK_TEXT(live_ask(cell, "thread wait"), expected);
     }
     live_commit(cell);
-    (void)snprintf(expected, sizeof expected, "%d", MANY + 1);
+    (void)snprintf(expected, sizeof expected, "%d", many + 1);
     CHECK_TEXT(live_do(live, "status Threads"), expected);
     cell = live_start(live);
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < many; i++) {
         (void)snprintf(expected, sizeof expected, "%d", 1000 + i);
         CHECK_TEXT(live_ask(cell, "poke %d", i), "ok");
         CHECK_TEXT(live_ask(cell, "join %d", i), expected);
@@ -102,13 +102,13 @@ static void many_threads_go_on(struct live *live) {
 /* A birth that it was in the middle of is whole in the next cell, and keeps nobody from ending this one. */
 static void thread_is_frozen_in_the_middle_of_a_birth(struct live *live) {
     static const char *const kinds[] = {"fork", "birth"};
-    enum { CELLS = 60 };
+    const int cells = live_times(60);
     char number[16], returned[16];
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         (void)snprintf(number, sizeof number, "%zu", i);
         (void)snprintf(returned, sizeof returned, "%zu", 1000 + i);
         CHECK_TEXT(live_do(live, "thread %s", kinds[i]), number);
-        for (int n = 0; n < CELLS; n++)
+        for (int n = 0; n < cells; n++)
             live_check_counter(live, 0);
         CHECK_TEXT(live_do(live, "poke %zu", i), "ok");
         CHECK_TEXT(live_do(live, "join %zu", i), returned);
