@@ -20,6 +20,7 @@ NOTES = []
 
 def pytest_addoption(parser):
     parser.addoption("--few", action="store_true", help="only the cells of cases.json, which name each kind of harm")
+    parser.addoption("--linux", action="store_true", help="only the cells that Linux itself has to withstand")
     parser.addoption("--way", action="append", help="only this way of running; may be given more than once")
 
 

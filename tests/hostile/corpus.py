@@ -107,6 +107,21 @@ EXPECT = {
 }
 
 
+# What Linux has to withstand, its control groups and its overlays, and not Python or the wire: for where it is another
+# Linux that is to be tried.
+FOR_LINUX = frozenset(
+    """
+    fork_bomb shell_fork_bomb threads_without_end daemon kill_all kill_pid1 sigstop_self
+    clone3 clone_newuser clone_vm_child_writes_on vfork_holds_parent
+    mem_touch shm_bomb disk_bomb page_tables memfd memfd_after_an_earlier_one shared_anonymous cpu_of_children
+    memory_of_children memory_without_a_first_thread child_without_a_first_thread image_offered_to_the_oom_killer
+    read_shadow proc_mem self_mem sysrq proc_sys oom_score uid_map root_of_pid_1 setns_of_pid_1 cg_mkdir release_agent
+    userns mount chroot mknod ptrace iouring int80 raise_rlim
+    deep_dir sparse chmod0 suid_bin sym_art fifo_art badutf longname manyart
+    """.split()
+)
+
+
 def from_file():
     """The cells of cases.json; a name without an expectation, or the other way round, is an error."""
     codes = json.loads((HERE / "cases.json").read_text())

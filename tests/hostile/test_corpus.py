@@ -21,6 +21,7 @@ CASES = [
     *more_wire.CASES,
 ]
 assert len({case.name for case in CASES}) == len(CASES)
+assert corpus.FOR_LINUX <= {case.name for case in CASES}
 
 
 def send(session, case, limits):
@@ -75,8 +76,10 @@ def check_session(place, case, run):
 
 
 def pytest_generate_tests(metafunc):
-    few = metafunc.config.getoption("--few")
-    metafunc.parametrize("case", OF_THE_FILE if few else CASES, ids=lambda case: case.name)
+    cases = OF_THE_FILE if metafunc.config.getoption("--few") else CASES
+    if metafunc.config.getoption("--linux"):
+        cases = [case for case in cases if case.name in corpus.FOR_LINUX]
+    metafunc.parametrize("case", cases, ids=lambda case: case.name)
 
 
 def test_hostile_cell(place, case, note_ending):
