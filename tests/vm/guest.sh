@@ -1,6 +1,7 @@
 #!/bin/sh
-# The first and last thing that the virtual machine does: every part of the live tests, in each way that people start
-# programs under systemd. What it prints between the markers is what `make test-vm` prints.
+# The first and last thing that the virtual machine does: those of the live tests that the machine can show something
+# with, in the ways that people start programs under systemd. What it prints between the markers is what `make
+# test-vm` prints. README.md says what runs here and what doesn't.
 #
 #   guest.sh --targets   the targets of the build that it needs beside petri
 set -u
@@ -11,9 +12,7 @@ part_seconds=1800 # until it counts as stuck
 live="delegate cells threads view hostile" # those that make sandboxes: for the others it doesn't matter where they run
 src=/petri/src
 build=/petri/build
-passed=0
-failed=0
-failures=
+kept=/run/petri-vm # what each part printed, and a line on each in kept/parts
 
 # As a service of the system's manager: this script is one.
 as_service() {
@@ -38,38 +37,67 @@ as_stranger() {
     timeout -k 5 $part_seconds runuser -u $stranger -- env HOME=/home/$stranger "$@"
 }
 
+# What cmocka or pytest say themselves of how many tests went how.
+counts() {
+    sed -n -e 's/^\[  PASSED  \] \([0-9]*\) test.*/\1 passed/p' \
+        -e 's/^\[  SKIPPED \] \([0-9]*\) test.*/\1 skipped/p' \
+        -e 's/^\[  FAILED  \] \([0-9]*\) test.*/\1 failed/p' \
+        -e 's/^=* \(.*\) in [0-9.]*s.*=*$/\1/p' "$1" | paste -s -d , - | sed 's/,/, /g; s/,  /, /g'
+}
+
+# Runs a part, and prints what it printed once it is over: parts run beside each other. One without a test has failed.
 part() {
     name=$1
     shift
-    echo "== $name"
-    if (cd / && "$@"); then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        failures="$failures
-FAILED  $name"
-    fi
+    output=$kept/$(echo "$name" | tr ' ' -)
+    echo "-- $name: begins"
+    start=$(date +%s)
+    ended=failed
+    (cd / && "$@") >"$output" 2>&1 && ended=passed
+    seconds=$(($(date +%s) - start))
+    counted=$(counts "$output")
+    case $counted in "" | 0\ passed*) ended=failed ;; esac
+    {
+        flock 9
+        echo "== $name"
+        cat "$output"
+        printf '%-6s %4d s  %s: %s\n' $ended $seconds "$name" "${counted:-no tests}" | tee -a $kept/parts
+    } 9>$kept/lock
 }
 
 # live_tests NAME HOW [WHICH]
 live_tests() {
     for test in ${3:-$live}; do
-        part "test_$test $1" "$2" env -C $src/tests/sandbox "$build/tests/sandbox/test_$test"
+        part "test_$test $1" "$2" env -C $src/tests/sandbox PETRI_LIVE_BRIEF=1 "$build/tests/sandbox/test_$test"
     done
 }
 
 # python_tests NAME HOW WHAT_ENFORCES_MEMORY [WHICH]
 python_tests() {
     part "test_guest.py $1" "$2" env PETRI_BUILD=$build PETRI_VM_MEMORY="$3" \
-        python3 -m pytest -v -ra --tb=short --color=no -p no:cacheprovider \
+        python3 -m pytest -v -ra --durations=10 --tb=short --color=no -p no:cacheprovider \
         -k "${4:-test}" $src/tests/vm/test_guest.py
 }
 
 # hostile_cells NAME HOW WAY
 hostile_cells() {
-    part "hostile cells $1" "$2" env PETRI_BUILD=$build PETRI_SLOW=4 \
-        python3 -m pytest -v -ra --tb=short --color=no -p no:cacheprovider \
-        $src/tests/hostile/test_corpus.py --few "--way=$3"
+    part "hostile cells $1" "$2" env PETRI_BUILD=$build PETRI_SLOW=2 PETRI_LATE_S=120 \
+        python3 -m pytest -v -ra --durations=10 --tb=short --color=no -p no:cacheprovider \
+        $src/tests/hostile/test_corpus.py --linux "--way=$3"
+}
+
+# The two halves take about as long: the machine has two processors.
+programs() {
+    live_tests "as a user who logged in" as_login delegate # the others run as an ordinary user in the service, too
+    live_tests "as root in a service" as_service
+}
+
+cells() {
+    python_tests "as a user who logged in" as_login "cgroup v2" # what folders do isn't a matter of who has started petri
+    python_tests "as root in a service" as_service "cgroup v2" "not folders"
+    python_tests "as a service of the user's" as_user_service "cgroup v2" "report or memory"
+    python_tests "as a user without a bus" as_stranger watched "report or memory or cpu"
+    hostile_cells "as root in a service" as_service root
 }
 
 if [ "${1:-}" = --targets ]; then
@@ -80,17 +108,16 @@ if [ "${1:-}" = --targets ]; then
 fi
 
 echo "petri-vm: begin: $(uname -r), $(systemctl --version | head -n 1), $(stat -fc %T /sys/fs/cgroup)"
+mkdir -p $kept
+cp /proc/uptime $kept/booted
 useradd --create-home --shell /bin/bash $user
 useradd --create-home --shell /bin/bash $stranger
 uid=$(id -u $user)
 loginctl enable-linger $user
 systemctl start "user@$uid.service"
-live_tests "as root in a service" as_service
-live_tests "as a user who logged in" as_login delegate # the others run as an ordinary user in the service, too
-python_tests "as a user who logged in" as_login "cgroup v2" # what folders do isn't a matter of who has started petri
-python_tests "as root in a service" as_service "cgroup v2" "not folders"
-python_tests "as a service of the user's" as_user_service "cgroup v2" "report or memory"
-python_tests "as a user without a bus" as_stranger watched "report or memory or cpu"
-hostile_cells "as root in a service" as_service root
-echo "$failures"
-echo "petri-vm: end: $failed failed, $passed passed"
+programs &
+cells
+wait $! || echo "failed    0 s  test programs: ended before their time" | tee -a $kept/parts
+echo "== all parts; the machine was up after $(cut -d. -f1 $kept/booted) s, and is done after $(cut -d. -f1 /proc/uptime) s"
+cat $kept/parts
+echo "petri-vm: end: $(grep -c ^failed $kept/parts) failed, $(grep -c ^passed $kept/parts) passed"
