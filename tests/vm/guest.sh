@@ -86,17 +86,17 @@ hostile_cells() {
         $src/tests/hostile/test_corpus.py --linux "--way=$3"
 }
 
-# The two halves take about as long: the machine has two processors.
-programs() {
+# The two halves take about as long, beside each other: the machine has two processors.
+one_half() {
     live_tests "as a user who logged in" as_login delegate # the others run as an ordinary user in the service, too
     live_tests "as root in a service" as_service
+    python_tests "as a user without a bus" as_stranger watched "report or memory or cpu"
 }
 
-cells() {
+other_half() {
     python_tests "as a user who logged in" as_login "cgroup v2" # what folders do isn't a matter of who has started petri
     python_tests "as root in a service" as_service "cgroup v2" "not folders"
     python_tests "as a service of the user's" as_user_service "cgroup v2" "report or memory"
-    python_tests "as a user without a bus" as_stranger watched "report or memory or cpu"
     hostile_cells "as root in a service" as_service root
 }
 
@@ -115,9 +115,9 @@ useradd --create-home --shell /bin/bash $stranger
 uid=$(id -u $user)
 loginctl enable-linger $user
 systemctl start "user@$uid.service"
-programs &
-cells
-wait $! || echo "failed    0 s  test programs: ended before their time" | tee -a $kept/parts
+one_half &
+other_half
+wait $! || echo "failed    0 s  one half of the parts: it ended before its time" | tee -a $kept/parts
 echo "== all parts; the machine was up after $(cut -d. -f1 $kept/booted) s, and is done after $(cut -d. -f1 /proc/uptime) s"
 cat $kept/parts
 echo "petri-vm: end: $(grep -c ^failed $kept/parts) failed, $(grep -c ^passed $kept/parts) passed"
