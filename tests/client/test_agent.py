@@ -93,7 +93,7 @@ def test_exchange_rate_is_given_up_when_the_breaker_stops_it(ran):
     assert outcome.answer is None and outcome.artifacts == []
 
 
-def test_no_more_than_three_repairs(ran):
+def test_task_is_given_up_after_three_repairs(ran):
     class Hopeless:
         def reply(self, prompt):
             return "1 / 0" if prompt.plan else "hope"
@@ -104,7 +104,7 @@ def test_no_more_than_three_repairs(ran):
     assert outcome.answer is None
 
 
-def test_a_prompt_tells_a_model_all_that_it_has_to_know(ran):
+def test_prompt_has_question_plan_files_code_and_errors(ran):
     outcome = ran[2]["conversion"]
     text = str(agent.Prompt(outcome.task, outcome.plan, outcome.attempts[:1]))
     assert outcome.task.question in text and outcome.plan in text and "sales.csv" in text

@@ -36,7 +36,7 @@ def test_async_session_starts_with_its_first_run():
     assert run(main()) == "42"
 
 
-def test_async_runs_at_once_take_their_turns_and_sessions_run_side_by_side():
+def test_async_runs_take_turns_and_sessions_run_side_by_side():
     async def main():
         async with petri.AsyncSession() as one, petri.AsyncSession() as two:
             await asyncio.gather(one.run("x = 0"), two.run("x = 100"))
@@ -151,7 +151,7 @@ def test_async_kernel_that_dies_is_an_error_until_restart():
     assert run(main()) == "42"
 
 
-def test_async_close_ends_a_run_on_its_way():
+def test_async_close_ends_the_current_run():
     async def main():
         session = petri.AsyncSession()
         started = asyncio.Event()

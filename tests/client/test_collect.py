@@ -52,7 +52,7 @@ def test_an_update_takes_the_place_of_its_display():
     assert [(progress.kind, progress.display_id) for progress in told][2] == ("update", "bar")
 
 
-def test_what_is_over_keep_bytes_is_counted_and_still_told():
+def test_output_over_keep_bytes_is_counted_and_still_told():
     collector, told = collected(
         [
             message("stream", name="stdout", text="x" * 80),
@@ -67,7 +67,7 @@ def test_what_is_over_keep_bytes_is_counted_and_still_told():
     assert [len(progress.text) for progress in told] == [80, 50, 80]
 
 
-def test_updates_without_end_need_room_for_one():
+def test_endless_updates_of_a_display_need_room_for_one():
     updates = [rich("update_display_data", "y" * 50, "bar") for _ in range(1000)]
     collector, _ = collected([rich("display_data", "", "bar"), *updates], keep_bytes=200)
     assert collector.output().left_out_bytes == 0
@@ -86,7 +86,7 @@ def test_messages_that_are_no_output_are_passed_over():
     assert told == [None] * 5
 
 
-def test_a_rich_output_that_is_none_is_taken_for_an_empty_one():
+def test_malformed_rich_output_is_taken_as_an_empty_one():
     collector, told = collected(
         [
             message("display_data", data=["x"], metadata=3, transient="x"),

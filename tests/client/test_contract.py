@@ -68,7 +68,7 @@ def test_artifacts_are_not_kept_where_the_configuration_says_so(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_expected_is_checked_and_the_outcome_stays(shared):
+def test_expectations_are_checked_and_the_outcome_stays(shared):
     expect = petri.Expect(
         artifacts=[petri.ExpectedArtifact("a.txt", "text/plain", 100), petri.ExpectedArtifact("b.txt")],
         stdout_regex="^done$",
@@ -86,14 +86,14 @@ def test_what_is_expected_is_checked_and_the_outcome_stays(shared):
     assert shared.run("open('b.txt', 'w').close(); open('a.txt', 'w').write('x'); print('done'); 3", expect=expect).ok
 
 
-def test_code_that_the_policy_refuses_is_told_where():
+def test_code_that_the_policy_refuses_is_named_with_its_line():
     with petri.Session(config={"refuse": {"imports": ["socket"]}}) as session:
         found = session.run("x = 1\nimport socket")
         assert (found.outcome, found.error.ename, found.error.line) == ("refused", "CellRefused", 2)
         assert session.run("'x' in globals()").result == "False"
 
 
-def test_a_budget_refuses_what_comes_after_it(shared):
+def test_run_over_the_budget_is_refused(shared):
     for _ in range(2):
         assert shared.run("1", task="T-budget", limits={"runs": 2}).ok
     found = shared.run("print('it ran')", task="T-budget", limits={"runs": 2})
@@ -103,13 +103,13 @@ def test_a_budget_refuses_what_comes_after_it(shared):
     assert shared.run("1", task="another task", limits={"runs": 2}).ok
 
 
-def test_network_attempts_are_named(shared):
+def test_network_attempts_are_listed_in_the_result(shared):
     found = shared.run("import socket\ntry: socket.create_connection(('192.0.2.1', 80), 1)\nexcept OSError: pass")
     assert found.ok
     assert [(row.syscall, row.count) for row in found.denied if "192.0.2.1" in row.detail] == [("connect", 1)]
 
 
-def test_a_recorded_result_is_given_again_where_that_is_asked_for(shared):
+def test_cached_result_is_given_where_requested(shared):
     code = "import random; print('drawn'); random.random()"
     first = shared.run(code, fresh=True, cache="1h").raise_for_outcome()
     again = shared.run(code, fresh=True, cache="1h")

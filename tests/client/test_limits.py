@@ -57,7 +57,7 @@ def test_limit_value_is_sent_in_the_kernels_unit(name, value, sent):
         ("processes", [4]),
     ],
 )
-def test_limit_value_that_cannot_be_meant_is_refused_by_name(name, value):
+def test_limit_value_that_is_invalid_is_refused_by_name(name, value):
     with pytest.raises(BadRequest, match=f"^{name} has to be "):
         limit_value(name, value)
 

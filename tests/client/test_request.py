@@ -12,7 +12,7 @@ from petri import request as bounds
 from petri.request import Request
 
 
-def test_metadata_of_nothing_asked_is_empty():
+def test_metadata_without_options_is_empty():
     assert Request().metadata() == {}
 
 
@@ -96,7 +96,7 @@ BAD = {
     [(name, asked) for name, all_asked in BAD.items() for asked in all_asked],
     ids=lambda x: str(x)[:40],
 )
-def test_what_cannot_be_meant_is_refused_in_a_sentence_that_names_it(name, asked):
+def test_invalid_argument_is_refused_by_name(name, asked):
     with pytest.raises(BadRequest) as raised:
         Request(**asked).metadata()
     [key] = asked

@@ -53,12 +53,12 @@ def test_a_report_gets_names_and_types():
     assert found.checks == [petri.Check("stdout_regex", True, "")]
 
 
-def test_what_has_no_name_here_stands_in_the_report():
+def test_keys_unknown_to_the_package_stay_in_the_report():
     assert result().report["a_new_one"] == {"x": 1}
     assert result().report["metrics"]["a_new_one"] == 3
 
 
-def test_an_empty_report_of_an_older_kernel_will_do():
+def test_report_of_an_older_kernel_without_keys_is_accepted():
     found = make_result({"outcome": "ok"}, Output(), FOLDER)
     assert (found.artifacts, found.checks, found.metrics, found.cached) == ([], [], petri.Metrics(), False)
 

@@ -20,7 +20,7 @@ from petri import aio, errors, kernel
 from petri.errors import failure_class
 
 
-def test_runs_share_their_state_and_tell_what_they_put_out(shared):
+def test_runs_share_their_state_and_return_their_output(shared):
     assert shared.run("import sys; x = 6").ok
     found = shared.run("print('out'); print('err', file=sys.stderr); x * 7")
     assert (found.outcome, found.rolled_back, found.error) == ("ok", False, None)
@@ -60,7 +60,7 @@ OUTCOMES = {
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
-def test_each_outcome_is_told_and_the_session_goes_on(shared, outcome):
+def test_each_outcome_is_returned_and_the_session_goes_on(shared, outcome):
     code, asked, rolled_back = OUTCOMES[outcome]
     shared.run("state = 17").raise_for_outcome()
     found = shared.run(code, **asked)
@@ -78,7 +78,7 @@ def test_an_error_says_where_it_was(shared):
     assert any("value = x / 0" in line for line in found.error.traceback)
 
 
-def test_no_sandbox_is_an_outcome(tmp_path, monkeypatch):
+def test_run_without_a_sandbox_has_an_outcome_of_its_own(tmp_path, monkeypatch):
     program = tmp_path / "petri"
     deny = ROOT / "tests" / "e2e" / "deny.py"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} {deny} unshare {PROGRAM} "$@"\n')
@@ -174,7 +174,7 @@ def ctrl_c_at_once(monkeypatch):
     return lambda: monkeypatch.setattr(module, "queue", types.SimpleNamespace(SimpleQueue=Interrupted))
 
 
-def test_ctrl_c_before_the_kernel_has_started_leaves_the_run_undone(ctrl_c_at_once, monkeypatch):
+def test_ctrl_c_before_the_kernel_has_started_prevents_the_run(ctrl_c_at_once, monkeypatch):
     session = petri.Session()
     ctrl_c_at_once()
     with pytest.raises(KeyboardInterrupt):
@@ -184,7 +184,7 @@ def test_ctrl_c_before_the_kernel_has_started_leaves_the_run_undone(ctrl_c_at_on
     session.close()
 
 
-def test_ctrl_c_of_a_thread_that_waits_for_its_turn_is_that_threads_own(session, ctrl_c_at_once, monkeypatch):
+def test_ctrl_c_in_a_waiting_thread_does_not_interrupt_the_run(session, ctrl_c_at_once, monkeypatch):
     started, found = threading.Event(), []
     code = "print('started', flush=True)\nwhile True: pass"
     other = threading.Thread(target=lambda: found.append(session.run(code, on_progress=lambda _: started.set())))
@@ -201,7 +201,7 @@ def test_ctrl_c_of_a_thread_that_waits_for_its_turn_is_that_threads_own(session,
     assert session.run("'state' in globals()").result == "False"
 
 
-def test_a_process_that_ends_without_close_takes_its_kernel_along():
+def test_process_that_ends_without_close_ends_its_kernel():
     code = "import petri; session = petri.Session(); print(session.run('1').result, session.pid)"
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "client")}
     printed = subprocess.run(
@@ -234,7 +234,7 @@ def test_a_forked_child_leaves_its_parents_session_alone():
     assert printed.stdout.splitlines() == ["it is another process's session", "42"]
 
 
-def test_a_session_that_nobody_holds_ends_its_kernel():
+def test_session_that_is_no_longer_referenced_ends_its_kernel():
     session = petri.Session().start()
     pid = session.pid
     assert pathlib.Path(f"/proc/{pid}").exists()
@@ -276,7 +276,7 @@ def test_a_kernel_that_dies_between_runs_is_an_error(session):
         session.run("1")
 
 
-def test_restart_and_close_end_a_run_on_its_way(session):
+def test_restart_and_close_end_the_current_run(session):
     for end in (session.restart, session.close):
         thread = None
 
@@ -299,7 +299,7 @@ def test_restart_forgets_the_state(session):
     assert session.run("'x' in globals()").result == "False"
 
 
-def test_a_closed_session_says_so():
+def test_closed_session_refuses_every_call():
     session = petri.Session()
     session.close()
     session.close()
@@ -336,7 +336,7 @@ def test_the_profile_and_the_configuration_hold(tmp_path):
         assert session.run("1").limits.timeout_ms == 8000
 
 
-def test_a_configuration_that_is_wrong_says_what(tmp_path):
+def test_invalid_configuration_is_an_error_that_names_the_key(tmp_path):
     with pytest.raises(petri.SessionError, match="nonsense"):
         petri.Session(config={"nonsense": 1}).start()
 
@@ -381,7 +381,7 @@ def script(folder, text):
     return path
 
 
-def test_a_program_that_ends_at_once_is_told_with_its_last_words(tmp_path):
+def test_program_that_ends_at_once_is_an_error_with_its_stderr(tmp_path):
     with pytest.raises(petri.KernelDied, match="the kernel has ended: it was not to be"):
         petri.Session(program=script(tmp_path, "echo 'it was not to be' >&2; exit 1")).start()
 
@@ -392,7 +392,7 @@ def test_a_program_that_never_answers_is_given_up(tmp_path, monkeypatch):
         petri.Session(program=script(tmp_path, "exec sleep 1000")).start()
 
 
-def test_another_kernel_is_told_from_petri(tmp_path):
+def test_kernel_other_than_petri_is_an_error(tmp_path):
     program = script(tmp_path, f'exec {sys.executable} -m ipykernel_launcher -f "$2"')
     with petri.Session(program=program) as session:
         with pytest.raises(petri.SessionError, match="is the kernel really petri"):
@@ -417,7 +417,7 @@ def test_a_kernel_that_answers_what_it_should_not_is_an_error(tmp_path, monkeypa
             session.run("1")
 
 
-def test_a_report_whose_parts_are_odd_is_taken_as_far_as_it_goes(tmp_path):
+def test_report_with_malformed_parts_is_read_as_far_as_possible(tmp_path):
     fake = ROOT / "tests" / "client" / "fake_kernel.py"
     with petri.Session(program=script(tmp_path, f'exec {sys.executable} {fake} odd_report "$@"')) as session:
         found = session.run("1")
@@ -425,7 +425,7 @@ def test_a_report_whose_parts_are_odd_is_taken_as_far_as_it_goes(tmp_path):
     assert found.report["artifacts"] == 3
 
 
-def test_a_deep_folder_for_temporary_files_is_no_hindrance(tmp_path, monkeypatch):
+def test_session_with_a_deep_temporary_folder_runs(tmp_path, monkeypatch):
     """UNIX sockets have short paths; then the channels are TCP."""
     deep = tmp_path / ("x" * 100)
     deep.mkdir()

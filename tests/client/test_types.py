@@ -28,7 +28,7 @@ def test_the_package_is_clean_under_strict_mypy(skip_or_fail):
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-def test_users_see_the_types(skip_or_fail, tmp_path, monkeypatch):
+def test_user_code_is_checked_against_the_types_of_the_package(skip_or_fail, tmp_path, monkeypatch):
     if importlib.util.find_spec("mypy") is None:
         skip_or_fail("there is no mypy")
     (tmp_path / "use.py").write_text(USE)

@@ -89,7 +89,7 @@ def test_history_brings_back_what_was_typed(console):
     console.prompt(4)
 
 
-def test_interrupt_ends_what_runs(console):
+def test_interrupt_ends_the_running_cell(console):
     console.type("import time; print('on' + 'ward'); time.sleep(3000)" + ENTER)
     console.shows("onward")
     console.type(CONTROL_C)

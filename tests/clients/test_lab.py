@@ -138,14 +138,14 @@ def test_timeout_says_what_happened_and_nothing_is_lost(play):
     assert "SyntaxError" in text_of(syntax)
 
 
-def test_slider_moves_and_its_observer_is_heard(play):
+def test_slider_moves_and_its_observer_is_called(play):
     seen = play("slider")
     assert seen["readout"] == "6"
     assert text_of(seen["cells"][1]) == "6"
 
 
 @pytest.mark.thorough
-def test_libraries_look_as_they_do_elsewhere(play):
+def test_libraries_run_without_errors_and_show_a_failing_cell(play):
     *cells, failed = play("libraries")["cells"]
     assert not [errors(cell) for cell in cells if errors(cell)]
     assert "ZeroDivisionError" in text_of(failed)

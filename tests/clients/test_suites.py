@@ -129,7 +129,7 @@ def lost(ours, theirs):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("suite", SUITES)
-def test_suite_of_others_passes_but_for_what_differs(suite, petri, ipykernel):
+def test_suite_of_others_passes_except_for_listed_differences(suite, petri, ipykernel):
     ours, theirs = run_suite(suite, petri), run_suite(suite, ipykernel)
     table = DIFFERENCES[suite]
     once = lost(ours, theirs) - set(table)

@@ -33,7 +33,7 @@ def listing(folder):
 
 
 @pytest.mark.check
-def test_what_a_cell_creates_changes_and_deletes(kernel, tmp_path):
+def test_files_created_changed_or_deleted_by_a_cell_are_listed(kernel, tmp_path):
     (tmp_path / "host.csv").write_text("a\n")
     (tmp_path / "old.txt").write_text("old")
     cell = kernel.run(
@@ -71,14 +71,14 @@ def test_what_a_cell_creates_changes_and_deletes(kernel, tmp_path):
     assert kernel.run("1").report["artifacts"] == []
 
 
-def test_a_cell_that_makes_nothing_leaves_no_folder(venv_kernel, tmp_path):
+def test_cell_without_files_makes_no_outputs_folder(venv_kernel, tmp_path):
     cell = venv_kernel.run("open('/tmp/x', 'w').close(); open('gone', 'w').close(); import os; os.remove('gone')")
     assert cell.report["artifacts"] == []
     assert note(cell) is None
     assert not (tmp_path / "outputs").exists()
 
 
-def test_a_cell_that_raised_keeps_its_files_and_one_that_is_rolled_back_has_none(venv_kernel, tmp_path):
+def test_failed_cell_keeps_its_files_and_rolled_back_one_has_none(venv_kernel, tmp_path):
     cell = venv_kernel.run("open('a.txt', 'w').write('x'); 1 / 0")
     assert (cell.report["outcome"], list(rows(cell))) == ("error", ["a.txt"])
     for code in ("import os; os._exit(1)", "while True: pass"):
@@ -94,7 +94,7 @@ def test_a_fresh_run_has_artifacts_too(venv_kernel, tmp_path):
     assert (tmp_path / "outputs" / "a.txt").read_text() == "x"
 
 
-def test_nothing_is_overwritten_that_petri_did_not_write(venv_kernel, tmp_path):
+def test_files_that_petri_did_not_write_are_not_overwritten(venv_kernel, tmp_path):
     outputs = tmp_path / "outputs"
     outputs.mkdir()
     (outputs / "a.txt").write_text("mine")
@@ -106,7 +106,7 @@ def test_nothing_is_overwritten_that_petri_did_not_write(venv_kernel, tmp_path):
     assert [p.read_text() for p in sorted(outputs.glob("a*"))] == ["edited", "3", "mine"]
 
 
-def test_what_is_written_into_outputs_stays_at_its_path(venv_kernel, tmp_path):
+def test_file_written_into_outputs_keeps_its_path(venv_kernel, tmp_path):
     cell = venv_kernel.run("import os; os.mkdir('outputs'); open('outputs/a.txt', 'w').write('x')")
     assert rows(cell)["outputs/a.txt"]["copied_to"] == "outputs/a.txt"
     assert listing(tmp_path) == ["outputs/a.txt"]
@@ -158,7 +158,7 @@ def fresh_folder(shared_kernel):
 
 
 @pytest.mark.parametrize("kind", REFUSED)
-def test_what_is_no_plain_file_is_refused_by_name(shared_kernel, fresh_folder, kind):
+def test_files_that_cannot_be_copied_are_refused_by_name(shared_kernel, fresh_folder, kind):
     code, why = REFUSED[kind]
     petri = {"fresh": True, "limits": {"artifact": "2M", "artifacts": "4M"}}
     cell = shared_kernel.ask(f"import os\nopen('good.txt', 'w').write('x')\n{code}", petri)
@@ -175,7 +175,7 @@ def test_what_is_no_plain_file_is_refused_by_name(shared_kernel, fresh_folder, k
     assert "\x1b" not in plain + markdown
 
 
-def test_all_files_of_a_cell_together_have_a_cap(venv_kernel, tmp_path):
+def test_files_over_the_limit_for_all_of_a_cell_are_refused(venv_kernel, tmp_path):
     code = "for i in range(5): open(f'{i}.bin', 'wb').write(bytes([i]) * (1 << 20))"
     cell = venv_kernel.ask(code, {"limits": {"artifacts": "3M"}})
     why = "the cell's files are more than the limit of 3 MiB (artifacts)"
@@ -183,7 +183,7 @@ def test_all_files_of_a_cell_together_have_a_cap(venv_kernel, tmp_path):
     assert listing(tmp_path) == ["outputs/0.bin", "outputs/1.bin", "outputs/2.bin"]
 
 
-def test_more_files_than_anybody_reads_are_counted(venv_kernel, tmp_path):
+def test_files_beyond_the_first_thousand_are_only_counted(venv_kernel, tmp_path):
     cell = venv_kernel.run("for i in range(1500): open(f'{i:04}.txt', 'w').close()")
     assert len(cell.report["artifacts"]) == 1000
     assert cell.report["artifacts_omitted"] == 500
@@ -191,7 +191,7 @@ def test_more_files_than_anybody_reads_are_counted(venv_kernel, tmp_path):
     assert note(cell)[0].endswith("and 980 more")
 
 
-def test_a_cap_over_the_ceiling_is_refused(venv_kernel):
+def test_artifact_limit_over_the_ceiling_is_refused(venv_kernel):
     cell = venv_kernel.ask("1", {"limits": {"artifact": "5G"}})
     assert "artifact 5 GiB is over the ceiling of 4 GiB in profile notebook" in cell.reply["evalue"]
 
@@ -247,7 +247,7 @@ if os.fork() == 0: race()
 
 
 @pytest.mark.parametrize("race", RACES)
-def test_a_writer_that_races_the_copy_has_lost(venv_kernel, tmp_path, race):
+def test_file_that_changes_during_the_copy_is_copied_in_one_state(venv_kernel, tmp_path, race):
     """What is copied is one state of the file: its hash is that of the copy, and the next cell finds it so."""
     setup = f"import os, time\nSIZE = 1 << 20\nopen('raced.bin', 'wb').write(b'a' * SIZE)\n{RACES[race]}"
     for _ in range(3):
@@ -268,7 +268,7 @@ def test_a_writer_that_races_the_copy_has_lost(venv_kernel, tmp_path, race):
         venv_kernel.run("for n in ('dir', 'dir2', 'other', 'other2'):\n    try: os.remove(n)\n    except OSError: pass")
 
 
-def test_small_files_stand_in_the_report_where_they_are_asked_for(venv_kernel):
+def test_small_files_are_in_the_report_where_requested(venv_kernel):
     cell = venv_kernel.ask(
         "open('a.txt', 'w').write('hello'); open('b.txt', 'w').write('x' * 101); open('c.txt', 'w').close()",
         {"inline_bytes": 100},
@@ -287,13 +287,13 @@ def test_files_of_the_request_are_artifacts_only_where_they_changed(venv_kernel,
     assert listing(tmp_path) == ["outputs/other.txt"]
 
 
-def test_silent_runs_say_nothing(venv_kernel):
+def test_silent_run_copies_files_without_a_note(venv_kernel):
     cell = venv_kernel.ask("open('a.txt', 'w').write('x')", {}, silent=True)
     assert rows(cell)["a.txt"]["copied_to"] == "outputs/a.txt"
     assert note(cell) is None
 
 
-def test_names_that_markdown_would_read(venv_kernel):
+def test_names_with_markdown_characters_are_escaped_in_the_note(venv_kernel):
     cell = venv_kernel.run("open('a_b [1](x) *ä*.txt', 'w').write('x')")
     plain, markdown = note(cell)
     assert plain == "Saved: outputs/a_b [1](x) *ä*.txt"
@@ -302,7 +302,7 @@ def test_names_that_markdown_would_read(venv_kernel):
     )
 
 
-def test_an_interrupt_ends_the_copying(venv_kernel):
+def test_interrupt_ends_the_copying_of_files(venv_kernel):
     """And a kernel that copies answers: the interrupt's own reply, and a completion, come meanwhile."""
     venv_kernel.run("import os; block = os.urandom(1 << 20)")
     code = "with open('large.bin', 'wb') as f:\n    for _ in range(400): f.write(block)"
@@ -318,7 +318,7 @@ def test_an_interrupt_ends_the_copying(venv_kernel):
 
 
 @pytest.mark.parametrize("folder", ["results", False])
-def test_the_configuration_names_the_folder(configure, start, tmp_path, folder):
+def test_configuration_names_the_outputs_folder_or_turns_it_off(configure, start, tmp_path, folder):
     configure(artifacts=folder)
     cell = start().run("open('a.txt', 'w').write('x')")
     if folder:
@@ -330,7 +330,7 @@ def test_the_configuration_names_the_folder(configure, start, tmp_path, folder):
     assert listing(tmp_path) == ([f"{folder}/a.txt"] if folder else [])
 
 
-def test_where_the_folder_is_a_link_nothing_is_copied(venv_kernel, tmp_path):
+def test_outputs_folder_that_is_a_link_gets_no_copy(venv_kernel, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "outputs").symlink_to("elsewhere")
     cell = venv_kernel.run("open('a.txt', 'w').write('x')")

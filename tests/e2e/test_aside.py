@@ -50,7 +50,7 @@ def ask(kernel, code):
     return request
 
 
-def test_what_is_printed_aside_is_in_no_cell(kernel):
+def test_output_of_a_completion_is_in_no_later_cell(kernel):
     assert kernel.run(TRAP.format(body=PRINTS)).ok
     assert complete(kernel, "trap.")["matches"], "the trap was not looked at"
     cell = kernel.run("print('printed here')")
@@ -58,7 +58,7 @@ def test_what_is_printed_aside_is_in_no_cell(kernel):
 
 
 @pytest.mark.check
-def test_what_is_printed_aside_is_not_in_the_running_cell(kernel):
+def test_output_of_a_completion_is_not_in_the_running_cell(kernel):
     body = PRINTS + "\n        os.write(other, b'written to another')"
     assert kernel.run("import os\nother = os.dup(1)\n" + TRAP.format(body=body)).ok
     request = ask(kernel, "input()\nprint('printed here')")
@@ -69,7 +69,7 @@ def test_what_is_printed_aside_is_not_in_the_running_cell(kernel):
 
 
 @pytest.mark.parametrize("name", HARM)
-def test_harm_aside_costs_its_own_answer(venv_kernel, name):
+def test_harmful_completion_loses_only_its_own_answer(venv_kernel, name):
     kernel = venv_kernel
     assert kernel.run(TRAP.format(body=HARM[name])).ok
     request = ask(kernel, "value = input()\nkept, value")
@@ -85,7 +85,7 @@ def test_harm_aside_costs_its_own_answer(venv_kernel, name):
     assert cell.result == "(['as it was'], 'answered')"
 
 
-def test_nothing_is_left_of_what_ran_aside(venv_kernel):
+def test_processes_that_a_completion_started_are_ended(venv_kernel):
     kernel = venv_kernel
     assert kernel.run(TRAP.format(body="subprocess.Popen(['sleep', '9999'])")).ok
     request = ask(kernel, "input()")
@@ -97,7 +97,7 @@ def test_nothing_is_left_of_what_ran_aside(venv_kernel):
     assert wait_for_end(open_all(sleepers), STUCK_S) == 0
 
 
-def test_inspection_and_completeness_run_aside_too(kernel):
+def test_inspect_and_is_complete_are_answered_beside_a_cell(kernel):
     assert kernel.run(TRAP.format(body="pass") + "trap.__class__.__doc__ = 'What it is.'").ok
     request = ask(kernel, "input()")
     inspected = kernel.shell_reply(kernel.client.inspect("trap", 4))["content"]
@@ -107,7 +107,7 @@ def test_inspection_and_completeness_run_aside_too(kernel):
     assert kernel.finish(request).ok
 
 
-def test_a_first_completion_is_answered_from_what_there_is(start):
+def test_first_completion_before_jedi_finds_names_of_the_session(start):
     """Before jedi is loaded, which takes seconds: names are those of the session."""
     kernel = start()
     assert kernel.run("kept = 1").ok

@@ -28,7 +28,7 @@ def kernel(venv_kernel):
 
 
 @pytest.mark.parametrize("size", [DISPLAY + 1, OVER_FRAME])
-def test_a_display_is_replaced_and_the_cell_goes_on(kernel, size):
+def test_display_over_the_limit_is_replaced_and_the_cell_goes_on(kernel, size):
     cell = kernel.run(f"display({{'text/x-large': 'x' * {size}}}, raw=True)\nprint('went on')")
     assert cell.ok, str(cell)
     [shown] = cell.of("display_data")
@@ -40,14 +40,14 @@ def test_a_display_is_replaced_and_the_cell_goes_on(kernel, size):
 
 @pytest.mark.check
 @pytest.mark.parametrize("size", [DISPLAY + 1, OVER_FRAME])
-def test_a_result_is_replaced_and_is_in_out_all_the_same(kernel, size):
+def test_result_over_the_limit_is_replaced_and_still_in_out(kernel, size):
     cell = kernel.run(f"class Large:\n    def __repr__(self): return 'x' * {size}\nlarge = Large()\nlarge")
     assert cell.ok, str(cell)
     assert "over the limit of 16 MiB (display)" in cell.result
     assert kernel.value("Out[max(Out)] is large, kept") == "(True, ['as it was'])"
 
 
-def test_an_update_is_replaced(kernel):
+def test_display_update_over_the_limit_is_replaced(kernel):
     update = f"handle.update({{'text/x-large': 'x' * {OVER_FRAME}}}, raw=True)"
     cell = kernel.run(f"handle = display(1, display_id='shown')\n{update}")
     [update] = cell.of("update_display_data")
@@ -55,7 +55,7 @@ def test_an_update_is_replaced(kernel):
     assert update["transient"] == {"display_id": "shown"}
 
 
-def test_an_error_is_cut(kernel):
+def test_error_over_the_limit_is_cut(kernel):
     cell = kernel.run(f"kept.append('added')\nraise ValueError('x' * {OVER_FRAME})")
     assert (cell.ename, len(cell.of("error"))) == ("ValueError", 1)
     assert "more characters" in cell.reply["evalue"]
@@ -63,7 +63,7 @@ def test_an_error_is_cut(kernel):
     assert kernel.value("kept") == "['as it was', 'added']"
 
 
-def test_a_comm_message_is_refused_where_it_is_sent(kernel):
+def test_comm_message_over_the_limit_raises_where_it_is_sent(kernel):
     code = (
         "from comm import create_comm\nc = create_comm(target_name='t')\n"
         f"try:\n    c.send({{}}, buffers=[bytes({OVER_FRAME})])\nexcept ValueError as error:\n    print(error)\n"
@@ -75,7 +75,7 @@ def test_a_comm_message_is_refused_where_it_is_sent(kernel):
     assert [content["data"] for content in cell.of("comm_msg")] == [{"small": 1}]
 
 
-def test_a_reply_is_an_error_that_says_so(kernel):
+def test_reply_over_the_limit_becomes_an_error(kernel):
     write = f"get_ipython().payload_manager.write_payload(dict(source='page', x='x' * {OVER_FRAME}))"
     cell = kernel.run(f"kept.append('added')\n{write}")
     assert cell.ename == "TooLarge"
@@ -83,7 +83,7 @@ def test_a_reply_is_an_error_that_says_so(kernel):
     assert kernel.value("kept") == "['as it was', 'added']"
 
 
-def test_a_thread_s_large_line_arrives_whole(kernel):
+def test_large_line_of_a_thread_arrives_whole(kernel):
     assert kernel.run("%%limits output=100M\n1").ok
     started = kernel.send(
         "import threading\ngo, gone = threading.Event(), threading.Event()\n"
@@ -101,7 +101,7 @@ def test_a_forged_frame_over_the_cap_ends_the_cell(kernel):
     assert kernel.value("kept") == "['as it was']"
 
 
-def test_a_forged_error_and_comm_message_are_not_sent_on(kernel):
+def test_forged_error_and_comm_message_over_the_limit_are_held_back(kernel):
     large = f"'x' * {DISPLAY + 1}"
     error = f"publish('error', ename='E', evalue={large}, traceback=[])"
     cell = kernel.run(f"{RAW}\n{error}\npublish('comm_msg', comm_id='c', data={large})")

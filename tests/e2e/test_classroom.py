@@ -26,7 +26,7 @@ def lesson(kernel):
 
 
 @pytest.mark.parametrize("students", [STUDENTS, pytest.param(CLASS, marks=pytest.mark.thorough)])
-def test_a_class_of_thirty_can_break_nothing(start, tmp_path, students):
+def test_thirty_sessions_with_bad_cells_keep_their_own_state(start, tmp_path, students):
     def start_warm(folder):
         kernel = start(folder=folder)
         assert kernel.value("1") == "1"

@@ -61,7 +61,7 @@ def validator():
 
 
 @pytest.mark.parametrize("config", [*GOOD, *BAD], ids=json.dumps)
-def test_the_schema_agrees_with_the_program(validator, tmp_path, config):
+def test_schema_accepts_what_config_check_accepts_and_nothing_else(validator, tmp_path, config):
     path = tmp_path / "config.json"
     path.write_text(json.dumps(config))
     checked = subprocess.run([PETRI, "config", "check", path], capture_output=True, text=True, check=False)

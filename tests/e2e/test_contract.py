@@ -72,7 +72,7 @@ def test_files_that_cannot_be_put_are_refused(venv_kernel, before, path, why):
         (["fresh"], "metadata.petri has to be an object"),
     ],
 )
-def test_a_request_that_is_half_understood_does_not_run(row_kernel, petri, why):
+def test_request_with_bad_metadata_is_refused_and_does_not_run(row_kernel, petri, why):
     cell = row_kernel.ask("print('it ran')", petri)
     assert cell.ename == "CellRefused"
     assert cell.reply["evalue"].startswith(f"The cell was not run: {why}")
@@ -106,7 +106,7 @@ def test_fresh_runs_are_held_to_their_limits(venv_kernel):
     assert venv_kernel.ask("print(6 * 7)", {"fresh": True}).stdout == "42\n"
 
 
-def test_variables_that_the_configuration_allows_hold_for_one_cell(configure, start):
+def test_allowed_environment_variables_hold_for_one_cell(configure, start):
     configure(environment=["MODE"])
     kernel = start()
     code = "import os, subprocess\nprint(os.environ.get('MODE'), subprocess.getoutput('echo $MODE'))"
@@ -125,7 +125,7 @@ def checks(cell):
     return {row["check"]: (row["ok"], row["detail"]) for row in cell.report["validation"]}
 
 
-def test_artifacts_are_what_was_expected_of_them(venv_kernel):
+def test_artifacts_are_checked_against_what_is_expected(venv_kernel):
     expected = [
         {"path": "good.csv", "mime": "text/csv", "max_bytes": 100},
         {"path": "large.csv", "max_bytes": 3},
@@ -157,12 +157,12 @@ def test_artifacts_are_what_was_expected_of_them(venv_kernel):
         ("(", False, "the pattern is not valid: missing ), unterminated subpattern at position 0"),
     ],
 )
-def test_output_is_matched(row_kernel, pattern, ok, detail):
+def test_stdout_is_matched_with_the_expected_pattern(row_kernel, pattern, ok, detail):
     cell = row_kernel.ask("print('first'); print('done: 17')", {"expect": {"stdout_regex": pattern}})
     assert checks(cell) == {"stdout_regex": (ok, detail)}
 
 
-def test_a_pattern_that_takes_for_ever_costs_its_own_check(venv_kernel):
+def test_pattern_that_times_out_fails_only_its_own_check(venv_kernel):
     expect = {"stdout_regex": "^(a+)+$", "result_json_schema": {"const": 1}}
     cell = venv_kernel.ask("print('a' * 60 + '!'); 1", {"expect": expect})
     assert (cell.report["outcome"], cell.report["rolled_back"]) == ("ok", False)
@@ -188,7 +188,7 @@ RESULTS = {
 
 @pytest.mark.check
 @pytest.mark.parametrize("case", RESULTS)
-def test_results_are_held_to_a_schema(row_kernel, case):
+def test_result_is_checked_against_the_expected_schema(row_kernel, case):
     code, schema, ok, detail = RESULTS[case]
     cell = row_kernel.ask(code, {"expect": {"result_json_schema": schema}})
     ((found, text),) = checks(cell).values()
@@ -199,18 +199,18 @@ def test_results_are_held_to_a_schema(row_kernel, case):
         assert text.startswith("the schema is not valid: 'number of things' is not valid")
 
 
-def test_a_result_that_is_too_large_to_be_kept_is_not_taken_for_none(kernel):
+def test_result_too_large_to_be_kept_fails_its_check(kernel):
     cell = kernel.ask("'x' * (5 << 20)", {"expect": {"result_json_schema": True}})
     assert checks(cell) == {"result_json_schema": (False, "the result was too large to be kept")}
 
 
-def test_a_reason_that_is_cut_inside_a_character_is_told(kernel):
+def test_reason_cut_inside_a_character_is_still_reported(kernel):
     cell = kernel.ask("'é' * 400", {"expect": {"result_json_schema": {"type": "integer"}}})
     ((ok, detail),) = checks(cell).values()
     assert not ok and detail.startswith("$: 'éé")
 
 
-def test_code_of_the_run_has_no_say_in_its_checks(venv_kernel):
+def test_code_of_the_run_cannot_change_its_checks(venv_kernel):
     """It may change what it can reach: the checks run where none of it has been."""
     venv_kernel.run("import re, json, sys\nre.compile = re.search = lambda *a: True\nsys.modules['jsonschema'] = re")
     code = "import petri_worker.checks as c\nc.check = c._CHECKS = None\nprint('no')\n1"
@@ -218,7 +218,7 @@ def test_code_of_the_run_has_no_say_in_its_checks(venv_kernel):
     assert [ok for ok, _ in checks(cell).values()] == [False, False]
 
 
-def test_a_cell_that_is_rolled_back_has_met_no_expectation(venv_kernel):
+def test_checks_of_a_rolled_back_cell_all_fail(venv_kernel):
     expect = {"artifacts": [{"path": "a.txt"}], "stdout_regex": "x"}
     code = "print('x', flush=True); open('a.txt', 'w').close(); import os; os._exit(1)"
     cell = venv_kernel.ask(code, {"expect": expect})
@@ -226,12 +226,12 @@ def test_a_cell_that_is_rolled_back_has_met_no_expectation(venv_kernel):
     assert checks(cell) == {"artifact a.txt": why, "stdout_regex": why}
 
 
-def test_expectations_of_a_fresh_run_that_raised(venv_kernel):
+def test_expectations_of_a_fresh_run_that_raised_are_checked(venv_kernel):
     cell = venv_kernel.ask("print('x')\n1 / 0", {"fresh": True, "expect": {"stdout_regex": "x"}})
     assert (cell.report["outcome"], checks(cell)) == ("error", {"stdout_regex": (True, "found at 0")})
 
 
-def test_files_that_were_read_are_inputs(kernel, tmp_path):
+def test_files_that_a_cell_reads_are_listed_as_inputs(kernel, tmp_path):
     (tmp_path / "sub").mkdir()
     (tmp_path / "data.csv").write_text("1,2\n")
     (tmp_path / "sub" / "module.py").write_text("value = 7\n")
@@ -258,7 +258,7 @@ open("brought.txt").read()
     assert kernel.run("1").report["inputs"] == []
 
 
-def test_an_input_that_the_cell_changes_is_told_as_it_was(venv_kernel, tmp_path):
+def test_input_that_the_cell_changes_is_listed_as_it_was_before(venv_kernel, tmp_path):
     (tmp_path / "data.csv").write_text("before")
     cell = venv_kernel.run("text = open('data.csv').read()\nopen('data.csv', 'w').write('after')")
     assert cell.report["inputs"] == [{"path": "data.csv", "bytes": 6, "sha256": sha256(b"before")}]
@@ -268,7 +268,7 @@ def test_an_input_that_the_cell_changes_is_told_as_it_was(venv_kernel, tmp_path)
     assert venv_kernel.run("open('other.csv').read()").report["inputs"][0]["sha256"] == sha256(b"two")
 
 
-def test_inputs_that_are_not_all_known_are_said_to_be(venv_kernel, tmp_path):
+def test_inputs_too_large_or_too_many_are_reported_as_incomplete(venv_kernel, tmp_path):
     (tmp_path / "large.bin").write_bytes(bytes(17 << 20))
     cell = venv_kernel.run("n = len(open('large.bin', 'rb').read(10))")
     assert cell.report["inputs"] == [{"path": "large.bin", "bytes": 17 << 20, "sha256": None}]

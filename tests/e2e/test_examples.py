@@ -38,7 +38,7 @@ def error(outputs):
     return found.ename
 
 
-def test_tour_reports(tour):
+def test_tour_prints_the_expected_results(tour):
     assert "average of the seven days: 10.2%" in text(tour["sales"])
     assert "Birch Bakery" in tour["orders"][0]["data"]["text/plain"]
     assert "text/html" in tour["orders"][0]["data"]

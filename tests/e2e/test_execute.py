@@ -26,7 +26,7 @@ def states(cell):
 
 
 @pytest.mark.check
-def test_a_cell_is_busy_shown_answered_and_idle(kernel):
+def test_cell_publishes_busy_input_result_and_idle_in_order(kernel):
     cell = kernel.run("1 + 1")
     kinds = [message["msg_type"] for message in cell.messages]
     assert kinds == ["status", "execute_input", "execute_result", "status"]
@@ -51,7 +51,7 @@ def test_silent_publishes_status_only(kernel):
     assert cell.ok
 
 
-def test_user_expressions(kernel):
+def test_user_expressions_give_values_and_errors(kernel):
     cell = kernel.run("a = 20", user_expressions={"good": "a + 1", "bad": "a / 0"})
     good, bad = cell.reply["user_expressions"]["good"], cell.reply["user_expressions"]["bad"]
     assert (good["status"], good["data"]["text/plain"]) == ("ok", "21")
@@ -59,7 +59,7 @@ def test_user_expressions(kernel):
 
 
 @pytest.mark.check
-def test_error_reply_and_output(kernel):
+def test_error_is_in_the_reply_and_published(kernel):
     cell = kernel.run("def f():\n    return 1 / 0\nf()")
     assert cell.reply["status"] == "error"
     assert (cell.ename, cell.reply["evalue"]) == ("ZeroDivisionError", "division by zero")
@@ -94,7 +94,7 @@ def test_stop_on_error_false_lets_queued_cells_run(kernel):
     assert kernel.shell_reply(second)["content"]["status"] == "ok"
 
 
-def test_input_without_a_front_end_fails_at_once(kernel):
+def test_input_where_stdin_is_not_allowed_fails_at_once(kernel):
     assert kernel.run("input()", allow_stdin=False).ename == "StdinNotImplementedError"
 
 
@@ -131,7 +131,7 @@ def test_streams_results_and_displays_come_in_order(kernel):
     ]
 
 
-def test_display_bundles_updates_and_clear(kernel):
+def test_displays_updates_and_clear_output_are_published(kernel):
     cell = kernel.run(
         "from IPython.display import HTML, clear_output\n"
         "display(HTML('<b>bold</b>'))\n"
@@ -162,7 +162,7 @@ def test_figures_are_shown_inline(venv_kernel):
         ("len('𝄞')", "1"),
     ],
 )
-def test_ipython_in_a_cell(row_kernel, code, result):
+def test_ipython_features_give_their_results(row_kernel, code, result):
     cell = row_kernel.run(code)
     assert cell.ok, str(cell)
     assert cell.result == result
@@ -183,11 +183,11 @@ def test_flood_of_prints_arrives_whole(kernel):
     "code, status",
     [("1 + 1", "complete"), ("for n in range(3):", "incomplete"), ("a = = 1", "invalid"), ("%time 1", "complete")],
 )
-def test_is_complete(row_kernel, code, status):
+def test_is_complete_gives_the_status_of_the_code(row_kernel, code, status):
     assert row_kernel.is_complete(code) == status
 
 
-def test_kernel_info(kernel):
+def test_kernel_info_names_petri_and_python(kernel):
     info = kernel.shell_reply(kernel.client.kernel_info())["content"]
     assert info["implementation"] == "petri"
     assert info["protocol_version"].startswith("5.")

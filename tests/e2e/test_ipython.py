@@ -61,14 +61,14 @@ def payloads(cell, source):
         ("%alias hi echo hi\n%hi", "hi"),
     ],
 )
-def test_a_magic_runs(kernel, code, printed):
+def test_magic_gives_what_it_should_print_or_return(kernel, code, printed):
     cell = kernel.good(code)
     results = [content["data"].get("text/plain", "") for content in cell.of("execute_result")]
     assert printed in "".join([cell.stdout, *results])
 
 
 @pytest.mark.parametrize("magic", ["%pip install numpy", "%conda install numpy", "%uv pip install numpy"])
-def test_installers_say_why_not(kernel, magic):
+def test_installer_magics_are_refused_with_a_reason(kernel, magic):
     cell = kernel.run(magic)
     assert cell.ename == "UsageError"
     assert "no network" in cell.reply["evalue"] and "restart the kernel" in cell.reply["evalue"]
@@ -91,7 +91,7 @@ def test_load_puts_a_file_into_the_next_input(kernel):
     assert payload["replace"] is True
 
 
-def test_cd_lasts_and_comes_back(kernel):
+def test_cd_holds_for_later_cells_until_the_next_cd(kernel):
     before = kernel.value("import os; os.getcwd()")
     kernel.good("import os; os.makedirs('below', exist_ok=True)\n%cd below")
     assert kernel.value("os.path.basename(os.getcwd())") == "'below'"
@@ -99,7 +99,7 @@ def test_cd_lasts_and_comes_back(kernel):
     assert kernel.value("os.getcwd()") == before
 
 
-def test_load_ext_and_autoreload(kernel):
+def test_autoreload_extension_reloads_a_changed_module(kernel):
     kernel.good("%load_ext autoreload\n%autoreload 2")
     kernel.good("%%writefile reloaded.py\nvalue = 'first'")
     kernel.good("import reloaded")
@@ -108,13 +108,13 @@ def test_load_ext_and_autoreload(kernel):
     kernel.good("%autoreload 0")
 
 
-def test_capture(kernel):
+def test_capture_magic_collects_streams_and_displays(kernel):
     cell = kernel.good("%%capture caught\nimport sys\nprint('out')\nprint('err', file=sys.stderr)\ndisplay(1)")
     assert (cell.stdout, cell.stderr, cell.of("display_data")) == ("", "", [])
     assert kernel.value("caught.stdout, caught.stderr, len(caught.outputs)") == "('out\\n', 'err\\n', 1)"
 
 
-def test_redirected_output(kernel):
+def test_redirected_stdout_is_not_published(kernel):
     redirect = "with contextlib.redirect_stdout(io.StringIO()) as text:\n    print('caught')"
     code = f"import contextlib, io\n{redirect}\ntext.getvalue()"
     cell = kernel.good(code)
@@ -132,7 +132,7 @@ def test_redirected_output(kernel):
         ("%quickref", "quick reference"),
     ],
 )
-def test_the_pager_opens(kernel, code, text):
+def test_help_opens_the_pager(kernel, code, text):
     [payload] = payloads(kernel.good(code), "page")
     assert text in payload["data"]["text/plain"]
     assert payload["start"] == 0
@@ -144,7 +144,7 @@ def test_two_question_marks_show_the_source(kernel):
     assert "12345" in payload["data"]["text/plain"]
 
 
-def test_a_pattern_lists_names(kernel):
+def test_name_pattern_lists_the_matching_names(kernel):
     kernel.good("pattern_one = pattern_two = 1")
     cell = kernel.good("pattern_*?")
     text = cell.stdout + "".join(payload["data"]["text/plain"] for payload in payloads(cell, "page"))
@@ -164,7 +164,7 @@ def test_results_and_inputs_are_kept(kernel):
     assert kept == """('first', 'first', "'first'", "'first'")"""
 
 
-def test_history_of_the_session(kernel):
+def test_history_magic_shows_and_searches_the_session(kernel):
     kernel.good("'unmistakable one'")
     kernel.good("'unmistakable two'")
     assert "'unmistakable one'\n'unmistakable two'\n" in kernel.good("%history -l 2").stdout
@@ -196,7 +196,7 @@ def test_an_error_in_a_chain_shows_both(kernel):
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="Python has them from 3.11 on")
-def test_notes_and_groups_are_shown(kernel):
+def test_exception_notes_and_groups_are_shown(kernel):
     cell = kernel.run("error = ValueError('x')\nerror.add_note('a note of its own')\nraise error")
     assert "a note of its own" in "\n".join(cell.reply["traceback"])
     cell = kernel.run("raise ExceptionGroup('both', [ValueError('one'), TypeError('two')])")
@@ -221,7 +221,7 @@ def test_warnings_arrive_on_stderr(kernel):
     assert "mind this" in kernel.good("import warnings\nwarnings.warn('mind this')").stderr
 
 
-def test_a_custom_handler_of_errors(kernel):
+def test_custom_exception_handler_is_called(kernel):
     code = (
         "def handler(shell, kind, value, tb, tb_offset=None): print('handled', kind.__name__)\n"
         "get_ipython().set_custom_exc((ZeroDivisionError,), handler)"
@@ -251,7 +251,7 @@ LATE = {
 
 
 @pytest.mark.parametrize("what", LATE)
-def test_what_goes_on_later_has_its_output_in_its_own_cell(kernel, what):
+def test_output_of_a_thread_or_task_belongs_to_the_cell_that_began_it(kernel, what):
     begins, goes_on = LATE[what]
     first = kernel.send(begins)
     kernel.finish(first)
@@ -273,7 +273,7 @@ def test_what_goes_on_later_has_its_output_in_its_own_cell(kernel, what):
         ("await asyncio.to_thread(lambda: 'threaded')", "'threaded'"),
     ],
 )
-def test_await_at_the_top(kernel, code, result):
+def test_top_level_await_gives_its_result(kernel, code, result):
     assert kernel.good("import asyncio\n" + code).result == result
 
 
@@ -290,12 +290,12 @@ def converse(kernel, code, answers):
     return kernel.finish(request), prompts
 
 
-def test_a_password_is_asked_as_one(kernel):
+def test_getpass_asks_for_a_password(kernel):
     cell, [asked] = converse(kernel, "import getpass\ngetpass.getpass('secret: ')", ["s3"])
     assert (asked["prompt"], asked["password"], cell.result) == ("secret: ", True, "'s3'")
 
 
-def test_debug_after_an_error(kernel):
+def test_debug_magic_after_an_error_shows_its_variables(kernel):
     kernel.run("def broken(inner):\n    return 1 / 0\nbroken('the inner value')")
     cell, prompts = converse(kernel, "%debug", ["p inner", "q"])
     assert cell.ok, str(cell)
@@ -303,7 +303,7 @@ def test_debug_after_an_error(kernel):
     assert "the inner value" in cell.stdout
 
 
-def test_a_breakpoint_steps(kernel):
+def test_set_trace_of_pdb_stops_and_continues(kernel):
     body = "    a = 'before'\n    import pdb; pdb.set_trace()\n    b = 'after'\n    return a, b\n"
     code = f"def stepped():\n{body}stepped()"
     cell, prompts = converse(kernel, code, ["p a", "c"])
@@ -312,7 +312,7 @@ def test_a_breakpoint_steps(kernel):
     assert len(prompts) == 2
 
 
-def test_breakpoint_of_python(kernel):
+def test_builtin_breakpoint_stops_and_continues(kernel):
     code = "def stepped():\n    a = 'seen'\n    breakpoint()\n    return a\nstepped()"
     cell, _ = converse(kernel, code, ["p a", "c"])
     assert cell.ok, str(cell)
@@ -327,7 +327,7 @@ def test_input_can_be_interrupted(kernel):
     assert kernel.value("'goes on'") == "'goes on'"
 
 
-def test_no_message_is_left_over(kernel):
+def test_cell_without_input_leaves_no_input_request(kernel):
     kernel.good("1")
     with pytest.raises(queue.Empty):
         kernel.client.get_stdin_msg(timeout=0)

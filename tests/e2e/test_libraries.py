@@ -33,7 +33,7 @@ pytestmark = pytest.mark.xdist_group("libraries")  # one process: the kernel is 
         ("__import__('IPython').get_ipython() is get_ipython()", "True"),
     ],
 )
-def test_a_library_finds_a_notebook(kernel, code, result):
+def test_library_detects_a_notebook(kernel, code, result):
     assert kernel.good(code).result == result
 
 
@@ -59,7 +59,7 @@ def test_a_comm_goes_both_ways(kernel, module):
     assert kernel.good("channel.close()").of("comm_close")[0]["comm_id"] == opened["comm_id"]
 
 
-def test_a_target_is_opened_by_the_front_end(kernel):
+def test_comm_opened_by_the_front_end_reaches_its_target(kernel):
     code = (
         "def opened(channel, message):\n"
         "    @channel.on_msg\n"
@@ -77,7 +77,7 @@ def test_a_target_is_opened_by_the_front_end(kernel):
     assert [bytes(buffer) for buffer in answer["buffers"]] == [b"back"]
 
 
-def test_a_slider_shows_itself_and_follows(kernel):
+def test_slider_is_shown_and_follows_the_front_end(kernel):
     code = (
         "import ipywidgets\nslider = ipywidgets.IntSlider(value=3)\nseen = []\n"
         "slider.observe(lambda change: seen.append(change['new']), 'value')\nslider"
@@ -107,25 +107,25 @@ IPYKERNEL = {
     ),
     "everything else is ipykernel's own": "from ipykernel.zmqshell import KernelMagics\nassert KernelMagics.__mro__",
     "the package can be imported": "import ipykernel\nassert ipykernel.__version__",
-    "and then the module": (
+    "its module zmqshell can be imported after it": (
         "import ipykernel.zmqshell as found\nassert found.__file__\n"
         "assert isinstance(get_ipython(), found.ZMQInteractiveShell)"
     ),
-    "and others of it": "from ipykernel.comm import Comm, CommManager\nfrom ipykernel.kernelbase import Kernel",
+    "comm and kernelbase": "from ipykernel.comm import Comm, CommManager\nfrom ipykernel.kernelbase import Kernel",
     "its kernel has not been started": (
         "from ipykernel.kernelapp import IPKernelApp\nassert not IPKernelApp.initialized()"
     ),
 }
 
 
-def test_ipykernel_is_found_and_not_in_the_way(start):
+def test_modules_of_ipykernel_can_be_imported_and_start_no_kernel(start):
     kernel = start()
     for what, code in IPYKERNEL.items():
         cell = kernel.run(code)
         assert cell.ok, f"{what}: {cell}"
 
 
-def test_without_ipykernel_the_rest_of_it_is_missing(start, skip_or_fail):
+def test_without_ipykernel_only_its_shell_class_can_be_imported(start, skip_or_fail):
     lacking = [python for python in INTERPRETERS if not python.has("ipykernel")]
     if not lacking:
         skip_or_fail("every Python of this machine has ipykernel")

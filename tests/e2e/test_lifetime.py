@@ -196,7 +196,7 @@ def test_hundred_cells_leave_nothing_but_memory(venv_kernel):
 
 @pytest.mark.thorough
 @pytest.mark.alone
-def test_thousand_cells_leave_nothing(no_huge_pages, venv_kernel):
+def test_thousand_cells_leave_no_process_descriptor_or_memory(no_huge_pages, venv_kernel):
     kernel = venv_kernel
     for _ in range(WARM_UP):
         kernel.value("n = 0")

@@ -12,7 +12,7 @@ from kernels import WORK, install
 
 
 @pytest.mark.check
-def test_code_that_is_refused_says_where_and_does_not_run(configure, start):
+def test_refused_code_is_named_with_its_line_and_does_not_run(configure, start):
     configure(refuse={"imports": ["socket", "urllib.request"], "patterns": ["rm -rf", "\\beval\\("]})
     kernel = start()
     rows = [
@@ -42,7 +42,7 @@ def test_folders_of_the_configuration_can_be_read_and_not_written(configure, sta
     assert not (data / "new").exists()
 
 
-def test_nobody_of_the_host_is_behind_what_can_be_read(configure, start, tmp_path_factory):
+def test_host_sockets_and_fifos_in_inputs_cannot_be_reached(configure, start, tmp_path_factory):
     """Sockets and FIFOs have nothing to do with read-only."""
     data = tmp_path_factory.mktemp("inputs")
     for folder in (data, data.parent):
@@ -120,7 +120,7 @@ def test_packages_of_an_environment_in_the_notebook_folder_are_hidden_too(config
     check_hidden_thing_is_not_seen_at(kernel, site, f"{WORK}/{site.relative_to(folder)}")
 
 
-def test_packages_of_an_environment_with_many_names_are_hidden_at_each(configure, start, tmp_path):
+def test_packages_of_an_environment_with_many_links_are_hidden_at_each(configure, start, tmp_path):
     """An interpreter is shown by each link that leads to it."""
     site = make_environment(tmp_path / "real")
     (tmp_path / "middle").symlink_to(tmp_path / "real")
@@ -133,7 +133,7 @@ def test_packages_of_an_environment_with_many_names_are_hidden_at_each(configure
     check_hidden_thing_is_not_seen_at(kernel, *sites)
 
 
-def test_of_a_home_only_what_is_listed_is_there_behind_a_dot(configure, start, tmp_path, monkeypatch):
+def test_hidden_entries_of_home_are_shown_only_if_inputs_lists_them(configure, start, tmp_path, monkeypatch):
     """Keys and histories are hidden where the notebook's folder is a home, also beside what the operator names."""
     home = tmp_path / "home"
     listed = [home / f".listed{n}" for n in range(12)] + [home / ".config" / "deep" / "listed"]

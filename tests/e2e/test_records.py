@@ -51,7 +51,7 @@ def test_run_is_recorded_with_what_it_was_given_and_gave(database, start):
     assert environment["settings"]["PYTHONHASHSEED"] == "0"
 
 
-def test_whoever_reads_the_records_meanwhile_takes_none_away(database, start):
+def test_records_that_others_read_meanwhile_are_not_lost(database, start):
     """The last to close a database in SQLite tidies up: a kernel that works with it has to be seen to."""
     kernel = start()
     answered = []
@@ -143,7 +143,7 @@ def test_silent_runs_of_a_task_count_too(database, start):
     assert ask(kernel, "1", task="T", limits={"runs": 1}).reply["ename"] == "BudgetExceeded"
 
 
-def test_runs_and_show_tell_what_ran(database, start):
+def test_commands_runs_and_show_print_what_ran(database, start):
     kernel = start()
     first = ask(kernel, "print('\\x1b[2Jhello')\n6 * 7", task="T").report["run_id"]
     ask(kernel, "1 / 0")
@@ -170,7 +170,7 @@ def replay(run_id):
     return {row["what"]: row for row in answer["differences"]}
 
 
-def test_replay_of_what_depends_on_nothing_else_is_the_same(database, start):
+def test_replay_of_a_run_without_dependencies_is_the_same(database, start):
     kernel = start()
     files = [{"path": "in.csv", "text": "1,2\n"}]
     code = "import os\nprint(open('in.csv').read(), input(), os.environ['PYTHONHASHSEED'], {'a', 'b', 'c'})\n6 * 7"
@@ -192,7 +192,7 @@ def test_replay_finds_an_unseeded_random_number_and_a_missing_state(database, st
     assert missing["outcome"]["after"] == "error" and missing["result"]["before"] == "5"
 
 
-def test_replay_of_what_may_be_given_again_runs_it(database, configure, start, tmp_path):
+def test_replay_of_a_cached_run_runs_it_again(database, configure, start, tmp_path):
     folder = tmp_path / "notebooks"
     folder.mkdir()
     configure(cache={"ttl": "1h"})
@@ -230,14 +230,14 @@ def test_replay_finds_a_changed_package(database, start):
     assert found["package"]["name"] == "numpy" and found["package"]["before"] == "0.0.1"
 
 
-def test_replay_of_what_had_secrets_is_refused(database, start):
+def test_replay_of_a_run_with_secrets_is_refused(database, start):
     kernel = start()
     run_id = ask(kernel, f"x = '{TOKEN}'").report["run_id"]
     refused = petri("replay", run_id)
     assert refused.returncode == 2 and "its code had secrets in it" in refused.stderr
 
 
-def test_result_of_a_fresh_run_is_given_again_where_that_is_asked_for(database, start, tmp_path):
+def test_cached_result_of_a_fresh_run_is_given_where_requested(database, start, tmp_path):
     folder = tmp_path / "notebooks"
     folder.mkdir()
     kernel = start(folder=folder)
@@ -266,7 +266,7 @@ def test_result_of_a_fresh_run_is_given_again_where_that_is_asked_for(database, 
     assert run().report["cached"] is True
 
 
-def test_result_is_not_given_again_where_it_failed_or_made_files_or_had_secrets(database, start, tmp_path):
+def test_result_with_an_error_files_or_secrets_is_not_cached(database, start, tmp_path):
     folder = tmp_path / "notebooks"  # the records lie elsewhere: they change with each run
     folder.mkdir()
     kernel = start(folder=folder)
@@ -279,7 +279,7 @@ def test_result_is_not_given_again_where_it_failed_or_made_files_or_had_secrets(
     assert "cached" not in kernel.ask("6 * 7", {"fresh": True}).report
 
 
-def test_result_in_which_somebody_had_a_part_is_not_given_again(database, start, tmp_path):
+def test_result_that_depends_on_answered_input_is_not_cached(database, start, tmp_path):
     folder = tmp_path / "notebooks"
     folder.mkdir()
     kernel = start(folder=folder)
@@ -292,7 +292,7 @@ def test_result_in_which_somebody_had_a_part_is_not_given_again(database, start,
     assert results == ["'one'", "'two'"]
 
 
-def test_result_of_who_may_not_ask_is_not_that_of_who_may(database, start, tmp_path):
+def test_result_without_stdin_is_not_reused_where_stdin_is_allowed(database, start, tmp_path):
     folder = tmp_path / "notebooks"
     folder.mkdir()
     kernel = start(folder=folder)
@@ -302,7 +302,7 @@ def test_result_of_who_may_not_ask_is_not_that_of_who_may(database, start, tmp_p
     assert "cached" in kernel.ask("6 * 7", asked).report
 
 
-def test_records_that_are_damaged_cost_no_cell(database, start):
+def test_damaged_records_fail_no_cell(database, start):
     database.parent.mkdir(parents=True)
     database.write_text("no database " * 1000)
     kernel = start()

@@ -56,12 +56,12 @@ def test_nothing_runs_without_a_sandbox(start, kernel_dirs, tmp_path, lack):
 
 
 @pytest.mark.parametrize("kind", ["user", "pid"])
-def test_who_goes_on_without_a_sandbox_blocks_no_more_signals_than_it_reads(start, kernel_dirs, tmp_path, kind):
+def test_kernel_without_a_sandbox_blocks_only_signals_it_reads(start, kernel_dirs, tmp_path, kind):
     kernel = start(kernel_dir=wrapped(kernel_dirs["venv"], tmp_path, used_up(kind)))
     assert kernel.run("print('it ran')").ename == "SandboxError"
     assert blocked_signals(kernel.pid) == {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 
-def test_the_same_wrapping_without_a_lack_runs(start, kernel_dirs, tmp_path):
+def test_cell_runs_where_only_an_unused_system_call_is_denied(start, kernel_dirs, tmp_path):
     kernel = start(kernel_dir=wrapped(kernel_dirs["venv"], tmp_path, [sys.executable, DENY, "acct"]))
     assert kernel.run("print('it ran')").stdout == "it ran\n"

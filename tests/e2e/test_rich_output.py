@@ -60,7 +60,7 @@ def test_a_custom_bundle_arrives_as_it_is(kernel):
     assert content["metadata"] == {"k": 1}
 
 
-def test_representations_of_a_class_of_one_s_own(kernel):
+def test_representations_of_a_user_class_are_all_published(kernel):
     code = (
         "class Own:\n"
         "    def _repr_html_(self): return '<i>own</i>'\n"
@@ -74,12 +74,12 @@ def test_representations_of_a_class_of_one_s_own(kernel):
     assert content["metadata"]["text/x-own"] == {"m": 1}
 
 
-def test_ipython_display_takes_over(kernel):
+def test_object_with_ipython_display_shows_itself(kernel):
     cell = kernel.good("class Own:\n    def _ipython_display_(self): print('shown by itself')\nOwn()")
     assert (cell.stdout, cell.of("execute_result")) == ("shown by itself\n", [])
 
 
-def test_update_and_clear(kernel):
+def test_display_update_and_clear_output_are_published(kernel):
     cell = kernel.good(
         "from IPython.display import clear_output, update_display\n"
         "display(1, display_id='one')\nupdate_display(2, display_id='one')\nclear_output()",
@@ -88,7 +88,7 @@ def test_update_and_clear(kernel):
     assert cell.of("clear_output") == [{"wait": False}]
 
 
-def test_a_hook_of_the_publisher_sees_and_may_keep_messages(kernel):
+def test_publisher_hook_sees_messages_and_can_withhold_them(kernel):
     code = (
         "seen = []\n"
         "def hook(message):\n"
@@ -108,7 +108,7 @@ def test_a_hook_of_the_publisher_sees_and_may_keep_messages(kernel):
     assert kernel.value("[list(data) for kind, data in seen]") == "[['text/x-kept'], ['text/x-shown']]"
 
 
-def test_matplotlib_inline(kernel):
+def test_matplotlib_inline_shows_a_png(kernel):
     code = "%matplotlib inline\nimport matplotlib.pyplot as plt\nfigure = plt.figure()\nplt.plot([1, 2])"
     assert any("image/png" in content["data"] for content in kernel.good(code).of("display_data"))
 
@@ -131,7 +131,7 @@ def needs(kernel, skip_or_fail):
     return look
 
 
-def test_tqdm_in_text_and_as_a_widget(kernel, needs):
+def test_tqdm_shows_progress_as_text_and_as_a_widget(kernel, needs):
     needs("tqdm", "ipywidgets")
     cell = kernel.good("from tqdm import tqdm\nfor n in tqdm(range(3)): pass")
     assert "3/3" in cell.stderr and "\r" in cell.stderr
@@ -163,6 +163,6 @@ def test_a_chart_arrives_as_its_own_type(kernel, needs, module, code, mime):
     assert any(name.startswith(mime) for content in shown for name in content["data"]), [list(c["data"]) for c in shown]
 
 
-def test_a_progress_bar_in_text(kernel):
+def test_progress_bar_with_carriage_returns_arrives_unchanged(kernel):
     code = "import sys\nfor n in range(3):\n    sys.stderr.write(f'\\r{n}/2')\n    sys.stderr.flush()"
     assert kernel.good(code).stderr == "\r0/2\r1/2\r2/2"

@@ -27,7 +27,7 @@ def petri_run(tmp_path, *arguments, code=None, stdin=None, prefix=()):
     return done, json.loads(done.stdout) if done.stdout else None
 
 
-def test_what_a_cell_puts_out_is_in_the_report(tmp_path):
+def test_output_of_the_cell_is_in_the_report(tmp_path):
     code = "import sys\nprint('out')\nprint('err', file=sys.stderr)\ndisplay({'a': 1})\n6 * 7"
     done, report = petri_run(tmp_path, code=code)
     assert done.returncode == 0, done.stderr
@@ -37,7 +37,7 @@ def test_what_a_cell_puts_out_is_in_the_report(tmp_path):
     assert [display["data"]["text/plain"] for display in report["displays"]] == ["{'a': 1}"]
 
 
-def test_code_files_and_input_come_from_where_they_are_named(tmp_path):
+def test_code_files_and_stdin_are_read_from_the_given_paths(tmp_path):
     (tmp_path / "in.txt").write_text("given")
     (tmp_path / "data.csv").write_text("1,2\n")
     (tmp_path / "sub").mkdir()
@@ -65,7 +65,7 @@ def test_code_files_and_input_come_from_where_they_are_named(tmp_path):
         ("1", ["--profile", "strict"], 0, "ok"),
     ],
 )
-def test_the_exit_status_says_how_it_ended(tmp_path, code, options, status, outcome):
+def test_exit_status_follows_the_outcome(tmp_path, code, options, status, outcome):
     done, report = petri_run(tmp_path, *options, code=code)
     assert (done.returncode, report["outcome"]) == (status, outcome), done.stdout + done.stderr
 
@@ -131,7 +131,7 @@ def test_ctrl_c_ends_the_cell_and_the_report_says_so(configure, tmp_path):
     assert not [pid for pid in members if os.path.exists(f"/proc/{pid}")]
 
 
-def test_ctrl_c_while_the_kernel_starts_is_the_cells(configure, tmp_path):
+def test_ctrl_c_while_the_kernel_starts_interrupts_the_cell(configure, tmp_path):
     configure(interrupt_grace="1m")
     (tmp_path / "cell.py").write_text("while True: pass")
     command = [PETRI, "run", "--python", sys.executable, "cell.py"]
@@ -144,7 +144,7 @@ def test_ctrl_c_while_the_kernel_starts_is_the_cells(configure, tmp_path):
     assert json.loads(out)["error"]["ename"] == "KeyboardInterrupt"
 
 
-def test_files_are_copied_where_they_are_asked_for(tmp_path):
+def test_files_of_the_cell_are_copied_to_the_given_folder(tmp_path):
     (tmp_path / "to").mkdir()
     code = "open('a.txt', 'w').write('x')"
     done, report = petri_run(tmp_path, "--artifacts", "to", code=code)

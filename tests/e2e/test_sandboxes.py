@@ -59,7 +59,7 @@ def sightings():
     found.close()
 
 
-def test_three_cells_have_new_namespaces_each_and_one_state(kernel, sightings):
+def test_each_of_three_cells_has_new_namespaces_and_the_same_state(kernel, sightings):
     pieces = state.pieces_for(kernel.interpreter)
     state.make(kernel, pieces)
     # The kernel and its parent; the others are sandboxes prepared for the cells that follow.
@@ -73,7 +73,7 @@ def test_three_cells_have_new_namespaces_each_and_one_state(kernel, sightings):
 
 
 @pytest.mark.parametrize("bad", BAD_CELLS)
-def test_state_is_as_before_after(kernel, sightings, bad):
+def test_state_is_unchanged_after_a_bad_cell(kernel, sightings, bad):
     ename, code = BAD_CELLS[bad]
     pieces = state.pieces_for(kernel.interpreter)
     state.make(kernel, pieces)
@@ -89,7 +89,7 @@ def test_state_is_as_before_after(kernel, sightings, bad):
     assert kernel.value("1 + 1") == "2"
 
 
-def test_five_rollbacks_in_one_session(venv_kernel):
+def test_five_rollbacks_in_one_session_leave_the_state_unchanged(venv_kernel):
     pieces = state.pieces_for(venv_kernel.interpreter)
     state.make(venv_kernel, pieces)
     venv_kernel.value("canary = ['as it was']")
@@ -101,13 +101,13 @@ def test_five_rollbacks_in_one_session(venv_kernel):
 
 
 @pytest.mark.check
-def test_rollback_as_the_very_first_cell(kernel):
+def test_rollback_of_the_very_first_cell_lets_the_next_one_run(kernel):
     assert kernel.run("import os; os._exit(3)").ename == "CellCrashed"
     assert kernel.value("6 * 7") == "42"
 
 
 @pytest.mark.check
-def test_cell_sees_little_of_the_host(kernel):
+def test_cell_has_seccomp_and_no_privileges_or_capabilities(kernel):
     status = kernel.run("print(open('/proc/self/status').read())").stdout
     fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
     assert fields["NoNewPrivs"] == "1"
@@ -132,7 +132,7 @@ def test_host_files_are_not_changed(kernel, tmp_path):
     assert set(os.listdir(tmp_path)) <= {"data.txt", "outputs"}
 
 
-def test_no_network_and_no_home(kernel):
+def test_cell_has_no_network_and_not_the_users_home(kernel):
     code = "import socket; socket.create_connection(('192.0.2.1', 80), timeout=30)"
     assert kernel.run(code).ename == "OSError"
     home = os.path.expanduser("~")

@@ -53,7 +53,7 @@ def encrypted(kernel_dirs, tmp_path):
 
 
 @pytest.mark.check
-def test_an_encrypted_kernel_runs_cells_and_beats(encrypted):
+def test_encrypted_kernel_runs_cells_and_answers_heartbeats(encrypted):
     assert encrypted.value("1 + 1") == "2"
     assert encrypted.control("kernel_info_request")["status"] == "ok"
     request = encrypted.send("input('name? ')", allow_stdin=True)
@@ -74,7 +74,7 @@ def knock(socket, channel, key):
 
 
 @pytest.mark.parametrize("channel", [channel for channel in CHANNELS if channel != "stdin"])
-def test_who_has_no_keys_or_wrong_ones_is_not_let_in(encrypted, context, channel):
+def test_client_without_the_right_keys_is_not_let_in(encrypted, context, channel):
     info = encrypted.client.get_connection_info()
     endpoint = f"tcp://{info['ip']}:{info[channel + '_port']}"
     public, secret = zmq.curve_keypair()
@@ -101,7 +101,7 @@ def test_who_has_no_keys_or_wrong_ones_is_not_let_in(encrypted, context, channel
         socket.close()
 
 
-def test_keys_that_are_none_are_refused(tmp_path):
+def test_invalid_curve_keys_are_refused(tmp_path):
     file = tmp_path / "connection.json"
     ports = {f"{channel}_port": 1 for channel in CHANNELS}
     file.write_text(json.dumps({**ports, "key": "", "curve_publickey": "~" * 40, "curve_secretkey": "~" * 40}))
@@ -170,7 +170,7 @@ def client_of(content):
     return client
 
 
-def test_a_registered_kernel_serves_at_the_ports_it_has_told(context, launcher):
+def test_registered_kernel_serves_at_the_ports_it_reported(context, launcher):
     identity, content = launcher.hear()
     assert content.pop("kernel_id") == "the one"
     assert sorted(content) == sorted(f"{channel}_port" for channel in CHANNELS)

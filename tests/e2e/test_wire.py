@@ -154,7 +154,7 @@ def check_well(kernel):
 
 @pytest.mark.check
 @pytest.mark.parametrize("channel", ["shell", "control"])
-def test_what_is_nobody_s_is_logged_and_dropped(kernel, raw, log, channel):
+def test_malformed_or_unsigned_message_is_logged_and_dropped(kernel, raw, log, channel):
     session = kernel.client.session
     socket = raw.connect(channel)
     for spoil in UNANSWERED.values():
@@ -187,7 +187,7 @@ def test_a_replayed_message_is_dropped(kernel, raw, log):
         ("kernel_info_request", "control"),
     ],
 )
-def test_what_is_signed_but_malformed_gets_an_error(kernel, raw, name, msg_type, channel):
+def test_signed_but_malformed_request_gets_an_error_reply(kernel, raw, name, msg_type, channel):
     session = kernel.client.session
     frames = resign(session, make_frames(session, msg_type), content=ANSWERED[name])
     reply_type, content = raw.ask(channel, frames)
@@ -209,7 +209,7 @@ def test_what_is_signed_but_malformed_gets_an_error(kernel, raw, name, msg_type,
         b'{"code":null,"stop_on_error":"maybe"}',
     ],
 )
-def test_fields_of_the_wrong_kind_get_a_reply(kernel, raw, content):
+def test_fields_of_the_wrong_type_get_a_reply(kernel, raw, content):
     session = kernel.client.session
     reply_type, reply = raw.ask("shell", resign(session, make_frames(session, "execute_request"), content=content))
     assert reply_type == "execute_reply"
@@ -227,7 +227,7 @@ def test_fields_of_the_wrong_kind_get_a_reply(kernel, raw, content):
         b"\\u0000",
     ],
 )
-def test_text_that_is_no_text_gets_a_reply(kernel, raw, code):
+def test_code_with_invalid_utf8_or_nul_gets_a_reply(kernel, raw, code):
     session = kernel.client.session
     content = b'{"code":"' + code + b'","silent":false}'
     frames = resign(session, make_frames(session, "execute_request"), content=content)
@@ -260,7 +260,7 @@ def test_a_message_over_the_cap_is_logged_and_dropped(kernel, raw, log):
     check_well(kernel)
 
 
-def test_who_sends_a_frame_over_the_cap_is_turned_away(kernel, raw):
+def test_peer_that_sends_a_frame_over_the_cap_is_disconnected(kernel, raw):
     # Nobody needs the key for this: it must not cost the kernel the memory.
     info = kernel.client.get_connection_info()
     with network.create_connection((info["ip"], info["shell_port"]), STUCK_S) as peer:
@@ -275,7 +275,7 @@ def test_who_sends_a_frame_over_the_cap_is_turned_away(kernel, raw):
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
-def test_garbage_that_is_no_zeromq_is_turned_away(kernel, channel):
+def test_peer_that_does_not_speak_zmtp_is_disconnected(kernel, channel):
     info = kernel.client.get_connection_info()
     for garbage in (b"GET / HTTP/1.1\r\n\r\n", b"\x00" * 100, b"\xff" * 10 + b"\x7f" + b"\x00" * 1000, b""):
         with network.create_connection((info["ip"], info[channel + "_port"]), STUCK_S) as peer:
@@ -284,7 +284,7 @@ def test_garbage_that_is_no_zeromq_is_turned_away(kernel, channel):
     check_well(kernel)
 
 
-def test_an_answer_that_nobody_asked_for_is_ignored(kernel, raw):
+def test_unrequested_input_reply_is_ignored(kernel, raw):
     session = kernel.client.session
     socket = raw.connect("stdin")
     socket.send_multipart(make_frames(session, "input_reply", value="unasked"))

@@ -55,12 +55,12 @@ TIMED_OUT = {
     "python": "while True: pass",
     "native": "sum(range(10 ** 12))",
     "sleep": "import time; time.sleep(1000)",
-    "deaf": "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65)); sum(range(10 ** 12))",
+    "signals blocked": "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65)); sum(range(10 ** 12))",
 }
 
 
 @pytest.mark.parametrize("code", TIMED_OUT.values(), ids=TIMED_OUT)
-def test_time_out_comes_when_it_should(place, session, note, code):
+def test_endless_cell_is_ended_soon_after_its_time_limit(place, session, note, code):
     over_ms = []
     for _ in range(REPEAT):
         run = session.attempt(code, {"timeout": "300ms"})
@@ -84,7 +84,7 @@ def took_ms(session, code, outcome, after):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("image_mb", [0, 500])
-def test_what_a_rollback_costs(place, session, note, image_mb):
+def test_rollback_is_answered_within_the_bound(place, session, note, image_mb):
     if image_mb:
         session.do(f"image = bytearray(b'x') * ({image_mb} << 20)")
     commit = took_ms(session, "pass", "ok", "pass")

@@ -82,7 +82,7 @@ def pytest_generate_tests(metafunc):
     metafunc.parametrize("case", cases, ids=lambda case: case.name)
 
 
-def test_hostile_cell(place, case, note_ending):
+def test_hostile_cell_ends_as_expected_and_harms_nothing(place, case, note_ending):
     if case.needs and not place.way.interpreter.has(case.needs):
         pytest.skip(f"{place.way.interpreter.path} has no {case.needs}")
     limits = {**LIMITS, **({} if "timeout" in case.outcomes else PATIENCE), **case.limits}

@@ -63,7 +63,7 @@ def test_random_cells_agree_with_the_model(place, note, steps):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_model_alone_is_what_python_does(seed, tmp_path):
+def test_model_agrees_with_python_without_petri(seed, tmp_path):
     """The model's own test: the same cells, run by a plain interpreter, look the same."""
     import contextlib
     import io

@@ -27,7 +27,7 @@ static int parse(const char *text) {
     return r;
 }
 
-static void test_ask_nothing_is_all_zero(void **state) {
+static void test_ask_without_any_key_is_all_zero(void **state) {
     static const struct ask nothing;
     (void)state;
     assert_int_equal(parse("{}"), 0);
@@ -67,7 +67,7 @@ static void test_ask_all_keys_are_read(void **state) {
     ask_fini(&ask);
 }
 
-static void test_ask_what_is_wrong_is_refused_with_a_reason(void **state) {
+static void test_ask_bad_metadata_is_refused_with_a_reason(void **state) {
     static const struct {
         const char *text, *why;
     } rows[] = {
@@ -132,7 +132,7 @@ static char *repeated(const char *before, const char *item, int n, const char *a
     return text;
 }
 
-static void test_ask_takes_so_many_files_and_no_more(void **state) {
+static void test_ask_one_file_more_than_the_limit_is_refused(void **state) {
     (void)state;
     for (int over = 0; over < 2; over++) {
         char *text = repeated("{\"files\": [", "{\"path\": \"%d\", \"text\": \"\"}", ASK_FILES + over, "]}");
@@ -144,7 +144,7 @@ static void test_ask_takes_so_many_files_and_no_more(void **state) {
     assert_string_equal(why, "metadata.petri: \"files\" has to be a list of up to 256 files");
 }
 
-static void test_filename_rules(void **state) {
+static void test_filename_of_a_bad_path_gives_its_problem(void **state) {
     static const struct {
         const char *path, *problem;
     } rows[] = {
@@ -182,11 +182,11 @@ static void test_filename_rules(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ask_nothing_is_all_zero),
+        cmocka_unit_test(test_ask_without_any_key_is_all_zero),
         cmocka_unit_test(test_ask_all_keys_are_read),
-        cmocka_unit_test(test_ask_what_is_wrong_is_refused_with_a_reason),
-        cmocka_unit_test(test_ask_takes_so_many_files_and_no_more),
-        cmocka_unit_test(test_filename_rules),
+        cmocka_unit_test(test_ask_bad_metadata_is_refused_with_a_reason),
+        cmocka_unit_test(test_ask_one_file_more_than_the_limit_is_refused),
+        cmocka_unit_test(test_filename_of_a_bad_path_gives_its_problem),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ static int start_one_display(void **state) {
     return 0;
 }
 
-static void test_execute_over_its_outputs_goes_on(void **state) {
+static void test_execute_over_its_output_limits_goes_on(void **state) {
     struct message reply;
     char id[37];
     (void)state;
@@ -39,7 +39,7 @@ static void test_execute_over_its_outputs_goes_on(void **state) {
     message_fini(&reply);
 }
 
-static void test_execute_code_is_named_by_its_hash(void **state) {
+static void test_execute_report_has_the_sha256_of_the_code(void **state) {
     struct message reply;
     char id[37];
     (void)state;
@@ -79,7 +79,7 @@ static void test_limits_of_the_session_are_rolled_back_with_their_cell(void **st
     assert_int_equal(limit_of_next_cell("1", "ok"), 120000);
 }
 
-static void test_limits_of_the_client_have_the_last_word(void **state) {
+static void test_limits_of_the_request_override_those_of_the_code(void **state) {
     struct message reply;
     char id[37];
     (void)state;
@@ -93,7 +93,7 @@ static void test_limits_of_the_client_have_the_last_word(void **state) {
     message_fini(&reply);
 }
 
-static void test_limits_alone_are_shown(void **state) {
+static void test_limits_line_without_values_prints_the_table(void **state) {
     char id[37];
     struct message table;
     (void)state;
@@ -107,12 +107,12 @@ static void test_limits_alone_are_shown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_execute_over_its_outputs_goes_on, start_one_display, cells_stop),
-        WARM(test_execute_code_is_named_by_its_hash),
+        cmocka_unit_test_setup_teardown(test_execute_over_its_output_limits_goes_on, start_one_display, cells_stop),
+        WARM(test_execute_report_has_the_sha256_of_the_code),
         WARM(test_limits_of_the_session_hold_for_the_next_cells),
         WARM(test_limits_of_the_session_are_rolled_back_with_their_cell),
-        WARM(test_limits_of_the_client_have_the_last_word),
-        WARM(test_limits_alone_are_shown),
+        WARM(test_limits_of_the_request_override_those_of_the_code),
+        WARM(test_limits_line_without_values_prints_the_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

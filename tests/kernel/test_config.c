@@ -39,7 +39,7 @@ static void test_config_sets_only_the_profile_in_force(void **state) {
     assert_int_equal(config.grace_ms, 250);
 }
 
-static void test_config_that_is_wrong_is_refused_with_a_reason(void **state) {
+static void test_config_that_is_invalid_is_refused_with_a_reason(void **state) {
     static const struct {
         const char *text;
         const char *why;
@@ -129,7 +129,7 @@ static void test_config_schema_has_the_keys_of_the_parser(void **state) {
     json_decref(schema);
 }
 
-static void test_config_file_that_was_named_has_to_be_there(void **state) {
+static void test_config_file_that_is_named_and_missing_is_an_error(void **state) {
     (void)state;
     assert_int_equal(config_load("/nowhere/petri.json", PROFILE_STRICT, &config, why, sizeof why), -ENOENT);
     assert_string_equal(why, "The configuration /nowhere/petri.json can't be read: No such file or directory.");
@@ -152,10 +152,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_config_without_keys_is_the_defaults),
         cmocka_unit_test(test_config_sets_only_the_profile_in_force),
-        cmocka_unit_test(test_config_that_is_wrong_is_refused_with_a_reason),
+        cmocka_unit_test(test_config_that_is_invalid_is_refused_with_a_reason),
         cmocka_unit_test(test_config_reads_every_key),
         cmocka_unit_test(test_config_schema_has_the_keys_of_the_parser),
-        cmocka_unit_test(test_config_file_that_was_named_has_to_be_there),
+        cmocka_unit_test(test_config_file_that_is_named_and_missing_is_an_error),
         cmocka_unit_test(test_config_file_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@ static void test_dispatch_rows_are_ordered_and_unique(void **state) {
         assert_true(strcmp(dispatch_rows[i - 1].msg_type, dispatch_rows[i].msg_type) < 0);
 }
 
-static void test_dispatch_rows_have_a_channel_and_something_to_do(void **state) {
+static void test_dispatch_rows_have_a_channel_and_a_handler(void **state) {
     (void)state;
     for (size_t i = 0; i < dispatch_n_rows; i++) {
         assert_int_not_equal(dispatch_rows[i].channels, 0);
@@ -33,7 +33,7 @@ static void test_dispatch_find_depends_on_the_channel(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dispatch_rows_are_ordered_and_unique),
-        cmocka_unit_test(test_dispatch_rows_have_a_channel_and_something_to_do),
+        cmocka_unit_test(test_dispatch_rows_have_a_channel_and_a_handler),
         cmocka_unit_test(test_dispatch_find_depends_on_the_channel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

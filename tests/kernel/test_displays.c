@@ -56,7 +56,7 @@ static void test_displays_within_the_limits_are_shown(void **state) {
     assert_int_equal(displays.dropped_bytes, 0);
 }
 
-static void test_displays_too_large_an_error_is_replaced_by_one_that_says_so(void **state) {
+static void test_displays_error_over_the_limit_is_replaced_by_a_note(void **state) {
     (void)state;
     char line[65];
     memset(line, 'x', 64);
@@ -73,7 +73,7 @@ static void test_displays_too_large_an_error_is_replaced_by_one_that_says_so(voi
     json_decref(content);
 }
 
-static void test_displays_too_large_a_comm_message_is_dropped(void **state) {
+static void test_displays_comm_message_over_the_limit_is_dropped(void **state) {
     (void)state;
     json_t *content = json_pack("{s:s, s:{}}", "comm_id", "some", "data");
     json_t *shown = displays_take(&displays, "comm_msg", content, 10);
@@ -95,7 +95,7 @@ static void test_displays_that_are_too_large_are_replaced(void **state) {
     assert_int_equal(displays.dropped_bytes, 109 + 119);
 }
 
-static void test_displays_over_the_number_are_said_once(void **state) {
+static void test_displays_over_their_number_are_dropped_with_one_note(void **state) {
     (void)state;
     expect_taken("display_data", 1, 0, "itself");
     expect_taken("display_data", 1, 0, "itself");
@@ -115,7 +115,7 @@ static void test_displays_leave_other_messages_alone(void **state) {
     assert_int_equal(displays.n, 0);
 }
 
-static void test_displays_with_many_types_name_the_first(void **state) {
+static void test_displays_note_names_only_the_first_of_many_types(void **state) {
     json_t *content = json_pack("{s:{s:s, s:s, s:s, s:s}}", "data", "a/a", "0123456789012345", "b/b",
                                 "0123456789012345", "c/c", "0123456789012345", "d/d", "0123456789012345");
     json_t *shown = displays_take(&displays, "display_data", content, 0);
@@ -127,7 +127,7 @@ static void test_displays_with_many_types_name_the_first(void **state) {
 }
 
 /* A name that is cut in the middle of a character must not let the output itself through. */
-static void test_displays_of_a_type_whose_name_is_cut_are_replaced_all_the_same(void **state) {
+static void test_displays_with_a_type_name_cut_in_a_character_are_replaced(void **state) {
     char type[64], data[65];
     memset(type, 'x', 39);
     strcpy(type + 39, "\xc3\xa9");
@@ -149,12 +149,12 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_displays_within_the_limits_are_shown),
         TEST(test_displays_that_are_too_large_are_replaced),
-        TEST(test_displays_over_the_number_are_said_once),
+        TEST(test_displays_over_their_number_are_dropped_with_one_note),
         TEST(test_displays_leave_other_messages_alone),
-        TEST(test_displays_with_many_types_name_the_first),
-        TEST(test_displays_of_a_type_whose_name_is_cut_are_replaced_all_the_same),
-        TEST(test_displays_too_large_an_error_is_replaced_by_one_that_says_so),
-        TEST(test_displays_too_large_a_comm_message_is_dropped),
+        TEST(test_displays_note_names_only_the_first_of_many_types),
+        TEST(test_displays_with_a_type_name_cut_in_a_character_are_replaced),
+        TEST(test_displays_error_over_the_limit_is_replaced_by_a_note),
+        TEST(test_displays_comm_message_over_the_limit_is_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,14 +42,14 @@ static const char *found_of(const char *python, char version[32]) {
     return text;
 }
 
-static void test_distributions_of_a_virtual_environment_are_its_own(void **state) {
+static void test_distributions_of_a_virtual_environment_leave_out_its_base(void **state) {
     char version[32];
     (void)state;
     assert_string_equal(found_of("venv/bin/python", version), "zope-interface=7.0 numpy=2.1.0 ");
     assert_string_equal(version, "3.99.1");
 }
 
-static void test_distributions_of_the_base_are_seen_where_the_environment_says_so(void **state) {
+static void test_distributions_with_system_site_packages_include_the_base(void **state) {
     char version[32];
     (void)state;
     tree_file("venv/pyvenv.cfg", "home = /x\ninclude-system-site-packages = true\n");
@@ -58,7 +58,7 @@ static void test_distributions_of_the_base_are_seen_where_the_environment_says_s
     assert_string_equal(version, "3.99.1");
 }
 
-static void test_distributions_of_no_interpreter_are_an_error(void **state) {
+static void test_distributions_of_a_missing_interpreter_are_an_error(void **state) {
     struct distributions found;
     (void)state;
     assert_int_equal(distributions_find("/nowhere/bin/python", "", &found), -ENOENT);
@@ -97,9 +97,9 @@ static void test_fingerprint_changes_with_a_package_and_with_the_program(void **
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_distributions_of_a_virtual_environment_are_its_own),
-        TEST(test_distributions_of_the_base_are_seen_where_the_environment_says_so),
-        TEST(test_distributions_of_no_interpreter_are_an_error),
+        TEST(test_distributions_of_a_virtual_environment_leave_out_its_base),
+        TEST(test_distributions_with_system_site_packages_include_the_base),
+        TEST(test_distributions_of_a_missing_interpreter_are_an_error),
         TEST(test_fingerprint_changes_with_a_package_and_with_the_program),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

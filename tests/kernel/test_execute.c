@@ -80,7 +80,7 @@ static void test_execute_reply_carries_the_report(void **state) {
     message_fini(&reply);
 }
 
-static void test_execute_with_a_file_that_has_no_room_is_refused(void **state) {
+static void test_execute_with_a_file_over_the_disk_limit_is_refused(void **state) {
     char id[37];
     (void)state;
     json_t *metadata = json_pack("{s:{s:[{s:s, s:s}]}}", "petri", "files", "path", "full", "text", "x");
@@ -93,7 +93,7 @@ static void test_execute_with_a_file_that_has_no_room_is_refused(void **state) {
 }
 
 /* What is told of the key ends inside a character: there is an answer all the same. */
-static void test_execute_asking_for_what_has_a_long_name_is_refused(void **state) {
+static void test_execute_with_a_long_unknown_metadata_key_is_refused(void **state) {
     static const char key[] = "012345678901234567890123456789012345678\xc3\xa9";
     char id[37];
     (void)state;
@@ -122,7 +122,7 @@ static void test_execute_silent_publishes_only_status(void **state) {
     expect_status(id, "ok");
 }
 
-static void test_execute_output_comes_before_what_follows_it(void **state) {
+static void test_execute_output_is_published_before_later_messages(void **state) {
     char id[37];
     (void)state;
     begin_cell("1", id);
@@ -189,7 +189,7 @@ static void test_execute_error_without_stop_on_error_goes_on(void **state) {
     expect_status(queued, "ok");
 }
 
-static void test_execute_death_is_a_crash_with_the_last_output(void **state) {
+static void test_execute_death_of_the_worker_is_a_crash_with_its_output(void **state) {
     char id[37];
     (void)state;
     begin_cell("dies", id);
@@ -254,7 +254,7 @@ static void test_execute_over_time_shows_where_the_code_was(void **state) {
 }
 
 /* Where the stack is to come from, more comes than can ever be read: who has the pipe can fill it again and again. */
-static void test_execute_over_time_is_ended_whatever_is_written_for_its_stack(void **state) {
+static void test_execute_over_time_with_an_endless_stack_is_ended(void **state) {
     int endless = open("/dev/zero", O_RDONLY | O_CLOEXEC);
     char id[37];
     (void)state;
@@ -276,7 +276,7 @@ static void test_execute_over_memory_is_ended(void **state) {
     expect_next_cell_runs();
 }
 
-static void test_execute_killed_for_its_memory_is_no_crash(void **state) {
+static void test_execute_killed_for_memory_is_a_memory_limit_not_a_crash(void **state) {
     char id[37];
     (void)state;
     begin_cell("hoards", id);
@@ -294,7 +294,7 @@ static void test_execute_over_cpu_is_ended(void **state) {
                    "The cell used more CPU time than its limit of 240 s and was ended" STAYS);
 }
 
-static void test_execute_refused_calls_are_in_the_report(void **state) {
+static void test_execute_denied_system_calls_are_in_the_report(void **state) {
     struct message reply;
     char id[37], info[37];
     (void)state;
@@ -373,7 +373,7 @@ static void test_execute_after_a_failed_start_says_why(void **state) {
     harness_stop(&h);
 }
 
-static void test_execute_leftover_processes_are_told(void **state) {
+static void test_execute_leftover_processes_are_noted_on_stderr(void **state) {
     char id[37];
     (void)state;
     fake_plan(h.session, &(struct fake_plan){.end = {.leftovers = 2}});
@@ -383,7 +383,7 @@ static void test_execute_leftover_processes_are_told(void **state) {
     expect_status(id, "ok");
 }
 
-static void test_execute_counts_only_what_stays_in_the_history(void **state) {
+static void test_execute_count_grows_only_with_cells_in_the_history(void **state) {
     static const int expected[] = {1, 1, 2};
     (void)state;
     for (int i = 0; i < 3; i++) {
@@ -405,30 +405,30 @@ int main(void) {
         WARM(test_execute_ok_freezes_before_reply_and_commits),
         WARM(test_execute_reply_carries_the_report),
         WARM(test_execute_silent_publishes_only_status),
-        WARM(test_execute_with_a_file_that_has_no_room_is_refused),
-        WARM(test_execute_asking_for_what_has_a_long_name_is_refused),
-        WARM(test_execute_output_comes_before_what_follows_it),
+        WARM(test_execute_with_a_file_over_the_disk_limit_is_refused),
+        WARM(test_execute_with_a_long_unknown_metadata_key_is_refused),
+        WARM(test_execute_output_is_published_before_later_messages),
         WARM(test_execute_publish_with_parent_belongs_to_that_cell),
         WARM(test_execute_error_aborts_only_queued_executes),
         WARM(test_execute_error_without_stop_on_error_goes_on),
-        WARM(test_execute_death_is_a_crash_with_the_last_output),
+        WARM(test_execute_death_of_the_worker_is_a_crash_with_its_output),
         WARM(test_execute_freeze_that_finds_damage_is_a_crash),
         WARM(test_execute_broken_wire_is_a_crash),
         SHORT(test_execute_over_time_is_ended),
         cmocka_unit_test_setup_teardown(test_execute_over_time_shows_where_the_code_was, start_long_for_the_stack,
                                         cells_stop),
-        SHORT(test_execute_over_time_is_ended_whatever_is_written_for_its_stack),
+        SHORT(test_execute_over_time_with_an_endless_stack_is_ended),
         WARM(test_execute_over_memory_is_ended),
-        WARM(test_execute_killed_for_its_memory_is_no_crash),
+        WARM(test_execute_killed_for_memory_is_a_memory_limit_not_a_crash),
         WARM(test_execute_over_cpu_is_ended),
-        WARM(test_execute_refused_calls_are_in_the_report),
+        WARM(test_execute_denied_system_calls_are_in_the_report),
         SHORT(test_execute_code_over_the_limit_is_refused),
         WARM(test_execute_with_limits_of_its_own_is_held_to_them),
         WARM(test_execute_limit_over_the_ceiling_is_refused),
         cmocka_unit_test(test_execute_without_a_sandbox_is_not_run),
         cmocka_unit_test(test_execute_after_a_failed_start_says_why),
-        WARM(test_execute_leftover_processes_are_told),
-        WARM(test_execute_counts_only_what_stays_in_the_history),
+        WARM(test_execute_leftover_processes_are_noted_on_stderr),
+        WARM(test_execute_count_grows_only_with_cells_in_the_history),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,7 +89,7 @@ static void test_failure_traceback_keeps_the_last_lines_and_cuts_long_ones(void 
     free(text);
 }
 
-static void test_failure_of_a_reply_of_other_kinds_is_still_one(void **state) {
+static void test_failure_with_fields_of_the_wrong_type_is_still_reported(void **state) {
     json_t *reply = json_pack("{s:i, s:[i, s]}", "ename", 1, "traceback", 2, "x");
     json_t *json = failure_json(reply, &(struct failure_source){.code = ""});
     (void)state;
@@ -104,7 +104,7 @@ int main(void) {
         cmocka_unit_test(test_failure_position_is_the_innermost_line_of_the_cell),
         cmocka_unit_test(test_failure_traceback_is_plain_lines),
         cmocka_unit_test(test_failure_traceback_keeps_the_last_lines_and_cuts_long_ones),
-        cmocka_unit_test(test_failure_of_a_reply_of_other_kinds_is_still_one),
+        cmocka_unit_test(test_failure_with_fields_of_the_wrong_type_is_still_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,7 +112,7 @@ static void test_history_search_takes_patterns_and_finds_each_once(void **state)
     expect_found(json_pack("{s:s, s:s}", "hist_access_type", "search", "pattern", "X"), "[]");
 }
 
-static void test_history_before_the_first_cell_is_the_session_to_come(void **state) {
+static void test_history_before_the_first_cell_has_an_empty_session_0(void **state) {
     (void)state;
     fill();
     next_session();
@@ -133,7 +133,7 @@ static void test_history_keeps_any_text(void **state) {
     json_decref(code);
 }
 
-static void test_history_asked_for_something_else_says_why(void **state) {
+static void test_history_of_an_unknown_access_type_gives_a_reason(void **state) {
     (void)state;
     expect_found(json_pack("{s:s}", "hist_access_type", "all"),
                  "hist_access_type has to be \"range\", \"tail\" or \"search\".");
@@ -156,7 +156,7 @@ static void test_history_that_cannot_be_opened_is_empty(void **state) {
     expect_found(json_pack("{s:s}", "hist_access_type", "tail"), "[]");
 }
 
-static void test_history_is_the_users_own(void **state) {
+static void test_history_folder_is_closed_to_other_users(void **state) {
     struct stat st;
     char parent[96];
     (void)state;
@@ -166,7 +166,7 @@ static void test_history_is_the_users_own(void **state) {
     assert_int_equal(st.st_mode & 0077, 0);
 }
 
-static void test_history_stands_where_the_user_keeps_data(void **state) {
+static void test_history_path_follows_xdg_data_home_and_home(void **state) {
     char found[PATH_MAX];
     (void)state;
     setenv("XDG_DATA_HOME", "/data", 1);
@@ -187,13 +187,13 @@ int main(void) {
         TEST(test_history_tail_is_the_last_cells_in_their_order),
         TEST(test_history_range_is_of_one_session),
         TEST(test_history_search_takes_patterns_and_finds_each_once),
-        TEST(test_history_before_the_first_cell_is_the_session_to_come),
+        TEST(test_history_before_the_first_cell_has_an_empty_session_0),
         TEST(test_history_keeps_any_text),
-        TEST(test_history_asked_for_something_else_says_why),
+        TEST(test_history_of_an_unknown_access_type_gives_a_reason),
         TEST(test_history_that_is_off_writes_nothing),
         TEST(test_history_that_cannot_be_opened_is_empty),
-        TEST(test_history_is_the_users_own),
-        TEST(test_history_stands_where_the_user_keeps_data),
+        TEST(test_history_folder_is_closed_to_other_users),
+        TEST(test_history_path_follows_xdg_data_home_and_home),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

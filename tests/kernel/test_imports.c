@@ -16,7 +16,7 @@ static bool note(void *arg, const char *module, int line) {
     return true;
 }
 
-static void test_imports_are_told_with_their_lines(void **state) {
+static void test_imports_are_found_with_their_lines(void **state) {
     static const struct {
         const char *code;
         const char *found;
@@ -63,7 +63,7 @@ static bool stop(void *arg, const char *module, int line) {
     return false;
 }
 
-static void test_imports_scan_stops_when_told(void **state) {
+static void test_imports_scan_stops_when_the_callback_asks(void **state) {
     char seen[16] = "";
     (void)state;
     imports_scan("import a, b\nimport c", 20, stop, seen);
@@ -72,8 +72,8 @@ static void test_imports_scan_stops_when_told(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_imports_are_told_with_their_lines),
-        cmocka_unit_test(test_imports_scan_stops_when_told),
+        cmocka_unit_test(test_imports_are_found_with_their_lines),
+        cmocka_unit_test(test_imports_scan_stops_when_the_callback_asks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static void answer(const char *value) {
     harness_send(&h, CHANNEL_STDIN, "input_reply", json_pack("{s:s}", "value", value), ignored);
 }
 
-static void test_input_not_allowed_breaks_the_wire(void **state) {
+static void test_input_where_stdin_is_not_allowed_is_a_crash(void **state) {
     char id[37];
     (void)state;
     harness_send(&h, CHANNEL_SHELL, "execute_request", json_pack("{s:s, s:b}", "code", "asks", "allow_stdin", 0), id);
@@ -72,7 +72,7 @@ static void take_a_turn(void) {
     json_decref(harness_reply(&h, CHANNEL_CONTROL, "kernel_info_reply", info));
 }
 
-static void test_input_is_answered_by_nobody_else(void **state) {
+static void test_input_answer_of_another_client_is_ignored(void **state) {
     enum { ROUNDS = 50 };
     char id[37];
     (void)state;
@@ -89,7 +89,7 @@ static void test_input_is_answered_by_nobody_else(void **state) {
     expect_status(id, "ok");
 }
 
-static void test_input_that_is_waited_for_takes_no_time(void **state) {
+static void test_input_wait_does_not_count_to_the_time_limit(void **state) {
     const int64_t limit_us = h.kernel.limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
     char id[37];
     (void)state;
@@ -123,7 +123,7 @@ static void expect_answer_goes_to(int seq) {
     json_decref(told);
 }
 
-static void test_interrupt_that_is_heard_keeps_the_state(void **state) {
+static void test_interrupt_that_is_obeyed_keeps_the_state(void **state) {
     struct message reply;
     char id[37];
     (void)state;
@@ -138,7 +138,7 @@ static void test_interrupt_that_is_heard_keeps_the_state(void **state) {
     message_fini(&reply);
 }
 
-static void test_interrupt_while_input_waits_takes_the_question_back(void **state) {
+static void test_interrupt_while_input_waits_withdraws_the_question(void **state) {
     char id[37];
     (void)state;
     begin_cell("asks", id);
@@ -149,7 +149,7 @@ static void test_interrupt_while_input_waits_takes_the_question_back(void **stat
     expect_status(id, "error");
 }
 
-static void test_interrupt_while_a_question_is_on_its_way_lets_the_code_ask_again(void **state) {
+static void test_interrupt_before_a_question_arrives_lets_the_code_ask_again(void **state) {
     char id[37];
     (void)state;
     begin_cell("asks", id);
@@ -191,7 +191,7 @@ static int start_short_grace(void **state) {
     return 0;
 }
 
-static void test_interrupt_that_is_not_heard_ends_the_cell(void **state) {
+static void test_interrupt_that_is_ignored_ends_the_cell(void **state) {
     char id[37];
     (void)state;
     begin_cell("does not listen", id);
@@ -202,15 +202,15 @@ static void test_interrupt_that_is_not_heard_ends_the_cell(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        WARM(test_input_not_allowed_breaks_the_wire),
+        WARM(test_input_where_stdin_is_not_allowed_is_a_crash),
         WARM(test_input_is_asked_and_answered),
-        WARM(test_input_is_answered_by_nobody_else),
-        WARM(test_input_that_is_waited_for_takes_no_time),
-        WARM(test_interrupt_that_is_heard_keeps_the_state),
+        WARM(test_input_answer_of_another_client_is_ignored),
+        WARM(test_input_wait_does_not_count_to_the_time_limit),
+        WARM(test_interrupt_that_is_obeyed_keeps_the_state),
         WARM(test_interrupt_while_a_check_runs_ends_the_checks),
-        WARM(test_interrupt_while_input_waits_takes_the_question_back),
-        WARM(test_interrupt_while_a_question_is_on_its_way_lets_the_code_ask_again),
-        cmocka_unit_test_setup_teardown(test_interrupt_that_is_not_heard_ends_the_cell, start_short_grace, cells_stop),
+        WARM(test_interrupt_while_input_waits_withdraws_the_question),
+        WARM(test_interrupt_before_a_question_arrives_lets_the_code_ask_again),
+        cmocka_unit_test_setup_teardown(test_interrupt_that_is_ignored_ends_the_cell, start_short_grace, cells_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,7 +30,7 @@ static void test_kernel_json_is_what_jupyter_reads(void **state) {
     json_decref(expected);
 }
 
-static void test_kernelspec_write_makes_and_replaces(void **state) {
+static void test_kernelspec_write_creates_and_then_replaces_the_folder(void **state) {
     char kernels[PATH_MAX], logos[PATH_MAX], path[2 * PATH_MAX];
     (void)state;
     tree_folder("logos");
@@ -100,7 +100,7 @@ static void test_paths_built_are_in_the_checkout(void **state) {
     assert_string_equal(paths.site, tree_path(expected, "build/dev/site"));
 }
 
-static void test_paths_of_a_program_alone_are_not_found(void **state) {
+static void test_paths_of_a_program_without_its_files_are_not_found(void **state) {
     char program[PATH_MAX];
     struct paths paths;
     (void)state;
@@ -116,7 +116,7 @@ static const char *value_of(char **environment, const char *name) {
     return NULL;
 }
 
-static void test_environment_is_a_list_of_its_own(void **state) {
+static void test_environment_of_cells_has_only_listed_variables(void **state) {
     char python[PATH_MAX], path[160];
     (void)state;
     tree_folder("bin");
@@ -151,10 +151,14 @@ static void test_environment_of_a_system_python_names_no_venv(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_kernel_json_is_what_jupyter_reads),    TEST(test_kernelspec_write_makes_and_replaces),
-        TEST(test_kernelspec_write_without_logos_fails), TEST(test_paths_installed_are_below_share),
-        TEST(test_paths_built_are_in_the_checkout),      TEST(test_paths_of_a_program_alone_are_not_found),
-        TEST(test_environment_is_a_list_of_its_own),     TEST(test_environment_of_a_system_python_names_no_venv),
+        TEST(test_kernel_json_is_what_jupyter_reads),
+        TEST(test_kernelspec_write_creates_and_then_replaces_the_folder),
+        TEST(test_kernelspec_write_without_logos_fails),
+        TEST(test_paths_installed_are_below_share),
+        TEST(test_paths_built_are_in_the_checkout),
+        TEST(test_paths_of_a_program_without_its_files_are_not_found),
+        TEST(test_environment_of_cells_has_only_listed_variables),
+        TEST(test_environment_of_a_system_python_names_no_venv),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,7 +68,7 @@ static void test_limits_cpu_follows_timeout_and_cpus(void **state) {
     assert_int_equal(limits.values[LIMIT_CPU], 10);
 }
 
-static void test_limits_that_nobody_has_set_are_not_reported(void **state) {
+static void test_limits_that_are_not_set_are_not_reported(void **state) {
     struct limits limits;
     (void)state;
     limits_defaults(PROFILE_NOTEBOOK, &limits);
@@ -85,7 +85,7 @@ static void test_limits_that_nobody_has_set_are_not_reported(void **state) {
     json_decref(json);
 }
 
-static void test_limits_table_has_a_line_a_limit(void **state) {
+static void test_limits_table_has_one_line_for_each_limit(void **state) {
     struct limits limits;
     size_t lines = 0;
     (void)state;
@@ -117,8 +117,8 @@ int main(void) {
         cmocka_unit_test(test_limits_text_uses_the_largest_whole_unit),
         cmocka_unit_test(test_limits_defaults_are_settled_and_within_the_ceiling),
         cmocka_unit_test(test_limits_cpu_follows_timeout_and_cpus),
-        cmocka_unit_test(test_limits_that_nobody_has_set_are_not_reported),
-        cmocka_unit_test(test_limits_table_has_a_line_a_limit),
+        cmocka_unit_test(test_limits_that_are_not_set_are_not_reported),
+        cmocka_unit_test(test_limits_table_has_one_line_for_each_limit),
         cmocka_unit_test(test_profile_names_round_trip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,7 +71,7 @@ static void test_ask_line_refuses_with_a_reason(void **state) {
 }
 
 /* What a task may use is the operator's and the client's to say: code can only ask for less. */
-static void test_ask_of_a_task_can_only_be_lowered(void **state) {
+static void test_ask_of_task_limits_can_only_lower_them(void **state) {
     (void)state;
     assert_int_equal(ask_line("runs=9 budget=1m"), 0);
     assert_int_equal(ask_line("runs=8"), 0);
@@ -92,7 +92,7 @@ static void test_ask_json_takes_texts_and_numbers(void **state) {
     assert_int_equal(limits_ask_json(&asking, &limits, NULL), 0);
 }
 
-static void test_ask_json_refuses_other_kinds(void **state) {
+static void test_ask_json_refuses_bad_values_and_unknown_names(void **state) {
     json_t *rows[] = {json_pack("{s:b}", "timeout", 1), json_pack("{s:f}", "timeout", 1.5),
                       json_pack("{s:i}", "timeout", -1), json_pack("{s:i}", "nothing", 1), json_pack("[s]", "timeout")};
     (void)state;
@@ -104,7 +104,7 @@ static void test_ask_json_refuses_other_kinds(void **state) {
     }
 }
 
-static void test_ask_for_the_session_takes_its_limits(void **state) {
+static void test_ask_for_the_session_can_set_session_limits(void **state) {
     (void)state;
     asking.asker = ASKER_SESSION;
     assert_int_equal(ask_line("disk=1M"), 0);
@@ -163,9 +163,9 @@ static void test_ask_code_keeps_a_nul_in_the_code(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_ask_line_sets_values_in_every_form),   TEST(test_ask_line_refuses_with_a_reason),
-        TEST(test_ask_json_takes_texts_and_numbers),     TEST(test_ask_json_refuses_other_kinds),
-        TEST(test_ask_for_the_session_takes_its_limits), TEST(test_ask_code_keeps_line_numbers_and_magics),
-        TEST(test_ask_code_keeps_a_nul_in_the_code),     TEST(test_ask_of_a_task_can_only_be_lowered),
+        TEST(test_ask_json_takes_texts_and_numbers),     TEST(test_ask_json_refuses_bad_values_and_unknown_names),
+        TEST(test_ask_for_the_session_can_set_session_limits), TEST(test_ask_code_keeps_line_numbers_and_magics),
+        TEST(test_ask_code_keeps_a_nul_in_the_code),     TEST(test_ask_of_task_limits_can_only_lower_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

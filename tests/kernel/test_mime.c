@@ -65,13 +65,13 @@ static const struct {
     {HEAD("a\xc3"), "a.txt", "application/octet-stream"},
 };
 
-static void test_mime_of_whole_files(void **state) {
+static void test_mime_of_whole_files_follows_content_and_name(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_string_equal(mime_of(rows[i].head, rows[i].n, true, rows[i].name), rows[i].mime);
 }
 
-static void test_mime_of_a_head_may_end_within_a_character(void **state) {
+static void test_mime_of_a_head_cut_inside_a_character_is_still_text(void **state) {
     char head[MIME_HEAD_BYTES];
     (void)state;
     memset(head, 'a', sizeof head);
@@ -85,8 +85,8 @@ static void test_mime_of_a_head_may_end_within_a_character(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mime_of_whole_files),
-        cmocka_unit_test(test_mime_of_a_head_may_end_within_a_character),
+        cmocka_unit_test(test_mime_of_whole_files_follows_content_and_name),
+        cmocka_unit_test(test_mime_of_a_head_cut_inside_a_character_is_still_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

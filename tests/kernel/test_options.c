@@ -51,7 +51,7 @@ static void test_options_in_every_form_are_read(void **state) {
     }
 }
 
-static void test_settings_of_ipython_are_passed_over_where_a_command_says_so(void **state) {
+static void test_options_of_ipython_are_ignored_where_the_command_allows(void **state) {
     static const struct {
         const char *word;
         int status;
@@ -85,7 +85,7 @@ static void test_options_after_the_double_dash_are_operands(void **state) {
     assert_null(arguments.values[OPTION_JSON]);
 }
 
-static void test_options_that_are_wrong_are_named(void **state) {
+static void test_options_that_are_invalid_are_refused_by_name(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct arguments arguments = {.n_operands = 77};
@@ -108,9 +108,9 @@ static void test_options_help_needs_no_operand(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_options_in_every_form_are_read),
-        cmocka_unit_test(test_settings_of_ipython_are_passed_over_where_a_command_says_so),
+        cmocka_unit_test(test_options_of_ipython_are_ignored_where_the_command_allows),
         cmocka_unit_test(test_options_after_the_double_dash_are_operands),
-        cmocka_unit_test(test_options_that_are_wrong_are_named),
+        cmocka_unit_test(test_options_that_are_invalid_are_refused_by_name),
         cmocka_unit_test(test_options_help_needs_no_operand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,7 +67,7 @@ static void expect_copied(const char *path, const char *text, const char *expect
     expect_text(whole, text);
 }
 
-static void test_outbox_replaces_what_petri_wrote(void **state) {
+static void test_outbox_replaces_files_that_petri_wrote(void **state) {
     struct outbox other;
     char got[PATH_MAX];
     (void)state;
@@ -81,7 +81,7 @@ static void test_outbox_replaces_what_petri_wrote(void **state) {
     expect_copied("plot.png", "five", "plot.png");
 }
 
-static void test_outbox_leaves_what_is_the_same(void **state) {
+static void test_outbox_does_not_rewrite_an_unchanged_file(void **state) {
     struct stat before, after, log_before, log_after;
     (void)state;
     expect_copied("same.png", "one", "same.png");
@@ -95,7 +95,7 @@ static void test_outbox_leaves_what_is_the_same(void **state) {
     expect_copied("same.png", "two", "same.png");
 }
 
-static void test_outbox_leaves_what_others_wrote(void **state) {
+static void test_outbox_does_not_overwrite_files_of_others(void **state) {
     (void)state;
     assert_int_equal(mkdir("outputs", 0755), 0);
     put("outputs/plot.png", "mine");
@@ -114,7 +114,7 @@ static void test_outbox_leaves_what_others_wrote(void **state) {
     expect_copied("b.tar.gz", "seven", "b.tar (2).gz");
 }
 
-static void test_outbox_follows_no_link(void **state) {
+static void test_outbox_does_not_follow_links(void **state) {
     char got[PATH_MAX];
     (void)state;
     assert_int_equal(mkdir("outputs", 0755), 0);
@@ -129,7 +129,7 @@ static void test_outbox_follows_no_link(void **state) {
     assert_int_equal(rmdir("elsewhere"), 0); /* it is empty */
 }
 
-static void test_outbox_is_one_kernels_at_a_time(void **state) {
+static void test_outbox_that_another_kernel_holds_is_refused(void **state) {
     struct outbox other;
     (void)state;
     outbox_init_at(&other, tree);
@@ -157,7 +157,7 @@ static void test_outbox_removes_what_a_killed_kernel_left(void **state) {
     assert_int_equal(access(path, F_OK), -1);
 }
 
-static void test_outbox_of_a_damaged_log_overwrites_nothing(void **state) {
+static void test_outbox_with_a_damaged_log_overwrites_nothing(void **state) {
     (void)state;
     expect_copied("a", "one", "a");
     put("outputs/.petri-sha256",
@@ -182,13 +182,13 @@ static void test_outbox_without_a_folder_is_off(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        CASE(test_outbox_replaces_what_petri_wrote),
-        CASE(test_outbox_leaves_what_is_the_same),
-        CASE(test_outbox_leaves_what_others_wrote),
-        CASE(test_outbox_follows_no_link),
-        CASE(test_outbox_is_one_kernels_at_a_time),
+        CASE(test_outbox_replaces_files_that_petri_wrote),
+        CASE(test_outbox_does_not_rewrite_an_unchanged_file),
+        CASE(test_outbox_does_not_overwrite_files_of_others),
+        CASE(test_outbox_does_not_follow_links),
+        CASE(test_outbox_that_another_kernel_holds_is_refused),
         CASE(test_outbox_removes_what_a_killed_kernel_left),
-        CASE(test_outbox_of_a_damaged_log_overwrites_nothing),
+        CASE(test_outbox_with_a_damaged_log_overwrites_nothing),
         CASE(test_outbox_without_a_folder_is_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,7 +81,7 @@ static void test_errors_read_as_their_golden_files(void **state) {
     }
 }
 
-static void test_errors_say_in_one_sentence_what_stays(void **state) {
+static void test_errors_end_by_saying_what_stays_of_the_session(void **state) {
     char sentence[1024];
     (void)state;
     for (size_t i = 0; i < N_ROWS; i++) {
@@ -123,7 +123,7 @@ static void test_a_long_detail_is_cut_not_overrun(void **state) {
     assert_int_equal(strlen(text), sizeof text - 1);
 }
 
-static void test_a_detail_that_is_cut_inside_a_character_is_still_told(void **state) {
+static void test_detail_cut_inside_a_character_is_still_shown(void **state) {
     (void)state;
     json_t *content = outcome_error(OUTCOME_REFUSED, &(struct outcome_facts){.detail = "there is no \xc3"});
     assert_non_null(content);
@@ -140,7 +140,7 @@ static size_t traceback_lines(const struct outcome_facts *facts) {
     return n;
 }
 
-static void test_a_stack_is_whole_at_the_first_frame_of_what_runs_the_cell(void **state) {
+static void test_stack_is_whole_once_the_first_frame_of_ipython_has_come(void **state) {
     static const char *const pieces[] = {
         "Stack (most recent call first):\n",
         "  File \"<ipython-input-4-0123456789ab>\", line 1 in <module>\n",
@@ -164,12 +164,12 @@ static void test_a_stack_is_whole_at_the_first_frame_of_what_runs_the_cell(void 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_errors_read_as_their_golden_files),
-        cmocka_unit_test(test_errors_say_in_one_sentence_what_stays),
+        cmocka_unit_test(test_errors_end_by_saying_what_stays_of_the_session),
         cmocka_unit_test(test_every_outcome_that_fails_has_a_golden_file),
         cmocka_unit_test(test_every_failure_has_a_name_and_is_rolled_back),
         cmocka_unit_test(test_a_long_detail_is_cut_not_overrun),
-        cmocka_unit_test(test_a_detail_that_is_cut_inside_a_character_is_still_told),
-        cmocka_unit_test(test_a_stack_is_whole_at_the_first_frame_of_what_runs_the_cell),
+        cmocka_unit_test(test_detail_cut_inside_a_character_is_still_shown),
+        cmocka_unit_test(test_stack_is_whole_once_the_first_frame_of_ipython_has_come),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

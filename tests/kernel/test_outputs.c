@@ -80,7 +80,7 @@ static void test_outputs_begin_forgets_what_was_written_before(void **state) {
     assert_int_equal(f.outputs.streams[OUTPUT_STDOUT].total_bytes, 5);
 }
 
-static void test_outputs_drain_hands_on_both_in_order(void **state) {
+static void test_outputs_drain_gives_stdout_and_then_stderr(void **state) {
     (void)state;
     put(OUTPUT_STDERR, "e");
     put(OUTPUT_STDOUT, "o");
@@ -127,7 +127,7 @@ static void test_outputs_hands_on_a_full_chunk_at_once(void **state) {
     assert_int_equal(f.outputs.streams[OUTPUT_STDOUT].total_bytes, OUTPUTS_CHUNK);
 }
 
-static void test_outputs_without_writers_end(void **state) {
+static void test_outputs_end_once_all_writers_have_closed(void **state) {
     (void)state;
     put(OUTPUT_STDOUT, "last");
     close(f.ends[0]);
@@ -144,7 +144,7 @@ static void test_outputs_without_writers_end(void **state) {
 
 #define DROPPED "stderr:97|" /* the line that says so, by its length */
 
-static void test_outputs_over_the_limit_are_counted_and_said_once(void **state) {
+static void test_outputs_over_the_limit_are_counted_and_noted_once(void **state) {
     (void)state;
     outputs_begin(&f.outputs, 6, hear, f.heard);
     put(OUTPUT_STDERR, "ab");
@@ -196,12 +196,12 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_outputs_collects_until_the_deadline),
         TEST(test_outputs_begin_forgets_what_was_written_before),
-        TEST(test_outputs_drain_hands_on_both_in_order),
+        TEST(test_outputs_drain_gives_stdout_and_then_stderr),
         TEST(test_outputs_tick_keeps_a_character_whole),
         TEST(test_outputs_half_a_character_does_not_make_the_loop_spin),
         TEST(test_outputs_hands_on_a_full_chunk_at_once),
-        TEST(test_outputs_without_writers_end),
-        TEST(test_outputs_over_the_limit_are_counted_and_said_once),
+        TEST(test_outputs_end_once_all_writers_have_closed),
+        TEST(test_outputs_over_the_limit_are_counted_and_noted_once),
         TEST(test_outputs_at_the_limit_drop_nothing),
         TEST(test_outputs_cut_by_the_limit_end_on_a_whole_character),
         TEST(test_outputs_that_come_as_messages_count_too),

@@ -81,7 +81,7 @@ static void test_packages_are_found_by_any_spelling_of_their_name(void **state) 
     expect_hidden("[\"DEEP-thing\", \"plot\", \"not-installed\"]", "loose.py");
 }
 
-static void test_packages_share_a_namespace_folder_that_one_of_them_shows(void **state) {
+static void test_packages_folder_shared_with_a_listed_package_is_shown(void **state) {
     (void)state;
     tree_file(SITE "plot-1.0.dist-info/RECORD", "plot/__init__.py,,\ntable/plots.py,,\n");
     expect_hidden("[\"plot\"]", "deep_thing deep_thing-1.0.dist-info loose.py table-1.0.dist-info");
@@ -121,7 +121,7 @@ int main(void) {
         TEST(test_packages_none_listed_leaves_what_the_worker_needs),
         TEST(test_packages_listed_bring_what_they_require_but_not_for_extras),
         TEST(test_packages_are_found_by_any_spelling_of_their_name),
-        TEST(test_packages_share_a_namespace_folder_that_one_of_them_shows),
+        TEST(test_packages_folder_shared_with_a_listed_package_is_shown),
         TEST(test_packages_without_a_record_go_by_top_level_and_requires_txt),
         TEST(test_packages_of_petris_own_site_are_not_hidden),
     };

@@ -16,7 +16,7 @@ static enum finding run(const char *name, const char *python, char *text, size_t
     return FINDING_N;
 }
 
-static void test_probes_are_named_once_and_cover_the_machine(void **state) {
+static void test_probes_have_the_expected_names_in_order(void **state) {
     static const char *const expected[] = {"linux",  "container", "files", "apparmor", "namespaces",
                                            "ptrace", "seccomp",   "cell",  "overlay",  "cgroup"};
     (void)state;
@@ -39,7 +39,7 @@ static void test_probes_each_say_one_sentence(void **state) {
     }
 }
 
-static void test_probes_without_namespaces_say_what_the_sandbox_says(void **state) {
+static void test_probes_without_namespaces_give_the_sandbox_error(void **state) {
     static const char *const names[] = {"namespaces", "cgroup", "cell"};
     char text[900];
     (void)state;
@@ -58,9 +58,9 @@ static void test_probe_of_a_cell_without_python_asks_for_one(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_probes_are_named_once_and_cover_the_machine),
+        cmocka_unit_test(test_probes_have_the_expected_names_in_order),
         cmocka_unit_test(test_probes_each_say_one_sentence),
-        cmocka_unit_test(test_probes_without_namespaces_say_what_the_sandbox_says),
+        cmocka_unit_test(test_probes_without_namespaces_give_the_sandbox_error),
         cmocka_unit_test(test_probe_of_a_cell_without_python_asks_for_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,7 +117,7 @@ static void test_records_runs_are_found_again_by_the_beginning_of_their_id(void 
 
 /* What a cell shows, or a request asks for, is as deep as their wires allow, and the record deeper by its own levels.
  */
-static void test_records_as_deep_as_messages_can_be_read(void **state) {
+static void test_records_nested_as_deeply_as_messages_can_be_read(void **state) {
     json_t *run = NULL, *deep = json_array();
     (void)state;
     for (size_t i = 0; i < message_default_caps.max_depth; i++)
@@ -127,7 +127,7 @@ static void test_records_as_deep_as_messages_can_be_read(void **state) {
     json_decref(run);
 }
 
-static void test_records_with_an_id_that_is_there_are_not_stored_in_part(void **state) {
+static void test_records_with_an_id_already_in_use_store_nothing(void **state) {
     const struct record_input input = {"in.csv", "sha-1", "a,b", 3};
     struct record record = a_record("one");
     struct record_totals totals;
@@ -208,7 +208,7 @@ static void test_records_tasks_are_counted_across_kernels(void **state) {
     assert_int_equal(totals.runs, 0);
 }
 
-static void test_records_that_are_old_or_too_much_are_forgotten(void **state) {
+static void test_records_too_old_or_over_the_size_limit_are_deleted(void **state) {
     const struct record_input input = {"f", "sha-old", "x", 1};
     struct record old = a_record("old");
     void *data;
@@ -231,7 +231,7 @@ static void test_records_that_are_old_or_too_much_are_forgotten(void **state) {
 }
 
 /* A lock that is held while the records are opened costs the tidying nothing but time. */
-static void test_records_are_tidied_later_while_others_write(void **state) {
+static void test_records_that_others_have_locked_are_tidied_later(void **state) {
     struct record old = a_record("old");
     sqlite3 *other;
     (void)state;
@@ -247,7 +247,7 @@ static void test_records_are_tidied_later_while_others_write(void **state) {
     assert_string_equal(listed(&(struct records_filter){.limit = 9}), "");
 }
 
-static void test_records_of_a_result_that_may_be_given_again(void **state) {
+static void test_records_of_a_cached_result_are_found_by_key_and_age(void **state) {
     struct record record = a_record("1");
     int64_t now = now_ms();
     record.cache_key = "k";
@@ -284,14 +284,14 @@ static void test_records_that_are_damaged_store_nothing_and_say_so(void **state)
     assert_string_equal(why, "there are no run records in /nowhere/r.sqlite");
 }
 
-static void test_records_are_their_owners_alone(void **state) {
+static void test_records_file_is_closed_to_other_users(void **state) {
     struct stat st;
     (void)state;
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
 }
 
-static void test_records_without_a_path_are_none(void **state) {
+static void test_records_without_a_path_are_off(void **state) {
     struct record_totals totals;
     struct records none;
     (void)state;
@@ -309,17 +309,17 @@ static void test_records_without_a_path_are_none(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_records_runs_are_found_again_by_the_beginning_of_their_id),
-        TEST(test_records_as_deep_as_messages_can_be_read),
-        TEST(test_records_with_an_id_that_is_there_are_not_stored_in_part),
+        TEST(test_records_nested_as_deeply_as_messages_can_be_read),
+        TEST(test_records_with_an_id_already_in_use_store_nothing),
         TEST(test_records_lists_are_filtered),
         TEST(test_records_inputs_are_stored_once_by_content),
         TEST(test_records_tasks_are_counted_across_kernels),
-        TEST(test_records_that_are_old_or_too_much_are_forgotten),
-        TEST(test_records_are_tidied_later_while_others_write),
-        TEST(test_records_of_a_result_that_may_be_given_again),
+        TEST(test_records_too_old_or_over_the_size_limit_are_deleted),
+        TEST(test_records_that_others_have_locked_are_tidied_later),
+        TEST(test_records_of_a_cached_result_are_found_by_key_and_age),
         TEST(test_records_that_are_damaged_store_nothing_and_say_so),
-        TEST(test_records_are_their_owners_alone),
-        TEST(test_records_without_a_path_are_none),
+        TEST(test_records_file_is_closed_to_other_users),
+        TEST(test_records_without_a_path_are_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

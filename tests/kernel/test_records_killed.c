@@ -164,7 +164,7 @@ static void remove_database(void) {
     }
 }
 
-static void test_records_killed_at_any_moment_are_whole(void **state) {
+static void test_records_of_a_process_killed_at_any_moment_are_whole(void **state) {
     const char *seed_text = getenv("PETRI_SEED");
     const char *kills_text = getenv("PETRI_KILLS");
     unsigned seed = seed_text ? (unsigned)strtoul(seed_text, NULL, 10) : (unsigned)time(NULL) ^ (unsigned)getpid();
@@ -212,7 +212,7 @@ static _Noreturn void open_and_store(unsigned number, const int gates[2], int re
 }
 
 /* As kernels that are started together on a new machine: each makes the database if it is not there yet. */
-static void test_records_made_by_many_at_once_have_all_their_runs(void **state) {
+static void test_records_opened_by_many_processes_at_once_have_all_runs(void **state) {
     enum { MANY = 24 };
     int gates[2][2], ready[2], fds[2];
     char bytes[MANY];
@@ -271,8 +271,8 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_records_killed_at_any_moment_are_whole, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_records_made_by_many_at_once_have_all_their_runs, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_records_of_a_process_killed_at_any_moment_are_whole, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_records_opened_by_many_processes_at_once_have_all_runs, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -201,7 +201,7 @@ static char *redacted(const char *text, size_t *ret_n) {
     return out.data;
 }
 
-static void test_redact_takes_out_what_is_a_secret(void **state) {
+static void test_redact_replaces_secrets(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof found / sizeof found[0]; i++) {
         size_t n;
@@ -216,7 +216,7 @@ static void test_redact_takes_out_what_is_a_secret(void **state) {
     }
 }
 
-static void test_redact_leaves_what_is_none(void **state) {
+static void test_redact_leaves_text_without_secrets_unchanged(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
         size_t n;
@@ -228,7 +228,7 @@ static void test_redact_leaves_what_is_none(void **state) {
 }
 
 /* Each row of the table has a token in the corpus above or is of the same form as one that has. */
-static void test_redact_rows_begin_with_a_literal_and_find_themselves(void **state) {
+static void test_redact_rows_begin_with_a_literal_and_match_their_own_token(void **state) {
     (void)state;
     for (size_t i = 0; i < secrets_n_rows; i++) {
         const struct secrets_row *row = &secrets_rows[i];
@@ -253,7 +253,7 @@ static void test_redact_rows_begin_with_a_literal_and_find_themselves(void **sta
 }
 
 /* Steps that look at all of what is left from each word would take hours for this. */
-static void test_redact_of_a_long_hostile_text_ends(void **state) {
+static void test_redact_of_a_long_hostile_text_finishes_soon(void **state) {
     static const char *const units[] = {
         "eyJ-",  "sk-",         "sk-xoxb-eyJ-ya29.",          "password:",  "token=",
         "://a:", "-----BEGIN ", "-----BEGIN RSA PRIVATE KEY", "password='", "Bearer-Bearer ",
@@ -271,7 +271,7 @@ static void test_redact_of_a_long_hostile_text_ends(void **state) {
     }
 }
 
-static void test_redact_json_takes_texts_keys_and_named_values(void **state) {
+static void test_redact_json_covers_texts_keys_and_named_values(void **state) {
     struct patterns *patterns = NULL;
     size_t n = 0;
     json_t *texts = json_pack("[s, s]", "K-[0-9]+", "secret word");
@@ -292,7 +292,7 @@ static void test_redact_json_takes_texts_keys_and_named_values(void **state) {
     patterns_destroy(patterns);
 }
 
-static void test_redact_pattern_without_an_end_takes_the_rest(void **state) {
+static void test_redact_pattern_that_times_out_redacts_the_rest(void **state) {
     struct patterns *patterns = NULL;
     struct bytes out = {0};
     char text[20000];
@@ -309,12 +309,12 @@ static void test_redact_pattern_without_an_end_takes_the_rest(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_redact_takes_out_what_is_a_secret),
-        cmocka_unit_test(test_redact_leaves_what_is_none),
-        cmocka_unit_test(test_redact_rows_begin_with_a_literal_and_find_themselves),
-        cmocka_unit_test(test_redact_of_a_long_hostile_text_ends),
-        cmocka_unit_test(test_redact_json_takes_texts_keys_and_named_values),
-        cmocka_unit_test(test_redact_pattern_without_an_end_takes_the_rest),
+        cmocka_unit_test(test_redact_replaces_secrets),
+        cmocka_unit_test(test_redact_leaves_text_without_secrets_unchanged),
+        cmocka_unit_test(test_redact_rows_begin_with_a_literal_and_match_their_own_token),
+        cmocka_unit_test(test_redact_of_a_long_hostile_text_finishes_soon),
+        cmocka_unit_test(test_redact_json_covers_texts_keys_and_named_values),
+        cmocka_unit_test(test_redact_pattern_that_times_out_redacts_the_rest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,7 +64,7 @@ static void test_queue_push_after_move_of_all_works(void **state) {
     expect_pop(&moved, NULL);
 }
 
-static void test_request_fields_of_another_kind_count_as_missing(void **state) {
+static void test_request_fields_of_the_wrong_type_count_as_missing(void **state) {
     struct request *request = make(&row_a, json_pack("{s:s, s:b, s:s}", "silent", "yes", "flag", 1, "name", "x"));
     (void)state;
     assert_false(request_bool(request, "silent", false));
@@ -81,7 +81,7 @@ int main(void) {
         cmocka_unit_test(test_queue_gives_back_in_order),
         cmocka_unit_test(test_queue_move_takes_one_row_and_keeps_order),
         cmocka_unit_test(test_queue_push_after_move_of_all_works),
-        cmocka_unit_test(test_request_fields_of_another_kind_count_as_missing),
+        cmocka_unit_test(test_request_fields_of_the_wrong_type_count_as_missing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

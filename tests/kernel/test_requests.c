@@ -177,7 +177,7 @@ static void test_usage_has_the_fields_that_clients_show(void **state) {
     }
 }
 
-static void test_history_that_asks_for_nothing_known_is_an_error(void **state) {
+static void test_history_request_of_unknown_access_type_is_an_error(void **state) {
     (void)state;
     json_t *content =
         ask(CHANNEL_SHELL, "history_request", json_pack("{s:s}", "hist_access_type", "all"), "history_reply");
@@ -227,7 +227,7 @@ static void test_signed_request_that_is_malformed_is_answered_with_an_error(void
     }
 }
 
-static void test_malformed_message_without_a_reply_gets_none(void **state) {
+static void test_malformed_message_of_a_type_without_reply_gets_none(void **state) {
     char id[37];
     (void)state;
     send_raw("comm_msg", "[]", id);
@@ -242,14 +242,14 @@ static void long_unheard(struct kernel *kernel) {
 }
 
 /* The harness' client subscribes, and only by that does its first request get an answer. */
-static void test_first_request_is_read_once_somebody_listens(void **state) {
+static void test_first_request_is_read_once_iopub_has_a_subscriber(void **state) {
     (void)state;
     harness_start(&h, long_unheard);
     json_decref(ask(CHANNEL_SHELL, "comm_info_request", json_object(), "comm_info_reply"));
     harness_stop(&h);
 }
 
-static void test_heartbeat_gives_bytes_back(void **state) {
+static void test_heartbeat_echoes_bytes(void **state) {
     char back[8] = "";
     (void)state;
     assert_int_equal(zmq_send(h.sockets[CHANNEL_HB], "\0ping\xff", 6, 0), 6);
@@ -353,7 +353,7 @@ static void test_comm_open_that_is_rolled_back_is_forgotten(void **state) {
     assert_int_equal(n_comms("t"), 0);
 }
 
-static void test_shutdown_is_told_to_all_and_answered(void **state) {
+static void test_shutdown_is_published_on_iopub_and_answered(void **state) {
     char id[37];
     (void)state;
     harness_start(&h, NULL);
@@ -381,18 +381,18 @@ int main(void) {
         COLD(test_debug_request_fails_as_the_debug_adapter_protocol_has_it),
         COLD(test_connect_names_the_ports),
         COLD(test_usage_has_the_fields_that_clients_show),
-        COLD(test_history_that_asks_for_nothing_known_is_an_error),
+        COLD(test_history_request_of_unknown_access_type_is_an_error),
         COLD(test_signed_request_that_is_malformed_is_answered_with_an_error),
-        COLD(test_malformed_message_without_a_reply_gets_none),
-        cmocka_unit_test(test_first_request_is_read_once_somebody_listens),
-        COLD(test_heartbeat_gives_bytes_back),
+        COLD(test_malformed_message_of_a_type_without_reply_gets_none),
+        cmocka_unit_test(test_first_request_is_read_once_iopub_has_a_subscriber),
+        COLD(test_heartbeat_echoes_bytes),
         WARM(test_is_complete_runs_beside_a_cell),
         WARM(test_is_complete_without_an_answer_is_unknown),
         WARM(test_complete_that_breaks_the_wire_has_no_matches),
         WARM(test_inspect_without_a_sandbox_finds_nothing),
         WARM(test_comm_open_that_commits_is_listed),
         WARM(test_comm_open_that_is_rolled_back_is_forgotten),
-        cmocka_unit_test(test_shutdown_is_told_to_all_and_answered),
+        cmocka_unit_test(test_shutdown_is_published_on_iopub_and_answered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static void test_transcript_keeps_outputs_in_their_order(void **state) {
     transcript_fini(&transcript);
 }
 
-static void test_transcript_of_a_flood_is_its_head(void **state) {
+static void test_transcript_of_a_flood_keeps_its_head_and_is_cut(void **state) {
     struct transcript transcript = {0};
     char *chunk = malloc(1 << 19);
     (void)state;
@@ -62,7 +62,7 @@ static void test_transcript_of_a_flood_is_its_head(void **state) {
     free(chunk);
 }
 
-static void test_transcript_without_what_is_too_large_is_not_whole(void **state) {
+static void test_transcript_without_an_output_too_large_is_marked_cut(void **state) {
     struct transcript transcript = {0};
     char *large = calloc(1, TRANSCRIPT_RICH_BYTES + 1);
     (void)state;
@@ -83,7 +83,7 @@ static void test_transcript_without_what_is_too_large_is_not_whole(void **state)
     free(large);
 }
 
-static void test_transcript_with_buffers_is_not_whole(void **state) {
+static void test_transcript_with_buffers_is_marked_cut(void **state) {
     struct transcript transcript = {0};
     (void)state;
     say(&transcript, "display_data", json_pack("{s:{s:s}, s:{}}", "data", "text/plain", "x", "metadata"), 8);
@@ -94,9 +94,9 @@ static void test_transcript_with_buffers_is_not_whole(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_transcript_keeps_outputs_in_their_order),
-        cmocka_unit_test(test_transcript_of_a_flood_is_its_head),
-        cmocka_unit_test(test_transcript_without_what_is_too_large_is_not_whole),
-        cmocka_unit_test(test_transcript_with_buffers_is_not_whole),
+        cmocka_unit_test(test_transcript_of_a_flood_keeps_its_head_and_is_cut),
+        cmocka_unit_test(test_transcript_without_an_output_too_large_is_marked_cut),
+        cmocka_unit_test(test_transcript_with_buffers_is_marked_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

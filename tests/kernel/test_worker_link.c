@@ -59,7 +59,7 @@ static void test_link_gives_checked_frames(void **state) {
     assert_false(link_.more);
 }
 
-static void test_link_refuses_a_frame_of_no_type(void **state) {
+static void test_link_refuses_a_frame_of_unknown_type(void **state) {
     struct wire_frame frame;
     enum wire_type type;
     const char *why = NULL;
@@ -134,7 +134,7 @@ static void test_link_to_a_dead_worker_fails_without_a_signal(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_link_gives_checked_frames),
-        TEST(test_link_refuses_a_frame_of_no_type),
+        TEST(test_link_refuses_a_frame_of_unknown_type),
         TEST(test_link_refuses_a_frame_over_the_cap_from_its_head),
         TEST(test_link_notes_the_end_and_does_not_poll_for_more),
         TEST(test_link_queues_what_the_socket_does_not_take),

@@ -72,7 +72,7 @@ static int parse_changed(const char *key, const char *value, struct connection *
 #define X10 "xxxxxxxxxx"
 #define X100 X10 X10 X10 X10 X10 X10 X10 X10 X10 X10
 
-static void test_parse_bad_member_has_its_sentence(void **state) {
+static void test_parse_bad_member_is_refused_with_its_reason(void **state) {
     static const struct {
         const char *key, *value; /* NULL: not there */
         const char *why;
@@ -133,7 +133,7 @@ static void test_parse_ip_makes_endpoint(void **state) {
     }
 }
 
-static void test_parse_without_defaults_named_takes_them(void **state) {
+static void test_parse_missing_transport_and_scheme_take_their_defaults(void **state) {
     static const char *const keys[] = {"transport", "signature_scheme"};
     (void)state;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
@@ -146,7 +146,7 @@ static void test_parse_without_defaults_named_takes_them(void **state) {
 }
 
 /* NUL and bytes beyond ASCII belong to a key like others. */
-static void test_parse_key_keeps_its_bytes(void **state) {
+static void test_parse_key_with_nul_and_non_ascii_keeps_its_bytes(void **state) {
     (void)state;
     struct connection connection;
     char why[256] = "";
@@ -167,7 +167,7 @@ static int parse_text(const char *text, char *why, size_t why_bytes) {
 
 #define PORTS "\"shell_port\":1,\"iopub_port\":2,\"stdin_port\":3,\"control_port\":4,\"hb_port\":5,\"key\":\"\""
 
-static void test_parse_ipc_path_that_no_socket_takes_refused(void **state) {
+static void test_parse_ipc_path_too_long_for_a_socket_is_refused(void **state) {
     (void)state;
     char why[256] = "";
     assert_int_equal(parse_text("{" PORTS ",\"transport\":\"ipc\",\"ip\":\"" X100 "12345\"}", why, sizeof why), 0);
@@ -202,7 +202,7 @@ static void test_parse_registration_file_leaves_ports_to_be_chosen(void **state)
     connection_fini(&connection);
 }
 
-static void test_parse_bad_registration_file_has_its_sentence(void **state) {
+static void test_parse_bad_registration_file_is_refused_with_its_reason(void **state) {
     static const struct {
         const char *text, *why;
     } rows[] = {
@@ -221,7 +221,7 @@ static void test_parse_bad_registration_file_has_its_sentence(void **state) {
     }
 }
 
-static void test_parse_other_text_refused(void **state) {
+static void test_parse_text_that_is_not_a_json_object_is_refused(void **state) {
     static const char *const texts[] = {"", "{", "[]", "null", "{}x", "{\"a\":[[[[[[[[[]]]]]]]]]}"};
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -238,7 +238,7 @@ static void test_parse_text_that_is_not_utf8_refused(void **state) {
     assert_string_equal(why, "The connection file is not UTF-8.");
 }
 
-static void test_parse_sentence_is_cut_to_its_room(void **state) {
+static void test_parse_reason_is_cut_to_its_buffer(void **state) {
     (void)state;
     char why[10];
     memset(why, 'x', sizeof why);
@@ -287,17 +287,17 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_read_tcp_file_is_golden),
         cmocka_unit_test(test_read_ipc_file_is_golden),
-        cmocka_unit_test(test_parse_bad_member_has_its_sentence),
+        cmocka_unit_test(test_parse_bad_member_is_refused_with_its_reason),
         cmocka_unit_test(test_parse_ip_makes_endpoint),
-        cmocka_unit_test(test_parse_without_defaults_named_takes_them),
-        cmocka_unit_test(test_parse_key_keeps_its_bytes),
-        cmocka_unit_test(test_parse_ipc_path_that_no_socket_takes_refused),
+        cmocka_unit_test(test_parse_missing_transport_and_scheme_take_their_defaults),
+        cmocka_unit_test(test_parse_key_with_nul_and_non_ascii_keeps_its_bytes),
+        cmocka_unit_test(test_parse_ipc_path_too_long_for_a_socket_is_refused),
         cmocka_unit_test(test_parse_curve_keys_of_wrong_length_refused),
         cmocka_unit_test(test_parse_registration_file_leaves_ports_to_be_chosen),
-        cmocka_unit_test(test_parse_bad_registration_file_has_its_sentence),
-        cmocka_unit_test(test_parse_other_text_refused),
+        cmocka_unit_test(test_parse_bad_registration_file_is_refused_with_its_reason),
+        cmocka_unit_test(test_parse_text_that_is_not_a_json_object_is_refused),
         cmocka_unit_test(test_parse_text_that_is_not_utf8_refused),
-        cmocka_unit_test(test_parse_sentence_is_cut_to_its_room),
+        cmocka_unit_test(test_parse_reason_is_cut_to_its_buffer),
         cmocka_unit_test(test_read_missing_file_says_so),
         cmocka_unit_test(test_read_file_over_the_cap_refused),
     };

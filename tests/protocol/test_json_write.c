@@ -16,7 +16,7 @@ static void assert_written(const json_t *json, const char *expected) {
 }
 
 /* Compact JSON comes out as it went in. */
-static void test_write_gives_back_compact_text(void **state) {
+static void test_write_parsed_compact_json_gives_the_same_text(void **state) {
     static const char *const texts[] = {
         "{}",
         "[]",
@@ -39,7 +39,7 @@ static void test_write_gives_back_compact_text(void **state) {
 }
 
 /* Strings that were never checked come out as UTF-8 all the same. */
-static void test_write_broken_string_is_mended(void **state) {
+static void test_write_invalid_utf8_becomes_replacement_characters(void **state) {
     (void)state;
     json_auto_t *array = json_array();
     assert_int_equal(json_array_append_new(array, json_string_nocheck("a\xFF\"\xE2\x82")), 0);
@@ -51,7 +51,7 @@ static void test_write_broken_string_is_mended(void **state) {
 }
 
 /* Each fixture's bytes as a string, and what jansson's own parser reads from it. */
-static void test_write_string_reads_back_as_what_python_makes_of_it(void **state) {
+static void test_write_string_with_invalid_utf8_reads_back_as_in_python(void **state) {
     (void)state;
     json_auto_t *rows = fixture_load("broken_utf8.json");
     for (size_t i = 0; i < json_array_size(rows); i++) {
@@ -81,7 +81,7 @@ static json_t *nested(size_t depth) {
     return json;
 }
 
-static void test_write_depth_limit_is_the_last_that_passes(void **state) {
+static void test_write_at_the_depth_limit_passes_and_deeper_is_refused(void **state) {
     (void)state;
     json_auto_t *deepest = nested(TEXT_DEPTH_LIMIT);
     json_auto_t *deeper = nested(TEXT_DEPTH_LIMIT + 1);
@@ -92,10 +92,10 @@ static void test_write_depth_limit_is_the_last_that_passes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_write_gives_back_compact_text),
-        cmocka_unit_test(test_write_broken_string_is_mended),
-        cmocka_unit_test(test_write_string_reads_back_as_what_python_makes_of_it),
-        cmocka_unit_test(test_write_depth_limit_is_the_last_that_passes),
+        cmocka_unit_test(test_write_parsed_compact_json_gives_the_same_text),
+        cmocka_unit_test(test_write_invalid_utf8_becomes_replacement_characters),
+        cmocka_unit_test(test_write_string_with_invalid_utf8_reads_back_as_in_python),
+        cmocka_unit_test(test_write_at_the_depth_limit_passes_and_deeper_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,7 +92,7 @@ static void test_decode_any_changed_byte_is_bad_signature(void **state) {
     row_fini(&row);
 }
 
-static void test_decode_twice_is_replayed(void **state) {
+static void test_decode_same_message_twice_is_replayed(void **state) {
     (void)state;
     json_auto_t *rows = fixture_load("messages.json");
     struct row row;
@@ -164,7 +164,7 @@ static const struct {
 #undef E
 };
 
-static void test_decode_each_shape_has_its_problem(void **state) {
+static void test_decode_malformed_frames_give_the_matching_problem(void **state) {
     (void)state;
     struct signer *signer = signer_create("", 0);
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
@@ -194,7 +194,7 @@ static enum message_problem decode_capped(const struct message_caps *caps, struc
     return problem;
 }
 
-static void test_decode_caps_are_the_last_that_passes(void **state) {
+static void test_decode_at_each_cap_passes_and_over_it_is_refused(void **state) {
     (void)state;
     size_t bytes = 9 + sizeof GOOD_HEADER - 1 + 4 + 10 + 3;
     struct frame content = FRAME("{\"a\":[{}]}");
@@ -259,10 +259,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_decode_signed_by_python_gives_what_python_reads),
         cmocka_unit_test(test_decode_any_changed_byte_is_bad_signature),
-        cmocka_unit_test(test_decode_twice_is_replayed),
+        cmocka_unit_test(test_decode_same_message_twice_is_replayed),
         cmocka_unit_test(test_decode_unsigned_with_key_is_bad_signature),
-        cmocka_unit_test(test_decode_each_shape_has_its_problem),
-        cmocka_unit_test(test_decode_caps_are_the_last_that_passes),
+        cmocka_unit_test(test_decode_malformed_frames_give_the_matching_problem),
+        cmocka_unit_test(test_decode_at_each_cap_passes_and_over_it_is_refused),
         cmocka_unit_test(test_decode_lengths_that_overflow_are_too_large),
         cmocka_unit_test(test_decode_long_ids_are_bad_header),
         cmocka_unit_test(test_each_problem_has_a_sentence_of_its_own),

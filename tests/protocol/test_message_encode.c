@@ -87,7 +87,7 @@ static void test_encode_full_message_is_golden(void **state) {
     signer_destroy(signer);
 }
 
-static void test_encode_least_message_has_empty_objects(void **state) {
+static void test_encode_without_optional_parts_has_empty_objects(void **state) {
     (void)state;
     const struct message_parts parts = {.msg_type = "status", .session = "s"};
     struct signer *signer = make_signer();
@@ -194,7 +194,7 @@ static void test_encode_stream_and_encode_agree(void **state) {
 }
 
 /* What is encoded is what another kernel's signer with the same key decodes. */
-static void test_encode_then_decode_is_the_same(void **state) {
+static void test_encode_then_decode_gives_the_same_message(void **state) {
     (void)state;
     const struct frame identity = FRAME("id");
     const struct frame buffer = FRAME("\0buffer");
@@ -230,13 +230,13 @@ static void test_encode_then_decode_is_the_same(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_encode_full_message_is_golden),
-        cmocka_unit_test(test_encode_least_message_has_empty_objects),
+        cmocka_unit_test(test_encode_without_optional_parts_has_empty_objects),
         cmocka_unit_test(test_encode_without_key_has_empty_signature),
         cmocka_unit_test(test_encode_bad_parts_refused),
         cmocka_unit_test(test_encode_message_ids_differ),
         cmocka_unit_test(test_encode_stream_is_golden),
         cmocka_unit_test(test_encode_stream_and_encode_agree),
-        cmocka_unit_test(test_encode_then_decode_is_the_same),
+        cmocka_unit_test(test_encode_then_decode_gives_the_same_message),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,7 @@ static void test_sign_gives_what_python_gives(void **state) {
     }
 }
 
-static void test_verify_wrong_shape_refused(void **state) {
+static void test_verify_signature_of_wrong_length_is_refused(void **state) {
     (void)state;
     struct signer *signer = signer_create("k", 1);
     struct frame part = FRAME("{}");
@@ -60,7 +60,7 @@ static void test_verify_wrong_shape_refused(void **state) {
     signer_destroy(signer);
 }
 
-static void test_empty_key_signs_with_nothing_and_takes_anything(void **state) {
+static void test_empty_key_gives_empty_signature_and_accepts_any(void **state) {
     (void)state;
     struct signer *signer = signer_create("", 0);
     struct frame part = FRAME("{}");
@@ -80,7 +80,7 @@ static bool seen(struct signer *signer, unsigned number) {
     return signer_seen(signer, &(struct frame){hex, SIGNER_HEX_BYTES});
 }
 
-static void test_seen_keeps_as_many_as_promised(void **state) {
+static void test_seen_remembers_the_promised_number_of_signatures(void **state) {
     (void)state;
     struct signer *signer = signer_create("k", 1);
     for (unsigned i = 0; i < SIGNER_REMEMBERED; i++) {
@@ -108,7 +108,7 @@ static void test_seen_full_forgets_the_oldest_tenth_only(void **state) {
 }
 
 /* Round the ring several times: the newest nine tenths are known at every moment. */
-static void test_seen_for_long_remembers_the_newest(void **state) {
+static void test_seen_after_many_signatures_remembers_the_newest(void **state) {
     (void)state;
     struct signer *signer = signer_create("k", 1);
     unsigned kept = SIGNER_REMEMBERED - SIGNER_REMEMBERED / 10;
@@ -124,11 +124,11 @@ static void test_seen_for_long_remembers_the_newest(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sign_gives_what_python_gives),
-        cmocka_unit_test(test_verify_wrong_shape_refused),
-        cmocka_unit_test(test_empty_key_signs_with_nothing_and_takes_anything),
-        cmocka_unit_test(test_seen_keeps_as_many_as_promised),
+        cmocka_unit_test(test_verify_signature_of_wrong_length_is_refused),
+        cmocka_unit_test(test_empty_key_gives_empty_signature_and_accepts_any),
+        cmocka_unit_test(test_seen_remembers_the_promised_number_of_signatures),
         cmocka_unit_test(test_seen_full_forgets_the_oldest_tenth_only),
-        cmocka_unit_test(test_seen_for_long_remembers_the_newest),
+        cmocka_unit_test(test_seen_after_many_signatures_remembers_the_newest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

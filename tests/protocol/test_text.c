@@ -69,7 +69,7 @@ static const struct {
     REFUSED("too deep with objects", "[[[[[[[[[[[[[[[[{\"a\":1}]]]]]]]]]]]]]]]]"),
 };
 
-static void test_parse_bad_text_refused(void **state) {
+static void test_parse_invalid_json_is_refused(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         json_t *json = NULL;
@@ -112,7 +112,7 @@ static const struct {
     {"[true,false,null]", "[true,false,null]"},
 };
 
-static void test_parse_odd_text_mended(void **state) {
+static void test_parse_odd_json_gives_the_value_that_jansson_can_hold(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof mended / sizeof mended[0]; i++) {
         json_auto_t *same = json_loads(mended[i].same, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
@@ -158,7 +158,7 @@ static void test_parse_depth_zero_takes_only_plain_values(void **state) {
 }
 
 /* Each fixture's bytes as a string in JSON and as plain bytes. */
-static void test_broken_utf8_becomes_what_python_makes_of_it(void **state) {
+static void test_invalid_utf8_is_replaced_as_python_does(void **state) {
     (void)state;
     json_auto_t *rows = fixture_load("broken_utf8.json");
     for (size_t i = 0; i < json_array_size(rows); i++) {
@@ -178,7 +178,7 @@ static void test_broken_utf8_becomes_what_python_makes_of_it(void **state) {
     }
 }
 
-static void test_broken_utf8_in_json_becomes_what_python_makes_of_it(void **state) {
+static void test_invalid_utf8_in_json_is_replaced_as_python_does(void **state) {
     (void)state;
     json_auto_t *rows = fixture_load("broken_utf8.json");
     size_t n_tried = 0;
@@ -203,7 +203,7 @@ static void test_broken_utf8_in_json_becomes_what_python_makes_of_it(void **stat
     assert_true(n_tried > 50);
 }
 
-static void test_whole_utf8_keeps_back_only_what_may_become_a_character(void **state) {
+static void test_whole_utf8_holds_back_only_an_incomplete_character(void **state) {
     static const struct {
         const char *text;
         size_t whole;
@@ -259,7 +259,7 @@ static void test_scans_find_each_byte_at_each_place(void **state) {
     }
 }
 
-static void test_encode_each_code_reads_back(void **state) {
+static void test_encode_each_code_point_reads_back(void **state) {
     (void)state;
     for (uint32_t code = 0; code <= 0x10FFFF; code++) {
         if (code >= 0xD800 && code <= 0xDFFF) {
@@ -274,7 +274,7 @@ static void test_encode_each_code_reads_back(void **state) {
     }
 }
 
-static void test_text_format_mends_what_a_precision_has_cut(void **state) {
+static void test_text_format_replaces_a_character_cut_by_a_precision(void **state) {
     (void)state;
     json_t *json = text_format("%.2s%s", "x\xc3\xa9", "y");
     assert_string_equal(json_string_value(json), "x" UTF8_REPLACEMENT "y");
@@ -283,18 +283,18 @@ static void test_text_format_mends_what_a_precision_has_cut(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parse_bad_text_refused),
-        cmocka_unit_test(test_parse_odd_text_mended),
+        cmocka_unit_test(test_parse_invalid_json_is_refused),
+        cmocka_unit_test(test_parse_odd_json_gives_the_value_that_jansson_can_hold),
         cmocka_unit_test(test_parse_integer_of_a_million_digits_is_greatest_real),
         cmocka_unit_test(test_parse_depth_of_millions_is_refused),
         cmocka_unit_test(test_parse_depth_zero_takes_only_plain_values),
-        cmocka_unit_test(test_broken_utf8_becomes_what_python_makes_of_it),
-        cmocka_unit_test(test_broken_utf8_in_json_becomes_what_python_makes_of_it),
-        cmocka_unit_test(test_whole_utf8_keeps_back_only_what_may_become_a_character),
+        cmocka_unit_test(test_invalid_utf8_is_replaced_as_python_does),
+        cmocka_unit_test(test_invalid_utf8_in_json_is_replaced_as_python_does),
+        cmocka_unit_test(test_whole_utf8_holds_back_only_an_incomplete_character),
         cmocka_unit_test(test_whole_utf8_cut_anywhere_loses_nothing),
         cmocka_unit_test(test_scans_find_each_byte_at_each_place),
-        cmocka_unit_test(test_encode_each_code_reads_back),
-        cmocka_unit_test(test_text_format_mends_what_a_precision_has_cut),
+        cmocka_unit_test(test_encode_each_code_point_reads_back),
+        cmocka_unit_test(test_text_format_replaces_a_character_cut_by_a_precision),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ static void test_encode_with_buffers_is_golden(void **state) {
     free(data);
 }
 
-static void test_encode_too_much_refused(void **state) {
+static void test_encode_over_a_limit_is_refused(void **state) {
     (void)state;
     struct wire_buffer buffers[WIRE_MAX_BUFFERS + 1] = {{NULL, 0}};
     json_auto_t *json = json_object();
@@ -60,7 +60,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_encode_without_buffers_is_golden),
         cmocka_unit_test(test_encode_with_buffers_is_golden),
-        cmocka_unit_test(test_encode_too_much_refused),
+        cmocka_unit_test(test_encode_over_a_limit_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

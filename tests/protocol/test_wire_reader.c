@@ -84,7 +84,7 @@ static void test_next_frames_in_pieces_come_whole(void **state) {
     }
 }
 
-static void test_next_without_bytes_wants_more(void **state) {
+static void test_next_without_a_whole_frame_asks_for_more(void **state) {
     (void)state;
     struct wire_reader *reader = make_reader(CAP);
     struct wire_frame frame;
@@ -159,7 +159,7 @@ static void test_next_deep_json_refused(void **state) {
     wire_reader_destroy(reader);
 }
 
-static void test_next_cap_is_the_last_that_passes(void **state) {
+static void test_next_frame_at_the_cap_passes_and_over_it_is_refused(void **state) {
     (void)state;
     size_t bytes;
     void *data = numbered(1, 5000, &bytes);
@@ -180,7 +180,7 @@ static void make_socketpair(int fds[2]) {
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
 }
 
-static void test_fill_from_socket(void **state) {
+static void test_fill_reads_all_that_the_socket_has_and_its_end(void **state) {
     (void)state;
     int fds[2];
     make_socketpair(fds);
@@ -263,10 +263,14 @@ static void test_fill_large_frame_comes_whole(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_next_frames_in_pieces_come_whole), cmocka_unit_test(test_next_without_bytes_wants_more),
-        cmocka_unit_test(test_next_bad_stream_refused_for_good), cmocka_unit_test(test_next_deep_json_refused),
-        cmocka_unit_test(test_next_cap_is_the_last_that_passes), cmocka_unit_test(test_fill_from_socket),
-        cmocka_unit_test(test_fill_without_next_is_bounded),     cmocka_unit_test(test_fill_large_frame_comes_whole),
+        cmocka_unit_test(test_next_frames_in_pieces_come_whole),
+        cmocka_unit_test(test_next_without_a_whole_frame_asks_for_more),
+        cmocka_unit_test(test_next_bad_stream_refused_for_good),
+        cmocka_unit_test(test_next_deep_json_refused),
+        cmocka_unit_test(test_next_frame_at_the_cap_passes_and_over_it_is_refused),
+        cmocka_unit_test(test_fill_reads_all_that_the_socket_has_and_its_end),
+        cmocka_unit_test(test_fill_without_next_is_bounded),
+        cmocka_unit_test(test_fill_large_frame_comes_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

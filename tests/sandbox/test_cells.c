@@ -85,7 +85,7 @@ static const struct {
     {"end kill", false, 0, SIGKILL}, {"end abort", false, 0, SIGABRT}, {"end exec", true, 42, 0},
 };
 
-static void death_is_told_and_leaves_the_session_as_it_was(struct live *live) {
+static void death_of_a_cell_is_reported_and_leaves_the_session_as_it_was(struct live *live) {
     CHECK_TEXT(live_do(live, "add 1"), "1");
     CHECK_TEXT(live_do(live, "put kept.txt before"), "ok");
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
@@ -106,7 +106,7 @@ static void death_is_told_and_leaves_the_session_as_it_was(struct live *live) {
     }
 }
 
-static void freezing_the_dead_says_so(struct live *live) {
+static void freezing_a_cell_that_has_ended_is_an_error(struct live *live) {
     struct cell *cell = live_start(live);
     struct cell_end end;
     struct sandbox_error error = {0};
@@ -119,7 +119,7 @@ static void freezing_the_dead_says_so(struct live *live) {
 }
 
 /* It runs on, and is no worker any more. */
-static void cell_that_has_become_another_program_is_lost(struct live *live) {
+static void cell_that_runs_another_program_cannot_be_frozen(struct live *live) {
     struct cell *cell = live_start(live);
     struct cell_end end;
     struct sandbox_error error = {0};
@@ -207,7 +207,7 @@ static void aside_runs_beside_a_running_cell_and_changes_nothing(struct live *li
     CHECK_TEXT(live_do(live, "list /dev/shm"), "kept");
 }
 
-static void aside_beside_a_cell_that_is_committed(struct live *live) {
+static void aside_goes_on_while_a_cell_is_committed(struct live *live) {
     struct cell *cell = live_start(live);
     struct cell *aside = start_from(live, CELL_FROM_CURRENT, true);
     CHECK_TEXT(live_ask(cell, "add 1"), "1");
@@ -218,7 +218,7 @@ static void aside_beside_a_cell_that_is_committed(struct live *live) {
     live_check_counter(live, 1);
 }
 
-static void first_image_stays_what_it_was(struct live *live) {
+static void first_image_is_not_changed_by_cells(struct live *live) {
     live_do(live, "add 7");
     live_do(live, "add 7");
     struct cell *first = start_from(live, CELL_FROM_FIRST, false);
@@ -230,7 +230,7 @@ static void first_image_stays_what_it_was(struct live *live) {
     live_check_counter(live, 14);
 }
 
-static void folder_and_mask_go_on(struct live *live) {
+static void working_folder_and_umask_go_on(struct live *live) {
     CHECK_TEXT(live_do(live, "where"), live->folder);
     CHECK_EQUAL(live_call(live, SYS_mkdir, "\"sub/mine 0755"), 0);
     CHECK_EQUAL(live_call(live, SYS_chdir, "\"sub/mine"), 0);
@@ -249,7 +249,7 @@ static void folder_and_mask_go_on(struct live *live) {
     CHECK_TEXT(live_do(live, "status Umask"), "0077");
 }
 
-static void folder_that_is_deleted_does_not_end_the_session(struct live *live) {
+static void deleted_working_folder_does_not_end_the_session(struct live *live) {
     CHECK_EQUAL(live_call(live, SYS_mkdir, "\"/tmp/gone 0755"), 0);
     CHECK_EQUAL(live_call(live, SYS_chdir, "\"/tmp/gone"), 0);
     CHECK_EQUAL(live_call(live, SYS_rmdir, "\"/tmp/gone"), 0);
@@ -274,7 +274,7 @@ static void open_file_goes_on(struct live *live) {
 }
 
 /* A temporary file has no name any more; what stays is the offset. */
-static void unlinked_file_goes_on_and_its_offset_comes_back(struct live *live) {
+static void unlinked_file_goes_on_and_its_offset_is_rolled_back(struct live *live) {
     CHECK_TEXT(live_do(live, "put /dev/shm/f abcdef"), "ok");
     long fd = live_call(live, SYS_open, "\"/dev/shm/f %d", O_RDWR);
     CHECK_EQUAL(live_call(live, SYS_unlink, "\"/dev/shm/f"), 0);
@@ -286,7 +286,7 @@ static void unlinked_file_goes_on_and_its_offset_comes_back(struct live *live) {
     CHECK_TEXT(live_do(live, "list /dev/shm"), "");
 }
 
-static void files_go_on_and_the_hosts_are_never_written(struct live *live) {
+static void files_go_on_and_host_files_are_never_written(struct live *live) {
     char path[PATH_MAX + 16];
     struct stat st;
     CHECK_TEXT(live_do(live, "append host.txt +"), "ok");
@@ -304,13 +304,13 @@ static void files_go_on_and_the_hosts_are_never_written(struct live *live) {
     CHECK(stat(path, &st) == 0 && st.st_size == 4);
 }
 
-static void cells_begin_and_end_with_an_uncaptured_session(struct live *live) {
+static void session_without_a_cell_can_be_destroyed(struct live *live) {
     session_destroy(live->session);
     live->session = NULL;
 }
 
 /* What is deleted is marked in the folder that it was in; marks take room. */
-static void files_are_deleted_where_there_is_no_room(struct live *live) {
+static void files_can_be_deleted_when_the_disk_is_full(struct live *live) {
     enum { FOLDERS = 20 };
     struct cell *cell = live_start(live);
     for (int i = 0; i < FOLDERS; i++) {
@@ -350,26 +350,27 @@ static const struct live_case cases[] = {
     {"state_goes_on", state_goes_on, NULL},
     {"namespaces_are_new_in_each_cell", namespaces_are_new_in_each_cell, NULL},
     {"process_has_the_same_id_in_each_cell", process_has_the_same_id_in_each_cell, NULL},
-    {"death_is_told_and_leaves_the_session_as_it_was", death_is_told_and_leaves_the_session_as_it_was, NULL},
-    {"freezing_the_dead_says_so", freezing_the_dead_says_so, NULL},
-    {"cell_that_has_become_another_program_is_lost", cell_that_has_become_another_program_is_lost, NULL},
+    {"death_of_a_cell_is_reported_and_leaves_the_session_as_it_was",
+     death_of_a_cell_is_reported_and_leaves_the_session_as_it_was, NULL},
+    {"freezing_a_cell_that_has_ended_is_an_error", freezing_a_cell_that_has_ended_is_an_error, NULL},
+    {"cell_that_runs_another_program_cannot_be_frozen", cell_that_runs_another_program_cannot_be_frozen, NULL},
     {"endless_loop_can_be_discarded", endless_loop_can_be_discarded, NULL},
     {"stopped_cell_can_be_discarded", stopped_cell_can_be_discarded, NULL},
     {"cell_stopped_by_a_signal_can_be_committed", cell_stopped_by_a_signal_can_be_committed, NULL},
     {"unstarted_cell_can_be_discarded", unstarted_cell_can_be_discarded, NULL},
     {"aside_runs_beside_a_running_cell_and_changes_nothing", aside_runs_beside_a_running_cell_and_changes_nothing,
      NULL},
-    {"aside_beside_a_cell_that_is_committed", aside_beside_a_cell_that_is_committed, NULL},
-    {"first_image_stays_what_it_was", first_image_stays_what_it_was, NULL},
-    {"folder_and_mask_go_on", folder_and_mask_go_on, NULL},
-    {"folder_that_is_deleted_does_not_end_the_session", folder_that_is_deleted_does_not_end_the_session, NULL},
+    {"aside_goes_on_while_a_cell_is_committed", aside_goes_on_while_a_cell_is_committed, NULL},
+    {"first_image_is_not_changed_by_cells", first_image_is_not_changed_by_cells, NULL},
+    {"working_folder_and_umask_go_on", working_folder_and_umask_go_on, NULL},
+    {"deleted_working_folder_does_not_end_the_session", deleted_working_folder_does_not_end_the_session, NULL},
     {"open_file_goes_on", open_file_goes_on, NULL},
-    {"unlinked_file_goes_on_and_its_offset_comes_back", unlinked_file_goes_on_and_its_offset_comes_back, NULL},
-    {"files_go_on_and_the_hosts_are_never_written", files_go_on_and_the_hosts_are_never_written, NULL},
-    {"files_are_deleted_where_there_is_no_room", files_are_deleted_where_there_is_no_room, NULL},
+    {"unlinked_file_goes_on_and_its_offset_is_rolled_back", unlinked_file_goes_on_and_its_offset_is_rolled_back, NULL},
+    {"files_go_on_and_host_files_are_never_written", files_go_on_and_host_files_are_never_written, NULL},
+    {"files_can_be_deleted_when_the_disk_is_full", files_can_be_deleted_when_the_disk_is_full, NULL},
     {"cell_that_cannot_be_made_leaves_the_next_its_own_sandbox",
      cell_that_cannot_be_made_leaves_the_next_its_own_sandbox, NULL},
-    {"session_without_a_cell_is_destroyed", cells_begin_and_end_with_an_uncaptured_session, NULL},
+    {"session_without_a_cell_can_be_destroyed", session_without_a_cell_can_be_destroyed, NULL},
 };
 
 int main(void) {

@@ -116,7 +116,7 @@ static int list_copied_layer(void *arg) {
 }
 
 /* The times of a file can be set, all but the one of its last change: a copy that looks old is compared. */
-static int list_copied_layer_with_forged_times(void *arg) {
+static int list_copied_layer_with_forged_times_finds_the_change(void *arg) {
     int root = make_folders();
     (void)arg;
     put_old(root, "base/forged", "aaaa");
@@ -125,7 +125,7 @@ static int list_copied_layer_with_forged_times(void *arg) {
     return 0;
 }
 
-static int list_deep_layer(void *arg) {
+static int list_deep_layer_ends_at_a_depth(void *arg) {
     enum { LOOKED_INTO = 40 };
     char expected[128] = "created ";
     int fd = openat(make_folders(), "upper", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -148,8 +148,8 @@ int main(void) {
     static const struct part parts[] = {
         PART(list_overlay_layer),
         PART(list_copied_layer),
-        PART(list_copied_layer_with_forged_times),
-        PART(list_deep_layer),
+        PART(list_copied_layer_with_forged_times_finds_the_change),
+        PART(list_deep_layer_ends_at_a_depth),
     };
     return run_parts("changes", parts, sizeof parts / sizeof parts[0], NULL, NULL);
 }

@@ -41,12 +41,12 @@ static int ask(void *argument) {
     return 0;
 }
 
-static void test_scope_is_ours_alone_and_has_memory(void **state) {
+static void test_scope_is_a_new_one_and_controls_memory(void **state) {
     (void)state;
     run_in_fork(ask, NULL, false);
 }
 
-static void test_scope_can_be_had_again_and_again(void **state) {
+static void test_scope_can_be_requested_repeatedly(void **state) {
     (void)state;
     for (int i = 0; i < 5; i++)
         run_in_fork(ask, NULL, false);
@@ -63,7 +63,7 @@ static int ask_in_vain(void *argument) {
     return 0;
 }
 
-static void test_refusal_changes_nothing(void **state) {
+static void test_user_without_a_manager_stays_in_its_group(void **state) {
     (void)state;
     if (geteuid() != 0)
         skip(); /* only root can become somebody whom no manager serves; it runs the same test */
@@ -72,9 +72,9 @@ static void test_refusal_changes_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scope_is_ours_alone_and_has_memory),
-        cmocka_unit_test(test_scope_can_be_had_again_and_again),
-        cmocka_unit_test(test_refusal_changes_nothing),
+        cmocka_unit_test(test_scope_is_a_new_one_and_controls_memory),
+        cmocka_unit_test(test_scope_can_be_requested_repeatedly),
+        cmocka_unit_test(test_user_without_a_manager_stays_in_its_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,7 @@ static void start(struct cell *cell) {
     CHECK_EQUAL(cell_start(cell, &(struct cell_limits){0}), 0);
 }
 
-static void files_that_are_put_are_the_cells_own(struct live *live) {
+static void files_that_are_put_are_seen_by_the_cell_and_not_on_the_host(struct live *live) {
     struct cell *cell = create(live, CELL_FROM_CURRENT);
     put(cell, "in.txt", "one");
     put(cell, "new/sub/in.txt", "two");
@@ -62,7 +62,7 @@ static void files_that_are_put_are_the_cells_own(struct live *live) {
     close(fd);
 }
 
-static void files_are_put_through_no_link(struct live *live) {
+static void files_are_not_put_through_links(struct live *live) {
     CHECK_EQUAL(live_call(live, SYS_symlink, "\"/dev/shm \"away"), 0);
     CHECK_EQUAL(live_call(live, SYS_mkdir, "\"folder 0755"), 0);
     struct cell *cell = create(live, CELL_FROM_CURRENT);
@@ -78,7 +78,7 @@ static void files_are_put_through_no_link(struct live *live) {
     cell_discard(cell);
 }
 
-static void changes_are_those_of_the_cell_alone(struct live *live) {
+static void changes_list_only_those_of_this_cell(struct live *live) {
     CHECK_TEXT(live_do(live, "put earlier.txt x"), "ok");
     struct cell *cell = live_start(live);
     CHECK_TEXT(live_ask(cell, "file earlier.txt"), "x");
@@ -118,7 +118,7 @@ static void changes_open_as_plain_files_only(struct live *live) {
     cell_discard(cell);
 }
 
-static void first_image_has_the_first_files(struct live *live) {
+static void cell_from_the_first_image_has_the_first_files(struct live *live) {
     CHECK_TEXT(live_do(live, "put earlier.txt x"), "ok");
     CHECK_TEXT(live_do(live, "put /dev/shm/earlier.txt x"), "ok");
     CHECK_TEXT(live_do(live, "append host.txt more"), "ok");
@@ -146,7 +146,7 @@ static void check_opened(struct cell *cell, int complete, const char *expected) 
     CHECK_TEXT(text, expected);
 }
 
-static void files_that_a_cell_opens_are_noted(struct live *live) {
+static void files_that_a_cell_opens_are_listed(struct live *live) {
     char text[8] = "";
     char **paths;
     size_t n;
@@ -188,12 +188,13 @@ static void files_that_a_cell_opens_are_noted(struct live *live) {
 }
 
 static const struct live_case cases[] = {
-    {"files_that_are_put_are_the_cells_own", files_that_are_put_are_the_cells_own, NULL},
-    {"files_are_put_through_no_link", files_are_put_through_no_link, NULL},
-    {"changes_are_those_of_the_cell_alone", changes_are_those_of_the_cell_alone, NULL},
+    {"files_that_are_put_are_seen_by_the_cell_and_not_on_the_host",
+     files_that_are_put_are_seen_by_the_cell_and_not_on_the_host, NULL},
+    {"files_are_not_put_through_links", files_are_not_put_through_links, NULL},
+    {"changes_list_only_those_of_this_cell", changes_list_only_those_of_this_cell, NULL},
     {"changes_open_as_plain_files_only", changes_open_as_plain_files_only, NULL},
-    {"first_image_has_the_first_files", first_image_has_the_first_files, NULL},
-    {"files_that_a_cell_opens_are_noted", files_that_a_cell_opens_are_noted, NULL},
+    {"cell_from_the_first_image_has_the_first_files", cell_from_the_first_image_has_the_first_files, NULL},
+    {"files_that_a_cell_opens_are_listed", files_that_a_cell_opens_are_listed, NULL},
 };
 
 int main(void) {

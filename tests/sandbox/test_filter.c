@@ -196,7 +196,7 @@ static void test_table_rows_of_one_call_stand_together(void **state) {
     }
 }
 
-static void test_table_last_row_of_a_call_has_no_test_and_no_other(void **state) {
+static void test_table_only_the_last_row_of_a_call_has_no_test(void **state) {
     (void)state;
     for (size_t i = 0; i < filter_n_rows; i++) {
         const struct filter_row *row = &filter_rows[i], *next = row + 1;
@@ -208,7 +208,7 @@ static void test_table_last_row_of_a_call_has_no_test_and_no_other(void **state)
     }
 }
 
-static void test_table_rows_are_sound(void **state) {
+static void test_table_rows_have_a_valid_errno_and_a_reason(void **state) {
     (void)state;
     for (size_t i = 0; i < filter_n_rows; i++) {
         const struct filter_row *row = &filter_rows[i];
@@ -222,7 +222,7 @@ static void test_table_rows_are_sound(void **state) {
     }
 }
 
-static void test_table_names_are_known(void **state) {
+static void test_table_names_are_those_of_system_calls(void **state) {
     (void)state;
     for (size_t i = 0; i < filter_n_rows; i++)
         if (seccomp_syscall_resolve_name_arch(SCMP_ARCH_X86_64, filter_rows[i].name) < 0 &&
@@ -230,7 +230,7 @@ static void test_table_names_are_known(void **state) {
             fail_msg("%s: no such system call", filter_rows[i].name);
 }
 
-static void test_verdicts(void **state) {
+static void test_calls_get_the_expected_verdicts(void **state) {
     for (size_t i = 0; i < sizeof verdicts / sizeof verdicts[0]; i++) {
         uint32_t got = filter_simulate(*state, AUDIT_ARCH_X86_64, verdicts[i].number, verdicts[i].argument);
         if (got != verdicts[i].verdict)
@@ -284,7 +284,7 @@ static void test_program_answers_every_number_as_the_table_does(void **state) {
     check_every_number(SECCOMP_RET_ERRNO);
 }
 
-static void test_deny_becomes_a_notification_where_that_is_asked_for(void **state) {
+static void test_denied_calls_become_notifications_where_requested(void **state) {
     struct filter filter;
     (void)state;
     check_every_number(SECCOMP_RET_USER_NOTIF);
@@ -297,7 +297,7 @@ static void test_deny_becomes_a_notification_where_that_is_asked_for(void **stat
     filter_fini(&filter);
 }
 
-static void test_program_fits_into_the_scratch_memory_and_into_linux(void **state) {
+static void test_program_fits_into_scratch_memory_and_below_bpf_maxinsns(void **state) {
     const struct filter *filter = *state;
     assert_true(filter->n <= BPF_MAXINSNS);
     assert_true(filter->n * sizeof *filter->program + 16 <= REMOTE_SCRATCH_BYTES);
@@ -310,14 +310,14 @@ static void test_program_installed_answers_as_the_table_says(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table_rows_of_one_call_stand_together),
-        cmocka_unit_test(test_table_last_row_of_a_call_has_no_test_and_no_other),
-        cmocka_unit_test(test_table_rows_are_sound),
-        cmocka_unit_test(test_table_names_are_known),
-        cmocka_unit_test(test_verdicts),
+        cmocka_unit_test(test_table_only_the_last_row_of_a_call_has_no_test),
+        cmocka_unit_test(test_table_rows_have_a_valid_errno_and_a_reason),
+        cmocka_unit_test(test_table_names_are_those_of_system_calls),
+        cmocka_unit_test(test_calls_get_the_expected_verdicts),
         cmocka_unit_test(test_foreign_architecture_is_killed),
         cmocka_unit_test(test_program_answers_every_number_as_the_table_does),
-        cmocka_unit_test(test_deny_becomes_a_notification_where_that_is_asked_for),
-        cmocka_unit_test(test_program_fits_into_the_scratch_memory_and_into_linux),
+        cmocka_unit_test(test_denied_calls_become_notifications_where_requested),
+        cmocka_unit_test(test_program_fits_into_scratch_memory_and_below_bpf_maxinsns),
         cmocka_unit_test(test_program_installed_answers_as_the_table_says),
     };
     return cmocka_run_group_tests_name("filter", tests, compile, release);

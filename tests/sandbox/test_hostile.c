@@ -93,7 +93,7 @@ static void child_that_shares_the_memory_is_counted_and_ended(struct live *live)
 }
 
 /* It can't be counted: whoever looks sees one, none or two of it. */
-static void child_that_never_stays_the_same_is_ended(struct live *live) {
+static void child_that_forks_and_exits_without_end_is_ended(struct live *live) {
     int rest = count_at_rest(live);
     for (int i = 0; i < 10; i++) {
         struct cell *cell = live_start(live);
@@ -119,7 +119,7 @@ static void vfork_child_that_holds_its_parent_is_ended(struct live *live) {
     await_processes(live, rest);
 }
 
-static void killing_everybody_ends_only_the_cell(struct live *live) {
+static void kill_of_all_processes_ends_only_the_cell(struct live *live) {
     live_do(live, "add 1");
     struct cell *cell = live_start(live);
     CHECK_TEXT(live_ask(cell, "child still"), "ok");
@@ -188,7 +188,7 @@ static void damage_to_petris_pages_loses_the_cell_and_nothing_else(struct live *
 }
 
 /* The next cell gets its socket whatever the last one did with the number. */
-static void control_descriptor_can_be_closed(struct live *live) {
+static void control_descriptor_that_is_closed_is_put_back(struct live *live) {
     struct cell *cell = live_start(live);
     live_send(cell, "spoil descriptor");
     CHECK_TEXT(live_receive(cell), "ok");
@@ -218,7 +218,7 @@ static void few_descriptors(void) {
 }
 
 /* Running out of descriptors is a mistake like others: it must not be the session's end. */
-static void cell_without_a_descriptor_left_is_followed_by_others(struct live *live) {
+static void cell_that_used_up_its_descriptors_can_be_committed(struct live *live) {
     CHECK(strncmp(live_do(live, "exhaust /dev/null"), "EMFILE", 6) == 0);
     live_check_counter(live, 0);
     CHECK(strncmp(live_do(live, "exhaust " LIVE_WORK "/host.txt"), "EMFILE", 6) == 0);
@@ -228,14 +228,14 @@ static void cell_without_a_descriptor_left_is_followed_by_others(struct live *li
 }
 
 /* Asked of us by proc(5): an undumpable process' files belong to root. */
-static void undumpable_cell_goes_on(struct live *live) {
+static void undumpable_cell_can_be_committed(struct live *live) {
     CHECK_EQUAL(live_call(live, SYS_prctl, "4 0"), 0); /* PR_SET_DUMPABLE */
     live_check_counter(live, 0);
     CHECK_TEXT(live_do(live, "status Threads"), "1");
     CHECK_EQUAL(live_call(live, SYS_prctl, "3"), 1); /* PR_GET_DUMPABLE */
 }
 
-static void first_thread_that_ends_loses_the_cell(struct live *live) {
+static void cell_whose_first_thread_ended_loses_only_itself(struct live *live) {
     struct cell_end end;
     struct sandbox_error error = {0};
     struct cell *cell = live_start(live);
@@ -273,19 +273,19 @@ static const struct live_case cases[] = {
     {"orphan_is_counted_and_ended", orphan_is_counted_and_ended, NULL},
     {"child_without_its_first_thread_is_counted_and_ended", child_without_its_first_thread_is_counted_and_ended, NULL},
     {"child_that_shares_the_memory_is_counted_and_ended", child_that_shares_the_memory_is_counted_and_ended, NULL},
-    {"child_that_never_stays_the_same_is_ended", child_that_never_stays_the_same_is_ended, NULL},
+    {"child_that_forks_and_exits_without_end_is_ended", child_that_forks_and_exits_without_end_is_ended, NULL},
     {"vfork_child_that_holds_its_parent_is_ended", vfork_child_that_holds_its_parent_is_ended, NULL},
-    {"killing_everybody_ends_only_the_cell", killing_everybody_ends_only_the_cell, NULL},
+    {"kill_of_all_processes_ends_only_the_cell", kill_of_all_processes_ends_only_the_cell, NULL},
     {"fork_bomb_is_bounded_and_ended", fork_bomb_is_bounded_and_ended, limit_processes},
     {"fork_bomb_is_bounded_by_the_cells_limit", fork_bomb_is_bounded_by_the_cells_limit, NULL},
     {"damage_to_petris_pages_loses_the_cell_and_nothing_else", damage_to_petris_pages_loses_the_cell_and_nothing_else,
      NULL},
-    {"control_descriptor_can_be_closed", control_descriptor_can_be_closed, NULL},
+    {"control_descriptor_that_is_closed_is_put_back", control_descriptor_that_is_closed_is_put_back, NULL},
     {"control_descriptor_replaced_is_put_back", control_descriptor_replaced_is_put_back, NULL},
-    {"cell_without_a_descriptor_left_is_followed_by_others", cell_without_a_descriptor_left_is_followed_by_others,
+    {"cell_that_used_up_its_descriptors_can_be_committed", cell_that_used_up_its_descriptors_can_be_committed,
      few_descriptors},
-    {"undumpable_cell_goes_on", undumpable_cell_goes_on, NULL},
-    {"first_thread_that_ends_loses_the_cell", first_thread_that_ends_loses_the_cell, NULL},
+    {"undumpable_cell_can_be_committed", undumpable_cell_can_be_committed, NULL},
+    {"cell_whose_first_thread_ended_loses_only_itself", cell_whose_first_thread_ended_loses_only_itself, NULL},
     {"many_cells_leave_nothing", many_cells_leave_nothing, NULL},
 };
 

@@ -199,7 +199,7 @@ static int commit_private(void *unused) {
 }
 
 /* A file that is deleted in a folder which hides what is below it needs no whiteout there. */
-static int commit_whiteout_into_opaque(void *unused) {
+static int commit_whiteout_in_an_opaque_folder_leaves_no_whiteout(void *unused) {
     int root = tmpfs_enter(), upper, lower;
     char got[64];
     (void)unused;
@@ -324,7 +324,7 @@ static int commit_wide(void *unused) {
 }
 
 /* What hides the notebook's folder does so for what is below it, and not for its neighbours. */
-static int commit_beside_opaque(void *unused) {
+static int commit_beside_an_opaque_folder_hides_no_neighbour(void *unused) {
     static const char *const names[] = {"hidden", "hidden/in", "shown"};
     int root = tmpfs_enter(), upper, lower;
     char got[64], path[32];
@@ -353,7 +353,7 @@ static int commit_beside_opaque(void *unused) {
     return 0;
 }
 
-static int make_mount_points(void *unused) {
+static int make_mount_points_creates_folders_of_private_areas_only(void *unused) {
     int root = tmpfs_enter();
     struct stat st;
     (void)unused;
@@ -370,7 +370,7 @@ static int make_mount_points(void *unused) {
     return 0;
 }
 
-static int remove_layer(void *unused) {
+static int remove_layer_leaves_the_committed_one_unchanged(void *unused) {
     int root = tmpfs_enter(), upper, lower;
     char got[64];
     (void)unused;
@@ -390,9 +390,15 @@ static int remove_layer(void *unused) {
 
 int main(void) {
     static const struct part parts[] = {
-        PART(commit_over_the_folder),  PART(commit_private),    PART(commit_whiteout_into_opaque),
-        PART(commit_keeps_attributes), PART(commit_deep),       PART(commit_wide),
-        PART(commit_beside_opaque),    PART(make_mount_points), PART(remove_layer),
+        PART(commit_over_the_folder),
+        PART(commit_private),
+        PART(commit_whiteout_in_an_opaque_folder_leaves_no_whiteout),
+        PART(commit_keeps_attributes),
+        PART(commit_deep),
+        PART(commit_wide),
+        PART(commit_beside_an_opaque_folder_hides_no_neighbour),
+        PART(make_mount_points_creates_folders_of_private_areas_only),
+        PART(remove_layer_leaves_the_committed_one_unchanged),
     };
     return run_parts("layers", parts, sizeof parts / sizeof parts[0], NULL, NULL);
 }

@@ -106,7 +106,7 @@ static void test_plain_interpreter_has_one_prefix(void **state) {
     assert_prefix("python");
 }
 
-static void test_name_of_a_prefix_is_no_pattern(void **state) {
+static void test_prefix_with_pattern_characters_is_taken_literally(void **state) {
     (void)state;
     put_file("py[3]*/bin/python3", "");
     assert_int_equal(collect("py[3]*/bin/python3"), 0);
@@ -114,7 +114,7 @@ static void test_name_of_a_prefix_is_no_pattern(void **state) {
     assert_prefix("py[3]*");
 }
 
-static void test_interpreter_below_usr_needs_nothing(void **state) {
+static void test_interpreter_below_usr_has_no_prefix(void **state) {
     (void)state;
     assert_int_equal(prefix_collect("/usr/bin/env", &list), 0);
     assert_int_equal(list.n, 0);
@@ -174,7 +174,7 @@ static void test_linked_folder_gives_both_names(void **state) {
     assert_prefix("real");
 }
 
-static void test_folder_below_one_that_is_there_is_left_out(void **state) {
+static void test_prefix_below_another_prefix_is_left_out(void **state) {
     (void)state;
     put_file("outer/bin/python", "");
     put_venv("outer/venv", "home = %s\n", "outer/bin");
@@ -185,7 +185,7 @@ static void test_folder_below_one_that_is_there_is_left_out(void **state) {
     assert_prefix("outer");
 }
 
-static void test_link_in_a_folder_that_is_no_prefix_is_only_a_link(void **state) {
+static void test_link_outside_of_a_prefix_is_listed_as_a_link_only(void **state) {
     (void)state;
     put_file("true/bin/python3", "");
     assert_int_equal(symlink(below_base("true/bin/python3"), make_way("home/bin/py")), 0);
@@ -227,7 +227,7 @@ static void test_too_many_prefixes_are_an_error(void **state) {
     assert_int_equal(collect("many/1/bin/python"), -EOVERFLOW);
 }
 
-static void test_endless_name_is_an_error(void **state) {
+static void test_path_longer_than_path_max_is_an_error(void **state) {
     char path[PATH_MAX + 1];
     (void)state;
     memset(path, 'a', sizeof path);
@@ -239,19 +239,19 @@ static void test_endless_name_is_an_error(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain_interpreter_has_one_prefix),
-        cmocka_unit_test(test_name_of_a_prefix_is_no_pattern),
-        cmocka_unit_test(test_interpreter_below_usr_needs_nothing),
+        cmocka_unit_test(test_prefix_with_pattern_characters_is_taken_literally),
+        cmocka_unit_test(test_interpreter_below_usr_has_no_prefix),
         cmocka_unit_test(test_virtual_environment_has_its_base_too),
         cmocka_unit_test(test_virtual_environment_with_a_copied_interpreter_has_its_base),
         cmocka_unit_test(test_configuration_without_home_adds_nothing),
         cmocka_unit_test(test_chain_of_links_gives_each_prefix),
         cmocka_unit_test(test_linked_folder_gives_both_names),
-        cmocka_unit_test(test_folder_below_one_that_is_there_is_left_out),
-        cmocka_unit_test(test_link_in_a_folder_that_is_no_prefix_is_only_a_link),
+        cmocka_unit_test(test_prefix_below_another_prefix_is_left_out),
+        cmocka_unit_test(test_link_outside_of_a_prefix_is_listed_as_a_link_only),
         cmocka_unit_test(test_loop_of_links_is_an_error),
         cmocka_unit_test(test_missing_interpreter_is_an_error),
         cmocka_unit_test(test_too_many_prefixes_are_an_error),
-        cmocka_unit_test(test_endless_name_is_an_error),
+        cmocka_unit_test(test_path_longer_than_path_max_is_an_error),
     };
     return cmocka_run_group_tests_name("prefix", tests, make_base, remove_base);
 }

@@ -71,7 +71,7 @@ static int batch_gives_each_result(void *unused) {
 }
 
 /* All six arguments arrive: what is written by a mapped file's call can be read where it must be. */
-static int arguments_arrive(void *unused) {
+static int all_six_arguments_arrive(void *unused) {
     struct subject subject;
     uint64_t at;
     char text[8] = "";
@@ -111,7 +111,7 @@ static int first_failure_ends_the_batch(void *unused) {
     return 0;
 }
 
-static int more_than_the_table_holds_is_refused(void *unused) {
+static int batch_over_the_number_of_calls_is_refused(void *unused) {
     struct subject subject;
     struct remote_call calls[REMOTE_MAX_CALLS + 1];
     (void)unused;
@@ -124,7 +124,7 @@ static int more_than_the_table_holds_is_refused(void *unused) {
     return 0;
 }
 
-static int clones_are_told_and_stopped(void *unused) {
+static int clones_are_reported_and_stopped(void *unused) {
     struct subject subject;
     pid_t clones[2] = {0};
     (void)unused;
@@ -241,10 +241,10 @@ static int dead_task_is_an_error(void *unused) {
         run_in_fork(part, NULL, false);                                                                                \
     }
 IN_FORK(batch_gives_each_result)
-IN_FORK(arguments_arrive)
+IN_FORK(all_six_arguments_arrive)
 IN_FORK(first_failure_ends_the_batch)
-IN_FORK(more_than_the_table_holds_is_refused)
-IN_FORK(clones_are_told_and_stopped)
+IN_FORK(batch_over_the_number_of_calls_is_refused)
+IN_FORK(clones_are_reported_and_stopped)
 IN_FORK(unexpected_clone_is_an_error)
 IN_FORK(foreign_stop_signal_is_swallowed)
 IN_FORK(dead_task_is_an_error)
@@ -258,10 +258,10 @@ static void test_damage_is_an_error(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_batch_gives_each_result),
-        cmocka_unit_test(test_arguments_arrive),
+        cmocka_unit_test(test_all_six_arguments_arrive),
         cmocka_unit_test(test_first_failure_ends_the_batch),
-        cmocka_unit_test(test_more_than_the_table_holds_is_refused),
-        cmocka_unit_test(test_clones_are_told_and_stopped),
+        cmocka_unit_test(test_batch_over_the_number_of_calls_is_refused),
+        cmocka_unit_test(test_clones_are_reported_and_stopped),
         cmocka_unit_test(test_unexpected_clone_is_an_error),
         cmocka_unit_test(test_foreign_stop_signal_is_swallowed),
         cmocka_unit_test(test_damage_is_an_error),

@@ -102,7 +102,7 @@ static void test_v2_reading_without_a_file_or_a_line_fails_and_leaves_the_output
     }
 }
 
-static void test_v2_limit_is_written_in_bytes_and_swap_is_none(void **state) {
+static void test_v2_limit_is_written_in_bytes_and_swap_is_zero(void **state) {
     const struct fixture *fixture = *state;
     put(fixture, "memory.max", "");
     put(fixture, "memory.swap.max", "");
@@ -111,7 +111,7 @@ static void test_v2_limit_is_written_in_bytes_and_swap_is_none(void **state) {
     assert_file(fixture, "memory.swap.max", "0");
 }
 
-static void test_v2_no_limit_is_max(void **state) {
+static void test_v2_without_a_limit_max_is_written(void **state) {
     const struct fixture *fixture = *state;
     put(fixture, "memory.max", "");
     assert_int_equal(resources_v2.limit_memory(&fixture->group, UINT64_MAX), 0); /* Linux may be without swap */
@@ -135,7 +135,7 @@ static void test_key_is_found_as_a_whole_word_only(void **state) {
     assert_int_equal(value, 3);
 }
 
-static void test_number_that_is_none_is_refused(void **state) {
+static void test_text_that_is_not_a_number_is_refused(void **state) {
     const struct fixture *fixture = *state;
     uint64_t value = 42;
     put(fixture, "memory.max", "max\n");
@@ -162,11 +162,11 @@ int main(void) {
         TEST(test_v2_reading_leaves_out_cache_and_counts_shared_memory),
         TEST(test_v2_reading_with_more_cache_than_memory_is_zero),
         TEST(test_v2_reading_without_a_file_or_a_line_fails_and_leaves_the_output),
-        TEST(test_v2_limit_is_written_in_bytes_and_swap_is_none),
-        TEST(test_v2_no_limit_is_max),
+        TEST(test_v2_limit_is_written_in_bytes_and_swap_is_zero),
+        TEST(test_v2_without_a_limit_max_is_written),
         TEST(test_v2_limit_without_the_controller_fails),
         TEST(test_key_is_found_as_a_whole_word_only),
-        TEST(test_number_that_is_none_is_refused),
+        TEST(test_text_that_is_not_a_number_is_refused),
         TEST(test_join_writes_the_pid_once_where_there_is_one_folder),
         TEST(test_join_of_no_group_does_nothing),
     };

@@ -22,7 +22,7 @@ static void thread_can_be_joined_in_a_later_cell(struct live *live) {
 }
 
 /* Nobody's poll() has to expect an EINTR where no signal has a handler. */
-static void endless_poll_does_not_see_the_cells_end(struct live *live) {
+static void endless_poll_is_not_interrupted_when_a_cell_ends(struct live *live) {
     CHECK_TEXT(live_do(live, "thread poll"), "0");
     CHECK_TEXT(live_do(live, "thread read"), "1");
     for (int i = 0; i < 5; i++)
@@ -45,7 +45,7 @@ static void thread_runs_in_each_cell(struct live *live) {
     }
 }
 
-static void rollback_takes_threads_back_and_brings_them_back(struct live *live) {
+static void rollback_removes_new_threads_and_restores_ended_ones(struct live *live) {
     CHECK_TEXT(live_do(live, "thread wait"), "0");
     struct cell *lost = live_start(live);
     CHECK_TEXT(live_ask(lost, "thread wait"), "1");
@@ -70,7 +70,7 @@ static void robust_mutex_keeps_its_owner(struct live *live) {
     CHECK_TEXT(live_do(live, "lock"), "locked");
 }
 
-static void signals_go_on(struct live *live) {
+static void signal_handlers_and_masks_go_on(struct live *live) {
     CHECK_TEXT(live_do(live, "signals"), "0");
     CHECK_TEXT(live_do(live, "fault"), "handled");
     CHECK_TEXT(live_do(live, "fault"), "handled");
@@ -100,7 +100,7 @@ static void many_threads_go_on(struct live *live) {
 }
 
 /* A birth that it was in the middle of is whole in the next cell, and keeps nobody from ending this one. */
-static void thread_is_frozen_in_the_middle_of_a_birth(struct live *live) {
+static void thread_frozen_during_fork_or_clone_completes_it_later(struct live *live) {
     static const char *const kinds[] = {"fork", "birth"};
     const int cells = live_times(60);
     char number[16], returned[16];
@@ -118,13 +118,15 @@ static void thread_is_frozen_in_the_middle_of_a_birth(struct live *live) {
 
 static const struct live_case cases[] = {
     {"thread_can_be_joined_in_a_later_cell", thread_can_be_joined_in_a_later_cell, NULL},
-    {"endless_poll_does_not_see_the_cells_end", endless_poll_does_not_see_the_cells_end, NULL},
+    {"endless_poll_is_not_interrupted_when_a_cell_ends", endless_poll_is_not_interrupted_when_a_cell_ends, NULL},
     {"thread_runs_in_each_cell", thread_runs_in_each_cell, NULL},
-    {"rollback_takes_threads_back_and_brings_them_back", rollback_takes_threads_back_and_brings_them_back, NULL},
+    {"rollback_removes_new_threads_and_restores_ended_ones", rollback_removes_new_threads_and_restores_ended_ones,
+     NULL},
     {"robust_mutex_keeps_its_owner", robust_mutex_keeps_its_owner, NULL},
-    {"signals_go_on", signals_go_on, NULL},
+    {"signal_handlers_and_masks_go_on", signal_handlers_and_masks_go_on, NULL},
     {"many_threads_go_on", many_threads_go_on, NULL},
-    {"thread_is_frozen_in_the_middle_of_a_birth", thread_is_frozen_in_the_middle_of_a_birth, NULL},
+    {"thread_frozen_during_fork_or_clone_completes_it_later", thread_frozen_during_fork_or_clone_completes_it_later,
+     NULL},
 };
 
 int main(void) {

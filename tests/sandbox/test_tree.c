@@ -72,7 +72,7 @@ static int remove_with_few_descriptors(const char *name) {
     return 0;
 }
 
-static int remove_deep(void *unused) {
+static int remove_deep_tree_leaves_nothing(void *unused) {
     (void)unused;
     int fd = go_down(open_base(), "deep");
     for (int i = 0; i < DEEP; i++)
@@ -82,7 +82,7 @@ static int remove_deep(void *unused) {
     return remove_with_few_descriptors("deep");
 }
 
-static int remove_wide(void *unused) {
+static int remove_wide_folder_leaves_nothing(void *unused) {
     char name[32];
     (void)unused;
     int fd = go_down(open_base(), "wide");
@@ -100,7 +100,7 @@ static int remove_wide(void *unused) {
     return remove_with_few_descriptors("wide");
 }
 
-static int remove_forbidden(void *unused) {
+static int remove_folders_without_permissions_leaves_nothing(void *unused) {
     (void)unused;
     int fd = go_down(open_base(), "forbidden");
     int inner = go_down(dup(fd), "inner");
@@ -118,7 +118,7 @@ static int remove_forbidden(void *unused) {
 }
 
 /* Links to a file and a folder outside, which must both stay. */
-static int remove_links(void *unused) {
+static int remove_links_leaves_their_targets(void *unused) {
     (void)unused;
     int outside = go_down(open_base(), "outside"), fd = go_down(open_base(), "links");
     put_file(outside, "precious");
@@ -131,7 +131,7 @@ static int remove_links(void *unused) {
 }
 
 /* The name itself is a link, a file, or nothing. */
-static int remove_no_folder(void *unused) {
+static int remove_link_file_or_nothing_succeeds(void *unused) {
     (void)unused;
     int base_fd = open_base(), outside = go_down(dup(base_fd), "outside");
     put_file(outside, "precious");
@@ -147,7 +147,7 @@ static int remove_no_folder(void *unused) {
 }
 
 /* Names as long as there are, and with every byte that a name can have. */
-static int remove_odd_names(void *unused) {
+static int remove_odd_names_leaves_nothing(void *unused) {
     char name[256];
     (void)unused;
     int fd = go_down(open_base(), "odd");
@@ -168,8 +168,12 @@ static int remove_odd_names(void *unused) {
 
 int main(void) {
     static const struct part parts[] = {
-        PART(remove_deep),  PART(remove_wide),      PART(remove_forbidden),
-        PART(remove_links), PART(remove_no_folder), PART(remove_odd_names),
+        PART(remove_deep_tree_leaves_nothing),
+        PART(remove_wide_folder_leaves_nothing),
+        PART(remove_folders_without_permissions_leaves_nothing),
+        PART(remove_links_leaves_their_targets),
+        PART(remove_link_file_or_nothing_succeeds),
+        PART(remove_odd_names_leaves_nothing),
     };
     return run_parts("tree", parts, sizeof parts / sizeof parts[0], make_base, remove_base);
 }

@@ -171,7 +171,7 @@ static int copy_wide(void *argument) {
     return 0;
 }
 
-static void test_copy_is_the_same_in_kind_owner_mode_and_time(void **state) {
+static void test_copy_keeps_kind_owner_mode_and_time(void **state) {
     (void)state;
     run_in_fork(copy_kinds, NULL, false);
 }
@@ -181,28 +181,28 @@ static void test_copy_keeps_holes(void **state) {
     run_in_fork(copy_holes, NULL, false);
 }
 
-static void test_copy_keeps_names_of_one_file(void **state) {
+static void test_copy_keeps_hard_links(void **state) {
     (void)state;
     run_in_fork(copy_names, NULL, false);
 }
 
-static void test_copy_of_any_depth(void **state) {
+static void test_copy_of_a_deep_tree_is_complete(void **state) {
     (void)state;
     run_in_fork(copy_deep, NULL, false);
 }
 
-static void test_copy_of_any_width(void **state) {
+static void test_copy_of_a_wide_folder_is_complete(void **state) {
     (void)state;
     run_in_fork(copy_wide, NULL, false);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_copy_is_the_same_in_kind_owner_mode_and_time),
+        cmocka_unit_test(test_copy_keeps_kind_owner_mode_and_time),
         cmocka_unit_test(test_copy_keeps_holes),
-        cmocka_unit_test(test_copy_keeps_names_of_one_file),
-        cmocka_unit_test(test_copy_of_any_depth),
-        cmocka_unit_test(test_copy_of_any_width),
+        cmocka_unit_test(test_copy_keeps_hard_links),
+        cmocka_unit_test(test_copy_of_a_deep_tree_is_complete),
+        cmocka_unit_test(test_copy_of_a_wide_folder_is_complete),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@ static void privileges_are_gone_in_threads_and_children_too(struct live *live) {
 }
 
 /* The real user behind a running cell's worker, seen from outside of its namespace. */
-static void user_outside_is_the_grounds(struct live *live) {
+static void host_user_of_a_worker_is_that_of_the_ground(struct live *live) {
     char path[64], pid[32] = "";
     struct stat st;
     struct cell *cell = live_start(live);
@@ -61,7 +61,7 @@ static void user_outside_is_the_grounds(struct live *live) {
     cell_discard(cell);
 }
 
-static void root_folder_is_the_sandboxes_own(struct live *live) {
+static void root_folder_has_only_the_entries_of_the_sandbox(struct live *live) {
     CHECK_TEXT(live_do(live, "list /dev"), "fd full null random shm stderr stdin stdout urandom zero");
     CHECK_TEXT(live_do(live, "list /home"), "petri");
     CHECK_TEXT(live_do(live, "list /home/petri"), "");
@@ -74,7 +74,7 @@ static void root_folder_is_the_sandboxes_own(struct live *live) {
     CHECK_TEXT(live_do(live, "list /boot"), "ENOENT");
 }
 
-static void etc_is_made_up(struct live *live) {
+static void etc_has_generated_files_only(struct live *live) {
     CHECK_TEXT(live_do(live, "file /etc/hostname"), "petri|");
     CHECK_TEXT(live_do(live, "file /etc/resolv.conf"), "# a cell has no network|");
     CHECK(strstr(live_do(live, "file /etc/passwd"), "|petri:x:1000:1000:petri:/home/petri:/bin/sh|"));
@@ -85,7 +85,7 @@ static void etc_is_made_up(struct live *live) {
 }
 
 /* By whom they are owned decides how it is refused; that it is refused doesn't depend on it. */
-static void hosts_files_cannot_be_written(struct live *live) {
+static void host_files_cannot_be_written(struct live *live) {
     static const char *const paths[] = {"/usr/x",
                                         "/usr/bin/env",
                                         "/etc/x",
@@ -115,7 +115,7 @@ static void folders_beside_the_notebook_are_not_seen(struct live *live) {
     CHECK_TEXT(live_do(live, "list .."), "notebook worker");
 }
 
-static void notebooks_folder_is_seen_at_both_names(struct live *live) {
+static void notebook_folder_is_seen_at_its_own_path_and_at_work(struct live *live) {
     CHECK_TEXT(live_do(live, "list %s", live->folder), "host.txt sub");
     CHECK_TEXT(live_do(live, "list " LIVE_WORK), "host.txt sub");
     CHECK_TEXT(live_do(live, "file " LIVE_WORK "/sub/deep.txt"), "deep");
@@ -140,7 +140,7 @@ static void only_its_own_processes_are_seen(struct live *live) {
     cell_discard(cell);
 }
 
-static void descriptors_are_the_workers_alone(struct live *live) {
+static void worker_has_no_descriptor_of_the_kernel(struct live *live) {
     struct cell *cell = live_start(live);
     const char *list = live_ask(cell, "list /proc/self/fd");
     CHECK_TEXT(list, "0 1 2 3 4 5"); /* 5 is the listing's own */
@@ -174,7 +174,7 @@ static const char *connect_and_be_told(struct live *live, const char *address, i
 }
 
 /* A listener on the host's loopback is not there for a cell: it has a loopback of its own. */
-static void network_ends_at_the_sandboxes_loopback(struct live *live) {
+static void listener_on_the_hosts_loopback_cannot_be_reached(struct live *live) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -198,7 +198,7 @@ static void network_ends_at_the_sandboxes_loopback(struct live *live) {
 }
 
 /* What is written counts against the session's size, and a rollback gives it back. */
-static void disk_is_bounded(struct live *live) {
+static void disk_over_its_limit_is_enospc_until_space_is_freed(struct live *live) {
     struct cell *cell = live_start(live);
     CHECK_TEXT(live_ask(cell, "fill /tmp/full"), "ENOSPC");
     cell_discard(cell);
@@ -214,17 +214,17 @@ static void disk_is_bounded(struct live *live) {
 static const struct live_case cases[] = {
     {"privileges_are_gone", privileges_are_gone, NULL},
     {"privileges_are_gone_in_threads_too", privileges_are_gone_in_threads_and_children_too, NULL},
-    {"user_outside_is_the_grounds", user_outside_is_the_grounds, NULL},
-    {"root_folder_is_the_sandboxes_own", root_folder_is_the_sandboxes_own, NULL},
-    {"etc_is_made_up", etc_is_made_up, NULL},
-    {"hosts_files_cannot_be_written", hosts_files_cannot_be_written, NULL},
+    {"host_user_of_a_worker_is_that_of_the_ground", host_user_of_a_worker_is_that_of_the_ground, NULL},
+    {"root_folder_has_only_the_entries_of_the_sandbox", root_folder_has_only_the_entries_of_the_sandbox, NULL},
+    {"etc_has_generated_files_only", etc_has_generated_files_only, NULL},
+    {"host_files_cannot_be_written", host_files_cannot_be_written, NULL},
     {"folders_beside_the_notebook_are_not_seen", folders_beside_the_notebook_are_not_seen, NULL},
-    {"notebooks_folder_is_seen_at_both_names", notebooks_folder_is_seen_at_both_names, NULL},
+    {"notebook_folder_is_seen_at_its_own_path_and_at_work", notebook_folder_is_seen_at_its_own_path_and_at_work, NULL},
     {"only_its_own_processes_are_seen", only_its_own_processes_are_seen, NULL},
-    {"descriptors_are_the_workers_alone", descriptors_are_the_workers_alone, NULL},
+    {"worker_has_no_descriptor_of_the_kernel", worker_has_no_descriptor_of_the_kernel, NULL},
     {"environment_is_what_was_given", environment_is_what_was_given, NULL},
-    {"network_ends_at_the_sandboxes_loopback", network_ends_at_the_sandboxes_loopback, NULL},
-    {"disk_is_bounded", disk_is_bounded, NULL},
+    {"listener_on_the_hosts_loopback_cannot_be_reached", listener_on_the_hosts_loopback_cannot_be_reached, NULL},
+    {"disk_over_its_limit_is_enospc_until_space_is_freed", disk_over_its_limit_is_enospc_until_space_is_freed, NULL},
 };
 
 int main(void) {

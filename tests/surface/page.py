@@ -25,7 +25,7 @@ Made by `tests/surface/page.py` from the probes beside it, which ask each kernel
 through jupyter_client. "yes" is what a probe found; a kernel that has something
 else, or had no answer after ten seconds, twice, has "no". `make test` asks petri again
 and fails where its column is not this one: the test of a row is
-`tests/surface/test_surface.py`, `test_petri[name in the last column]`.
+`tests/surface/test_surface.py`, `test_row_is_answered_as_the_page_says[name in the last column]`.
 
 """
 

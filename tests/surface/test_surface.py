@@ -8,7 +8,7 @@ VERSIONS, FOUND = read()
 
 
 @pytest.mark.parametrize("row", PROBES, ids=lambda row: row.name)
-def test_petri(petri, row):
+def test_row_is_answered_as_the_page_says(petri, row):
     stated = FOUND["petri"][row.name]
     if stated == "yes":
         # So that a failure shows what was found instead.

@@ -1,7 +1,7 @@
 """Top-level await, and tasks that outlive their cell."""
 
 
-def test_top_level_await(worker):
+def test_top_level_await_runs(worker):
     answer = worker.execute("import asyncio\nawait asyncio.sleep(0)\n'slept'")
     assert answer.result == "'slept'"
 
@@ -11,11 +11,11 @@ def test_await_result_is_shown(worker):
     assert worker.execute("await f()").result == "42"
 
 
-def test_error_in_an_await(worker):
+def test_error_in_an_await_is_the_error_of_the_cell(worker):
     assert worker.execute("async def f(): 1/0\nawait f()").reply["ename"] == "ZeroDivisionError"
 
 
-def test_cancelled_await_is_no_interrupt(worker):
+def test_cancelled_await_is_a_cancelled_error(worker):
     code = "import asyncio\nt = asyncio.create_task(asyncio.sleep(1000)); t.cancel()\nawait t"
     assert worker.execute(code).reply["ename"] == "CancelledError"
 
@@ -38,11 +38,11 @@ def test_task_goes_on_in_later_cells(worker):
     assert [event.frame["parent"] for event in answer.frames("stream")] == [started]
 
 
-def test_same_loop_in_all_cells(worker):
+def test_all_cells_have_the_same_event_loop(worker):
     worker.execute("import asyncio\nloop = asyncio.get_running_loop()")
     assert worker.execute("await asyncio.sleep(0)\nasyncio.get_running_loop() is loop").result == "True"
 
 
-def test_executor_threads_of_the_loop(worker):
+def test_run_in_executor_gives_its_result(worker):
     code = "import asyncio, time\nawait asyncio.get_running_loop().run_in_executor(None, sum, [1, 2, 3])"
     assert worker.execute(code).result == "6"

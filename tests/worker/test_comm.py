@@ -7,7 +7,7 @@ def comm(worker, msg_type, content, buffers=()):
     )
 
 
-def test_comm_of_the_kernel(worker):
+def test_comm_that_code_opens_is_published_with_its_messages(worker):
     answer = worker.execute(
         "import comm\n"
         "buffers = [b'\\x00\\xff', memoryview(b'two')]\n"
@@ -32,7 +32,7 @@ def test_comm_of_the_kernel(worker):
     assert comm(worker, "comm_close", {"comm_id": comm_id, "data": {}}).stdout == "closed\n"
 
 
-def test_comm_of_the_front_end(worker):
+def test_comm_that_the_front_end_opens_reaches_its_target(worker):
     worker.execute(
         "import comm\n"
         "def opened(c, msg):\n"
@@ -57,7 +57,7 @@ def test_unknown_comm_and_failing_handler_get_a_reply(worker):
     assert "ZeroDivisionError" in answer.stderr
 
 
-def test_widget(venv_worker):
+def test_widget_is_published_and_follows_the_front_end(venv_worker):
     answer = venv_worker.execute(
         "import ipywidgets\nslider = ipywidgets.IntSlider(value=3)\n"
         "slider.observe(lambda change: print('now', change['new']), 'value')\nslider"

@@ -9,20 +9,20 @@ def test_display_has_the_shape_of_the_specification(worker):
     assert content == {"data": {"text/plain": "{'a': 1}"}, "metadata": {}, "transient": {}}
 
 
-def test_rich_object(worker):
+def test_rich_object_is_published_as_html(worker):
     answer = worker.execute("from IPython.display import HTML\nHTML('<b>x</b>')")
     (content,) = answer.of("execute_result")
     assert content["data"]["text/html"] == "<b>x</b>"
 
 
-def test_update_by_display_id(worker):
+def test_update_by_display_id_is_published(worker):
     answer = worker.execute("handle = display('one', display_id='me')\nhandle.update('two')")
     (shown,), (updated,) = answer.of("display_data"), answer.of("update_display_data")
     assert shown["transient"] == updated["transient"] == {"display_id": "me"}
     assert updated["data"]["text/plain"] == "'two'"
 
 
-def test_clear_output(worker):
+def test_clear_output_is_published_between_prints(worker):
     answer = worker.execute("from IPython.display import clear_output\nprint('a'); clear_output(wait=True); print('b')")
     assert answer.of("clear_output") == [{"wait": True}]
     assert answer.order == [("stdout", "a\n"), ("clear_output", None), ("stdout", "b\n")]
@@ -36,7 +36,7 @@ def test_bytes_are_base64(worker):
     assert base64.b64decode(content["data"]["application/x"]) == b"\x00\xff"
 
 
-def test_what_json_has_not_becomes_something_that_it_has(worker):
+def test_values_that_json_does_not_have_are_converted(worker):
     code = (
         "display({'application/json': {1: float('nan'), 'inf': float('inf'), 't': (1, 2), 's': {3},\n"
         "        'lone': '\\ud800', 'nul': '\\x00'}}, raw=True)"
@@ -48,7 +48,7 @@ def test_what_json_has_not_becomes_something_that_it_has(worker):
     json.dumps(content).encode()
 
 
-def test_what_has_no_json_form_is_the_cells_error(worker):
+def test_object_without_a_json_form_is_the_cells_error(worker):
     answer = worker.execute("display({'application/json': object()}, raw=True)")
     assert answer.reply["ename"] == "TypeError"
     assert worker.execute("1 + 1").result == "2"
@@ -77,7 +77,7 @@ def test_formatting_that_was_interrupted_is_over_with_its_cell(worker):
     assert shown.of("error") and shown.reply["status"] == "ok"
 
 
-def test_numpy_numbers_in_mime_bundles(venv_worker):
+def test_numpy_numbers_in_mime_bundles_become_json_numbers(venv_worker):
     code = "import numpy\ndisplay({'application/json': {'n': numpy.int64(3), 'f': numpy.float32(0.5)}}, raw=True)"
     (content,) = venv_worker.execute(code).of("display_data")
     assert content["data"]["application/json"] == {"n": 3, "f": 0.5}
@@ -93,7 +93,7 @@ def test_figure_is_shown_at_the_end_of_the_cell_that_first_imports_matplotlib(ne
     assert worker.execute("plt.get_fignums()").result == "[]"
 
 
-def test_matplotlib_magic(new_worker):
+def test_matplotlib_magic_shows_one_figure(new_worker):
     worker = new_worker("venv")
     code = "%matplotlib inline\nimport matplotlib.pyplot as plt\nfig, ax = plt.subplots(); ax.plot([1])\nNone"
     answer = worker.execute(code)

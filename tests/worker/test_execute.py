@@ -29,7 +29,7 @@ def test_semicolon_and_none_have_no_result(worker):
     assert worker.execute("None").of("execute_result") == []
 
 
-def test_names_of_earlier_inputs_and_outputs(worker):
+def test_earlier_inputs_and_outputs_have_their_names(worker):
     worker.execute("'first'")
     worker.execute("'second'")
     assert worker.execute("_, __, _i, In[-2]").result == "('second', 'first', \"'second'\", \"'second'\")"
@@ -74,7 +74,7 @@ def test_syntax_error_shows_its_place(worker):
     assert "^" in plain(reply["traceback"])
 
 
-def test_indentation_error(worker):
+def test_indentation_error_is_reported_by_its_name(worker):
     assert worker.execute("if True:\npass").reply["ename"] == "IndentationError"
 
 
@@ -100,7 +100,7 @@ def test_usage_error_is_one_line(worker):
     assert answer.stderr == ""
 
 
-def test_custom_traceback_renderer(worker):
+def test_traceback_renderer_of_an_exception_is_used(worker):
     reply = worker.execute("class E(Exception):\n    def _render_traceback_(self): return ['mine']\nraise E").reply
     assert reply["traceback"] == ["mine"]
 
@@ -137,12 +137,12 @@ def test_system_exit_is_an_error_and_the_session_goes_on(worker):
 
 
 @pytest.mark.parametrize("code", ["exit", "quit()", "exit(keep_kernel=True)"])
-def test_exit_is_a_payload(worker, code):
+def test_exit_gives_an_ask_exit_payload(worker, code):
     (payload,) = worker.execute(code).reply["payload"]
     assert payload == {"source": "ask_exit", "keepkernel": "True" in code}
 
 
-def test_user_expressions(worker):
+def test_user_expressions_give_values_and_errors(worker):
     answer = worker.execute("x = 2", user_expressions={"good": "x * 21", "bad": "nothing"})
     expressions = answer.reply["user_expressions"]
     assert expressions["good"] == {"status": "ok", "data": {"text/plain": "42"}, "metadata": {}}
@@ -154,7 +154,7 @@ def test_user_expressions_are_not_evaluated_after_an_error(worker):
     assert worker.execute("1/0", user_expressions={"a": "1"}).reply["user_expressions"] == {}
 
 
-def test_help_is_a_page(worker):
+def test_help_gives_a_page_payload(worker):
     (payload,) = worker.execute("print?").reply["payload"]
     assert payload["source"] == "page"
     assert "Prints the values" in payload["data"]["text/plain"] or "print(" in plain([payload["data"]["text/plain"]])
@@ -183,12 +183,12 @@ def test_run_executes_a_file_in_the_namespace(worker, tmp_path):
     assert worker.execute("ran").result == "5"
 
 
-def test_edit_is_a_payload(worker, tmp_path):
+def test_edit_gives_an_edit_magic_payload(worker, tmp_path):
     (payload,) = worker.execute(f"%edit {tmp_path}/c.py").reply["payload"]
     assert payload == {"source": "edit_magic", "filename": f"{tmp_path}/c.py", "line_number": 0}
 
 
-def test_main_module_is_the_users(worker):
+def test_main_module_is_the_users_namespace(worker):
     worker.execute("import pickle\nclass C: pass")
     assert worker.execute("type(pickle.loads(pickle.dumps(C()))) is C, __name__").result == "(True, '__main__')"
 
@@ -199,7 +199,7 @@ def test_working_directory_is_first_on_the_path(worker, tmp_path):
     assert worker.execute("import sys; [p for p in sys.path if 'petri' in p]").result == "[]"
 
 
-def test_forked_child_that_runs_on_leaves_no_twin(worker):
+def test_forked_child_that_returns_from_its_cell_exits(worker):
     answer = worker.execute("import os\npid = os.fork()\nprint('child' if pid == 0 else 'parent')")
     assert answer.reply["status"] == "ok"
     answer = worker.execute("_ = os.waitpid(pid, 0); _[1]")
@@ -207,7 +207,7 @@ def test_forked_child_that_runs_on_leaves_no_twin(worker):
     assert answer.result == "0"
 
 
-def test_error_that_somebody_else_shows_is_shown_once_and_published(worker):
+def test_error_that_user_code_shows_is_shown_once_and_published(worker):
     code = "def show(*args, **kwargs): print('shown by another')\nget_ipython()._showtraceback = show"
     worker.execute(code)
     for failing in ("1 / 0", "1 +"):

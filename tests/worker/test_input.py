@@ -1,7 +1,7 @@
 """Jupyter messaging, "Messages on the stdin channel", and what comes with the request instead."""
 
 
-def test_input(worker):
+def test_input_is_asked_and_answered(worker):
     answer = worker.execute("name = input('who? ')\nprint('hello', name)", answers=["w\u00f6rld"])
     (question,) = answer.of("input")
     assert (question["prompt"], question["password"]) == ("who? ", False)
@@ -13,20 +13,20 @@ def test_output_before_the_question_comes_first(worker):
     assert [event.kind for event in answer.events][:2] == ["stdout", "input"]
 
 
-def test_getpass(worker):
+def test_getpass_asks_for_a_password(worker):
     answer = worker.execute("import getpass\nprint(len(getpass.getpass('secret: ')))", answers=["hunter2"])
     (question,) = answer.of("input")
     assert (question["prompt"], question["password"]) == ("secret: ", True)
     assert answer.stdout == "7\n"
 
 
-def test_no_questions_allowed_fails_at_once(worker):
+def test_input_where_stdin_is_not_allowed_fails_at_once(worker):
     for code in ("input()", "import getpass; getpass.getpass()"):
         reply = worker.execute(code).reply
         assert reply["ename"] == "StdinNotImplementedError"
 
 
-def test_interrupt_while_waiting_and_the_late_answer(worker):
+def test_interrupt_while_input_waits_drops_the_late_answer(worker):
     late = []
 
     def interrupt_instead(question):
@@ -44,11 +44,11 @@ def test_interrupt_while_waiting_and_the_late_answer(worker):
     assert worker.execute("input()", answers=[answer_late_first]).result == "'in time'"
 
 
-def test_two_questions(worker):
+def test_two_questions_get_their_answers_in_order(worker):
     assert worker.execute("input() + input()", answers=["a", "b"]).result == "'ab'"
 
 
-def test_stdin_that_comes_with_the_request(worker):
+def test_stdin_of_the_request_is_read_by_input_and_sys_stdin(worker):
     code = """
 import getpass, sys
 print([input("? "), getpass.getpass("secret: ")], next(sys.stdin), sys.stdin.read())
@@ -90,7 +90,7 @@ def test_stdin_is_given_to_a_cell_whose_predecessors_have_closed_theirs(new_work
     assert worker.execute("print(os.readlink('/proc/self/fd/0'))").stdout == "/dev/null\n"
 
 
-def test_variables_hold_for_one_cell(worker):
+def test_environment_variables_of_the_request_hold_for_one_cell(worker):
     worker.execute("import os; os.environ['KEPT'] = 'before'")
     code = "print(os.environ['KEPT'], os.environ['NEW']); os.environ['KEPT'] = 'x'; del os.environ['NEW']"
     assert worker.execute(code, env={"KEPT": "within", "NEW": "n\u00e4"}).stdout == "within n\u00e4\n"
@@ -110,7 +110,7 @@ def test_debugger_is_ipythons_and_an_interrupt_ends_it(worker):
     assert worker.execute("x").result == "7"
 
 
-def test_debugger_is_ipythons_though_somebody_has_looked_for_pdb_before(new_worker, label):
+def test_debugger_is_ipythons_even_after_pdb_was_searched_for(new_worker, label):
     worker = new_worker(label)
     worker.execute("import importlib.util; importlib.util.find_spec('pdb')")
     assert worker.execute("import pdb; pdb.set_trace.__module__").result == "'IPython.core.debugger'"

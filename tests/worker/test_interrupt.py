@@ -6,7 +6,7 @@ import signal
 import pytest
 
 
-def test_interrupted_loop(worker):
+def test_interrupted_loop_is_a_keyboard_interrupt(worker):
     # One statement: between two of them the interrupt would be IPython's.
     answer = worker.execute("if True:\n    print('on')\n    while True: pass", on={"on\n": worker.interrupt})
     assert answer.reply["ename"] == "KeyboardInterrupt"
@@ -15,12 +15,12 @@ def test_interrupted_loop(worker):
     assert "while" in shown and "petri_worker" not in shown
 
 
-def test_interrupted_sleep(worker):
+def test_interrupted_sleep_is_a_keyboard_interrupt(worker):
     answer = worker.execute("import time\nprint('on')\nwhile True: time.sleep(1000)", on={"on\n": worker.interrupt})
     assert answer.reply["ename"] == "KeyboardInterrupt"
 
 
-def test_interrupted_await(worker):
+def test_interrupted_await_is_a_keyboard_interrupt(worker):
     code = "import asyncio\nif True:\n    print('on')\n    await asyncio.sleep(1000)"
     answer = worker.execute(code, on={"on\n": worker.interrupt})
     assert answer.reply["ename"] == "KeyboardInterrupt"
@@ -28,7 +28,7 @@ def test_interrupted_await(worker):
     assert worker.execute("asyncio.all_tasks() - {asyncio.current_task()}").result == "set()"
 
 
-def test_interrupted_busy_coroutine(worker):
+def test_interrupted_busy_coroutine_is_a_keyboard_interrupt(worker):
     code = "import asyncio\nawait asyncio.sleep(0)\nprint('on')\nwhile True: pass"
     answer = worker.execute(code, on={"on\n": worker.interrupt})
     assert answer.reply["ename"] == "KeyboardInterrupt"
@@ -50,7 +50,7 @@ def test_interrupt_between_requests_is_ignored(worker):
 
 
 @pytest.mark.parametrize("early", [True, False])
-def test_interrupt_that_the_request_has_not_heard_of_is_brought_by_the_nudge(worker, early):
+def test_interrupt_that_the_request_missed_is_raised_by_the_nudge(worker, early):
     for _ in range(20):
         if early:
             worker.interrupt()
@@ -70,7 +70,7 @@ def test_interrupt_that_the_request_has_not_heard_of_is_brought_by_the_nudge(wor
     ],
     ids=["heard", "ignored", "handled", "pending"],
 )
-def test_nudge_brings_no_interrupt_that_is_not_missing(new_worker, label, before):
+def test_nudge_without_a_missed_interrupt_raises_nothing(new_worker, label, before):
     # Of signals that wait Python sees the one with the greatest number last: once that is seen, the nudge was.
     def nudge():
         worker.nudge()
@@ -89,12 +89,12 @@ def test_nudge_brings_no_interrupt_that_is_not_missing(new_worker, label, before
     assert answer.reply["status"] == "ok"
 
 
-def test_interrupt_of_a_child(worker):
+def test_interrupted_child_is_a_keyboard_interrupt(worker):
     answer = worker.execute("!echo on; sleep 1000", on={"on\n": lambda: os.killpg(worker.pid, signal.SIGINT)})
     assert answer.reply["ename"] == "KeyboardInterrupt"
 
 
-def test_handler_of_the_user_lasts_for_its_cell(worker):
+def test_user_handler_of_sigint_holds_for_its_cell_only(worker):
     code = (
         "import signal, os\n"
         "signal.signal(signal.SIGINT, lambda *args: print('mine'))\n"
@@ -105,7 +105,7 @@ def test_handler_of_the_user_lasts_for_its_cell(worker):
     assert answer.reply["ename"] == "KeyboardInterrupt"
 
 
-def test_interrupts_in_the_middle_of_frames_tear_none_apart(worker):
+def test_interrupts_while_frames_are_sent_leave_them_whole(worker):
     # A child sends a SIGINT for each byte that it is given, after a while that differs each time;
     # meanwhile frames larger than the socket's buffer go out, and handshakes between the streams.
     code = (
@@ -136,7 +136,7 @@ def test_interrupts_in_the_middle_of_frames_tear_none_apart(worker):
     assert worker.execute("1 + 1").result == "2"
 
 
-def test_alarm_that_raises_in_the_middle_of_frames_tears_none_apart(worker):
+def test_alarm_that_raises_while_frames_are_sent_leaves_them_whole(worker):
     # With a second thread, which receives what the main thread does not.
     code = (
         "import signal, threading, time\n"
@@ -158,7 +158,7 @@ def test_alarm_that_raises_in_the_middle_of_frames_tears_none_apart(worker):
     assert worker.execute("rung").result == "40"
 
 
-def test_alarm_that_raises_in_the_middle_of_a_flood_leaves_the_streams_whole(worker):
+def test_alarm_that_raises_during_a_flood_leaves_the_streams_whole(worker):
     # The helper that flushes a flood's last text is changed for a new one every few milliseconds.
     code = (
         "import signal\n"
@@ -177,7 +177,7 @@ def test_alarm_that_raises_in_the_middle_of_a_flood_leaves_the_streams_whole(wor
     assert worker.execute("1 + 1").result == "2"
 
 
-def test_handlers_are_shown_as_they_were_given(worker):
+def test_signal_handlers_read_back_as_they_were_set(worker):
     code = (
         "import signal\n"
         "def mine(*args): print('rung', args[0])\n"

@@ -13,7 +13,7 @@ import pytest
         ("", {"status": "complete"}),
     ],
 )
-def test_is_complete(worker, code, expected):
+def test_is_complete_gives_status_and_indent(worker, code, expected):
     reply = worker.request({"type": "is_complete", "code": code}).reply
     assert reply["status"] == expected["status"]
     assert ("indent" in reply) == ("indent" in expected)
@@ -33,7 +33,7 @@ def complete(worker, code, cursor=None):
     return worker.request({"type": "complete", "code": code, "cursor_pos": cursor}).reply
 
 
-def test_complete_with_types(worker):
+def test_complete_gives_matches_with_their_types(worker):
     worker.execute("alphabet = 'abc'")
     reply = complete(worker, "x = alpha")
     assert reply["status"] == "ok"
@@ -44,7 +44,7 @@ def test_complete_with_types(worker):
     assert set(types[0]) == {"start", "end", "text", "type", "signature"}
 
 
-def test_complete_attribute_in_the_middle(worker):
+def test_complete_attribute_before_more_code_ends_at_the_cursor(worker):
     worker.execute("import os")
     reply = complete(worker, "os.getpi + 1", 8)
     assert "getpid" in [match.rpartition(".")[2] for match in reply["matches"]]
@@ -59,14 +59,14 @@ def test_complete_counts_code_points(worker):
     assert (reply["cursor_start"], reply["cursor_end"]) == (len(code) - 5, len(code))
 
 
-def test_complete_second_line(worker):
+def test_complete_in_the_second_line_counts_from_the_first(worker):
     worker.execute("alphabet = 'abc'")
     code = "\u00e4 = 1\nalpha"
     reply = complete(worker, code)
     assert (reply["cursor_start"], reply["cursor_end"]) == (6, 11)
 
 
-def test_complete_magic_and_nothing(worker):
+def test_complete_finds_a_magic_and_nothing_for_an_unknown_name(worker):
     assert "%timeit" in complete(worker, "%timei")["matches"]
     reply = complete(worker, "nosuchnameatall")
     assert (reply["matches"], reply["cursor_start"], reply["cursor_end"]) == ([], 15, 15)
@@ -83,7 +83,7 @@ def inspect(worker, code, cursor, **options):
     return worker.request({**request, **options}).reply
 
 
-def test_inspect(worker):
+def test_inspect_gives_the_docstring(worker):
     worker.execute("def documented(a, b=2):\n    'What it does.'\n    return a")
     reply = inspect(worker, "documented(", 11)
     assert reply["status"] == "ok" and reply["found"] is True
@@ -92,18 +92,18 @@ def test_inspect(worker):
     assert "return" in inspect(worker, "documented", 3, detail_level=1)["data"]["text/plain"]
 
 
-def test_inspect_omits_sections(worker):
+def test_inspect_leaves_out_the_omitted_sections(worker):
     worker.execute("def documented():\n    'What it does.'")
     reply = inspect(worker, "documented", 3, omit_sections=["docstring"])
     assert "What it does." not in reply["data"]["text/plain"]
 
 
-def test_inspect_nothing(worker):
+def test_inspect_of_an_unknown_name_finds_nothing(worker):
     assert inspect(worker, "nosuchname", 3) == {"status": "ok", "found": False, "data": {}, "metadata": {}}
     assert inspect(worker, "", 0)["found"] is False
 
 
-def test_config_of_the_completer(new_worker, label):
+def test_config_magic_changes_the_completer(new_worker, label):
     worker = new_worker(label)
     assert worker.execute("%config IPCompleter.use_jedi = False").reply["status"] == "ok"
     assert worker.execute("get_ipython().Completer.use_jedi").result == "False"

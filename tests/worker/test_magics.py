@@ -10,7 +10,7 @@ def test_installers_are_refused_with_a_reason(worker, magic):
     assert "no network" in reply["evalue"] and "restart" in reply["evalue"]
 
 
-def test_shell_escape(worker):
+def test_shell_escape_prints_and_sets_the_exit_code(worker):
     answer = worker.execute("word = 'hi'\n!echo $word; exit 3")
     assert answer.stdout == "hi\n"
     assert worker.execute("_exit_code").result == "3"
@@ -20,7 +20,7 @@ def test_shell_escape_reads_no_stdin(worker):
     assert worker.execute("!cat; echo over").stdout == "over\n"
 
 
-def test_shell_assignment(worker):
+def test_shell_assignment_gives_a_list_of_lines(worker):
     assert worker.execute("lines = !echo a; echo b\nlines").result == "['a', 'b']"
 
 
@@ -28,7 +28,7 @@ def test_background_process_is_refused(worker):
     assert worker.execute("!sleep 100 &").reply["ename"] == "OSError"
 
 
-def test_bash_cell(worker):
+def test_bash_cell_prints_to_both_streams_and_has_no_stdin(worker):
     threads = len(worker.threads())
     answer = worker.execute("%%bash\necho out\necho err >&2\nread -r x || echo 'no stdin'")
     assert answer.stdout == "out\nno stdin\n"
@@ -36,31 +36,31 @@ def test_bash_cell(worker):
     assert len(worker.threads()) == threads
 
 
-def test_bash_cell_into_variables_and_its_failure(worker):
+def test_bash_cell_fills_variables_and_raises_on_failure(worker):
     assert worker.execute("%%bash --out o --err e\necho out; echo err >&2").events == []
     assert worker.execute("o, e").result == "('out\\n', 'err\\n')"
     assert worker.execute("%%bash\nexit 4").reply["ename"] == "CalledProcessError"
     assert worker.execute("%%bash --no-raise-error\nexit 4").reply["status"] == "ok"
 
 
-def test_script_cells(worker):
+def test_script_cell_runs_its_program_or_is_a_usage_error(worker):
     assert worker.execute("%%script sh\necho hi").stdout == "hi\n"
     assert worker.execute("%%script no-such-program\n").reply["ename"] == "UsageError"
     assert worker.execute("%%bash --bg\nsleep 1").reply["ename"] == "UsageError"
 
 
-def test_time_and_timeit(worker):
+def test_time_and_timeit_print_times(worker):
     assert "Wall time" in worker.execute("%time sum(range(10))").stdout
     assert "loop" in worker.execute("%timeit -n1 -r1 pass").stdout
 
 
-def test_env_cd_who(worker, tmp_path):
+def test_env_cd_and_who_do_what_they_say(worker, tmp_path):
     worker.execute("unmistakable = 1")
     assert "unmistakable" in worker.execute("%who").stdout
     assert worker.execute(f"%cd {tmp_path}").stdout.strip() == str(tmp_path)
 
 
-def test_store(new_worker, tmp_path, label):
+def test_store_magic_restores_a_variable(new_worker, tmp_path, label):
     worker = new_worker(label, env={"HOME": str(tmp_path)})
     worker.execute("kept = [1, 2]\n%store kept")
     worker.execute("del kept\n%store -r kept")

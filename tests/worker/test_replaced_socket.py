@@ -49,7 +49,7 @@ def swap(new_worker, label, tmp_path):
         yield worker, swap_socket
 
 
-def test_requests_on_one_socket_after_the_other(swap):
+def test_requests_on_a_new_socket_each_are_answered(swap):
     worker, swap_socket = swap
     for n in range(5):
         swap_socket()
@@ -58,7 +58,7 @@ def test_requests_on_one_socket_after_the_other(swap):
         assert worker.execute("input()", answers=[str(n)]).result == f"'{n}'"
 
 
-def test_socket_that_changes_within_a_request(swap, tmp_path):
+def test_socket_replaced_within_a_request_gets_the_answer(swap, tmp_path):
     # No parser's state and no copy of the descriptor: the answer goes where the number leads.
     worker, _ = swap
     ours, theirs = worker.socketpair()

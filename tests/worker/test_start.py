@@ -46,7 +46,7 @@ def test_nothing_is_written_to_home(new_worker, tmp_path, label):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_packages_of_petri_come_last(new_worker):
+def test_petri_site_is_not_in_the_environment_of_cells(new_worker):
     worker = new_worker("venv")
     assert worker.execute("import os; print(os.environ.get('PETRI_SITE'))").stdout == "None\n"
 
@@ -55,7 +55,7 @@ def test_closed_socket_ends_the_worker(new_worker, label):
     assert new_worker(label).close() == 0
 
 
-def test_stack_on_demand(new_worker, label):
+def test_stack_is_written_on_the_signal_while_code_runs(new_worker, label):
     read_end, write_end = os.pipe()
     worker = new_worker(label, env={"PETRI_TRACE_FD": str(write_end)})
     os.close(write_end)

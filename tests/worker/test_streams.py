@@ -6,7 +6,7 @@ import signal
 import pytest
 
 
-def test_order_of_both_streams_and_displays(worker):
+def test_both_streams_and_displays_arrive_in_order(worker):
     code = (
         "import sys\n"
         "for i in range(5):\n"
@@ -22,7 +22,7 @@ def test_order_of_both_streams_and_displays(worker):
     assert worker.execute(code).order == [*expected, ("stdout", "end\n"), ("execute_result", "'result'")]
 
 
-def test_order_of_children_and_python(worker):
+def test_output_of_children_and_python_arrives_in_order(worker):
     code = (
         "import os, subprocess, sys\n"
         "print('1', end=' ')\n"
@@ -41,7 +41,7 @@ def test_order_of_children_and_python(worker):
     assert order[-1] == ("stderr", "9\n")
 
 
-def test_order_of_c_code_and_children(worker):
+def test_output_of_c_code_and_children_arrives_in_order(worker):
     code = (
         "import ctypes, os\n"
         "libc = ctypes.CDLL(None)\n"
@@ -86,7 +86,7 @@ def test_multiprocessing_children_print(worker):
         *("sum(range(10**12))", "os.execv('/bin/true', ['true'])"),
     ],
 )
-def test_what_was_printed_before_the_end_has_arrived(new_worker, label, end):
+def test_output_before_the_worker_dies_or_hangs_arrives(new_worker, label, end):
     worker = new_worker(label)
     code = (
         "import ctypes, os\n"
@@ -193,7 +193,7 @@ def test_print_of_no_text_is_a_type_error(worker):
     assert worker.execute("import sys; sys.stdout.write(5)").reply["ename"] == "TypeError"
 
 
-def test_redirected_output_stays_away(worker):
+def test_redirected_output_is_not_published(worker):
     code = (
         "import contextlib, io\n"
         "with contextlib.redirect_stdout(io.StringIO()) as caught: print('hidden')\n"
@@ -202,7 +202,7 @@ def test_redirected_output_stays_away(worker):
     assert worker.execute(code).stdout == "shown 'hidden\\n'\n"
 
 
-def test_capture_magic(worker):
+def test_capture_magic_collects_output(worker):
     answer = worker.execute("%%capture caught\nprint('hidden')\ndisplay(1)\n2")
     assert answer.events == []
     assert worker.execute("caught.stdout, len(caught.outputs)").result == "('hidden\\n', 2)"
