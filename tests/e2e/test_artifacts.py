@@ -302,19 +302,27 @@ def test_names_with_markdown_characters_are_escaped_in_the_note(venv_kernel):
     )
 
 
-def test_interrupt_ends_the_copying_of_files(venv_kernel):
-    """And a kernel that copies answers: the interrupt's own reply, and a completion, come meanwhile."""
-    venv_kernel.run("import os; block = os.urandom(1 << 20)")
-    code = "with open('large.bin', 'wb') as f:\n    for _ in range(400): f.write(block)"
-    request = venv_kernel.send_asking(code, {"limits": {"artifact": "1G", "artifacts": "1G"}})
-    while not venv_kernel.has_reply(request):
-        assert venv_kernel.control("interrupt_request")["status"] == "ok"
-    reply = venv_kernel.shell_reply(request)
-    report = reply["metadata"]["petri"]
-    if report["outcome"] == "ok":
-        assert [row.get("refused") for row in report["artifacts"]] == ["it was interrupted"]
-    else:
-        assert report["error"]["ename"] == "KeyboardInterrupt"
+def test_interrupt_ends_the_copying_and_the_cell_stays_ok(venv_kernel, tmp_path):
+    """The large file is one that is copied for seconds: it is a hole, which takes no time to make."""
+    (tmp_path / "old.txt").write_text("old")
+    code = (
+        "import os\nfor name in 'az': open(name + '.txt', 'w').write(name)\n"
+        "open('large.bin', 'wb').truncate(2 << 30)\nos.remove('old.txt')\nkept = 1"
+    )
+    request = venv_kernel.send_asking(code, {"limits": {"artifact": "2G", "artifacts": "3G"}})
+    while not (tmp_path / "outputs" / "a.txt").exists():  # the first by its path: the large one is next
+        assert not venv_kernel.has_reply(request)
+    assert venv_kernel.control("interrupt_request")["status"] == "ok"
+    cell = venv_kernel.finish(request)
+    assert (cell.ok, cell.report["outcome"], cell.report["rolled_back"]) == (True, "ok", False), str(cell)
+    assert {path: row.get("refused", row.get("copied_to")) for path, row in rows(cell).items()} == {
+        "a.txt": "outputs/a.txt", "large.bin": "it was interrupted", "old.txt": None, "z.txt": "it was interrupted",
+    }  # fmt: skip
+    assert "sha256" not in rows(cell)["large.bin"]
+    assert [p.name for p in (tmp_path / "outputs").iterdir() if p.name != ".petri-sha256"] == ["a.txt"]
+    cell = venv_kernel.run("open('z.txt', 'a').write('z'); kept")
+    assert cell.result == "1"
+    assert rows(cell)["z.txt"]["copied_to"] == "outputs/z.txt"
 
 
 @pytest.mark.parametrize("folder", ["results", False])
