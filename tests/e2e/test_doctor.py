@@ -1,0 +1,170 @@
+"""petri doctor: what a machine gives, and what it says where something is missing. And --help of every command."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from kernels import PETRI, STUCK_S
+from test_refusal import DENY, used_up
+
+PROBES = [
+    "linux", "container", "files", "apparmor", "namespaces", "ptrace", "seccomp", "cell", "overlay", "cgroup",
+]  # fmt: skip
+FINDINGS = ["good", "degraded", "unusable"]  # by exit status
+
+# A command that starts doctor where something is missing, the probe that finds it out, and what it says.
+LACKS = {
+    "user namespaces used up": (used_up("user"), "namespaces", "making a user namespace failed"),
+    "pid namespaces used up": (used_up("pid"), "namespaces", "Raise sysctl user.max_pid_namespaces."),
+    "net namespaces used up": (used_up("net"), "cell", "making the namespaces of a sandbox failed"),
+    "mount denied": ([sys.executable, DENY, "mount"], "namespaces", "making a mount namespace failed"),
+    "setns denied": ([sys.executable, DENY, "setns"], "cell", "entering the sandbox's namespaces failed"),
+    "ptrace denied": ([sys.executable, DENY, "ptrace"], "cell", "tracing the worker with ptrace failed"),
+    "seccomp denied": ([sys.executable, DENY, "seccomp"], "cell", "installing the seccomp filter failed"),
+}
+
+# What stands in for an interpreter: it says that it is one and can't start.
+BROKEN = """#!/bin/sh
+[ "$1" = -c ] && echo "$0" && echo / && echo && exit
+echo "no module named encodings" >&2
+exit 1
+"""
+
+COMMON = {"--help", "--version"}
+OPTIONS = {
+    "kernel": {"--profile", "--config", "--python", "--artifacts"},
+    "install": {"--user", "--sys-prefix", "--prefix", "--python"},
+    "config": {"--config"},
+    "run": {"--profile", "--config", "--python", "--timeout", "--memory", "--stdin", "--file", "--artifacts"},
+    "runs": {"--json", "--limit", "--task", "--outcome", "--config"},
+    "show": {"--json", "--config"},
+    "replay": {"--json", "--config", "--python"},
+    "doctor": {"--json", "--python"},
+}
+
+
+def petri(*arguments, prefix=()):
+    """The finished process."""
+    command = [*prefix, PETRI, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=STUCK_S, check=False)
+
+
+def doctor(python=sys.executable, prefix=()):
+    """The exit status and what was found, as JSON has it."""
+    done = petri("doctor", "--json", "--python", python, prefix=prefix)
+    assert done.stderr == ""
+    return done.returncode, json.loads(done.stdout)
+
+
+def by_probe(found):
+    return {row["probe"]: row for row in found["probes"]}
+
+
+@pytest.mark.check
+def test_where_cells_run_each_probe_has_a_row_and_the_worst_is_the_exit_status():
+    status, found = doctor()
+    assert status in (0, 1), found
+    assert found["finding"] == FINDINGS[status]
+    assert found["text"].startswith("cells run here, ")
+    assert [row["probe"] for row in found["probes"]] == PROBES
+    assert max(FINDINGS.index(row["finding"]) for row in found["probes"]) == status
+    assert all(row["needed_for"] and row["text"].endswith(".") for row in found["probes"])
+    assert by_probe(found)["cell"]["text"] == f"{sys.executable} was started, captured, and ran a cell."
+
+
+@pytest.mark.parametrize("prefix", [[], used_up("user")], ids=["cells run", "no cell runs"])
+def test_the_text_says_what_the_json_says(prefix):
+    status, found = doctor(prefix=prefix)
+    done = petri("doctor", "--python", sys.executable, prefix=prefix)
+    lines = [f"{row['finding']:9} {row['probe']:12} {row['text']}" for row in found["probes"]]
+    assert done.stdout.splitlines() == [*lines, "", f"petri: {found['text']}."]
+    assert (done.returncode, done.stderr) == (status, "")
+
+
+@pytest.mark.parametrize("lack", LACKS)
+def test_where_no_sandbox_can_be_made_it_exits_with_2_and_says_what_is_missing(lack):
+    prefix, probe, why = LACKS[lack]
+    status, found = doctor(prefix=prefix)
+    assert (status, found["finding"], found["text"]) == (2, "unusable", "no cell can run here")
+    row = by_probe(found)[probe]
+    assert row["finding"] == "unusable"
+    assert why in row["text"]
+    assert by_probe(found)["cell"]["finding"] == "unusable"
+    assert [row["probe"] for row in found["probes"]] == PROBES
+
+
+@pytest.mark.parametrize(
+    ("python", "why"),
+    [("/bin/true", "/bin/true is no Python 3"), ("/none/python3", "/none/python3 can't be run: is it an interpreter?")],
+)
+def test_an_interpreter_that_is_none_exits_with_2_and_says_so(python, why):
+    done = petri("doctor", "--python", python)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"petri: {why}\n")
+
+
+def test_without_any_interpreter_all_else_is_still_looked_at(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = petri("doctor", "--json")
+    found = json.loads(done.stdout)
+    assert done.returncode == 2
+    assert by_probe(found)["cell"]["text"] == "there is no Python 3 to try with; name one with --python."
+    assert [row["probe"] for row in found["probes"]] == PROBES
+
+
+def test_an_interpreter_that_ends_while_it_starts_is_quoted(tmp_path):
+    python = tmp_path / "venv" / "bin" / "python3"
+    python.parent.mkdir(parents=True)
+    (tmp_path / "venv" / "pyvenv.cfg").touch()  # an environment, which the sandbox shows
+    python.write_text(BROKEN)
+    python.chmod(0o755)
+    status, found = doctor(python)
+    assert (status, by_probe(found)["cell"]["finding"]) == (2, "unusable")
+    why = "the interpreter ended while it was starting: no module named encodings."
+    assert by_probe(found)["cell"]["text"] == f"{why} Mend it, or name another with --python."
+    assert by_probe(found)["namespaces"]["finding"] == "good"
+
+
+def test_help_names_every_command():
+    done = petri("--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    names = [line.split()[0] for line in done.stdout.splitlines() if line.startswith("  ")]
+    assert names == list(OPTIONS)
+    assert petri("-h").stdout == done.stdout
+
+
+@pytest.mark.parametrize("command", OPTIONS)
+def test_help_of_a_command_names_its_options_and_no_others(command):
+    done = petri(command, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"usage: petri {command} ")
+    names = [line.split()[0] for line in done.stdout.splitlines() if line.startswith("  ")]
+    assert set(names) == OPTIONS[command] | COMMON
+    assert len(names) == len(set(names))
+
+
+def test_the_version_is_the_same_with_each_command():
+    done = petri("--version")
+    assert (done.returncode, done.stderr) == (0, "")
+    name, version = done.stdout.split()
+    assert (name, version.count(".")) == ("petri", 2)
+    for command in OPTIONS:
+        again = petri(command, "--version")
+        assert (again.returncode, again.stdout, again.stderr) == (0, done.stdout, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ([], "it needs a command"),
+        (["heal"], "there is no command heal"),
+        (["doctor", "--profile", "strict"], "petri doctor has no option --profile"),
+        (["doctor", "me"], "petri doctor does not know what to do with me"),
+        (["doctor", "--json=yes"], "--json takes no value"),
+        (["doctor", "--python"], "--python needs a value: PATH"),
+    ],
+)
+def test_a_command_line_that_is_wrong_exits_with_2_and_names_the_help(arguments, why):
+    done = petri(*arguments)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"petri: {why}; see petri --help\n")
