@@ -2,11 +2,11 @@
 # make check: what one runs while working; a minute or so after a build. No browser, no node, no clang.
 set -eu
 . "$(dirname -- "$0")/common.sh"
-
-"$root/scripts/deps.sh" install build python unit
-"$root/scripts/build.sh"
-"$root/scripts/venv.sh" run check
 . "$root/scripts/steps.sh"
+
+"$scripts/deps.sh" install build python unit
+"$scripts/build.sh"
+"$scripts/venv.sh" run check
 
 step "layers" "$root/tests/layers"
 step "each source has its test" "$root/tests/sources"

@@ -4,13 +4,13 @@
 #   FUZZ_SECONDS  for each fuzz target: 60
 set -eu
 . "$(dirname -- "$0")/common.sh"
-
-"$root/scripts/deps.sh" install build python unit sanitize browser
-"$root/scripts/build.sh"
-"$root/scripts/venv.sh" run check test clients
-"$root/scripts/node.sh"
-"$root/scripts/kernelspecs.sh"
 . "$root/scripts/steps.sh"
+
+"$scripts/deps.sh" install build python unit sanitize browser
+"$scripts/build.sh"
+"$scripts/venv.sh" run check test clients
+"$scripts/node.sh"
+"$scripts/kernelspecs.sh"
 
 step "worker, other interpreters" python_tests tests/worker --door rest
 step "end to end, other interpreters, and at length" python_tests tests/e2e --door rest --alone no

@@ -5,13 +5,13 @@
 #   PETRI_JOBS            how many tests at once: twice the number of processors
 set -eu
 . "$(dirname -- "$0")/common.sh"
-
-"$root/scripts/deps.sh" install build python unit sanitize browser
-"$root/scripts/build.sh"
-"$root/scripts/venv.sh" run check test clients
-"$root/scripts/node.sh"
-"$root/scripts/kernelspecs.sh"
 . "$root/scripts/steps.sh"
+
+"$scripts/deps.sh" install build python unit sanitize browser
+"$scripts/build.sh"
+"$scripts/venv.sh" run check test clients
+"$scripts/node.sh"
+"$scripts/kernelspecs.sh"
 
 step "layers" "$root/tests/layers"
 step "layers: a violation is found" "$root/tests/layers" --self-test
