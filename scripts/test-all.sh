@@ -16,7 +16,8 @@ step "worker, other interpreters" python_tests tests/worker --door rest
 step "end to end, other interpreters, and at length" python_tests tests/e2e --door rest --alone no
 step "other people's clients: Jupyter's own suites" python_tests tests/clients --door rest
 step "hostile cells, as root and without control groups, and at length" python_tests tests/hostile --door rest --alone no
-step "what time and memory it takes" "$scripts/pytest.sh" tests/hostile --door rest --alone yes
-step "fuzz targets" "$scripts/fuzz.sh"
+step "a thousand cells, alone" "$scripts/pytest.sh" tests/e2e --door rest --alone yes
+step "hostile cells: what time and memory they take, alone" "$scripts/pytest.sh" tests/hostile --door rest --alone yes
+step "fuzz targets" env FUZZ_SECONDS="${FUZZ_SECONDS:-60}" "$scripts/fuzz.sh"
 step "virtual machine" "$scripts/test-vm.sh"
 report "With make test that is every test there is."
