@@ -96,6 +96,16 @@ def test_a_wrong_command_line_exits_with_2(tmp_path, arguments, why):
     assert report is None
 
 
+def test_a_request_over_the_cap_of_a_message_is_an_error_and_not_waited_for(tmp_path):
+    """Four files of 50 MiB are 267 MiB in base64, more than the 256 MiB that the kernel takes; they hold no bytes."""
+    with open(tmp_path / "large.bin", "wb") as file:
+        file.truncate(50 << 20)
+    files = [f"--file=large.bin:{n}.bin" for n in range(4)]
+    done, report = petri_run(tmp_path, *files, code="1")
+    assert (done.returncode, report) == (2, None), done.stderr
+    assert done.stderr == "petri: asking the kernel: Message too long\n"
+
+
 @pytest.mark.parametrize("arguments", [["config", "schema"], ["doctor", "--json"], ["run", "cell.py"]])
 def test_json_that_cannot_be_written_is_an_error(tmp_path, arguments):
     (tmp_path / "cell.py").write_text("1")
