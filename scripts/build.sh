@@ -5,6 +5,6 @@ set -eu
 
 "$root/scripts/deps.sh" check build python
 [ "${CI:-}" = true ] && werror=ON || werror=OFF
-[ -f "$build/build.ninja" ] || cmake -S "$root" --preset release -B "$build" -DPETRI_WERROR=$werror
+[ -f "$build/build.ninja" ] || cmake -S "$root" --preset release -B "$build" -DPETRI_WERROR="$werror"
 cmake --build "$build" --target petri
 "$root/scripts/venv.sh" site

@@ -39,7 +39,7 @@ def pytest_addoption(parser):
     group = parser.getgroup("petri")
     group.addoption("--door", choices=DOORS, default="all", help="the tests of one target of the Makefile")
     group.addoption("--share", type=share, default=(1, 1), metavar="K/N", help="the K-th of N shares of the tests")
-    group.addoption("--alone", choices=("yes", "no"), help="only tests that need the machine for themselves, or only others")
+    group.addoption("--alone", choices=("yes", "no"), help="only what needs the machine for itself, or the rest")
 
 
 def digest(text):

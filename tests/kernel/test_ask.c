@@ -72,8 +72,9 @@ static void test_ask_bad_metadata_is_refused_with_a_reason(void **state) {
         const char *text, *why;
     } rows[] = {
         {"[]", "metadata.petri has to be an object"},
-        {"{\"file\": []}", "metadata.petri has no \"file\"; there are \"cache\", \"env\", \"expect\", \"files\", \"fresh\","
-                           " \"inline_bytes\", \"limits\", \"stdin\" and \"task\""},
+        {"{\"file\": []}",
+         "metadata.petri has no \"file\"; there are \"cache\", \"env\", \"expect\", \"files\", \"fresh\","
+         " \"inline_bytes\", \"limits\", \"stdin\" and \"task\""},
         {"{\"fresh\": 1}", "metadata.petri: \"fresh\" has to be true or false"},
         {"{\"limits\": 1}", "limits are an object of names and values"},
         {"{\"limits\": {\"timeout\": \"2h\"}}", "timeout 7200 s is over the ceiling of 3600 s in profile notebook"},

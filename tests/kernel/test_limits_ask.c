@@ -162,10 +162,10 @@ static void test_ask_code_keeps_a_nul_in_the_code(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_ask_line_sets_values_in_every_form),   TEST(test_ask_line_refuses_with_a_reason),
-        TEST(test_ask_json_takes_texts_and_numbers),     TEST(test_ask_json_refuses_bad_values_and_unknown_names),
+        TEST(test_ask_line_sets_values_in_every_form),         TEST(test_ask_line_refuses_with_a_reason),
+        TEST(test_ask_json_takes_texts_and_numbers),           TEST(test_ask_json_refuses_bad_values_and_unknown_names),
         TEST(test_ask_for_the_session_can_set_session_limits), TEST(test_ask_code_keeps_line_numbers_and_magics),
-        TEST(test_ask_code_keeps_a_nul_in_the_code),     TEST(test_ask_of_task_limits_can_only_lower_them),
+        TEST(test_ask_code_keeps_a_nul_in_the_code),           TEST(test_ask_of_task_limits_can_only_lower_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

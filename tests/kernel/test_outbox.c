@@ -182,14 +182,10 @@ static void test_outbox_without_a_folder_is_off(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        CASE(test_outbox_replaces_files_that_petri_wrote),
-        CASE(test_outbox_does_not_rewrite_an_unchanged_file),
-        CASE(test_outbox_does_not_overwrite_files_of_others),
-        CASE(test_outbox_does_not_follow_links),
-        CASE(test_outbox_that_another_kernel_holds_is_refused),
-        CASE(test_outbox_removes_what_a_killed_kernel_left),
-        CASE(test_outbox_with_a_damaged_log_overwrites_nothing),
-        CASE(test_outbox_without_a_folder_is_off),
+        CASE(test_outbox_replaces_files_that_petri_wrote),       CASE(test_outbox_does_not_rewrite_an_unchanged_file),
+        CASE(test_outbox_does_not_overwrite_files_of_others),    CASE(test_outbox_does_not_follow_links),
+        CASE(test_outbox_that_another_kernel_holds_is_refused),  CASE(test_outbox_removes_what_a_killed_kernel_left),
+        CASE(test_outbox_with_a_damaged_log_overwrites_nothing), CASE(test_outbox_without_a_folder_is_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

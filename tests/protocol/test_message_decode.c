@@ -1,6 +1,5 @@
 #include "fixture.h"
 
-
 #include <stdlib.h>
 #include <string.h>
 
