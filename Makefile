@@ -23,7 +23,7 @@ test-all: ## the rest: every interpreter, every way of being started, loops, fuz
 	@scripts/test-all.sh
 
 test-hostile: ## only the hostile cells: as root, as an ordinary user and without control groups
-	@scripts/pytest.sh tests/hostile
+	@scripts/hostile.sh
 
 test-vm: ## only the live tests in a virtual machine: Debian 12's kernel, systemd, cgroup v2
 	@scripts/test-vm.sh
