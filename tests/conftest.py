@@ -9,12 +9,17 @@ Which tests belong to which door: `make check`, `make test`, `make test-all`.
 --share K/N       of these the K-th of N shares, by the tests' names
 --alone yes|no    only the tests marked `alone`, or only the others
 
-It also says which tests have to stay in one process where several run them.
+It also says which tests have to stay in one process where several run them, and
+gives each process ports of its own.
 
 Tests know nothing of this but the marks of pytest.ini.
 """
 
+import importlib.util
+import itertools
+import os
 import pathlib
+import socket
 import zlib
 
 import pytest
@@ -100,3 +105,33 @@ def pytest_collection_modifyitems(config, items):
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item in chosen]
+
+
+PORTS = 1000  # of a process: more than its kernels have at a time
+
+
+def ports_of_this_process():
+    """
+    Ports that are free, below those that Linux gives to whoever asks for any: what jupyter_client chooses for a kernel
+    somebody else could be given before the kernel has it (jupyter_client#487), where many tests run at once.
+    """
+    low = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    first = low - PORTS * (1 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")))
+    for port in itertools.cycle(range(first, first + PORTS)):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        yield port
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_ports():
+    """What jupyter_client chooses ports from in this process, where it is there: tests/worker does without."""
+    ports = ports_of_this_process()
+    with pytest.MonkeyPatch.context() as patch:
+        if importlib.util.find_spec("jupyter_client"):
+            name = "jupyter_client.connect.LocalPortCache.find_available_port"
+            patch.setattr(name, lambda self, ip: next(ports))
+        yield
