@@ -11,7 +11,7 @@ door=$1
 tree=$build/coverage
 profiles=$tree/profiles/$door
 
-"$root/scripts/deps.sh" install build python unit sanitize
+"$root/scripts/deps.sh" install build python unit sanitize coverage
 [ -f "$tree/build.ninja" ] || cmake -S "$root" --preset coverage -B "$tree"
 rm -rf "$profiles"
 mkdir -p "$profiles"

@@ -5,7 +5,7 @@
 #   deps.sh install GROUP...  installs what is missing; does nothing where all is there
 #
 # Groups: build (petri itself), python (a venv for clients), unit (the cmocka tests), sanitize (clang, with libFuzzer),
-# browser (tests/clients: node and a browser), vm (make test-vm).
+# coverage (what reads its counters), browser (tests/clients: node and a browser), vm (make test-vm).
 set -eu
 . "$(dirname -- "$0")/common.sh"
 
@@ -29,6 +29,7 @@ python module   ensurepip   python3-venv
 unit   library  cmocka      libcmocka-dev
 sanitize command clang      clang
 sanitize libfuzzer clang    libclang-rt-dev
+coverage command llvm-cov   llvm
 browser command node        nodejs
 browser command npm         npm
 browser command chromium    chromium
