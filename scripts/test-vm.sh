@@ -2,7 +2,7 @@
 # make test-vm: the live tests on what users have, in a virtual machine: Debian 12's own kernel, systemd, cgroup v2.
 #
 #   PETRI_REQUIRE_LIVE=1  where there can be no virtual machine, fail instead of skipping
-#   PETRI_VM_TIMEOUT      seconds until the machine counts as stuck: 5400
+#   PETRI_VM_TIMEOUT      seconds until the machine counts as stuck: 2400
 #   PETRI_VM_ACCEL        qemu's accelerator: kvm where that works, and else tcg, which emulates every instruction
 #
 # What lasts is made once, in build/vm; what changes is built anew for every run.
@@ -52,7 +52,7 @@ accelerator() {
 
 # Beside what the disks are: nothing in Linux that takes its time to be safe, and is no matter to any test.
 boot() {
-    machine "${PETRI_VM_TIMEOUT:-5400}" -accel "$accel" -m 3G -smp 2 \
+    machine "${PETRI_VM_TIMEOUT:-2400}" -accel "$accel" -m 3G -smp 2 \
         -initrd "$(find "$vm/tree/boot" -name 'initrd.img-*')" \
         -append "console=ttyS0 root=/dev/vda rw panic=-1 quiet mitigations=off init_on_alloc=0 rcupdate.rcu_expedited=1" \
         -drive "file=$vm/tree.ext4,format=raw,if=virtio,snapshot=on" \

@@ -6,7 +6,6 @@ Which tests belong to which door: `make check`, `make test`, `make test-all`.
                   each: a test's name decides which, so that all have their share
 --door rest       what --door test leaves out
 --door all        both; the default, for work on one test
---share K/N       of these the K-th of N shares, by the tests' names
 --alone yes|no    only the tests marked `alone`, or only the others
 
 It also says which tests have to stay in one process where several run them, and
@@ -33,17 +32,9 @@ INTERPRETERS = {"kernel", "row_kernel", "label"}
 SHARED = {"shared_kernel", "row_kernel", "shared"}
 
 
-def share(text):
-    k, n = map(int, text.split("/"))
-    if not 1 <= k <= n:
-        raise ValueError(text)
-    return k, n
-
-
 def pytest_addoption(parser):
     group = parser.getgroup("petri")
     group.addoption("--door", choices=DOORS, default="all", help="the tests of one target of the Makefile")
-    group.addoption("--share", type=share, default=(1, 1), metavar="K/N", help="the K-th of N shares of the tests")
     group.addoption("--alone", choices=("yes", "no"), help="only what needs the machine for itself, or the rest")
 
 
@@ -91,11 +82,8 @@ def of_door(door, items):
 
 
 def is_wanted(config, item):
-    k, n = config.option.share
     alone = config.option.alone
-    return digest(item.nodeid) % n == k - 1 and (
-        alone is None or (item.get_closest_marker("alone") is not None) == (alone == "yes")
-    )
+    return alone is None or (item.get_closest_marker("alone") is not None) == (alone == "yes")
 
 
 @pytest.hookimpl(tryfirst=True)  # before groups become a part of the tests' ids

@@ -8,7 +8,7 @@ set -u
 export PETRI_REQUIRE_LIVE=1 CMOCKA_MESSAGE_OUTPUT=stdout PYTHONDONTWRITEBYTECODE=1 LC_ALL=C.UTF-8
 user=alice # has a manager of systemd's
 stranger=bob
-part_seconds=1800 # until it counts as stuck
+part_seconds=900 # until it counts as stuck
 live="delegate cells threads view hostile" # those that make sandboxes: for the others it doesn't matter where they run
 src=/petri/src
 build=/petri/build
