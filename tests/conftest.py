@@ -19,6 +19,7 @@ import itertools
 import os
 import pathlib
 import socket
+import threading
 import zlib
 
 import pytest
@@ -117,9 +118,13 @@ def ports_of_this_process():
 @pytest.fixture(scope="session", autouse=True)
 def own_ports():
     """What jupyter_client chooses ports from in this process, where it is there: tests/worker does without."""
-    ports = ports_of_this_process()
+    ports, lock = ports_of_this_process(), threading.Lock()
+
+    def next_port(cache, ip):
+        with lock:  # a test may start kernels in several threads
+            return next(ports)
+
     with pytest.MonkeyPatch.context() as patch:
         if importlib.util.find_spec("jupyter_client"):
-            name = "jupyter_client.connect.LocalPortCache.find_available_port"
-            patch.setattr(name, lambda self, ip: next(ports))
+            patch.setattr("jupyter_client.connect.LocalPortCache.find_available_port", next_port)
         yield
