@@ -89,6 +89,21 @@ def test_nudge_without_a_missed_interrupt_raises_nothing(new_worker, label, befo
     assert answer.reply["status"] == "ok"
 
 
+def test_interrupt_while_ipython_prepares_is_raised_at_the_first_statement(worker):
+    # IPython shows what its callbacks raise, and goes on.
+    worker.execute(
+        "import os, signal\n"
+        "def prepare(info):\n"
+        "    get_ipython().events.unregister('pre_run_cell', prepare)\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    for _ in range(1000): pass\n"
+        "get_ipython().events.register('pre_run_cell', prepare)\n"
+    )
+    answer = worker.execute("print('begun')")
+    assert (answer.reply["status"], answer.reply.get("ename")) == ("error", "KeyboardInterrupt")
+    assert answer.stdout == ""
+
+
 def test_interrupted_child_is_a_keyboard_interrupt(worker):
     answer = worker.execute("!echo on; sleep 1000", on={"on\n": lambda: os.killpg(worker.pid, signal.SIGINT)})
     assert answer.reply["ename"] == "KeyboardInterrupt"
