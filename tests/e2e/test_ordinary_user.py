@@ -17,7 +17,7 @@ from test_sandboxes import BAD_CELLS
 
 pytestmark = pytest.mark.xdist_group("user")  # one process: the account and what is installed are there once
 
-NAME = "petri-test"
+NAME = f"petri-test-{os.getpid()}"  # a run that was killed, or another checkout, may have left or have its own
 SYSTEM = Interpreter("system", "/usr/bin/python3")
 
 # Run as root: gives the connection file to the user, and becomes the user for good.
