@@ -14,7 +14,6 @@
 #include <sys/syscall.h>
 
 enum {
-    FIRST_FD = 5, /* below are the worker's own: null, output, control, trace */
     MAX_FILES = 1024,
     AT_ONCE = 6, /* paths that fit into the scratch memory */
 };
@@ -89,7 +88,7 @@ static int by_number(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The numbers of a process' descriptors from FIRST_FD on, in order. */
+/* The numbers of a process' descriptors, in order. */
 static int list_descriptors(pid_t pid, int *fds, size_t *ret_n) {
     char path[32];
     snprintf(path, sizeof path, "/proc/%d/fd", pid);
@@ -98,11 +97,9 @@ static int list_descriptors(pid_t pid, int *fds, size_t *ret_n) {
     size_t n = 0;
     if (!dir)
         return -errno;
-    while ((entry = readdir(dir)) && n < MAX_FILES) {
-        int fd = (int)strtol(entry->d_name, NULL, 10);
-        if (fd >= FIRST_FD)
-            fds[n++] = fd;
-    }
+    while ((entry = readdir(dir)) && n < MAX_FILES)
+        if (entry->d_name[0] != '.')
+            fds[n++] = (int)strtol(entry->d_name, NULL, 10);
     qsort(fds, n, sizeof *fds, by_number);
     *ret_n = n;
     return 0;

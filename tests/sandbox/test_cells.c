@@ -273,6 +273,26 @@ static void open_file_goes_on(struct live *live) {
     CHECK_TEXT(live_do(live, "file /dev/shm/f"), "abZdef");
 }
 
+/* A cell that closes its standard input gets its number for the next file; and dup2(2) gives any. */
+static void open_file_with_a_number_of_petris_is_rolled_back(struct live *live) {
+    static const int numbers[] = {0, 1, 2, 4};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        int number = numbers[i];
+        CHECK_TEXT(live_do(live, "put /dev/shm/f abcdef"), "ok");
+        long fd = live_call(live, SYS_open, "\"/dev/shm/f %d", O_RDWR);
+        CHECK_EQUAL(live_call(live, SYS_dup2, "%ld %d", fd, number), number);
+        CHECK_EQUAL(live_call(live, SYS_close, "%ld", fd), 0);
+        CHECK_EQUAL(live_call(live, SYS_lseek, "%d 2 0", number), 2);
+        struct cell *lost = live_start(live);
+        CHECK_TEXT(live_ask(lost, "read %d", number), "cdef");
+        CHECK_TEXT(live_ask(lost, "call %d %d \"XY 2", SYS_write, number), "2");
+        cell_discard(lost);
+        CHECK_EQUAL(live_call(live, SYS_write, "%d \"Z 1", number), 1);
+        CHECK_TEXT(live_do(live, "read %d", number), "def");
+        CHECK_TEXT(live_do(live, "file /dev/shm/f"), "abZdef");
+    }
+}
+
 /* A temporary file has no name any more; what stays is the offset. */
 static void unlinked_file_goes_on_and_its_offset_is_rolled_back(struct live *live) {
     CHECK_TEXT(live_do(live, "put /dev/shm/f abcdef"), "ok");
@@ -365,6 +385,7 @@ static const struct live_case cases[] = {
     {"working_folder_and_umask_go_on", working_folder_and_umask_go_on, NULL},
     {"deleted_working_folder_does_not_end_the_session", deleted_working_folder_does_not_end_the_session, NULL},
     {"open_file_goes_on", open_file_goes_on, NULL},
+    {"open_file_with_a_number_of_petris_is_rolled_back", open_file_with_a_number_of_petris_is_rolled_back, NULL},
     {"unlinked_file_goes_on_and_its_offset_is_rolled_back", unlinked_file_goes_on_and_its_offset_is_rolled_back, NULL},
     {"files_go_on_and_host_files_are_never_written", files_go_on_and_host_files_are_never_written, NULL},
     {"files_can_be_deleted_when_the_disk_is_full", files_can_be_deleted_when_the_disk_is_full, NULL},
