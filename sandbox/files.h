@@ -7,8 +7,9 @@
  * same flags and offsets, on the paths as its own overlay shows them; what it
  * writes goes into its own layer.
  *
- * No number is petri's: a cell that closes its standard input gets 0 for the next
- * file that it opens. The worker's own descriptors are no files.
+ * The number of a descriptor says nothing: a cell that closes its standard input
+ * gets 0 for the next file that it opens. What the worker has of its own when a
+ * cell ends are pipes, a socket and /dev/null, none of them a file or folder.
  *
  * What has no path any more (a temporary file that is unlinked) is shared:
  * its offset is put back at a rollback, its contents are not.

@@ -258,10 +258,13 @@ static void deleted_working_folder_does_not_end_the_session(struct live *live) {
     CHECK_TEXT(live_do(live, "where"), "/tmp");
 }
 
-static void open_file_goes_on(struct live *live) {
+/* /dev/shm/f with abcdef, open for both. */
+static long open_letters(struct live *live) {
     CHECK_TEXT(live_do(live, "put /dev/shm/f abcdef"), "ok");
-    long fd = live_call(live, SYS_open, "\"/dev/shm/f %d", O_RDWR);
-    CHECK(fd > 4);
+    return live_call(live, SYS_open, "\"/dev/shm/f %d", O_RDWR);
+}
+
+static void check_letters_go_on(struct live *live, long fd) {
     CHECK_EQUAL(live_call(live, SYS_lseek, "%ld 2 0", fd), 2);
     struct cell *lost = live_start(live);
     CHECK_TEXT(live_ask(lost, "read %ld", fd), "cdef");
@@ -273,30 +276,26 @@ static void open_file_goes_on(struct live *live) {
     CHECK_TEXT(live_do(live, "file /dev/shm/f"), "abZdef");
 }
 
-/* A cell that closes its standard input gets its number for the next file; and dup2(2) gives any. */
-static void open_file_with_a_number_of_petris_is_rolled_back(struct live *live) {
-    static const int numbers[] = {0, 1, 2, 4};
+static void open_file_goes_on(struct live *live) {
+    long fd = open_letters(live);
+    CHECK(fd > 4);
+    check_letters_go_on(live, fd);
+}
+
+/* Null, output and trace; after closing 0 the next file gets it. */
+static void open_file_in_the_place_of_the_workers_own_goes_on(struct live *live) {
+    static const long numbers[] = {0, 1, 2, 4};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        int number = numbers[i];
-        CHECK_TEXT(live_do(live, "put /dev/shm/f abcdef"), "ok");
-        long fd = live_call(live, SYS_open, "\"/dev/shm/f %d", O_RDWR);
-        CHECK_EQUAL(live_call(live, SYS_dup2, "%ld %d", fd, number), number);
+        long fd = open_letters(live);
+        CHECK_EQUAL(live_call(live, SYS_dup2, "%ld %ld", fd, numbers[i]), numbers[i]);
         CHECK_EQUAL(live_call(live, SYS_close, "%ld", fd), 0);
-        CHECK_EQUAL(live_call(live, SYS_lseek, "%d 2 0", number), 2);
-        struct cell *lost = live_start(live);
-        CHECK_TEXT(live_ask(lost, "read %d", number), "cdef");
-        CHECK_TEXT(live_ask(lost, "call %d %d \"XY 2", SYS_write, number), "2");
-        cell_discard(lost);
-        CHECK_EQUAL(live_call(live, SYS_write, "%d \"Z 1", number), 1);
-        CHECK_TEXT(live_do(live, "read %d", number), "def");
-        CHECK_TEXT(live_do(live, "file /dev/shm/f"), "abZdef");
+        check_letters_go_on(live, numbers[i]);
     }
 }
 
 /* A temporary file has no name any more; what stays is the offset. */
 static void unlinked_file_goes_on_and_its_offset_is_rolled_back(struct live *live) {
-    CHECK_TEXT(live_do(live, "put /dev/shm/f abcdef"), "ok");
-    long fd = live_call(live, SYS_open, "\"/dev/shm/f %d", O_RDWR);
+    long fd = open_letters(live);
     CHECK_EQUAL(live_call(live, SYS_unlink, "\"/dev/shm/f"), 0);
     CHECK_EQUAL(live_call(live, SYS_lseek, "%ld 3 0", fd), 3);
     struct cell *lost = live_start(live);
@@ -385,7 +384,7 @@ static const struct live_case cases[] = {
     {"working_folder_and_umask_go_on", working_folder_and_umask_go_on, NULL},
     {"deleted_working_folder_does_not_end_the_session", deleted_working_folder_does_not_end_the_session, NULL},
     {"open_file_goes_on", open_file_goes_on, NULL},
-    {"open_file_with_a_number_of_petris_is_rolled_back", open_file_with_a_number_of_petris_is_rolled_back, NULL},
+    {"open_file_in_the_place_of_the_workers_own_goes_on", open_file_in_the_place_of_the_workers_own_goes_on, NULL},
     {"unlinked_file_goes_on_and_its_offset_is_rolled_back", unlinked_file_goes_on_and_its_offset_is_rolled_back, NULL},
     {"files_go_on_and_host_files_are_never_written", files_go_on_and_host_files_are_never_written, NULL},
     {"files_can_be_deleted_when_the_disk_is_full", files_can_be_deleted_when_the_disk_is_full, NULL},
