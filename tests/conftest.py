@@ -96,17 +96,27 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if item in chosen]
 
 
-PORTS = 1000  # of a process: more than its kernels have at a time
+FIRST_PORT = 1024  # below it ports are root's
+FEW_PORTS = 100  # for the kernels that a process has at a time
 
 
 def ports_of_this_process():
     """
-    Ports that are free, below those that Linux gives to whoever asks for any: what jupyter_client chooses for a kernel
-    somebody else could be given before the kernel has it (jupyter_client#487), where many tests run at once.
+    An equal share, for each process of a run, of the ports below those that Linux gives to whoever asks for any.
+
+    What jupyter_client chooses for a kernel somebody else could be given before the kernel has it, where many tests
+    run at once (jupyter_client#487).
     """
     low = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    first = low - PORTS * (1 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")))
-    for port in itertools.cycle(range(first, first + PORTS)):
+    process = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    n = (low - FIRST_PORT) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    return range(FIRST_PORT + process * n, FIRST_PORT + (process + 1) * n)
+
+
+def free_ports(share):
+    """From somewhere in the share on, as another checkout's tests have the same one."""
+    for at in itertools.count(os.getpid()):
+        port = share[at % len(share)]
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
@@ -117,14 +127,15 @@ def ports_of_this_process():
 
 @pytest.fixture(scope="session", autouse=True)
 def own_ports():
-    """What jupyter_client chooses ports from in this process, where it is there: tests/worker does without."""
-    ports, lock = ports_of_this_process(), threading.Lock()
+    """What jupyter_client chooses ports from in this process, where it is there (tests/worker does without) and can."""
+    share = ports_of_this_process()
+    ports, lock = free_ports(share), threading.Lock()
 
     def next_port(cache, ip):
         with lock:  # a test may start kernels in several threads
             return next(ports)
 
     with pytest.MonkeyPatch.context() as patch:
-        if importlib.util.find_spec("jupyter_client"):
+        if importlib.util.find_spec("jupyter_client") and len(share) >= FEW_PORTS:
             patch.setattr("jupyter_client.connect.LocalPortCache.find_available_port", next_port)
         yield
