@@ -4,6 +4,7 @@ set -eu
 . "$(dirname -- "$0")/common.sh"
 
 "$root/scripts/deps.sh" install build python browser
+"$root/scripts/build.sh"
 "$root/scripts/venv.sh" run check test clients
 "$root/scripts/node.sh"
 exec "$root/scripts/pytest.sh" tests/clients "$@"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# hostile.sh [ARGUMENTS]: every hostile cell, in every way of running, with all that they need.
+# make test-hostile: every hostile cell, in every way of running, with all that they need.
 set -eu
 . "$(dirname -- "$0")/common.sh"
 . "$root/scripts/steps.sh"
@@ -7,4 +7,7 @@ set -eu
 "$scripts/deps.sh" install build python
 "$scripts/build.sh"
 "$scripts/venv.sh" run check test
-python_tests tests/hostile "$@"
+
+step "hostile cells" python_tests tests/hostile --alone no
+step "hostile cells: what time and memory they take, alone" "$scripts/pytest.sh" tests/hostile --alone yes
+report "Left out: hostile cells in the virtual machine, make test-vm."

@@ -1,6 +1,6 @@
 # shellcheck shell=sh disable=SC2154
-# Sourced by check.sh, test.sh and test-all.sh, after common.sh: steps, one after the other. A step that fails doesn't
-# keep the others from running.
+# Sourced after common.sh by the scripts that run several kinds of test: steps, one after the other. A step that fails
+# doesn't keep the others from running.
 
 scripts=$root/scripts
 summary=$(mktemp)
