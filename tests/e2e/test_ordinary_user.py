@@ -17,7 +17,7 @@ from test_sandboxes import BAD_CELLS
 
 pytestmark = pytest.mark.xdist_group("user")  # one process: the account and what is installed are there once
 
-NAME = f"petri-test-{os.getpid()}"  # a run that was killed, or another checkout, may have left or have its own
+NAME = f"petri-test-{os.getpid()}"  # a killed run leaves its account behind, and another checkout has one, too
 SYSTEM = Interpreter("system", "/usr/bin/python3")
 
 # Run as root: gives the connection file to the user, and becomes the user for good.

@@ -16,7 +16,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 
-from kernels import Kernel, install  # noqa: E402
+from kernels import WORK, Kernel, install  # noqa: E402
 
 BACKEND = os.environ["PETRI_VM_MEMORY"]
 LIMIT = 96 << 20
@@ -274,7 +274,8 @@ def test_files_are_kept_however_deep_they_are(notebook):
 
 
 def test_the_hosts_folder_is_never_written(notebook, folder):
-    write = "import os\nopen('/work/own/new', 'w').write('new')\nos.remove('/work/own/host/a.txt')"
+    own = f"{WORK}/own"
+    write = f"import os\nopen('{own}/new', 'w').write('new')\nos.remove('{own}/host/a.txt')"
     assert ename(notebook, write) is None
     assert (folder / "own" / "host" / "a.txt").read_text() == "host"
     assert not (folder / "own" / "new").exists()
