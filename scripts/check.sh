@@ -6,7 +6,7 @@ set -eu
 
 "$scripts/deps.sh" install build python unit
 "$scripts/build.sh"
-"$scripts/venv.sh" run check
+"$scripts/venv.sh" run check test
 
 step "layers" "$root/tests/layers"
 step "each source has its test" "$root/tests/sources"
