@@ -1,18 +1,20 @@
 /*
  * assemble.c - an image becomes a cell: new tasks on a copy of its memory, inside the sandbox.
  *
- *     keeper    the copy of the image; gets the cell's control socket
+ *     keeper    the copy of the image, in the cage; makes the cell's control socket
  *     helper    shares the keeper's memory, enters the namespaces, clones
  *     worker      the main task, with its old thread id; clones
  *     threads       the others
  *
- * Every system call that is made in the image's memory is over before the
- * first task is detached.
+ * What is done outside the sandbox, or with a capability that is worth
+ * something, is checked call by call; see remote.h. Every system call that is
+ * made in the image's memory is over before the first task is detached.
  */
 #define _GNU_SOURCE
 #include "cell.h"
 #include "cleanup.h"
 #include "error.h"
+#include "helper.h"
 #include "silence.h"
 #include "system.h"
 #include "tracee.h"
@@ -28,27 +30,12 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#define SANDBOX_NAMESPACES                                                                                             \
-    (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
-#define SHARED_PROCESS (CLONE_VM | CLONE_FILES | CLONE_SIGHAND | CLONE_PARENT)
 #define SHARED_THREAD (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS)
 
-enum { THREADS_AT_ONCE = 32, LAST_CAPABILITY = 40, STACK_BYTES = 4096 };
-
-/* struct clone_args of clone(2), as far as it is used here. */
-struct clone_arguments {
-    uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid, set_tid_size, cgroup;
-};
-
-/* What lies in the scratch memory while a task is cloned. */
-struct clone_scratch {
-    struct clone_arguments arguments;
-    uint64_t tid;
-};
+enum { LAST_CAPABILITY = 40, STACK_BYTES = 4096 };
 
 static struct remote_task task_of(const struct cell *cell, pid_t tid, pid_t tid_inside) {
-    return (struct remote_task){tid, tid_inside, cell->memory_fd, &cell->image->threads.thread[0].regs,
-                                &cell->session->site};
+    return (struct remote_task){tid, tid_inside, cell->memory_fd, &cell->session->site};
 }
 
 static struct remote_task worker_of(const struct cell *cell) {
@@ -56,117 +43,77 @@ static struct remote_task worker_of(const struct cell *cell) {
 }
 
 static int run(const struct remote_task *task, struct remote_call *calls, size_t n) {
-    int r = remote_run(task, calls, n, NULL, 0);
+    int r = remote_run(task, calls, n);
     return r ? r : remote_failure(calls, n, NULL);
 }
 
 /*
- * Moves pair[0] to the number of the control socket, closes pair[1], and opens
- * a pidfd of the sandbox. The image may have closed that number itself: then
- * one of the pair may have got it, and the pidfd must not.
+ * The keeper makes a socket pair: one end, pair[0], becomes the worker's control
+ * socket, of the other we get a copy. Both stay in the keeper's descriptors for now.
  */
-static size_t control_calls(const struct cell *cell, const int pair[2], struct remote_call *calls) {
-    size_t n = 0;
-    if (pair[0] != SANDBOX_CONTROL_FD) {
-        calls[n++] =
-            (struct remote_call){.number = SYS_dup3, .argument = {(uint64_t)pair[0], SANDBOX_CONTROL_FD, O_CLOEXEC}};
-        calls[n++] = (struct remote_call){.number = SYS_close, .argument = {(uint64_t)pair[0]}};
-    }
-    if (pair[1] != SANDBOX_CONTROL_FD)
-        calls[n++] = (struct remote_call){.number = SYS_close, .argument = {(uint64_t)pair[1]}};
-    calls[n++] = (struct remote_call){.number = SYS_pidfd_open, .argument = {(uint64_t)cell->init.pid}};
-    return n;
-}
-
-/* The keeper makes a socket pair; one end becomes the worker's control socket, the other ours. ret_init_fd is a pidfd
- * in the keeper. */
-static int open_control(struct cell *cell, int *ret_init_fd) {
+static int open_control(struct cell *cell, int pair[2]) {
     uint64_t scratch = cell->session->site.scratch;
-    struct remote_task keeper = task_of(cell, cell->keeper, cell->keeper);
-    struct remote_call calls[4] = {
-        {.number = SYS_socketpair, .argument = {AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, scratch}},
-    };
-    int pair[2], r = run(&keeper, calls, 1);
+    const struct remote_task keeper = task_of(cell, cell->keeper, 0);
+    int64_t r =
+        helper_call(&keeper, (struct remote_call){.number = SYS_socketpair,
+                                                  .argument = {AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, scratch}});
     if (r == 0)
-        r = memory_read(cell->memory_fd, scratch, pair, sizeof pair);
+        r = memory_read(cell->memory_fd, scratch, pair, 2 * sizeof pair[0]);
     auto_fd keeper_pidfd = r == 0 ? system_pidfd_open(cell->keeper) : -1;
-    if (r == 0)
-        cell->control_fd = keeper_pidfd < 0 ? keeper_pidfd : system_pidfd_getfd(keeper_pidfd, pair[1]);
-    if (r == 0 && cell->control_fd < 0)
-        r = cell->control_fd;
-    size_t n = r == 0 ? control_calls(cell, pair, calls) : 0;
-    if (r == 0)
-        r = run(&keeper, calls, n);
     if (r)
-        return r;
-    *ret_init_fd = (int)calls[n - 1].result;
+        return (int)r;
+    cell->control_fd = keeper_pidfd < 0 ? keeper_pidfd : system_pidfd_getfd(keeper_pidfd, pair[1]);
+    if (cell->control_fd < 0)
+        return cell->control_fd;
     return fcntl(cell->control_fd, F_SETFL, O_NONBLOCK) ? -errno : 0;
 }
 
-static int start_helper(const struct cell *cell, pid_t *ret_helper) {
-    struct remote_task keeper = task_of(cell, cell->keeper, cell->keeper);
-    struct remote_call call = {.number = SYS_clone, .argument = {SHARED_PROCESS | SIGCHLD}};
-    int r = remote_run(&keeper, &call, 1, ret_helper, 1);
-    return r ? r : remote_failure(&call, 1, NULL);
-}
-
-/* Puts the arguments of a clone3 into the scratch memory, at index. */
-static int put_clone(const struct cell *cell, size_t index, uint64_t flags, const struct thread *thread,
-                     struct remote_call *ret_call) {
-    uint64_t scratch = cell->session->site.scratch;
-    uint64_t at = scratch + index * sizeof(struct clone_scratch);
-    struct clone_scratch put = {
-        .arguments = {.flags = flags,
-                      .child_tid = thread->clear_tid,
-                      .set_tid = at + offsetof(struct clone_scratch, tid),
-                      .set_tid_size = 1},
-        .tid = (uint64_t)thread->tid,
-    };
-    if (flags & CLONE_THREAD) {
-        put.arguments.tls = thread->regs.fs_base;
-        put.arguments.stack = scratch + REMOTE_SCRATCH_BYTES - STACK_BYTES;
-        put.arguments.stack_size = STACK_BYTES;
-    }
-    if (thread->clear_tid)
-        put.arguments.flags |= CLONE_CHILD_CLEARTID;
-    *ret_call = (struct remote_call){.number = SYS_clone3, .argument = {at, sizeof put.arguments}};
-    return memory_write(cell->memory_fd, at, &put, sizeof put);
+/*
+ * What the worker does to its descriptors: pair[0] goes to the number of the
+ * control socket, and what else has been opened is closed. The image may have
+ * closed that number itself: then one of these may have got it.
+ */
+static size_t descriptor_calls(const int pair[2], int init_fd, struct remote_call *calls) {
+    size_t n = 0;
+    const int closed[] = {pair[0], pair[1], init_fd};
+    if (pair[0] != SANDBOX_CONTROL_FD)
+        calls[n++] =
+            (struct remote_call){.number = SYS_dup3, .argument = {(uint64_t)pair[0], SANDBOX_CONTROL_FD, O_CLOEXEC}};
+    for (size_t i = 0; i < sizeof closed / sizeof closed[0]; i++)
+        if (closed[i] != SANDBOX_CONTROL_FD)
+            calls[n++] = (struct remote_call){.number = SYS_close, .argument = {(uint64_t)closed[i]}};
+    return n;
 }
 
 /*
- * The helper enters all namespaces of the sandbox at once and gives birth to
- * the worker. Entering the user namespace makes the memory undumpable, and
- * with it /proc/self unreadable: that is taken back.
+ * The worker's first acts. Of its capabilities it keeps those that it needs to be
+ * made, which give code of a cell nothing; then its bounding set is emptied.
+ * Entering the user namespace has made the memory undumpable, and with it
+ * /proc/self unreadable: that is taken back.
  */
-static int enter_and_clone(struct cell *cell, pid_t helper, int init_fd, struct sandbox_error *error) {
-    const struct image *image = cell->image;
-    uint64_t scratch = cell->session->site.scratch, folder_at = scratch + sizeof(struct clone_scratch);
-    struct remote_task task = task_of(cell, helper, helper);
+static int settle_process(const struct cell *cell, const int pair[2], int init_fd) {
+    const struct remote_task worker = worker_of(cell);
     struct remote_call calls[REMOTE_MAX_CALLS];
-    size_t n = 0, failed = 0;
-    calls[n++] = (struct remote_call){.number = SYS_setns, .argument = {(uint64_t)init_fd, SANDBOX_NAMESPACES}};
+    int r = helper_keep_capabilities(&worker, CELL_MAKING_CAPABILITIES);
+    if (r)
+        return r;
+    size_t n = descriptor_calls(pair, init_fd, calls);
     calls[n++] = (struct remote_call){.number = SYS_prctl, .argument = {PR_SET_DUMPABLE, 1}};
-    calls[n++] = (struct remote_call){.number = SYS_close, .argument = {(uint64_t)init_fd}};
-    calls[n++] = (struct remote_call){.number = SYS_umask, .argument = {image->file_mask}};
+    calls[n++] = (struct remote_call){.number = SYS_umask, .argument = {cell->image->file_mask}};
+    calls[n++] = (struct remote_call){.number = SYS_setpgid};
     for (uint64_t cap = 0; cap <= LAST_CAPABILITY; cap++)
         calls[n++] = (struct remote_call){.number = SYS_prctl, .argument = {PR_CAPBSET_DROP, cap}};
-    size_t change_folder = n;
-    calls[n++] = (struct remote_call){.number = SYS_chdir, .argument = {folder_at}};
-    int r = put_clone(cell, 0, SHARED_PROCESS, &image->threads.thread[0], &calls[n++]);
-    if (r == 0)
-        r = memory_write(cell->memory_fd, folder_at, image->folder, strlen(image->folder) + 1);
-    if (r == 0)
-        r = remote_run(&task, calls, n, &cell->worker, 1);
-    if (r == 0 && calls[change_folder].result < 0 && calls[change_folder].result != REMOTE_NOT_MADE) {
-        /* The folder that the last cell stood in is gone: the sandbox's root is left, where setns put the helper. */
-        r = remote_run(&task, &calls[n - 1], 1, &cell->worker, 1);
-        calls[change_folder].result = 0;
-    }
-    if (r == 0)
-        r = remote_failure(calls, n, &failed);
-    if (r)
-        return error_set(error, failed == 0 ? STEP_SETNS : STEP_CLONE, -r, "system call %d", (int)calls[failed].number);
-    return 0;
+    return run(&worker, calls, n);
+}
+
+/* Where the folder that the last cell stood in is gone, the worker stays where setns(2) has put it: in the root. */
+static int go_to_folder(const struct cell *cell) {
+    const struct remote_task worker = worker_of(cell);
+    const char *folder = cell->image->folder;
+    uint64_t at = cell->session->site.scratch;
+    struct remote_call call = {.number = SYS_chdir, .argument = {at}};
+    int r = memory_write(cell->memory_fd, at, folder, strlen(folder) + 1);
+    return r ? r : remote_run(&worker, &call, 1);
 }
 
 static void remember_task(struct cell *cell, pid_t tid) {
@@ -175,24 +122,24 @@ static void remember_task(struct cell *cell, pid_t tid) {
 
 static int clone_threads(struct cell *cell) {
     const struct threads *threads = &cell->image->threads;
-    struct remote_task worker = worker_of(cell);
-    for (size_t from = 1; from < threads->n; from += THREADS_AT_ONCE) {
-        struct remote_call calls[THREADS_AT_ONCE];
-        pid_t tids[THREADS_AT_ONCE] = {0};
-        size_t n = threads->n - from < THREADS_AT_ONCE ? threads->n - from : THREADS_AT_ONCE;
-        int r = 0;
-        for (size_t i = 0; r == 0 && i < n; i++)
-            r = put_clone(cell, i, SHARED_THREAD, &threads->thread[from + i], &calls[i]);
-        if (r == 0)
-            r = remote_run(&worker, calls, n, tids, n);
-        for (size_t i = 0; i < n && tids[i] > 0; i++)
-            remember_task(cell, tids[i]);
-        if (r == 0)
-            r = remote_failure(calls, n, NULL);
-        if (r)
-            return r;
+    const struct remote_task worker = worker_of(cell);
+    const uint64_t stack = cell->session->site.scratch + REMOTE_SCRATCH_BYTES - STACK_BYTES;
+    int r = 0;
+    for (size_t i = 1; r == 0 && i < threads->n; i++) {
+        const struct thread *thread = &threads->thread[i];
+        pid_t tid = 0;
+        r = helper_clone_task(&worker,
+                              (struct helper_clone){.arguments = {.flags = SHARED_THREAD,
+                                                                  .child_tid = thread->clear_tid,
+                                                                  .tls = thread->regs.fs_base,
+                                                                  .stack = stack,
+                                                                  .stack_size = STACK_BYTES},
+                                                    .tid = (uint64_t)thread->tid},
+                              &tid);
+        if (tid > 0)
+            remember_task(cell, tid);
     }
-    return 0;
+    return r;
 }
 
 /* No capability in any set. In scratch at offset, below what the other calls use. */
@@ -206,36 +153,19 @@ static int put_capset(const struct cell *cell, uint64_t at, struct remote_call *
 }
 
 /* What each task does for itself: its registrations, and the end of its capabilities. */
-static size_t common_calls(const struct cell *cell, const struct thread *thread, struct remote_call *calls) {
+static int settle_tasks(const struct cell *cell) {
     uint64_t scratch = cell->session->site.scratch;
-    size_t n = thread_restore_calls(thread, cell->memory_fd, scratch, calls);
-    if (n == 0 || put_capset(cell, scratch + THREAD_SCRATCH_BYTES, &calls[n]))
-        return 0;
-    return n + 1;
-}
-
-static int settle_threads(const struct cell *cell) {
-    for (size_t i = 1; i < cell->n_tids; i++) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < cell->n_tids; i++) {
         const struct thread *thread = &cell->image->threads.thread[i];
-        struct remote_task task = task_of(cell, cell->tids[i], thread->tid);
+        const struct remote_task task = task_of(cell, cell->tids[i], thread->tid);
         struct remote_call calls[THREAD_CALLS + 1];
-        size_t n = common_calls(cell, thread, calls);
-        int r = n == 0 ? -EUCLEAN : run(&task, calls, n);
-        if (r)
-            return r;
+        size_t n = thread_restore_calls(thread, cell->memory_fd, scratch, calls);
+        if (n == 0 || put_capset(cell, scratch + THREAD_SCRATCH_BYTES, &calls[n]))
+            return -EUCLEAN;
+        r = run(&task, calls, n + 1);
     }
-    return 0;
-}
-
-/* The worker comes last: its threads needed its capabilities to be born. */
-static int settle_worker(const struct cell *cell) {
-    struct remote_task task = worker_of(cell);
-    struct remote_call calls[THREAD_CALLS + 2];
-    size_t n = common_calls(cell, &cell->image->threads.thread[0], calls);
-    if (n == 0)
-        return -EUCLEAN;
-    calls[n++] = (struct remote_call){.number = SYS_setpgid};
-    return run(&task, calls, n);
+    return r;
 }
 
 /* Without capabilities, like everything that the worker opens. */
@@ -249,11 +179,24 @@ static int silence(const struct cell *cell) {
     return silence_pipes(cell->keeper, &task, (const int[]){cell->session->stdout_fd, cell->session->stderr_fd});
 }
 
-static int restore_registers(const struct cell *cell) {
+/* The last that the tasks are made to do: a call with which they may become redirectable, and their registers. */
+static int restore_threads(const struct cell *cell) {
     int r = 0;
-    for (size_t i = 0; r == 0 && i < cell->n_tids; i++)
-        r = thread_restore_registers(&cell->image->threads.thread[i], cell->tids[i]);
+    for (size_t i = 0; r == 0 && i < cell->n_tids; i++) {
+        const struct thread *thread = &cell->image->threads.thread[i];
+        const struct remote_task task = task_of(cell, cell->tids[i], thread->tid);
+        r = thread_restore_rseq(thread, &task);
+        if (r == 0)
+            r = thread_restore_registers(thread, cell->tids[i]);
+    }
     return r;
+}
+
+/* Takes the faults that the cell is about to have; in the sandbox, like everything that is not checked. */
+static int prefault(struct cell *cell) {
+    const struct remote_task worker = worker_of(cell);
+    cell->prefaulted = cell->session->n_learned >= PREFAULT_LESSONS;
+    return cell->prefaulted ? prefault_apply(&cell->session->prefault, &worker) : 0;
 }
 
 /* By which the cell's tasks can be told from others. */
@@ -268,55 +211,61 @@ static int identify(struct cell *cell) {
 }
 
 /* The keeper's part and the helper's: afterwards the worker is there. */
-static int give_birth(struct cell *cell, struct sandbox_error *error) {
-    int init_fd = -1;
-    pid_t helper = 0;
+static int give_birth(struct cell *cell, int pair[2], int *ret_init_fd, struct sandbox_error *error) {
+    const struct thread *main_thread = &cell->image->threads.thread[0];
     int r = image_copy_keeper(cell->image, &cell->session->site, &cell->keeper, &cell->memory_fd);
     if (r)
         return error_set(error, STEP_IMAGE, -r, "%s", "");
-    struct remote_task keeper = task_of(cell, cell->keeper, cell->keeper);
-    cell->prefaulted = cell->session->n_learned >= PREFAULT_LESSONS;
-    if (cell->prefaulted)
-        r = prefault_apply(&cell->session->prefault, &keeper);
-    if (r)
-        return error_set(error, STEP_INJECT, -r, "populating memory");
     if (cell->aside)
         r = resources_join(&cell->session->ground.asides, cell->keeper);
     if (r)
         return error_set(error, STEP_CGROUP, -r, "asides");
+    r = open_control(cell, pair);
+    if (r)
+        return error_set(error, STEP_INJECT, -r, "control socket");
     r = cell_take_sandbox(cell, error);
     if (r)
         return r;
     r = identify(cell);
     if (r)
         return error_set(error, STEP_NURSERY, -r, "pid namespace");
-    r = open_control(cell, &init_fd);
-    if (r)
-        return error_set(error, STEP_INJECT, -r, "control socket");
-    r = start_helper(cell, &helper);
-    r = r ? error_set(error, STEP_INJECT, -r, "helper") : enter_and_clone(cell, helper, init_fd, error);
-    if (helper > 0)
-        tracee_kill(helper);
+    const struct remote_task keeper = task_of(cell, cell->keeper, 0);
+    const struct helper_birth birth = {cell->init.pid_in_cage, main_thread->tid, main_thread->clear_tid};
+    r = helper_bear(&keeper, &birth, &cell->worker, ret_init_fd, error);
+    if (cell->worker > 0)
+        remember_task(cell, cell->worker);
     return r;
 }
 
+/* What the tasks do before they are what they were. */
+static int settle(struct cell *cell, const int pair[2], int init_fd, struct sandbox_error *error) {
+    cell->worker_pidfd = system_pidfd_open(cell->worker);
+    int r = cell->worker_pidfd < 0 ? cell->worker_pidfd : settle_process(cell, pair, init_fd);
+    if (r)
+        return error_set(error, STEP_CREDENTIALS, -r, "worker");
+    r = clone_threads(cell);
+    if (r)
+        return error_set(error, STEP_CLONE, -r, "threads");
+    r = settle_tasks(cell);
+    if (r)
+        return error_set(error, STEP_CREDENTIALS, -r, "%s", "");
+    r = go_to_folder(cell);
+    if (r)
+        return error_set(error, STEP_INJECT, -r, "working directory");
+    r = prefault(cell);
+    return r ? error_set(error, STEP_INJECT, -r, "populating memory") : 0;
+}
+
 int cell_assemble(struct cell *cell, struct sandbox_error *ret_error) {
+    int pair[2] = {-1, -1}, init_fd = -1;
     cell->tids = calloc(cell->image->threads.n, sizeof *cell->tids);
     if (!cell->tids)
         return error_set(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
-    int r = give_birth(cell, ret_error);
+    int r = give_birth(cell, pair, &init_fd, ret_error);
+    if (r == 0)
+        r = settle(cell, pair, init_fd, ret_error);
     if (r)
         return r;
-    remember_task(cell, cell->worker);
-    cell->worker_pidfd = system_pidfd_open(cell->worker);
-    r = cell->worker_pidfd < 0 ? cell->worker_pidfd : clone_threads(cell);
-    if (r)
-        return error_set(ret_error, STEP_CLONE, -r, "threads");
-    r = settle_threads(cell);
-    if (r == 0)
-        r = settle_worker(cell);
-    if (r)
-        return error_set(ret_error, STEP_CREDENTIALS, -r, "%s", "");
     r = renew_files(cell);
     if (r)
         return error_set(ret_error, STEP_INJECT, -r, "opening files anew");
@@ -325,6 +274,6 @@ int cell_assemble(struct cell *cell, struct sandbox_error *ret_error) {
         return error_set(ret_error, STEP_INJECT, -r, "silencing");
     if (prlimit(cell->worker, RLIMIT_NOFILE, &cell->session->descriptors, NULL))
         return error_set(ret_error, STEP_CREDENTIALS, errno, "descriptors");
-    r = restore_registers(cell);
+    r = restore_threads(cell);
     return r ? error_set(ret_error, STEP_PTRACE, -r, "registers") : 0;
 }

@@ -15,6 +15,7 @@
 #include <net/if.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -89,90 +90,267 @@ static int read_layer(int fd, uint64_t *ret_layer) {
     return n == sizeof *ret_layer ? 0 : -EPIPE;
 }
 
-/* The life of a sandbox's pid 1: ended processes are reaped without it (SIGCHLD is ignored), so it only has to be. */
-static void init_main(const struct template *template, int go_fd, int report_fd) {
-    struct sandbox_error error = {0};
-    char mapped;
-    uint64_t layer;
-    prctl(PR_SET_NAME, "petri-init");
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (read(go_fd, &mapped, 1) != 1)
-        _exit(1);
-    int r = grow(&error);
-    setsid();
-    /*
-     * A helper may enter our namespaces only if it could look at us, so we stay
-     * dumpable. Code of a cell can't look: we keep our capabilities, it has none.
-     */
-    prctl(PR_SET_DUMPABLE, 1);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (read_layer(go_fd, &layer))
-        _exit(0);
-    if (r == 0)
-        r = mounts_build_sandbox(template, layer, &error);
-    report(report_fd, r, &error);
-    close_range(0, ~0U, 0);
-    for (;;)
-        pause();
+/* Our end of the two pipes that a pid 1 is made with, and its own. */
+struct line {
+    int go_read, go_write, said_read, said_write;
+};
+
+static int line_init(struct line *line, struct sandbox_error *error) {
+    int go[2], said[2];
+    if (pipe2(go, O_CLOEXEC))
+        return error_set(error, STEP_PIPE, errno, "%s", "");
+    if (pipe2(said, O_CLOEXEC)) {
+        int err = errno;
+        close(go[0]);
+        close(go[1]);
+        return error_set(error, STEP_PIPE, err, "%s", "");
+    }
+    *line = (struct line){go[0], go[1], said[0], said[1]};
+    return 0;
 }
 
-static int write_id_map(pid_t pid, const char *file, unsigned inside, unsigned outside) {
-    char path[64], text[64];
-    snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
+static void line_fini(struct line *line) {
+    close_fd(&line->go_read);
+    close_fd(&line->go_write);
+    close_fd(&line->said_read);
+    close_fd(&line->said_write);
+}
+
+static int write_id_map(const char *path, unsigned inside, unsigned outside) {
+    char text[64];
     snprintf(text, sizeof text, "%u %u 1\n", inside, outside);
     return system_write_file(AT_FDCWD, path, text);
 }
 
-static int map_ids(pid_t pid, const struct sandbox_ground *ground, struct sandbox_error *error) {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/setgroups", pid);
-    int r = write_id_map(pid, "uid_map", CELL_UID, ground->worker_uid);
+/* The one user of a new user namespace, and who that is in the one above: whoever makes a namespace may say that. */
+static int map_ids(const struct sandbox_ground *ground, unsigned uid, unsigned gid, struct sandbox_error *error) {
+    int r = write_id_map("/proc/self/uid_map", uid, ground->worker_uid);
     if (r == 0)
-        r = system_write_file(AT_FDCWD, path, "deny");
+        r = system_write_file(AT_FDCWD, "/proc/self/setgroups", "deny");
     if (r == 0)
-        r = write_id_map(pid, "gid_map", CELL_GID, ground->worker_gid);
+        r = write_id_map("/proc/self/gid_map", gid, ground->worker_gid);
     return r ? error_set(error, STEP_ID_MAP, -r, "%s", "") : 0;
 }
 
+/* What every pid 1 begins with: it lives no longer than the nursery, and is somebody. */
+static int init_begin(const struct birthplace *place, struct line *line, unsigned uid, unsigned gid,
+                      struct sandbox_error *error) {
+    prctl(PR_SET_NAME, "petri-init");
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    close_fd(&line->go_write);
+    close_fd(&line->said_read);
+    prctl(PR_SET_DUMPABLE, 1); /* or its own /proc is closed to it: the nursery has changed users */
+    return map_ids(place->template->options->ground, uid, gid, error);
+}
+
 /*
- * The namespaces belong to the user whom the keepers run as: that alone lets a
- * helper on a keeper's address space enter them, with no capability.
+ * A helper may enter our namespaces only if it could look at us, so we stay
+ * dumpable. Code of a cell can't look: we keep our capabilities, it has none.
  */
-static pid_t clone_sandbox(const struct sandbox_ground *ground) {
-    if (seteuid(ground->worker_uid))
+static void init_stay(void) {
+    setsid();
+    prctl(PR_SET_DUMPABLE, 1);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+/* The last word of a pid 1, with which it becomes an empty one. */
+static void init_end(const struct birthplace *place, const struct line *line, int r,
+                     const struct sandbox_error *error) {
+    struct report done = {0};
+    if (r == 0)
+        r = hollow_become(&place->kept, line->said_write, &done, sizeof done);
+    report(line->said_write, r, error);
+    _exit(1);
+}
+
+/* The life of a sandbox's pid 1. */
+static void init_main(const struct birthplace *place, struct line *line) {
+    struct sandbox_error error = {0};
+    uint64_t layer;
+    int r = init_begin(place, line, CELL_UID, CELL_GID, &error);
+    if (r == 0)
+        r = grow(&error);
+    init_stay();
+    if (read_layer(line->go_read, &layer))
+        _exit(0);
+    if (r == 0)
+        r = mounts_build_sandbox(place->template, layer, &error);
+    init_end(place, line, r, &error);
+}
+
+/* And of the cage's. */
+static void cage_main(const struct birthplace *place, struct line *line) {
+    struct sandbox_error error = {0};
+    const struct sandbox_ground *ground = place->template->options->ground;
+    int r = init_begin(place, line, ground->worker_uid, ground->worker_gid, &error);
+    if (r == 0)
+        r = mounts_build_empty(&error);
+    init_stay();
+    init_end(place, line, r, &error);
+}
+
+/*
+ * The cage belongs to the user whom its keepers run as: that alone lets the
+ * first of them enter it, with no capability.
+ */
+static pid_t clone_cage(const struct sandbox_ground *ground) {
+    if (setegid(ground->worker_gid) || seteuid(ground->worker_uid))
         return -1;
     pid_t pid = clone_process(SANDBOX_NAMESPACES | SIGCHLD);
     int err = errno;
-    if (pid != 0 && seteuid(0))
+    if (pid != 0 && (seteuid(0) || setegid(0)))
         _exit(1);
     errno = err;
     return pid;
 }
 
-int birth_begin(const struct template *template, struct embryo *ret_embryo, struct sandbox_error *ret_error) {
-    int go[2], said[2];
-    if (pipe2(go, O_CLOEXEC))
-        return error_set(ret_error, STEP_PIPE, errno, "%s", "");
-    auto_fd go_read = go[0], go_write = go[1];
-    if (pipe2(said, O_CLOEXEC))
-        return error_set(ret_error, STEP_PIPE, errno, "%s", "");
-    auto_fd said_read = said[0], said_write = said[1];
-    pid_t pid = clone_sandbox(template->options->ground);
-    if (pid == 0) {
-        close(go[1]);
-        init_main(template, go[0], said[1]);
-    }
-    if (pid < 0)
-        return error_set(ret_error, STEP_NAMESPACES, errno, "%s", "");
-    int r = map_ids(pid, template->options->ground, ret_error);
-    if (r == 0 && write(go_write, "", 1) != 1)
-        r = error_set(ret_error, STEP_NAMESPACES, EPIPE, "the process ended early");
-    if (r) {
-        kill(pid, SIGKILL);
+int birth_cage(struct birthplace *place, struct sandbox_error *ret_error) {
+    const struct sandbox_ground *ground = place->template->options->ground;
+    struct line line;
+    int r = line_init(&line, ret_error);
+    if (r)
         return r;
+    pid_t pid = clone_cage(ground);
+    if (pid == 0)
+        cage_main(place, &line);
+    close_fd(&line.said_write);
+    if (pid < 0)
+        r = error_set(ret_error, STEP_NAMESPACES, errno, "the cage");
+    if (r == 0)
+        r = await_report(line.said_read, false, ret_error);
+    line_fini(&line);
+    if (r == 0)
+        place->cage = pid;
+    return r;
+}
+
+/* What the process that goes into the cage says: the pid 1 that it has made there, as it is known there. */
+struct born {
+    int result;
+    pid_t pid;
+    struct sandbox_error error;
+};
+
+union credentials {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(sizeof(struct ucred))];
+};
+
+/* Sends it with the process' id as credentials, which Linux translates into what the receiver knows it by. */
+static int tell_born(int socket, const struct born *born) {
+    const struct ucred who = {.pid = born->result ? getpid() : born->pid, .uid = getuid(), .gid = getgid()};
+    union credentials control = {0};
+    struct iovec iov = {.iov_base = (void *)(size_t)born, .iov_len = sizeof *born};
+    struct msghdr message = {
+        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_CREDENTIALS;
+    header->cmsg_len = CMSG_LEN(sizeof who);
+    memcpy(CMSG_DATA(header), &who, sizeof who);
+    return sendmsg(socket, &message, MSG_NOSIGNAL) == sizeof *born ? 0 : -errno;
+}
+
+static int await_born(int socket, struct embryo *ret_embryo, struct sandbox_error *error) {
+    struct born born = {0};
+    struct ucred who;
+    union credentials control = {0};
+    struct iovec iov = {.iov_base = &born, .iov_len = sizeof born};
+    struct msghdr message = {
+        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    ssize_t n;
+    do
+        n = recvmsg(socket, &message, 0);
+    while (n < 0 && errno == EINTR);
+    const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    if (n != sizeof born || !header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_CREDENTIALS)
+        return error_set(error, STEP_NAMESPACES, EPIPE, "the process ended early");
+    if (born.result) {
+        *error = born.error;
+        return born.result;
     }
-    *ret_embryo = (struct embryo){.pid = pid, .go_fd = steal_fd(&go_write), .said_fd = steal_fd(&said_read)};
+    memcpy(&who, CMSG_DATA(header), sizeof who);
+    ret_embryo->pid = who.pid;
+    ret_embryo->pid_in_cage = born.pid;
     return 0;
+}
+
+/* In the cage: its user, and its pid namespace for children. */
+static int enter_cage(const struct birthplace *place, struct sandbox_error *error) {
+    const struct sandbox_ground *ground = place->template->options->ground;
+    auto_fd cage_fd = system_pidfd_open(place->cage);
+    if (cage_fd < 0 || setns(cage_fd, CLONE_NEWUSER | CLONE_NEWPID))
+        return error_set(error, STEP_NAMESPACES, cage_fd < 0 ? -cage_fd : errno, "entering the cage");
+    if (setresgid(ground->worker_gid, ground->worker_gid, ground->worker_gid) ||
+        setresuid(ground->worker_uid, ground->worker_uid, ground->worker_uid))
+        return error_set(error, STEP_CREDENTIALS, errno, "in the cage");
+    return 0;
+}
+
+/*
+ * Makes a sandbox as a process of the cage: its pid 1 is a child of the
+ * nursery, with the nursery's mounts. Its namespaces belong to the user whom
+ * keepers run as, and are children of the cage's: that lets a helper enter them.
+ */
+static void bear_sandbox(const struct birthplace *place, struct line *line, int born_fd) {
+    struct born born = {.pid = clone_process(SANDBOX_NAMESPACES | CLONE_PARENT | SIGCHLD)};
+    if (born.pid == 0) {
+        close(born_fd);
+        init_main(place, line);
+    }
+    if (born.pid < 0)
+        born.result = error_set(&born.error, STEP_NAMESPACES, errno, "%s", "");
+    _exit(tell_born(born_fd, &born) ? 1 : 0);
+}
+
+/*
+ * A process belongs to a pid namespace from its birth on, and only then can it
+ * make another below it: so it takes one that enters the cage, and one born in it.
+ */
+static void go_and_bear(const struct birthplace *place, struct line *line, int born_fd) {
+    struct born born = {0};
+    born.result = enter_cage(place, &born.error);
+    pid_t inside = born.result ? 0 : clone_process(CLONE_PARENT | SIGCHLD);
+    if (born.result == 0 && inside == 0)
+        bear_sandbox(place, line, born_fd);
+    if (born.result == 0 && inside < 0)
+        born.result = error_set(&born.error, STEP_FORK, errno, "%s", "");
+    _exit(born.result && tell_born(born_fd, &born) ? 1 : 0);
+}
+
+static int make_born_sockets(int pair[2], struct sandbox_error *error) {
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+        return error_set(error, STEP_PIPE, errno, "%s", "");
+    if (setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &(int){1}, sizeof(int)) == 0)
+        return 0;
+    close(pair[0]);
+    close(pair[1]);
+    return error_set(error, STEP_PIPE, errno, "%s", "");
+}
+
+int birth_begin(const struct birthplace *place, struct embryo *ret_embryo, struct sandbox_error *ret_error) {
+    struct line line;
+    struct embryo embryo = {0};
+    int sockets[2];
+    int r = make_born_sockets(sockets, ret_error);
+    if (r)
+        return r;
+    auto_fd born_read = sockets[0], born_write = sockets[1];
+    r = line_init(&line, ret_error);
+    if (r)
+        return r;
+    pid_t between = fork();
+    if (between == 0)
+        go_and_bear(place, &line, sockets[1]);
+    close_fd(&born_write);
+    r = between < 0 ? error_set(ret_error, STEP_FORK, errno, "%s", "") : await_born(born_read, &embryo, ret_error);
+    if (r == 0) {
+        embryo.go_fd = steal_fd(&line.go_write);
+        embryo.said_fd = steal_fd(&line.said_read);
+        *ret_embryo = embryo;
+    }
+    line_fini(&line);
+    return r;
 }
 
 int birth_finish(struct embryo *embryo, uint64_t layer, struct sandbox_error *ret_error) {

@@ -1,24 +1,39 @@
 /*
- * birth.h - the two kinds of process that the nursery bears: a sandbox's pid 1, and the worker.
+ * birth.h - the kinds of process that the nursery bears: the cage's pid 1, a sandbox's, and the worker.
  *
- * Each sets itself up, reports {step, errno} over a close-on-exec pipe, and
- * becomes what it is for.
+ * Each sets itself up, reports {step, errno} over a pipe, and becomes what it
+ * is for.
  */
 #ifndef PETRI_SANDBOX_BIRTH_H
 #define PETRI_SANDBOX_BIRTH_H
 
+#include "hollow.h"
 #include "mounts.h"
 #include "nursery.h"
 
-/* A sandbox's pid 1 whose namespaces are there, and that waits to be told which layer its files are to be. */
-struct embryo {
-    pid_t pid;   /* in our pid namespace */
-    int go_fd;   /* takes the layer */
-    int said_fd; /* gives the report */
+/* What sandboxes are made from. */
+struct birthplace {
+    struct template *template;
+    struct hollow_kept kept;
+    pid_t cage; /* its pid 1; 0 while there is none */
 };
 
-/* Makes the namespaces of a sandbox, with all that doesn't depend on the layer. 0 or -errno. */
-int birth_begin(const struct template *template, struct embryo *ret_embryo, struct sandbox_error *ret_error);
+/* A sandbox's pid 1 whose namespaces are there, and that waits to be told which layer its files are to be. */
+struct embryo {
+    pid_t pid;         /* in our pid namespace */
+    pid_t pid_in_cage; /* as keepers know it */
+    int go_fd;         /* takes the layer */
+    int said_fd;       /* gives the report */
+};
+
+/*
+ * Makes the cage, where keepers live: a user and a pid namespace, of which those
+ * of all sandboxes are children, an empty root, no network. 0 or -errno.
+ */
+int birth_cage(struct birthplace *place, struct sandbox_error *ret_error);
+
+/* Makes the namespaces of a sandbox in a cage, with all that doesn't depend on the layer. 0 or -errno. */
+int birth_begin(const struct birthplace *place, struct embryo *ret_embryo, struct sandbox_error *ret_error);
 
 /* Gives an embryo its layer, which exists: it becomes a sandbox. Uses the embryo up. 0 or -errno. */
 int birth_finish(struct embryo *embryo, uint64_t layer, struct sandbox_error *ret_error);

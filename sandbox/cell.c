@@ -26,7 +26,7 @@ static struct cell *cell_new(struct session *session, const struct cell_options 
         return NULL;
     *cell = (struct cell){.session = session,
                           .aside = options->aside,
-                          .init = {-1, -1},
+                          .init = {-1, -1, -1},
                           .memory_fd = -1,
                           .worker_pidfd = -1,
                           .control_fd = -1,
@@ -137,14 +137,13 @@ void cell_end_of(struct cell *cell, struct cell_end *ret_end) {
 /*
  * Kills every process of the cell but its own thread group, in one call that
  * no fork can slip through: the stopped worker makes it, and kill(2) spares the
- * caller and pid 1.
+ * caller and pid 1. Others may still run in its memory, and change what they
+ * like there: the call is checked, and points to nothing.
  */
 static int kill_children(struct cell *cell) {
-    const struct thread *main_thread = &cell->threads.thread[0];
-    struct remote_task task = {cell->worker, main_thread->tid, cell->memory_fd, &main_thread->regs,
-                               &cell->session->site};
+    const struct remote_task task = {cell->worker, 0, cell->memory_fd, &cell->session->site};
     struct remote_call call = {.number = SYS_kill, .argument = {(uint64_t)-1, SIGKILL}};
-    int r = remote_run(&task, &call, 1, NULL, 0);
+    int r = remote_call_checked(&task, &call, NULL, NULL);
     if (r || call.result == -ESRCH)
         return r;
     return call.result < 0 ? (int)call.result : kin_await_dead(cell->tids, cell->n_tids, cell->init.pid);
@@ -168,6 +167,9 @@ static int record(struct cell *cell, unsigned *ret_leftovers, struct sandbox_err
     if (r)
         return error_set(error, STEP_THREADS, -r, "ending the cell's other processes");
     r = remote_check_site(cell->keeper, cell->memory_fd, &cell->session->site);
+    if (r == 0)
+        r = remote_claim_site(
+            &(struct remote_task){cell->worker, cell->threads.thread[0].tid, cell->memory_fd, &cell->session->site});
     if (r)
         return error_set(error, STEP_INJECT, -r, "the cell replaced petri's pages");
     r = threads_record_registrations(cell->tids, cell->memory_fd, &cell->session->site, &cell->threads);
@@ -287,8 +289,7 @@ void cell_commit(struct cell *cell) {
 /* What the cell shared with its image: offsets, contents, memory. */
 static void put_back(const struct cell *cell) {
     const struct image *image = cell->image;
-    struct remote_task keeper = {image->keeper, image->keeper, image->memory_fd, &image->threads.thread[0].regs,
-                                 &cell->session->site};
+    struct remote_task keeper = {image->keeper, image->keeper, image->memory_fd, &cell->session->site};
     int r = shared_put_back(&image->shared, image->keeper, image->memory_fd);
     shared_forget(&cell->image->shared);
     if (open_files_put_back(&image->files, &keeper) || r)

@@ -9,6 +9,7 @@
 #include "session.h"
 #include "watcher.h"
 
+#include <linux/capability.h>
 #include <time.h>
 
 /* What the session's groups, or the worker, had used when the cell began. */
@@ -49,6 +50,13 @@ struct cell {
 
 /* Takes the sandbox that was asked for, once. 0 or -errno. */
 int cell_take_sandbox(struct cell *cell, struct sandbox_error *ret_error);
+
+/*
+ * The capabilities, as a mask, that a worker has in its sandbox while it is made:
+ * to bear threads with their ids, and to empty its bounding set. They give code
+ * of a cell nothing.
+ */
+#define CELL_MAKING_CAPABILITIES (UINT64_C(1) << CAP_CHECKPOINT_RESTORE | UINT64_C(1) << CAP_SETPCAP)
 
 /* Makes the tasks of a cell whose sandbox is on its way, up to the point where they could be detached. */
 int cell_assemble(struct cell *cell, struct sandbox_error *ret_error);

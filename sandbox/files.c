@@ -135,7 +135,7 @@ static int renew_some(struct open_file **some, size_t n, const struct remote_tas
         open_calls[i] = (struct remote_call){
             .number = SYS_openat, .argument = {(uint64_t)AT_FDCWD, at, (uint64_t)(some[i]->flags | O_NOFOLLOW)}};
         /* One at a time, for one that fails must not keep the others from being opened. */
-        r = remote_run(task, &open_calls[i], 1, NULL, 0);
+        r = remote_run(task, &open_calls[i], 1);
         if (r)
             return r;
         some[i]->shared = open_calls[i].result < 0;
@@ -149,7 +149,7 @@ static int renew_some(struct open_file **some, size_t n, const struct remote_tas
             .number = SYS_dup3, .argument = {fd, (uint64_t)some[i]->fd, (uint64_t)(some[i]->flags & O_CLOEXEC)}};
         calls[m++] = (struct remote_call){.number = SYS_close, .argument = {fd}};
     }
-    int r = m ? remote_run(task, calls, m, NULL, 0) : 0;
+    int r = m ? remote_run(task, calls, m) : 0;
     return r ? r : remote_failure(calls, m, NULL);
 }
 
@@ -179,7 +179,7 @@ int open_files_renew(struct open_files *files, const struct remote_task *task) {
         struct remote_call call = {
             .number = SYS_dup3,
             .argument = {(uint64_t)file->same_as, (uint64_t)file->fd, (uint64_t)(file->flags & O_CLOEXEC)}};
-        r = remote_run(task, &call, 1, NULL, 0);
+        r = remote_run(task, &call, 1);
         if (r == 0)
             r = remote_failure(&call, 1, NULL);
     }
@@ -187,18 +187,13 @@ int open_files_renew(struct open_files *files, const struct remote_task *task) {
 }
 
 int open_files_put_back(const struct open_files *files, const struct remote_task *task) {
-    struct remote_call calls[REMOTE_MAX_CALLS];
-    size_t n = 0;
     int r = 0;
     for (size_t i = 0; r == 0 && i < files->n; i++) {
         const struct open_file *file = &files->file[i];
+        struct remote_call call = {.number = SYS_lseek,
+                                   .argument = {(uint64_t)file->fd, (uint64_t)file->offset, SEEK_SET}};
         if (file->shared && !(file->flags & (O_DIRECTORY | O_PATH)))
-            calls[n++] = (struct remote_call){.number = SYS_lseek,
-                                              .argument = {(uint64_t)file->fd, (uint64_t)file->offset, SEEK_SET}};
-        if (n == REMOTE_MAX_CALLS || (i + 1 == files->n && n > 0)) {
-            r = remote_run(task, calls, n, NULL, 0);
-            n = 0;
-        }
+            r = remote_call_checked(task, &call, NULL, NULL);
     }
     return r;
 }

@@ -42,10 +42,10 @@ void image_unref(struct image *image, pid_t *ret_dying) {
 
 int image_copy_keeper(const struct image *image, const struct remote_site *site, pid_t *ret_keeper,
                       int *ret_memory_fd) {
-    struct remote_task task = {image->keeper, image->keeper, image->memory_fd, &image->threads.thread[0].regs, site};
+    struct remote_task task = {image->keeper, image->keeper, image->memory_fd, site};
     struct remote_call call = {.number = SYS_clone, .argument = {CLONE_PARENT | SIGCHLD}};
     pid_t keeper = 0;
-    int r = remote_run(&task, &call, 1, &keeper, 1);
+    int r = remote_call_checked(&task, &call, NULL, &keeper);
     if (r == 0)
         r = remote_failure(&call, 1, NULL);
     if (r == 0 && keeper <= 0)

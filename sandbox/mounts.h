@@ -65,4 +65,7 @@ int mounts_set_room(uint64_t bytes, uint64_t inodes);
 /* In a copy of the template: the mounts of one sandbox, with the layer of this number on top. 0 or -errno. */
 int mounts_build_sandbox(const struct template *template, uint64_t layer, struct sandbox_error *ret_error);
 
+/* In a copy of the template, for the cage: a root with nothing in it, and nothing else. 0 or -errno. */
+int mounts_build_empty(struct sandbox_error *ret_error);
+
 #endif

@@ -26,10 +26,11 @@ enum { SANDBOX_INODES = 64, SANDBOX_BYTES = 1 << 20 };
 /* More than an attribute of overlayfs' takes. */
 enum { MARK_BYTES = 128 };
 
-/* One answer of the nursery; a descriptor may come with it. */
+/* One answer of the nursery. */
 struct answer {
     int result;
-    pid_t pid;
+    struct sandbox_init init; /* a sandbox's, or the cage's; without its pidfd */
+    pid_t worker;             /* in the first */
     struct sandbox_error error;
 };
 
@@ -38,11 +39,8 @@ struct request {
     uint64_t layer; /* of a sandbox */
 };
 
-static int answer(int socket, int result, pid_t pid, int fd, const struct sandbox_error *error) {
-    struct answer packet = {.result = result, .pid = pid};
-    if (result)
-        packet.error = *error;
-    return channel_send(socket, &packet, sizeof packet, fd);
+static int answer(int socket, struct answer packet) {
+    return channel_send(socket, &packet, sizeof packet, -1);
 }
 
 static int hide_dot_entries(const struct template *template, int files_fd) {
@@ -154,34 +152,45 @@ static int make_layer(const struct template *template, int files_fd, uint64_t la
     return r ? error_set(error, STEP_LAYER, -r, "%s", r == -ENOSPC ? "the disk limit is reached" : "") : 0;
 }
 
-/* Builds the template and starts the worker; the first answer carries the session's files, the second the worker. */
-static int open_nursery(const struct session_options *options, struct template *template,
-                        const struct nursery_boot *boot, uint64_t layer, int socket) {
-    struct sandbox_error error = {0};
+/* What the nursery has. */
+struct nest {
+    struct birthplace place;
+    int files_fd; /* root of the session's files */
+    int socket;
+};
+
+/* Builds the template, makes the cage and starts the worker. */
+static int open_nest(const struct session_options *options, const struct nursery_boot *boot, uint64_t layer,
+                     struct nest *nest, struct answer *first) {
+    struct template *template = nest->place.template;
+    struct sandbox_error *error = &first->error;
     struct room more = {0};
-    auto_fd files_fd = -1;
-    pid_t worker = -1;
-    int r = unshare(CLONE_NEWNS) ? error_set(&error, STEP_MOUNT_NAMESPACE, errno, "%s", "") : 0;
+    int r = hollow_find_kept(&nest->place.kept);
+    if (r)
+        return error_set(error, STEP_NURSERY, -r, "/proc/self/maps");
+    if (unshare(CLONE_NEWNS))
+        return error_set(error, STEP_MOUNT_NAMESPACE, errno, "%s", "");
+    r = mounts_build_template(options, template, error);
+    if (r == 0 && (nest->files_fd = open(MOUNTS_SESSION_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+        r = error_set(error, STEP_LAYER, errno, MOUNTS_SESSION_DIR);
     if (r == 0)
-        r = mounts_build_template(options, template, &error);
-    if (r == 0 && (files_fd = open(MOUNTS_SESSION_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
-        r = error_set(&error, STEP_LAYER, errno, MOUNTS_SESSION_DIR);
+        r = prepare(template, nest->files_fd, error);
+    template->copied_layers = r == 0 && layers_are_copied(nest->files_fd);
     if (r == 0)
-        r = prepare(template, files_fd, &error);
-    template->copied_layers = r == 0 && layers_are_copied(files_fd);
+        r = make_layer(template, nest->files_fd, layer, &more, error);
     if (r == 0)
-        r = make_layer(template, files_fd, layer, &more, &error);
+        r = birth_cage(&nest->place, error);
     if (r == 0)
-        r = birth_worker(template, boot, layer, &worker, &error);
-    int sent = answer(socket, r, worker, files_fd, &error);
-    if (r || sent)
-        return -1;
-    return steal_fd(&files_fd);
+        r = birth_worker(template, boot, layer, &first->worker, error);
+    first->init.pid = nest->place.cage;
+    return r;
 }
 
 /* Makes the sandbox asked for, from the embryo that is ready or from a new one. */
-static int make_sandbox(const struct template *template, int files_fd, uint64_t layer, struct embryo *ready,
-                        pid_t *ret_pid, struct sandbox_error *error) {
+static int make_sandbox(const struct nest *nest, uint64_t layer, struct embryo *ready, struct sandbox_init *ret_init,
+                        struct sandbox_error *error) {
+    const struct template *template = nest->place.template;
+    const int files_fd = nest->files_fd;
     struct embryo embryo = *ready;
     *ready = (struct embryo){0};
     struct room more = {0};
@@ -189,8 +198,8 @@ static int make_sandbox(const struct template *template, int files_fd, uint64_t 
     int r =
         lent < 0 ? error_set(error, STEP_LAYER, -lent, "room") : make_layer(template, files_fd, layer, &more, error);
     if (r == 0 && embryo.pid == 0)
-        r = birth_begin(template, &embryo, error);
-    *ret_pid = embryo.pid;
+        r = birth_begin(&nest->place, &embryo, error);
+    *ret_init = (struct sandbox_init){.pid = embryo.pid, .pid_in_cage = embryo.pid_in_cage};
     if (r == 0)
         r = birth_finish(&embryo, layer, error);
     int ended = lent > 0 ? end_loan(template->options, files_fd) : 0;
@@ -199,37 +208,33 @@ static int make_sandbox(const struct template *template, int files_fd, uint64_t 
     return r || ended == 0 ? r : error_set(error, STEP_LAYER, -ended, "room");
 }
 
-static int give_sandbox(const struct template *template, int socket, int files_fd, uint64_t layer,
-                        struct embryo *ready) {
-    struct sandbox_error error = {0};
-    pid_t pid = -1;
-    int r = make_sandbox(template, files_fd, layer, ready, &pid, &error);
-    auto_fd pidfd = r == 0 ? system_pidfd_open(pid) : -1;
-    if (r == 0 && pidfd < 0)
-        r = error_set(&error, STEP_NURSERY, -pidfd, "pidfd_open");
-    return answer(socket, r, pid, pidfd, &error);
+static int give_sandbox(const struct nest *nest, uint64_t layer, struct embryo *ready) {
+    struct answer packet = {0};
+    packet.result = make_sandbox(nest, layer, ready, &packet.init, &packet.error);
+    return answer(nest->socket, packet);
 }
 
-static int give_room(const struct template *template, int socket, int files_fd, bool loan) {
-    struct sandbox_error error = {0};
-    int r = loan ? lend_marks(template->options, files_fd) : end_loan(template->options, files_fd);
-    return answer(socket, r ? error_set(&error, STEP_LAYER, -r, "room") : 0, 0, -1, &error);
+static int give_room(const struct nest *nest, bool loan) {
+    struct answer packet = {0};
+    const struct session_options *options = nest->place.template->options;
+    int r = loan ? lend_marks(options, nest->files_fd) : end_loan(options, nest->files_fd);
+    packet.result = r ? error_set(&packet.error, STEP_LAYER, -r, "room") : 0;
+    return answer(nest->socket, packet);
 }
 
 /* One embryo is always ready: the namespaces are most of the work, and need not wait for the question. */
-static void serve(const struct template *template, int socket, int files_fd) {
+static void serve(const struct nest *nest) {
     struct embryo ready = {0};
     struct request request;
     int none, r = 0;
     while (r == 0) {
         struct sandbox_error error = {0};
-        if (ready.pid == 0 && birth_begin(template, &ready, &error))
+        if (ready.pid == 0 && birth_begin(&nest->place, &ready, &error))
             ready = (struct embryo){0}; /* whoever asks is told, if it fails again */
-        if (channel_receive(socket, &request, sizeof request, &none))
+        if (channel_receive(nest->socket, &request, sizeof request, &none))
             return;
-        close_fd(&none);
-        r = request.what == REQUEST_SANDBOX ? give_sandbox(template, socket, files_fd, request.layer, &ready)
-                                            : give_room(template, socket, files_fd, request.what == REQUEST_LOAN);
+        r = request.what == REQUEST_SANDBOX ? give_sandbox(nest, request.layer, &ready)
+                                            : give_room(nest, request.what == REQUEST_LOAN);
     }
 }
 
@@ -239,14 +244,17 @@ static void nursery_main(const struct session_options *options, const struct nur
     prctl(PR_SET_NAME, "petri-nursery");
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGCHLD, SIG_IGN);
-    struct template *template = calloc(1, sizeof *template);
-    int files_fd = template ? open_nursery(options, template, boot, layer, socket) : -1;
-    if (files_fd >= 0) {
+    struct answer first = {0};
+    struct nest nest = {.place.template = calloc(1, sizeof *nest.place.template), .files_fd = -1, .socket = socket};
+    first.result = nest.place.template ? open_nest(options, boot, layer, &nest, &first)
+                                       : error_set(&first.error, STEP_MEMORY, ENOMEM, "%s", "");
+    int sent = channel_send(socket, &first, sizeof first, first.result ? -1 : nest.files_fd);
+    if (sent == 0 && first.result == 0) {
         close(boot->control_fd);
         close(boot->stdout_fd);
         close(boot->stderr_fd);
         close(boot->trace_fd);
-        serve(template, socket, files_fd);
+        serve(&nest);
     }
     _exit(0);
 }
@@ -268,8 +276,9 @@ int nursery_start(const struct session_options *options, const struct nursery_bo
         return error_set(ret_error, STEP_FORK, errno, "%s", "");
     int r = channel_receive(ours, &first, sizeof first, &files_fd);
     if (r == 0 && first.result == 0) {
-        *ret_nursery = (struct nursery){.pid = pid, .socket = steal_fd(&ours), .files_fd = files_fd};
-        *ret_worker = first.pid;
+        *ret_nursery =
+            (struct nursery){.pid = pid, .cage = first.init.pid, .socket = steal_fd(&ours), .files_fd = files_fd};
+        *ret_worker = first.worker;
         return 0;
     }
     close_fd(&files_fd);
@@ -299,11 +308,9 @@ int nursery_request(const struct nursery *nursery, uint64_t layer, struct sandbo
 
 static int ask_and_await(const struct nursery *nursery, struct request request) {
     struct answer packet;
-    int none = -1;
-    int r = channel_send(nursery->socket, &request, sizeof request, -1);
+    int none, r = channel_send(nursery->socket, &request, sizeof request, -1);
     if (r == 0)
         r = channel_receive(nursery->socket, &packet, sizeof packet, &none);
-    close_fd(&none);
     return r ? r : packet.result;
 }
 
@@ -317,15 +324,17 @@ int nursery_end_loan(const struct nursery *nursery) {
 
 int nursery_take(const struct nursery *nursery, struct sandbox_init *ret_init, struct sandbox_error *ret_error) {
     struct answer packet;
-    int pidfd = -1;
-    int r = channel_receive(nursery->socket, &packet, sizeof packet, &pidfd);
+    int none, r = channel_receive(nursery->socket, &packet, sizeof packet, &none);
     if (r)
         return error_set(ret_error, STEP_NURSERY, -r, "taking a sandbox");
     if (packet.result) {
-        close_fd(&pidfd);
         *ret_error = packet.error;
         return packet.result;
     }
-    *ret_init = (struct sandbox_init){.pid = packet.pid, .pidfd = pidfd};
+    int pidfd = system_pidfd_open(packet.init.pid);
+    if (pidfd < 0)
+        return error_set(ret_error, STEP_NURSERY, -pidfd, "pidfd_open");
+    *ret_init = packet.init;
+    ret_init->pidfd = pidfd;
     return 0;
 }

@@ -3,8 +3,15 @@
  *
  *     kernel          pid 1 of our pid namespace
  *       nursery       template; no zmq, no threads, no client's bytes
- *         init        pid 1 of one sandbox; reaps; contains no user code
+ *         init        pid 1 of the cage, where keepers live
+ *         init        pid 1 of one sandbox, in a pid namespace below the cage's
  *       worker        started by the nursery, but a child of the kernel
+ *
+ * Code of a cell that got hold of a keeper could see the cage and what is below
+ * it: inits, which are hollow (hollow.h). The nursery and the kernel have no
+ * number there. But for its first answer nothing that the nursery says carries a
+ * descriptor: Linux counts those on their way by user, and others may have used
+ * them up.
  *
  * Sandboxes are asked for with nursery_request() and taken with
  * nursery_take(), in order, so that the nursery can work while we do.
@@ -20,6 +27,7 @@
 
 struct nursery {
     pid_t pid;
+    pid_t cage;   /* its pid 1 */
     int socket;   /* ours */
     int files_fd; /* root of the session's tmpfs */
 };
@@ -32,9 +40,10 @@ struct nursery_boot {
     int trace_fd;
 };
 
-/* One sandbox: its pid 1, as a pid of ours and as a pidfd, which is the caller's. */
+/* One sandbox: its pid 1, as a pid of ours, as one in the cage, and as a pidfd, which is the caller's. */
 struct sandbox_init {
     pid_t pid;
+    pid_t pid_in_cage;
     int pidfd;
 };
 

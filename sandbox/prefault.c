@@ -119,7 +119,7 @@ int prefault_apply(const struct prefault *prefault, const struct remote_task *ta
             calls[n++] = (struct remote_call){
                 .number = SYS_madvise,
                 .argument = {prefault->range[i].address, prefault->range[i].bytes, MADV_POPULATE_WRITE}};
-        int r = remote_run(task, calls, n, NULL, 0);
+        int r = remote_run(task, calls, n);
         if (r)
             return r;
         r = remote_failure(calls, n, &failed);

@@ -6,25 +6,40 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/audit.h>
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-enum { PAGE = 4096, SITE_BYTES = 2 * PAGE + REMOTE_SCRATCH_BYTES, STOP_MS = 10000 };
+enum { PAGE = 4096, SITE_BYTES = 2 * PAGE + REMOTE_SCRATCH_BYTES };
+
+/* How long Linux may take for a call, and how long a task may execute code before it is clear that it isn't ours. */
+enum { STOP_MS = 10000, LOOK_MS = 100, OWN_CODE_MS = 300 };
+
+/* How many stops a call may have: whoever sends the task one SIGSTOP after the other must not keep us. */
+enum { MAX_STOPS = 10000 };
+
+enum { FLAGS = 0x202 }; /* of a task that begins: interrupts, and the bit that is always set */
 
 _Static_assert(sizeof(struct remote_call) == 64, "the code below counts on it");
 _Static_assert(REMOTE_MAX_CALLS * sizeof(struct remote_call) <= PAGE, "the table is one page");
 
 /*
+ * At first the one instruction that checked calls need. Then the batches:
  * rbx: next call, rbp: calls left, r12: own thread id. At the end the task
  * stops itself with SIGSTOP, which its tracer swallows: a breakpoint would cost
  * the image its disposition of SIGTRAP where that is ignored or blocked.
  */
 __asm__(".pushsection .rodata\n"
         "remote_code_start:\n"
+        "    syscall\n"
+        "remote_code_returned:\n"
+        "    jmp remote_code_returned\n"
+        "remote_code_batch:\n"
         "1:  movq 0(%rbx), %rax\n"
         "    movq 8(%rbx), %rdi\n"
         "    movq 16(%rbx), %rsi\n"
@@ -47,7 +62,8 @@ __asm__(".pushsection .rodata\n"
         "    jmp remote_code_stop\n"
         "remote_code_end:\n"
         ".popsection\n");
-extern const char remote_code_start[], remote_code_stop[], remote_code_end[];
+extern const char remote_code_start[], remote_code_returned[], remote_code_batch[], remote_code_stop[],
+    remote_code_end[];
 _Static_assert(SYS_tkill == 200 && SIGSTOP == 19, "as the code has them");
 
 static size_t code_bytes(void) {
@@ -98,8 +114,15 @@ int remote_make_site(pid_t tid, int memory_fd, struct remote_site *ret_site) {
     int64_t address = call_in_place(tid, memory_fd, &map);
     if (address < 0)
         return (int)address;
-    struct remote_site site = {
-        .code = (uint64_t)address, .table = (uint64_t)address + PAGE, .scratch = (uint64_t)address + 2 * PAGE};
+    struct user_regs_struct regs;
+    int got = tracee_get_regs(tid, &regs);
+    if (got)
+        return got;
+    struct remote_site site = {.code = (uint64_t)address,
+                               .table = (uint64_t)address + PAGE,
+                               .scratch = (uint64_t)address + 2 * PAGE,
+                               .code_segment = regs.cs,
+                               .stack_segment = regs.ss};
     struct remote_call protect = {.number = SYS_mprotect, .argument = {site.code, PAGE, PROT_READ | PROT_EXEC}};
     int64_t r = call_in_place(tid, memory_fd, &protect);
     if (r == 0)
@@ -131,59 +154,204 @@ int remote_check_site(pid_t pid, int memory_fd, const struct remote_site *site) 
     return r;
 }
 
-static int start(const struct remote_task *task, struct remote_call *calls, size_t n) {
-    struct user_regs_struct regs = *task->regs;
-    for (size_t i = 0; i < n; i++)
-        calls[i].result = REMOTE_NOT_MADE;
-    int r = memory_write(task->memory_fd, task->site->table, calls, n * sizeof *calls);
-    regs.orig_rax = ~0ULL;
-    regs.rip = task->site->code;
-    regs.rbx = task->site->table;
-    regs.rbp = n;
-    regs.r12 = (unsigned long long)task->tid_inside;
-    if (r == 0)
-        r = tracee_set_regs(task->tid, &regs);
-    if (r == 0)
-        r = tracee_block_signals(task->tid);
-    return r ? r : tracee_continue(task->tid);
+/* A place in the site's page of code. */
+static uint64_t address_of(const struct remote_task *task, const char *label) {
+    return task->site->code + (uint64_t)(label - remote_code_start);
+}
+
+/*
+ * Registers of a task that begins, and no others: what the task had is the
+ * cell's, flags and segments too, which can single-step it, or have it read our
+ * code as that of another machine. The rest is the caller's.
+ */
+static struct user_regs_struct clean_registers(const struct remote_task *task, const char *label) {
+    return (struct user_regs_struct){.orig_rax = ~0ULL,
+                                     .rip = address_of(task, label),
+                                     .cs = task->site->code_segment,
+                                     .ss = task->site->stack_segment,
+                                     .eflags = FLAGS};
+}
+
+static int prepare(const struct remote_task *task, const struct user_regs_struct *regs) {
+    int r = tracee_set_regs(task->tid, regs);
+    return r ? r : tracee_block_signals(task->tid);
+}
+
+/* Waits for the next stop. A task that executes code of its own instead is not waited for any longer. */
+static int await_stop(pid_t tid, int *ret_status) {
+    long began_ms = -1;
+    for (int waited_ms = 0; waited_ms < STOP_MS; waited_ms += LOOK_MS) {
+        int r = tracee_await_stop(tid, LOOK_MS, ret_status);
+        if (r != -ETIMEDOUT)
+            return r;
+        long own_ms = tracee_own_code_ms(tid);
+        if (began_ms < 0)
+            began_ms = own_ms;
+        if (own_ms - began_ms >= OWN_CODE_MS)
+            break;
+    }
+    return -ETIMEDOUT;
+}
+
+/* A task that has not done what it was told is not trusted with another instruction. */
+static int give_up(const struct remote_task *task, int r) {
+    kill(task->tid, SIGKILL);
+    return r == -ESRCH || r == -EFAULT || r == -ETIMEDOUT ? -EUCLEAN : r;
 }
 
 /* A task has been born: it is a tracee, and will stop before its first instruction. */
-static int take_clone(pid_t parent, pid_t *ret_clone) {
-    int status, r = tracee_get_born(parent, ret_clone);
-    return r ? r : tracee_await_stop(*ret_clone, STOP_MS, &status);
+static int take_born(pid_t parent, pid_t *ret_born) {
+    int status, r = tracee_get_born(parent, ret_born);
+    return r ? r : tracee_await_stop(*ret_born, STOP_MS, &status);
+}
+
+/* One that nobody has asked for. */
+static int refuse_born(pid_t parent) {
+    pid_t born;
+    if (tracee_get_born(parent, &born) == 0)
+        tracee_kill(born);
+    return -EUCLEAN;
+}
+
+/* Whether a stop says nothing: a signal that somebody has sent, which is not passed on; a stop of the whole process. */
+static bool is_passed_over(int status) {
+    return (status >> 16 == 0 && WSTOPSIG(status) == SIGSTOP) || status >> 16 == PTRACE_EVENT_STOP;
+}
+
+static bool is_syscall_stop(int status) {
+    return status >> 16 == 0 && WSTOPSIG(status) == (SIGTRAP | 0x80);
+}
+
+/* Whether the memory that a call points to is what it has to be. */
+static bool has_memory(const struct remote_task *task, const struct remote_memory *memory) {
+    unsigned char now[512];
+    for (size_t done = 0; memory && done < memory->bytes; done += sizeof now) {
+        size_t n = memory->bytes - done < sizeof now ? memory->bytes - done : sizeof now;
+        if (memory_read(task->memory_fd, memory->address + done, now, n) ||
+            memcmp(now, (const char *)memory->data + done, n) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Whether the task stands in front of the very call that is due. */
+static bool is_due(const struct remote_task *task, const struct remote_call *call, const struct syscall_stop *stop,
+                   const struct remote_memory *memory) {
+    if (stop->arch != AUDIT_ARCH_X86_64 || stop->instruction_pointer != address_of(task, remote_code_returned) ||
+        stop->number != (uint64_t)call->number)
+        return false;
+    return memcmp(stop->argument, call->argument, sizeof stop->argument) == 0 && has_memory(task, memory);
+}
+
+/* How far a checked call has come. */
+struct progress {
+    bool entered, born;
+};
+
+/* Judges a stop. 1 where the call is done, 0 where the task is to go on, or -errno. */
+static int judge(const struct remote_task *task, struct remote_call *call, const struct remote_memory *memory,
+                 pid_t *ret_born, int status, struct progress *progress) {
+    struct syscall_stop stop;
+    if (tracee_is_birth(status) && (!ret_born || !progress->entered || progress->born))
+        return refuse_born(task->tid);
+    if (tracee_is_birth(status)) {
+        progress->born = true;
+        return take_born(task->tid, ret_born);
+    }
+    if (is_passed_over(status) || (status >> 16 == PTRACE_EVENT_SECCOMP && progress->entered))
+        return 0; /* the last is a call that the filter leaves to us, compared when it was entered */
+    int r = is_syscall_stop(status) ? tracee_get_syscall_stop(task->tid, &stop) : -EUCLEAN;
+    if (r)
+        return r;
+    if (stop.is_entry && !progress->entered) {
+        progress->entered = is_due(task, call, &stop, memory);
+        return progress->entered ? 0 : -EUCLEAN;
+    }
+    if (stop.is_entry)
+        return -EUCLEAN;
+    if (progress->entered)
+        call->result = stop.result;
+    return progress->entered; /* else the end of the call that the task stood in front of, which is not made */
+}
+
+int remote_call_checked(const struct remote_task *task, struct remote_call *call, const struct remote_memory *memory,
+                        pid_t *ret_born) {
+    struct user_regs_struct regs = clean_registers(task, remote_code_start);
+    struct progress progress = {0};
+    call->result = REMOTE_NOT_MADE;
+    regs.rax = (unsigned long long)call->number;
+    regs.rdi = call->argument[0];
+    regs.rsi = call->argument[1];
+    regs.rdx = call->argument[2];
+    regs.r10 = call->argument[3];
+    regs.r8 = call->argument[4];
+    regs.r9 = call->argument[5];
+    int status, r = memory ? memory_write(task->memory_fd, memory->address, memory->data, memory->bytes) : 0;
+    if (r == 0)
+        r = prepare(task, &regs);
+    for (int stops = 0; r == 0; stops++) {
+        r = stops < MAX_STOPS ? tracee_continue_to_syscall(task->tid) : -ETIMEDOUT;
+        if (r == 0)
+            r = await_stop(task->tid, &status);
+        if (r == 0)
+            r = judge(task, call, memory, ret_born, status, &progress);
+    }
+    return r == 1 ? 0 : give_up(task, r);
+}
+
+static int start_batch(const struct remote_task *task, struct remote_call *calls, size_t n) {
+    struct user_regs_struct regs = clean_registers(task, remote_code_batch);
+    for (size_t i = 0; i < n; i++)
+        calls[i].result = REMOTE_NOT_MADE;
+    int r = memory_write(task->memory_fd, task->site->table, calls, n * sizeof *calls);
+    regs.rbx = task->site->table;
+    regs.rbp = n;
+    regs.r12 = (unsigned long long)task->tid_inside;
+    return r ? r : prepare(task, &regs);
 }
 
 /* Whether a SIGSTOP is our code's last act; it may as well have been sent by the cell, and that can't be blocked. */
 static int is_at_end(const struct remote_task *task) {
     struct user_regs_struct regs;
     int r = tracee_get_regs(task->tid, &regs);
-    return r ? r : regs.rip == task->site->code + (uint64_t)(remote_code_stop - remote_code_start);
+    return r ? r : regs.rip == address_of(task, remote_code_stop);
 }
 
-int remote_run(const struct remote_task *task, struct remote_call *calls, size_t n, pid_t *ret_clones,
-               size_t max_clones) {
-    size_t clones = 0;
-    int status, r = n <= REMOTE_MAX_CALLS ? start(task, calls, n) : -E2BIG;
-    while (r == 0) {
-        r = tracee_await_stop(task->tid, STOP_MS, &status);
+int remote_run(const struct remote_task *task, struct remote_call *calls, size_t n) {
+    int status, r = n <= REMOTE_MAX_CALLS ? start_batch(task, calls, n) : -E2BIG;
+    if (r == -E2BIG)
+        return r;
+    for (int stops = 0; r == 0; stops++) {
+        r = stops < MAX_STOPS ? tracee_continue(task->tid) : -ETIMEDOUT;
+        if (r == 0)
+            r = await_stop(task->tid, &status);
         if (r)
             break;
-        if (tracee_is_birth(status)) {
-            r = clones < max_clones ? take_clone(task->tid, &ret_clones[clones++]) : -EUCLEAN;
-        } else if (status >> 16 == PTRACE_EVENT_SECCOMP) {
-            /* One of the calls that the filter leaves to us. */
-        } else if (status >> 16 == 0 && WSTOPSIG(status) == SIGSTOP) {
+        if (tracee_is_birth(status))
+            r = refuse_born(task->tid);
+        else if (!is_passed_over(status))
+            r = -EUCLEAN; /* a fault, or a call that the filter leaves to us: our code is not what ran */
+        else if (status >> 16 == 0)
             r = is_at_end(task);
-            if (r == 1)
-                return memory_read(task->memory_fd, task->site->table, calls, n * sizeof *calls);
-        } else if (status >> 16 == 0 && WSTOPSIG(status) != SIGSTOP) {
-            r = -EUCLEAN; /* a fault, or a signal that can't be: our code is not what ran */
-        }
-        if (r == 0)
-            r = tracee_continue(task->tid);
     }
-    return r == -ESRCH || r == -EFAULT || r == -ETIMEDOUT ? -EUCLEAN : r;
+    if (r == 1)
+        r = memory_read(task->memory_fd, task->site->table, calls, n * sizeof *calls);
+    return r ? give_up(task, r) : 0;
+}
+
+int remote_claim_site(const struct remote_task *task) {
+    const uint64_t code = task->site->code, data = code + PAGE;
+    struct remote_call calls[] = {
+        {.number = SYS_mprotect, .argument = {data, SITE_BYTES - PAGE, PROT_READ | PROT_WRITE}},
+        {.number = SYS_mprotect, .argument = {code, PAGE, PROT_READ | PROT_EXEC}},
+        {.number = SYS_madvise, .argument = {code, SITE_BYTES, MADV_DOFORK}},
+        /* Linux does this for memory alone, and takes it back for anything. */
+        {.number = SYS_madvise, .argument = {code, SITE_BYTES, MADV_WIPEONFORK}},
+        {.number = SYS_madvise, .argument = {code, SITE_BYTES, MADV_KEEPONFORK}},
+    };
+    enum { N = sizeof calls / sizeof calls[0] };
+    int r = remote_run(task, calls, N);
+    return r == 0 && remote_failure(calls, N, NULL) ? -EUCLEAN : r;
 }
 
 int remote_failure(const struct remote_call *calls, size_t n, size_t *ret_index) {

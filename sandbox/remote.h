@@ -1,14 +1,24 @@
 /*
- * remote.h - system calls made by somebody else: batches of calls that a stopped task runs for us.
+ * remote.h - system calls made by somebody else: a stopped task makes them for us.
  *
  * In the image stand a page of code and some pages of data that are ours (the
- * site). A batch is a table of calls in the data; the code makes one after the
- * other, stops at the first that fails, and then stops the task. Nobody else
- * may be running in that memory. The code is written anew whenever code of a
- * cell has run, and what a task does instead of our code (a page unmapped, say)
- * is an error here and nothing worse: it has no more rights than we gave it.
+ * site). Whoever owns the memory of an image may have prepared it so that its
+ * tasks do something else than they are told, so there are two ways to be told:
  *
- * See: compel in CRIU; ptrace(2).
+ *     checked    One call. The task stops in front of it and behind it, and
+ *                what it is about to ask of Linux is compared with what is due,
+ *                the memory that it points to included. The way for every task
+ *                that has more rights than code of a cell, or stands outside
+ *                its sandbox: nothing else than the call that is due is made.
+ *     batch      A table of calls in the data, made without a stop. Quicker,
+ *                and the way for tasks in a sandbox that may do no more than
+ *                its cell: what they do instead, the cell could have done.
+ *
+ * A task that does anything else, gives birth, or stays in its own code, is
+ * killed. Nobody else may be running in that memory, but for checked calls
+ * that point to none.
+ *
+ * See: compel in CRIU; ptrace(2), PTRACE_SYSCALL, PTRACE_GET_SYSCALL_INFO.
  */
 #ifndef PETRI_SANDBOX_REMOTE_H
 #define PETRI_SANDBOX_REMOTE_H
@@ -23,11 +33,12 @@ enum {
     REMOTE_SCRATCH_BYTES = 7 * 4096,
 };
 
-/* Where our pages stand in the image. */
+/* Where our pages stand in the image, and the segments of 64-bit code there. */
 struct remote_site {
     uint64_t code;
     uint64_t table;
     uint64_t scratch; /* REMOTE_SCRATCH_BYTES, for what calls point to */
+    uint64_t code_segment, stack_segment;
 };
 
 /* One call, laid out as the code reads it. */
@@ -41,10 +52,9 @@ struct remote_call {
 
 /* A stopped task that makes calls. */
 struct remote_task {
-    pid_t tid;                           /* as we know it */
-    pid_t tid_inside;                    /* as it knows itself */
-    int memory_fd;                       /* of its address space */
-    const struct user_regs_struct *regs; /* any registers that it had: for segments and flags */
+    pid_t tid;        /* as we know it */
+    pid_t tid_inside; /* as it knows itself; of no use to checked calls */
+    int memory_fd;    /* of its address space */
     const struct remote_site *site;
 };
 
@@ -64,15 +74,39 @@ int remote_write_code(int memory_fd, const struct remote_site *site);
  */
 int remote_check_site(pid_t pid, int memory_fd, const struct remote_site *site);
 
+/* What a call points to. */
+struct remote_memory {
+    uint64_t address; /* in the scratch memory */
+    const void *data; /* borrowed */
+    size_t bytes;
+};
+
 /*
- * Has a task make n calls. Tasks that it clones are left stopped: their ids go
- * to ret_clones, as many as max_clones, in order; NULL where none is expected.
- * The task's registers and signal mask are lost. 0; -EUCLEAN where our code
- * did not run as it should; -errno. A failed call is not an error of the
- * batch: look at the results.
+ * Has a task make one checked call. memory, or NULL, is put in its place before
+ * and compared when the task stands in front of the call. ret_born takes the
+ * task that the call has cloned, which is left stopped; NULL where none is
+ * expected. The task's registers and signal mask are lost. 0; -EUCLEAN where
+ * the task did something else, and is killed; -errno. That the call failed is
+ * not an error: look at call->result.
  */
-int remote_run(const struct remote_task *task, struct remote_call *calls, size_t n, pid_t *ret_clones,
-               size_t max_clones);
+int remote_call_checked(const struct remote_task *task, struct remote_call *call, const struct remote_memory *memory,
+                        pid_t *ret_born) SANDBOX_MUST_CHECK;
+
+/*
+ * Has a task make n calls as a batch, to the first that fails. The rest as
+ * above.
+ */
+int remote_run(const struct remote_task *task, struct remote_call *calls, size_t n) SANDBOX_MUST_CHECK;
+
+/*
+ * Has a task make the site fit for copies of its memory again: pages of memory
+ * and of no file, protected as they have to be, that a copy has too. A cell may
+ * have changed all of that, and a page that lies over a file goes when the file
+ * is cut short, in the image as well. 0, -EUCLEAN where it can't be had, or -errno.
+ *
+ * See: MADV_DONTFORK, MADV_WIPEONFORK in madvise(2).
+ */
+int remote_claim_site(const struct remote_task *task) SANDBOX_MUST_CHECK;
 
 /* The result of the first call that failed, or 0; ret_index may be NULL. */
 int remote_failure(const struct remote_call *calls, size_t n, size_t *ret_index);

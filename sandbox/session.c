@@ -5,6 +5,7 @@
 #include "cleanup.h"
 #include "error.h"
 #include "folder.h"
+#include "helper.h"
 #include "layers.h"
 #include "resources.h"
 #include "system.h"
@@ -12,8 +13,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/seccomp.h>
 #include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -111,7 +115,7 @@ int session_create(const struct session_options *options, struct session **ret_s
     if (!session)
         return error_set(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
     session->ground = *options->ground;
-    session->nursery = (struct nursery){-1, -1, -1};
+    session->nursery = (struct nursery){-1, -1, -1, -1};
     session->control_fd = session->stdout_fd = session->stderr_fd = session->trace_fd = session->worker_pidfd = -1;
     session->denied_fd = session->folder_fd = session->opened_fd = -1;
     if (folder_is_shown(options->folder))
@@ -228,30 +232,79 @@ void session_set_current(struct session *session, struct image *image) {
     session->current = image;
 }
 
+/* What the first keeper does in the cage, and all later ones have from it: it gives up what it has there. */
+static int settle_keeper(const struct remote_task *keeper, int init_fd) {
+    int64_t r = helper_call(keeper, (struct remote_call){.number = SYS_close, .argument = {(uint64_t)init_fd}});
+    if (r == 0)
+        r = helper_call(keeper, (struct remote_call){.number = SYS_prctl, .argument = {PR_SET_DUMPABLE, 1}});
+    for (uint64_t cap = 0; r == 0 && cap <= CAP_LAST_CAP; cap++)
+        r = helper_call(keeper, (struct remote_call){.number = SYS_prctl, .argument = {PR_CAPBSET_DROP, cap}});
+    return r ? (int)r : helper_keep_capabilities(keeper, 0);
+}
+
+/*
+ * Makes a keeper of a copy of the stopped worker: a new task on its memory, in
+ * the cage. A new task has no restartable sequences, no robust list and no
+ * signal stack; so no keeper has, for all are copies of this one.
+ */
+static int make_first_keeper(struct session *session, const struct image *worker, pid_t *ret_keeper, int *ret_memory_fd,
+                             struct sandbox_error *error) {
+    const struct helper_birth birth = {.init = session->nursery.cage};
+    pid_t copy = 0, keeper = 0;
+    int memory_fd = -1, init_fd = -1;
+    int r = image_copy_keeper(worker, &session->site, &copy, &memory_fd);
+    if (r)
+        return error_set(error, STEP_IMAGE, -r, "%s", "");
+    const struct remote_task outside = {copy, 0, memory_fd, &session->site};
+    r = helper_bear(&outside, &birth, &keeper, &init_fd, error);
+    tracee_kill(copy);
+    const struct remote_task inside = {keeper, 0, memory_fd, &session->site};
+    if (r == 0 && (r = settle_keeper(&inside, init_fd)))
+        r = error_set(error, STEP_CREDENTIALS, -r, "the first keeper");
+    if (r) {
+        close_fd(&memory_fd);
+        session_bury(session, keeper);
+        if (keeper > 0)
+            kill(keeper, SIGKILL);
+        return r;
+    }
+    *ret_keeper = keeper;
+    *ret_memory_fd = memory_fd;
+    return 0;
+}
+
+/* What can be told of the stopped worker's threads. */
+static int record_worker(struct session *session, int memory_fd, const pid_t *tids, size_t n,
+                         struct threads *ret_threads) {
+    int r = remote_make_site(session->worker, memory_fd, &session->site);
+    if (r == 0)
+        r = threads_record_registers(tids, n, ret_threads);
+    return r ? r : threads_record_registrations(tids, memory_fd, &session->site, ret_threads);
+}
+
 /* Records the stopped worker and gives its memory to a keeper. */
 static int make_first_image(struct session *session, const pid_t *tids, size_t n, struct sandbox_error *error) {
     struct threads threads = {0};
-    struct image worker = {.memory_fd = -1}, *image;
     pid_t keeper = 0;
     int memory_fd = -1;
     auto_fd worker_memory = tracee_open_memory(session->worker);
     if (worker_memory < 0)
         return error_set(error, STEP_PTRACE, -worker_memory, "/proc/pid/mem");
-    int r = remote_make_site(session->worker, worker_memory, &session->site);
-    if (r == 0)
-        r = threads_record_registers(tids, n, &threads);
-    if (r == 0)
-        r = threads_record_registrations(tids, worker_memory, &session->site, &threads);
-    if (r)
-        return error_set(error, STEP_INJECT, -r, "recording the worker");
-    worker = (struct image){.keeper = session->worker, .memory_fd = worker_memory, .threads = threads};
-    r = image_copy_keeper(&worker, &session->site, &keeper, &memory_fd);
-    image = r == 0 ? image_create(keeper, memory_fd, &threads) : NULL;
+    int r = record_worker(session, worker_memory, tids, n, &threads);
+    const struct image worker = {.keeper = session->worker, .memory_fd = worker_memory, .threads = threads};
+    r = r ? error_set(error, STEP_INJECT, -r, "recording the worker")
+          : make_first_keeper(session, &worker, &keeper, &memory_fd, error);
+    if (r) {
+        threads_fini(&threads);
+        return r;
+    }
+    struct image *image = image_create(keeper, memory_fd, &threads);
     if (!image) {
         threads_fini(&threads);
         close_fd(&memory_fd);
+        kill(keeper, SIGKILL);
         session_bury(session, keeper);
-        return error_set(error, STEP_IMAGE, r ? -r : ENOMEM, "%s", "");
+        return error_set(error, STEP_MEMORY, ENOMEM, "%s", "");
     }
     r = prefault_keep_tables(image->keeper, image->memory_fd);
     if (r == 0)
@@ -263,41 +316,40 @@ static int make_first_image(struct session *session, const pid_t *tids, size_t n
     return r ? error_set(error, STEP_IMAGE, -r, "working directory") : 0;
 }
 
+static struct remote_task first_keeper(const struct session *session) {
+    const struct image *image = session->first;
+    return (struct remote_task){image->keeper, 0, image->memory_fd, &session->site};
+}
+
 /* The listener becomes ours alone. */
 static int take_listener(struct session *session, int fd) {
-    const struct image *image = session->first;
-    struct remote_task keeper = {image->keeper, image->keeper, image->memory_fd, &image->threads.thread[0].regs,
-                                 &session->site};
-    struct remote_call call = {.number = SYS_close, .argument = {(uint64_t)fd}};
-    auto_fd pidfd = system_pidfd_open(image->keeper);
+    const struct remote_task keeper = first_keeper(session);
+    auto_fd pidfd = system_pidfd_open(keeper.tid);
     session->denied_fd = pidfd < 0 ? pidfd : system_pidfd_getfd(pidfd, fd);
     if (session->denied_fd < 0)
         return session->denied_fd;
-    int r = remote_run(&keeper, &call, 1, NULL, 0);
-    return r ? r : remote_failure(&call, 1, NULL);
+    return (int)helper_call(&keeper, (struct remote_call){.number = SYS_close, .argument = {(uint64_t)fd}});
 }
 
 /* Puts the first keeper, and so every task to come, under the filter. It has no_new_privs from its start. */
 static int install_filter(struct session *session) {
-    const struct image *image = session->first;
     const struct filter *filter = &session->filter;
+    const uint64_t at = session->site.scratch;
     struct {
         uint16_t n;
         uint64_t program;
-    } header = {.n = (uint16_t)filter->n, .program = session->site.scratch + sizeof header};
-    struct remote_task keeper = {image->keeper, image->keeper, image->memory_fd, &image->threads.thread[0].regs,
-                                 &session->site};
-    struct remote_call call = {
-        .number = SYS_seccomp,
-        .argument = {SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, session->site.scratch}};
+    } header = {.n = (uint16_t)filter->n, .program = at + sizeof header};
+    unsigned char put[REMOTE_SCRATCH_BYTES];
     size_t bytes = filter->n * sizeof *filter->program;
-    if (sizeof header + bytes > REMOTE_SCRATCH_BYTES)
+    if (sizeof header + bytes > sizeof put)
         return -E2BIG;
-    int r = memory_write(image->memory_fd, session->site.scratch, &header, sizeof header);
-    if (r == 0)
-        r = memory_write(image->memory_fd, header.program, filter->program, bytes);
-    if (r == 0)
-        r = remote_run(&keeper, &call, 1, NULL, 0);
+    memcpy(put, &header, sizeof header);
+    memcpy(put + sizeof header, filter->program, bytes);
+    const struct remote_task keeper = first_keeper(session);
+    const struct remote_memory memory = {at, put, sizeof header + bytes};
+    struct remote_call call = {.number = SYS_seccomp,
+                               .argument = {SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, at}};
+    int r = remote_call_checked(&keeper, &call, &memory, NULL);
     if (r == 0)
         r = remote_failure(&call, 1, NULL);
     return r ? r : take_listener(session, (int)call.result);

@@ -48,7 +48,7 @@ static int open_null(const struct remote_task *task, uint64_t *ret_fd) {
     struct remote_call call = {.number = SYS_openat, .argument = {(uint64_t)AT_FDCWD, at, O_RDWR | O_CLOEXEC}};
     int r = memory_write(task->memory_fd, at, path, sizeof path);
     if (r == 0)
-        r = remote_run(task, &call, 1, NULL, 0);
+        r = remote_run(task, &call, 1);
     if (r == 0)
         r = remote_failure(&call, 1, NULL);
     if (r == 0)
@@ -73,6 +73,6 @@ int silence_pipes(pid_t pid, const struct remote_task *task, const int pipe_fds[
         calls[i] = (struct remote_call){
             .number = SYS_dup3, .argument = {null_fd, (uint64_t)fds[i], fds[i] > STDERR_FILENO ? O_CLOEXEC : 0}};
     calls[n++] = (struct remote_call){.number = SYS_close, .argument = {null_fd}};
-    r = remote_run(task, calls, n, NULL, 0);
+    r = remote_run(task, calls, n);
     return r ? r : remote_failure(calls, n, NULL);
 }

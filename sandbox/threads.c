@@ -274,7 +274,7 @@ static int read_inner_id(pid_t tid, pid_t *ret_id) {
  */
 static int record_inside(pid_t tid, int memory_fd, const struct remote_site *site, struct thread *thread) {
     uint64_t scratch = site->scratch;
-    struct remote_task task = {tid, thread->tid, memory_fd, &thread->regs, site};
+    struct remote_task task = {tid, thread->tid, memory_fd, site};
     struct remote_call calls[] = {
         {.number = SYS_sigaltstack, .argument = {0, scratch + offsetof(struct told, alternate_stack)}},
         {.number = SYS_prctl, .argument = {PR_GET_TID_ADDRESS, scratch + offsetof(struct told, clear_tid)}},
@@ -284,7 +284,7 @@ static int record_inside(pid_t tid, int memory_fd, const struct remote_site *sit
     };
     enum { N = sizeof calls / sizeof calls[0] };
     struct told told;
-    int r = remote_run(&task, calls, N, NULL, 0);
+    int r = remote_run(&task, calls, N);
     if (r == 0)
         r = remote_failure(calls, N, NULL);
     if (r == 0)
@@ -329,9 +329,6 @@ size_t thread_restore_calls(const struct thread *thread, int memory_fd, uint64_t
     told.alternate_stack.ss_flags &= ~SS_ONSTACK;
     if (memory_write(memory_fd, scratch, &told, sizeof told))
         return 0;
-    if (thread->rseq_address)
-        calls[n++] = (struct remote_call){
-            .number = SYS_rseq, .argument = {thread->rseq_address, thread->rseq_bytes, 0, thread->rseq_signature}};
     if (thread->robust_list)
         calls[n++] = (struct remote_call){.number = SYS_set_robust_list,
                                           .argument = {thread->robust_list, thread->robust_list_bytes}};
@@ -341,6 +338,13 @@ size_t thread_restore_calls(const struct thread *thread, int memory_fd, uint64_t
     calls[n++] =
         (struct remote_call){.number = SYS_prctl, .argument = {PR_SET_NAME, scratch + offsetof(struct told, name)}};
     return n;
+}
+
+int thread_restore_rseq(const struct thread *thread, const struct remote_task *task) {
+    struct remote_call call = {.number = SYS_rseq,
+                               .argument = {thread->rseq_address, thread->rseq_bytes, 0, thread->rseq_signature}};
+    int r = thread->rseq_address ? remote_call_checked(task, &call, NULL, NULL) : 0;
+    return r || !thread->rseq_address ? r : remote_failure(&call, 1, NULL);
 }
 
 int thread_restore_registers(const struct thread *thread, pid_t tid) {

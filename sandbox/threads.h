@@ -61,8 +61,14 @@ int threads_record_registrations(const pid_t *tids, int memory_fd, const struct 
 
 /* Appends to calls (room for THREAD_CALLS) what makes a fresh task the thread; returns how many. Uses scratch from
  * offset on. */
-enum { THREAD_CALLS = 5, THREAD_SCRATCH_BYTES = 64 };
+enum { THREAD_CALLS = 3, THREAD_SCRATCH_BYTES = 64 };
 size_t thread_restore_calls(const struct thread *thread, int memory_fd, uint64_t scratch, struct remote_call *calls);
+
+/*
+ * Registers the thread's restartable sequences, as the last call that its task
+ * makes: from here on, Linux may send the task to code of the cell's. 0 or -errno.
+ */
+int thread_restore_rseq(const struct thread *thread, const struct remote_task *task);
 
 /* Sets what can be set from outside: registers and mask. The task must not run before it is detached. 0 or -errno. */
 int thread_restore_registers(const struct thread *thread, pid_t tid);

@@ -2,14 +2,14 @@
 #include "tracee.h"
 
 #include "cleanup.h"
+#include "system.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/ptrace.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -59,6 +59,39 @@ int tracee_await_stop(pid_t tid, int timeout_ms, int *ret_status) {
 
 int tracee_continue(pid_t tid) {
     return ptrace(PTRACE_CONT, tid, 0, 0) ? -errno : 0;
+}
+
+int tracee_continue_to_syscall(pid_t tid) {
+    return ptrace(PTRACE_SYSCALL, tid, 0, 0) ? -errno : 0;
+}
+
+int tracee_get_syscall_stop(pid_t tid, struct syscall_stop *ret_stop) {
+    struct __ptrace_syscall_info info = {0};
+    if (ptrace(PTRACE_GET_SYSCALL_INFO, tid, sizeof info, &info) < 0)
+        return -errno;
+    if (info.op != PTRACE_SYSCALL_INFO_ENTRY && info.op != PTRACE_SYSCALL_INFO_EXIT)
+        return -EUCLEAN;
+    *ret_stop = (struct syscall_stop){.is_entry = info.op == PTRACE_SYSCALL_INFO_ENTRY,
+                                      .arch = info.arch,
+                                      .instruction_pointer = info.instruction_pointer};
+    if (ret_stop->is_entry) {
+        ret_stop->number = info.entry.nr;
+        memcpy(ret_stop->argument, info.entry.args, sizeof ret_stop->argument);
+    } else {
+        ret_stop->result = info.exit.rval;
+    }
+    return 0;
+}
+
+/* What /proc/PID/stat has behind the last bracket of the name is the state; the 12th from there is the time. */
+long tracee_own_code_ms(pid_t tid) {
+    char path[32], text[512];
+    unsigned long ticks = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", tid);
+    const char *name_end = system_read_file(AT_FDCWD, path, text, sizeof text) < 0 ? NULL : strrchr(text, ')');
+    if (!name_end || sscanf(name_end + 1, " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu", &ticks) != 1)
+        return 0;
+    return (long)ticks * 1000 / sysconf(_SC_CLK_TCK);
 }
 
 int tracee_stop_again(pid_t tid, int signal) {
@@ -144,14 +177,13 @@ void tracee_kill(pid_t tid) {
     tracee_reap(tid);
 }
 
+/* By these, and not as a register set: of a task in 32-bit code that would be another set. */
 int tracee_get_regs(pid_t tid, struct user_regs_struct *ret_regs) {
-    struct iovec iov = {.iov_base = ret_regs, .iov_len = sizeof *ret_regs};
-    return ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &iov) ? -errno : 0;
+    return ptrace(PTRACE_GETREGS, tid, 0, ret_regs) ? -errno : 0;
 }
 
 int tracee_set_regs(pid_t tid, const struct user_regs_struct *regs) {
-    struct iovec iov = {.iov_base = (void *)(uintptr_t)regs, .iov_len = sizeof *regs};
-    return ptrace(PTRACE_SETREGSET, tid, NT_PRSTATUS, &iov) ? -errno : 0;
+    return ptrace(PTRACE_SETREGS, tid, 0, regs) ? -errno : 0;
 }
 
 int tracee_block_signals(pid_t tid) {

@@ -48,6 +48,25 @@ int tracee_let_go(pid_t tid, int timeout_ms);
 /* Lets a stopped tracee go on; without a signal. 0 or -errno. */
 int tracee_continue(pid_t tid);
 
+/* The same, to the next system call that it enters or leaves. 0 or -errno. */
+int tracee_continue_to_syscall(pid_t tid);
+
+/* A tracee in front of a system call, or behind it. */
+struct syscall_stop {
+    bool is_entry;
+    uint32_t arch;                /* AUDIT_ARCH_... */
+    uint64_t instruction_pointer; /* behind the instruction */
+    uint64_t number, argument[6]; /* where it is in front */
+    int64_t result;               /* where it is behind */
+};
+
+/* Where a tracee stands that tracee_continue_to_syscall() has let go. 0, -EUCLEAN for anything else, or -errno. See:
+ * PTRACE_GET_SYSCALL_INFO in ptrace(2). */
+int tracee_get_syscall_stop(pid_t tid, struct syscall_stop *ret_stop);
+
+/* How long the process of a task has executed code of its own, in milliseconds; 0 where it is gone. */
+long tracee_own_code_ms(pid_t tid);
+
 /* Sends SIGKILL to a task of ours and reaps it; its other threads must be reaped before. */
 void tracee_kill(pid_t tid);
 

@@ -159,13 +159,14 @@ static void fork_bomb_is_bounded_by_the_cells_limit(struct live *live) {
     live_check_counter(live, 0);
 }
 
-/* What a cell does to petri's pages, and whether it can be kept afterwards. */
+/* What a cell does to petri's pages, and whether it can be kept afterwards; then the next cell must run. */
 static const struct {
     const char *what;
     int freeze;
 } damages[] = {
-    {"unmap-code", -EUCLEAN},   {"unmap-data", -EUCLEAN}, {"protect-code", -EUCLEAN},
-    {"protect-data", -EUCLEAN}, {"share-code", -EUCLEAN}, {"share-data", -EUCLEAN},
+    {"unmap-code", -EUCLEAN}, {"unmap-data", -EUCLEAN}, {"protect-code", -EUCLEAN}, {"protect-data", 0},
+    {"share-code", -EUCLEAN}, {"share-data", -EUCLEAN}, {"file-code", -EUCLEAN},    {"file-data", -EUCLEAN},
+    {"dontfork", 0},          {"wipeonfork", 0},        {"throw-away", 0},
 };
 
 static void damage_to_petris_pages_loses_the_cell_and_nothing_else(struct live *live) {
@@ -181,10 +182,72 @@ static void damage_to_petris_pages_loses_the_cell_and_nothing_else(struct live *
             (void)fprintf(stderr, "%s: the cell got \"%s\", and freezing gave %d\n", damages[i].what, answer, r);
             CHECK(!"damage is noticed");
         }
-        cell_discard(cell);
+        if (r) {
+            cell_discard(cell);
+        } else {
+            cell_commit(cell);
+            CHECK_TEXT(live_do(live, "add -10"), "1");
+        }
         live_check_counter(live, 1);
     }
     live_do(live, "add -1");
+}
+
+static void check_silent(struct live *live) {
+    char byte;
+    CHECK(read(session_stdout_fd(live->session), &byte, 1) == -1 && errno == EAGAIN);
+}
+
+/*
+ * Restartable sequences: Linux sends a task that has registered the area, and is
+ * interrupted in petri's code, to code of the cell's. Keepers have not, and a
+ * worker that is sent there while it is frozen loses its cell.
+ */
+static void sequence_over_petris_code_redirects_nobody(struct live *live) {
+    live_do(live, "add 1");
+    CHECK_TEXT(live_do(live, "spoil sequence-of-others"), "0");
+    for (int i = 0; i < live_times(24); i++)
+        live_check_counter(live, 1);
+    check_silent(live);
+    live_do(live, "add -1");
+}
+
+static void sequence_over_petris_code_loses_its_cell_at_most(struct live *live) {
+    for (int i = 0; i < live_times(24); i++) {
+        struct cell_end end;
+        struct sandbox_error error = {0};
+        char said[2] = "";
+        struct cell *cell = live_start(live);
+        CHECK_TEXT(live_ask(cell, "spoil sequence"), "0");
+        int r = cell_freeze(cell, &end, &error);
+        CHECK(r == 0 || r == -EUCLEAN);
+        if (r)
+            cell_discard(cell);
+        else
+            cell_commit(cell);
+        (void)!read(session_stdout_fd(live->session), said, 1); /* the cell might as well have written that itself */
+        live_check_counter(live, 0);
+        check_silent(live);
+    }
+}
+
+/* What a stopped worker is told to do is not what stands in memory that another process of the cell writes. */
+static void rewritten_calls_bear_nobody(struct live *live) {
+    int rest = count_at_rest(live);
+    for (int i = 0; i < live_times(24); i++) {
+        struct cell_end end;
+        struct sandbox_error error = {0};
+        struct cell *cell = live_start(live);
+        CHECK_TEXT(live_ask(cell, "spoil rewrite"), "0");
+        int r = cell_freeze(cell, &end, &error);
+        CHECK(r == 0 || r == -EUCLEAN);
+        if (r)
+            cell_discard(cell);
+        else
+            cell_commit(cell);
+        live_check_counter(live, 0);
+        await_processes(live, rest);
+    }
 }
 
 /* The next cell gets its socket whatever the last one did with the number. */
@@ -280,6 +343,9 @@ static const struct live_case cases[] = {
     {"fork_bomb_is_bounded_by_the_cells_limit", fork_bomb_is_bounded_by_the_cells_limit, NULL},
     {"damage_to_petris_pages_loses_the_cell_and_nothing_else", damage_to_petris_pages_loses_the_cell_and_nothing_else,
      NULL},
+    {"sequence_over_petris_code_redirects_nobody", sequence_over_petris_code_redirects_nobody, NULL},
+    {"sequence_over_petris_code_loses_its_cell_at_most", sequence_over_petris_code_loses_its_cell_at_most, NULL},
+    {"rewritten_calls_bear_nobody", rewritten_calls_bear_nobody, NULL},
     {"control_descriptor_that_is_closed_is_put_back", control_descriptor_that_is_closed_is_put_back, NULL},
     {"control_descriptor_replaced_is_put_back", control_descriptor_replaced_is_put_back, NULL},
     {"cell_that_used_up_its_descriptors_can_be_committed", cell_that_used_up_its_descriptors_can_be_committed,

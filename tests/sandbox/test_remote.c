@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,7 +25,6 @@
 struct subject {
     pid_t pid;
     int memory_fd;
-    struct user_regs_struct regs;
     struct remote_site site;
     struct remote_task task;
 };
@@ -43,14 +43,12 @@ static void make_subject(struct subject *subject) {
     CHECK_EQUAL(tracee_seize(subject->pid), 0);
     CHECK_EQUAL(tracee_await_stop(subject->pid, 5000, &status), 0);
     CHECK((subject->memory_fd = tracee_open_memory(subject->pid)) >= 0);
-    CHECK_EQUAL(tracee_get_regs(subject->pid, &subject->regs), 0);
     CHECK_EQUAL(remote_make_site(subject->pid, subject->memory_fd, &subject->site), 0);
-    subject->task =
-        (struct remote_task){subject->pid, subject->pid, subject->memory_fd, &subject->regs, &subject->site};
+    subject->task = (struct remote_task){subject->pid, subject->pid, subject->memory_fd, &subject->site};
 }
 
 static int run(const struct subject *subject, struct remote_call *calls, size_t n) {
-    return remote_run(&subject->task, calls, n, NULL, 0);
+    return remote_run(&subject->task, calls, n);
 }
 
 static int batch_gives_each_result(void *unused) {
@@ -124,34 +122,131 @@ static int batch_over_the_number_of_calls_is_refused(void *unused) {
     return 0;
 }
 
-static int clones_are_reported_and_stopped(void *unused) {
+static int clone_is_reported_and_stopped(void *unused) {
+    static const uint64_t flags[] = {CLONE_PARENT | SIGCHLD, CLONE_PARENT | CLONE_VM | SIGCHLD};
     struct subject subject;
-    pid_t clones[2] = {0};
     (void)unused;
     make_subject(&subject);
-    struct remote_call calls[] = {{.number = SYS_clone, .argument = {CLONE_PARENT | SIGCHLD}},
-                                  {.number = SYS_clone, .argument = {CLONE_PARENT | CLONE_VM | SIGCHLD}}};
-    CHECK_EQUAL(remote_run(&subject.task, calls, 2, clones, 2), 0);
-    CHECK_EQUAL(calls[0].result, clones[0]);
-    CHECK_EQUAL(calls[1].result, clones[1]);
     for (int i = 0; i < 2; i++) {
+        pid_t born = 0;
+        struct remote_call call = {.number = SYS_clone, .argument = {flags[i]}};
+        CHECK_EQUAL(remote_call_checked(&subject.task, &call, NULL, &born), 0);
+        CHECK_EQUAL(call.result, born);
         struct subject copy = subject;
-        copy.task.tid = copy.task.tid_inside = clones[i];
-        copy.task.memory_fd = tracee_open_memory(clones[i]);
+        copy.task.tid = copy.task.tid_inside = born;
+        copy.task.memory_fd = tracee_open_memory(born);
         struct remote_call ask = {.number = SYS_getpid};
         CHECK_EQUAL(run(&copy, &ask, 1), 0);
-        CHECK_EQUAL(ask.result, clones[i]);
-        tracee_kill(clones[i]);
+        CHECK_EQUAL(ask.result, born);
+        tracee_kill(born);
     }
     return 0;
 }
 
+/* The task has been killed, and nothing else is left. */
+static void check_killed(const struct subject *subject) {
+    siginfo_t info = {0};
+    CHECK_EQUAL(waitid(P_PID, (id_t)subject->pid, &info, WEXITED), 0);
+    CHECK(info.si_code == CLD_KILLED && info.si_status == SIGKILL);
+    CHECK(waitid(P_ALL, 0, &info, WEXITED | WNOHANG | __WALL) == -1 && errno == ECHILD);
+}
+
+/* In a batch, and where a checked call is due that bears nobody: what is born is killed, too. */
 static int unexpected_clone_is_an_error(void *unused) {
+    (void)unused;
+    for (int checked = 0; checked < 2; checked++) {
+        struct subject subject;
+        make_subject(&subject);
+        struct remote_call call = {.number = SYS_clone, .argument = {CLONE_PARENT | SIGCHLD}};
+        CHECK_EQUAL(checked ? remote_call_checked(&subject.task, &call, NULL, NULL) : run(&subject, &call, 1),
+                    -EUCLEAN);
+        check_killed(&subject);
+    }
+    return 0;
+}
+
+/* Code that somebody has put in the place of ours, with what the task has in its registers when it begins. */
+static const struct {
+    const char *what;
+    unsigned char code[40];
+} takeovers[] = {
+    {"another call", {0xb8, 39, 0, 0, 0, 0x0f, 0x05, 0xeb, 0xfe}},                          /* getpid */
+    {"another argument", {0xbf, 7, 0, 0, 0, 0x0f, 0x05, 0xeb, 0xfe}},                       /* mov edi, 7 */
+    {"a last argument", {0x41, 0xb9, 7, 0, 0, 0, 0x0f, 0x05, 0xeb, 0xfe}},                  /* mov r9d, 7 */
+    {"the call from elsewhere", {0x90, 0x0f, 0x05, 0xeb, 0xfe}},                            /* nop before it */
+    {"the call of another machine", {0xcd, 0x80, 0xeb, 0xfe}},                              /* int 0x80 */
+    {"a new process", {0xb8, 56, 0, 0, 0, 0xbf, 0x11, 0x80, 0, 0, 0x0f, 0x05, 0xeb, 0xfe}}, /* clone */
+    {"a breakpoint", {0xcc}},
+    {"no instruction", {0x0f, 0x0b}},
+    {"a fault", {0x31, 0xc0, 0x8b, 0x00}},
+    {"its own code for ever", {0xeb, 0xfe}},
+};
+
+static int taken_over_task_makes_no_call(void *argument) {
+    size_t i = *(const size_t *)argument;
+    struct subject subject;
+    make_subject(&subject);
+    mode_t before = umask(0);
+    CHECK_EQUAL(memory_write(subject.memory_fd, subject.site.code, takeovers[i].code, sizeof takeovers[i].code), 0);
+    struct remote_call call = {.number = SYS_umask, .argument = {before, 2, 3, 4, 5, 6}};
+    int r = remote_call_checked(&subject.task, &call, NULL, NULL);
+    if (r != -EUCLEAN)
+        (void)fprintf(stderr, "%s: %d\n", takeovers[i].what, r);
+    CHECK_EQUAL(r, -EUCLEAN);
+    CHECK(call.result == REMOTE_NOT_MADE);
+    check_killed(&subject);
+    return 0;
+}
+
+/* In a batch too, a task that stays in its own code is not waited for. */
+static int endless_batch_is_killed(void *unused) {
+    static const unsigned char loop[] = {0xeb, 0xfe};
     struct subject subject;
     (void)unused;
     make_subject(&subject);
-    struct remote_call call = {.number = SYS_clone, .argument = {SIGCHLD}};
+    for (uint64_t at = subject.site.code; at < subject.site.code + 100; at += sizeof loop)
+        CHECK_EQUAL(memory_write(subject.memory_fd, at, loop, sizeof loop), 0);
+    struct remote_call call = {.number = SYS_getpid};
     CHECK_EQUAL(run(&subject, &call, 1), -EUCLEAN);
+    check_killed(&subject);
+    return 0;
+}
+
+/* The memory that a call points to is what it was told to be, or the call is not made. */
+static int changed_memory_is_an_error(void *unused) {
+    /* mov byte ptr [rdi + 600], 1; syscall */
+    static const unsigned char code[] = {0xc6, 0x87, 0x58, 2, 0, 0, 1, 0x0f, 0x05, 0xeb, 0xfe};
+    static char data[1024];
+    struct subject subject;
+    (void)unused;
+    make_subject(&subject);
+    struct remote_memory memory = {subject.site.scratch, data, sizeof data};
+    struct remote_call call = {.number = SYS_write, .argument = {-1ULL, subject.site.scratch, sizeof data}};
+    CHECK_EQUAL(remote_call_checked(&subject.task, &call, &memory, NULL), 0);
+    CHECK_EQUAL(call.result, -EBADF);
+    CHECK_EQUAL(memory_write(subject.memory_fd, subject.site.code, code, sizeof code), 0);
+    CHECK_EQUAL(remote_call_checked(&subject.task, &call, &memory, NULL), -EUCLEAN);
+    CHECK(call.result == REMOTE_NOT_MADE);
+    check_killed(&subject);
+    return 0;
+}
+
+/* Flags and segments that a task may have from the cell: it begins with none of them. */
+static int registers_of_the_task_are_not_used(void *unused) {
+    enum { TRAP = 0x100, DIRECTION = 0x400, ALIGNMENT = 0x40000 };
+    struct subject subject;
+    struct user_regs_struct regs;
+    (void)unused;
+    make_subject(&subject);
+    CHECK_EQUAL(tracee_get_regs(subject.pid, &regs), 0);
+    regs.eflags |= TRAP | DIRECTION | ALIGNMENT;
+    regs.cs = 0x23; /* code of 32 bits */
+    CHECK_EQUAL(tracee_set_regs(subject.pid, &regs), 0);
+    struct remote_call calls[] = {{.number = SYS_getpid}, {.number = SYS_getppid}};
+    CHECK_EQUAL(remote_call_checked(&subject.task, &calls[0], NULL, NULL), 0);
+    CHECK_EQUAL(calls[0].result, subject.pid);
+    CHECK_EQUAL(run(&subject, calls, 2), 0);
+    CHECK_EQUAL(calls[1].result, getpid());
     return 0;
 }
 
@@ -164,43 +259,66 @@ static int foreign_stop_signal_is_swallowed(void *unused) {
     struct remote_call calls[] = {{.number = SYS_getpid}, {.number = SYS_getppid}};
     CHECK_EQUAL(run(&subject, calls, 2), 0);
     CHECK_EQUAL(calls[1].result, getpid());
+    CHECK(kill(subject.pid, SIGSTOP) == 0 && kill(subject.pid, SIGUSR1) == 0);
+    CHECK_EQUAL(remote_call_checked(&subject.task, &calls[0], NULL, NULL), 0);
+    CHECK_EQUAL(calls[0].result, subject.pid);
     return 0;
 }
 
-/* What a task can do to the site by itself, and what becomes of the next batch and of the look at it. */
+/*
+ * What a task can do to the site by itself, and whether that can be mended: then
+ * a copy of the task can be made that works. Where it can't, that is known before.
+ */
+enum { OVER_FILE = -3 }; /* stands for the descriptor of a file */
 static const struct {
     const char *what;
     int number;
     bool code; /* on the page of code; else on all the others */
     uint64_t argument[4];
-    int run, check;
+    bool mended;
 } damages[] = {
-    {"unmapped code", SYS_munmap, true, {0}, -EUCLEAN, -EUCLEAN},
-    {"unmapped data", SYS_munmap, false, {0}, -EUCLEAN, -EUCLEAN},
-    {"unreadable code", SYS_mprotect, true, {PROT_NONE}, -EUCLEAN, 0},
-    {"code that may not run", SYS_mprotect, true, {PROT_READ | PROT_WRITE}, -EUCLEAN, 0},
-    {"read-only data", SYS_mprotect, false, {PROT_READ}, -EUCLEAN, 0},
-    {"empty code",
-     SYS_mmap,
-     true,
-     {PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, ~0ULL},
-     -EUCLEAN,
-     0},
+    {"unmapped code", SYS_munmap, true, {0}, false},
+    {"unmapped data", SYS_munmap, false, {0}, false},
+    {"unreadable code", SYS_mprotect, true, {PROT_NONE}, false},
+    {"code that may not run", SYS_mprotect, true, {PROT_READ | PROT_WRITE}, false},
+    {"code that may be written", SYS_mprotect, true, {PROT_READ | PROT_WRITE | PROT_EXEC}, true},
+    {"read-only data", SYS_mprotect, false, {PROT_READ}, true},
+    {"data that may run", SYS_mprotect, false, {PROT_READ | PROT_WRITE | PROT_EXEC}, true},
+    {"empty code", SYS_mmap, true, {PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, ~0ULL}, true},
     {"shared code",
      SYS_mmap,
      true,
      {PROT_READ | PROT_WRITE | PROT_EXEC, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, ~0ULL},
-     -EUCLEAN,
-     -EUCLEAN},
-    {"shared data",
+     false},
+    {"shared data", SYS_mmap, false, {PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, ~0ULL}, false},
+    {"code over a file",
+     SYS_mmap,
+     true,
+     {PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, (uint64_t)OVER_FILE},
+     false},
+    {"data over a file",
      SYS_mmap,
      false,
-     {PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, ~0ULL},
-     0,
-     -EUCLEAN},
+     {PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, (uint64_t)OVER_FILE},
+     false},
+    {"code that copies don't have", SYS_madvise, true, {MADV_DONTFORK}, true},
+    {"data that copies don't have", SYS_madvise, false, {MADV_DONTFORK}, true},
+    {"code that is empty in copies", SYS_madvise, true, {MADV_WIPEONFORK}, true},
+    {"data that is empty in copies", SYS_madvise, false, {MADV_WIPEONFORK}, true},
+    {"code that is thrown away", SYS_madvise, true, {MADV_DONTNEED}, true},
+    {"data that is thrown away", SYS_madvise, false, {MADV_DONTNEED}, true},
 };
 
-/* The damage itself is done by a call in the site: one that destroys the code does not come to its end. */
+/* A file in memory, as large as the site, open in the subject. */
+static uint64_t make_file(const struct subject *subject) {
+    struct remote_call make = {.number = SYS_memfd_create, .argument = {subject->site.scratch, 0}};
+    CHECK_EQUAL(run(subject, &make, 1), 0);
+    CHECK(make.result >= 0);
+    struct remote_call cut = {.number = SYS_ftruncate, .argument = {(uint64_t)make.result, 1 << 16}};
+    CHECK_EQUAL(run(subject, &cut, 1), 0);
+    return (uint64_t)make.result;
+}
+
 static void do_damage(const struct subject *subject, size_t i) {
     enum { PAGE = 4096 };
     uint64_t at = subject->site.code + (damages[i].code ? 0 : PAGE);
@@ -208,20 +326,34 @@ static void do_damage(const struct subject *subject, size_t i) {
     struct remote_call call = {.number = damages[i].number,
                                .argument = {at, bytes, damages[i].argument[0], damages[i].argument[1],
                                             damages[i].argument[2], damages[i].argument[3]}};
-    (void)!run(subject, &call, 1);
+    if (call.argument[4] == (uint64_t)OVER_FILE)
+        call.argument[4] = make_file(subject);
+    CHECK_EQUAL(remote_call_checked(&subject->task, &call, NULL, NULL), 0);
+    CHECK_EQUAL(remote_failure(&call, 1, NULL), 0);
 }
 
-static int damage_is_an_error(void *argument) {
+static int damage_is_mended_or_an_error(void *argument) {
     struct subject subject;
     size_t i = *(const size_t *)argument;
+    pid_t born = 0;
     make_subject(&subject);
     CHECK_EQUAL(remote_check_site(subject.pid, subject.memory_fd, &subject.site), 0);
     do_damage(&subject, i);
+    int checked = remote_check_site(subject.pid, subject.memory_fd, &subject.site);
+    int claimed = checked ? checked : remote_claim_site(&subject.task);
+    if (claimed != (damages[i].mended ? 0 : -EUCLEAN))
+        (void)fprintf(stderr, "%s: check %d, claim %d\n", damages[i].what, checked, claimed);
+    CHECK_EQUAL(claimed, damages[i].mended ? 0 : -EUCLEAN);
+    if (claimed)
+        return 0;
+    struct remote_call copy = {.number = SYS_clone, .argument = {CLONE_PARENT | SIGCHLD}};
+    CHECK_EQUAL(remote_call_checked(&subject.task, &copy, NULL, &born), 0);
+    subject.task.tid = subject.task.tid_inside = born;
+    subject.task.memory_fd = tracee_open_memory(born);
     struct remote_call ask = {.number = SYS_getpid};
-    int r = run(&subject, &ask, 1), checked = remote_check_site(subject.pid, subject.memory_fd, &subject.site);
-    if (r != damages[i].run || checked != damages[i].check)
-        (void)fprintf(stderr, "%s: run %d, check %d\n", damages[i].what, r, checked);
-    return r != damages[i].run || checked != damages[i].check;
+    CHECK_EQUAL(run(&subject, &ask, 1), 0);
+    CHECK_EQUAL(ask.result, born);
+    return 0;
 }
 
 static int dead_task_is_an_error(void *unused) {
@@ -244,15 +376,24 @@ IN_FORK(batch_gives_each_result)
 IN_FORK(all_six_arguments_arrive)
 IN_FORK(first_failure_ends_the_batch)
 IN_FORK(batch_over_the_number_of_calls_is_refused)
-IN_FORK(clones_are_reported_and_stopped)
+IN_FORK(clone_is_reported_and_stopped)
 IN_FORK(unexpected_clone_is_an_error)
 IN_FORK(foreign_stop_signal_is_swallowed)
 IN_FORK(dead_task_is_an_error)
+IN_FORK(endless_batch_is_killed)
+IN_FORK(changed_memory_is_an_error)
+IN_FORK(registers_of_the_task_are_not_used)
 
-static void test_damage_is_an_error(void **state) {
+static void test_taken_over_task_makes_no_call(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof takeovers / sizeof takeovers[0]; i++)
+        run_in_fork(taken_over_task_makes_no_call, &i, false);
+}
+
+static void test_damage_is_mended_or_an_error(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++)
-        run_in_fork(damage_is_an_error, &i, false);
+        run_in_fork(damage_is_mended_or_an_error, &i, false);
 }
 
 int main(void) {
@@ -261,11 +402,15 @@ int main(void) {
         cmocka_unit_test(test_all_six_arguments_arrive),
         cmocka_unit_test(test_first_failure_ends_the_batch),
         cmocka_unit_test(test_batch_over_the_number_of_calls_is_refused),
-        cmocka_unit_test(test_clones_are_reported_and_stopped),
+        cmocka_unit_test(test_clone_is_reported_and_stopped),
         cmocka_unit_test(test_unexpected_clone_is_an_error),
         cmocka_unit_test(test_foreign_stop_signal_is_swallowed),
-        cmocka_unit_test(test_damage_is_an_error),
+        cmocka_unit_test(test_damage_is_mended_or_an_error),
         cmocka_unit_test(test_dead_task_is_an_error),
+        cmocka_unit_test(test_taken_over_task_makes_no_call),
+        cmocka_unit_test(test_endless_batch_is_killed),
+        cmocka_unit_test(test_changed_memory_is_an_error),
+        cmocka_unit_test(test_registers_of_the_task_are_not_used),
     };
     return cmocka_run_group_tests_name("remote", tests, NULL, NULL);
 }

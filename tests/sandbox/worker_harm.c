@@ -7,17 +7,19 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/rseq.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MAX_BOMB = 3000, STACK_BYTES = 65536 };
+enum { MAX_BOMB = 3000, STACK_BYTES = 65536, PAGE_BYTES = 4096 };
 
 static volatile atomic_long *meeting; /* a page that processes share */
 
@@ -195,9 +197,73 @@ static int find_site(uintptr_t *ret_code, uintptr_t *ret_code_end) {
     return found;
 }
 
+/* Private, but over a file: what is cut off that file is gone from the mapping, too. */
+static int map_file(void *at, size_t bytes) {
+    int fd = memfd_create("under", 0);
+    if (fd < 0 || ftruncate(fd, (off_t)bytes))
+        return -1;
+    void *got = mmap(at, bytes, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0);
+    return got == MAP_FAILED ? -1 : 0;
+}
+
 static long map_shared(void *at, size_t bytes) {
     void *got = mmap(at, bytes, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     return got == MAP_FAILED ? -1 : 0;
+}
+
+/* Where Linux sends a task that it interrupts in petri's code: it says "!" on standard output, where it can. */
+__asm__(".pushsection .text\n"
+        "    .long 0x53053053\n" /* RSEQ_SIG stands in front */
+        "redirected:\n"
+        "    movl $1, %eax\n"
+        "    movl $1, %edi\n"
+        "    leaq 1f(%rip), %rsi\n"
+        "    movl $1, %edx\n"
+        "    syscall\n"
+        "    ud2\n"
+        "1:  .ascii \"!\"\n"
+        ".popsection\n");
+extern const char redirected[];
+
+/*
+ * Leaves in the thread's area of restartable sequences that all of petri's code
+ * is one, from which Linux sends every task that has this area registered to
+ * code of ours; registers the area no longer where unregistered.
+ */
+static long plant_sequence(uintptr_t code, bool unregistered) {
+    static struct rseq_cs all __attribute__((aligned(32)));
+    struct rseq *area = (struct rseq *)((char *)__builtin_thread_pointer() + __rseq_offset);
+    all = (struct rseq_cs){.start_ip = code, .post_commit_offset = PAGE_BYTES, .abort_ip = (uintptr_t)redirected};
+    long r = unregistered ? syscall(SYS_rseq, area, sizeof *area, RSEQ_FLAG_UNREGISTER, RSEQ_SIG) : 0;
+    if (r == 0)
+        area->rseq_cs = (uintptr_t)&all;
+    return r;
+}
+
+/*
+ * A process on the worker's memory that makes of every call which petri writes
+ * into its table for the worker to make one that only petri may.
+ */
+static volatile atomic_long rewriting;
+
+static int rewrite_calls(void *table) {
+    volatile int64_t *call = table;
+    ++rewriting;
+    for (;;) {
+        call[0] = SYS_clone;
+        call[1] = CLONE_PARENT | SIGCHLD;
+        call[2] = call[3] = 0;
+    }
+    return 0;
+}
+
+static long start_rewriter(uintptr_t table) {
+    static char stack[STACK_BYTES] __attribute__((aligned(16)));
+    rewriting = 0;
+    int pid = clone(rewrite_calls, stack + sizeof stack, CLONE_VM | SIGCHLD, (void *)table);
+    if (pid > 0)
+        wait_for(&rewriting, 1);
+    return pid > 0 ? 0 : -1;
 }
 
 /* The worker's own doings to what petri needs; the answer is what the system calls gave. */
@@ -228,5 +294,21 @@ void do_spoil(char **words) {
         r = map_shared((void *)code, bytes);
     if (strcmp(what, "share-data") == 0)
         r = map_shared((void *)end, 8 * 4096);
+    if (strcmp(what, "file-code") == 0)
+        r = map_file((void *)code, bytes);
+    if (strcmp(what, "file-data") == 0)
+        r = map_file((void *)end, 8 * 4096);
+    if (strcmp(what, "rewrite") == 0)
+        r = start_rewriter(end);
+    if (strcmp(what, "sequence") == 0)
+        r = plant_sequence(code, false);
+    if (strcmp(what, "sequence-of-others") == 0)
+        r = plant_sequence(code, true);
+    if (strcmp(what, "dontfork") == 0)
+        r = madvise((void *)code, bytes + 8 * 4096, MADV_DONTFORK);
+    if (strcmp(what, "wipeonfork") == 0)
+        r = madvise((void *)code, bytes + 8 * 4096, MADV_WIPEONFORK);
+    if (strcmp(what, "throw-away") == 0)
+        r = madvise((void *)code, bytes + 8 * 4096, MADV_DONTNEED);
     reply("%ld", r < 0 ? -(long)errno : r);
 }

@@ -1,0 +1,58 @@
+/*
+ * helper.h - a new task on an image's memory, in other namespaces than its keeper's.
+ *
+ *     keeper    opens the other namespaces, and clones
+ *     helper      enters them, and clones
+ *     task          the one that is wanted, born inside
+ *
+ * The helper is killed. Keeper, helper and task share memory, descriptors and
+ * handlers; all are our children, and none has a parent of its own. All that
+ * the three do is checked call by call (remote.h): the keeper stands in the
+ * cage, the helper has every capability in the namespaces that it has entered.
+ *
+ * See: setns(2) of a pidfd, clone3(2).
+ */
+#ifndef PETRI_SANDBOX_HELPER_H
+#define PETRI_SANDBOX_HELPER_H
+
+#include "remote.h"
+
+/* Where a task is born, and as whom. */
+struct helper_birth {
+    pid_t init;         /* a process in the namespaces, as the keeper knows it */
+    pid_t tid;          /* the new task's id there, or 0 for any */
+    uint64_t clear_tid; /* address that the task's end clears, or 0 */
+};
+
+/* What it takes to clone a task, laid out for the scratch memory. */
+struct helper_clone {
+    struct {
+        uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid, set_tid_size,
+            cgroup;
+    } arguments; /* struct clone_args of clone(2), as far as it is used here */
+    uint64_t tid;
+};
+
+/*
+ * Has task clone another one by what clone says; with an id of its own where
+ * that has one. Takes the start of the scratch memory. 0 or -errno; ret_born is
+ * the caller's to end, also on failure, where it isn't 0.
+ */
+int helper_clone_task(const struct remote_task *task, struct helper_clone clone, pid_t *ret_born) SANDBOX_MUST_CHECK;
+
+/*
+ * Has a keeper bear a task: stopped, with every capability in its user
+ * namespace. ret_init_fd is a pidfd of init in the descriptors that all share,
+ * and should be closed. 0 or -errno with ret_error filled; ret_born is the
+ * caller's to end, also on failure, where it isn't 0.
+ */
+int helper_bear(const struct remote_task *keeper, const struct helper_birth *birth, pid_t *ret_born, int *ret_init_fd,
+                struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+
+/* One checked call: its result, or the -errno of it or of its being made. */
+int64_t helper_call(const struct remote_task *task, struct remote_call call) SANDBOX_MUST_CHECK;
+
+/* Leaves a task only those capabilities, as a mask, in every set but the bounding one. 0 or -errno. */
+int helper_keep_capabilities(const struct remote_task *task, uint64_t kept) SANDBOX_MUST_CHECK;
+
+#endif

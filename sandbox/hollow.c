@@ -1,0 +1,179 @@
+#define _GNU_SOURCE
+#include "hollow.h"
+
+#include "cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/close_range.h>
+#include <linux/seccomp.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#if __GLIBC_PREREQ(2, 35)
+#include <sys/rseq.h>
+#endif
+
+enum {
+    PAGE = 4096,
+    SAID_FD = 0,
+    SLEEP_FD = 1,
+    SLEEP_WRITE_FD = 2,
+    MAX_CALLS = 8,
+    CALL_BYTES = 32,
+    RSEQ_MAX_BYTES = 1024
+};
+
+/* The end of a process' addresses. See: Documentation/arch/x86/x86_64/mm.rst. */
+#define ADDRESSES_END 0x7ffffffff000ULL
+
+/* A call of three arguments, laid out as the code reads it. */
+struct call {
+    uint64_t number, argument[3];
+};
+_Static_assert(sizeof(struct call) == CALL_BYTES, "the code below counts on it");
+
+/*
+ * rbx: next call, rbp: calls left. Where one fails the process ends, which is
+ * seen; after the last, the code sleeps in a read(2) of a pipe that nobody
+ * writes to. exit(2) is what strict mode allows.
+ */
+__asm__(".pushsection .rodata\n"
+        "hollow_code_start:\n"
+        "1:  movq 0(%rbx), %rax\n"
+        "    movq 8(%rbx), %rdi\n"
+        "    movq 16(%rbx), %rsi\n"
+        "    movq 24(%rbx), %rdx\n"
+        "    syscall\n"
+        "    testq %rax, %rax\n"
+        "    js 3f\n"
+        "    addq $32, %rbx\n"
+        "    decq %rbp\n"
+        "    jnz 1b\n"
+        "2:  xorl %eax, %eax\n" /* read */
+        "    movl $1, %edi\n"   /* SLEEP_FD */
+        "    movq %r12, %rsi\n"
+        "    movl $1, %edx\n"
+        "    syscall\n"
+        "    jmp 2b\n"
+        "3:  movl $60, %eax\n" /* exit */
+        "    movl $1, %edi\n"
+        "    syscall\n"
+        "    jmp 3b\n"
+        "hollow_code_end:\n"
+        ".popsection\n");
+extern const char hollow_code_start[], hollow_code_end[];
+_Static_assert(SYS_read == 0 && SYS_exit == 60 && SLEEP_FD == 1, "as the code has them");
+
+/* The one page that stays. */
+struct page {
+    unsigned char code[256];
+    struct call call[MAX_CALLS];
+    unsigned char word[HOLLOW_MAX_WORD_BYTES];
+};
+_Static_assert(sizeof(struct page) <= PAGE, "one page");
+
+int hollow_find_kept(struct hollow_kept *ret_kept) {
+    char line[512];
+    auto_file maps = fopen("/proc/self/maps", "re");
+    struct hollow_kept found = {ADDRESSES_END, ADDRESSES_END}, at;
+    if (!maps)
+        return -errno;
+    while (fgets(line, sizeof line, maps)) {
+        if (!strstr(line, "[v") || strstr(line, "[vsyscall]") ||
+            sscanf(line, "%" SCNx64 "-%" SCNx64, &at.start, &at.end) != 2)
+            continue;
+        if (found.start == ADDRESSES_END)
+            found.start = at.start;
+        found.end = at.end;
+    }
+    *ret_kept = found;
+    return 0;
+}
+
+static size_t add_unmap(struct call *calls, size_t n, uint64_t start, uint64_t end) {
+    if (start < end)
+        calls[n++] = (struct call){SYS_munmap, {start, end - start, 0}};
+    return n;
+}
+
+/* What unmaps all but two ranges. */
+static size_t unmap_all_but(struct hollow_kept a, struct hollow_kept b, struct call *calls) {
+    struct hollow_kept low = a.start < b.start ? a : b, high = a.start < b.start ? b : a;
+    size_t n = add_unmap(calls, 0, 0, low.start);
+    n = add_unmap(calls, n, low.end, high.start);
+    return add_unmap(calls, n, high.end, ADDRESSES_END);
+}
+
+/* Only two descriptors stay, and the other end of the second, without which a read would find its end. */
+static int arrange_descriptors(int said_fd) {
+    int pair[2];
+    if (pipe2(pair, O_CLOEXEC))
+        return -errno;
+    const int from[] = {[SAID_FD] = said_fd, [SLEEP_FD] = pair[0], [SLEEP_WRITE_FD] = pair[1]};
+    int high[3];
+    for (int i = 0; i < 3; i++)
+        if ((high[i] = fcntl(from[i], F_DUPFD_CLOEXEC, 16)) < 0)
+            return -errno;
+    for (int i = 0; i < 3; i++)
+        if (dup3(high[i], i, O_CLOEXEC) < 0)
+            return -errno;
+    return close_range(3, ~0U, 0) ? -errno : 0;
+}
+
+static struct page *make_page(const struct hollow_kept *kept, const void *word, size_t bytes, size_t *ret_calls) {
+    struct page *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return NULL;
+    uint64_t at = (uint64_t)page;
+    memcpy(page->code, hollow_code_start, (size_t)(hollow_code_end - hollow_code_start));
+    memcpy(page->word, word, bytes);
+    size_t n = unmap_all_but((struct hollow_kept){at, at + PAGE}, *kept, page->call);
+    page->call[n++] = (struct call){SYS_prctl, {PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0}};
+    page->call[n++] = (struct call){SYS_write, {SAID_FD, (uint64_t)page->word, bytes}};
+    *ret_calls = n;
+    return mprotect(page, PAGE, PROT_READ | PROT_EXEC) ? NULL : page;
+}
+
+/*
+ * Takes back what libc has registered for itself: Linux writes to that memory
+ * whenever the task changes processors, and would kill it. libc doesn't tell
+ * how many bytes it has registered, only how many of them are in use.
+ */
+static int unregister_sequences(void) {
+#if __GLIBC_PREREQ(2, 35)
+    const long area = (long)__builtin_thread_pointer() + __rseq_offset;
+    if (__rseq_size == 0)
+        return 0;
+    for (unsigned bytes = 4; bytes <= RSEQ_MAX_BYTES; bytes += 4)
+        if (syscall(SYS_rseq, area, bytes, RSEQ_FLAG_UNREGISTER, RSEQ_SIG) == 0)
+            return 0;
+    return -errno;
+#else
+    return 0;
+#endif
+}
+
+int hollow_become(const struct hollow_kept *kept, int said_fd, const void *word, size_t bytes) {
+    size_t n = 0;
+    if (bytes > HOLLOW_MAX_WORD_BYTES)
+        return -E2BIG;
+    const struct page *page = make_page(kept, word, bytes, &n);
+    int r = page ? arrange_descriptors(said_fd) : -errno;
+    if (r == 0)
+        r = unregister_sequences();
+    if (r)
+        return r;
+    __asm__ volatile("movq %0, %%rbx\n"
+                     "movq %1, %%r12\n"
+                     "movq %2, %%rax\n"
+                     "movq %3, %%rbp\n"
+                     "jmp *%%rax\n"
+                     :
+                     : "r"(page->call), "r"(page), "r"(page->code), "r"(n)
+                     : "rbx", "r12", "rax", "memory");
+    __builtin_unreachable();
+}

@@ -1,0 +1,38 @@
+/*
+ * hollow.h - a process that keeps namespaces alive and is nothing else.
+ *
+ * A pid 1 is born as a copy of the nursery, and code of a cell that gets hold
+ * of one of our tasks may be able to look at it. So it gives up what it has:
+ * all memory but one page, which can only be executed, all descriptors but two,
+ * and every system call but those with which it says that it is done and sleeps.
+ *
+ * See: SECCOMP_SET_MODE_STRICT in seccomp(2).
+ */
+#ifndef PETRI_SANDBOX_HOLLOW_H
+#define PETRI_SANDBOX_HOLLOW_H
+
+#include "sandbox.h"
+
+/*
+ * Where Linux's own pages lie (vdso, vvar), which stay: they have no secret,
+ * and may be sealed, so that nobody can unmap them. The same in all copies of a
+ * process. start == end where there are none.
+ */
+struct hollow_kept {
+    uint64_t start, end;
+};
+
+/* Finds them in this process, with /proc. 0 or -errno. */
+int hollow_find_kept(struct hollow_kept *ret_kept) SANDBOX_MUST_CHECK;
+
+enum { HOLLOW_MAX_WORD_BYTES = 1024 };
+
+/*
+ * Becomes such a process for good, and then writes word to said_fd; at most
+ * HOLLOW_MAX_WORD_BYTES. Returns only on failure, with -errno. The process must
+ * have one thread and ignore SIGCHLD; children that are left to it are reaped
+ * by Linux.
+ */
+int hollow_become(const struct hollow_kept *kept, int said_fd, const void *word, size_t bytes) SANDBOX_MUST_CHECK;
+
+#endif
