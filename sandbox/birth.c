@@ -76,7 +76,7 @@ static int name_host(struct sandbox_error *error) {
 static int grow(struct sandbox_error *error) {
     if (setresgid(CELL_GID, CELL_GID, CELL_GID) || setresuid(CELL_UID, CELL_UID, CELL_UID))
         return error_set(error, STEP_CREDENTIALS, errno, "%s", "");
-    int r = mounts_build_proc(false, error);
+    int r = mounts_begin_sandbox(error);
     if (r == 0)
         r = raise_loopback(error);
     return r ? r : name_host(error);
@@ -423,7 +423,9 @@ static void worker_main(const struct template *template, const struct nursery_bo
     const struct session_options *options = template->options;
     struct sandbox_error error = {0};
     int step;
-    int r = mounts_build_sandbox(template, layer, &error);
+    int r = mounts_begin_sandbox(&error);
+    if (r == 0)
+        r = mounts_build_sandbox(template, layer, &error);
     if (r == 0)
         r = raise_loopback(&error);
     if (r == 0)

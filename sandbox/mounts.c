@@ -8,6 +8,7 @@
 #include "layers.h"
 #include "overlay.h"
 #include "prefix.h"
+#include "proc.h"
 #include "system.h"
 
 #include <errno.h>
@@ -20,13 +21,25 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-/* Where the old root stands while the template is built, and what is the template's own. */
+/* Where the old root stands while the template is built. */
 #define OLD "/.old"
+
+/*
+ * What is the template's own and no cell sees stands on a file system of its
+ * own: while the template is built, here; from then on it is the nursery's
+ * root, with what cells see below ROOT. It is the working folder all the time,
+ * and what stands there is named from it: so in the options of an overlay,
+ * which a cell can read.
+ */
 #define HIDDEN "/.petri"
-#define PRIVATE HIDDEN "/private"
-#define FOLDER MOUNTS_FOLDER_DIR
-#define ON_TOP HIDDEN "/on-top"
-#define EMPTY HIDDEN "/empty"
+#define SESSION "session"
+#define FOLDER "folder"
+#define PRIVATE "private"
+#define ON_TOP "on-top"
+#define EMPTY "empty"
+#define COVERS "covers"
+#define PROC "proc"
+#define ROOT "root"
 
 enum kind {
     KIND_FOLDER, /* an empty folder of the template; mode in the row */
@@ -36,6 +49,9 @@ enum kind {
     KIND_LINK,   /* a symbolic link; text is where it points */
 };
 
+/* The folders of HIDDEN. */
+static const char *const hidden[] = {SESSION, FOLDER, PRIVATE, ON_TOP, EMPTY, COVERS, PROC, ROOT};
+
 /* All of the template but what the session's options add. In order: a mount stands before what is below it. */
 static const struct {
     enum kind kind;
@@ -43,12 +59,6 @@ static const struct {
     const char *link;
     mode_t mode;
 } rows[] = {
-    {KIND_FOLDER, HIDDEN, NULL, 0755},
-    {KIND_FOLDER, MOUNTS_SESSION_DIR, NULL, 0755},
-    {KIND_FOLDER, PRIVATE, NULL, 0755},
-    {KIND_FOLDER, FOLDER, NULL, 0755},
-    {KIND_FOLDER, ON_TOP, NULL, 0755},
-    {KIND_FOLDER, EMPTY, NULL, 0755},
     {KIND_FOLDER, "/proc", NULL, 0555},
     {KIND_FOLDER, "/tmp", NULL, 0755},
     {KIND_FOLDER, "/home", NULL, 0755},
@@ -191,12 +201,19 @@ static int build_row(size_t i, struct sandbox_error *error) {
     return 0;
 }
 
+static int mount_tmpfs(const char *path, struct sandbox_error *error) {
+    if (mount("petri", path, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=16m"))
+        return error_set(error, STEP_MOUNT_TMPFS, errno, "%s", path);
+    return 0;
+}
+
 /* A tmpfs becomes the root; the old root stands at OLD for as long as the template is built. */
 static int change_root(struct sandbox_error *error) {
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
         return error_set(error, STEP_MOUNT_NAMESPACE, errno, "making / private");
-    if (mount("petri", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=16m"))
-        return error_set(error, STEP_MOUNT_TMPFS, errno, "the sandbox's root");
+    int r = mount_tmpfs("/tmp", error);
+    if (r)
+        return r;
     if (mkdir("/tmp" OLD, 0755) || chdir("/tmp"))
         return error_set(error, STEP_TEMPLATE_FILE, errno, OLD);
     if (syscall(SYS_pivot_root, ".", "." OLD) || chdir("/"))
@@ -204,10 +221,52 @@ static int change_root(struct sandbox_error *error) {
     return 0;
 }
 
+static int build_hidden(struct sandbox_error *error) {
+    if (mkdir(HIDDEN, 0755))
+        return error_set(error, STEP_TEMPLATE_FILE, errno, HIDDEN);
+    int r = mount_tmpfs(HIDDEN, error);
+    if (r)
+        return r;
+    if (chdir(HIDDEN))
+        return error_set(error, STEP_TEMPLATE_FILE, errno, HIDDEN);
+    for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++)
+        if (mkdir(hidden[i], 0755))
+            return error_set(error, STEP_TEMPLATE_FILE, errno, HIDDEN "/%s", hidden[i]);
+    return 0;
+}
+
+/*
+ * The whole of procfs: for the nursery, and because Linux mounts no other in a
+ * sandbox's user namespace where none stands uncovered. It goes to HIDDEN in the end.
+ */
+static int mount_proc(struct sandbox_error *error) {
+    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
+        return error_set(error, STEP_MOUNT_PROC, errno, "%s", "");
+    return proc_build_covers(COVERS, error);
+}
+
+static int make_read_only(const char *path, struct sandbox_error *error) {
+    if (mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL))
+        return error_set(error, STEP_MOUNT_ATTRIBUTES, errno, "%s", path);
+    return 0;
+}
+
+/* The old root goes, HIDDEN becomes the root, and what cells see of it stands below ROOT. */
+static int change_to_hidden(struct sandbox_error *error) {
+    if (umount2(OLD, MNT_DETACH) || rmdir(OLD))
+        return error_set(error, STEP_PIVOT_ROOT, errno, "leaving the old root");
+    if (mount("/proc", PROC, NULL, MS_MOVE, NULL))
+        return error_set(error, STEP_MOUNT_PROC, errno, "moving it");
+    if (syscall(SYS_pivot_root, ".", ROOT) || chdir("/") || rmdir(ROOT HIDDEN))
+        return error_set(error, STEP_PIVOT_ROOT, errno, "%s", HIDDEN);
+    int r = make_read_only(ROOT, error);
+    return r ? r : make_read_only("/", error);
+}
+
 static int mount_session(unsigned long flags, uint64_t bytes, uint64_t inodes) {
     char data[128];
     snprintf(data, sizeof data, "mode=0755,size=%" PRIu64 ",nr_inodes=%" PRIu64, bytes, inodes);
-    return mount("petri", MOUNTS_SESSION_DIR, "tmpfs", flags | MS_NOSUID | MS_NODEV, data) ? -errno : 0;
+    return mount("petri", SESSION, "tmpfs", flags | MS_NOSUID | MS_NODEV, data) ? -errno : 0;
 }
 
 int mounts_set_room(uint64_t bytes, uint64_t inodes) {
@@ -305,21 +364,17 @@ int mounts_build_template(const struct session_options *options, struct template
         return error_set(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
     umask(022);
     r = change_root(ret_error);
+    if (r == 0)
+        r = build_hidden(ret_error);
     for (size_t i = 0; r == 0 && i < sizeof rows / sizeof rows[0]; i++)
         r = build_row(i, ret_error);
     if (r == 0)
         r = etc_build(OLD, ret_error);
     if (r == 0)
-        r = mounts_build_proc(true, ret_error);
+        r = mount_proc(ret_error);
     if (r == 0)
         r = build_options(ret_template, prefixes, ret_error);
-    if (r)
-        return r;
-    if (umount2(OLD, MNT_DETACH) || rmdir(OLD))
-        return error_set(ret_error, STEP_PIVOT_ROOT, errno, "leaving the old root");
-    if (mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL))
-        return error_set(ret_error, STEP_MOUNT_ATTRIBUTES, errno, "the sandbox's root");
-    return 0;
+    return r ? r : change_to_hidden(ret_error);
 }
 
 static int bind(const char *source, const char *target, struct sandbox_error *error) {
@@ -334,8 +389,7 @@ struct shown_area {
 };
 
 static const struct shown_area private_area = {"private", NULL, PRIVATE};
-static const struct shown_area folder_area = {"folder", FOLDER ":" MOUNTS_SESSION_DIR "/committed/mountpoints",
-                                              "/work"};
+static const struct shown_area folder_area = {"folder", FOLDER ":" SESSION "/committed/mountpoints", "/work"};
 
 /*
  * Shows one area ("folder", "private") of a layer over the committed one and over what stands below the session's
@@ -345,11 +399,11 @@ static int mount_layer(const struct template *template, const struct shown_area 
                        struct sandbox_error *error) {
     char data[512], name[LAYER_NAME_SIZE], own[96], committed[64] = "";
     layer_name(layer, name);
-    snprintf(own, sizeof own, MOUNTS_SESSION_DIR "/%s/%s", name, area->name);
+    snprintf(own, sizeof own, SESSION "/%s/%s", name, area->name);
     if (template->copied_layers && !area->lowest)
         return bind(own, area->target, error);
     if (!template->copied_layers)
-        snprintf(committed, sizeof committed, MOUNTS_SESSION_DIR "/%s/%s%s", layer_base(layer), area->name,
+        snprintf(committed, sizeof committed, SESSION "/%s/%s%s", layer_base(layer), area->name,
                  area->lowest ? ":" : "");
     snprintf(data, sizeof data, "userxattr,lowerdir=%s%s,upperdir=%s,workdir=%s.work", committed,
              area->lowest ? area->lowest : "", own, own);
@@ -370,10 +424,24 @@ static int bind_on_top(const struct template *template, struct sandbox_error *er
     return r;
 }
 
-int mounts_build_proc(bool writable, struct sandbox_error *ret_error) {
-    unsigned long access = writable ? 0 : MS_RDONLY;
-    if (mount("proc", "/proc", "proc", access | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
-        return error_set(ret_error, STEP_MOUNT_PROC, errno, "%s", "");
+/*
+ * A root of the sandbox's own: one that came with the template can't be the
+ * root of its namespace (Linux locks its mounts together). Until the sandbox is
+ * complete we have it as our root and HIDDEN as our working folder, so absolute
+ * names, and links on the way, are the sandbox's.
+ */
+int mounts_begin_sandbox(struct sandbox_error *ret_error) {
+    if (mount(ROOT, ROOT, NULL, MS_BIND | MS_REC, NULL))
+        return error_set(ret_error, STEP_MOUNT_BIND, errno, "the sandbox's root");
+    if (chroot(ROOT))
+        return error_set(ret_error, STEP_PIVOT_ROOT, errno, "the sandbox's root");
+    return proc_mount(COVERS, "/proc", ret_error);
+}
+
+/* The sandbox's root becomes its namespace's, which loses all that is not below it. */
+static int leave_hidden(struct sandbox_error *error) {
+    if (chroot(".") || chdir(ROOT) || syscall(SYS_pivot_root, ".", ".") || umount2(".", MNT_DETACH) || chdir("/"))
+        return error_set(error, STEP_PIVOT_ROOT, errno, "leaving the template");
     return 0;
 }
 
@@ -393,9 +461,7 @@ int mounts_build_sandbox(const struct template *template, uint64_t layer, struct
         r = bind("/work", template->options->folder, ret_error);
     if (r == 0)
         r = hide_show(&template->hidden, ret_error);
-    if (r == 0 && mount("petri", HIDDEN, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k,nr_inodes=1"))
-        r = error_set(ret_error, STEP_MOUNT_TMPFS, errno, "%s", HIDDEN);
-    return r;
+    return r ? r : leave_hidden(ret_error);
 }
 
 int mounts_build_empty(struct sandbox_error *ret_error) {

@@ -3,7 +3,7 @@
  *
  * The template is made once, in the nursery's mount namespace. A sandbox's own
  * mount namespace is a copy of it, with the few mounts on top that must be its
- * own: /proc and the overlays with its layer.
+ * own, /proc and the overlays with its layer, and without what no cell sees.
  *
  * See: docs/sandbox.md, mount_namespaces(7), overlayfs.rst.
  */
@@ -16,11 +16,11 @@
 
 #include <limits.h>
 
-/* In the nursery's namespace: where the session's tmpfs is. Covered in every sandbox. */
-#define MOUNTS_SESSION_DIR "/.petri/session"
+/* In the nursery's namespace: where the session's tmpfs is. Not in a sandbox's. */
+#define MOUNTS_SESSION_DIR "/session"
 
 /* The same: the notebook's folder, as the host has it. */
-#define MOUNTS_FOLDER_DIR "/.petri/folder"
+#define MOUNTS_FOLDER_DIR "/folder"
 
 /* The home folder of cells. */
 #define MOUNTS_HOME "/home/petri"
@@ -52,17 +52,21 @@ struct template {
 int mounts_build_template(const struct session_options *options, struct template *ret_template,
                           struct sandbox_error *ret_error);
 
-/*
- * In a pid namespace of its own: its /proc. 0 or -errno. Cells get theirs
- * read-only: one that lowered its oom_score_adj and gave its copy of the image
- * back would make the image that it is rolled back to the first victim.
- */
-int mounts_build_proc(bool writable, struct sandbox_error *ret_error);
-
 /* In the nursery's namespace: how much the session's files may take from now on. 0 or -errno. */
 int mounts_set_room(uint64_t bytes, uint64_t inodes);
 
-/* In a copy of the template: the mounts of one sandbox, with the layer of this number on top. 0 or -errno. */
+/*
+ * In a copy of the template, in a pid namespace of its own or the nursery's:
+ * what of a sandbox needs no layer, its root and its /proc (proc.h). The caller
+ * is chrooted by it, until mounts_build_sandbox(). 0 or -errno.
+ */
+int mounts_begin_sandbox(struct sandbox_error *ret_error);
+
+/*
+ * After that: the other mounts of one sandbox, with the layer of this number
+ * on top. Leaves the caller and the namespace with nothing but what the cell
+ * sees, and in its root folder. 0 or -errno.
+ */
 int mounts_build_sandbox(const struct template *template, uint64_t layer, struct sandbox_error *ret_error);
 
 /* In a copy of the template, for the cage: a root with nothing in it, and nothing else. 0 or -errno. */

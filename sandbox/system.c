@@ -5,10 +5,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/mount.h>
 #include <linux/openat2.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -79,6 +81,36 @@ int system_write_file(int dir_fd, const char *path, const char *text) {
     if (n < 0)
         return -errno;
     return (size_t)n == strlen(text) ? 0 : -EIO;
+}
+
+static int make_parents(int dir_fd, const char *path) {
+    char parent[PATH_MAX];
+    size_t n = strlen(path);
+    if (n >= sizeof parent)
+        return -ENAMETOOLONG;
+    memcpy(parent, path, n + 1);
+    for (char *slash = strchr(parent + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        if (mkdirat(dir_fd, parent, 0755) && errno != EEXIST)
+            return -errno;
+        *slash = '/';
+    }
+    return 0;
+}
+
+int system_make_file(int dir_fd, const char *path, const char *text) {
+    size_t left = strlen(text);
+    ssize_t n;
+    int r = make_parents(dir_fd, path);
+    if (r)
+        return r;
+    auto_fd fd = openat(dir_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+    if (fd < 0)
+        return -errno;
+    for (; left > 0; text += n, left -= (size_t)n)
+        if ((n = write(fd, text, left)) <= 0)
+            return n < 0 ? -errno : -EIO;
+    return 0;
 }
 
 ssize_t system_read_file(int dir_fd, const char *path, char *buf, size_t size) {

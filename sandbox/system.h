@@ -46,6 +46,9 @@ int system_pidfd_await(int pidfd, int timeout_ms);
 /* Writes text to a file that exists, in one write(2), below dir_fd. 0 or -errno. */
 int system_write_file(int dir_fd, const char *path, const char *text);
 
+/* Makes a file that is not there yet, below dir_fd, with the folders on the way to it; for all to read. 0 or -errno. */
+int system_make_file(int dir_fd, const char *path, const char *text);
+
 /* Reads at most size - 1 bytes of a file and ends them with NUL. The number of bytes, or -errno. */
 ssize_t system_read_file(int dir_fd, const char *path, char *buf, size_t size);
 

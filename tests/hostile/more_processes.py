@@ -170,8 +170,8 @@ if child == 0:
 print(ctypes.CDLL(None).ptrace(16, child, 0, 0))
 """, "ok", stdout="-1", denied="ptrace"),
     case("setns_of_pid_1", "import os\nos.open('/proc/1/ns/mnt', os.O_RDONLY)", "error", "PermissionError FileNotFoundError"),
-    case("root_of_pid_1", "import os\nos.listdir('/proc/1/root/')", "error", "PermissionError"),
-    case("environment_of_pid_1", "open('/proc/1/environ').read()", "error", "PermissionError"),
+    case("root_of_pid_1", "import os\nos.listdir('/proc/1/root/')", "error", "PermissionError FileNotFoundError"),
+    case("environment_of_pid_1", "open('/proc/1/environ').read()", "error", "PermissionError FileNotFoundError"),
     case("memory_of_petris_descriptors", "import os\nfor name in [*os.listdir('/proc/1/fd'), '0', '1']: os.stat(f'/proc/1/fd/{name}')", "error", "PermissionError FileNotFoundError"),
     case("proc_sys", "open('/proc/sys/kernel/core_pattern', 'wb', 0).write(b'|/tmp/x')", "error", "PermissionError OSError FileNotFoundError"),
     case("proc_sys_own_namespace", "open('/proc/sys/kernel/hostname', 'wb', 0).write(b'x')", "error", "PermissionError OSError FileNotFoundError"),
