@@ -9,6 +9,7 @@
 #include "overlay.h"
 #include "prefix.h"
 #include "proc.h"
+#include "sys.h"
 #include "system.h"
 
 #include <errno.h>
@@ -60,6 +61,7 @@ static const struct {
     mode_t mode;
 } rows[] = {
     {KIND_FOLDER, "/proc", NULL, 0555},
+    {KIND_FOLDER, SYS_PROCESSORS, NULL, 0755},
     {KIND_FOLDER, "/tmp", NULL, 0755},
     {KIND_FOLDER, "/home", NULL, 0755},
     {KIND_FOLDER, MOUNTS_HOME, NULL, 0755},
@@ -370,6 +372,8 @@ int mounts_build_template(const struct session_options *options, struct template
         r = build_row(i, ret_error);
     if (r == 0)
         r = etc_build(OLD, ret_error);
+    if (r == 0)
+        r = sys_build(OLD, ret_error);
     if (r == 0)
         r = mount_proc(ret_error);
     if (r == 0)

@@ -1,6 +1,8 @@
 /* What a cell sees and may do: files, privileges, the network, and nothing of the host's. */
 #include "live.h"
 
+#include "sandbox/sys.h"
+
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
@@ -77,7 +79,9 @@ static void root_folder_has_only_the_entries_of_the_sandbox(struct live *live) {
     CHECK_TEXT(live_do(live, "list /.petri"), "ENOENT");
     CHECK_TEXT(live_do(live, "list /.old"), "ENOENT");
     CHECK_TEXT(live_do(live, "list /root"), "ENOENT");
-    CHECK_TEXT(live_do(live, "list /sys"), "ENOENT");
+    CHECK_TEXT(live_do(live, "list /sys"), "devices");
+    CHECK_TEXT(live_do(live, "list /sys/devices"), "system");
+    CHECK_TEXT(live_do(live, "list /sys/devices/system"), "cpu");
     CHECK_TEXT(live_do(live, "list /boot"), "ENOENT");
 }
 
@@ -212,7 +216,7 @@ static void proc_has_what_libraries_read(struct live *live) {
 
 /* The processors of this machine, and nothing that has been counted on it. */
 static void stat_has_processors_and_no_counts(struct live *live) {
-    char line[64];
+    char line[64], expected[4096] = "";
     struct cell *cell = live_start(live);
     const char *stat = live_ask(cell, "file /proc/stat");
     CHECK(strncmp(stat, "cpu  0 0 0 0 0 0 0 0 0 0|cpu0 0 0 0", 34) == 0);
@@ -222,6 +226,13 @@ static void stat_has_processors_and_no_counts(struct live *live) {
         (void)snprintf(line, sizeof line, "|cpu%ld 0 0 0 0 0 0 0 0 0 0|", cpu);
         CHECK(strstr(stat, line) != NULL);
     }
+    FILE *file = fopen(SYS_PROCESSORS "/possible", "re");
+    if (file && fgets(expected, sizeof expected, file)) {
+        expected[strcspn(expected, "\n")] = '|';
+        CHECK_TEXT(live_ask(cell, "file " SYS_PROCESSORS "/possible"), expected);
+    }
+    if (file)
+        (void)fclose(file);
     cell_discard(cell);
 }
 
