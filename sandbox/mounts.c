@@ -469,9 +469,9 @@ int mounts_build_sandbox(const struct template *template, uint64_t layer, struct
 }
 
 int mounts_build_empty(struct sandbox_error *ret_error) {
-    if (mount("petri", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0555,size=4k,nr_inodes=1"))
+    if (mount("petri", ROOT, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0555,size=4k,nr_inodes=1"))
         return error_set(ret_error, STEP_MOUNT_TMPFS, errno, "the cage's root");
-    if (chdir("/tmp") || syscall(SYS_pivot_root, ".", ".") || umount2(".", MNT_DETACH) || chdir("/"))
+    if (chdir(ROOT) || syscall(SYS_pivot_root, ".", ".") || umount2(".", MNT_DETACH) || chdir("/"))
         return error_set(ret_error, STEP_PIVOT_ROOT, errno, "the cage's root");
     if (mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
         return error_set(ret_error, STEP_MOUNT_ATTRIBUTES, errno, "the cage's root");
