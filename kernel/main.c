@@ -3,6 +3,7 @@
  */
 #include "kernel/commands.h"
 #include "kernel/options.h"
+#include "sandbox/sandbox.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -65,6 +66,7 @@ static int run_command(const struct command *command, int argc, char *argv[]) {
 
 int main(int argc, char *argv[]) {
     char why[256];
+    sandbox_begin();
     if (argc < 2)
         return fail_usage("it needs a command");
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)

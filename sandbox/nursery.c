@@ -7,18 +7,23 @@
 #include "error.h"
 #include "excess.h"
 #include "folder.h"
+#include "handover.h"
 #include "layers.h"
 #include "mounts.h"
 #include "system.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
+
+#define NURSERY_NAME "petri-nursery"
 
 /* More than a sandbox takes of the session's files: its layer's folders, and what overlays make in theirs. */
 enum { SANDBOX_INODES = 64, SANDBOX_BYTES = 1 << 20 };
@@ -241,7 +246,7 @@ static void serve(const struct nest *nest) {
 /* The whole life of the nursery. Ended children need no wait: they are reaped as they end. */
 static void nursery_main(const struct session_options *options, const struct nursery_boot *boot, uint64_t layer,
                          int socket) {
-    prctl(PR_SET_NAME, "petri-nursery");
+    prctl(PR_SET_NAME, NURSERY_NAME);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGCHLD, SIG_IGN);
     struct answer first = {0};
@@ -259,35 +264,107 @@ static void nursery_main(const struct session_options *options, const struct nur
     _exit(0);
 }
 
+/* The descriptors that it is started with, by number. */
+enum { SOCKET_FD = 3, HANDOVER_FD, CONTROL_FD, STDOUT_FD, STDERR_FD, TRACE_FD, FOLDER_FD, END_FD };
+
+void sandbox_begin(void) {
+    struct handover handover;
+    const struct nursery_boot boot = {CONTROL_FD, STDOUT_FD, STDERR_FD, TRACE_FD};
+    if (strcmp(program_invocation_name, NURSERY_NAME) != 0)
+        return;
+    for (int fd = SOCKET_FD; fd < END_FD; fd++)
+        (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+    if (handover_read(HANDOVER_FD, &handover))
+        _exit(1);
+    close(HANDOVER_FD);
+    handover.options.ground = &handover.ground;
+    handover.ground.folder_fd = handover.has_folder_fd ? FOLDER_FD : -1;
+    nursery_main(&handover.options, &boot, handover.layer, SOCKET_FD);
+}
+
+/* Puts the descriptors in their places, and closes all others. */
+static int arrange_descriptors(const int from[END_FD]) {
+    int high[END_FD];
+    for (int fd = SOCKET_FD; fd < END_FD; fd++)
+        if ((high[fd] = from[fd] < 0 ? -1 : fcntl(from[fd], F_DUPFD_CLOEXEC, 64)) < 0 && from[fd] >= 0)
+            return -errno;
+    for (int fd = SOCKET_FD; fd < END_FD; fd++)
+        if (high[fd] >= 0 ? dup2(high[fd], fd) < 0 : close(fd) && errno != EBADF)
+            return -errno;
+    return close_range(END_FD, ~0U, 0) ? -errno : 0;
+}
+
+/* Where Linux finds the libraries of a program that was not installed: all of the environment that is passed on. */
+static void keep_library_path(char *buf, size_t size, char *ret_env[2]) {
+    const char *path = getenv("LD_LIBRARY_PATH");
+    int n = path ? snprintf(buf, size, "LD_LIBRARY_PATH=%s", path) : -1;
+    ret_env[0] = n >= 0 && (size_t)n < size ? buf : NULL;
+    ret_env[1] = NULL;
+}
+
+/* In a copy of the kernel process: starts the program anew, as the nursery. */
+static void become_nursery(const int from[END_FD]) {
+    static char name[] = NURSERY_NAME;
+    char *env[2], path[PATH_MAX], *argv[] = {name, NULL};
+    struct answer failed = {0};
+    keep_library_path(path, sizeof path, env);
+    int r = arrange_descriptors(from);
+    if (r == 0) {
+        execve("/proc/self/exe", argv, env);
+        r = -errno;
+    }
+    failed.result = error_set(&failed.error, STEP_NURSERY, -r, "starting it");
+    (void)answer(r == -EMFILE ? from[SOCKET_FD] : SOCKET_FD, failed);
+    _exit(1);
+}
+
+/* Waits for what the nursery says once it is ready. 0 or -errno. */
+static int await_nursery(int socket, pid_t pid, struct nursery *ret_nursery, pid_t *ret_worker,
+                         struct sandbox_error *error) {
+    int files_fd = -1;
+    struct answer first;
+    int r = channel_receive(socket, &first, sizeof first, &files_fd);
+    if (r)
+        return error_set(error, STEP_NURSERY, -r, "starting");
+    if (first.result) {
+        close_fd(&files_fd);
+        *error = first.error;
+        return first.result;
+    }
+    *ret_nursery = (struct nursery){.pid = pid, .cage = first.init.pid, .socket = socket, .files_fd = files_fd};
+    *ret_worker = first.worker;
+    return 0;
+}
+
 int nursery_start(const struct session_options *options, const struct nursery_boot *boot, uint64_t layer,
                   struct nursery *ret_nursery, pid_t *ret_worker, struct sandbox_error *ret_error) {
-    int pair[2], files_fd = -1;
-    struct answer first;
+    int pair[2];
+    auto_fd handover_fd = handover_write(options, layer);
+    if (handover_fd < 0)
+        return error_set(ret_error, STEP_NURSERY, -handover_fd, "handing over");
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
         return error_set(ret_error, STEP_PIPE, errno, "%s", "");
+    auto_fd ours = pair[0], theirs = pair[1];
     pid_t pid = fork();
-    if (pid == 0) {
-        close(pair[0]);
-        nursery_main(options, boot, layer, pair[1]);
-    }
-    close(pair[1]);
-    auto_fd ours = pair[0];
+    if (pid == 0)
+        become_nursery((const int[END_FD]){[SOCKET_FD] = theirs,
+                                           [HANDOVER_FD] = handover_fd,
+                                           [CONTROL_FD] = boot->control_fd,
+                                           [STDOUT_FD] = boot->stdout_fd,
+                                           [STDERR_FD] = boot->stderr_fd,
+                                           [TRACE_FD] = boot->trace_fd,
+                                           [FOLDER_FD] = options->ground->folder_fd});
+    close_fd(&theirs);
     if (pid < 0)
         return error_set(ret_error, STEP_FORK, errno, "%s", "");
-    int r = channel_receive(ours, &first, sizeof first, &files_fd);
-    if (r == 0 && first.result == 0) {
-        *ret_nursery =
-            (struct nursery){.pid = pid, .cage = first.init.pid, .socket = steal_fd(&ours), .files_fd = files_fd};
-        *ret_worker = first.worker;
+    int r = await_nursery(ours, pid, ret_nursery, ret_worker, ret_error);
+    if (r == 0) {
+        (void)steal_fd(&ours);
         return 0;
     }
-    close_fd(&files_fd);
     close_fd(&ours);
     waitpid(pid, NULL, 0);
-    if (r)
-        return error_set(ret_error, STEP_NURSERY, -r, "starting");
-    *ret_error = first.error;
-    return first.result;
+    return r;
 }
 
 void nursery_stop(struct nursery *nursery) {

@@ -29,6 +29,14 @@
 struct session;
 struct cell;
 
+/*
+ * The first thing that main() of a program calls that makes sessions: each has
+ * a process of its own that is the same program, started anew, so that it has
+ * nothing of the memory and the environment of the one that started it. In that
+ * process this never returns; in any other it does nothing.
+ */
+void sandbox_begin(void);
+
 /* Why something could not be made: the step that failed, its errno, and the object it failed on. */
 struct sandbox_error {
     int step; /* enum sandbox_step, error.h */

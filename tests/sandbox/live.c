@@ -144,6 +144,7 @@ static bool can_become_ordinary_user(void) {
 }
 
 int live_main(const char *group, const struct live_case *cases, size_t n) {
+    sandbox_begin();
     bool root = geteuid() == 0 && can_become_ordinary_user();
     struct CMUnitTest *tests = calloc(2 * n, sizeof *tests);
     struct variant *variants = calloc(2 * n, sizeof *variants);

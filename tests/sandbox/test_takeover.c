@@ -253,6 +253,55 @@ static void read_text(pid_t pid, const char *name, char *text, size_t size) {
     close(fd);
 }
 
+#define SECRET_NAME "PETRI_TEST_SECRET"
+#define SECRET "it is known to the kernel process alone: "
+
+/* On the heap, and in the environment; followed by what does not follow it in the program's constants. */
+static void have_secret(void) {
+    size_t size = sizeof SECRET + 1;
+    char *copy = malloc(size);
+    CHECK(copy != NULL);
+    (void)snprintf(copy, size, "%s%c", SECRET, 'h');
+    CHECK(setenv(SECRET_NAME, copy, 1) == 0);
+    __asm__ volatile("" : : "r"(copy) : "memory"); /* it stays */
+}
+
+/* Whether a process' memory has the secret. */
+static bool has_secret(pid_t pid) {
+    static char text[1 << 16];
+    char line[512];
+    unsigned long start, end;
+    bool found = false;
+    (void)snprintf(line, sizeof line, "/proc/%d/maps", pid);
+    FILE *maps = fopen(line, "re");
+    int memory_fd = tracee_open_memory(pid);
+    CHECK(maps && memory_fd >= 0);
+    while (fgets(line, sizeof line, maps)) {
+        if (sscanf(line, "%lx-%lx", &start, &end) != 2 || strstr(line, "[v"))
+            continue;
+        for (; start < end && !found; start += sizeof text - sizeof SECRET) {
+            ssize_t n = pread(memory_fd, text, end - start < sizeof text ? end - start : sizeof text, (off_t)start);
+            for (char *at = text; n > 0 && (at = memmem(at, (size_t)(text + n - at), SECRET, sizeof SECRET - 1)); at++)
+                found |= at + sizeof SECRET <= text + n && at[sizeof SECRET - 1] == 'h';
+        }
+    }
+    (void)fclose(maps);
+    close(memory_fd);
+    return found;
+}
+
+static void nothing_of_the_kernel_process_is_in_reach(struct live *live) {
+    struct cell *cell = live_start(live);
+    CHECK_TEXT(live_ask(cell, "add 0"), "0");
+    CHECK(has_secret(getpid()));
+    CHECK(!has_secret(live->session->nursery.pid));
+    CHECK(!has_secret(live->session->nursery.cage));
+    CHECK(!has_secret(cell->init.pid));
+    CHECK(!has_secret(cell->worker));
+    CHECK(!has_secret(live->session->first->keeper));
+    cell_discard(cell);
+}
+
 /* A pid 1 has one page, three descriptors, no environment and no system call to speak of. */
 static void check_hollow(pid_t pid) {
     char text[8192];
@@ -349,6 +398,7 @@ static const struct live_case cases[] = {
     {"tasks_that_are_frozen_can_do_no_more_than_a_cell", tasks_that_are_frozen_can_do_no_more_than_a_cell, NULL},
     {"image_that_is_taken_over_makes_no_call", image_that_is_taken_over_makes_no_call, NULL},
     {"neighbours_of_a_cell_are_hollow", neighbours_of_a_cell_are_hollow, NULL},
+    {"nothing_of_the_kernel_process_is_in_reach", nothing_of_the_kernel_process_is_in_reach, have_secret},
     {"keepers_live_in_a_cage", keepers_live_in_a_cage, NULL},
 };
 

@@ -1,0 +1,195 @@
+#define _GNU_SOURCE
+#include "handover.h"
+
+#include "cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_BYTES = 64 << 20, MAX_STRINGS = 1 << 20 };
+
+/* What stands in front; then the texts, each with its NUL. */
+struct head {
+    uint32_t uid, gid;
+    uint64_t disk_bytes, disk_inodes, layer;
+    uint32_t n_readonly, n_argv, n_env, n_hide, n_names;
+    uint8_t hide_dot_entries, hide_folder_path, has_folder_fd, has_readonly;
+};
+
+static uint32_t count(const char *const *list) {
+    uint32_t n = 0;
+    while (list && list[n])
+        n++;
+    return n;
+}
+
+static void put(FILE *file, const char *text) {
+    fwrite(text, 1, strlen(text) + 1, file);
+}
+
+static void put_list(FILE *file, const char *const *list) {
+    for (; list && *list; list++)
+        put(file, *list);
+}
+
+/* A folder, how many names, and these; "-" stands for no list. */
+static void put_hide(FILE *file, const struct session_hide *hide) {
+    put(file, hide->folder);
+    fprintf(file, "%d%c", hide->names ? (int)count((const char *const *)hide->names) : -1, 0);
+    put_list(file, (const char *const *)hide->names);
+}
+
+int handover_write(const struct session_options *options, uint64_t layer) {
+    struct head head = {.uid = options->ground->worker_uid,
+                        .gid = options->ground->worker_gid,
+                        .disk_bytes = options->disk_bytes,
+                        .disk_inodes = options->disk_inodes,
+                        .layer = layer,
+                        .n_readonly = count(options->readonly),
+                        .n_argv = count(options->argv),
+                        .n_env = count(options->env),
+                        .n_hide = (uint32_t)options->n_hide,
+                        .hide_dot_entries = options->hide_dot_entries,
+                        .hide_folder_path = options->hide_folder_path,
+                        .has_folder_fd = options->ground->folder_fd >= 0,
+                        .has_readonly = options->readonly != NULL};
+    for (size_t i = 0; i < options->n_hide; i++)
+        head.n_names += count((const char *const *)options->hide[i].names);
+    auto_fd fd = memfd_create("petri-handover", MFD_CLOEXEC);
+    auto_file file = fd < 0 ? NULL : fdopen(dup(fd), "we");
+    if (!file)
+        return -errno;
+    fwrite(&head, sizeof head, 1, file);
+    put(file, options->folder);
+    put(file, options->python);
+    put_list(file, options->readonly);
+    put_list(file, options->argv);
+    put_list(file, options->env);
+    for (size_t i = 0; i < options->n_hide; i++)
+        put_hide(file, &options->hide[i]);
+    if (fflush(file) || ferror(file))
+        return -ENOSPC;
+    return steal_fd(&fd);
+}
+
+void handover_fini(struct handover *handover) {
+    free(handover->text);
+    free(handover->strings);
+    free(handover->hide);
+    free(handover->names);
+    *handover = (struct handover){0};
+}
+
+/* A text to read from; ends before end. */
+struct cursor {
+    char *at;
+    const char *end;
+    bool failed;
+};
+
+static char *take(struct cursor *cursor) {
+    char *text = cursor->at;
+    const char *end = cursor->failed ? NULL : memchr(text, 0, (size_t)(cursor->end - text));
+    if (!end) {
+        cursor->failed = true;
+        return NULL;
+    }
+    cursor->at += end - text + 1;
+    return text;
+}
+
+/* A list in the table from *at on; it ends with NULL, and *at stands behind it. */
+static const char *const *take_list(struct cursor *cursor, uint32_t n, const char ***at) {
+    const char **list = *at;
+    for (uint32_t i = 0; i < n; i++)
+        *(*at)++ = take(cursor);
+    *(*at)++ = NULL;
+    return list;
+}
+
+static void take_hide(struct cursor *cursor, const struct head *head, struct handover *handover) {
+    char **names = handover->names, **end = names + head->n_names + head->n_hide;
+    for (uint32_t i = 0; i < head->n_hide && !cursor->failed; i++) {
+        struct session_hide *hide = &handover->hide[i];
+        hide->folder = take(cursor);
+        const char *number = take(cursor);
+        int n = number ? atoi(number) : 0;
+        if (n < 0)
+            continue;
+        hide->names = names;
+        for (; n > 0 && names < end - 1; n--)
+            *names++ = take(cursor);
+        cursor->failed |= n > 0 || names == end;
+        if (names < end)
+            *names++ = NULL;
+    }
+}
+
+static int make_tables(const struct head *head, struct handover *handover) {
+    if (head->n_readonly > MAX_STRINGS || head->n_argv > MAX_STRINGS || head->n_env > MAX_STRINGS ||
+        head->n_hide > MAX_STRINGS || head->n_names > MAX_STRINGS)
+        return -EBADMSG;
+    handover->strings =
+        calloc((size_t)head->n_readonly + head->n_argv + head->n_env + 3, sizeof *handover->strings);
+    handover->hide = calloc((size_t)head->n_hide + 1, sizeof *handover->hide);
+    handover->names = calloc((size_t)head->n_names + head->n_hide + 1, sizeof *handover->names);
+    return handover->strings && handover->hide && handover->names ? 0 : -ENOMEM;
+}
+
+static int read_whole(int fd, char **ret_text, size_t *ret_bytes) {
+    struct stat st;
+    if (fstat(fd, &st))
+        return -errno;
+    if (st.st_size < (off_t)sizeof(struct head) || st.st_size > MAX_BYTES)
+        return -EBADMSG;
+    auto_free char *text = malloc((size_t)st.st_size);
+    if (!text)
+        return -ENOMEM;
+    if (pread(fd, text, (size_t)st.st_size, 0) != st.st_size)
+        return -EBADMSG;
+    *ret_bytes = (size_t)st.st_size;
+    *ret_text = text;
+    text = NULL;
+    return 0;
+}
+
+int handover_read(int fd, struct handover *ret) {
+    struct head head;
+    size_t bytes = 0;
+    *ret = (struct handover){0};
+    int r = read_whole(fd, &ret->text, &bytes);
+    if (r)
+        return r;
+    memcpy(&head, ret->text, sizeof head);
+    r = make_tables(&head, ret);
+    struct cursor cursor = {ret->text + sizeof head, ret->text + bytes, r != 0};
+    const char **strings = ret->strings;
+    struct session_options *options = &ret->options;
+    options->folder = take(&cursor);
+    options->python = take(&cursor);
+    if (r == 0) {
+        const char *const *readonly = take_list(&cursor, head.n_readonly, &strings);
+        options->readonly = head.has_readonly ? readonly : NULL;
+        options->argv = take_list(&cursor, head.n_argv, &strings);
+        options->env = take_list(&cursor, head.n_env, &strings);
+        take_hide(&cursor, &head, ret);
+    }
+    if (cursor.failed) {
+        handover_fini(ret);
+        return r ? r : -EBADMSG;
+    }
+    options->hide = ret->hide;
+    options->n_hide = head.n_hide;
+    options->hide_dot_entries = head.hide_dot_entries;
+    options->hide_folder_path = head.hide_folder_path;
+    options->disk_bytes = head.disk_bytes;
+    options->disk_inodes = head.disk_inodes;
+    ret->ground = (struct sandbox_ground){.worker_uid = head.uid, .worker_gid = head.gid, .folder_fd = -1};
+    ret->layer = head.layer;
+    ret->has_folder_fd = head.has_folder_fd;
+    return 0;
+}

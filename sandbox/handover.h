@@ -1,0 +1,32 @@
+/*
+ * handover.h - what the nursery is told, from one program to another.
+ *
+ * The nursery is the same program, started anew: so it has nothing of the
+ * kernel process' memory and environment but what stands in here. See:
+ * memfd_create(2).
+ */
+#ifndef PETRI_SANDBOX_HANDOVER_H
+#define PETRI_SANDBOX_HANDOVER_H
+
+#include "sandbox.h"
+
+struct handover {
+    struct session_options options; /* with pointers into what follows, and to ground */
+    struct sandbox_ground ground;   /* its users alone; folder_fd is the reader's to set */
+    uint64_t layer;                 /* of the worker */
+    bool has_folder_fd;
+    char *text; /* owned; so are the tables */
+    const char **strings;
+    struct session_hide *hide;
+    char **names;
+};
+
+/* Writes options and the worker's layer into a file in memory: a descriptor, the caller's, or -errno. */
+int handover_write(const struct session_options *options, uint64_t layer) SANDBOX_MUST_CHECK;
+
+/* Reads them. ret is the caller's: handover_fini(). 0, -EBADMSG, or -errno. */
+int handover_read(int fd, struct handover *ret) SANDBOX_MUST_CHECK;
+
+void handover_fini(struct handover *handover);
+
+#endif
