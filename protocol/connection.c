@@ -1,6 +1,7 @@
 #include "connection.h"
 
 #include "bytes.h"
+#include "secret.h"
 #include "text.h"
 #include "utf8.h"
 
@@ -137,7 +138,7 @@ static int read_key(const json_t *file, struct connection *connection, const str
         return refuse(why, "The connection file's \"key\" is not a string.");
     }
     size_t bytes = json_string_length(json);
-    connection->key = malloc(bytes + 1);
+    connection->key = secret_alloc(bytes + 1);
     if (connection->key == NULL) {
         return no_memory(why);
     }
@@ -329,9 +330,6 @@ int connection_read(const char *path, struct connection *ret, char *why_text, si
 }
 
 void connection_fini(struct connection *connection) {
-    if (connection->key != NULL) {
-        sodium_memzero(connection->key, connection->key_bytes);
-    }
-    free(connection->key);
+    secret_free(connection->key, connection->key_bytes + 1);
     sodium_memzero(connection, sizeof *connection);
 }

@@ -26,7 +26,7 @@ struct connection {
     int port[CHANNEL_N];    /* 0 in a registration file's: libzmq is to choose */
     char registration[256]; /* the endpoint to tell them at; "" where the file has the ports */
     char kernel_id[129];    /* the kernel's name there */
-    unsigned char *key;     /* malloc'ed; key_bytes 0 means messages are not signed */
+    unsigned char *key;     /* owned, of secret_alloc(); key_bytes 0 means messages are not signed */
     size_t key_bytes;
     char kernel_name[128];    /* "" where the file has none */
     char curve_publickey[41]; /* Z85, 40 characters, "" where the file has none */

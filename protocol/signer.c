@@ -1,5 +1,7 @@
 #include "signer.h"
 
+#include "secret.h"
+
 #include <sodium.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,7 +19,7 @@ _Static_assert((SLOTS & (SLOTS - 1)) == 0, "SLOTS is a mask plus one");
  * in the ring. A page of either is only touched once it is needed.
  */
 struct signer {
-    crypto_auth_hmacsha256_state keyed; /* after init: each signature begins with a copy */
+    crypto_auth_hmacsha256_state *keyed; /* after init: each signature begins with a copy; of secret_alloc() */
     bool has_key;
     size_t oldest, n;
     unsigned char digests[SIGNER_REMEMBERED][DIGEST_BYTES];
@@ -34,14 +36,19 @@ struct signer *signer_create(const void *key, size_t key_bytes) {
     }
     signer->has_key = key_bytes > 0;
     if (signer->has_key) {
-        crypto_auth_hmacsha256_init(&signer->keyed, key, key_bytes);
+        signer->keyed = secret_alloc(sizeof *signer->keyed);
+        if (signer->keyed == NULL) {
+            free(signer);
+            return NULL;
+        }
+        crypto_auth_hmacsha256_init(signer->keyed, key, key_bytes);
     }
     return signer;
 }
 
 void signer_destroy(struct signer *signer) {
     if (signer != NULL) {
-        sodium_memzero(&signer->keyed, sizeof signer->keyed);
+        secret_free(signer->keyed, sizeof *signer->keyed);
         free(signer);
     }
 }
@@ -50,7 +57,7 @@ size_t signer_sign(const struct signer *signer, const struct frame *frames, size
     if (!signer->has_key) {
         return 0;
     }
-    crypto_auth_hmacsha256_state state = signer->keyed;
+    crypto_auth_hmacsha256_state state = *signer->keyed;
     for (size_t i = 0; i < n; i++) {
         crypto_auth_hmacsha256_update(&state, frames[i].data, frames[i].bytes);
     }

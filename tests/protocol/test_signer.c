@@ -1,10 +1,14 @@
 #include "fixture.h"
 
+#include "protocol/secret.h"
 #include "protocol/signer.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { N_PARTS = 4 };
 
@@ -121,10 +125,32 @@ static void test_seen_after_many_signatures_remembers_the_newest(void **state) {
     signer_destroy(signer);
 }
 
+/* A process that is forked has no such page: to read it is a fault. */
+static void test_secret_is_not_in_a_copy_of_the_process(void **state) {
+    (void)state;
+    char *secret = secret_alloc(5000);
+    assert_non_null(secret);
+    memset(secret, 'k', 5000);
+    int said[2], status;
+    assert_int_equal(pipe(said), 0);
+    pid_t pid = fork();
+    if (pid == 0) { /* by a system call, which says EFAULT */
+        _exit(write(said[1], secret + 4999, 1) == 1 || errno != EFAULT);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(write(said[1], secret + 4999, 1), 1);
+    close(said[0]);
+    close(said[1]);
+    secret_free(secret, 5000);
+    secret_free(NULL, 5000);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sign_gives_what_python_gives),
         cmocka_unit_test(test_verify_signature_of_wrong_length_is_refused),
+        cmocka_unit_test(test_secret_is_not_in_a_copy_of_the_process),
         cmocka_unit_test(test_empty_key_gives_empty_signature_and_accepts_any),
         cmocka_unit_test(test_seen_remembers_the_promised_number_of_signatures),
         cmocka_unit_test(test_seen_full_forgets_the_oldest_tenth_only),

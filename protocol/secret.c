@@ -1,0 +1,24 @@
+#define _GNU_SOURCE
+#include "secret.h"
+
+#include <sodium.h>
+#include <sys/mman.h>
+
+void *secret_alloc(size_t bytes) {
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        return NULL;
+    }
+    if (madvise(memory, bytes, MADV_DONTFORK) != 0 || madvise(memory, bytes, MADV_DONTDUMP) != 0) {
+        (void)munmap(memory, bytes);
+        return NULL;
+    }
+    return memory;
+}
+
+void secret_free(void *memory, size_t bytes) {
+    if (memory != NULL) {
+        sodium_memzero(memory, bytes);
+        (void)munmap(memory, bytes);
+    }
+}

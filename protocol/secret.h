@@ -1,0 +1,17 @@
+/*
+ * secret.h - memory for keys: no copy of this process has it, and no core dump.
+ *
+ * See: MADV_DONTFORK, MADV_DONTDUMP in madvise(2).
+ */
+#ifndef PETRI_SECRET_H
+#define PETRI_SECRET_H
+
+#include <stddef.h>
+
+/* Zeroed memory, in pages of its own: the caller's, secret_free(). NULL where there is none. */
+void *secret_alloc(size_t bytes);
+
+/* Wipes it and gives it back; bytes as it was asked for. NULL is allowed. */
+void secret_free(void *memory, size_t bytes);
+
+#endif
