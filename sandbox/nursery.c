@@ -23,6 +23,8 @@
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 
+enum { STOP_MS = 2000 };
+
 #define NURSERY_NAME "petri-nursery"
 
 /* More than a sandbox takes of the session's files: its layer's folders, and what overlays make in theirs. */
@@ -367,14 +369,21 @@ int nursery_start(const struct session_options *options, const struct nursery_bo
     return r;
 }
 
+/*
+ * The cage first, with all that is in it: its inits are the nursery's children,
+ * and would be left to us unreaped, and the cage's with them.
+ */
 void nursery_stop(struct nursery *nursery) {
+    auto_fd cage_fd = nursery->cage > 0 ? system_pidfd_open(nursery->cage) : -1;
+    if (cage_fd >= 0 && system_pidfd_signal(cage_fd, SIGKILL) == 0)
+        (void)system_pidfd_await(cage_fd, STOP_MS);
     close_fd(&nursery->socket);
     close_fd(&nursery->files_fd);
     if (nursery->pid > 0) {
         kill(nursery->pid, SIGKILL);
         waitpid(nursery->pid, NULL, 0);
     }
-    nursery->pid = -1;
+    *nursery = (struct nursery){-1, -1, -1, -1};
 }
 
 int nursery_request(const struct nursery *nursery, uint64_t layer, struct sandbox_error *ret_error) {

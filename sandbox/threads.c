@@ -341,10 +341,9 @@ size_t thread_restore_calls(const struct thread *thread, int memory_fd, uint64_t
 }
 
 int thread_restore_rseq(const struct thread *thread, const struct remote_task *task) {
-    struct remote_call call = {.number = SYS_rseq,
-                               .argument = {thread->rseq_address, thread->rseq_bytes, 0, thread->rseq_signature}};
-    int r = thread->rseq_address ? remote_call_checked(task, &call, NULL, NULL) : 0;
-    return r || !thread->rseq_address ? r : remote_failure(&call, 1, NULL);
+    struct remote_call call = {
+        .number = SYS_rseq, .argument = {thread->rseq_address, thread->rseq_bytes, 0, thread->rseq_signature}};
+    return thread->rseq_address ? remote_call_checked(task, &call, NULL, NULL) : 0;
 }
 
 int thread_restore_registers(const struct thread *thread, pid_t tid) {

@@ -66,7 +66,9 @@ size_t thread_restore_calls(const struct thread *thread, int memory_fd, uint64_t
 
 /*
  * Registers the thread's restartable sequences, as the last call that its task
- * makes: from here on, Linux may send the task to code of the cell's. 0 or -errno.
+ * makes: from here on, Linux may send the task to code of the cell's. Where
+ * Linux doesn't take them any more (the cell has unmapped the memory, say), the
+ * thread goes on without. 0 or -errno.
  */
 int thread_restore_rseq(const struct thread *thread, const struct remote_task *task);
 

@@ -32,4 +32,8 @@ void do_shared(char **words);
 void do_end(char **words);
 void do_spoil(char **words);
 
+
+/* worker_strange.c */
+void do_strange(char **words);
+
 #endif
