@@ -239,10 +239,14 @@ static int give_birth(struct cell *cell, int pair[2], int *ret_init_fd, struct s
 
 /* What the tasks do before they are what they were. */
 static int settle(struct cell *cell, const int pair[2], int init_fd, struct sandbox_error *error) {
+    const struct remote_task worker = worker_of(cell);
     cell->worker_pidfd = system_pidfd_open(cell->worker);
     int r = cell->worker_pidfd < 0 ? cell->worker_pidfd : settle_process(cell, pair, init_fd);
     if (r)
         return error_set(error, STEP_CREDENTIALS, -r, "worker");
+    r = threads_request_features(&cell->image->threads, &worker);
+    if (r)
+        return error_set(error, STEP_INJECT, -r, "extended registers");
     r = clone_threads(cell);
     if (r)
         return error_set(error, STEP_CLONE, -r, "threads");

@@ -1,5 +1,6 @@
 #include "filter.h"
 
+#include <asm/prctl.h>
 #include <asm/termbits.h>
 #include <errno.h>
 #include <linux/sched.h>
@@ -25,6 +26,9 @@
     { #call, FILTER_DENY, err, {0 }, why }
 
 #define ALL 0xffffffffU
+
+/* ARCH_GET_XCOMP_SUPP and its kin, which older headers lack: AMX is asked for with them. */
+enum { GET_XCOMP_SUPP = 0x1021, GET_XCOMP_PERM, REQ_XCOMP_PERM };
 
 /*
  * What a clone may not ask for. CLONE_NEWTIME is in the low byte, which is the
@@ -241,7 +245,6 @@ const struct filter_row filter_rows[] = {
     ALLOW(set_robust_list),
     ALLOW(get_robust_list),
     ALLOW(rseq),
-    ALLOW(arch_prctl),
     ALLOW(uname),
     ALLOW(sysinfo),
     ALLOW(getrusage),
@@ -336,6 +339,17 @@ const struct filter_row filter_rows[] = {
     ALLOW_IF(mknodat, 2, S_IFMT, S_IFREG),
     ALLOW_IF(mknodat, 2, S_IFMT, 0),
     DENY(mknodat, EPERM, "a device node"),
+    ALLOW_IF(arch_prctl, 0, ALL, ARCH_SET_GS),
+    ALLOW_IF(arch_prctl, 0, ALL, ARCH_SET_FS),
+    ALLOW_IF(arch_prctl, 0, ALL, ARCH_GET_FS),
+    ALLOW_IF(arch_prctl, 0, ALL, ARCH_GET_GS),
+    ALLOW_IF(arch_prctl, 0, ALL, ARCH_GET_CPUID),
+    ALLOW_IF(arch_prctl, 0, ALL, GET_XCOMP_SUPP),
+    ALLOW_IF(arch_prctl, 0, ALL, GET_XCOMP_PERM),
+    ALLOW_IF(arch_prctl, 0, ALL, REQ_XCOMP_PERM),
+    ERRNO(arch_prctl, EINVAL,
+          "as a kernel answers that does not have it: shadow stacks, CPUID that faults, tagged "
+          "addresses would not go on in the next cell"),
     ALLOW_IF(personality, 0, ALL, 0),
     ALLOW_IF(personality, 0, ALL, ALL),
     DENY(personality, EPERM, "weakens the layout of memory"),

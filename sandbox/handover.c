@@ -133,8 +133,7 @@ static int make_tables(const struct head *head, struct handover *handover) {
     if (head->n_readonly > MAX_STRINGS || head->n_argv > MAX_STRINGS || head->n_env > MAX_STRINGS ||
         head->n_hide > MAX_STRINGS || head->n_names > MAX_STRINGS)
         return -EBADMSG;
-    handover->strings =
-        calloc((size_t)head->n_readonly + head->n_argv + head->n_env + 3, sizeof *handover->strings);
+    handover->strings = calloc((size_t)head->n_readonly + head->n_argv + head->n_env + 3, sizeof *handover->strings);
     handover->hide = calloc((size_t)head->n_hide + 1, sizeof *handover->hide);
     handover->names = calloc((size_t)head->n_names + head->n_hide + 1, sizeof *handover->names);
     return handover->strings && handover->hide && handover->names ? 0 : -ENOMEM;

@@ -39,8 +39,12 @@ struct rseq_configuration { /* struct ptrace_rseq_configuration, ptrace(2) */
 struct told {
     stack_t alternate_stack;
     uint64_t clear_tid;
+    uint64_t extended_features;
     char name[16];
 };
+
+/* See: Documentation/arch/x86/xstate.rst. */
+enum { GET_FEATURES = 0x1022, REQUEST_FEATURE = 0x1023, FIRST_ASKED_FOR = 17, LAST_ASKED_FOR = 18 };
 
 void threads_fini(struct threads *threads) {
     for (size_t i = 0; i < threads->n; i++)
@@ -272,7 +276,8 @@ static int read_inner_id(pid_t tid, pid_t *ret_id) {
  * the thread holds would be marked as a dead owner's, and pthread_join(3) would
  * find the thread ended; but it goes on in the next cell.
  */
-static int record_inside(pid_t tid, int memory_fd, const struct remote_site *site, struct thread *thread) {
+static int record_inside(pid_t tid, int memory_fd, const struct remote_site *site, struct thread *thread,
+                         uint64_t *ret_features) {
     uint64_t scratch = site->scratch;
     struct remote_task task = {tid, thread->tid, memory_fd, site};
     struct remote_call calls[] = {
@@ -281,16 +286,18 @@ static int record_inside(pid_t tid, int memory_fd, const struct remote_site *sit
         {.number = SYS_prctl, .argument = {PR_GET_NAME, scratch + offsetof(struct told, name)}},
         {.number = SYS_set_tid_address, .argument = {0}},
         {.number = SYS_set_robust_list, .argument = {0, ROBUST_LIST_BYTES}},
+        {.number = SYS_arch_prctl, .argument = {GET_FEATURES, scratch + offsetof(struct told, extended_features)}},
     };
     enum { N = sizeof calls / sizeof calls[0] };
     struct told told;
     int r = remote_run(&task, calls, N);
     if (r == 0)
-        r = remote_failure(calls, N, NULL);
+        r = remote_failure(calls, N - 1, NULL); /* Linux has the last since 5.16 */
     if (r == 0)
         r = memory_read(memory_fd, scratch, &told, sizeof told);
     if (r)
         return r;
+    *ret_features = calls[N - 1].result == 0 ? told.extended_features : 0;
     thread->alternate_stack = told.alternate_stack;
     thread->clear_tid = told.clear_tid;
     memcpy(thread->name, told.name, sizeof thread->name);
@@ -318,7 +325,7 @@ int threads_record_registrations(const pid_t *tids, int memory_fd, const struct 
                                  struct threads *threads) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < threads->n; i++)
-        r = record_inside(tids[i], memory_fd, site, &threads->thread[i]);
+        r = record_inside(tids[i], memory_fd, site, &threads->thread[i], &threads->extended_features);
     return r;
 }
 
@@ -340,9 +347,19 @@ size_t thread_restore_calls(const struct thread *thread, int memory_fd, uint64_t
     return n;
 }
 
+int threads_request_features(const struct threads *threads, const struct remote_task *task) {
+    int r = 0;
+    for (uint64_t i = FIRST_ASKED_FOR; r == 0 && i <= LAST_ASKED_FOR; i++) {
+        struct remote_call call = {.number = SYS_arch_prctl, .argument = {REQUEST_FEATURE, i}};
+        if (threads->extended_features & UINT64_C(1) << i)
+            r = remote_run(task, &call, 1); /* where it isn't granted, the registers that need it can't be set */
+    }
+    return r;
+}
+
 int thread_restore_rseq(const struct thread *thread, const struct remote_task *task) {
-    struct remote_call call = {
-        .number = SYS_rseq, .argument = {thread->rseq_address, thread->rseq_bytes, 0, thread->rseq_signature}};
+    struct remote_call call = {.number = SYS_rseq,
+                               .argument = {thread->rseq_address, thread->rseq_bytes, 0, thread->rseq_signature}};
     return thread->rseq_address ? remote_call_checked(task, &call, NULL, NULL) : 0;
 }
 

@@ -31,6 +31,7 @@ struct thread {
 /* The threads of one image; thread[0] is the main one. */
 struct threads {
     size_t n;
+    uint64_t extended_features; /* that the process may use, a bit each; see ARCH_GET_XCOMP_PERM in arch_prctl(2) */
     struct thread *thread;
 };
 
@@ -58,6 +59,13 @@ int threads_record_registers(const pid_t *tids, size_t n, struct threads *ret);
  */
 int threads_record_registrations(const pid_t *tids, int memory_fd, const struct remote_site *site,
                                  struct threads *threads);
+
+/*
+ * Has the main task of a process that is being made ask for the registers that
+ * must be asked for (AMX), as the recorded process has: before it has other
+ * threads or a signal stack. 0, -EUCLEAN or -errno.
+ */
+int threads_request_features(const struct threads *threads, const struct remote_task *task);
 
 /* Appends to calls (room for THREAD_CALLS) what makes a fresh task the thread; returns how many. Uses scratch from
  * offset on. */

@@ -39,34 +39,34 @@ __asm__(".pushsection .rodata\n"
         "    movl $1, %edi\n"
         "    leaq 7f(%rip), %rsi\n"
         "    movl $1, %edx\n"
-        "    syscall\n"         /* write */
+        "    syscall\n" /* write */
         "    movl $2, %eax\n"
         "    leaq 9f(%rip), %rdi\n"
         "    xorl %esi, %esi\n"
         "    xorl %edx, %edx\n"
-        "    syscall\n"         /* open */
+        "    syscall\n" /* open */
         "    movl %eax, %edi\n"
         "    xorl %eax, %eax\n"
         "    movq %r15, %rsi\n"
         "    movl $2048, %edx\n"
-        "    syscall\n"         /* read */
+        "    syscall\n" /* read */
         "    movl %eax, %edx\n"
         "    movl $1, %eax\n"
         "    movl $1, %edi\n"
         "    movq %r15, %rsi\n"
-        "    syscall\n"         /* write */
+        "    syscall\n" /* write */
         "    movl $56, %eax\n"
         "    movl $0x8011, %edi\n"
         "    xorl %esi, %esi\n"
         "    xorl %edx, %edx\n"
         "    xorl %r10d, %r10d\n"
         "    xorl %r8d, %r8d\n"
-        "    syscall\n"         /* clone(CLONE_PARENT | SIGCHLD) */
+        "    syscall\n" /* clone(CLONE_PARENT | SIGCHLD) */
         "    movl $1, %eax\n"
         "    movl $1, %edi\n"
         "    leaq 8f(%rip), %rsi\n"
         "    movl $1, %edx\n"
-        "    syscall\n"         /* write */
+        "    syscall\n" /* write */
         "    ud2\n"
         "7:  .ascii \"!\"\n"
         "8:  .ascii \"?\"\n"
@@ -78,10 +78,10 @@ extern const char takeover_code_start[], takeover_code_end[];
 /* The attack: at which of the moments to come, and what it has met. */
 static struct {
     struct live *live;
-    int countdown;  /* 0: none */
+    int countdown; /* 0: none */
     bool happened;
-    bool checked;   /* the task was in the middle of a checked call */
-    bool by_image;  /* it was the keeper of the image, and with it the session's state is lost */
+    bool checked;  /* the task was in the middle of a checked call */
+    bool by_image; /* it was the keeper of the image, and with it the session's state is lost */
 } attack;
 
 static void take_over(pid_t tid, bool checked) {
@@ -130,7 +130,8 @@ static uint64_t field(const char *text, const char *name, int base) {
     return strtoull(at + strlen(name), NULL, base);
 }
 
-/* What the code could do that ran in a batch: it stood in the sandbox, under the filter, with what is left to a worker. */
+/* What the code could do that ran in a batch: it stood in the sandbox, under the filter, with what is left to a worker.
+ */
 static void check_confined(const char *said) {
     char only_id[32];
     CHECK(said[0] == '!' && strchr(said, '?') == NULL);
@@ -367,7 +368,8 @@ static void check_other_namespace(pid_t pid, const char *name) {
     CHECK(strcmp(ours, theirs) != 0);
 }
 
-/* Keepers live where there is nothing: no file, no /proc, no network, no capability, and no number for who isn't theirs. */
+/* Keepers live where there is nothing: no file, no /proc, no network, no capability, and no number for who isn't
+ * theirs. */
 static void keepers_live_in_a_cage(struct live *live) {
     char text[4096], path[64];
     live_do(live, "add 1");

@@ -58,8 +58,8 @@ static void *pick_pages(size_t *ret_bytes) {
 static void advise(void) {
     size_t bytes;
     void *at = pick_pages(&bytes);
-    madvise(at, bytes, (int)PICK(0, 1, 2, 3, 4, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 102,
-                                 103));
+    madvise(at, bytes,
+            (int)PICK(0, 1, 2, 3, 4, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 102, 103));
 }
 
 static void protect(void) {
@@ -154,7 +154,8 @@ static void control_machine(void) {
 }
 
 static void set_signal_stack(void) {
-    stack_t stack = {.ss_sp = pick(2) ? own : (char *)site, .ss_flags = (int)PICK(0, SS_DISABLE, 1U << 31), .ss_size = 16384};
+    stack_t stack = {
+        .ss_sp = pick(2) ? own : (char *)site, .ss_flags = (int)PICK(0, SS_DISABLE, 1U << 31), .ss_size = 16384};
     sigaltstack(&stack, NULL);
 }
 
@@ -226,7 +227,8 @@ static void open_something(void) {
         open(path, O_RDWR | O_NONBLOCK);
         break;
     default:
-        open(pick(8) ? path : "/proc/self/mem", O_RDWR | (int)PICK(O_CREAT, O_CREAT | O_APPEND, O_PATH, O_DIRECTORY, O_TMPFILE), pick(0777));
+        open(pick(8) ? path : "/proc/self/mem",
+             O_RDWR | (int)PICK(O_CREAT, O_CREAT | O_APPEND, O_PATH, O_DIRECTORY, O_TMPFILE), pick(0777));
     }
 }
 
@@ -275,14 +277,14 @@ static int be_child(void *argument) {
 
 static void start_child(void) {
     static char stack[STACK] __attribute__((aligned(16)));
-    clone(be_child, stack + sizeof stack, (int)PICK(0, CLONE_VM, CLONE_FILES, CLONE_VM | CLONE_FILES, CLONE_FS) | SIGCHLD,
-          NULL);
+    clone(be_child, stack + sizeof stack,
+          (int)PICK(0, CLONE_VM, CLONE_FILES, CLONE_VM | CLONE_FILES, CLONE_FS) | SIGCHLD, NULL);
 }
 
 static void set_limit(void) {
     struct rlimit limit = {pick(200), pick(400)};
-    setrlimit((__rlimit_resource_t)PICK(RLIMIT_NOFILE, RLIMIT_STACK, RLIMIT_CORE, RLIMIT_MEMLOCK, RLIMIT_SIGPENDING, RLIMIT_NICE,
-                   RLIMIT_FSIZE),
+    setrlimit((__rlimit_resource_t)PICK(RLIMIT_NOFILE, RLIMIT_STACK, RLIMIT_CORE, RLIMIT_MEMLOCK, RLIMIT_SIGPENDING,
+                                        RLIMIT_NICE, RLIMIT_FSIZE),
               &limit);
 }
 
@@ -311,11 +313,36 @@ static void set_float_state(void) {
 }
 
 static void (*const doings[])(void) = {
-    advise,         advise,           protect,       protect_by_key,    map_over,       unmap,          move,
-    seal,           lock,             map_new,       map_named,         control_process, control_process, control_machine,
-    set_signal_stack, set_handler,    block_signals, send_signals,      register_sequence, register_lists, open_something,
-    open_something, handle_descriptors, handle_descriptors, start_thread, start_child,  set_limit,      set_timer,
-    change_place,   set_float_state,
+    advise,
+    advise,
+    protect,
+    protect_by_key,
+    map_over,
+    unmap,
+    move,
+    seal,
+    lock,
+    map_new,
+    map_named,
+    control_process,
+    control_process,
+    control_machine,
+    set_signal_stack,
+    set_handler,
+    block_signals,
+    send_signals,
+    register_sequence,
+    register_lists,
+    open_something,
+    open_something,
+    handle_descriptors,
+    handle_descriptors,
+    start_thread,
+    start_child,
+    set_limit,
+    set_timer,
+    change_place,
+    set_float_state,
 };
 
 /* strange SEED N SITE: does n of these things. */
