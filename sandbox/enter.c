@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <linux/mount.h>
 #include <poll.h>
 #include <sched.h>
@@ -25,6 +26,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 enum {
@@ -315,8 +317,27 @@ static int start_inner(const struct resources_backend *backend, struct sandbox_e
     return r;
 }
 
+/*
+ * Somebody else's user or group, or capabilities of who isn't root, come from a
+ * bit of the file or from a careless launcher: petri has no use for them.
+ */
+static int refuse_privileges(struct sandbox_error *error) {
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[2] = {{0}};
+    if (getuid() != geteuid() || getgid() != getegid())
+        return error_set(error, STEP_PRIVILEGES, EPERM, "another user's or group's");
+    if (syscall(SYS_capget, &header, data))
+        return error_set(error, STEP_PRIVILEGES, errno, "%s", "");
+    if (geteuid() != 0 && (data[0].permitted || data[1].permitted))
+        return error_set(error, STEP_PRIVILEGES, EPERM, "capabilities %08x%08x", data[1].permitted, data[0].permitted);
+    return 0;
+}
+
 int sandbox_enter(const char *folder, struct sandbox_ground *ret_ground, struct sandbox_error *ret_error) {
     struct id_map uids = choose_ids(geteuid()), gids = choose_ids(getegid());
+    int refused = refuse_privileges(ret_error);
+    if (refused)
+        return refused;
     if (uids.has_range && setgroups(0, NULL))
         return error_set(ret_error, STEP_CREDENTIALS, errno, "setgroups");
     auto_fd folder_fd = open_folder(folder, &uids, &gids);

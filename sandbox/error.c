@@ -11,6 +11,10 @@ static const struct {
     const char *mend;
 } steps[] = {
     [STEP_NONE] = {"nothing failed", ""},
+    [STEP_PRIVILEGES] = {"looking at the privileges that petri was started with",
+                         "It needs none, and would only have more to lose: start it as root or as an ordinary user, "
+                         "without the set-user-ID or set-group-ID bit and without capabilities (of the file, or "
+                         "ambient ones of whoever starts it)."},
     [STEP_USER_NAMESPACE] = {"making a user namespace",
                              "Allow unprivileged user namespaces: sysctl user.max_user_namespaces above 0, "
                              "kernel.unprivileged_userns_clone=1 (Debian), an AppArmor profile for petri or "
@@ -51,7 +55,8 @@ static const struct {
          "Set kernel.yama.ptrace_scope to at most 2; in a container, permit ptrace in the seccomp profile."},
     [STEP_WORKER_DIED] = {"stopping the worker", "It has ended."},
     [STEP_THREADS] = {"stopping the threads", "There were too many, or they would not stop."},
-    [STEP_INJECT] = {"running a system call in the worker", "The cell changed memory or descriptors that petri needs."},
+    [STEP_INJECT] = {"running a system call in the worker",
+                     "The cell changed memory or descriptors that petri needs, or did not let go of its processor."},
     [STEP_IMAGE] = {"copying the image", "The machine or the limit on processes is out of room."},
     [STEP_SETNS] = {"entering the sandbox's namespaces", ""},
     [STEP_CLONE] = {"starting a task in the sandbox",

@@ -8,6 +8,7 @@
 
 enum sandbox_step {
     STEP_NONE,
+    STEP_PRIVILEGES,
     STEP_USER_NAMESPACE,
     STEP_ID_MAP,
     STEP_PID_NAMESPACE,

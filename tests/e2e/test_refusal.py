@@ -23,6 +23,7 @@ def used_up(kind):
 LACKS = {
     **{f"{kind} namespaces used up": used_up(kind) for kind in ("user", "pid", "mnt", "net")},
     **{f"{name} denied": [sys.executable, DENY, name] for name in ("unshare", "setns", "mount", "ptrace", "seccomp")},
+    "privileges that it doesn't need": ["unshare", "--user", "--map-user=1000", "--map-group=1000", "--keep-caps"],
 }
 
 
