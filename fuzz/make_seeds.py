@@ -29,6 +29,7 @@ def connection(**changes):
     return json.dumps({**ports, **common, **changes}).encode()
 
 
+GREETING = b"\xff" + bytes(7) + b"\x01\x7f\x03\x01" + b"NULL".ljust(20, b"\0") + bytes(32)
 LANGUAGE_INFO = {"name": "python", "version": "3", "mimetype": "text/x-python", "file_extension": ".py"}
 CONTENT = rb'{"code":"a\u0000\ud83d\ude00\ud83d","silent":false,"n":[1,-2.5e3,12345678901234567890]}'
 SEEDS = {
@@ -72,6 +73,13 @@ SEEDS = {
         "input": b"\x10" + frame({"type": "input", "seq": 3, "prompt": "> ", "password": False}),
         "done": b"\x20" + frame({"type": "done", "reply": {"status": "ok"}}),
         "huge": b"\x05" + struct.pack("<4I", 2, 2, 0xFFFFFFFF, 0xFFFFFFFF),
+    },
+    "zmtp": {
+        "message": GREETING + b"\x04\x06\x05READY\x01\x00\x01\x03abc\x00\x02de",
+        "heartbeat": GREETING + b"\x01\x01a\x04\x07\x04PING\x00\x01",
+        "large": GREETING + b"\x03" + bytes(6) + b"\x01\x00" + bytes(256) + b"\x02" + b"\xff" * 8 + b"x",
+        "curve": GREETING.replace(b"NULL\0", b"CURVE") + b"\x04\x06\x05HELLO",
+        "old": b"\xff" + bytes(7) + b"\x00\x7f\x01\x06\x00\x00\x01\x01a",
     },
 }
 
