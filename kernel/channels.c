@@ -1,6 +1,7 @@
 #include "channels.h"
 
 #include "kernel/endpoint.h"
+#include "kernel/gate.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -110,6 +111,7 @@ void channels_close(struct channels *channels) {
             zmq_close(channels->sockets[i]);
     if (channels->context)
         zmq_ctx_term(channels->context);
+    gate_close();
     signer_destroy(channels->signer);
     signer_destroy(channels->nobody);
     *channels = (struct channels){0};

@@ -2,6 +2,7 @@
 
 #include "kernel/control.h"
 #include "kernel/execute.h"
+#include "kernel/gate.h"
 #include "kernel/kernel.h"
 #include "kernel/reply.h"
 
@@ -101,6 +102,7 @@ void dispatch_take(struct kernel *kernel, enum channel channel, int n) {
             log_write(&kernel->log, LOG_LEVEL_ERROR, "receiving failed: %s", zmq_strerror(-r));
         if (r <= 0)
             break;
+        gate_check();
         if (message.header)
             take_message(kernel, channel, &message, problem);
         else

@@ -1,9 +1,13 @@
 #include "endpoint.h"
 
+#include "kernel/gate.h"
+
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <zmq.h>
 
 enum { Z85_KEY_CHARS = 40 };
@@ -30,6 +34,14 @@ static int note_port(void *socket, struct connection *connection, enum channel c
     return connection->port[channel] > 0 ? 0 : -EADDRNOTAVAIL;
 }
 
+/* Binds. A socket in the file system is its owner's alone, whatever the umask: connecting needs the right to write. */
+static int bind_for_owner(void *socket, const char *endpoint) {
+    mode_t before = umask(0177);
+    int r = zmq_bind(socket, endpoint) < 0 ? -errno : 0;
+    umask(before);
+    return r;
+}
+
 int endpoint_bind(void *socket, struct connection *connection, enum channel channel, char *why, size_t why_bytes) {
     const char *endpoint = connection->endpoint[channel];
     int r = serve_curve(socket, connection);
@@ -39,9 +51,15 @@ int endpoint_bind(void *socket, struct connection *connection, enum channel chan
                                   : "the connection file asks for encryption, which this libzmq has not");
         return r;
     }
-    r = zmq_bind(socket, endpoint) < 0 ? -errno : 0;
-    if (r == 0 && connection->port[channel] == 0)
+    bool chosen_later = connection->port[channel] == 0;
+    if (!chosen_later)
+        r = gate_open(channel, endpoint);
+    if (r == 0)
+        r = bind_for_owner(socket, endpoint);
+    if (r == 0 && chosen_later)
         r = note_port(socket, connection, channel);
+    if (r == 0 && chosen_later)
+        r = gate_open(channel, endpoint);
     if (r < 0)
         snprintf(why, why_bytes, "%s can't be bound: %s", endpoint, zmq_strerror(-r));
     return r;

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <zmq.h>
 
-enum { MAX_BEAT_BYTES = 1 << 20 }; /* anybody may send one */
+/* Anybody may send them and take none back: then 16 are kept in each direction, and the others dropped. */
+enum { MAX_BEAT_BYTES = 4 << 10, WAITING = 16 };
 
 /* Sends every frame back to where it came from; a ROUTER's first frame is the way back. */
 static void *beat(void *arg) {
@@ -40,11 +41,13 @@ static int start_thread(struct heartbeat *heartbeat) {
 }
 
 static int make_socket(struct heartbeat *heartbeat, void *context) {
-    const int linger_ms = 0, ipv6 = 1;
+    const int linger_ms = 0, ipv6 = 1, waiting = WAITING;
     const int64_t max_bytes = MAX_BEAT_BYTES;
     heartbeat->socket = zmq_socket(context, ZMQ_ROUTER);
     if (!heartbeat->socket || zmq_setsockopt(heartbeat->socket, ZMQ_LINGER, &linger_ms, sizeof linger_ms) < 0 ||
         zmq_setsockopt(heartbeat->socket, ZMQ_IPV6, &ipv6, sizeof ipv6) < 0 ||
+        zmq_setsockopt(heartbeat->socket, ZMQ_RCVHWM, &waiting, sizeof waiting) < 0 ||
+        zmq_setsockopt(heartbeat->socket, ZMQ_SNDHWM, &waiting, sizeof waiting) < 0 ||
         zmq_setsockopt(heartbeat->socket, ZMQ_MAXMSGSIZE, &max_bytes, sizeof max_bytes) < 0)
         return -errno;
     return 0;

@@ -10,7 +10,8 @@
 
 enum {
     MAX_TOPIC = 255,
-    SUBSCRIPTIONS_PER_TURN = 64,
+    READ_PER_TURN = 4096,
+    WELCOMES_PER_TURN = 64,
     AWAIT_MS = 200, /* libzmq tries again to connect every 100 ms */
 };
 
@@ -53,10 +54,7 @@ void iopub_await_subscriber(struct kernel *kernel) {
     kernel->unheard_us = clock_us() + AWAIT_MS * CLOCK_MS;
 }
 
-/* A subscription is the byte 1 and its topic; an unsubscription, the byte 0, gets no answer. */
 static void welcome(struct kernel *kernel, const char *subscription, size_t bytes) {
-    if (bytes < 1 || subscription[0] != 1)
-        return;
     kernel->unheard_us = 0;
     struct frame topic = {subscription + 1, bytes - 1};
     json_auto_t *content = json_pack("{s:o}", "subscription", text_to_json(topic.data, topic.bytes));
@@ -65,15 +63,21 @@ static void welcome(struct kernel *kernel, const char *subscription, size_t byte
     check_sent(kernel, "iopub_welcome", channels_send(&kernel->channels, CHANNEL_IOPUB, &parts));
 }
 
+/*
+ * A subscription is the byte 1 and its topic; an unsubscription, the byte 0,
+ * gets no answer. libzmq keeps a queue of both without an end, so it is
+ * emptied faster than anybody can fill it: in a flood not all are welcomed.
+ */
 void iopub_serve(struct kernel *kernel, void *arg, short events) {
     char subscription[1 + MAX_TOPIC];
     (void)arg;
     (void)events;
-    for (int i = 0; i < SUBSCRIPTIONS_PER_TURN; i++) {
+    for (int i = 0, welcomed = 0; i < READ_PER_TURN; i++) {
         int n = zmq_recv(kernel->channels.sockets[CHANNEL_IOPUB], subscription, sizeof subscription, ZMQ_DONTWAIT);
         if (n < 0)
             break;
-        if ((size_t)n <= sizeof subscription)
+        bool is_subscription = n > 0 && (size_t)n <= sizeof subscription && subscription[0] == 1;
+        if (is_subscription && welcomed++ < WELCOMES_PER_TURN)
             welcome(kernel, subscription, (size_t)n);
     }
 }

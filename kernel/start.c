@@ -7,6 +7,7 @@
  */
 #include "kernel/clock.h"
 #include "kernel/commands.h"
+#include "kernel/gate.h"
 #include "kernel/iopub.h"
 #include "kernel/kernel.h"
 #include "kernel/launch.h"
@@ -114,6 +115,7 @@ static void start_session(struct kernel *kernel, struct start *start) {
 }
 
 static int open_channels(struct kernel *kernel, char *why, size_t why_bytes) {
+    gate_prepare(NULL, &kernel->log);
     int r = channels_open(&kernel->channels, &kernel->connection, why, why_bytes);
     if (r == 0)
         r = heartbeat_start(&kernel->heartbeat, kernel->channels.context, &kernel->connection, why, why_bytes);
