@@ -3,6 +3,7 @@
 #include "kernel/clock.h"
 #include "kernel/filename.h"
 #include "kernel/mime.h"
+#include "kernel/selfstart.h"
 #include "protocol/bytes.h"
 #include "protocol/text.h"
 
@@ -21,6 +22,8 @@ struct artifact {
     uint64_t bytes;
     char refused[192]; /* why it is not copied; "" while nothing is against it */
     bool too_large;    /* that is why: only its beginning is read */
+    bool withheld;     /* or its name is why: it is read, and not copied */
+    bool renamed;      /* its copy has SELFSTART_SUFFIX behind its name */
     bool given;        /* the request brought it, and it is as it was: no artifact */
     json_t *row;       /* owned */
 };
@@ -109,6 +112,24 @@ static void check_size(struct artifact *artifact, const struct limits *limits, u
                limits_text(UNIT_BYTES, all, text, sizeof text));
     if (!artifact->too_large)
         *total += artifact->bytes;
+}
+
+/* Where the copy goes: what stands in the outbox by its path already keeps it. */
+static const char *outbox_path(const struct outbox *outbox, const char *path) {
+    size_t n = strlen(outbox->name);
+    return n > 0 && strncmp(path, outbox->name, n) == 0 && path[n] == '/' ? path + n + 1 : path;
+}
+
+/* What the host would run by itself is told and given to who asks for it, but it is not put there. */
+static void check_selfstart(struct artifact *artifact, const struct outbox *outbox) {
+    char why[128];
+    if (artifact->refused[0] || artifact->change == CELL_DELETED)
+        return;
+    enum selfstart what = selfstart_of(outbox_path(outbox, artifact->path), why, sizeof why);
+    artifact->renamed = what == SELFSTART_RENAME;
+    artifact->withheld = what == SELFSTART_REFUSE;
+    if (artifact->withheld)
+        refuse(artifact, "a name in its path %s", why);
 }
 
 static int grow(struct artifacts *artifacts) {
@@ -275,7 +296,9 @@ static void start_copy(struct artifacts *artifacts, struct artifact *artifact) {
 /* Opens the file whose turn it is; where it is not to be read, that is all. */
 static void start_reading(struct artifacts *artifacts, struct artifact *artifact) {
     struct reading *reading = &artifacts->reading;
-    if (artifact->change == CELL_DELETED || (artifact->refused[0] && !artifact->too_large))
+    check_selfstart(artifact, artifacts->outbox);
+    bool readable = !artifact->refused[0] || artifact->too_large || artifact->withheld;
+    if (artifact->change == CELL_DELETED || !readable)
         return;
     if (!artifacts->chunk && !(artifacts->chunk = malloc(CHUNK_BYTES))) {
         refuse(artifact, "there is no memory");
@@ -316,16 +339,12 @@ static bool has_changed(const struct reading *reading) {
            memcmp(&now.st_ctim, &reading->before.st_ctim, sizeof now.st_ctim) != 0;
 }
 
-/* Where the copy goes: what stands in the outbox by its path already keeps it. */
-static const char *outbox_path(const struct outbox *outbox, const char *path) {
-    size_t n = strlen(outbox->name);
-    return n > 0 && strncmp(path, outbox->name, n) == 0 && path[n] == '/' ? path + n + 1 : path;
-}
-
 static void place_copy(struct artifacts *artifacts, struct artifact *artifact, const char *sha256) {
     struct outbox *outbox = artifacts->outbox;
-    char path[PATH_MAX], shown[2 * PATH_MAX];
-    int r = outbox_place(outbox, &artifacts->reading.copy, outbox_path(outbox, artifact->path), sha256, path);
+    char wanted[PATH_MAX], path[PATH_MAX], shown[2 * PATH_MAX];
+    (void)snprintf(wanted, sizeof wanted, "%s%s", outbox_path(outbox, artifact->path),
+                   artifact->renamed ? SELFSTART_SUFFIX : "");
+    int r = outbox_place(outbox, &artifacts->reading.copy, wanted, sha256, path);
     if (r < 0) {
         refuse(artifact, "its copy can't be given its name: %s", strerror(-r));
         return;

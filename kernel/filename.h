@@ -16,8 +16,9 @@ enum {
 /*
  * What keeps path, n bytes, from being a file's path below a folder, as the
  * end of a sentence ("is absolute"); NULL where nothing does. It has to be
- * relative and normalised (no empty name, "." or ".."), UTF-8, without control
- * characters or NUL, and within the bounds above. Static.
+ * relative and normalised (no empty name, "." or "..", no space or dot at the
+ * end of a name), UTF-8, without NUL and characters that a listing hides or
+ * reorders, and within the bounds above. Static.
  */
 const char *filename_problem(const char *path, size_t n);
 
@@ -27,7 +28,8 @@ const char *filename_problem(const char *path, size_t n);
 /* Whether one of the names in path is name, or, where it need not be the whole, begins with it. */
 bool filename_has(const char *path, const char *name, bool whole);
 
-/* A path whose control characters are "?", for people to read. Cut where it is longer than buf. Returns buf. */
+/* A path whose control and unseen characters are "?", for people to read. Cut where it is longer than buf. Returns buf.
+ */
 const char *filename_shown(const char *path, char *buf, size_t size);
 
 #endif

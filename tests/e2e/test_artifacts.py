@@ -143,6 +143,10 @@ REFUSED = {
         "it is larger than the limit of 2 MiB (artifact)",
     ),
     "sparse": ("open('bad', 'wb').truncate(1 << 50)", "it is larger than the limit of 2 MiB (artifact)"),
+    "line separator": ("open('bad\\u2028', 'w').write('x')", "its path has control characters in it"),
+    "zero width": ("open('ba\\u200bd', 'w').write('x')", "its path has characters in it that are not seen"),
+    "tags": ("open('bad\\U000e0041', 'w').write('x')", "its path has characters in it that are not seen"),
+    "space at the end": ("open('bad ', 'w').write('x')", "its path has a name in it that ends in a space or a dot"),
     "cache": (
         "os.mkdir('__pycache__'); open('__pycache__/bad.pyc', 'wb').write(b'x')",
         "it is in a cache of Python's",
@@ -173,6 +177,70 @@ def test_files_that_cannot_be_copied_are_refused_by_name(shared_kernel, fresh_fo
     assert plain.startswith("Saved: outputs/good.txt")
     assert (why in plain) == (kind != "cache")
     assert "\x1b" not in plain + markdown
+
+
+# What programs of the host would run by themselves, and why it stays where it is.
+HIDDEN = "a name in its path is hidden, as settings of tools are"
+SELFSTART = {
+    ".git/config": HIDDEN,
+    "sub/.vscode/tasks.json": HIDDEN,
+    ".envrc": HIDDEN,
+    ".bashrc": HIDDEN,
+    ".ipynb_checkpoints/a-checkpoint.ipynb": HIDDEN,
+    "--checkpoint=1": "a name in its path begins with a dash, as options of commands do",
+    "conftest.py": "a name in its path is looked for by pytest, which would run or load it",
+    "pkg/__init__.py": "a name in its path is looked for by Python, which would run or load it",
+    "sitecustomize.py": "a name in its path is looked for by Python, which would run or load it",
+    "x.pth": "a name in its path is looked for by Python, which would run or load it",
+    "Makefile": "a name in its path is looked for by make, which would run or load it",
+    "MAKEFILE": "a name in its path is looked for by make, which would run or load it",
+    "package.json": "a name in its path is looked for by npm, which would run or load it",
+    "setup.cfg": "a name in its path is looked for by pip and pytest, which would run or load it",
+    "Dockerfile": "a name in its path is looked for by Docker, which would run or load it",
+    "jupyter_server_config.py": "a name in its path is looked for by Jupyter, which would run or load it",
+    "x.desktop": "a name in its path is looked for by the desktop, which would run or load it",
+    "outputs/Makefile": "a name in its path is looked for by make, which would run or load it",
+    "bare/HEAD": "a name in its path is looked for by git, which would run or load it",
+}
+
+
+def write_all(paths):
+    return (
+        "import os, pathlib\nfor path in {paths!r}:\n"
+        "    os.makedirs(os.path.dirname(path) or '.', exist_ok=True)\n"
+        "    pathlib.Path(path).write_text('x'); os.chmod(path, 0o755)"
+    ).format(paths=list(paths))
+
+
+@pytest.mark.check
+def test_what_the_host_would_run_by_itself_is_refused_by_name(shared_kernel, fresh_folder):
+    code = write_all(["good.txt", *SELFSTART])
+    cell = shared_kernel.ask(code, {"fresh": True, "inline_bytes": 100})
+    assert cell.ok, str(cell)
+    found = rows(cell)
+    assert found.pop("good.txt")["copied_to"] == "outputs/good.txt"
+    assert {path: row["refused"] for path, row in found.items()} == SELFSTART
+    assert [p.name for p in (fresh_folder / "outputs").iterdir() if p.name != ".petri-sha256"] == ["good.txt"]
+    # Who asks for the content has it all the same, and everybody its hash.
+    assert {row["sha256"] for row in found.values()} == {sha256(b"x")}
+    assert {base64.b64decode(row["data"]) for row in found.values()} == {b"x"}
+
+
+def test_modules_are_copied_under_names_that_nothing_loads(shared_kernel, fresh_folder):
+    paths = ["model.py", "numpy.py", "pkg/core.py", "fast.so", "outputs/own.py"]
+    cell = shared_kernel.ask(write_all(paths), {"fresh": True})
+    assert cell.ok, str(cell)
+    assert {path: row["copied_to"] for path, row in rows(cell).items()} == {
+        path: f"outputs/{path.removeprefix('outputs/')}.txt" for path in paths
+    }
+    assert note(cell)[0].startswith("Saved: outputs/fast.so.txt, outputs/model.py.txt")
+
+
+def test_copies_are_not_executable(shared_kernel, fresh_folder):
+    cell = shared_kernel.ask(write_all(["run.sh", "tool"]), {"fresh": True})
+    assert cell.ok, str(cell)
+    for name in ("run.sh", "tool"):
+        assert not (fresh_folder / "outputs" / name).stat().st_mode & 0o111
 
 
 def test_files_over_the_limit_for_all_of_a_cell_are_refused(venv_kernel, tmp_path):

@@ -163,6 +163,38 @@ static void test_filename_of_a_bad_path_gives_its_problem(void **state) {
         {"a\xc2\x9b", "has control characters in it"},
         {"a\xe2\x80\xaegpj.exe", "has control characters in it"},
         {"\xff", "is not UTF-8"},
+        {"a\u2028b", "has control characters in it"},
+        {"a\u2029b", "has control characters in it"},
+        {"a\u200fb", "has control characters in it"},
+        {"a\u061cb", "has control characters in it"},
+        {"a\u2066b", "has control characters in it"},
+        {"a\u200bb", "has characters in it that are not seen"},
+        {"\ufeffa", "has characters in it that are not seen"},
+        {"a\u00adb", "has characters in it that are not seen"},
+        {"a\u2060b", "has characters in it that are not seen"},
+        {"\u3164", "has characters in it that are not seen"},
+        {"\u2800", "has characters in it that are not seen"},
+        {"a\ue000", "has characters in it that are not seen"},
+        {"a\U000e0001\U000e0061", "has characters in it that are not seen"},
+        {"a\U000e007f", "has characters in it that are not seen"},
+        {"a\U000e0200", "has characters in it that are not seen"}, /* not assigned, and never to be shown */
+        {"a\U0010fffd", "has characters in it that are not seen"},
+        {"a\U0001fffe", "has characters in it that are not seen"},
+        {"a\ufdd0", "has characters in it that are not seen"},
+        {"Make\u200cfile", "has characters in it that are not seen"},
+        {"plot\ufe0f.png", "has characters in it that are not seen"},
+        {"\u0645\u200c/a", "has characters in it that are not seen"},
+        {"\u0645\u200c\u200c\u062e", "has characters in it that are not seen"},
+        {"\u200d\u0645", "has characters in it that are not seen"},
+        {"\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645.txt", NULL}, /* Persian */
+        {"\u2764\ufe0f.png", NULL},                                     /* emoji */
+        {"\U0001f469\u200d\U0001f52c \u2764\ufe0f\u200d\U0001f525.png", NULL},
+        {"at\u202f3\u00a0h\u3000.txt", NULL}, /* spaces are seen */
+        {"\u5831\u544a\u66f8.csv", NULL},
+        {"a ", "has a name in it that ends in a space or a dot"},
+        {"a./b", "has a name in it that ends in a space or a dot"},
+        {"a.txt\u00a0", "has a name in it that ends in a space or a dot"},
+        {"a\u3000/b", "has a name in it that ends in a space or a dot"},
         {"1/2/3/4/5/6/7/8/9/0/1/2/3/4/5/6/7/8/9/0/1/2/3/4/5/6/7/8/9/0/1/2/3", "is more than 32 folders deep"},
     };
     char name[1100];
@@ -181,6 +213,22 @@ static void test_filename_of_a_bad_path_gives_its_problem(void **state) {
     assert_string_equal(filename_problem(name, 1025), "is longer than 1024 bytes");
 }
 
+static void test_filename_is_shown_with_marks_for_what_is_not_seen(void **state) {
+    static const struct {
+        const char *path, *shown;
+    } rows[] = {
+        {"a\nb\x1b[2J", "a?b?[2J"}, {"\u202egpj.exe", "?gpj.exe"},
+        {"a\u200bb\ufeff", "a?b?"}, {"\u00e4 \u2764\ufe0f", "\u00e4 \u2764\ufe0f"},
+        {"a\U000e0061", "a?"},      {"\xff", "\xff"},
+    };
+    char shown[32];
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_string_equal(filename_shown(rows[i].path, shown, sizeof shown), rows[i].shown);
+    assert_string_equal(filename_shown("abc", shown, 3), "ab");
+    assert_string_equal(filename_shown("a\u00e4", shown, 3), "a"); /* no half of a character */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ask_without_any_key_is_all_zero),
@@ -188,6 +236,7 @@ int main(void) {
         cmocka_unit_test(test_ask_bad_metadata_is_refused_with_a_reason),
         cmocka_unit_test(test_ask_one_file_more_than_the_limit_is_refused),
         cmocka_unit_test(test_filename_of_a_bad_path_gives_its_problem),
+        cmocka_unit_test(test_filename_is_shown_with_marks_for_what_is_not_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

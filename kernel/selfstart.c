@@ -1,0 +1,229 @@
+#include "selfstart.h"
+
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * Patterns of fnmatch(3) for one name of a path, a file's or a folder's, and
+ * who runs or loads what is called so, from the folder that it is started in or
+ * that a person opens. A program that has to be given the name is no matter:
+ * its user has decided.
+ */
+struct row {
+    const char *pattern;
+    const char *program;
+};
+
+static const struct row refused[] = {
+    /* building and testing */
+    {"BSDmakefile", "make"},
+    {"GNUmakefile", "make"},
+    {"Makefile", "make"},
+    {"BUILD", "Bazel"},
+    {"BUILD.bazel", "Bazel"},
+    {"MODULE.bazel", "Bazel"},
+    {"WORKSPACE", "Bazel"},
+    {"WORKSPACE.bazel", "Bazel"},
+    {"CMakeLists.txt", "CMake"},
+    {"CMakePresets.json", "CMake"},
+    {"CMakeUserPresets.json", "CMake"},
+    {"build.ninja", "Ninja"},
+    {"meson.build", "Meson"},
+    {"SConscript", "SCons"},
+    {"SConstruct", "SCons"},
+    {"Justfile", "just"},
+    {"Snakefile", "Snakemake"},
+    {"Taskfile.y*ml", "Task"},
+    {"latexmkrc", "latexmk"},
+    {"pom.xml", "Maven"},
+    {"build.xml", "Ant"},
+    {"*.gradle", "Gradle"},
+    {"*.gradle.kts", "Gradle"},
+    {"gradle.properties", "Gradle"},
+    /* languages and their packages */
+    {"__init__.py", "Python"},
+    {"__main__.py", "Python"},
+    {"sitecustomize.py", "Python"},
+    {"usercustomize.py", "Python"},
+    {"*.pth", "Python"},
+    {"*._pth", "Python"},
+    {"*.egg-link", "Python"},
+    {"*.egg", "Python"},
+    {"*.egg-info", "Python"},
+    {"*.dist-info", "Python"},
+    {"pyvenv.cfg", "Python"},
+    {"site-packages", "Python"},
+    {"conftest.py", "pytest"},
+    {"pytest.ini", "pytest"},
+    {"pytest.toml", "pytest"},
+    {"tox.ini", "tox and pytest"},
+    {"noxfile.py", "Nox"},
+    {"setup.py", "pip"},
+    {"setup.cfg", "pip and pytest"},
+    {"pyproject.toml", "pip and pytest"},
+    {"Pipfile", "Pipenv"},
+    {"pixi.toml", "Pixi"},
+    {"uv.toml", "uv"},
+    {"poetry.toml", "Poetry"},
+    {"dodo.py", "doit"},
+    {"fabfile.py", "Fabric"},
+    {"tasks.py", "Invoke"},
+    {"mypy.ini", "mypy"},
+    {"ipython_config.*", "IPython"},
+    {"ipython_kernel_config.*", "IPython"},
+    {"jupyter*_config.*", "Jupyter"},
+    {"jupyter*_config.d", "Jupyter"},
+    {"package.json", "npm"},
+    {"node_modules", "Node.js"},
+    {"binding.gyp", "npm"},
+    {"deno.json*", "Deno"},
+    {"bunfig.toml", "Bun"},
+    {"*.config.[cm]js", "tools of JavaScript"},
+    {"*.config.[cm]ts", "tools of JavaScript"},
+    {"*.config.js", "tools of JavaScript"},
+    {"*.config.ts", "tools of JavaScript"},
+    {"Gruntfile.*", "Grunt"},
+    {"gulpfile.*", "gulp"},
+    {"composer.json", "Composer"},
+    {"Cargo.toml", "Cargo"},
+    {"build.rs", "Cargo"},
+    {"rust-toolchain", "rustup"},
+    {"rust-toolchain.toml", "rustup"},
+    {"Gemfile", "Bundler"},
+    {"Rakefile", "Rake"},
+    {"Guardfile", "Guard"},
+    {"Project.toml", "Julia"},
+    {"Manifest.toml", "Julia"},
+    {"mix.exs", "Mix"},
+    {"stack.yaml", "Stack"},
+    {"cabal.project", "Cabal"},
+    {"startup.m", "MATLAB"},
+    {"Package.swift", "Swift"},
+    {"build.sbt", "sbt"},
+    {"build.zig", "Zig"},
+    {"config.nims", "Nim"},
+    {"deps.edn", "Clojure"},
+    {"dune", "Dune"},
+    {"dune-project", "Dune"},
+    {"nim.cfg", "Nim"},
+    {"project.clj", "Leiningen"},
+    {"rebar.config", "Rebar"},
+    {"wscript", "Waf"},
+    /* machines and containers */
+    {"Dockerfile*", "Docker"},
+    {"Containerfile*", "Podman"},
+    {"compose.y*ml", "Docker"},
+    {"compose.override.y*ml", "Docker"},
+    {"docker-compose*.y*ml", "Docker"},
+    {"docker-bake.*", "Docker"},
+    {"devcontainer.json", "editors"},
+    {"Vagrantfile", "Vagrant"},
+    {"Jenkinsfile", "Jenkins"},
+    {"Procfile", "Foreman"},
+    {"Tiltfile", "Tilt"},
+    {"Earthfile", "Earthly"},
+    {"ansible.cfg", "Ansible"},
+    {"*.tf", "Terraform"},
+    {"default.nix", "Nix"},
+    {"flake.nix", "Nix"},
+    {"shell.nix", "Nix"},
+    {"devenv.*", "devenv"},
+    {"mise.toml", "mise"},
+    {"mise.local.toml", "mise"},
+    {"lefthook.y*ml", "Lefthook"},
+    /* git: a folder with a HEAD in it is a repository, and its settings name programs */
+    {"HEAD", "git"},
+    {"git~[0-9]", "git"}, /* .git, as some file systems abbreviate it */
+    /* desktops, services and editors */
+    {"*.code-workspace", "Visual Studio Code"},
+    {"*.desktop", "the desktop"},
+    {"autorun", "the desktop"},
+    {"autorun.sh", "the desktop"},
+    {"*.service", "systemd"},
+    {"*.socket", "systemd"},
+    {"*.timer", "systemd"},
+    {"autorun.inf", "Windows"},
+    {"desktop.ini", "Windows"},
+    {"*.bat", "Windows"},
+    {"*.cmd", "Windows"},
+    {"*.com", "Windows"},
+    {"*.dll", "Windows"},
+    {"*.exe", "Windows"},
+    {"*.library-ms", "Windows"},
+    {"*.lnk", "Windows"},
+    {"*.pif", "Windows"},
+    {"*.scf", "Windows"},
+    {"*.scr", "Windows"},
+    {"*.url", "Windows"},
+};
+
+/* What an interpreter finds by a name that its user asks for, in the folder it is started in: "import json". */
+static const struct row renamed[] = {
+    {"*.py", "Python"},
+    {"*.pyc", "Python"},
+    {"*.pyd", "Python"},
+    {"*.pyw", "Python"},
+    {"*.so", "Python and Lua"},
+    {"*.lua", "Lua"},
+    {"*.class", "Java"},
+    {"*.hs", "GHC"},
+    {"*.lhs", "GHC"},
+    {"*.m", "MATLAB and Octave"},
+    {"*.mex", "MATLAB and Octave"},
+    {"*.mex[amw]*64", "MATLAB and Octave"},
+    {"*.oct", "Octave"},
+};
+
+#define FIND(rows, name) find((rows), sizeof(rows) / sizeof(rows)[0], (name))
+
+static const struct row *find(const struct row *rows, size_t n, const char *name) {
+    for (size_t i = 0; i < n; i++)
+        if (fnmatch(rows[i].pattern, name, FNM_CASEFOLD) == 0)
+            return &rows[i];
+    return NULL;
+}
+
+static enum selfstart refuse(char *ret_why, size_t size, const char *why, const char *program, const char *end) {
+    (void)snprintf(ret_why, size, "%s%s%s", why, program, end);
+    return SELFSTART_REFUSE;
+}
+
+static enum selfstart refuse_for(const char *program, char *ret_why, size_t size) {
+    return refuse(ret_why, size, "is looked for by ", program, ", which would run or load it");
+}
+
+/* A recipe without an ending: Makefile, Rakefile, Vagrantfile and what is yet to come. */
+static bool is_recipe(const char *name) {
+    return fnmatch("[A-Z]*file", name, 0) == 0 && !strchr(name, '.');
+}
+
+/* One name of a path, which is the last, the file's, or a folder's. */
+static enum selfstart judge(const char *name, bool last, char *ret_why, size_t size) {
+    if (name[0] == '.')
+        return refuse(ret_why, size, "is hidden, as settings of tools are", "", "");
+    if (name[0] == '-')
+        return refuse(ret_why, size, "begins with a dash, as options of commands do", "", "");
+    const struct row *row = FIND(refused, name);
+    if (row || is_recipe(name))
+        return refuse_for(row ? row->program : "a tool", ret_why, size);
+    /* No folder is loaded for its ending. */
+    return last && FIND(renamed, name) ? SELFSTART_RENAME : SELFSTART_NOT;
+}
+
+enum selfstart selfstart_of(const char *path, char *ret_why, size_t size) {
+    char name[NAME_MAX + 1];
+    enum selfstart what = SELFSTART_NOT;
+    for (const char *at = path; what != SELFSTART_REFUSE; at++) {
+        size_t n = strcspn(at, "/");
+        bool last = at[n] == '\0';
+        (void)snprintf(name, sizeof name, "%.*s", (int)n, at);
+        what = judge(name, last, ret_why, size);
+        if (last)
+            break;
+        at += n;
+    }
+    return what;
+}

@@ -1,0 +1,31 @@
+/*
+ * selfstart.h - names under which a program of the host runs or loads a file by itself.
+ *
+ * A copy of a cell's file is data: nobody is to run it but who means to. Two
+ * rules need no list: what is hidden (a name that begins with a dot is the
+ * settings of a tool, and a person doesn't see it), and what a command takes
+ * for an option (`tar c *` with a name that begins with a dash). The rest is a
+ * table of names, each with the program that looks for it.
+ */
+#ifndef PETRI_SELFSTART_H
+#define PETRI_SELFSTART_H
+
+#include <stddef.h>
+
+enum selfstart {
+    SELFSTART_NOT,    /* data */
+    SELFSTART_RENAME, /* code that is loaded because of its ending: data with SELFSTART_SUFFIX behind its name */
+    SELFSTART_REFUSE,
+};
+
+#define SELFSTART_SUFFIX ".txt"
+
+/*
+ * What a relative path, of which each name counts, is to the programs of the
+ * host. For SELFSTART_REFUSE ret_why gets why, as the end of a sentence ("is
+ * hidden, as settings of tools are"), cut to size bytes. Names are compared as file systems do that tell
+ * no capital letters from small ones.
+ */
+enum selfstart selfstart_of(const char *path, char *ret_why, size_t size);
+
+#endif
