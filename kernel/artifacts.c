@@ -23,7 +23,6 @@ struct artifact {
     char refused[192]; /* why it is not copied; "" while nothing is against it */
     bool too_large;    /* that is why: only its beginning is read */
     bool withheld;     /* or its name is why: it is read, and not copied */
-    bool renamed;      /* its copy has SELFSTART_SUFFIX behind its name */
     bool given;        /* the request brought it, and it is as it was: no artifact */
     json_t *row;       /* owned */
 };
@@ -125,9 +124,7 @@ static void check_selfstart(struct artifact *artifact, const struct outbox *outb
     char why[128];
     if (artifact->refused[0] || artifact->change == CELL_DELETED)
         return;
-    enum selfstart what = selfstart_of(outbox_path(outbox, artifact->path), why, sizeof why);
-    artifact->renamed = what == SELFSTART_RENAME;
-    artifact->withheld = what == SELFSTART_REFUSE;
+    artifact->withheld = selfstart_is(outbox_path(outbox, artifact->path), why, sizeof why);
     if (artifact->withheld)
         refuse(artifact, "a name in its path %s", why);
 }
@@ -341,10 +338,8 @@ static bool has_changed(const struct reading *reading) {
 
 static void place_copy(struct artifacts *artifacts, struct artifact *artifact, const char *sha256) {
     struct outbox *outbox = artifacts->outbox;
-    char wanted[PATH_MAX], path[PATH_MAX], shown[2 * PATH_MAX];
-    (void)snprintf(wanted, sizeof wanted, "%s%s", outbox_path(outbox, artifact->path),
-                   artifact->renamed ? SELFSTART_SUFFIX : "");
-    int r = outbox_place(outbox, &artifacts->reading.copy, wanted, sha256, path);
+    char path[PATH_MAX], shown[2 * PATH_MAX];
+    int r = outbox_place(outbox, &artifacts->reading.copy, outbox_path(outbox, artifact->path), sha256, path);
     if (r < 0) {
         refuse(artifact, "its copy can't be given its name: %s", strerror(-r));
         return;

@@ -7,8 +7,8 @@
 #include <string.h>
 
 /*
- * Patterns of fnmatch(3) for one name of a path, a file's or a folder's, and
- * who runs or loads what is called so, from the folder that it is started in or
+ * Patterns of fnmatch(3) for the name of a file, and who runs or loads what is
+ * called so, from the folder that it is started in or
  * that a person opens. A program that has to be given the name is no matter:
  * its user has decided.
  */
@@ -53,9 +53,7 @@ static const struct row refused[] = {
     {"*.egg-link", "Python"},
     {"*.egg", "Python"},
     {"*.egg-info", "Python"},
-    {"*.dist-info", "Python"},
     {"pyvenv.cfg", "Python"},
-    {"site-packages", "Python"},
     {"conftest.py", "pytest"},
     {"pytest.ini", "pytest"},
     {"pytest.toml", "pytest"},
@@ -75,9 +73,7 @@ static const struct row refused[] = {
     {"ipython_config.*", "IPython"},
     {"ipython_kernel_config.*", "IPython"},
     {"jupyter*_config.*", "Jupyter"},
-    {"jupyter*_config.d", "Jupyter"},
     {"package.json", "npm"},
-    {"node_modules", "Node.js"},
     {"binding.gyp", "npm"},
     {"deno.json*", "Deno"},
     {"bunfig.toml", "Bun"},
@@ -136,7 +132,6 @@ static const struct row refused[] = {
     {"lefthook.y*ml", "Lefthook"},
     /* git: a folder with a HEAD in it is a repository, and its settings name programs */
     {"HEAD", "git"},
-    {"git~[0-9]", "git"}, /* .git, as some file systems abbreviate it */
     /* desktops, services and editors */
     {"*.code-workspace", "Visual Studio Code"},
     {"*.desktop", "the desktop"},
@@ -160,21 +155,12 @@ static const struct row refused[] = {
     {"*.url", "Windows"},
 };
 
-/* What an interpreter finds by a name that its user asks for, in the folder it is started in: "import json". */
-static const struct row renamed[] = {
-    {"*.py", "Python"},
-    {"*.pyc", "Python"},
-    {"*.pyd", "Python"},
-    {"*.pyw", "Python"},
-    {"*.so", "Python and Lua"},
-    {"*.lua", "Lua"},
-    {"*.class", "Java"},
-    {"*.hs", "GHC"},
-    {"*.lhs", "GHC"},
-    {"*.m", "MATLAB and Octave"},
-    {"*.mex", "MATLAB and Octave"},
-    {"*.mex[amw]*64", "MATLAB and Octave"},
-    {"*.oct", "Octave"},
+/* Folders that are looked for. */
+static const struct row refused_folders[] = {
+    {"*.dist-info", "Python"},        {"*.egg", "Python"},
+    {"*.egg-info", "Python"},         {"git~[0-9]", "git"}, /* .git, as some file systems abbreviate it */
+    {"jupyter*_config.d", "Jupyter"}, {"node_modules", "Node.js"},
+    {"site-packages", "Python"},
 };
 
 #define FIND(rows, name) find((rows), sizeof(rows) / sizeof(rows)[0], (name))
@@ -186,13 +172,9 @@ static const struct row *find(const struct row *rows, size_t n, const char *name
     return NULL;
 }
 
-static enum selfstart refuse(char *ret_why, size_t size, const char *why, const char *program, const char *end) {
+static bool refuse(char *ret_why, size_t size, const char *why, const char *program, const char *end) {
     (void)snprintf(ret_why, size, "%s%s%s", why, program, end);
-    return SELFSTART_REFUSE;
-}
-
-static enum selfstart refuse_for(const char *program, char *ret_why, size_t size) {
-    return refuse(ret_why, size, "is looked for by ", program, ", which would run or load it");
+    return true;
 }
 
 /* A recipe without an ending: Makefile, Rakefile, Vagrantfile and what is yet to come. */
@@ -201,29 +183,27 @@ static bool is_recipe(const char *name) {
 }
 
 /* One name of a path, which is the last, the file's, or a folder's. */
-static enum selfstart judge(const char *name, bool last, char *ret_why, size_t size) {
+static bool judge(const char *name, bool last, char *ret_why, size_t size) {
     if (name[0] == '.')
         return refuse(ret_why, size, "is hidden, as settings of tools are", "", "");
     if (name[0] == '-')
         return refuse(ret_why, size, "begins with a dash, as options of commands do", "", "");
-    const struct row *row = FIND(refused, name);
-    if (row || is_recipe(name))
-        return refuse_for(row ? row->program : "a tool", ret_why, size);
-    /* No folder is loaded for its ending. */
-    return last && FIND(renamed, name) ? SELFSTART_RENAME : SELFSTART_NOT;
+    const struct row *row = last ? FIND(refused, name) : FIND(refused_folders, name);
+    if (!row && !(last && is_recipe(name)))
+        return false;
+    return refuse(ret_why, size, "is looked for by ", row ? row->program : "a tool", ", which would run or load it");
 }
 
-enum selfstart selfstart_of(const char *path, char *ret_why, size_t size) {
+bool selfstart_is(const char *path, char *ret_why, size_t size) {
     char name[NAME_MAX + 1];
-    enum selfstart what = SELFSTART_NOT;
-    for (const char *at = path; what != SELFSTART_REFUSE; at++) {
+    for (const char *at = path;; at++) {
         size_t n = strcspn(at, "/");
         bool last = at[n] == '\0';
         (void)snprintf(name, sizeof name, "%.*s", (int)n, at);
-        what = judge(name, last, ret_why, size);
+        if (judge(name, last, ret_why, size))
+            return true;
         if (last)
-            break;
+            return false;
         at += n;
     }
-    return what;
 }

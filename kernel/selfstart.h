@@ -10,22 +10,15 @@
 #ifndef PETRI_SELFSTART_H
 #define PETRI_SELFSTART_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-enum selfstart {
-    SELFSTART_NOT,    /* data */
-    SELFSTART_RENAME, /* code that is loaded because of its ending: data with SELFSTART_SUFFIX behind its name */
-    SELFSTART_REFUSE,
-};
-
-#define SELFSTART_SUFFIX ".txt"
-
 /*
- * What a relative path, of which each name counts, is to the programs of the
- * host. For SELFSTART_REFUSE ret_why gets why, as the end of a sentence ("is
- * hidden, as settings of tools are"), cut to size bytes. Names are compared as file systems do that tell
- * no capital letters from small ones.
+ * Whether a relative path, of which each name counts, is looked for by a program
+ * of the host. Then ret_why gets why, as the end of a sentence ("is hidden, as
+ * settings of tools are"), cut to size bytes. Names are compared as file systems
+ * do that tell no capital letters from small ones.
  */
-enum selfstart selfstart_of(const char *path, char *ret_why, size_t size);
+bool selfstart_is(const char *path, char *ret_why, size_t size);
 
 #endif

@@ -126,6 +126,8 @@ static int serve(struct kernel *kernel, struct start *start) {
     char why[512];
     if (open_signals(kernel) < 0 || comms_init(&kernel->comms) < 0)
         return fail(kernel, "there is no memory or no descriptor to start with");
+    if (connection_withhold(&kernel->connection) < 0)
+        return fail(kernel, "the key can't be kept from other processes");
     start_session(kernel, start);
     kernel->settle = (struct settle){.python = start->why_not[0] ? NULL : start->python, .paths = &start->paths};
     if (open_channels(kernel, why, sizeof why) < 0)

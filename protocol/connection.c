@@ -329,6 +329,10 @@ int connection_read(const char *path, struct connection *ret, char *why_text, si
     return r;
 }
 
+int connection_withhold(struct connection *connection) {
+    return secret_withhold(connection->key, connection->key_bytes + 1);
+}
+
 void connection_fini(struct connection *connection) {
     secret_free(connection->key, connection->key_bytes + 1);
     sodium_memzero(connection, sizeof *connection);

@@ -33,6 +33,9 @@ struct connection {
     char curve_secretkey[41];
 };
 
+/* From now on a process that is forked has no key. 0 or -errno. */
+int connection_withhold(struct connection *connection);
+
 /*
  * Parses the text of a connection file. Ports and key must be there (an empty
  * key is a client's choice, a missing one is a damaged file); transport is tcp,

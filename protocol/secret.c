@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "secret.h"
 
+#include <errno.h>
 #include <sodium.h>
 #include <sys/mman.h>
 
@@ -9,11 +10,15 @@ void *secret_alloc(size_t bytes) {
     if (memory == MAP_FAILED) {
         return NULL;
     }
-    if (madvise(memory, bytes, MADV_DONTFORK) != 0 || madvise(memory, bytes, MADV_DONTDUMP) != 0) {
+    if (madvise(memory, bytes, MADV_DONTDUMP) != 0) {
         (void)munmap(memory, bytes);
         return NULL;
     }
     return memory;
+}
+
+int secret_withhold(void *memory, size_t bytes) {
+    return madvise(memory, bytes, MADV_DONTFORK) == 0 ? 0 : -errno;
 }
 
 void secret_free(void *memory, size_t bytes) {

@@ -1,5 +1,5 @@
 /*
- * secret.h - memory for keys: no copy of this process has it, and no core dump.
+ * secret.h - memory for keys: in no core dump, and from some moment on in no copy of this process.
  *
  * See: MADV_DONTFORK, MADV_DONTDUMP in madvise(2).
  */
@@ -10,6 +10,9 @@
 
 /* Zeroed memory, in pages of its own: the caller's, secret_free(). NULL where there is none. */
 void *secret_alloc(size_t bytes);
+
+/* From now on a process that is forked has no such memory: what it does there is a fault. 0 or -errno. */
+int secret_withhold(void *memory, size_t bytes);
 
 /* Wipes it and gives it back; bytes as it was asked for. NULL is allowed. */
 void secret_free(void *memory, size_t bytes);

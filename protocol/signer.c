@@ -37,8 +37,8 @@ struct signer *signer_create(const void *key, size_t key_bytes) {
     signer->has_key = key_bytes > 0;
     if (signer->has_key) {
         signer->keyed = secret_alloc(sizeof *signer->keyed);
-        if (signer->keyed == NULL) {
-            free(signer);
+        if (signer->keyed == NULL || secret_withhold(signer->keyed, sizeof *signer->keyed) < 0) {
+            signer_destroy(signer);
             return NULL;
         }
         crypto_auth_hmacsha256_init(signer->keyed, key, key_bytes);

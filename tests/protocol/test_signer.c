@@ -131,6 +131,7 @@ static void test_secret_is_not_in_a_copy_of_the_process(void **state) {
     char *secret = secret_alloc(5000);
     assert_non_null(secret);
     memset(secret, 'k', 5000);
+    assert_int_equal(secret_withhold(secret, 5000), 0);
     int said[2], status;
     assert_int_equal(pipe(said), 0);
     pid_t pid = fork();
