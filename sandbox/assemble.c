@@ -13,7 +13,6 @@
 #include "cell.h"
 #include "cleanup.h"
 #include "error.h"
-#include "silence.h"
 #include "system.h"
 #include "tracee.h"
 
@@ -239,14 +238,12 @@ static int settle_worker(const struct cell *cell) {
 }
 
 /* Without capabilities, like everything that the worker opens. */
-static int renew_files(const struct cell *cell) {
+static int give_own(const struct cell *cell) {
     struct remote_task task = worker_of(cell);
-    return open_files_renew(&cell->image->files, &task);
-}
-
-static int silence(const struct cell *cell) {
-    struct remote_task task = worker_of(cell);
-    return silence_pipes(cell->keeper, &task, (const int[]){cell->session->stdout_fd, cell->session->stderr_fd});
+    struct image *image = cell->image;
+    struct giver giver = {.task = &task, .pidfd = cell->worker_pidfd, .keeper = image->keeper, .aside = cell->aside};
+    int r = shared_give(&image->shared, &image->descriptors, image->memory_fd, &giver);
+    return r ? r : descriptors_give(&image->descriptors, &giver);
 }
 
 static int restore_registers(const struct cell *cell) {
@@ -301,6 +298,9 @@ static int give_birth(struct cell *cell, struct sandbox_error *error) {
 }
 
 int cell_assemble(struct cell *cell, struct sandbox_error *ret_error) {
+    if (cell->image->broken)
+        return error_set(ret_error, STEP_DESCRIPTORS, -cell->image->broken,
+                         "a lost cell has changed them, and that could not be undone");
     cell->tids = calloc(cell->image->threads.n, sizeof *cell->tids);
     if (!cell->tids)
         return error_set(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
@@ -317,12 +317,9 @@ int cell_assemble(struct cell *cell, struct sandbox_error *ret_error) {
         r = settle_worker(cell);
     if (r)
         return error_set(ret_error, STEP_CREDENTIALS, -r, "%s", "");
-    r = renew_files(cell);
+    r = give_own(cell);
     if (r)
-        return error_set(ret_error, STEP_INJECT, -r, "opening files anew");
-    r = cell->aside ? silence(cell) : 0;
-    if (r)
-        return error_set(ret_error, STEP_INJECT, -r, "silencing");
+        return error_set(ret_error, STEP_DESCRIPTORS, -r, "giving the cell its own");
     if (prlimit(cell->worker, RLIMIT_NOFILE, &cell->session->descriptors, NULL))
         return error_set(ret_error, STEP_CREDENTIALS, errno, "descriptors");
     r = restore_registers(cell);

@@ -1,0 +1,242 @@
+/* What a cell that is lost did to descriptors and shared memory of earlier cells never happened; a good one's goes on.
+ */
+#include "live.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Two numbers of an answer, and a check that they are there. */
+struct pair {
+    int a, b;
+};
+
+static struct pair make_pair(struct live *live, const char *what) {
+    struct pair pair;
+    CHECK_EQUAL(sscanf(live_do(live, "make %s", what), "%d %d", &pair.a, &pair.b), 2);
+    CHECK(pair.a > 4 && pair.b > 4);
+    return pair;
+}
+
+static int make_one(struct live *live, const char *what) {
+    int fd = (int)strtol(live_do(live, "make %s", what), NULL, 10);
+    CHECK(fd > 4);
+    return fd;
+}
+
+/* Its own standard output is the session's, whose other end is ours. */
+static void status_flags_are_rolled_back(struct live *live) {
+    int fds[] = {0, 1, 2, 4, 0};
+    fds[4] = (int)live_call(live, SYS_open, "\"/dev/null %d", O_WRONLY);
+    struct cell *lost = live_start(live);
+    for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {
+        CHECK_TEXT(live_ask(lost, "call %d %d %d %d", SYS_fcntl, fds[i], F_SETFL, O_NONBLOCK | O_APPEND), "0");
+    }
+    cell_discard(lost);
+    for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
+        CHECK_EQUAL(live_call(live, SYS_fcntl, "%d %d", fds[i], F_GETFL) & (O_NONBLOCK | O_APPEND), 0);
+    CHECK_EQUAL(live_call(live, SYS_fcntl, "1 %d %d", F_SETFL, O_NONBLOCK), 0);
+    CHECK_EQUAL(live_call(live, SYS_fcntl, "1 %d", F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+}
+
+/* Its rows were recorded when they stood elsewhere in the list. */
+static void aside_has_no_part_in_output_whatever_was_opened_since(struct live *live) {
+    struct sandbox_error error = {0};
+    struct cell *aside;
+    CHECK_EQUAL(live_call(live, SYS_dup2, "1 50"), 50);
+    CHECK_EQUAL(live_call(live, SYS_dup2, "1 60"), 60);
+    make_pair(live, "pipe");
+    CHECK_EQUAL(live_call(live, SYS_close, "50"), 0);
+    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){.aside = true}, &aside, &error), 0);
+    CHECK_EQUAL(cell_start(aside, &(struct cell_limits){0}), 0);
+    CHECK_TEXT(live_ask(aside, "say 1 unheard"), "7");
+    CHECK_TEXT(live_ask(aside, "say 60 unheard"), "7");
+    cell_discard(aside);
+    CHECK_TEXT(live_do(live, "say 60 heard"), "5");
+    live_await_output(live, "heard");
+}
+
+/* Opened before its mode forbade it. */
+static void file_that_may_not_be_opened_again_is_rolled_back(struct live *live) {
+    static const int modes[] = {0444, 0};
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        CHECK_TEXT(live_do(live, "put /dev/shm/f%d abcdef", modes[i]), "ok");
+        long fd = live_call(live, SYS_open, "\"/dev/shm/f%d %d", modes[i], O_RDWR);
+        CHECK_EQUAL(live_call(live, SYS_chmod, "\"/dev/shm/f%d %d", modes[i], modes[i]), 0);
+        CHECK_EQUAL(live_call(live, SYS_lseek, "%ld 2 0", fd), 2);
+        struct cell *lost = live_start(live);
+        CHECK_TEXT(live_ask(lost, "call %d %ld \"XY 2", SYS_write, fd), "2");
+        cell_discard(lost);
+        CHECK_TEXT(live_do(live, "take %ld", fd), "cdef");
+        CHECK_EQUAL(live_call(live, SYS_lseek, "%ld 0 0", fd), 0);
+        CHECK_TEXT(live_do(live, "take %ld", fd), "abcdef");
+        CHECK_EQUAL(live_call(live, SYS_access, "\"/dev/shm/f%d 2", modes[i]), -EACCES);
+    }
+}
+
+static void file_in_a_folder_that_may_not_be_entered_is_rolled_back(struct live *live) {
+    CHECK_TEXT(live_do(live, "put /tmp/f abcdef"), "ok");
+    CHECK_EQUAL(live_call(live, SYS_mkdir, "\"/tmp/shut 0700"), 0);
+    CHECK_EQUAL(live_call(live, SYS_rename, "\"/tmp/f \"/tmp/shut/f"), 0);
+    long fd = live_call(live, SYS_open, "\"/tmp/shut/f %d", O_RDWR);
+    CHECK_EQUAL(live_call(live, SYS_chmod, "\"/tmp/shut 0"), 0);
+    CHECK_EQUAL(live_call(live, SYS_lseek, "%ld 1 0", fd), 1);
+    struct cell *lost = live_start(live);
+    CHECK_TEXT(live_ask(lost, "call %d %ld \"XY 2", SYS_write, fd), "2");
+    cell_discard(lost);
+    CHECK_TEXT(live_do(live, "take %ld", fd), "bcdef");
+    CHECK_EQUAL(live_call(live, SYS_chmod, "\"/tmp/shut 0700"), 0);
+    CHECK_TEXT(live_do(live, "file /tmp/shut/f"), "abcdef");
+}
+
+static void contents_of_an_unlinked_file_are_rolled_back(struct live *live) {
+    CHECK_TEXT(live_do(live, "put /tmp/f abcdef"), "ok");
+    long fd = live_call(live, SYS_open, "\"/tmp/f %d", O_RDWR);
+    CHECK_EQUAL(live_call(live, SYS_unlink, "\"/tmp/f"), 0);
+    struct cell *lost = live_start(live);
+    CHECK_TEXT(live_ask(lost, "call %d %ld \"XY 2", SYS_write, fd), "2");
+    CHECK_TEXT(live_ask(lost, "call %d %ld 3", SYS_ftruncate, fd), "0");
+    cell_discard(lost);
+    CHECK_TEXT(live_do(live, "take %ld", fd), "abcdef");
+}
+
+/* One past any table that was once thought large enough. */
+static void thousands_of_files_are_rolled_back(struct live *live) {
+    enum { FILES = 1100 };
+    CHECK_TEXT(live_do(live, "put /tmp/f abcdef"), "ok");
+    struct cell *cell = live_start(live);
+    long fd = 0;
+    for (int i = 0; i < FILES; i++)
+        fd = strtol(live_ask(cell, "call %d \"/tmp/f %d", SYS_open, O_RDWR), NULL, 10);
+    CHECK(fd > FILES);
+    live_commit(cell);
+    struct cell *lost = live_start(live);
+    CHECK_TEXT(live_ask(lost, "call %d %ld \"XY 2", SYS_write, fd), "2");
+    cell_discard(lost);
+    CHECK_TEXT(live_do(live, "take %ld", fd), "abcdef");
+}
+
+static void memory_file_is_rolled_back(struct live *live) {
+    int fd = make_one(live, "memory");
+    CHECK_TEXT(live_do(live, "say %d abcdef", fd), "6");
+    CHECK_TEXT(live_do(live, "map %d 4096 %d", fd, PROT_READ), "0");
+    struct cell *lost = live_start(live);
+    CHECK_TEXT(live_ask(lost, "say %d lost", fd), "4");
+    CHECK_TEXT(live_ask(lost, "store 0 XY"), "ok");
+    CHECK_TEXT(live_ask(lost, "call %d %d 6", SYS_ftruncate, fd), "0");
+    CHECK_TEXT(live_ask(lost, "call %d %d %d %d", SYS_fcntl, fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK), "0");
+    cell_discard(lost);
+    CHECK_TEXT(live_do(live, "load 0"), "abcdef");
+    CHECK_EQUAL(live_call(live, SYS_fcntl, "%d %d", fd, F_GET_SEALS), 0);
+    CHECK_TEXT(live_do(live, "say %d gh", fd), "2");
+    CHECK_TEXT(live_do(live, "load 0"), "abcdefgh"); /* what is mapped is what is open */
+    CHECK_EQUAL(live_call(live, SYS_fcntl, "%d %d %d", fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SEAL), 0);
+    CHECK_EQUAL(live_call(live, SYS_fcntl, "%d %d", fd, F_GET_SEALS), F_SEAL_GROW | F_SEAL_SEAL);
+    CHECK_TEXT(live_do(live, "say %d i", fd), "-1"); /* EPERM */
+}
+
+/* Each a piece of its own; the protection is given by the cell that is lost. */
+static void shared_mappings_are_rolled_back(struct live *live) {
+    enum { MAPPINGS = 300 };
+    char first[16];
+    (void)snprintf(first, sizeof first, "%s", live_do(live, "map -1 4096 %d %d", PROT_READ, MAPPINGS));
+    CHECK_TEXT(first, "0");
+    CHECK_TEXT(live_do(live, "store %d kept", MAPPINGS - 1), "ok");
+    struct cell *lost = live_start(live);
+    CHECK_TEXT(live_ask(lost, "store 0 lost"), "ok");
+    CHECK_TEXT(live_ask(lost, "store %d lost", MAPPINGS - 1), "ok");
+    cell_discard(lost);
+    CHECK_TEXT(live_do(live, "load 0"), "");
+    CHECK_TEXT(live_do(live, "load %d", MAPPINGS - 1), "kept");
+}
+
+/* Its cell is rolled back, and the session is as it was. */
+static void check_refused(struct live *live, struct cell *cell, const char *why) {
+    struct sandbox_error error = {0};
+    struct cell_end end;
+    CHECK_EQUAL(cell_freeze(cell, &end, &error), -ENOTSUP);
+    if (!strstr(error.detail, why))
+        CHECK_TEXT(error.detail, why);
+    cell_discard(cell);
+    live_check_counter(live, 0);
+}
+
+/* To open it anew would wait for the lease's end, and nobody but its cell can end it. */
+static void lease_is_refused(struct live *live) {
+    CHECK_TEXT(live_do(live, "put /tmp/f abcdef"), "ok");
+    struct cell *cell = live_start(live);
+    long fd = strtol(live_ask(cell, "call %d \"/tmp/f %d", SYS_open, O_RDWR), NULL, 10);
+    CHECK_TEXT(live_ask(cell, "call %d %ld %d %d", SYS_fcntl, fd, F_SETLEASE, F_WRLCK), "0");
+    check_refused(live, cell, "a lease");
+}
+
+/* Locks end with their cell: the image's own open file is not to hold them. */
+static void lock_on_a_file_without_a_name_ends_with_its_cell(struct live *live) {
+    CHECK_TEXT(live_do(live, "put /tmp/f abcdef"), "ok");
+    long fd = live_call(live, SYS_open, "\"/tmp/f %d", O_RDWR);
+    CHECK_EQUAL(live_call(live, SYS_unlink, "\"/tmp/f"), 0);
+    CHECK_EQUAL(live_call(live, SYS_flock, "%ld %d", fd, LOCK_EX | LOCK_NB), 0);
+    CHECK_EQUAL(live_call(live, SYS_flock, "%ld %d", fd, LOCK_EX | LOCK_NB), 0);
+}
+
+static void descriptors_that_are_paths_go_on(struct live *live) {
+    static const char *const kinds[] = {"pipe", "pair 1"};
+    CHECK_TEXT(live_do(live, "put /tmp/f abcdef"), "ok");
+    CHECK(live_call(live, SYS_open, "\"/tmp/f %d", O_PATH) > 4);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        struct pair pair = make_pair(live, kinds[i]);
+        long fd = live_call(live, SYS_open, "\"/proc/self/fd/%d %d", pair.a, O_PATH);
+        CHECK(fd > 4);
+        CHECK_EQUAL(live_call(live, SYS_fcntl, "%ld %d", fd, F_GETFL) & O_PATH, O_PATH);
+    }
+}
+
+static void too_much_shared_memory_is_refused(struct live *live) {
+    struct cell *cell = live_start(live);
+    CHECK_TEXT(live_ask(cell, "map -1 %d %d", 300 << 20, PROT_READ | PROT_WRITE), "0");
+    check_refused(live, cell, "256 MiB");
+}
+
+/* However large: nobody can change what was opened for reading. */
+static void large_file_that_was_deleted_while_it_was_read_is_carried_on(struct live *live) {
+    CHECK_TEXT(live_do(live, "put /tmp/f abcdef"), "ok");
+    CHECK_EQUAL(live_call(live, SYS_truncate, "\"/tmp/f %d", 300 << 20), 0);
+    long fd = live_call(live, SYS_open, "\"/tmp/f 0");
+    CHECK_TEXT(live_do(live, "map %ld %d %d", fd, 300 << 20, PROT_READ), "0");
+    CHECK_EQUAL(live_call(live, SYS_unlink, "\"/tmp/f"), 0);
+    CHECK_TEXT(live_do(live, "load 0"), "abcdef");
+    CHECK_EQUAL(live_call(live, SYS_close, "%ld", fd), 0);
+    CHECK_TEXT(live_do(live, "load 0"), "abcdef");
+}
+
+#define CASE(name)                                                                                                     \
+    { #name, name, NULL }
+
+static const struct live_case cases[] = {
+    CASE(status_flags_are_rolled_back),
+    CASE(aside_has_no_part_in_output_whatever_was_opened_since),
+    CASE(file_that_may_not_be_opened_again_is_rolled_back),
+    CASE(file_in_a_folder_that_may_not_be_entered_is_rolled_back),
+    CASE(contents_of_an_unlinked_file_are_rolled_back),
+    CASE(thousands_of_files_are_rolled_back),
+    CASE(memory_file_is_rolled_back),
+    CASE(shared_mappings_are_rolled_back),
+    CASE(lease_is_refused),
+    CASE(lock_on_a_file_without_a_name_ends_with_its_cell),
+    CASE(descriptors_that_are_paths_go_on),
+    CASE(too_much_shared_memory_is_refused),
+    CASE(large_file_that_was_deleted_while_it_was_read_is_carried_on),
+};
+
+int main(void) {
+    return live_main("descriptors", cases, sizeof cases / sizeof cases[0]);
+}
