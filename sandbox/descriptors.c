@@ -4,6 +4,7 @@
 #include "cleanup.h"
 #include "error.h"
 #include "files.h"
+#include "pipes.h"
 #include "system.h"
 
 #include <errno.h>
@@ -44,6 +45,7 @@ static const struct {
     [DESCRIPTOR_FILE] = {.give = files_give},
     [DESCRIPTOR_UNNAMED] = {.give = files_give_unnamed},
     [DESCRIPTOR_MEMFD] = {.look = NULL}, /* shared.h */
+    [DESCRIPTOR_PIPE] = {.look = pipes_look, .give = pipes_give, .fini = pipes_fini},
     [DESCRIPTOR_EPOLL] = {.look = NULL},
 };
 _Static_assert(sizeof kinds / sizeof kinds[0] == DESCRIPTOR_KINDS, "one row a kind");

@@ -48,6 +48,49 @@ static void status_flags_are_rolled_back(struct live *live) {
     CHECK_EQUAL(live_call(live, SYS_fcntl, "1 %d", F_GETFL) & O_NONBLOCK, O_NONBLOCK);
 }
 
+static void pipe_goes_on_and_is_rolled_back(struct live *live) {
+    struct pair pipe = make_pair(live, "pipe 04000");
+    CHECK_TEXT(live_do(live, "say %d one", pipe.b), "3");
+    struct cell *lost = live_start(live);
+    CHECK_TEXT(live_ask(lost, "take %d", pipe.a), "one");
+    CHECK_TEXT(live_ask(lost, "say %d two", pipe.b), "3");
+    CHECK_TEXT(live_ask(lost, "call %d %d %d 0", SYS_fcntl, pipe.a, F_SETFL), "0");
+    cell_discard(lost);
+    CHECK_TEXT(live_do(live, "say %d +", pipe.b), "1");
+    CHECK_TEXT(live_do(live, "take %d", pipe.a), "one+");
+    CHECK_TEXT(live_do(live, "take %d", pipe.a), "EAGAIN");
+    CHECK_EQUAL(live_call(live, SYS_close, "%d", pipe.b), 0);
+    CHECK_TEXT(live_do(live, "take %d", pipe.a), "");
+}
+
+/* Whichever of a pipe's ends Linux lists first, and whatever number it has. */
+static void pipe_in_the_place_of_standard_input_is_rolled_back(struct live *live) {
+    for (int i = 0; i < 6; i++) {
+        struct pair pipe = make_pair(live, "pipe");
+        CHECK_EQUAL(live_call(live, SYS_dup2, "%d 0", i % 2 ? pipe.a : pipe.b), 0);
+        CHECK_EQUAL(live_call(live, SYS_close, "%d", i % 2 ? pipe.a : pipe.b), 0);
+        const int reader = i % 2 ? 0 : pipe.a, writer = i % 2 ? pipe.b : 0;
+        CHECK_TEXT(live_do(live, "say %d one", writer), "3");
+        struct cell *lost = live_start(live);
+        CHECK_TEXT(live_ask(lost, "take %d", reader), "one");
+        cell_discard(lost);
+        CHECK_TEXT(live_do(live, "take %d", reader), "one");
+    }
+}
+
+static void aside_does_not_take_from_the_cells_pipe(struct live *live) {
+    struct sandbox_error error = {0};
+    struct pair pipe = make_pair(live, "pipe");
+    CHECK_TEXT(live_do(live, "say %d one", pipe.b), "3");
+    struct cell *cell = live_start(live), *aside;
+    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){.aside = true}, &aside, &error), 0);
+    CHECK_EQUAL(cell_start(aside, &(struct cell_limits){0}), 0);
+    CHECK_TEXT(live_ask(aside, "take %d", pipe.a), "one");
+    CHECK_TEXT(live_ask(cell, "take %d", pipe.a), "one");
+    cell_discard(aside);
+    live_commit(cell);
+}
+
 /* Its rows were recorded when they stood elsewhere in the list. */
 static void aside_has_no_part_in_output_whatever_was_opened_since(struct live *live) {
     struct sandbox_error error = {0};
@@ -63,6 +106,40 @@ static void aside_has_no_part_in_output_whatever_was_opened_since(struct live *l
     cell_discard(aside);
     CHECK_TEXT(live_do(live, "say 60 heard"), "5");
     live_await_output(live, "heard");
+}
+
+/* As many bytes as it holds, in pieces of their own, and a size that is not the usual one. */
+static void full_pipe_of_packets_goes_on(struct live *live) {
+    struct pair pipe = make_pair(live, "pipe 044000"); /* O_DIRECT, O_NONBLOCK */
+    CHECK_EQUAL(live_call(live, SYS_fcntl, "%d %d %d", pipe.b, F_SETPIPE_SZ, 131072), 131072);
+    for (int i = 0; i < 32; i++)
+        CHECK_TEXT(live_do(live, "say %d packet", pipe.b), "6");
+    CHECK_TEXT(live_do(live, "say %d over", pipe.b), "-11");
+    for (int i = 0; i < 32; i++)
+        CHECK_TEXT(live_do(live, "take %d", pipe.a), "packet");
+    CHECK_EQUAL(live_call(live, SYS_fcntl, "%d %d", pipe.b, F_GETPIPE_SZ), 131072);
+}
+
+/* Its path leads to the one that is open, in the next cell as well. */
+static void fifo_goes_on_and_is_rolled_back(struct live *live) {
+    CHECK_EQUAL(live_call(live, SYS_mknod, "\"/tmp/fifo %d 0", 0010600), 0);
+    int fd = (int)live_call(live, SYS_open, "\"/tmp/fifo %d", O_RDWR | O_NONBLOCK);
+    CHECK_TEXT(live_do(live, "say %d one", fd), "3");
+    struct cell *lost = live_start(live);
+    CHECK_TEXT(live_ask(lost, "take %d", fd), "one");
+    cell_discard(lost);
+    CHECK_TEXT(live_do(live, "append /tmp/fifo two"), "ok");
+    CHECK_TEXT(live_do(live, "take %d", fd), "onetwo");
+}
+
+static void duplicates_stay_duplicates(struct live *live) {
+    struct pair pipe = make_pair(live, "pipe");
+    CHECK_EQUAL(live_call(live, SYS_dup2, "%d 50", pipe.a), 50);
+    CHECK_EQUAL(live_call(live, SYS_fcntl, "%d %d %d", pipe.a, F_SETFL, O_NONBLOCK), 0);
+    CHECK_TEXT(live_do(live, "take 50"), "EAGAIN");
+    CHECK_EQUAL(live_call(live, SYS_fcntl, "50 %d", F_GETFD), 0);
+    CHECK_TEXT(live_do(live, "say %d text", pipe.b), "4");
+    CHECK_TEXT(live_do(live, "take 50"), "text");
 }
 
 /* Opened before its mode forbade it. */
@@ -218,12 +295,49 @@ static void large_file_that_was_deleted_while_it_was_read_is_carried_on(struct l
     CHECK_TEXT(live_do(live, "load 0"), "abcdef");
 }
 
+static void too_much_in_pipes_is_refused(struct live *live) {
+    enum { PIPES = 20, BYTES = 1 << 20 };
+    struct cell *cell = live_start(live);
+    struct pair pipe;
+    int zeros = (int)strtol(live_ask(cell, "call %d \"/dev/zero 0", SYS_open), NULL, 10);
+    for (int i = 0; i < PIPES; i++) {
+        CHECK_EQUAL(sscanf(live_ask(cell, "make pipe"), "%d %d", &pipe.a, &pipe.b), 2);
+        CHECK_EQUAL(strtol(live_ask(cell, "call %d %d %d %d", SYS_fcntl, pipe.b, F_SETPIPE_SZ, BYTES), NULL, 10),
+                    BYTES);
+        CHECK_EQUAL(strtol(live_ask(cell, "call %d %d 0 %d 0 %d 0", SYS_splice, zeros, pipe.b, BYTES), NULL, 10),
+                    BYTES);
+    }
+    check_refused(live, cell, "16 MiB");
+}
+
+static void few_descriptors(void) {
+    CHECK(setrlimit(RLIMIT_NOFILE, &(struct rlimit){128, 256}) == 0);
+}
+
+/* There is room for the new ones all the same. */
+static void cell_that_used_up_its_descriptors_for_pipes_can_be_committed(struct live *live) {
+    struct cell *cell = live_start(live);
+    struct pair pipe = {0}, last;
+    while (sscanf(live_ask(cell, "make pipe"), "%d %d", &last.a, &last.b) == 2)
+        pipe = last;
+    CHECK(strncmp(live_ask(cell, "exhaust /tmp"), "EMFILE", 6) == 0);
+    live_commit(cell);
+    CHECK_TEXT(live_do(live, "say %d text", pipe.b), "4");
+    CHECK_TEXT(live_do(live, "take %d", pipe.a), "text");
+}
+
 #define CASE(name)                                                                                                     \
     { #name, name, NULL }
 
 static const struct live_case cases[] = {
     CASE(status_flags_are_rolled_back),
+    CASE(pipe_goes_on_and_is_rolled_back),
+    CASE(pipe_in_the_place_of_standard_input_is_rolled_back),
+    CASE(aside_does_not_take_from_the_cells_pipe),
     CASE(aside_has_no_part_in_output_whatever_was_opened_since),
+    CASE(full_pipe_of_packets_goes_on),
+    CASE(fifo_goes_on_and_is_rolled_back),
+    CASE(duplicates_stay_duplicates),
     CASE(file_that_may_not_be_opened_again_is_rolled_back),
     CASE(file_in_a_folder_that_may_not_be_entered_is_rolled_back),
     CASE(contents_of_an_unlinked_file_are_rolled_back),
@@ -235,6 +349,9 @@ static const struct live_case cases[] = {
     CASE(descriptors_that_are_paths_go_on),
     CASE(too_much_shared_memory_is_refused),
     CASE(large_file_that_was_deleted_while_it_was_read_is_carried_on),
+    CASE(too_much_in_pipes_is_refused),
+    {"cell_that_used_up_its_descriptors_for_pipes_can_be_committed",
+     cell_that_used_up_its_descriptors_for_pipes_can_be_committed, few_descriptors},
 };
 
 int main(void) {
