@@ -5,6 +5,7 @@
 #include "error.h"
 #include "files.h"
 #include "pipes.h"
+#include "sockets.h"
 #include "system.h"
 
 #include <errno.h>
@@ -46,6 +47,7 @@ static const struct {
     [DESCRIPTOR_UNNAMED] = {.give = files_give_unnamed},
     [DESCRIPTOR_MEMFD] = {.look = NULL}, /* shared.h */
     [DESCRIPTOR_PIPE] = {.look = pipes_look, .give = pipes_give, .fini = pipes_fini},
+    [DESCRIPTOR_SOCKET] = {sockets_look, sockets_give, sockets_put_back, sockets_fini},
     [DESCRIPTOR_EPOLL] = {.look = NULL},
 };
 _Static_assert(sizeof kinds / sizeof kinds[0] == DESCRIPTOR_KINDS, "one row a kind");

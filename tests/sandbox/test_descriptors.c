@@ -132,6 +132,44 @@ static void fifo_goes_on_and_is_rolled_back(struct live *live) {
     CHECK_TEXT(live_do(live, "take %d", fd), "onetwo");
 }
 
+static void check_socket_pair(struct live *live, const char *what, const char *merged) {
+    struct pair pair = make_pair(live, what);
+    CHECK_TEXT(live_do(live, "say %d one", pair.a), "3");
+    CHECK_TEXT(live_do(live, "say %d two", pair.a), "3");
+    CHECK_TEXT(live_do(live, "say %d back", pair.b), "4");
+    struct cell *lost = live_start(live);
+    CHECK_TEXT(live_ask(lost, "take %d", pair.b), merged);
+    CHECK_TEXT(live_ask(lost, "take %d", pair.a), "back");
+    CHECK_TEXT(live_ask(lost, "call %d %d 2", SYS_shutdown, pair.a), "0");
+    cell_discard(lost);
+    CHECK_TEXT(live_do(live, "take %d", pair.b), merged);
+    CHECK_TEXT(live_do(live, "take %d", pair.a), "back");
+    CHECK_TEXT(live_do(live, "say %d more", pair.a), "4");
+    CHECK_EQUAL(live_call(live, SYS_close, "%d", pair.a), 0);
+}
+
+static void socket_pairs_go_on_and_are_rolled_back(struct live *live) {
+    char what[32];
+    (void)snprintf(what, sizeof what, "pair %d", SOCK_STREAM);
+    check_socket_pair(live, what, "onetwo");
+    (void)snprintf(what, sizeof what, "pair %d", SOCK_SEQPACKET);
+    check_socket_pair(live, what, "one");
+    (void)snprintf(what, sizeof what, "pair %d", SOCK_DGRAM);
+    check_socket_pair(live, what, "one");
+}
+
+/* What was sent before the other side hung up can be read; then it is at its end. */
+static void socket_whose_peer_is_gone_goes_on(struct live *live) {
+    struct pair pair = make_pair(live, "pair 1");
+    CHECK_TEXT(live_do(live, "say %d last", pair.a), "4");
+    CHECK_EQUAL(live_call(live, SYS_close, "%d", pair.a), 0);
+    struct cell *lost = live_start(live);
+    CHECK_TEXT(live_ask(lost, "take %d", pair.b), "last");
+    cell_discard(lost);
+    CHECK_TEXT(live_do(live, "take %d", pair.b), "last");
+    CHECK_TEXT(live_do(live, "take %d", pair.b), "");
+}
+
 static void duplicates_stay_duplicates(struct live *live) {
     struct pair pipe = make_pair(live, "pipe");
     CHECK_EQUAL(live_call(live, SYS_dup2, "%d 50", pipe.a), 50);
@@ -140,6 +178,75 @@ static void duplicates_stay_duplicates(struct live *live) {
     CHECK_EQUAL(live_call(live, SYS_fcntl, "50 %d", F_GETFD), 0);
     CHECK_TEXT(live_do(live, "say %d text", pipe.b), "4");
     CHECK_TEXT(live_do(live, "take 50"), "text");
+}
+
+/* What a server says to a cell, whose connect(2) waits for us to let it through. */
+static const char *ask_server(struct live *live, const struct cell *cell, const char *where) {
+    struct pollfd fds[] = {{.fd = session_denied_fd(live->session), .events = POLLIN},
+                           {.fd = cell_control_fd(cell), .events = POLLIN}};
+    struct denied_call call;
+    live_send(cell, "ask %s", where);
+    CHECK(poll(fds, 2, 20000) > 0);
+    if (fds[0].revents)
+        CHECK(session_take_denied(live->session, cell, &call) >= 0);
+    const char *answer = live_receive(cell);
+    CHECK(answer != NULL);
+    return answer;
+}
+
+static void check_server(struct live *live, const char *where, const char *answer) {
+    struct cell *cell = live_start(live);
+    CHECK_TEXT(ask_server(live, cell, where), answer);
+    live_commit(cell);
+}
+
+static void server_answers_in_the_next_cell(struct live *live) {
+    struct pair server = make_pair(live, "server"); /* its number and its port */
+    CHECK_TEXT(live_do(live, "serve %d", server.a), "0");
+    char port[16];
+    (void)snprintf(port, sizeof port, "%d", server.b);
+    check_server(live, port, "served");
+    struct cell *lost = live_start(live);
+    CHECK_TEXT(ask_server(live, lost, port), "served");
+    CHECK_TEXT(live_ask(lost, "call %d %d 2", SYS_shutdown, server.a), "0");
+    cell_discard(lost);
+    check_server(live, port, "served");
+}
+
+/* What has gone through a connection can't be taken back: it has hung up. One that the lost cell left alone goes on. */
+static void connection_that_a_lost_cell_used_has_hung_up(struct live *live) {
+    int fds[2][2];
+    struct cell *cell = live_start(live);
+    for (int i = 0; i < 2; i++) {
+        struct pollfd denied[] = {{.fd = session_denied_fd(live->session), .events = POLLIN},
+                                  {.fd = cell_control_fd(cell), .events = POLLIN}};
+        struct denied_call call;
+        live_send(cell, "make connection");
+        CHECK(poll(denied, 2, 20000) > 0);
+        if (denied[0].revents)
+            CHECK(session_take_denied(live->session, cell, &call) >= 0);
+        CHECK_EQUAL(sscanf(live_receive(cell), "%d %d", &fds[i][0], &fds[i][1]), 2);
+        CHECK_TEXT(live_ask(cell, "say %d one", fds[i][0]), "3");
+    }
+    live_commit(cell);
+    struct cell *lost = live_start(live);
+    CHECK_TEXT(live_ask(lost, "take %d", fds[0][1]), "one");
+    cell_discard(lost);
+    CHECK_TEXT(live_do(live, "take %d", fds[0][1]), "");
+    CHECK_TEXT(live_do(live, "take %d", fds[1][1]), "one");
+    CHECK_TEXT(live_do(live, "say %d two", fds[1][0]), "3");
+    CHECK_TEXT(live_do(live, "take %d", fds[1][1]), "two");
+}
+
+static void server_at_a_path_answers_in_the_next_cell(struct live *live) {
+    int server = make_one(live, "server-at /tmp/server");
+    CHECK_EQUAL(live_call(live, SYS_chmod, "\"/tmp/server 0700"), 0);
+    CHECK_TEXT(live_do(live, "serve %d", server), "0");
+    check_server(live, "/tmp/server", "served");
+    check_server(live, "/tmp/server", "served");
+    CHECK_EQUAL(live_call(live, SYS_unlink, "\"/tmp/server"), 0);
+    check_server(live, "/tmp/server", "ENOENT");
+    check_server(live, "/tmp/server", "ENOENT");
 }
 
 /* Opened before its mode forbade it. */
@@ -247,6 +354,14 @@ static void check_refused(struct live *live, struct cell *cell, const char *why)
     live_check_counter(live, 0);
 }
 
+static void descriptor_on_its_way_through_a_socket_is_refused(struct live *live) {
+    struct cell *cell = live_start(live);
+    struct pair pair;
+    CHECK_EQUAL(sscanf(live_ask(cell, "make pair 1"), "%d %d", &pair.a, &pair.b), 2);
+    CHECK_TEXT(live_ask(cell, "pass %d %d", pair.a, pair.b), "1");
+    check_refused(live, cell, "on their way through");
+}
+
 /* To open it anew would wait for the lease's end, and nobody but its cell can end it. */
 static void lease_is_refused(struct live *live) {
     CHECK_TEXT(live_do(live, "put /tmp/f abcdef"), "ok");
@@ -337,13 +452,19 @@ static const struct live_case cases[] = {
     CASE(aside_has_no_part_in_output_whatever_was_opened_since),
     CASE(full_pipe_of_packets_goes_on),
     CASE(fifo_goes_on_and_is_rolled_back),
+    CASE(socket_pairs_go_on_and_are_rolled_back),
+    CASE(socket_whose_peer_is_gone_goes_on),
     CASE(duplicates_stay_duplicates),
+    CASE(server_answers_in_the_next_cell),
+    CASE(server_at_a_path_answers_in_the_next_cell),
+    CASE(connection_that_a_lost_cell_used_has_hung_up),
     CASE(file_that_may_not_be_opened_again_is_rolled_back),
     CASE(file_in_a_folder_that_may_not_be_entered_is_rolled_back),
     CASE(contents_of_an_unlinked_file_are_rolled_back),
     CASE(thousands_of_files_are_rolled_back),
     CASE(memory_file_is_rolled_back),
     CASE(shared_mappings_are_rolled_back),
+    CASE(descriptor_on_its_way_through_a_socket_is_refused),
     CASE(lease_is_refused),
     CASE(lock_on_a_file_without_a_name_ends_with_its_cell),
     CASE(descriptors_that_are_paths_go_on),
