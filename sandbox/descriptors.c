@@ -2,6 +2,8 @@
 #include "descriptors.h"
 
 #include "cleanup.h"
+#include "counters.h"
+#include "epolls.h"
 #include "error.h"
 #include "files.h"
 #include "pipes.h"
@@ -48,7 +50,11 @@ static const struct {
     [DESCRIPTOR_MEMFD] = {.look = NULL}, /* shared.h */
     [DESCRIPTOR_PIPE] = {.look = pipes_look, .give = pipes_give, .fini = pipes_fini},
     [DESCRIPTOR_SOCKET] = {sockets_look, sockets_give, sockets_put_back, sockets_fini},
-    [DESCRIPTOR_EPOLL] = {.look = NULL},
+    [DESCRIPTOR_EVENTFD] = {.look = counters_look_eventfd, .give = counters_give_eventfd},
+    [DESCRIPTOR_TIMERFD] = {.look = counters_look_timerfd, .give = counters_give_timerfd},
+    [DESCRIPTOR_SIGNALFD] = {.look = counters_look_signalfd, .give = counters_give_signalfd},
+    [DESCRIPTOR_INOTIFY] = {.give = counters_give_inotify},
+    [DESCRIPTOR_EPOLL] = {.look = epolls_look, .give = epolls_give, .fini = epolls_fini},
 };
 _Static_assert(sizeof kinds / sizeof kinds[0] == DESCRIPTOR_KINDS, "one row a kind");
 

@@ -33,6 +33,10 @@ static int make_one(struct live *live, const char *what) {
     return fd;
 }
 
+static void check_number(struct live *live, long expected, const char *command, int fd) {
+    CHECK_EQUAL(strtol(live_do(live, "%s %d", command, fd), NULL, 10), expected);
+}
+
 /* Its own standard output is the session's, whose other end is ours. */
 static void status_flags_are_rolled_back(struct live *live) {
     int fds[] = {0, 1, 2, 4, 0};
@@ -168,6 +172,58 @@ static void socket_whose_peer_is_gone_goes_on(struct live *live) {
     cell_discard(lost);
     CHECK_TEXT(live_do(live, "take %d", pair.b), "last");
     CHECK_TEXT(live_do(live, "take %d", pair.b), "");
+}
+
+static void counts_and_timers_go_on_and_are_rolled_back(struct live *live) {
+    int event = make_one(live, "event 3"), semaphore = make_one(live, "event 3 semaphore");
+    int timer = make_one(live, "timer"), signals = make_one(live, "signals");
+    int inotify = make_one(live, "inotify");
+    check_number(live, 1, "tick", semaphore);
+    struct cell *lost = live_start(live);
+    CHECK_TEXT(live_ask(lost, "tick %d", event), "3");
+    CHECK_TEXT(live_ask(lost, "raise %d 40", event), "8");
+    CHECK_TEXT(live_ask(lost, "tick %d", semaphore), "1");
+    CHECK_TEXT(live_ask(lost, "tick %d", timer), "1");
+    cell_discard(lost);
+    check_number(live, 3, "tick", event);
+    CHECK_EQUAL(live_call(live, SYS_fcntl, "%d %d %d", semaphore, F_SETFL, O_NONBLOCK), 0);
+    check_number(live, 1, "tick", semaphore);
+    check_number(live, 1, "tick", semaphore);
+    CHECK_TEXT(live_do(live, "tick %d", semaphore), "EAGAIN");
+    check_number(live, 1, "tick", timer);
+    struct cell *cell = live_start(live);
+    char own[16];
+    (void)snprintf(own, sizeof own, "%s", live_ask(cell, "call %d", SYS_getpid));
+    CHECK_TEXT(live_ask(cell, "call %d %s 12", SYS_kill, own), "0"); /* SIGUSR2 */
+    CHECK_TEXT(live_ask(cell, "tick %d", signals), "12");
+    live_commit(cell);
+    CHECK(live_call(live, SYS_inotify_add_watch, "%d \"/tmp 1", inotify) > 0);
+}
+
+static void epoll_goes_on_and_is_rolled_back(struct live *live) {
+    int epoll = make_one(live, "epoll"), outer = make_one(live, "epoll"), event = make_one(live, "event 0");
+    struct pair pipe = make_pair(live, "pipe"), pair = make_pair(live, "pair 1");
+    CHECK_TEXT(live_do(live, "watch %d %d 1", epoll, pipe.a), "0");
+    CHECK_TEXT(live_do(live, "watch %d %d 2", epoll, pair.a), "0");
+    CHECK_TEXT(live_do(live, "watch %d %d 4", epoll, event), "0");
+    CHECK_TEXT(live_do(live, "watch %d %d 7", outer, epoll), "0");
+    CHECK_TEXT(live_do(live, "say %d x", pipe.b), "1");
+    CHECK_TEXT(live_do(live, "ready %d", epoll), "1");
+    struct cell *lost = live_start(live);
+    CHECK_TEXT(live_ask(lost, "say %d x", pair.b), "1");
+    CHECK_TEXT(live_ask(lost, "ready %d", epoll), "3");
+    CHECK_TEXT(live_ask(lost, "call %d %d 2 %d 0", SYS_epoll_ctl, epoll, pipe.a), "0");
+    CHECK_TEXT(live_ask(lost, "ready %d", epoll), "2");
+    cell_discard(lost);
+    CHECK_TEXT(live_do(live, "ready %d", epoll), "1");
+    CHECK_TEXT(live_do(live, "ready %d", outer), "7");
+    CHECK_TEXT(live_do(live, "raise %d 1", event), "8");
+    CHECK_TEXT(live_do(live, "ready %d", epoll), "5");
+    /* What is watched under a number that is closed, and open under another. */
+    CHECK_EQUAL(live_call(live, SYS_dup2, "%d 100", event), 100);
+    CHECK_EQUAL(live_call(live, SYS_close, "%d", event), 0);
+    CHECK_TEXT(live_do(live, "ready %d", epoll), "5");
+    CHECK_TEXT(live_do(live, "ready %d", epoll), "5");
 }
 
 static void duplicates_stay_duplicates(struct live *live) {
@@ -454,6 +510,8 @@ static const struct live_case cases[] = {
     CASE(fifo_goes_on_and_is_rolled_back),
     CASE(socket_pairs_go_on_and_are_rolled_back),
     CASE(socket_whose_peer_is_gone_goes_on),
+    CASE(counts_and_timers_go_on_and_are_rolled_back),
+    CASE(epoll_goes_on_and_is_rolled_back),
     CASE(duplicates_stay_duplicates),
     CASE(server_answers_in_the_next_cell),
     CASE(server_at_a_path_answers_in_the_next_cell),
