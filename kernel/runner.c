@@ -173,7 +173,10 @@ static void fail_frozen(struct kernel *kernel, int r, const struct sandbox_error
         fail_over_memory(kernel);
         return;
     }
-    if (r == -EUCLEAN)
+    if (r == -ENOTSUP)
+        snprintf(run->facts.detail, sizeof run->facts.detail, "left open what no later cell could have (%s)",
+                 error->detail);
+    else if (r == -EUCLEAN)
         snprintf(run->facts.detail, sizeof run->facts.detail, "no longer has what petri needs (%s)", error->detail);
     else if (r != -ESRCH)
         sandbox_error_text(error, run->facts.detail, sizeof run->facts.detail);

@@ -15,7 +15,6 @@
 #include "cleanup.h"
 #include "error.h"
 #include "helper.h"
-#include "silence.h"
 #include "system.h"
 #include "tracee.h"
 
@@ -169,14 +168,12 @@ static int settle_tasks(const struct cell *cell) {
 }
 
 /* Without capabilities, like everything that the worker opens. */
-static int renew_files(const struct cell *cell) {
+static int give_own(const struct cell *cell) {
     struct remote_task task = worker_of(cell);
-    return open_files_renew(&cell->image->files, &task);
-}
-
-static int silence(const struct cell *cell) {
-    struct remote_task task = worker_of(cell);
-    return silence_pipes(cell->keeper, &task, (const int[]){cell->session->stdout_fd, cell->session->stderr_fd});
+    struct image *image = cell->image;
+    struct giver giver = {.task = &task, .pidfd = cell->worker_pidfd, .keeper = image->keeper, .aside = cell->aside};
+    int r = shared_give(&image->shared, &image->descriptors, image->memory_fd, &giver);
+    return r ? r : descriptors_give(&image->descriptors, &giver);
 }
 
 /* The last that the tasks are made to do: a call with which they may become redirectable, and their registers. */
@@ -262,6 +259,9 @@ static int settle(struct cell *cell, const int pair[2], int init_fd, struct sand
 
 int cell_assemble(struct cell *cell, struct sandbox_error *ret_error) {
     int pair[2] = {-1, -1}, init_fd = -1;
+    if (cell->image->broken)
+        return error_set(ret_error, STEP_DESCRIPTORS, -cell->image->broken,
+                         "a lost cell has changed them, and that could not be undone");
     cell->tids = calloc(cell->image->threads.n, sizeof *cell->tids);
     if (!cell->tids)
         return error_set(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
@@ -270,12 +270,9 @@ int cell_assemble(struct cell *cell, struct sandbox_error *ret_error) {
         r = settle(cell, pair, init_fd, ret_error);
     if (r)
         return r;
-    r = renew_files(cell);
+    r = give_own(cell);
     if (r)
-        return error_set(ret_error, STEP_INJECT, -r, "opening files anew");
-    r = cell->aside ? silence(cell) : 0;
-    if (r)
-        return error_set(ret_error, STEP_INJECT, -r, "silencing");
+        return error_set(ret_error, STEP_DESCRIPTORS, -r, "giving the cell its own");
     if (prlimit(cell->worker, RLIMIT_NOFILE, &cell->session->descriptors, NULL))
         return error_set(ret_error, STEP_CREDENTIALS, errno, "descriptors");
     r = restore_threads(cell);

@@ -81,7 +81,9 @@ int cell_create(struct session *session, const struct cell_options *options, str
 int cell_start(struct cell *cell, const struct cell_limits *limits) {
     session_await_dead(cell->session);
     cell_renew_watches(cell);
-    int r = cell->aside ? 0 : shared_save(&cell->image->shared, cell->image->keeper, cell->image->memory_fd);
+    int r = cell->aside ? 0 : image_save_shared(cell->image);
+    if (r == 0 && !cell->aside && cell->image != cell->session->current)
+        r = descriptors_put_back(&cell->image->descriptors, cell->image->keeper); /* it begins with its own flags */
     if (r == 0)
         r = cell_limit(cell, limits);
     if (r)
@@ -200,10 +202,12 @@ int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct sandbox_erro
         r = record(cell, &leftovers, ret_error);
     if (r == 0)
         r = make_result(cell, ret_error);
+    if (r == 0)
+        r = image_find_shared(cell->result, cell->image, cell->session->outputs, ret_error);
     if (r) {
         kill(cell->worker, SIGKILL);
         cell_end_of(cell, ret_end);
-        return r == -ESRCH || r == -ENOMEM ? r : -EUCLEAN;
+        return r == -ESRCH || r == -ENOMEM || r == -ENOTSUP ? r : -EUCLEAN;
     }
     cell_lift_limit(cell);
     cell->left_processes = leftovers > 0;
@@ -274,8 +278,6 @@ static void commit_layer(const struct cell *cell) {
 void cell_commit(struct cell *cell) {
     learn(cell);
     shared_forget(&cell->image->shared);
-    if (image_find_shared(cell->result))
-        open_files_fini(&cell->result->files);
     end_sandbox(cell);
     if (cell->left_processes)
         await_room(cell);
@@ -286,14 +288,11 @@ void cell_commit(struct cell *cell) {
     cell_free(cell);
 }
 
-/* What the cell shared with its image: offsets, contents, memory. */
+/* What the cell shared with its image. A fresh run shares some of that with the session's image, too. */
 static void put_back(const struct cell *cell) {
-    const struct image *image = cell->image;
-    struct remote_task keeper = {image->keeper, image->keeper, image->memory_fd, &cell->session->site};
-    int r = shared_put_back(&image->shared, image->keeper, image->memory_fd);
-    shared_forget(&cell->image->shared);
-    if (open_files_put_back(&image->files, &keeper) || r)
-        return; /* the next cell is made from this image, and will say what is wrong with it */
+    image_put_back_shared(cell->image);
+    if (cell->image != cell->session->current)
+        image_put_back_shared(cell->session->current);
 }
 
 void cell_discard(struct cell *cell) {
@@ -309,10 +308,11 @@ void cell_discard(struct cell *cell) {
         session_bury(cell->session,
                      cell->keeper); /* to free a gigabyte takes a while, and somebody waits for the answer */
     }
-    if (cell->started && !cell->aside) {
+    const bool changed = cell->started && !cell->aside;
+    if (changed)
         await_room(cell);
-        put_back(cell);
-    }
     layer_remove(cell->session->nursery.files_fd, cell->layer);
+    if (changed)
+        put_back(cell);
     cell_free(cell);
 }

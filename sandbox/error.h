@@ -41,6 +41,7 @@ enum sandbox_step {
     STEP_FILTER,
     STEP_PYTHON,
     STEP_CGROUP,
+    STEP_DESCRIPTORS,
     STEP_N,
 };
 

@@ -2,198 +2,147 @@
 #include "files.h"
 
 #include "cleanup.h"
-#include "system.h"
-#include "tracee.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <linux/kcmp.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-enum {
-    MAX_FILES = 1024,
-    AT_ONCE = 6, /* paths that fit into the scratch memory */
-};
-_Static_assert((AT_ONCE + 1) * PATH_MAX <= REMOTE_SCRATCH_BYTES, "AT_ONCE paths fit");
+enum { AT_ONCE = 8, PATHS_BYTES = REMOTE_SCRATCH_BYTES };
 
-#define KEPT_FLAGS (O_ACCMODE | O_APPEND | O_NONBLOCK | O_SYNC | O_DSYNC | O_DIRECT | O_DIRECTORY | O_PATH | O_CLOEXEC)
 #define DELETED " (deleted)"
 
-void open_files_fini(struct open_files *files) {
-    for (size_t i = 0; i < files->n; i++)
-        free(files->file[i].path);
-    free(files->file);
-    *files = (struct open_files){0};
+static bool ends_deleted(const char *link) {
+    size_t n = strlen(link), tail = strlen(DELETED);
+    return n > tail && strcmp(link + n - tail, DELETED) == 0;
 }
 
-/* The path behind a descriptor; NULL in ret_path where it has none. 1, 0 where it is no file or folder, or -errno. */
-static int find_path(pid_t pid, int fd, char **ret_path) {
-    char link[64], path[PATH_MAX];
+int files_tell(const char *link, struct descriptor *descriptor) {
+    descriptor->kind = DESCRIPTOR_FILE;
+    if (!ends_deleted(link) && descriptor->links > 0) {
+        descriptor->path = strdup(link);
+        return descriptor->path ? 0 : -ENOMEM;
+    }
+    const bool has_content = S_ISREG(descriptor->mode) && !(descriptor->flags & O_PATH);
+    descriptor->kind = has_content ? DESCRIPTOR_UNNAMED : DESCRIPTOR_KEPT;
+    return 0;
+}
+
+/* For open(2), that blocks nowhere. None that makes or empties a file is among the flags that are recorded. */
+static int open_flags(const struct descriptor *descriptor) {
+    return descriptor->flags | O_NOFOLLOW | O_CLOEXEC | (descriptor->flags & O_PATH ? 0 : O_NONBLOCK);
+}
+
+/* Whether what was opened is what it should be: the host may have put something else in its place. */
+static bool is_of_its_kind(struct giver *giver, const struct descriptor *descriptor, int made) {
     struct stat st;
-    snprintf(link, sizeof link, "/proc/%d/fd/%d", pid, fd);
-    ssize_t n = readlink(link, path, sizeof path - 1);
-    if (n < 0 || path[0] != '/')
-        return 0;
-    path[n] = 0;
-    if (stat(link, &st) || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
-        return 0;
-    *ret_path = NULL;
-    if (st.st_nlink == 0 || (strlen(path) > strlen(DELETED) && strcmp(path + n - strlen(DELETED), DELETED) == 0))
-        return 1;
-    *ret_path = strdup(path);
-    return *ret_path ? 1 : -ENOMEM;
+    auto_fd fd = giver_take(giver, made);
+    return fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == (descriptor->mode & S_IFMT);
 }
 
-static int find_state(pid_t pid, struct open_file *file) {
-    char path[64], text[1024];
-    snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", pid, file->fd);
-    ssize_t n = system_read_file(AT_FDCWD, path, text, sizeof text);
-    if (n < 0)
-        return (int)n;
-    const char *flags = strstr(text, "flags:");
-    if (sscanf(text, "pos: %" SCNd64, &file->offset) != 1 || !flags)
-        return -EBADMSG;
-    file->flags = (int)strtol(flags + 6, NULL, 8);
-    if ((file->flags & O_TMPFILE) == O_TMPFILE)
-        file->flags &= ~O_DIRECTORY; /* O_TMPFILE has its bit, and is no folder */
-    file->flags &= KEPT_FLAGS;
-    return 0;
-}
-
-static int add(struct open_files *files, pid_t pid, int fd) {
-    struct open_file file = {.fd = fd, .same_as = -1};
-    int r = find_path(pid, fd, &file.path);
-    if (r <= 0)
-        return r;
-    r = find_state(pid, &file);
-    struct open_file *grown = r == 0 ? realloc(files->file, (files->n + 1) * sizeof *grown) : NULL;
-    if (!grown) {
-        free(file.path);
-        return r ? r : -ENOMEM;
-    }
-    files->file = grown;
-    for (size_t i = 0; i < files->n && file.path; i++)
-        if (grown[i].path && strcmp(grown[i].path, file.path) == 0 &&
-            syscall(SYS_kcmp, pid, pid, KCMP_FILE, grown[i].fd, fd) == 0)
-            file.same_as = grown[i].fd;
-    files->file[files->n++] = file;
-    return 0;
-}
-
-static int by_number(const void *a, const void *b) {
-    int x = *(const int *)a, y = *(const int *)b;
-    return (x > y) - (x < y);
-}
-
-/* The numbers of a process' descriptors, in order. */
-static int list_descriptors(pid_t pid, int *fds, size_t *ret_n) {
-    char path[32];
-    snprintf(path, sizeof path, "/proc/%d/fd", pid);
-    auto_dir dir = opendir(path);
-    struct dirent *entry;
-    size_t n = 0;
-    if (!dir)
-        return -errno;
-    while ((entry = readdir(dir)) && n < MAX_FILES)
-        if (entry->d_name[0] != '.')
-            fds[n++] = (int)strtol(entry->d_name, NULL, 10);
-    qsort(fds, n, sizeof *fds, by_number);
-    *ret_n = n;
-    return 0;
-}
-
-int open_files_find(pid_t pid, struct open_files *ret) {
-    struct open_files files = {0};
-    int fds[MAX_FILES];
-    size_t n = 0;
-    int r = list_descriptors(pid, fds, &n);
-    for (size_t i = 0; r == 0 && i < n; i++)
-        r = add(&files, pid, fds[i]);
-    if (r)
-        open_files_fini(&files);
-    else
-        *ret = files;
-    return r;
-}
-
-static bool is_own(const struct open_file *file) {
-    return file->path && file->same_as < 0;
-}
-
-/* A few files at once: open them; then put each under its number, at its offset. */
-static int renew_some(struct open_file **some, size_t n, const struct remote_task *task) {
-    struct remote_call open_calls[AT_ONCE], calls[3 * AT_ONCE];
-    size_t m = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint64_t at = task->site->scratch + i * PATH_MAX;
-        int r = memory_write(task->memory_fd, at, some[i]->path, strlen(some[i]->path) + 1);
-        if (r)
-            return r;
-        open_calls[i] = (struct remote_call){
-            .number = SYS_openat, .argument = {(uint64_t)AT_FDCWD, at, (uint64_t)(some[i]->flags | O_NOFOLLOW)}};
-        /* One at a time, for one that fails must not keep the others from being opened. */
-        r = remote_run(task, &open_calls[i], 1);
-        if (r)
-            return r;
-        some[i]->shared = open_calls[i].result < 0;
-        if (some[i]->shared)
-            continue;
-        uint64_t fd = (uint64_t)open_calls[i].result;
-        if (!(some[i]->flags & (O_DIRECTORY | O_PATH)) && some[i]->offset > 0)
-            calls[m++] =
-                (struct remote_call){.number = SYS_lseek, .argument = {fd, (uint64_t)some[i]->offset, SEEK_SET}};
-        calls[m++] = (struct remote_call){
-            .number = SYS_dup3, .argument = {fd, (uint64_t)some[i]->fd, (uint64_t)(some[i]->flags & O_CLOEXEC)}};
-        calls[m++] = (struct remote_call){.number = SYS_close, .argument = {fd}};
-    }
-    int r = m ? remote_run(task, calls, m) : 0;
-    return r ? r : remote_failure(calls, m, NULL);
-}
-
-static int renew_own(struct open_files *files, const struct remote_task *task) {
-    struct open_file *some[AT_ONCE];
-    size_t n = 0;
-    for (size_t i = 0; i < files->n; i++) {
-        if (is_own(&files->file[i]))
-            some[n++] = &files->file[i];
-        if (n == AT_ONCE || (i + 1 == files->n && n > 0)) {
-            int r = renew_some(some, n, task);
-            if (r)
-                return r;
-            n = 0;
-        }
-    }
-    return 0;
-}
-
-int open_files_renew(struct open_files *files, const struct remote_task *task) {
-    int r = renew_own(files, task);
-    for (size_t i = 0; r == 0 && i < files->n; i++) {
-        struct open_file *file = &files->file[i];
-        file->shared |= !file->path;
-        if (file->same_as < 0)
-            continue;
-        struct remote_call call = {
-            .number = SYS_dup3,
-            .argument = {(uint64_t)file->same_as, (uint64_t)file->fd, (uint64_t)(file->flags & O_CLOEXEC)}};
-        r = remote_run(task, &call, 1);
-        if (r == 0)
-            r = remote_failure(&call, 1, NULL);
-    }
-    return r;
-}
-
-int open_files_put_back(const struct open_files *files, const struct remote_task *task) {
+/* Puts what was opened in its place, at its offset. */
+static int settle(struct descriptors *list, struct giver *giver, size_t i, int made) {
+    struct descriptor *descriptor = &list->at[i];
     int r = 0;
-    for (size_t i = 0; r == 0 && i < files->n; i++) {
-        const struct open_file *file = &files->file[i];
-        struct remote_call call = {.number = SYS_lseek,
-                                   .argument = {(uint64_t)file->fd, (uint64_t)file->offset, SEEK_SET}};
-        if (file->shared && !(file->flags & (O_DIRECTORY | O_PATH)))
-            r = remote_call_checked(task, &call, NULL, NULL);
+    if (!is_of_its_kind(giver, descriptor, made)) {
+        descriptor->shared = true;
+        return giver_close(giver, made);
+    }
+    if (!(descriptor->flags & (O_NONBLOCK | O_PATH)))
+        r = giver_add(giver, (struct remote_call){.number = SYS_fcntl,
+                                                  .argument = {(uint64_t)made, F_SETFL, (uint64_t)descriptor->flags}});
+    if (r == 0 && !(descriptor->flags & (O_DIRECTORY | O_PATH)) && descriptor->offset > 0)
+        r = giver_add(giver,
+                      (struct remote_call){.number = SYS_lseek,
+                                           .argument = {(uint64_t)made, (uint64_t)descriptor->offset, SEEK_SET}});
+    if (r == 0)
+        r = giver_place(giver, list, i, made);
+    return r ? r : giver_close(giver, made);
+}
+
+/* A file of the cell's own that its mode keeps it from opening, opened all the same; its path is at scratch. */
+static int open_with_mode(struct giver *giver, const struct descriptor *descriptor) {
+    const struct remote_call change = {.number = SYS_chmod, .argument = {giver_at(giver, 0), S_IRUSR | S_IWUSR}};
+    int r = giver_put(giver, 0, descriptor->path, strlen(descriptor->path) + 1);
+    if (r || giver_call(giver, change))
+        return r ? r : -EACCES;
+    int made = giver_open(giver, descriptor->path, open_flags(descriptor));
+    int64_t back = giver_call(
+        giver, (struct remote_call){.number = SYS_chmod, .argument = {giver_at(giver, 0), descriptor->mode & 07777}});
+    return made >= 0 && back == -EUCLEAN ? -EUCLEAN : made;
+}
+
+/* One that did not open at the first try. */
+static int give_again(struct descriptors *list, struct giver *giver, size_t i, int result) {
+    struct descriptor *descriptor = &list->at[i];
+    if (result == -EACCES && S_ISREG(descriptor->mode))
+        result = open_with_mode(giver, descriptor);
+    if (result >= 0)
+        return settle(list, giver, i, result);
+    descriptor->shared = true;
+    return result == -EUCLEAN ? result : 0;
+}
+
+/*
+ * A few files at once. A batch ends at the first call that fails, and one that
+ * fails must not keep the others from being opened.
+ */
+static int give_some(struct descriptors *list, struct giver *giver, const size_t *rows, const uint64_t *paths,
+                     size_t n) {
+    struct remote_call calls[AT_ONCE];
+    for (size_t k = 0; k < n; k++)
+        calls[k] = (struct remote_call){
+            .number = SYS_openat, .argument = {(uint64_t)AT_FDCWD, paths[k], (uint64_t)open_flags(&list->at[rows[k]])}};
+    int r = 0;
+    for (size_t from = 0, failed = 0; r == 0 && from < n; from += failed + 1) {
+        r = remote_run(giver->task, calls + from, n - from);
+        if (remote_failure(calls + from, n - from, &failed) == 0)
+            break;
+    }
+    for (size_t k = 0; r == 0 && k < n; k++)
+        r = calls[k].result >= 0 ? settle(list, giver, rows[k], (int)calls[k].result) : 0;
+    for (size_t k = 0; r == 0 && k < n; k++)
+        if (calls[k].result < 0)
+            r = give_again(list, giver, rows[k], (int)calls[k].result);
+    return r ? r : giver_run(giver);
+}
+
+int files_give(struct descriptors *list, struct giver *giver) {
+    size_t rows[AT_ONCE], n = 0, used = 0;
+    uint64_t paths[AT_ONCE];
+    int r = giver_run(giver);
+    for (size_t i = 0; r == 0 && i < list->n; i++) {
+        const struct descriptor *descriptor = &list->at[i];
+        if (descriptor->kind != DESCRIPTOR_FILE || !descriptor_is_first(list, i))
+            continue;
+        size_t bytes = strlen(descriptor->path) + 1;
+        if (n == AT_ONCE || used + bytes > PATHS_BYTES) {
+            r = give_some(list, giver, rows, paths, n);
+            n = used = 0;
+        }
+        if (r == 0)
+            r = giver_put(giver, used, descriptor->path, bytes);
+        rows[n] = i;
+        paths[n++] = giver_at(giver, used);
+        used += bytes;
+    }
+    return r == 0 && n ? give_some(list, giver, rows, paths, n) : r;
+}
+
+int files_give_unnamed(struct descriptors *list, struct giver *giver) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < list->n; i++) {
+        struct descriptor *descriptor = &list->at[i];
+        if (descriptor->kind != DESCRIPTOR_UNNAMED || !descriptor_is_first(list, i))
+            continue;
+        int made = giver_reopen(giver, descriptor->fd, descriptor->flags);
+        if (made == -EUCLEAN)
+            return made;
+        descriptor->shared = made < 0;
+        if (made >= 0)
+            r = settle(list, giver, i, made);
     }
     return r;
 }

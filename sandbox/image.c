@@ -2,6 +2,7 @@
 #include "image.h"
 
 #include "cleanup.h"
+#include "error.h"
 #include "system.h"
 #include "tracee.h"
 
@@ -35,7 +36,7 @@ void image_unref(struct image *image, pid_t *ret_dying) {
     *ret_dying = image->keeper;
     close(image->memory_fd);
     threads_fini(&image->threads);
-    open_files_fini(&image->files);
+    descriptors_fini(&image->descriptors);
     shared_fini(&image->shared);
     free(image);
 }
@@ -63,9 +64,27 @@ int image_copy_keeper(const struct image *image, const struct remote_site *site,
     return 0;
 }
 
-int image_find_shared(struct image *image) {
-    int r = open_files_find(image->keeper, &image->files);
-    return r ? r : shared_find(image->keeper, &image->files, &image->shared);
+int image_find_shared(struct image *image, const struct image *before, const int outputs[DESCRIPTORS_OUTPUTS],
+                      struct sandbox_error *ret_error) {
+    const struct descriptors_known known = {outputs, before ? before->keeper : 0, before ? &before->descriptors : NULL};
+    int r = descriptors_find(image->keeper, &known, &image->descriptors, ret_error);
+    if (r == 0)
+        r = shared_find(image->keeper, &image->descriptors, &image->shared, ret_error);
+    return r == 0 || r == -ENOTSUP
+               ? r
+               : error_set(ret_error, STEP_DESCRIPTORS, -r, "its open files can't be read: %s", strerror(-r));
+}
+
+int image_save_shared(struct image *image) {
+    return shared_save(&image->shared, &image->descriptors, image->keeper);
+}
+
+void image_put_back_shared(struct image *image) {
+    int contents = shared_put_back(&image->shared, &image->descriptors, image->keeper);
+    int flags = descriptors_put_back(&image->descriptors, image->keeper);
+    shared_forget(&image->shared);
+    if (image->broken == 0)
+        image->broken = contents ? contents : flags;
 }
 
 int image_read_place(struct image *image, pid_t pid) {

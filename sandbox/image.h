@@ -7,7 +7,7 @@
 #ifndef PETRI_SANDBOX_IMAGE_H
 #define PETRI_SANDBOX_IMAGE_H
 
-#include "files.h"
+#include "descriptors.h"
 #include "shared.h"
 #include "threads.h"
 
@@ -20,8 +20,9 @@ struct image {
     mode_t file_mask;
     char folder[PATH_MAX]; /* working directory, as a cell sees it */
     struct threads threads;
-    struct open_files files;
+    struct descriptors descriptors;
     struct shared shared;
+    int broken; /* -errno where what a lost cell has changed could not be put back; then no cell is made of it */
 };
 
 /*
@@ -42,11 +43,19 @@ void image_unref(struct image *image, pid_t *ret_dying);
 int image_copy_keeper(const struct image *image, const struct remote_site *site, pid_t *ret_keeper, int *ret_memory_fd);
 
 /*
- * Finds what of a stopped process a copy can't simply share: its open files,
+ * Finds what of a stopped process a copy can't simply share: its descriptors,
  * shared memory. Paths can be told only while its sandbox's mounts are there.
- * Where that fails, it is shared, and stays as a lost cell has left it. 0 or -errno.
+ * before: the image that its cell was made of, or NULL; outputs: our ends of the session's pipes.
+ * 0; -ENOTSUP where something can't be carried on (ret_error->detail says what); or -errno.
  */
-int image_find_shared(struct image *image);
+int image_find_shared(struct image *image, const struct image *before, const int outputs[DESCRIPTORS_OUTPUTS],
+                      struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+
+/* Saves what a cell of this image could change in it, before the cell starts. 0 or -errno. */
+int image_save_shared(struct image *image) SANDBOX_MUST_CHECK;
+
+/* Puts it back after the cell was lost; where that fails, the image is broken. */
+void image_put_back_shared(struct image *image);
 
 /* Reads working directory and umask of a stopped process into the image. 0 or -errno. */
 int image_read_place(struct image *image, pid_t pid);

@@ -263,7 +263,9 @@ struct cell_end {
  * records what would be the new image. Afterwards cell_commit() can't fail.
  * -ESRCH: the worker is dead (ret_end says how); -ENOMEM: it held more memory
  * than its limit; -EUCLEAN: it is alive, but its memory no longer has what
- * petri needs (detail in ret_error). In all three cases ret_end is filled, and only cell_discard() is left.
+ * petri needs (detail in ret_error); -ENOTSUP: it leaves open what no later cell
+ * could have (detail says what, in words for a user). In all four cases ret_end
+ * is filled, and only cell_discard() is left.
  */
 int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
 

@@ -69,9 +69,9 @@ static int plumbing_init(struct plumbing *p) {
 
 static void take_ends(struct session *session, struct plumbing *p) {
     session->control_fd = steal_fd(&p->control[0]);
-    session->stdout_fd = steal_fd(&p->out[0]);
-    session->stderr_fd = steal_fd(&p->err[0]);
-    session->trace_fd = steal_fd(&p->trace[0]);
+    session->outputs[SESSION_STDOUT] = steal_fd(&p->out[0]);
+    session->outputs[SESSION_STDERR] = steal_fd(&p->err[0]);
+    session->outputs[SESSION_TRACE] = steal_fd(&p->trace[0]);
 }
 
 /* So that waiting for a task to stop can wait for the signal; see tracee.h. */
@@ -116,7 +116,9 @@ int session_create(const struct session_options *options, struct session **ret_s
         return error_set(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
     session->ground = *options->ground;
     session->nursery = (struct nursery){-1, -1, -1, -1};
-    session->control_fd = session->stdout_fd = session->stderr_fd = session->trace_fd = session->worker_pidfd = -1;
+    session->control_fd = session->worker_pidfd = -1;
+    for (size_t i = 0; i < DESCRIPTORS_OUTPUTS; i++)
+        session->outputs[i] = -1;
     session->denied_fd = session->folder_fd = session->opened_fd = -1;
     if (folder_is_shown(options->folder))
         session->folder_fd = open(options->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -150,9 +152,8 @@ void session_destroy(struct session *session) {
     nursery_stop(&session->nursery);
     close_fd(&session->worker_pidfd);
     close_fd(&session->control_fd);
-    close_fd(&session->stdout_fd);
-    close_fd(&session->stderr_fd);
-    close_fd(&session->trace_fd);
+    for (size_t i = 0; i < DESCRIPTORS_OUTPUTS; i++)
+        close_fd(&session->outputs[i]);
     close_fd(&session->denied_fd);
     close_fd(&session->folder_fd);
     close_fd(&session->opened_fd);
@@ -170,11 +171,11 @@ int session_exit_fd(const struct session *session) {
 }
 
 int session_stdout_fd(const struct session *session) {
-    return session->stdout_fd;
+    return session->outputs[SESSION_STDOUT];
 }
 
 int session_trace_fd(const struct session *session) {
-    return session->trace_fd;
+    return session->outputs[SESSION_TRACE];
 }
 
 int session_denied_fd(const struct session *session) {
@@ -198,7 +199,7 @@ int session_take_denied(struct session *session, const struct cell *cell, struct
 }
 
 int session_stderr_fd(const struct session *session) {
-    return session->stderr_fd;
+    return session->outputs[SESSION_STDERR];
 }
 
 void session_reap(struct session *session) {
@@ -309,11 +310,11 @@ static int make_first_image(struct session *session, const pid_t *tids, size_t n
     r = prefault_keep_tables(image->keeper, image->memory_fd);
     if (r == 0)
         r = image_read_place(image, session->worker);
-    if (r == 0)
-        r = image_find_shared(image);
     session->first = image;
     session->current = image_ref(image);
-    return r ? error_set(error, STEP_IMAGE, -r, "working directory") : 0;
+    if (r)
+        return error_set(error, STEP_IMAGE, -r, "working directory");
+    return image_find_shared(image, NULL, session->outputs, error);
 }
 
 static struct remote_task first_keeper(const struct session *session) {

@@ -13,6 +13,9 @@
 
 enum { SESSION_MAX_DYING = 64 };
 
+/* The pipes of a session that its cells write to. */
+enum session_output { SESSION_STDOUT, SESSION_STDERR, SESSION_TRACE };
+
 struct session {
     struct sandbox_ground ground;
     struct nursery nursery;
@@ -28,9 +31,9 @@ struct session {
     pid_t worker; /* the starting one, until session_capture() */
     int worker_pidfd;
     int control_fd;
-    int stdout_fd, stderr_fd, trace_fd; /* read ends */
-    int denied_fd;                      /* listener of the filter, or -1 */
-    int opened_fd;                      /* of inotify, for all cells; -1 until one is watched */
+    int outputs[DESCRIPTORS_OUTPUTS]; /* read ends, in the order of enum session_output */
+    int denied_fd;                    /* listener of the filter, or -1 */
+    int opened_fd;                    /* of inotify, for all cells; -1 until one is watched */
     int folder_fd; /* the notebook's folder as the host has it (O_PATH), or -1 where cells don't see it */
     pid_t dying[SESSION_MAX_DYING]; /* killed, and not reaped yet: their memory takes a while to be freed */
     size_t n_dying;

@@ -1,43 +1,68 @@
 /*
- * shared.h - what a copy of an image can't have of its own: shared mappings, and open files without a path.
+ * shared.h - memory that a copy of an image would share with it, and the contents of files without a name.
  *
- * A copy of an address space has the very pages of a MAP_SHARED mapping, and an
- * unlinked file has no path to be opened by anew. So their contents are saved
- * before a cell starts and put back when it is rolled back.
+ * A copy of an address space has the very pages of a MAP_SHARED mapping. So
+ * each cell gets memory of its own in its place: a memfd with the same content,
+ * mapped at the same addresses, and under the numbers that a memfd had. An
+ * unlinked file on a disk stays the same file, for it may be mapped or not: its contents are saved
+ * before a cell starts, and put back when it is rolled back.
  *
- * See: mmap(2), MAP_SHARED; fork(2).
+ * See: mmap(2), MAP_SHARED; memfd_create(2).
  */
 #ifndef PETRI_SANDBOX_SHARED_H
 #define PETRI_SANDBOX_SHARED_H
 
-#include "files.h"
+#include "descriptors.h"
 
-/* Beyond this in all, contents are not saved: a cell must not wait for gigabytes to be copied. */
+/* The most of it in all: a cell must not wait for gigabytes to be copied. */
 #define SHARED_MAX_BYTES (256ULL << 20)
 
-/* One mapping (fd is -1) or one file. */
+/* One file or memory. */
 struct shared_piece {
-    uint64_t address;
-    int fd;
-    size_t bytes;
-    void *saved; /* owned; NULL while nothing is saved */
+    uint64_t inode;
+    bool is_memory;      /* and no unlinked file */
+    size_t descriptor;   /* the row of its object, or SHARED_NO_DESCRIPTOR */
+    uint64_t bytes;      /* how long it is */
+    bool is_saved_by_us; /* an unlinked file: its contents are saved and put back */
+    bool is_read_only;   /* nobody has it open for writing: they are not */
+    int seals;           /* of a memfd */
+    void *saved;         /* owned; NULL while nothing is saved */
+    size_t saved_bytes;
+};
+#define SHARED_NO_DESCRIPTOR SIZE_MAX
+
+struct shared_mapping {
+    uint64_t start, end, offset;
+    int protection;
+    size_t piece;
 };
 
 struct shared {
     size_t n;
     struct shared_piece *piece;
+    size_t n_mappings;
+    struct shared_mapping *mapping;
 };
 
 void shared_fini(struct shared *shared);
 
-/* Finds the pieces of a stopped process whose open files are files. ret is the caller's. 0 or -errno. */
-int shared_find(pid_t pid, const struct open_files *files, struct shared *ret);
+/*
+ * Finds the pieces of a stopped process whose descriptors are list. ret is the
+ * caller's. 0; -ENOTSUP where they are too many bytes, or such as can't be
+ * copied (then error->detail says what); or -errno.
+ */
+int shared_find(pid_t pid, const struct descriptors *list, struct shared *ret,
+                struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
 
-/* Saves the contents, as far as they fit. 0 or -errno. */
-int shared_save(struct shared *shared, pid_t pid, int memory_fd);
+/* Has a giver's task make its own copies; memory_fd is the image's. 0 or -errno. */
+int shared_give(const struct shared *shared, const struct descriptors *list, int memory_fd,
+                struct giver *giver) SANDBOX_MUST_CHECK;
+
+/* Saves the contents of the unlinked files of an image's keeper. 0 or -errno. */
+int shared_save(struct shared *shared, const struct descriptors *list, pid_t pid) SANDBOX_MUST_CHECK;
 
 /* Puts back what is saved. 0 or -errno of the first piece that could not be. */
-int shared_put_back(const struct shared *shared, pid_t pid, int memory_fd);
+int shared_put_back(const struct shared *shared, const struct descriptors *list, pid_t pid);
 
 /* Frees what is saved: the cell has been committed. */
 void shared_forget(struct shared *shared);

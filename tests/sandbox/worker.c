@@ -204,7 +204,12 @@ static const struct {
     {"join", 2, do_join},       {"count", 2, do_count},     {"name", 2, do_name},
     {"lock", 1, do_lock},       {"signals", 1, do_signals}, {"fault", 1, do_fault},
     {"child", 2, do_child},     {"bomb", 2, do_bomb},       {"shared", 1, do_shared},
-    {"end", 2, do_end},         {"spoil", 2, do_spoil},     {"strange", 4, do_strange},
+    {"end", 2, do_end},         {"spoil", 2, do_spoil},     {"make", 2, do_make},
+    {"strange", 4, do_strange}, {"take", 2, do_take},       {"tick", 2, do_tick},
+    {"say", 3, do_say},         {"raise", 3, do_raise},     {"watch", 4, do_watch},
+    {"ready", 2, do_ready},     {"pass", 3, do_pass},       {"map", 4, do_map},
+    {"store", 3, do_store},     {"load", 2, do_load},       {"serve", 2, do_serve},
+    {"ask", 2, do_ask},
 };
 
 static void run_line(char *line) {

@@ -32,8 +32,22 @@ void do_shared(char **words);
 void do_end(char **words);
 void do_spoil(char **words);
 
-
 /* worker_strange.c */
 void do_strange(char **words);
+
+/* worker_descriptors.c */
+void do_make(char **words);
+void do_take(char **words);
+void do_tick(char **words);
+void do_say(char **words);
+void do_raise(char **words);
+void do_watch(char **words);
+void do_ready(char **words);
+void do_pass(char **words);
+void do_map(char **words);
+void do_store(char **words);
+void do_load(char **words);
+void do_serve(char **words);
+void do_ask(char **words);
 
 #endif

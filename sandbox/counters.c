@@ -1,0 +1,223 @@
+#define _GNU_SOURCE
+#include "counters.h"
+
+#include "cleanup.h"
+#include "system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <time.h>
+
+enum { NS_PER_S = 1000000000, SIGNAL_SET_BYTES = 8 };
+
+struct eventfd_state {
+    uint64_t count;
+    bool semaphore;
+};
+
+/* armed: then first is when it expires for the first time, by its clock, as if nobody had read how often it has. */
+struct timerfd_state {
+    int clock;
+    bool armed, cancelled_on_set;
+    struct itimerspec first;
+};
+
+/* Runs record for the first row of each open file of a kind, with what /proc says of it and state_bytes of new state.
+ */
+static int look_all(struct descriptors_look *look, struct descriptors *list, enum descriptor_kind kind,
+                    size_t state_bytes,
+                    int (*record)(struct descriptors_look *look, struct descriptor *descriptor, const char *text)) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < list->n; i++) {
+        struct descriptor *descriptor = &list->at[i];
+        char path[64], text[1024];
+        if (descriptor->kind != kind || !descriptor_is_first(list, i))
+            continue;
+        descriptor->state = calloc(1, state_bytes);
+        snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", look->pid, descriptor->fd);
+        ssize_t n = descriptor->state ? system_read_file(AT_FDCWD, path, text, sizeof text) : -ENOMEM;
+        r = n < 0 ? (int)n : record(look, descriptor, text);
+    }
+    return r;
+}
+
+/* Of the lines of fdinfo, which begins with no line's name, one's value. */
+static bool find_value(const char *text, const char *name, const char *format, void *ret_value) {
+    const char *at = strstr(text, name);
+    return at && sscanf(at + strlen(name), format, ret_value) == 1;
+}
+
+/* Whether a read gives one at a time, which older Linux does not say; the image never uses the eventfd again. */
+static bool is_semaphore(int fd, uint64_t count) {
+    const uint64_t two = 2;
+    uint64_t value = 0;
+    if (count == 1 && read(fd, &value, sizeof value) != sizeof value)
+        return false;
+    if (count < 2 && write(fd, &two, sizeof two) != sizeof two)
+        return false;
+    return read(fd, &value, sizeof value) == sizeof value && value == 1;
+}
+
+static int record_eventfd(struct descriptors_look *look, struct descriptor *descriptor, const char *text) {
+    struct eventfd_state *state = descriptor->state;
+    int semaphore;
+    if (!find_value(text, "eventfd-count:", "%" SCNx64, &state->count))
+        return -EBADMSG;
+    if (find_value(text, "eventfd-semaphore:", "%d", &semaphore)) {
+        state->semaphore = semaphore;
+        return 0;
+    }
+    auto_fd fd = descriptors_take(look, descriptor);
+    if (fd < 0)
+        return fd;
+    state->semaphore = is_semaphore(fd, state->count);
+    return 0;
+}
+
+int counters_look_eventfd(struct descriptors_look *look, struct descriptors *list) {
+    return look_all(look, list, DESCRIPTOR_EVENTFD, sizeof(struct eventfd_state), record_eventfd);
+}
+
+/* Nanoseconds, INT64_MAX for those that are more. */
+static int64_t to_ns(int64_t s, int64_t ns) {
+    int64_t all;
+    return __builtin_mul_overflow(s, (int64_t)NS_PER_S, &all) || __builtin_add_overflow(all, ns, &all) ? INT64_MAX
+                                                                                                       : all;
+}
+
+static struct timespec from_ns(int64_t ns) {
+    return (struct timespec){.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S};
+}
+
+static int record_timerfd(struct descriptors_look *look, struct descriptor *descriptor, const char *text) {
+    struct timerfd_state *state = descriptor->state;
+    uint64_t ticks = 0, flags = 0;
+    int64_t s = 0, ns = 0;
+    struct timespec now;
+    const char *value = strstr(text, "it_value:"), *interval = strstr(text, "it_interval:");
+    (void)look;
+    if (!find_value(text, "clockid:", "%d", &state->clock) || !find_value(text, "ticks:", "%" SCNu64, &ticks) ||
+        !find_value(text, "settime flags:", "%" SCNo64, &flags) || !value || !interval ||
+        sscanf(interval, "it_interval: (%" SCNd64 ", %" SCNd64, &s, &ns) != 2 || clock_gettime(state->clock, &now))
+        return -EBADMSG;
+    const int64_t every_ns = to_ns(s, ns);
+    if (sscanf(value, "it_value: (%" SCNd64 ", %" SCNd64, &s, &ns) != 2)
+        return -EBADMSG;
+    const int64_t left_ns = to_ns(s, ns);
+    state->armed = left_ns > 0 || ticks > 0;
+    state->cancelled_on_set = flags & TFD_TIMER_CANCEL_ON_SET;
+    int64_t first_ns;
+    if (__builtin_add_overflow(to_ns(now.tv_sec, now.tv_nsec), left_ns, &first_ns))
+        first_ns = INT64_MAX;
+    if (ticks > 0 && every_ns > 0 && ticks < (uint64_t)(first_ns / every_ns))
+        first_ns -= (int64_t)ticks * every_ns;
+    state->first = (struct itimerspec){.it_interval = from_ns(every_ns), .it_value = from_ns(first_ns)};
+    return 0;
+}
+
+int counters_look_timerfd(struct descriptors_look *look, struct descriptors *list) {
+    return look_all(look, list, DESCRIPTOR_TIMERFD, sizeof(struct timerfd_state), record_timerfd);
+}
+
+static int record_signalfd(struct descriptors_look *look, struct descriptor *descriptor, const char *text) {
+    (void)look;
+    return find_value(text, "sigmask:", "%" SCNx64, descriptor->state) ? 0 : -EBADMSG;
+}
+
+int counters_look_signalfd(struct descriptors_look *look, struct descriptors *list) {
+    return look_all(look, list, DESCRIPTOR_SIGNALFD, sizeof(uint64_t), record_signalfd);
+}
+
+/* Has the task make one for the first row of each open file of a kind, and does with it what remains. */
+static int give_all(struct descriptors *list, struct giver *giver, enum descriptor_kind kind,
+                    struct remote_call (*make)(struct giver *giver, const struct descriptor *descriptor),
+                    int (*settle)(struct giver *giver, const struct descriptor *descriptor, int made)) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < list->n; i++) {
+        if (list->at[i].kind != kind || !descriptor_is_first(list, i))
+            continue;
+        int64_t made = giver_call(giver, make(giver, &list->at[i]));
+        if (made < 0 && made != -EUCLEAN && kind == DESCRIPTOR_INOTIFY) {
+            list->at[i].shared = true; /* a user may have few of them, and this one watches nothing of use */
+            continue;
+        }
+        if (made < 0)
+            return (int)made;
+        r = settle ? settle(giver, &list->at[i], (int)made) : 0;
+        if (r == 0)
+            r = giver_place(giver, list, i, (int)made);
+        if (r == 0)
+            r = giver_close(giver, (int)made);
+    }
+    return r;
+}
+
+static struct remote_call make_eventfd(struct giver *giver, const struct descriptor *descriptor) {
+    const struct eventfd_state *state = descriptor->state;
+    (void)giver;
+    return (struct remote_call){.number = SYS_eventfd2,
+                                .argument = {state->count <= UINT32_MAX ? state->count : 0,
+                                             (uint64_t)(EFD_CLOEXEC | (state->semaphore ? EFD_SEMAPHORE : 0))}};
+}
+
+/* A count that eventfd(2) does not take at the beginning. */
+static int settle_eventfd(struct giver *giver, const struct descriptor *descriptor, int made) {
+    const struct eventfd_state *state = descriptor->state;
+    if (state->count <= UINT32_MAX)
+        return 0;
+    auto_fd fd = giver_take(giver, made);
+    if (fd < 0)
+        return fd;
+    return write(fd, &state->count, sizeof state->count) == sizeof state->count ? 0 : -EIO;
+}
+
+int counters_give_eventfd(struct descriptors *list, struct giver *giver) {
+    return give_all(list, giver, DESCRIPTOR_EVENTFD, make_eventfd, settle_eventfd);
+}
+
+static struct remote_call make_timerfd(struct giver *giver, const struct descriptor *descriptor) {
+    const struct timerfd_state *state = descriptor->state;
+    (void)giver;
+    return (struct remote_call){.number = SYS_timerfd_create, .argument = {(uint64_t)state->clock, TFD_CLOEXEC}};
+}
+
+static int settle_timerfd(struct giver *giver, const struct descriptor *descriptor, int made) {
+    const struct timerfd_state *state = descriptor->state;
+    if (!state->armed)
+        return 0;
+    auto_fd fd = giver_take(giver, made);
+    if (fd < 0)
+        return fd;
+    const int flags = TFD_TIMER_ABSTIME | (state->cancelled_on_set ? TFD_TIMER_CANCEL_ON_SET : 0);
+    return timerfd_settime(fd, flags, &state->first, NULL) ? -errno : 0;
+}
+
+int counters_give_timerfd(struct descriptors *list, struct giver *giver) {
+    return give_all(list, giver, DESCRIPTOR_TIMERFD, make_timerfd, settle_timerfd);
+}
+
+static struct remote_call make_signalfd(struct giver *giver, const struct descriptor *descriptor) {
+    const int r = giver_put(giver, 0, descriptor->state, SIGNAL_SET_BYTES);
+    return (struct remote_call){.number = r ? -1 : SYS_signalfd4,
+                                .argument = {(uint64_t)-1, giver_at(giver, 0), SIGNAL_SET_BYTES, O_CLOEXEC}};
+}
+
+int counters_give_signalfd(struct descriptors *list, struct giver *giver) {
+    return give_all(list, giver, DESCRIPTOR_SIGNALFD, make_signalfd, NULL);
+}
+
+static struct remote_call make_inotify(struct giver *giver, const struct descriptor *descriptor) {
+    (void)giver;
+    (void)descriptor;
+    return (struct remote_call){.number = SYS_inotify_init1, .argument = {O_CLOEXEC}};
+}
+
+int counters_give_inotify(struct descriptors *list, struct giver *giver) {
+    return give_all(list, giver, DESCRIPTOR_INOTIFY, make_inotify, NULL);
+}

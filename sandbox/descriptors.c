@@ -1,0 +1,456 @@
+#define _GNU_SOURCE
+#include "descriptors.h"
+
+#include "cleanup.h"
+#include "counters.h"
+#include "epolls.h"
+#include "error.h"
+#include "files.h"
+#include "pipes.h"
+#include "sockets.h"
+#include "system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/kcmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+enum { CONTENT_MAX_BYTES = 16 << 20 }; /* that waits in an image's pipes and sockets */
+
+#define KEPT_FLAGS                                                                                                     \
+    (O_ACCMODE | O_APPEND | O_NONBLOCK | O_SYNC | O_DSYNC | O_DIRECT | O_DIRECTORY | O_NOATIME | O_PATH | O_CLOEXEC)
+#define STATUS_FLAGS (O_APPEND | O_NONBLOCK | O_ASYNC | O_DIRECT | O_NOATIME)
+
+static int silence(struct descriptors *list, struct giver *giver);
+
+/*
+ * What is done for each kind, in this order where there is an order. look:
+ * records the state of all of the kind, and refuses what has none that could be
+ * given; give: makes them for a new cell; put_back: takes back what a lost cell
+ * did to a shared one, beside its flags and offset, by a duplicate; fini: frees
+ * the state of one.
+ */
+static const struct {
+    int (*look)(struct descriptors_look *look, struct descriptors *list);
+    int (*give)(struct descriptors *list, struct giver *giver);
+    int (*put_back)(const struct descriptor *descriptor, int fd);
+    void (*fini)(struct descriptor *descriptor);
+} kinds[] = {
+    [DESCRIPTOR_KEPT] = {.look = NULL},
+    [DESCRIPTOR_OUTPUT] = {.give = silence},
+    [DESCRIPTOR_FILE] = {.give = files_give},
+    [DESCRIPTOR_UNNAMED] = {.give = files_give_unnamed},
+    [DESCRIPTOR_MEMFD] = {.look = NULL}, /* shared.h */
+    [DESCRIPTOR_PIPE] = {.look = pipes_look, .give = pipes_give, .fini = pipes_fini},
+    [DESCRIPTOR_SOCKET] = {sockets_look, sockets_give, sockets_put_back, sockets_fini},
+    [DESCRIPTOR_EVENTFD] = {.look = counters_look_eventfd, .give = counters_give_eventfd},
+    [DESCRIPTOR_TIMERFD] = {.look = counters_look_timerfd, .give = counters_give_timerfd},
+    [DESCRIPTOR_SIGNALFD] = {.look = counters_look_signalfd, .give = counters_give_signalfd},
+    [DESCRIPTOR_INOTIFY] = {.give = counters_give_inotify},
+    [DESCRIPTOR_EPOLL] = {.look = epolls_look, .give = epolls_give, .fini = epolls_fini},
+};
+_Static_assert(sizeof kinds / sizeof kinds[0] == DESCRIPTOR_KINDS, "one row a kind");
+
+/* How a descriptor's link begins where what it leads to has no path, and what it is. */
+static const struct {
+    const char *link;
+    enum descriptor_kind kind;
+} links[] = {
+    {"pipe:[", DESCRIPTOR_PIPE},
+    {"/memfd:", DESCRIPTOR_MEMFD},
+    {"anon_inode:[eventfd]", DESCRIPTOR_EVENTFD},
+    {"anon_inode:[eventpoll]", DESCRIPTOR_EPOLL},
+    {"anon_inode:[timerfd]", DESCRIPTOR_TIMERFD},
+    {"anon_inode:[signalfd]", DESCRIPTOR_SIGNALFD},
+    {"anon_inode:inotify", DESCRIPTOR_INOTIFY},
+    {"anon_inode:[pidfd]", DESCRIPTOR_KEPT},
+    {"pidfd:[", DESCRIPTOR_KEPT},
+    /* namespaces */
+    {"cgroup:[", DESCRIPTOR_KEPT},
+    {"ipc:[", DESCRIPTOR_KEPT},
+    {"mnt:[", DESCRIPTOR_KEPT},
+    {"net:[", DESCRIPTOR_KEPT},
+    {"pid:[", DESCRIPTOR_KEPT},
+    {"time:[", DESCRIPTOR_KEPT},
+    {"user:[", DESCRIPTOR_KEPT},
+    {"uts:[", DESCRIPTOR_KEPT},
+};
+
+void descriptors_fini(struct descriptors *list) {
+    for (size_t i = 0; i < list->n; i++) {
+        struct descriptor *descriptor = &list->at[i];
+        if (descriptor->state && kinds[descriptor->kind].fini)
+            kinds[descriptor->kind].fini(descriptor);
+        free(descriptor->state);
+        free(descriptor->path);
+    }
+    free(list->at);
+    *list = (struct descriptors){0};
+}
+
+int descriptors_refuse(const struct descriptors_look *look, const struct descriptor *descriptor, const char *format,
+                       ...) {
+    char what[128];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    return error_set(look->error, STEP_DESCRIPTORS, ENOTSUP, "descriptor %d, %s", descriptor->fd, what);
+}
+
+int descriptors_take(const struct descriptors_look *look, const struct descriptor *descriptor) {
+    auto_fd fd = system_pidfd_getfd(look->pidfd, descriptor->fd);
+    if (fd < 0)
+        return fd;
+    /* The image never uses it again, and what a cell gets in its place has the flags that were recorded. */
+    return fcntl(fd, F_SETFL, descriptor->flags | O_NONBLOCK) ? -errno : steal_fd(&fd);
+}
+
+static int by_number(const void *a, const void *b) {
+    int x = ((const struct descriptor *)a)->fd, y = ((const struct descriptor *)b)->fd;
+    return (x > y) - (x < y);
+}
+
+size_t descriptors_index(const struct descriptors *list, int fd) {
+    const struct descriptor key = {.fd = fd};
+    const struct descriptor *found = list->n ? bsearch(&key, list->at, list->n, sizeof key, by_number) : NULL;
+    return found ? (size_t)(found - list->at) : list->n;
+}
+
+/* The numbers of a process' descriptors, in order, but for its control socket. */
+static int list_numbers(int dir_fd, struct descriptors *list, struct sandbox_error *error) {
+    auto_fd copy = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
+    auto_dir dir = copy < 0 ? NULL : fdopendir(copy);
+    struct dirent *entry;
+    size_t room = 0;
+    if (!dir)
+        return -errno;
+    (void)steal_fd(&copy);
+    while ((entry = readdir(dir))) {
+        int fd = (int)strtol(entry->d_name, NULL, 10);
+        if (entry->d_name[0] == '.' || fd == SANDBOX_CONTROL_FD)
+            continue;
+        if (list->n == DESCRIPTORS_MAX)
+            return error_set(error, STEP_DESCRIPTORS, ENOTSUP, "more than %d open files", DESCRIPTORS_MAX);
+        if (list->n == room) {
+            room = room ? 2 * room : 32;
+            struct descriptor *grown = realloc(list->at, room * sizeof *grown);
+            if (!grown)
+                return -ENOMEM;
+            list->at = grown;
+        }
+        list->at[list->n++] = (struct descriptor){.fd = fd};
+    }
+    if (list->n)
+        qsort(list->at, list->n, sizeof *list->at, by_number);
+    return 0;
+}
+
+/*
+ * Locks end with their cell. Those of an open file would stay with the image's,
+ * in the way of the one that the next cell opens; a lease would keep it from being
+ * opened, and only its owner can end it.
+ */
+static int end_locks(const struct descriptors_look *look, const struct descriptor *descriptor) {
+    struct flock none = {.l_type = F_UNLCK};
+    auto_fd fd = system_pidfd_getfd(look->pidfd, descriptor->fd);
+    if (fd < 0)
+        return fd;
+    if (fcntl(fd, F_GETLEASE) != F_UNLCK)
+        return descriptors_refuse(look, descriptor, "a file with a lease (F_SETLEASE)");
+    (void)flock(fd, LOCK_UN);
+    (void)fcntl(fd, F_OFD_SETLK, &none);
+    return 0;
+}
+
+static int read_flags(const struct descriptors_look *look, const char *name, struct descriptor *descriptor) {
+    char text[1024];
+    auto_fd fd = openat(look->info_fd, name, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (n < 0)
+        return -errno;
+    text[n] = 0;
+    const char *flags = strstr(text, "flags:");
+    if (sscanf(text, "pos: %" SCNd64, &descriptor->offset) != 1 || !flags)
+        return -EBADMSG;
+    descriptor->flags = (int)strtol(flags + 6, NULL, 8);
+    if ((descriptor->flags & O_TMPFILE) == O_TMPFILE)
+        descriptor->flags &= ~O_DIRECTORY; /* O_TMPFILE has its bit, and is no folder */
+    descriptor->flags &= KEPT_FLAGS;
+    return strstr(text, "lock:") ? end_locks(look, descriptor) : 0;
+}
+
+/* Which kind it is, by what Linux says it leads to. */
+static int tell_kind(const struct descriptors_look *look, const char *name, struct descriptor *descriptor) {
+    char link[PATH_MAX];
+    ssize_t bytes = readlinkat(look->dir_fd, name, link, sizeof link - 1);
+    if (bytes < 0)
+        return -errno;
+    link[bytes] = 0;
+    const bool is_file = S_ISREG(descriptor->mode) || S_ISDIR(descriptor->mode);
+    size_t n = sizeof links / sizeof links[0], i = 0;
+    while (i < n && strncmp(link, links[i].link, strlen(links[i].link)) != 0)
+        i++;
+    if (i < n)
+        descriptor->kind = (descriptor->flags & O_PATH) ? DESCRIPTOR_KEPT : links[i].kind;
+    else if (link[0] == '/' && (is_file || (descriptor->flags & O_PATH)))
+        return files_tell(link, descriptor);
+    else if (link[0] == '/' && S_ISFIFO(descriptor->mode))
+        descriptor->kind = DESCRIPTOR_PIPE;
+    else if (link[0] == '/' && S_ISCHR(descriptor->mode))
+        descriptor->kind = DESCRIPTOR_KEPT;
+    else if (!(descriptor->flags & O_PATH))
+        return descriptors_refuse(look, descriptor, "%.40s", link);
+    if (link[0] != '/' || descriptor->kind == DESCRIPTOR_KEPT)
+        return 0;
+    descriptor->path = strdup(link); /* of a FIFO, and what a memfd is called */
+    return descriptor->path ? 0 : -ENOMEM;
+}
+
+/* Which of the session's own pipes it is an end of, or DESCRIPTORS_OUTPUTS. */
+static int find_output(const struct descriptors_look *look, const struct stat *st) {
+    struct stat output;
+    int i = 0;
+    while (i < DESCRIPTORS_OUTPUTS &&
+           (fstat(look->known->outputs[i], &output) || output.st_dev != st->st_dev || output.st_ino != st->st_ino))
+        i++;
+    return i;
+}
+
+/*
+ * Most of what an image has, the image before it had too: the very same open
+ * files, of which only the flags can have changed. Then all else need not be
+ * asked, which is most of what looking costs. Whether it is closed at an exec is
+ * of no consequence here: what is kept is copied with the table of descriptors.
+ */
+static bool is_known(const struct descriptors_look *look, struct descriptor *descriptor) {
+    const struct descriptors *listed = look->known->listed;
+    const size_t i = listed ? descriptors_index(listed, descriptor->fd) : 0;
+    if (!listed || i == listed->n)
+        return false;
+    const struct descriptor *before = &listed->at[i];
+    if ((before->kind != DESCRIPTOR_KEPT && before->kind != DESCRIPTOR_OUTPUT) || S_ISREG(before->mode) ||
+        S_ISDIR(before->mode) ||
+        syscall(SYS_kcmp, look->known->before, look->pid, KCMP_FILE, before->fd, descriptor->fd) != 0)
+        return false;
+    auto_fd fd = system_pidfd_getfd(look->pidfd, descriptor->fd);
+    const int flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
+    if (flags < 0)
+        return false;
+    *descriptor = *before;
+    descriptor->flags = (before->flags & ~STATUS_FLAGS) | (flags & STATUS_FLAGS);
+    return true;
+}
+
+static int look_at(const struct descriptors_look *look, struct descriptor *descriptor) {
+    char name[16];
+    struct stat st;
+    if (is_known(look, descriptor))
+        return 0;
+    snprintf(name, sizeof name, "%d", descriptor->fd);
+    if (fstatat(look->dir_fd, name, &st, 0))
+        return -errno;
+    descriptor->mode = st.st_mode;
+    descriptor->device = st.st_dev;
+    descriptor->inode = st.st_ino;
+    descriptor->bytes = (uint64_t)st.st_size;
+    descriptor->links = st.st_nlink;
+    int r = read_flags(look, name, descriptor);
+    if (r)
+        return r;
+    const int output = S_ISFIFO(st.st_mode) ? find_output(look, &st) : DESCRIPTORS_OUTPUTS;
+    if (output < DESCRIPTORS_OUTPUTS) {
+        descriptor->kind = output < DESCRIPTORS_SILENCED ? DESCRIPTOR_OUTPUT : DESCRIPTOR_KEPT;
+        return 0;
+    }
+    if (st.st_nlink == 0 && S_ISDIR(st.st_mode))
+        return 0; /* a deleted folder: nothing can be done with it any more */
+    if (!S_ISSOCK(st.st_mode) || (descriptor->flags & O_PATH))
+        return tell_kind(look, name, descriptor);
+    descriptor->kind = DESCRIPTOR_SOCKET;
+    return 0;
+}
+
+/* For sorting: who is the same open file, who the same object. */
+struct order {
+    const struct descriptors *list;
+    pid_t pid;
+};
+
+static bool same_object(const struct descriptor *a, const struct descriptor *b) {
+    return a->kind == b->kind && a->device == b->device && a->inode == b->inode;
+}
+
+/* kcmp(2) orders open files; 0 where they are the same. */
+static int by_open_file(const struct order *order, const struct descriptor *a, const struct descriptor *b) {
+    long r = syscall(SYS_kcmp, order->pid, order->pid, KCMP_FILE, a->fd, b->fd);
+    return r == 0 ? 0 : r == 1 ? -1 : r == 2 ? 1 : (a->fd > b->fd) - (a->fd < b->fd);
+}
+
+static int by_object(const void *x, const void *y, void *arg) {
+    const struct order *order = arg;
+    const struct descriptor *a = &order->list->at[*(const size_t *)x], *b = &order->list->at[*(const size_t *)y];
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    if (a->device != b->device)
+        return a->device < b->device ? -1 : 1;
+    if (a->inode != b->inode)
+        return a->inode < b->inode ? -1 : 1;
+    int r = by_open_file(order, a, b);
+    return r ? r : (a->fd > b->fd) - (a->fd < b->fd);
+}
+
+/* Links what shares an open file, and what shares an object. Those that are kept need neither. */
+static int relate(pid_t pid, struct descriptors *list) {
+    struct order order = {list, pid};
+    size_t n = 0;
+    auto_free size_t *sorted = malloc((list->n + 1) * sizeof *sorted);
+    if (!sorted)
+        return -ENOMEM;
+    for (size_t i = 0; i < list->n; i++) {
+        list->at[i].first = list->at[i].object = i;
+        list->at[i].next = list->at[i].next_object =
+            DESCRIPTORS_NONE; /* a row that was known has those of an earlier list */
+        if (list->at[i].kind != DESCRIPTOR_KEPT)
+            sorted[n++] = i;
+    }
+    if (n)
+        qsort_r(sorted, n, sizeof *sorted, by_object, &order);
+    for (size_t k = 1; k < n; k++) {
+        struct descriptor *before = &list->at[sorted[k - 1]], *here = &list->at[sorted[k]];
+        if (!same_object(before, here))
+            continue;
+        here->object = before->object;
+        if (by_open_file(&order, before, here) == 0) {
+            here->first = before->first;
+            before->next = sorted[k];
+        } else {
+            list->at[before->first].next_object = sorted[k];
+        }
+    }
+    return 0;
+}
+
+/*
+ * Whether nothing but flags can differ from what the image before had: an
+ * ordinary cell neither opens nor closes anything for good. 1, 0 where one must
+ * look at all of it, or -errno. See: proc_pid_fd(5), its size.
+ */
+static int is_as_before(const struct descriptors_look *look, struct descriptors *list) {
+    const struct descriptors *listed = look->known->listed;
+    char path[32];
+    struct stat st;
+    snprintf(path, sizeof path, "/proc/%d/fd", look->pid);
+    if (!listed || stat(path, &st) || (size_t)st.st_size != listed->n + 1)
+        return 0;
+    list->at = calloc(listed->n, sizeof *list->at);
+    if (!list->at)
+        return -ENOMEM;
+    for (size_t i = 0; i < listed->n; i++) {
+        list->at[i].fd = listed->at[i].fd;
+        if (!is_known(look, &list->at[i]))
+            return 0;
+    }
+    list->n = listed->n;
+    memcpy(list->of_kind, listed->of_kind, sizeof list->of_kind);
+    return 1;
+}
+
+/* Looks at all that is open. */
+static int look_at_all(struct descriptors_look *look, struct descriptors *list) {
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d/fd", look->pid);
+    auto_fd dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    snprintf(path, sizeof path, "/proc/%d/fdinfo", look->pid);
+    auto_fd info_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    look->dir_fd = dir_fd;
+    look->info_fd = info_fd;
+    free(list->at);
+    *list = (struct descriptors){0};
+    int r = dir_fd < 0 || info_fd < 0 ? -errno : list_numbers(dir_fd, list, look->error);
+    for (size_t i = 0; r == 0 && i < list->n; i++) {
+        r = look_at(look, &list->at[i]);
+        list->of_kind[list->at[i].kind]++;
+    }
+    if (r == 0 && list->n - list->of_kind[DESCRIPTOR_KEPT] - list->of_kind[DESCRIPTOR_OUTPUT] > DESCRIPTORS_GIVEN_MAX)
+        return error_set(look->error, STEP_DESCRIPTORS, ENOTSUP, "more than %d open files, pipes and sockets",
+                         DESCRIPTORS_GIVEN_MAX);
+    if (r == 0)
+        r = relate(look->pid, list);
+    for (int kind = 0; r == 0 && kind < DESCRIPTOR_KINDS; kind++)
+        if (list->of_kind[kind] && kinds[kind].look)
+            r = kinds[kind].look(look, list);
+    return r;
+}
+
+int descriptors_find(pid_t pid, const struct descriptors_known *known, struct descriptors *ret,
+                     struct sandbox_error *ret_error) {
+    struct descriptors list = {0};
+    auto_fd pidfd = system_pidfd_open(pid);
+    struct descriptors_look look = {
+        .pid = pid, .pidfd = pidfd, .known = known, .room = CONTENT_MAX_BYTES, .error = ret_error};
+    int r = pidfd < 0 ? pidfd : is_as_before(&look, &list);
+    if (r == 0)
+        r = look_at_all(&look, &list);
+    if (r < 0)
+        descriptors_fini(&list);
+    else
+        *ret = list;
+    return r < 0 ? r : 0;
+}
+
+/* Of an aside. */
+static int silence(struct descriptors *list, struct giver *giver) {
+    int null_fd = giver->aside ? giver_open(giver, "/dev/null", O_RDWR) : 0;
+    int r = null_fd < 0 ? null_fd : 0;
+    for (size_t i = 0; r == 0 && giver->aside && i < list->n; i++)
+        if (list->at[i].kind == DESCRIPTOR_OUTPUT && descriptor_is_first(list, i))
+            r = giver_number(giver, list, i, null_fd);
+    return r == 0 && giver->aside ? giver_close(giver, null_fd) : r;
+}
+
+int descriptors_give(struct descriptors *list, struct giver *giver) {
+    int r = 0;
+    for (int kind = 0; r == 0 && kind < DESCRIPTOR_KINDS; kind++)
+        if (list->of_kind[kind] && kinds[kind].give)
+            r = kinds[kind].give(list, giver);
+    return r ? r : giver_run(giver);
+}
+
+/* Only what differs is set, so that nothing is asked of a file that nobody has touched. */
+static int put_back(int pidfd, const struct descriptor *descriptor) {
+    auto_fd fd = system_pidfd_getfd(pidfd, descriptor->fd);
+    if (fd < 0)
+        return fd;
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0)
+        return -errno;
+    if ((flags ^ descriptor->flags) & STATUS_FLAGS &&
+        fcntl(fd, F_SETFL, (flags & ~STATUS_FLAGS) | (descriptor->flags & STATUS_FLAGS)))
+        return -errno;
+    if (kinds[descriptor->kind].put_back)
+        return kinds[descriptor->kind].put_back(descriptor, fd);
+    off_t now = S_ISREG(descriptor->mode) || S_ISDIR(descriptor->mode) ? lseek(fd, 0, SEEK_CUR) : -1;
+    if (now < 0 || now == descriptor->offset)
+        return 0; /* it has none, or nobody has moved it */
+    return lseek(fd, descriptor->offset, SEEK_SET) < 0 ? -errno : 0;
+}
+
+int descriptors_put_back(const struct descriptors *list, pid_t pid) {
+    auto_fd pidfd = system_pidfd_open(pid);
+    int result = pidfd < 0 ? pidfd : 0;
+    for (size_t i = 0; pidfd >= 0 && i < list->n; i++) {
+        const struct descriptor *descriptor = &list->at[i];
+        bool kept = descriptor->kind == DESCRIPTOR_KEPT || descriptor->kind == DESCRIPTOR_OUTPUT || descriptor->shared;
+        int r = kept && !(descriptor->flags & O_PATH) ? put_back(pidfd, descriptor) : 0;
+        result = result ? result : r;
+    }
+    return result;
+}

@@ -1,0 +1,151 @@
+#define _GNU_SOURCE
+#include "epolls.h"
+
+#include "cleanup.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/kcmp.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+
+/* WATCHES_MAX: of all of an image together. */
+enum { WATCHES_MAX = 8192, AT_ONCE = REMOTE_MAX_CALLS };
+
+struct watch {
+    int added_as; /* the number that it was added by; it may be closed by now, or another's */
+    int fd;       /* a number that leads to what is watched */
+    struct epoll_event event;
+};
+
+/* What an epoll watches, in the first row of its open file. */
+struct epoll_state {
+    size_t n;
+    struct watch *watch;
+};
+
+void epolls_fini(struct descriptor *descriptor) {
+    free(((struct epoll_state *)descriptor->state)->watch);
+}
+
+static bool leads_to(const struct descriptors_look *look, int fd, const struct kcmp_epoll_slot *slot) {
+    return syscall(SYS_kcmp, look->pid, look->pid, KCMP_EPOLL_TFD, fd, slot) == 0;
+}
+
+/* Whether an inode's number tells what it is: eventfds and the like have one for all of them. */
+static bool has_inode(const struct descriptor *descriptor) {
+    return descriptor->kind == DESCRIPTOR_PIPE || descriptor->kind == DESCRIPTOR_SOCKET ||
+           descriptor->kind == DESCRIPTOR_OUTPUT;
+}
+
+/* A number that leads to what is watched, which is often the one it was added by; -1 where there is none. */
+static int find_watched(const struct descriptors_look *look, const struct descriptors *list,
+                        const struct kcmp_epoll_slot *slot, ino_t inode) {
+    size_t i = descriptors_index(list, (int)slot->tfd);
+    if (i < list->n && has_inode(&list->at[i]) && list->at[i].inode == inode)
+        return (int)slot->tfd;
+    if (i < list->n && leads_to(look, (int)slot->tfd, slot))
+        return (int)slot->tfd;
+    for (i = 0; i < list->n; i++)
+        if (descriptor_is_first(list, i) && leads_to(look, list->at[i].fd, slot))
+            return list->at[i].fd;
+    return -1;
+}
+
+static int add_watch(struct epoll_state *state, const struct watch *watch) {
+    if ((state->n & (state->n - 1)) == 0) {
+        struct watch *grown = realloc(state->watch, (state->n ? 2 * state->n : 1) * sizeof *grown);
+        if (!grown)
+            return -ENOMEM;
+        state->watch = grown;
+    }
+    state->watch[state->n++] = *watch;
+    return 0;
+}
+
+static int record_watch(const struct descriptors_look *look, const struct descriptors *list,
+                        const struct descriptor *descriptor, const char *line, size_t *total) {
+    struct epoll_state *state = descriptor->state;
+    struct watch watch;
+    uint64_t data;
+    uint32_t events;
+    unsigned long inode;
+    if (sscanf(line, "tfd: %d events: %" SCNx32 " data: %" SCNx64 " pos:%*d ino:%lx", &watch.added_as, &events, &data,
+               &inode) != 4)
+        return 0;
+    if (++*total > WATCHES_MAX)
+        return descriptors_refuse(look, descriptor, "an epoll: %d watches are the most", WATCHES_MAX);
+    struct kcmp_epoll_slot slot = {.efd = (uint32_t)descriptor->fd, .tfd = (uint32_t)watch.added_as};
+    for (size_t i = 0; i < state->n; i++)
+        slot.toff += state->watch[i].added_as == watch.added_as;
+    watch.fd = find_watched(look, list, &slot, (ino_t)inode);
+    watch.event = (struct epoll_event){.events = events, .data.u64 = data};
+    return add_watch(state, &watch);
+}
+
+static int look_at(const struct descriptors_look *look, const struct descriptors *list, struct descriptor *descriptor,
+                   size_t *total) {
+    char path[64], line[256];
+    int r = 0;
+    descriptor->state = calloc(1, sizeof(struct epoll_state));
+    snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", look->pid, descriptor->fd);
+    auto_file info = descriptor->state ? fopen(path, "re") : NULL;
+    if (!info)
+        return -errno;
+    while (r == 0 && fgets(line, sizeof line, info))
+        r = record_watch(look, list, descriptor, line, total);
+    return r;
+}
+
+int epolls_look(struct descriptors_look *look, struct descriptors *list) {
+    size_t total = 0;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < list->n; i++)
+        if (list->at[i].kind == DESCRIPTOR_EPOLL && descriptor_is_first(list, i))
+            r = look_at(look, list, &list->at[i], &total);
+    return r;
+}
+
+static int make(struct descriptors *list, struct giver *giver, size_t i) {
+    int64_t made = giver_call(giver, (struct remote_call){.number = SYS_epoll_create1, .argument = {EPOLL_CLOEXEC}});
+    int r = made < 0 ? (int)made : giver_place(giver, list, i, (int)made);
+    return r ? r : giver_close(giver, (int)made);
+}
+
+/* Adds some watches; one that can't be is left out: what it watched was given as something that can't be watched. */
+static int add_some(struct giver *giver, int epoll_fd, const struct watch *watch, size_t n) {
+    struct remote_call calls[AT_ONCE];
+    struct epoll_event events[AT_ONCE];
+    size_t m = 0;
+    for (size_t i = 0; i < n; i++) {
+        events[i] = watch[i].event;
+        if (watch[i].fd >= 0)
+            calls[m++] = (struct remote_call){.number = SYS_epoll_ctl,
+                                              .argument = {(uint64_t)epoll_fd, EPOLL_CTL_ADD, (uint64_t)watch[i].fd,
+                                                           giver_at(giver, i * sizeof events[0])}};
+    }
+    int r = giver_put(giver, 0, events, n * sizeof events[0]);
+    for (size_t from = 0, failed; r == 0 && from < m; from += failed + 1) {
+        r = remote_run(giver->task, calls + from, m - from);
+        if (remote_failure(calls + from, m - from, &failed) == 0)
+            break;
+    }
+    return r;
+}
+
+int epolls_give(struct descriptors *list, struct giver *giver) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < list->n; i++)
+        if (list->at[i].kind == DESCRIPTOR_EPOLL && descriptor_is_first(list, i))
+            r = make(list, giver, i);
+    for (size_t i = 0; r == 0 && i < list->n; i++) {
+        const struct epoll_state *state = list->at[i].state;
+        if (list->at[i].kind != DESCRIPTOR_EPOLL || !descriptor_is_first(list, i))
+            continue;
+        for (size_t from = 0; r == 0 && from < state->n; from += AT_ONCE)
+            r = add_some(giver, list->at[i].fd, state->watch + from,
+                         state->n - from < AT_ONCE ? state->n - from : AT_ONCE);
+    }
+    return r;
+}

@@ -1,0 +1,15 @@
+/*
+ * epolls.h - the epoll descriptors of an image: made anew, watching the cell's own descriptors.
+ *
+ * See: epoll(7), proc_pid_fdinfo(5), KCMP_EPOLL_TFD in kcmp(2).
+ */
+#ifndef PETRI_SANDBOX_EPOLLS_H
+#define PETRI_SANDBOX_EPOLLS_H
+
+#include "descriptors.h"
+
+int epolls_look(struct descriptors_look *look, struct descriptors *list) SANDBOX_MUST_CHECK;
+int epolls_give(struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;
+void epolls_fini(struct descriptor *descriptor);
+
+#endif

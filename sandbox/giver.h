@@ -1,0 +1,67 @@
+/*
+ * giver.h - a cell's worker, before it runs, makes the descriptors that its cell is to have.
+ *
+ * It is in its sandbox and has no capability left, so what it makes belongs to
+ * the sandbox, and it can make nothing that a cell could not. Calls are queued
+ * and made as few batches; what they give gets its number, its flags and its
+ * content afterwards, the latter from us. Few may be open on the way: a cell may
+ * have used up its descriptors, and there are some more for us, but not many.
+ *
+ * See: remote.h, dup(2).
+ */
+#ifndef PETRI_SANDBOX_GIVER_H
+#define PETRI_SANDBOX_GIVER_H
+
+#include "remote.h"
+
+struct descriptors;
+
+struct giver {
+    const struct remote_task *task;
+    int pidfd;    /* of that task */
+    pid_t keeper; /* of the image: has the originals */
+    bool aside;   /* has no part in the session's output */
+    size_t n;
+    struct remote_call call[REMOTE_MAX_CALLS]; /* queued */
+};
+
+/* Queues a call, of which only the success counts; makes those queued where there is no room for it. 0 or -errno. */
+int giver_add(struct giver *giver, struct remote_call call) SANDBOX_MUST_CHECK;
+
+/* Makes what is queued. 0, or -errno of the first call that failed. */
+int giver_run(struct giver *giver) SANDBOX_MUST_CHECK;
+
+/* Makes one call at once, after what is queued. Its result, or -errno. */
+int64_t giver_call(struct giver *giver, struct remote_call call) SANDBOX_MUST_CHECK;
+
+/* Puts bytes into the task's scratch memory, at an offset, once nothing that is queued needs what is there. 0 or
+ * -errno. */
+int giver_put(struct giver *giver, size_t offset, const void *data, size_t bytes) SANDBOX_MUST_CHECK;
+
+/* Reads them, once what is queued has been made. 0 or -errno. */
+int giver_get(struct giver *giver, size_t offset, void *ret_data, size_t bytes) SANDBOX_MUST_CHECK;
+
+/* The address of an offset of the scratch memory. */
+uint64_t giver_at(const struct giver *giver, size_t offset);
+
+/* Opens a path as the task sees it; through no link at its end. What the task calls the descriptor, or -errno. */
+int giver_open(struct giver *giver, const char *path, int flags) SANDBOX_MUST_CHECK;
+
+/* Opens what a descriptor of the task's leads to once more, and waits for nobody: another open file on the same object.
+ * O_NONBLOCK of flags is its own. */
+int giver_reopen(struct giver *giver, int made, int flags) SANDBOX_MUST_CHECK;
+
+/* Queues what puts a descriptor that the task has made under each number that shared the open file of the first-th row.
+ * made stays open. */
+int giver_number(struct giver *giver, const struct descriptors *list, size_t first, int made) SANDBOX_MUST_CHECK;
+
+/* The same, and gives it the status flags that the open file had. */
+int giver_place(struct giver *giver, const struct descriptors *list, size_t first, int made) SANDBOX_MUST_CHECK;
+
+/* Queues the closing of what was only needed on the way. */
+int giver_close(struct giver *giver, int made) SANDBOX_MUST_CHECK;
+
+/* Our duplicate, close-on-exec, of what the task has made. -errno on failure. */
+int giver_take(struct giver *giver, int made) SANDBOX_MUST_CHECK;
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * mappings.h - the shared mappings of a process whose files have no name.
+ *
+ * See: proc_pid_maps(5), PROCMAP_QUERY.
+ */
+#ifndef PETRI_SANDBOX_MAPPINGS_H
+#define PETRI_SANDBOX_MAPPINGS_H
+
+#include "sandbox.h"
+
+#include <sys/types.h>
+
+struct mapping {
+    uint64_t start, end; /* addresses */
+    uint64_t offset;     /* in the file */
+    uint64_t inode;
+    bool is_memory; /* of no file system that a cell sees: anonymous, or a memfd */
+    int protection; /* as mmap(2) takes it */
+};
+
+/* Called for each; other than 0 ends it. */
+typedef int mapping_handler(void *arg, const struct mapping *mapping);
+
+/* Every shared mapping of anonymous memory, of a memfd or of a file that is unlinked and that may be written to. 0,
+ * what handler said, or -errno.
+ */
+int mappings_each(pid_t pid, mapping_handler *handler, void *arg) SANDBOX_MUST_CHECK;
+
+#endif

@@ -1,0 +1,182 @@
+#define _GNU_SOURCE
+#include "pipes.h"
+
+#include "cleanup.h"
+#include "content.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+/* PIPES_MAX: Linux gives a user 16384 pages for pipes, 16 for each, and there are several cells of an image at a time.
+ */
+enum { USUAL_BYTES = 65536, LEAST_BYTES = 4096, READ_BYTES = 65536, AT_ONCE = 4, PIPES_MAX = 256 };
+
+/* What a pipe was, in the first row of its object. */
+struct pipe_state {
+    int capacity;
+    bool packets; /* O_DIRECT: a read gives one write */
+    struct content content;
+};
+
+void pipes_fini(struct descriptor *descriptor) {
+    free(((struct pipe_state *)descriptor->state)->content.data);
+}
+
+static bool may_read(const struct descriptor *descriptor) {
+    return (descriptor->flags & O_ACCMODE) != O_WRONLY;
+}
+
+static bool may_write(const struct descriptor *descriptor) {
+    return (descriptor->flags & O_ACCMODE) != O_RDONLY;
+}
+
+/* Empties a pipe; then it is made small, for all of a user's pipes together have a limit. */
+static int take_content(struct descriptors_look *look, const struct descriptor *reader, struct pipe_state *pipe) {
+    char buf[READ_BYTES];
+    ssize_t n;
+    auto_fd fd = descriptors_take(look, reader);
+    if (fd < 0)
+        return fd;
+    pipe->capacity = fcntl(fd, F_GETPIPE_SZ);
+    while ((n = read(fd, buf, sizeof buf)) > 0) {
+        int r = content_add(&pipe->content, buf, (uint32_t)n, &look->room);
+        if (r)
+            return r == -E2BIG ? descriptors_refuse(look, reader, "a pipe" DESCRIPTORS_FULL) : r;
+    }
+    if (n < 0 && errno != EAGAIN)
+        return -errno;
+    (void)fcntl(fd, F_SETPIPE_SZ, LEAST_BYTES); /* it may not be worth it */
+    return 0;
+}
+
+int pipes_look(struct descriptors_look *look, struct descriptors *list) {
+    size_t n = 0;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < list->n; i++) {
+        struct descriptor *descriptor = &list->at[i];
+        if (descriptor->kind != DESCRIPTOR_PIPE)
+            continue;
+        struct descriptor *object = &list->at[descriptor->object];
+        if (!object->state) {
+            if (++n > PIPES_MAX)
+                return descriptors_refuse(look, descriptor, "a pipe: %d are the most", PIPES_MAX);
+            struct pipe_state *pipe = calloc(1, sizeof *pipe);
+            if (!pipe)
+                return -ENOMEM;
+            *pipe = (struct pipe_state){.capacity = 0};
+            object->state = pipe;
+        }
+        struct pipe_state *pipe = object->state;
+        pipe->packets |= may_write(descriptor) && (descriptor->flags & O_DIRECT);
+        if (may_read(descriptor) && pipe->capacity == 0)
+            r = take_content(look, descriptor, pipe);
+    }
+    return r;
+}
+
+/* Puts the content into a pipe that a task has made, and gives it the size that it had. */
+static int fill(struct giver *giver, int made, const struct pipe_state *pipe) {
+    const char *piece;
+    uint32_t bytes;
+    if (pipe->content.bytes == 0 && (pipe->capacity == USUAL_BYTES || pipe->capacity <= 0))
+        return 0;
+    auto_fd fd = giver_take(giver, made);
+    if (fd < 0)
+        return fd;
+    if (pipe->capacity > 0 && pipe->capacity != USUAL_BYTES)
+        (void)fcntl(fd, F_SETPIPE_SZ, pipe->capacity); /* what matters is whether all fits */
+    if (fcntl(fd, F_SETFL, O_NONBLOCK | (pipe->packets ? O_DIRECT : 0)))
+        return -errno;
+    for (size_t at = 0; (piece = content_next(&pipe->content, &at, &bytes));)
+        if (write(fd, piece, bytes) != (ssize_t)bytes)
+            return -ENOBUFS;
+    return fcntl(fd, F_SETFL, 0) ? -errno : 0;
+}
+
+/* Gives each open file of a pipe its part of the new one; made are its ends, the same twice where one is for both. */
+static int place(struct giver *giver, const struct descriptors *list, size_t object, const int made[2]) {
+    bool used[2] = {made[0] == made[1], made[0] == made[1]};
+    int r = 0;
+    for (size_t i = object; r == 0 && i != DESCRIPTORS_NONE; i = list->at[i].next_object) {
+        const int mode = list->at[i].flags & O_ACCMODE, end = mode == O_WRONLY;
+        if (mode == O_RDWR || used[end]) {
+            int again = giver_reopen(giver, made[0], mode);
+            if (again < 0)
+                return again;
+            r = giver_place(giver, list, i, again);
+            if (r == 0)
+                r = giver_close(giver, again);
+        } else {
+            used[end] = true;
+            r = giver_place(giver, list, i, made[end]);
+        }
+    }
+    if (r == 0)
+        r = giver_close(giver, made[0]);
+    return r == 0 && made[1] != made[0] ? giver_close(giver, made[1]) : r;
+}
+
+/* The FIFO at its path, for both, which blocks nobody; a pipe where there is none any more. */
+static int open_fifo(struct giver *giver, const char *path, int made[2]) {
+    struct stat st;
+    int opened = giver_open(giver, path, O_RDWR | O_NONBLOCK);
+    if (opened < 0)
+        return opened;
+    auto_fd fd = giver_take(giver, opened);
+    if (fd < 0 || fstat(fd, &st) || !S_ISFIFO(st.st_mode))
+        return giver_close(giver, opened) ? -EUCLEAN : -ENOENT;
+    made[0] = made[1] = opened;
+    return 0;
+}
+
+/* The ends of as many new pipes as there are objects. */
+static int make(struct giver *giver, const struct descriptors *list, const size_t *objects, size_t n,
+                int made[AT_ONCE][2]) {
+    int r = giver_run(giver);
+    for (size_t k = 0; r == 0 && k < n; k++)
+        r = giver_add(giver, (struct remote_call){.number = SYS_pipe2,
+                                                  .argument = {giver_at(giver, k * sizeof made[0]), O_CLOEXEC}});
+    if (r == 0)
+        r = giver_run(giver);
+    if (r == 0)
+        r = giver_get(giver, 0, made, n * sizeof made[0]);
+    for (size_t k = 0; r == 0 && k < n; k++) {
+        const char *path = list->at[objects[k]].path;
+        int pipe[2] = {made[k][0], made[k][1]};
+        if (!path || open_fifo(giver, path, made[k]))
+            continue;
+        r = giver_close(giver, pipe[0]);
+        if (r == 0)
+            r = giver_close(giver, pipe[1]);
+    }
+    return r;
+}
+
+static int give_some(struct giver *giver, const struct descriptors *list, const size_t *objects, size_t n) {
+    int made[AT_ONCE][2];
+    int r = make(giver, list, objects, n, made);
+    for (size_t k = 0; r == 0 && k < n; k++) {
+        r = fill(giver, made[k][1], list->at[objects[k]].state);
+        if (r == 0)
+            r = place(giver, list, objects[k], made[k]);
+    }
+    return r;
+}
+
+int pipes_give(struct descriptors *list, struct giver *giver) {
+    size_t objects[AT_ONCE], n = 0;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < list->n; i++) {
+        if (list->at[i].kind == DESCRIPTOR_PIPE && descriptor_is_object(list, i))
+            objects[n++] = i;
+        if (n == AT_ONCE) {
+            r = give_some(giver, list, objects, n);
+            n = 0;
+        }
+    }
+    return r == 0 && n ? give_some(giver, list, objects, n) : r;
+}

@@ -1,0 +1,19 @@
+/*
+ * pipes.h - the pipes and FIFOs of an image: what waits in them is taken when the cell is frozen, and put into the
+ * pipes of each cell that is made of it.
+ *
+ * All other processes of a cell are dead when it is frozen, so an image's pipes have both their ends in it. A FIFO is
+ * opened anew by its path, so that it stays the one that others find there.
+ *
+ * See: pipe(7), fifo(7).
+ */
+#ifndef PETRI_SANDBOX_PIPES_H
+#define PETRI_SANDBOX_PIPES_H
+
+#include "descriptors.h"
+
+int pipes_look(struct descriptors_look *look, struct descriptors *list) SANDBOX_MUST_CHECK;
+int pipes_give(struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;
+void pipes_fini(struct descriptor *descriptor);
+
+#endif

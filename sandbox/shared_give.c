@@ -1,0 +1,176 @@
+#define _GNU_SOURCE
+#include "shared.h"
+
+#include "cleanup.h"
+#include "tracee.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+enum { BLOCK_BYTES = 1 << 20, MEMFD_NAME_BYTES = 250 };
+
+#define STATUS_FLAGS (O_APPEND | O_NONBLOCK | O_NOATIME)
+
+static int write_block(int fd, const char *block, size_t bytes, uint64_t offset) {
+    for (size_t done = 0; done < bytes;) {
+        ssize_t n = pwrite(fd, block + done, bytes - done, (off_t)(offset + done));
+        if (n <= 0)
+            return n < 0 ? -errno : -EIO;
+        done += (size_t)n;
+    }
+    return 0;
+}
+
+/* Copies what is not a hole. */
+static int copy_file(int from, int to, char *block) {
+    off_t at = 0;
+    while ((at = lseek(from, at, SEEK_DATA)) >= 0) {
+        const off_t end = lseek(from, at, SEEK_HOLE);
+        while (at < end) {
+            const size_t most = end - at < BLOCK_BYTES ? (size_t)(end - at) : BLOCK_BYTES;
+            ssize_t n = pread(from, block, most, at);
+            if (n <= 0)
+                return n < 0 ? -errno : 0;
+            int r = write_block(to, block, (size_t)n, (uint64_t)at);
+            if (r)
+                return r;
+            at += n;
+        }
+        if (end < 0)
+            break;
+    }
+    return errno == ENXIO || at >= 0 ? 0 : -errno;
+}
+
+/* Copies what the image has mapped; beyond the end of a file there is nothing. Blocks of zeros are left holes. */
+static int copy_mappings(const struct shared *shared, size_t piece, int memory_fd, int to, char *block) {
+    for (size_t i = 0; i < shared->n_mappings; i++) {
+        const struct shared_mapping *mapping = &shared->mapping[i];
+        const uint64_t bytes = mapping->piece == piece ? mapping->end - mapping->start : 0;
+        for (uint64_t done = 0; done < bytes;) {
+            const uint64_t left = bytes - done;
+            ssize_t n = pread(memory_fd, block, left < BLOCK_BYTES ? (size_t)left : BLOCK_BYTES,
+                              (off_t)(mapping->start + done));
+            if (n <= 0)
+                break;
+            const bool is_zero = block[0] == 0 && memcmp(block, block + 1, (size_t)n - 1) == 0;
+            int r = is_zero ? 0 : write_block(to, block, (size_t)n, mapping->offset + done);
+            if (r)
+                return r;
+            done += (uint64_t)n;
+        }
+    }
+    return 0;
+}
+
+static int fill(const struct shared *shared, size_t i, const struct descriptors *list, int memory_fd,
+                const struct giver *giver, int to) {
+    const struct shared_piece *piece = &shared->piece[i];
+    auto_free char *block = malloc(BLOCK_BYTES);
+    if (!block || ftruncate(to, (off_t)piece->bytes))
+        return block ? -errno : -ENOMEM;
+    if (piece->descriptor == SHARED_NO_DESCRIPTOR)
+        return copy_mappings(shared, i, memory_fd, to, block);
+    char path[48];
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", giver->keeper, list->at[piece->descriptor].fd);
+    auto_fd from = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (from < 0)
+        return -errno;
+    return copy_file(from, to, block);
+}
+
+/* In the place of what was mapped. Where the cell has sealed its mapping it has the old one: it wanted no other. */
+static int map(const struct shared *shared, size_t piece, struct giver *giver, int made) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < shared->n_mappings; i++) {
+        const struct shared_mapping *mapping = &shared->mapping[i];
+        if (mapping->piece != piece)
+            continue;
+        int64_t at =
+            giver_call(giver, (struct remote_call){.number = SYS_mmap,
+                                                   .argument = {mapping->start, mapping->end - mapping->start,
+                                                                (uint64_t)mapping->protection, MAP_SHARED | MAP_FIXED,
+                                                                (uint64_t)made, mapping->offset}});
+        r = at == -EUCLEAN ? -EUCLEAN : 0;
+    }
+    return r;
+}
+
+/* Gives each open file of a memfd its own, at its offset. */
+static int place(const struct descriptors *list, struct giver *giver, size_t object, int made) {
+    int r = 0;
+    for (size_t i = object; r == 0 && i != DESCRIPTORS_NONE; i = list->at[i].next_object) {
+        const struct descriptor *descriptor = &list->at[i];
+        const int flags = (descriptor->flags & (O_ACCMODE | STATUS_FLAGS));
+        int again = giver_reopen(giver, made, flags);
+        if (again < 0)
+            return again;
+        if (descriptor->offset > 0)
+            r = giver_add(giver,
+                          (struct remote_call){.number = SYS_lseek,
+                                               .argument = {(uint64_t)again, (uint64_t)descriptor->offset, SEEK_SET}});
+        if (r == 0)
+            r = giver_place(giver, list, i, again);
+        if (r == 0)
+            r = giver_close(giver, again);
+    }
+    return r;
+}
+
+/* What memfd_create(2) was told, of "/memfd:NAME (deleted)". */
+static void read_name(const char *link, char name[NAME_MAX]) {
+    const char *begin = link ? strchr(link, ':') : NULL, *end = begin ? strrchr(begin, ' ') : NULL;
+    snprintf(name, MEMFD_NAME_BYTES, "%.*s", end ? (int)(end - begin - 1) : 6, end ? begin + 1 : "shared");
+}
+
+static int make(struct giver *giver, const struct shared_piece *piece, const struct descriptors *list) {
+    char name[NAME_MAX];
+    const unsigned flags = MFD_CLOEXEC | (piece->seals == F_SEAL_SEAL ? 0 : MFD_ALLOW_SEALING);
+    read_name(piece->descriptor == SHARED_NO_DESCRIPTOR ? NULL : list->at[piece->descriptor].path, name);
+    int r = giver_put(giver, 0, name, strlen(name) + 1);
+    return r ? r
+             : (int)giver_call(
+                   giver, (struct remote_call){.number = SYS_memfd_create, .argument = {giver_at(giver, 0), flags}});
+}
+
+/* One that can't be sealed says that it is sealed against seals. */
+static int seal(int fd, const struct shared_piece *piece) {
+    return piece->seals && piece->seals != F_SEAL_SEAL && fcntl(fd, F_ADD_SEALS, piece->seals) ? -errno : 0;
+}
+
+/* A mapping that may be written keeps a file from being sealed against that, and such a seal keeps it from being mapped
+ * so. */
+static int give_piece(const struct shared *shared, size_t i, const struct descriptors *list, int memory_fd,
+                      struct giver *giver) {
+    const struct shared_piece *piece = &shared->piece[i];
+    const bool seal_first = piece->seals & F_SEAL_WRITE;
+    int made = make(giver, piece, list);
+    auto_fd fd = made < 0 ? made : giver_take(giver, made);
+    if (fd < 0)
+        return fd;
+    int r = fill(shared, i, list, memory_fd, giver, fd);
+    if (r == 0 && piece->descriptor != SHARED_NO_DESCRIPTOR && fchmod(fd, list->at[piece->descriptor].mode & 07777))
+        r = -errno;
+    if (r == 0 && seal_first)
+        r = seal(fd, piece);
+    if (r == 0)
+        r = map(shared, i, giver, made);
+    if (r == 0 && !seal_first)
+        r = seal(fd, piece);
+    if (r == 0 && piece->descriptor != SHARED_NO_DESCRIPTOR)
+        r = place(list, giver, piece->descriptor, made);
+    return r ? r : giver_close(giver, made);
+}
+
+int shared_give(const struct shared *shared, const struct descriptors *list, int memory_fd, struct giver *giver) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < shared->n; i++)
+        if (!shared->piece[i].is_saved_by_us)
+            r = give_piece(shared, i, list, memory_fd, giver);
+    return r;
+}

@@ -1,0 +1,219 @@
+#define _GNU_SOURCE
+#include "sockets.h"
+
+#include "cleanup.h"
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+
+#include <poll.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/un.h>
+
+enum { USUAL_BACKLOG = 128, MESSAGE_BYTES = 1 << 20 };
+
+void sockets_fini(struct descriptor *descriptor) {
+    free(((struct socket_state *)descriptor->state)->content.data);
+}
+
+static int integer_option(int fd, int level, int name) {
+    int value = 0;
+    socklen_t bytes = sizeof value;
+    return getsockopt(fd, level, name, &value, &bytes) ? -1 : value;
+}
+
+/* As tcp(7) has it for one that listens; of a Unix socket it can't be asked. */
+static int backlog_of(int fd) {
+    struct tcp_info info;
+    socklen_t bytes = sizeof info;
+    memset(&info, 0, sizeof info);
+    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) ? USUAL_BACKLOG : (int)info.tcpi_sacked;
+}
+
+static bool is_inet(const struct socket_state *state) {
+    return state->domain == AF_INET || state->domain == AF_INET6;
+}
+
+/* What has gone through a connection; more is more. */
+static struct socket_traffic read_traffic(int fd) {
+    struct tcp_info info;
+    socklen_t bytes = sizeof info;
+    int unread = 0;
+    memset(&info, 0, sizeof info);
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) || ioctl(fd, SIOCINQ, &unread))
+        return (struct socket_traffic){.state = -1};
+    return (struct socket_traffic){.sent = info.tcpi_bytes_sent,
+                                   .received = info.tcpi_bytes_received,
+                                   .unread = (uint64_t)unread,
+                                   .state = info.tcpi_state};
+}
+
+int sockets_put_back(const struct descriptor *descriptor, int fd) {
+    const struct socket_state *state = descriptor->state;
+    if (!state || state->role != SOCKET_CONNECTED)
+        return 0;
+    const struct socket_traffic now = read_traffic(fd), before = state->traffic;
+    if (now.sent != before.sent || now.received != before.received || now.unread != before.unread ||
+        now.state != before.state)
+        (void)shutdown(fd, SHUT_RDWR); /* or it has hung up by itself */
+    return 0;
+}
+
+/* An internet socket that is bound to nothing has the name 0.0.0.0 with port 0; a Unix one has a family and no path. */
+static void read_name(int fd, struct socket_state *state) {
+    struct sockaddr_storage name = {0};
+    socklen_t bytes = sizeof name;
+    in_port_t port = 1;
+    if (getsockname(fd, (struct sockaddr *)&name, &bytes) || bytes > sizeof name)
+        return;
+    if (is_inet(state))
+        memcpy(&port, (char *)&name + offsetof(struct sockaddr_in, sin_port), sizeof port); /* in both families */
+    if (bytes <= sizeof(sa_family_t) || port == 0)
+        return;
+    state->name = name;
+    state->name_bytes = bytes;
+}
+
+/*
+ * Two Unix sockets that are connected know each other by their names; one that
+ * has none gets one (the image never uses it again), and no two have the same
+ * but those that were accepted.
+ */
+static void name_sides(int fd, struct socket_state *state) {
+    const sa_family_t none = AF_UNIX;
+    state->own_bytes = sizeof state->own;
+    if (state->name_bytes == 0)
+        (void)bind(fd, (const struct sockaddr *)&none, sizeof none);
+    if (getsockname(fd, (struct sockaddr *)&state->own, &state->own_bytes))
+        state->own_bytes = 0;
+}
+
+/* Looks at all that waits, without taking it: what can't be copied must not be closed by us. */
+static int peek_content(struct descriptors_look *look, const struct descriptor *descriptor, int fd,
+                        struct socket_state *state) {
+    const int none = 0;
+    int waits = 0, r = 0;
+    uint64_t seen = 0;
+    auto_free char *buf = malloc(MESSAGE_BYTES);
+    if (!buf)
+        return -ENOMEM;
+    if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &none, sizeof none) ||
+        setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &none, sizeof none) || ioctl(fd, SIOCINQ, &waits))
+        return -errno;
+    (void)setsockopt(fd, SOL_SOCKET, SO_TIMESTAMP, &none, sizeof none);
+    while (r == 0) {
+        struct iovec part = {.iov_base = buf, .iov_len = MESSAGE_BYTES};
+        struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+        ssize_t n = recvmsg(fd, &message, MSG_PEEK | MSG_DONTWAIT);
+        if (n < 0 || (n == 0 && (state->type == SOCK_STREAM || state->at_end)))
+            break;
+        if (message.msg_flags & MSG_CTRUNC)
+            return descriptors_refuse(look, descriptor, "a socket that open files are on their way through");
+        if (message.msg_flags & MSG_TRUNC)
+            return descriptors_refuse(look, descriptor, "a socket with a message of more than 1 MiB");
+        seen += (uint64_t)n;
+        r = content_add(&state->content, buf, (uint32_t)n, &look->room);
+    }
+    if (r == -E2BIG)
+        return descriptors_refuse(look, descriptor, "a socket" DESCRIPTORS_FULL);
+    if (r == 0 && state->type == SOCK_STREAM && seen != (uint64_t)waits)
+        return descriptors_refuse(look, descriptor, "a socket with urgent data");
+    return r;
+}
+
+/* Of POLLIN and POLLRDHUP. */
+static short poll_once(int fd) {
+    struct pollfd poll_fd = {.fd = fd, .events = POLLIN | POLLRDHUP};
+    return poll(&poll_fd, 1, 0) == 1 ? poll_fd.revents : 0;
+}
+
+static int look_at(struct descriptors_look *look, struct descriptor *descriptor) {
+    struct socket_state *state = calloc(1, sizeof *state);
+    if (!state)
+        return -ENOMEM;
+    *state = (struct socket_state){.other_bytes = sizeof state->other};
+    descriptor->state = state;
+    auto_fd fd = descriptors_take(look, descriptor);
+    if (fd < 0)
+        return fd;
+    state->domain = integer_option(fd, SOL_SOCKET, SO_DOMAIN);
+    state->type = integer_option(fd, SOL_SOCKET, SO_TYPE);
+    state->protocol = integer_option(fd, SOL_SOCKET, SO_PROTOCOL);
+    if (!is_inet(state) && state->domain != AF_UNIX)
+        return descriptors_refuse(look, descriptor, "a socket of family %d", state->domain);
+    sockets_read_options(fd, state);
+    read_name(fd, state);
+    if (integer_option(fd, SOL_SOCKET, SO_ACCEPTCONN) == 1) {
+        state->role = SOCKET_LISTENS;
+        state->backlog = backlog_of(fd);
+        return 0;
+    }
+    if (getpeername(fd, (struct sockaddr *)&state->other, &state->other_bytes))
+        return 0;
+    state->role = state->domain == AF_UNIX ? SOCKET_ORPHANED : SOCKET_CONNECTED;
+    descriptor->shared = state->role == SOCKET_CONNECTED && state->type == SOCK_STREAM;
+    if (descriptor->shared)
+        state->traffic = read_traffic(fd);
+    if (state->domain != AF_UNIX)
+        return 0;
+    const short events = poll_once(fd);
+    state->at_end = state->type != SOCK_DGRAM && (events & POLLRDHUP);
+    name_sides(fd, state);
+    return (events & POLLIN) ? peek_content(look, descriptor, fd, state) : 0;
+}
+
+/* Once all have names. */
+static int read_other(const struct descriptors_look *look, const struct descriptor *descriptor) {
+    struct socket_state *state = descriptor->state;
+    auto_fd fd = descriptors_take(look, descriptor);
+    if (fd < 0)
+        return fd;
+    state->other_bytes = sizeof state->other;
+    if (getpeername(fd, (struct sockaddr *)&state->other, &state->other_bytes))
+        state->other_bytes = 0;
+    return 0;
+}
+
+static bool is_same(const struct sockaddr_storage *a, socklen_t a_bytes, const struct sockaddr_storage *b,
+                    socklen_t b_bytes) {
+    return a_bytes > sizeof(sa_family_t) && a_bytes == b_bytes && a_bytes <= sizeof *a && memcmp(a, b, a_bytes) == 0;
+}
+
+/* Joins a socket with the one that it is connected to, where the image has that. */
+static void join(struct descriptors *list, size_t i) {
+    struct socket_state *state = list->at[i].state;
+    for (size_t j = i + 1; j < list->n; j++) {
+        struct socket_state *peer = list->at[j].state;
+        if (list->at[j].kind != DESCRIPTOR_SOCKET || !peer || peer->role != SOCKET_ORPHANED ||
+            peer->type != state->type || !is_same(&state->other, state->other_bytes, &peer->own, peer->own_bytes) ||
+            !is_same(&peer->other, peer->other_bytes, &state->own, state->own_bytes))
+            continue;
+        state->role = peer->role = SOCKET_PAIRED;
+        state->peer = j;
+        peer->peer = i;
+        return;
+    }
+}
+
+static bool has_peer(const struct descriptors *list, size_t i) {
+    const struct socket_state *state = list->at[i].kind == DESCRIPTOR_SOCKET ? list->at[i].state : NULL;
+    return state && state->role == SOCKET_ORPHANED;
+}
+
+int sockets_look(struct descriptors_look *look, struct descriptors *list) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < list->n; i++)
+        if (list->at[i].kind == DESCRIPTOR_SOCKET && descriptor_is_first(list, i))
+            r = look_at(look, &list->at[i]);
+    for (size_t i = 0; r == 0 && i < list->n; i++)
+        if (has_peer(list, i))
+            r = read_other(look, &list->at[i]);
+    for (size_t i = 0; r == 0 && i < list->n; i++)
+        if (has_peer(list, i))
+            join(list, i);
+    return r;
+}

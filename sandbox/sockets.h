@@ -1,0 +1,65 @@
+/*
+ * sockets.h - the sockets of an image.
+ *
+ * A cell has a network of its own, which ends with it, and so do all processes
+ * on the other side of its sockets. What is left is between sockets of the
+ * image: pairs are made anew, with what waits in them; who listened listens
+ * again at the same address. A connection whose other side is gone has hung up.
+ * An internet connection between two sockets of the image can't be copied: it
+ * is shared, and hung up where a lost cell has used it.
+ *
+ * See: unix(7), tcp(7), SO_PEEK_OFF in socket(7).
+ */
+#ifndef PETRI_SANDBOX_SOCKETS_H
+#define PETRI_SANDBOX_SOCKETS_H
+
+#include "content.h"
+#include "descriptors.h"
+
+#include <sys/socket.h>
+
+enum { SOCKET_OPTIONS_MAX = 24, SOCKET_OPTION_BYTES = 16 };
+
+enum socket_role {
+    SOCKET_PLAIN,    /* bound, perhaps, and no more */
+    SOCKET_LISTENS,  /* for connections */
+    SOCKET_PAIRED,   /* with another of the image */
+    SOCKET_ORPHANED, /* was connected to what the image does not have */
+    SOCKET_CONNECTED /* by the internet protocols: it is shared */
+};
+
+/* What a socket was, in the first row of its open file. */
+struct socket_state {
+    int domain, type, protocol;
+    enum socket_role role;
+    size_t peer; /* of a pair: its other side's row */
+    bool given;  /* of a pair: with its other side */
+    bool at_end; /* nothing can come any more */
+    int backlog; /* of one that listens */
+    struct sockaddr_storage name;
+    socklen_t name_bytes;               /* 0 where it was not bound */
+    struct sockaddr_storage own, other; /* of one that is connected: how pairs find each other */
+    socklen_t own_bytes, other_bytes;
+    struct content content;
+    struct socket_traffic {
+        uint64_t sent, received, unread;
+        int state;
+    } traffic; /* of an internet connection */
+    struct {
+        socklen_t bytes; /* 0 where there is no such option */
+        char value[SOCKET_OPTION_BYTES];
+    } option[SOCKET_OPTIONS_MAX];
+};
+
+int sockets_look(struct descriptors_look *look, struct descriptors *list) SANDBOX_MUST_CHECK;
+int sockets_give(struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;
+void sockets_fini(struct descriptor *descriptor);
+
+/* Hangs up a connection that a lost cell has used: what it has read and written can't be taken back. 0. */
+int sockets_put_back(const struct descriptor *descriptor, int fd);
+
+/* Reads the options of a socket of ours, or sets those that are not as they were. See: sockets_options.c. */
+void sockets_read_options(int fd, struct socket_state *state);
+void sockets_set_options(int fd, const struct socket_state *state);
+
+#endif

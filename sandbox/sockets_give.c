@@ -1,0 +1,153 @@
+#define _GNU_SOURCE
+#include "sockets.h"
+
+#include "cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+
+/* Where in the scratch memory addresses, paths and what is said of them stand. */
+enum { ADDRESS_AT = 0, PATH_AT = 256, STAT_AT = 512 };
+
+/* Sends what had waited in a socket from its other side, which gets all the room that it may have for it. */
+static int fill(int other_fd, const struct socket_state *state) {
+    const int room = 1 << 30;
+    const char *piece;
+    uint32_t bytes;
+    if (state->content.bytes)
+        (void)setsockopt(other_fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
+    for (size_t at = 0; (piece = content_next(&state->content, &at, &bytes));)
+        if (send(other_fd, piece, bytes, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)bytes)
+            return -ENOBUFS;
+    return 0;
+}
+
+static int make_pair(struct giver *giver, int type, int made[2]) {
+    int r = giver_add(
+        giver, (struct remote_call){.number = SYS_socketpair,
+                                    .argument = {AF_UNIX, (uint64_t)(type | SOCK_CLOEXEC), 0, giver_at(giver, 0)}});
+    return r ? r : giver_get(giver, 0, made, 2 * sizeof made[0]);
+}
+
+/* Both sides of a pair, or one whose other side has hung up. */
+static int give_pair(struct descriptors *list, struct giver *giver, size_t i) {
+    struct socket_state *state = list->at[i].state;
+    struct socket_state *peer = state->role == SOCKET_PAIRED ? list->at[state->peer].state : NULL;
+    int made[2], r = make_pair(giver, state->type, made);
+    if (r)
+        return r;
+    auto_fd side = giver_take(giver, made[0]), other = side < 0 ? side : giver_take(giver, made[1]);
+    if (other < 0)
+        return other;
+    r = fill(other, state);
+    if (r == 0 && peer)
+        r = fill(side, peer);
+    sockets_set_options(side, state);
+    if (peer)
+        sockets_set_options(other, peer);
+    if (state->at_end)
+        (void)shutdown(side, SHUT_RD);
+    if (peer && peer->at_end)
+        (void)shutdown(other, SHUT_RD);
+    if (r == 0)
+        r = giver_place(giver, list, i, made[0]);
+    if (r == 0 && peer)
+        r = giver_place(giver, list, state->peer, made[1]);
+    for (int k = 0; r == 0 && k < 2; k++)
+        r = giver_close(giver, made[k]);
+    return r;
+}
+
+/*
+ * A socket in the place of the one that a path leads to: that one was bound in
+ * an earlier sandbox, and nobody is behind it any more. Where there is none, nobody
+ * could find the socket before, and nobody shall now.
+ */
+static int make_way(struct giver *giver, const struct socket_state *state, mode_t *ret_mode) {
+    const struct sockaddr_un *name = (const struct sockaddr_un *)&state->name;
+    char path[sizeof name->sun_path + 1] = "";
+    struct stat st;
+    memcpy(path, name->sun_path, state->name_bytes - offsetof(struct sockaddr_un, sun_path));
+    int r = giver_put(giver, PATH_AT, path, sizeof path);
+    if (r)
+        return r;
+    int64_t found =
+        giver_call(giver, (struct remote_call){.number = SYS_newfstatat,
+                                               .argument = {(uint64_t)AT_FDCWD, giver_at(giver, PATH_AT),
+                                                            giver_at(giver, STAT_AT), AT_SYMLINK_NOFOLLOW}});
+    if (found < 0)
+        return -ENOENT;
+    r = giver_get(giver, STAT_AT, &st, sizeof st);
+    if (r == 0 && !S_ISSOCK(st.st_mode))
+        r = -ENOENT;
+    if (r)
+        return r;
+    *ret_mode = st.st_mode & 07777;
+    return (int)giver_call(giver, (struct remote_call){.number = SYS_unlink, .argument = {giver_at(giver, PATH_AT)}});
+}
+
+static bool has_path(const struct socket_state *state) {
+    return state->domain == AF_UNIX && ((const struct sockaddr_un *)&state->name)->sun_path[0] != 0;
+}
+
+/* Gives a socket the name that it had; without its path a Unix socket gets another, so that it can listen. */
+static int bind_name(struct giver *giver, const struct socket_state *state, int made) {
+    const sa_family_t none = AF_UNIX;
+    mode_t mode = 0;
+    int r = has_path(state) ? make_way(giver, state, &mode) : 0;
+    const bool lost = r == -ENOENT;
+    if (r && !lost)
+        return r;
+    const void *name = lost ? (const void *)&none : &state->name;
+    const size_t bytes = lost ? sizeof none : state->name_bytes;
+    r = giver_put(giver, ADDRESS_AT, name, bytes);
+    if (r == 0)
+        r = (int)giver_call(
+            giver,
+            (struct remote_call){.number = SYS_bind, .argument = {(uint64_t)made, giver_at(giver, ADDRESS_AT), bytes}});
+    if (r == 0 && has_path(state) && !lost)
+        r = (int)giver_call(giver,
+                            (struct remote_call){.number = SYS_chmod, .argument = {giver_at(giver, PATH_AT), mode}});
+    return r;
+}
+
+static int give_single(struct descriptors *list, struct giver *giver, size_t i) {
+    const struct socket_state *state = list->at[i].state;
+    int64_t made = giver_call(
+        giver, (struct remote_call){.number = SYS_socket,
+                                    .argument = {(uint64_t)state->domain, (uint64_t)(state->type | SOCK_CLOEXEC),
+                                                 (uint64_t)state->protocol}});
+    if (made < 0)
+        return (int)made;
+    auto_fd fd = giver_take(giver, (int)made);
+    if (fd < 0)
+        return fd;
+    sockets_set_options(fd, state);
+    int r = state->name_bytes ? bind_name(giver, state, (int)made) : 0;
+    if (r == 0 && state->role == SOCKET_LISTENS)
+        r = (int)giver_call(
+            giver, (struct remote_call){.number = SYS_listen, .argument = {(uint64_t)made, (uint64_t)state->backlog}});
+    if (r == 0 && state->role == SOCKET_CONNECTED)
+        (void)connect(fd, (const struct sockaddr *)&state->other, state->other_bytes);
+    if (r != -EUCLEAN) /* its folder may be gone, the disk full: then nobody finds it, and the session goes on */
+        r = giver_place(giver, list, i, (int)made);
+    return r ? r : giver_close(giver, (int)made);
+}
+
+int sockets_give(struct descriptors *list, struct giver *giver) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < list->n; i++) {
+        const struct socket_state *state = list->at[i].state;
+        if (list->at[i].kind != DESCRIPTOR_SOCKET || !descriptor_is_first(list, i) || list->at[i].shared)
+            continue;
+        if (state->role == SOCKET_ORPHANED || (state->role == SOCKET_PAIRED && state->peer > i))
+            r = give_pair(list, giver, i);
+        else if (state->role != SOCKET_PAIRED)
+            r = give_single(list, giver, i);
+    }
+    return r;
+}
