@@ -154,6 +154,9 @@ static int give_piece(const struct shared *shared, size_t i, const struct descri
     if (fd < 0)
         return fd;
     int r = fill(shared, i, list, memory_fd, giver, fd);
+    /* Opened before it has its mode, which may forbid that, and before its seals, which may forbid a mode. */
+    if (r == 0 && piece->descriptor != SHARED_NO_DESCRIPTOR)
+        r = place(list, giver, piece->descriptor, made);
     if (r == 0 && piece->descriptor != SHARED_NO_DESCRIPTOR && fchmod(fd, list->at[piece->descriptor].mode & 07777))
         r = -errno;
     if (r == 0 && seal_first)
@@ -162,8 +165,6 @@ static int give_piece(const struct shared *shared, size_t i, const struct descri
         r = map(shared, i, giver, made);
     if (r == 0 && !seal_first)
         r = seal(fd, piece);
-    if (r == 0 && piece->descriptor != SHARED_NO_DESCRIPTOR)
-        r = place(list, giver, piece->descriptor, made);
     return r ? r : giver_close(giver, made);
 }
 
