@@ -7,9 +7,11 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -123,6 +125,57 @@ static void notebook_folder_is_seen_at_its_own_path_and_at_work(struct live *liv
     CHECK_TEXT(live_do(live, "file " LIVE_WORK "/both.txt"), "x");
 }
 
+/* Locked by a running cell, and by us at once: they are two files for Linux, with one content. */
+static void check_lock_is_the_cells_own(struct live *live, const char *path) {
+    struct cell *cell = live_start(live);
+    int own = open(path, O_RDONLY | O_CLOEXEC);
+    long fd = strtol(live_ask(cell, "call %d \"%s %d", SYS_open, path, O_RDONLY), NULL, 10);
+    CHECK(own >= 0 && fd >= 0);
+    CHECK_TEXT(live_ask(cell, "call %d %ld %d", SYS_flock, fd, LOCK_EX), "0");
+    CHECK_EQUAL(flock(own, LOCK_EX | LOCK_NB), 0);
+    close(own);
+    cell_discard(cell);
+}
+
+static void locks_on_files_of_the_host_are_the_sessions_own(struct live *live) {
+    char worker[PATH_MAX + 32];
+    check_lock_is_the_cells_own(live, "/usr/bin/env");
+    check_lock_is_the_cells_own(live, "/usr/lib/os-release");
+    (void)snprintf(worker, sizeof worker, "%s/../worker/worker", live->outside);
+    check_lock_is_the_cells_own(live, realpath(worker, (char[PATH_MAX]){0}));
+}
+
+#define MOUNTED "/usr/local/petri-mounted.txt"
+
+/* For root alone: what a user mounts is in namespaces of its own. */
+static void mount_things_in_usr(void) {
+    if (geteuid() != 0)
+        return;
+    CHECK_EQUAL(unshare(CLONE_NEWNS), 0);
+    CHECK_EQUAL(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+    CHECK_EQUAL(mount("test", "/usr/local", "tmpfs", 0, NULL), 0);
+    int fd = open(MOUNTED, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    CHECK(fd >= 0 && write(fd, "mounted", 7) == 7);
+    close(fd);
+    CHECK_EQUAL(mount("/usr/lib/os-release", "/usr/bin/env", NULL, MS_BIND, NULL), 0);
+}
+
+/* An overlay doesn't cross mounts, and Linux allows none over a folder with mounts of another user namespace's. */
+static void what_is_mounted_in_usr_is_seen(struct live *live) {
+    if (access(MOUNTED, F_OK) != 0)
+        return;
+    char release[16384];
+    CHECK_TEXT(live_do(live, "file " MOUNTED), "mounted");
+    strcpy(release, live_do(live, "file /usr/lib/os-release"));
+    CHECK(strstr(release, "NAME="));
+    CHECK_TEXT(live_do(live, "file /usr/bin/env"), release);
+    CHECK_TEXT(live_do(live, "list /usr/local"), "petri-mounted.txt");
+    check_lock_is_the_cells_own(live, MOUNTED);
+    check_lock_is_the_cells_own(live, "/usr/lib/os-release");
+    const char *written = live_do(live, "append " MOUNTED " x");
+    CHECK_TEXT(written, "EROFS");
+}
+
 static void only_its_own_processes_are_seen(struct live *live) {
     char numbers[256] = "", *save;
     struct cell *cell = live_start(live);
@@ -220,6 +273,8 @@ static const struct live_case cases[] = {
     {"host_files_cannot_be_written", host_files_cannot_be_written, NULL},
     {"folders_beside_the_notebook_are_not_seen", folders_beside_the_notebook_are_not_seen, NULL},
     {"notebook_folder_is_seen_at_its_own_path_and_at_work", notebook_folder_is_seen_at_its_own_path_and_at_work, NULL},
+    {"locks_on_files_of_the_host_are_the_sessions_own", locks_on_files_of_the_host_are_the_sessions_own, NULL},
+    {"what_is_mounted_in_usr_is_seen", what_is_mounted_in_usr_is_seen, mount_things_in_usr},
     {"only_its_own_processes_are_seen", only_its_own_processes_are_seen, NULL},
     {"worker_has_no_descriptor_of_the_kernel", worker_has_no_descriptor_of_the_kernel, NULL},
     {"environment_is_what_was_given", environment_is_what_was_given, NULL},
