@@ -8,6 +8,7 @@
  * an ordinary user has only one uid to give, the own one.
  */
 #define _GNU_SOURCE
+#include "bounds.h"
 #include "cleanup.h"
 #include "error.h"
 #include "folder.h"
@@ -317,6 +318,7 @@ static int start_inner(const struct resources_backend *backend, struct sandbox_e
 
 int sandbox_enter(const char *folder, struct sandbox_ground *ret_ground, struct sandbox_error *ret_error) {
     struct id_map uids = choose_ids(geteuid()), gids = choose_ids(getegid());
+    bounds_raise_own();
     if (uids.has_range && setgroups(0, NULL))
         return error_set(ret_error, STEP_CREDENTIALS, errno, "setgroups");
     auto_fd folder_fd = open_folder(folder, &uids, &gids);

@@ -40,6 +40,7 @@ enum sandbox_step {
     STEP_FILTER,
     STEP_PYTHON,
     STEP_CGROUP,
+    STEP_BOUNDS,
     STEP_N,
 };
 

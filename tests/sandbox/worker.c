@@ -204,7 +204,7 @@ static const struct {
     {"join", 2, do_join},       {"count", 2, do_count},     {"name", 2, do_name},
     {"lock", 1, do_lock},       {"signals", 1, do_signals}, {"fault", 1, do_fault},
     {"child", 2, do_child},     {"bomb", 2, do_bomb},       {"shared", 1, do_shared},
-    {"end", 2, do_end},         {"spoil", 2, do_spoil},
+    {"end", 2, do_end},         {"spoil", 2, do_spoil},     {"hoard", 2, do_hoard},
 };
 
 static void run_line(char *line) {

@@ -32,4 +32,7 @@ void do_shared(char **words);
 void do_end(char **words);
 void do_spoil(char **words);
 
+/* worker_hoard.c */
+void do_hoard(char **words);
+
 #endif

@@ -1,0 +1,32 @@
+/*
+ * bounds.h - how much a session's tasks may take of what Linux counts by user.
+ *
+ * Some counts know no namespace: descriptors in flight through sockets, waiting
+ * signals and timers, locked memory. All that a user runs, in a sandbox and out
+ * of it, adds to one number, which Linux compares with a limit of the process
+ * that asks for more. So cells get limits far below those that a user's
+ * programs usually have, and the kernel process takes the most that it may.
+ *
+ * See: docs/shared-objects.md, getrlimit(2), ETOOMANYREFS in unix(7).
+ */
+#ifndef PETRI_SANDBOX_BOUNDS_H
+#define PETRI_SANDBOX_BOUNDS_H
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+/* The most descriptors that a task of a cell may have open, where the hard limit is no lower than twice that. */
+enum { BOUNDS_DESCRIPTORS = 512 };
+
+/* Raises this process' soft limit of descriptors to its hard one: that is what counts of the whole user are compared
+ * with. Where that fails, all stays as it was. */
+void bounds_raise_own(void);
+
+/*
+ * Lowers the limits of a task, and so of all that will be copied from it.
+ * ret_descriptors: what cells get; the task itself gets spare descriptors more.
+ * 0 or -errno; -EMFILE where the hard limit leaves too few.
+ */
+int bounds_lower(pid_t pid, unsigned spare, struct rlimit *ret_descriptors) __attribute__((warn_unused_result));
+
+#endif
