@@ -1,8 +1,14 @@
 #define _GNU_SOURCE
 #include "bounds.h"
 
+#include "cleanup.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
 
 /* Limits of all tasks of a session beside that of descriptors. Each is less where the user's own is. */
 static const struct {
@@ -50,4 +56,56 @@ int bounds_lower(pid_t pid, unsigned spare, struct rlimit *ret_descriptors) {
     if (r == 0)
         *ret_descriptors = (struct rlimit){descriptors, descriptors};
     return r;
+}
+
+/* The errno of sending a descriptor through a pair of sockets, or 0. It is gone with the sockets. */
+static int send_one(const int pair[2]) {
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr header;
+    } control = {0};
+    struct iovec byte = {.iov_base = (char[]){0}, .iov_len = 1};
+    struct msghdr message = {
+        .msg_iov = &byte, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    control.header =
+        (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
+    memcpy(CMSG_DATA(&control.header), &pair[0], sizeof(int));
+    return sendmsg(pair[0], &message, MSG_DONTWAIT) == 1 ? 0 : errno;
+}
+
+bool bounds_in_flight_exceeded(void) {
+    struct rlimit own;
+    int pair[2], err = 0;
+    if (getrlimit(RLIMIT_NOFILE, &own) || own.rlim_max < BOUNDS_IN_FLIGHT ||
+        socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair))
+        return false;
+    struct rlimit low = {BOUNDS_IN_FLIGHT, own.rlim_max};
+    if (setrlimit(RLIMIT_NOFILE, &low) == 0) {
+        err = send_one(pair);
+        (void)setrlimit(RLIMIT_NOFILE, &own); /* up to the hard limit one may always go */
+    }
+    close(pair[0]);
+    close(pair[1]);
+    return err == ETOOMANYREFS;
+}
+
+static bool has_in_flight(int folder_fd, const char *name) {
+    char line[128];
+    unsigned long waiting = 0;
+    int fd = openat(folder_fd, name, O_RDONLY | O_CLOEXEC);
+    auto_file file = fd < 0 ? NULL : fdopen(fd, "r");
+    while (file && waiting == 0 && fgets(line, sizeof line, file))
+        (void)sscanf(line, "scm_fds: %lu", &waiting);
+    return waiting > 0;
+}
+
+bool bounds_holds_in_flight(pid_t pid) {
+    char path[32];
+    struct dirent *entry;
+    bool holds = false;
+    snprintf(path, sizeof path, "/proc/%d/fdinfo", pid);
+    auto_dir dir = opendir(path);
+    while (dir && !holds && (entry = readdir(dir)))
+        holds = entry->d_name[0] != '.' && has_in_flight(dirfd(dir), entry->d_name);
+    return holds;
 }

@@ -12,6 +12,7 @@
 #ifndef PETRI_SANDBOX_BOUNDS_H
 #define PETRI_SANDBOX_BOUNDS_H
 
+#include <stdbool.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -28,5 +29,22 @@ void bounds_raise_own(void);
  * 0 or -errno; -EMFILE where the hard limit leaves too few.
  */
 int bounds_lower(pid_t pid, unsigned spare, struct rlimit *ret_descriptors) __attribute__((warn_unused_result));
+
+/*
+ * As many descriptors in flight as one sender after the other comes to, with
+ * BOUNDS_DESCRIPTORS and the 253 that Linux takes in one message. Senders at the
+ * same time come to more: Linux compares first and counts later.
+ */
+enum { BOUNDS_IN_FLIGHT = BOUNDS_DESCRIPTORS + 253 };
+
+/*
+ * Whether this user's programs, here and outside, have more in flight than
+ * that: by sending one with a limit of that height, for some ten microseconds.
+ * false also where it can't be told. Not for two threads at a time.
+ */
+bool bounds_in_flight_exceeded(void);
+
+/* Whether descriptors wait in a socket that a process has open. See: scm_fds in proc_pid_fdinfo(5). */
+bool bounds_holds_in_flight(pid_t pid);
 
 #endif

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,8 +52,8 @@ static int make_a_timer(void) {
     return timer_create(CLOCK_MONOTONIC, &event, &timer) ? errno : 0;
 }
 
-/* A program's life with the limits that most have. */
-static void check_that_others_can(int (*want)(void), const char *what) {
+/* What comes of it in another program, with the limits that most have. 0, or the errno. */
+static int try_elsewhere(int (*want)(void)) {
     int status;
     pid_t pid = fork();
     if (pid == 0) {
@@ -63,7 +64,12 @@ static void check_that_others_can(int (*want)(void), const char *what) {
         _exit(setrlimit(RLIMIT_NOFILE, &limit) ? errno : want());
     }
     CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status));
-    CHECK_TEXT(WEXITSTATUS(status) ? strerrorname_np(WEXITSTATUS(status)) : what, what);
+    return WEXITSTATUS(status);
+}
+
+static void check_that_others_can(int (*want)(void), const char *what) {
+    int err = try_elsewhere(want);
+    CHECK_TEXT(err ? strerrorname_np(err) : what, what);
 }
 
 /* Kept in the image, as long as the session lives; and the session lives. */
@@ -78,6 +84,48 @@ static void check_a_hoard(struct live *live, const char *hoard, int (*want)(void
 
 static void descriptors_in_flight_leave_the_users_programs_enough(struct live *live) {
     check_a_hoard(live, "flight", send_a_descriptor, "send a descriptor");
+}
+
+static rlim_t own_descriptors(void) {
+    struct rlimit own;
+    CHECK_EQUAL(getrlimit(RLIMIT_NOFILE, &own), 0);
+    CHECK_EQUAL(own.rlim_cur, own.rlim_max);
+    return own.rlim_max;
+}
+
+/* Linux compares each sender with its limit before it counts any of those that send at the same time. */
+static void senders_at_one_time_are_noticed_and_ended(struct live *live) {
+    struct cell_usage usage;
+    struct cell_end end;
+    struct sandbox_error error = {0};
+    struct cell *cell = live_start(live);
+    cell_measure(cell, &usage);
+    CHECK(!usage.over_in_flight);
+    live_ask(cell, "race");
+    bool enough_left = try_elsewhere(send_a_descriptor) == 0;
+    cell_measure(cell, &usage);
+    CHECK(enough_left || usage.over_in_flight);
+    CHECK_EQUAL(cell_freeze(cell, &end, &error), 0);
+    CHECK_EQUAL(end.usage.over_in_flight, usage.over_in_flight);
+    cell_discard(cell);
+    for (int i = 0; i < 5000 && try_elsewhere(send_a_descriptor) != 0; i++)
+        continue; /* what it held goes as its processes do */
+    check_that_others_can(send_a_descriptor, "send a descriptor");
+    live_check_counter(live, 0);
+}
+
+/* Whose they are decides: a cell that has none is not ended for what the user's other programs have. */
+static void descriptors_in_flight_of_others_end_no_cell(struct live *live) {
+    struct cell_usage usage;
+    (void)own_descriptors(); /* enough for this */
+    for (int i = 0; i <= BOUNDS_IN_FLIGHT; i++)
+        CHECK_EQUAL(send_a_descriptor(), 0); /* and keep it there */
+    CHECK(bounds_in_flight_exceeded());
+    struct cell *cell = live_start(live);
+    live_ask(cell, "add 0");
+    cell_measure(cell, &usage);
+    CHECK(!usage.over_in_flight);
+    live_commit(cell);
 }
 
 static void instances_of_inotify_are_left_to_the_users_programs(struct live *live) {
@@ -100,13 +148,6 @@ static void waiting_signals_leave_the_users_programs_enough(struct live *live) {
 static void locked_memory_is_little(struct live *live) {
     const char *answer = live_do(live, "hoard locked");
     CHECK(strncmp(answer, "ENOMEM ", strlen("ENOMEM ")) == 0 && atoi(answer + strlen("ENOMEM ")) <= 16);
-}
-
-static rlim_t own_descriptors(void) {
-    struct rlimit own;
-    CHECK_EQUAL(getrlimit(RLIMIT_NOFILE, &own), 0);
-    CHECK_EQUAL(own.rlim_cur, own.rlim_max);
-    return own.rlim_max;
 }
 
 /* The n-th number (0 is the soft limit, 1 the hard one) of a line of a running cell's limits. */
@@ -136,6 +177,8 @@ static void few_descriptors(void) {
 static const struct live_case cases[] = {
     {"descriptors_in_flight_leave_the_users_programs_enough", descriptors_in_flight_leave_the_users_programs_enough,
      NULL},
+    {"senders_at_one_time_are_noticed_and_ended", senders_at_one_time_are_noticed_and_ended, NULL},
+    {"descriptors_in_flight_of_others_end_no_cell", descriptors_in_flight_of_others_end_no_cell, NULL},
     {"instances_of_inotify_are_left_to_the_users_programs", instances_of_inotify_are_left_to_the_users_programs, NULL},
     {"pipes_leave_the_users_programs_their_size", pipes_leave_the_users_programs_their_size, NULL},
     {"waiting_signals_leave_the_users_programs_enough", waiting_signals_leave_the_users_programs_enough, NULL},

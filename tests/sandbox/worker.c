@@ -205,6 +205,7 @@ static const struct {
     {"lock", 1, do_lock},       {"signals", 1, do_signals}, {"fault", 1, do_fault},
     {"child", 2, do_child},     {"bomb", 2, do_bomb},       {"shared", 1, do_shared},
     {"end", 2, do_end},         {"spoil", 2, do_spoil},     {"hoard", 2, do_hoard},
+    {"race", 1, do_race},
 };
 
 static void run_line(char *line) {

@@ -34,5 +34,6 @@ void do_spoil(char **words);
 
 /* worker_hoard.c */
 void do_hoard(char **words);
+void do_race(char **words);
 
 #endif
