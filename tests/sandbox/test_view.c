@@ -145,6 +145,18 @@ static void locks_on_files_of_the_host_are_the_sessions_own(struct live *live) {
     check_lock_is_the_cells_own(live, realpath(worker, (char[PATH_MAX]){0}));
 }
 
+/* A program that runs can't be written to: that is the host's program only where the host's inode runs. */
+static void program_that_runs_in_a_cell_can_be_replaced_by_the_host(struct live *live) {
+    char worker[PATH_MAX + 32];
+    struct cell *cell = live_start(live);
+    live_ask(cell, "add 0");
+    (void)snprintf(worker, sizeof worker, "%s/../worker/worker", live->outside);
+    int fd = open(worker, O_WRONLY | O_CLOEXEC);
+    CHECK_EQUAL(fd < 0 ? errno : 0, 0);
+    close(fd);
+    live_commit(cell);
+}
+
 #define MOUNTED "/usr/local/petri-mounted.txt"
 
 /* For root alone: what a user mounts is in namespaces of its own. */
@@ -274,6 +286,8 @@ static const struct live_case cases[] = {
     {"folders_beside_the_notebook_are_not_seen", folders_beside_the_notebook_are_not_seen, NULL},
     {"notebook_folder_is_seen_at_its_own_path_and_at_work", notebook_folder_is_seen_at_its_own_path_and_at_work, NULL},
     {"locks_on_files_of_the_host_are_the_sessions_own", locks_on_files_of_the_host_are_the_sessions_own, NULL},
+    {"program_that_runs_in_a_cell_can_be_replaced_by_the_host", program_that_runs_in_a_cell_can_be_replaced_by_the_host,
+     NULL},
     {"what_is_mounted_in_usr_is_seen", what_is_mounted_in_usr_is_seen, mount_things_in_usr},
     {"only_its_own_processes_are_seen", only_its_own_processes_are_seen, NULL},
     {"worker_has_no_descriptor_of_the_kernel", worker_has_no_descriptor_of_the_kernel, NULL},
