@@ -157,7 +157,27 @@ static void program_that_runs_in_a_cell_can_be_replaced_by_the_host(struct live 
     live_commit(cell);
 }
 
-#define MOUNTED "/usr/local/petri-mounted.txt"
+#define MOUNTED "/usr/local/mounted.txt"
+#define STACKED "/usr/local/stacked/deep/mounted.txt"
+
+static void write_mounted(const char *path) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    CHECK(fd >= 0 && write(fd, "mounted", 7) == 7);
+    close(fd);
+}
+
+/* An overlay over an overlay: Linux allows no third. */
+static void mount_stacked(void) {
+    static const char *const folders[] = {"/usr/local/empty", "/usr/local/below", "/usr/local/below/deep",
+                                          "/usr/local/once", "/usr/local/stacked"};
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
+        CHECK_EQUAL(mkdir(folders[i], 0755), 0);
+    write_mounted("/usr/local/below/deep/mounted.txt");
+    const char *options = "lowerdir=/usr/local/below:/usr/local/empty";
+    CHECK_EQUAL(mount("test", "/usr/local/once", "overlay", MS_RDONLY, options), 0);
+    options = "lowerdir=/usr/local/once:/usr/local/empty";
+    CHECK_EQUAL(mount("test", "/usr/local/stacked", "overlay", MS_RDONLY, options), 0);
+}
 
 /* For root alone: what a user mounts is in namespaces of its own. */
 static void mount_things_in_usr(void) {
@@ -166,9 +186,8 @@ static void mount_things_in_usr(void) {
     CHECK_EQUAL(unshare(CLONE_NEWNS), 0);
     CHECK_EQUAL(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
     CHECK_EQUAL(mount("test", "/usr/local", "tmpfs", 0, NULL), 0);
-    int fd = open(MOUNTED, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    CHECK(fd >= 0 && write(fd, "mounted", 7) == 7);
-    close(fd);
+    write_mounted(MOUNTED);
+    mount_stacked();
     CHECK_EQUAL(mount("/usr/lib/os-release", "/usr/bin/env", NULL, MS_BIND, NULL), 0);
 }
 
@@ -181,11 +200,12 @@ static void what_is_mounted_in_usr_is_seen(struct live *live) {
     strcpy(release, live_do(live, "file /usr/lib/os-release"));
     CHECK(strstr(release, "NAME="));
     CHECK_TEXT(live_do(live, "file /usr/bin/env"), release);
-    CHECK_TEXT(live_do(live, "list /usr/local"), "petri-mounted.txt");
-    check_lock_is_the_cells_own(live, MOUNTED);
+    CHECK_TEXT(live_do(live, "list /usr/local"), "below empty mounted.txt once stacked");
+    CHECK_TEXT(live_do(live, "file " STACKED), "mounted"); /* the host's own, for want of another */
+    check_lock_is_the_cells_own(live, "/usr/local/below/deep/mounted.txt");
     check_lock_is_the_cells_own(live, "/usr/lib/os-release");
-    const char *written = live_do(live, "append " MOUNTED " x");
-    CHECK_TEXT(written, "EROFS");
+    CHECK(strcmp(live_do(live, "append " MOUNTED " x"), "ok") != 0);
+    CHECK(strcmp(live_do(live, "append " STACKED " x"), "ok") != 0);
 }
 
 static void only_its_own_processes_are_seen(struct live *live) {
