@@ -158,6 +158,13 @@ static void fail_over_memory(struct kernel *kernel) {
     runner_fail(kernel, OUTCOME_MEMORY);
 }
 
+void runner_fail_in_flight(struct kernel *kernel) {
+    struct run *run = kernel->runner.run;
+    snprintf(run->facts.detail, sizeof run->facts.detail,
+             "left more open files waiting in sockets than all programs of a user may have there together");
+    runner_fail(kernel, OUTCOME_CRASH);
+}
+
 static void fail_died(struct kernel *kernel) {
     struct run *run = kernel->runner.run;
     cell_end_of(run->cell, &run->facts.end);
@@ -210,6 +217,10 @@ void runner_done(struct kernel *kernel, json_t *reply) {
     int r = cell_freeze(run->cell, &run->facts.end, &error);
     if (r < 0) {
         fail_frozen(kernel, r, &error);
+        return;
+    }
+    if (run->facts.end.usage.over_in_flight) {
+        runner_fail_in_flight(kernel);
         return;
     }
     run->ended_us = clock_us();

@@ -72,6 +72,9 @@ void runner_done(struct kernel *kernel, json_t *reply);
  */
 void runner_fail(struct kernel *kernel, enum outcome outcome);
 
+/* The same for a cell whose descriptors in flight leave the user's programs none; see over_in_flight in sandbox.h. */
+void runner_fail_in_flight(struct kernel *kernel);
+
 /* The running cell broke the wire; why says how. */
 void runner_broken(struct kernel *kernel, const char *why);
 

@@ -62,6 +62,8 @@ static void measure(struct kernel *kernel, int64_t now_us) {
         fail_replaced(kernel);
     else if (usage->over_memory)
         fail_limit(kernel, OUTCOME_MEMORY, LIMIT_MEMORY);
+    else if (usage->over_in_flight)
+        runner_fail_in_flight(kernel);
     else if ((int64_t)usage->cpu_us / CLOCK_MS > run->limits.values[LIMIT_CPU])
         fail_limit(kernel, OUTCOME_CPU, LIMIT_CPU);
 }

@@ -8,6 +8,7 @@
  * an ordinary user has only one uid to give, the own one.
  */
 #define _GNU_SOURCE
+#include "bounds.h"
 #include "cleanup.h"
 #include "error.h"
 #include "folder.h"
@@ -338,6 +339,7 @@ int sandbox_enter(const char *folder, struct sandbox_ground *ret_ground, struct 
     int refused = refuse_privileges(ret_error);
     if (refused)
         return refused;
+    bounds_raise_own();
     if (uids.has_range && setgroups(0, NULL))
         return error_set(ret_error, STEP_CREDENTIALS, errno, "setgroups");
     auto_fd folder_fd = open_folder(folder, &uids, &gids);

@@ -42,6 +42,7 @@ enum sandbox_step {
     STEP_PYTHON,
     STEP_CGROUP,
     STEP_DESCRIPTORS,
+    STEP_BOUNDS,
     STEP_N,
 };
 

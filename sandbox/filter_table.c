@@ -1,11 +1,14 @@
+#define _GNU_SOURCE
 #include "filter.h"
 
 #include <asm/prctl.h>
 #include <asm/termbits.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/sched.h>
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -16,6 +19,12 @@
     { #call, FILTER_ALLOW, 0, {argument, mask, value }, "" }
 #define ERRNO(call, err, why)                                                                                          \
     { #call, FILTER_ERRNO, err, {0 }, why }
+#define ERRNO_IF(call, argument, mask, value, err, why)                                                                \
+    { #call, FILTER_ERRNO, err, {argument, mask, value }, why }
+#define NOTHING(call, why)                                                                                             \
+    { #call, FILTER_NOTHING, 0, {0 }, why }
+#define NOTHING_IF(call, argument, mask, value, why)                                                                   \
+    { #call, FILTER_NOTHING, 0, {argument, mask, value }, why }
 #define OURS(call, why)                                                                                                \
     { #call, FILTER_OURS, 0, {0 }, why }
 #define OURS_IF(call, argument, mask, value, why)                                                                      \
@@ -40,6 +49,12 @@ enum { GET_XCOMP_SUPP = 0x1021, GET_XCOMP_PERM, REQ_XCOMP_PERM };
     (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
 #define CLONE_FORBIDDEN (CLONE_NAMESPACES | CLONE_PARENT | CLONE_PTRACE | CLONE_UNTRACED)
 
+/* fcntl's commands up to this are those of POSIX, and locks of open files; Linux' own begin at 1024. */
+enum { FCNTL_OLD = 63, FCNTL_DUPFD_QUERY = 1027 };
+
+/* RWF_NOWAIT: reads only what is in the page cache. */
+enum { READ_NOWAIT = 8 };
+
 /* Rows of one call stand together; the first whose test matches decides, and the last has no test. */
 const struct filter_row filter_rows[] = {
     /* files */
@@ -59,7 +74,6 @@ const struct filter_row filter_rows[] = {
     ALLOW(dup),
     ALLOW(dup2),
     ALLOW(dup3),
-    ALLOW(fcntl),
     ALLOW(flock),
     ALLOW(fsync),
     ALLOW(fdatasync),
@@ -110,7 +124,6 @@ const struct filter_row filter_rows[] = {
     ALLOW(fallocate),
     ALLOW(preadv),
     ALLOW(pwritev),
-    ALLOW(preadv2),
     ALLOW(pwritev2),
     ALLOW(copy_file_range),
     ALLOW(statx),
@@ -118,9 +131,6 @@ const struct filter_row filter_rows[] = {
     ALLOW(close_range),
     ALLOW(statfs),
     ALLOW(fstatfs),
-    ALLOW(syncfs),
-    ALLOW(sync),
-    ALLOW(fadvise64),
     ALLOW(readahead),
     ALLOW(getxattr),
     ALLOW(lgetxattr),
@@ -134,23 +144,13 @@ const struct filter_row filter_rows[] = {
     ALLOW(removexattr),
     ALLOW(lremovexattr),
     ALLOW(fremovexattr),
-    ALLOW(inotify_init),
-    ALLOW(inotify_init1),
-    ALLOW(inotify_add_watch),
-    ALLOW(inotify_rm_watch),
     ALLOW(pipe),
     ALLOW(pipe2),
-    ALLOW(memfd_create),
-    ALLOW(cachestat),
     /* memory */
-    ALLOW(mmap),
     ALLOW(mprotect),
     ALLOW(munmap),
     ALLOW(brk),
     ALLOW(mremap),
-    ALLOW(msync),
-    ALLOW(mincore),
-    ALLOW(madvise),
     ALLOW(mlock),
     ALLOW(munlock),
     ALLOW(mlock2),
@@ -280,13 +280,6 @@ const struct filter_row filter_rows[] = {
     ALLOW(shutdown),
     ALLOW(setsockopt),
     ALLOW(getsockopt),
-    /* ipc */
-    ALLOW(mq_open),
-    ALLOW(mq_unlink),
-    ALLOW(mq_timedsend),
-    ALLOW(mq_timedreceive),
-    ALLOW(mq_notify),
-    ALLOW(mq_getsetattr),
 
     /* by argument */
     ALLOW_IF(clone, 0, (uint32_t)CLONE_FORBIDDEN, 0),
@@ -311,6 +304,42 @@ const struct filter_row filter_rows[] = {
     ALLOW_IF(ioctl, 1, ALL, FIOCLEX),
     ALLOW_IF(ioctl, 1, ALL, FIONCLEX),
     ERRNO(ioctl, ENOTTY, "no device is behind any descriptor"),
+    /* What would reach what the host's programs share with a cell: docs/shared-objects.md has the whole list. */
+    ALLOW_IF(fcntl, 1, ~(uint32_t)FCNTL_OLD, 0),
+    ALLOW_IF(fcntl, 1, ALL, F_DUPFD_CLOEXEC),
+    ALLOW_IF(fcntl, 1, ALL, F_GETPIPE_SZ),
+    ALLOW_IF(fcntl, 1, ALL, F_ADD_SEALS),
+    ALLOW_IF(fcntl, 1, ALL, F_GET_SEALS),
+    ALLOW_IF(fcntl, 1, ALL, FCNTL_DUPFD_QUERY),
+    ERRNO_IF(fcntl, 1, ALL, F_SETPIPE_SZ, EPERM, "all pipes of a user share one number of pages"),
+    ERRNO(fcntl, EINVAL, "leases, dnotify and hints: as a file system answers that does not have them"),
+    NOTHING(sync, "what a cell writes is in memory, and the disks are the host's"),
+    NOTHING(syncfs, "what a cell writes is in memory, and the disks are the host's"),
+    ALLOW_IF(msync, 2, MS_SYNC, 0),
+    NOTHING(msync, "what a cell writes is in memory; a mapped file of the host's would be flushed to its disk"),
+    NOTHING_IF(fadvise64, 3, ALL, POSIX_FADV_DONTNEED, "it would empty the host's page cache"),
+    ALLOW(fadvise64),
+    ERRNO_IF(madvise, 2, ALL, MADV_PAGEOUT, EINVAL, "it would empty the host's page cache"),
+    ERRNO_IF(madvise, 2, ALL, MADV_MERGEABLE, EINVAL, "pages merged with others' tell what those hold"),
+    ALLOW(madvise),
+    ERRNO_IF(preadv2, 5, READ_NOWAIT, READ_NOWAIT, EOPNOTSUPP, "it tells what the host has read"),
+    ALLOW(preadv2),
+    ERRNO(mincore, ENOSYS, "it tells what the host has read"),
+    ERRNO(cachestat, ENOSYS, "it tells what the host has read"),
+    ERRNO_IF(mmap, 3, MAP_HUGETLB, MAP_HUGETLB, ENOMEM, "the pool of huge pages is the host's"),
+    ALLOW(mmap),
+    ERRNO_IF(memfd_create, 1, MFD_HUGETLB, MFD_HUGETLB, EINVAL, "the pool of huge pages is the host's"),
+    ALLOW(memfd_create),
+    ERRNO(inotify_init, ENOSYS, "a user has few; nobody but the cell itself changes what it sees"),
+    ERRNO(inotify_init1, ENOSYS, "a user has few; nobody but the cell itself changes what it sees"),
+    ERRNO(inotify_add_watch, ENOSYS, "a user has few; nobody but the cell itself changes what it sees"),
+    ERRNO(inotify_rm_watch, ENOSYS, "a user has few; nobody but the cell itself changes what it sees"),
+    ERRNO(mq_open, ENOSYS, "all queues of a user share one number of bytes"),
+    ERRNO(mq_unlink, ENOSYS, "all queues of a user share one number of bytes"),
+    ERRNO(mq_timedsend, ENOSYS, "all queues of a user share one number of bytes"),
+    ERRNO(mq_timedreceive, ENOSYS, "all queues of a user share one number of bytes"),
+    ERRNO(mq_notify, ENOSYS, "all queues of a user share one number of bytes"),
+    ERRNO(mq_getsetattr, ENOSYS, "all queues of a user share one number of bytes"),
     ALLOW_IF(prctl, 0, ALL, PR_SET_NAME),
     ALLOW_IF(prctl, 0, ALL, PR_GET_NAME),
     ALLOW_IF(prctl, 0, ALL, PR_SET_PDEATHSIG),

@@ -6,8 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/audit.h>
 #include <linux/close_range.h>
+#include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -68,10 +71,27 @@ __asm__(".pushsection .rodata\n"
 extern const char hollow_code_start[], hollow_code_end[];
 _Static_assert(SYS_read == 0 && SYS_exit == 60 && SLEEP_FD == 1, "as the code has them");
 
+/*
+ * What strict mode allows, as a filter: Linux lets no process change from one
+ * to the other, and in a container each begins with a filter.
+ */
+static const struct sock_filter strict[] = {
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 0, 5),
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_read, 2, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 1, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit, 0, 1),
+    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+};
+
 /* The one page that stays. */
 struct page {
     unsigned char code[256];
     struct call call[MAX_CALLS];
+    struct sock_filter filter[sizeof strict / sizeof strict[0]];
+    struct sock_fprog program;
     unsigned char word[HOLLOW_MAX_WORD_BYTES];
 };
 _Static_assert(sizeof(struct page) <= PAGE, "one page");
@@ -131,8 +151,13 @@ static struct page *make_page(const struct hollow_kept *kept, const void *word, 
     uint64_t at = (uint64_t)page;
     memcpy(page->code, hollow_code_start, (size_t)(hollow_code_end - hollow_code_start));
     memcpy(page->word, word, bytes);
+    memcpy(page->filter, strict, sizeof strict);
+    page->program = (struct sock_fprog){.len = sizeof strict / sizeof strict[0], .filter = page->filter};
     size_t n = unmap_all_but((struct hollow_kept){at, at + PAGE}, *kept, page->call);
-    page->call[n++] = (struct call){SYS_prctl, {PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0}};
+    if (prctl(PR_GET_SECCOMP) == SECCOMP_MODE_DISABLED)
+        page->call[n++] = (struct call){SYS_prctl, {PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0}};
+    else
+        page->call[n++] = (struct call){SYS_prctl, {PR_SET_SECCOMP, SECCOMP_MODE_FILTER, (uint64_t)&page->program}};
     page->call[n++] = (struct call){SYS_write, {SAID_FD, (uint64_t)page->word, bytes}};
     *ret_calls = n;
     return mprotect(page, PAGE, PROT_READ | PROT_EXEC) ? NULL : page;

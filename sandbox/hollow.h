@@ -6,7 +6,8 @@
  * all memory but one page, which can only be executed, all descriptors but two,
  * and every system call but those with which it says that it is done and sleeps.
  *
- * See: SECCOMP_SET_MODE_STRICT in seccomp(2).
+ * See: SECCOMP_SET_MODE_STRICT in seccomp(2). Where the process has a filter
+ * already, as in a container, it is a filter of the same effect.
  */
 #ifndef PETRI_SANDBOX_HOLLOW_H
 #define PETRI_SANDBOX_HOLLOW_H

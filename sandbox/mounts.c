@@ -9,6 +9,7 @@
 #include "overlay.h"
 #include "prefix.h"
 #include "proc.h"
+#include "show.h"
 #include "sys.h"
 #include "system.h"
 
@@ -107,72 +108,12 @@ bool mounts_shows_folder_path(const struct session_options *options) {
     return !folder_rest("/proc", options->folder) && !folder_rest("/dev", options->folder);
 }
 
-/* Makes path below root, with its parents. */
-static int make_folders(const char *root, const char *path, mode_t mode, struct sandbox_error *error) {
-    char whole[PATH_MAX];
-    int n = snprintf(whole, sizeof whole, "%s%s", root, path);
-    if (n < 0 || (size_t)n >= sizeof whole)
-        return error_set(error, STEP_TEMPLATE_FILE, ENAMETOOLONG, "%s", path);
-    for (char *p = whole + strlen(root) + 1; p <= whole + n; p++) {
-        if (*p != '/' && *p != 0)
-            continue;
-        char kept_char = *p;
-        *p = 0;
-        if (mkdir(whole, kept_char ? 0755 : mode) && errno != EEXIST && errno != EROFS)
-            return error_set(error, STEP_TEMPLATE_FILE, errno, "%s", whole);
-        *p = kept_char;
-    }
-    return 0;
-}
-
-static int make_file(const char *path, struct sandbox_error *error) {
-    auto_fd fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-    return fd < 0 ? error_set(error, STEP_TEMPLATE_FILE, errno, "%s", path) : 0;
-}
-
-/* Shows the host's path, which may have links anywhere, read-only at target; one that the host lacks is passed over. */
-static int show(const char *path, const char *target, struct sandbox_error *error) {
-    struct stat st;
-    auto_fd old = system_open_in_root(OLD, path);
-    if (old == -ENOENT || old == -ENOTDIR)
-        return 0;
-    if (old < 0 || fstat(old, &st))
-        return error_set(error, STEP_MOUNT_BIND, old < 0 ? -old : errno, "%s", path);
-    int r = S_ISDIR(st.st_mode) ? make_folders("", target, 0755, error) : make_file(target, error);
-    if (r)
-        return r;
-    auto_fd tree = system_open_tree_of(old);
-    r = tree < 0 ? tree : system_move_mount(tree, target);
-    if (r)
-        return error_set(error, STEP_MOUNT_BIND, -r, "%s", path);
-    r = system_mount_setattr(AT_FDCWD, target, 1, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, -1);
-    return r ? error_set(error, STEP_MOUNT_ATTRIBUTES, -r, "%s", path) : 0;
-}
-
-/*
- * The same, and what is a folder as an overlay: read-only or not, whoever sees
- * the host's sockets and FIFOs can talk to what is at their other end.
- */
-static int show_apart(const char *path, const char *target, struct sandbox_error *error) {
-    struct stat st;
-    auto_fd old = system_open_in_root(OLD, path);
-    if (old < 0 || fstat(old, &st) || S_ISREG(st.st_mode))
-        return show(path, target, error);
-    if (!S_ISDIR(st.st_mode))
-        return error_set(error, STEP_MOUNT_BIND, EINVAL, "%s is no file or folder", path);
-    int r = make_folders("", target, 0755, error);
-    if (r)
-        return r;
-    r = overlay_show(EMPTY, old, target);
-    return r ? error_set(error, STEP_MOUNT_OVERLAY, -r, "%s", path) : 0;
-}
-
 static int show_or_link(const char *path, struct sandbox_error *error) {
     char old[PATH_MAX], link[PATH_MAX];
     snprintf(old, sizeof old, OLD "%s", path);
     ssize_t n = readlink(old, link, sizeof link - 1);
     if (n < 0)
-        return show(path, path, error);
+        return show_path(OLD, path, path, SHOW_AS_CAN_BE, error);
     link[n] = 0;
     return symlink(link, path) ? error_set(error, STEP_TEMPLATE_FILE, errno, "%s", path) : 0;
 }
@@ -180,7 +121,7 @@ static int show_or_link(const char *path, struct sandbox_error *error) {
 static int show_device(const char *path, struct sandbox_error *error) {
     char old[PATH_MAX];
     snprintf(old, sizeof old, OLD "%s", path);
-    int r = make_file(path, error);
+    int r = show_make_file(path, error);
     if (r == 0 && mount(old, path, NULL, MS_BIND, NULL))
         return error_set(error, STEP_MOUNT_BIND, errno, "%s", path);
     return r;
@@ -189,9 +130,9 @@ static int show_device(const char *path, struct sandbox_error *error) {
 static int build_row(size_t i, struct sandbox_error *error) {
     switch (rows[i].kind) {
     case KIND_FOLDER:
-        return make_folders("", rows[i].path, rows[i].mode, error);
+        return show_make_folders(rows[i].path, rows[i].mode, error);
     case KIND_SHOW:
-        return show(rows[i].path, rows[i].path, error);
+        return show_path(OLD, rows[i].path, rows[i].path, SHOW_AS_CAN_BE, error);
     case KIND_SYSTEM:
         return show_or_link(rows[i].path, error);
     case KIND_DEVICE:
@@ -286,7 +227,7 @@ static int mount_folder(const struct session_options *options, struct sandbox_er
     if (!folder_is_shown(options->folder))
         return 0;
     if (options->ground->folder_fd < 0)
-        return show(options->folder, FOLDER, error);
+        return show_path(OLD, options->folder, FOLDER, SHOW_AS_HOSTS, error);
     r = system_move_mount(options->ground->folder_fd, FOLDER);
     if (r)
         return error_set(error, STEP_MOUNT_BIND, -r, "%s", options->folder);
@@ -304,20 +245,18 @@ static bool is_in_private_area(const char *path) {
     return false;
 }
 
-typedef int shower(const char *path, const char *target, struct sandbox_error *error);
-
 /* Shows path at its own place; or, where that is in a private area, where each sandbox takes it from. */
-static int show_path(struct template *template, const char *path, shower *show_at, struct sandbox_error *error) {
+static int show_option(struct template *template, const char *path, enum show_as as, struct sandbox_error *error) {
     char place[64];
     if (folder_keep(&template->kept, template->options->folder, path))
         return error_set(error, STEP_MEMORY, ENOMEM, "%s", "");
     if (!is_in_private_area(path))
-        return show_at(path, path, error);
+        return show_path(OLD, path, path, as, error);
     if (template->n_on_top == MOUNTS_MAX_ON_TOP || strlen(path) >= PATH_MAX)
         return error_set(error, STEP_MOUNT_BIND, E2BIG, "%s", path);
-    snprintf(place, sizeof place, ON_TOP "/%d", template->n_on_top);
+    snprintf(place, sizeof place, HIDDEN "/" ON_TOP "/%d", template->n_on_top);
     memcpy(template->on_top[template->n_on_top++], path, strlen(path) + 1);
-    return show_at(path, place, error);
+    return show_path(OLD, path, place, as, error);
 }
 
 /* A link on the way to the interpreter, in a folder that is not shown. */
@@ -327,7 +266,7 @@ static int make_link(const struct prefix_link *link, struct sandbox_error *error
         return 0;
     memcpy(folder, link->path, strlen(link->path) + 1);
     *strrchr(folder, '/') = 0;
-    int r = make_folders("", folder, 0755, error);
+    int r = show_make_folders(folder, 0755, error);
     if (r == 0 && symlink(link->target, link->path) && errno != EEXIST && errno != EROFS)
         r = error_set(error, STEP_TEMPLATE_FILE, errno, "%s", link->path);
     return r;
@@ -337,11 +276,11 @@ static int build_options(struct template *template, const struct prefix_list *pr
     const struct session_options *options = template->options;
     int r = 0;
     for (int i = 0; r == 0 && i < prefixes->n; i++)
-        r = show_path(template, prefixes->path[i], show, error);
+        r = show_option(template, prefixes->path[i], SHOW_AS_CAN_BE, error);
     for (int i = 0; r == 0 && i < prefixes->n_links; i++)
         r = make_link(&prefixes->link[i], error);
     for (const char *const *path = options->readonly; r == 0 && path && *path; path++)
-        r = show_path(template, *path, show_apart, error);
+        r = show_option(template, *path, SHOW_AS_OVERLAY, error);
     if (r == 0)
         r = hide_build(options, OLD, error);
     if (r == 0)
@@ -349,7 +288,7 @@ static int build_options(struct template *template, const struct prefix_list *pr
     if (r == 0)
         r = mount_folder(options, error);
     if (r == 0 && mounts_shows_folder_path(options))
-        r = make_folders("", options->folder, 0755, error);
+        r = show_make_folders(options->folder, 0755, error);
     return r;
 }
 
@@ -381,8 +320,9 @@ int mounts_build_template(const struct session_options *options, struct template
     return r ? r : change_to_hidden(ret_error);
 }
 
-static int bind(const char *source, const char *target, struct sandbox_error *error) {
-    if (mount(source, target, NULL, MS_BIND, NULL))
+/* with: 0, or MS_REC for all that is mounted below. */
+static int bind(const char *source, const char *target, unsigned long with, struct sandbox_error *error) {
+    if (mount(source, target, NULL, MS_BIND | with, NULL))
         return error_set(error, STEP_MOUNT_BIND, errno, "%s", target);
     return 0;
 }
@@ -405,7 +345,7 @@ static int mount_layer(const struct template *template, const struct shown_area 
     layer_name(layer, name);
     snprintf(own, sizeof own, SESSION "/%s/%s", name, area->name);
     if (template->copied_layers && !area->lowest)
-        return bind(own, area->target, error);
+        return bind(own, area->target, 0, error);
     if (!template->copied_layers)
         snprintf(committed, sizeof committed, SESSION "/%s/%s%s", layer_base(layer), area->name,
                  area->lowest ? ":" : "");
@@ -423,7 +363,7 @@ static int bind_on_top(const struct template *template, struct sandbox_error *er
         char place[64];
         snprintf(place, sizeof place, ON_TOP "/%d", i);
         if (access(place, F_OK) == 0)
-            r = bind(place, template->on_top[i], error);
+            r = bind(place, template->on_top[i], MS_REC, error);
     }
     return r;
 }
@@ -452,17 +392,17 @@ static int leave_hidden(struct sandbox_error *error) {
 int mounts_build_sandbox(const struct template *template, uint64_t layer, struct sandbox_error *ret_error) {
     int r = mount_layer(template, &private_area, layer, ret_error);
     if (r == 0)
-        r = bind(PRIVATE "/tmp", "/tmp", ret_error);
+        r = bind(PRIVATE "/tmp", "/tmp", 0, ret_error);
     if (r == 0)
-        r = bind(PRIVATE "/home", MOUNTS_HOME, ret_error);
+        r = bind(PRIVATE "/home", MOUNTS_HOME, 0, ret_error);
     if (r == 0)
-        r = bind(PRIVATE "/shm", "/dev/shm", ret_error);
+        r = bind(PRIVATE "/shm", "/dev/shm", 0, ret_error);
     if (r == 0)
         r = mount_layer(template, &folder_area, layer, ret_error);
     if (r == 0)
         r = bind_on_top(template, ret_error);
     if (r == 0 && mounts_shows_folder_path(template->options))
-        r = bind("/work", template->options->folder, ret_error);
+        r = bind("/work", template->options->folder, 0, ret_error);
     if (r == 0)
         r = hide_show(&template->hidden, ret_error);
     return r ? r : leave_hidden(ret_error);

@@ -1,7 +1,10 @@
 #define _GNU_SOURCE
 #include "overlay.h"
 
+#include "cleanup.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <sys/mount.h>
@@ -21,8 +24,16 @@ int overlay_put_whiteout(int dir_fd, const char *name) {
     return mknodat(dir_fd, name, S_IFCHR, makedev(0, 0)) ? -errno : 0;
 }
 
+/* By way of the working folder: that needs no /proc, and tells whoever reads a list of mounts no path of the host's. */
 int overlay_show(const char *above, int folder_fd, const char *target) {
     char data[PATH_MAX];
-    snprintf(data, sizeof data, "userxattr,lowerdir=%s:/proc/self/fd/%d", above, folder_fd);
-    return mount("petri", target, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, data) ? -errno : 0;
+    auto_fd before = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (before < 0 || fchdir(folder_fd))
+        return -errno;
+    if (above)
+        snprintf(data, sizeof data, "userxattr,lowerdir=%s:.", above);
+    else
+        snprintf(data, sizeof data, "userxattr,lowerdir=.:" OVERLAY_EMPTY);
+    int r = mount("petri", target, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, data) ? -errno : 0;
+    return fchdir(before) ? -errno : r;
 }

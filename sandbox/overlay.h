@@ -12,6 +12,9 @@
 
 #define OVERLAY_OPAQUE "user.overlay.opaque"
 
+/* An empty folder of the template: without a layer to write to, an overlay needs two others. */
+#define OVERLAY_EMPTY "/.petri/empty"
+
 bool overlay_is_whiteout(const struct stat *st);
 bool overlay_is_opaque(int folder_fd);
 
@@ -20,9 +23,12 @@ int overlay_put_whiteout(int dir_fd, const char *name);
 
 /*
  * Shows the folder at folder_fd at target, read-only, below what the folder
- * above has. Its sockets and FIFOs are the overlay's own: nobody of the host's
- * is at their other end. What is mounted in the folder is not there. 0 or
- * -errno, -EINVAL where its file system can't be below an overlay.
+ * above has, which gives the mode and owner of target; NULL is nothing, and
+ * they are the folder's. Its sockets and FIFOs are the overlay's own: nobody of the host's
+ * is at their other end. What is mounted in the folder is not there. above and
+ * target are absolute. 0 or -errno, -EINVAL where its file system can't be
+ * below an overlay, or something is mounted in it that came from another user
+ * namespace.
  */
 int overlay_show(const char *above, int folder_fd, const char *target);
 

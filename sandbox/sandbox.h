@@ -196,6 +196,7 @@ struct cell_usage {
     unsigned processes_peak;    /* tasks at once, the most that was seen */
     bool replaced;              /* the worker has become another program (exec) */
     bool over_memory;           /* it is to be ended: held more than its limit, or was killed for it */
+    bool over_in_flight;        /* the same: it left descriptors in sockets, and its user has too many there */
 };
 
 /*

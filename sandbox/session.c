@@ -2,6 +2,7 @@
 #include "cell.h"
 #include "denied.h"
 
+#include "bounds.h"
 #include "cleanup.h"
 #include "error.h"
 #include "folder.h"
@@ -23,6 +24,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+/* Keepers have some descriptors more than cells: one whose cell has used its last can still be told to open some. */
 enum { SPARE_DESCRIPTORS = 16, PIPE_BYTES = 1 << 20 };
 
 /* Both ends of everything between us and the worker. */
@@ -98,6 +100,9 @@ static int start(struct session *session, const struct session_options *options,
     session->worker_pidfd = system_pidfd_open(session->worker);
     if (session->worker_pidfd < 0)
         return error_set(error, STEP_NURSERY, -session->worker_pidfd, "pidfd_open");
+    r = bounds_lower(session->worker, SPARE_DESCRIPTORS, &session->descriptors);
+    if (r)
+        return error_set(error, STEP_BOUNDS, -r, "%s", "");
     r = resources_join(&session->ground.cells, session->worker);
     if (r)
         return error_set(error, STEP_CGROUP, -r, "%s", session_memory_backend(session));
@@ -356,22 +361,6 @@ static int install_filter(struct session *session) {
     return r ? r : take_listener(session, (int)call.result);
 }
 
-/*
- * Keepers get all the descriptors that there may be, cells a few less: so that
- * a keeper whose cell has used its last one can still be told to open some.
- */
-static int spare_descriptors(struct session *session) {
-    struct rlimit limit;
-    if (prlimit(session->first->keeper, RLIMIT_NOFILE, NULL, &limit) || limit.rlim_max <= 2 * SPARE_DESCRIPTORS)
-        return -EMFILE;
-    struct rlimit all = {limit.rlim_max, limit.rlim_max};
-    limit.rlim_max -= SPARE_DESCRIPTORS;
-    if (limit.rlim_cur > limit.rlim_max)
-        limit.rlim_cur = limit.rlim_max;
-    session->descriptors = limit;
-    return prlimit(session->first->keeper, RLIMIT_NOFILE, &all, NULL) ? -errno : 0;
-}
-
 int session_capture(struct session *session, struct sandbox_error *ret_error) {
     auto_free pid_t *tids = NULL;
     size_t n = 0;
@@ -379,9 +368,6 @@ int session_capture(struct session *session, struct sandbox_error *ret_error) {
     if (r)
         return error_set(ret_error, r == -EPERM ? STEP_PTRACE : STEP_THREADS, -r, "%s", "");
     r = make_first_image(session, tids, n, ret_error);
-    int spared = r == 0 ? spare_descriptors(session) : 0;
-    if (spared)
-        r = error_set(ret_error, STEP_PIPE, -spared, "for the images");
     int filtered = r == 0 ? install_filter(session) : 0;
     if (filtered)
         r = error_set(ret_error, STEP_FILTER, -filtered, "%s", "");

@@ -21,7 +21,7 @@ struct session {
     struct nursery nursery;
     struct filter filter;
     struct remote_site site;
-    struct rlimit descriptors; /* of cells: a few less than keepers have */
+    struct rlimit descriptors; /* of cells; see bounds.h */
     struct prefault prefault;  /* what cells of this session are about to write */
     uint64_t n_learned;
     struct image *first;   /* image 0 */

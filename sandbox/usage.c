@@ -2,6 +2,7 @@
  * usage.c - what a cell may use and what it has used.
  */
 #define _GNU_SOURCE
+#include "bounds.h"
 #include "cell.h"
 #include "excess.h"
 #include "system.h"
@@ -231,12 +232,29 @@ static bool is_replaced(const struct cell *cell) {
            watcher_has_memory(cell->worker) && watcher_has_memory(cell->keeper);
 }
 
+static void note_in_flight(pid_t pid, void *context) {
+    bool *holds = context;
+    *holds |= bounds_holds_in_flight(pid);
+}
+
+/* Of the user's many descriptors in flight some are the cell's, and nothing but code that means harm comes to as many:
+ * what limits senders one by one (bounds.h) doesn't limit those that send at the same time. */
+static void measure_in_flight(struct cell *cell) {
+    bool holds = false;
+    if (!bounds_in_flight_exceeded())
+        return;
+    watcher_visit(cell->worker, note_in_flight, &holds);
+    watcher_visit(cell->init.pid, note_in_flight, &holds);
+    cell->usage.over_in_flight |= holds;
+}
+
 void cell_measure(struct cell *cell, struct cell_usage *ret_usage) {
     if (cell->started && !cell->ended) {
         if (cell->session->ground.backend)
             measure_grouped(cell);
         else
             measure_watched(cell);
+        measure_in_flight(cell);
         cell->usage.replaced = is_replaced(cell);
         if (cell->usage.memory_bytes > cell->usage.memory_peak_bytes)
             cell->usage.memory_peak_bytes = cell->usage.memory_bytes;

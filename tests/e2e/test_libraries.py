@@ -1,5 +1,7 @@
 """What libraries look for in a notebook, and what they find of ipykernel."""
 
+import textwrap
+
 import pytest
 
 from conftest import INTERPRETERS
@@ -133,3 +135,68 @@ def test_without_ipykernel_only_its_shell_class_can_be_imported(start, skip_or_f
     assert kernel.run("from ipykernel.zmqshell import ZMQInteractiveShell").ok
     assert kernel.run("from ipykernel.zmqshell import KernelMagics").ename == "ImportError"
     assert kernel.run("import ipykernel").ename == "ModuleNotFoundError"
+
+
+# Within the limits of a cell, which are below those of other programs
+
+
+MANY = {
+    "a pool of processes": "with context.Pool(20) as pool: found = sum(pool.map(abs, range(-100, 0)))\nassert found == 5050",
+    "a queue through which descriptors go": """
+        def child(queue):
+            connection = queue.get()
+            connection.send("there")
+            connection.close()
+        queue, (ours, theirs) = context.Queue(), context.Pipe()
+        process = context.Process(target=child, args=(queue,))
+        process.start()
+        queue.put(theirs)
+        assert ours.recv() == "there"
+        process.join()
+    """,
+    "a hundred descriptors in one message": """
+        pair, numbers = socket.socketpair(), [os.open("/dev/null", os.O_RDONLY) for _ in range(100)]
+        socket.send_fds(pair[0], [b"x"], numbers)
+        received = socket.recv_fds(pair[1], 1, 200)[1]
+        assert len(received) == 100
+        for number in numbers + received: os.close(number)
+    """,
+    "an asyncio server with connections": """
+        async def answer(reader, writer):
+            writer.write(await reader.readline())
+            writer.close()
+        async def ask(port):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"hello\\n")
+            line = await reader.readline()
+            writer.close()
+            return line
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        lines = await asyncio.gather(*[ask(server.sockets[0].getsockname()[1]) for _ in range(150)])
+        server.close()
+        assert lines == [b"hello\\n"] * 150
+    """,
+    "asyncio with child processes": """
+        async def echo(n):
+            process = await asyncio.create_subprocess_exec("echo", str(n), stdout=asyncio.subprocess.PIPE)
+            return int((await process.communicate())[0])
+        assert sum(await asyncio.gather(*[echo(n) for n in range(20)])) == 190
+    """,
+    "a file mapped and flushed": """
+        mapped = numpy.memmap("/tmp/mapped", "float64", "w+", shape=1000)
+        mapped[:] = 1
+        mapped.flush()
+        os.sync()
+        assert numpy.fromfile("/tmp/mapped").sum() == 1000
+    """,
+    "joblib": "assert joblib.Parallel(n_jobs=2)(joblib.delayed(abs)(-n) for n in range(4)) == [0, 1, 2, 3]",
+}
+
+
+def test_honest_code_with_many_processes_and_descriptors_goes_well(start):
+    kernel = start()
+    kernel.good("import asyncio, joblib, multiprocessing, numpy, os, socket\ncontext = multiprocessing.get_context('fork')")
+    for what, code in MANY.items():
+        cell = kernel.run(textwrap.dedent(code))
+        assert cell.ok, f"{what}: {cell}"
+        assert cell.report["denied"] == [], what

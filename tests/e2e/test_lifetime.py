@@ -18,15 +18,18 @@ STEADY = 5  # readings: one that was sent SIGKILL may live to see the second
 
 PR_SET_THP_DISABLE = 41
 
-# Put into an environment's site-packages: importing IPython waits until the test opens the gate.
+# Put into an environment's site-packages: importing IPython waits until the test opens the gate, a file of one byte.
+# A FIFO would lead nowhere: cells have their own in place of the host's.
 GATE = """
 import sys
+import time
 
 class Gate:
     def find_spec(self, name, path=None, target=None):
         if name == "IPython":
             sys.meta_path.remove(self)
-            open({fifo!r}, "rb").read(1)
+            while not open({gate!r}, "rb").read(1):
+                time.sleep(0.01)
 
 sys.meta_path.insert(0, Gate())
 """
@@ -45,20 +48,17 @@ def heartbeat(kernel):
 
 @pytest.fixture
 def gated(tmp_path_factory):
-    """An environment that is warm only once a byte is written to a descriptor: its kernelspecs, and the descriptor."""
+    """An environment that is warm only once a byte is written to a file: its kernelspecs, and the file."""
     environment = tmp_path_factory.mktemp("environment")
     environment.chmod(0o755)
     venv.create(environment, with_pip=False, symlinks=True)
     kernel_dir = install(environment, str(environment / "bin" / "python"))
-    fifo = environment / "gate"
-    os.mkfifo(fifo, 0o644)
+    gate = environment / "gate"
+    gate.touch()
     [site] = environment.glob("lib/python*/site-packages")
-    (site / "gate.py").write_text(GATE.format(fifo=str(fifo)))
+    (site / "gate.py").write_text(GATE.format(gate=str(gate)))
     (site / "gate.pth").write_text("import gate\n")
-    # For reading too: such an open waits for nobody.
-    descriptor = os.open(fifo, os.O_RDWR)
-    yield kernel_dir, descriptor
-    os.close(descriptor)
+    return kernel_dir, gate
 
 
 def test_kernel_info_is_answered_before_the_interpreter_is_warm(start, gated):
@@ -66,7 +66,7 @@ def test_kernel_info_is_answered_before_the_interpreter_is_warm(start, gated):
     kernel = start(kernel_dir=kernel_dir, wait=False)
     assert kernel.shell_reply(kernel.client.kernel_info())["content"]["status"] == "ok"
     request = kernel.send("1 + 1")
-    os.write(gate, b"x")
+    gate.write_bytes(b"x")
     assert kernel.shell_reply(request)["content"]["status"] == "ok"
     finders = "[type(finder).__name__ for finder in sys.meta_path]"
     assert kernel.value(f"import sys; 'gate' in sys.modules and 'Gate' not in {finders}") == "True"

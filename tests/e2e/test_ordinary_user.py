@@ -56,18 +56,38 @@ def installed(shared_folder):
 
 
 @pytest.fixture
-def user_kernel(start, user, shared_folder, installed):
-    """A kernel that runs as the user, for the system's interpreter."""
+def start_as_user(start, user, shared_folder, installed):
+    """Starts kernels that run as the user, for the system's interpreter."""
     kernels = installed / "share" / "jupyter" / "kernels"
     if os.geteuid() != 0:
-        return start(SYSTEM, kernel_dir=kernels)
+        return lambda name: start(SYSTEM, kernel_dir=kernels)
     wrapped = shared_folder / "wrapped" / "petri"
     wrapped.mkdir(parents=True, exist_ok=True)
     spec = json.loads((kernels / "petri" / "kernel.json").read_text())
     program = str(installed / "bin" / "petri")
     spec["argv"] = ["sh", "-c", BECOME, program, str(user.pw_uid), str(user.pw_gid), "{connection_file}", SYSTEM.path]
     (wrapped / "kernel.json").write_text(json.dumps(spec))
-    return start(SYSTEM, kernel_dir=wrapped.parent, folder=shared_folder, connection_file=str(shared_folder / "c.json"))
+    return lambda name: start(
+        SYSTEM, kernel_dir=wrapped.parent, folder=shared_folder, connection_file=str(shared_folder / f"{name}.json")
+    )
+
+
+@pytest.fixture
+def user_kernel(start_as_user):
+    return start_as_user("c")
+
+
+@pytest.fixture
+def run_as_user(user):
+    """Runs a Python program outside of any sandbox, as the user; returns what it prints."""
+    become = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
+    before = become if os.geteuid() == 0 else []
+
+    def run(code):
+        done = subprocess.run([*before, SYSTEM.path, "-c", code], check=False, capture_output=True, text=True, cwd="/")
+        return done.stdout + done.stderr
+
+    return run
 
 
 def test_the_kernel_runs_as_the_user(user_kernel, user):
@@ -90,3 +110,41 @@ def test_kill_9_leaves_no_process_behind(user_kernel):
     pidfds = open_family(user_kernel.pid)
     os.kill(user_kernel.pid, 9)
     assert wait_for_end(pidfds, STUCK_S) == 0
+
+
+# A cell that takes all it can of what Linux counts by user, and keeps it in the session's state.
+HOARD = """
+import ctypes, os, socket
+libc = ctypes.CDLL(None)
+def until_refused(take):
+    try:
+        for _ in range(300): take()
+    except OSError: pass
+kept = [socket.socketpair() for _ in range(2)]
+until_refused(lambda: socket.send_fds(kept[0][0], [b"x"], [1] * 250))
+watches = [libc.inotify_init1(0) for _ in range(200)]
+until_refused(lambda: [kept.append(os.pipe()) for _ in range(100)])
+for ends in kept[-20:]:
+    for end in ends: os.close(end)
+"""
+
+# Another program of the user's, with the limit that most have.
+NEIGHBOUR = """
+import ctypes, fcntl, os, resource, socket
+resource.setrlimit(resource.RLIMIT_NOFILE, (1024, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+pair = socket.socketpair()
+socket.send_fds(pair[0], [b"x"], [1])
+assert ctypes.CDLL(None).inotify_init1(0) >= 0, "inotify"
+assert fcntl.fcntl(os.pipe()[0], fcntl.F_GETPIPE_SZ) == 65536, "pipes"
+print("all is there")
+"""
+
+
+def test_a_cell_that_hoards_takes_nothing_from_the_users_other_sessions_and_programs(start_as_user, run_as_user):
+    hoarder, other = start_as_user("hoarder"), start_as_user("other")
+    assert run_as_user(NEIGHBOUR) == "all is there\n"
+    hoarder.good(HOARD)
+    assert run_as_user(NEIGHBOUR) == "all is there\n"
+    for _ in range(3):
+        assert other.value("6 * 7") == "42"
+        assert hoarder.value("6 * 7") == "42"

@@ -1,14 +1,17 @@
 """What the operator's configuration decides: refused code, folders to read, and which packages there are."""
 
+import fcntl
 import os
+import pathlib
 import select
 import socket
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
-from kernels import WORK, install
+from kernels import BUILD, WORK, install
 
 
 @pytest.mark.check
@@ -61,6 +64,51 @@ def test_host_sockets_and_fifos_in_inputs_cannot_be_reached(configure, start, tm
         kernel.run(f"import os; os.write(os.open('{data}/host.fifo', os.O_RDWR | os.O_NONBLOCK), b'out')")
         assert select.select([listener, fifo], [], [], 0)[0] == []
     os.close(fifo)
+
+
+def test_host_sockets_and_fifos_in_an_environment_cannot_be_reached(start, tmp_path):
+    make_environment(tmp_path / "venv")
+    os.mkfifo(tmp_path / "venv" / "host.fifo", 0o666)
+    fifo = os.open(tmp_path / "venv" / "host.fifo", os.O_RDWR | os.O_NONBLOCK)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "venv" / "host.sock"))
+        listener.listen()
+        (tmp_path / "venv" / "host.sock").chmod(0o666)
+        (tmp_path / "notebook").mkdir()
+        kernel_dir = install(tmp_path / "own", tmp_path / "venv" / "bin" / "python")
+        kernel = start(kernel_dir=kernel_dir, folder=tmp_path / "notebook")
+        connect = f"import socket; socket.socket(socket.AF_UNIX).connect('{tmp_path}/venv/host.sock')"
+        assert kernel.run(connect).ename == "ConnectionRefusedError"
+        kernel.run(f"import os; os.write(os.open('{tmp_path}/venv/host.fifo', os.O_RDWR | os.O_NONBLOCK), b'out')")
+        assert select.select([listener, fifo], [], [], 0)[0] == []
+    os.close(fifo)
+
+
+@pytest.fixture
+def readable_folder():
+    """Outside of /tmp, for cells have one of their own."""
+    with tempfile.TemporaryDirectory(dir=BUILD) as folder:
+        os.chmod(folder, 0o755)
+        yield pathlib.Path(folder)
+
+
+def test_locks_on_inputs_do_not_reach_the_host(configure, start, readable_folder):
+    folder, single = readable_folder / "folder", readable_folder / "single.csv"
+    folder.mkdir()
+    files = (folder / "inside.csv", single)
+    for path in (*files, readable_folder / "other.csv"):
+        path.write_text("a,b\n")
+    configure(inputs=[str(folder), str(single)])
+    kernel = start()
+    for path in files:
+        lock = f"import fcntl\nf = open('{path}')\nfcntl.flock(f, fcntl.LOCK_EX)"
+        request, _ = kernel.start_busy("while True: pass", lock)
+        with open(path) as own:
+            fcntl.flock(own, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        kernel.manager.interrupt_kernel()
+        kernel.finish(request)
+        assert kernel.value(f"open('{path}').read()") == "'a,b\\n'"
+    assert kernel.value(f"import os; sorted(os.listdir('{readable_folder}'))") == "['folder', 'single.csv']"
 
 
 def test_only_listed_packages_and_what_they_require_are_there(configure, start):

@@ -4,6 +4,7 @@
 #include "kernel/loop.h"
 #include "kernel/warm.h"
 #include "kernel/watchdog.h"
+#include "protocol/secret.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +29,7 @@ static void make_connection(struct harness *h) {
         snprintf(connection->endpoint[i], sizeof connection->endpoint[i], "ipc://%s/%d", h->folder, i);
         connection->port[i] = 1000 + i;
     }
-    connection->key = malloc(sizeof key);
+    connection->key = secret_alloc(sizeof key + 1);
     assert_non_null(connection->key);
     memcpy(connection->key, key, sizeof key);
     connection->key_bytes = sizeof key;

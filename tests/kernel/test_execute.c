@@ -276,6 +276,30 @@ static void test_execute_over_memory_is_ended(void **state) {
     expect_next_cell_runs();
 }
 
+#define IN_FLIGHT                                                                                                      \
+    "The cell's process left more open files waiting in sockets than all programs of a user may have there together"
+
+static void test_execute_with_too_many_descriptors_in_flight_is_ended(void **state) {
+    char id[37];
+    (void)state;
+    begin_cell("hoards", id);
+    fake_plan(h.session, &(struct fake_plan){.usage = {.over_in_flight = true}});
+    expect_failure(id, "busy execute_input error:CellCrashed idle", "CellCrashed", IN_FLIGHT STAYS);
+    fake_plan(h.session, &(struct fake_plan){0});
+    expect_next_cell_runs();
+}
+
+static void test_execute_freeze_that_finds_too_many_descriptors_in_flight_is_a_crash(void **state) {
+    char id[37];
+    (void)state;
+    fake_plan(h.session, &(struct fake_plan){.end = {.usage = {.over_in_flight = true}}});
+    begin_cell("hoards", id);
+    harness_done(&h, "ok");
+    expect_failure(id, "busy execute_input error:CellCrashed idle", "CellCrashed", IN_FLIGHT STAYS);
+    fake_plan(h.session, &(struct fake_plan){0});
+    expect_next_cell_runs();
+}
+
 static void test_execute_killed_for_memory_is_a_memory_limit_not_a_crash(void **state) {
     char id[37];
     (void)state;
@@ -419,6 +443,8 @@ int main(void) {
                                         cells_stop),
         SHORT(test_execute_over_time_with_an_endless_stack_is_ended),
         WARM(test_execute_over_memory_is_ended),
+        WARM(test_execute_with_too_many_descriptors_in_flight_is_ended),
+        WARM(test_execute_freeze_that_finds_too_many_descriptors_in_flight_is_a_crash),
         WARM(test_execute_killed_for_memory_is_a_memory_limit_not_a_crash),
         WARM(test_execute_over_cpu_is_ended),
         WARM(test_execute_denied_system_calls_are_in_the_report),

@@ -8,8 +8,10 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -124,6 +126,38 @@ static long call_memfd(void) {
     return ok(memfd_create("petri", MFD_CLOEXEC));
 }
 
+static long call_sync(void) {
+    return syscall(SYS_syncfs, -1); /* with a descriptor that Linux would refuse */
+}
+
+static long call_flush_of_nothing(void) {
+    return msync(NULL, 4096, MS_SYNC); /* with memory that Linux would refuse */
+}
+
+static long call_lease(void) {
+    int fd = open("/proc/self/exe", O_RDONLY);
+    return fd < 0 ? -1 : fcntl(fd, F_SETLEASE, F_RDLCK);
+}
+
+static long call_large_pipe(void) {
+    int pair[2];
+    return pipe(pair) ? -1 : fcntl(pair[0], F_SETPIPE_SZ, 4096);
+}
+
+static long call_inotify(void) {
+    return ok(inotify_init1(0));
+}
+
+static long call_huge_page(void) {
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_NORESERVE;
+    return mmap(NULL, 2 << 20, PROT_NONE, flags, -1, 0) == MAP_FAILED ? -1 : 0;
+}
+
+static long call_mincore(void) {
+    static unsigned char page[8192], resident[2];
+    return mincore(page - (uintptr_t)page % 4096, 4096, resident);
+}
+
 static long call_unknown(void) {
     return syscall(1000);
 }
@@ -166,6 +200,13 @@ static const struct {
     {"io_uring_setup", call_io_uring, ENOSYS, 0},
     {"seccomp", call_seccomp, ENOSYS, 0},
     {"memfd_create", call_memfd, 0, 0},
+    {"syncfs", call_sync, 0, 0},
+    {"msync(MS_SYNC)", call_flush_of_nothing, 0, 0},
+    {"fcntl(F_SETLEASE)", call_lease, EINVAL, 0},
+    {"fcntl(F_SETPIPE_SZ)", call_large_pipe, EPERM, 0},
+    {"inotify_init1", call_inotify, ENOSYS, 0},
+    {"mmap(MAP_HUGETLB)", call_huge_page, ENOMEM, 0},
+    {"mincore", call_mincore, ENOSYS, 0},
     {"number 1000", call_unknown, ENOSYS, 0},
     {"prctl(PR_SET_CHILD_SUBREAPER)", call_prctl_unknown, EINVAL, 0},
     {"getpid of x32", call_x32, 0, SIGSYS},

@@ -5,6 +5,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
@@ -16,10 +17,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <termios.h>
 
 #include <cmocka.h>
@@ -48,6 +51,7 @@ static const char *const newer[] = {
 #define GARBAGE 0xdeadbeef00000000ULL
 #define ERR(e) (SECCOMP_RET_ERRNO | (e))
 #define ALLOW SECCOMP_RET_ALLOW
+#define NOTHING ERR(0)
 #define TRACE SECCOMP_RET_TRACE
 #define THREAD_FLAGS                                                                                                   \
     (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |                 \
@@ -147,6 +151,40 @@ static const struct {
     {SYS_set_robust_list, {0}, ALLOW, "glibc"},
     {SYS_membarrier, {0}, ALLOW, "OpenMP"},
     {SYS_memfd_create, {0}, ALLOW, "memfd"},
+    {SYS_memfd_create, {0, MFD_HUGETLB | MFD_CLOEXEC}, ERR(EINVAL), "the host's huge pages"},
+    {SYS_mmap, {0, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS}, ALLOW, "memory"},
+    {SYS_mmap, {0, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB}, ERR(ENOMEM), "the host's huge pages"},
+    {SYS_madvise, {0, 4096, MADV_DONTNEED}, ALLOW, "free(3)"},
+    {SYS_madvise, {0, 4096, MADV_HUGEPAGE}, ALLOW, "huge pages of its own"},
+    {SYS_madvise, {0, 4096, MADV_MERGEABLE}, ERR(EINVAL), "merging pages with others'"},
+    {SYS_madvise, {0, 4096, MADV_PAGEOUT}, ERR(EINVAL), "emptying the host's page cache"},
+    {SYS_fcntl, {3, F_GETFL}, ALLOW, "flags"},
+    {SYS_fcntl, {3, F_SETFD}, ALLOW, "close-on-exec"},
+    {SYS_fcntl, {3, F_SETLKW}, ALLOW, "a lock"},
+    {SYS_fcntl, {3, F_OFD_SETLKW}, ALLOW, "a lock of an open file"},
+    {SYS_fcntl, {3, F_DUPFD_CLOEXEC}, ALLOW, "a copy"},
+    {SYS_fcntl, {3, F_ADD_SEALS}, ALLOW, "seals"},
+    {SYS_fcntl, {3, F_GETPIPE_SZ}, ALLOW, "asking for a pipe's size"},
+    {SYS_fcntl, {3, F_SETPIPE_SZ}, ERR(EPERM), "a larger pipe"},
+    {SYS_fcntl, {3, GARBAGE | F_SETPIPE_SZ}, ERR(EPERM), "the same, with garbage in the high half"},
+    {SYS_fcntl, {3, F_SETLEASE}, ERR(EINVAL), "a lease"},
+    {SYS_fcntl, {3, F_NOTIFY}, ERR(EINVAL), "dnotify"},
+    {SYS_fcntl, {3, 2000}, ERR(EINVAL), "a command to come"},
+    {SYS_fcntl, {3, 0x80000000}, ERR(EINVAL), "a negative command"},
+    {SYS_sync, {0}, NOTHING, "flushing all disks"},
+    {SYS_syncfs, {3}, NOTHING, "flushing a disk"},
+    {SYS_fsync, {3}, ALLOW, "flushing a file, which is in memory or an overlay's"},
+    {SYS_msync, {0, 4096, MS_SYNC}, NOTHING, "flushing what is mapped"},
+    {SYS_msync, {0, 4096, MS_SYNC | MS_INVALIDATE}, NOTHING, "the same"},
+    {SYS_msync, {0, 4096, MS_ASYNC}, ALLOW, "asking whether memory is there"},
+    {SYS_fadvise64, {3, 0, 0, POSIX_FADV_SEQUENTIAL}, ALLOW, "advice"},
+    {SYS_fadvise64, {3, 0, 0, POSIX_FADV_DONTNEED}, NOTHING, "emptying the host's page cache"},
+    {SYS_preadv2, {3, 1, 1, 0, 0, 0}, ALLOW, "os.preadv"},
+    {SYS_preadv2, {3, 1, 1, 0, 0, RWF_NOWAIT | RWF_HIPRI}, ERR(EOPNOTSUPP), "a look at the page cache"},
+    {SYS_mincore, {0, 4096, 1}, ERR(ENOSYS), "a look at the page cache"},
+    {451, {3, 1, 1}, ERR(ENOSYS), "cachestat"},
+    {SYS_inotify_init1, {0}, ERR(ENOSYS), "inotify"},
+    {SYS_mq_open, {1}, ERR(ENOSYS), "a message queue"},
     {335, {0}, ERR(ENOSYS), "a gap in the numbers"},
     {1000, {0}, ERR(ENOSYS), "a number to come"},
     {0x3fffffff, {0}, ERR(ENOSYS), "the last number that is not x32's"},
@@ -258,6 +296,7 @@ static uint32_t read_table(int number, uint32_t deny_action) {
         case FILTER_OURS:
             return TRACE;
         case FILTER_ERRNO:
+        case FILTER_NOTHING:
             return ERR((uint32_t)row->err);
         case FILTER_DENY:
             return deny_action == SECCOMP_RET_ERRNO ? ERR((uint32_t)row->err) : deny_action;

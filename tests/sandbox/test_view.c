@@ -9,9 +9,11 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -138,6 +140,89 @@ static void notebook_folder_is_seen_at_its_own_path_and_at_work(struct live *liv
     CHECK_TEXT(live_do(live, "file " LIVE_WORK "/sub/deep.txt"), "deep");
     CHECK_TEXT(live_do(live, "put %s/both.txt x", live->folder), "ok");
     CHECK_TEXT(live_do(live, "file " LIVE_WORK "/both.txt"), "x");
+}
+
+/* Locked by a running cell, and by us at once: they are two files for Linux, with one content. */
+static void check_lock_is_the_cells_own(struct live *live, const char *path) {
+    struct cell *cell = live_start(live);
+    int own = open(path, O_RDONLY | O_CLOEXEC);
+    long fd = strtol(live_ask(cell, "call %d \"%s %d", SYS_open, path, O_RDONLY), NULL, 10);
+    CHECK(own >= 0 && fd >= 0);
+    CHECK_TEXT(live_ask(cell, "call %d %ld %d", SYS_flock, fd, LOCK_EX), "0");
+    CHECK_EQUAL(flock(own, LOCK_EX | LOCK_NB), 0);
+    close(own);
+    cell_discard(cell);
+}
+
+static void locks_on_files_of_the_host_are_the_sessions_own(struct live *live) {
+    char worker[PATH_MAX + 32];
+    check_lock_is_the_cells_own(live, "/usr/bin/env");
+    check_lock_is_the_cells_own(live, "/usr/lib/os-release");
+    (void)snprintf(worker, sizeof worker, "%s/../worker/worker", live->outside);
+    check_lock_is_the_cells_own(live, realpath(worker, (char[PATH_MAX]){0}));
+}
+
+/* A program that runs can't be written to: that is the host's program only where the host's inode runs. */
+static void program_that_runs_in_a_cell_can_be_replaced_by_the_host(struct live *live) {
+    char worker[PATH_MAX + 32];
+    struct cell *cell = live_start(live);
+    live_ask(cell, "add 0");
+    (void)snprintf(worker, sizeof worker, "%s/../worker/worker", live->outside);
+    int fd = open(worker, O_WRONLY | O_CLOEXEC);
+    CHECK_EQUAL(fd < 0 ? errno : 0, 0);
+    close(fd);
+    live_commit(cell);
+}
+
+#define MOUNTED "/usr/local/mounted.txt"
+#define STACKED "/usr/local/stacked/deep/mounted.txt"
+
+static void write_mounted(const char *path) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    CHECK(fd >= 0 && write(fd, "mounted", 7) == 7);
+    close(fd);
+}
+
+/* An overlay over an overlay: Linux allows no third. */
+static void mount_stacked(void) {
+    static const char *const folders[] = {"/usr/local/empty", "/usr/local/below", "/usr/local/below/deep",
+                                          "/usr/local/once", "/usr/local/stacked"};
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
+        CHECK_EQUAL(mkdir(folders[i], 0755), 0);
+    write_mounted("/usr/local/below/deep/mounted.txt");
+    const char *options = "lowerdir=/usr/local/below:/usr/local/empty";
+    CHECK_EQUAL(mount("test", "/usr/local/once", "overlay", MS_RDONLY, options), 0);
+    options = "lowerdir=/usr/local/once:/usr/local/empty";
+    CHECK_EQUAL(mount("test", "/usr/local/stacked", "overlay", MS_RDONLY, options), 0);
+}
+
+/* For root alone: what a user mounts is in namespaces of its own. */
+static void mount_things_in_usr(void) {
+    if (geteuid() != 0)
+        return;
+    CHECK_EQUAL(unshare(CLONE_NEWNS), 0);
+    CHECK_EQUAL(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+    CHECK_EQUAL(mount("test", "/usr/local", "tmpfs", 0, NULL), 0);
+    write_mounted(MOUNTED);
+    mount_stacked();
+    CHECK_EQUAL(mount("/usr/lib/os-release", "/usr/bin/env", NULL, MS_BIND, NULL), 0);
+}
+
+/* An overlay doesn't cross mounts, and Linux allows none over a folder with mounts of another user namespace's. */
+static void what_is_mounted_in_usr_is_seen(struct live *live) {
+    if (access(MOUNTED, F_OK) != 0)
+        return;
+    char release[16384];
+    CHECK_TEXT(live_do(live, "file " MOUNTED), "mounted");
+    strcpy(release, live_do(live, "file /usr/lib/os-release"));
+    CHECK(strstr(release, "NAME="));
+    CHECK_TEXT(live_do(live, "file /usr/bin/env"), release);
+    CHECK_TEXT(live_do(live, "list /usr/local"), "below empty mounted.txt once stacked");
+    CHECK_TEXT(live_do(live, "file " STACKED), "mounted"); /* the host's own, for want of another */
+    check_lock_is_the_cells_own(live, "/usr/local/below/deep/mounted.txt");
+    check_lock_is_the_cells_own(live, "/usr/lib/os-release");
+    CHECK(strcmp(live_do(live, "append " MOUNTED " x"), "ok") != 0);
+    CHECK(strcmp(live_do(live, "append " STACKED " x"), "ok") != 0);
 }
 
 static void only_its_own_processes_are_seen(struct live *live) {
@@ -395,6 +480,10 @@ static const struct live_case cases[] = {
     {"host_files_cannot_be_written", host_files_cannot_be_written, NULL},
     {"folders_beside_the_notebook_are_not_seen", folders_beside_the_notebook_are_not_seen, NULL},
     {"notebook_folder_is_seen_at_its_own_path_and_at_work", notebook_folder_is_seen_at_its_own_path_and_at_work, NULL},
+    {"locks_on_files_of_the_host_are_the_sessions_own", locks_on_files_of_the_host_are_the_sessions_own, NULL},
+    {"program_that_runs_in_a_cell_can_be_replaced_by_the_host", program_that_runs_in_a_cell_can_be_replaced_by_the_host,
+     NULL},
+    {"what_is_mounted_in_usr_is_seen", what_is_mounted_in_usr_is_seen, mount_things_in_usr},
     {"only_its_own_processes_are_seen", only_its_own_processes_are_seen, NULL},
     {"proc_has_nothing_but_what_is_listed", proc_has_nothing_but_what_is_listed, NULL},
     {"proc_has_what_libraries_read", proc_has_what_libraries_read, NULL},

@@ -209,7 +209,7 @@ static const struct {
     {"say", 3, do_say},         {"raise", 3, do_raise},     {"watch", 4, do_watch},
     {"ready", 2, do_ready},     {"pass", 3, do_pass},       {"map", 4, do_map},
     {"store", 3, do_store},     {"load", 2, do_load},       {"serve", 2, do_serve},
-    {"ask", 2, do_ask},
+    {"ask", 2, do_ask},         {"hoard", 2, do_hoard},     {"race", 1, do_race},
 };
 
 static void run_line(char *line) {

@@ -49,5 +49,8 @@ void do_store(char **words);
 void do_load(char **words);
 void do_serve(char **words);
 void do_ask(char **words);
+/* worker_hoard.c */
+void do_hoard(char **words);
+void do_race(char **words);
 
 #endif

@@ -1,0 +1,111 @@
+#define _GNU_SOURCE
+#include "bounds.h"
+
+#include "cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* Limits of all tasks of a session beside that of descriptors. Each is less where the user's own is. */
+static const struct {
+    __rlimit_resource_t resource;
+    rlim_t most;
+} rows[] = {
+    {RLIMIT_SIGPENDING, 1024},  /* a timer takes one too; users have some thousands for each GiB */
+    {RLIMIT_MEMLOCK, 64 << 10}, /* keys and the like; usually 8 MiB */
+    {RLIMIT_MSGQUEUE, 0},       /* the filter refuses queues */
+};
+
+void bounds_raise_own(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit))
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* Soft and hard, so that code of cells can't take back what the soft one alone would spare. */
+static int lower(pid_t pid, __rlimit_resource_t resource, rlim_t most) {
+    struct rlimit limit;
+    if (prlimit(pid, resource, NULL, &limit))
+        return -errno;
+    limit.rlim_max = limit.rlim_max < most ? limit.rlim_max : most;
+    limit.rlim_cur = limit.rlim_max;
+    return prlimit(pid, resource, &limit, NULL) ? -errno : 0;
+}
+
+/* Well below our own also where that is small. */
+static rlim_t cells_descriptors(rlim_t hard) {
+    return hard / 2 < BOUNDS_DESCRIPTORS ? hard / 2 : BOUNDS_DESCRIPTORS;
+}
+
+int bounds_lower(pid_t pid, unsigned spare, struct rlimit *ret_descriptors) {
+    struct rlimit own;
+    if (getrlimit(RLIMIT_NOFILE, &own))
+        return -errno;
+    rlim_t descriptors = cells_descriptors(own.rlim_max);
+    if (descriptors < 2 * (rlim_t)spare)
+        return -EMFILE;
+    int r = lower(pid, RLIMIT_NOFILE, descriptors + spare);
+    for (size_t i = 0; r == 0 && i < sizeof rows / sizeof rows[0]; i++)
+        r = lower(pid, rows[i].resource, rows[i].most);
+    if (r == 0)
+        *ret_descriptors = (struct rlimit){descriptors, descriptors};
+    return r;
+}
+
+/* The errno of sending a descriptor through a pair of sockets, or 0. It is gone with the sockets. */
+static int send_one(const int pair[2]) {
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr header;
+    } control = {0};
+    struct iovec byte = {.iov_base = (char[]){0}, .iov_len = 1};
+    struct msghdr message = {
+        .msg_iov = &byte, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    control.header =
+        (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
+    memcpy(CMSG_DATA(&control.header), &pair[0], sizeof(int));
+    return sendmsg(pair[0], &message, MSG_DONTWAIT) == 1 ? 0 : errno;
+}
+
+bool bounds_in_flight_exceeded(void) {
+    struct rlimit own;
+    int pair[2], err = 0;
+    if (getrlimit(RLIMIT_NOFILE, &own) || own.rlim_max < BOUNDS_IN_FLIGHT ||
+        socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair))
+        return false;
+    struct rlimit low = {BOUNDS_IN_FLIGHT, own.rlim_max};
+    if (setrlimit(RLIMIT_NOFILE, &low) == 0) {
+        err = send_one(pair);
+        (void)setrlimit(RLIMIT_NOFILE, &own); /* up to the hard limit one may always go */
+    }
+    close(pair[0]);
+    close(pair[1]);
+    return err == ETOOMANYREFS;
+}
+
+static bool has_in_flight(int folder_fd, const char *name) {
+    char line[128];
+    unsigned long waiting = 0;
+    int fd = openat(folder_fd, name, O_RDONLY | O_CLOEXEC);
+    auto_file file = fd < 0 ? NULL : fdopen(fd, "r");
+    while (file && waiting == 0 && fgets(line, sizeof line, file))
+        (void)sscanf(line, "scm_fds: %lu", &waiting);
+    return waiting > 0;
+}
+
+bool bounds_holds_in_flight(pid_t pid) {
+    char path[32];
+    struct dirent *entry;
+    bool holds = false;
+    snprintf(path, sizeof path, "/proc/%d/fdinfo", pid);
+    auto_dir dir = opendir(path);
+    while (dir && !holds && (entry = readdir(dir)))
+        holds = entry->d_name[0] != '.' && has_in_flight(dirfd(dir), entry->d_name);
+    return holds;
+}

@@ -1,0 +1,231 @@
+#define _GNU_SOURCE
+#include "show.h"
+
+#include "cleanup.h"
+#include "error.h"
+#include "folder.h"
+#include "overlay.h"
+#include "system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/mount.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+/* Where the overlay of a folder stands while a file is taken out of it. */
+#define ASIDE "/.petri/aside"
+
+/* A folder in which something is mounted is taken apart, but not one with more entries. */
+enum { MAX_ENTRIES = 256 };
+
+int show_make_folders(const char *path, unsigned mode, struct sandbox_error *ret_error) {
+    char whole[PATH_MAX];
+    int n = snprintf(whole, sizeof whole, "%s", path);
+    if (n < 0 || (size_t)n >= sizeof whole)
+        return error_set(ret_error, STEP_TEMPLATE_FILE, ENAMETOOLONG, "%s", path);
+    for (char *p = whole + 1; p <= whole + n; p++) {
+        if (*p != '/' && *p != 0)
+            continue;
+        char kept_char = *p;
+        *p = 0;
+        if (mkdir(whole, kept_char ? 0755 : mode) && errno != EEXIST && errno != EROFS)
+            return error_set(ret_error, STEP_TEMPLATE_FILE, errno, "%s", whole);
+        *p = kept_char;
+    }
+    return 0;
+}
+
+int show_make_file(const char *path, struct sandbox_error *ret_error) {
+    auto_fd fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    return fd < 0 ? error_set(ret_error, STEP_TEMPLATE_FILE, errno, "%s", path) : 0;
+}
+
+/* One thing of the host's, open, and where it is to be seen. */
+struct shown {
+    const char *root; /* the host's */
+    int fd;
+    const char *target; /* exists, and is a folder where fd is one */
+};
+
+/* Where fd leads, as this process sees it. 0 or -errno. */
+static int path_of(const struct shown *shown, char path[PATH_MAX]) {
+    char link[PATH_MAX];
+    snprintf(link, sizeof link, "%s/proc/self/fd/%d", shown->root, shown->fd);
+    ssize_t n = readlink(link, path, PATH_MAX - 1);
+    if (n < 0)
+        return -errno;
+    path[n] = 0;
+    return 0;
+}
+
+/* With all that is mounted in it. */
+static int bind(const struct shown *shown, struct sandbox_error *error) {
+    const uint64_t attributes = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+    auto_fd tree = system_open_tree_of(shown->fd);
+    int r = tree < 0 ? tree : system_move_mount(tree, shown->target);
+    if (r)
+        return error_set(error, STEP_MOUNT_BIND, -r, "%s", shown->target);
+    r = system_mount_setattr(AT_FDCWD, shown->target, 1, attributes, -1);
+    return r ? error_set(error, STEP_MOUNT_ATTRIBUTES, -r, "%s", shown->target) : 0;
+}
+
+/* Undoes the escapes of mountinfo: a backslash and three octal digits. In place. See: proc_pid_mountinfo(5). */
+static void unescape(char *text) {
+    char *to = text;
+    for (const char *from = text; *from; to++) {
+        if (from[0] == '\\' && from[1] && from[2] && from[3]) {
+            *to = (char)((from[1] - '0') * 64 + (from[2] - '0') * 8 + (from[3] - '0'));
+            from += 4;
+        } else {
+            *to = *from++;
+        }
+    }
+    *to = 0;
+}
+
+/* Whether anything is mounted below it. Linux won't let an overlay lie over such a folder: it would uncover what the
+ * mount covers. */
+static bool has_mounts(const struct shown *shown) {
+    char folder[PATH_MAX], path[PATH_MAX];
+    auto_free char *line = NULL;
+    size_t size = 0;
+    bool found = false;
+    snprintf(path, sizeof path, "%s/proc/self/mountinfo", shown->root);
+    auto_file file = fopen(path, "re");
+    if (!file || path_of(shown, folder))
+        return false;
+    while (!found && getline(&line, &size, file) > 0) {
+        auto_free char *point = NULL;
+        if (sscanf(line, "%*s %*s %*s %*s %ms", &point) != 1)
+            continue;
+        unescape(point);
+        const char *rest = folder_rest(folder, point);
+        found = rest && rest[0];
+    }
+    return found;
+}
+
+static int count_entries(int fd) {
+    int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), n = 0;
+    auto_dir dir = copy < 0 ? NULL : fdopendir(copy);
+    while (dir && readdir(dir))
+        n++;
+    return dir ? n - 2 : -errno;
+}
+
+static int show_open(const struct shown *shown, const struct stat *st, struct sandbox_error *error);
+
+static int show_link(int dir_fd, const char *name, const char *target, struct sandbox_error *error) {
+    char link[PATH_MAX];
+    ssize_t n = readlinkat(dir_fd, name, link, sizeof link - 1);
+    if (n < 0)
+        return error_set(error, STEP_MOUNT_BIND, errno, "%s", target);
+    link[n] = 0;
+    return symlink(link, target) ? error_set(error, STEP_TEMPLATE_FILE, errno, "%s", target) : 0;
+}
+
+static int show_entry(const struct shown *folder, const char *name, struct sandbox_error *error) {
+    char target[PATH_MAX];
+    struct stat st;
+    if (snprintf(target, sizeof target, "%s/%s", folder->target, name) >= (int)sizeof target)
+        return error_set(error, STEP_MOUNT_BIND, ENAMETOOLONG, "%s", folder->target);
+    auto_fd fd = openat(folder->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st))
+        return error_set(error, STEP_MOUNT_BIND, errno, "%s", target);
+    if (S_ISLNK(st.st_mode))
+        return show_link(folder->fd, name, target, error);
+    if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+        return 0;
+    int r = S_ISDIR(st.st_mode) ? show_make_folders(target, 0755, error) : show_make_file(target, error);
+    return r ? r : show_open(&(struct shown){folder->root, fd, target}, &st, error);
+}
+
+/* Each entry by itself, the folder between them being the template's. */
+static int take_apart(const struct shown *folder, struct sandbox_error *error) {
+    int copy = openat(folder->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+    auto_dir dir = copy < 0 ? NULL : fdopendir(copy);
+    struct dirent *entry;
+    if (!dir)
+        return error_set(error, STEP_MOUNT_BIND, errno, "%s", folder->target);
+    while (r == 0 && (entry = readdir(dir)))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            r = show_entry(folder, entry->d_name, error);
+    return r;
+}
+
+/* Whether the target is the template's own, so that entries can be made in it. */
+static bool can_be_filled(const char *target) {
+    return access(target, W_OK) == 0;
+}
+
+static int show_folder(const struct shown *shown, struct sandbox_error *error) {
+    if (overlay_show(NULL, shown->fd, shown->target) == 0)
+        return 0;
+    int n = has_mounts(shown) && can_be_filled(shown->target) ? count_entries(shown->fd) : -1;
+    return n >= 0 && n <= MAX_ENTRIES ? take_apart(shown, error) : bind(shown, error);
+}
+
+/* Whether two descriptors are open on files of one mount. */
+static bool are_on_one_mount(int a, int b) {
+    struct statx one, other;
+    return statx(a, "", AT_EMPTY_PATH, STATX_MNT_ID, &one) == 0 &&
+           statx(b, "", AT_EMPTY_PATH, STATX_MNT_ID, &other) == 0 && one.stx_mnt_id == other.stx_mnt_id;
+}
+
+/* A file out of an overlay of its folder. 0 or -errno; a file that is mounted by itself has no folder to take. */
+static int show_file_apart(const struct shown *shown) {
+    char path[PATH_MAX], own[PATH_MAX];
+    int r = path_of(shown, path);
+    char *name = r == 0 ? strrchr(path, '/') : NULL;
+    if (!name)
+        return r ? r : -EINVAL;
+    if (snprintf(own, sizeof own, ASIDE "%s", name) >= (int)sizeof own)
+        return -ENAMETOOLONG;
+    *name = 0;
+    auto_fd folder = open(path[0] ? path : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0 || !are_on_one_mount(folder, shown->fd))
+        return -EINVAL;
+    if (mkdir(ASIDE, 0700) && errno != EEXIST)
+        return -errno;
+    r = overlay_show(NULL, folder, ASIDE);
+    if (r)
+        return r;
+    auto_fd file = system_open_tree(own, 0);
+    r = umount2(ASIDE, MNT_DETACH) ? -errno : 0;
+    if (r == 0)
+        r = file < 0 ? file : system_move_mount(file, shown->target);
+    return r;
+}
+
+static int show_open(const struct shown *shown, const struct stat *st, struct sandbox_error *error) {
+    if (S_ISDIR(st->st_mode))
+        return show_folder(shown, error);
+    return show_file_apart(shown) == 0 ? 0 : bind(shown, error);
+}
+
+static int show_as(const struct shown *shown, const struct stat *st, const char *path, enum show_as as,
+                   struct sandbox_error *error) {
+    if (as == SHOW_AS_HOSTS)
+        return bind(shown, error);
+    if (as == SHOW_AS_CAN_BE || S_ISREG(st->st_mode))
+        return show_open(shown, st, error);
+    int r = overlay_show(OVERLAY_EMPTY, shown->fd, shown->target);
+    return r ? error_set(error, STEP_MOUNT_OVERLAY, -r, "%s", path) : 0;
+}
+
+int show_path(const char *root, const char *path, const char *target, enum show_as as,
+              struct sandbox_error *ret_error) {
+    struct stat st;
+    auto_fd fd = system_open_in_root(root, path);
+    if (fd == -ENOENT || fd == -ENOTDIR)
+        return 0;
+    if (fd < 0 || fstat(fd, &st))
+        return error_set(ret_error, STEP_MOUNT_BIND, fd < 0 ? -fd : errno, "%s", path);
+    if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+        return error_set(ret_error, STEP_MOUNT_BIND, EINVAL, "%s is no file or folder", path);
+    int r = S_ISDIR(st.st_mode) ? show_make_folders(target, 0755, ret_error) : show_make_file(target, ret_error);
+    return r ? r : show_as(&(struct shown){root, fd, target}, &st, path, as, ret_error);
+}

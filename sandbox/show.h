@@ -1,0 +1,38 @@
+/*
+ * show.h - how the host's files and folders come into a template, all of them read-only.
+ *
+ * A bind mount shows the host's own inodes. Whoever has one of those can lock
+ * it, hold up whoever writes to it, flush it to the disk, and talk to whoever is
+ * behind a socket or FIFO. An overlay has inodes of its own above them: then
+ * that reaches the session's cells and nobody else. What is read and mapped is
+ * the host's memory in both cases.
+ *
+ * A path is one of the host's, which may have links anywhere; root is where
+ * the host's root stands. All return 0, or -errno with ret_error filled.
+ *
+ * See: overlayfs.rst, docs/shared-objects.md.
+ */
+#ifndef PETRI_SANDBOX_SHOW_H
+#define PETRI_SANDBOX_SHOW_H
+
+#include "sandbox.h"
+
+/* Whose inodes are shown. */
+enum show_as {
+    SHOW_AS_CAN_BE,  /* the session's own, with all that is mounted in it; the host's where there is no other way */
+    SHOW_AS_OVERLAY, /* a folder is the session's own, or an error, and may be listed; what is mounted in it isn't there
+                      */
+    SHOW_AS_HOSTS,   /* the host's, with all that is mounted in it: for what stands below overlays only */
+};
+
+/* Shows path, a file or folder, at target. One that the host does not have is passed over. */
+int show_path(const char *root, const char *path, const char *target, enum show_as as,
+              struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+
+/* Makes path with its parents, in the template; what is there or can't be changed is left. mode is that of the last. */
+int show_make_folders(const char *path, unsigned mode, struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+
+/* Makes an empty file, on which another can be mounted. */
+int show_make_file(const char *path, struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+
+#endif
