@@ -238,8 +238,9 @@ static size_t max_frame_bytes(const struct run *run) {
 static json_t *caps(const struct run *run) {
     char text[32];
     int64_t display = run->limits.values[LIMIT_DISPLAY];
-    return json_pack("{s:I, s:I, s:s}", "frame", (json_int_t)max_frame_bytes(run), "message", (json_int_t)display,
-                     "text", limits_text(UNIT_BYTES, display, text, sizeof text));
+    return json_pack("{s:I, s:I, s:I, s:s}", "frame", (json_int_t)max_frame_bytes(run), "values",
+                     (json_int_t)WIRE_MAX_VALUES, "message", (json_int_t)display, "text",
+                     limits_text(UNIT_BYTES, display, text, sizeof text));
 }
 
 /* The cell made ahead, or for a fresh run one of image 0: the other stays for the next request. */

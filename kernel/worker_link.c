@@ -98,7 +98,9 @@ int worker_link_next(struct worker_link *link, struct wire_frame *ret_frame, enu
     int r = wire_reader_next(link->reader, &frame);
     if (r <= 0) {
         link->more = false;
-        *ret_why = r == -EMSGSIZE ? "a frame over the cap" : "bytes that are not a frame";
+        *ret_why = r == -EMSGSIZE ? "a frame over the cap"
+                   : r == -E2BIG  ? "a frame of too many values"
+                                  : "bytes that are not a frame";
         return r;
     }
     r = wire_check(frame.json, ret_type, ret_why);
