@@ -174,7 +174,7 @@ static bool take_frame(struct kernel *kernel, struct aside *aside) {
 
 static void take_frames(struct kernel *kernel, struct aside *aside) {
     for (int i = 0; i < FRAMES_PER_TURN; i++)
-        if (!aside->request || !aside->link.more || !take_frame(kernel, aside))
+        if (!aside->request || !worker_link_has_more(&aside->link) || !take_frame(kernel, aside))
             break;
 }
 
@@ -215,7 +215,7 @@ void asides_watch(struct kernel *kernel, struct poll_set *set) {
         if (worker_link_events(&aside->link))
             poll_set_add_fd(set, aside->link.fd, worker_link_events(&aside->link), link_ready, aside);
         poll_set_add_fd(set, cell_exit_fd(aside->cell), ZMQ_POLLIN, exit_ready, aside);
-        poll_set_deadline(set, aside->link.more ? 0 : clock_sooner(aside->due_us, aside->measure_us));
+        poll_set_deadline(set, worker_link_has_more(&aside->link) ? 0 : clock_sooner(aside->due_us, aside->measure_us));
     }
     if (asides->waiting.first)
         poll_set_deadline(set, due_us(kernel, asides->waiting.first));

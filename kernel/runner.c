@@ -393,7 +393,7 @@ void runner_watch(struct kernel *kernel, struct poll_set *set) {
             watch_outputs(runner, set);
         if (events)
             poll_set_add_fd(set, runner->link.fd, events, link_ready, NULL);
-        if (runner->link.more && !holds)
+        if (worker_link_has_more(&runner->link) && !holds)
             poll_set_deadline(set, 0);
     }
     if (runner->state == RUNNER_WARMING) {

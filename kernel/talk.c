@@ -182,6 +182,6 @@ static bool take_frame(struct kernel *kernel) {
 void talk_frames(struct kernel *kernel) {
     struct worker_link *link = &kernel->runner.link;
     for (int i = 0; i < FRAMES_PER_TURN; i++)
-        if (link->fd < 0 || !link->more || flow_holds(kernel) || !take_frame(kernel))
+        if (link->fd < 0 || !worker_link_has_more(link) || flow_holds(kernel) || !take_frame(kernel))
             break;
 }
