@@ -15,6 +15,8 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -110,6 +112,8 @@ static void conclude(struct kernel *kernel) {
     if (!run->rolled_back)
         kernel->limits = run->session_limits;
     kind->end(kernel, run);
+    if (run->cell && !run->rolled_back && !run->ask.fresh)
+        run_parents_note(&runner->parents, run->number, run->request->message.header);
     reply_idle(kernel, steal_pointer(run->request));
     execute_abort(kernel, &aborted);
     /* The answer is out; what is expensive comes now. */
@@ -120,10 +124,13 @@ static void conclude(struct kernel *kernel) {
     if (kind->after)
         kind->after(kernel, run);
     runner->run = NULL;
+    bool gives_back = run->rolled_back;
     if (runner->state == RUNNER_RUNNING)
         runner->state = RUNNER_IDLE;
     run_destroy(run);
 }
+    if (gives_back)
+        malloc_trim(0); /* what was kept for a cell that never happened goes back to the system, not only to malloc() */
 
 /* The last of the cell's output, when nobody can write any more. */
 static void collect_output(struct runner *runner) {
@@ -316,7 +323,6 @@ static void begin(struct kernel *kernel, struct request *request) {
         return;
     }
     runner->run = run;
-    run_parents_note(&runner->parents, run->number, request->message.header);
     comms_begin(&kernel->comms);
     run_kind(run)->begin(kernel, run, &frame);
     limits_settle(&run->limits);
