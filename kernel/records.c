@@ -1,11 +1,10 @@
 #include "records.h"
 
 #include "kernel/paths.h"
+#include "kernel/private.h"
 #include "kernel/statement.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <libgen.h>
 #include <string.h>
 #include <time.h>
 
@@ -83,17 +82,9 @@ static int make_tables(sqlite3 *db) {
 }
 
 static int open_database(struct records *records) {
-    char copy[PATH_MAX];
-    snprintf(copy, sizeof copy, "%s", records->path);
-    int r = paths_make_folders(dirname(copy), 0700);
+    int r = private_database(records->path, records->log);
     if (r < 0)
         return r;
-    /* For its owner alone, and so are the files that SQLite makes beside it. Closed before SQLite opens it: a later
-     * close would take away the locks that SQLite holds on the file. See: fcntl(2), "Record locking". */
-    int fd = open(records->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return -errno;
-    close(fd);
     if (sqlite3_open(records->path, &records->db) != SQLITE_OK)
         return -EIO;
     if (version_of(records->db) == 0 && statement_set_up(records->db, vacuum_pragma, STATEMENT_OPENING_MS) != SQLITE_OK)
