@@ -60,7 +60,7 @@ static void take_all(struct wire_reader *reader, struct results *results) {
         results->frames[results->n++] = json_incref(frame.json);
         wire_frame_fini(&frame);
     }
-    INVARIANT(results->end == 0 || results->end == -EBADMSG || results->end == -EMSGSIZE);
+    INVARIANT(results->end == 0 || results->end == -EBADMSG || results->end == -EMSGSIZE || results->end == -E2BIG);
 }
 
 static void read_stream(const uint8_t *data, size_t size, size_t piece, struct results *results) {

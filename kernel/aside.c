@@ -66,10 +66,12 @@ static json_t *is_complete_otherwise(const json_t *content) {
     return json_pack("{s:s}", "status", "unknown");
 }
 
-const struct aside_kind aside_complete = {"complete_reply", complete_frame, complete_otherwise, LIMIT_MS, COLD_MS};
-const struct aside_kind aside_inspect = {"inspect_reply", inspect_frame, inspect_otherwise, LIMIT_MS, COLD_MS};
-const struct aside_kind aside_is_complete = {"is_complete_reply", is_complete_frame, is_complete_otherwise, TOKENIZE_MS,
-                                             TOKENIZE_MS};
+const struct aside_kind aside_complete = {"complete_reply",   ANSWER_COMPLETE, complete_frame,
+                                          complete_otherwise, LIMIT_MS,        COLD_MS};
+const struct aside_kind aside_inspect = {"inspect_reply",   ANSWER_INSPECT, inspect_frame,
+                                         inspect_otherwise, LIMIT_MS,       COLD_MS};
+const struct aside_kind aside_is_complete = {"is_complete_reply",   ANSWER_IS_COMPLETE, is_complete_frame,
+                                             is_complete_otherwise, TOKENIZE_MS,        TOKENIZE_MS};
 
 void asides_init(struct asides *asides) {
     *asides = (struct asides){0};
@@ -98,8 +100,12 @@ static int64_t due_us(const struct kernel *kernel, const struct request *request
 /* Answers with what the worker said, or, content being NULL, with what is said otherwise. content is borrowed. */
 static void answer(struct kernel *kernel, struct request *request, json_t *content) {
     const struct aside_kind *kind = request->row->aside;
-    reply_send(kernel, request, kind->reply_type, NULL,
-               content ? json_incref(content) : kind->otherwise(request->message.content));
+    json_t *reply = content ? answer_fields(kind->answer, content) : json_object();
+    json_auto_t *otherwise = kind->otherwise(request->message.content);
+    const char *status = json_string_value(json_object_get(reply, "status"));
+    if (!status || strcmp(status, "error") != 0)
+        json_object_update_missing(reply, otherwise);
+    reply_send(kernel, request, kind->reply_type, NULL, reply);
     reply_idle(kernel, request);
 }
 
@@ -174,7 +180,7 @@ static bool take_frame(struct kernel *kernel, struct aside *aside) {
 
 static void take_frames(struct kernel *kernel, struct aside *aside) {
     for (int i = 0; i < FRAMES_PER_TURN; i++)
-        if (!aside->request || !aside->link.more || !take_frame(kernel, aside))
+        if (!aside->request || !worker_link_has_more(&aside->link) || !take_frame(kernel, aside))
             break;
 }
 
@@ -215,7 +221,7 @@ void asides_watch(struct kernel *kernel, struct poll_set *set) {
         if (worker_link_events(&aside->link))
             poll_set_add_fd(set, aside->link.fd, worker_link_events(&aside->link), link_ready, aside);
         poll_set_add_fd(set, cell_exit_fd(aside->cell), ZMQ_POLLIN, exit_ready, aside);
-        poll_set_deadline(set, aside->link.more ? 0 : clock_sooner(aside->due_us, aside->measure_us));
+        poll_set_deadline(set, worker_link_has_more(&aside->link) ? 0 : clock_sooner(aside->due_us, aside->measure_us));
     }
     if (asides->waiting.first)
         poll_set_deadline(set, due_us(kernel, asides->waiting.first));

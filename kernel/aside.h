@@ -8,6 +8,7 @@
 #ifndef PETRI_ASIDE_H
 #define PETRI_ASIDE_H
 
+#include "kernel/answer.h"
 #include "kernel/poll_set.h"
 #include "kernel/request.h"
 #include "kernel/worker_link.h"
@@ -17,6 +18,7 @@ struct cell;
 /* What is particular to a kind of aside. */
 struct aside_kind {
     const char *reply_type;
+    enum answer_kind answer;
     json_t *(*frame)(const json_t *content);     /* the request for the worker */
     json_t *(*otherwise)(const json_t *content); /* the answer where the worker gave none in time */
     /* What it has from the request's arrival to its answer: now, and while what it needs has to be loaded first

@@ -3,7 +3,8 @@
  *
  * A comm message runs as a cell that commits. Which comms are open is the
  * session's state: what a cell opened is forgotten when the cell is rolled
- * back. See: Jupyter messaging, "Custom messages".
+ * back. There are COMMS_MAX at most: whose messages are many, and cost no more
+ * than their bytes, must not make the kernel remember without end. See: Jupyter messaging, "Custom messages".
  */
 #ifndef PETRI_COMM_H
 #define PETRI_COMM_H
@@ -13,9 +14,12 @@
 struct kernel;
 
 struct comms {
-    json_t *open;   /* comm_id to {"target_name"} */
-    json_t *before; /* the same as it was when the running cell began, or NULL */
+    json_t *open;   /* comm_id to target_name */
+    json_t *before; /* the same as it was when the running cell began: open itself until that changes; or NULL */
+    bool told;      /* the running cell, that it had one too many */
 };
+
+enum { COMMS_MAX = 10000 }; /* a name is 256 bytes at most: some 10 MB; a widget takes three */
 
 /* 0 or -ENOMEM. */
 int comms_init(struct comms *comms) __attribute__((warn_unused_result));
@@ -25,8 +29,9 @@ void comms_fini(struct comms *comms);
 void comms_begin(struct comms *comms);
 void comms_end(struct comms *comms, bool rolled_back);
 
-/* A message that passes, from either side; other types than comm_open and comm_close change nothing. */
-void comms_note(struct comms *comms, const char *msg_type, const json_t *content);
+/* A message that passes, from either side; other types than comm_open and comm_close change nothing. False where it
+ * would open one too many. */
+bool comms_note(struct comms *comms, const char *msg_type, const json_t *content);
 
 /* How a comm message runs as a cell. */
 extern const struct cell_kind comm_cell;

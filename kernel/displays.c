@@ -12,40 +12,6 @@ enum {
     MAX_NAME_BYTES = 256,
 };
 
-/* What stands in the place of a message that is too large. */
-enum instead { INSTEAD_TEXT, INSTEAD_ERROR, INSTEAD_NOTHING };
-
-/* The messages that are held to the limit of size, and whether one is one more rich output. */
-static const struct {
-    const char *msg_type;
-    bool counts;
-    enum instead instead;
-} rich[] = {
-    {"display_data", true, INSTEAD_TEXT},         {"execute_result", true, INSTEAD_TEXT},
-    {"update_display_data", false, INSTEAD_TEXT}, {"error", false, INSTEAD_ERROR},
-    {"comm_open", false, INSTEAD_NOTHING},        {"comm_msg", false, INSTEAD_NOTHING},
-    {"comm_close", false, INSTEAD_NOTHING},
-};
-
-static int find_rich(const char *msg_type) {
-    for (int i = 0; i < (int)(sizeof rich / sizeof rich[0]); i++)
-        if (strcmp(rich[i].msg_type, msg_type) == 0)
-            return i;
-    return -1;
-}
-
-/* Recurses: the depth of what a worker sends is limited, wire.h. */
-size_t displays_bytes(json_t *value) {
-    const char *key;
-    json_t *item;
-    size_t i, n = 0;
-    if (json_is_string(value))
-        return json_string_length(value);
-    json_array_foreach(value, i, item) n += displays_bytes(item);
-    json_object_foreach(value, key, item) n += strlen(key) + displays_bytes(item);
-    return n;
-}
-
 /* "image/png, text/plain, ..." */
 static void name_types(json_t *data, char *buf, size_t size) {
     const char *type;
@@ -61,11 +27,15 @@ static void name_types(json_t *data, char *buf, size_t size) {
     }
 }
 
-/* The message with a text for all its representations; what else it says, such as its number, stays. */
+/* A content with a text for all that the message had; its number stays, and the name by which it can be updated. */
 static json_t *replace(json_t *content, const char *text) {
-    json_t *replaced = json_copy(content);
-    json_object_set_new(replaced, "data", json_pack("{s:o}", "text/plain", text_format("%s", text)));
-    json_object_set_new(replaced, "metadata", json_object());
+    json_t *number = json_object_get(content, "execution_count");
+    json_t *id = json_object_get(json_object_get(content, "transient"), "display_id");
+    json_t *replaced = json_pack("{s:{s:o}, s:{}}", "data", "text/plain", text_format("%s", text), "metadata");
+    if (json_is_integer(number))
+        json_object_set(replaced, "execution_count", number);
+    if (json_is_string(id) && json_string_length(id) <= MAX_NAME_BYTES)
+        json_object_set_new(replaced, "transient", json_pack("{s:O}", "display_id", id));
     return replaced;
 }
 
@@ -79,11 +49,11 @@ static json_t *replace_large(const struct displays *displays, json_t *content, s
 }
 
 /* An error keeps its name, as far as that is one. */
-static json_t *replace_error(const struct displays *displays, json_t *content, size_t bytes) {
+json_t *displays_error(int64_t limit_bytes, const json_t *content, size_t bytes) {
     char limit[32], text[256];
     const char *ename = json_string_value(json_object_get(content, "ename"));
     snprintf(text, sizeof text, "petri: an error of %zu bytes is not shown: it is over the limit of %s (display).",
-             bytes, limits_text(UNIT_BYTES, displays->limit_bytes, limit, sizeof limit));
+             bytes, limits_text(UNIT_BYTES, limit_bytes, limit, sizeof limit));
     return json_pack("{s:s, s:s, s:[s]}", "ename", ename && strlen(ename) <= MAX_NAME_BYTES ? ename : "Error", "evalue",
                      text, "traceback", text);
 }
@@ -96,24 +66,67 @@ static json_t *replace_last(const struct displays *displays, json_t *content) {
     return replace(content, text);
 }
 
-json_t *displays_take(struct displays *displays, const char *msg_type, json_t *content, size_t buffer_bytes) {
-    int row = find_rich(msg_type);
-    if (row < 0)
-        return json_incref(content);
-    enum instead instead = rich[row].instead;
-    json_t *measured = instead == INSTEAD_TEXT ? json_object_get(content, "data") : content;
-    size_t bytes = displays_bytes(measured) + buffer_bytes;
-    displays->n += rich[row].counts;
-    bool over_n = rich[row].counts && displays->n > displays->limit_n;
-    bool too_large = bytes > (uint64_t)displays->limit_bytes;
-    if (!over_n && !too_large)
-        return json_incref(content);
-    displays->dropped_bytes += bytes;
-    if (instead == INSTEAD_NOTHING)
+/* Counts the message among all that the cell has sent. Whether it still may. */
+static bool admit_to_all(struct displays *displays, const struct published *message) {
+    uint64_t n = (uint64_t)displays->limit_n + DISPLAYS_OTHERS;
+    uint64_t each = (uint64_t)displays->limit_bytes + DISPLAYS_ENVELOPE_BYTES;
+    uint64_t room = n < UINT64_MAX / each ? n * each : UINT64_MAX;
+    uint64_t sent = displays->sent_bytes + message->bytes + DISPLAYS_ENVELOPE_BYTES;
+    if (sent > room)
+        return false;
+    displays->sent_bytes = sent;
+    return true;
+}
+
+/* Nothing stands in the place of what is dropped: somebody has to be told, once. */
+static void tell(struct displays *displays, const struct published *message, bool too_large, char *note, size_t size) {
+    char limit[32];
+    const char *kind = message->kind->msg_type;
+    bool *told = too_large ? &displays->told_comm : &displays->told_all;
+    limits_text(UNIT_BYTES, displays->limit_bytes, limit, sizeof limit);
+    if (*told)
+        return;
+    if (too_large)
+        snprintf(note, size, "petri: a %s was dropped: it was over the limit of %s (display).\n", kind, limit);
+    else
+        snprintf(note, size,
+                 "petri: the cell has sent as much as all its rich outputs together may be (displays, display); "
+                 "what comes now is counted and dropped.\n");
+    *told = true;
+}
+
+/* What stands in the message's place; NULL for nothing. The caller's. */
+static json_t *instead_of(const struct displays *displays, const struct published *message, bool over_n) {
+    switch (message->kind->instead) {
+    case INSTEAD_NOTHING:
         return NULL;
-    if (instead == INSTEAD_ERROR)
-        return replace_error(displays, content, bytes);
+    case INSTEAD_ERROR:
+        return displays_error(displays->limit_bytes, message->content, message->bytes);
+    case INSTEAD_TEXT:
+        break;
+    }
     if (!over_n)
-        return replace_large(displays, content, bytes);
-    return displays->n == displays->limit_n + 1 ? replace_last(displays, content) : NULL;
+        return replace_large(displays, message->content, message->bytes);
+    return displays->n == displays->limit_n + 1 ? replace_last(displays, message->content) : NULL;
+}
+
+bool displays_admit(struct displays *displays, struct published *message, char *note, size_t note_bytes) {
+    note[0] = '\0';
+    displays->dropped_bytes += message->dropped_bytes;
+    displays->n += message->kind->counts;
+    bool over_n = message->kind->counts && displays->n > displays->limit_n;
+    bool too_large = message->bytes > (uint64_t)displays->limit_bytes;
+    if (over_n || too_large) {
+        displays->dropped_bytes += message->bytes;
+        json_t *content = instead_of(displays, message, over_n);
+        if (!content && too_large && !over_n)
+            tell(displays, message, true, note, note_bytes);
+        if (!content || published_replace(message, content) < 0)
+            return false;
+    }
+    if (admit_to_all(displays, message))
+        return true;
+    displays->dropped_bytes += message->bytes;
+    tell(displays, message, false, note, note_bytes);
+    return false;
 }

@@ -3,12 +3,12 @@
 #include "kernel/clock.h"
 #include "kernel/kernel.h"
 #include "kernel/paths.h"
+#include "kernel/private.h"
 #include "kernel/reply.h"
 #include "kernel/statement.h"
 #include "protocol/text.h"
 
 #include <errno.h>
-#include <libgen.h>
 #include <string.h>
 
 enum {
@@ -45,9 +45,7 @@ static void complain(const struct history *history, const char *what) {
 }
 
 static int open_database(struct history *history) {
-    char copy[PATH_MAX];
-    snprintf(copy, sizeof copy, "%s", history->path);
-    int r = paths_make_folders(dirname(copy), 0700);
+    int r = private_database(history->path, history->log);
     if (r == 0 && sqlite3_open(history->path, &history->db) != SQLITE_OK)
         r = -EIO;
     if (r < 0)

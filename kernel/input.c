@@ -3,6 +3,7 @@
 #include "kernel/clock.h"
 #include "kernel/kernel.h"
 #include "kernel/talk.h"
+#include "protocol/text.h"
 
 #include <string.h>
 #include <zmq.h>
@@ -11,8 +12,13 @@ enum { ANSWERS_PER_TURN = 16, STALE_MAX = 1000 };
 
 static int send_request(struct kernel *kernel, const struct run *run, const json_t *frame) {
     const json_t *password = json_object_get(frame, "password");
+    const json_t *prompt = json_object_get(frame, "prompt");
+    /* A prompt is shown as what is printed is, and counts as that. */
+    size_t bytes = outputs_admit(&kernel->runner.outputs, json_string_length(prompt));
     json_auto_t *content =
-        json_pack("{s:O, s:b}", "prompt", json_object_get(frame, "prompt"), "password", json_is_true(password));
+        json_pack("{s:o, s:b}", "prompt",
+                  text_to_json(json_string_value(prompt), text_whole_utf8(json_string_value(prompt), bytes)),
+                  "password", json_is_true(password));
     return channels_send(&kernel->channels, CHANNEL_STDIN,
                          &(struct message_parts){.identities = run->request->message.identities,
                                                  .n_identities = run->request->message.n_identities,

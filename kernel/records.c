@@ -1,11 +1,10 @@
 #include "records.h"
 
 #include "kernel/paths.h"
+#include "kernel/private.h"
 #include "kernel/statement.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <libgen.h>
 #include <string.h>
 #include <time.h>
 
@@ -15,6 +14,8 @@ enum {
     TIDY_RUNS = 200,   /* stored between two times of forgetting */
     WAL_PAGES = 1000,  /* of 4 KiB, before they are moved into the database */
     FREE_PAGES = 4000, /* given back to the file system at a time */
+    ROOM_PART = 16,    /* of the size that is kept free between runs: room is not made before a reply */
+    MANY_RUNS = 1000,  /* forgotten at a time to make room */
 };
 
 /* Counts only before anything is written, and waits for whoever writes also where it changes nothing. */
@@ -22,6 +23,7 @@ static const char vacuum_pragma[] = "PRAGMA auto_vacuum = INCREMENTAL;";
 
 static const char pragmas[] = "PRAGMA journal_mode = WAL;"
                               "PRAGMA synchronous = NORMAL;"
+                              "PRAGMA journal_size_limit = 16777216;"
                               "PRAGMA foreign_keys = ON;";
 
 static const char schema[] =
@@ -83,17 +85,9 @@ static int make_tables(sqlite3 *db) {
 }
 
 static int open_database(struct records *records) {
-    char copy[PATH_MAX];
-    snprintf(copy, sizeof copy, "%s", records->path);
-    int r = paths_make_folders(dirname(copy), 0700);
+    int r = private_database(records->path, records->log);
     if (r < 0)
         return r;
-    /* For its owner alone, and so are the files that SQLite makes beside it. Closed before SQLite opens it: a later
-     * close would take away the locks that SQLite holds on the file. See: fcntl(2), "Record locking". */
-    int fd = open(records->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return -errno;
-    close(fd);
     if (sqlite3_open(records->path, &records->db) != SQLITE_OK)
         return -EIO;
     if (version_of(records->db) == 0 && statement_set_up(records->db, vacuum_pragma, STATEMENT_OPENING_MS) != SQLITE_OK)
@@ -196,34 +190,81 @@ static bool count_task(sqlite3 *db, const struct record *record) {
                          "tii", record->task, record->wall_ms, record->artifact_bytes);
 }
 
+static int64_t value_of(sqlite3 *db, const char *sql) {
+    auto_statement statement = statement_make(db, sql, "");
+    return statement && sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+}
+
+/* Bytes of the database that hold something, with what the open transaction has written. */
+static int64_t used_bytes(sqlite3 *db) {
+    return (value_of(db, "PRAGMA page_count") - value_of(db, "PRAGMA freelist_count")) *
+           value_of(db, "PRAGMA page_size");
+}
+
+/* Forgets the oldest runs before kept, as many as hold so many bytes, and what only they have read. */
+static bool forget_oldest(sqlite3 *db, int64_t bytes, int64_t kept) {
+    auto_statement last =
+        statement_make(db,
+                       "SELECT max(n) FROM (SELECT n, sum(bytes) OVER (ORDER BY n) - bytes AS before FROM"
+                       " (SELECT n, bytes FROM runs WHERE n < ?1 ORDER BY n LIMIT ?2)) WHERE before < ?3",
+                       "iii", kept, (int64_t)MANY_RUNS, bytes);
+    if (!last || sqlite3_step(last) != SQLITE_ROW || sqlite3_column_type(last, 0) == SQLITE_NULL)
+        return false;
+    int64_t n = sqlite3_column_int64(last, 0);
+    return statement_run(db,
+                         "DELETE FROM blobs WHERE sha256 IN (SELECT sha256 FROM inputs WHERE run <= ?1) AND NOT EXISTS"
+                         " (SELECT 1 FROM inputs WHERE inputs.sha256 = blobs.sha256 AND run > ?1)",
+                         "i", n) &&
+           statement_run(db, "DELETE FROM runs WHERE n <= ?1", "i", n);
+}
+
+static int64_t newest(sqlite3 *db) {
+    return value_of(db, "SELECT coalesce(max(n), 0) FROM runs");
+}
+
+/* Forgets the oldest runs before kept until the rest fits. Whether it does. */
+static bool make_room(sqlite3 *db, int64_t max_bytes, int64_t kept) {
+    int64_t used = used_bytes(db);
+    while (used > max_bytes && forget_oldest(db, used - max_bytes, kept))
+        used = used_bytes(db);
+    return used <= max_bytes;
+}
+
+static bool store_all(struct records *records, const struct record *record, const char **ret_why) {
+    sqlite3 *db = records->db;
+    bool ok = store_environment(db, record) && store_run(db, record);
+    int64_t run = sqlite3_last_insert_rowid(db);
+    ok = ok && store_inputs(db, record, run) && count_task(db, record);
+    if (ok && !make_room(db, records->max_bytes, run)) {
+        *ret_why = "it is larger than all records may be together (max_bytes)";
+        return false;
+    }
+    return ok;
+}
+
 int records_store(struct records *records, const struct record *record) {
     sqlite3 *db = records->db;
     if (!db)
         return -ENOENT;
     bool ok = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK;
     bool begun = ok;
-    ok = ok && store_environment(db, record) && store_run(db, record) &&
-         store_inputs(db, record, sqlite3_last_insert_rowid(db)) && count_task(db, record) &&
-         sqlite3_exec(db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
+    const char *why = NULL;
+    ok = ok && store_all(records, record, &why) && sqlite3_exec(db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
     if (!ok)
         log_write(records->log, LOG_LEVEL_WARNING, "run %s is not recorded in %s: %s", record->run_id, records->path,
-                  sqlite3_errmsg(db));
+                  why ? why : sqlite3_errmsg(db));
     if (!ok && begun)
         sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
     records->since_tidy++;
     return ok ? 0 : -EIO;
 }
 
-/* Runs that are too old, and then the oldest while all together are too large; then what no run needs any more. */
+/* Runs that are too old; then what no run needs any more. */
 static bool forget(struct records *records) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     int64_t days = (int64_t)now.tv_sec / 86400 - records->keep_days;
     return statement_run(records->db, "DELETE FROM runs WHERE started_ms < ?1", "i", days * 86400 * 1000) &&
-           statement_run(records->db,
-                         "DELETE FROM runs WHERE n IN (SELECT n FROM"
-                         " (SELECT n, sum(bytes) OVER (ORDER BY n DESC) AS total FROM runs) WHERE total > ?1)",
-                         "i", records->max_bytes) &&
            statement_run(records->db, "DELETE FROM blobs WHERE sha256 NOT IN (SELECT sha256 FROM inputs)", "") &&
            statement_run(records->db,
                          "DELETE FROM environments WHERE sha256 NOT IN"
@@ -245,11 +286,23 @@ static void tidy(struct records *records) {
     sqlite3_exec(records->db, vacuum, NULL, NULL, NULL);
 }
 
+/* So that the next run needs none before its reply. Put off as above. */
+static void make_room_ahead(struct records *records) {
+    int64_t max_bytes = records->max_bytes - records->max_bytes / ROOM_PART;
+    sqlite3 *db = records->db;
+    if (used_bytes(db) <= max_bytes || sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
+        return;
+    make_room(db, max_bytes, newest(db));
+    if (sqlite3_exec(db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
+        sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+}
+
 void records_tidy(struct records *records) {
     if (!records->db)
         return;
     if (records->since_tidy >= TIDY_RUNS)
         tidy(records);
+    make_room_ahead(records);
     if (records->wal_pages > WAL_PAGES) {
         records->wal_pages = 0; /* what a reader holds back is moved the next time */
         sqlite3_wal_checkpoint_v2(records->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);

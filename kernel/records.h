@@ -5,7 +5,8 @@
  * mode with synchronous = NORMAL: a kernel that is killed loses no run whose
  * reply was sent, and leaves no half one; a machine that loses power may lose
  * the last ones, whole. A database that can't be used costs a line in the log
- * and never a cell. What is stored here has been redacted by the caller.
+ * and never a cell. It is never larger than it may be: a run that is stored
+ * takes the place of the oldest. What is stored here has been redacted by the caller.
  *
  * See: SQLite, "Write-Ahead Logging", "PRAGMA synchronous".
  */
@@ -25,7 +26,7 @@ struct sqlite3;
 struct records_options {
     const char *path; /* "" for none at all */
     int64_t keep_days;
-    int64_t max_bytes;
+    int64_t max_bytes; /* of the database's pages in use; its log is 16 MiB more at most between runs */
 };
 
 /* All zero stores and finds nothing. */
@@ -87,10 +88,11 @@ int records_open_existing(struct records *records, const char *path, const struc
                           size_t why_bytes) KERNEL_MUST_CHECK;
 void records_close(struct records *records);
 
-/* Stores a run, whole or not at all. 0; -ENOENT where there is no database; -EIO with a line in the log. */
+/* Stores a run, whole or not at all, and forgets the oldest where there is no room for it. 0; -ENOENT where there is no
+ * database; -EIO with a line in the log. */
 int records_store(struct records *records, const struct record *record) KERNEL_MUST_CHECK;
 
-/* What need not be done before a reply: moves the log into the database, forgets what is too old or too much. */
+/* What need not be done before a reply: moves the log into the database, forgets what is too old, makes some room. */
 void records_tidy(struct records *records);
 
 /* Which runs records_list() gives; NULL or "" for any. */

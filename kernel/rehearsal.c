@@ -74,7 +74,7 @@ static void commit(struct kernel *kernel) {
 
 static void take_frames(struct kernel *kernel) {
     struct rehearsal *rehearsal = &kernel->rehearsal;
-    while (rehearsal->cell && rehearsal->link.more) {
+    while (rehearsal->cell && worker_link_has_more(&rehearsal->link)) {
         struct wire_frame frame;
         enum wire_type type;
         const char *why;

@@ -98,7 +98,8 @@ void run_set_outcome(struct run *run, enum outcome outcome, const char *detail);
 /* The run report. The caller's; NULL on ENOMEM. See: docs, "The run report". */
 json_t *run_report(const struct kernel *kernel, const struct run *run);
 
-/* Whose output it is when a thread of an earlier cell speaks: the headers of the last requests. All zero is empty. */
+/* Under which request the output of an earlier cell's thread goes: the headers of the last ones whose cells are part of
+ * the session. All zero is empty. */
 enum { RUN_PARENTS = 256 };
 struct run_parents {
     struct {
@@ -109,7 +110,7 @@ struct run_parents {
 
 void run_parents_note(struct run_parents *parents, uint64_t number, json_t *header);
 
-/* Borrowed; NULL where the run is unknown or too long ago. */
+/* Borrowed; NULL where the run is unknown, left nothing, or is too long ago. */
 json_t *run_parents_find(const struct run_parents *parents, uint64_t number);
 void run_parents_fini(struct run_parents *parents);
 

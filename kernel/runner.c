@@ -1,5 +1,6 @@
 #include "runner.h"
 
+#include "kernel/answer.h"
 #include "kernel/clock.h"
 #include "kernel/dispatch.h"
 #include "kernel/execute.h"
@@ -14,6 +15,8 @@
 #include "kernel/watchdog.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -109,6 +112,8 @@ static void conclude(struct kernel *kernel) {
     comms_end(&kernel->comms, run->rolled_back || run->ask.fresh);
     if (!run->rolled_back)
         kernel->limits = run->session_limits;
+    if (run->cell && !run->rolled_back && !run->ask.fresh)
+        run_parents_note(&runner->parents, run->number, run->request->message.header);
     kind->end(kernel, run);
     reply_idle(kernel, steal_pointer(run->request));
     execute_abort(kernel, &aborted);
@@ -119,10 +124,13 @@ static void conclude(struct kernel *kernel) {
         cell_commit(steal_pointer(run->cell));
     if (kind->after)
         kind->after(kernel, run);
+    bool gives_back = run->rolled_back;
     runner->run = NULL;
     if (runner->state == RUNNER_RUNNING)
         runner->state = RUNNER_IDLE;
     run_destroy(run);
+    if (gives_back)
+        malloc_trim(0); /* what was kept for a cell that never happened goes back to the system, not only to malloc() */
 }
 
 /* The last of the cell's output, when nobody can write any more. */
@@ -200,6 +208,23 @@ static void tell_leftovers(struct runner *runner) {
     runner->outputs.sink(runner->outputs.arg, "stderr", line, (size_t)bytes);
 }
 
+/* What of the worker's reply goes on; somebody has to be told where that is not all of it. */
+static void take_reply(struct kernel *kernel, struct run *run, const json_t *reply) {
+    const struct answer_terms terms = {&run->limits, kernel->profile,
+                                       json_object_get(run->request->message.content, "user_expressions")};
+    uint64_t dropped_bytes;
+    char line[192];
+    run->reply = answer_execute(&terms, reply, &dropped_bytes);
+    run->dropped_bytes += dropped_bytes;
+    if (dropped_bytes == 0)
+        return;
+    int n = snprintf(line, sizeof line,
+                     "petri: %" PRIu64 " bytes of the cell's reply were dropped: over a limit (display, code), or "
+                     "nothing that it may have in profile %s.\n",
+                     dropped_bytes, profile_name(kernel->profile));
+    kernel->runner.outputs.sink(kernel->runner.outputs.arg, "stderr", line, (size_t)n);
+}
+
 /* "ok" and "error" are the worker's word; whether it was interrupted is ours. */
 static void judge_reply(struct run *run) {
     const char *status = json_string_value(json_object_get(run->reply, "status"));
@@ -213,7 +238,7 @@ void runner_done(struct kernel *kernel, json_t *reply) {
     struct runner *runner = &kernel->runner;
     struct run *run = runner->run;
     struct sandbox_error error = {0};
-    run->reply = json_incref(reply);
+    json_auto_t *said = json_incref(reply); /* the link, whose frame it is, goes away */
     int r = cell_freeze(run->cell, &run->facts.end, &error);
     if (r < 0) {
         fail_frozen(kernel, r, &error);
@@ -225,8 +250,9 @@ void runner_done(struct kernel *kernel, json_t *reply) {
     }
     run->ended_us = clock_us();
     worker_link_detach(&runner->link);
-    judge_reply(run);
     collect_output(runner);
+    take_reply(kernel, run, said);
+    judge_reply(run);
     tell_leftovers(runner);
     if (finish_begin(kernel))
         conclude(kernel);
@@ -252,8 +278,9 @@ static size_t max_frame_bytes(const struct run *run) {
 static json_t *caps(const struct run *run) {
     char text[32];
     int64_t display = run->limits.values[LIMIT_DISPLAY];
-    return json_pack("{s:I, s:I, s:s}", "frame", (json_int_t)max_frame_bytes(run), "message", (json_int_t)display,
-                     "text", limits_text(UNIT_BYTES, display, text, sizeof text));
+    return json_pack("{s:I, s:I, s:I, s:s}", "frame", (json_int_t)max_frame_bytes(run), "values",
+                     (json_int_t)WIRE_MAX_VALUES, "message", (json_int_t)display, "text",
+                     limits_text(UNIT_BYTES, display, text, sizeof text));
 }
 
 /* The cell made ahead, or for a fresh run one of image 0: the other stays for the next request. */
@@ -329,7 +356,6 @@ static void begin(struct kernel *kernel, struct request *request) {
         return;
     }
     runner->run = run;
-    run_parents_note(&runner->parents, run->number, request->message.header);
     comms_begin(&kernel->comms);
     run_kind(run)->begin(kernel, run, &frame);
     limits_settle(&run->limits);
@@ -406,7 +432,7 @@ void runner_watch(struct kernel *kernel, struct poll_set *set) {
             watch_outputs(runner, set);
         if (events)
             poll_set_add_fd(set, runner->link.fd, events, link_ready, NULL);
-        if (runner->link.more && !holds)
+        if (worker_link_has_more(&runner->link) && !holds)
             poll_set_deadline(set, 0);
     }
     if (runner->state == RUNNER_WARMING) {

@@ -3,6 +3,7 @@
 #include "kernel/input.h"
 #include "kernel/iopub.h"
 #include "kernel/kernel.h"
+#include "kernel/published.h"
 #include "kernel/warm.h"
 
 #include <errno.h>
@@ -33,90 +34,93 @@ static void ack(struct kernel *kernel, const json_t *frame) {
         runner_broken(kernel, strerror(-r));
 }
 
-/* What a silent request keeps to itself. */
-static const char *const output_types[] = {"stream",         "display_data", "update_display_data",
-                                           "execute_result", "error",        "clear_output"};
+/* Whose message it is: the running request's own, or that of something an earlier one has started. */
+struct origin {
+    bool earlier;
+    const json_t *header; /* of that request, where its cell stands; else NULL: nothing can go under it */
+};
 
-static bool is_output(const char *msg_type) {
-    for (size_t i = 0; i < sizeof output_types / sizeof output_types[0]; i++)
-        if (strcmp(msg_type, output_types[i]) == 0)
-            return true;
-    return false;
+/* A fresh run has nothing of earlier cells in it. */
+static struct origin origin_of(const struct kernel *kernel, const json_t *frame) {
+    const struct run *run = kernel->runner.run;
+    const json_t *parent = json_object_get(frame, "parent");
+    uint64_t number = json_is_integer(parent) ? (uint64_t)json_integer_value(parent) : run->number;
+    if (number == run->number)
+        return (struct origin){0};
+    return (struct origin){true, run->ask.fresh ? NULL : run_parents_find(&kernel->runner.parents, number)};
 }
 
-/* Whose output it is: the running request's, or that of an earlier one whose thread speaks up. */
-static const json_t *parent_of(const struct kernel *kernel, const json_t *frame) {
-    const json_t *number = json_object_get(frame, "parent");
-    const json_t *header = NULL;
-    if (json_is_integer(number))
-        header = run_parents_find(&kernel->runner.parents, (uint64_t)json_integer_value(number));
-    return header ? header : kernel->runner.run->request->message.header;
+static void tell(struct kernel *kernel, const char *line) {
+    struct outputs *outputs = &kernel->runner.outputs;
+    if (line[0])
+        outputs->sink(outputs->arg, "stderr", line, strlen(line));
 }
 
 /* Output of a thread, which says whose it is, comes as a message: all of it is within the limit, or none is shown. */
-static bool admit_stream(struct kernel *kernel, const char *msg_type, const json_t *content) {
-    size_t bytes = json_string_length(json_object_get(content, "text"));
-    return strcmp(msg_type, "stream") != 0 || outputs_admit(&kernel->runner.outputs, bytes) == bytes;
+static bool admit_stream(struct kernel *kernel, const struct published *message) {
+    size_t bytes = json_string_length(json_object_get(message->content, "text"));
+    kernel->runner.run->dropped_bytes += message->dropped_bytes;
+    return bytes > 0 && outputs_admit(&kernel->runner.outputs, bytes) == bytes;
 }
 
-static size_t buffer_bytes_of(const struct wire_frame *wire) {
-    size_t bytes = 0;
-    for (size_t i = 0; i < wire->n_buffers; i++)
-        bytes += wire->buffers[i].bytes;
-    return bytes;
+/* Whether a message is within the limits of outputs, if need be with another content. */
+static bool admit(struct kernel *kernel, struct published *message) {
+    struct displays *displays = &kernel->runner.run->displays;
+    char note[256];
+    if (strcmp(message->kind->msg_type, "stream") == 0)
+        return admit_stream(kernel, message);
+    bool admitted = displays_admit(displays, message, note, sizeof note);
+    if (admitted && !comms_note(&kernel->comms, message->kind->msg_type, message->content)) {
+        displays->dropped_bytes += message->bytes;
+        admitted = false;
+        snprintf(note, sizeof note, "petri: a comm_open was dropped: %d comms are open.\n", COMMS_MAX);
+        note[kernel->comms.told ? 0 : strlen(note)] = '\0';
+        kernel->comms.told = true;
+    }
+    tell(kernel, note);
+    return admitted;
 }
 
-/* What of a message's content is within the limits of outputs; NULL for nothing. The caller's. */
-static json_t *admit(struct kernel *kernel, const struct wire_frame *wire, const char *msg_type) {
-    json_t *content = json_object_get(wire->json, "content");
-    if (!admit_stream(kernel, msg_type, content))
-        return NULL;
-    return displays_take(&kernel->runner.run->displays, msg_type, content, buffer_bytes_of(wire));
-}
-
-/* Nothing can stand in the place of a comm's message, and its widget won't work: somebody has to be told. */
-static void tell_dropped(struct kernel *kernel, const char *msg_type) {
-    struct outputs *outputs = &kernel->runner.outputs;
-    char limit[32], line[128];
-    if (strncmp(msg_type, "comm_", 5) != 0)
+/*
+ * A later cell adds to what stands under an earlier one, as threads do; it does
+ * nothing else there. What clears is dropped; the rest goes under the cell that
+ * runs: a display is updated by its name, a comm's message found by its comm.
+ */
+static void publish_message(struct kernel *kernel, const struct origin *origin, struct published *message) {
+    struct run *run = kernel->runner.run;
+    const json_t *own = run->request->message.header;
+    if (origin->earlier && strcmp(message->kind->msg_type, "clear_output") == 0) {
+        run->dropped_bytes += message->bytes + message->dropped_bytes;
         return;
-    limits_text(UNIT_BYTES, kernel->runner.run->limits.values[LIMIT_DISPLAY], limit, sizeof limit);
-    int n = snprintf(line, sizeof line, "petri: a %.16s was dropped: it was over the limit of %s (display).\n",
-                     msg_type, limit);
-    outputs->sink(outputs->arg, "stderr", line, (size_t)n);
+    }
+    if (!admit(kernel, message))
+        return;
+    struct message_parts parts = published_parts(message);
+    parts.parent = origin->header && message->kind->adds ? origin->header : own;
+    if (parts.parent == own)
+        transcript_message(&run->transcript, message->kind->msg_type, message->content, message->content_bytes,
+                           parts.n_buffers > 0);
+    if (flow_drops(kernel))
+        run->dropped_bytes += message->bytes;
+    else
+        iopub_publish_parts(kernel, &parts);
 }
 
 static void publish(struct kernel *kernel, const struct wire_frame *wire) {
-    const char *msg_type = json_string_value(json_object_get(wire->json, "msg_type"));
-    json_auto_t *content = admit(kernel, wire, msg_type);
-    bool whole = content == json_object_get(wire->json, "content"); /* else it is a text in its place */
-    const json_t *parent = parent_of(kernel, wire->json);
-    struct frame buffers[WIRE_MAX_BUFFERS];
-    if (!content) {
-        tell_dropped(kernel, msg_type);
+    struct published message;
+    if (published_take(wire, &message) < 0) {
+        log_write(&kernel->log, LOG_LEVEL_ERROR, "a message of a cell is lost: no memory");
         return;
     }
-    if (parent == kernel->runner.run->request->message.header)
-        transcript_message(&kernel->runner.run->transcript, msg_type, content, whole ? buffer_bytes_of(wire) : 0);
-    comms_note(&kernel->comms, msg_type, content);
-    if (flow_drops(kernel)) {
-        kernel->runner.run->dropped_bytes += displays_bytes(content);
-        return;
-    }
-    for (size_t i = 0; i < wire->n_buffers; i++)
-        buffers[i] = (struct frame){wire->buffers[i].data, wire->buffers[i].bytes};
-    iopub_publish_parts(kernel, &(struct message_parts){.msg_type = msg_type,
-                                                        .parent = parent,
-                                                        .metadata = json_object_get(wire->json, "metadata"),
-                                                        .content = content,
-                                                        .buffers = buffers,
-                                                        .n_buffers = whole ? wire->n_buffers : 0});
+    const struct origin origin = origin_of(kernel, wire->json);
+    publish_message(kernel, &origin, &message);
+    published_fini(&message);
 }
 
 static void on_publish(struct kernel *kernel, const struct wire_frame *wire) {
-    const char *msg_type = json_string_value(json_object_get(wire->json, "msg_type"));
+    const struct published_kind *kind = published_kind(json_string_value(json_object_get(wire->json, "msg_type")));
     outputs_drain(&kernel->runner.outputs);
-    if (!kernel->runner.run->silent || !is_output(msg_type))
+    if (!kernel->runner.run->silent || !kind->is_output)
         publish(kernel, wire);
     ack(kernel, wire->json);
 }
@@ -182,6 +186,6 @@ static bool take_frame(struct kernel *kernel) {
 void talk_frames(struct kernel *kernel) {
     struct worker_link *link = &kernel->runner.link;
     for (int i = 0; i < FRAMES_PER_TURN; i++)
-        if (link->fd < 0 || !link->more || flow_holds(kernel) || !take_frame(kernel))
+        if (link->fd < 0 || !worker_link_has_more(link) || flow_holds(kernel) || !take_frame(kernel))
             break;
 }

@@ -1,6 +1,5 @@
 #include "transcript.h"
 
-#include "kernel/displays.h"
 #include "protocol/bytes.h"
 #include "protocol/text.h"
 
@@ -26,10 +25,41 @@ void transcript_fini(struct transcript *transcript) {
     *transcript = (struct transcript){0};
 }
 
+static bool is_full(struct transcript *transcript) {
+    bool full = json_array_size(transcript->outputs) >= TRANSCRIPT_ROWS;
+    transcript->cut |= full;
+    return full;
+}
+
 static void add(json_t **rows, json_t *row) {
     if (!*rows)
         *rows = json_array();
     json_array_append_new(*rows, row);
+}
+
+/* The text of the last row, where that is this stream's and short: it goes on in it. Else NULL. */
+static json_t *open_text(const struct transcript *transcript, const char *name) {
+    enum { JOINED_BYTES = 4096 }; /* joining copies the text */
+    size_t n = json_array_size(transcript->outputs);
+    const json_t *row = n > 0 ? json_array_get(transcript->outputs, n - 1) : NULL;
+    const char *row_name = json_string_value(json_object_get(row, "name"));
+    json_t *text = json_object_get(row, "text");
+    return row_name && strcmp(row_name, name) == 0 && json_string_length(text) < JOINED_BYTES ? text : NULL;
+}
+
+/* Puts a piece behind the last row's text, or in a row of its own. */
+static void add_text(struct transcript *transcript, const char *name, const char *data, size_t bytes) {
+    json_t *last = open_text(transcript, name);
+    json_auto_t *piece = text_to_json(data, bytes);
+    auto_bytes joined = {0};
+    if (last && piece) {
+        bytes_append(&joined, json_string_value(last), json_string_length(last));
+        bytes_append(&joined, json_string_value(piece), json_string_length(piece));
+        if (bytes_ok(&joined) && json_string_setn(last, joined.data, joined.n) == 0)
+            return;
+    }
+    if (!is_full(transcript))
+        add(&transcript->outputs, json_pack("{s:s, s:s, s:O}", "output_type", "stream", "name", name, "text", piece));
 }
 
 static int find_stream(const char *name) {
@@ -52,8 +82,17 @@ void transcript_stream(struct transcript *transcript, const char *name, const ch
         transcript->kept_bytes[stream] += kept;
     }
     if (kept > 0)
-        add(&transcript->outputs,
-            json_pack("{s:s, s:s, s:o}", "output_type", "stream", "name", name, "text", text_to_json(data, kept)));
+        add_text(transcript, name, data, kept);
+}
+
+/* How many values there are in one. Recurses: the depth of what a worker sends is limited, wire.h. */
+static size_t count_values(json_t *value) {
+    const char *key;
+    json_t *item;
+    size_t i, n = 1;
+    json_array_foreach(value, i, item) n += count_values(item);
+    json_object_foreach(value, key, item) n += count_values(item);
+    return n;
 }
 
 /* The row that a message becomes. */
@@ -66,22 +105,25 @@ static json_t *row_of(size_t kind, json_t *content) {
 }
 
 static void keep(struct transcript *transcript, size_t kind, json_t *content, size_t bytes) {
-    bool fits = bytes <= TRANSCRIPT_RICH_BYTES - transcript->rich_bytes;
+    size_t values = count_values(content);
+    bool fits =
+        bytes <= TRANSCRIPT_RICH_BYTES - transcript->rich_bytes && values <= TRANSCRIPT_VALUES - transcript->values;
     if (strcmp(kinds[kind].msg_type, "execute_result") == 0) {
         json_decref(transcript->result);
         transcript->result = fits ? json_incref(json_object_get(content, "data")) : NULL;
         transcript->result_cut = !fits;
     }
-    if (!fits) {
+    if (!fits || is_full(transcript)) {
         transcript->cut = true;
         return;
     }
     transcript->rich_bytes += bytes;
+    transcript->values += values;
     add(&transcript->outputs, row_of(kind, content));
 }
 
-void transcript_message(struct transcript *transcript, const char *msg_type, json_t *content, size_t buffer_bytes) {
-    enum { ROW_BYTES = 64 }; /* a row takes room even where it says nothing */
+void transcript_message(struct transcript *transcript, const char *msg_type, json_t *content, size_t content_bytes,
+                        bool has_buffers) {
     size_t kind = 0;
     if (strcmp(msg_type, "stream") == 0) {
         const json_t *text = json_object_get(content, "text");
@@ -94,9 +136,9 @@ void transcript_message(struct transcript *transcript, const char *msg_type, jso
         kind++;
     if (kind == sizeof kinds / sizeof kinds[0])
         return;
-    if (buffer_bytes > 0)
+    if (has_buffers)
         transcript->cut = true;
-    keep(transcript, kind, content, displays_bytes(content) + ROW_BYTES);
+    keep(transcript, kind, content, content_bytes);
 }
 
 json_t *transcript_text(const struct transcript *transcript, enum output output) {

@@ -174,7 +174,7 @@ static void take_done(struct run *run, const json_t *reply) {
 
 static void take_frames(struct run *run) {
     struct validation *validation = &run->validation;
-    while (validation->cell && validation->link.more) {
+    while (validation->cell && worker_link_has_more(&validation->link)) {
         struct wire_frame frame;
         enum wire_type type;
         const char *why;
@@ -253,5 +253,6 @@ void validation_watch(struct validation *validation, struct poll_set *set) {
     if (worker_link_events(&validation->link))
         poll_set_add_fd(set, validation->link.fd, worker_link_events(&validation->link), link_ready, validation);
     poll_set_add_fd(set, cell_exit_fd(validation->cell), ZMQ_POLLIN, exit_ready, validation);
-    poll_set_deadline(set, validation->link.more ? 0 : clock_sooner(validation->due_us, validation->measure_us));
+    poll_set_deadline(
+        set, worker_link_has_more(&validation->link) ? 0 : clock_sooner(validation->due_us, validation->measure_us));
 }

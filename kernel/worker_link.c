@@ -75,14 +75,20 @@ int worker_link_send(struct worker_link *link, const json_t *json, const struct 
     return r == 0 ? write_out(link) : r;
 }
 
+/* Nobody is heard who does not listen: what a worker is answered would else have to be kept without end. */
 short worker_link_events(const struct worker_link *link) {
-    short events = link->ended ? 0 : ZMQ_POLLIN;
-    return (short)(link->out_bytes ? events | ZMQ_POLLOUT : events);
+    if (link->out_bytes)
+        return ZMQ_POLLOUT;
+    return link->ended ? 0 : ZMQ_POLLIN;
+}
+
+bool worker_link_has_more(const struct worker_link *link) {
+    return link->more && link->out_bytes == 0;
 }
 
 int worker_link_serve(struct worker_link *link, short events) {
     int r = events & ZMQ_POLLOUT ? write_out(link) : 0;
-    if (r < 0 || !(events & (ZMQ_POLLIN | ZMQ_POLLERR)) || link->ended)
+    if (r < 0 || !(events & (ZMQ_POLLIN | ZMQ_POLLERR)) || link->ended || link->out_bytes)
         return r;
     ssize_t n = wire_reader_fill(link->reader, link->fd);
     if (n == 0)
@@ -95,10 +101,14 @@ int worker_link_serve(struct worker_link *link, short events) {
 int worker_link_next(struct worker_link *link, struct wire_frame *ret_frame, enum wire_type *ret_type,
                      const char **ret_why) {
     struct wire_frame frame;
+    if (link->out_bytes)
+        return 0;
     int r = wire_reader_next(link->reader, &frame);
     if (r <= 0) {
         link->more = false;
-        *ret_why = r == -EMSGSIZE ? "a frame over the cap" : "bytes that are not a frame";
+        *ret_why = r == -EMSGSIZE ? "a frame over the cap"
+                   : r == -E2BIG  ? "a frame of too many values"
+                                  : "bytes that are not a frame";
         return r;
     }
     r = wire_check(frame.json, ret_type, ret_why);

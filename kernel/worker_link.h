@@ -2,7 +2,9 @@
  * worker_link.h - the wire to one worker: frames in with a cap, frames out with a queue.
  *
  * Nothing here blocks, and nothing that comes in is believed: a frame is
- * checked against the shape of its type before anybody sees it.
+ * checked against the shape of its type before anybody sees it. While the
+ * worker has not read what it was sent, nothing is taken from it: one that asks
+ * and never reads the answers waits, and costs no memory.
  * See: docs/worker-wire.md.
  */
 #ifndef PETRI_WORKER_LINK_H
@@ -38,8 +40,11 @@ void worker_link_detach(struct worker_link *link);
 int worker_link_send(struct worker_link *link, const json_t *json, const struct wire_buffer *buffers,
                      size_t n_buffers) KERNEL_MUST_CHECK;
 
-/* ZMQ_POLLIN and, where something is queued, ZMQ_POLLOUT; 0 once the worker closed its end and all is written. */
+/* ZMQ_POLLIN or, while something is queued, ZMQ_POLLOUT; 0 once the worker closed its end and all is written. */
 short worker_link_events(const struct worker_link *link);
+
+/* Whether worker_link_next() may give a frame without anything being read before. */
+bool worker_link_has_more(const struct worker_link *link);
 
 /* Writes and reads once what poll said is possible. 0 or -errno. */
 int worker_link_serve(struct worker_link *link, short events) KERNEL_MUST_CHECK;

@@ -20,8 +20,10 @@ struct reader {
     const unsigned char *at;
     const unsigned char *end;
     size_t depth_left;
+    size_t values_left;   /* text_parse_capped() */
     struct bytes scratch; /* of the string or number being read */
     bool no_memory;
+    bool too_many;
 };
 
 static json_t *read_value(struct reader *reader);
@@ -35,6 +37,16 @@ static bool take(struct reader *reader, char byte) {
         return false;
     }
     reader->at++;
+    return true;
+}
+
+/* Takes n from the values that there may be. */
+static bool count(struct reader *reader, size_t n) {
+    if (n > reader->values_left) {
+        reader->too_many = true;
+        return false;
+    }
+    reader->values_left -= n;
     return true;
 }
 
@@ -254,7 +266,7 @@ static json_t *read_number(struct reader *reader) {
 }
 
 static bool read_member(struct reader *reader, json_t *object) {
-    char *key = read_key(reader);
+    char *key = count(reader, 1) ? read_key(reader) : NULL;
     if (key == NULL) {
         return false;
     }
@@ -285,7 +297,7 @@ static bool read_element(struct reader *reader, json_t *array) {
 static json_t *read_container(struct reader *reader, bool object) {
     char close = object ? '}' : ']';
     reader->at++;
-    if (reader->depth_left == 0) {
+    if (reader->depth_left == 0 || !count(reader, TEXT_CONTAINER_COUNT - 1)) {
         return NULL;
     }
     reader->depth_left--;
@@ -321,6 +333,9 @@ static json_t *read_word(struct reader *reader, const char *word, json_t *value)
 
 static json_t *read_value(struct reader *reader) {
     skip_space(reader);
+    if (!count(reader, 1)) {
+        return NULL;
+    }
     switch (peek(reader)) {
     case '{':
         return read_container(reader, true);
@@ -339,17 +354,18 @@ static json_t *read_value(struct reader *reader) {
     }
 }
 
-int text_parse(const char *text, size_t bytes, size_t max_depth, json_t **ret) {
+int text_parse_capped(const char *text, size_t bytes, size_t max_depth, size_t max_values, json_t **ret) {
     const unsigned char *begin = bytes > 0 ? (const unsigned char *)text : (const unsigned char *)"";
     struct reader reader = {
         .at = begin,
         .end = begin + bytes,
         .depth_left = max_depth < TEXT_DEPTH_LIMIT ? max_depth : TEXT_DEPTH_LIMIT,
+        .values_left = max_values,
     };
     json_auto_t *value = read_value(&reader);
     bytes_fini(&reader.scratch);
     if (value == NULL) {
-        return reader.no_memory ? -ENOMEM : -EBADMSG;
+        return reader.no_memory ? -ENOMEM : reader.too_many ? -E2BIG : -EBADMSG;
     }
     skip_space(&reader);
     if (reader.at != reader.end) {
@@ -357,6 +373,10 @@ int text_parse(const char *text, size_t bytes, size_t max_depth, json_t **ret) {
     }
     *ret = json_incref(value);
     return 0;
+}
+
+int text_parse(const char *text, size_t bytes, size_t max_depth, json_t **ret) {
+    return text_parse_capped(text, bytes, max_depth, SIZE_MAX, ret);
 }
 
 json_t *text_parse_json(const char *text, size_t bytes, size_t max_depth) {

@@ -98,6 +98,8 @@ struct message_parts {
     const json_t *parent; /* the parent's header, or NULL */
     const json_t *metadata;
     const json_t *content;
+    struct frame metadata_text; /* the same as JSON text, which goes out as it stands; data NULL: not written yet */
+    struct frame content_text;
     const struct frame *buffers;
     size_t n_buffers;
 };

@@ -34,8 +34,11 @@ static void add_frames(struct builder *builder, const struct frame *frames, size
     }
 }
 
-static int add_json(struct builder *builder, const json_t *json) {
-    if (json == NULL) {
+/* text: what somebody has written of json already, or data NULL. */
+static int add_json(struct builder *builder, const json_t *json, const struct frame *text) {
+    if (text->data != NULL) {
+        bytes_append(&builder->out, text->data, text->bytes);
+    } else if (json == NULL) {
         bytes_append_text(&builder->out, "{}");
     } else if (!json_is_object(json) || json_write(&builder->out, json) < 0) {
         return -EINVAL;
@@ -100,14 +103,14 @@ static int add_message(struct builder *builder, const struct message_parts *part
     add_frames(builder, &(struct frame){delimiter, sizeof delimiter - 1}, 1);
     add_frames(builder, &(struct frame){unsigned_yet, sizeof unsigned_yet}, 1);
     add_header(builder, parts);
-    int r = add_json(builder, parts->parent);
+    int r = add_json(builder, parts->parent, &(struct frame){0});
     if (r == 0) {
-        r = add_json(builder, parts->metadata);
+        r = add_json(builder, parts->metadata, &parts->metadata_text);
     }
     if (r == 0 && stream != NULL) {
         add_stream(builder, stream);
     } else if (r == 0) {
-        r = add_json(builder, parts->content);
+        r = add_json(builder, parts->content, &parts->content_text);
     }
     if (r < 0) {
         return r;

@@ -28,7 +28,17 @@
  */
 int text_parse(const char *text, size_t bytes, size_t max_depth, json_t **ret) __attribute__((warn_unused_result));
 
-/* The same for callers who need no reason: NULL where it is not JSON or memory ran out. */
+/*
+ * The same with a cap on what the value takes in memory, which its text says
+ * little of: "{}," is three bytes, and more than two hundred when it is parsed.
+ * A value counts once, a member of an object once more, an array or an object
+ * TEXT_CONTAINER_COUNT times. -E2BIG over max_values, found before more is made.
+ */
+#define TEXT_CONTAINER_COUNT 4
+int text_parse_capped(const char *text, size_t bytes, size_t max_depth, size_t max_values, json_t **ret)
+    __attribute__((warn_unused_result));
+
+/* The same as text_parse() for callers who need no reason: NULL where it is not JSON or memory ran out. */
 json_t *text_parse_json(const char *text, size_t bytes, size_t max_depth) __attribute__((warn_unused_result));
 
 /* bytes as a JSON string; what is not UTF-8 becomes U+FFFD, NUL is kept. NULL on ENOMEM. */

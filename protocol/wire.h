@@ -18,7 +18,8 @@
 
 #define WIRE_MUST_CHECK __attribute__((warn_unused_result))
 #define WIRE_MAX_BUFFERS 256
-#define WIRE_MAX_DEPTH 256 /* nesting of a frame's JSON */
+#define WIRE_MAX_DEPTH 256                /* nesting of a frame's JSON */
+#define WIRE_MAX_VALUES ((size_t)1 << 20) /* in it, as text_parse_capped() counts: some 100 MB at the very most */
 
 /* A binary buffer beside the JSON. */
 struct wire_buffer {
@@ -55,8 +56,9 @@ int wire_reader_feed(struct wire_reader *reader, const void *data, size_t bytes)
 /*
  * Takes the next whole frame. Returns 1 with ret_frame filled (the caller's:
  * wire_frame_fini()), 0 where more bytes are needed, -ENOMEM, -EMSGSIZE over
- * the cap, -EBADMSG where it is not a frame. After the last two the stream
- * can't be used any further, and every call on the reader says the same again.
+ * the cap, -E2BIG over WIRE_MAX_VALUES, -EBADMSG where it is not a frame. After
+ * the last three the stream can't be used any further, and every call on the
+ * reader says the same again.
  * A frame over the cap is refused from its header alone.
  */
 int wire_reader_next(struct wire_reader *reader, struct wire_frame *ret_frame) WIRE_MUST_CHECK;

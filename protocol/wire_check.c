@@ -21,6 +21,12 @@ static bool is_string(const json_t *json) {
     return json_is_string(json);
 }
 
+/* Of an output stream: there are two. */
+static bool is_stream(const json_t *json) {
+    const char *name = json_string_value(json);
+    return name != NULL && (strcmp(name, "stdout") == 0 || strcmp(name, "stderr") == 0);
+}
+
 static bool is_boolean(const json_t *json) {
     return json_is_boolean(json);
 }
@@ -39,6 +45,7 @@ static bool is_strings(const json_t *json) {
 
 #define WORDS_is_count "a whole number from 0 to 2^53"
 #define WORDS_is_name "a string of 1 to 256 bytes without NUL"
+#define WORDS_is_stream "\"stdout\" or \"stderr\""
 #define WORDS_is_string "a string"
 #define WORDS_is_boolean "true or false"
 #define WORDS_is_object "an object"
@@ -78,7 +85,7 @@ static const struct rule rules[] = {
     MUST("done", "reply", is_object),
     MAY("reply", "status", is_name),
     /* contents */
-    MUST("stream", "name", is_name),
+    MUST("stream", "name", is_stream),
     MUST("stream", "text", is_string),
     MUST("display_data", "data", is_object),
     MAY("display_data", "metadata", is_object),
@@ -102,7 +109,7 @@ static const struct rule rules[] = {
 /* The msg_types that a worker may have published. What the kernel says of itself, status among it, is not here. */
 static const char *const published[] = {
     "stream",    "display_data", "update_display_data", "execute_result", "error", "clear_output",
-    "comm_open", "comm_msg",     "comm_close",          "debug_event",
+    "comm_open", "comm_msg",     "comm_close",
 };
 
 static const char *const types[] = {

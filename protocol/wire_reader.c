@@ -128,7 +128,7 @@ static int read_head(const char *at, size_t left, size_t max_bytes, struct head 
 
 static int parse_json(const char *text, size_t bytes, json_t **ret) {
     json_t *json;
-    int r = text_parse(text, bytes, WIRE_MAX_DEPTH, &json);
+    int r = text_parse_capped(text, bytes, WIRE_MAX_DEPTH, WIRE_MAX_VALUES, &json);
     if (r < 0) {
         return r;
     }
@@ -178,7 +178,7 @@ int wire_reader_next(struct wire_reader *reader, struct wire_frame *ret_frame) {
         return reader->failed;
     }
     int r = take_frame(reader, ret_frame);
-    if (r == -EBADMSG || r == -EMSGSIZE) {
+    if (r == -EBADMSG || r == -EMSGSIZE || r == -E2BIG) {
         reader->failed = r;
     }
     return r;

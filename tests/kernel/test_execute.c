@@ -161,6 +161,104 @@ static void test_execute_publish_with_parent_belongs_to_that_cell(void **state) 
     expect_status(second, "ok");
 }
 
+/* Runs a cell to its end, or to its death; returns its number on the worker's wire. The caller's. */
+static json_t *run_one(char id[37], bool dies) {
+    harness_execute(&h, "1", id);
+    json_t *request = harness_next_cell(&h);
+    json_t *number = json_incref(json_object_get(request, "cell"));
+    json_decref(request);
+    if (dies)
+        fake_cell_dies(h.session, &(struct cell_end){.exited = true});
+    else
+        harness_done(&h, "ok");
+    free(harness_heard(&h, id));
+    json_decref(harness_reply(&h, CHANNEL_SHELL, "execute_reply", id));
+    return number;
+}
+
+static void publish_under(int seq, const char *msg_type, json_t *content, json_t *number) {
+    json_t *frame = json_pack("{s:s, s:i, s:s, s:o, s:O}", "type", "publish", "seq", seq, "msg_type", msg_type,
+                              "content", content, "parent", number);
+    harness_say(&h, frame);
+    expect_ack(seq);
+}
+
+/* What stands under a cell is not another one's to clear, replace or complete. */
+static void test_execute_adds_to_earlier_cells_and_does_nothing_else_there(void **state) {
+    char first[37], second[37];
+    struct message message;
+    (void)state;
+    json_t *number = run_one(first, false);
+    begin_cell("2", second);
+    publish_under(1, "clear_output", json_pack("{s:b}", "wait", 0), number);
+    publish_under(2, "update_display_data", json_pack("{s:{}, s:{s:s}}", "data", "transient", "display_id", "1"),
+                  number);
+    publish_under(3, "execute_result", json_pack("{s:{}}", "data"), number);
+    publish_under(4, "error", json_pack("{s:s, s:s, s:[]}", "ename", "E", "evalue", "", "traceback"), number);
+    publish_under(5, "stream", json_pack("{s:s, s:s}", "name", "stdout", "text", "late"), number);
+    harness_wait_published(&h, "execute_input", second, &message);
+    message_fini(&message);
+    /* In their order: the first three are the second cell's own, and nothing was cleared before them. */
+    static const char *const own[] = {"update_display_data", "execute_result", "error"};
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+        harness_receive(&h, CHANNEL_IOPUB, &message);
+        assert_string_equal(message.msg_type, own[i]);
+        expect_text(message.parent, "msg_id", second);
+        message_fini(&message);
+    }
+    harness_wait_published(&h, "stream", first, &message);
+    message_fini(&message);
+    harness_done(&h, "ok");
+    expect_status(second, "ok");
+    json_decref(number);
+}
+
+static void test_execute_under_a_rolled_back_cell_publishes_nothing(void **state) {
+    char first[37], second[37];
+    struct message message;
+    (void)state;
+    json_t *number = run_one(first, true);
+    begin_cell("2", second);
+    publish_under(1, "stream", json_pack("{s:s, s:s}", "name", "stdout", "text", "late"), number);
+    harness_wait_published(&h, "stream", second, &message);
+    message_fini(&message);
+    harness_done(&h, "ok");
+    expect_status(second, "ok");
+    json_decref(number);
+}
+
+static void test_execute_fresh_publishes_nothing_under_earlier_cells(void **state) {
+    char first[37], second[37];
+    struct message message;
+    (void)state;
+    json_t *number = run_one(first, false);
+    harness_send_with(&h, CHANNEL_SHELL, "execute_request", json_pack("{s:s}", "code", "2"),
+                      json_pack("{s:{s:b}}", "petri", "fresh", 1), second);
+    json_decref(harness_next_cell(&h));
+    publish_under(1, "stream", json_pack("{s:s, s:s}", "name", "stdout", "text", "late"), number);
+    harness_wait_published(&h, "stream", second, &message);
+    message_fini(&message);
+    harness_done(&h, "ok");
+    expect_status(second, "ok");
+    json_decref(number);
+}
+
+static void test_execute_reply_without_what_it_may_not_carry_says_so(void **state) {
+    struct message reply;
+    char id[37];
+    (void)state;
+    begin_cell("asks for an editor", id);
+    harness_say(&h, json_pack("{s:s, s:{s:s, s:[{s:s, s:s}]}}", "type", "done", "reply", "status", "ok", "payload",
+                              "source", "edit_magic", "filename", "x"));
+    expect_heard(id, "busy execute_input stream:stderr:petri: 38 bytes of the cell's reply were dropped: over a limit "
+                     "(display, code), or nothing that it may have in profile notebook.\n idle");
+    harness_receive(&h, CHANNEL_SHELL, &reply);
+    assert_int_equal(json_array_size(json_object_get(reply.content, "payload")), 0);
+    const json_t *metrics = json_object_get(report_of(&reply), "metrics");
+    assert_int_equal(json_integer_value(json_object_get(metrics, "dropped_bytes")), 38);
+    message_fini(&reply);
+}
+
 static void test_execute_error_aborts_only_queued_executes(void **state) {
     char failing[37], queued[37], info[37];
     (void)state;
@@ -433,6 +531,10 @@ int main(void) {
         WARM(test_execute_with_a_long_unknown_metadata_key_is_refused),
         WARM(test_execute_output_is_published_before_later_messages),
         WARM(test_execute_publish_with_parent_belongs_to_that_cell),
+        WARM(test_execute_adds_to_earlier_cells_and_does_nothing_else_there),
+        WARM(test_execute_under_a_rolled_back_cell_publishes_nothing),
+        WARM(test_execute_fresh_publishes_nothing_under_earlier_cells),
+        WARM(test_execute_reply_without_what_it_may_not_carry_says_so),
         WARM(test_execute_error_aborts_only_queued_executes),
         WARM(test_execute_error_without_stop_on_error_goes_on),
         WARM(test_execute_death_of_the_worker_is_a_crash_with_its_output),

@@ -11,7 +11,8 @@
 #include <cmocka.h>
 
 enum { BOUND = 1 << 20, FLOOD = 16 << 20, PIECE = 1 << 16, ROUNDS = 50 };
-enum { COMM_BYTES = sizeof "comm_id some target_name t data" - 5 }; /* of the texts of expect_comm_is_noted() */
+/* What expect_comm_is_noted() sends: content and metadata. */
+enum { COMM_BYTES = sizeof "{\"comm_id\":\"some\",\"target_name\":\"t\",\"data\":{}}{}" - 1 };
 
 static void *slow; /* a SUB socket that holds next to nothing */
 

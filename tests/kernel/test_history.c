@@ -166,6 +166,22 @@ static void test_history_folder_is_closed_to_other_users(void **state) {
     assert_int_equal(st.st_mode & 0077, 0);
 }
 
+/* As records_file_is_closed_to_other_users() for what SQLite makes beside it, while it is open. */
+static void test_history_files_are_closed_to_other_users(void **state) {
+    static const char *const endings[] = {"", "-wal", "-shm"};
+    struct stat st;
+    char full[128];
+    (void)state;
+    mode_t before = umask(0);
+    store(1, "x");
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        snprintf(full, sizeof full, "%s%s", path, endings[i]);
+        assert_int_equal(stat(full, &st), 0);
+        assert_int_equal(st.st_mode & 0777, 0600);
+    }
+    umask(before);
+}
+
 static void test_history_path_follows_xdg_data_home_and_home(void **state) {
     char found[PATH_MAX];
     (void)state;
@@ -193,6 +209,7 @@ int main(void) {
         TEST(test_history_that_is_off_writes_nothing),
         TEST(test_history_that_cannot_be_opened_is_empty),
         TEST(test_history_folder_is_closed_to_other_users),
+        TEST(test_history_files_are_closed_to_other_users),
         TEST(test_history_path_follows_xdg_data_home_and_home),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,6 +55,33 @@ static void test_input_is_asked_and_answered(void **state) {
     expect_status(id, "ok");
 }
 
+static void small_output(struct kernel *kernel) {
+    kernel->limits.values[LIMIT_OUTPUT] = 4;
+}
+
+static int start_small_output(void **state) {
+    (void)state;
+    harness_start_warm(&h, small_output);
+    return 0;
+}
+
+static void test_input_prompt_counts_as_output(void **state) {
+    char id[37];
+    struct message question;
+    (void)state;
+    begin_cell("asks at length", id);
+    harness_say(&h, json_pack("{s:s, s:i, s:s, s:b}", "type", "input", "seq", 7, "prompt", "abcdefg", "password", 0));
+    harness_receive(&h, CHANNEL_STDIN, &question);
+    expect_text(question.content, "prompt", "abcd");
+    message_fini(&question);
+    answer("Ada");
+    json_decref(harness_told(&h));
+    harness_done(&h, "ok");
+    expect_heard(id, "busy execute_input stream:stderr:petri: the cell has written 4 bytes, its limit of output; what "
+                     "comes now is counted and dropped.\n idle");
+    expect_status(id, "ok");
+}
+
 /* Another client, who has the key too. */
 static void answer_as_another(const char *value) {
     void *own = h.sockets[CHANNEL_STDIN];
@@ -204,6 +231,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         WARM(test_input_where_stdin_is_not_allowed_is_a_crash),
         WARM(test_input_is_asked_and_answered),
+        cmocka_unit_test_setup_teardown(test_input_prompt_counts_as_output, start_small_output, cells_stop),
         WARM(test_input_answer_of_another_client_is_ignored),
         WARM(test_input_wait_does_not_count_to_the_time_limit),
         WARM(test_interrupt_that_is_obeyed_keeps_the_state),

@@ -208,26 +208,77 @@ static void test_records_tasks_are_counted_across_kernels(void **state) {
     assert_int_equal(totals.runs, 0);
 }
 
-static void test_records_too_old_or_over_the_size_limit_are_deleted(void **state) {
+/* A body of so many bytes. The caller's. */
+static json_t *large_body(size_t bytes) {
+    char *text = malloc(bytes);
+    assert_non_null(text);
+    memset(text, 'x', bytes);
+    json_t *body = json_pack("{s:s#}", "code", text, (int)bytes);
+    free(text);
+    return body;
+}
+
+static void test_records_too_old_are_deleted_with_what_they_have_read(void **state) {
     const struct record_input input = {"f", "sha-old", "x", 1};
     struct record old = a_record("old");
     void *data;
     size_t bytes;
-    char *large = calloc(1, 400000);
     (void)state;
     old.started_ms = now_ms() - INT64_C(40) * 86400 * 1000;
     old.inputs = &input;
     old.n_inputs = 1;
     assert_int_equal(store(old, json_object()), 0);
-    memset(large, 'x', 399999);
-    assert_int_equal(store(a_record("1"), json_pack("{s:s}", "code", large)), 0);
-    assert_int_equal(store(a_record("2"), json_pack("{s:s}", "code", large)), 0);
-    assert_int_equal(store(a_record("3"), json_pack("{s:s}", "code", large)), 0);
-    assert_string_equal(listed(&(struct records_filter){.limit = 9}), "3 2 1 old");
-    reopen(); /* a kernel tidies when it starts: 1 MiB holds two of them */
-    assert_string_equal(listed(&(struct records_filter){.limit = 9}), "3 2");
+    assert_int_equal(store(a_record("1"), json_object()), 0);
+    assert_string_equal(listed(&(struct records_filter){.limit = 9}), "1 old");
+    reopen(); /* a kernel tidies when it starts */
+    assert_string_equal(listed(&(struct records_filter){.limit = 9}), "1");
     assert_int_equal(records_find_input(&records, "sha-old", &data, &bytes), 0);
-    free(large);
+}
+
+/* Not only when it is tidied, and whatever it is that takes the room. */
+static void test_records_are_never_over_their_size(void **state) {
+    static char content[300000];
+    struct record_input input = {"f", "sha-1", content, sizeof content};
+    struct stat st;
+    void *data;
+    size_t bytes;
+    (void)state;
+    for (int i = 1; i <= 8; i++) {
+        char id[8], digest[8];
+        snprintf(id, sizeof id, "%d", i);
+        snprintf(digest, sizeof digest, "sha-%d", i);
+        struct record record = a_record(id);
+        input.sha256 = digest;
+        record.inputs = &input;
+        record.n_inputs = i <= 4;
+        assert_int_equal(store(record, large_body(i <= 4 ? 100 : 300000)), 0);
+        assert_int_equal(sqlite3_wal_checkpoint_v2(records.db, NULL, SQLITE_CHECKPOINT_FULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(stat(path, &st), 0);
+        /* A transaction holds the new run for a moment beside what it takes the place of. */
+        assert_true(st.st_size <= options.max_bytes + 400000);
+    }
+    assert_string_equal(listed(&(struct records_filter){.limit = 9}), "8 7 6");
+    assert_int_equal(records_find_input(&records, "sha-4", &data, &bytes), 0);
+}
+
+static void test_record_larger_than_all_may_be_is_not_stored_and_costs_no_other(void **state) {
+    (void)state;
+    assert_int_equal(store(a_record("1"), json_object()), 0);
+    assert_int_equal(store(a_record("2"), large_body(1 << 20)), -EIO);
+    assert_int_equal(store(a_record("3"), json_object()), 0);
+    assert_string_equal(listed(&(struct records_filter){.limit = 9}), "3 1");
+}
+
+static void test_records_near_their_size_leave_room_for_the_next_run(void **state) {
+    (void)state;
+    for (int i = 1; i <= 3; i++) {
+        char id[8];
+        snprintf(id, sizeof id, "%d", i);
+        assert_int_equal(store(a_record(id), large_body(310000)), 0);
+    }
+    assert_string_equal(listed(&(struct records_filter){.limit = 9}), "3 2 1");
+    records_tidy(&records);
+    assert_string_equal(listed(&(struct records_filter){.limit = 9}), "3 2");
 }
 
 /* A lock that is held while the records are opened costs the tidying nothing but time. */
@@ -314,7 +365,10 @@ int main(void) {
         TEST(test_records_lists_are_filtered),
         TEST(test_records_inputs_are_stored_once_by_content),
         TEST(test_records_tasks_are_counted_across_kernels),
-        TEST(test_records_too_old_or_over_the_size_limit_are_deleted),
+        TEST(test_records_too_old_are_deleted_with_what_they_have_read),
+        TEST(test_records_are_never_over_their_size),
+        TEST(test_record_larger_than_all_may_be_is_not_stored_and_costs_no_other),
+        TEST(test_records_near_their_size_leave_room_for_the_next_run),
         TEST(test_records_that_others_have_locked_are_tidied_later),
         TEST(test_records_of_a_cached_result_are_found_by_key_and_age),
         TEST(test_records_that_are_damaged_store_nothing_and_say_so),

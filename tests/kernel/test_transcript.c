@@ -8,7 +8,9 @@
 #include <cmocka.h>
 
 static void say(struct transcript *transcript, const char *msg_type, json_t *content, size_t buffer_bytes) {
-    transcript_message(transcript, msg_type, content, buffer_bytes);
+    char *text = json_dumps(content, JSON_COMPACT);
+    transcript_message(transcript, msg_type, content, strlen(text), buffer_bytes > 0);
+    free(text);
     json_decref(content);
 }
 
@@ -91,12 +93,45 @@ static void test_transcript_with_buffers_is_marked_cut(void **state) {
     transcript_fini(&transcript);
 }
 
+/* A row takes hundreds of bytes, whatever it says: what a stream says in pieces is joined, and rows have a number. */
+static void test_transcript_of_many_small_pieces_has_few_rows(void **state) {
+    struct transcript transcript = {0};
+    (void)state;
+    for (int i = 0; i < 100000; i++)
+        transcript_stream(&transcript, "stdout", "x", 1);
+    assert_true(json_array_size(transcript.outputs) <= 25);
+    assert_false(transcript.cut);
+    for (int i = 0; i < 2 * TRANSCRIPT_ROWS; i++)
+        transcript_stream(&transcript, i % 2 ? "stdout" : "stderr", "y", 1);
+    assert_int_equal(json_array_size(transcript.outputs), TRANSCRIPT_ROWS);
+    assert_true(transcript.cut);
+    json_t *text = transcript_text(&transcript, OUTPUT_STDOUT);
+    assert_true(json_string_length(text) > 100000);
+    json_decref(text);
+    transcript_fini(&transcript);
+}
+
+/* "1," is two bytes of text, and some forty in memory. */
+static void test_transcript_of_too_many_values_is_cut(void **state) {
+    struct transcript transcript = {0};
+    json_t *list = json_array();
+    (void)state;
+    for (int i = 0; i < TRANSCRIPT_VALUES; i++)
+        json_array_append_new(list, json_integer(1));
+    say(&transcript, "display_data", json_pack("{s:{s:o}}", "data", "application/json", list), 0);
+    assert_null(transcript.outputs);
+    assert_true(transcript.cut);
+    transcript_fini(&transcript);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_transcript_keeps_outputs_in_their_order),
         cmocka_unit_test(test_transcript_of_a_flood_keeps_its_head_and_is_cut),
         cmocka_unit_test(test_transcript_without_an_output_too_large_is_marked_cut),
         cmocka_unit_test(test_transcript_with_buffers_is_marked_cut),
+        cmocka_unit_test(test_transcript_of_many_small_pieces_has_few_rows),
+        cmocka_unit_test(test_transcript_of_too_many_values_is_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

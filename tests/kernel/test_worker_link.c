@@ -120,6 +120,32 @@ static void test_link_queues_what_the_socket_does_not_take(void **state) {
     free(text);
 }
 
+/* One that asks and never reads its answers waits: they are not kept without end. */
+static void test_link_takes_nothing_from_a_worker_that_does_not_read(void **state) {
+    json_t *ack = json_pack("{s:s, s:i}", "type", "ack", "seq", 1);
+    struct wire_frame frame;
+    enum wire_type type;
+    const char *why;
+    (void)state;
+    say(json_pack("{s:s, s:i}", "type", "sync", "seq", 1));
+    assert_int_equal(worker_link_serve(&link_, ZMQ_POLLIN), 0);
+    assert_true(worker_link_has_more(&link_));
+    while (!(worker_link_events(&link_) & ZMQ_POLLOUT))
+        assert_int_equal(worker_link_send(&link_, ack, NULL, 0), 0);
+    assert_int_equal(worker_link_events(&link_), ZMQ_POLLOUT);
+    assert_false(worker_link_has_more(&link_));
+    assert_int_equal(worker_link_next(&link_, &frame, &type, &why), 0);
+    while (worker_link_events(&link_) & ZMQ_POLLOUT) {
+        char read_by_it[4096];
+        assert_true(read(worker, read_by_it, sizeof read_by_it) > 0);
+        assert_int_equal(worker_link_serve(&link_, ZMQ_POLLOUT), 0);
+    }
+    assert_true(worker_link_has_more(&link_));
+    assert_int_equal(worker_link_next(&link_, &frame, &type, &why), 1);
+    wire_frame_fini(&frame);
+    json_decref(ack);
+}
+
 static void test_link_to_a_dead_worker_fails_without_a_signal(void **state) {
     json_t *json = json_pack("{s:s, s:i}", "type", "ack", "seq", 1);
     (void)state;
@@ -138,6 +164,7 @@ int main(void) {
         TEST(test_link_refuses_a_frame_over_the_cap_from_its_head),
         TEST(test_link_notes_the_end_and_does_not_poll_for_more),
         TEST(test_link_queues_what_the_socket_does_not_take),
+        TEST(test_link_takes_nothing_from_a_worker_that_does_not_read),
         TEST(test_link_to_a_dead_worker_fails_without_a_signal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -119,6 +119,28 @@ static void test_encode_without_key_has_empty_signature(void **state) {
     signer_destroy(signer);
 }
 
+/* Who has measured a part has written it: it goes out as it was measured, and the signature is over that. */
+static void test_encode_parts_already_written_are_sent_as_they_stand(void **state) {
+    struct signer *signer = signer_create("k", 1);
+    json_auto_t *content = json_pack("{s:i}", "a", 1);
+    struct message_parts parts = {.msg_type = "t",
+                                  .session = "s",
+                                  .content = content,
+                                  .content_text = {"{\"a\": 1}", 8},
+                                  .metadata_text = {"{ }", 3}};
+    struct message_out out;
+    struct message decoded;
+    (void)state;
+    assert_int_equal(message_encode(signer, &parts, &out), 0);
+    assert_int_equal(out.frames[out.n_frames - 1].bytes, 8);
+    assert_memory_equal(out.frames[out.n_frames - 1].data, "{\"a\": 1}", 8);
+    assert_memory_equal(out.frames[out.n_frames - 2].data, "{ }", 3);
+    assert_int_equal(message_decode(signer, &message_default_caps, out.frames, out.n_frames, &decoded), MESSAGE_OK);
+    message_fini(&decoded);
+    message_out_fini(&out);
+    signer_destroy(signer);
+}
+
 static void test_encode_bad_parts_refused(void **state) {
     (void)state;
     json_auto_t *list = json_array();
@@ -232,6 +254,7 @@ int main(void) {
         cmocka_unit_test(test_encode_full_message_is_golden),
         cmocka_unit_test(test_encode_without_optional_parts_has_empty_objects),
         cmocka_unit_test(test_encode_without_key_has_empty_signature),
+        cmocka_unit_test(test_encode_parts_already_written_are_sent_as_they_stand),
         cmocka_unit_test(test_encode_bad_parts_refused),
         cmocka_unit_test(test_encode_message_ids_differ),
         cmocka_unit_test(test_encode_stream_is_golden),

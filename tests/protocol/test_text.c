@@ -148,6 +148,30 @@ static void test_parse_depth_of_millions_is_refused(void **state) {
     free(text);
 }
 
+/* What a value takes is counted before it is made, by its kind. */
+static void test_parse_of_more_values_than_the_cap_is_refused(void **state) {
+    static const struct {
+        const char *text;
+        size_t count;
+    } rows[] = {
+        {"1", 1},
+        {"\"[1,2,3]\"", 1},
+        {"[]", TEXT_CONTAINER_COUNT},
+        {"{}", TEXT_CONTAINER_COUNT},
+        {"[1,true,\"x\"]", TEXT_CONTAINER_COUNT + 3},
+        {"{\"a\":1,\"b\":[]}", TEXT_CONTAINER_COUNT + 2 + 1 + TEXT_CONTAINER_COUNT},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        json_t *json = NULL;
+        size_t bytes = strlen(rows[i].text);
+        assert_int_equal(text_parse_capped(rows[i].text, bytes, DEPTH, rows[i].count - 1, &json), -E2BIG);
+        assert_null(json);
+        assert_int_equal(text_parse_capped(rows[i].text, bytes, DEPTH, rows[i].count, &json), 0);
+        json_decref(json);
+    }
+}
+
 static void test_parse_depth_zero_takes_only_plain_values(void **state) {
     (void)state;
     json_auto_t *number = text_parse_json("7", 1, 0);
@@ -287,6 +311,7 @@ int main(void) {
         cmocka_unit_test(test_parse_odd_json_gives_the_value_that_jansson_can_hold),
         cmocka_unit_test(test_parse_integer_of_a_million_digits_is_greatest_real),
         cmocka_unit_test(test_parse_depth_of_millions_is_refused),
+        cmocka_unit_test(test_parse_of_more_values_than_the_cap_is_refused),
         cmocka_unit_test(test_parse_depth_zero_takes_only_plain_values),
         cmocka_unit_test(test_invalid_utf8_is_replaced_as_python_does),
         cmocka_unit_test(test_invalid_utf8_in_json_is_replaced_as_python_does),

@@ -159,6 +159,28 @@ static void test_next_deep_json_refused(void **state) {
     wire_reader_destroy(reader);
 }
 
+/* Three bytes of text each, and hundreds in memory: what fits into the cap of bytes need not be read. */
+static void test_next_frame_of_too_many_values_refused_for_good(void **state) {
+    size_t n = WIRE_MAX_VALUES / 4, at = 8;
+    size_t json_bytes = strlen("{\"type\":\"t\",\"v\":[") + 3 * n + strlen("0]}");
+    char *data = calloc(1, at + json_bytes);
+    struct wire_reader *reader = make_reader(16 * CAP);
+    struct wire_frame frame;
+    (void)state;
+    assert_non_null(data);
+    for (size_t i = 0; i < 4; i++)
+        data[i] = (char)(json_bytes >> 8 * i & 0xFF);
+    at += (size_t)sprintf(data + at, "{\"type\":\"t\",\"v\":[");
+    for (size_t i = 0; i < n; i++, at += 3)
+        memcpy(data + at, "{},", 3);
+    memcpy(data + at, "0]}", 3);
+    assert_int_equal(wire_reader_feed(reader, data, at + 3), 0);
+    assert_int_equal(wire_reader_next(reader, &frame), -E2BIG);
+    assert_int_equal(wire_reader_next(reader, &frame), -E2BIG);
+    wire_reader_destroy(reader);
+    free(data);
+}
+
 static void test_next_frame_at_the_cap_passes_and_over_it_is_refused(void **state) {
     (void)state;
     size_t bytes;
@@ -267,6 +289,7 @@ int main(void) {
         cmocka_unit_test(test_next_without_a_whole_frame_asks_for_more),
         cmocka_unit_test(test_next_bad_stream_refused_for_good),
         cmocka_unit_test(test_next_deep_json_refused),
+        cmocka_unit_test(test_next_frame_of_too_many_values_refused_for_good),
         cmocka_unit_test(test_next_frame_at_the_cap_passes_and_over_it_is_refused),
         cmocka_unit_test(test_fill_reads_all_that_the_socket_has_and_its_end),
         cmocka_unit_test(test_fill_without_next_is_bounded),

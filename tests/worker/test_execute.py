@@ -183,9 +183,10 @@ def test_run_executes_a_file_in_the_namespace(worker, tmp_path):
     assert worker.execute("ran").result == "5"
 
 
-def test_edit_gives_an_edit_magic_payload(worker, tmp_path):
-    (payload,) = worker.execute(f"%edit {tmp_path}/c.py").reply["payload"]
-    assert payload == {"source": "edit_magic", "filename": f"{tmp_path}/c.py", "line_number": 0}
+def test_edit_is_refused_and_names_what_there_is_instead(worker):
+    answer = worker.execute("%edit c.py")
+    assert (answer.reply["ename"], answer.reply["payload"]) == ("UsageError", [])
+    assert "%load FILE" in answer.reply["evalue"]
 
 
 def test_main_module_is_the_users_namespace(worker):

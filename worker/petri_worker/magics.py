@@ -36,13 +36,8 @@ class KernelMagics(Magics):
 
     @line_magic
     def edit(self, line=""):
-        """%edit FILE: asks the front end to open a file."""
-        from pathlib import Path
-
-        if not line.strip():
-            raise UsageError("%edit needs the name of a file")
-        payload = {"source": "edit_magic", "filename": str(Path(line.strip()).resolve()), "line_number": 0}
-        self.shell.payload_manager.write_payload(payload)
+        """%edit is refused: it would open a file of the front end's machine, which is not the cell's."""
+        raise UsageError("%edit can't open an editor from a sandbox; %load FILE puts a file's text into the cell.")
 
     @line_magic
     def less(self, line):

@@ -188,7 +188,7 @@ class ZMQInteractiveShell(InteractiveShell):
 
     def ask_exit(self):
         """A payload that asks the front end to end the session."""
-        self.payload_manager.write_payload({"source": "ask_exit", "keepkernel": self.keepkernel_on_exit})
+        self.payload_manager.write_payload({"source": "ask_exit", "keepkernel": bool(self.keepkernel_on_exit)})
 
     # Questions
 

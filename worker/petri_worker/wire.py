@@ -150,7 +150,7 @@ class Channel:
         views = [memoryview(buffer).cast("B") for buffer in buffers]
         text = dumps(message)
         lengths = [view.nbytes for view in views]
-        self.caps.check(message, 8 + 4 * len(lengths) + len(text) + sum(lengths))
+        self.caps.check(message, text, 8 + 4 * len(lengths) + len(text) + sum(lengths))
         header = struct.pack("<%dI" % (2 + len(views)), len(text), len(views), *lengths)
         return b"".join([header, text, *views])
 
