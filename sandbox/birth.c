@@ -413,6 +413,12 @@ static void reset_signals(void) {
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* With 0 Linux would still start a handler of the host's that cores are piped to; with 1, none. See: core(5). */
+static void forbid_cores(void) {
+    if (setrlimit(RLIMIT_CORE, &(struct rlimit){1, 1}))
+        (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); /* whoever started us has it at 0 already */
+}
+
 static int go_to_folder(const struct template *template, struct sandbox_error *error) {
     const char *folder = mounts_shows_folder_path(template->options) ? template->options->folder : "/work";
     return chdir(folder) ? error_set(error, STEP_MOUNT_BIND, errno, "%s", folder) : 0;
@@ -436,7 +442,7 @@ static void worker_main(const struct template *template, const struct nursery_bo
         r = error_set(&error, STEP_PIPE, -step, "%s", "");
     setsid();
     reset_signals();
-    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    forbid_cores();
     if (r == 0 && (step = drop_privileges(template->options->ground)))
         r = error_set(&error, STEP_CREDENTIALS, -step, "%s", "");
     if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
