@@ -5,7 +5,8 @@ import stat
 
 import pytest
 
-from kernels import printed_by
+from conftest import INTERPRETERS
+from kernels import Kernel, printed_by
 from test_caps import RAW
 
 MIB = 1 << 20
@@ -43,9 +44,6 @@ def size(messages):
 
 @pytest.fixture(scope="module")
 def strict_kernel(kernel_dirs, tmp_path_factory):
-    from conftest import INTERPRETERS
-    from kernels import Kernel
-
     folder = tmp_path_factory.mktemp("strict")
     kernel = Kernel(kernel_dirs[INTERPRETERS[0].label], folder, "petri-strict", interpreter=INTERPRETERS[0])
     yield kernel.wait_until_up()
