@@ -87,9 +87,14 @@ static int make_whiteouts(const char *folder, char *const *names, struct sandbox
 }
 
 static int build(size_t i, const struct session_hide *hide, const char *old, struct sandbox_error *error) {
-    char white[PLACE_SIZE], place[PLACE_SIZE];
+    char white[PLACE_SIZE], place[PLACE_SIZE], white_at[PATH_MAX + PLACE_SIZE], place_at[PATH_MAX + PLACE_SIZE],
+        here[PATH_MAX];
     place_of(i, ".white", white);
     place_of(i, "", place);
+    if (!getcwd(here, sizeof here))
+        return error_set(error, STEP_TEMPLATE_FILE, errno, "%s", PLACE);
+    snprintf(white_at, sizeof white_at, "%s/%s", here, white);
+    snprintf(place_at, sizeof place_at, "%s/%s", here, place);
     int r = make_folder(white, error);
     if (r == 0)
         r = make_folder(place, error);
@@ -98,7 +103,7 @@ static int build(size_t i, const struct session_hide *hide, const char *old, str
     if (r)
         return r;
     auto_fd fd = system_open_in_root(old, hide->folder);
-    r = fd < 0 ? fd : overlay_show(white, fd, place);
+    r = fd < 0 ? fd : overlay_show(white_at, fd, place_at);
     return r ? error_set(error, STEP_MOUNT_OVERLAY, -r, "%s", hide->folder) : 0;
 }
 

@@ -120,12 +120,20 @@ def until_refused(take):
     try:
         for _ in range(300): take()
     except OSError: pass
-kept = [socket.socketpair() for _ in range(2)]
-until_refused(lambda: socket.send_fds(kept[0][0], [b"x"], [1] * 250))
+kept = []
 watches = [libc.inotify_init1(0) for _ in range(200)]
 until_refused(lambda: [kept.append(os.pipe()) for _ in range(100)])
 for ends in kept[-20:]:
     for end in ends: os.close(end)
+"""
+
+# Open files in a socket on their way: no image may have them, so the cell is rolled back.
+IN_FLIGHT = """
+import socket
+pair = socket.socketpair()
+try:
+    for _ in range(300): socket.send_fds(pair[0], [b"x"], [1] * 250)
+except OSError: pass
 """
 
 # Another program of the user's, with the limit that most have.
@@ -144,6 +152,8 @@ def test_a_cell_that_hoards_takes_nothing_from_the_users_other_sessions_and_prog
     hoarder, other = start_as_user("hoarder"), start_as_user("other")
     assert run_as_user(NEIGHBOUR) == "all is there\n"
     hoarder.good(HOARD)
+    assert run_as_user(NEIGHBOUR) == "all is there\n"
+    assert hoarder.run(IN_FLIGHT).ename == "CellCrashed"
     assert run_as_user(NEIGHBOUR) == "all is there\n"
     for _ in range(3):
         assert other.value("6 * 7") == "42"

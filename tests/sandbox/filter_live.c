@@ -154,8 +154,8 @@ static long call_huge_page(void) {
 }
 
 static long call_mincore(void) {
-    static unsigned char page[8192], resident[2];
-    return mincore(page - (uintptr_t)page % 4096, 4096, resident);
+    static unsigned char page[4096] __attribute__((aligned(4096))), resident[1];
+    return mincore(page, sizeof page, resident);
 }
 
 static long call_unknown(void) {
