@@ -78,8 +78,12 @@ def seen_at(n):
 
 
 # Between cases: whatever the last one has left in files goes, and what was there before stays. rm goes as deep as any.
+# A file that is open is closed before it is deleted: without a name its contents would be the image's.
 SWEEP = """
-import subprocess as _subprocess
+import io as _io, subprocess as _subprocess
+for _n, _value in list(globals().items()):
+    if isinstance(_value, _io.IOBase) and _n not in ("numbers", "_file"):
+        _value.close()
 _os.chdir(_home)
 _os.umask(0o22)
 _more = sorted(set(_list()) - _there)

@@ -104,7 +104,7 @@ for _ in range(600):
     os.write(fd, bytes(1 << 20))
 """,
         "memory",
-        setup="import os\nfd = os.memfd_create('earlier')\nfor _ in range(300): os.write(fd, bytes(1 << 20))",
+        setup="import os\nfd = os.memfd_create('earlier')\nfor _ in range(200): os.write(fd, bytes(1 << 20))",
         then="os.close(fd)",
     ),
     case(
@@ -173,21 +173,23 @@ with open("/dev/shm/block", "wb") as block:
         """
 import fcntl, os
 pipes = []
-for _ in range(400):
-    pipes.append(os.pipe())
-    os.set_blocking(pipes[-1][1], False)
-    try:
-        fcntl.fcntl(pipes[-1][1], 1031, 1 << 20)
-    except OSError:
-        pass
-    try:
-        while True:
-            os.write(pipes[-1][1], bytes(65536))
-    except BlockingIOError:
-        pass
-for pair in pipes:
-    for fd in pair:
-        os.close(fd)
+try:
+    for _ in range(400):
+        pipes.append(os.pipe())
+        os.set_blocking(pipes[-1][1], False)
+        try:
+            fcntl.fcntl(pipes[-1][1], 1031, 1 << 20)
+        except OSError:
+            pass
+        try:
+            while True:
+                os.write(pipes[-1][1], bytes(65536))
+        except BlockingIOError:
+            pass
+finally:  # there are fewer descriptors than that
+    for pair in pipes:
+        for fd in pair:
+            os.close(fd)
 """,
         "ok memory error",
     ),
