@@ -70,6 +70,7 @@ int cell_create(struct session *session, const struct cell_options *options, str
     cell->sandbox_asked = r == 0;
     if (r == 0)
         r = assemble_on_one_cpu(cell, ret_error);
+    session_reap(session); /* those that ended meanwhile; cell_start() waits for the rest */
     if (r)
         cell_discard(cell);
     else
@@ -158,16 +159,18 @@ static int kill_children(struct cell *cell) {
  * by forking while we count, so that all are killed whatever was counted.
  */
 static int record(struct cell *cell, unsigned *ret_leftovers, struct sandbox_error *error) {
+    struct kin kin = {0};
     int r = remote_write_code(cell->memory_fd, &cell->session->site);
     if (r)
         return error_set(error, STEP_INJECT, -r, "the cell unmapped petri's page of code");
     r = threads_record_registers(cell->tids, cell->n_tids, &cell->threads);
     if (r == 0)
-        r = kin_count_alive(cell->tids, cell->n_tids, cell->init.pid, ret_leftovers);
-    if (r == 0)
+        r = kin_count(cell->tids, cell->n_tids, cell->init.pid, &kin);
+    if (r == 0 && kin.any)
         r = kill_children(cell);
     if (r)
         return error_set(error, STEP_THREADS, -r, "ending the cell's other processes");
+    *ret_leftovers = kin.alive;
     r = remote_check_site(cell->keeper, cell->memory_fd, &cell->session->site);
     if (r == 0)
         r = remote_claim_site(
