@@ -8,6 +8,7 @@
 #include "error.h"
 #include "kin.h"
 #include "layers.h"
+#include "strays.h"
 #include "system.h"
 #include "tracee.h"
 
@@ -30,8 +31,10 @@ static struct cell *cell_new(struct session *session, const struct cell_options 
                           .memory_fd = -1,
                           .worker_pidfd = -1,
                           .control_fd = -1,
+                          .next = session->cells,
                           .layer = session->next_layer++ | (options->source == CELL_FROM_FIRST ? LAYER_OVER_FIRST : 0)};
     cell->image = image_ref(options->source == CELL_FROM_FIRST ? session->first : session->current);
+    session->cells = cell;
     return cell;
 }
 
@@ -71,6 +74,7 @@ int cell_create(struct session *session, const struct cell_options *options, str
     if (r == 0)
         r = assemble_on_one_cpu(cell, ret_error);
     session_reap(session); /* those that ended meanwhile; cell_start() waits for the rest */
+    strays_end(session);
     if (r)
         cell_discard(cell);
     else
@@ -238,6 +242,10 @@ static void await_room(struct cell *cell) {
 
 static void cell_free(struct cell *cell) {
     pid_t dying;
+    struct cell **at = &cell->session->cells;
+    while (*at != cell)
+        at = &(*at)->next;
+    *at = cell->next;
     image_unref(cell->image, &dying);
     session_bury(cell->session, dying);
     image_unref(cell->result, &dying);
