@@ -15,7 +15,7 @@
 
 enum { HAS_KEY = 1, SIGN = 2, MAX_FRAMES = 24 };
 
-static const struct message_caps caps = {.max_frames = 20, .max_bytes = 4096, .max_depth = 16};
+static const struct message_caps caps = {.max_frames = 20, .max_bytes = 4096, .max_depth = 16, .max_values = 4096};
 
 static size_t split(const uint8_t *data, size_t size, struct frame frames[MAX_FRAMES]) {
     size_t n = 0;
@@ -60,7 +60,7 @@ static void check_round_trip(struct signer *signer, const struct message *messag
         .n_buffers = message->n_buffers,
     };
     /* The parts may have grown: U+FFFD has three bytes. */
-    const struct message_caps larger = {.max_frames = 20, .max_bytes = 65536, .max_depth = 16};
+    const struct message_caps larger = {.max_frames = 20, .max_bytes = 65536, .max_depth = 16, .max_values = 4096};
     struct message_out out;
     struct message again;
     INVARIANT(message_encode(signer, &parts, &out) == 0);

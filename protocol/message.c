@@ -7,6 +7,7 @@ const struct message_caps message_default_caps = {
     .max_frames = 300, /* as many buffers as a frame to the worker takes, the parts, and room for identities */
     .max_bytes = (size_t)256 << 20,
     .max_depth = 256,
+    .max_values = (size_t)4 << 20, /* some 400 MB at the very most */
 };
 
 static const char *const problem_texts[] = {
@@ -18,7 +19,7 @@ static const char *const problem_texts[] = {
     [MESSAGE_BAD_SIGNATURE] = "The message's signature is not the one its frames have under this kernel's key.",
     [MESSAGE_REPLAYED] = "The message was received before.",
     [MESSAGE_BAD_JSON] =
-        "The header, parent header, metadata or content is not a JSON object, or is nested too deeply.",
+        "The header, parent header, metadata or content is not a JSON object, is nested too deeply, or has too many values.",
     [MESSAGE_BAD_HEADER] = "The header has no valid msg_id or msg_type.",
     [MESSAGE_NO_MEMORY] = "There was not enough memory for the message.",
 };

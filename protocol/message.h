@@ -46,8 +46,9 @@ void signer_destroy(struct signer *signer);
 /* What a message may be at most. */
 struct message_caps {
     size_t max_frames;
-    size_t max_bytes; /* all frames together */
-    size_t max_depth; /* nesting of JSON, at most TEXT_DEPTH_LIMIT of text.h */
+    size_t max_bytes;  /* all frames together */
+    size_t max_depth;  /* nesting of JSON, at most TEXT_DEPTH_LIMIT of text.h */
+    size_t max_values; /* in each of the four parts, as text_parse_capped() counts */
 };
 extern const struct message_caps message_default_caps;
 

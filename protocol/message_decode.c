@@ -51,9 +51,9 @@ static enum message_problem authenticate(struct signer *signer, const struct fra
     return signer_seen(signer, &fixed[SIGNATURE]) ? MESSAGE_REPLAYED : MESSAGE_OK;
 }
 
-static enum message_problem parse_object(const struct frame *frame, size_t max_depth, json_t **ret) {
+static enum message_problem parse_object(const struct frame *frame, const struct message_caps *caps, json_t **ret) {
     json_t *json;
-    int r = text_parse(frame->data, frame->bytes, max_depth, &json);
+    int r = text_parse_capped(frame->data, frame->bytes, caps->max_depth, caps->max_values, &json);
     if (r < 0) {
         return r == -ENOMEM ? MESSAGE_NO_MEMORY : MESSAGE_BAD_JSON;
     }
@@ -65,7 +65,7 @@ static enum message_problem parse_object(const struct frame *frame, size_t max_d
     return MESSAGE_OK;
 }
 
-static enum message_problem parse_parts(const struct frame *fixed, size_t max_depth, struct message *message) {
+static enum message_problem parse_parts(const struct frame *fixed, const struct message_caps *caps, struct message *message) {
     json_t **parts[N_FIXED] = {
         [HEADER] = &message->header,
         [PARENT] = &message->parent,
@@ -74,7 +74,7 @@ static enum message_problem parse_parts(const struct frame *fixed, size_t max_de
     };
     enum message_problem problem = MESSAGE_OK;
     for (size_t i = HEADER; i < N_FIXED && problem == MESSAGE_OK; i++) {
-        problem = parse_object(&fixed[i], max_depth, parts[i]);
+        problem = parse_object(&fixed[i], caps, parts[i]);
     }
     return problem;
 }
@@ -118,7 +118,7 @@ static enum message_problem copy_frames(const struct frame *frames, size_t n, st
 /* fixed: the frame behind the delimiter. What is made so far is in message, for message_fini(). */
 static enum message_problem build(const struct message_caps *caps, const struct frame *frames,
                                   const struct frame *fixed, struct message *message) {
-    enum message_problem problem = parse_parts(fixed, caps->max_depth, message);
+    enum message_problem problem = parse_parts(fixed, caps, message);
     if (problem == MESSAGE_OK) {
         problem = check_header(message);
     }

@@ -199,8 +199,10 @@ static void test_decode_at_each_cap_passes_and_over_it_is_refused(void **state) 
     struct frame content = FRAME("{\"a\":[{}]}");
     struct frame buffer = FRAME("abc");
     assert_int_equal(content.bytes, 10);
-    struct message_caps caps = {.max_frames = 7, .max_bytes = bytes, .max_depth = 3};
+    struct message_caps caps = {.max_frames = 7, .max_bytes = bytes, .max_depth = 3, .max_values = 13};
     assert_int_equal(decode_capped(&caps, content, buffer), MESSAGE_OK);
+    caps.max_values = 12; /* three containers and a member */
+    assert_int_equal(decode_capped(&caps, content, buffer), MESSAGE_BAD_JSON);
     caps.max_depth = 2;
     assert_int_equal(decode_capped(&caps, content, buffer), MESSAGE_BAD_JSON);
     caps.max_bytes = bytes - 1;
