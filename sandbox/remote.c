@@ -2,6 +2,7 @@
 #include "remote.h"
 
 #include "cleanup.h"
+#include "process.h"
 #include "tracee.h"
 
 #include <errno.h>
@@ -132,24 +133,19 @@ int remote_make_site(pid_t tid, int memory_fd, struct remote_site *ret_site) {
     return (int)r;
 }
 
-/* Of an entry of /proc/PID/pagemap: present, swapped, and of a file or shared. */
-enum { PAGE_KIND_SHIFT = 61, PAGE_PRESENT = 4, PAGE_SWAPPED = 2 };
-
 int remote_check_site(pid_t pid, int memory_fd, const struct remote_site *site) {
     uint64_t entries[SITE_BYTES / PAGE];
-    char path[32];
     int r = remote_write_code(memory_fd, site);
     for (uint64_t at = site->code + PAGE; r == 0 && at < site->code + SITE_BYTES; at += PAGE)
         r = memory_write(memory_fd, at, "", 1); /* so that there is a page to look at */
     if (r)
         return r == -EFAULT ? -EUCLEAN : r;
-    snprintf(path, sizeof path, "/proc/%d/pagemap", pid);
-    auto_fd pages = open(path, O_RDONLY | O_CLOEXEC);
+    auto_fd pages = process_open_fd(pid, "pagemap", O_RDONLY);
     if (pages < 0)
-        return -errno;
+        return pages;
     r = memory_read(pages, site->code / PAGE * sizeof entries[0], entries, sizeof entries);
     for (size_t i = 0; r == 0 && i < SITE_BYTES / PAGE; i++)
-        if (entries[i] >> PAGE_KIND_SHIFT != PAGE_PRESENT && entries[i] >> PAGE_KIND_SHIFT != PAGE_SWAPPED)
+        if (!procfs_page_is_private(entries[i]))
             r = -EUCLEAN;
     return r;
 }
