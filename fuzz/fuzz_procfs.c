@@ -65,12 +65,23 @@ static void check_watch(struct procfs_text line) {
     INVARIANT(again.inode == watch.inode);
 }
 
+/* How long the fifth word of a line is without escapes, of four bytes each. */
+static size_t bytes_of_mount_point(struct procfs_text line) {
+    size_t n = 0, spaces = 0;
+    for (size_t i = 0; i < line.n && spaces <= 4; i++) {
+        spaces += line.at[i] == ' ';
+        n += spaces == 4 && line.at[i] != ' ';
+        i += spaces == 4 && line.at[i] == '\\' ? 3 : 0;
+    }
+    return n;
+}
+
 static void check_mount_point(struct procfs_text line) {
     char path[PATH], again[PATH], text[16 + 4 * PATH] = "1 2 3:4 /";
     size_t n = strlen(text);
     if (!procfs_parse_mount_point(line, path, sizeof path))
         return;
-    INVARIANT(path[0] == '/' && strnlen(path, sizeof path) < sizeof path);
+    INVARIANT(path[0] == '/' && strnlen(path, sizeof path) == bytes_of_mount_point(line));
     text[n++] = ' ';
     for (const char *at = path; *at; at++)
         n += (size_t)(strchr(" \t\n\\", *at) ? snprintf(text + n, 5, "\\%03o", (unsigned char)*at)
@@ -149,8 +160,16 @@ static void check_ids(struct procfs_text text, size_t cut) {
               (procfs_read_ids(&other, one, pieces, IDS, &m) && procfs_read_ids(&other, two, pieces, IDS, &m)));
     INVARIANT(n <= IDS && n == m && memcmp(ids, pieces, n * sizeof ids[0]) == 0);
     INVARIANT(!understood || (reader.inside == other.inside && reader.id == other.id));
-    for (size_t i = 0; i < n; i++)
+    char printed[12 * IDS + 1];
+    int bytes = 0;
+    for (size_t i = 0; i < n; i++) {
         INVARIANT(ids[i] > 0);
+        bytes += snprintf(printed + bytes, sizeof printed - (size_t)bytes, "%d ", ids[i]);
+    }
+    reader = (struct procfs_ids){0};
+    m = 0;
+    INVARIANT(procfs_read_ids(&reader, (struct procfs_text){printed, (size_t)bytes}, pieces, IDS, &m));
+    INVARIANT(n == m && memcmp(ids, pieces, n * sizeof ids[0]) == 0);
 }
 
 static void check_lines(struct procfs_text text) {
