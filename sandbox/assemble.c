@@ -53,14 +53,13 @@ static int run(const struct remote_task *task, struct remote_call *calls, size_t
 static int open_control(struct cell *cell, int pair[2]) {
     uint64_t scratch = cell->session->site.scratch;
     const struct remote_task keeper = task_of(cell, cell->keeper, 0);
-    int64_t r =
-        helper_call(&keeper, (struct remote_call){.number = SYS_socketpair,
-                                                  .argument = {AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, scratch}});
+    int r = helper_do(&keeper, (struct remote_call){.number = SYS_socketpair,
+                                                    .argument = {AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, scratch}});
     if (r == 0)
         r = memory_read(cell->memory_fd, scratch, pair, 2 * sizeof pair[0]);
     auto_fd keeper_pidfd = r == 0 ? system_pidfd_open(cell->keeper) : -1;
     if (r)
-        return (int)r;
+        return r;
     cell->control_fd = keeper_pidfd < 0 ? keeper_pidfd : system_pidfd_getfd(keeper_pidfd, pair[1]);
     if (cell->control_fd < 0)
         return cell->control_fd;

@@ -135,18 +135,18 @@ static int give_all(struct descriptors *list, struct giver *giver, enum descript
     for (size_t i = 0; r == 0 && i < list->n; i++) {
         if (list->at[i].kind != kind || !descriptor_is_first(list, i))
             continue;
-        int64_t made = giver_call(giver, make(giver, &list->at[i]));
+        int made = giver_make(giver, make(giver, &list->at[i]));
         if (made < 0 && made != -EUCLEAN && kind == DESCRIPTOR_INOTIFY) {
             list->at[i].shared = true; /* a user may have few of them, and this one watches nothing of use */
             continue;
         }
         if (made < 0)
-            return (int)made;
-        r = settle ? settle(giver, &list->at[i], (int)made) : 0;
+            return made;
+        r = settle ? settle(giver, &list->at[i], made) : 0;
         if (r == 0)
-            r = giver_place(giver, list, i, (int)made);
+            r = giver_place(giver, list, i, made);
         if (r == 0)
-            r = giver_close(giver, (int)made);
+            r = giver_close(giver, made);
     }
     return r;
 }

@@ -111,9 +111,9 @@ int epolls_look(struct descriptors_look *look, struct descriptors *list) {
 }
 
 static int make(struct descriptors *list, struct giver *giver, size_t i) {
-    int64_t made = giver_call(giver, (struct remote_call){.number = SYS_epoll_create1, .argument = {EPOLL_CLOEXEC}});
-    int r = made < 0 ? (int)made : giver_place(giver, list, i, (int)made);
-    return r ? r : giver_close(giver, (int)made);
+    int made = giver_make(giver, (struct remote_call){.number = SYS_epoll_create1, .argument = {EPOLL_CLOEXEC}});
+    int r = made < 0 ? made : giver_place(giver, list, i, made);
+    return r ? r : giver_close(giver, made);
 }
 
 /* Adds some watches; one that can't be is left out: what it watched was given as something that can't be watched. */

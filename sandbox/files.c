@@ -66,10 +66,10 @@ static int settle(struct descriptors *list, struct giver *giver, size_t i, int m
 static int open_with_mode(struct giver *giver, const struct descriptor *descriptor) {
     const struct remote_call change = {.number = SYS_chmod, .argument = {giver_at(giver, 0), S_IRUSR | S_IWUSR}};
     int r = giver_put(giver, 0, descriptor->path, strlen(descriptor->path) + 1);
-    if (r || giver_call(giver, change))
+    if (r || giver_do(giver, change))
         return r ? r : -EACCES;
     int made = giver_open(giver, descriptor->path, open_flags(descriptor));
-    int64_t back = giver_call(
+    int back = giver_do(
         giver, (struct remote_call){.number = SYS_chmod, .argument = {giver_at(giver, 0), descriptor->mode & 07777}});
     return made >= 0 && back == -EUCLEAN ? -EUCLEAN : made;
 }
@@ -101,11 +101,14 @@ static int give_some(struct descriptors *list, struct giver *giver, const size_t
         if (remote_failure(calls + from, n - from, &failed) == 0)
             break;
     }
+    int made[AT_ONCE];
+    for (size_t k = 0; r == 0 && k < n; k++) {
+        made[k] = remote_as_descriptor(calls[k].result);
+        r = made[k] >= 0 ? settle(list, giver, rows[k], made[k]) : 0;
+    }
     for (size_t k = 0; r == 0 && k < n; k++)
-        r = calls[k].result >= 0 ? settle(list, giver, rows[k], (int)calls[k].result) : 0;
-    for (size_t k = 0; r == 0 && k < n; k++)
-        if (calls[k].result < 0)
-            r = give_again(list, giver, rows[k], (int)calls[k].result);
+        if (made[k] < 0)
+            r = give_again(list, giver, rows[k], made[k]);
     return r ? r : giver_run(giver);
 }
 

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/audit.h>
 #include <signal.h>
 #include <stddef.h>
@@ -350,12 +351,26 @@ int remote_claim_site(const struct remote_task *task) {
     return r == 0 && remote_failure(calls, N, NULL) ? -EUCLEAN : r;
 }
 
+/* As Linux has errors; anything else, REMOTE_NOT_MADE included, is none of its. */
+static int as_error(int64_t result) {
+    enum { LAST_ERROR = 4095 };
+    return result < 0 && result >= -LAST_ERROR ? (int)result : -EUCLEAN;
+}
+
+int remote_as_nothing(int64_t result) {
+    return result == 0 ? 0 : as_error(result);
+}
+
+int remote_as_descriptor(int64_t result) {
+    return result >= 0 && result <= INT_MAX ? (int)result : as_error(result);
+}
+
 int remote_failure(const struct remote_call *calls, size_t n, size_t *ret_index) {
     for (size_t i = 0; i < n; i++)
         if (calls[i].result < 0) {
             if (ret_index)
                 *ret_index = i;
-            return calls[i].result == REMOTE_NOT_MADE ? -EUCLEAN : (int)calls[i].result;
+            return as_error(calls[i].result);
         }
     return 0;
 }
