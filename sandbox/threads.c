@@ -308,6 +308,8 @@ int threads_record_registers(const pid_t *tids, size_t n, struct threads *ret) {
         r = read_inner_id(tids[i], &threads.thread[i].tid);
         if (r == 0)
             r = record_outside(tids[i], &threads.thread[i]);
+        if (r == 0 && thread_restore_registers(&threads.thread[i], tids[i]))
+            r = -EUCLEAN; /* what can't be set now can't be set in a later cell either, and then there is none */
     }
     if (r)
         threads_fini(&threads);
