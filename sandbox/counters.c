@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -167,6 +168,8 @@ static int settle_eventfd(struct giver *giver, const struct descriptor *descript
     auto_fd fd = giver_take(giver, made);
     if (fd < 0)
         return fd;
+    if (poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, 0) != 1)
+        return -EUCLEAN; /* not the one that was made: a write could wait for ever */
     return write(fd, &state->count, sizeof state->count) == sizeof state->count ? 0 : -EIO;
 }
 
