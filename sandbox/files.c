@@ -35,21 +35,27 @@ static int open_flags(const struct descriptor *descriptor) {
     return descriptor->flags | O_NOFOLLOW | O_CLOEXEC | (descriptor->flags & O_PATH ? 0 : O_NONBLOCK);
 }
 
-/* Whether what was opened is what it should be: the host may have put something else in its place. */
-static bool is_of_its_kind(struct giver *giver, const struct descriptor *descriptor, int made) {
+/* Whether what was opened is what it should be: the host may have put something else in its place. 1, 0, or -EUCLEAN.
+ */
+static int is_of_its_kind(struct giver *giver, const struct descriptor *descriptor, int made) {
     struct stat st;
     auto_fd fd = giver_take(giver, made);
+    if (fd == -EUCLEAN)
+        return fd;
     return fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == (descriptor->mode & S_IFMT);
 }
 
 /* Puts what was opened in its place, at its offset. */
 static int settle(struct descriptors *list, struct giver *giver, size_t i, int made) {
     struct descriptor *descriptor = &list->at[i];
-    int r = 0;
-    if (!is_of_its_kind(giver, descriptor, made)) {
+    int r = is_of_its_kind(giver, descriptor, made);
+    if (r < 0)
+        return r;
+    if (r == 0) {
         descriptor->shared = true;
         return giver_close(giver, made);
     }
+    r = 0;
     if (!(descriptor->flags & (O_NONBLOCK | O_PATH)))
         r = giver_add(giver, (struct remote_call){.number = SYS_fcntl,
                                                   .argument = {(uint64_t)made, F_SETFL, (uint64_t)descriptor->flags}});

@@ -182,6 +182,8 @@ static int await_stop(pid_t tid, int *ret_status) {
         if (r != -ETIMEDOUT)
             return r;
         long own_ms = tracee_own_code_ms(tid);
+        if (own_ms < 0)
+            return (int)own_ms;
         if (began_ms < 0)
             began_ms = own_ms;
         if (own_ms - began_ms >= OWN_CODE_MS)

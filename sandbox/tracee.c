@@ -86,7 +86,10 @@ int tracee_get_syscall_stop(pid_t tid, struct syscall_stop *ret_stop) {
 long tracee_own_code_ms(pid_t tid) {
     enum { TICKS_MAX = 1 << 30 }; /* more than a hundred days */
     struct procfs_stat stat;
-    if (process_read_stat(tid, &stat) || stat.user_ticks > TICKS_MAX)
+    int r = process_read_stat(tid, &stat);
+    if (r == -ENOENT || r == -ESRCH || (r == 0 && (stat.state == 'Z' || stat.state == 'X')))
+        return -ESRCH;
+    if (r || stat.user_ticks > TICKS_MAX)
         return 0;
     return (long)stat.user_ticks * 1000 / sysconf(_SC_CLK_TCK);
 }
