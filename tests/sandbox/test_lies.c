@@ -37,16 +37,16 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SESSIONS = 2, CELLS = 60, PATIENCE_MS = 1000, STUCK_S = 60, DESCRIPTORS_BYTES = 1 << 16 };
+enum { SESSIONS = 4, CELLS = 24, PATIENCE_MS = 200, STUCK_S = 60, DESCRIPTORS_BYTES = 1 << 16 };
 
 static struct {
     struct live *live;
     uint64_t random;
     pid_t bystander;
     bool on;
-    unsigned one_in;           /* of so many things that are learned */
-    unsigned told, since_told; /* lies in all, and in this cell */
-    unsigned refused, made, rolled_back, committed;
+    unsigned one_in; /* of so many things that are learned */
+    unsigned told;
+    unsigned refused, made, rolled_back;
 } lies;
 
 /* splitmix64 */
@@ -66,7 +66,6 @@ static bool is_chosen(void) {
     if (!lies.on || !one_in(lies.one_in))
         return false;
     lies.told++;
-    lies.since_told++;
     return true;
 }
 
@@ -218,12 +217,6 @@ int __wrap_tracee_await_stop(pid_t tid, int timeout_ms, int *ret_status) {
     return r;
 }
 
-static const char *answer(const struct cell *cell) {
-    struct pollfd fds[] = {{.fd = cell_control_fd(cell), .events = POLLIN},
-                           {.fd = cell_exit_fd(cell), .events = POLLIN}};
-    return poll(fds, 2, PATIENCE_MS) > 0 && fds[0].revents ? live_receive(cell) : NULL;
-}
-
 static void fail_with(const char *what, const struct sandbox_error *error) {
     char text[1024];
     (void)fprintf(stderr, "%s: %s\n", what, sandbox_error_text(error, text, sizeof text));
@@ -329,26 +322,15 @@ static void check_as_before(const char *descriptors) {
 static void begin_to_lie(void) {
     static const unsigned often[] = {2, 8, 32, 100};
     lies.one_in = often[next() % 4];
-    lies.since_told = 0;
     lies.on = true;
 }
 
-static bool says(const struct cell *cell, const char *line, const char *expected) {
-    if (write(cell_control_fd(cell), line, strlen(line)) < 0)
-        return false;
-    const char *said = answer(cell);
-    return said && strcmp(said, expected) == 0;
-}
-
-/* A cell that hears no lies; it must come about. Whether it is what it should be. */
-static bool next_cell_runs(struct live *live) {
-    struct cell *cell = NULL;
-    struct sandbox_error error = {0};
-    if (cell_create(live->session, &(struct cell_options){0}, &cell, &error))
-        fail_with("cell_create", &error);
-    bool runs = cell_start(cell, &(struct cell_limits){.processes = 200}) == 0 && says(cell, "add 0\n", "1");
-    cell_discard(cell);
-    return runs;
+/* A cell that was made of lies may be anything, but it ends. */
+static void run_made(struct cell *cell) {
+    struct pollfd fds[] = {{.fd = cell_control_fd(cell), .events = POLLIN},
+                           {.fd = cell_exit_fd(cell), .events = POLLIN}};
+    if (cell_start(cell, &(struct cell_limits){.processes = 200}) == 0 && write(fds[0].fd, "add 1\n", 6) == 6)
+        (void)poll(fds, 2, PATIENCE_MS);
 }
 
 static void lie_to_the_one_who_makes_a_cell(struct live *live) {
@@ -360,12 +342,12 @@ static void lie_to_the_one_who_makes_a_cell(struct live *live) {
     CHECK(r == 0 ? cell != NULL : r < 0 && error.step != 0);
     lies.refused += r != 0;
     lies.made += r == 0;
-    if (r == 0 && cell_start(cell, &(struct cell_limits){.processes = 200}) == 0)
-        (void)says(cell, "add 1\n", "2");
+    if (r == 0)
+        run_made(cell);
     cell_discard(cell);
 }
 
-/* Whether it was committed. */
+/* Whether it was committed, as it is where it can be and is meant to be. */
 static bool lie_to_the_one_who_freezes_a_cell(struct live *live, bool commits) {
     struct cell_end end;
     struct sandbox_error error = {0};
@@ -378,13 +360,12 @@ static bool lie_to_the_one_who_freezes_a_cell(struct live *live, bool commits) {
     lies.on = commits && r == 0 && one_in(2);
     CHECK(r == 0 || r == -ESRCH || r == -EUCLEAN || r == -ENOMEM || r == -ENOTSUP);
     lies.rolled_back += r != 0;
-    lies.committed += r == 0 && commits;
     if (r == 0 && commits)
         cell_commit(cell);
     else
         cell_discard(cell);
     lies.on = false;
-    return r == 0 && commits && lies.since_told > 0;
+    return r == 0 && commits;
 }
 
 static pid_t start_bystander(void) {
@@ -396,23 +377,34 @@ static pid_t start_bystander(void) {
     return pid;
 }
 
+/* Of an image that was recorded from lies a cell can be made; what it does then is its own affair. */
+static void check_cell_can_be_made(struct live *live) {
+    struct cell *cell = NULL;
+    struct sandbox_error error = {0};
+    if (cell_create(live->session, &(struct cell_options){0}, &cell, &error))
+        fail_with("cell_create", &error);
+    run_made(cell);
+    cell_discard(cell);
+}
+
 static void run_cells(struct live *live) {
     static char descriptors[DESCRIPTORS_BYTES];
+    bool committed = false;
     live_check_counter(live, 1);
     list_descriptors(descriptors);
     for (int i = 0; i < CELLS; i++) {
-        bool spoilt = false;
         if (one_in(2))
             lie_to_the_one_who_makes_a_cell(live);
         else
-            spoilt = lie_to_the_one_who_freezes_a_cell(live, one_in(8));
+            (void)lie_to_the_one_who_freezes_a_cell(live, false);
         check_as_before(descriptors);
-        bool runs = next_cell_runs(live);
-        CHECK(runs || spoilt);
-        if (!runs)
-            break;
+        live_check_counter(live, 1);
         check_as_before(descriptors);
     }
+    while (!committed)
+        committed = lie_to_the_one_who_freezes_a_cell(live, true);
+    check_cell_can_be_made(live);
+    check_as_before(descriptors);
 }
 
 static uint64_t new_seed(void) {
@@ -430,8 +422,8 @@ static void lies_lose_no_session(struct live *live) {
     lies.bystander = start_bystander();
     furnish(live);
     run_cells(live);
-    (void)fprintf(stderr, "%u lies: %u cells refused, %u made, %u rolled back, %u committed\n", lies.told, lies.refused,
-                  lies.made, lies.rolled_back, lies.committed);
+    (void)fprintf(stderr, "%u lies: %u cells refused, %u made, %u rolled back\n", lies.told, lies.refused, lies.made,
+                  lies.rolled_back);
     session_destroy(live->session);
     live->session = NULL;
     CHECK_EQUAL(__real_kill(lies.bystander, SIGKILL), 0);
