@@ -47,6 +47,7 @@ static struct {
     unsigned one_in; /* of so many things that are learned */
     unsigned told;
     unsigned refused, made, rolled_back;
+    bool bad_base; /* registers have a segment base that Linux takes from nobody */
 } lies;
 
 /* splitmix64 */
@@ -148,7 +149,9 @@ long __wrap_ptrace(enum __ptrace_request request, ...) {
     const int GET_RSEQ_CONFIGURATION = 0x420f;
     if (r < 0)
         return r;
-    if (request == PTRACE_GETREGS && is_chosen())
+    if (request == PTRACE_GETREGS && lies.bad_base)
+        ((struct user_regs_struct *)data)->fs_base = 1ULL << 63;
+    else if (request == PTRACE_GETREGS && is_chosen())
         lie_in(data, sizeof(struct user_regs_struct));
     else if (request == PTRACE_GETREGSET && is_chosen())
         lie_in(iov->iov_base, iov->iov_len);
@@ -431,15 +434,42 @@ static void lies_lose_no_session(struct live *live) {
     await_processes(1);
 }
 
+static void registers_that_could_not_be_set_roll_the_cell_back(struct live *live) {
+    struct cell_end end;
+    struct sandbox_error error = {0};
+    struct cell *cell = live_start(live);
+    CHECK_TEXT(live_ask(cell, "add 1"), "1");
+    lies.bad_base = true;
+    int r = cell_freeze(cell, &end, &error);
+    lies.bad_base = false;
+    CHECK_EQUAL(r, -EUCLEAN);
+    cell_discard(cell);
+    live_check_counter(live, 0);
+}
+
+/* As a lie about it would have had it recorded. */
+static void registrations_that_linux_refuses_cost_no_session(struct live *live) {
+    struct thread *thread = &live->session->current->threads.thread[0];
+    thread->alternate_stack = (stack_t){.ss_sp = thread, .ss_size = 1};
+    thread->robust_list = 8;
+    thread->robust_list_bytes = 1;
+    live_check_counter(live, 0);
+    CHECK_TEXT(live_do(live, "add 1"), "1");
+}
+
 int main(void) {
     enum { MAX = 10000 };
-    static struct live_case cases[MAX];
+    static struct live_case cases[MAX + 2] = {
+        {"registers_that_could_not_be_set_roll_the_cell_back", registers_that_could_not_be_set_roll_the_cell_back,
+         NULL},
+        {"registrations_that_linux_refuses_cost_no_session", registrations_that_linux_refuses_cost_no_session, NULL},
+    };
     static char names[MAX][40];
     const char *sessions = getenv("PETRI_STRANGE");
     int n = sessions ? atoi(sessions) : SESSIONS;
     for (int i = 0; i < n && i < MAX; i++) {
         (void)snprintf(names[i], sizeof names[i], "lies_%d_lose_no_session", i + 1);
-        cases[i] = (struct live_case){names[i], lies_lose_no_session, NULL};
+        cases[2 + i] = (struct live_case){names[i], lies_lose_no_session, NULL};
     }
-    return live_main("lies", cases, n < MAX ? (size_t)n : MAX);
+    return live_main("lies", cases, 2 + (n < MAX ? (size_t)n : MAX));
 }
