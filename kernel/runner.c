@@ -74,6 +74,12 @@ static int make_cell(struct kernel *kernel, enum cell_source source, struct cell
                      struct sandbox_error *ret_error) {
     int64_t before_us = clock_us();
     int r = cell_create(kernel->runner.session, &(struct cell_options){.source = source}, ret_cell, ret_error);
+    unsigned strays = session_take_strays(kernel->runner.session);
+    if (strays > 0)
+        log_write(&kernel->log, LOG_LEVEL_ERROR,
+                  "%u processes that nobody had asked for were found outside of their sandbox, and ended; "
+                  "please report this as a security problem",
+                  strays);
     /* Where it fails the report says that its inputs may not be complete. */
     if (r == 0 && kernel->config.records.on && cell_watch_opened(*ret_cell) < 0)
         log_write(&kernel->log, LOG_LEVEL_DEBUG, "the files that a cell opens are not noted");

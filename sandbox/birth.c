@@ -17,12 +17,14 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
 enum { CELL_UID = 1000, CELL_GID = 1000 }; /* inside of a sandbox */
+enum { STACKS = 2, STACK_BYTES = 512 << 10, GUARD_BYTES = 4096 };
 
 #define WORKER_NAMESPACES (CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
 #define SANDBOX_NAMESPACES (WORKER_NAMESPACES | CLONE_NEWUSER | CLONE_NEWPID)
@@ -204,10 +206,26 @@ static pid_t clone_cage(const struct sandbox_ground *ground) {
     return pid;
 }
 
+/* Two, each with a page below it that nobody may touch. */
+static int make_stacks(struct birthplace *place) {
+    char *stacks = mmap(NULL, STACKS * STACK_BYTES, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (stacks == MAP_FAILED)
+        return -errno;
+    for (size_t i = 0; i < STACKS; i++)
+        if (mprotect(stacks + i * STACK_BYTES, GUARD_BYTES, PROT_NONE))
+            return -errno;
+    place->stacks = stacks;
+    return 0;
+}
+
 int birth_cage(struct birthplace *place, struct sandbox_error *ret_error) {
     const struct sandbox_ground *ground = place->template->options->ground;
     struct line line;
-    int r = line_init(&line, ret_error);
+    int r = make_stacks(place);
+    if (r)
+        return error_set(ret_error, STEP_MEMORY, -r, "%s", "");
+    r = line_init(&line, ret_error);
     if (r)
         return r;
     pid_t pid = clone_cage(ground);
@@ -224,7 +242,7 @@ int birth_cage(struct birthplace *place, struct sandbox_error *ret_error) {
     return r;
 }
 
-/* What the process that goes into the cage says: the pid 1 that it has made there, as it is known there. */
+/* What comes of going into the cage: the pid 1 made there, as it is known there, or an error. */
 struct born {
     int result;
     pid_t pid;
@@ -236,11 +254,11 @@ union credentials {
     char bytes[CMSG_SPACE(sizeof(struct ucred))];
 };
 
-/* Sends it with the process' id as credentials, which Linux translates into what the receiver knows it by. */
-static int tell_born(int socket, const struct born *born) {
-    const struct ucred who = {.pid = born->result ? getpid() : born->pid, .uid = getuid(), .gid = getgid()};
+/* Sends the process' id as credentials, which Linux translates into what the receiver knows it by. */
+static int tell_pid(int socket, pid_t pid) {
+    const struct ucred who = {.pid = pid, .uid = getuid(), .gid = getgid()};
     union credentials control = {0};
-    struct iovec iov = {.iov_base = (void *)(size_t)born, .iov_len = sizeof *born};
+    struct iovec iov = {.iov_base = "", .iov_len = 1};
     struct msghdr message = {
         .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
@@ -248,41 +266,53 @@ static int tell_born(int socket, const struct born *born) {
     header->cmsg_type = SCM_CREDENTIALS;
     header->cmsg_len = CMSG_LEN(sizeof who);
     memcpy(CMSG_DATA(header), &who, sizeof who);
-    return sendmsg(socket, &message, MSG_NOSIGNAL) == sizeof *born ? 0 : -errno;
+    return sendmsg(socket, &message, MSG_NOSIGNAL) == 1 ? 0 : -errno;
 }
 
-static int await_born(int socket, struct embryo *ret_embryo, struct sandbox_error *error) {
-    struct born born = {0};
+static int hear_pid(int socket, pid_t *ret_pid) {
     struct ucred who;
+    char byte;
     union credentials control = {0};
-    struct iovec iov = {.iov_base = &born, .iov_len = sizeof born};
+    struct iovec iov = {.iov_base = &byte, .iov_len = 1};
     struct msghdr message = {
         .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
     ssize_t n;
     do
-        n = recvmsg(socket, &message, 0);
+        n = recvmsg(socket, &message, MSG_DONTWAIT);
     while (n < 0 && errno == EINTR);
     const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    if (n != sizeof born || !header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_CREDENTIALS)
-        return error_set(error, STEP_NAMESPACES, EPIPE, "the process ended early");
-    if (born.result) {
-        *error = born.error;
-        return born.result;
-    }
+    if (n != 1 || !header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_CREDENTIALS)
+        return -EPIPE;
     memcpy(&who, CMSG_DATA(header), sizeof who);
-    ret_embryo->pid = who.pid;
-    ret_embryo->pid_in_cage = born.pid;
+    *ret_pid = who.pid;
     return 0;
 }
 
-/* In the cage: its user, and its pid namespace for children. */
+/* What the processes that go into the cage have before them. They use the nursery's memory: it waits for each. */
+struct journey {
+    const struct birthplace *place;
+    struct line *line;
+    int born_fd;
+    struct born born;
+};
+
+/*
+ * A process that uses our memory on a stack of its own, while we wait until it
+ * has ended: nothing of the memory is copied for it. See: clone(2), CLONE_VFORK.
+ */
+static pid_t clone_and_wait(const struct birthplace *place, size_t nth, int (*run)(void *), struct journey *journey,
+                            int flags) {
+    return clone(run, place->stacks + (nth + 1) * STACK_BYTES, CLONE_VM | CLONE_VFORK | flags | SIGCHLD, journey);
+}
+
+/* In the cage: its user, and its pid namespace for children. None that lives there may look at our memory. */
 static int enter_cage(const struct birthplace *place, struct sandbox_error *error) {
     const struct sandbox_ground *ground = place->template->options->ground;
     auto_fd cage_fd = system_pidfd_open(place->cage);
-    if (cage_fd < 0 || setns(cage_fd, CLONE_NEWUSER | CLONE_NEWPID))
+    if (cage_fd < 0 || prctl(PR_SET_DUMPABLE, 0) || setns(cage_fd, CLONE_NEWUSER | CLONE_NEWPID))
         return error_set(error, STEP_NAMESPACES, cage_fd < 0 ? -cage_fd : errno, "entering the cage");
-    if (setresgid(ground->worker_gid, ground->worker_gid, ground->worker_gid) ||
-        setresuid(ground->worker_uid, ground->worker_uid, ground->worker_uid))
+    if (syscall(SYS_setresgid, ground->worker_gid, ground->worker_gid, ground->worker_gid) ||
+        syscall(SYS_setresuid, ground->worker_uid, ground->worker_uid, ground->worker_uid))
         return error_set(error, STEP_CREDENTIALS, errno, "in the cage");
     return 0;
 }
@@ -292,30 +322,31 @@ static int enter_cage(const struct birthplace *place, struct sandbox_error *erro
  * nursery, with the nursery's mounts. Its namespaces belong to the user whom
  * keepers run as, and are children of the cage's: that lets a helper enter them.
  */
-static void bear_sandbox(const struct birthplace *place, struct line *line, int born_fd) {
-    struct born born = {.pid = clone_process(SANDBOX_NAMESPACES | CLONE_PARENT | SIGCHLD)};
-    if (born.pid == 0) {
-        close(born_fd);
-        init_main(place, line);
+static int bear_sandbox(void *argument) {
+    struct journey *journey = argument;
+    struct born *born = &journey->born;
+    born->pid = clone_process(SANDBOX_NAMESPACES | CLONE_PARENT | SIGCHLD);
+    if (born->pid == 0) {
+        close(journey->born_fd);
+        init_main(journey->place, journey->line);
     }
-    if (born.pid < 0)
-        born.result = error_set(&born.error, STEP_NAMESPACES, errno, "%s", "");
-    _exit(tell_born(born_fd, &born) ? 1 : 0);
+    int r = born->pid < 0 ? -errno : tell_pid(journey->born_fd, born->pid);
+    if (r)
+        born->result = error_set(&born->error, STEP_NAMESPACES, -r, "%s", "");
+    return 0;
 }
 
 /*
  * A process belongs to a pid namespace from its birth on, and only then can it
  * make another below it: so it takes one that enters the cage, and one born in it.
  */
-static void go_and_bear(const struct birthplace *place, struct line *line, int born_fd) {
-    struct born born = {0};
-    born.result = enter_cage(place, &born.error);
-    pid_t inside = born.result ? 0 : clone_process(CLONE_PARENT | SIGCHLD);
-    if (born.result == 0 && inside == 0)
-        bear_sandbox(place, line, born_fd);
-    if (born.result == 0 && inside < 0)
-        born.result = error_set(&born.error, STEP_FORK, errno, "%s", "");
-    _exit(born.result && tell_born(born_fd, &born) ? 1 : 0);
+static int go_and_bear(void *argument) {
+    struct journey *journey = argument;
+    struct born *born = &journey->born;
+    born->result = enter_cage(journey->place, &born->error);
+    if (born->result == 0 && clone_and_wait(journey->place, 1, bear_sandbox, journey, CLONE_PARENT) < 0)
+        born->result = error_set(&born->error, STEP_FORK, errno, "%s", "");
+    return 0;
 }
 
 static int make_born_sockets(int pair[2], struct sandbox_error *error) {
@@ -339,11 +370,16 @@ int birth_begin(const struct birthplace *place, struct embryo *ret_embryo, struc
     r = line_init(&line, ret_error);
     if (r)
         return r;
-    pid_t between = fork();
-    if (between == 0)
-        go_and_bear(place, &line, sockets[1]);
+    struct journey journey = {.place = place, .line = &line, .born_fd = born_write};
+    if (clone_and_wait(place, 0, go_and_bear, &journey, 0) < 0)
+        journey.born.result = error_set(&journey.born.error, STEP_FORK, errno, "%s", "");
     close_fd(&born_write);
-    r = between < 0 ? error_set(ret_error, STEP_FORK, errno, "%s", "") : await_born(born_read, &embryo, ret_error);
+    r = journey.born.result;
+    if (r)
+        *ret_error = journey.born.error;
+    else if ((r = hear_pid(born_read, &embryo.pid)))
+        r = error_set(ret_error, STEP_NAMESPACES, -r, "the process ended early");
+    embryo.pid_in_cage = journey.born.pid;
     if (r == 0) {
         embryo.go_fd = steal_fd(&line.go_write);
         embryo.said_fd = steal_fd(&line.said_read);

@@ -15,7 +15,8 @@
 struct birthplace {
     struct template *template;
     struct hollow_kept kept;
-    pid_t cage; /* its pid 1; 0 while there is none */
+    pid_t cage;   /* its pid 1; 0 while there is none */
+    char *stacks; /* of those that go into the cage; stay as long as the process */
 };
 
 /* A sandbox's pid 1 whose namespaces are there, and that waits to be told which layer its files are to be. */

@@ -8,6 +8,7 @@
 #include "error.h"
 #include "kin.h"
 #include "layers.h"
+#include "strays.h"
 #include "system.h"
 #include "tracee.h"
 
@@ -30,8 +31,10 @@ static struct cell *cell_new(struct session *session, const struct cell_options 
                           .memory_fd = -1,
                           .worker_pidfd = -1,
                           .control_fd = -1,
+                          .next = session->cells,
                           .layer = session->next_layer++ | (options->source == CELL_FROM_FIRST ? LAYER_OVER_FIRST : 0)};
     cell->image = image_ref(options->source == CELL_FROM_FIRST ? session->first : session->current);
+    session->cells = cell;
     return cell;
 }
 
@@ -70,6 +73,8 @@ int cell_create(struct session *session, const struct cell_options *options, str
     cell->sandbox_asked = r == 0;
     if (r == 0)
         r = assemble_on_one_cpu(cell, ret_error);
+    session_reap(session); /* those that ended meanwhile; cell_start() waits for the rest */
+    strays_end(session);
     if (r)
         cell_discard(cell);
     else
@@ -159,16 +164,18 @@ static int kill_children(struct cell *cell) {
  * by forking while we count, so that all are killed whatever was counted.
  */
 static int record(struct cell *cell, unsigned *ret_leftovers, struct sandbox_error *error) {
+    struct kin kin = {0};
     int r = remote_write_code(cell->memory_fd, &cell->session->site);
     if (r)
         return error_set(error, STEP_INJECT, -r, "the cell unmapped petri's page of code");
     r = threads_record_registers(cell->tids, cell->n_tids, &cell->threads);
     if (r == 0)
-        r = kin_count_alive(cell->tids, cell->n_tids, cell->init.pid, ret_leftovers);
-    if (r == 0)
+        r = kin_count(cell->tids, cell->n_tids, cell->init.pid, &kin);
+    if (r == 0 && kin.any)
         r = kill_children(cell);
     if (r)
         return error_set(error, STEP_THREADS, -r, "ending the cell's other processes");
+    *ret_leftovers = kin.alive;
     r = remote_check_site(cell->keeper, cell->memory_fd, &cell->session->site);
     if (r == 0)
         r = remote_claim_site(
@@ -236,6 +243,10 @@ static void await_room(struct cell *cell) {
 
 static void cell_free(struct cell *cell) {
     pid_t dying;
+    struct cell **at = &cell->session->cells;
+    while (*at != cell)
+        at = &(*at)->next;
+    *at = cell->next;
     image_unref(cell->image, &dying);
     session_bury(cell->session, dying);
     image_unref(cell->result, &dying);

@@ -22,6 +22,7 @@ struct usage_base {
 
 struct cell {
     struct session *session;
+    struct cell *next;        /* of the session's */
     struct image *image;      /* what it was made from; a reference */
     bool aside;               /* and so has no part in the session's output */
     bool sandbox_asked;       /* for, and not taken */

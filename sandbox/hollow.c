@@ -6,12 +6,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <linux/audit.h>
 #include <linux/close_range.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -27,6 +30,7 @@ enum {
     SLEEP_WRITE_FD = 2,
     MAX_CALLS = 8,
     CALL_BYTES = 32,
+    RSEQ_BYTES = 32, /* the least that Linux registers */
     RSEQ_MAX_BYTES = 1024
 };
 
@@ -118,6 +122,39 @@ int hollow_find_kept(struct hollow_kept *ret_kept) {
     return 0;
 }
 
+static struct hollow_kept place_of(const struct dl_phdr_info *object, size_t i) {
+    const uint64_t start = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr;
+    const uint64_t end = start + object->dlpi_phdr[i].p_memsz;
+    return (struct hollow_kept){start & ~(uint64_t)(PAGE - 1), (end + PAGE - 1) & ~(uint64_t)(PAGE - 1)};
+}
+
+/* The program itself, Linux's and the loader's part, and where libc's functions are. */
+static bool is_needed(const struct dl_phdr_info *object) {
+    if (!*object->dlpi_name || object->dlpi_addr == getauxval(AT_SYSINFO_EHDR) ||
+        object->dlpi_addr == getauxval(AT_BASE))
+        return true;
+    for (size_t i = 0; i < object->dlpi_phnum; i++) {
+        const struct hollow_kept at = place_of(object, i);
+        if (object->dlpi_phdr[i].p_type == PT_LOAD && (uint64_t)write >= at.start && (uint64_t)write < at.end)
+            return true;
+    }
+    return false;
+}
+
+static int keep_library(struct dl_phdr_info *object, size_t size, void *unused) {
+    (void)size, (void)unused;
+    for (size_t i = 0; i < object->dlpi_phnum && !is_needed(object); i++)
+        if (object->dlpi_phdr[i].p_type == PT_LOAD) {
+            const struct hollow_kept at = place_of(object, i);
+            (void)madvise((void *)at.start, at.end - at.start, MADV_DONTFORK); /* where it fails, only time is lost */
+        }
+    return 0;
+}
+
+void hollow_keep_libraries(void) {
+    (void)dl_iterate_phdr(keep_library, NULL);
+}
+
 static size_t add_unmap(struct call *calls, size_t n, uint64_t start, uint64_t end) {
     if (start < end)
         calls[n++] = (struct call){SYS_munmap, {start, end - start, 0}};
@@ -169,15 +206,18 @@ static struct page *make_page(const struct hollow_kept *kept, const void *word, 
 
 /*
  * Takes back what libc has registered for itself: Linux writes to that memory
- * whenever the task changes processors, and would kill it. libc doesn't tell
- * how many bytes it has registered, only how many of them are in use.
+ * whenever the task changes processors, and would kill it. A task whose parent
+ * shared another's memory has nothing registered: then it can be registered,
+ * and taken back. libc doesn't tell how many bytes it has registered, only how
+ * many of them are in use.
  */
 static int unregister_sequences(void) {
 #if __GLIBC_PREREQ(2, 35)
     const long area = (long)__builtin_thread_pointer() + __rseq_offset;
     if (__rseq_size == 0)
         return 0;
-    for (unsigned bytes = 4; bytes <= RSEQ_MAX_BYTES; bytes += 4)
+    (void)syscall(SYS_rseq, area, RSEQ_BYTES, 0, RSEQ_SIG);
+    for (unsigned bytes = RSEQ_BYTES; bytes <= RSEQ_MAX_BYTES; bytes += 4)
         if (syscall(SYS_rseq, area, bytes, RSEQ_FLAG_UNREGISTER, RSEQ_SIG) == 0)
             return 0;
     return -errno;
@@ -191,9 +231,9 @@ int hollow_become(const struct hollow_kept *kept, int said_fd, const void *word,
     if (bytes > HOLLOW_MAX_WORD_BYTES)
         return -E2BIG;
     const struct page *page = make_page(kept, word, bytes, &n);
-    int r = page ? arrange_descriptors(said_fd) : -errno;
+    int r = page ? unregister_sequences() : -errno;
     if (r == 0)
-        r = unregister_sequences();
+        r = arrange_descriptors(said_fd); /* last: afterwards nothing can be said but the word */
     if (r)
         return r;
     __asm__ volatile("movq %0, %%rbx\n"

@@ -36,4 +36,12 @@ enum { HOLLOW_MAX_WORD_BYTES = 1024 };
  */
 int hollow_become(const struct hollow_kept *kept, int said_fd, const void *word, size_t bytes) SANDBOX_MUST_CHECK;
 
+/*
+ * From now on the libraries of the program, but for libc, are not part of
+ * processes made by fork(2): most of what a fork costs are their mappings. A
+ * process that calls them nevertheless dies. See: MADV_DONTFORK in madvise(2),
+ * dl_iterate_phdr(3).
+ */
+void hollow_keep_libraries(void);
+
 #endif

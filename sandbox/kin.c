@@ -29,38 +29,46 @@ int kin_list_children(pid_t process, pid_t tid, pid_t *ret_pids, size_t max) {
     snprintf(file, sizeof file, "task/%d/children", tid);
     auto_fd fd = process_open_fd(process, file, O_RDONLY);
     if (fd < 0)
-        return fd == -ENOENT ? 0 : fd;
+        return fd;
     while ((bytes = read(fd, buf, sizeof buf)) > 0 && n < max)
         if (!procfs_read_ids(&reader, (struct procfs_text){buf, (size_t)bytes}, ret_pids, max, &n))
             return -EBADMSG;
     if (bytes < 0)
-        return errno == ESRCH ? 0 : -errno; /* it has ended since */
+        return errno == ESRCH ? -ENOENT : -errno; /* it has ended since */
     return (int)n;
 }
 
-static int count_children(pid_t process, pid_t tid, unsigned *alive) {
+/* -ENOENT: the thread has ended, or this Linux has no such lists; then there may be some. */
+static int count_children(pid_t process, pid_t tid, struct kin *kin) {
     pid_t children[MAX_CHILDREN];
     int n = kin_list_children(process, tid, children, MAX_CHILDREN);
     for (int i = 0; i < n; i++)
-        *alive += is_alive(children[i]);
-    return n < 0 ? n : 0;
+        kin->alive += is_alive(children[i]);
+    kin->any |= n != 0;
+    return n < 0 && n != -ENOENT ? n : 0;
 }
 
-int kin_count_alive(const pid_t *tids, size_t n, pid_t init, unsigned *ret_alive) {
-    unsigned alive = 0;
-    int r = count_children(init, init, &alive);
+/*
+ * Init last: a process whose parent dies in between becomes its child. Those
+ * of the stopped threads can't become more once they have none.
+ */
+int kin_count(const pid_t *tids, size_t n, pid_t init, struct kin *ret_kin) {
+    struct kin kin = {0};
+    int r = 0;
     for (size_t i = 0; r == 0 && i < n; i++)
-        r = count_children(tids[0], tids[i], &alive);
+        r = count_children(tids[0], tids[i], &kin);
     if (r == 0)
-        *ret_alive = alive;
+        r = count_children(init, init, &kin);
+    if (r == 0)
+        *ret_kin = kin;
     return r;
 }
 
 int kin_await_dead(const pid_t *tids, size_t n, pid_t init) {
     for (int round = 0; round < ROUNDS; round++) {
-        unsigned alive = 0;
-        int r = kin_count_alive(tids, n, init, &alive);
-        if (r || alive == 0)
+        struct kin kin = {0};
+        int r = kin_count(tids, n, init, &kin);
+        if (r || kin.alive == 0)
             return r;
         nanosleep(&(struct timespec){.tv_nsec = NAP_US * 1000}, NULL);
     }

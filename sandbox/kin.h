@@ -6,21 +6,24 @@
 #ifndef PETRI_SANDBOX_KIN_H
 #define PETRI_SANDBOX_KIN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
 /*
  * Lists the children of thread tid of a process, at most max of them. Their
- * number: 0 where the thread has ended, or -errno.
+ * number, or -errno: -ENOENT where the thread has ended, or Linux has no lists.
  */
 int kin_list_children(pid_t process, pid_t tid, pid_t *ret_pids, size_t max);
 
-/*
- * Counts the processes, zombies left out, that are children of the stopped
- * threads tids or of init, the sandbox's pid 1. Grandchildren are not counted.
- * 0 or -errno.
- */
-int kin_count_alive(const pid_t *tids, size_t n, pid_t init, unsigned *ret_alive);
+/* The processes of a cell that are children of the stopped threads or of the sandbox's pid 1. */
+struct kin {
+    unsigned alive; /* zombies left out, and those that hide by forking while we count */
+    bool any;       /* false only where the sandbox certainly has no process but the stopped one and pid 1 */
+};
+
+/* Counts them. 0 or -errno. */
+int kin_count(const pid_t *tids, size_t n, pid_t init, struct kin *ret_kin);
 
 /* Waits until there are none any more, after they have been killed. 0, or -ETIMEDOUT. */
 int kin_await_dead(const pid_t *tids, size_t n, pid_t init);

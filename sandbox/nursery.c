@@ -172,6 +172,7 @@ static int open_nest(const struct session_options *options, const struct nursery
     struct template *template = nest->place.template;
     struct sandbox_error *error = &first->error;
     struct room more = {0};
+    hollow_keep_libraries();
     int r = hollow_find_kept(&nest->place.kept);
     if (r)
         return error_set(error, STEP_NURSERY, -r, "/proc/self/maps");

@@ -164,17 +164,27 @@ bool procfs_find_time(struct procfs_text text, const char *name, int64_t *ret_s,
     return true;
 }
 
-bool procfs_find_last_id(struct procfs_text text, const char *name, pid_t *ret_id) {
+/* The last number of a value that has so many at least. */
+static bool find_id(struct procfs_text text, const char *name, size_t least, pid_t *ret_id) {
     struct procfs_text value;
     uint64_t id = 0;
+    size_t n = 0;
     if (!procfs_find(text, name, &value))
         return false;
-    while (value.n > 0 && take_number(&value, 10, &id))
+    for (; value.n > 0 && take_number(&value, 10, &id); n++)
         skip_blanks(&value);
-    if (value.n > 0 || id == 0 || id > INT_MAX)
+    if (value.n > 0 || n < least || id == 0 || id > INT_MAX)
         return false;
     *ret_id = (pid_t)id;
     return true;
+}
+
+bool procfs_find_last_id(struct procfs_text text, const char *name, pid_t *ret_id) {
+    return find_id(text, name, 1, ret_id);
+}
+
+bool procfs_find_inner_id(struct procfs_text text, const char *name, pid_t *ret_id) {
+    return find_id(text, name, 2, ret_id);
 }
 
 bool procfs_has_word(struct procfs_text value, const char *word) {

@@ -48,6 +48,9 @@ bool procfs_find_time(struct procfs_text text, const char *name, int64_t *ret_s,
 /* The last of the numbers of a value; it is a pid. See: NSpid in proc_pid_status(5). */
 bool procfs_find_last_id(struct procfs_text text, const char *name, pid_t *ret_id);
 
+/* The same where there are more than one. */
+bool procfs_find_inner_id(struct procfs_text text, const char *name, pid_t *ret_id);
+
 /* Whether a word is among those of a value. See: VmFlags in proc_pid_smaps(5). */
 bool procfs_has_word(struct procfs_text value, const char *word);
 

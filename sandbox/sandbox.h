@@ -128,6 +128,13 @@ int session_create(const struct session_options *options, struct session **ret_s
 /* Ends every process of the session and frees it. NULL is allowed. */
 void session_destroy(struct session *session);
 
+/*
+ * The processes that were found among our children in a sandbox's namespace and
+ * that nobody had asked for, since the last call; they are dead. There should
+ * be none, so whoever runs this wants to know.
+ */
+unsigned session_take_strays(struct session *session);
+
 /* The starting worker's control socket, and a pidfd that becomes readable when it ends. Borrowed until
  * session_capture(). */
 int session_control_fd(const struct session *session);

@@ -207,6 +207,12 @@ int session_stderr_fd(const struct session *session) {
     return session->outputs[SESSION_STDERR];
 }
 
+unsigned session_take_strays(struct session *session) {
+    unsigned n = session->strays;
+    session->strays = 0;
+    return n;
+}
+
 void session_reap(struct session *session) {
     size_t kept = 0;
     for (size_t i = 0; i < session->n_dying; i++) {

@@ -37,6 +37,8 @@ struct session {
     int folder_fd; /* the notebook's folder as the host has it (O_PATH), or -1 where cells don't see it */
     pid_t dying[SESSION_MAX_DYING]; /* killed, and not reaped yet: their memory takes a while to be freed */
     size_t n_dying;
+    struct cell *cells; /* all that there are; struct cell's next */
+    unsigned strays;    /* processes that strays.h has ended, and nobody has been told of */
 };
 
 /* Reaps what has died since; waits only where the list is full. */

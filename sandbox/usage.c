@@ -209,10 +209,15 @@ static void measure_watched(struct cell *cell) {
     cell->usage.over_memory |= cell->usage.memory_bytes > limit;
 }
 
-/* A group tells how many tasks are in it, but images are in it too. */
+static void add_tasks(pid_t pid, void *context) {
+    struct watching *watching = context;
+    watching->reading.tasks += watcher_count_tasks(pid);
+}
+
+/* A group tells how many tasks are in it, but images are in it too. All else that watching costs is spared. */
 static void count_tasks(struct cell *cell) {
     struct watching watching = {.worker = cell->worker};
-    visit_all(cell, add_reading, &watching);
+    visit_all(cell, add_tasks, &watching);
     note_tasks(cell, &watching.reading);
 }
 

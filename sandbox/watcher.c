@@ -115,6 +115,13 @@ void watcher_read_shares(pid_t pid, struct watcher_shares *ret_shares) {
         ret_shares->tables_bytes = bytes_of(text, "VmPTE");
 }
 
+unsigned watcher_count_tasks(pid_t pid) {
+    char path[32];
+    struct stat st;
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    return stat(path, &st) == 0 && st.st_nlink > 2 ? (unsigned)st.st_nlink - 2 : 0;
+}
+
 bool watcher_has_memory(pid_t tid) {
     char buf[PROCESS_SMALL];
     struct procfs_text text;

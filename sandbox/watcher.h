@@ -46,6 +46,9 @@ struct watcher_shares {
 /* Walks the page tables: a millisecond for some hundred megabytes. Zeros where pid has ended. */
 void watcher_read_shares(pid_t pid, struct watcher_shares *ret_shares);
 
+/* The threads of the process of a task; 0 where it has ended. See: proc_pid_task(5), its link count. */
+unsigned watcher_count_tasks(pid_t pid);
+
 /* Whether a task has memory at all: one that ends gives it up some time before it is dead. See: proc_pid_statm(5). */
 bool watcher_has_memory(pid_t tid);
 

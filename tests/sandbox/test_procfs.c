@@ -173,6 +173,8 @@ static void test_lines_are_found_by_the_name_at_their_beginning(void **state) {
     assert_int_equal(number, 3);
     assert_true(procfs_find_last_id(text, "NSpid", &id));
     assert_int_equal(id, 2);
+    assert_true(procfs_find_inner_id(text, "NSpid", &id));
+    assert_int_equal(id, 2);
     assert_false(procfs_find_number(text, "RssAnon", 10, &number)); /* has no newline: it may go on */
     assert_false(procfs_find(text, "Vm", &value));
     assert_false(procfs_find(text, "mask", &value));
@@ -212,6 +214,7 @@ static void test_values_that_are_no_numbers_or_too_large_are_not_there(void **st
     assert_false(procfs_find_last_id(TEXT("a: 1 0\n"), "a", &id));
     assert_false(procfs_find_last_id(TEXT("a: 2147483648\n"), "a", &id));
     assert_false(procfs_find_last_id(TEXT("a:\n"), "a", &id));
+    assert_false(procfs_find_inner_id(TEXT("a:\t1\n"), "a", &id));
     assert_true(number == 7 && other == 7 && id == 7);
     assert_true(procfs_find_signed(TEXT("a: -3\n"), "a", &other));
     assert_true(other == -3);

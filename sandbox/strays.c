@@ -1,0 +1,52 @@
+#define _GNU_SOURCE
+#include "strays.h"
+
+#include "cell.h"
+#include "kin.h"
+#include "process.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+enum { MAX_CHILDREN = 1024 };
+
+static bool is_of_image(const struct image *image, pid_t pid) {
+    return image && image->keeper == pid;
+}
+
+static bool is_of_cell(const struct cell *cell, pid_t pid) {
+    return cell->worker == pid || cell->keeper == pid || is_of_image(cell->image, pid) ||
+           is_of_image(cell->result, pid);
+}
+
+static bool is_known(const struct session *session, pid_t pid) {
+    for (size_t i = 0; i < session->n_dying; i++)
+        if (session->dying[i] == pid)
+            return true;
+    for (const struct cell *cell = session->cells; cell; cell = cell->next)
+        if (is_of_cell(cell, pid))
+            return true;
+    return pid == session->nursery.pid || pid == session->worker || is_of_image(session->first, pid) ||
+           is_of_image(session->current, pid);
+}
+
+/* Whether it is in a pid namespace below ours: then it has a number more than we see. */
+static bool is_below(pid_t pid) {
+    char buf[PROCESS_STATUS];
+    struct procfs_text text;
+    pid_t inside;
+    return process_read(pid, "status", buf, sizeof buf, &text) == 0 && procfs_find_inner_id(text, "NSpid", &inside);
+}
+
+void strays_end(struct session *session) {
+    pid_t children[MAX_CHILDREN];
+    int n = kin_list_children(getpid(), gettid(), children, MAX_CHILDREN);
+    for (int i = 0; i < n; i++) {
+        if (is_known(session, children[i]) || !is_below(children[i]))
+            continue;
+        kill(children[i], SIGKILL);
+        session->strays += waitpid(children[i], NULL, __WALL) == children[i];
+    }
+}
