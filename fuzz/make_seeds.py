@@ -55,6 +55,27 @@ SEEDS = {
         "short": message(0, b"<IDS|MSG>", b""),
         "bad_header": message(2, b"<IDS|MSG>", b"", b'{"msg_id":1}', b"{}", b"{}", b"{}"),
     },
+    "procfs": {
+        "maps": b"\x80" + b"".join((
+            b"559d7a1f4000-559d7a1f6000 r--p 00000000 fe:00 1835 /usr/bin/a\\040b\\012c\n",
+            b"7f73b6eb3000-7f73b6eb5000 rw-s 00001000 00:01 2073702                    /dev/zero (deleted)\n",
+            b"7f73b6eb5000-7f73b6eb9000 -w-s 00000000 00:01 4112 /memfd:x (deleted) (deleted)\n",
+            b"7f73b6eb9000-7f73b6eba000 rw-s 00000000 00:01 7 [anon_shmem:a name]\n",
+            b"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]\n")),
+        "smaps": b"\x20" + b"00400000-00401000 rw-p 00000000 00:00 0 [heap]\nRss: 4 kB\nVmFlags: rd wr mr mw me ac\n",
+        "stat": b"\xff" + b"7 () R 1\n(a)) S 1 7 7 0 -1 4194304 90 0 1 0 3 2 0 0 20 0 5 0 8711 9000 800\n",
+        "status": b"\xf0" + b"Name:\ta\\nVmPTE:\t1 kB\nUmask:\t0022\nNSpid:\t8123\t12\t2\nVmPTE:\t     116 kB\nThreads:\t3\n",
+        "statm": b"\x00" + b"2371 914 800 6 0 389 0\n",
+        "children": b"\x70" + b"12 345 0 2147483647 2147483648 ",
+        "id": b"\x00" + b"2147483647",
+        "timerfd": b"\xc0" + b"pos:\t0\nflags:\t02000002\nmnt_id:\t15\nino:\t1057\nclockid: 1\nticks: 0\n"
+                   b"settime flags: 01\nit_value: (3, 999999999)\nit_interval: (0, 5)\n",
+        "epoll": b"\xc0" + b"pos:\t0\nflags:\t02\nmnt_id:\t15\nino:\t1057\n"
+                 b"tfd:        5 events:       19 data:     7f00deadbeef  pos:0 ino:1f sdev:e\n",
+        "others": b"\x90" + b"pos:\t-1\nflags:\t0100002\nlock:\t1: FLOCK  ADVISORY  WRITE 7 fe:00:12 0 EOF\nscm_fds: 3\n"
+                  b"eventfd-count:                2\nsigmask:\t0000000000000a00\n",
+        "mountinfo": b"\x40" + b"36 35 98:0 /mnt1 /mnt\\0402\\134\\012 rw,noatime master:1 - ext3 /dev/root rw\n",
+    },
     "secrets": {
         "rows": b"ghp_" + b"a1" * 18 + b" AKIA" + b"A1" * 8 + b" sk-" + b"aB3" * 10 + b" eyJhbGciOiJI.eyJzdWIi.c2ln",
         "named": b'password="a" API_KEY=b1c2 {"token": "abcdef012345"} Authorization: Basic dXNlcg==',

@@ -57,8 +57,8 @@ static uint64_t ticks_of(const char *pid) {
     uint64_t ticks[4];
     snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
     auto_file file = fopen(path, "re");
-    if (!file || !fgets(text, sizeof text, file))
-        return 0;
+    size_t n = file ? fread(text, 1, sizeof text - 1, file) : 0; /* the name may have lines */
+    text[n] = 0;
     char *after_name = strrchr(text, ')');
     if (!after_name)
         return 0;

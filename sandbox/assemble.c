@@ -46,6 +46,12 @@ static int run(const struct remote_task *task, struct remote_call *calls, size_t
     return r ? r : remote_failure(calls, n, NULL);
 }
 
+static bool is_stream(int fd) {
+    int type = 0;
+    socklen_t bytes = sizeof type;
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) == 0 && type == SOCK_STREAM;
+}
+
 /*
  * The keeper makes a socket pair: one end, pair[0], becomes the worker's control
  * socket, of the other we get a copy. Both stay in the keeper's descriptors for now.
@@ -53,17 +59,18 @@ static int run(const struct remote_task *task, struct remote_call *calls, size_t
 static int open_control(struct cell *cell, int pair[2]) {
     uint64_t scratch = cell->session->site.scratch;
     const struct remote_task keeper = task_of(cell, cell->keeper, 0);
-    int64_t r =
-        helper_call(&keeper, (struct remote_call){.number = SYS_socketpair,
-                                                  .argument = {AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, scratch}});
+    int r = helper_do(&keeper, (struct remote_call){.number = SYS_socketpair,
+                                                    .argument = {AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, scratch}});
     if (r == 0)
         r = memory_read(cell->memory_fd, scratch, pair, 2 * sizeof pair[0]);
     auto_fd keeper_pidfd = r == 0 ? system_pidfd_open(cell->keeper) : -1;
     if (r)
-        return (int)r;
+        return r;
     cell->control_fd = keeper_pidfd < 0 ? keeper_pidfd : system_pidfd_getfd(keeper_pidfd, pair[1]);
     if (cell->control_fd < 0)
         return cell->control_fd;
+    if (!is_stream(cell->control_fd))
+        return -EUCLEAN; /* the numbers stood in the image's memory */
     return fcntl(cell->control_fd, F_SETFL, O_NONBLOCK) ? -errno : 0;
 }
 
@@ -151,18 +158,31 @@ static int put_capset(const struct cell *cell, uint64_t at, struct remote_call *
     return memory_write(cell->memory_fd, at, &put, sizeof put);
 }
 
-/* What each task does for itself: its registrations, and the end of its capabilities. */
+/* What a task does for itself: the end of its capabilities, without which there is no cell; then its registrations. A
+ * batch ends at the first call that fails. */
+static int settle_task(const struct cell *cell, const struct remote_task *task, const struct thread *thread) {
+    const uint64_t scratch = cell->session->site.scratch;
+    struct remote_call calls[1 + THREAD_CALLS];
+    size_t n = 1 + thread_restore_calls(thread, cell->memory_fd, scratch, calls + 1), failed = 0;
+    if (n == 1 || put_capset(cell, scratch + THREAD_SCRATCH_BYTES, &calls[0]))
+        return -EUCLEAN;
+    for (size_t from = 0; from < n; from += failed + 1) {
+        int r = remote_run(task, calls + from, n - from);
+        if (r)
+            return r;
+        r = remote_failure(calls + from, n - from, &failed);
+        if (r == 0 || r == -EUCLEAN || from + failed == 0)
+            return r;
+    }
+    return 0;
+}
+
 static int settle_tasks(const struct cell *cell) {
-    uint64_t scratch = cell->session->site.scratch;
     int r = 0;
     for (size_t i = 0; r == 0 && i < cell->n_tids; i++) {
         const struct thread *thread = &cell->image->threads.thread[i];
         const struct remote_task task = task_of(cell, cell->tids[i], thread->tid);
-        struct remote_call calls[THREAD_CALLS + 1];
-        size_t n = thread_restore_calls(thread, cell->memory_fd, scratch, calls);
-        if (n == 0 || put_capset(cell, scratch + THREAD_SCRATCH_BYTES, &calls[n]))
-            return -EUCLEAN;
-        r = run(&task, calls, n + 1);
+        r = settle_task(cell, &task, thread);
     }
     return r;
 }

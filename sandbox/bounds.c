@@ -2,6 +2,8 @@
 #include "bounds.h"
 
 #include "cleanup.h"
+#include "process.h"
+#include "system.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -92,13 +94,11 @@ bool bounds_in_flight_exceeded(void) {
 }
 
 static bool has_in_flight(int folder_fd, const char *name) {
-    char line[128];
-    unsigned long waiting = 0;
-    int fd = openat(folder_fd, name, O_RDONLY | O_CLOEXEC);
-    auto_file file = fd < 0 ? NULL : fdopen(fd, "r");
-    while (file && waiting == 0 && fgets(line, sizeof line, file))
-        (void)sscanf(line, "scm_fds: %lu", &waiting);
-    return waiting > 0;
+    char buf[PROCESS_SMALL];
+    uint64_t waiting;
+    ssize_t n = system_read_file(folder_fd, name, buf, sizeof buf);
+    const struct procfs_text text = {buf, n > 0 ? (size_t)n : 0};
+    return procfs_find_number(text, "scm_fds", 10, &waiting) && waiting > 0;
 }
 
 bool bounds_holds_in_flight(pid_t pid) {

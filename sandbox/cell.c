@@ -153,7 +153,8 @@ static int kill_children(struct cell *cell) {
     int r = remote_call_checked(&task, &call, NULL, NULL);
     if (r || call.result == -ESRCH)
         return r;
-    return call.result < 0 ? (int)call.result : kin_await_dead(cell->tids, cell->n_tids, cell->init.pid);
+    r = remote_as_nothing(call.result);
+    return r ? r : kin_await_dead(cell->tids, cell->n_tids, cell->init.pid);
 }
 
 /*

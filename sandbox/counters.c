@@ -2,13 +2,13 @@
 #include "counters.h"
 
 #include "cleanup.h"
-#include "system.h"
+#include "process.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -30,27 +30,23 @@ struct timerfd_state {
 
 /* Runs record for the first row of each open file of a kind, with what /proc says of it and state_bytes of new state.
  */
-static int look_all(struct descriptors_look *look, struct descriptors *list, enum descriptor_kind kind,
-                    size_t state_bytes,
-                    int (*record)(struct descriptors_look *look, struct descriptor *descriptor, const char *text)) {
+static int
+look_all(struct descriptors_look *look, struct descriptors *list, enum descriptor_kind kind, size_t state_bytes,
+         int (*record)(struct descriptors_look *look, struct descriptor *descriptor, struct procfs_text text)) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < list->n; i++) {
         struct descriptor *descriptor = &list->at[i];
-        char path[64], text[1024];
+        char file[32], buf[PROCESS_SMALL];
+        struct procfs_text text;
         if (descriptor->kind != kind || !descriptor_is_first(list, i))
             continue;
         descriptor->state = calloc(1, state_bytes);
-        snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", look->pid, descriptor->fd);
-        ssize_t n = descriptor->state ? system_read_file(AT_FDCWD, path, text, sizeof text) : -ENOMEM;
-        r = n < 0 ? (int)n : record(look, descriptor, text);
+        snprintf(file, sizeof file, "fdinfo/%d", descriptor->fd);
+        r = descriptor->state ? process_read(look->pid, file, buf, sizeof buf, &text) : -ENOMEM;
+        if (r == 0)
+            r = record(look, descriptor, text);
     }
     return r;
-}
-
-/* Of the lines of fdinfo, which begins with no line's name, one's value. */
-static bool find_value(const char *text, const char *name, const char *format, void *ret_value) {
-    const char *at = strstr(text, name);
-    return at && sscanf(at + strlen(name), format, ret_value) == 1;
 }
 
 /* Whether a read gives one at a time, which older Linux does not say; the image never uses the eventfd again. */
@@ -64,13 +60,13 @@ static bool is_semaphore(int fd, uint64_t count) {
     return read(fd, &value, sizeof value) == sizeof value && value == 1;
 }
 
-static int record_eventfd(struct descriptors_look *look, struct descriptor *descriptor, const char *text) {
+static int record_eventfd(struct descriptors_look *look, struct descriptor *descriptor, struct procfs_text text) {
     struct eventfd_state *state = descriptor->state;
-    int semaphore;
-    if (!find_value(text, "eventfd-count:", "%" SCNx64, &state->count))
+    uint64_t semaphore;
+    if (!procfs_find_number(text, "eventfd-count", 16, &state->count))
         return -EBADMSG;
-    if (find_value(text, "eventfd-semaphore:", "%d", &semaphore)) {
-        state->semaphore = semaphore;
+    if (procfs_find_number(text, "eventfd-semaphore", 10, &semaphore)) {
+        state->semaphore = semaphore != 0;
         return 0;
     }
     auto_fd fd = descriptors_take(look, descriptor);
@@ -95,21 +91,19 @@ static struct timespec from_ns(int64_t ns) {
     return (struct timespec){.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S};
 }
 
-static int record_timerfd(struct descriptors_look *look, struct descriptor *descriptor, const char *text) {
+static int record_timerfd(struct descriptors_look *look, struct descriptor *descriptor, struct procfs_text text) {
     struct timerfd_state *state = descriptor->state;
-    uint64_t ticks = 0, flags = 0;
-    int64_t s = 0, ns = 0;
+    uint64_t clock, ticks, flags;
+    int64_t s, ns, every_s, every_part_ns;
     struct timespec now;
-    const char *value = strstr(text, "it_value:"), *interval = strstr(text, "it_interval:");
     (void)look;
-    if (!find_value(text, "clockid:", "%d", &state->clock) || !find_value(text, "ticks:", "%" SCNu64, &ticks) ||
-        !find_value(text, "settime flags:", "%" SCNo64, &flags) || !value || !interval ||
-        sscanf(interval, "it_interval: (%" SCNd64 ", %" SCNd64, &s, &ns) != 2 || clock_gettime(state->clock, &now))
+    if (!procfs_find_number(text, "clockid", 10, &clock) || clock > INT_MAX ||
+        !procfs_find_number(text, "ticks", 10, &ticks) || !procfs_find_number(text, "settime flags", 8, &flags) ||
+        !procfs_find_time(text, "it_value", &s, &ns) ||
+        !procfs_find_time(text, "it_interval", &every_s, &every_part_ns) || clock_gettime((clockid_t)clock, &now))
         return -EBADMSG;
-    const int64_t every_ns = to_ns(s, ns);
-    if (sscanf(value, "it_value: (%" SCNd64 ", %" SCNd64, &s, &ns) != 2)
-        return -EBADMSG;
-    const int64_t left_ns = to_ns(s, ns);
+    state->clock = (int)clock;
+    const int64_t every_ns = to_ns(every_s, every_part_ns), left_ns = to_ns(s, ns);
     state->armed = left_ns > 0 || ticks > 0;
     state->cancelled_on_set = flags & TFD_TIMER_CANCEL_ON_SET;
     int64_t first_ns;
@@ -125,9 +119,9 @@ int counters_look_timerfd(struct descriptors_look *look, struct descriptors *lis
     return look_all(look, list, DESCRIPTOR_TIMERFD, sizeof(struct timerfd_state), record_timerfd);
 }
 
-static int record_signalfd(struct descriptors_look *look, struct descriptor *descriptor, const char *text) {
+static int record_signalfd(struct descriptors_look *look, struct descriptor *descriptor, struct procfs_text text) {
     (void)look;
-    return find_value(text, "sigmask:", "%" SCNx64, descriptor->state) ? 0 : -EBADMSG;
+    return procfs_find_number(text, "sigmask", 16, descriptor->state) ? 0 : -EBADMSG;
 }
 
 int counters_look_signalfd(struct descriptors_look *look, struct descriptors *list) {
@@ -142,18 +136,18 @@ static int give_all(struct descriptors *list, struct giver *giver, enum descript
     for (size_t i = 0; r == 0 && i < list->n; i++) {
         if (list->at[i].kind != kind || !descriptor_is_first(list, i))
             continue;
-        int64_t made = giver_call(giver, make(giver, &list->at[i]));
+        int made = giver_make(giver, make(giver, &list->at[i]));
         if (made < 0 && made != -EUCLEAN && kind == DESCRIPTOR_INOTIFY) {
             list->at[i].shared = true; /* a user may have few of them, and this one watches nothing of use */
             continue;
         }
         if (made < 0)
-            return (int)made;
-        r = settle ? settle(giver, &list->at[i], (int)made) : 0;
+            return made;
+        r = settle ? settle(giver, &list->at[i], made) : 0;
         if (r == 0)
-            r = giver_place(giver, list, i, (int)made);
+            r = giver_place(giver, list, i, made);
         if (r == 0)
-            r = giver_close(giver, (int)made);
+            r = giver_close(giver, made);
     }
     return r;
 }
@@ -174,6 +168,8 @@ static int settle_eventfd(struct giver *giver, const struct descriptor *descript
     auto_fd fd = giver_take(giver, made);
     if (fd < 0)
         return fd;
+    if (poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, 0) != 1)
+        return -EUCLEAN; /* not the one that was made: a write could wait for ever */
     return write(fd, &state->count, sizeof state->count) == sizeof state->count ? 0 : -EIO;
 }
 

@@ -7,12 +7,12 @@
 #include "error.h"
 #include "files.h"
 #include "pipes.h"
+#include "procfs.h"
 #include "sockets.h"
 #include "system.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <linux/kcmp.h>
 #include <stdarg.h>
@@ -134,8 +134,8 @@ static int list_numbers(int dir_fd, struct descriptors *list, struct sandbox_err
         return -errno;
     (void)steal_fd(&copy);
     while ((entry = readdir(dir))) {
-        int fd = (int)strtol(entry->d_name, NULL, 10);
-        if (entry->d_name[0] == '.' || fd == SANDBOX_CONTROL_FD)
+        int fd;
+        if (!procfs_parse_id(entry->d_name, &fd) || fd == SANDBOX_CONTROL_FD)
             continue;
         if (list->n == DESCRIPTORS_MAX)
             return error_set(error, STEP_DESCRIPTORS, ENOTSUP, "more than %d open files", DESCRIPTORS_MAX);
@@ -171,20 +171,21 @@ static int end_locks(const struct descriptors_look *look, const struct descripto
 }
 
 static int read_flags(const struct descriptors_look *look, const char *name, struct descriptor *descriptor) {
-    char text[1024];
+    char buf[1024];
+    uint64_t flags;
     auto_fd fd = openat(look->info_fd, name, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    ssize_t n = fd < 0 ? -1 : read(fd, buf, sizeof buf); /* locks stand before what may be long */
     if (n < 0)
         return -errno;
-    text[n] = 0;
-    const char *flags = strstr(text, "flags:");
-    if (sscanf(text, "pos: %" SCNd64, &descriptor->offset) != 1 || !flags)
+    struct procfs_text text = {buf, (size_t)n}, locks;
+    if (!procfs_find_signed(text, "pos", &descriptor->offset) || !procfs_find_number(text, "flags", 8, &flags) ||
+        flags > INT_MAX)
         return -EBADMSG;
-    descriptor->flags = (int)strtol(flags + 6, NULL, 8);
+    descriptor->flags = (int)flags;
     if ((descriptor->flags & O_TMPFILE) == O_TMPFILE)
         descriptor->flags &= ~O_DIRECTORY; /* O_TMPFILE has its bit, and is no folder */
     descriptor->flags &= KEPT_FLAGS;
-    return strstr(text, "lock:") ? end_locks(look, descriptor) : 0;
+    return procfs_find(text, "lock", &locks) ? end_locks(look, descriptor) : 0;
 }
 
 /* Which kind it is, by what Linux says it leads to. */

@@ -2,9 +2,9 @@
 #include "epolls.h"
 
 #include "cleanup.h"
+#include "process.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <linux/kcmp.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -65,35 +65,38 @@ static int add_watch(struct epoll_state *state, const struct watch *watch) {
 }
 
 static int record_watch(const struct descriptors_look *look, const struct descriptors *list,
-                        const struct descriptor *descriptor, const char *line, size_t *total) {
+                        const struct descriptor *descriptor, struct procfs_text line, size_t *total) {
     struct epoll_state *state = descriptor->state;
+    struct procfs_watch said;
     struct watch watch;
-    uint64_t data;
-    uint32_t events;
-    unsigned long inode;
-    if (sscanf(line, "tfd: %d events: %" SCNx32 " data: %" SCNx64 " pos:%*d ino:%lx", &watch.added_as, &events, &data,
-               &inode) != 4)
+    if (!procfs_is_watch(line))
         return 0;
+    if (!procfs_parse_watch(line, &said))
+        return -EBADMSG;
+    watch.added_as = said.fd;
     if (++*total > WATCHES_MAX)
         return descriptors_refuse(look, descriptor, "an epoll: %d watches are the most", WATCHES_MAX);
     struct kcmp_epoll_slot slot = {.efd = (uint32_t)descriptor->fd, .tfd = (uint32_t)watch.added_as};
     for (size_t i = 0; i < state->n; i++)
         slot.toff += state->watch[i].added_as == watch.added_as;
-    watch.fd = find_watched(look, list, &slot, (ino_t)inode);
-    watch.event = (struct epoll_event){.events = events, .data.u64 = data};
+    watch.fd = find_watched(look, list, &slot, (ino_t)said.inode);
+    watch.event = (struct epoll_event){.events = said.events, .data.u64 = said.data};
     return add_watch(state, &watch);
 }
 
 static int look_at(const struct descriptors_look *look, const struct descriptors *list, struct descriptor *descriptor,
                    size_t *total) {
-    char path[64], line[256];
+    char file[32];
+    auto_free char *buf = NULL;
+    size_t size = 0;
+    struct procfs_text line;
     int r = 0;
     descriptor->state = calloc(1, sizeof(struct epoll_state));
-    snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", look->pid, descriptor->fd);
-    auto_file info = descriptor->state ? fopen(path, "re") : NULL;
+    snprintf(file, sizeof file, "fdinfo/%d", descriptor->fd);
+    auto_file info = descriptor->state ? process_open(look->pid, file) : NULL;
     if (!info)
         return -errno;
-    while (r == 0 && fgets(line, sizeof line, info))
+    while (r == 0 && process_next_line(info, &buf, &size, &line))
         r = record_watch(look, list, descriptor, line, total);
     return r;
 }
@@ -108,9 +111,9 @@ int epolls_look(struct descriptors_look *look, struct descriptors *list) {
 }
 
 static int make(struct descriptors *list, struct giver *giver, size_t i) {
-    int64_t made = giver_call(giver, (struct remote_call){.number = SYS_epoll_create1, .argument = {EPOLL_CLOEXEC}});
-    int r = made < 0 ? (int)made : giver_place(giver, list, i, (int)made);
-    return r ? r : giver_close(giver, (int)made);
+    int made = giver_make(giver, (struct remote_call){.number = SYS_epoll_create1, .argument = {EPOLL_CLOEXEC}});
+    int r = made < 0 ? made : giver_place(giver, list, i, made);
+    return r ? r : giver_close(giver, made);
 }
 
 /* Adds some watches; one that can't be is left out: what it watched was given as something that can't be watched. */

@@ -35,21 +35,27 @@ static int open_flags(const struct descriptor *descriptor) {
     return descriptor->flags | O_NOFOLLOW | O_CLOEXEC | (descriptor->flags & O_PATH ? 0 : O_NONBLOCK);
 }
 
-/* Whether what was opened is what it should be: the host may have put something else in its place. */
-static bool is_of_its_kind(struct giver *giver, const struct descriptor *descriptor, int made) {
+/* Whether what was opened is what it should be: the host may have put something else in its place. 1, 0, or -EUCLEAN.
+ */
+static int is_of_its_kind(struct giver *giver, const struct descriptor *descriptor, int made) {
     struct stat st;
     auto_fd fd = giver_take(giver, made);
+    if (fd == -EUCLEAN)
+        return fd;
     return fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == (descriptor->mode & S_IFMT);
 }
 
 /* Puts what was opened in its place, at its offset. */
 static int settle(struct descriptors *list, struct giver *giver, size_t i, int made) {
     struct descriptor *descriptor = &list->at[i];
-    int r = 0;
-    if (!is_of_its_kind(giver, descriptor, made)) {
+    int r = is_of_its_kind(giver, descriptor, made);
+    if (r < 0)
+        return r;
+    if (r == 0) {
         descriptor->shared = true;
         return giver_close(giver, made);
     }
+    r = 0;
     if (!(descriptor->flags & (O_NONBLOCK | O_PATH)))
         r = giver_add(giver, (struct remote_call){.number = SYS_fcntl,
                                                   .argument = {(uint64_t)made, F_SETFL, (uint64_t)descriptor->flags}});
@@ -66,10 +72,10 @@ static int settle(struct descriptors *list, struct giver *giver, size_t i, int m
 static int open_with_mode(struct giver *giver, const struct descriptor *descriptor) {
     const struct remote_call change = {.number = SYS_chmod, .argument = {giver_at(giver, 0), S_IRUSR | S_IWUSR}};
     int r = giver_put(giver, 0, descriptor->path, strlen(descriptor->path) + 1);
-    if (r || giver_call(giver, change))
+    if (r || giver_do(giver, change))
         return r ? r : -EACCES;
     int made = giver_open(giver, descriptor->path, open_flags(descriptor));
-    int64_t back = giver_call(
+    int back = giver_do(
         giver, (struct remote_call){.number = SYS_chmod, .argument = {giver_at(giver, 0), descriptor->mode & 07777}});
     return made >= 0 && back == -EUCLEAN ? -EUCLEAN : made;
 }
@@ -101,11 +107,14 @@ static int give_some(struct descriptors *list, struct giver *giver, const size_t
         if (remote_failure(calls + from, n - from, &failed) == 0)
             break;
     }
+    int made[AT_ONCE];
+    for (size_t k = 0; r == 0 && k < n; k++) {
+        made[k] = remote_as_descriptor(calls[k].result);
+        r = made[k] >= 0 ? settle(list, giver, rows[k], made[k]) : 0;
+    }
     for (size_t k = 0; r == 0 && k < n; k++)
-        r = calls[k].result >= 0 ? settle(list, giver, rows[k], (int)calls[k].result) : 0;
-    for (size_t k = 0; r == 0 && k < n; k++)
-        if (calls[k].result < 0)
-            r = give_again(list, giver, rows[k], (int)calls[k].result);
+        if (made[k] < 0)
+            r = give_again(list, giver, rows[k], made[k]);
     return r ? r : giver_run(giver);
 }
 

@@ -29,13 +29,19 @@ int giver_add(struct giver *giver, struct remote_call call) {
     return r;
 }
 
-int64_t giver_call(struct giver *giver, struct remote_call call) {
+int giver_call(struct giver *giver, struct remote_call *call) {
     int r = giver_run(giver);
-    if (r == 0)
-        r = remote_run(giver->task, &call, 1);
-    if (r)
-        return r;
-    return call.result == REMOTE_NOT_MADE ? -EUCLEAN : call.result;
+    return r ? r : remote_run(giver->task, call, 1);
+}
+
+int giver_do(struct giver *giver, struct remote_call call) {
+    int r = giver_call(giver, &call);
+    return r ? r : remote_as_nothing(call.result);
+}
+
+int giver_make(struct giver *giver, struct remote_call call) {
+    int r = giver_call(giver, &call);
+    return r ? r : remote_as_descriptor(call.result);
 }
 
 uint64_t giver_at(const struct giver *giver, size_t offset) {
@@ -58,9 +64,9 @@ static int open_at(struct giver *giver, const char *path, int flags) {
     int r = giver_put(giver, 0, path, strlen(path) + 1);
     if (r)
         return r;
-    return (int)giver_call(giver, (struct remote_call){.number = SYS_openat,
-                                                       .argument = {(uint64_t)AT_FDCWD, giver_at(giver, 0),
-                                                                    (uint64_t)(flags | O_CLOEXEC | O_NOCTTY)}});
+    return giver_make(giver, (struct remote_call){.number = SYS_openat,
+                                                  .argument = {(uint64_t)AT_FDCWD, giver_at(giver, 0),
+                                                               (uint64_t)(flags | O_CLOEXEC | O_NOCTTY)}});
 }
 
 int giver_open(struct giver *giver, const char *path, int flags) {

@@ -31,8 +31,12 @@ int giver_add(struct giver *giver, struct remote_call call) SANDBOX_MUST_CHECK;
 /* Makes what is queued. 0, or -errno of the first call that failed. */
 int giver_run(struct giver *giver) SANDBOX_MUST_CHECK;
 
-/* Makes one call at once, after what is queued. Its result, or -errno. */
-int64_t giver_call(struct giver *giver, struct remote_call call) SANDBOX_MUST_CHECK;
+/* Makes one call at once, after what is queued. 0, whatever its result, or -errno. */
+int giver_call(struct giver *giver, struct remote_call *call) SANDBOX_MUST_CHECK;
+
+/* The same for one that gives 0, or a descriptor. That, or -errno. */
+int giver_do(struct giver *giver, struct remote_call call) SANDBOX_MUST_CHECK;
+int giver_make(struct giver *giver, struct remote_call call) SANDBOX_MUST_CHECK;
 
 /* Puts bytes into the task's scratch memory, at an offset, once nothing that is queued needs what is there. 0 or
  * -errno. */

@@ -15,9 +15,14 @@
     (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
 #define SHARED_PROCESS (CLONE_VM | CLONE_FILES | CLONE_SIGHAND | CLONE_PARENT)
 
-int64_t helper_call(const struct remote_task *task, struct remote_call call) {
+int helper_do(const struct remote_task *task, struct remote_call call) {
     int r = remote_call_checked(task, &call, NULL, NULL);
-    return r ? r : call.result;
+    return r ? r : remote_as_nothing(call.result);
+}
+
+int helper_open(const struct remote_task *task, struct remote_call call) {
+    int r = remote_call_checked(task, &call, NULL, NULL);
+    return r ? r : remote_as_descriptor(call.result);
 }
 
 int helper_clone_task(const struct remote_task *task, struct helper_clone clone, pid_t *ret_born) {
@@ -56,32 +61,32 @@ static int enter_and_clone(const struct remote_task *helper, const struct helper
                            pid_t *ret_born, struct sandbox_error *error) {
     const struct helper_clone clone = {.arguments = {.flags = SHARED_PROCESS, .child_tid = birth->clear_tid},
                                        .tid = (uint64_t)birth->tid};
-    int64_t r =
-        helper_call(helper, (struct remote_call){.number = SYS_setns, .argument = {(uint64_t)init_fd, ALL_NAMESPACES}});
+    int r =
+        helper_do(helper, (struct remote_call){.number = SYS_setns, .argument = {(uint64_t)init_fd, ALL_NAMESPACES}});
     if (r)
-        return error_set(error, STEP_SETNS, (int)-r, "%s", "");
+        return error_set(error, STEP_SETNS, -r, "%s", "");
     r = helper_clone_task(helper, clone, ret_born);
-    return r ? error_set(error, STEP_CLONE, (int)-r, "%s", "") : 0;
+    return r ? error_set(error, STEP_CLONE, -r, "%s", "") : 0;
 }
 
 int helper_bear(const struct remote_task *keeper, const struct helper_birth *birth, pid_t *ret_born, int *ret_init_fd,
                 struct sandbox_error *ret_error) {
     pid_t pid = 0;
     struct remote_call clone = {.number = SYS_clone, .argument = {SHARED_PROCESS | SIGCHLD}};
-    int64_t init_fd =
-        helper_call(keeper, (struct remote_call){.number = SYS_pidfd_open, .argument = {(uint64_t)birth->init}});
-    int r = init_fd < 0 ? (int)init_fd : remote_call_checked(keeper, &clone, NULL, &pid);
+    int init_fd =
+        helper_open(keeper, (struct remote_call){.number = SYS_pidfd_open, .argument = {(uint64_t)birth->init}});
+    int r = init_fd < 0 ? init_fd : remote_call_checked(keeper, &clone, NULL, &pid);
     if (r == 0)
         r = remote_failure(&clone, 1, NULL);
     if (r == 0) {
         const struct remote_task helper = {pid, 0, keeper->memory_fd, keeper->site};
-        r = enter_and_clone(&helper, birth, (int)init_fd, ret_born, ret_error);
+        r = enter_and_clone(&helper, birth, init_fd, ret_born, ret_error);
     } else {
         error_set(ret_error, STEP_INJECT, -r, "helper");
     }
     if (pid > 0)
         tracee_kill(pid);
     if (r == 0)
-        *ret_init_fd = (int)init_fd;
+        *ret_init_fd = init_fd;
     return r;
 }

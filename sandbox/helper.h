@@ -49,8 +49,9 @@ int helper_clone_task(const struct remote_task *task, struct helper_clone clone,
 int helper_bear(const struct remote_task *keeper, const struct helper_birth *birth, pid_t *ret_born, int *ret_init_fd,
                 struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
 
-/* One checked call: its result, or the -errno of it or of its being made. */
-int64_t helper_call(const struct remote_task *task, struct remote_call call) SANDBOX_MUST_CHECK;
+/* One checked call that gives 0, or a descriptor: that, or the -errno of it or of its being made. */
+int helper_do(const struct remote_task *task, struct remote_call call) SANDBOX_MUST_CHECK;
+int helper_open(const struct remote_task *task, struct remote_call call) SANDBOX_MUST_CHECK;
 
 /* Leaves a task only those capabilities, as a mask, in every set but the bounding one. 0 or -errno. */
 int helper_keep_capabilities(const struct remote_task *task, uint64_t kept) SANDBOX_MUST_CHECK;

@@ -2,10 +2,10 @@
 #include "hollow.h"
 
 #include "cleanup.h"
+#include "process.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <link.h>
 #include <linux/audit.h>
 #include <linux/close_range.h>
@@ -101,14 +101,18 @@ struct page {
 _Static_assert(sizeof(struct page) <= PAGE, "one page");
 
 int hollow_find_kept(struct hollow_kept *ret_kept) {
-    char line[512];
-    auto_file maps = fopen("/proc/self/maps", "re");
-    struct hollow_kept found = {ADDRESSES_END, ADDRESSES_END}, at;
+    auto_free char *buf = NULL;
+    size_t size = 0;
+    struct procfs_text line;
+    struct procfs_mapping at;
+    auto_file maps = process_open(getpid(), "maps");
+    struct hollow_kept found = {ADDRESSES_END, ADDRESSES_END};
     if (!maps)
         return -errno;
-    while (fgets(line, sizeof line, maps)) {
-        if (!strstr(line, "[v") || strstr(line, "[vsyscall]") ||
-            sscanf(line, "%" SCNx64 "-%" SCNx64, &at.start, &at.end) != 2)
+    while (process_next_line(maps, &buf, &size, &line)) {
+        if (!procfs_parse_mapping(line, &at))
+            return -EBADMSG;
+        if (at.end > ADDRESSES_END || at.name.n < 2 || memcmp(at.name.at, "[v", 2) != 0)
             continue;
         if (found.start == ADDRESSES_END)
             found.start = at.start;
@@ -147,8 +151,13 @@ static int keep_library(struct dl_phdr_info *object, size_t size, void *unused) 
     return 0;
 }
 
+/* A sanitizer is called by every function, and needs its libraries. */
 void hollow_keep_libraries(void) {
+#ifdef PETRI_SANITIZED
+    (void)keep_library;
+#else
     (void)dl_iterate_phdr(keep_library, NULL);
+#endif
 }
 
 static size_t add_unmap(struct call *calls, size_t n, uint64_t start, uint64_t end) {

@@ -3,7 +3,7 @@
 
 #include "cleanup.h"
 #include "error.h"
-#include "system.h"
+#include "process.h"
 #include "tracee.h"
 
 #include <errno.h>
@@ -88,15 +88,19 @@ void image_put_back_shared(struct image *image) {
 }
 
 int image_read_place(struct image *image, pid_t pid) {
-    char path[32], status[1024];
+    char path[32], buf[PROCESS_STATUS];
+    struct procfs_text status;
+    uint64_t mask;
     snprintf(path, sizeof path, "/proc/%d/cwd", pid);
     ssize_t n = readlink(path, image->folder, sizeof image->folder - 1);
     if (n < 0)
         return -errno;
     image->folder[n] = 0;
-    snprintf(path, sizeof path, "/proc/%d/status", pid);
-    n = system_read_file(AT_FDCWD, path, status, sizeof status);
-    const char *mask = n < 0 ? NULL : strstr(status, "\nUmask:");
-    image->file_mask = mask ? (mode_t)strtoul(mask + 7, NULL, 8) : 022;
-    return n < 0 ? (int)n : 0;
+    int r = process_read(pid, "status", buf, sizeof buf, &status);
+    if (r)
+        return r;
+    if (!procfs_find_number(status, "Umask", 8, &mask) || mask > 0777)
+        return -EBADMSG;
+    image->file_mask = (mode_t)mask;
+    return 0;
 }

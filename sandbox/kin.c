@@ -2,43 +2,39 @@
 #include "kin.h"
 
 #include "cleanup.h"
-#include "system.h"
+#include "process.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
-#include <string.h>
 #include <time.h>
 
 enum { ROUNDS = 20000, NAP_US = 100, MAX_CHILDREN = 8192 };
 
-/*
- * Whether a process still runs. What /proc/PID/stat has behind the last bracket
- * of the name is the state of its first thread, which may have ended alone:
- * then there are others, by the 18th field from there.
- */
+/* Whether a process still runs. Its first thread may have ended alone: then there are others. What can't be understood
+ * is not taken for dead. */
 static bool is_alive(pid_t pid) {
-    char path[32], text[512], state = 'X';
-    long threads = 0;
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    if (system_read_file(AT_FDCWD, path, text, sizeof text) < 0)
-        return false;
-    const char *name_end = strrchr(text, ')');
-    if (!name_end || sscanf(name_end + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld",
-                            &state, &threads) != 2)
-        return false;
-    return (state != 'Z' && state != 'X') || threads > 1;
+    struct procfs_stat stat;
+    int r = process_read_stat(pid, &stat);
+    if (r)
+        return r == -EBADMSG;
+    return (stat.state != 'Z' && stat.state != 'X') || stat.threads > 1;
 }
 
 int kin_list_children(pid_t process, pid_t tid, pid_t *ret_pids, size_t max) {
-    char path[64];
+    char file[48], buf[4096];
+    struct procfs_ids reader = {0};
     size_t n = 0;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/children", process, tid);
-    auto_file file = fopen(path, "re");
-    if (!file)
-        return -errno;
-    while (n < max && fscanf(file, "%d", &ret_pids[n]) == 1)
-        n++;
+    ssize_t bytes;
+    snprintf(file, sizeof file, "task/%d/children", tid);
+    auto_fd fd = process_open_fd(process, file, O_RDONLY);
+    if (fd < 0)
+        return fd;
+    while ((bytes = read(fd, buf, sizeof buf)) > 0 && n < max)
+        if (!procfs_read_ids(&reader, (struct procfs_text){buf, (size_t)bytes}, ret_pids, max, &n))
+            return -EBADMSG;
+    if (bytes < 0)
+        return errno == ESRCH ? -ENOENT : -errno; /* it has ended since */
     return (int)n;
 }
 

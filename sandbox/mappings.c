@@ -2,16 +2,12 @@
 #include "mappings.h"
 
 #include "cleanup.h"
+#include "process.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-
-#define DELETED " (deleted)"
 
 /* Of Linux 6.11 and later: the next mapping of a kind, without a text for all the others. */
 struct procmap_query_arguments { /* struct procmap_query */
@@ -23,29 +19,23 @@ struct procmap_query_arguments { /* struct procmap_query */
 enum { QUERY_SHARED = 0x08, QUERY_THIS_OR_NEXT = 0x10, QUERY_PROTECTION = 0x07 };
 _Static_assert(PROT_READ == 1 && PROT_WRITE == 2 && PROT_EXEC == 4, "as the query's flags have them");
 
-static bool ends_deleted(const char *name, size_t n) {
-    const size_t tail = strlen(DELETED);
-    return n >= tail && memcmp(name + n - tail, DELETED, tail) == 0;
-}
-
 /*
  * Whether a mapping could be made writable: that of a file that was opened for
  * reading can't, however large it is. Only asked of files, for the text takes
  * Linux milliseconds. See: VmFlags in proc_pid_smaps(5).
  */
 static bool may_be_written(pid_t pid, uint64_t start) {
-    char path[32];
-    auto_free char *line = NULL;
+    auto_free char *buf = NULL;
     size_t size = 0;
     bool is_it = false;
-    snprintf(path, sizeof path, "/proc/%d/smaps", pid);
-    auto_file smaps = fopen(path, "re");
-    while (smaps && getline(&line, &size, smaps) > 0) {
-        uint64_t from, to;
-        if (is_it && strncmp(line, "VmFlags:", 8) == 0)
-            return strstr(line, " mw") != NULL;
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " ", &from, &to) == 2)
-            is_it = from == start;
+    struct procfs_text line, flags;
+    struct procfs_mapping mapping;
+    auto_file smaps = process_open(pid, "smaps");
+    while (smaps && process_next_line(smaps, &buf, &size, &line)) {
+        if (procfs_parse_mapping(line, &mapping))
+            is_it = mapping.start == start;
+        else if (is_it && procfs_get_value(line, "VmFlags", &flags))
+            return procfs_has_word(flags, "mw");
     }
     return true;
 }
@@ -57,8 +47,9 @@ static int hand_on(pid_t pid, mapping_handler *handler, void *arg, const struct 
     return handler(arg, mapping);
 }
 
-static bool is_memory(const char *name) {
-    return strncmp(name, "/memfd:", 7) == 0 || strncmp(name, "/dev/zero", 9) == 0;
+/* Whether what is mapped has no name that somebody could open it by. */
+static bool is_unnamed(struct procfs_text name) {
+    return procfs_is_memory(name) || procfs_is_deleted(name);
 }
 
 /* 0, what the handler said, or -errno: -ENOTTY where Linux does not have the query. */
@@ -74,47 +65,46 @@ static int query(pid_t pid, int maps_fd, mapping_handler *handler, void *arg) {
         query.build_id_size = 0;
         if (ioctl(maps_fd, QUERY_MAPPING, &query))
             return errno == ENOENT ? 0 : -errno;
-        if (query.vma_name_size > 0 && ends_deleted(name, query.vma_name_size - 1))
+        const struct procfs_text text = {name, query.vma_name_size > 0 ? query.vma_name_size - 1 : 0};
+        if (is_unnamed(text))
             r = hand_on(pid, handler, arg,
                         &(struct mapping){.start = query.vma_start,
                                           .end = query.vma_end,
                                           .offset = query.vma_offset,
                                           .inode = query.inode,
-                                          .is_memory = is_memory(name),
+                                          .is_memory = procfs_is_memory(text),
                                           .protection = (int)(query.vma_flags & QUERY_PROTECTION)});
     }
     return r;
 }
 
-static int read_line(pid_t pid, const char *line, mapping_handler *handler, void *arg) {
-    struct mapping mapping = {0};
-    char read, write, execute, kind;
-    size_t n = strcspn(line, "\n");
-    if (!ends_deleted(line, n) ||
-        sscanf(line, "%" SCNx64 "-%" SCNx64 " %c%c%c%c %" SCNx64 " %*s %" SCNu64, &mapping.start, &mapping.end, &read,
-               &write, &execute, &kind, &mapping.offset, &mapping.inode) != 8 ||
-        kind != 's')
+static int read_line(pid_t pid, struct procfs_text line, mapping_handler *handler, void *arg) {
+    struct procfs_mapping mapping;
+    if (!procfs_parse_mapping(line, &mapping))
+        return -EBADMSG;
+    if (!mapping.shared || !is_unnamed(mapping.name))
         return 0;
-    const char *name = memchr(line, '/', n);
-    mapping.is_memory = name && is_memory(name);
-    mapping.protection =
-        (read == 'r' ? PROT_READ : 0) | (write == 'w' ? PROT_WRITE : 0) | (execute == 'x' ? PROT_EXEC : 0);
-    return hand_on(pid, handler, arg, &mapping);
+    return hand_on(pid, handler, arg,
+                   &(struct mapping){.start = mapping.start,
+                                     .end = mapping.end,
+                                     .offset = mapping.offset,
+                                     .inode = mapping.inode,
+                                     .is_memory = procfs_is_memory(mapping.name),
+                                     .protection = mapping.protection});
 }
 
 int mappings_each(pid_t pid, mapping_handler *handler, void *arg) {
-    char path[32];
-    snprintf(path, sizeof path, "/proc/%d/maps", pid);
-    auto_file maps = fopen(path, "re");
+    auto_file maps = process_open(pid, "maps");
     if (!maps)
         return -errno;
     int r = query(pid, fileno(maps), handler, arg);
     if (r != -ENOTTY)
         return r;
-    auto_free char *line = NULL;
+    auto_free char *buf = NULL;
     size_t size = 0;
+    struct procfs_text line;
     r = 0;
-    while (r == 0 && getline(&line, &size, maps) > 0) /* a path may be as long as it likes */
+    while (r == 0 && process_next_line(maps, &buf, &size, &line))
         r = read_line(pid, line, handler, arg);
     return r;
 }

@@ -127,6 +127,8 @@ static int open_fifo(struct giver *giver, const char *path, int made[2]) {
     if (opened < 0)
         return opened;
     auto_fd fd = giver_take(giver, opened);
+    if (fd == -EUCLEAN)
+        return fd;
     if (fd < 0 || fstat(fd, &st) || !S_ISFIFO(st.st_mode))
         return giver_close(giver, opened) ? -EUCLEAN : -ENOENT;
     made[0] = made[1] = opened;
@@ -147,11 +149,10 @@ static int make(struct giver *giver, const struct descriptors *list, const size_
     for (size_t k = 0; r == 0 && k < n; k++) {
         const char *path = list->at[objects[k]].path;
         int pipe[2] = {made[k][0], made[k][1]};
-        if (!path || open_fifo(giver, path, made[k]))
-            continue;
-        r = giver_close(giver, pipe[0]);
-        if (r == 0)
-            r = giver_close(giver, pipe[1]);
+        const int opened = path ? open_fifo(giver, path, made[k]) : -ENOENT;
+        r = opened == -EUCLEAN ? opened : 0;
+        for (int end = 0; opened == 0 && r == 0 && end < 2; end++)
+            r = giver_close(giver, pipe[end]);
     }
     return r;
 }

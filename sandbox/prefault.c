@@ -2,16 +2,13 @@
 #include "prefault.h"
 
 #include "cleanup.h"
+#include "process.h"
 #include "tracee.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-
-#define PAGE_EXCLUSIVE (1ULL << 56)
-#define PAGE_PRESENT (1ULL << 63)
 
 enum {
     PAGE = 4096,
@@ -21,29 +18,6 @@ enum {
     GAP_PAGES = 2,    /* ranges that are this near become one */
     AT_ONCE = 512,
 };
-
-struct mapping {
-    uint64_t start, end;
-    char read, write, shared;
-    bool is_file;
-};
-
-static bool parse_mapping(const char *line, struct mapping *ret) {
-    uint64_t inode;
-    struct mapping m;
-    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %c%c%*c%c %*s %*s %" SCNu64, &m.start, &m.end, &m.read, &m.write,
-               &m.shared, &inode) != 6)
-        return false;
-    m.is_file = inode != 0;
-    *ret = m;
-    return true;
-}
-
-static FILE *open_maps(pid_t pid) {
-    char path[32];
-    snprintf(path, sizeof path, "/proc/%d/maps", pid);
-    return fopen(path, "re");
-}
 
 void prefault_fini(struct prefault *prefault) {
     free(prefault->range);
@@ -61,7 +35,7 @@ static void add_page(struct prefault *p, uint64_t address, size_t *pages) {
     }
 }
 
-static int learn_mapping(int pagemap, const struct mapping *m, struct prefault *p, size_t *pages) {
+static int learn_mapping(int pagemap, const struct procfs_mapping *m, struct prefault *p, size_t *pages) {
     uint64_t entries[AT_ONCE];
     for (uint64_t at = m->start; at < m->end && *pages < PAGES_MAX; at += sizeof entries / sizeof *entries * PAGE) {
         size_t want = (m->end - at) / PAGE < AT_ONCE ? (m->end - at) / PAGE : AT_ONCE;
@@ -69,7 +43,7 @@ static int learn_mapping(int pagemap, const struct mapping *m, struct prefault *
         if (n < 0)
             return -errno;
         for (size_t i = 0; i < (size_t)n / sizeof *entries; i++)
-            if ((entries[i] & (PAGE_PRESENT | PAGE_EXCLUSIVE)) == (PAGE_PRESENT | PAGE_EXCLUSIVE))
+            if (procfs_page_is_exclusive(entries[i]))
                 add_page(p, at + i * PAGE, pages);
     }
     return 0;
@@ -77,16 +51,17 @@ static int learn_mapping(int pagemap, const struct mapping *m, struct prefault *
 
 int prefault_learn(pid_t pid, struct prefault *ret) {
     struct prefault learned = {.range = calloc(RANGES_MAX, sizeof *learned.range)};
-    char path[32], line[512];
-    size_t pages = 0;
-    snprintf(path, sizeof path, "/proc/%d/pagemap", pid);
-    auto_fd pagemap = open(path, O_RDONLY | O_CLOEXEC);
-    auto_file maps = open_maps(pid);
-    int r = !learned.range ? -ENOMEM : (pagemap < 0 || !maps ? -errno : 0);
-    while (r == 0 && fgets(line, sizeof line, maps)) {
-        struct mapping m;
-        if (parse_mapping(line, &m) && m.write == 'w' && m.shared == 'p' &&
-            (m.end - m.start) / PAGE <= MAPPING_MAX_PAGES)
+    auto_free char *buf = NULL;
+    size_t pages = 0, size = 0;
+    struct procfs_text line;
+    auto_fd pagemap = process_open_fd(pid, "pagemap", O_RDONLY);
+    auto_file maps = process_open(pid, "maps");
+    int r = !learned.range ? -ENOMEM : pagemap < 0 ? pagemap : !maps ? -errno : 0;
+    while (r == 0 && process_next_line(maps, &buf, &size, &line)) {
+        struct procfs_mapping m;
+        if (!procfs_parse_mapping(line, &m))
+            r = -EBADMSG;
+        else if ((m.protection & PROT_WRITE) && !m.shared && (m.end - m.start) / PAGE <= MAPPING_MAX_PAGES)
             r = learn_mapping(pagemap, &m, &learned, &pages);
     }
     if (r)
@@ -131,14 +106,18 @@ int prefault_apply(const struct prefault *prefault, const struct remote_task *ta
 }
 
 int prefault_keep_tables(pid_t pid, int memory_fd) {
-    char line[512];
-    auto_file maps = open_maps(pid);
+    auto_free char *buf = NULL;
+    size_t size = 0;
+    struct procfs_text line;
+    auto_file maps = process_open(pid, "maps");
     if (!maps)
         return -errno;
-    while (fgets(line, sizeof line, maps)) {
-        struct mapping m;
+    while (process_next_line(maps, &buf, &size, &line)) {
+        struct procfs_mapping m;
         char byte;
-        if (!parse_mapping(line, &m) || !m.is_file || m.read != 'r' || m.write == 'w' || m.shared != 'p')
+        if (!procfs_parse_mapping(line, &m))
+            return -EBADMSG;
+        if (m.inode == 0 || m.shared || !(m.protection & PROT_READ) || (m.protection & PROT_WRITE))
             continue;
         /* Written with what it has: the page becomes the mapping's own. Some end before they begin (a file cut short).
          */

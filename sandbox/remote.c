@@ -2,10 +2,12 @@
 #include "remote.h"
 
 #include "cleanup.h"
+#include "process.h"
 #include "tracee.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/audit.h>
 #include <signal.h>
 #include <stddef.h>
@@ -132,24 +134,19 @@ int remote_make_site(pid_t tid, int memory_fd, struct remote_site *ret_site) {
     return (int)r;
 }
 
-/* Of an entry of /proc/PID/pagemap: present, swapped, and of a file or shared. */
-enum { PAGE_KIND_SHIFT = 61, PAGE_PRESENT = 4, PAGE_SWAPPED = 2 };
-
 int remote_check_site(pid_t pid, int memory_fd, const struct remote_site *site) {
     uint64_t entries[SITE_BYTES / PAGE];
-    char path[32];
     int r = remote_write_code(memory_fd, site);
     for (uint64_t at = site->code + PAGE; r == 0 && at < site->code + SITE_BYTES; at += PAGE)
         r = memory_write(memory_fd, at, "", 1); /* so that there is a page to look at */
     if (r)
         return r == -EFAULT ? -EUCLEAN : r;
-    snprintf(path, sizeof path, "/proc/%d/pagemap", pid);
-    auto_fd pages = open(path, O_RDONLY | O_CLOEXEC);
+    auto_fd pages = process_open_fd(pid, "pagemap", O_RDONLY);
     if (pages < 0)
-        return -errno;
+        return pages;
     r = memory_read(pages, site->code / PAGE * sizeof entries[0], entries, sizeof entries);
     for (size_t i = 0; r == 0 && i < SITE_BYTES / PAGE; i++)
-        if (entries[i] >> PAGE_KIND_SHIFT != PAGE_PRESENT && entries[i] >> PAGE_KIND_SHIFT != PAGE_SWAPPED)
+        if (!procfs_page_is_private(entries[i]))
             r = -EUCLEAN;
     return r;
 }
@@ -185,6 +182,8 @@ static int await_stop(pid_t tid, int *ret_status) {
         if (r != -ETIMEDOUT)
             return r;
         long own_ms = tracee_own_code_ms(tid);
+        if (own_ms < 0)
+            return (int)own_ms;
         if (began_ms < 0)
             began_ms = own_ms;
         if (own_ms - began_ms >= OWN_CODE_MS)
@@ -354,12 +353,26 @@ int remote_claim_site(const struct remote_task *task) {
     return r == 0 && remote_failure(calls, N, NULL) ? -EUCLEAN : r;
 }
 
+/* As Linux has errors; anything else, REMOTE_NOT_MADE included, is none of its. */
+static int as_error(int64_t result) {
+    enum { LAST_ERROR = 4095 };
+    return result < 0 && result >= -LAST_ERROR ? (int)result : -EUCLEAN;
+}
+
+int remote_as_nothing(int64_t result) {
+    return result == 0 ? 0 : as_error(result);
+}
+
+int remote_as_descriptor(int64_t result) {
+    return result >= 0 && result <= INT_MAX ? (int)result : as_error(result);
+}
+
 int remote_failure(const struct remote_call *calls, size_t n, size_t *ret_index) {
     for (size_t i = 0; i < n; i++)
         if (calls[i].result < 0) {
             if (ret_index)
                 *ret_index = i;
-            return calls[i].result == REMOTE_NOT_MADE ? -EUCLEAN : (int)calls[i].result;
+            return as_error(calls[i].result);
         }
     return 0;
 }

@@ -108,7 +108,15 @@ int remote_run(const struct remote_task *task, struct remote_call *calls, size_t
  */
 int remote_claim_site(const struct remote_task *task) SANDBOX_MUST_CHECK;
 
-/* The result of the first call that failed, or 0; ret_index may be NULL. */
+/*
+ * What a result says. It stood in a task's register or in memory that was a cell's: what Linux doesn't give for such a
+ * call is not cut to what would fit, but -EUCLEAN. Of a call that gives 0: 0 or -errno. Of one that gives a
+ * descriptor: its number or -errno.
+ */
+int remote_as_nothing(int64_t result) SANDBOX_MUST_CHECK;
+int remote_as_descriptor(int64_t result) SANDBOX_MUST_CHECK;
+
+/* The result of the first call that failed, as -errno, or 0; ret_index may be NULL. */
 int remote_failure(const struct remote_call *calls, size_t n, size_t *ret_index);
 
 #endif

@@ -246,12 +246,12 @@ void session_set_current(struct session *session, struct image *image) {
 
 /* What the first keeper does in the cage, and all later ones have from it: it gives up what it has there. */
 static int settle_keeper(const struct remote_task *keeper, int init_fd) {
-    int64_t r = helper_call(keeper, (struct remote_call){.number = SYS_close, .argument = {(uint64_t)init_fd}});
+    int r = helper_do(keeper, (struct remote_call){.number = SYS_close, .argument = {(uint64_t)init_fd}});
     if (r == 0)
-        r = helper_call(keeper, (struct remote_call){.number = SYS_prctl, .argument = {PR_SET_DUMPABLE, 1}});
+        r = helper_do(keeper, (struct remote_call){.number = SYS_prctl, .argument = {PR_SET_DUMPABLE, 1}});
     for (uint64_t cap = 0; r == 0 && cap <= CAP_LAST_CAP; cap++)
-        r = helper_call(keeper, (struct remote_call){.number = SYS_prctl, .argument = {PR_CAPBSET_DROP, cap}});
-    return r ? (int)r : helper_keep_capabilities(keeper, 0);
+        r = helper_do(keeper, (struct remote_call){.number = SYS_prctl, .argument = {PR_CAPBSET_DROP, cap}});
+    return r ? r : helper_keep_capabilities(keeper, 0);
 }
 
 /*
@@ -340,7 +340,7 @@ static int take_listener(struct session *session, int fd) {
     session->denied_fd = pidfd < 0 ? pidfd : system_pidfd_getfd(pidfd, fd);
     if (session->denied_fd < 0)
         return session->denied_fd;
-    return (int)helper_call(&keeper, (struct remote_call){.number = SYS_close, .argument = {(uint64_t)fd}});
+    return helper_do(&keeper, (struct remote_call){.number = SYS_close, .argument = {(uint64_t)fd}});
 }
 
 /* Puts the first keeper, and so every task to come, under the filter. It has no_new_privs from its start. */
@@ -362,9 +362,8 @@ static int install_filter(struct session *session) {
     struct remote_call call = {.number = SYS_seccomp,
                                .argument = {SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, at}};
     int r = remote_call_checked(&keeper, &call, &memory, NULL);
-    if (r == 0)
-        r = remote_failure(&call, 1, NULL);
-    return r ? r : take_listener(session, (int)call.result);
+    const int fd = r ? r : remote_as_descriptor(call.result);
+    return fd < 0 ? fd : take_listener(session, fd);
 }
 
 int session_capture(struct session *session, struct sandbox_error *ret_error) {

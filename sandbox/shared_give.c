@@ -91,12 +91,13 @@ static int map(const struct shared *shared, size_t piece, struct giver *giver, i
         const struct shared_mapping *mapping = &shared->mapping[i];
         if (mapping->piece != piece)
             continue;
-        int64_t at =
-            giver_call(giver, (struct remote_call){.number = SYS_mmap,
-                                                   .argument = {mapping->start, mapping->end - mapping->start,
-                                                                (uint64_t)mapping->protection, MAP_SHARED | MAP_FIXED,
-                                                                (uint64_t)made, mapping->offset}});
-        r = at == -EUCLEAN ? -EUCLEAN : 0;
+        struct remote_call call = {.number = SYS_mmap,
+                                   .argument = {mapping->start, mapping->end - mapping->start,
+                                                (uint64_t)mapping->protection, MAP_SHARED | MAP_FIXED, (uint64_t)made,
+                                                mapping->offset}};
+        r = giver_call(giver, &call);
+        if (r == 0 && call.result != (int64_t)mapping->start && remote_as_nothing(call.result) == -EUCLEAN)
+            r = -EUCLEAN;
     }
     return r;
 }
@@ -134,8 +135,8 @@ static int make(struct giver *giver, const struct shared_piece *piece, const str
     read_name(piece->descriptor == SHARED_NO_DESCRIPTOR ? NULL : list->at[piece->descriptor].path, name);
     int r = giver_put(giver, 0, name, strlen(name) + 1);
     return r ? r
-             : (int)giver_call(
-                   giver, (struct remote_call){.number = SYS_memfd_create, .argument = {giver_at(giver, 0), flags}});
+             : giver_make(giver,
+                          (struct remote_call){.number = SYS_memfd_create, .argument = {giver_at(giver, 0), flags}});
 }
 
 /* One that can't be sealed says that it is sealed against seals. */

@@ -5,6 +5,7 @@
 #include "error.h"
 #include "folder.h"
 #include "overlay.h"
+#include "process.h"
 #include "system.h"
 
 #include <errno.h>
@@ -72,37 +73,21 @@ static int bind(const struct shown *shown, struct sandbox_error *error) {
     return r ? error_set(error, STEP_MOUNT_ATTRIBUTES, -r, "%s", shown->target) : 0;
 }
 
-/* Undoes the escapes of mountinfo: a backslash and three octal digits. In place. See: proc_pid_mountinfo(5). */
-static void unescape(char *text) {
-    char *to = text;
-    for (const char *from = text; *from; to++) {
-        if (from[0] == '\\' && from[1] && from[2] && from[3]) {
-            *to = (char)((from[1] - '0') * 64 + (from[2] - '0') * 8 + (from[3] - '0'));
-            from += 4;
-        } else {
-            *to = *from++;
-        }
-    }
-    *to = 0;
-}
-
 /* Whether anything is mounted below it. Linux won't let an overlay lie over such a folder: it would uncover what the
- * mount covers. */
+ * mount covers. What can't be understood may be one. */
 static bool has_mounts(const struct shown *shown) {
     char folder[PATH_MAX], path[PATH_MAX];
-    auto_free char *line = NULL;
+    auto_free char *buf = NULL;
     size_t size = 0;
+    struct procfs_text line;
     bool found = false;
     snprintf(path, sizeof path, "%s/proc/self/mountinfo", shown->root);
     auto_file file = fopen(path, "re");
     if (!file || path_of(shown, folder))
         return false;
-    while (!found && getline(&line, &size, file) > 0) {
-        auto_free char *point = NULL;
-        if (sscanf(line, "%*s %*s %*s %*s %ms", &point) != 1)
-            continue;
-        unescape(point);
-        const char *rest = folder_rest(folder, point);
+    while (!found && process_next_line(file, &buf, &size, &line)) {
+        char point[PATH_MAX];
+        const char *rest = procfs_parse_mount_point(line, point, sizeof point) ? folder_rest(folder, point) : line.at;
         found = rest && rest[0];
     }
     return found;

@@ -75,19 +75,18 @@ static int make_way(struct giver *giver, const struct socket_state *state, mode_
     int r = giver_put(giver, PATH_AT, path, sizeof path);
     if (r)
         return r;
-    int64_t found =
-        giver_call(giver, (struct remote_call){.number = SYS_newfstatat,
-                                               .argument = {(uint64_t)AT_FDCWD, giver_at(giver, PATH_AT),
-                                                            giver_at(giver, STAT_AT), AT_SYMLINK_NOFOLLOW}});
-    if (found < 0)
-        return -ENOENT;
+    int found = giver_do(giver, (struct remote_call){.number = SYS_newfstatat,
+                                                     .argument = {(uint64_t)AT_FDCWD, giver_at(giver, PATH_AT),
+                                                                  giver_at(giver, STAT_AT), AT_SYMLINK_NOFOLLOW}});
+    if (found)
+        return found == -EUCLEAN ? found : -ENOENT;
     r = giver_get(giver, STAT_AT, &st, sizeof st);
     if (r == 0 && !S_ISSOCK(st.st_mode))
         r = -ENOENT;
     if (r)
         return r;
     *ret_mode = st.st_mode & 07777;
-    return (int)giver_call(giver, (struct remote_call){.number = SYS_unlink, .argument = {giver_at(giver, PATH_AT)}});
+    return giver_do(giver, (struct remote_call){.number = SYS_unlink, .argument = {giver_at(giver, PATH_AT)}});
 }
 
 static bool has_path(const struct socket_state *state) {
@@ -106,36 +105,34 @@ static int bind_name(struct giver *giver, const struct socket_state *state, int 
     const size_t bytes = lost ? sizeof none : state->name_bytes;
     r = giver_put(giver, ADDRESS_AT, name, bytes);
     if (r == 0)
-        r = (int)giver_call(
-            giver,
-            (struct remote_call){.number = SYS_bind, .argument = {(uint64_t)made, giver_at(giver, ADDRESS_AT), bytes}});
+        r = giver_do(giver, (struct remote_call){.number = SYS_bind,
+                                                 .argument = {(uint64_t)made, giver_at(giver, ADDRESS_AT), bytes}});
     if (r == 0 && has_path(state) && !lost)
-        r = (int)giver_call(giver,
-                            (struct remote_call){.number = SYS_chmod, .argument = {giver_at(giver, PATH_AT), mode}});
+        r = giver_do(giver, (struct remote_call){.number = SYS_chmod, .argument = {giver_at(giver, PATH_AT), mode}});
     return r;
 }
 
 static int give_single(struct descriptors *list, struct giver *giver, size_t i) {
     const struct socket_state *state = list->at[i].state;
-    int64_t made = giver_call(
+    int made = giver_make(
         giver, (struct remote_call){.number = SYS_socket,
                                     .argument = {(uint64_t)state->domain, (uint64_t)(state->type | SOCK_CLOEXEC),
                                                  (uint64_t)state->protocol}});
     if (made < 0)
-        return (int)made;
-    auto_fd fd = giver_take(giver, (int)made);
+        return made;
+    auto_fd fd = giver_take(giver, made);
     if (fd < 0)
         return fd;
     sockets_set_options(fd, state);
-    int r = state->name_bytes ? bind_name(giver, state, (int)made) : 0;
+    int r = state->name_bytes ? bind_name(giver, state, made) : 0;
     if (r == 0 && state->role == SOCKET_LISTENS)
-        r = (int)giver_call(
+        r = giver_do(
             giver, (struct remote_call){.number = SYS_listen, .argument = {(uint64_t)made, (uint64_t)state->backlog}});
     if (r == 0 && state->role == SOCKET_CONNECTED)
         (void)connect(fd, (const struct sockaddr *)&state->other, state->other_bytes);
     if (r != -EUCLEAN) /* its folder may be gone, the disk full: then nobody finds it, and the session goes on */
-        r = giver_place(giver, list, i, (int)made);
-    return r ? r : giver_close(giver, (int)made);
+        r = giver_place(giver, list, i, made);
+    return r ? r : giver_close(giver, made);
 }
 
 int sockets_give(struct descriptors *list, struct giver *giver) {

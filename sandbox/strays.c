@@ -3,15 +3,14 @@
 
 #include "cell.h"
 #include "kin.h"
-#include "system.h"
+#include "process.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
-enum { MAX_CHILDREN = 1024, STATUS_BYTES = 4096 };
+enum { MAX_CHILDREN = 1024 };
 
 static bool is_of_image(const struct image *image, pid_t pid) {
     return image && image->keeper == pid;
@@ -35,14 +34,10 @@ static bool is_known(const struct session *session, pid_t pid) {
 
 /* Whether it is in a pid namespace below ours: then it has a number more than we see. */
 static bool is_below(pid_t pid) {
-    char path[32], text[STATUS_BYTES];
-    snprintf(path, sizeof path, "/proc/%d/status", pid);
-    if (system_read_file(AT_FDCWD, path, text, sizeof text) < 0)
-        return false;
-    const char *ids = strstr(text, "\nNSpid:\t");
-    const char *second = ids ? strchr(ids + strlen("\nNSpid:\t"), '\t') : NULL;
-    const char *end = ids ? strchr(ids + 1, '\n') : NULL;
-    return second && end && second < end;
+    char buf[PROCESS_STATUS];
+    struct procfs_text text;
+    pid_t inside;
+    return process_read(pid, "status", buf, sizeof buf, &text) == 0 && procfs_find_inner_id(text, "NSpid", &inside);
 }
 
 void strays_end(struct session *session) {

@@ -2,7 +2,7 @@
 #include "threads.h"
 
 #include "cleanup.h"
-#include "system.h"
+#include "process.h"
 #include "tracee.h"
 
 #include <elf.h>
@@ -83,10 +83,9 @@ static bool list_has(const struct list *list, pid_t tid) {
 
 /* A zombie can't be seized, and neither can what somebody else traces. */
 static bool is_zombie(pid_t tid) {
-    char path[32], text[512];
-    snprintf(path, sizeof path, "/proc/%d/stat", tid);
-    const char *name_end = system_read_file(AT_FDCWD, path, text, sizeof text) < 0 ? NULL : strrchr(text, ')');
-    return !name_end || name_end[2] == 'Z' || name_end[2] == 'X';
+    struct procfs_stat stat;
+    int r = process_read_stat(tid, &stat);
+    return r ? r != -EBADMSG : stat.state == 'Z' || stat.state == 'X';
 }
 
 /*
@@ -112,8 +111,8 @@ static int seize_round(pid_t pid, struct list *list) {
     if (!dir)
         return -ESRCH;
     while ((entry = readdir(dir))) {
-        pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (tid <= 0 || list_has(list, tid))
+        pid_t tid;
+        if (!procfs_parse_id(entry->d_name, &tid) || list_has(list, tid))
             continue;
         int r = seize(pid, tid);
         if (r > 0) {
@@ -259,16 +258,12 @@ static int record_outside(pid_t tid, struct thread *thread) {
 
 /* The last of the ids in NSpid: the one that the task itself knows. */
 static int read_inner_id(pid_t tid, pid_t *ret_id) {
-    char path[32], line[512];
-    snprintf(path, sizeof path, "/proc/%d/status", tid);
-    auto_file file = fopen(path, "re");
-    while (file && fgets(line, sizeof line, file))
-        if (strncmp(line, "NSpid:", 6) == 0) {
-            const char *last = strrchr(line, '\t');
-            *ret_id = (pid_t)strtol(last ? last + 1 : line + 6, NULL, 10);
-            return *ret_id > 0 ? 0 : -ESRCH;
-        }
-    return -ESRCH;
+    char buf[PROCESS_STATUS];
+    struct procfs_text text;
+    int r = process_read(tid, "status", buf, sizeof buf, &text);
+    if (r)
+        return r == -ENOENT ? -ESRCH : r;
+    return procfs_find_last_id(text, "NSpid", ret_id) ? 0 : -EBADMSG;
 }
 
 /*
@@ -313,6 +308,8 @@ int threads_record_registers(const pid_t *tids, size_t n, struct threads *ret) {
         r = read_inner_id(tids[i], &threads.thread[i].tid);
         if (r == 0)
             r = record_outside(tids[i], &threads.thread[i]);
+        if (r == 0 && thread_restore_registers(&threads.thread[i], tids[i]))
+            r = -EUCLEAN; /* what can't be set now can't be set in a later cell either, and then there is none */
     }
     if (r)
         threads_fini(&threads);

@@ -48,7 +48,8 @@ int threads_stop(pid_t pid, pid_t **ret_tids, size_t *ret_n);
 
 /*
  * Records what can be seen of stopped threads from outside: registers, mask,
- * lists. ret is the caller's. 0, -ESRCH, or -errno.
+ * lists. ret is the caller's. 0, -ESRCH, -EUCLEAN where Linux would not take
+ * the registers back, or -errno.
  */
 int threads_record_registers(const pid_t *tids, size_t n, struct threads *ret);
 
@@ -68,7 +69,7 @@ int threads_record_registrations(const pid_t *tids, int memory_fd, const struct 
 int threads_request_features(const struct threads *threads, const struct remote_task *task);
 
 /* Appends to calls (room for THREAD_CALLS) what makes a fresh task the thread; returns how many. Uses scratch from
- * offset on. */
+ * offset on. Where Linux doesn't take one of them, the thread goes on without. */
 enum { THREAD_CALLS = 3, THREAD_SCRATCH_BYTES = 64 };
 size_t thread_restore_calls(const struct thread *thread, int memory_fd, uint64_t scratch, struct remote_call *calls);
 

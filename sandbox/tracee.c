@@ -2,7 +2,7 @@
 #include "tracee.h"
 
 #include "cleanup.h"
-#include "system.h"
+#include "process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -83,15 +83,15 @@ int tracee_get_syscall_stop(pid_t tid, struct syscall_stop *ret_stop) {
     return 0;
 }
 
-/* What /proc/PID/stat has behind the last bracket of the name is the state; the 12th from there is the time. */
 long tracee_own_code_ms(pid_t tid) {
-    char path[32], text[512];
-    unsigned long ticks = 0;
-    snprintf(path, sizeof path, "/proc/%d/stat", tid);
-    const char *name_end = system_read_file(AT_FDCWD, path, text, sizeof text) < 0 ? NULL : strrchr(text, ')');
-    if (!name_end || sscanf(name_end + 1, " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu", &ticks) != 1)
+    enum { TICKS_MAX = 1 << 30 }; /* more than a hundred days */
+    struct procfs_stat stat;
+    int r = process_read_stat(tid, &stat);
+    if (r == -ENOENT || r == -ESRCH || (r == 0 && (stat.state == 'Z' || stat.state == 'X')))
+        return -ESRCH;
+    if (r || stat.user_ticks > TICKS_MAX)
         return 0;
-    return (long)ticks * 1000 / sysconf(_SC_CLK_TCK);
+    return (long)stat.user_ticks * 1000 / sysconf(_SC_CLK_TCK);
 }
 
 int tracee_stop_again(pid_t tid, int signal) {
@@ -147,10 +147,8 @@ static bool reap_threads(pid_t pid) {
     bool found = false;
     snprintf(path, sizeof path, "/proc/%d/task", pid);
     auto_dir dir = opendir(path);
-    while (dir && n < sizeof tids / sizeof tids[0] && (entry = readdir(dir))) {
-        tids[n] = (pid_t)strtol(entry->d_name, NULL, 10);
-        n += tids[n] > 0 && tids[n] != pid;
-    }
+    while (dir && n < sizeof tids / sizeof tids[0] && (entry = readdir(dir)))
+        n += procfs_parse_id(entry->d_name, &tids[n]) && tids[n] != pid;
     while (n-- > 0)
         found |= tracee_reap(tids[n]);
     return found;
@@ -192,10 +190,7 @@ int tracee_block_signals(pid_t tid) {
 }
 
 int tracee_open_memory(pid_t pid) {
-    char path[32];
-    snprintf(path, sizeof path, "/proc/%d/mem", pid);
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
+    return process_open_fd(pid, "mem", O_RDWR);
 }
 
 /* Linux says EIO of an address that nothing is mapped at. */

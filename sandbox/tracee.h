@@ -64,7 +64,9 @@ struct syscall_stop {
  * PTRACE_GET_SYSCALL_INFO in ptrace(2). */
 int tracee_get_syscall_stop(pid_t tid, struct syscall_stop *ret_stop);
 
-/* How long the process of a task has executed code of its own, in milliseconds; 0 where it is gone. */
+/* How long the process of a task has executed code of its own, in milliseconds; 0 where that can't be told, -ESRCH
+ * where the task is dead. The first of several threads can't be waited for as long as there are others, dead ones too.
+ */
 long tracee_own_code_ms(pid_t tid);
 
 /* Sends SIGKILL to a task of ours and reaps it; its other threads must be reaped before. */

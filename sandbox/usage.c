@@ -5,6 +5,7 @@
 #include "bounds.h"
 #include "cell.h"
 #include "excess.h"
+#include "process.h"
 #include "system.h"
 #include "watcher.h"
 
@@ -43,12 +44,13 @@ const char *session_memory_backend(const struct session *session) {
 
 /* The bytes of private memory that a process has asked for, as RLIMIT_DATA counts them. See: proc_pid_statm(5). */
 static uint64_t data_bytes(pid_t pid) {
-    char path[32], text[256];
-    unsigned long long data = 0;
-    snprintf(path, sizeof path, "/proc/%d/statm", pid);
-    if (system_read_file(AT_FDCWD, path, text, sizeof text) > 0)
-        sscanf(text, "%*s %*s %*s %*s %*s %llu", &data);
-    return data * (uint64_t)sysconf(_SC_PAGESIZE);
+    enum { DATA = 5 };
+    char buf[PROCESS_SMALL];
+    struct procfs_text text;
+    uint64_t pages;
+    if (process_read(pid, "statm", buf, sizeof buf, &text) || !procfs_get_number(text, DATA, &pages))
+        return 0;
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 static int set_limit(pid_t pid, __rlimit_resource_t resource, uint64_t value) {

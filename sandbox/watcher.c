@@ -4,7 +4,7 @@
 #include "cleanup.h"
 #include "excess.h"
 #include "kin.h"
-#include "system.h"
+#include "process.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -19,36 +19,38 @@ struct family {
     size_t n;
 };
 
-/* The value in kB of a line "KEY:   N kB". */
-static uint64_t kilobytes(const char *text, const char *key) {
-    const char *line = strstr(text, key);
-    return line ? strtoull(line + strlen(key), NULL, 10) : 0;
+/* The sum of some lines, in bytes; those that a process does not have any more are none. */
+static uint64_t sum_of(struct procfs_text text, const char *const *names, size_t n) {
+    uint64_t all = 0, bytes;
+    for (size_t i = 0; i < n; i++)
+        if (procfs_find_bytes(text, names[i], &bytes) && __builtin_add_overflow(all, bytes, &all))
+            return UINT64_MAX;
+    return all;
+}
+
+static uint64_t bytes_of(struct procfs_text text, const char *name) {
+    return sum_of(text, &name, 1);
 }
 
 static void read_status(pid_t pid, bool counts_memory, struct watcher_reading *reading) {
-    static const char *const held[] = {"\nRssAnon:", "\nRssShmem:", "\nVmSwap:", "\nVmPTE:"};
-    char path[32], text[4096];
-    snprintf(path, sizeof path, "/proc/%d/status", pid);
-    if (system_read_file(AT_FDCWD, path, text, sizeof text) < 0)
+    static const char *const held[] = {"RssAnon", "RssShmem", "VmSwap", "VmPTE"};
+    char buf[PROCESS_STATUS];
+    struct procfs_text text;
+    uint64_t threads;
+    if (process_read(pid, "status", buf, sizeof buf, &text))
         return;
     if (counts_memory)
-        for (size_t i = 0; i < sizeof held / sizeof held[0]; i++)
-            reading->memory_bytes += 1024 * kilobytes(text, held[i]);
-    reading->tasks += (unsigned)kilobytes(text, "\nThreads:");
+        reading->memory_bytes += sum_of(text, held, sizeof held / sizeof held[0]);
+    if (procfs_find_number(text, "Threads", 10, &threads))
+        reading->tasks += (unsigned)threads;
 }
 
-/* Fields 14 to 17: utime, stime, cutime, cstime, in ticks. */
 static void read_times(pid_t pid, struct watcher_reading *reading) {
-    char path[32], text[1024];
-    unsigned long long user, system, children_user, children_system;
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    if (system_read_file(AT_FDCWD, path, text, sizeof text) < 0)
+    struct procfs_stat stat;
+    if (process_read_stat(pid, &stat))
         return;
-    const char *rest = strrchr(text, ')');
-    if (rest && sscanf(rest + 1, " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu %llu %llu %llu", &user, &system,
-                       &children_user, &children_system) == 4)
-        reading->cpu_us +=
-            (user + system + children_user + children_system) * 1000000 / (unsigned long long)sysconf(_SC_CLK_TCK);
+    reading->cpu_us += (stat.user_ticks + stat.system_ticks + stat.children_user_ticks + stat.children_system_ticks) *
+                       1000000 / (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
 static const struct watcher_file *find_file(const struct watcher_reading *reading, ino_t inode) {
@@ -101,17 +103,16 @@ void watcher_read(pid_t pid, bool counts_memory, struct watcher_reading *reading
 }
 
 void watcher_read_shares(pid_t pid, struct watcher_shares *ret_shares) {
-    char path[40], text[4096];
+    char buf[PROCESS_STATUS];
+    struct procfs_text text;
     *ret_shares = (struct watcher_shares){0};
-    snprintf(path, sizeof path, "/proc/%d/smaps_rollup", pid);
-    if (system_read_file(AT_FDCWD, path, text, sizeof text) < 0)
+    if (process_read(pid, "smaps_rollup", buf, sizeof buf, &text))
         return;
-    ret_shares->private_bytes = 1024 * kilobytes(text, "\nPrivate_Dirty:");
-    ret_shares->anon_bytes = 1024 * (kilobytes(text, "\nPss_Anon:") + kilobytes(text, "\nSwapPss:"));
-    ret_shares->shared_bytes = 1024 * kilobytes(text, "\nPss_Shmem:");
-    snprintf(path, sizeof path, "/proc/%d/status", pid);
-    if (system_read_file(AT_FDCWD, path, text, sizeof text) > 0)
-        ret_shares->tables_bytes = 1024 * kilobytes(text, "\nVmPTE:");
+    ret_shares->private_bytes = bytes_of(text, "Private_Dirty");
+    ret_shares->anon_bytes = sum_of(text, (const char *const[]){"Pss_Anon", "SwapPss"}, 2);
+    ret_shares->shared_bytes = bytes_of(text, "Pss_Shmem");
+    if (process_read(pid, "status", buf, sizeof buf, &text) == 0)
+        ret_shares->tables_bytes = bytes_of(text, "VmPTE");
 }
 
 unsigned watcher_count_tasks(pid_t pid) {
@@ -122,9 +123,10 @@ unsigned watcher_count_tasks(pid_t pid) {
 }
 
 bool watcher_has_memory(pid_t tid) {
-    char path[32], text[128];
-    snprintf(path, sizeof path, "/proc/%d/statm", tid);
-    return system_read_file(AT_FDCWD, path, text, sizeof text) > 0 && strtoull(text, NULL, 10) > 0;
+    char buf[PROCESS_SMALL];
+    struct procfs_text text;
+    uint64_t pages;
+    return process_read(tid, "statm", buf, sizeof buf, &text) == 0 && procfs_get_number(text, 0, &pages) && pages > 0;
 }
 
 /*
@@ -140,8 +142,8 @@ static pid_t task_of(pid_t pid) {
     snprintf(path, sizeof path, "/proc/%d/task", pid);
     auto_dir dir = opendir(path);
     while (dir && (entry = readdir(dir))) {
-        pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (tid > 0 && watcher_has_memory(tid))
+        pid_t tid;
+        if (procfs_parse_id(entry->d_name, &tid) && watcher_has_memory(tid))
             return tid;
     }
     return pid;
@@ -154,8 +156,10 @@ static void add_children(pid_t pid, struct family *found) {
     auto_dir dir = opendir(path);
     struct dirent *entry;
     while (dir && (entry = readdir(dir))) {
-        pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-        int n = tid > 0 ? kin_list_children(pid, tid, found->pid + found->n, MAX_PROCESSES - found->n) : 0;
+        pid_t tid;
+        int n = procfs_parse_id(entry->d_name, &tid)
+                    ? kin_list_children(pid, tid, found->pid + found->n, MAX_PROCESSES - found->n)
+                    : 0;
         found->n += n > 0 ? (size_t)n : 0;
     }
 }

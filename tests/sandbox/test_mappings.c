@@ -1,5 +1,6 @@
-/* Shared mappings without a named file are found, on Linux with a query for them and without. */
+/* Shared mappings without a named file are found, on Linux with a query for them and without; names make no others. */
 #include "sandbox/mappings.h"
+#include "sandbox/prefault.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -105,8 +106,57 @@ static void test_mappings_without_a_name_are_found_with_and_without_the_query(vo
     assert_int_equal(rmdir(folder), 0);
 }
 
+/* Maps a file whose line of maps has text from its byte at on, and whatever is needed in front of it. */
+static void map_file_with_line(char *folder, size_t at, const char *text) {
+    enum { NAME_AT = 73 }; /* of a line: Linux fills up to it */
+    char path[1024];
+    size_t n = (size_t)sprintf(path, "%s/", folder);
+    const size_t front = at - NAME_AT - 1;
+    while (n < front) {
+        const size_t more = front - n < LONG_NAME ? front - n : LONG_NAME;
+        memset(path + n, 'a', more);
+        n += more;
+        path[n] = 0;
+        assert_int_equal(mkdir(path, 0700), 0);
+        path[n++] = '/';
+    }
+    (void)sprintf(path + n, "%s", text);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(ftruncate(fd, PAGE), 0);
+    assert_ptr_not_equal(mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0), MAP_FAILED);
+    close(fd);
+    assert_int_equal(unlink(path), 0);
+    while (strlen(path) > strlen(folder)) {
+        *strrchr(path, '/') = 0;
+        if (strlen(path) > strlen(folder))
+            assert_int_equal(rmdir(path), 0);
+    }
+}
+
+/* A reader with a buffer of a power of two bytes would find a line at its end. */
+static void test_end_of_a_long_name_is_no_mapping(void **state) {
+    char folder[] = "/tmp/petri-mappings-XXXXXX", text[128];
+    struct prefault learned;
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    char *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    page[0] = 1;
+    assert_int_equal(mprotect(page, PAGE, PROT_READ), 0);
+    (void)snprintf(text, sizeof text, "%lx-%lx rw-p 00000000 00:00 0 ", (unsigned long)page,
+                   (unsigned long)page + PAGE);
+    for (size_t bytes = 256; bytes <= 512; bytes *= 2)
+        map_file_with_line(folder, bytes - 1, text);
+    assert_int_equal(prefault_learn(getpid(), &learned), 0);
+    for (size_t i = 0; i < learned.n; i++)
+        assert_false((uint64_t)page >= learned.range[i].address &&
+                     (uint64_t)page < learned.range[i].address + learned.range[i].bytes);
+    prefault_fini(&learned);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_end_of_a_long_name_is_no_mapping),
         cmocka_unit_test(test_mappings_without_a_name_are_found_with_and_without_the_query),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -396,8 +396,35 @@ static void test_damage_is_mended_or_an_error(void **state) {
         run_in_fork(damage_is_mended_or_an_error, &i, false);
 }
 
+static void test_results_that_linux_does_not_give_are_errors(void **state) {
+    static const struct {
+        int64_t result;
+        int nothing, descriptor;
+    } rows[] = {
+        {0, 0, 0},
+        {7, -EUCLEAN, 7},
+        {INT32_MAX, -EUCLEAN, INT32_MAX},
+        {INT64_C(1) << 31, -EUCLEAN, -EUCLEAN},
+        {(INT64_C(1) << 32) + 7, -EUCLEAN, -EUCLEAN},
+        {-EBADF, -EBADF, -EBADF},
+        {-4095, -4095, -4095},
+        {-4096, -EUCLEAN, -EUCLEAN},
+        {-(INT64_C(1) << 32), -EUCLEAN, -EUCLEAN},
+        {INT64_MAX, -EUCLEAN, -EUCLEAN},
+        {REMOTE_NOT_MADE, -EUCLEAN, -EUCLEAN},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct remote_call call = {.result = rows[i].result};
+        assert_int_equal(remote_as_nothing(rows[i].result), rows[i].nothing);
+        assert_int_equal(remote_as_descriptor(rows[i].result), rows[i].descriptor);
+        assert_int_equal(remote_failure(&call, 1, NULL), rows[i].result < 0 ? rows[i].nothing : 0);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_results_that_linux_does_not_give_are_errors),
         cmocka_unit_test(test_batch_gives_each_result),
         cmocka_unit_test(test_all_six_arguments_arrive),
         cmocka_unit_test(test_first_failure_ends_the_batch),
