@@ -5,6 +5,7 @@
 #include <asm/termbits.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <linux/sched.h>
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
@@ -48,6 +49,13 @@ enum { GET_XCOMP_SUPP = 0x1021, GET_XCOMP_PERM, REQ_XCOMP_PERM };
 #define CLONE_NAMESPACES                                                                                               \
     (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
 #define CLONE_FORBIDDEN (CLONE_NAMESPACES | CLONE_PARENT | CLONE_PTRACE | CLONE_UNTRACED)
+
+/*
+ * A process is carried on with one table of descriptors and one working folder:
+ * what a thread had for itself alone would neither be seen at the freeze nor be
+ * there in the next cell.
+ */
+#define CLONE_OF_THREAD (CLONE_THREAD | CLONE_FILES | CLONE_FS)
 
 /* fcntl's commands up to this are those of POSIX, and locks of open files; Linux' own begin at 1024. */
 enum { FCNTL_OLD = 63, FCNTL_DUPFD_QUERY = 1027 };
@@ -128,7 +136,8 @@ const struct filter_row filter_rows[] = {
     ALLOW(copy_file_range),
     ALLOW(statx),
     ALLOW(openat2),
-    ALLOW(close_range),
+    ALLOW_IF(close_range, 2, CLOSE_RANGE_UNSHARE, 0),
+    DENY(close_range, EPERM, "a thread with descriptors of its own"),
     ALLOW(statfs),
     ALLOW(fstatfs),
     ALLOW(readahead),
@@ -282,9 +291,10 @@ const struct filter_row filter_rows[] = {
     ALLOW(getsockopt),
 
     /* by argument */
-    ALLOW_IF(clone, 0, (uint32_t)CLONE_FORBIDDEN, 0),
-    OURS_IF(clone, 0, (uint32_t)CLONE_NAMESPACES, 0, "keepers and helpers"),
-    DENY(clone, EPERM, "a new namespace"),
+    ALLOW_IF(clone, 0, (uint32_t)CLONE_FORBIDDEN | CLONE_THREAD, 0),
+    ALLOW_IF(clone, 0, (uint32_t)CLONE_FORBIDDEN | CLONE_OF_THREAD, CLONE_OF_THREAD),
+    OURS_IF(clone, 0, (uint32_t)CLONE_NAMESPACES | CLONE_THREAD, 0, "keepers and helpers"),
+    DENY(clone, EPERM, "a new namespace, or a thread with descriptors or a working folder of its own"),
     OURS(clone3, "tasks with their old ids; libc falls back to clone, whose flags can be tested"),
     OURS(setns, "a helper's way into a sandbox"),
     ALLOW(capset),

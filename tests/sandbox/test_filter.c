@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
+#include <linux/close_range.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <seccomp.h>
@@ -69,6 +70,13 @@ static const struct {
     {SYS_clone, {SIGCHLD | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID}, ALLOW, "fork as glibc has it"},
     {SYS_clone, {THREAD_FLAGS}, ALLOW, "a thread"},
     {SYS_clone, {CLONE_VM | CLONE_VFORK | SIGCHLD}, ALLOW, "posix_spawn"},
+    {SYS_clone, {THREAD_FLAGS & ~CLONE_FILES}, ERR(EPERM), "a thread with descriptors of its own"},
+    {SYS_clone, {THREAD_FLAGS & ~CLONE_FS}, ERR(EPERM), "a thread with a folder of its own"},
+    {SYS_clone, {THREAD_FLAGS | CLONE_PARENT}, ERR(EPERM), "a thread that no keeper makes"},
+    {SYS_close_range, {3, ~0U, 0}, ALLOW, "closing many"},
+    {SYS_close_range, {3, ~0U, CLOSE_RANGE_CLOEXEC}, ALLOW, "closing many at an exec"},
+    {SYS_close_range, {3, ~0U, CLOSE_RANGE_UNSHARE}, ERR(EPERM), "and having a table of its own"},
+    {SYS_close_range, {3, ~0U, CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC}, ERR(EPERM), "both"},
     {SYS_clone, {GARBAGE | SIGCHLD}, ALLOW, "Linux ignores the high half of the flags"},
     {SYS_clone, {0x80 | CLONE_VM}, ALLOW, "the low byte is the exit signal, not CLONE_NEWTIME"},
     {SYS_clone, {CLONE_NEWUSER | SIGCHLD}, ERR(EPERM), "user namespace"},
