@@ -19,7 +19,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-enum { ROOM_MS = 1000 };
+enum { ROOM_MS = 1000, KILL_ROUNDS = 10000, KILL_NAP_US = 1000 };
 
 static struct cell *cell_new(struct session *session, const struct cell_options *options) {
     struct cell *cell = calloc(1, sizeof *cell);
@@ -141,20 +141,53 @@ void cell_end_of(struct cell *cell, struct cell_end *ret_end) {
                                  .usage = cell->usage};
 }
 
+/* A call without memory that the stopped worker makes: others may still run in its memory, and change what they like.
+ */
+static int call_worker(const struct cell *cell, long number, uint64_t first, uint64_t third, int64_t *ret_result) {
+    const struct remote_task task = {cell->worker, 0, cell->memory_fd, &cell->session->site};
+    const uint64_t second = number == SYS_kill ? SIGKILL : 0;
+    struct remote_call call = {.number = number, .argument = {first, second, third}};
+    int r = remote_call_checked(&task, &call, NULL, NULL);
+    if (r == 0)
+        *ret_result = call.result;
+    return r;
+}
+
+/* The worker's zombies, which would be killed again and again. */
+static int reap_children(const struct cell *cell) {
+    int64_t pid = 0;
+    int r;
+    do
+        r = call_worker(cell, SYS_wait4, (uint64_t)-1, WNOHANG | __WALL, &pid);
+    while (r == 0 && pid > 0);
+    return r;
+}
+
 /*
  * Kills every process of the cell but its own thread group, in one call that
  * no fork can slip through: the stopped worker makes it, and kill(2) spares the
- * caller and pid 1. Others may still run in its memory, and change what they
- * like there: the call is checked, and points to nothing.
+ * caller and pid 1. Dead they are only when there is nobody left to be killed:
+ * a process that is in the middle of a long call goes on with it, in memory
+ * that is to be the image's, and the lists of children, with which we wait, may
+ * miss it while its parents die one after the other.
  */
-static int kill_children(struct cell *cell) {
-    const struct remote_task task = {cell->worker, 0, cell->memory_fd, &cell->session->site};
-    struct remote_call call = {.number = SYS_kill, .argument = {(uint64_t)-1, SIGKILL}};
-    int r = remote_call_checked(&task, &call, NULL, NULL);
-    if (r || call.result == -ESRCH)
-        return r;
-    r = remote_as_nothing(call.result);
-    return r ? r : kin_await_dead(cell->tids, cell->n_tids, cell->init.pid);
+static int kill_children(const struct cell *cell) {
+    for (int round = 0; round < KILL_ROUNDS; round++) {
+        int64_t result = 0;
+        int r = call_worker(cell, SYS_kill, (uint64_t)-1, 0, &result);
+        if (r || result == -ESRCH)
+            return r;
+        if (result < 0)
+            return (int)result;
+        r = kin_await_dead(cell->tids, cell->n_tids, cell->init.pid);
+        if (r == 0)
+            r = reap_children(cell);
+        if (r)
+            return r;
+        if (round > 0)
+            nanosleep(&(struct timespec){.tv_nsec = KILL_NAP_US * 1000L}, NULL);
+    }
+    return -ETIMEDOUT;
 }
 
 /*

@@ -1,5 +1,7 @@
 /* Cells that leave processes behind, that fork without end, that damage what petri needs: each is contained. */
 #include "live.h"
+#include "sandbox/cell.h"
+#include "sandbox/kin.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -9,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -231,6 +234,48 @@ static void sequence_over_petris_code_loses_its_cell_at_most(struct live *live) 
     }
 }
 
+/* A list of children may miss somebody: then nobody waits by it for those who are killed. */
+static bool lists_miss_all;
+int __real_kin_await_dead(const pid_t *tids, size_t n, pid_t init);
+int __wrap_kin_await_dead(const pid_t *tids, size_t n, pid_t init);
+
+int __wrap_kin_await_dead(const pid_t *tids, size_t n, pid_t init) {
+    return lists_miss_all ? 0 : __real_kin_await_dead(tids, n, init);
+}
+
+static int count_in_sandbox(const struct cell *cell) {
+    char path[300];
+    DIR *dir = opendir("/proc");
+    struct dirent *entry;
+    struct stat st;
+    int n = 0;
+    CHECK(dir != NULL);
+    while ((entry = readdir(dir))) {
+        (void)snprintf(path, sizeof path, "/proc/%s/ns/pid", entry->d_name);
+        n += stat(path, &st) == 0 && st.st_ino == cell->pid_namespace;
+    }
+    closedir(dir);
+    return n;
+}
+
+/* Killed, it goes on for a part of a second, in memory that the next cell has. */
+static void process_in_a_long_call_does_not_outlive_the_freeze(struct live *live) {
+    int rest = count_at_rest(live);
+    for (int i = 0; i < live_times(12); i++) {
+        struct cell_end end;
+        struct sandbox_error error = {0};
+        struct cell *cell = live_start(live);
+        CHECK_TEXT(live_ask(cell, "child reading"), "ok");
+        lists_miss_all = i % 2 == 0;
+        CHECK_EQUAL(cell_freeze(cell, &end, &error), 0);
+        CHECK_EQUAL(end.leftovers, 1);
+        CHECK_EQUAL(count_in_sandbox(cell), 2); /* the worker and pid 1 */
+        cell_commit(cell);
+        lists_miss_all = false;
+        await_processes(live, rest);
+    }
+}
+
 /* What a stopped worker is told to do is not what stands in memory that another process of the cell writes. */
 static void rewritten_calls_bear_nobody(struct live *live) {
     int rest = count_at_rest(live);
@@ -345,6 +390,7 @@ static const struct live_case cases[] = {
      NULL},
     {"sequence_over_petris_code_redirects_nobody", sequence_over_petris_code_redirects_nobody, NULL},
     {"sequence_over_petris_code_loses_its_cell_at_most", sequence_over_petris_code_loses_its_cell_at_most, NULL},
+    {"process_in_a_long_call_does_not_outlive_the_freeze", process_in_a_long_call_does_not_outlive_the_freeze, NULL},
     {"rewritten_calls_bear_nobody", rewritten_calls_bear_nobody, NULL},
     {"control_descriptor_that_is_closed_is_put_back", control_descriptor_that_is_closed_is_put_back, NULL},
     {"control_descriptor_replaced_is_put_back", control_descriptor_replaced_is_put_back, NULL},

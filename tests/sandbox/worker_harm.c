@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <sys/rseq.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -83,6 +84,23 @@ static int be_orphan(void *unused) {
     _exit(0);
 }
 
+/* Most of the time in one call that nothing ends before it is done, and that writes to the worker's memory. */
+static int be_reading(void *unused) {
+    enum { BLOCK = 16 << 20, BLOCKS = 64 };
+    static struct iovec blocks[BLOCKS];
+    (void)unused;
+    int fd = (int)syscall(SYS_memfd_create, "long", 0);
+    void *memory = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (int i = 0; i < BLOCKS; i++)
+        blocks[i] = (struct iovec){memory, BLOCK};
+    if (ftruncate(fd, (off_t)BLOCK * BLOCKS) || memory == MAP_FAILED)
+        return 1;
+    ++*meeting;
+    while (preadv(fd, blocks, BLOCKS, 0) > 0)
+        continue;
+    return 0;
+}
+
 static pid_t fork_into(int (*run)(void *)) {
     pid_t pid = fork();
     if (pid == 0)
@@ -116,6 +134,8 @@ void do_child(char **words) {
         fork_into(be_leaderless);
     else if (strcmp(kind, "memory") == 0)
         clone_into(be_busy, CLONE_VM | CLONE_FILES | CLONE_FS);
+    else if (strcmp(kind, "reading") == 0)
+        clone_into(be_reading, CLONE_VM);
     else if (strcmp(kind, "vfork") == 0)
         pthread_create(&thread, NULL, hold_in_vfork, NULL);
     wait_for(meeting, 1);
