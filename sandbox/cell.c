@@ -19,7 +19,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-enum { ROOM_MS = 1000, KILL_ROUNDS = 10000, KILL_NAP_US = 1000 };
+enum { ROOM_MS = 1000, GONE_ROUNDS = 120, KILL_ROUNDS = 10000, KILL_NAP_US = 1000 };
 
 static struct cell *cell_new(struct session *session, const struct cell_options *options) {
     struct cell *cell = calloc(1, sizeof *cell);
@@ -244,7 +244,7 @@ int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct sandbox_erro
     if (r == 0)
         r = make_result(cell, ret_error);
     if (r == 0)
-        r = image_find_shared(cell->result, cell->image, cell->session->outputs, ret_error);
+        r = image_find_shared(cell->result, cell->worker, cell->image, cell->session->outputs, ret_error);
     if (r) {
         kill(cell->worker, SIGKILL);
         cell_end_of(cell, ret_end);
@@ -272,6 +272,22 @@ static void end_sandbox(struct cell *cell) {
 static void await_room(struct cell *cell) {
     if (cell->init.pidfd >= 0)
         system_pidfd_await(cell->init.pidfd, ROOM_MS);
+}
+
+/*
+ * As long as a process of the cell is in the middle of a call, it may change
+ * what is put back. One that is killed comes to the end of its call; should it
+ * not, the image is not what it was.
+ */
+static void await_gone(const struct cell *cell) {
+    int r = 0;
+    for (int i = 0; cell->init.pidfd >= 0 && i < GONE_ROUNDS; i++)
+        if ((r = system_pidfd_await(cell->init.pidfd, ROOM_MS)) == 0)
+            break;
+    if (r && cell->image->broken == 0)
+        cell->image->broken = r;
+    if (r && cell->session->current->broken == 0)
+        cell->session->current->broken = r;
 }
 
 static void cell_free(struct cell *cell) {
@@ -355,7 +371,7 @@ void cell_discard(struct cell *cell) {
     }
     const bool changed = cell->started && !cell->aside;
     if (changed)
-        await_room(cell);
+        await_gone(cell);
     layer_remove(cell->session->nursery.files_fd, cell->layer);
     if (changed)
         put_back(cell);

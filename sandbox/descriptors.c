@@ -72,15 +72,6 @@ static const struct {
     {"anon_inode:inotify", DESCRIPTOR_INOTIFY},
     {"anon_inode:[pidfd]", DESCRIPTOR_KEPT},
     {"pidfd:[", DESCRIPTOR_KEPT},
-    /* namespaces */
-    {"cgroup:[", DESCRIPTOR_KEPT},
-    {"ipc:[", DESCRIPTOR_KEPT},
-    {"mnt:[", DESCRIPTOR_KEPT},
-    {"net:[", DESCRIPTOR_KEPT},
-    {"pid:[", DESCRIPTOR_KEPT},
-    {"time:[", DESCRIPTOR_KEPT},
-    {"user:[", DESCRIPTOR_KEPT},
-    {"uts:[", DESCRIPTOR_KEPT},
 };
 
 void descriptors_fini(struct descriptors *list) {
@@ -202,7 +193,7 @@ static int tell_kind(const struct descriptors_look *look, const char *name, stru
     if (i < n)
         descriptor->kind = (descriptor->flags & O_PATH) ? DESCRIPTOR_KEPT : links[i].kind;
     else if (link[0] == '/' && (is_file || (descriptor->flags & O_PATH)))
-        return files_tell(link, descriptor);
+        return files_tell(look, link, descriptor);
     else if (link[0] == '/' && S_ISFIFO(descriptor->mode))
         descriptor->kind = DESCRIPTOR_PIPE;
     else if (link[0] == '/' && S_ISCHR(descriptor->mode))
@@ -271,8 +262,6 @@ static int look_at(const struct descriptors_look *look, struct descriptor *descr
         descriptor->kind = output < DESCRIPTORS_SILENCED ? DESCRIPTOR_OUTPUT : DESCRIPTOR_KEPT;
         return 0;
     }
-    if (st.st_nlink == 0 && S_ISDIR(st.st_mode))
-        return 0; /* a deleted folder: nothing can be done with it any more */
     if (!S_ISSOCK(st.st_mode) || (descriptor->flags & O_PATH))
         return tell_kind(look, name, descriptor);
     descriptor->kind = DESCRIPTOR_SOCKET;

@@ -89,6 +89,7 @@ struct descriptors_look {
 
 /* What is known of the session's descriptors before one looks. */
 struct descriptors_known {
+    pid_t viewer;                     /* a process that still sees what the one that is looked at has seen */
     const int *outputs;               /* our ends of its own pipes, DESCRIPTORS_OUTPUTS of them */
     pid_t before;                     /* an earlier image's keeper, and what that had; or 0 and NULL */
     const struct descriptors *listed; /* that keeper's */

@@ -2,31 +2,48 @@
 #include "files.h"
 
 #include "cleanup.h"
+#include "process.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 enum { AT_ONCE = 8, PATHS_BYTES = REMOTE_SCRATCH_BYTES };
 
-#define DELETED " (deleted)"
-
-static bool ends_deleted(const char *link) {
-    size_t n = strlen(link), tail = strlen(DELETED);
-    return n > tail && strcmp(link + n - tail, DELETED) == 0;
+/*
+ * Whether a path, as the stopped process sees it, is the object behind a
+ * descriptor. What Linux says of a descriptor is no proof: " (deleted)" may be
+ * part of a name, and a folder that is gone may say nothing of it.
+ */
+static bool leads_to(const struct descriptors_look *look, const char *path, const struct descriptor *descriptor) {
+    const struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+                                 .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    struct stat st;
+    auto_fd root_fd = process_open_fd(look->known->viewer, "root", O_PATH | O_DIRECTORY);
+    auto_fd fd = root_fd < 0 ? -1 : (int)syscall(SYS_openat2, root_fd, path, &how, sizeof how);
+    return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == descriptor->device && st.st_ino == descriptor->inode;
 }
 
-int files_tell(const char *link, struct descriptor *descriptor) {
+/*
+ * A folder without a path leads, by "..", to the files of an earlier sandbox,
+ * which are the session's by now; and what is only a path can be opened for
+ * writing by /proc. Neither could be undone.
+ */
+int files_tell(const struct descriptors_look *look, const char *link, struct descriptor *descriptor) {
     descriptor->kind = DESCRIPTOR_FILE;
-    if (!ends_deleted(link) && descriptor->links > 0) {
+    if (leads_to(look, link, descriptor)) {
         descriptor->path = strdup(link);
         return descriptor->path ? 0 : -ENOMEM;
     }
-    const bool has_content = S_ISREG(descriptor->mode) && !(descriptor->flags & O_PATH);
-    descriptor->kind = has_content ? DESCRIPTOR_UNNAMED : DESCRIPTOR_KEPT;
+    if (!S_ISREG(descriptor->mode) || descriptor->flags & O_PATH)
+        return descriptors_refuse(look, descriptor, "%s that was deleted",
+                                  S_ISDIR(descriptor->mode) ? "a folder" : "a path (O_PATH)");
+    descriptor->kind = DESCRIPTOR_UNNAMED;
     return 0;
 }
 
@@ -45,6 +62,23 @@ static int is_of_its_kind(struct giver *giver, const struct descriptor *descript
     return fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == (descriptor->mode & S_IFMT);
 }
 
+/*
+ * One that can't be opened any more (the way was shut, the host has taken it
+ * away). A file stays shared: what it holds can be put back. A folder or a path
+ * leads to the files of an earlier sandbox, so that in its place there is a
+ * descriptor that nothing can be done with.
+ */
+static int do_without(struct descriptors *list, struct giver *giver, size_t i) {
+    struct descriptor *descriptor = &list->at[i];
+    if (S_ISREG(descriptor->mode) && !(descriptor->flags & O_PATH)) {
+        descriptor->shared = true;
+        return 0;
+    }
+    int made = giver_open(giver, "/dev/null", O_PATH | O_CLOEXEC);
+    int r = made < 0 ? made : giver_number(giver, list, i, made);
+    return r ? r : giver_close(giver, made);
+}
+
 /* Puts what was opened in its place, at its offset. */
 static int settle(struct descriptors *list, struct giver *giver, size_t i, int made) {
     struct descriptor *descriptor = &list->at[i];
@@ -52,8 +86,8 @@ static int settle(struct descriptors *list, struct giver *giver, size_t i, int m
     if (r < 0)
         return r;
     if (r == 0) {
-        descriptor->shared = true;
-        return giver_close(giver, made);
+        r = giver_close(giver, made);
+        return r ? r : do_without(list, giver, i);
     }
     r = 0;
     if (!(descriptor->flags & (O_NONBLOCK | O_PATH)))
@@ -87,8 +121,8 @@ static int give_again(struct descriptors *list, struct giver *giver, size_t i, i
         result = open_with_mode(giver, descriptor);
     if (result >= 0)
         return settle(list, giver, i, result);
-    descriptor->shared = true;
-    return result == -EUCLEAN ? result : 0;
+    const bool passing = result == -EUCLEAN || result == -ENOMEM || result == -EMFILE || result == -ENFILE;
+    return passing ? result : do_without(list, giver, i);
 }
 
 /*

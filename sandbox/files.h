@@ -5,7 +5,8 @@
  * had, and what it writes goes into its own layer. One that its owner may not
  * open (its mode was changed after it was opened) is made to be for a moment. What has no path any more (a temporary
  * file that is unlinked) is opened by its descriptor; its contents are those
- * of shared.h. What can't be opened stays shared, and is marked.
+ * of shared.h. A file that can't be opened so stays shared, and is marked; of a
+ * folder, or of what is only a path, nothing is left but the number.
  *
  * See: open(2), proc_pid_fd(5).
  */
@@ -14,8 +15,10 @@
 
 #include "descriptors.h"
 
-/* Tells a file or folder, or what is only a path (O_PATH), by its link. 0 or -ENOMEM. */
-int files_tell(const char *link, struct descriptor *descriptor) SANDBOX_MUST_CHECK;
+/* Tells a file or folder, or what is only a path (O_PATH), by its link. 0, -ENOTSUP as descriptors_refuse(), or
+ * -ENOMEM.
+ */
+int files_tell(const struct descriptors_look *look, const char *link, struct descriptor *descriptor) SANDBOX_MUST_CHECK;
 
 int files_give(struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;
 int files_give_unnamed(struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;

@@ -64,9 +64,10 @@ int image_copy_keeper(const struct image *image, const struct remote_site *site,
     return 0;
 }
 
-int image_find_shared(struct image *image, const struct image *before, const int outputs[DESCRIPTORS_OUTPUTS],
-                      struct sandbox_error *ret_error) {
-    const struct descriptors_known known = {outputs, before ? before->keeper : 0, before ? &before->descriptors : NULL};
+int image_find_shared(struct image *image, pid_t viewer, const struct image *before,
+                      const int outputs[DESCRIPTORS_OUTPUTS], struct sandbox_error *ret_error) {
+    const struct descriptors_known known = {viewer, outputs, before ? before->keeper : 0,
+                                            before ? &before->descriptors : NULL};
     int r = descriptors_find(image->keeper, &known, &image->descriptors, ret_error);
     if (r == 0)
         r = shared_find(image->keeper, &image->descriptors, &image->shared, ret_error);

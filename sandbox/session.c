@@ -325,7 +325,7 @@ static int make_first_image(struct session *session, const pid_t *tids, size_t n
     session->current = image_ref(image);
     if (r)
         return error_set(error, STEP_IMAGE, -r, "working directory");
-    return image_find_shared(image, NULL, session->outputs, error);
+    return image_find_shared(image, session->worker, NULL, session->outputs, error);
 }
 
 static struct remote_task first_keeper(const struct session *session) {

@@ -276,6 +276,23 @@ static void process_in_a_long_call_does_not_outlive_the_freeze(struct live *live
     }
 }
 
+/* It goes on writing to a file that is put back as it was. */
+static void process_in_a_long_call_does_not_outlive_its_cell(struct live *live) {
+    enum { BYTES = 16 << 20, AT = BYTES - 3 };
+    long fd = live_call(live, SYS_open, "\"/tmp/long %d 0600", O_RDWR | O_CREAT);
+    CHECK_EQUAL(live_call(live, SYS_unlink, "\"/tmp/long"), 0);
+    CHECK_EQUAL(live_call(live, SYS_pwrite64, "%ld \"abc 3 %d", fd, AT), 3);
+    for (int i = 0; i < live_times(3); i++) {
+        struct cell *cell = live_start(live);
+        CHECK_TEXT(live_ask(cell, "child reading %ld", fd), "ok");
+        cell_discard(cell);
+        for (int k = 0; k < 3; k++) {
+            CHECK_EQUAL(live_call(live, SYS_lseek, "%ld %d 0", fd, AT), AT);
+            CHECK_TEXT(live_do(live, "take %ld", fd), "abc");
+        }
+    }
+}
+
 /* What a stopped worker is told to do is not what stands in memory that another process of the cell writes. */
 static void rewritten_calls_bear_nobody(struct live *live) {
     int rest = count_at_rest(live);
@@ -391,6 +408,7 @@ static const struct live_case cases[] = {
     {"sequence_over_petris_code_redirects_nobody", sequence_over_petris_code_redirects_nobody, NULL},
     {"sequence_over_petris_code_loses_its_cell_at_most", sequence_over_petris_code_loses_its_cell_at_most, NULL},
     {"process_in_a_long_call_does_not_outlive_the_freeze", process_in_a_long_call_does_not_outlive_the_freeze, NULL},
+    {"process_in_a_long_call_does_not_outlive_its_cell", process_in_a_long_call_does_not_outlive_its_cell, NULL},
     {"rewritten_calls_bear_nobody", rewritten_calls_bear_nobody, NULL},
     {"control_descriptor_that_is_closed_is_put_back", control_descriptor_that_is_closed_is_put_back, NULL},
     {"control_descriptor_replaced_is_put_back", control_descriptor_replaced_is_put_back, NULL},

@@ -57,9 +57,12 @@ static void do_add(char **words) {
     reply("%ld", counter);
 }
 
-/* A system call by its number; a word in quotes is passed as a pointer to it. */
+/* A system call by its number; a word behind a quote is passed as a pointer to it, and "~" in it is a blank. */
 static void do_call(char **words) {
     long argument[6] = {0};
+    for (int i = 0; i < 6 && words[2 + i]; i++)
+        for (char *at = words[2 + i]; words[2 + i][0] == '"' && (at = strchr(at, '~'));)
+            *at = ' ';
     for (int i = 0; i < 6 && words[2 + i]; i++)
         argument[i] = words[2 + i][0] == '"' ? (long)(words[2 + i] + 1) : strtol(words[2 + i], NULL, 0);
     long r = syscall(strtol(words[1], NULL, 0), argument[0], argument[1], argument[2], argument[3], argument[4],

@@ -84,13 +84,16 @@ static int be_orphan(void *unused) {
     _exit(0);
 }
 
-/* Most of the time in one call that nothing ends before it is done, and that writes to the worker's memory. */
-static int be_reading(void *unused) {
+/*
+ * Most of the time in one call that nothing ends before it is done, and that
+ * writes zeros to the worker's memory, or to a file that is mapped there.
+ */
+static int be_reading(void *file) {
     enum { BLOCK = 16 << 20, BLOCKS = 64 };
     static struct iovec blocks[BLOCKS];
-    (void)unused;
     int fd = (int)syscall(SYS_memfd_create, "long", 0);
-    void *memory = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *memory = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE, file ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS,
+                        file ? (int)strtol(file, NULL, 0) : -1, 0);
     for (int i = 0; i < BLOCKS; i++)
         blocks[i] = (struct iovec){memory, BLOCK};
     if (ftruncate(fd, (off_t)BLOCK * BLOCKS) || memory == MAP_FAILED)
@@ -114,9 +117,9 @@ static void fork_into_orphan(void) {
     waitid(P_PID, (id_t)fork_into(be_orphan), &info, WEXITED | WNOWAIT);
 }
 
-static void clone_into(int (*run)(void *), int flags) {
+static void clone_into(int (*run)(void *), int flags, void *argument) {
     static char stack[STACK_BYTES];
-    clone(run, stack + sizeof stack, flags | SIGCHLD, NULL);
+    clone(run, stack + sizeof stack, flags | SIGCHLD, argument);
 }
 
 /* Leaves a process of a kind behind that runs when the answer comes. */
@@ -133,9 +136,9 @@ void do_child(char **words) {
     else if (strcmp(kind, "leaderless") == 0)
         fork_into(be_leaderless);
     else if (strcmp(kind, "memory") == 0)
-        clone_into(be_busy, CLONE_VM | CLONE_FILES | CLONE_FS);
+        clone_into(be_busy, CLONE_VM | CLONE_FILES | CLONE_FS, NULL);
     else if (strcmp(kind, "reading") == 0)
-        clone_into(be_reading, CLONE_VM);
+        clone_into(be_reading, CLONE_VM, words[2]);
     else if (strcmp(kind, "vfork") == 0)
         pthread_create(&thread, NULL, hold_in_vfork, NULL);
     wait_for(meeting, 1);

@@ -1,0 +1,94 @@
+/* Folders that a cell leaves open: none leads past the next cell's own layer. */
+#include "live.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+/* The cell that makes the call can't be carried on, for a reason that has the text; the session goes on. */
+static void check_refused(struct live *live, const char *reason, struct cell *cell) {
+    struct cell_end end;
+    struct sandbox_error error = {0};
+    CHECK_EQUAL(cell_freeze(cell, &end, &error), -ENOTSUP);
+    CHECK(strstr(error.detail, reason) != NULL);
+    cell_discard(cell);
+    live_check_counter(live, 0);
+}
+
+static long open_folder(struct live *live, const char *path, int flags) {
+    CHECK_EQUAL(live_call(live, SYS_mkdir, "\"%s 0755", path), 0);
+    long fd = live_call(live, SYS_open, "\"%s %d", path, flags);
+    CHECK(fd > 4);
+    return fd;
+}
+
+/* What Linux says of it looks like what it says of a folder that is gone. */
+static void folder_named_as_if_deleted_is_opened_anew(struct live *live) {
+    CHECK_TEXT(live_do(live, "put " LIVE_WORK "/victim abcdef"), "ok");
+    long fd = open_folder(live, LIVE_WORK "/x~(deleted)", O_RDONLY | O_DIRECTORY);
+    struct cell *lost = live_start(live);
+    CHECK(live_ask(lost, "call %d %ld \"../victim %d", SYS_openat, fd, O_RDWR | O_TRUNC)[0] != '-');
+    CHECK(live_ask(lost, "call %d %ld \"../new %d 0644", SYS_openat, fd, O_RDWR | O_CREAT)[0] != '-');
+    cell_discard(lost);
+    CHECK_TEXT(live_do(live, "file " LIVE_WORK "/victim"), "abcdef");
+    CHECK_EQUAL(live_call(live, SYS_access, "\"" LIVE_WORK "/new 0"), -ENOENT);
+}
+
+static void deleted_folder_is_refused(struct live *live) {
+    struct cell *cell = live_start(live);
+    CHECK_TEXT(live_ask(cell, "call %d \"" LIVE_WORK "/d 0755", SYS_mkdir), "0");
+    CHECK(live_ask(cell, "call %d \"" LIVE_WORK "/d %d", SYS_open, O_RDONLY | O_DIRECTORY)[0] != '-');
+    CHECK_TEXT(live_ask(cell, "call %d \"" LIVE_WORK "/d", SYS_rmdir), "0");
+    check_refused(live, "a folder that was deleted", cell);
+}
+
+static void path_of_a_deleted_file_is_refused(struct live *live) {
+    CHECK_TEXT(live_do(live, "put " LIVE_WORK "/f abcdef"), "ok");
+    struct cell *cell = live_start(live);
+    CHECK(live_ask(cell, "call %d \"" LIVE_WORK "/f %d", SYS_open, O_PATH)[0] != '-');
+    CHECK_TEXT(live_ask(cell, "call %d \"" LIVE_WORK "/f", SYS_unlink), "0");
+    check_refused(live, "a path (O_PATH) that was deleted", cell);
+}
+
+static void namespace_is_refused(struct live *live) {
+    struct cell *cell = live_start(live);
+    CHECK(live_ask(cell, "call %d \"/proc/self/ns/net %d", SYS_open, O_RDONLY)[0] != '-');
+    check_refused(live, "net:[", cell);
+}
+
+/* The folder can't be opened any more; the one that an earlier sandbox has shown would lead to the session's files. */
+static void folder_behind_a_shut_one_leads_nowhere(struct live *live) {
+    CHECK_TEXT(live_do(live, "put " LIVE_WORK "/victim abcdef"), "ok");
+    CHECK_EQUAL(live_call(live, SYS_mkdir, "\"" LIVE_WORK "/p 0755"), 0);
+    long fd = open_folder(live, LIVE_WORK "/p/d", O_RDONLY | O_DIRECTORY);
+    CHECK_EQUAL(live_call(live, SYS_chmod, "\"" LIVE_WORK "/p 0"), 0);
+    CHECK_EQUAL(live_call(live, SYS_openat, "%ld \".. %d", fd, O_PATH), -ENOTDIR);
+    CHECK_EQUAL(live_call(live, SYS_fchmod, "%ld 0755", fd), -EBADF);
+    CHECK_EQUAL(live_call(live, SYS_chmod, "\"" LIVE_WORK "/p 0755"), 0);
+    CHECK_EQUAL(live_call(live, SYS_access, "\"" LIVE_WORK "/p/d 0"), 0);
+}
+
+static void folder_goes_on(struct live *live) {
+    long fd = open_folder(live, LIVE_WORK "/d", O_RDONLY | O_DIRECTORY);
+    long path = live_call(live, SYS_open, "\"" LIVE_WORK "/d %d", O_PATH);
+    CHECK(live_call(live, SYS_openat, "%ld \"a %d 0644", fd, O_RDWR | O_CREAT) > 4);
+    CHECK(live_call(live, SYS_openat, "%ld \"b %d 0644", path, O_RDWR | O_CREAT) > 4);
+    CHECK_EQUAL(live_call(live, SYS_access, "\"" LIVE_WORK "/d/a 0"), 0);
+    CHECK_EQUAL(live_call(live, SYS_access, "\"" LIVE_WORK "/d/b 0"), 0);
+}
+
+#define CASE(name)                                                                                                     \
+    { #name, name, NULL }
+
+int main(void) {
+    static const struct live_case cases[] = {
+        CASE(folder_goes_on),
+        CASE(folder_named_as_if_deleted_is_opened_anew),
+        CASE(deleted_folder_is_refused),
+        CASE(path_of_a_deleted_file_is_refused),
+        CASE(namespace_is_refused),
+        CASE(folder_behind_a_shut_one_leads_nowhere),
+    };
+    return live_main("folders", cases, sizeof cases / sizeof cases[0]);
+}
