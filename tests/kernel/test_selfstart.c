@@ -63,6 +63,10 @@ static void test_selfstart_what_tools_run_by_its_name_is_refused(void **state) {
         {"AUTORUN.INF", "is looked for by Windows, which would run or load it"},
         {"Desktop.ini", "is looked for by Windows, which would run or load it"},
         {"photo.lnk", "is looked for by Windows, which would run or load it"},
+        {"main.tf.json", "is looked for by Terraform, which would run or load it"},
+        {"tox.toml", "is looked for by tox, which would run or load it"},
+        {"setup.ps1", "is looked for by Windows, which would run or load it"},
+        {"_plugins/x.rb", "is looked for by Jekyll, which would run or load it"},
         {"Brewfile", "is looked for by a tool, which would run or load it"},
     };
     (void)state;

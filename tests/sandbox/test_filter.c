@@ -10,6 +10,7 @@
 #include <linux/close_range.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <seccomp.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -98,6 +99,13 @@ static const struct {
     {SYS_socket, {AF_INET, SOCK_STREAM}, ALLOW, "AF_INET"},
     {SYS_socket, {AF_INET6, SOCK_DGRAM}, ALLOW, "AF_INET6"},
     {SYS_socket, {GARBAGE | AF_INET, SOCK_DGRAM}, ALLOW, "an int has no high half"},
+    {SYS_socket, {AF_INET, SOCK_STREAM, IPPROTO_TCP}, ALLOW, "TCP"},
+    {SYS_socket, {AF_INET, SOCK_DGRAM, IPPROTO_UDP}, ALLOW, "UDP"},
+    {SYS_socket, {AF_INET, SOCK_STREAM, IPPROTO_SCTP}, ERR(EPROTONOSUPPORT), "SCTP, a module"},
+    {SYS_socket, {AF_INET, SOCK_STREAM, 33}, ERR(EPROTONOSUPPORT), "DCCP, a module"},
+    {SYS_socket, {AF_INET, SOCK_DGRAM, 115}, ERR(EPROTONOSUPPORT), "L2TP, a module"},
+    {SYS_socket, {AF_INET6, SOCK_STREAM, 262}, ERR(EPROTONOSUPPORT), "MPTCP"},
+    {SYS_pkey_alloc, {0}, ERR(ENOSPC), "a protection key"},
     {SYS_socket, {AF_NETLINK, SOCK_RAW}, ERR(EAFNOSUPPORT), "AF_NETLINK"},
     {SYS_socket, {AF_PACKET, SOCK_RAW}, ERR(EAFNOSUPPORT), "AF_PACKET"},
     {SYS_socket, {AF_VSOCK, SOCK_STREAM}, ERR(EAFNOSUPPORT), "AF_VSOCK"},
