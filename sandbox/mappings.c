@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
@@ -19,32 +20,64 @@ struct procmap_query_arguments { /* struct procmap_query */
 enum { QUERY_SHARED = 0x08, QUERY_THIS_OR_NEXT = 0x10, QUERY_PROTECTION = 0x07 };
 _Static_assert(PROT_READ == 1 && PROT_WRITE == 2 && PROT_EXEC == 4, "as the query's flags have them");
 
-/*
- * Whether a mapping could be made writable: that of a file that was opened for
- * reading can't, however large it is. Only asked of files, for the text takes
- * Linux milliseconds. See: VmFlags in proc_pid_smaps(5).
- */
-static bool may_be_written(pid_t pid, uint64_t start) {
-    auto_free char *buf = NULL;
-    size_t size = 0;
-    bool is_it = false;
-    struct procfs_text line, flags;
-    struct procfs_mapping mapping;
-    auto_file smaps = process_open(pid, "smaps");
-    while (smaps && process_next_line(smaps, &buf, &size, &line)) {
-        if (procfs_parse_mapping(line, &mapping))
-            is_it = mapping.start == start;
-        else if (is_it && procfs_get_value(line, "VmFlags", &flags))
-            return procfs_has_word(flags, "mw");
+/* What one look finds. */
+struct look {
+    pid_t pid;
+    mapping_handler *handler;
+    void *arg;
+    struct mapping *open_for_reading; /* files that are mapped so that one can't write to them; owned */
+    size_t n;
+};
+
+static int put_aside(struct look *look, const struct mapping *mapping) {
+    if (look->n == MAPPINGS_MAX)
+        return -E2BIG;
+    if ((look->n & (look->n - 1)) == 0) {
+        struct mapping *grown = reallocarray(look->open_for_reading, look->n ? 2 * look->n : 1, sizeof *grown);
+        if (!grown)
+            return -ENOMEM;
+        look->open_for_reading = grown;
     }
-    return true;
+    look->open_for_reading[look->n++] = *mapping;
+    return 0;
 }
 
 /* Passes on what a cell could change. */
-static int hand_on(pid_t pid, mapping_handler *handler, void *arg, const struct mapping *mapping) {
-    if (!mapping->is_memory && !(mapping->protection & PROT_WRITE) && !may_be_written(pid, mapping->start))
-        return 0;
-    return handler(arg, mapping);
+static int hand_on(struct look *look, const struct mapping *mapping) {
+    return mapping->is_memory || mapping->protection & PROT_WRITE ? look->handler(look->arg, mapping)
+                                                                  : put_aside(look, mapping);
+}
+
+/*
+ * Passes on those of the others that could be made writable: a mapping of a file
+ * that was opened for reading can't. The text takes Linux milliseconds, so it is
+ * read once, and only where there is such a mapping; both are in order of
+ * addresses. One that the text doesn't tell is taken for writable.
+ * See: VmFlags in proc_pid_smaps(5).
+ */
+static int hand_on_others(struct look *look) {
+    auto_free char *buf = NULL;
+    size_t size = 0, i = 0;
+    bool is_it = false;
+    int r = 0;
+    struct procfs_text line, flags;
+    struct procfs_mapping mapping;
+    auto_file smaps = look->n ? process_open(look->pid, "smaps") : NULL;
+    while (r == 0 && i < look->n && smaps && process_next_line(smaps, &buf, &size, &line)) {
+        if (procfs_parse_mapping(line, &mapping)) {
+            while (r == 0 && i < look->n && look->open_for_reading[i].start < mapping.start)
+                r = look->handler(look->arg, &look->open_for_reading[i++]);
+            is_it = i < look->n && look->open_for_reading[i].start == mapping.start;
+        } else if (is_it && procfs_get_value(line, "VmFlags", &flags)) {
+            if (procfs_has_word(flags, "mw"))
+                r = look->handler(look->arg, &look->open_for_reading[i]);
+            is_it = false;
+            i++;
+        }
+    }
+    while (r == 0 && i < look->n)
+        r = look->handler(look->arg, &look->open_for_reading[i++]);
+    return r;
 }
 
 /* Whether what is mapped has no name that somebody could open it by. */
@@ -53,7 +86,7 @@ static bool is_unnamed(struct procfs_text name) {
 }
 
 /* 0, what the handler said, or -errno: -ENOTTY where Linux does not have the query. */
-static int query(pid_t pid, int maps_fd, mapping_handler *handler, void *arg) {
+static int query(struct look *look, int maps_fd) {
     char name[PATH_MAX];
     struct procmap_query_arguments query = {.size = sizeof query};
     int r = 0;
@@ -67,44 +100,63 @@ static int query(pid_t pid, int maps_fd, mapping_handler *handler, void *arg) {
             return errno == ENOENT ? 0 : -errno;
         const struct procfs_text text = {name, query.vma_name_size > 0 ? query.vma_name_size - 1 : 0};
         if (is_unnamed(text))
-            r = hand_on(pid, handler, arg,
-                        &(struct mapping){.start = query.vma_start,
-                                          .end = query.vma_end,
-                                          .offset = query.vma_offset,
-                                          .inode = query.inode,
-                                          .is_memory = procfs_is_memory(text),
-                                          .protection = (int)(query.vma_flags & QUERY_PROTECTION)});
+            r = hand_on(look, &(struct mapping){.start = query.vma_start,
+                                                .end = query.vma_end,
+                                                .offset = query.vma_offset,
+                                                .inode = query.inode,
+                                                .is_memory = procfs_is_memory(text),
+                                                .protection = (int)(query.vma_flags & QUERY_PROTECTION)});
     }
     return r;
 }
 
-static int read_line(pid_t pid, struct procfs_text line, mapping_handler *handler, void *arg) {
+static int read_line(struct look *look, struct procfs_text line) {
     struct procfs_mapping mapping;
     if (!procfs_parse_mapping(line, &mapping))
         return -EBADMSG;
     if (!mapping.shared || !is_unnamed(mapping.name))
         return 0;
-    return hand_on(pid, handler, arg,
-                   &(struct mapping){.start = mapping.start,
-                                     .end = mapping.end,
-                                     .offset = mapping.offset,
-                                     .inode = mapping.inode,
-                                     .is_memory = procfs_is_memory(mapping.name),
-                                     .protection = mapping.protection});
+    return hand_on(look, &(struct mapping){.start = mapping.start,
+                                           .end = mapping.end,
+                                           .offset = mapping.offset,
+                                           .inode = mapping.inode,
+                                           .is_memory = procfs_is_memory(mapping.name),
+                                           .protection = mapping.protection});
 }
 
-int mappings_each(pid_t pid, mapping_handler *handler, void *arg) {
-    auto_file maps = process_open(pid, "maps");
-    if (!maps)
-        return -errno;
-    int r = query(pid, fileno(maps), handler, arg);
-    if (r != -ENOTTY)
-        return r;
+static int read_maps(struct look *look, FILE *maps) {
     auto_free char *buf = NULL;
     size_t size = 0;
     struct procfs_text line;
-    r = 0;
+    int r = 0;
     while (r == 0 && process_next_line(maps, &buf, &size, &line))
-        r = read_line(pid, line, handler, arg);
+        r = read_line(look, line);
     return r;
+}
+
+int mappings_each(pid_t pid, mapping_handler *handler, void *arg) {
+    struct look look = {.pid = pid, .handler = handler, .arg = arg};
+    auto_file maps = process_open(pid, "maps");
+    if (!maps)
+        return -errno;
+    int r = query(&look, fileno(maps));
+    if (r == -ENOTTY)
+        r = read_maps(&look, maps);
+    if (r == 0)
+        r = hand_on_others(&look);
+    free(look.open_for_reading);
+    return r;
+}
+
+int mappings_count(pid_t pid, size_t *ret_n) {
+    auto_free char *buf = NULL;
+    size_t size = 0, n = 0;
+    struct procfs_text line;
+    auto_file maps = process_open(pid, "maps");
+    if (!maps)
+        return -errno;
+    while (process_next_line(maps, &buf, &size, &line))
+        n++;
+    *ret_n = n;
+    return 0;
 }

@@ -18,12 +18,18 @@ struct mapping {
     int protection; /* as mmap(2) takes it */
 };
 
+/* The most of them that a look goes through: files that nobody can write to, of which each is looked up. */
+enum { MAPPINGS_MAX = 4096 };
+
 /* Called for each; other than 0 ends it. */
 typedef int mapping_handler(void *arg, const struct mapping *mapping);
 
 /* Every shared mapping of anonymous memory, of a memfd or of a file that is unlinked and that may be written to. 0,
- * what handler said, or -errno.
+ * what handler said, -E2BIG where there are more than MAPPINGS_MAX files that can't be written to, or -errno.
  */
 int mappings_each(pid_t pid, mapping_handler *handler, void *arg) SANDBOX_MUST_CHECK;
+
+/* How many mappings of all kinds a process has. Takes as long as the text of all is read. 0 or -errno. */
+int mappings_count(pid_t pid, size_t *ret_n) SANDBOX_MUST_CHECK;
 
 #endif

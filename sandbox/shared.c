@@ -4,6 +4,8 @@
 #include "cleanup.h"
 #include "error.h"
 #include "mappings.h"
+#include "procfs.h"
+#include "system.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -57,6 +59,8 @@ static size_t find_piece(const struct shared *shared, const struct mapping *mapp
 static int add_mapping(void *arg, const struct mapping *mapping) {
     struct shared *shared = arg;
     size_t i = find_piece(shared, mapping);
+    if (i >= SHARED_MAX_PIECES || shared->n_mappings == SHARED_MAX_MAPPINGS)
+        return -E2BIG;
     int r = i < shared->n ? 0
                           : add_piece(shared, &(struct shared_piece){.inode = mapping->inode,
                                                                      .is_memory = mapping->is_memory,
@@ -131,6 +135,23 @@ static int check_size(const struct shared *shared, struct sandbox_error *error) 
                      "more than %llu MiB of shared memory and temporary files without a name", SHARED_MAX_BYTES >> 20);
 }
 
+static uint64_t most_mappings(void) {
+    char text[32];
+    uint64_t most = 0;
+    ssize_t n = system_read_file(AT_FDCWD, "/proc/sys/vm/max_map_count", text, sizeof text);
+    return n > 0 && procfs_get_number((struct procfs_text){text, (size_t)n}, 0, &most) ? most : 65530;
+}
+
+/* A cell replaces each, which Linux refuses to a process that has as many as it may. */
+static int check_mappings(pid_t pid, const struct shared *shared, struct sandbox_error *error) {
+    size_t n = 0;
+    int r = shared->n_mappings ? mappings_count(pid, &n) : 0;
+    return r || n + SHARED_MAPPINGS_LEFT < most_mappings()
+               ? r
+               : error_set(error, STEP_DESCRIPTORS, ENOTSUP,
+                           "shared memory beside %zu other mappings, the most there can be", n - shared->n_mappings);
+}
+
 int shared_find(pid_t pid, const struct descriptors *list, struct shared *ret, struct sandbox_error *ret_error) {
     struct shared shared = {0};
     int r = 0;
@@ -142,8 +163,14 @@ int shared_find(pid_t pid, const struct descriptors *list, struct shared *ret, s
     }
     if (r == 0)
         r = mappings_each(pid, add_mapping, &shared);
+    if (r == -E2BIG)
+        r = error_set(ret_error, STEP_DESCRIPTORS, ENOTSUP,
+                      "more than %d pieces of shared memory and temporary files, or %d mappings of such",
+                      SHARED_MAX_PIECES, SHARED_MAX_MAPPINGS);
     if (r == 0)
         r = check_size(&shared, ret_error);
+    if (r == 0)
+        r = check_mappings(pid, &shared, ret_error);
     if (r)
         shared_fini(&shared);
     else
@@ -162,6 +189,7 @@ static int save(struct shared_piece *piece, int fd, uint64_t *room) {
     if (!piece->saved)
         return -ENOMEM;
     piece->saved_bytes = 0;
+    piece->mode = st.st_mode & 07777;
     while (piece->saved_bytes < (size_t)st.st_size) {
         ssize_t n = pread(fd, (char *)piece->saved + piece->saved_bytes, (size_t)st.st_size - piece->saved_bytes,
                           (off_t)piece->saved_bytes);
@@ -205,6 +233,17 @@ int shared_save(struct shared *shared, const struct descriptors *list, pid_t pid
     return r;
 }
 
+/* Afterwards it is no longer than it was: what the others need to grow again is free. */
+static int cut(const struct shared_piece *piece, pid_t pid, int number) {
+    struct stat st;
+    auto_fd fd = open_piece(pid, number, O_RDWR);
+    if (fd < 0)
+        return fd;
+    if (fstat(fd, &st) || ((st.st_mode & 07777) != piece->mode && fchmod(fd, piece->mode)))
+        return -errno;
+    return st.st_size > (off_t)piece->saved_bytes && ftruncate(fd, (off_t)piece->saved_bytes) ? -errno : 0;
+}
+
 static int put_back_file(const struct shared_piece *piece, pid_t pid, int number) {
     auto_fd fd = open_piece(pid, number, O_RDWR);
     if (fd < 0)
@@ -221,11 +260,13 @@ static int put_back_file(const struct shared_piece *piece, pid_t pid, int number
 }
 
 int shared_put_back(const struct shared *shared, const struct descriptors *list, pid_t pid) {
+    static int (*const steps[])(const struct shared_piece *piece, pid_t pid, int number) = {cut, put_back_file};
     int result = 0;
-    for (size_t i = 0; i < shared->n; i++) {
-        const struct shared_piece *piece = &shared->piece[i];
-        int r = piece->saved ? put_back_file(piece, pid, list->at[piece->descriptor].fd) : 0;
-        result = result ? result : r;
-    }
+    for (size_t step = 0; step < sizeof steps / sizeof steps[0]; step++)
+        for (size_t i = 0; i < shared->n; i++) {
+            const struct shared_piece *piece = &shared->piece[i];
+            int r = piece->saved ? steps[step](piece, pid, list->at[piece->descriptor].fd) : 0;
+            result = result ? result : r;
+        }
     return result;
 }

@@ -17,6 +17,13 @@
 /* The most of it in all: a cell must not wait for gigabytes to be copied. */
 #define SHARED_MAX_BYTES (256ULL << 20)
 
+/*
+ * The most pieces, and mappings of them: each costs every later cell some tens
+ * of microseconds. And how far from Linux' limit of mappings a process must be
+ * that has some, for its cells replace them.
+ */
+enum { SHARED_MAX_PIECES = 1024, SHARED_MAX_MAPPINGS = 4096, SHARED_MAPPINGS_LEFT = 64 };
+
 /* One file or memory. */
 struct shared_piece {
     uint64_t inode;
@@ -26,6 +33,7 @@ struct shared_piece {
     bool is_saved_by_us; /* an unlinked file: its contents are saved and put back */
     bool is_read_only;   /* nobody has it open for writing: they are not */
     int seals;           /* of a memfd */
+    unsigned mode;       /* permissions, while it is saved */
     void *saved;         /* owned; NULL while nothing is saved */
     size_t saved_bytes;
 };

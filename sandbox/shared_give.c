@@ -96,8 +96,8 @@ static int map(const struct shared *shared, size_t piece, struct giver *giver, i
                                                 (uint64_t)mapping->protection, MAP_SHARED | MAP_FIXED, (uint64_t)made,
                                                 mapping->offset}};
         r = giver_call(giver, &call);
-        if (r == 0 && call.result != (int64_t)mapping->start && remote_as_nothing(call.result) == -EUCLEAN)
-            r = -EUCLEAN;
+        if (r == 0 && call.result != (int64_t)mapping->start && call.result != -EPERM)
+            r = call.result < 0 && call.result >= -4095 ? (int)call.result : -EUCLEAN;
     }
     return r;
 }
