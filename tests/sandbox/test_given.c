@@ -1,0 +1,138 @@
+/* What a cell leaves can be given to each later one, or the cell that left it is refused: no session is lost by it. */
+#include "live.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+enum { PIECE_BYTES = 200000, STREAM = SOCK_STREAM | SOCK_NONBLOCK };
+
+struct pair {
+    int a, b;
+};
+
+static struct pair make_pair(const struct cell *cell, const char *what) {
+    struct pair pair;
+    CHECK_EQUAL(sscanf(live_ask(cell, "make %s", what), "%d %d", &pair.a, &pair.b), 2);
+    return pair;
+}
+
+static long call(const struct cell *cell, long number, const char *arguments) {
+    return strtol(live_ask(cell, "call %ld %s", number, arguments), NULL, 10);
+}
+
+#define CALL(cell, number, ...)                                                                                        \
+    ({                                                                                                                 \
+        char arguments_[256];                                                                                          \
+        (void)snprintf(arguments_, sizeof arguments_, __VA_ARGS__);                                                    \
+        call(cell, number, arguments_);                                                                                \
+    })
+
+/* Two sockets, of which the first has a buffer as large as Linux allows: the text is a large number. */
+static struct pair make_sockets(const struct cell *cell) {
+    char what[32];
+    (void)snprintf(what, sizeof what, "pair %d", STREAM);
+    const struct pair pair = make_pair(cell, what);
+    CHECK_EQUAL(CALL(cell, SYS_setsockopt, "%d %d %d \"zzz 4", pair.a, SOL_SOCKET, SO_SNDBUF), 0);
+    return pair;
+}
+
+static void check_refused(struct live *live, struct cell *cell, const char *why) {
+    struct sandbox_error error = {0};
+    struct cell_end end;
+    CHECK_EQUAL(cell_freeze(cell, &end, &error), -ENOTSUP);
+    if (!strstr(error.detail, why))
+        CHECK_TEXT(error.detail, why);
+    cell_discard(cell);
+    live_check_counter(live, 0);
+}
+
+/* Memory of the worker's, zeros. */
+static long map_zeros(const struct cell *cell, long bytes) {
+    return CALL(cell, SYS_mmap, "0 %ld %d %d -1 0", bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+}
+
+/*
+ * Fills a pipe from a socket until no slot of it is left: a slot then holds what
+ * the socket had in one piece, which is more than a page. How many bytes.
+ */
+static long fill_by_splice(const struct cell *cell, int writer, long at_most) {
+    const struct pair sockets = make_sockets(cell);
+    const long zeros = map_zeros(cell, PIECE_BYTES);
+    long all = 0, n = 1;
+    while (n > 0 && all < at_most) {
+        CALL(cell, SYS_write, "%d %ld %d", sockets.a, zeros, PIECE_BYTES);
+        n = CALL(cell, SYS_splice, "%d 0 %d 0 %d 2", sockets.b, writer, 1 << 20); /* SPLICE_F_NONBLOCK */
+        all += n > 0 ? n : 0;
+    }
+    CHECK_EQUAL(CALL(cell, SYS_close, "%d", sockets.a), 0);
+    CHECK_EQUAL(CALL(cell, SYS_close, "%d", sockets.b), 0);
+    CHECK_EQUAL(CALL(cell, SYS_munmap, "%ld %d", zeros, PIECE_BYTES), 0);
+    return all;
+}
+
+static long read_all(const struct cell *cell, int reader) {
+    const long room = map_zeros(cell, 1 << 20);
+    long all = 0, n;
+    while ((n = CALL(cell, SYS_read, "%d %ld %d", reader, room, 1 << 20)) > 0)
+        all += n;
+    CHECK_EQUAL(CALL(cell, SYS_munmap, "%ld %d", room, 1 << 20), 0);
+    return all;
+}
+
+static void pipe_filled_by_splice_beyond_its_size_goes_on(struct live *live) {
+    struct cell *cell = live_start(live);
+    const struct pair pipe = make_pair(cell, "pipe 04000");
+    CHECK_TEXT(live_ask(cell, "say %d first", pipe.b), "5");
+    const long all = fill_by_splice(cell, pipe.b, LONG_MAX);
+    CHECK(all > 65536);
+    live_commit(cell);
+    live_check_counter(live, 0);
+    struct cell *lost = live_start(live);
+    CHECK_EQUAL(read_all(lost, pipe.a), all + 5);
+    cell_discard(lost);
+    cell = live_start(live);
+    CHECK_EQUAL(CALL(cell, SYS_read, "%d %ld 5", pipe.a, map_zeros(cell, 4096)), 5);
+    CHECK_EQUAL(read_all(cell, pipe.a), all);
+    CHECK_TEXT(live_ask(cell, "say %d more", pipe.b), "4");
+    live_commit(cell);
+    CHECK_TEXT(live_do(live, "take %d", pipe.a), "more");
+}
+
+/* The pipe of each cell is larger than the last one's, and each slot of it holds more than a page again. */
+static void pipe_that_no_user_could_make_is_refused(struct live *live) {
+    struct cell *cell = live_start(live);
+    const struct pair pipe = make_pair(cell, "pipe 04000");
+    while (fill_by_splice(cell, pipe.b, LONG_MAX) <= 1 << 20) {
+        live_commit(cell);
+        cell = live_start(live);
+        CHECK(read_all(cell, pipe.a) > 65536);
+    }
+    check_refused(live, cell, "more waits in it than");
+}
+
+/* 64 pages each, as sizes are powers of two. */
+static void large_pipes_beyond_a_users_pages_are_refused(struct live *live) {
+    struct cell *cell = live_start(live);
+    for (int i = 0; i < 65; i++)
+        CHECK(fill_by_splice(cell, make_pair(cell, "pipe 04000").b, LONG_MAX) > 32 * 4096);
+    check_refused(live, cell, "pages at most");
+}
+
+#define CASE(function)                                                                                                 \
+    { #function, function, NULL }
+
+static const struct live_case cases[] = {
+    CASE(pipe_filled_by_splice_beyond_its_size_goes_on),
+    CASE(pipe_that_no_user_could_make_is_refused),
+    CASE(large_pipes_beyond_a_users_pages_are_refused),
+};
+
+int main(void) {
+    return live_main("given", cases, sizeof cases / sizeof cases[0]);
+}
