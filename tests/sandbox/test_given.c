@@ -124,6 +124,38 @@ static void large_pipes_beyond_a_users_pages_are_refused(struct live *live) {
     check_refused(live, cell, "pages at most");
 }
 
+/* By copying; it takes what its buffers take. */
+static void full_socket_goes_on(struct live *live) {
+    struct cell *cell = live_start(live);
+    const struct pair sockets = make_sockets(cell);
+    const long zeros = map_zeros(cell, PIECE_BYTES);
+    long all = 0, n;
+    while ((n = CALL(cell, SYS_write, "%d %ld %d", sockets.a, zeros, PIECE_BYTES)) > 0)
+        all += n;
+    CHECK(n == -EAGAIN && all > PIECE_BYTES);
+    live_commit(cell);
+    live_check_counter(live, 0);
+    cell = live_start(live);
+    CHECK_EQUAL(read_all(cell, sockets.b), all);
+    live_commit(cell);
+}
+
+/* A file's pages count for less than copies of them. */
+static void socket_that_a_file_was_sent_to_beyond_its_buffers_is_refused(struct live *live) {
+    struct cell *cell = live_start(live);
+    const struct pair sockets = make_sockets(cell);
+    const long file = CALL(cell, SYS_memfd_create, "\"file 0");
+    CHECK_EQUAL(CALL(cell, SYS_write, "%ld %ld %d", file, map_zeros(cell, 1 << 20), 1 << 20), 1 << 20);
+    long all = 0, n;
+    do {
+        CHECK_EQUAL(CALL(cell, SYS_lseek, "%ld 0 0", file), 0);
+        n = CALL(cell, SYS_sendfile, "%d %ld 0 %d", sockets.a, file, 1 << 20);
+        all += n > 0 ? n : 0;
+    } while (n > 0 && all < 8 << 20);
+    CHECK(all > 2 << 20);
+    check_refused(live, cell, "more waits in it than a new one takes");
+}
+
 #define CASE(function)                                                                                                 \
     { #function, function, NULL }
 
@@ -131,6 +163,8 @@ static const struct live_case cases[] = {
     CASE(pipe_filled_by_splice_beyond_its_size_goes_on),
     CASE(pipe_that_no_user_could_make_is_refused),
     CASE(large_pipes_beyond_a_users_pages_are_refused),
+    CASE(full_socket_goes_on),
+    CASE(socket_that_a_file_was_sent_to_beyond_its_buffers_is_refused),
 };
 
 int main(void) {
