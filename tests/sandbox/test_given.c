@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -156,6 +157,56 @@ static void socket_that_a_file_was_sent_to_beyond_its_buffers_is_refused(struct 
     check_refused(live, cell, "more waits in it than a new one takes");
 }
 
+/* Opens the session's pipes anew in a cell that is lost, and locks them: 0 or -errno. */
+static long try_pipes(struct live *live, enum cell_source source) {
+    struct sandbox_error error = {0};
+    struct cell *cell;
+    long r = 0;
+    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){.source = source}, &cell, &error), 0);
+    CHECK_EQUAL(cell_start(cell, &(struct cell_limits){0}), 0);
+    for (int fd = 1; r == 0 && fd <= 2; fd++) {
+        const long opened = CALL(cell, SYS_open, "\"/proc/self/fd/%d %d", fd, O_WRONLY);
+        r = opened < 0 ? opened : CALL(cell, SYS_flock, "%ld %d", opened, LOCK_EX | LOCK_NB);
+    }
+    cell_discard(cell);
+    return r;
+}
+
+/* As root they are the kernel's, not the cell's. */
+static struct cell *start_to_mark_pipes(struct live *live) {
+    struct cell *cell = live_start(live);
+    for (int fd = 1; fd <= 2; fd++) {
+        const long changed = CALL(cell, SYS_fchmod, "%d 0", fd);
+        CHECK(changed == 0 || changed == -EPERM);
+        CHECK_EQUAL(CALL(cell, SYS_flock, "%d %d", fd, LOCK_EX | LOCK_NB), 0);
+    }
+    return cell;
+}
+
+static void modes_and_locks_of_the_sessions_pipes_end_with_a_lost_cell(struct live *live) {
+    const long before = try_pipes(live, CELL_FROM_CURRENT);
+    cell_discard(start_to_mark_pipes(live));
+    CHECK_EQUAL(try_pipes(live, CELL_FROM_CURRENT), before);
+    cell_discard(start_to_mark_pipes(live));
+    CHECK_EQUAL(try_pipes(live, CELL_FROM_FIRST), before);
+}
+
+static void modes_and_locks_of_the_sessions_pipes_end_with_a_good_cell(struct live *live) {
+    const long before = try_pipes(live, CELL_FROM_CURRENT);
+    live_commit(start_to_mark_pipes(live));
+    CHECK_EQUAL(try_pipes(live, CELL_FROM_CURRENT), before);
+    CHECK_EQUAL(try_pipes(live, CELL_FROM_FIRST), before);
+}
+
+/* Only the session's first image has that open file then. */
+static void lock_of_a_pipe_that_its_cell_closed_ends_with_it(struct live *live) {
+    const long before = try_pipes(live, CELL_FROM_FIRST);
+    struct cell *cell = start_to_mark_pipes(live);
+    CHECK_EQUAL(CALL(cell, SYS_close, "2"), 0);
+    live_commit(cell);
+    CHECK_EQUAL(try_pipes(live, CELL_FROM_FIRST), before);
+}
+
 #define CASE(function)                                                                                                 \
     { #function, function, NULL }
 
@@ -164,6 +215,9 @@ static const struct live_case cases[] = {
     CASE(pipe_that_no_user_could_make_is_refused),
     CASE(large_pipes_beyond_a_users_pages_are_refused),
     CASE(full_socket_goes_on),
+    CASE(modes_and_locks_of_the_sessions_pipes_end_with_a_lost_cell),
+    CASE(modes_and_locks_of_the_sessions_pipes_end_with_a_good_cell),
+    CASE(lock_of_a_pipe_that_its_cell_closed_ends_with_it),
     CASE(socket_that_a_file_was_sent_to_beyond_its_buffers_is_refused),
 };
 
