@@ -336,12 +336,18 @@ static void commit_layer(const struct cell *cell) {
         layer_remove(nursery->files_fd, cell->layer);
 }
 
+/* Its locks, and modes that it has set, end with it. */
+static void end_marks(const struct cell *cell) {
+    descriptors_end_cell(&cell->image->descriptors, cell->image->keeper, cell->session->outputs);
+}
+
 void cell_commit(struct cell *cell) {
     learn(cell);
     shared_forget(&cell->image->shared);
     end_sandbox(cell);
     if (cell->left_processes)
         await_room(cell);
+    end_marks(cell);
     cell_spare(cell->result->keeper);
     commit_layer(cell);
     session_set_current(cell->session, cell->result);
@@ -351,6 +357,7 @@ void cell_commit(struct cell *cell) {
 
 /* What the cell shared with its image. A fresh run shares some of that with the session's image, too. */
 static void put_back(const struct cell *cell) {
+    end_marks(cell);
     image_put_back_shared(cell->image);
     if (cell->image != cell->session->current)
         image_put_back_shared(cell->session->current);

@@ -23,6 +23,7 @@
 #include <sys/syscall.h>
 
 enum { CONTENT_MAX_BYTES = 16 << 20 }; /* that waits in an image's pipes and sockets */
+enum { OUTPUT_MODE = 0600 };           /* as pipe(2) makes it */
 
 #define KEPT_FLAGS                                                                                                     \
     (O_ACCMODE | O_APPEND | O_NONBLOCK | O_SYNC | O_DSYNC | O_DIRECT | O_DIRECTORY | O_NOATIME | O_PATH | O_CLOEXEC)
@@ -144,20 +145,25 @@ static int list_numbers(int dir_fd, struct descriptors *list, struct sandbox_err
     return 0;
 }
 
+/* Of an open file, by any of its duplicates. */
+static void unlock(int fd) {
+    struct flock none = {.l_type = F_UNLCK};
+    (void)flock(fd, LOCK_UN);
+    (void)fcntl(fd, F_OFD_SETLK, &none);
+}
+
 /*
  * Locks end with their cell. Those of an open file would stay with the image's,
  * in the way of the one that the next cell opens; a lease would keep it from being
  * opened, and only its owner can end it.
  */
 static int end_locks(const struct descriptors_look *look, const struct descriptor *descriptor) {
-    struct flock none = {.l_type = F_UNLCK};
     auto_fd fd = system_pidfd_getfd(look->pidfd, descriptor->fd);
     if (fd < 0)
         return fd;
     if (fcntl(fd, F_GETLEASE) != F_UNLCK)
         return descriptors_refuse(look, descriptor, "a file with a lease (F_SETLEASE)");
-    (void)flock(fd, LOCK_UN);
-    (void)fcntl(fd, F_OFD_SETLK, &none);
+    unlock(fd);
     return 0;
 }
 
@@ -433,14 +439,32 @@ static int put_back(int pidfd, const struct descriptor *descriptor) {
     return lseek(fd, descriptor->offset, SEEK_SET) < 0 ? -errno : 0;
 }
 
+/* Whether a cell has the image's own open file. */
+static bool is_shared(const struct descriptor *descriptor) {
+    const bool kept = descriptor->kind == DESCRIPTOR_KEPT || descriptor->kind == DESCRIPTOR_OUTPUT;
+    return (kept || descriptor->shared) && !(descriptor->flags & O_PATH);
+}
+
 int descriptors_put_back(const struct descriptors *list, pid_t pid) {
     auto_fd pidfd = system_pidfd_open(pid);
     int result = pidfd < 0 ? pidfd : 0;
     for (size_t i = 0; pidfd >= 0 && i < list->n; i++) {
         const struct descriptor *descriptor = &list->at[i];
-        bool kept = descriptor->kind == DESCRIPTOR_KEPT || descriptor->kind == DESCRIPTOR_OUTPUT || descriptor->shared;
-        int r = kept && !(descriptor->flags & O_PATH) ? put_back(pidfd, descriptor) : 0;
+        int r = is_shared(descriptor) ? put_back(pidfd, descriptor) : 0;
         result = result ? result : r;
     }
     return result;
+}
+
+void descriptors_end_cell(const struct descriptors *list, pid_t pid, const int outputs[DESCRIPTORS_OUTPUTS]) {
+    struct stat st;
+    auto_fd pidfd = system_pidfd_open(pid);
+    for (size_t i = 0; pidfd >= 0 && i < list->n; i++) {
+        auto_fd fd = is_shared(&list->at[i]) ? system_pidfd_getfd(pidfd, list->at[i].fd) : -1;
+        if (fd >= 0)
+            unlock(fd);
+    }
+    for (int i = 0; i < DESCRIPTORS_OUTPUTS; i++)
+        if (fstat(outputs[i], &st) == 0 && (st.st_mode & 07777) != OUTPUT_MODE)
+            (void)fchmod(outputs[i], OUTPUT_MODE);
 }

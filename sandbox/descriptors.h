@@ -119,6 +119,14 @@ int descriptors_give(struct descriptors *list, struct giver *giver) SANDBOX_MUST
  */
 int descriptors_put_back(const struct descriptors *list, pid_t pid);
 
+/*
+ * Takes back what no cell may leave, lost or not, in what it shares with all
+ * others: locks of those open files, and the mode of the session's pipes. list
+ * and pid: of the image that the cell was made of, whose open files are all that
+ * it could lock and others have; outputs: as in descriptors_known.
+ */
+void descriptors_end_cell(const struct descriptors *list, pid_t pid, const int outputs[DESCRIPTORS_OUTPUTS]);
+
 /* A row is the first of its open file, the first of its object. */
 static inline bool descriptor_is_first(const struct descriptors *list, size_t i) {
     return list->at[i].first == i;

@@ -11,13 +11,17 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-/* PIPES_MAX: Linux gives a user 16384 pages for pipes, 16 for each, and there are several cells of an image at a time.
+/*
+ * PIPES_MAX, PAGES_MAX: Linux gives a user 16384 pages for pipes, 16 for each, and there are several cells of an image
+ * at a time. CAPACITY_MAX: what it takes as the size of one.
  */
-enum { USUAL_BYTES = 65536, LEAST_BYTES = 4096, READ_BYTES = 65536, AT_ONCE = 4, PIPES_MAX = 256 };
+enum { PAGE_BYTES = 4096, USUAL_PAGES = 16, LEAST_BYTES = PAGE_BYTES, READ_BYTES = 65536, AT_ONCE = 4 };
+enum { PIPES_MAX = 256, PAGES_MAX = PIPES_MAX * USUAL_PAGES, CAPACITY_MAX = 1 << 30 };
 
 /* What a pipe was, in the first row of its object. */
 struct pipe_state {
-    int capacity;
+    bool taken;   /* its content is */
+    int capacity; /* that the new one needs: in bytes, whole pages */
     bool packets; /* O_DIRECT: a read gives one write */
     struct content content;
 };
@@ -34,22 +38,72 @@ static bool may_write(const struct descriptor *descriptor) {
     return (descriptor->flags & O_ACCMODE) != O_RDONLY;
 }
 
-/* Empties a pipe; then it is made small, for all of a user's pipes together have a limit. */
+/*
+ * The pages that the content takes when it is written again. What has come into a pipe by splice(2) may stand in
+ * larger pieces than pages, so that more waits in it than it would take by writing.
+ */
+static uint64_t count_pages(const struct content *content) {
+    uint64_t pages = 0;
+    uint32_t bytes;
+    for (size_t at = 0; content_next(content, &at, &bytes);)
+        pages += (bytes + PAGE_BYTES - 1) / PAGE_BYTES;
+    return pages;
+}
+
+/*
+ * Settles how large the new pipe is to be. Where the content needs more than
+ * there is, it is tried on the pipe itself, which is empty now: a user may not
+ * have every size. Then this one is made small, for all of a user's pipes
+ * together have a limit.
+ */
+static int settle_capacity(struct descriptors_look *look, const struct descriptor *reader, int fd,
+                           struct pipe_state *pipe) {
+    const int before = fcntl(fd, F_GETPIPE_SZ);
+    const uint64_t needed = count_pages(&pipe->content) * PAGE_BYTES;
+    if (before < 0)
+        return -errno;
+    pipe->capacity = before;
+    if (needed > (uint64_t)before)
+        pipe->capacity = needed <= CAPACITY_MAX ? fcntl(fd, F_SETPIPE_SZ, (int)needed) : -1;
+    if (pipe->capacity < 0)
+        return descriptors_refuse(look, reader, "a pipe: more waits in it than a new one can be made for");
+    (void)fcntl(fd, F_SETPIPE_SZ, LEAST_BYTES); /* it may not be worth it */
+    return 0;
+}
+
+/* Empties a pipe. */
 static int take_content(struct descriptors_look *look, const struct descriptor *reader, struct pipe_state *pipe) {
     char buf[READ_BYTES];
     ssize_t n;
     auto_fd fd = descriptors_take(look, reader);
     if (fd < 0)
         return fd;
-    pipe->capacity = fcntl(fd, F_GETPIPE_SZ);
+    pipe->taken = true;
     while ((n = read(fd, buf, sizeof buf)) > 0) {
         int r = content_add(&pipe->content, buf, (uint32_t)n, &look->room);
         if (r)
             return r == -E2BIG ? descriptors_refuse(look, reader, "a pipe" DESCRIPTORS_FULL) : r;
     }
-    if (n < 0 && errno != EAGAIN)
-        return -errno;
-    (void)fcntl(fd, F_SETPIPE_SZ, LEAST_BYTES); /* it may not be worth it */
+    return n < 0 && errno != EAGAIN ? -errno : settle_capacity(look, reader, fd, pipe);
+}
+
+/* The pages that a pipe takes of its user's. */
+static uint64_t pages_of(const struct pipe_state *pipe) {
+    const uint64_t pages = (uint64_t)pipe->capacity / PAGE_BYTES;
+    return pages > USUAL_PAGES ? pages : USUAL_PAGES;
+}
+
+/* Whether the pipes of one cell, all together, leave the user's pages to others and to other cells. */
+static int check_pages(const struct descriptors_look *look, const struct descriptors *list) {
+    uint64_t pages = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        if (list->at[i].kind != DESCRIPTOR_PIPE || !descriptor_is_object(list, i))
+            continue;
+        pages += pages_of(list->at[i].state);
+        if (pages > PAGES_MAX)
+            return descriptors_refuse(look, &list->at[i], "a pipe: all pipes together have %d pages at most",
+                                      PAGES_MAX);
+    }
     return 0;
 }
 
@@ -67,27 +121,28 @@ int pipes_look(struct descriptors_look *look, struct descriptors *list) {
             struct pipe_state *pipe = calloc(1, sizeof *pipe);
             if (!pipe)
                 return -ENOMEM;
-            *pipe = (struct pipe_state){.capacity = 0};
+            *pipe = (struct pipe_state){.taken = false};
             object->state = pipe;
         }
         struct pipe_state *pipe = object->state;
         pipe->packets |= may_write(descriptor) && (descriptor->flags & O_DIRECT);
-        if (may_read(descriptor) && pipe->capacity == 0)
+        if (may_read(descriptor) && !pipe->taken)
             r = take_content(look, descriptor, pipe);
     }
-    return r;
+    return r ? r : check_pages(look, list);
 }
 
 /* Puts the content into a pipe that a task has made, and gives it the size that it had. */
 static int fill(struct giver *giver, int made, const struct pipe_state *pipe) {
     const char *piece;
     uint32_t bytes;
-    if (pipe->content.bytes == 0 && (pipe->capacity == USUAL_BYTES || pipe->capacity <= 0))
+    const bool usual = !pipe->taken || pipe->capacity == USUAL_PAGES * PAGE_BYTES;
+    if (pipe->content.bytes == 0 && usual)
         return 0;
     auto_fd fd = giver_take(giver, made);
     if (fd < 0)
         return fd;
-    if (pipe->capacity > 0 && pipe->capacity != USUAL_BYTES)
+    if (!usual)
         (void)fcntl(fd, F_SETPIPE_SZ, pipe->capacity); /* what matters is whether all fits */
     if (fcntl(fd, F_SETFL, O_NONBLOCK | (pipe->packets ? O_DIRECT : 0)))
         return -errno;

@@ -14,7 +14,7 @@
 #include <sys/ioctl.h>
 #include <sys/un.h>
 
-enum { USUAL_BACKLOG = 128, MESSAGE_BYTES = 1 << 20 };
+enum { USUAL_BACKLOG = 128, MESSAGE_BYTES = 1 << 20, SURE_BYTES = 65536 };
 
 void sockets_fini(struct descriptor *descriptor) {
     free(((struct socket_state *)descriptor->state)->content.data);
@@ -92,6 +92,17 @@ static void name_sides(int fd, struct socket_state *state) {
         state->own_bytes = 0;
 }
 
+/*
+ * More can wait in a socket than a new one takes: sendfile(2) gives it pages of
+ * a file, which count for less than copies, and many may have sent to it. So
+ * much is tried; any socket takes SURE_BYTES.
+ */
+static int check_room(const struct descriptors_look *look, const struct descriptor *descriptor,
+                      const struct socket_state *state) {
+    int r = state->content.bytes > SURE_BYTES ? sockets_try(state) : 0;
+    return r == -ENOBUFS ? descriptors_refuse(look, descriptor, "a socket: more waits in it than a new one takes") : r;
+}
+
 /* Looks at all that waits, without taking it: what can't be copied must not be closed by us. */
 static int peek_content(struct descriptors_look *look, const struct descriptor *descriptor, int fd,
                         struct socket_state *state) {
@@ -122,7 +133,7 @@ static int peek_content(struct descriptors_look *look, const struct descriptor *
         return descriptors_refuse(look, descriptor, "a socket" DESCRIPTORS_FULL);
     if (r == 0 && state->type == SOCK_STREAM && seen != (uint64_t)waits)
         return descriptors_refuse(look, descriptor, "a socket with urgent data");
-    return r;
+    return r ? r : check_room(look, descriptor, state);
 }
 
 /* Of POLLIN and POLLRDHUP. */

@@ -58,6 +58,9 @@ void sockets_fini(struct descriptor *descriptor);
 /* Hangs up a connection that a lost cell has used: what it has read and written can't be taken back. 0. */
 int sockets_put_back(const struct descriptor *descriptor, int fd);
 
+/* Whether a new pair takes what was recorded: tried on one of our own. 0, -ENOBUFS where it doesn't, or -errno. */
+int sockets_try(const struct socket_state *state) SANDBOX_MUST_CHECK;
+
 /* Reads the options of a socket of ours, or sets those that are not as they were. See: sockets_options.c. */
 void sockets_read_options(int fd, struct socket_state *state);
 void sockets_set_options(int fd, const struct socket_state *state);

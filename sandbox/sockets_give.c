@@ -9,21 +9,43 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 /* Where in the scratch memory addresses, paths and what is said of them stand. */
 enum { ADDRESS_AT = 0, PATH_AT = 256, STAT_AT = 512 };
 
-/* Sends what had waited in a socket from its other side, which gets all the room that it may have for it. */
-static int fill(int other_fd, const struct socket_state *state) {
+/* Sends a piece; where the buffer is too small for it, once it has all the room that a user may have. */
+static int send_piece(int fd, const char *piece, uint32_t bytes) {
     const int room = 1 << 30;
+    uint32_t sent = 0;
+    for (int tries = 0; tries < 2; tries++) {
+        ssize_t n = send(fd, piece + sent, bytes - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+        sent += n > 0 ? (uint32_t)n : 0;
+        if (n >= 0 && sent == bytes)
+            return 0;
+        (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
+    }
+    return -ENOBUFS;
+}
+
+/* Sends what had waited in a socket from its other side. */
+static int fill(int other_fd, const struct socket_state *state) {
     const char *piece;
     uint32_t bytes;
-    if (state->content.bytes)
-        (void)setsockopt(other_fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
-    for (size_t at = 0; (piece = content_next(&state->content, &at, &bytes));)
-        if (send(other_fd, piece, bytes, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)bytes)
-            return -ENOBUFS;
-    return 0;
+    int r = 0;
+    for (size_t at = 0; r == 0 && (piece = content_next(&state->content, &at, &bytes));)
+        r = send_piece(other_fd, piece, bytes);
+    return r;
+}
+
+int sockets_try(const struct socket_state *state) {
+    int pair[2];
+    if (socketpair(AF_UNIX, state->type | SOCK_CLOEXEC, 0, pair))
+        return -errno;
+    int r = fill(pair[1], state);
+    for (int k = 0; k < 2; k++)
+        close(pair[k]);
+    return r;
 }
 
 static int make_pair(struct giver *giver, int type, int made[2]) {
