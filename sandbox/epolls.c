@@ -10,8 +10,16 @@
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 
-/* WATCHES_MAX: of all of an image together. */
-enum { WATCHES_MAX = 8192, AT_ONCE = REMOTE_MAX_CALLS };
+/*
+ * Of all of an image together. STEPS_MAX: the watches that Linux goes through
+ * while we look for what is watched, at some 10 ns each: where the number that
+ * it was added by is closed, every descriptor is asked about.
+ */
+enum { WATCHES_MAX = 8192, STEPS_MAX = 8 << 20, STEPS_OF_CALL = 100, AT_ONCE = REMOTE_MAX_CALLS };
+
+struct work {
+    size_t watches, steps;
+};
 
 struct watch {
     int added_as; /* the number that it was added by; it may be closed by now, or another's */
@@ -29,7 +37,9 @@ void epolls_fini(struct descriptor *descriptor) {
     free(((struct epoll_state *)descriptor->state)->watch);
 }
 
-static bool leads_to(const struct descriptors_look *look, int fd, const struct kcmp_epoll_slot *slot) {
+static bool leads_to(const struct descriptors_look *look, int fd, const struct kcmp_epoll_slot *slot,
+                     struct work *work) {
+    work->steps += STEPS_OF_CALL + work->watches;
     return syscall(SYS_kcmp, look->pid, look->pid, KCMP_EPOLL_TFD, fd, slot) == 0;
 }
 
@@ -41,14 +51,14 @@ static bool has_inode(const struct descriptor *descriptor) {
 
 /* A number that leads to what is watched, which is often the one it was added by; -1 where there is none. */
 static int find_watched(const struct descriptors_look *look, const struct descriptors *list,
-                        const struct kcmp_epoll_slot *slot, ino_t inode) {
+                        const struct kcmp_epoll_slot *slot, ino_t inode, struct work *work) {
     size_t i = descriptors_index(list, (int)slot->tfd);
     if (i < list->n && has_inode(&list->at[i]) && list->at[i].inode == inode)
         return (int)slot->tfd;
-    if (i < list->n && leads_to(look, (int)slot->tfd, slot))
+    if (i < list->n && leads_to(look, (int)slot->tfd, slot, work))
         return (int)slot->tfd;
-    for (i = 0; i < list->n; i++)
-        if (descriptor_is_first(list, i) && leads_to(look, list->at[i].fd, slot))
+    for (i = 0; i < list->n && work->steps < STEPS_MAX; i++)
+        if (descriptor_is_first(list, i) && leads_to(look, list->at[i].fd, slot, work))
             return list->at[i].fd;
     return -1;
 }
@@ -65,7 +75,7 @@ static int add_watch(struct epoll_state *state, const struct watch *watch) {
 }
 
 static int record_watch(const struct descriptors_look *look, const struct descriptors *list,
-                        const struct descriptor *descriptor, struct procfs_text line, size_t *total) {
+                        const struct descriptor *descriptor, struct procfs_text line, struct work *work) {
     struct epoll_state *state = descriptor->state;
     struct procfs_watch said;
     struct watch watch;
@@ -74,18 +84,20 @@ static int record_watch(const struct descriptors_look *look, const struct descri
     if (!procfs_parse_watch(line, &said))
         return -EBADMSG;
     watch.added_as = said.fd;
-    if (++*total > WATCHES_MAX)
+    if (++work->watches > WATCHES_MAX)
         return descriptors_refuse(look, descriptor, "an epoll: %d watches are the most", WATCHES_MAX);
     struct kcmp_epoll_slot slot = {.efd = (uint32_t)descriptor->fd, .tfd = (uint32_t)watch.added_as};
     for (size_t i = 0; i < state->n; i++)
         slot.toff += state->watch[i].added_as == watch.added_as;
-    watch.fd = find_watched(look, list, &slot, (ino_t)said.inode);
+    watch.fd = find_watched(look, list, &slot, (ino_t)said.inode, work);
+    if (work->steps >= STEPS_MAX)
+        return descriptors_refuse(look, descriptor, "an epoll with too many watches whose descriptors are closed");
     watch.event = (struct epoll_event){.events = said.events, .data.u64 = said.data};
     return add_watch(state, &watch);
 }
 
 static int look_at(const struct descriptors_look *look, const struct descriptors *list, struct descriptor *descriptor,
-                   size_t *total) {
+                   struct work *work) {
     char file[32];
     auto_free char *buf = NULL;
     size_t size = 0;
@@ -97,16 +109,16 @@ static int look_at(const struct descriptors_look *look, const struct descriptors
     if (!info)
         return -errno;
     while (r == 0 && process_next_line(info, &buf, &size, &line))
-        r = record_watch(look, list, descriptor, line, total);
+        r = record_watch(look, list, descriptor, line, work);
     return r;
 }
 
 int epolls_look(struct descriptors_look *look, struct descriptors *list) {
-    size_t total = 0;
+    struct work work = {0};
     int r = 0;
     for (size_t i = 0; r == 0 && i < list->n; i++)
         if (list->at[i].kind == DESCRIPTOR_EPOLL && descriptor_is_first(list, i))
-            r = look_at(look, list, &list->at[i], &total);
+            r = look_at(look, list, &list->at[i], &work);
     return r;
 }
 
