@@ -150,11 +150,11 @@ static void test_memory_is_told_by_its_name_whatever_a_cell_calls_it(void **stat
     assert_false(procfs_is_memory(TEXT("/memfd:x")));
     assert_false(procfs_is_memory(TEXT("/dev/zero")));
     assert_false(procfs_is_memory(TEXT("/dev/zeros (deleted)")));
-    assert_false(procfs_is_memory(TEXT("/work/memfd:x (deleted)")));
+    assert_false(procfs_is_memory(TEXT("/tmp/memfd:x (deleted)")));
     assert_false(procfs_is_memory(TEXT("[anon:a name]")));
     assert_false(procfs_is_memory(TEXT("")));
-    assert_true(procfs_is_deleted(TEXT("/work/a (deleted)")));
-    assert_false(procfs_is_deleted(TEXT("/work/a (deleted)/b")));
+    assert_true(procfs_is_deleted(TEXT("/tmp/a (deleted)")));
+    assert_false(procfs_is_deleted(TEXT("/tmp/a (deleted)/b")));
     assert_false(procfs_is_deleted(TEXT("(deleted)")));
 }
 
