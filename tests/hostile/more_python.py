@@ -137,7 +137,7 @@ with open("/proc/self/mem", "rb+", buffering=0) as memory:
     case("whiteout", "import os; os.mknod('host.txt.gone', 0o020666, 0)", "error", "PermissionError"),
     case("whiteout_by_mknodat", "import ctypes; print(ctypes.CDLL(None).mknodat(-100, b'host.txt2', 0o020666, 0))", "ok", stdout="-1"),
     case("overlay_marks", "import os\nos.mkdir('m')\nfor name in ('opaque', 'redirect', 'metacopy', 'origin', 'whiteout'):\n    try: os.setxattr('m', 'user.overlay.' + name, b'y')\n    except OSError as error: print(name, error.errno)", "ok"),
-    case("overlay_redirect_outside", "import os\nos.mkdir('m')\nos.setxattr('m', 'user.overlay.redirect', b'/../../../../etc')", "error ok", "OSError"),
+    case("overlay_redirect_outside", "import os\nos.mkdir('m')\nos.setxattr('m', 'user.overlay.redirect', b'/../../../../etc')", "error", "OSError"),
     case("hard_links", "import os\nopen('one', 'w').close()\nfor n in range(2000): os.link('one', f'link-{n}')", "ok"),
     case("hard_link_to_the_hosts", "import os; os.link('host.txt', 'mine'); open('mine', 'w').write('changed')", "ok error", "OSError PermissionError"),
     case("host_file_removed_and_made", "import os; os.remove('host.txt'); os.mkdir('host.txt'); open('host.txt/x', 'w').close()", "ok", restore="import os, shutil; shutil.rmtree('host.txt')"),

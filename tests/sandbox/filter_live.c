@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -144,6 +145,10 @@ static long call_large_pipe(void) {
     return pipe(pair) ? -1 : fcntl(pair[0], F_SETPIPE_SZ, 4096);
 }
 
+static long call_attribute(void) {
+    return fsetxattr(memfd_create("own", 0), "user.own", "x", 1, 0);
+}
+
 static long call_inotify(void) {
     return ok(inotify_init1(0));
 }
@@ -205,6 +210,7 @@ static const struct {
     {"fcntl(F_SETLEASE)", call_lease, EINVAL, 0},
     {"fcntl(F_SETPIPE_SZ)", call_large_pipe, EPERM, 0},
     {"inotify_init1", call_inotify, ENOSYS, 0},
+    {"fsetxattr", call_attribute, EOPNOTSUPP, 0},
     {"mmap(MAP_HUGETLB)", call_huge_page, ENOMEM, 0},
     {"mincore", call_mincore, ENOSYS, 0},
     {"number 1000", call_unknown, ENOSYS, 0},

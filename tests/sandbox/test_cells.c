@@ -342,8 +342,6 @@ static void files_can_be_deleted_when_the_disk_is_full(struct live *live) {
         CHECK_TEXT(live_ask(cell, "call %d \"sub%d/a.txt", SYS_unlink, i), "0");
     for (int i = 0; strcmp(live_ask(cell, "call %d \"full%d 0700", SYS_mkdir, i), "0") == 0; i++)
         CHECK(i < 10000);
-    for (int i = 0; strcmp(live_ask(cell, "call %d \"full0 \"user.n%d \"x 1 0", SYS_setxattr, i), "0") == 0; i++)
-        CHECK(i < 100); /* in what is too little for one more folder */
     live_commit(cell);
     cell = live_start(live);
     for (int i = 0; i < FOLDERS; i++)
