@@ -191,7 +191,11 @@ static int settle_tasks(const struct cell *cell) {
 static int give_own(const struct cell *cell) {
     struct remote_task task = worker_of(cell);
     struct image *image = cell->image;
-    struct giver giver = {.task = &task, .pidfd = cell->worker_pidfd, .keeper = image->keeper, .aside = cell->aside};
+    struct giver giver = {.task = &task,
+                          .pidfd = cell->worker_pidfd,
+                          .keeper = image->keeper,
+                          .aside = cell->aside,
+                          .room = SHARED_MAX_BYTES};
     int r = shared_give(&image->shared, &image->descriptors, image->memory_fd, &giver);
     return r ? r : descriptors_give(&image->descriptors, &giver);
 }

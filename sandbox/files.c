@@ -3,6 +3,7 @@
 
 #include "cleanup.h"
 #include "process.h"
+#include "shared.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -62,21 +63,25 @@ static int is_of_its_kind(struct giver *giver, const struct descriptor *descript
     return fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == (descriptor->mode & S_IFMT);
 }
 
-/*
- * One that can't be opened any more (the way was shut, the host has taken it
- * away). A file stays shared: what it holds can be put back. A folder or a path
- * leads to the files of an earlier sandbox, so that in its place there is a
- * descriptor that nothing can be done with.
- */
-static int do_without(struct descriptors *list, struct giver *giver, size_t i) {
-    struct descriptor *descriptor = &list->at[i];
-    if (S_ISREG(descriptor->mode) && !(descriptor->flags & O_PATH)) {
-        descriptor->shared = true;
-        return 0;
-    }
+/* A descriptor that nothing can be done with. */
+static int give_dead(struct descriptors *list, struct giver *giver, size_t i) {
     int made = giver_open(giver, "/dev/null", O_PATH | O_CLOEXEC);
     int r = made < 0 ? made : giver_number(giver, list, i, made);
     return r ? r : giver_close(giver, made);
+}
+
+/*
+ * One that can't be opened any more (the way was shut, the host has taken it
+ * away). A file stays shared where what it holds can be put back. Of a folder or
+ * a path, which lead to the files of an earlier sandbox, there is only the number.
+ */
+static int do_without(struct descriptors *list, struct giver *giver, size_t i) {
+    struct descriptor *descriptor = &list->at[i];
+    if (giver->aside || !S_ISREG(descriptor->mode) || descriptor->flags & O_PATH ||
+        !shared_has_room(giver->keeper, descriptor->fd, &giver->room))
+        return give_dead(list, giver, i);
+    descriptor->shared = true;
+    return 0;
 }
 
 /* Puts what was opened in its place, at its offset. */
@@ -174,18 +179,22 @@ int files_give(struct descriptors *list, struct giver *giver) {
     return r == 0 && n ? give_some(list, giver, rows, paths, n) : r;
 }
 
+/* A cell aside runs beside the one whose file it is: nobody could tell whose changes to put back. */
+static int give_unnamed(struct descriptors *list, struct giver *giver, size_t i) {
+    struct descriptor *descriptor = &list->at[i];
+    if (giver->aside || descriptor->withheld)
+        return give_dead(list, giver, i);
+    int made = giver_reopen(giver, descriptor->fd, descriptor->flags);
+    if (made == -EUCLEAN)
+        return made;
+    descriptor->shared = made < 0;
+    return made < 0 ? 0 : settle(list, giver, i, made);
+}
+
 int files_give_unnamed(struct descriptors *list, struct giver *giver) {
     int r = 0;
-    for (size_t i = 0; r == 0 && i < list->n; i++) {
-        struct descriptor *descriptor = &list->at[i];
-        if (descriptor->kind != DESCRIPTOR_UNNAMED || !descriptor_is_first(list, i))
-            continue;
-        int made = giver_reopen(giver, descriptor->fd, descriptor->flags);
-        if (made == -EUCLEAN)
-            return made;
-        descriptor->shared = made < 0;
-        if (made >= 0)
-            r = settle(list, giver, i, made);
-    }
+    for (size_t i = 0; r == 0 && i < list->n; i++)
+        if (list->at[i].kind == DESCRIPTOR_UNNAMED && descriptor_is_first(list, i))
+            r = give_unnamed(list, giver, i);
     return r;
 }

@@ -15,10 +15,8 @@
 #include <sys/vfs.h>
 
 void shared_forget(struct shared *shared) {
-    for (size_t i = 0; i < shared->n; i++) {
-        free(shared->piece[i].saved);
-        shared->piece[i].saved = NULL;
-    }
+    for (size_t i = 0; i < shared->n; i++)
+        saved_fini(&shared->piece[i].saved);
 }
 
 void shared_fini(struct shared *shared) {
@@ -70,6 +68,7 @@ static int add_mapping(void *arg, const struct mapping *mapping) {
     if (r)
         return r;
     const uint64_t end = mapping->offset + (mapping->end - mapping->start);
+    shared->piece[i].is_only_read = false;
     if (shared->piece[i].descriptor == SHARED_NO_DESCRIPTOR && shared->piece[i].bytes < end)
         shared->piece[i].bytes = end;
     shared->mapping[shared->n_mappings++] = (struct shared_mapping){.start = mapping->start,
@@ -80,28 +79,23 @@ static int add_mapping(void *arg, const struct mapping *mapping) {
     return 0;
 }
 
-/* Opens a file of a stopped process by its descriptor, as we may. It is a regular file: that blocks nobody. */
-static int open_piece(pid_t pid, int fd, int flags) {
-    char path[48];
-    struct stat st;
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
-    auto_fd opened = open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (opened < 0 || fstat(opened, &st))
-        return -errno;
-    return S_ISREG(st.st_mode) ? steal_fd(&opened) : -EINVAL;
-}
-
-/* One that can't be opened for that, say for a lease that something mapped still has, could not be put back. */
+/*
+ * One that can't be opened for that, say for a lease that something mapped still
+ * has, could not be put back. For writing it is only opened where somebody does
+ * so anyway: that may copy it from below.
+ */
 static int add_unnamed(pid_t pid, const struct descriptors *list, struct shared_piece *piece, struct shared *shared,
                        struct sandbox_error *error) {
     const size_t object = piece->descriptor;
-    piece->is_read_only = true;
+    int flags = O_RDONLY;
     for (size_t i = object; i != DESCRIPTORS_NONE; i = list->at[i].next_object)
-        piece->is_read_only &= (list->at[i].flags & O_ACCMODE) == O_RDONLY;
-    auto_fd fd = piece->is_read_only ? -1 : open_piece(pid, list->at[object].fd, O_RDWR);
-    if (!piece->is_read_only && fd < 0)
+        flags = (list->at[i].flags & O_ACCMODE) == O_RDONLY ? flags : O_RDWR;
+    auto_fd fd = saved_open(pid, list->at[object].fd, flags);
+    if (fd < 0)
         return error_set(error, STEP_DESCRIPTORS, ENOTSUP,
                          "descriptor %d, a file without a name that can't be opened again", list->at[object].fd);
+    piece->is_only_read = flags == O_RDONLY;
+    piece->is_constant = piece->is_only_read && saved_is_constant(fd);
     return add_piece(shared, piece);
 }
 
@@ -116,7 +110,7 @@ static int add_descriptor(pid_t pid, const struct descriptors *list, size_t i, s
     struct statfs fs;
     if (piece.is_saved_by_us)
         return add_unnamed(pid, list, &piece, shared, error);
-    auto_fd fd = open_piece(pid, descriptor->fd, O_RDONLY);
+    auto_fd fd = saved_open(pid, descriptor->fd, O_RDONLY);
     if (fd < 0 || fstatfs(fd, &fs))
         return fd < 0 ? fd : -errno;
     if (fs.f_type != TMPFS_MAGIC)
@@ -125,14 +119,31 @@ static int add_descriptor(pid_t pid, const struct descriptors *list, size_t i, s
     return piece.seals < 0 ? -errno : add_piece(shared, &piece);
 }
 
-static int check_size(const struct shared *shared, struct sandbox_error *error) {
+/* No cell gets more than the numbers of its descriptors. Those that may have mapped it can't change it there. */
+static void withhold(struct shared_piece *piece, struct descriptors *list) {
+    piece->is_constant = true;
+    for (size_t i = piece->descriptor; i != DESCRIPTORS_NONE; i = list->at[i].next_object)
+        list->at[i].withheld = true;
+}
+
+static int check_size(struct shared *shared, struct descriptors *list, struct sandbox_error *error) {
     uint64_t bytes = 0;
     for (size_t i = 0; i < shared->n && bytes <= SHARED_MAX_BYTES; i++)
-        bytes += shared->piece[i].is_read_only ? 0 : shared->piece[i].bytes;
-    if (bytes <= SHARED_MAX_BYTES)
-        return 0;
-    return error_set(error, STEP_DESCRIPTORS, ENOTSUP,
-                     "more than %llu MiB of shared memory and temporary files without a name", SHARED_MAX_BYTES >> 20);
+        bytes += shared->piece[i].is_constant || shared->piece[i].is_only_read ? 0 : shared->piece[i].bytes;
+    if (bytes > SHARED_MAX_BYTES)
+        return error_set(error, STEP_DESCRIPTORS, ENOTSUP,
+                         "more than %llu MiB of shared memory and temporary files without a name",
+                         SHARED_MAX_BYTES >> 20);
+    for (size_t i = 0; i < shared->n; i++) {
+        struct shared_piece *piece = &shared->piece[i];
+        if (piece->is_constant || !piece->is_only_read)
+            continue;
+        if (piece->bytes <= SHARED_MAX_BYTES - bytes)
+            bytes += piece->bytes;
+        else
+            withhold(piece, list);
+    }
+    return 0;
 }
 
 static uint64_t most_mappings(void) {
@@ -152,7 +163,7 @@ static int check_mappings(pid_t pid, const struct shared *shared, struct sandbox
                            "shared memory beside %zu other mappings, the most there can be", n - shared->n_mappings);
 }
 
-int shared_find(pid_t pid, const struct descriptors *list, struct shared *ret, struct sandbox_error *ret_error) {
+int shared_find(pid_t pid, struct descriptors *list, struct shared *ret, struct sandbox_error *ret_error) {
     struct shared shared = {0};
     int r = 0;
     const size_t files = list->of_kind[DESCRIPTOR_MEMFD] + list->of_kind[DESCRIPTOR_UNNAMED];
@@ -168,7 +179,7 @@ int shared_find(pid_t pid, const struct descriptors *list, struct shared *ret, s
                       "more than %d pieces of shared memory and temporary files, or %d mappings of such",
                       SHARED_MAX_PIECES, SHARED_MAX_MAPPINGS);
     if (r == 0)
-        r = check_size(&shared, ret_error);
+        r = check_size(&shared, list, ret_error);
     if (r == 0)
         r = check_mappings(pid, &shared, ret_error);
     if (r)
@@ -178,94 +189,65 @@ int shared_find(pid_t pid, const struct descriptors *list, struct shared *ret, s
     return r;
 }
 
-/* Reads all of a file. *saved may be NULL for an empty one. */
-static int save(struct shared_piece *piece, int fd, uint64_t *room) {
+bool shared_has_room(pid_t keeper, int number, uint64_t *room) {
     struct stat st;
-    if (fstat(fd, &st))
-        return -errno;
+    auto_fd fd = saved_open(keeper, number, O_RDONLY);
+    if (fd < 0 || fstat(fd, &st))
+        return false;
+    if (saved_is_constant(fd))
+        return true;
     if ((uint64_t)st.st_size > *room)
-        return -EFBIG;
-    piece->saved = malloc((size_t)st.st_size + 1);
-    if (!piece->saved)
-        return -ENOMEM;
-    piece->saved_bytes = 0;
-    piece->mode = st.st_mode & 07777;
-    while (piece->saved_bytes < (size_t)st.st_size) {
-        ssize_t n = pread(fd, (char *)piece->saved + piece->saved_bytes, (size_t)st.st_size - piece->saved_bytes,
-                          (off_t)piece->saved_bytes);
-        if (n <= 0)
-            return n < 0 ? -errno : 0;
-        piece->saved_bytes += (size_t)n;
-    }
-    *room -= piece->saved_bytes;
-    return 0;
+        return false;
+    *room -= (uint64_t)st.st_size;
+    return true;
+}
+
+static bool has_piece(const struct shared *shared, size_t descriptor) {
+    for (size_t i = 0; i < shared->n; i++)
+        if (shared->piece[i].descriptor == descriptor)
+            return true;
+    return false;
 }
 
 /* A file with a name that its cell could not open anew, and can write to all the same. */
-static int add_unopened(struct shared *shared, const struct descriptors *list) {
+static int add_unopened(pid_t pid, struct shared *shared, const struct descriptors *list) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < list->n; i++) {
         const struct descriptor *descriptor = &list->at[i];
-        size_t known = 0;
-        if (descriptor->kind != DESCRIPTOR_FILE || !descriptor->shared || !S_ISREG(descriptor->mode) ||
-            (descriptor->flags & O_PATH) || (descriptor->flags & O_ACCMODE) == O_RDONLY)
+        if (descriptor->kind != DESCRIPTOR_FILE || !descriptor->shared || has_piece(shared, i))
             continue;
-        while (known < shared->n && shared->piece[known].descriptor != i)
-            known++;
-        if (known == shared->n)
-            r = add_piece(shared,
-                          &(struct shared_piece){.inode = descriptor->inode, .descriptor = i, .is_saved_by_us = true});
+        auto_fd fd = saved_open(pid, descriptor->fd, O_RDONLY);
+        r = fd < 0 ? fd
+                   : add_piece(shared, &(struct shared_piece){.inode = descriptor->inode,
+                                                              .descriptor = i,
+                                                              .is_saved_by_us = true,
+                                                              .is_constant = saved_is_constant(fd)});
     }
     return r;
 }
 
 int shared_save(struct shared *shared, const struct descriptors *list, pid_t pid) {
-    uint64_t room = SHARED_MAX_BYTES;
+    uint64_t room_of_unnamed = SHARED_MAX_BYTES, room_of_unopened = SHARED_MAX_BYTES;
     shared_forget(shared);
-    int r = list->of_kind[DESCRIPTOR_FILE] ? add_unopened(shared, list) : 0;
+    int r = list->of_kind[DESCRIPTOR_FILE] ? add_unopened(pid, shared, list) : 0;
     for (size_t i = 0; r == 0 && i < shared->n; i++) {
         struct shared_piece *piece = &shared->piece[i];
-        if (!piece->is_saved_by_us || piece->is_read_only)
+        if (!piece->is_saved_by_us || piece->is_constant)
             continue;
-        auto_fd fd = open_piece(pid, list->at[piece->descriptor].fd, O_RDONLY);
-        r = fd < 0 ? fd : save(piece, fd, &room);
+        const struct descriptor *descriptor = &list->at[piece->descriptor];
+        r = saved_take(&piece->saved, pid, descriptor->fd,
+                       descriptor->kind == DESCRIPTOR_FILE ? &room_of_unopened : &room_of_unnamed);
     }
     return r;
 }
 
-/* Afterwards it is no longer than it was: what the others need to grow again is free. */
-static int cut(const struct shared_piece *piece, pid_t pid, int number) {
-    struct stat st;
-    auto_fd fd = open_piece(pid, number, O_RDWR);
-    if (fd < 0)
-        return fd;
-    if (fstat(fd, &st) || ((st.st_mode & 07777) != piece->mode && fchmod(fd, piece->mode)))
-        return -errno;
-    return st.st_size > (off_t)piece->saved_bytes && ftruncate(fd, (off_t)piece->saved_bytes) ? -errno : 0;
-}
-
-static int put_back_file(const struct shared_piece *piece, pid_t pid, int number) {
-    auto_fd fd = open_piece(pid, number, O_RDWR);
-    if (fd < 0)
-        return fd;
-    if (ftruncate(fd, (off_t)piece->saved_bytes))
-        return -errno;
-    for (size_t done = 0; done < piece->saved_bytes;) {
-        ssize_t n = pwrite(fd, (char *)piece->saved + done, piece->saved_bytes - done, (off_t)done);
-        if (n <= 0)
-            return n < 0 ? -errno : -EIO;
-        done += (size_t)n;
-    }
-    return 0;
-}
-
 int shared_put_back(const struct shared *shared, const struct descriptors *list, pid_t pid) {
-    static int (*const steps[])(const struct shared_piece *piece, pid_t pid, int number) = {cut, put_back_file};
+    static int (*const rounds[])(const struct saved *saved, pid_t pid, int number) = {saved_free_room, saved_put_back};
     int result = 0;
-    for (size_t step = 0; step < sizeof steps / sizeof steps[0]; step++)
+    for (size_t round = 0; round < sizeof rounds / sizeof rounds[0]; round++)
         for (size_t i = 0; i < shared->n; i++) {
             const struct shared_piece *piece = &shared->piece[i];
-            int r = piece->saved ? steps[step](piece, pid, list->at[piece->descriptor].fd) : 0;
+            int r = piece->saved.data ? rounds[round](&piece->saved, pid, list->at[piece->descriptor].fd) : 0;
             result = result ? result : r;
         }
     return result;

@@ -4,8 +4,10 @@
  * A copy of an address space has the very pages of a MAP_SHARED mapping. So
  * each cell gets memory of its own in its place: a memfd with the same content,
  * mapped at the same addresses, and under the numbers that a memfd had. An
- * unlinked file on a disk stays the same file, for it may be mapped or not: its contents are saved
- * before a cell starts, and put back when it is rolled back.
+ * unlinked file on a disk stays the same file, for it may be mapped or not: its
+ * contents are saved before a cell starts, and put back when it is rolled back
+ * (saved.h), whoever has it open for what: its owner can open it once more
+ * through /proc.
  *
  * See: mmap(2), MAP_SHARED; memfd_create(2).
  */
@@ -13,6 +15,7 @@
 #define PETRI_SANDBOX_SHARED_H
 
 #include "descriptors.h"
+#include "saved.h"
 
 /* The most of it in all: a cell must not wait for gigabytes to be copied. */
 #define SHARED_MAX_BYTES (256ULL << 20)
@@ -31,11 +34,10 @@ struct shared_piece {
     size_t descriptor;   /* the row of its object, or SHARED_NO_DESCRIPTOR */
     uint64_t bytes;      /* how long it is */
     bool is_saved_by_us; /* an unlinked file: its contents are saved and put back */
-    bool is_read_only;   /* nobody has it open for writing: they are not */
+    bool is_only_read;   /* nobody has it open or mapped for writing: a cell would have to open it once more */
+    bool is_constant;    /* no cell can write to it: its contents are not saved */
     int seals;           /* of a memfd */
-    unsigned mode;       /* permissions, while it is saved */
-    void *saved;         /* owned; NULL while nothing is saved */
-    size_t saved_bytes;
+    struct saved saved;
 };
 #define SHARED_NO_DESCRIPTOR SIZE_MAX
 
@@ -55,18 +57,27 @@ struct shared {
 void shared_fini(struct shared *shared);
 
 /*
- * Finds the pieces of a stopped process whose descriptors are list. ret is the
- * caller's. 0; -ENOTSUP where they are too many bytes, or such as can't be
- * copied (then error->detail says what); or -errno.
+ * Finds the pieces of a stopped process whose descriptors are list, in which
+ * those are marked that no cell may have. ret is the caller's. 0; -ENOTSUP where they are too many bytes, or such as
+ * can't be copied (then error->detail says what); or -errno.
  */
-int shared_find(pid_t pid, const struct descriptors *list, struct shared *ret,
+int shared_find(pid_t pid, struct descriptors *list, struct shared *ret,
                 struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
 
 /* Has a giver's task make its own copies; memory_fd is the image's. 0 or -errno. */
 int shared_give(const struct shared *shared, const struct descriptors *list, int memory_fd,
                 struct giver *giver) SANDBOX_MUST_CHECK;
 
-/* Saves the contents of the unlinked files of an image's keeper. 0 or -errno. */
+/*
+ * Whether the contents of one more file of an image's keeper can be saved, so
+ * that cells may share it; takes their bytes from *room.
+ */
+bool shared_has_room(pid_t keeper, int number, uint64_t *room);
+
+/*
+ * Saves the contents of what cells share with an image: unlinked files, and
+ * those that could not be opened anew. pid: its keeper. 0 or -errno.
+ */
 int shared_save(struct shared *shared, const struct descriptors *list, pid_t pid) SANDBOX_MUST_CHECK;
 
 /* Puts back what is saved. 0 or -errno of the first piece that could not be. */

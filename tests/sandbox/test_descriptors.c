@@ -441,7 +441,7 @@ static void too_much_shared_memory_is_refused(struct live *live) {
     check_refused(live, cell, "256 MiB");
 }
 
-/* However large: nobody can change what was opened for reading. */
+/* Its mapping is: nobody can change that. Its descriptor could be opened once more, and is only a number. */
 static void large_file_that_was_deleted_while_it_was_read_is_carried_on(struct live *live) {
     CHECK_TEXT(live_do(live, "put /tmp/f abcdef"), "ok");
     CHECK_EQUAL(live_call(live, SYS_truncate, "\"/tmp/f %d", 300 << 20), 0);
@@ -449,6 +449,7 @@ static void large_file_that_was_deleted_while_it_was_read_is_carried_on(struct l
     CHECK_TEXT(live_do(live, "map %ld %d %d", fd, 300 << 20, PROT_READ), "0");
     CHECK_EQUAL(live_call(live, SYS_unlink, "\"/tmp/f"), 0);
     CHECK_TEXT(live_do(live, "load 0"), "abcdef");
+    CHECK_EQUAL(live_call(live, SYS_fchmod, "%ld 0600", fd), -EBADF);
     CHECK_EQUAL(live_call(live, SYS_close, "%ld", fd), 0);
     CHECK_TEXT(live_do(live, "load 0"), "abcdef");
 }

@@ -79,6 +79,81 @@ static void files_are_put_back_where_the_disk_is_full(struct live *live) {
     CHECK_EQUAL(live_call(live, SYS_lseek, "%ld 0 2", second), 3);
 }
 
+/* For its owner can open it once more. */
+static void file_that_is_open_for_reading_only_is_put_back(struct live *live) {
+    long writable = make_unnamed(live, "/tmp/a", 3);
+    char link[64];
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%ld", writable);
+    long fd = live_call(live, SYS_open, "\"%s %d", link, O_RDONLY);
+    CHECK(fd > 4);
+    CHECK_EQUAL(live_call(live, SYS_close, "%ld", writable), 0);
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%ld", fd);
+    struct cell *lost = live_start(live);
+    CHECK_TEXT(live_ask(lost, "put %s changed", link), "ok");
+    CHECK_TEXT(live_ask(lost, "call %d %ld 0", SYS_fchmod, fd), "0");
+    cell_discard(lost);
+    CHECK_TEXT(live_do(live, "file %s", link), "abc");
+    CHECK_TEXT(live_do(live, "put %s kept", link), "ok");
+    CHECK_TEXT(live_do(live, "file %s", link), "kept");
+}
+
+/* It runs beside a cell that may be committed or lost, and has the same file. */
+static void cell_aside_has_no_part_in_a_file_without_a_name(struct live *live) {
+    long fd = make_unnamed(live, "/tmp/a", 3);
+    struct cell *aside;
+    struct sandbox_error error = {0};
+    char failure[16];
+    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){.aside = true}, &aside, &error), 0);
+    CHECK_EQUAL(cell_start(aside, &(struct cell_limits){0}), 0);
+    (void)snprintf(failure, sizeof failure, "%d", -EBADF);
+    CHECK_TEXT(live_ask(aside, "call %d %ld 1000000000", SYS_ftruncate, fd), failure);
+    CHECK_TEXT(live_ask(aside, "call %d %ld 0", SYS_fchmod, fd), failure);
+    cell_discard(aside);
+    CHECK_EQUAL(live_call(live, SYS_lseek, "%ld 0 2", fd), 3);
+}
+
+/* Neither can be opened anew by a cell; the contents of the first are put back, those of the second are too many. */
+static void files_behind_a_shut_way_are_shared_as_far_as_they_can_be_saved(struct live *live) {
+    CHECK_EQUAL(live_call(live, SYS_mkdir, "\"/tmp/d 0700"), 0);
+    long small = live_call(live, SYS_open, "\"/tmp/d/small %d 0600", O_RDWR | O_CREAT);
+    long large = live_call(live, SYS_open, "\"/tmp/d/large %d 0600", O_RDWR | O_CREAT);
+    CHECK(small > 4 && large > 4);
+    CHECK_EQUAL(live_call(live, SYS_pwrite64, "%ld \"abc 3 0", small), 3);
+    CHECK_EQUAL(live_call(live, SYS_ftruncate, "%ld %llu", large, SHARED_MAX_BYTES), 0);
+    CHECK_EQUAL(live_call(live, SYS_chmod, "\"/tmp/d 0"), 0);
+    struct cell *lost = live_start(live);
+    char failure[16];
+    (void)snprintf(failure, sizeof failure, "%d", -EBADF);
+    CHECK_TEXT(live_ask(lost, "call %d %ld 0", SYS_ftruncate, small), "0");
+    CHECK_TEXT(live_ask(lost, "call %d %ld 0", SYS_ftruncate, large), failure);
+    cell_discard(lost);
+    CHECK_TEXT(live_do(live, "take %ld", small), "abc");
+    live_check_counter(live, 0);
+}
+
+/* A lost cell has moved the room from one file to the other, and filled the rest. */
+static void holes_are_put_back_where_the_disk_is_full(struct live *live) {
+    enum { BYTES = 4 << 20 };
+    long dense = make_unnamed(live, "/tmp/a", BYTES), sparse = make_unnamed(live, "/tmp/b", BYTES);
+    struct cell *cell = live_start(live);
+    for (int at = 0; at < BYTES; at += 4096)
+        CHECK_TEXT(live_ask(cell, "call %d %ld \"x 1 %d", SYS_pwrite64, dense, at), "1");
+    CHECK_TEXT(live_ask(cell, "fill /tmp/filler"), "ENOSPC");
+    CHECK_EQUAL(live_commit(cell), 0);
+    struct cell *lost = live_start(live);
+    CHECK_TEXT(live_ask(lost, "call %d %ld 3 0 %d", SYS_fallocate, dense, BYTES), "0");
+    for (int at = 0; at < BYTES - 4096; at += 4096)
+        CHECK_TEXT(live_ask(lost, "call %d %ld \"y 1 %d", SYS_pwrite64, sparse, at), "1");
+    (void)live_ask(lost, "fill /tmp/another");
+    cell_discard(lost);
+    char link[64];
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%ld", dense);
+    CHECK_TEXT(live_do(live, "file %s", link), "x");
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%ld", sparse);
+    CHECK_TEXT(live_do(live, "file %s", link), "");
+    live_check_counter(live, 0);
+}
+
 #define CASE(name)                                                                                                     \
     { #name, name, NULL }
 
@@ -87,6 +162,10 @@ int main(void) {
         CASE(pieces_to_the_limit_are_given_and_one_more_is_refused),
         CASE(mappings_that_are_read_only_are_refused_past_the_limit),
         CASE(files_are_put_back_where_the_disk_is_full),
+        CASE(holes_are_put_back_where_the_disk_is_full),
+        CASE(file_that_is_open_for_reading_only_is_put_back),
+        CASE(cell_aside_has_no_part_in_a_file_without_a_name),
+        CASE(files_behind_a_shut_way_are_shared_as_far_as_they_can_be_saved),
     };
     return live_main("shared", cases, sizeof cases / sizeof cases[0]);
 }

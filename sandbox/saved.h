@@ -1,0 +1,46 @@
+/*
+ * saved.h - what a file that a stopped process has open held before a cell, kept by us and put back.
+ *
+ * A cell is lost when it has used up the disk, too. So files are put back in two
+ * rounds: first each gives up what it has more than before, then each gets what
+ * it has less. What is a hole in the saved contents takes no room afterwards.
+ *
+ * All of it may be done to a file that its mode closes to its owner: that is
+ * changed for the moment, which only the time of its last change shows.
+ */
+#ifndef PETRI_SANDBOX_SAVED_H
+#define PETRI_SANDBOX_SAVED_H
+
+#include "sandbox.h"
+
+#include <sys/stat.h>
+#include <sys/types.h>
+
+struct saved {
+    void *data; /* owned; NULL while nothing is saved */
+    size_t bytes;
+    struct stat was;
+};
+
+void saved_fini(struct saved *saved);
+
+/*
+ * Opens the regular file behind a descriptor of a stopped process, whatever its
+ * mode; blocks nowhere. A descriptor, close-on-exec, or -errno (-EINVAL: no
+ * regular file).
+ */
+int saved_open(pid_t pid, int number, int flags) SANDBOX_MUST_CHECK;
+
+/* Whether nobody can write to an open file, however it is opened: it lies on a mount that is read-only. */
+bool saved_is_constant(int fd);
+
+/* Keeps what it holds, at most *room bytes, which are taken from that. 0, -EFBIG or -errno. */
+int saved_take(struct saved *saved, pid_t pid, int number, uint64_t *room) SANDBOX_MUST_CHECK;
+
+/* The first round. 0 or -errno. */
+int saved_free_room(const struct saved *saved, pid_t pid, int number) SANDBOX_MUST_CHECK;
+
+/* The second. A file that nobody has changed is only read. 0 or -errno. */
+int saved_put_back(const struct saved *saved, pid_t pid, int number) SANDBOX_MUST_CHECK;
+
+#endif
