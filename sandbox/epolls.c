@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "epolls.h"
 
+#include "array.h"
 #include "cleanup.h"
 #include "process.h"
 
@@ -64,14 +65,10 @@ static int find_watched(const struct descriptors_look *look, const struct descri
 }
 
 static int add_watch(struct epoll_state *state, const struct watch *watch) {
-    if ((state->n & (state->n - 1)) == 0) {
-        struct watch *grown = realloc(state->watch, (state->n ? 2 * state->n : 1) * sizeof *grown);
-        if (!grown)
-            return -ENOMEM;
-        state->watch = grown;
-    }
-    state->watch[state->n++] = *watch;
-    return 0;
+    int r = array_make_room(&state->watch, state->n, sizeof *watch);
+    if (r == 0)
+        state->watch[state->n++] = *watch;
+    return r;
 }
 
 static int record_watch(const struct descriptors_look *look, const struct descriptors *list,

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "mappings.h"
 
+#include "array.h"
 #include "cleanup.h"
 #include "process.h"
 
@@ -32,14 +33,10 @@ struct look {
 static int put_aside(struct look *look, const struct mapping *mapping) {
     if (look->n == MAPPINGS_MAX)
         return -E2BIG;
-    if ((look->n & (look->n - 1)) == 0) {
-        struct mapping *grown = reallocarray(look->open_for_reading, look->n ? 2 * look->n : 1, sizeof *grown);
-        if (!grown)
-            return -ENOMEM;
-        look->open_for_reading = grown;
-    }
-    look->open_for_reading[look->n++] = *mapping;
-    return 0;
+    int r = array_make_room(&look->open_for_reading, look->n, sizeof *mapping);
+    if (r == 0)
+        look->open_for_reading[look->n++] = *mapping;
+    return r;
 }
 
 /* Passes on what a cell could change. */

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "shared.h"
 
+#include "array.h"
 #include "cleanup.h"
 #include "error.h"
 #include "mappings.h"
@@ -26,20 +27,8 @@ void shared_fini(struct shared *shared) {
     *shared = (struct shared){0};
 }
 
-/* Room for one more in an array of n that doubles. 0 or -ENOMEM. */
-static int grow(void *array, size_t n, size_t bytes) {
-    void **at = array, *grown;
-    if (n & (n - 1))
-        return 0;
-    grown = reallocarray(*at, n ? 2 * n : 1, bytes);
-    if (!grown)
-        return -ENOMEM;
-    *at = grown;
-    return 0;
-}
-
 static int add_piece(struct shared *shared, const struct shared_piece *piece) {
-    int r = grow(&shared->piece, shared->n, sizeof *piece);
+    int r = array_make_room(&shared->piece, shared->n, sizeof *piece);
     if (r == 0)
         shared->piece[shared->n++] = *piece;
     return r;
@@ -64,7 +53,7 @@ static int add_mapping(void *arg, const struct mapping *mapping) {
                                                                      .is_memory = mapping->is_memory,
                                                                      .descriptor = SHARED_NO_DESCRIPTOR});
     if (r == 0)
-        r = grow(&shared->mapping, shared->n_mappings, sizeof *shared->mapping);
+        r = array_make_room(&shared->mapping, shared->n_mappings, sizeof *shared->mapping);
     if (r)
         return r;
     const uint64_t end = mapping->offset + (mapping->end - mapping->start);
