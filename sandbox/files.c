@@ -2,13 +2,12 @@
 #include "files.h"
 
 #include "cleanup.h"
-#include "process.h"
 #include "shared.h"
+#include "system.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -22,11 +21,10 @@ enum { AT_ONCE = 8, PATHS_BYTES = REMOTE_SCRATCH_BYTES };
  * part of a name, and a folder that is gone may say nothing of it.
  */
 static bool leads_to(const struct descriptors_look *look, const char *path, const struct descriptor *descriptor) {
-    const struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
-                                 .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
     struct stat st;
-    auto_fd root_fd = process_open_fd(look->known->viewer, "root", O_PATH | O_DIRECTORY);
-    auto_fd fd = root_fd < 0 ? -1 : (int)syscall(SYS_openat2, root_fd, path, &how, sizeof how);
+    char root[32];
+    snprintf(root, sizeof root, "/proc/%d/root", look->known->viewer);
+    auto_fd fd = system_open_in_root(root, path, false);
     return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == descriptor->device && st.st_ino == descriptor->inode;
 }
 

@@ -102,7 +102,7 @@ static int build(size_t i, const struct session_hide *hide, const char *old, str
         r = make_whiteouts(white, hide->names, error);
     if (r)
         return r;
-    auto_fd fd = system_open_in_root(old, hide->folder);
+    auto_fd fd = system_open_in_root(old, hide->folder, true);
     r = fd < 0 ? fd : overlay_show(white_at, fd, place_at);
     return r ? error_set(error, STEP_MOUNT_OVERLAY, -r, "%s", hide->folder) : 0;
 }

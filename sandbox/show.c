@@ -204,7 +204,7 @@ static int show_as(const struct shown *shown, const struct stat *st, const char 
 int show_path(const char *root, const char *path, const char *target, enum show_as as,
               struct sandbox_error *ret_error) {
     struct stat st;
-    auto_fd fd = system_open_in_root(root, path);
+    auto_fd fd = system_open_in_root(root, path, true);
     if (fd == -ENOENT || fd == -ENOTDIR)
         return 0;
     if (fd < 0 || fstat(fd, &st))

@@ -28,11 +28,15 @@ int system_open_tree_of(int fd) {
     return result(syscall(SYS_open_tree, fd, "", flags));
 }
 
-int system_open_in_root(const char *root, const char *path) {
-    const struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
+int system_open_in_root(const char *root, const char *path, bool through_links) {
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
     auto_fd root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root_fd < 0)
         return -errno;
+    if (!through_links) {
+        how.flags |= O_NOFOLLOW;
+        how.resolve |= RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+    }
     return result(syscall(SYS_openat2, root_fd, path, &how, sizeof how));
 }
 

@@ -4,6 +4,7 @@
 #ifndef PETRI_SANDBOX_SYSTEM_H
 #define PETRI_SANDBOX_SYSTEM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -14,9 +15,12 @@ int system_open_tree(const char *path, int recursive);
 /* The same of all that is mounted at and below what fd is open on. */
 int system_open_tree_of(int fd);
 
-/* Opens path with O_PATH as a process would whose root is root: absolute symbolic links stay below it. A descriptor or
- * -errno. See: RESOLVE_IN_ROOT in openat2(2). */
-int system_open_in_root(const char *root, const char *path);
+/*
+ * Opens path with O_PATH as a process would whose root is root: absolute
+ * symbolic links stay below it, where it may lead through links at all. A
+ * descriptor or -errno. See: RESOLVE_IN_ROOT in openat2(2).
+ */
+int system_open_in_root(const char *root, const char *path, bool through_links);
 
 /*
  * Opens path, which is relative, below dir_fd: through no link, to nothing
