@@ -143,23 +143,18 @@ void cell_end_of(struct cell *cell, struct cell_end *ret_end) {
 
 /* A call without memory that the stopped worker makes: others may still run in its memory, and change what they like.
  */
-static int call_worker(const struct cell *cell, long number, uint64_t first, uint64_t third, int64_t *ret_result) {
+static int call_worker(const struct cell *cell, struct remote_call *call) {
     const struct remote_task task = {cell->worker, 0, cell->memory_fd, &cell->session->site};
-    const uint64_t second = number == SYS_kill ? SIGKILL : 0;
-    struct remote_call call = {.number = number, .argument = {first, second, third}};
-    int r = remote_call_checked(&task, &call, NULL, NULL);
-    if (r == 0)
-        *ret_result = call.result;
-    return r;
+    return remote_call_checked(&task, call, NULL, NULL);
 }
 
 /* The worker's zombies, which would be killed again and again. */
 static int reap_children(const struct cell *cell) {
-    int64_t pid = 0;
+    struct remote_call wait = {.number = SYS_wait4, .argument = {(uint64_t)-1, 0, WNOHANG | __WALL}};
     int r;
     do
-        r = call_worker(cell, SYS_wait4, (uint64_t)-1, WNOHANG | __WALL, &pid);
-    while (r == 0 && pid > 0);
+        r = call_worker(cell, &wait);
+    while (r == 0 && wait.result > 0);
     return r;
 }
 
@@ -173,12 +168,12 @@ static int reap_children(const struct cell *cell) {
  */
 static int kill_children(const struct cell *cell) {
     for (int round = 0; round < KILL_ROUNDS; round++) {
-        int64_t result = 0;
-        int r = call_worker(cell, SYS_kill, (uint64_t)-1, 0, &result);
-        if (r || result == -ESRCH)
+        struct remote_call kill_all = {.number = SYS_kill, .argument = {(uint64_t)-1, SIGKILL}};
+        int r = call_worker(cell, &kill_all);
+        if (r || kill_all.result == -ESRCH)
             return r;
-        if (result < 0)
-            return (int)result;
+        if (kill_all.result < 0)
+            return (int)kill_all.result;
         r = kin_await_dead(cell->tids, cell->n_tids, cell->init.pid);
         if (r == 0)
             r = reap_children(cell);
@@ -193,8 +188,8 @@ static int kill_children(const struct cell *cell) {
 /*
  * In this order: the registers, which our calls destroy; an end to everybody
  * who shares the memory; a look at our pages, which nobody can change any more;
- * what the threads must be asked for. A process may hide from being counted,
- * by forking while we count, so that all are killed whatever was counted.
+ * what the threads must be asked for. Some may hide from being counted, by
+ * forking while we count, but not that there is somebody: then all are killed.
  */
 static int record(struct cell *cell, unsigned *ret_leftovers, struct sandbox_error *error) {
     struct kin kin = {0};

@@ -76,6 +76,17 @@ int remote_write_code(int memory_fd, const struct remote_site *site) {
     return memory_write(memory_fd, site->code, remote_code_start, code_bytes());
 }
 
+/* Where a system call instruction finds its number and arguments. See: syscall(2). */
+static void put_call(struct user_regs_struct *regs, const struct remote_call *call) {
+    regs->rax = (unsigned long long)call->number;
+    regs->rdi = call->argument[0];
+    regs->rsi = call->argument[1];
+    regs->rdx = call->argument[2];
+    regs->r10 = call->argument[3];
+    regs->r8 = call->argument[4];
+    regs->r9 = call->argument[5];
+}
+
 /* One call through a system call instruction put where the task stands. Only for a task that is to be trusted. */
 static int64_t call_in_place(pid_t tid, int memory_fd, const struct remote_call *call) {
     static const unsigned char instruction[] = {0x0f, 0x05};
@@ -90,13 +101,7 @@ static int64_t call_in_place(pid_t tid, int memory_fd, const struct remote_call 
         return r;
     regs = before;
     regs.orig_rax = ~0ULL;
-    regs.rax = (unsigned long long)call->number;
-    regs.rdi = call->argument[0];
-    regs.rsi = call->argument[1];
-    regs.rdx = call->argument[2];
-    regs.r10 = call->argument[3];
-    regs.r8 = call->argument[4];
-    regs.r9 = call->argument[5];
+    put_call(&regs, call);
     r = tracee_set_regs(tid, &regs);
     if (r == 0 && ptrace(PTRACE_SINGLESTEP, tid, 0, 0))
         r = -errno;
@@ -278,13 +283,7 @@ int remote_call_checked(const struct remote_task *task, struct remote_call *call
     struct user_regs_struct regs = clean_registers(task, remote_code_start);
     struct progress progress = {0};
     call->result = REMOTE_NOT_MADE;
-    regs.rax = (unsigned long long)call->number;
-    regs.rdi = call->argument[0];
-    regs.rsi = call->argument[1];
-    regs.rdx = call->argument[2];
-    regs.r10 = call->argument[3];
-    regs.r8 = call->argument[4];
-    regs.r9 = call->argument[5];
+    put_call(&regs, call);
     int status, r = memory ? memory_write(task->memory_fd, memory->address, memory->data, memory->bytes) : 0;
     if (r == 0)
         r = prepare(task, &regs);
