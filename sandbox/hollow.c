@@ -141,9 +141,11 @@ static bool is_needed(const struct dl_phdr_info *object) {
     return false;
 }
 
-static int keep_library(struct dl_phdr_info *object, size_t size, void *unused) {
+static int leave_out(struct dl_phdr_info *object, size_t size, void *unused) {
     (void)size, (void)unused;
-    for (size_t i = 0; i < object->dlpi_phnum && !is_needed(object); i++)
+    if (is_needed(object))
+        return 0;
+    for (size_t i = 0; i < object->dlpi_phnum; i++)
         if (object->dlpi_phdr[i].p_type == PT_LOAD) {
             const struct hollow_kept at = place_of(object, i);
             (void)madvise((void *)at.start, at.end - at.start, MADV_DONTFORK); /* where it fails, only time is lost */
@@ -152,11 +154,11 @@ static int keep_library(struct dl_phdr_info *object, size_t size, void *unused) 
 }
 
 /* A sanitizer is called by every function, and needs its libraries. */
-void hollow_keep_libraries(void) {
+void hollow_leave_out_libraries(void) {
 #ifdef PETRI_SANITIZED
-    (void)keep_library;
+    (void)leave_out;
 #else
-    (void)dl_iterate_phdr(keep_library, NULL);
+    (void)dl_iterate_phdr(leave_out, NULL);
 #endif
 }
 

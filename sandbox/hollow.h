@@ -42,6 +42,6 @@ int hollow_become(const struct hollow_kept *kept, int said_fd, const void *word,
  * process that calls them nevertheless dies. See: MADV_DONTFORK in madvise(2),
  * dl_iterate_phdr(3).
  */
-void hollow_keep_libraries(void);
+void hollow_leave_out_libraries(void);
 
 #endif

@@ -172,7 +172,7 @@ static int open_nest(const struct session_options *options, const struct nursery
     struct template *template = nest->place.template;
     struct sandbox_error *error = &first->error;
     struct room more = {0};
-    hollow_keep_libraries();
+    hollow_leave_out_libraries();
     int r = hollow_find_kept(&nest->place.kept);
     if (r)
         return error_set(error, STEP_NURSERY, -r, "/proc/self/maps");
@@ -298,7 +298,7 @@ static int arrange_descriptors(const int from[END_FD]) {
 }
 
 /* Where Linux finds the libraries of a program that was not installed: all of the environment that is passed on. */
-static void keep_library_path(char *buf, size_t size, char *ret_env[2]) {
+static void leave_out_path(char *buf, size_t size, char *ret_env[2]) {
     const char *path = getenv("LD_LIBRARY_PATH");
     int n = path ? snprintf(buf, size, "LD_LIBRARY_PATH=%s", path) : -1;
     ret_env[0] = n >= 0 && (size_t)n < size ? buf : NULL;
@@ -310,7 +310,7 @@ static void become_nursery(const int from[END_FD]) {
     static char name[] = NURSERY_NAME;
     char *env[2], path[PATH_MAX], *argv[] = {name, NULL};
     struct answer failed = {0};
-    keep_library_path(path, sizeof path, env);
+    leave_out_path(path, sizeof path, env);
     int r = arrange_descriptors(from);
     if (r == 0) {
         execve("/proc/self/exe", argv, env);
