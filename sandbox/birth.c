@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "birth.h"
 
+#include "channel.h"
 #include "cleanup.h"
 #include "error.h"
 #include "mounts.h"
@@ -249,45 +250,6 @@ struct born {
     struct sandbox_error error;
 };
 
-union credentials {
-    struct cmsghdr header;
-    char bytes[CMSG_SPACE(sizeof(struct ucred))];
-};
-
-/* Sends the process' id as credentials, which Linux translates into what the receiver knows it by. */
-static int tell_pid(int socket, pid_t pid) {
-    const struct ucred who = {.pid = pid, .uid = getuid(), .gid = getgid()};
-    union credentials control = {0};
-    struct iovec iov = {.iov_base = "", .iov_len = 1};
-    struct msghdr message = {
-        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_CREDENTIALS;
-    header->cmsg_len = CMSG_LEN(sizeof who);
-    memcpy(CMSG_DATA(header), &who, sizeof who);
-    return sendmsg(socket, &message, MSG_NOSIGNAL) == 1 ? 0 : -errno;
-}
-
-static int hear_pid(int socket, pid_t *ret_pid) {
-    struct ucred who;
-    char byte;
-    union credentials control = {0};
-    struct iovec iov = {.iov_base = &byte, .iov_len = 1};
-    struct msghdr message = {
-        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-    ssize_t n;
-    do
-        n = recvmsg(socket, &message, MSG_DONTWAIT);
-    while (n < 0 && errno == EINTR);
-    const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    if (n != 1 || !header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_CREDENTIALS)
-        return -EPIPE;
-    memcpy(&who, CMSG_DATA(header), sizeof who);
-    *ret_pid = who.pid;
-    return 0;
-}
-
 /* What the processes that go into the cage have before them. They use the nursery's memory: it waits for each. */
 struct journey {
     const struct birthplace *place;
@@ -330,7 +292,7 @@ static int bear_sandbox(void *argument) {
         close(journey->born_fd);
         init_main(journey->place, journey->line);
     }
-    int r = born->pid < 0 ? -errno : tell_pid(journey->born_fd, born->pid);
+    int r = born->pid < 0 ? -errno : channel_send_pid(journey->born_fd, born->pid);
     if (r)
         born->result = error_set(&born->error, STEP_NAMESPACES, -r, "%s", "");
     return 0;
@@ -377,7 +339,7 @@ int birth_begin(const struct birthplace *place, struct embryo *ret_embryo, struc
     r = journey.born.result;
     if (r)
         *ret_error = journey.born.error;
-    else if ((r = hear_pid(born_read, &embryo.pid)))
+    else if ((r = channel_receive_pid(born_read, &embryo.pid)))
         r = error_set(ret_error, STEP_NAMESPACES, -r, "the process ended early");
     embryo.pid_in_cage = journey.born.pid;
     if (r == 0) {
