@@ -2,6 +2,7 @@
 
 #include "sandbox/tree.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -64,7 +65,7 @@ static void make_files(struct live *live, const char *base) {
 static void fail_with(const char *what, const struct sandbox_error *error) {
     char text[1024];
     (void)fprintf(stderr, "%s: %s\n", what, sandbox_error_text(error, text, sizeof text));
-    CHECK(!"a session");
+    CHECK(!"what was to happen");
 }
 
 static void await_ready(const struct session *session) {
@@ -258,6 +259,37 @@ unsigned live_commit(struct cell *cell) {
         fail_with("cell_freeze", &error);
     cell_commit(cell);
     return end.leftovers;
+}
+
+void live_end(struct cell *cell) {
+    struct cell_end end;
+    struct sandbox_error error = {0};
+    int r = cell_freeze(cell, &end, &error);
+    CHECK(r == 0 || r == -EUCLEAN);
+    if (r)
+        cell_discard(cell);
+    else
+        cell_commit(cell);
+}
+
+void live_check_refused(struct live *live, struct cell *cell, const char *reason) {
+    struct cell_end end;
+    struct sandbox_error error = {0};
+    CHECK_EQUAL(cell_freeze(cell, &end, &error), -ENOTSUP);
+    if (!strstr(error.detail, reason))
+        fail_with("cell_freeze", &error);
+    cell_discard(cell);
+    live_check_counter(live, 0);
+}
+
+int live_count_processes(void) {
+    DIR *dir = opendir("/proc");
+    int n = 0;
+    CHECK(dir != NULL);
+    for (struct dirent *entry; (entry = readdir(dir));)
+        n += entry->d_name[0] >= '1' && entry->d_name[0] <= '9';
+    closedir(dir);
+    return n;
 }
 
 struct cell_end live_await_death(struct cell *cell) {

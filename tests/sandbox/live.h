@@ -60,6 +60,15 @@ long live_call(struct live *live, long number, const char *format, ...) __attrib
 /* Freezes the cell, which must go well, and commits it. How many processes it left behind. */
 unsigned live_commit(struct cell *cell);
 
+/* The same for a cell that nobody knows whether it can be carried on: commits it, or discards it for what it did. */
+void live_end(struct cell *cell);
+
+/* The cell can't be carried on, for a reason that has the text; it is discarded, and the session is as it was. */
+void live_check_refused(struct live *live, struct cell *cell, const char *reason);
+
+/* How many processes there are, for who looks. */
+int live_count_processes(void);
+
 /* Waits for the death of the cell's worker, and discards the cell. */
 struct cell_end live_await_death(struct cell *cell);
 

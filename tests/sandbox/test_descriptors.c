@@ -395,23 +395,12 @@ static void shared_mappings_are_rolled_back(struct live *live) {
     CHECK_TEXT(live_do(live, "load %d", MAPPINGS - 1), "kept");
 }
 
-/* Its cell is rolled back, and the session is as it was. */
-static void check_refused(struct live *live, struct cell *cell, const char *why) {
-    struct sandbox_error error = {0};
-    struct cell_end end;
-    CHECK_EQUAL(cell_freeze(cell, &end, &error), -ENOTSUP);
-    if (!strstr(error.detail, why))
-        CHECK_TEXT(error.detail, why);
-    cell_discard(cell);
-    live_check_counter(live, 0);
-}
-
 static void descriptor_on_its_way_through_a_socket_is_refused(struct live *live) {
     struct cell *cell = live_start(live);
     struct pair pair;
     CHECK_EQUAL(sscanf(live_ask(cell, "make pair 1"), "%d %d", &pair.a, &pair.b), 2);
     CHECK_TEXT(live_ask(cell, "pass %d %d", pair.a, pair.b), "1");
-    check_refused(live, cell, "on their way through");
+    live_check_refused(live, cell, "on their way through");
 }
 
 /* Locks end with their cell: the image's own open file is not to hold them. */
@@ -438,7 +427,7 @@ static void descriptors_that_are_paths_go_on(struct live *live) {
 static void too_much_shared_memory_is_refused(struct live *live) {
     struct cell *cell = live_start(live);
     CHECK_TEXT(live_ask(cell, "map -1 %d %d", 300 << 20, PROT_READ | PROT_WRITE), "0");
-    check_refused(live, cell, "256 MiB");
+    live_check_refused(live, cell, "256 MiB");
 }
 
 /* Its mapping is: nobody can change that. Its descriptor could be opened once more, and is only a number. */
@@ -467,7 +456,7 @@ static void too_much_in_sockets_is_refused(struct live *live) {
         all += n;
     }
     CHECK(all > 16L << 20);
-    check_refused(live, cell, "16 MiB");
+    live_check_refused(live, cell, "16 MiB");
 }
 
 static void few_descriptors(void) {

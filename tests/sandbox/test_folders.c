@@ -6,16 +6,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-/* The cell that makes the call can't be carried on, for a reason that has the text; the session goes on. */
-static void check_refused(struct live *live, const char *reason, struct cell *cell) {
-    struct cell_end end;
-    struct sandbox_error error = {0};
-    CHECK_EQUAL(cell_freeze(cell, &end, &error), -ENOTSUP);
-    CHECK(strstr(error.detail, reason) != NULL);
-    cell_discard(cell);
-    live_check_counter(live, 0);
-}
-
 static long open_folder(struct live *live, const char *path, int flags) {
     CHECK_EQUAL(live_call(live, SYS_mkdir, "\"%s 0755", path), 0);
     long fd = live_call(live, SYS_open, "\"%s %d", path, flags);
@@ -40,7 +30,7 @@ static void deleted_folder_is_refused(struct live *live) {
     CHECK_TEXT(live_ask(cell, "call %d \"" LIVE_WORK "/d 0755", SYS_mkdir), "0");
     CHECK(live_ask(cell, "call %d \"" LIVE_WORK "/d %d", SYS_open, O_RDONLY | O_DIRECTORY)[0] != '-');
     CHECK_TEXT(live_ask(cell, "call %d \"" LIVE_WORK "/d", SYS_rmdir), "0");
-    check_refused(live, "a folder that was deleted", cell);
+    live_check_refused(live, cell, "a folder that was deleted");
 }
 
 static void path_of_a_deleted_file_is_refused(struct live *live) {
@@ -48,13 +38,13 @@ static void path_of_a_deleted_file_is_refused(struct live *live) {
     struct cell *cell = live_start(live);
     CHECK(live_ask(cell, "call %d \"" LIVE_WORK "/f %d", SYS_open, O_PATH)[0] != '-');
     CHECK_TEXT(live_ask(cell, "call %d \"" LIVE_WORK "/f", SYS_unlink), "0");
-    check_refused(live, "a path (O_PATH) that was deleted", cell);
+    live_check_refused(live, cell, "a path (O_PATH) that was deleted");
 }
 
 static void namespace_is_refused(struct live *live) {
     struct cell *cell = live_start(live);
     CHECK(live_ask(cell, "call %d \"/proc/self/ns/net %d", SYS_open, O_RDONLY)[0] != '-');
-    check_refused(live, "net:[", cell);
+    live_check_refused(live, cell, "net:[");
 }
 
 /* The folder can't be opened any more; the one that an earlier sandbox has shown would lead to the session's files. */

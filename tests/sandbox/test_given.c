@@ -43,16 +43,6 @@ static struct pair make_sockets(const struct cell *cell) {
     return pair;
 }
 
-static void check_refused(struct live *live, struct cell *cell, const char *why) {
-    struct sandbox_error error = {0};
-    struct cell_end end;
-    CHECK_EQUAL(cell_freeze(cell, &end, &error), -ENOTSUP);
-    if (!strstr(error.detail, why))
-        CHECK_TEXT(error.detail, why);
-    cell_discard(cell);
-    live_check_counter(live, 0);
-}
-
 /* Memory of the worker's, zeros. */
 static long map_zeros(const struct cell *cell, long bytes) {
     return CALL(cell, SYS_mmap, "0 %ld %d %d -1 0", bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
@@ -114,7 +104,7 @@ static void pipe_that_no_user_could_make_is_refused(struct live *live) {
         cell = live_start(live);
         CHECK(read_all(cell, pipe.a) > 65536);
     }
-    check_refused(live, cell, "more waits in it than");
+    live_check_refused(live, cell, "more waits in it than");
 }
 
 /* 64 pages each, as sizes are powers of two. */
@@ -122,7 +112,7 @@ static void large_pipes_beyond_a_users_pages_are_refused(struct live *live) {
     struct cell *cell = live_start(live);
     for (int i = 0; i < 65; i++)
         CHECK(fill_by_splice(cell, make_pair(cell, "pipe 04000").b, LONG_MAX) > 32 * 4096);
-    check_refused(live, cell, "pages at most");
+    live_check_refused(live, cell, "pages at most");
 }
 
 /* By copying; it takes what its buffers take. */
@@ -154,7 +144,7 @@ static void socket_that_a_file_was_sent_to_beyond_its_buffers_is_refused(struct 
         all += n > 0 ? n : 0;
     } while (n > 0 && all < 8 << 20);
     CHECK(all > 2 << 20);
-    check_refused(live, cell, "more waits in it than a new one takes");
+    live_check_refused(live, cell, "more waits in it than a new one takes");
 }
 
 /* Opens the session's pipes anew in a cell that is lost, and locks them: 0 or -errno. */

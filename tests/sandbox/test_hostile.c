@@ -217,17 +217,10 @@ static void sequence_over_petris_code_redirects_nobody(struct live *live) {
 
 static void sequence_over_petris_code_loses_its_cell_at_most(struct live *live) {
     for (int i = 0; i < live_times(24); i++) {
-        struct cell_end end;
-        struct sandbox_error error = {0};
         char said[2] = "";
         struct cell *cell = live_start(live);
         CHECK_TEXT(live_ask(cell, "spoil sequence"), "0");
-        int r = cell_freeze(cell, &end, &error);
-        CHECK(r == 0 || r == -EUCLEAN);
-        if (r)
-            cell_discard(cell);
-        else
-            cell_commit(cell);
+        live_end(cell);
         (void)!read(session_stdout_fd(live->session), said, 1); /* the cell might as well have written that itself */
         live_check_counter(live, 0);
         check_silent(live);
@@ -297,16 +290,9 @@ static void process_in_a_long_call_does_not_outlive_its_cell(struct live *live) 
 static void rewritten_calls_bear_nobody(struct live *live) {
     int rest = count_at_rest(live);
     for (int i = 0; i < live_times(24); i++) {
-        struct cell_end end;
-        struct sandbox_error error = {0};
         struct cell *cell = live_start(live);
         CHECK_TEXT(live_ask(cell, "spoil rewrite"), "0");
-        int r = cell_freeze(cell, &end, &error);
-        CHECK(r == 0 || r == -EUCLEAN);
-        if (r)
-            cell_discard(cell);
-        else
-            cell_commit(cell);
+        live_end(cell);
         live_check_counter(live, 0);
         await_processes(live, rest);
     }

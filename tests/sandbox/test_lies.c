@@ -288,20 +288,10 @@ static void list_descriptors(char text[DESCRIPTORS_BYTES]) {
         used += (size_t)snprintf(text + used, DESCRIPTORS_BYTES - used, "%s\n", sorted[i]);
 }
 
-static int count_processes(void) {
-    DIR *dir = opendir("/proc");
-    int n = 0;
-    CHECK(dir != NULL);
-    for (struct dirent *entry; (entry = readdir(dir));)
-        n += entry->d_name[0] >= '1' && entry->d_name[0] <= '9';
-    closedir(dir);
-    return n;
-}
-
 /* Whoever has been killed takes a while to be gone; and a sandbox is made by some more. */
 static void await_processes(int most) {
     for (int i = 0; i < 5000; i++) {
-        if (count_processes() <= most)
+        if (live_count_processes() <= most)
             return;
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }

@@ -16,15 +16,6 @@ static void map(const struct cell *cell, int protection, long fd) {
     CHECK(live_ask(cell, "call %d 0 4096 %d %d %ld 0", SYS_mmap, protection, flags, fd)[0] != '-');
 }
 
-static void check_refused(struct live *live, struct cell *cell, const char *reason) {
-    struct cell_end end;
-    struct sandbox_error error = {0};
-    CHECK_EQUAL(cell_freeze(cell, &end, &error), -ENOTSUP);
-    CHECK(strstr(error.detail, reason) != NULL);
-    cell_discard(cell);
-    live_check_counter(live, 0);
-}
-
 static void pieces_to_the_limit_are_given_and_one_more_is_refused(struct live *live) {
     struct cell *cell = live_start(live);
     for (int i = 0; i < SHARED_MAX_PIECES; i++)
@@ -33,7 +24,7 @@ static void pieces_to_the_limit_are_given_and_one_more_is_refused(struct live *l
     live_check_counter(live, 0);
     cell = live_start(live);
     map(cell, PROT_READ | PROT_WRITE, -1);
-    check_refused(live, cell, "pieces of shared memory");
+    live_check_refused(live, cell, "pieces of shared memory");
 }
 
 static long make_unnamed(struct live *live, const char *path, long bytes) {
@@ -54,7 +45,7 @@ static void mappings_that_are_read_only_are_refused_past_the_limit(struct live *
     CHECK(read_only > 4);
     for (int i = 0; i <= SHARED_MAX_MAPPINGS; i++)
         map(cell, PROT_READ, read_only);
-    check_refused(live, cell, "mappings of such");
+    live_check_refused(live, cell, "mappings of such");
 }
 
 /* The mode that a lost cell has left, and the room on the disk that it has taken. */

@@ -8,7 +8,6 @@
 
 #include "sandbox/session.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -73,22 +72,12 @@ static void run_strange(struct live *live, uint64_t seed) {
     }
 }
 
-static int count_processes(void) {
-    DIR *dir = opendir("/proc");
-    int n = 0;
-    CHECK(dir != NULL);
-    for (struct dirent *entry; (entry = readdir(dir));)
-        n += entry->d_name[0] >= '1' && entry->d_name[0] <= '9';
-    closedir(dir);
-    return n;
-}
-
 static void await_alone(void) {
-    for (int i = 0; i < 5000 && count_processes() > 1; i++)
+    for (int i = 0; i < 5000 && live_count_processes() > 1; i++)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    if (count_processes() != 1)
+    if (live_count_processes() != 1)
         (void)!system("for p in /proc/[0-9]*; do tr '\\n' ' ' < $p/stat | cut -c1-60; cat $p/wchan; echo; done >&2");
-    CHECK_EQUAL(count_processes(), 1);
+    CHECK_EQUAL(live_count_processes(), 1);
 }
 
 static uint64_t new_seed(void) {
