@@ -213,34 +213,33 @@ static void test_execute_adds_to_earlier_cells_and_does_nothing_else_there(void 
     json_decref(number);
 }
 
+/* What the running cell says under an earlier one, whose number is taken over, is its own. */
+static void expect_late_text_to_be_the_cells_own(json_t *number, const char *running) {
+    struct message message;
+    publish_under(1, "stream", json_pack("{s:s, s:s}", "name", "stdout", "text", "late"), number);
+    harness_wait_published(&h, "stream", running, &message);
+    message_fini(&message);
+    harness_done(&h, "ok");
+    expect_status(running, "ok");
+    json_decref(number);
+}
+
 static void test_execute_under_a_rolled_back_cell_publishes_nothing(void **state) {
     char first[37], second[37];
-    struct message message;
     (void)state;
     json_t *number = run_one(first, true);
     begin_cell("2", second);
-    publish_under(1, "stream", json_pack("{s:s, s:s}", "name", "stdout", "text", "late"), number);
-    harness_wait_published(&h, "stream", second, &message);
-    message_fini(&message);
-    harness_done(&h, "ok");
-    expect_status(second, "ok");
-    json_decref(number);
+    expect_late_text_to_be_the_cells_own(number, second);
 }
 
 static void test_execute_fresh_publishes_nothing_under_earlier_cells(void **state) {
     char first[37], second[37];
-    struct message message;
     (void)state;
     json_t *number = run_one(first, false);
     harness_send_with(&h, CHANNEL_SHELL, "execute_request", json_pack("{s:s}", "code", "2"),
                       json_pack("{s:{s:b}}", "petri", "fresh", 1), second);
     json_decref(harness_next_cell(&h));
-    publish_under(1, "stream", json_pack("{s:s, s:s}", "name", "stdout", "text", "late"), number);
-    harness_wait_published(&h, "stream", second, &message);
-    message_fini(&message);
-    harness_done(&h, "ok");
-    expect_status(second, "ok");
-    json_decref(number);
+    expect_late_text_to_be_the_cells_own(number, second);
 }
 
 static void test_execute_reply_without_what_it_may_not_carry_says_so(void **state) {
