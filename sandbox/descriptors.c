@@ -30,6 +30,7 @@ enum { OUTPUT_MODE = 0600 };           /* as pipe(2) makes it */
 #define STATUS_FLAGS (O_APPEND | O_NONBLOCK | O_ASYNC | O_DIRECT | O_NOATIME)
 
 static int silence(struct descriptors *list, struct giver *giver);
+static int give_kept(struct descriptors *list, struct giver *giver);
 
 /*
  * What is done for each kind, in this order where there is an order. look:
@@ -44,7 +45,7 @@ static const struct {
     int (*put_back)(const struct descriptor *descriptor, int fd);
     void (*fini)(struct descriptor *descriptor);
 } kinds[] = {
-    [DESCRIPTOR_KEPT] = {.look = NULL},
+    [DESCRIPTOR_KEPT] = {.give = give_kept},
     [DESCRIPTOR_OUTPUT] = {.give = silence},
     [DESCRIPTOR_FILE] = {.give = files_give},
     [DESCRIPTOR_UNNAMED] = {.give = files_give_unnamed},
@@ -410,6 +411,27 @@ static int silence(struct descriptors *list, struct giver *giver) {
         if (list->at[i].kind == DESCRIPTOR_OUTPUT && descriptor_is_first(list, i))
             r = giver_number(giver, list, i, null_fd);
     return r == 0 && giver->aside ? giver_close(giver, null_fd) : r;
+}
+
+/*
+ * What cells share with the image is put back when one is lost; a cell aside
+ * leaves nothing, and nobody looks at what it did. So it has devices of its
+ * own, and the numbers of the rest; petri's pipe for traces is all it shares.
+ */
+static int give_kept(struct descriptors *list, struct giver *giver) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && giver->aside && i < list->n; i++) {
+        const struct descriptor *descriptor = &list->at[i];
+        if (descriptor->kind != DESCRIPTOR_KEPT || descriptor->flags & O_PATH || S_ISFIFO(descriptor->mode))
+            continue;
+        int made = S_ISCHR(descriptor->mode) ? giver_reopen(giver, descriptor->fd, descriptor->flags) : -EACCES;
+        if (made == -EUCLEAN)
+            return made;
+        r = made < 0 ? giver_withhold(giver, list, i) : giver_place(giver, list, i, made);
+        if (r == 0 && made >= 0)
+            r = giver_close(giver, made);
+    }
+    return r;
 }
 
 int descriptors_give(struct descriptors *list, struct giver *giver) {

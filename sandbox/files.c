@@ -61,13 +61,6 @@ static int is_of_its_kind(struct giver *giver, const struct descriptor *descript
     return fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == (descriptor->mode & S_IFMT);
 }
 
-/* A descriptor that nothing can be done with. */
-static int give_dead(struct descriptors *list, struct giver *giver, size_t i) {
-    int made = giver_open(giver, "/dev/null", O_PATH | O_CLOEXEC);
-    int r = made < 0 ? made : giver_number(giver, list, i, made);
-    return r ? r : giver_close(giver, made);
-}
-
 /*
  * One that can't be opened any more (the way was shut, the host has taken it
  * away). A file stays shared where what it holds can be put back. Of a folder or
@@ -77,7 +70,7 @@ static int do_without(struct descriptors *list, struct giver *giver, size_t i) {
     struct descriptor *descriptor = &list->at[i];
     if (giver->aside || !S_ISREG(descriptor->mode) || descriptor->flags & O_PATH ||
         !shared_has_room(giver->keeper, descriptor->fd, &giver->room))
-        return give_dead(list, giver, i);
+        return giver_withhold(giver, list, i);
     descriptor->shared = true;
     return 0;
 }
@@ -181,7 +174,7 @@ int files_give(struct descriptors *list, struct giver *giver) {
 static int give_unnamed(struct descriptors *list, struct giver *giver, size_t i) {
     struct descriptor *descriptor = &list->at[i];
     if (giver->aside || descriptor->withheld)
-        return give_dead(list, giver, i);
+        return giver_withhold(giver, list, i);
     int made = giver_reopen(giver, descriptor->fd, descriptor->flags);
     if (made == -EUCLEAN)
         return made;

@@ -102,6 +102,12 @@ int giver_place(struct giver *giver, const struct descriptors *list, size_t firs
     return r;
 }
 
+int giver_withhold(struct giver *giver, const struct descriptors *list, size_t first) {
+    int made = giver_open(giver, "/dev/null", O_PATH);
+    int r = made < 0 ? made : giver_number(giver, list, first, made);
+    return r ? r : giver_close(giver, made);
+}
+
 int giver_close(struct giver *giver, int made) {
     return giver_add(giver, (struct remote_call){.number = SYS_close, .argument = {(uint64_t)made}});
 }

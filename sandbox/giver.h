@@ -63,6 +63,9 @@ int giver_number(struct giver *giver, const struct descriptors *list, size_t fir
 /* The same, and gives it the status flags that the open file had. */
 int giver_place(struct giver *giver, const struct descriptors *list, size_t first, int made) SANDBOX_MUST_CHECK;
 
+/* The same with a descriptor that nothing can be done with: there is the number, and each call that uses it fails. */
+int giver_withhold(struct giver *giver, const struct descriptors *list, size_t first) SANDBOX_MUST_CHECK;
+
 /* Queues the closing of what was only needed on the way. */
 int giver_close(struct giver *giver, int made) SANDBOX_MUST_CHECK;
 

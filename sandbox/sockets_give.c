@@ -157,16 +157,20 @@ static int give_single(struct descriptors *list, struct giver *giver, size_t i) 
     return r ? r : giver_close(giver, made);
 }
 
+/* A connection is the image's own: a cell has that one, and what runs aside none. */
+static int give(struct descriptors *list, struct giver *giver, size_t i) {
+    const struct socket_state *state = list->at[i].state;
+    if (list->at[i].shared)
+        return giver->aside ? giver_withhold(giver, list, i) : 0;
+    if (state->role == SOCKET_ORPHANED || (state->role == SOCKET_PAIRED && state->peer > i))
+        return give_pair(list, giver, i);
+    return state->role == SOCKET_PAIRED ? 0 : give_single(list, giver, i);
+}
+
 int sockets_give(struct descriptors *list, struct giver *giver) {
     int r = 0;
-    for (size_t i = 0; r == 0 && i < list->n; i++) {
-        const struct socket_state *state = list->at[i].state;
-        if (list->at[i].kind != DESCRIPTOR_SOCKET || !descriptor_is_first(list, i) || list->at[i].shared)
-            continue;
-        if (state->role == SOCKET_ORPHANED || (state->role == SOCKET_PAIRED && state->peer > i))
-            r = give_pair(list, giver, i);
-        else if (state->role != SOCKET_PAIRED)
-            r = give_single(list, giver, i);
-    }
+    for (size_t i = 0; r == 0 && i < list->n; i++)
+        if (list->at[i].kind == DESCRIPTOR_SOCKET && descriptor_is_first(list, i))
+            r = give(list, giver, i);
     return r;
 }

@@ -272,6 +272,17 @@ void live_end(struct cell *cell) {
         cell_commit(cell);
 }
 
+void live_make_connection(struct live *live, const struct cell *cell, int ret_fds[2]) {
+    struct pollfd asks[] = {{.fd = session_denied_fd(live->session), .events = POLLIN},
+                            {.fd = cell_control_fd(cell), .events = POLLIN}};
+    struct denied_call call;
+    live_send(cell, "make connection");
+    CHECK(poll(asks, 2, 20000) > 0);
+    if (asks[0].revents)
+        CHECK(session_take_denied(live->session, cell, &call) >= 0);
+    CHECK_EQUAL(sscanf(live_receive(cell), "%d %d", &ret_fds[0], &ret_fds[1]), 2);
+}
+
 void live_check_refused(struct live *live, struct cell *cell, const char *reason) {
     struct cell_end end;
     struct sandbox_error error = {0};

@@ -63,6 +63,9 @@ unsigned live_commit(struct cell *cell);
 /* The same for a cell that nobody knows whether it can be carried on: commits it, or discards it for what it did. */
 void live_end(struct cell *cell);
 
+/* Has a running cell connect to itself: both ends. What it asks of the network is let through, as the kernel does. */
+void live_make_connection(struct live *live, const struct cell *cell, int ret_fds[2]);
+
 /* The cell can't be carried on, for a reason that has the text; it is discarded, and the session is as it was. */
 void live_check_refused(struct live *live, struct cell *cell, const char *reason);
 

@@ -270,14 +270,7 @@ static void connection_that_a_lost_cell_used_has_hung_up(struct live *live) {
     int fds[2][2];
     struct cell *cell = live_start(live);
     for (int i = 0; i < 2; i++) {
-        struct pollfd denied[] = {{.fd = session_denied_fd(live->session), .events = POLLIN},
-                                  {.fd = cell_control_fd(cell), .events = POLLIN}};
-        struct denied_call call;
-        live_send(cell, "make connection");
-        CHECK(poll(denied, 2, 20000) > 0);
-        if (denied[0].revents)
-            CHECK(session_take_denied(live->session, cell, &call) >= 0);
-        CHECK_EQUAL(sscanf(live_receive(cell), "%d %d", &fds[i][0], &fds[i][1]), 2);
+        live_make_connection(live, cell, fds[i]);
         CHECK_TEXT(live_ask(cell, "say %d one", fds[i][0]), "3");
     }
     live_commit(cell);

@@ -88,21 +88,6 @@ static void file_that_is_open_for_reading_only_is_put_back(struct live *live) {
     CHECK_TEXT(live_do(live, "file %s", link), "kept");
 }
 
-/* It runs beside a cell that may be committed or lost, and has the same file. */
-static void cell_aside_has_no_part_in_a_file_without_a_name(struct live *live) {
-    long fd = make_unnamed(live, "/tmp/a", 3);
-    struct cell *aside;
-    struct sandbox_error error = {0};
-    char failure[16];
-    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){.aside = true}, &aside, &error), 0);
-    CHECK_EQUAL(cell_start(aside, &(struct cell_limits){0}), 0);
-    (void)snprintf(failure, sizeof failure, "%d", -EBADF);
-    CHECK_TEXT(live_ask(aside, "call %d %ld 1000000000", SYS_ftruncate, fd), failure);
-    CHECK_TEXT(live_ask(aside, "call %d %ld 0", SYS_fchmod, fd), failure);
-    cell_discard(aside);
-    CHECK_EQUAL(live_call(live, SYS_lseek, "%ld 0 2", fd), 3);
-}
-
 /* Neither can be opened anew by a cell; the contents of the first are put back, those of the second are too many. */
 static void files_behind_a_shut_way_are_shared_as_far_as_they_can_be_saved(struct live *live) {
     CHECK_EQUAL(live_call(live, SYS_mkdir, "\"/tmp/d 0700"), 0);
@@ -155,7 +140,6 @@ int main(void) {
         CASE(files_are_put_back_where_the_disk_is_full),
         CASE(holes_are_put_back_where_the_disk_is_full),
         CASE(file_that_is_open_for_reading_only_is_put_back),
-        CASE(cell_aside_has_no_part_in_a_file_without_a_name),
         CASE(files_behind_a_shut_way_are_shared_as_far_as_they_can_be_saved),
     };
     return live_main("shared", cases, sizeof cases / sizeof cases[0]);
