@@ -138,6 +138,18 @@ with open("/proc/self/mem", "rb+", buffering=0) as memory:
     case("whiteout_by_mknodat", "import ctypes; print(ctypes.CDLL(None).mknodat(-100, b'host.txt2', 0o020666, 0))", "ok", stdout="-1"),
     case("overlay_marks", "import os\nos.mkdir('m')\nfor name in ('opaque', 'redirect', 'metacopy', 'origin', 'whiteout'):\n    try: os.setxattr('m', 'user.overlay.' + name, b'y')\n    except OSError as error: print(name, error.errno)", "ok"),
     case("overlay_redirect_outside", "import os\nos.mkdir('m')\nos.setxattr('m', 'user.overlay.redirect', b'/../../../../etc')", "error", "OSError"),
+    case(
+        "large_file_behind_a_shut_way",
+        "import os\nos.mkdir('/tmp/shut'); kept = open('/tmp/shut/large', 'wb'); kept.truncate(300 << 20); os.chmod('/tmp/shut', 0)",
+        "ok",
+        restore="os.chmod('/tmp/shut', 0o700); os.remove('/tmp/shut/large'); os.rmdir('/tmp/shut'); kept.close()",
+    ),
+    case(
+        "read_only_file_without_a_name",
+        "import os\nopen('/tmp/gone', 'w').write('before'); kept = open('/tmp/gone'); os.remove('/tmp/gone')",
+        "ok",
+        then="open(f'/proc/self/fd/{kept.fileno()}', 'w').write('after'); assert kept.read() == 'after'; kept.close()",
+    ),
     case("hard_links", "import os\nopen('one', 'w').close()\nfor n in range(2000): os.link('one', f'link-{n}')", "ok"),
     case("hard_link_to_the_hosts", "import os; os.link('host.txt', 'mine'); open('mine', 'w').write('changed')", "ok error", "OSError PermissionError"),
     case("host_file_removed_and_made", "import os; os.remove('host.txt'); os.mkdir('host.txt'); open('host.txt/x', 'w').close()", "ok", restore="import os, shutil; shutil.rmtree('host.txt')"),

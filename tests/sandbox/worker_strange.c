@@ -28,7 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, SITE_PAGES = 9, OWN_PAGES = 16, MAX_THREADS = 6, STACK = 65536, MAX_FD = 40 };
+enum { PAGE = 4096, SITE_PAGES = 9, OWN_PAGES = 16, MAX_THREADS = 6, STACK = 65536, MAX_FD = 40, PATH_BYTES = 32 };
 
 static uint64_t random_state;
 static uintptr_t site;
@@ -192,11 +192,47 @@ static void register_lists(void) {
         syscall(SYS_set_tid_address, pick(2) ? (void *)site : own);
 }
 
+/* A file of a few, in folders that may be shut or gone, or one that a descriptor leads to. */
+static void pick_path(char path[static PATH_BYTES]) {
+    static const char *const patterns[] = {"/tmp/f%u", "/tmp/d%u/f", "/proc/self/fd/%u"};
+    const unsigned kind = pick(3);
+    (void)snprintf(path, PATH_BYTES, patterns[kind], pick(kind == 2 ? MAX_FD : 4));
+}
+
+/* What a cell's disk, the bytes that can be saved, and the file size that it may have are tried with. */
+static void change_file(void) {
+    char path[PATH_BYTES], folder[PATH_BYTES];
+    int fd = (int)pick(MAX_FD);
+    const off_t bytes = PICK(0, 1, 4096, 1 << 20, 200 << 20, 300 << 20, 1L << 40);
+    pick_path(path);
+    (void)snprintf(folder, sizeof folder, "/tmp/d%u", pick(3));
+    mkdir(folder, 0700);
+    if (ftruncate(fd, bytes) == 0) /* it is a file */
+        (void)!write(fd, own, sizeof own);
+    switch (pick(5)) {
+    case 0:
+        (void)fallocate(fd, (int)PICK(0, FALLOC_FL_KEEP_SIZE, FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE), 4096,
+                        1 << 20);
+        break;
+    case 1:
+        (void)mmap(NULL, PAGE, (int)PICK(PROT_READ, PROT_READ | PROT_WRITE), MAP_SHARED, fd, 0);
+        break;
+    case 2:
+        unlink(path);
+        break;
+    case 3:
+        (void)futimens(fd, (const struct timespec[2]){{1, 1}, {2, 2}});
+        break;
+    default:
+        (void)chmod(folder, pick(2) ? 0 : 0700);
+    }
+}
+
 static void open_something(void) {
     int pair[2];
     struct epoll_event event = {.events = EPOLLIN};
-    char path[32];
-    (void)snprintf(path, sizeof path, "/tmp/f%u", pick(4));
+    char path[PATH_BYTES];
+    pick_path(path);
     switch (pick(10)) {
     case 0:
         (void)!pipe2(pair, (int)PICK(0, O_NONBLOCK, O_DIRECT));
@@ -228,7 +264,8 @@ static void open_something(void) {
         break;
     default:
         open(pick(8) ? path : "/proc/self/mem",
-             O_RDWR | (int)PICK(O_CREAT, O_CREAT | O_APPEND, O_PATH, O_DIRECTORY, O_TMPFILE), pick(0777));
+             (int)PICK(O_RDONLY, O_RDWR) | (int)PICK(O_CREAT, O_CREAT | O_APPEND, O_PATH, O_DIRECTORY, O_TMPFILE),
+             pick(0777));
     }
 }
 
@@ -335,6 +372,8 @@ static void (*const doings[])(void) = {
     register_lists,
     open_something,
     open_something,
+    change_file,
+    change_file,
     handle_descriptors,
     handle_descriptors,
     start_thread,
