@@ -31,7 +31,8 @@ enum {
  * in the log (message_default_caps). A heartbeat is a word, and a subscriber
  * sends topics.
  */
-#define REQUESTS {.frames = 16384, .bytes = (uint64_t)256 << 20}
+#define REQUESTS                                                                                                       \
+    { .frames = 16384, .bytes = (uint64_t)256 << 20 }
 const struct gate_limits gate_default_limits = {
     .caps = {[CHANNEL_SHELL] = REQUESTS,
              [CHANNEL_CONTROL] = REQUESTS,

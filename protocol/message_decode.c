@@ -65,7 +65,8 @@ static enum message_problem parse_object(const struct frame *frame, const struct
     return MESSAGE_OK;
 }
 
-static enum message_problem parse_parts(const struct frame *fixed, const struct message_caps *caps, struct message *message) {
+static enum message_problem parse_parts(const struct frame *fixed, const struct message_caps *caps,
+                                        struct message *message) {
     json_t **parts[N_FIXED] = {
         [HEADER] = &message->header,
         [PARENT] = &message->parent,
