@@ -60,6 +60,8 @@ int sockets_put_back(const struct descriptor *descriptor, int fd) {
     if (now.sent != before.sent || now.received != before.received || now.unread != before.unread ||
         now.state != before.state)
         (void)shutdown(fd, SHUT_RDWR); /* or it has hung up by itself */
+    else
+        sockets_set_options(fd, state);
     return 0;
 }
 

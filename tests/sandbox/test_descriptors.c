@@ -2,8 +2,13 @@
  */
 #include "live.h"
 
+#include "sandbox/session.h"
+#include "sandbox/system.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -265,6 +270,15 @@ static void server_answers_in_the_next_cell(struct live *live) {
     check_server(live, port, "served");
 }
 
+static int get_nodelay(const struct live *live, int number) {
+    int value = -1, pidfd = system_pidfd_open(live->session->current->keeper);
+    int fd = system_pidfd_getfd(pidfd, number);
+    CHECK(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &value, &(socklen_t){sizeof value}) == 0);
+    close(fd);
+    close(pidfd);
+    return value;
+}
+
 /* What has gone through a connection can't be taken back: it has hung up. One that the lost cell left alone goes on. */
 static void connection_that_a_lost_cell_used_has_hung_up(struct live *live) {
     int fds[2][2];
@@ -276,7 +290,10 @@ static void connection_that_a_lost_cell_used_has_hung_up(struct live *live) {
     live_commit(cell);
     struct cell *lost = live_start(live);
     CHECK_TEXT(live_ask(lost, "take %d", fds[0][1]), "one");
+    CHECK_TEXT(live_ask(lost, "call %d %d %d %d \"1111 4", SYS_setsockopt, fds[1][0], IPPROTO_TCP, TCP_NODELAY), "0");
+    CHECK_EQUAL(get_nodelay(live, fds[1][0]), 1);
     cell_discard(lost);
+    CHECK_EQUAL(get_nodelay(live, fds[1][0]), 0);
     CHECK_TEXT(live_do(live, "take %d", fds[0][1]), "");
     CHECK_TEXT(live_do(live, "take %d", fds[1][1]), "one");
     CHECK_TEXT(live_do(live, "say %d two", fds[1][0]), "3");
