@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -90,8 +89,6 @@ void do_make(char **words) {
         reply_result(eventfd((unsigned)number, words[3] ? EFD_SEMAPHORE : 0));
     else if (strcmp(kind, "epoll") == 0)
         reply_result(epoll_create1(EPOLL_CLOEXEC));
-    else if (strcmp(kind, "inotify") == 0)
-        reply_result(inotify_init1(IN_CLOEXEC));
     else if (strcmp(kind, "memory") == 0)
         reply_result(memfd_create("named", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     else if (strcmp(kind, "timer") == 0) {
