@@ -27,6 +27,10 @@ struct live_case {
     void (*prepare)(void); /* before the sandbox is entered; may be NULL */
 };
 
+/* A case without preparations, called as its function. */
+#define LIVE_CASE(function)                                                                                            \
+    { #function, function, NULL }
+
 /*
  * Runs each case, as the user there is, and where that is root as an ordinary
  * user too. In a case CHECK() and its kin say what is wrong. Where the machine

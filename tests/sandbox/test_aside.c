@@ -78,16 +78,13 @@ static void descriptor_of_a_process_is_not_an_asides(struct live *live) {
     cell_discard(aside);
 }
 
-#define CASE(function)                                                                                                 \
-    { #function, function, NULL }
-
 int main(void) {
     static const struct live_case cases[] = {
-        CASE(file_without_a_name_is_not_an_asides),
-        CASE(file_behind_a_shut_way_is_not_an_asides),
-        CASE(connection_is_not_an_asides),
-        CASE(device_of_an_aside_is_its_own),
-        CASE(descriptor_of_a_process_is_not_an_asides),
+        LIVE_CASE(file_without_a_name_is_not_an_asides),
+        LIVE_CASE(file_behind_a_shut_way_is_not_an_asides),
+        LIVE_CASE(connection_is_not_an_asides),
+        LIVE_CASE(device_of_an_aside_is_its_own),
+        LIVE_CASE(descriptor_of_a_process_is_not_an_asides),
     };
     return live_main("aside", cases, sizeof cases / sizeof cases[0]);
 }

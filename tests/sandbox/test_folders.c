@@ -68,17 +68,14 @@ static void folder_goes_on(struct live *live) {
     CHECK_EQUAL(live_call(live, SYS_access, "\"" LIVE_WORK "/d/b 0"), 0);
 }
 
-#define CASE(name)                                                                                                     \
-    { #name, name, NULL }
-
 int main(void) {
     static const struct live_case cases[] = {
-        CASE(folder_goes_on),
-        CASE(folder_named_as_if_deleted_is_opened_anew),
-        CASE(deleted_folder_is_refused),
-        CASE(path_of_a_deleted_file_is_refused),
-        CASE(namespace_is_refused),
-        CASE(folder_behind_a_shut_one_leads_nowhere),
+        LIVE_CASE(folder_goes_on),
+        LIVE_CASE(folder_named_as_if_deleted_is_opened_anew),
+        LIVE_CASE(deleted_folder_is_refused),
+        LIVE_CASE(path_of_a_deleted_file_is_refused),
+        LIVE_CASE(namespace_is_refused),
+        LIVE_CASE(folder_behind_a_shut_one_leads_nowhere),
     };
     return live_main("folders", cases, sizeof cases / sizeof cases[0]);
 }

@@ -197,18 +197,15 @@ static void lock_of_a_pipe_that_its_cell_closed_ends_with_it(struct live *live) 
     CHECK_EQUAL(try_pipes(live, CELL_FROM_FIRST), before);
 }
 
-#define CASE(function)                                                                                                 \
-    { #function, function, NULL }
-
 static const struct live_case cases[] = {
-    CASE(pipe_filled_by_splice_beyond_its_size_goes_on),
-    CASE(pipe_that_no_user_could_make_is_refused),
-    CASE(large_pipes_beyond_a_users_pages_are_refused),
-    CASE(full_socket_goes_on),
-    CASE(modes_and_locks_of_the_sessions_pipes_end_with_a_lost_cell),
-    CASE(modes_and_locks_of_the_sessions_pipes_end_with_a_good_cell),
-    CASE(lock_of_a_pipe_that_its_cell_closed_ends_with_it),
-    CASE(socket_that_a_file_was_sent_to_beyond_its_buffers_is_refused),
+    LIVE_CASE(pipe_filled_by_splice_beyond_its_size_goes_on),
+    LIVE_CASE(pipe_that_no_user_could_make_is_refused),
+    LIVE_CASE(large_pipes_beyond_a_users_pages_are_refused),
+    LIVE_CASE(full_socket_goes_on),
+    LIVE_CASE(modes_and_locks_of_the_sessions_pipes_end_with_a_lost_cell),
+    LIVE_CASE(modes_and_locks_of_the_sessions_pipes_end_with_a_good_cell),
+    LIVE_CASE(lock_of_a_pipe_that_its_cell_closed_ends_with_it),
+    LIVE_CASE(socket_that_a_file_was_sent_to_beyond_its_buffers_is_refused),
 };
 
 int main(void) {

@@ -130,17 +130,14 @@ static void holes_are_put_back_where_the_disk_is_full(struct live *live) {
     live_check_counter(live, 0);
 }
 
-#define CASE(name)                                                                                                     \
-    { #name, name, NULL }
-
 int main(void) {
     static const struct live_case cases[] = {
-        CASE(pieces_to_the_limit_are_given_and_one_more_is_refused),
-        CASE(mappings_that_are_read_only_are_refused_past_the_limit),
-        CASE(files_are_put_back_where_the_disk_is_full),
-        CASE(holes_are_put_back_where_the_disk_is_full),
-        CASE(file_that_is_open_for_reading_only_is_put_back),
-        CASE(files_behind_a_shut_way_are_shared_as_far_as_they_can_be_saved),
+        LIVE_CASE(pieces_to_the_limit_are_given_and_one_more_is_refused),
+        LIVE_CASE(mappings_that_are_read_only_are_refused_past_the_limit),
+        LIVE_CASE(files_are_put_back_where_the_disk_is_full),
+        LIVE_CASE(holes_are_put_back_where_the_disk_is_full),
+        LIVE_CASE(file_that_is_open_for_reading_only_is_put_back),
+        LIVE_CASE(files_behind_a_shut_way_are_shared_as_far_as_they_can_be_saved),
     };
     return live_main("shared", cases, sizeof cases / sizeof cases[0]);
 }
