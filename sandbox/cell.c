@@ -19,7 +19,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-enum { ROOM_MS = 1000, GONE_ROUNDS = 120, KILL_ROUNDS = 10000, KILL_NAP_US = 1000 };
+enum { ROOM_MS = 1000, GONE_MS = 120000, KILL_ROUNDS = 10000, KILL_NAP_US = 1000 };
 
 static struct cell *cell_new(struct session *session, const struct cell_options *options) {
     struct cell *cell = calloc(1, sizeof *cell);
@@ -275,10 +275,7 @@ static void await_room(struct cell *cell) {
  * not, the image is not what it was.
  */
 static void await_gone(const struct cell *cell) {
-    int r = 0;
-    for (int i = 0; cell->init.pidfd >= 0 && i < GONE_ROUNDS; i++)
-        if ((r = system_pidfd_await(cell->init.pidfd, ROOM_MS)) == 0)
-            break;
+    int r = cell->init.pidfd >= 0 ? system_pidfd_await(cell->init.pidfd, GONE_MS) : 0;
     if (r && cell->image->broken == 0)
         cell->image->broken = r;
     if (r && cell->session->current->broken == 0)

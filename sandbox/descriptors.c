@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "descriptors.h"
 
+#include "array.h"
 #include "cleanup.h"
 #include "counters.h"
 #include "epolls.h"
@@ -122,7 +123,6 @@ static int list_numbers(int dir_fd, struct descriptors *list, struct sandbox_err
     auto_fd copy = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
     auto_dir dir = copy < 0 ? NULL : fdopendir(copy);
     struct dirent *entry;
-    size_t room = 0;
     if (!dir)
         return -errno;
     (void)steal_fd(&copy);
@@ -132,13 +132,8 @@ static int list_numbers(int dir_fd, struct descriptors *list, struct sandbox_err
             continue;
         if (list->n == DESCRIPTORS_MAX)
             return error_set(error, STEP_DESCRIPTORS, ENOTSUP, "more than %d open files", DESCRIPTORS_MAX);
-        if (list->n == room) {
-            room = room ? 2 * room : 32;
-            struct descriptor *grown = realloc(list->at, room * sizeof *grown);
-            if (!grown)
-                return -ENOMEM;
-            list->at = grown;
-        }
+        if (array_make_room(&list->at, list->n, sizeof *list->at))
+            return -ENOMEM;
         list->at[list->n++] = (struct descriptor){.fd = fd};
     }
     if (list->n)
@@ -260,7 +255,6 @@ static int look_at(const struct descriptors_look *look, struct descriptor *descr
     descriptor->device = st.st_dev;
     descriptor->inode = st.st_ino;
     descriptor->bytes = (uint64_t)st.st_size;
-    descriptor->links = st.st_nlink;
     int r = read_flags(look, name, descriptor);
     if (r)
         return r;

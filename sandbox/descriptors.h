@@ -57,8 +57,7 @@ struct descriptor {
     int64_t offset;
     mode_t mode;
     uint64_t bytes; /* of a file */
-    nlink_t links;
-    dev_t device; /* these two tell objects apart, unless the kind has no inodes of its own */
+    dev_t device;   /* these two tell objects apart, unless the kind has no inodes of its own */
     ino_t inode;
     size_t first;       /* the index of the first with the same open file behind it */
     size_t next;        /* the index of the next one, or DESCRIPTORS_NONE */

@@ -13,8 +13,8 @@
 
 /*
  * Of all of an image together. STEPS_MAX: the watches that Linux goes through
- * while we look for what is watched, at some 10 ns each: where the number that
- * it was added by is closed, every descriptor is asked about.
+ * while we look for what is watched: where the number that it was added by is
+ * closed, every descriptor is asked about.
  */
 enum { WATCHES_MAX = 8192, STEPS_MAX = 8 << 20, STEPS_OF_CALL = 100, AT_ONCE = REMOTE_MAX_CALLS };
 

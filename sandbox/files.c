@@ -2,7 +2,7 @@
 #include "files.h"
 
 #include "cleanup.h"
-#include "shared.h"
+#include "saved.h"
 #include "system.h"
 
 #include <errno.h>
@@ -68,11 +68,11 @@ static int is_of_its_kind(struct giver *giver, const struct descriptor *descript
  */
 static int do_without(struct descriptors *list, struct giver *giver, size_t i) {
     struct descriptor *descriptor = &list->at[i];
-    if (giver->aside || !S_ISREG(descriptor->mode) || descriptor->flags & O_PATH ||
-        !shared_has_room(giver->keeper, descriptor->fd, &giver->room))
+    if (giver->aside)
         return giver_withhold(giver, list, i);
-    descriptor->shared = true;
-    return 0;
+    descriptor->shared = S_ISREG(descriptor->mode) && !(descriptor->flags & O_PATH) &&
+                         saved_has_room(giver->keeper, descriptor->fd, &giver->room);
+    return descriptor->shared ? 0 : giver_withhold(giver, list, i);
 }
 
 /* Puts what was opened in its place, at its offset. */

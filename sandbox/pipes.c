@@ -121,7 +121,6 @@ int pipes_look(struct descriptors_look *look, struct descriptors *list) {
             struct pipe_state *pipe = calloc(1, sizeof *pipe);
             if (!pipe)
                 return -ENOMEM;
-            *pipe = (struct pipe_state){.taken = false};
             object->state = pipe;
         }
         struct pipe_state *pipe = object->state;

@@ -55,6 +55,18 @@ bool saved_is_constant(int fd) {
     return fstatvfs(fd, &fs) == 0 && (fs.f_flag & ST_RDONLY);
 }
 
+bool saved_has_room(pid_t pid, int number, uint64_t *room) {
+    struct stat st;
+    auto_fd fd = saved_open(pid, number, O_RDONLY);
+    if (fd < 0 || fstat(fd, &st))
+        return false;
+    const uint64_t bytes = saved_is_constant(fd) ? 0 : (uint64_t)st.st_size;
+    if (bytes > *room)
+        return false;
+    *room -= bytes;
+    return true;
+}
+
 /* Reads as much as there is. The number of bytes, or -errno. */
 static ssize_t read_all(int fd, void *buf, size_t bytes, uint64_t offset) {
     size_t done = 0;

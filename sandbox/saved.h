@@ -34,6 +34,9 @@ int saved_open(pid_t pid, int number, int flags) SANDBOX_MUST_CHECK;
 /* Whether nobody can write to an open file, however it is opened: it lies on a mount that is read-only. */
 bool saved_is_constant(int fd);
 
+/* Whether what one holds can be kept, if that is needed at all; takes its bytes from *room. */
+bool saved_has_room(pid_t pid, int number, uint64_t *room);
+
 /* Keeps what it holds, at most *room bytes, which are taken from that. 0, -EFBIG or -errno. */
 int saved_take(struct saved *saved, pid_t pid, int number, uint64_t *room) SANDBOX_MUST_CHECK;
 

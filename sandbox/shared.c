@@ -178,19 +178,6 @@ int shared_find(pid_t pid, struct descriptors *list, struct shared *ret, struct 
     return r;
 }
 
-bool shared_has_room(pid_t keeper, int number, uint64_t *room) {
-    struct stat st;
-    auto_fd fd = saved_open(keeper, number, O_RDONLY);
-    if (fd < 0 || fstat(fd, &st))
-        return false;
-    if (saved_is_constant(fd))
-        return true;
-    if ((uint64_t)st.st_size > *room)
-        return false;
-    *room -= (uint64_t)st.st_size;
-    return true;
-}
-
 static bool has_piece(const struct shared *shared, size_t descriptor) {
     for (size_t i = 0; i < shared->n; i++)
         if (shared->piece[i].descriptor == descriptor)

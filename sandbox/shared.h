@@ -69,12 +69,6 @@ int shared_give(const struct shared *shared, const struct descriptors *list, int
                 struct giver *giver) SANDBOX_MUST_CHECK;
 
 /*
- * Whether the contents of one more file of an image's keeper can be saved, so
- * that cells may share it; takes their bytes from *room.
- */
-bool shared_has_room(pid_t keeper, int number, uint64_t *room);
-
-/*
  * Saves the contents of what cells share with an image: unlinked files, and
  * those that could not be opened anew. pid: its keeper. 0 or -errno.
  */

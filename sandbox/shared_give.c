@@ -97,7 +97,7 @@ static int map(const struct shared *shared, size_t piece, struct giver *giver, i
                                                 mapping->offset}};
         r = giver_call(giver, &call);
         if (r == 0 && call.result != (int64_t)mapping->start && call.result != -EPERM)
-            r = call.result < 0 && call.result >= -4095 ? (int)call.result : -EUCLEAN;
+            r = call.result ? remote_as_nothing(call.result) : -EUCLEAN;
     }
     return r;
 }

@@ -55,7 +55,10 @@ int sockets_look(struct descriptors_look *look, struct descriptors *list) SANDBO
 int sockets_give(struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;
 void sockets_fini(struct descriptor *descriptor);
 
-/* Hangs up a connection that a lost cell has used: what it has read and written can't be taken back. 0. */
+/*
+ * Hangs up a connection that a lost cell has used: what it has read and written
+ * can't be taken back. Of one that it hasn't, the options are put back. 0.
+ */
 int sockets_put_back(const struct descriptor *descriptor, int fd);
 
 /* Whether a new pair takes what was recorded: tried on one of our own. 0, -ENOBUFS where it doesn't, or -errno. */

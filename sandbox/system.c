@@ -73,7 +73,10 @@ int system_pidfd_signal(int pidfd, int signal) {
 
 int system_pidfd_await(int pidfd, int timeout_ms) {
     struct pollfd fd = {.fd = pidfd, .events = POLLIN};
-    int n = poll(&fd, 1, timeout_ms);
+    int n;
+    do
+        n = poll(&fd, 1, timeout_ms);
+    while (n < 0 && errno == EINTR);
     return n < 0 ? -errno : n == 0 ? -ETIMEDOUT : 0;
 }
 
