@@ -8,13 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Kernels are started in the notebook's folder; some notebooks live in the home folder itself. */
-static bool is_home(const char *folder) {
-    char resolved[PATH_MAX];
-    const char *home = getenv("HOME");
-    return home && realpath(home, resolved) && strcmp(resolved, folder) == 0;
-}
-
 static int create(const struct launch *launch, char **environment, struct session **ret_session,
                   struct sandbox_error *ret_error) {
     const struct paths *paths = launch->paths;
@@ -32,8 +25,8 @@ static int create(const struct launch *launch, char **environment, struct sessio
         readonly[n++] = json_string_value(json_array_get(launch->inputs, i));
     const struct session_options options = {
         .ground = launch->ground,
-        .folder = launch->folder,
-        .hide_dot_entries = is_home(launch->folder),
+        .folder = launch->workdir->path,
+        .homes = (const char *const *)launch->workdir->homes,
         .hide_folder_path = launch->profile == PROFILE_STRICT,
         .python = launch->python,
         .readonly = readonly,

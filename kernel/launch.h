@@ -7,12 +7,13 @@
 #include "kernel/limits.h"
 #include "kernel/packages.h"
 #include "kernel/paths.h"
+#include "kernel/workdir.h"
 #include "sandbox/sandbox.h"
 
 struct launch {
     const struct sandbox_ground *ground; /* from sandbox_enter() */
     const struct paths *paths;
-    const char *folder; /* the notebook's */
+    const struct workdir *workdir;
     const char *python; /* absolute path of the interpreter */
     enum profile profile;
     const struct limits *limits;

@@ -26,19 +26,26 @@ static int open_beneath(int dir_fd, const char *path, int flags, mode_t mode) {
     return fd < 0 ? -errno : (int)fd;
 }
 
-void outbox_init(struct outbox *outbox, const char *folder, const char *name) {
-    *outbox = (struct outbox){.dir_fd = -1, .off = name[0] == '\0' || folder[0] != '/'};
+void outbox_init(struct outbox *outbox, int folder_fd, const char *folder, const char *name) {
+    *outbox = (struct outbox){.parent_fd = -1, .dir_fd = -1, .off = name[0] == '\0' || folder_fd < 0};
     snprintf(outbox->parent, sizeof outbox->parent, "%s", folder);
     snprintf(outbox->name, sizeof outbox->name, "%s", name);
+    if (!outbox->off)
+        outbox->parent_fd = fcntl(folder_fd, F_DUPFD_CLOEXEC, 0);
 }
 
 void outbox_init_at(struct outbox *outbox, const char *path) {
-    *outbox = (struct outbox){.dir_fd = -1, .off = path[0] != '/'};
+    *outbox = (struct outbox){.parent_fd = -1, .dir_fd = -1, .off = path[0] != '/'};
     snprintf(outbox->parent, sizeof outbox->parent, "%s", path);
+    if (!outbox->off)
+        outbox->parent_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
 void outbox_fini(struct outbox *outbox) {
     outbox_close(outbox);
+    if (outbox->parent_fd >= 0)
+        close(outbox->parent_fd);
+    outbox->parent_fd = -1;
     json_decref(outbox->written);
     outbox->written = NULL;
 }
@@ -50,16 +57,14 @@ void outbox_close(struct outbox *outbox) {
 }
 
 static int open_folder(const struct outbox *outbox) {
-    const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-    int parent_fd = open(outbox->parent, flags);
-    if (parent_fd < 0)
-        return -errno;
+    const int flags = O_RDONLY | O_DIRECTORY;
+    if (outbox->parent_fd < 0)
+        return -ENOENT;
     if (outbox->name[0] == '\0')
-        return parent_fd;
-    auto_fd above = parent_fd;
-    if (mkdirat(above, outbox->name, 0777) && errno != EEXIST)
+        return open_beneath(outbox->parent_fd, ".", flags, 0);
+    if (mkdirat(outbox->parent_fd, outbox->name, 0777) && errno != EEXIST)
         return -errno;
-    return open_beneath(above, outbox->name, flags, 0);
+    return open_beneath(outbox->parent_fd, outbox->name, flags, 0);
 }
 
 /* What a kernel that was killed has left half written. Nobody writes now: the folder is locked. */

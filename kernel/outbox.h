@@ -26,7 +26,8 @@
 #define OUTBOX_OWN_NAMES ".petri"
 
 struct outbox {
-    char parent[PATH_MAX];   /* absolute */
+    int parent_fd;           /* owned; its name may lead elsewhere by now. -1 where it could not be opened */
+    char parent[PATH_MAX];   /* that name: for people */
     char name[NAME_MAX + 1]; /* of the folder below parent, made when it is needed; "": parent is the folder */
     bool off;                /* nothing is copied */
     int dir_fd;              /* while it is open, else -1 */
@@ -35,10 +36,11 @@ struct outbox {
     off_t log_bytes;         /* and how much of it */
 };
 
-/* folder: the notebook's; name: of the folder below it, "" for none at all. Nothing is made yet. */
-void outbox_init(struct outbox *outbox, const char *folder, const char *name);
+/* folder_fd: the notebook's folder, copied; folder: its name; name: of the folder below it, "" for none at all.
+ * Nothing is made yet. */
+void outbox_init(struct outbox *outbox, int folder_fd, const char *folder, const char *name);
 
-/* The same for a folder of any place, which exists. */
+/* The same for a folder of any place, which exists, by its absolute path. */
 void outbox_init_at(struct outbox *outbox, const char *path);
 void outbox_fini(struct outbox *outbox);
 

@@ -46,13 +46,12 @@ static enum finding probe_files(const char *python, char *text, size_t size) {
 }
 
 /* Into this folder's namespaces, as the kernel does. */
-static enum finding enter(char folder[PATH_MAX], struct sandbox_ground *ground, char *text, size_t size) {
+static enum finding enter(struct workdir *workdir, struct sandbox_ground *ground, char *text, size_t size) {
     struct sandbox_error error = {0};
-    if (!getcwd(folder, PATH_MAX)) {
-        snprintf(text, size, "this folder can't be named: %s.", strerror(errno));
+    if (workdir_open(workdir, NULL, text, size) < 0)
         return FINDING_UNUSABLE;
-    }
-    if (sandbox_enter(folder, ground, &error) < 0) {
+    const struct sandbox_folder folder = workdir_folder(workdir);
+    if (sandbox_enter(&folder, ground, &error) < 0) {
         sandbox_error_text(&error, text, size);
         return FINDING_UNUSABLE;
     }
@@ -60,23 +59,23 @@ static enum finding enter(char folder[PATH_MAX], struct sandbox_ground *ground, 
 }
 
 static enum finding probe_namespaces(const char *python, char *text, size_t size) {
-    char folder[PATH_MAX];
+    struct workdir workdir = {.fd = -1};
     struct sandbox_ground ground;
     (void)python;
-    enum finding finding = enter(folder, &ground, text, size);
+    enum finding finding = enter(&workdir, &ground, text, size);
     if (finding == FINDING_GOOD)
         snprintf(text, size, "user, pid and mount namespaces can be made.");
     return finding;
 }
 
 static enum finding probe_cell(const char *python, char *text, size_t size) {
-    char folder[PATH_MAX];
+    struct workdir workdir = {.fd = -1};
     struct sandbox_ground ground;
     if (!python) {
         snprintf(text, size, "there is no Python 3 to try with; name one with --python.");
         return FINDING_UNUSABLE;
     }
-    if (enter(folder, &ground, text, size) != FINDING_GOOD || trial_run(&ground, folder, python, text, size) < 0)
+    if (enter(&workdir, &ground, text, size) != FINDING_GOOD || trial_run(&ground, &workdir, python, text, size) < 0)
         return FINDING_UNUSABLE;
     snprintf(text, size, "%s was started, captured, and ran a cell.", python);
     return FINDING_GOOD;
@@ -93,11 +92,11 @@ static const char *cgroup_version(void) {
 }
 
 static enum finding probe_cgroup(const char *python, char *text, size_t size) {
-    char folder[PATH_MAX];
+    struct workdir workdir = {.fd = -1};
     struct sandbox_ground ground;
     const char *version = cgroup_version();
     (void)python;
-    enum finding finding = enter(folder, &ground, text, size);
+    enum finding finding = enter(&workdir, &ground, text, size);
     if (finding != FINDING_GOOD)
         return finding;
     if (ground.backend) {
@@ -154,7 +153,7 @@ static enum finding probe_overlay(const char *python, char *text, size_t size) {
 
 static enum finding probe_apparmor(const char *python, char *text, size_t size) {
     char restricted[16] = "";
-    char folder[PATH_MAX];
+    struct workdir workdir = {.fd = -1};
     struct sandbox_ground ground;
     (void)python;
     if (read_text("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", restricted, sizeof restricted) < 0 ||
@@ -162,7 +161,7 @@ static enum finding probe_apparmor(const char *python, char *text, size_t size) 
         snprintf(text, size, "it does not restrict user namespaces.");
         return FINDING_GOOD;
     }
-    if (enter(folder, &ground, text, size) == FINDING_GOOD) {
+    if (enter(&workdir, &ground, text, size) == FINDING_GOOD) {
         snprintf(text, size, "it restricts user namespaces, but not petri's.");
         return FINDING_GOOD;
     }

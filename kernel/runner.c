@@ -333,6 +333,13 @@ static void refuse(struct kernel *kernel, enum outcome outcome, const char *deta
     conclude(kernel);
 }
 
+/* Once a session. */
+static void tell_note(struct runner *runner) {
+    if (runner->note[0] && !runner->run->silent)
+        runner->outputs.sink(runner->outputs.arg, "stderr", runner->note, strlen(runner->note));
+    runner->note[runner->run->silent ? strlen(runner->note) : 0] = '\0';
+}
+
 static void run_cell(struct kernel *kernel, json_t *frame) {
     struct runner *runner = &kernel->runner;
     struct sandbox_error error = {0};
@@ -347,6 +354,7 @@ static void run_cell(struct kernel *kernel, json_t *frame) {
         refuse(kernel, OUTCOME_SANDBOX, error.step ? sandbox_error_text(&error, text, sizeof text) : error.detail);
     } else {
         runner->state = RUNNER_RUNNING;
+        tell_note(runner);
         watchdog_begin(kernel);
     }
 }

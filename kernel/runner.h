@@ -36,6 +36,7 @@ struct runner {
     struct worker_link link; /* to the starting worker, or to the running cell */
     struct outputs outputs;
     struct tail tail; /* of standard error while the interpreter starts */
+    char note[512];   /* what the first cell that shows its output is told; "" for nothing */
     int64_t warm_deadline_us;
     struct cell *armed; /* made ahead, not started; or NULL */
     int64_t armed_us;   /* what making it took */

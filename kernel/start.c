@@ -28,7 +28,7 @@
 
 /* What is found out before the kernel proper exists. */
 struct start {
-    char folder[PATH_MAX];
+    struct workdir workdir;
     struct paths paths;
     char python[PATH_MAX];
     struct sandbox_ground ground;
@@ -55,14 +55,15 @@ static int find_python(const char *name, struct start *start) {
 }
 
 /* Whatever is missing for cells does not keep the kernel from answering: it says what it is. */
-static void prepare(const struct arguments *arguments, struct start *start) {
+static void prepare(const struct arguments *arguments, const json_t *inputs, struct start *start) {
     struct sandbox_error error = {0};
-    if (!getcwd(start->folder, sizeof start->folder))
-        snprintf(start->why_not, sizeof start->why_not, "the notebook's folder: %s", strerror(errno));
-    else if (paths_find(&start->paths) < 0)
+    if (workdir_open(&start->workdir, inputs, start->why_not, sizeof start->why_not) < 0)
+        return;
+    const struct sandbox_folder folder = workdir_folder(&start->workdir);
+    if (paths_find(&start->paths) < 0)
         snprintf(start->why_not, sizeof start->why_not, "petri's own files are not where its program is");
     else if (find_python(arguments->values[OPTION_PYTHON], start) == 0 &&
-             sandbox_enter(start->folder, &start->ground, &error) < 0)
+             sandbox_enter(&folder, &start->ground, &error) < 0)
         sandbox_error_text(&error, start->why_not, sizeof start->why_not);
 }
 
@@ -98,7 +99,7 @@ static void start_session(struct kernel *kernel, struct start *start) {
     hide_packages(kernel, start);
     const struct launch launch = {.ground = &start->ground,
                                   .paths = &start->paths,
-                                  .folder = start->folder,
+                                  .workdir = &start->workdir,
                                   .python = start->python,
                                   .profile = kernel->profile,
                                   .limits = &kernel->limits,
@@ -107,11 +108,14 @@ static void start_session(struct kernel *kernel, struct start *start) {
                                   .inputs = kernel->config.inputs};
     struct session *session;
     struct sandbox_error error = {0};
-    if (start->why_not[0] == '\0' && launch_session(&launch, &session, &error) == 0)
+    if (start->why_not[0] == '\0' && launch_session(&launch, &session, &error) == 0) {
+        const struct session_view view = session_view(session);
+        workdir_note(&start->workdir, &view, kernel->runner.note, sizeof kernel->runner.note);
         warm_begin(kernel, session);
-    else
+    } else {
         runner_give_up(kernel, start->why_not[0] ? start->why_not
                                                  : sandbox_error_text(&error, start->why_not, sizeof start->why_not));
+    }
 }
 
 static int open_channels(struct kernel *kernel, char *why, size_t why_bytes) {
@@ -141,11 +145,11 @@ static int serve(struct kernel *kernel, struct start *start) {
 /* Where the files of cells are copied to. A folder that cells don't see is not the notebook's. */
 static void choose_outbox(struct kernel *kernel, const struct arguments *arguments, const struct start *start) {
     const char *path = arguments->values[OPTION_ARTIFACTS];
+    const struct workdir *workdir = &start->workdir;
     if (path)
         outbox_init_at(&kernel->outbox, path);
     else
-        outbox_init(&kernel->outbox, start->folder,
-                    sandbox_shows_folder(start->folder) ? kernel->config.artifacts : "");
+        outbox_init(&kernel->outbox, workdir->fd, workdir->path, workdir->shown ? kernel->config.artifacts : "");
 }
 
 static void finish(struct kernel *kernel) {
@@ -201,7 +205,7 @@ static int configure(struct kernel *kernel, const struct arguments *arguments, c
 
 int command_kernel(const struct arguments *arguments) {
     struct kernel kernel = {.signal_fd = -1, .pid = getpid()};
-    struct start start = {.ground = {.folder_fd = -1}};
+    struct start start = {.workdir = {.fd = -1}, .ground = {.folder_fd = -1}};
     char why[1024];
     log_init(&kernel.log, getenv("PETRI_LOG"));
     if (configure(&kernel, arguments, why, sizeof why) < 0) {
@@ -213,11 +217,12 @@ int command_kernel(const struct arguments *arguments) {
     asides_init(&kernel.asides);
     flow_init(&kernel.flow);
     rehearsal_init(&kernel.rehearsal);
-    prepare(arguments, &start);
+    prepare(arguments, kernel.config.inputs, &start);
     choose_outbox(&kernel, arguments, &start);
     kernel.known_inputs = json_object();
     int status = serve(&kernel, &start);
     finish(&kernel);
     packages_fini(&start.packages);
+    workdir_close(&start.workdir);
     return status;
 }

@@ -126,7 +126,7 @@ static int run_cell(struct trial *trial, const struct limits *limits, char *why,
     return 0;
 }
 
-int trial_run(const struct sandbox_ground *ground, const char *folder, const char *python, char *why,
+int trial_run(const struct sandbox_ground *ground, const struct workdir *workdir, const char *python, char *why,
               size_t why_bytes) {
     struct trial trial __attribute__((cleanup(cleanup_trial))) = {.deadline_us = clock_us() + PATIENCE_S * CLOCK_S};
     struct paths paths;
@@ -140,7 +140,7 @@ int trial_run(const struct sandbox_ground *ground, const char *folder, const cha
     }
     const struct launch launch = {.ground = ground,
                                   .paths = &paths,
-                                  .folder = folder,
+                                  .workdir = workdir,
                                   .python = python,
                                   .profile = PROFILE_NOTEBOOK,
                                   .limits = &limits};

@@ -5,15 +5,16 @@
 #define PETRI_TRIAL_H
 
 #include "kernel/cleanup.h"
+#include "kernel/workdir.h"
 #include "sandbox/sandbox.h"
 
 /*
  * Starts the worker on an interpreter (an absolute path), makes it an image and
- * runs one cell of it. ground is that of sandbox_enter(), folder its folder.
+ * runs one cell of it. ground is that of sandbox_enter() in workdir.
  * Blocks until that is done, for a minute at most. 0, or -errno with one
  * sentence in why.
  */
-int trial_run(const struct sandbox_ground *ground, const char *folder, const char *python, char *why,
+int trial_run(const struct sandbox_ground *ground, const struct workdir *workdir, const char *python, char *why,
               size_t why_bytes) KERNEL_MUST_CHECK;
 
 #endif

@@ -11,7 +11,6 @@
 #include "bounds.h"
 #include "cleanup.h"
 #include "error.h"
-#include "folder.h"
 #include "resources.h"
 #include "system.h"
 
@@ -32,6 +31,7 @@
 
 enum {
     PRIVATE_UID = 1000,          /* in the inner user namespace, as root */
+    NOBODY = 65534,              /* the same */
     RANGE_IDS = 65536,           /* size of a session's private range */
     RANGE_FIRST = 0x40000000,    /* above what distributions and subuid files give out */
     RANGES = 0x3fff0000 / 65536, /* as many sessions at once as there are ranges */
@@ -160,22 +160,30 @@ static int make_map_namespace(const struct id_map *uids, const struct id_map *gi
     return r;
 }
 
+/* Whose files of the folder a cell may read as their owner, and as their group. */
+static struct id_map map_to(unsigned id, const struct id_map *range, unsigned inside) {
+    return (struct id_map){.inside = id, .outside = range->range_first + inside - 1};
+}
+
 /*
  * The notebook's folder with its owner shown as the cells' user, so that a cell
  * may read what its owner may. Only root can have it, and not on every file
- * system; -1 where it is not to be had: then the files' own modes decide.
+ * system, nor for all that is mounted in it; -1 where it is not to be had: then
+ * the files' own modes decide. The folder's group has to be somebody here, or no
+ * file of it could be written to: where it isn't its owner's, it is nobody's.
  */
-static int open_folder(const char *folder, const struct id_map *uids, const struct id_map *gids) {
+static int open_mapped(const struct sandbox_folder *folder, const struct id_map *uids, const struct id_map *gids) {
     struct stat st;
-    if (!uids->has_range || !folder_is_shown(folder) || stat(folder, &st))
+    if (!uids->has_range || !folder->map_owner || fstat(folder->fd, &st))
         return -1;
-    auto_fd fd = system_open_tree(folder, 1);
+    auto_fd fd = system_open_tree_of(folder->fd);
     if (fd < 0)
         return -1;
-    struct id_map owner = {.inside = st.st_uid, .outside = uids->range_first + PRIVATE_UID - 1};
-    struct id_map group = {.inside = st.st_gid, .outside = gids->range_first + PRIVATE_UID - 1};
+    struct id_map owner = map_to(st.st_uid, uids, PRIVATE_UID);
+    struct id_map group = map_to(st.st_gid, gids, folder->map_group ? PRIVATE_UID : NOBODY);
     auto_fd map = make_map_namespace(&owner, &group);
-    if (map < 0 || system_mount_setattr(fd, "", 1, MOUNT_ATTR_IDMAP, map) < 0)
+    if (map < 0 || (system_mount_setattr(fd, "", 1, MOUNT_ATTR_IDMAP, map) < 0 &&
+                    system_mount_setattr(fd, "", 0, MOUNT_ATTR_IDMAP, map) < 0))
         return -1;
     return steal_fd(&fd);
 }
@@ -215,7 +223,8 @@ static void relay_signals(pid_t inner, const sigset_t *signals, const struct res
     leave(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), backend);
 }
 
-/* In the inner process: dies with the outer one, has its own group, mounts and /proc. */
+/* In the inner process: dies with the outer one, has its own group, mounts and /proc. The working folder stays what it
+ * is, whatever its name leads to by now. */
 static int settle(int alive_fd, struct sandbox_error *error) {
     struct pollfd outer = {.fd = alive_fd};
     /* The byte comes when the outer process is our parent; whose death kills us from then on, and is seen if it came
@@ -334,7 +343,15 @@ static int refuse_privileges(struct sandbox_error *error) {
     return 0;
 }
 
-int sandbox_enter(const char *folder, struct sandbox_ground *ret_ground, struct sandbox_error *ret_error) {
+/* In the namespaces: the folder, which is the working one, without an identity mapping. See: fs_struct in mount
+ * namespaces, which a new one turns to its own mounts, as it does no descriptor. */
+static int open_as_it_is(struct sandbox_error *error) {
+    int fd = system_open_tree(".", 1);
+    return fd < 0 ? error_set(error, STEP_MOUNT_BIND, -fd, "the notebook's folder") : fd;
+}
+
+int sandbox_enter(const struct sandbox_folder *folder, struct sandbox_ground *ret_ground,
+                  struct sandbox_error *ret_error) {
     struct id_map uids = choose_ids(geteuid()), gids = choose_ids(getegid());
     int refused = refuse_privileges(ret_error);
     if (refused)
@@ -342,12 +359,16 @@ int sandbox_enter(const char *folder, struct sandbox_ground *ret_ground, struct 
     bounds_raise_own();
     if (uids.has_range && setgroups(0, NULL))
         return error_set(ret_error, STEP_CREDENTIALS, errno, "setgroups");
-    auto_fd folder_fd = open_folder(folder, &uids, &gids);
+    auto_fd folder_fd = folder->fd < 0 ? -1 : open_mapped(folder, &uids, &gids);
+    if (folder->fd >= 0 && fchdir(folder->fd))
+        return error_set(ret_error, STEP_MOUNT_BIND, errno, "the notebook's folder");
     ret_ground->backend = resources_find(&ret_ground->cells, &ret_ground->asides);
     int r = enter_user_namespace(&uids, &gids, ret_error);
     if (r == 0)
         r = start_inner(ret_ground->backend, ret_error);
-    if (r) {
+    if (r == 0 && folder->fd >= 0 && folder_fd < 0)
+        r = folder_fd = open_as_it_is(ret_error);
+    if (r < 0) {
         remove_groups(ret_ground->backend);
         return r;
     }

@@ -42,6 +42,7 @@ static const struct {
     [STEP_NAMESPACES] = {"making the namespaces of a sandbox",
                          "Raise the limits user.max_*_namespaces, and check that the kernel has network, ipc, uts and "
                          "cgroup namespaces."},
+    [STEP_FOLDER] = {"showing the notebook's folder to cells", ""},
     [STEP_LAYER] = {"making a layer for the cell's files", ""},
     [STEP_CREDENTIALS] = {"giving up privileges", ""},
     [STEP_NO_NEW_PRIVS] = {"setting no_new_privs", ""},

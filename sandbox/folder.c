@@ -7,106 +7,181 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-/* Folders of the system's, and the one that holds all homes. */
-static const char *const not_shown[] = {
-    "/",      "/bin", "/boot", "/dev", "/etc",  "/home", "/lib", "/lib32",
-    "/lib64", "/opt", "/proc", "/run", "/sbin", "/sys",  "/usr", "/var",
-};
+enum { MAX_SEEN = 4096 };
 
 const char *folder_rest(const char *folder, const char *path) {
     size_t n = strlen(folder);
     return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == 0) ? path + n : NULL;
 }
 
-bool folder_is_shown(const char *path) {
-    for (size_t i = 0; i < sizeof not_shown / sizeof not_shown[0]; i++)
-        if (strcmp(path, not_shown[i]) == 0)
-            return false;
-    return strncmp(path, "/proc/", 6) != 0 && strncmp(path, "/sys/", 5) != 0 && strncmp(path, "/dev/", 5) != 0;
+/* Whether path is in a hidden entry of a home. */
+static bool is_hidden(const struct folder_rules *rules, const char *path) {
+    bool hidden = false;
+    for (const char **home = rules->homes; *home; home++) {
+        const char *rest = folder_rest(*home, path);
+        hidden |= rest && rest[0] == '/' && rest[1] == '.';
+    }
+    return hidden;
 }
 
-int folder_keep(struct folder_kept *kept, const char *folder, const char *path) {
-    const char *rest = folder_rest(folder, path);
-    if (!rest || !rest[0])
-        return 0;
-    char **grown = reallocarray(kept->path, kept->n + 1, sizeof *grown);
-    if (!grown)
-        return -ENOMEM;
-    kept->path = grown;
-    grown[kept->n] = strdup(rest + 1);
-    return grown[kept->n] ? (kept->n++, 0) : -ENOMEM;
+/* Whether path is, or has in it, a folder of which something is hidden. */
+static bool has_home(const struct folder_rules *rules, const char *path) {
+    for (const char **home = rules->homes; *home; home++)
+        if (folder_rest(path, *home))
+            return true;
+    return false;
 }
 
-/* What becomes of an entry. */
-enum fate { FATE_HIDE, FATE_KEEP, FATE_ENTER };
-
-static enum fate fate_of(const char *path, const struct folder_kept *kept) {
-    enum fate fate = FATE_HIDE;
-    for (size_t i = 0; i < kept->n; i++) {
-        const char *rest = folder_rest(path, kept->path[i]);
-        if (rest && !rest[0])
-            return FATE_KEEP;
-        fate = rest ? FATE_ENTER : fate;
+enum folder_fate folder_fate(const struct folder_rules *rules, const char *path) {
+    if (!is_hidden(rules, path))
+        return has_home(rules, path) ? FOLDER_ENTER : FOLDER_SHOW;
+    enum folder_fate fate = FOLDER_HIDE;
+    for (const char **kept = rules->kept; *kept; kept++) {
+        if (folder_rest(*kept, path))
+            return FOLDER_SHOW;
+        fate = folder_rest(path, *kept) ? FOLDER_ENTER : fate;
     }
     return fate;
 }
 
-static int hide_entries(int folder_fd, int layer_fd, const char *above, const struct folder_kept *kept);
-
-/* What lies on top says whose a folder is. One whose owner has no id here stays ours: cells don't write it. */
-static int copy_owner(int from, int to) {
-    struct stat st;
-    if (fstat(from, &st))
-        return -errno;
-    if (fchown(to, st.st_uid, st.st_gid) && errno != EINVAL)
-        return -errno;
-    return fchmod(to, st.st_mode & 07777) ? -errno : 0;
+static size_t count(const char *const *list) {
+    size_t n = 0;
+    while (list && list[n])
+        n++;
+    return n;
 }
 
-/* A folder on the way to what is kept. A link is as good as hidden: what it leads to is shown or not by itself. */
-static int enter(int folder_fd, int layer_fd, const char *name, const char *path, const struct folder_kept *kept) {
+int folder_rules_init(struct folder_rules *rules, const char *folder, const char *const *homes,
+                      const char *const *kept) {
+    size_t n = 0;
+    rules->homes = calloc(count(homes) + 1, sizeof *rules->homes);
+    rules->kept = calloc(count(kept) + 1, sizeof *rules->kept);
+    if (!rules->homes || !rules->kept) {
+        folder_rules_fini(rules);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < count(homes); i++)
+        if ((rules->homes[n] = folder_rest(folder, homes[i])))
+            n++;
+    n = 0;
+    for (size_t i = 0; i < count(kept); i++)
+        if ((rules->kept[n] = folder_rest(folder, kept[i])) && is_hidden(rules, rules->kept[n]))
+            n++;
+    rules->kept[n] = NULL;
+    return 0;
+}
+
+void folder_rules_fini(struct folder_rules *rules) {
+    free(rules->homes);
+    free(rules->kept);
+    *rules = (struct folder_rules){0};
+}
+
+int folder_copy_owner(int folder_fd, int layer_fd) {
+    struct stat st;
+    if (fstat(folder_fd, &st))
+        return -errno;
+    if (fchown(layer_fd, st.st_uid, st.st_gid) && errno != EINVAL)
+        return -errno;
+    return fchmod(layer_fd, st.st_mode & 07777) ? -errno : 0;
+}
+
+/* One pass over the folder. */
+struct hiding {
+    const struct folder_rules *rules;
+    struct folder_seen *seen;
+};
+
+static int hide_entries(const struct hiding *hiding, int folder_fd, int layer_fd, const char *path);
+
+/* Before the entries are read: one that comes meanwhile is looked at the next time, too. */
+static int note_seen(struct folder_seen *seen, int folder_fd, const char *path) {
+    struct stat st;
+    if (fstat(folder_fd, &st))
+        return -errno;
+    if (seen->n == MAX_SEEN)
+        return -E2BIG;
+    struct folder_seen_one *grown = reallocarray(seen->at, seen->n + 1, sizeof *grown);
+    char *copy = grown ? strdup(path) : NULL;
+    seen->at = grown ? grown : seen->at;
+    if (!copy)
+        return -ENOMEM;
+    seen->at[seen->n++] = (struct folder_seen_one){copy, st.st_mtim};
+    return 0;
+}
+
+void folder_seen_fini(struct folder_seen *seen) {
+    for (size_t i = 0; i < seen->n; i++)
+        free(seen->at[i].path);
+    free(seen->at);
+    *seen = (struct folder_seen){0};
+}
+
+/* A folder of which something is hidden. A link is none: what it leads to is shown or not by itself. What a cell has
+ * put in its place hides it whole. */
+static int enter(const struct hiding *hiding, int folder_fd, int layer_fd, const char *name, const char *path) {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-    char above[PATH_MAX + 1];
     auto_fd inner_fd = openat(folder_fd, name, flags);
     if (inner_fd < 0)
-        return errno == ENOTDIR || errno == ELOOP ? 0 : -errno;
-    if (mkdirat(layer_fd, name, 0755) && errno != EEXIST)
+        return errno == ENOTDIR || errno == ELOOP || errno == EACCES ? 0 : -errno;
+    bool made = mkdirat(layer_fd, name, 0755) == 0;
+    if (!made && errno != EEXIST)
         return -errno;
     auto_fd inner_layer_fd = openat(layer_fd, name, flags);
-    int r = inner_layer_fd < 0 ? -errno : copy_owner(inner_fd, inner_layer_fd);
-    snprintf(above, sizeof above, "%s/", path);
-    return r ? r : hide_entries(inner_fd, inner_layer_fd, above, kept);
+    if (inner_layer_fd < 0)
+        return errno == ENOTDIR || errno == ELOOP ? 0 : -errno;
+    int r = made ? folder_copy_owner(inner_fd, inner_layer_fd) : 0;
+    if (r || overlay_is_opaque(inner_layer_fd))
+        return r;
+    return hide_entries(hiding, inner_fd, inner_layer_fd, path);
 }
 
-static int hide_entry(int folder_fd, int layer_fd, const char *name, const char *above,
-                      const struct folder_kept *kept) {
+static int hide_entry(const struct hiding *hiding, int folder_fd, int layer_fd, const char *name, const char *above) {
     char path[PATH_MAX];
-    int n = snprintf(path, sizeof path, "%s%s", above, name), r = 0;
-    enum fate fate = n < (int)sizeof path ? fate_of(path, kept) : FATE_HIDE;
-    if (fate == FATE_ENTER)
-        return enter(folder_fd, layer_fd, name, path, kept);
-    if (fate == FATE_HIDE)
+    int n = snprintf(path, sizeof path, "%s/%s", above, name), r = 0;
+    enum folder_fate fate = n < (int)sizeof path ? folder_fate(hiding->rules, path) : FOLDER_HIDE;
+    if (fate == FOLDER_ENTER)
+        return enter(hiding, folder_fd, layer_fd, name, path);
+    if (fate == FOLDER_HIDE)
         r = overlay_put_whiteout(layer_fd, name);
     return r == -EEXIST ? 0 : r;
 }
 
-/* above: the folder's path with a / behind, below the one that is shown; "" for that itself, of which only entries
- * with a dot are hidden. */
-static int hide_entries(int folder_fd, int layer_fd, const char *above, const struct folder_kept *kept) {
-    int copy = openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+static int hide_entries(const struct hiding *hiding, int folder_fd, int layer_fd, const char *path) {
+    int copy = openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     auto_dir dir = copy < 0 ? NULL : fdopendir(copy);
     struct dirent *entry;
     if (!dir)
         return -errno;
+    int r = note_seen(hiding->seen, copy, path);
     while (r == 0 && (errno = 0, entry = readdir(dir)))
-        if ((above[0] || entry->d_name[0] == '.') && strcmp(entry->d_name, ".") != 0 &&
-            strcmp(entry->d_name, "..") != 0)
-            r = hide_entry(folder_fd, layer_fd, entry->d_name, above, kept);
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            r = hide_entry(hiding, folder_fd, layer_fd, entry->d_name, path);
     return r ? r : -errno; /* of readdir(3), 0 at the end: what could not be read would not be hidden */
 }
 
-int folder_hide_dot_entries(int folder_fd, int layer_fd, const struct folder_kept *kept) {
-    return hide_entries(folder_fd, layer_fd, "", kept);
+/* Whether a folder that was looked through has been changed since, or is gone. */
+static bool is_stale(const struct folder_seen *seen, int folder_fd) {
+    struct stat st;
+    for (size_t i = 0; i < seen->n; i++) {
+        const char *path = seen->at[i].path[0] ? seen->at[i].path + 1 : ".";
+        if (fstatat(folder_fd, path, &st, AT_SYMLINK_NOFOLLOW) ||
+            memcmp(&st.st_mtim, &seen->at[i].changed, sizeof st.st_mtim) != 0)
+            return true;
+    }
+    return seen->n == 0;
+}
+
+int folder_hide(int folder_fd, int layer_fd, const struct folder_rules *rules, struct folder_seen *seen) {
+    const struct hiding hiding = {rules, seen};
+    if (!rules->homes[0] || !is_stale(seen, folder_fd))
+        return 0;
+    folder_seen_fini(seen);
+    int r = hide_entries(&hiding, folder_fd, layer_fd, "");
+    return r == -EACCES ? 0 : r; /* what we can't list no cell can */
 }

@@ -1,11 +1,17 @@
 /*
- * folder.h - whether and how the folder a kernel was started in is shown to cells.
+ * folder.h - what cells don't see of the folder that a kernel was started in.
+ *
+ * Keys, tokens and histories live in the hidden entries of homes. So of each
+ * home, which is the folder itself or lies in it, entries whose name begins
+ * with a dot are not there, but for what the interpreter, petri itself or what
+ * is to be read needs.
  */
 #ifndef PETRI_SANDBOX_FOLDER_H
 #define PETRI_SANDBOX_FOLDER_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <time.h>
 
 /*
  * What path has behind folder: "" for the folder itself, "/..." for what is in
@@ -13,28 +19,45 @@
  */
 const char *folder_rest(const char *folder, const char *path);
 
-/*
- * Whether cells see it. A folder that is the system, or everybody's, is not
- * the notebook's folder: a kernel started in / must not show the machine. Its
- * cells begin with an empty folder.
- */
-bool folder_is_shown(const char *path);
-
-/* Paths below the folder that stay, because the interpreter, petri itself or what is to be read is there. */
-struct folder_kept {
-    size_t n;
-    char **path; /* owned, for the life of the process */
+/* What is hidden of one folder. Paths are below it and begin with a slash; "" is the folder itself. */
+struct folder_rules {
+    const char **homes; /* NULL-ended; the texts are borrowed */
+    const char **kept;  /* hidden entries, or what is in some, that stay; the same */
 };
 
-/* Adds path, where it is below the folder. 0 or -ENOMEM. */
-int folder_keep(struct folder_kept *kept, const char *folder, const char *path);
+/*
+ * The rules of a folder, of the homes there are and of what is to be seen
+ * whatever hides it: absolute paths without links, NULL-ended, or NULL, borrowed
+ * for as long as the rules are used. 0 or -ENOMEM.
+ */
+int folder_rules_init(struct folder_rules *rules, const char *folder, const char *const *homes,
+                      const char *const *kept);
+void folder_rules_fini(struct folder_rules *rules);
+
+/* What becomes of an entry: ENTER stays, without some of what is in it. */
+enum folder_fate { FOLDER_SHOW, FOLDER_HIDE, FOLDER_ENTER };
+enum folder_fate folder_fate(const struct folder_rules *rules, const char *path);
+
+/* Makes at layer_fd a folder like the one at folder_fd: its mode, and its owner where that is somebody here. 0 or
+ * -errno. */
+int folder_copy_owner(int folder_fd, int layer_fd);
+
+/* The folders that were looked through, to be looked through again when an entry is added. */
+struct folder_seen {
+    size_t n;
+    struct folder_seen_one {
+        char *path; /* below the folder; owned */
+        struct timespec changed;
+    } * at;
+};
+void folder_seen_fini(struct folder_seen *seen);
 
 /*
- * Hides each entry whose name begins with a dot from cells, where the folder
- * is a home: keys, tokens and histories live there. Of one that something kept
- * is below, all else is hidden. folder_fd is the folder, layer_fd the committed
- * layer above it, which gets the whiteouts. 0 or -errno.
+ * Puts a whiteout for each hidden entry into the committed layer above the
+ * folder; one that a cell has put something over is hidden already. folder_fd
+ * is the folder, layer_fd the layer. Looks at entries of folders with hidden
+ * ones only. Asked again it does nothing where no entry has come. 0 or -errno.
  */
-int folder_hide_dot_entries(int folder_fd, int layer_fd, const struct folder_kept *kept);
+int folder_hide(int folder_fd, int layer_fd, const struct folder_rules *rules, struct folder_seen *seen);
 
 #endif

@@ -16,8 +16,8 @@ enum { MAX_BYTES = 64 << 20, MAX_STRINGS = 1 << 20 };
 struct head {
     uint32_t uid, gid;
     uint64_t disk_bytes, disk_inodes, layer;
-    uint32_t n_readonly, n_argv, n_env, n_hide, n_names;
-    uint8_t hide_dot_entries, hide_folder_path, has_folder_fd, has_readonly;
+    uint32_t n_homes, n_readonly, n_argv, n_env, n_hide, n_names;
+    uint8_t hide_folder_path, has_folder_fd, has_readonly;
 };
 
 static uint32_t count(const char *const *list) {
@@ -49,11 +49,11 @@ int handover_write(const struct session_options *options, uint64_t layer) {
                         .disk_bytes = options->disk_bytes,
                         .disk_inodes = options->disk_inodes,
                         .layer = layer,
+                        .n_homes = count(options->homes),
                         .n_readonly = count(options->readonly),
                         .n_argv = count(options->argv),
                         .n_env = count(options->env),
                         .n_hide = (uint32_t)options->n_hide,
-                        .hide_dot_entries = options->hide_dot_entries,
                         .hide_folder_path = options->hide_folder_path,
                         .has_folder_fd = options->ground->folder_fd >= 0,
                         .has_readonly = options->readonly != NULL};
@@ -66,6 +66,7 @@ int handover_write(const struct session_options *options, uint64_t layer) {
     fwrite(&head, sizeof head, 1, file);
     put(file, options->folder);
     put(file, options->python);
+    put_list(file, options->homes);
     put_list(file, options->readonly);
     put_list(file, options->argv);
     put_list(file, options->env);
@@ -130,10 +131,11 @@ static void take_hide(struct cursor *cursor, const struct head *head, struct han
 }
 
 static int make_tables(const struct head *head, struct handover *handover) {
-    if (head->n_readonly > MAX_STRINGS || head->n_argv > MAX_STRINGS || head->n_env > MAX_STRINGS ||
-        head->n_hide > MAX_STRINGS || head->n_names > MAX_STRINGS)
+    if (head->n_homes > MAX_STRINGS || head->n_readonly > MAX_STRINGS || head->n_argv > MAX_STRINGS ||
+        head->n_env > MAX_STRINGS || head->n_hide > MAX_STRINGS || head->n_names > MAX_STRINGS)
         return -EBADMSG;
-    handover->strings = calloc((size_t)head->n_readonly + head->n_argv + head->n_env + 3, sizeof *handover->strings);
+    handover->strings =
+        calloc((size_t)head->n_homes + head->n_readonly + head->n_argv + head->n_env + 4, sizeof *handover->strings);
     handover->hide = calloc((size_t)head->n_hide + 1, sizeof *handover->hide);
     handover->names = calloc((size_t)head->n_names + head->n_hide + 1, sizeof *handover->names);
     return handover->strings && handover->hide && handover->names ? 0 : -ENOMEM;
@@ -171,6 +173,7 @@ int handover_read(int fd, struct handover *ret) {
     options->folder = take(&cursor);
     options->python = take(&cursor);
     if (r == 0) {
+        options->homes = take_list(&cursor, head.n_homes, &strings);
         const char *const *readonly = take_list(&cursor, head.n_readonly, &strings);
         options->readonly = head.has_readonly ? readonly : NULL;
         options->argv = take_list(&cursor, head.n_argv, &strings);
@@ -183,7 +186,6 @@ int handover_read(int fd, struct handover *ret) {
     }
     options->hide = ret->hide;
     options->n_hide = head.n_hide;
-    options->hide_dot_entries = head.hide_dot_entries;
     options->hide_folder_path = head.hide_folder_path;
     options->disk_bytes = head.disk_bytes;
     options->disk_inodes = head.disk_inodes;

@@ -52,7 +52,8 @@ enum kind {
 };
 
 /* The folders of HIDDEN. */
-static const char *const hidden[] = {SESSION, FOLDER, PRIVATE, ON_TOP, EMPTY, COVERS, PROC, ROOT};
+static const char *const hidden[] = {SESSION, FOLDER, APART_FILES, APART_PARTS, PRIVATE,
+                                     ON_TOP,  EMPTY,  COVERS,      PROC,        ROOT};
 
 /* All of the template but what the session's options add. In order: a mount stands before what is below it. */
 static const struct {
@@ -97,23 +98,26 @@ static const struct {
 };
 
 /* The places that the notebook's folder must not cover. */
-static const char *const kept[] = {"/usr", "/etc", "/dev", "/proc", "/tmp", MOUNTS_HOME, "/work", HIDDEN, NULL};
+static const char *const own_places[] = {"/usr", "/etc", "/dev", "/proc", "/tmp", MOUNTS_HOME, "/work", HIDDEN, NULL};
 
 bool mounts_shows_folder_path(const struct session_options *options) {
-    if (options->hide_folder_path || !folder_is_shown(options->folder))
+    if (options->hide_folder_path || options->ground->folder_fd < 0 || strcmp(options->folder, "/") == 0)
         return false;
-    for (const char *const *path = kept; *path; path++)
+    for (const char *const *path = own_places; *path; path++)
         if (folder_rest(options->folder, *path))
             return false;
     return !folder_rest("/proc", options->folder) && !folder_rest("/dev", options->folder);
 }
+
+/* As long as the old root stands. What the table above shows is nobody's home. */
+static const struct show_host system_host = {.root = OLD};
 
 static int show_or_link(const char *path, struct sandbox_error *error) {
     char old[PATH_MAX], link[PATH_MAX];
     snprintf(old, sizeof old, OLD "%s", path);
     ssize_t n = readlink(old, link, sizeof link - 1);
     if (n < 0)
-        return show_path(OLD, path, path, SHOW_AS_CAN_BE, error);
+        return show_path(&system_host, path, path, SHOW_AS_CAN_BE, error);
     link[n] = 0;
     return symlink(link, path) ? error_set(error, STEP_TEMPLATE_FILE, errno, "%s", path) : 0;
 }
@@ -132,7 +136,7 @@ static int build_row(size_t i, struct sandbox_error *error) {
     case KIND_FOLDER:
         return show_make_folders(rows[i].path, rows[i].mode, error);
     case KIND_SHOW:
-        return show_path(OLD, rows[i].path, rows[i].path, SHOW_AS_CAN_BE, error);
+        return show_path(&system_host, rows[i].path, rows[i].path, SHOW_AS_CAN_BE, error);
     case KIND_SYSTEM:
         return show_or_link(rows[i].path, error);
     case KIND_DEVICE:
@@ -223,12 +227,10 @@ static int mount_session_files(const struct session_options *options, struct san
 
 /* The notebook's folder, read-only, as the lowest layer of what cells see of it. */
 static int mount_folder(const struct session_options *options, struct sandbox_error *error) {
-    int r;
-    if (!folder_is_shown(options->folder))
+    const int folder_fd = options->ground->folder_fd;
+    if (folder_fd < 0)
         return 0;
-    if (options->ground->folder_fd < 0)
-        return show_path(OLD, options->folder, FOLDER, SHOW_AS_HOSTS, error);
-    r = system_move_mount(options->ground->folder_fd, FOLDER);
+    int r = system_move_mount(folder_fd, FOLDER);
     if (r)
         return error_set(error, STEP_MOUNT_BIND, -r, "%s", options->folder);
     r = system_mount_setattr(AT_FDCWD, FOLDER, 1, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, -1);
@@ -245,18 +247,59 @@ static bool is_in_private_area(const char *path) {
     return false;
 }
 
-/* Shows path at its own place; or, where that is in a private area, where each sandbox takes it from. */
-static int show_option(struct template *template, const char *path, enum show_as as, struct sandbox_error *error) {
-    char place[64];
-    if (folder_keep(&template->kept, template->options->folder, path))
-        return error_set(error, STEP_MEMORY, ENOMEM, "%s", "");
+/* Where path is shown: at its own place; or, where that is in a private area, where each sandbox takes it from. */
+static int place_of(struct template *template, const char *path, char place[PATH_MAX], struct sandbox_error *error) {
+    if (strlen(path) >= PATH_MAX)
+        return error_set(error, STEP_MOUNT_BIND, ENAMETOOLONG, "%.60s...", path);
+    memcpy(place, path, strlen(path) + 1);
     if (!is_in_private_area(path))
-        return show_path(OLD, path, path, as, error);
-    if (template->n_on_top == MOUNTS_MAX_ON_TOP || strlen(path) >= PATH_MAX)
+        return 0;
+    if (template->n_on_top == MOUNTS_MAX_ON_TOP)
         return error_set(error, STEP_MOUNT_BIND, E2BIG, "%s", path);
-    snprintf(place, sizeof place, HIDDEN "/" ON_TOP "/%d", template->n_on_top);
+    snprintf(place, PATH_MAX, HIDDEN "/" ON_TOP "/%d", template->n_on_top);
     memcpy(template->on_top[template->n_on_top++], path, strlen(path) + 1);
-    return show_path(OLD, path, place, as, error);
+    return 0;
+}
+
+static int show_option(struct template *template, const struct show_host *host, const char *path,
+                       struct sandbox_error *error) {
+    char place[PATH_MAX];
+    int r = place_of(template, path, place, error);
+    return r ? r : show_path(host, path, place, SHOW_AS_OVERLAY, error);
+}
+
+static bool is_link(const char *path) {
+    char old[2 * PATH_MAX];
+    struct stat st;
+    snprintf(old, sizeof old, OLD "%s", path);
+    return lstat(old, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+/* One part of a prefix: lib64 may be a link to lib beside it. */
+static int show_part(const char *path, const char *place, struct sandbox_error *error) {
+    char old[2 * PATH_MAX], link[PATH_MAX];
+    snprintf(old, sizeof old, OLD "%s", path);
+    ssize_t n = is_link(path) ? readlink(old, link, sizeof link - 1) : -1;
+    if (n <= 0 || memchr(link, '/', (size_t)n))
+        return show_path(&system_host, path, place, SHOW_AS_CAN_BE, error);
+    link[n] = 0;
+    return symlink(link, place) && errno != EEXIST && errno != EROFS
+               ? error_set(error, STEP_TEMPLATE_FILE, errno, "%s", place)
+               : 0;
+}
+
+/* What an interpreter needs of its prefix, and nothing else. */
+static int show_prefix(struct template *template, const char *prefix, struct sandbox_error *error) {
+    char place[PATH_MAX], path[PATH_MAX + 16], at[PATH_MAX + 16];
+    int r = place_of(template, prefix, place, error);
+    if (r == 0)
+        r = show_make_folders(place, 0755, error);
+    for (const char *const *part = prefix_parts; r == 0 && *part; part++) {
+        snprintf(path, sizeof path, "%s/%s", prefix, *part);
+        snprintf(at, sizeof at, "%s/%s", place, *part);
+        r = show_part(path, at, error);
+    }
+    return r;
 }
 
 /* A link on the way to the interpreter, in a folder that is not shown. */
@@ -272,21 +315,49 @@ static int make_link(const struct prefix_link *link, struct sandbox_error *error
     return r;
 }
 
-static int build_options(struct template *template, const struct prefix_list *prefixes, struct sandbox_error *error) {
+/* The paths that are seen whatever hides them: what the interpreter needs, and what was asked for by its name. The
+ * texts of prefixes are copied; all of it is kept for the life of the process. NULL on ENOMEM. */
+static const char *const *list_kept(const struct session_options *options, const struct prefix_list *prefixes) {
+    size_t n = 0, n_readonly = 0, n_parts = 0;
+    while (options->readonly && options->readonly[n_readonly])
+        n_readonly++;
+    while (prefix_parts[n_parts])
+        n_parts++;
+    const char **kept =
+        calloc(n_readonly + (size_t)prefixes->n * n_parts + (size_t)prefixes->n_links + 1, sizeof *kept);
+    bool ok = kept != NULL;
+    for (size_t i = 0; ok && i < n_readonly; i++)
+        kept[n++] = options->readonly[i];
+    for (int i = 0; ok && i < prefixes->n_links; i++)
+        ok = (kept[n++] = strdup(prefixes->link[i].path)) != NULL;
+    for (int i = 0; i < prefixes->n; i++)
+        for (size_t k = 0; ok && k < n_parts; k++) {
+            char *path;
+            ok = asprintf(&path, "%s/%s", prefixes->path[i], prefix_parts[k]) >= 0;
+            kept[n++] = ok ? path : NULL;
+        }
+    return ok ? kept : NULL;
+}
+
+static int build_options(struct template *template, const struct prefix_list *prefixes, const char *const *kept,
+                         struct sandbox_error *error) {
     const struct session_options *options = template->options;
+    const struct show_host host = {.root = OLD, .homes = options->homes, .kept = kept};
     int r = 0;
     for (int i = 0; r == 0 && i < prefixes->n; i++)
-        r = show_option(template, prefixes->path[i], SHOW_AS_CAN_BE, error);
+        r = show_prefix(template, prefixes->path[i], error);
     for (int i = 0; r == 0 && i < prefixes->n_links; i++)
         r = make_link(&prefixes->link[i], error);
     for (const char *const *path = options->readonly; r == 0 && path && *path; path++)
-        r = show_option(template, *path, SHOW_AS_OVERLAY, error);
+        r = show_option(template, &host, *path, error);
     if (r == 0)
         r = hide_build(options, OLD, error);
     if (r == 0)
         r = mount_session_files(options, error);
     if (r == 0)
         r = mount_folder(options, error);
+    if (r == 0 && options->ground->folder_fd >= 0)
+        r = apart_build(HIDDEN "/" FOLDER, &template->rules, &template->apart, error);
     if (r == 0 && mounts_shows_folder_path(options))
         r = show_make_folders(options->folder, 0755, error);
     return r;
@@ -301,7 +372,9 @@ int mounts_build_template(const struct session_options *options, struct template
     int r = prefix_collect(options->python, prefixes);
     if (r)
         return error_set(ret_error, STEP_PYTHON, -r, "%s", options->python);
-    if (hide_find(options, prefixes, &ret_template->hidden))
+    const char *const *kept = list_kept(options, prefixes);
+    if (!kept || hide_find(options, prefixes, &ret_template->hidden) ||
+        folder_rules_init(&ret_template->rules, options->folder, options->homes, kept))
         return error_set(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
     umask(022);
     r = change_root(ret_error);
@@ -316,7 +389,7 @@ int mounts_build_template(const struct session_options *options, struct template
     if (r == 0)
         r = mount_proc(ret_error);
     if (r == 0)
-        r = build_options(ret_template, prefixes, ret_error);
+        r = build_options(ret_template, prefixes, kept, ret_error);
     return r ? r : change_to_hidden(ret_error);
 }
 
@@ -329,11 +402,17 @@ static int bind(const char *source, const char *target, unsigned long with, stru
 
 /* What a layer has, and where it is shown. */
 struct shown_area {
-    const char *name, *lowest, *target;
+    const char *name;   /* of the layer's folder */
+    const char *work;   /* where overlayfs may work: a folder of the layer's */
+    const char *lowest; /* below the session's layers; NULL for nothing */
+    const char *target;
 };
 
-static const struct shown_area private_area = {"private", NULL, PRIVATE};
-static const struct shown_area folder_area = {"folder", FOLDER ":" SESSION "/committed/mountpoints", "/work"};
+static const struct shown_area private_area = {"private", "private.work", NULL, PRIVATE};
+static const struct shown_area folder_area = {"folder", "folder.work", FOLDER ":" SESSION "/committed/mountpoints",
+                                              "/work"};
+static const struct shown_area apart_area = {"folder", "folder.work", APART_FILES ":" SESSION "/committed/mountpoints",
+                                             "/work"};
 
 /*
  * Shows one area ("folder", "private") of a layer over the committed one and over what stands below the session's
@@ -341,19 +420,71 @@ static const struct shown_area folder_area = {"folder", FOLDER ":" SESSION "/com
  */
 static int mount_layer(const struct template *template, const struct shown_area *area, uint64_t layer,
                        struct sandbox_error *error) {
-    char data[512], name[LAYER_NAME_SIZE], own[96], committed[64] = "";
+    char data[4096], name[LAYER_NAME_SIZE], committed[PATH_MAX] = "";
     layer_name(layer, name);
-    snprintf(own, sizeof own, SESSION "/%s/%s", name, area->name);
-    if (template->copied_layers && !area->lowest)
-        return bind(own, area->target, 0, error);
+    if (template->copied_layers && !area->lowest) {
+        snprintf(data, sizeof data, SESSION "/%s/%s", name, area->name);
+        return bind(data, area->target, 0, error);
+    }
     if (!template->copied_layers)
         snprintf(committed, sizeof committed, SESSION "/%s/%s%s", layer_base(layer), area->name,
                  area->lowest ? ":" : "");
-    snprintf(data, sizeof data, "userxattr,lowerdir=%s%s,upperdir=%s,workdir=%s.work", committed,
-             area->lowest ? area->lowest : "", own, own);
+    int n = snprintf(data, sizeof data, "userxattr,lowerdir=%s%s,upperdir=" SESSION "/%s/%s,workdir=" SESSION "/%s/%s",
+                     committed, area->lowest ? area->lowest : "", name, area->name, name, area->work);
+    if (n >= (int)sizeof data)
+        return error_set(error, STEP_MOUNT_OVERLAY, ENAMETOOLONG, "%s", area->target);
     if (mount("petri", area->target, "overlay", MS_NOSUID | MS_NODEV, data))
         return error_set(error, STEP_MOUNT_OVERLAY, errno, "%s", area->name);
     return 0;
+}
+
+/* As a name stands in an overlay's options. See: ovl_unescape() in overlayfs. */
+static void escape(const char *path, char *out, size_t size) {
+    size_t n = 0;
+    for (; *path && n + 2 < size; path++) {
+        if (strchr("\\:,", *path))
+            out[n++] = '\\';
+        out[n++] = *path;
+    }
+    out[n] = 0;
+}
+
+static void name_part(size_t i, char name[32]) {
+    snprintf(name, 32, APART_PARTS "/%zu", i);
+}
+
+/* A part of the folder that is a folder, as an overlay over itself: the layers have what is below its path. */
+static int mount_part(const struct template *template, size_t i, uint64_t layer, struct sandbox_error *error) {
+    char escaped[PATH_MAX], name[PATH_MAX + 16], work[32], part[32];
+    name_part(i, part);
+    escape(template->apart.part[i].path, escaped, sizeof escaped);
+    snprintf(name, sizeof name, "folder%s", escaped);
+    snprintf(work, sizeof work, APART_WORK "/%zu", i);
+    return mount_layer(template, &(struct shown_area){name, work, part, part}, layer, error);
+}
+
+static int move_part(const struct template *template, size_t i, struct sandbox_error *error) {
+    const struct apart_part *part = &template->apart.part[i];
+    char target[PATH_MAX + 16], from[32];
+    name_part(i, from);
+    snprintf(target, sizeof target, "/work%s", part->path);
+    if (mount(from, target, NULL, part->folder ? MS_MOVE : MS_BIND, NULL))
+        return error_set(error, STEP_MOUNT_BIND, errno, "%s", target);
+    return 0;
+}
+
+/* The parts first: an upper folder in one that an overlay has already would be taken for a mistake. See:
+ * ovl_check_layer() in overlayfs. */
+static int mount_folder_layer(const struct template *template, uint64_t layer, struct sandbox_error *error) {
+    const struct apart *apart = &template->apart;
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < apart->n; i++)
+        r = apart->part[i].folder ? mount_part(template, i, layer, error) : 0;
+    if (r == 0)
+        r = mount_layer(template, apart->used ? &apart_area : &folder_area, layer, error);
+    for (size_t i = 0; r == 0 && i < apart->n; i++)
+        r = move_part(template, i, error);
+    return r;
 }
 
 /* What is shown on top of a private area: bound onto a mount point that the layers have. */
@@ -398,11 +529,11 @@ int mounts_build_sandbox(const struct template *template, uint64_t layer, struct
     if (r == 0)
         r = bind(PRIVATE "/shm", "/dev/shm", 0, ret_error);
     if (r == 0)
-        r = mount_layer(template, &folder_area, layer, ret_error);
+        r = mount_folder_layer(template, layer, ret_error);
     if (r == 0)
         r = bind_on_top(template, ret_error);
     if (r == 0 && mounts_shows_folder_path(template->options))
-        r = bind("/work", template->options->folder, 0, ret_error);
+        r = bind("/work", template->options->folder, MS_REC, ret_error);
     if (r == 0)
         r = hide_show(&template->hidden, ret_error);
     return r ? r : leave_hidden(ret_error);

@@ -10,6 +10,7 @@
 #ifndef PETRI_SANDBOX_MOUNTS_H
 #define PETRI_SANDBOX_MOUNTS_H
 
+#include "apart.h"
 #include "folder.h"
 #include "hide.h"
 #include "sandbox.h"
@@ -21,6 +22,9 @@
 
 /* The same: the notebook's folder, as the host has it. */
 #define MOUNTS_FOLDER_DIR "/folder"
+
+/* The same where it was taken apart: what isn't a part. */
+#define MOUNTS_PARTED_DIR "/" APART_FILES
 
 /* The home folder of cells. */
 #define MOUNTS_HOME "/home/petri"
@@ -37,8 +41,10 @@ bool mounts_shows_folder_path(const struct session_options *options);
  */
 struct template {
     const struct session_options *options;
-    bool copied_layers;      /* see layers.h; set by the nursery */
-    struct folder_kept kept; /* of the folder, where entries of it are hidden */
+    bool copied_layers;        /* see layers.h; set by the nursery */
+    struct folder_rules rules; /* of the notebook's folder */
+    struct folder_seen seen;   /* by them */
+    struct apart apart;        /* and its parts, where it has some */
     struct hide_places hidden;
     int n_on_top;
     char on_top[MOUNTS_MAX_ON_TOP][PATH_MAX];

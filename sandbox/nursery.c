@@ -38,6 +38,7 @@ struct answer {
     int result;
     struct sandbox_init init; /* a sandbox's, or the cage's; without its pidfd */
     pid_t worker;             /* in the first */
+    struct session_view view; /* the same */
     struct sandbox_error error;
 };
 
@@ -50,13 +51,28 @@ static int answer(int socket, struct answer packet) {
     return channel_send(socket, &packet, sizeof packet, -1);
 }
 
-static int hide_dot_entries(const struct template *template, int files_fd) {
-    auto_fd folder_fd = open(MOUNTS_FOLDER_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+/* Hides what is hidden of the folder's homes, from the cells to come, and what has been added since. */
+static int hide_entries(struct template *template, int files_fd) {
+    if (!template->rules.homes[0] || template->options->ground->folder_fd < 0 || template->apart.used)
+        return 0;
+    auto_fd folder_fd = open(MOUNTS_FOLDER_DIR, O_PATH | O_DIRECTORY | O_CLOEXEC);
     auto_fd layer_fd = openat(files_fd, "committed/folder", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return folder_fd < 0 || layer_fd < 0 ? -errno : folder_hide_dot_entries(folder_fd, layer_fd, &template->kept);
+    return folder_fd < 0 || layer_fd < 0 ? -errno : folder_hide(folder_fd, layer_fd, &template->rules, &template->seen);
 }
 
-static int prepare(const struct template *template, int files_fd, struct sandbox_error *error) {
+/* What the parts of the notebook's folder need in one layer. */
+static int make_parts(const struct template *template, int files_fd, const char *layer) {
+    const struct sandbox_ground *ground = template->options->ground;
+    if (template->apart.n == 0)
+        return 0;
+    auto_fd from_fd = open(MOUNTS_PARTED_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_fd layer_fd = openat(files_fd, layer, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return from_fd < 0 || layer_fd < 0
+               ? -errno
+               : apart_prepare(&template->apart, from_fd, layer_fd, ground->worker_uid, ground->worker_gid);
+}
+
+static int prepare(struct template *template, int files_fd, struct sandbox_error *error) {
     const struct session_options *options = template->options;
     uid_t uid = options->ground->worker_uid;
     gid_t gid = options->ground->worker_gid;
@@ -65,13 +81,17 @@ static int prepare(const struct template *template, int files_fd, struct sandbox
         r = layers_make_mount_point(files_fd, template->on_top[i], uid, gid);
     if (r == 0 && mounts_shows_folder_path(options))
         r = layers_make_mount_point(files_fd, options->folder, uid, gid);
-    if (r == 0 && options->hide_dot_entries)
-        r = hide_dot_entries(template, files_fd);
+    if (r == 0)
+        r = make_parts(template, files_fd, "committed");
     return r ? error_set(error, STEP_LAYER, -r, "committed") : 0;
 }
 
-static int create_layer(const struct session_options *options, int files_fd, uint64_t layer) {
-    return layer_create(files_fd, layer, options->ground->worker_uid, options->ground->worker_gid);
+static int create_layer(const struct template *template, int files_fd, uint64_t layer) {
+    const struct sandbox_ground *ground = template->options->ground;
+    char name[LAYER_NAME_SIZE];
+    layer_name(layer, name);
+    int r = layer_create(files_fd, layer, ground->worker_uid, ground->worker_gid);
+    return r ? r : make_parts(template, files_fd, name);
 }
 
 /* Of the session's files: what they take, or what may be added. */
@@ -99,14 +119,15 @@ static int leave_room(int files_fd, struct room more) {
  * room, which is then cut to what is taken, what the session may add (ret_more),
  * and what a sandbox takes before its cell runs.
  */
-static int copy_layer(const struct session_options *options, int files_fd, uint64_t layer, struct room *ret_more) {
+static int copy_layer(const struct template *template, int files_fd, uint64_t layer, struct room *ret_more) {
+    const struct session_options *options = template->options;
     const uint64_t no_end_bytes = UINT64_C(1) << 50, no_end_inodes = UINT64_C(1) << 40;
     struct room before = {0}, after = {0}, left = {0};
     int r = measure_room(files_fd, &before, &left);
     if (r == 0)
         r = mounts_set_room(no_end_bytes, no_end_inodes);
     if (r == 0)
-        r = create_layer(options, files_fd, layer);
+        r = create_layer(template, files_fd, layer);
     if (r == 0)
         r = measure_room(files_fd, &after, &left);
     if (r) {
@@ -151,11 +172,13 @@ static int end_loan(const struct session_options *options, int files_fd) {
 }
 
 /* ret_more is of copied layers: what remains once a sandbox is made over it. */
-static int make_layer(const struct template *template, int files_fd, uint64_t layer, struct room *ret_more,
+static int make_layer(struct template *template, int files_fd, uint64_t layer, struct room *ret_more,
                       struct sandbox_error *error) {
-    const struct session_options *options = template->options;
-    int r = template->copied_layers ? copy_layer(options, files_fd, layer, ret_more)
-                                    : create_layer(options, files_fd, layer);
+    int r = hide_entries(template, files_fd);
+    if (r)
+        return error_set(error, STEP_FOLDER, -r, "hiding entries of a home");
+    r = template->copied_layers ? copy_layer(template, files_fd, layer, ret_more)
+                                : create_layer(template, files_fd, layer);
     return r ? error_set(error, STEP_LAYER, -r, "%s", r == -ENOSPC ? "the disk limit is reached" : "") : 0;
 }
 
@@ -191,13 +214,14 @@ static int open_nest(const struct session_options *options, const struct nursery
     if (r == 0)
         r = birth_worker(template, boot, layer, &first->worker, error);
     first->init.pid = nest->place.cage;
+    first->view = template->apart.view;
     return r;
 }
 
 /* Makes the sandbox asked for, from the embryo that is ready or from a new one. */
 static int make_sandbox(const struct nest *nest, uint64_t layer, struct embryo *ready, struct sandbox_init *ret_init,
                         struct sandbox_error *error) {
-    const struct template *template = nest->place.template;
+    struct template *template = nest->place.template;
     const int files_fd = nest->files_fd;
     struct embryo embryo = *ready;
     *ready = (struct embryo){0};
@@ -334,7 +358,8 @@ static int await_nursery(int socket, pid_t pid, struct nursery *ret_nursery, pid
         *error = first.error;
         return first.result;
     }
-    *ret_nursery = (struct nursery){.pid = pid, .cage = first.init.pid, .socket = socket, .files_fd = files_fd};
+    *ret_nursery = (struct nursery){
+        .pid = pid, .cage = first.init.pid, .socket = socket, .files_fd = files_fd, .view = first.view};
     *ret_worker = first.worker;
     return 0;
 }
@@ -384,7 +409,7 @@ void nursery_stop(struct nursery *nursery) {
         kill(nursery->pid, SIGKILL);
         waitpid(nursery->pid, NULL, 0);
     }
-    *nursery = (struct nursery){-1, -1, -1, -1};
+    *nursery = (struct nursery){-1, -1, -1, -1, {0}};
 }
 
 int nursery_request(const struct nursery *nursery, uint64_t layer, struct sandbox_error *ret_error) {

@@ -30,6 +30,7 @@ struct nursery {
     pid_t cage;   /* its pid 1 */
     int socket;   /* ours */
     int files_fd; /* root of the session's tmpfs */
+    struct session_view view;
 };
 
 /* The worker's ends; the nursery closes its copies. */

@@ -13,6 +13,9 @@
 
 enum { MAX_LINKS = 40 };
 
+const char *const prefix_parts[] = {"bin",     "lib",     "lib32", "lib64",      "libx32",
+                                    "libexec", "include", "share", "pyvenv.cfg", NULL};
+
 /* lib/python3*'s os.py. No glob(3): what is in path is no pattern. */
 static bool has_library(const char *path) {
     char name[PATH_MAX + NAME_MAX + 16];

@@ -18,6 +18,9 @@ struct prefix_list {
     } link[PREFIX_MAX];
 };
 
+/* What an interpreter needs of a prefix, which may be somebody's home besides: names of entries; NULL-ended. */
+extern const char *const prefix_parts[];
+
 /*
  * Collects the prefixes of the interpreter at path, as named and behind each
  * of its symbolic links, and, for a virtual environment, of the interpreter

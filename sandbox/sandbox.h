@@ -61,10 +61,20 @@ struct resources_backend;
 struct sandbox_ground {
     unsigned worker_uid; /* in this process' user namespace: the user that cells are on the outside */
     unsigned worker_gid;
-    int folder_fd; /* a detached mount of the notebook's folder with its owner mapped to worker_uid, or -1 */
+    int folder_fd; /* a detached mount of the notebook's folder, owned; -1 where cells see none */
     const struct resources_backend *backend; /* NULL where no control group is to be had: then processes are watched */
     struct resources_group cells;            /* for the session's cells and images */
     struct resources_group asides;           /* for what runs beside them */
+};
+
+/*
+ * The notebook's folder: what it is opened by is all that it is known by. Who
+ * may rename what is above it can change its name, and what its name leads to.
+ */
+struct sandbox_folder {
+    int fd;         /* the caller's, O_PATH is enough; -1: cells have an empty folder of their own */
+    bool map_owner; /* as root: cells read what its owner may, and not only what everybody may */
+    bool map_group; /* and what its group may, which so should be one of its owner's */
 };
 
 /*
@@ -74,20 +84,16 @@ struct sandbox_ground {
  * its status: it never returns from here. On failure returns -errno in the
  * process that called, which may go on without sandboxes.
  *
- * folder: absolute path of the notebook's folder; as root it is shown to cells
- * with its owner mapped to theirs. Call it once, before any thread exists.
+ * The folder becomes the working folder. Call it once, before any thread exists.
  *
  * See: user_namespaces(7), pid_namespaces(7), PR_SET_PDEATHSIG in prctl(2).
  */
-int sandbox_enter(const char *folder, struct sandbox_ground *ret_ground,
+int sandbox_enter(const struct sandbox_folder *folder, struct sandbox_ground *ret_ground,
                   struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
 
 /* The policy on system calls as text, a line a row, so that two can be compared. The caller's: free(); NULL on ENOMEM.
  */
 char *sandbox_policy(void);
-
-/* Whether cells see a folder at all: what is the system's, or everybody's, is no notebook's folder. */
-bool sandbox_shows_folder(const char *folder);
 
 /* How the memory of cells will be enforced on this ground, as session_memory_backend() will say. */
 const char *sandbox_memory_backend(const struct sandbox_ground *ground);
@@ -101,8 +107,9 @@ struct session_hide {
 /* What a session is made of. Everything is borrowed until session_create() returns. */
 struct session_options {
     const struct sandbox_ground *ground; /* from sandbox_enter() */
-    const char *folder;                  /* the notebook's folder, absolute; shown to cells at this path and at /work */
-    bool hide_dot_entries;               /* of the folder: it is somebody's home */
+    const char *folder;                  /* where cells see the ground's folder beside /work: an absolute path */
+    const char *const *homes;            /* of which hidden entries are not shown: absolute, without links, NULL-ended;
+                                            or NULL */
     bool hide_folder_path;               /* show it at /work only (profile strict) */
     const char *python;                  /* the interpreter as its user names it; its prefixes are shown read-only */
     const char *const *readonly;         /* more files and folders shown read-only at their own paths; NULL-ended */
@@ -113,6 +120,15 @@ struct session_options {
     uint64_t disk_bytes;  /* cap on all that the session's cells have written */
     uint64_t disk_inodes; /* cap on the number of files */
 };
+
+/* How cells see the notebook's folder. */
+struct session_view {
+    bool apart;         /* something is mounted in it, so it is shown in parts: files there as they were when the
+                           session began */
+    unsigned only_read; /* large files that cells can read and not change, in that case */
+    unsigned omitted;   /* entries that are not shown, in that case */
+};
+struct session_view session_view(const struct session *session);
 
 /* The file descriptor on which the worker finds its control socket, a SOCK_STREAM. */
 #define SANDBOX_CONTROL_FD 3

@@ -5,7 +5,6 @@
 #include "bounds.h"
 #include "cleanup.h"
 #include "error.h"
-#include "folder.h"
 #include "helper.h"
 #include "layers.h"
 #include "resources.h"
@@ -110,23 +109,19 @@ static int start(struct session *session, const struct session_options *options,
     return r ? error_set(error, STEP_FILTER, -r, "compiling") : 0;
 }
 
-bool sandbox_shows_folder(const char *folder) {
-    return folder_is_shown(folder);
-}
-
 int session_create(const struct session_options *options, struct session **ret_session,
                    struct sandbox_error *ret_error) {
     struct session *session = calloc(1, sizeof *session);
     if (!session)
         return error_set(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
     session->ground = *options->ground;
-    session->nursery = (struct nursery){-1, -1, -1, -1};
+    session->nursery = (struct nursery){-1, -1, -1, -1, {0}};
     session->control_fd = session->worker_pidfd = -1;
     for (size_t i = 0; i < DESCRIPTORS_OUTPUTS; i++)
         session->outputs[i] = -1;
     session->denied_fd = session->folder_fd = session->opened_fd = -1;
-    if (folder_is_shown(options->folder))
-        session->folder_fd = open(options->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (options->ground->folder_fd >= 0)
+        session->folder_fd = fcntl(options->ground->folder_fd, F_DUPFD_CLOEXEC, 0);
     block_child_signal();
     int r = start(session, options, ret_error);
     if (r)
@@ -165,6 +160,10 @@ void session_destroy(struct session *session) {
     filter_fini(&session->filter);
     prefault_fini(&session->prefault);
     free(session);
+}
+
+struct session_view session_view(const struct session *session) {
+    return session->nursery.view;
 }
 
 int session_control_fd(const struct session *session) {

@@ -34,8 +34,8 @@ struct session {
     int outputs[DESCRIPTORS_OUTPUTS]; /* read ends, in the order of enum session_output */
     int denied_fd;                    /* listener of the filter, or -1 */
     int opened_fd;                    /* of inotify, for all cells; -1 until one is watched */
-    int folder_fd; /* the notebook's folder as the host has it (O_PATH), or -1 where cells don't see it */
-    pid_t dying[SESSION_MAX_DYING]; /* killed, and not reaped yet: their memory takes a while to be freed */
+    int folder_fd;                    /* the notebook's folder below the layers, or -1 where cells see none */
+    pid_t dying[SESSION_MAX_DYING];   /* killed, and not reaped yet: their memory takes a while to be freed */
     size_t n_dying;
     struct cell *cells; /* all that there are; struct cell's next */
     unsigned strays;    /* processes that strays.h has ended, and nobody has been told of */

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fts.h>
 #include <limits.h>
 #include <linux/mount.h>
 #include <string.h>
@@ -19,8 +20,15 @@
 /* Where the overlay of a folder stands while a file is taken out of it. */
 #define ASIDE "/.petri/aside"
 
-/* A folder in which something is mounted is taken apart, but not one with more entries. */
-enum { MAX_ENTRIES = 256 };
+/* What covers a socket or FIFO. */
+#define NOTHING "/.petri/nothing"
+
+/* Where folders of whiteouts stand. */
+#define WHITE "/.petri/white"
+
+/* A folder in which something is mounted is taken apart, but not one with more entries. Each thing that is covered is
+ * a mount of every sandbox. */
+enum { MAX_ENTRIES = 256, MAX_COVERED = 256 };
 
 int show_make_folders(const char *path, unsigned mode, struct sandbox_error *ret_error) {
     char whole[PATH_MAX];
@@ -46,7 +54,7 @@ int show_make_file(const char *path, struct sandbox_error *ret_error) {
 
 /* One thing of the host's, open, and where it is to be seen. */
 struct shown {
-    const char *root; /* the host's */
+    const struct show_host *host;
     int fd;
     const char *target; /* exists, and is a folder where fd is one */
 };
@@ -54,12 +62,40 @@ struct shown {
 /* Where fd leads, as this process sees it. 0 or -errno. */
 static int path_of(const struct shown *shown, char path[PATH_MAX]) {
     char link[PATH_MAX];
-    snprintf(link, sizeof link, "%s/proc/self/fd/%d", shown->root, shown->fd);
+    snprintf(link, sizeof link, "%s/proc/self/fd/%d", shown->host->root, shown->fd);
     ssize_t n = readlink(link, path, PATH_MAX - 1);
     if (n < 0)
         return -errno;
     path[n] = 0;
     return 0;
+}
+
+static int cover(const char *path, struct sandbox_error *error) {
+    int r = show_make_file(NOTHING, error);
+    if (r == 0 && mount(NOTHING, path, NULL, MS_BIND, NULL))
+        r = error_set(error, STEP_MOUNT_BIND, errno, "covering %s", path);
+    return r;
+}
+
+/*
+ * What is the host's own inode has the host's processes at its other end. One
+ * that is made later is not covered.
+ */
+static int cover_channels(const char *target, struct sandbox_error *error) {
+    char *const paths[] = {strdup(target), NULL};
+    FTS *walk = paths[0] ? fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL) : NULL;
+    const FTSENT *entry;
+    int covered = 0, r = walk ? 0 : error_set(error, STEP_MEMORY, ENOMEM, "%s", "");
+    while (r == 0 && (entry = fts_read(walk)))
+        if (entry->fts_info == FTS_DEFAULT &&
+            (S_ISSOCK(entry->fts_statp->st_mode) || S_ISFIFO(entry->fts_statp->st_mode)))
+            r = ++covered <= MAX_COVERED
+                    ? cover(entry->fts_path, error)
+                    : error_set(error, STEP_MOUNT_BIND, E2BIG, "%s has too many sockets and FIFOs", target);
+    if (walk)
+        fts_close(walk);
+    free(paths[0]);
+    return r;
 }
 
 /* With all that is mounted in it. */
@@ -70,7 +106,7 @@ static int bind(const struct shown *shown, struct sandbox_error *error) {
     if (r)
         return error_set(error, STEP_MOUNT_BIND, -r, "%s", shown->target);
     r = system_mount_setattr(AT_FDCWD, shown->target, 1, attributes, -1);
-    return r ? error_set(error, STEP_MOUNT_ATTRIBUTES, -r, "%s", shown->target) : 0;
+    return r ? error_set(error, STEP_MOUNT_ATTRIBUTES, -r, "%s", shown->target) : cover_channels(shown->target, error);
 }
 
 /* Whether anything is mounted below it. Linux won't let an overlay lie over such a folder: it would uncover what the
@@ -81,7 +117,7 @@ static bool has_mounts(const struct shown *shown) {
     size_t size = 0;
     struct procfs_text line;
     bool found = false;
-    snprintf(path, sizeof path, "%s/proc/self/mountinfo", shown->root);
+    snprintf(path, sizeof path, "%s/proc/self/mountinfo", shown->host->root);
     auto_file file = fopen(path, "re");
     if (!file || path_of(shown, folder))
         return false;
@@ -125,7 +161,7 @@ static int show_entry(const struct shown *folder, const char *name, struct sandb
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
         return 0;
     int r = S_ISDIR(st.st_mode) ? show_make_folders(target, 0755, error) : show_make_file(target, error);
-    return r ? r : show_open(&(struct shown){folder->root, fd, target}, &st, error);
+    return r ? r : show_open(&(struct shown){folder->host, fd, target}, &st, error);
 }
 
 /* Each entry by itself, the folder between them being the template's. */
@@ -191,20 +227,45 @@ static int show_open(const struct shown *shown, const struct stat *st, struct sa
     return show_file_apart(shown) == 0 ? 0 : bind(shown, error);
 }
 
-static int show_as(const struct shown *shown, const struct stat *st, const char *path, enum show_as as,
-                   struct sandbox_error *error) {
-    if (as == SHOW_AS_HOSTS)
-        return bind(shown, error);
-    if (as == SHOW_AS_CAN_BE || S_ISREG(st->st_mode))
-        return show_open(shown, st, error);
-    int r = overlay_show(OVERLAY_EMPTY, shown->fd, shown->target);
+/* Whiteouts of what is hidden in a folder: where they stand, or an empty text where there are none. */
+static int hide_in(const struct shown *shown, char ret_place[PATH_MAX], struct sandbox_error *error) {
+    char path[PATH_MAX];
+    struct folder_rules rules = {0};
+    struct folder_seen seen = {0};
+    struct stat st;
+    size_t root = strlen(shown->host->root);
+    int r = path_of(shown, path), n = 0;
+    ret_place[0] = 0;
+    if (r == 0)
+        r = folder_rules_init(&rules, path + root, shown->host->homes, shown->host->kept);
+    if (r == 0 && rules.homes[0]) {
+        do
+            snprintf(ret_place, PATH_MAX, WHITE "/%d", n++);
+        while (stat(ret_place, &st) == 0);
+        r = show_make_folders(ret_place, 0755, error);
+        auto_fd fd = openat(shown->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        auto_fd white = open(ret_place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (r == 0)
+            r = fd < 0 || white < 0 ? -errno : folder_hide(fd, white, &rules, &seen);
+    }
+    folder_seen_fini(&seen);
+    folder_rules_fini(&rules);
+    return r ? error_set(error, STEP_MOUNT_OVERLAY, -r, "hiding entries of a home in %s", shown->target) : 0;
+}
+
+static int show_overlay(const struct shown *shown, const char *path, struct sandbox_error *error) {
+    char above[PATH_MAX];
+    int r = hide_in(shown, above, error);
+    if (r)
+        return r;
+    r = overlay_show(above[0] ? above : OVERLAY_EMPTY, shown->fd, shown->target);
     return r ? error_set(error, STEP_MOUNT_OVERLAY, -r, "%s", path) : 0;
 }
 
-int show_path(const char *root, const char *path, const char *target, enum show_as as,
+int show_path(const struct show_host *host, const char *path, const char *target, enum show_as as,
               struct sandbox_error *ret_error) {
     struct stat st;
-    auto_fd fd = system_open_in_root(root, path, true);
+    auto_fd fd = system_open_in_root(host->root, path, true);
     if (fd == -ENOENT || fd == -ENOTDIR)
         return 0;
     if (fd < 0 || fstat(fd, &st))
@@ -212,5 +273,9 @@ int show_path(const char *root, const char *path, const char *target, enum show_
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
         return error_set(ret_error, STEP_MOUNT_BIND, EINVAL, "%s is no file or folder", path);
     int r = S_ISDIR(st.st_mode) ? show_make_folders(target, 0755, ret_error) : show_make_file(target, ret_error);
-    return r ? r : show_as(&(struct shown){root, fd, target}, &st, path, as, ret_error);
+    if (r)
+        return r;
+    const struct shown shown = {host, fd, target};
+    return as == SHOW_AS_OVERLAY && S_ISDIR(st.st_mode) ? show_overlay(&shown, path, ret_error)
+                                                        : show_open(&shown, &st, ret_error);
 }

@@ -7,8 +7,8 @@
  * that reaches the session's cells and nobody else. What is read and mapped is
  * the host's memory in both cases.
  *
- * A path is one of the host's, which may have links anywhere; root is where
- * the host's root stands. All return 0, or -errno with ret_error filled.
+ * A path is one of the host's, which may have links anywhere. All return 0, or
+ * -errno with ret_error filled.
  *
  * See: overlayfs.rst, docs/shared-objects.md.
  */
@@ -19,14 +19,21 @@
 
 /* Whose inodes are shown. */
 enum show_as {
-    SHOW_AS_CAN_BE,  /* the session's own, with all that is mounted in it; the host's where there is no other way */
-    SHOW_AS_OVERLAY, /* a folder is the session's own, or an error, and may be listed; what is mounted in it isn't there
-                      */
-    SHOW_AS_HOSTS,   /* the host's, with all that is mounted in it: for what stands below overlays only */
+    SHOW_AS_CAN_BE,  /* the session's own, with all that is mounted in it; the host's where there is no other way, but
+                        for sockets and FIFOs */
+    SHOW_AS_OVERLAY, /* a folder is the session's own, or an error, and may be listed; what is mounted in it, and what
+                        is hidden of a home, isn't there */
+};
+
+/* The host's files, for as long as a template is built. */
+struct show_host {
+    const char *root;         /* where its root stands */
+    const char *const *homes; /* of which hidden entries are not shown, as struct session_options has them */
+    const char *const *kept;  /* but for these; see folder.h */
 };
 
 /* Shows path, a file or folder, at target. One that the host does not have is passed over. */
-int show_path(const char *root, const char *path, const char *target, enum show_as as,
+int show_path(const struct show_host *host, const char *path, const char *target, enum show_as as,
               struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
 
 /* Makes path with its parents, in the template; what is there or can't be changed is left. mode is that of the last. */

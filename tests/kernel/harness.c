@@ -46,7 +46,7 @@ static void make_kernel(struct harness *h) {
     watchdog_init(kernel);
     asides_init(&kernel->asides);
     flow_init(&kernel->flow);
-    outbox_init(&kernel->outbox, "", "");
+    outbox_init(&kernel->outbox, -1, "", "");
     history_init(&kernel->history, "", &kernel->log);
     rehearsal_init(&kernel->rehearsal);
     kernel->rehearsal.over = true; /* the worker that a test plays is asked only what the test asks */

@@ -15,10 +15,17 @@
 
 static struct outbox outbox;
 
+/* By a descriptor of the tree. */
+static void init(struct outbox *to, const char *name) {
+    int fd = open(tree, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    outbox_init(to, fd, tree, name);
+    close(fd);
+}
+
 static int start(void **state) {
     if (tree_make(state) < 0 || chdir(tree) < 0)
         return -1;
-    outbox_init(&outbox, tree, "outputs");
+    init(&outbox, "outputs");
     return 0;
 }
 
@@ -74,7 +81,7 @@ static void test_outbox_replaces_files_that_petri_wrote(void **state) {
     expect_copied("plot.png", "one", "plot.png");
     expect_copied("sub/deep/plot.png", "two", "sub/deep/plot.png");
     expect_copied("plot.png", "three", "plot.png");
-    outbox_init(&other, tree, "outputs"); /* another kernel, later */
+    init(&other, "outputs"); /* another kernel, later */
     assert_int_equal(copy_to(&other, "plot.png", "four", got), 0);
     assert_string_equal(got, "plot.png");
     outbox_fini(&other);
@@ -135,7 +142,7 @@ static void test_outbox_that_another_kernel_holds_is_refused(void **state) {
     outbox_init_at(&other, tree);
     assert_int_equal(outbox_open(&other), 0);
     outbox_fini(&other);
-    outbox_init(&other, tree, "outputs");
+    init(&other, "outputs");
     assert_int_equal(outbox_open(&outbox), 0);
     assert_int_equal(outbox_open(&other), -EAGAIN);
     outbox_close(&outbox);
@@ -163,7 +170,7 @@ static void test_outbox_with_a_damaged_log_overwrites_nothing(void **state) {
     put("outputs/.petri-sha256",
         "nonsense\n\n  \nabc  a\n7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff4");
     outbox_fini(&outbox);
-    outbox_init(&outbox, tree, "outputs");
+    init(&outbox, "outputs");
     expect_copied("a", "two", "a (2)");
     expect_copied("a", "three", "a (2)");
 }
@@ -171,7 +178,7 @@ static void test_outbox_with_a_damaged_log_overwrites_nothing(void **state) {
 static void test_outbox_without_a_folder_is_off(void **state) {
     struct outbox none;
     (void)state;
-    outbox_init(&none, tree, "");
+    init(&none, "");
     assert_true(none.off);
     assert_int_equal(outbox_open(&none), -ENOENT);
     outbox_init_at(&none, "");

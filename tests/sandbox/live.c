@@ -106,7 +106,10 @@ static int be_live(void *argument) {
     make_files(&live, variant->base);
     if (variant->live_case->prepare)
         variant->live_case->prepare();
-    int r = sandbox_enter(live.folder, &live.ground, &error);
+    const struct sandbox_folder folder = {
+        .fd = open(live.folder, O_PATH | O_DIRECTORY | O_CLOEXEC), .map_owner = true, .map_group = true};
+    CHECK(folder.fd >= 0);
+    int r = sandbox_enter(&folder, &live.ground, &error);
     if (r) {
         (void)fprintf(stderr, "%s\n", sandbox_error_text(&error, text, sizeof text));
         return EXIT_SKIP;

@@ -1,0 +1,195 @@
+#include "workdir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { FIRST_PERSON = 1000, NOBODY = 65534, MAX_HOMES = 10000, MAX_GROUPS = 1024 };
+
+/* Folders of the system's, and the one that holds all homes: a kernel started there must not show the machine. */
+static const char *const not_shown[] = {
+    "/",      "/bin", "/boot", "/dev", "/etc",  "/home", "/lib", "/lib32",
+    "/lib64", "/opt", "/proc", "/run", "/sbin", "/sys",  "/usr", "/var",
+};
+
+/* The same with all that is in them. */
+static const char *const never_shown[] = {"/dev", "/proc", "/sys"};
+
+/* Where folders are the system's, if a user of the system's owns them. */
+static const char *const of_system[] = {
+    "/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/run", "/sbin", "/usr", "/var",
+};
+
+/* What path has behind folder: "" for the folder itself, "/..." for what is in it; NULL where it is neither. */
+static const char *rest_of(const char *folder, const char *path) {
+    size_t n = strlen(folder);
+    return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == '\0') ? path + n : NULL;
+}
+
+static bool is_one_of(const char *path, const char *const *list, size_t n, bool with_below) {
+    for (size_t i = 0; i < n; i++) {
+        const char *rest = rest_of(list[i], path);
+        if (rest && (with_below || rest[0] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+#define LENGTH(list) (sizeof(list) / sizeof(list)[0])
+
+/* Homes by their names without links. */
+struct homes {
+    size_t n;
+    char **path; /* NULL-ended */
+};
+
+static int add_home(struct homes *homes, const char *path) {
+    auto_free char *real = path[0] == '/' ? realpath(path, NULL) : NULL;
+    if (!real || is_one_of(real, not_shown, LENGTH(not_shown), false))
+        return 0;
+    for (size_t i = 0; i < homes->n; i++)
+        if (strcmp(homes->path[i], real) == 0)
+            return 0;
+    char **grown = homes->n < MAX_HOMES ? reallocarray(homes->path, homes->n + 2, sizeof *grown) : NULL;
+    if (!grown)
+        return homes->n < MAX_HOMES ? -ENOMEM : -E2BIG;
+    homes->path = grown;
+    grown[homes->n++] = steal_pointer(real);
+    grown[homes->n] = NULL;
+    return 0;
+}
+
+/* Of the users that this machine lists. Others, of a directory service, may be too many, or not told. */
+static int add_listed_homes(struct homes *homes) {
+    auto_file file = fopen("/etc/passwd", "re");
+    struct passwd *user;
+    int r = 0;
+    while (file && r == 0 && (user = fgetpwent(file)))
+        r = add_home(homes, user->pw_dir);
+    return r;
+}
+
+/* A folder on the way may be its owner's home, or stand where homes are. */
+static int add_home_on_the_way(struct homes *homes, const char *path) {
+    const char *below = rest_of("/home", path);
+    struct stat st;
+    const struct passwd *owner = stat(path, &st) == 0 ? getpwuid(st.st_uid) : NULL;
+    int r = owner ? add_home(homes, owner->pw_dir) : 0;
+    if (r == 0 && below && below[0] && !strchr(below + 1, '/'))
+        r = add_home(homes, path);
+    return r;
+}
+
+static int find_homes(const char *path, struct homes *homes) {
+    char way[PATH_MAX];
+    const char *own = getenv("HOME");
+    int r = add_listed_homes(homes);
+    if (r == 0 && own)
+        r = add_home(homes, own);
+    snprintf(way, sizeof way, "%s", path);
+    for (char *slash; r == 0 && (slash = strrchr(way, '/')); *slash = '\0')
+        r = way[0] && way[1] ? add_home_on_the_way(homes, way) : 0;
+    return r;
+}
+
+/* Whether a folder is a hidden entry of a home, or in one. */
+static bool is_in_hidden(const char *path, const struct homes *homes) {
+    bool hidden = false;
+    for (size_t i = 0; i < homes->n; i++) {
+        const char *rest = rest_of(homes->path[i], path);
+        hidden |= rest && rest[0] == '/' && rest[1] == '.';
+    }
+    return hidden;
+}
+
+/* Whether `inputs` names a hidden folder: it, or one above it that is hidden as well. */
+static bool is_named(const char *path, const struct homes *homes, const json_t *inputs) {
+    bool named = false;
+    size_t i;
+    json_t *input;
+    json_array_foreach(inputs, i, input) {
+        const char *above = json_string_value(input);
+        named |= rest_of(above, path) && is_in_hidden(above, homes);
+    }
+    return named;
+}
+
+/* Whether a group is one of a user's. */
+static bool is_group_of(gid_t group, const struct passwd *user) {
+    gid_t groups[MAX_GROUPS];
+    int n = MAX_GROUPS;
+    if (!user || getgrouplist(user->pw_name, user->pw_gid, groups, &n) < 0)
+        return user && user->pw_gid == group;
+    for (int i = 0; i < n; i++)
+        if (groups[i] == group)
+            return true;
+    return false;
+}
+
+static void choose_mapping(struct workdir *workdir, const struct stat *st) {
+    bool of_person = st->st_uid >= FIRST_PERSON && st->st_uid != NOBODY;
+    bool everybodys = (st->st_mode & S_IWOTH) || is_one_of(workdir->path, of_system, LENGTH(of_system), true);
+    workdir->map_owner = of_person || !everybodys;
+    workdir->map_group = workdir->map_owner && geteuid() == 0 && is_group_of(st->st_gid, getpwuid(st->st_uid));
+}
+
+static int look(struct workdir *workdir, const json_t *inputs) {
+    struct homes homes = {0};
+    const char *path = workdir->path;
+    int r = find_homes(path, &homes);
+    workdir->homes = homes.path;
+    workdir->hidden = r == 0 && is_in_hidden(path, &homes) && !is_named(path, &homes, inputs);
+    workdir->shown = !workdir->hidden && !is_one_of(path, not_shown, LENGTH(not_shown), false) &&
+                     !is_one_of(path, never_shown, LENGTH(never_shown), true);
+    return r;
+}
+
+int workdir_open(struct workdir *ret_workdir, const json_t *inputs, char *why, size_t why_bytes) {
+    struct workdir workdir = {.fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC)};
+    struct stat st;
+    int r = workdir.fd < 0 || fstat(workdir.fd, &st) < 0 || !getcwd(workdir.path, sizeof workdir.path) ? -errno : 0;
+    if (r == 0 && workdir.path[0] != '/')
+        r = -ENOENT; /* "(unreachable)/..." See: getcwd(3) */
+    if (r == 0)
+        r = look(&workdir, inputs);
+    if (r < 0) {
+        snprintf(why, why_bytes, "the notebook's folder: %s", strerror(-r));
+        workdir_close(&workdir);
+        return r;
+    }
+    choose_mapping(&workdir, &st);
+    *ret_workdir = workdir;
+    return 0;
+}
+
+void workdir_close(struct workdir *workdir) {
+    for (size_t i = 0; workdir->homes && workdir->homes[i]; i++)
+        free(workdir->homes[i]);
+    free(workdir->homes);
+    if (workdir->fd >= 0)
+        close(workdir->fd);
+    *workdir = (struct workdir){.fd = -1};
+}
+
+struct sandbox_folder workdir_folder(const struct workdir *workdir) {
+    return (struct sandbox_folder){
+        .fd = workdir->shown ? workdir->fd : -1, .map_owner = workdir->map_owner, .map_group = workdir->map_group};
+}
+
+const char *workdir_note(const struct workdir *workdir, const struct session_view *view, char *buf, size_t size) {
+    buf[0] = '\0';
+    if (workdir->hidden)
+        snprintf(buf, size,
+                 "petri: %.200s is hidden in a home, so cells don't see it and begin with an empty folder; the "
+                 "configuration's \"inputs\" can name it.\n",
+                 workdir->path);
+    else if (view->apart)
+        snprintf(buf, size,
+                 "petri: something is mounted in this folder, so cells see the files beside it as they were when the "
+                 "kernel started; %u of them can only be read (over 4 MiB), %u entries are not shown.\n",
+                 view->only_read, view->omitted);
+    return buf;
+}

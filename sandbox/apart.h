@@ -1,0 +1,54 @@
+/*
+ * apart.h - a notebook's folder in which something is mounted: a container's volume, say.
+ *
+ * Linux lets no overlay lie over such a folder where the mounts came from
+ * another user namespace: it would uncover what they cover. So the folder is
+ * taken apart. Of each folder on the way to a mount the small files are copied,
+ * once, into a folder of the session's, which takes its place as the lowest
+ * layer; what else is in it is a part by itself. A part that is a folder is an
+ * overlay of its own in each sandbox, with the same layers below the same path;
+ * one that is a large file can be read. What can't be had is counted.
+ *
+ * See: clone_private_mount() in overlayfs, mount_namespaces(7) on locked mounts.
+ */
+#ifndef PETRI_SANDBOX_APART_H
+#define PETRI_SANDBOX_APART_H
+
+#include "folder.h"
+#include "sandbox.h"
+
+enum { APART_MAX = 64 };
+
+/* Where the parts stand, from the template's working folder; the lowest layer is APART_FILES. */
+#define APART_FILES "apart"
+#define APART_PARTS "parts"
+
+/* In a layer, the folder of those that overlayfs works in, one a part. */
+#define APART_WORK "parts.work"
+
+struct apart {
+    bool used; /* else the folder is whole */
+    size_t n;
+    struct apart_part {
+        char *path; /* below the folder, begins with a slash; owned */
+        bool folder;
+    } part[APART_MAX];
+    struct session_view view;
+};
+
+/*
+ * In the template, whose working folder it is in: takes the folder at path, an
+ * absolute one, apart, where something is mounted in it. old: where a /proc
+ * stands. 0 or -errno with ret_error filled.
+ */
+int apart_build(const char *path, const struct folder_rules *rules, struct apart *ret,
+                struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+
+/*
+ * Makes in a layer, open at layer_fd, what the parts need: in "folder" the
+ * folders that they are seen at, as they are at from_fd, MOUNTS_PARTED_DIR; and
+ * beside it, owned by uid and gid, those that overlayfs works in. 0 or -errno.
+ */
+int apart_prepare(const struct apart *apart, int from_fd, int layer_fd, unsigned uid, unsigned gid) SANDBOX_MUST_CHECK;
+
+#endif
