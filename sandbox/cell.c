@@ -86,7 +86,9 @@ int cell_create(struct session *session, const struct cell_options *options, str
 int cell_start(struct cell *cell, const struct cell_limits *limits) {
     session_await_dead(cell->session);
     cell_renew_watches(cell);
-    int r = cell->aside ? 0 : image_save_shared(cell->image);
+    int r = session_hide_added(cell->session);
+    if (r == 0 && !cell->aside)
+        r = image_save_shared(cell->image);
     if (r == 0 && !cell->aside && cell->image != cell->session->current)
         r = descriptors_put_back(&cell->image->descriptors, cell->image->keeper); /* it begins with its own flags */
     if (r == 0)

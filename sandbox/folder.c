@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "folder.h"
 
+#include "array.h"
 #include "cleanup.h"
 #include "overlay.h"
 
@@ -99,20 +100,29 @@ struct hiding {
 
 static int hide_entries(const struct hiding *hiding, int folder_fd, int layer_fd, const char *path);
 
-/* Before the entries are read: one that comes meanwhile is looked at the next time, too. */
-static int note_seen(struct folder_seen *seen, int folder_fd, const char *path) {
-    struct stat st;
-    if (fstat(folder_fd, &st))
-        return -errno;
+int folder_seen_add(struct folder_seen *seen, const char *path, const struct timespec *changed) {
     if (seen->n == MAX_SEEN)
         return -E2BIG;
-    struct folder_seen_one *grown = reallocarray(seen->at, seen->n + 1, sizeof *grown);
-    char *copy = grown ? strdup(path) : NULL;
-    seen->at = grown ? grown : seen->at;
+    if (array_make_room(&seen->at, seen->n, sizeof *seen->at))
+        return -ENOMEM;
+    char *copy = strdup(path);
     if (!copy)
         return -ENOMEM;
-    seen->at[seen->n++] = (struct folder_seen_one){copy, st.st_mtim};
+    seen->at[seen->n++] = (struct folder_seen_one){copy, *changed};
     return 0;
+}
+
+bool folder_seen_renew(struct folder_seen *seen, int folder_fd) {
+    bool changed = false;
+    for (size_t i = 0; i < seen->n; i++) {
+        struct folder_seen_one *one = &seen->at[i];
+        const char *path = one->path[0] ? one->path + 1 : ".";
+        struct stat st = {0}; /* of one that is gone */
+        (void)fstatat(folder_fd, path, &st, AT_SYMLINK_NOFOLLOW);
+        changed |= memcmp(&st.st_mtim, &one->changed, sizeof st.st_mtim) != 0;
+        one->changed = st.st_mtim;
+    }
+    return changed;
 }
 
 void folder_seen_fini(struct folder_seen *seen) {
@@ -158,28 +168,17 @@ static int hide_entries(const struct hiding *hiding, int folder_fd, int layer_fd
     struct dirent *entry;
     if (!dir)
         return -errno;
-    int r = note_seen(hiding->seen, copy, path);
+    struct stat st; /* from before they are read: what comes meanwhile is looked at the next time, too */
+    int r = fstat(copy, &st) ? -errno : folder_seen_add(hiding->seen, path, &st.st_mtim);
     while (r == 0 && (errno = 0, entry = readdir(dir)))
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             r = hide_entry(hiding, folder_fd, layer_fd, entry->d_name, path);
     return r ? r : -errno; /* of readdir(3), 0 at the end: what could not be read would not be hidden */
 }
 
-/* Whether a folder that was looked through has been changed since, or is gone. */
-static bool is_stale(const struct folder_seen *seen, int folder_fd) {
-    struct stat st;
-    for (size_t i = 0; i < seen->n; i++) {
-        const char *path = seen->at[i].path[0] ? seen->at[i].path + 1 : ".";
-        if (fstatat(folder_fd, path, &st, AT_SYMLINK_NOFOLLOW) ||
-            memcmp(&st.st_mtim, &seen->at[i].changed, sizeof st.st_mtim) != 0)
-            return true;
-    }
-    return seen->n == 0;
-}
-
 int folder_hide(int folder_fd, int layer_fd, const struct folder_rules *rules, struct folder_seen *seen) {
     const struct hiding hiding = {rules, seen};
-    if (!rules->homes[0] || !is_stale(seen, folder_fd))
+    if (!rules->homes[0] || (seen->n > 0 && !folder_seen_renew(seen, folder_fd)))
         return 0;
     folder_seen_fini(seen);
     int r = hide_entries(&hiding, folder_fd, layer_fd, "");

@@ -52,6 +52,12 @@ struct folder_seen {
 };
 void folder_seen_fini(struct folder_seen *seen);
 
+/* Adds a folder as it was at that time. 0, -E2BIG or -ENOMEM. */
+int folder_seen_add(struct folder_seen *seen, const char *path, const struct timespec *changed);
+
+/* Whether one of them has changed since, or is gone; from now on, since now. */
+bool folder_seen_renew(struct folder_seen *seen, int folder_fd);
+
 /*
  * Puts a whiteout for each hidden entry into the committed layer above the
  * folder; one that a cell has put something over is hidden already. folder_fd

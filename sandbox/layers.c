@@ -69,7 +69,13 @@ int layers_init(int dir_fd, uid_t uid, gid_t gid) {
     return r;
 }
 
-int layers_make_mount_point(int dir_fd, const char *path, uid_t uid, gid_t gid) {
+static int make_file(int dir_fd, const char *name, uid_t uid, gid_t gid) {
+    if (mknodat(dir_fd, name, S_IFREG | 0644, 0) && errno != EEXIST)
+        return -errno;
+    return fchownat(dir_fd, name, uid, gid, AT_SYMLINK_NOFOLLOW) ? -errno : 0;
+}
+
+int layers_make_mount_point(int dir_fd, const char *path, bool folder, uid_t uid, gid_t gid) {
     char name[PATH_MAX];
     for (size_t i = 0; i < sizeof seen_areas / sizeof seen_areas[0]; i++) {
         const char *rest = folder_rest(seen_areas[i].seen_at, path);
@@ -82,7 +88,7 @@ int layers_make_mount_point(int dir_fd, const char *path, uid_t uid, gid_t gid) 
             if (at != '/' && at != 0)
                 continue;
             *p = 0;
-            int r = make_owned(dir_fd, name, 0755, uid, gid);
+            int r = at == 0 && !folder ? make_file(dir_fd, name, uid, gid) : make_owned(dir_fd, name, 0755, uid, gid);
             if (r || at == 0)
                 return r;
             *p = at;

@@ -40,8 +40,9 @@ void layer_name(uint64_t id, char ret_name[LAYER_NAME_SIZE]);
 /* Makes the empty committed layers, owned by uid and gid. 0 or -errno. */
 int layers_init(int dir_fd, uid_t uid, gid_t gid);
 
-/* Makes the folders of path, a mount point to be, where it is in an area that is a sandbox's own. 0 or -errno. */
-int layers_make_mount_point(int dir_fd, const char *path, uid_t uid, gid_t gid);
+/* Makes path, a folder or a file that is to be a mount point, and the folders on its way, where it is in an area that
+ * is a sandbox's own. 0 or -errno. */
+int layers_make_mount_point(int dir_fd, const char *path, bool folder, uid_t uid, gid_t gid);
 
 /* Keeps the committed layers as they are now as the first ones; once, when the session begins. 0 or -errno. */
 int layers_keep_first(int dir_fd, uid_t uid, gid_t gid);

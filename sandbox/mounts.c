@@ -216,6 +216,13 @@ static int mount_session(unsigned long flags, uint64_t bytes, uint64_t inodes) {
     return mount("petri", SESSION, "tmpfs", flags | MS_NOSUID | MS_NODEV, data) ? -errno : 0;
 }
 
+bool mounts_is_file_on_top(int i) {
+    char place[64];
+    struct stat st;
+    snprintf(place, sizeof place, ON_TOP "/%d", i);
+    return stat(place, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 int mounts_set_room(uint64_t bytes, uint64_t inodes) {
     return mount_session(MS_REMOUNT, bytes, inodes);
 }

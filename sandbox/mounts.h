@@ -58,6 +58,9 @@ struct template {
 int mounts_build_template(const struct session_options *options, struct template *ret_template,
                           struct sandbox_error *ret_error);
 
+/* In the nursery's namespace: whether the i-th of what is shown on top is a file, and no folder. */
+bool mounts_is_file_on_top(int i);
+
 /* In the nursery's namespace: how much the session's files may take from now on. 0 or -errno. */
 int mounts_set_room(uint64_t bytes, uint64_t inodes);
 

@@ -43,7 +43,7 @@ struct answer {
 };
 
 struct request {
-    enum { REQUEST_SANDBOX, REQUEST_LOAN, REQUEST_END_OF_LOAN } what;
+    enum { REQUEST_SANDBOX, REQUEST_LOAN, REQUEST_END_OF_LOAN, REQUEST_HIDE } what;
     uint64_t layer; /* of a sandbox */
 };
 
@@ -78,9 +78,9 @@ static int prepare(struct template *template, int files_fd, struct sandbox_error
     gid_t gid = options->ground->worker_gid;
     int r = layers_init(files_fd, uid, gid);
     for (int i = 0; r == 0 && i < template->n_on_top; i++)
-        r = layers_make_mount_point(files_fd, template->on_top[i], uid, gid);
+        r = layers_make_mount_point(files_fd, template->on_top[i], !mounts_is_file_on_top(i), uid, gid);
     if (r == 0 && mounts_shows_folder_path(options))
-        r = layers_make_mount_point(files_fd, options->folder, uid, gid);
+        r = layers_make_mount_point(files_fd, options->folder, true, uid, gid);
     if (r == 0)
         r = make_parts(template, files_fd, "committed");
     return r ? error_set(error, STEP_LAYER, -r, "committed") : 0;
@@ -254,6 +254,12 @@ static int give_room(const struct nest *nest, bool loan) {
     return answer(nest->socket, packet);
 }
 
+static int give_hiding(const struct nest *nest) {
+    struct answer packet = {0};
+    packet.result = hide_entries(nest->place.template, nest->files_fd);
+    return answer(nest->socket, packet);
+}
+
 /* One embryo is always ready: the namespaces are most of the work, and need not wait for the question. */
 static void serve(const struct nest *nest) {
     struct embryo ready = {0};
@@ -265,8 +271,12 @@ static void serve(const struct nest *nest) {
             ready = (struct embryo){0}; /* whoever asks is told, if it fails again */
         if (channel_receive(nest->socket, &request, sizeof request, &none))
             return;
-        r = request.what == REQUEST_SANDBOX ? give_sandbox(nest, request.layer, &ready)
-                                            : give_room(nest, request.what == REQUEST_LOAN);
+        if (request.what == REQUEST_SANDBOX)
+            r = give_sandbox(nest, request.layer, &ready);
+        else if (request.what == REQUEST_HIDE)
+            r = give_hiding(nest);
+        else
+            r = give_room(nest, request.what == REQUEST_LOAN);
     }
 }
 
@@ -432,6 +442,10 @@ int nursery_lend_marks(const struct nursery *nursery) {
 
 int nursery_end_loan(const struct nursery *nursery) {
     return ask_and_await(nursery, (struct request){.what = REQUEST_END_OF_LOAN});
+}
+
+int nursery_hide(const struct nursery *nursery) {
+    return ask_and_await(nursery, (struct request){.what = REQUEST_HIDE});
 }
 
 int nursery_take(const struct nursery *nursery, struct sandbox_init *ret_init, struct sandbox_error *ret_error) {

@@ -69,6 +69,9 @@ int nursery_request(const struct nursery *nursery, uint64_t layer, struct sandbo
 int nursery_lend_marks(const struct nursery *nursery);
 int nursery_end_loan(const struct nursery *nursery);
 
+/* Hides what has been added to homes since, from cells that have not begun. Waits for it, as above. 0 or -errno. */
+int nursery_hide(const struct nursery *nursery);
+
 /* Waits for the oldest sandbox asked for. 0 or -errno. */
 int nursery_take(const struct nursery *nursery, struct sandbox_init *ret_init, struct sandbox_error *ret_error);
 

@@ -5,6 +5,7 @@
 #include "bounds.h"
 #include "cleanup.h"
 #include "error.h"
+#include "folder.h"
 #include "helper.h"
 #include "layers.h"
 #include "resources.h"
@@ -83,6 +84,21 @@ static void block_child_signal(void) {
     sigprocmask(SIG_BLOCK, &child, NULL);
 }
 
+/* The homes that are to be looked at. Whatever they are like now has not been looked at. */
+static int note_homes(struct session *session, const struct session_options *options) {
+    struct folder_rules rules;
+    int r = folder_rules_init(&rules, options->folder, options->homes, NULL);
+    for (size_t i = 0; r == 0 && session->folder_fd >= 0 && rules.homes[i]; i++)
+        r = folder_seen_add(&session->homes, rules.homes[i], &(struct timespec){0});
+    if (r == 0)
+        folder_rules_fini(&rules);
+    return r;
+}
+
+int session_hide_added(struct session *session) {
+    return folder_seen_renew(&session->homes, session->folder_fd) ? nursery_hide(&session->nursery) : 0;
+}
+
 static int start(struct session *session, const struct session_options *options, struct sandbox_error *error) {
     struct plumbing plumbing;
     int r = plumbing_init(&plumbing);
@@ -123,7 +139,8 @@ int session_create(const struct session_options *options, struct session **ret_s
     if (options->ground->folder_fd >= 0)
         session->folder_fd = fcntl(options->ground->folder_fd, F_DUPFD_CLOEXEC, 0);
     block_child_signal();
-    int r = start(session, options, ret_error);
+    int r = note_homes(session, options);
+    r = r ? error_set(ret_error, STEP_MEMORY, -r, "%s", "") : start(session, options, ret_error);
     if (r)
         session_destroy(session);
     else
@@ -157,6 +174,7 @@ void session_destroy(struct session *session) {
     close_fd(&session->denied_fd);
     close_fd(&session->folder_fd);
     close_fd(&session->opened_fd);
+    folder_seen_fini(&session->homes);
     filter_fini(&session->filter);
     prefault_fini(&session->prefault);
     free(session);

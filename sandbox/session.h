@@ -5,6 +5,7 @@
 #define PETRI_SANDBOX_SESSION_H
 
 #include "filter.h"
+#include "folder.h"
 #include "image.h"
 #include "nursery.h"
 #include "prefault.h"
@@ -35,6 +36,7 @@ struct session {
     int denied_fd;                    /* listener of the filter, or -1 */
     int opened_fd;                    /* of inotify, for all cells; -1 until one is watched */
     int folder_fd;                    /* the notebook's folder below the layers, or -1 where cells see none */
+    struct folder_seen homes;         /* the notebook's folder itself, or in it, as they were looked at last */
     pid_t dying[SESSION_MAX_DYING];   /* killed, and not reaped yet: their memory takes a while to be freed */
     size_t n_dying;
     struct cell *cells; /* all that there are; struct cell's next */
@@ -49,6 +51,9 @@ void session_await_dead(struct session *session);
 
 /* Takes over a killed child: it is reaped when it is dead. 0 is ignored. */
 void session_bury(struct session *session, pid_t pid);
+
+/* Before a cell begins: hides what has been added to homes since its sandbox was made. 0 or -errno. */
+int session_hide_added(struct session *session);
 
 /* Replaces the current image by image (a reference is stolen). */
 void session_set_current(struct session *session, struct image *image);

@@ -68,18 +68,18 @@ def test_host_sockets_and_fifos_in_inputs_cannot_be_reached(configure, start, tm
 
 def test_host_sockets_and_fifos_in_an_environment_cannot_be_reached(start, tmp_path):
     make_environment(tmp_path / "venv")
-    os.mkfifo(tmp_path / "venv" / "host.fifo", 0o666)
-    fifo = os.open(tmp_path / "venv" / "host.fifo", os.O_RDWR | os.O_NONBLOCK)
+    os.mkfifo(tmp_path / "venv" / "lib" / "host.fifo", 0o666)
+    fifo = os.open(tmp_path / "venv" / "lib" / "host.fifo", os.O_RDWR | os.O_NONBLOCK)
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(tmp_path / "venv" / "host.sock"))
+        listener.bind(str(tmp_path / "venv" / "lib" / "host.sock"))
         listener.listen()
-        (tmp_path / "venv" / "host.sock").chmod(0o666)
+        (tmp_path / "venv" / "lib" / "host.sock").chmod(0o666)
         (tmp_path / "notebook").mkdir()
         kernel_dir = install(tmp_path / "own", tmp_path / "venv" / "bin" / "python")
         kernel = start(kernel_dir=kernel_dir, folder=tmp_path / "notebook")
-        connect = f"import socket; socket.socket(socket.AF_UNIX).connect('{tmp_path}/venv/host.sock')"
+        connect = f"import socket; socket.socket(socket.AF_UNIX).connect('{tmp_path}/venv/lib/host.sock')"
         assert kernel.run(connect).ename == "ConnectionRefusedError"
-        kernel.run(f"import os; os.write(os.open('{tmp_path}/venv/host.fifo', os.O_RDWR | os.O_NONBLOCK), b'out')")
+        kernel.run(f"import os; os.write(os.open('{tmp_path}/venv/lib/host.fifo', os.O_RDWR | os.O_NONBLOCK), b'out')")
         assert select.select([listener, fifo], [], [], 0)[0] == []
     os.close(fifo)
 

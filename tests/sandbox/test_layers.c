@@ -358,11 +358,12 @@ static int make_mount_points_creates_folders_of_private_areas_only(void *unused)
     struct stat st;
     (void)unused;
     start_layers(root);
-    CHECK_EQUAL(layers_make_mount_point(root, "/tmp/a/b/c", 0, 0), 0);
-    CHECK_EQUAL(layers_make_mount_point(root, "/tmp/a/b/c", 0, 0), 0);
-    CHECK_EQUAL(layers_make_mount_point(root, "/home/petri/x", 0, 0), 0);
-    CHECK_EQUAL(layers_make_mount_point(root, "/opt/elsewhere", 0, 0), 0);
-    CHECK_EQUAL(layers_make_mount_point(root, "/tmpelsewhere/x", 0, 0), 0);
+    CHECK_EQUAL(layers_make_mount_point(root, "/tmp/a/b/c", true, 0, 0), 0);
+    CHECK_EQUAL(layers_make_mount_point(root, "/tmp/a/b/c", true, 0, 0), 0);
+    CHECK_EQUAL(layers_make_mount_point(root, "/home/petri/x", true, 0, 0), 0);
+    CHECK_EQUAL(layers_make_mount_point(root, "/tmp/a/file", false, 0, 0), 0);
+    CHECK_EQUAL(layers_make_mount_point(root, "/opt/elsewhere", true, 0, 0), 0);
+    CHECK_EQUAL(layers_make_mount_point(root, "/tmpelsewhere/x", true, 0, 0), 0);
     CHECK(fstatat(root, "committed/private/tmp/a/b/c", &st, 0) == 0 && S_ISDIR(st.st_mode));
     CHECK(fstatat(root, "committed/private/home/x", &st, 0) == 0 && S_ISDIR(st.st_mode));
     CHECK(fstatat(root, "committed/private/tmp", &st, 0) == 0 && (st.st_mode & 07777) == 01777);
