@@ -3,6 +3,7 @@
 
 #include "cleanup.h"
 #include "error.h"
+#include "overlay.h"
 #include "process.h"
 #include "show.h"
 #include "system.h"
@@ -222,15 +223,17 @@ int apart_build(const char *path, const struct folder_rules *rules, struct apart
     return r;
 }
 
+/* Where a tmpfs has no room for marks, overlayfs does without. */
 static int make_folder(int from_fd, int layer_fd, const char *path) {
     struct stat st;
-    if (mkdirat(layer_fd, path, 0755) == 0) {
-        auto_fd from = openat(from_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        auto_fd to = openat(layer_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        int r = from < 0 || to < 0 || fstat(from, &st) ? -errno : folder_copy_owner(from, to);
-        return r || futimens(to, (struct timespec[]){st.st_atim, st.st_mtim}) == 0 ? r : -errno;
-    }
-    return errno == EEXIST ? 0 : -errno;
+    if (mkdirat(layer_fd, path, 0755))
+        return errno == EEXIST ? 0 : -errno;
+    auto_fd from = openat(from_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    auto_fd to = openat(layer_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int r = from < 0 || to < 0 || fstat(from, &st) ? -errno : overlay_mark_copied(to);
+    if (r == 0 || r == -EOPNOTSUPP)
+        r = folder_copy_owner(from, to);
+    return r || futimens(to, (struct timespec[]){st.st_atim, st.st_mtim}) == 0 ? r : -errno;
 }
 
 /* The folders on the way to a part, and of one that is a folder its own. */

@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
-#define ORIGIN "user.overlay.origin"
 #define LINKS "links" /* there while a layer is copied */
 
 static const char *const areas[] = {"private", "folder"};
@@ -185,11 +184,6 @@ static bool is_whiteout(int dir_fd, const char *name) {
     return fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && overlay_is_whiteout(&st);
 }
 
-/* Linux looks for whiteouts in a folder that no other layer has only where it bears this mark: "copied up". */
-static int expect_whiteouts(int fd) {
-    return fsetxattr(fd, ORIGIN, "", 0, 0) ? -errno : 0;
-}
-
 static int make_opaque(int dir_fd, const char *name) {
     auto_fd fd = tree_open(dir_fd, name);
     if (fd < 0)
@@ -209,7 +203,7 @@ static int replace_entry(const struct merge *merge, const char *name) {
         return r ? r : (unlinkat(from, name, 0) ? -errno : 0);
     }
     if (whiteout)
-        r = expect_whiteouts(to);
+        r = overlay_mark_copied(to);
     else if (folder && !over_folder && !is_lowest(merge) && faccessat(to, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
         r = make_opaque(from, name);
     if (r == 0 && (folder || over_folder))

@@ -11,6 +11,8 @@
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
+#define OVERLAY_ORIGIN "user.overlay.origin"
+
 bool overlay_is_whiteout(const struct stat *st) {
     return S_ISCHR(st->st_mode) && st->st_rdev == makedev(0, 0);
 }
@@ -18,6 +20,10 @@ bool overlay_is_whiteout(const struct stat *st) {
 bool overlay_is_opaque(int folder_fd) {
     char value[4];
     return fgetxattr(folder_fd, OVERLAY_OPAQUE, value, sizeof value) > 0 && value[0] == 'y';
+}
+
+int overlay_mark_copied(int folder_fd) {
+    return fsetxattr(folder_fd, OVERLAY_ORIGIN, "", 0, 0) ? -errno : 0;
 }
 
 int overlay_put_whiteout(int dir_fd, const char *name) {

@@ -18,6 +18,14 @@
 bool overlay_is_whiteout(const struct stat *st);
 bool overlay_is_opaque(int folder_fd);
 
+/*
+ * Marks a folder of a layer as one that was copied up, from where isn't known.
+ * Linux looks for whiteouts in a folder that no other layer has only where it
+ * bears this mark; and on a folder of an upper layer that lies over another it
+ * puts one itself, which fails where the folder's owner is nobody there. 0 or -errno.
+ */
+int overlay_mark_copied(int folder_fd);
+
 /* Makes a whiteout in a folder. 0 or -errno. */
 int overlay_put_whiteout(int dir_fd, const char *name);
 

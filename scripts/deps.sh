@@ -5,7 +5,8 @@
 #   deps.sh install GROUP...  installs what is missing; does nothing where all is there
 #
 # Groups: build (petri itself), python (a venv for clients), unit (the cmocka tests), sanitize (clang, with libFuzzer),
-# coverage (what reads its counters), browser (tests/clients: node and a browser), vm (make test-vm).
+# coverage (what reads its counters), browser (tests/clients: node and a browser), vm (make test-vm), container
+# (tests/e2e/test_container.py).
 set -eu
 . "$(dirname -- "$0")/common.sh"
 
@@ -30,6 +31,8 @@ unit   library  cmocka      libcmocka-dev
 sanitize command clang      clang
 sanitize libfuzzer clang    libclang-rt-dev
 coverage command llvm-cov   llvm
+container command podman    podman
+container command runc      runc
 browser command node        nodejs
 browser command npm         npm
 browser command chromium    chromium

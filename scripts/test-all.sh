@@ -6,7 +6,7 @@ set -eu
 . "$(dirname -- "$0")/common.sh"
 . "$root/scripts/steps.sh"
 
-"$scripts/deps.sh" install build python unit sanitize browser
+"$scripts/deps.sh" install build python unit sanitize browser container
 "$scripts/build.sh"
 "$scripts/venv.sh" run check test clients
 "$scripts/node.sh"
