@@ -15,9 +15,13 @@ static const char question[] = "import sys\n"
                                "print(sys.prefix)\n"
                                "print(*[m for m in ('IPython', 'comm', 'matplotlib_inline') if not find_spec(m)])\n";
 
+/*
+ * Isolated (-I): nothing of the working folder is imported, which may be full of
+ * somebody else's modules, and nothing of the user's own, as in cells. See: sys.flags.isolated.
+ */
 static void run_child(const char *name, int out_fd) {
     dup2(out_fd, STDOUT_FILENO);
-    execlp(name, name, "-c", question, (char *)NULL);
+    execlp(name, name, "-I", "-c", question, (char *)NULL);
     _exit(127);
 }
 
@@ -74,7 +78,7 @@ int python_compile(const char *executable, const char *folder) {
     int status = 0;
     pid_t pid = fork();
     if (pid == 0) {
-        execl(executable, executable, "-m", "compileall", "-q", folder, (char *)NULL);
+        execl(executable, executable, "-I", "-m", "compileall", "-q", folder, (char *)NULL);
         _exit(127);
     }
     if (pid < 0)

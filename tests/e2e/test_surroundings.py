@@ -11,6 +11,7 @@ import sys
 import pytest
 
 import surroundings
+from kernels import STUCK_S
 from surroundings import CANARY, exchange, put
 
 pytestmark = [
@@ -307,3 +308,15 @@ def test_files_of_a_folder_with_something_mounted_in_it_carry_on_and_are_rolled_
     )
     kernel.good("os.rename('vol/new.txt', 'vol/newer.txt'); import shutil; os.makedirs('sub/a/b'); shutil.rmtree('sub/a')")
     assert kernel.value("sorted(os.listdir('vol')), os.listdir('sub')") == "(['in.txt', 'newer.txt'], ['in.txt'])"
+
+
+def test_modules_in_the_folder_are_not_imported_outside_of_a_sandbox(place):
+    """petri asks an interpreter what it is; that must not be told by whoever made the folder."""
+    folder, mark = place.path / "modules", place.path / "mark"
+    for name in sorted(sys.stdlib_module_names - {"this", "antigravity"}):
+        put(folder / f"{name}.py", text=f"open({str(mark)!r}, 'a').write({name!r})")
+    options = {"cwd": folder, "capture_output": True, "check": False, "timeout": STUCK_S}
+    for arguments in (["install", "--prefix", place.path / "other"], ["doctor"], ["run", "-"]):
+        done = subprocess.run([place.petri, *arguments], input=b"6 * 7", **options)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert not mark.exists(), f"petri {arguments[0]}: {mark.read_text()}"

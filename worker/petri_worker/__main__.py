@@ -12,7 +12,7 @@ import sys
 
 _FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-# The notebook's folder comes first, as in every notebook; ours is needed for the imports below only.
+# Needed for the imports below only.
 sys.path[0] = _FOLDER
 
 from petri_worker import hello  # noqa: E402
@@ -21,5 +21,5 @@ hello.send()
 
 from petri_worker import app  # noqa: E402
 
-sys.path[0] = ""
+del sys.path[0]
 app.main()

@@ -4,7 +4,7 @@ import gc
 import os
 import sys
 
-from petri_worker.packages import find_packages, import_ipython
+from petri_worker.packages import add_folder, find_packages, import_ipython
 
 find_packages()
 import_ipython()
@@ -125,6 +125,7 @@ def main():
     warm.start(worker.shell, worker.executor)
     debugger.install()
     worker.streams.install()
+    add_folder()
     gc.collect()
     gc.freeze()
     worker.channel.send({"type": "ready"})

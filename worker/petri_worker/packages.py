@@ -1,5 +1,6 @@
 """Where IPython comes from, and how it is imported without its terminal."""
 
+import contextlib
 import os
 import sys
 import types
@@ -45,6 +46,25 @@ def find_packages():
     missing = [name for name in ("IPython", "comm", "matplotlib_inline") if not find_spec(name)]
     if site and missing:
         sys.path.insert(_first_installed() if "IPython" in missing else len(sys.path), site)
+
+
+@contextlib.contextmanager
+def without_folder():
+    """What is imported meanwhile comes from nowhere but the interpreter: the notebook's folder may be anybody's."""
+    before = list(sys.path)
+    sys.path[:] = [path for path in before if path]
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+
+
+def add_folder():
+    """
+    The notebook's folder, where ipykernel has it: before what is installed, and
+    after the standard library. Before the first cell nothing is imported from it.
+    """
+    sys.path.insert(_first_installed(), "")
 
 
 def _first_installed():

@@ -9,6 +9,8 @@ anything that a cell could see.
 
 import sys
 
+from petri_worker.packages import without_folder
+
 
 def start(shell, executor):
     """Runs an empty cell, and formats a result."""
@@ -19,6 +21,12 @@ def start(shell, executor):
 
 def idle(shell):
     """Formats a traceback (lexer, style, source lines), and completes a name (jedi). Returns the reply."""
+    with without_folder():
+        _idle(shell)
+    return {"status": "ok"}
+
+
+def _idle(shell):
     from petri_worker.introspect import rehearse
 
     filename = shell.compile.cache("1 / 0\n")
@@ -27,4 +35,3 @@ def idle(shell):
     except ZeroDivisionError:
         shell.InteractiveTB.structured_traceback(*sys.exc_info(), tb_offset=1)
     rehearse(shell)
-    return {"status": "ok"}
