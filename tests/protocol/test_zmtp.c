@@ -122,6 +122,55 @@ static void test_zmtp_pieces_count_as_the_whole(void **state) {
     expect(1, 2, 4);
 }
 
+/* The identity is found whole and in pieces, wherever it stands among the properties. */
+static void test_zmtp_identity_is_where_it_is_said_to_be(void **state) {
+    static const struct {
+        const char *text;
+        size_t bytes;
+        const char *identity; /* NULL: refused */
+        const char *why;
+    } rows[] = {
+        {LITERAL(GREETING_3(NULL_20) "\4\x29\5READY\x0bSocket-Type\0\0\0\6DEALER\x08Identity\0\0\0\0"), "",
+         "an empty one"},
+        {LITERAL(GREETING_3(NULL_20) "\4\x2b\5READY\x0bSocket-Type\0\0\0\6DEALER\x08Identity\0\0\0\2me\0\2hi"), "me",
+         "last"},
+        {LITERAL(GREETING_3(NULL_20) "\4\x22\5READY\x08identitY\0\0\0\3you\x04Test\0\0\0\4abcd"), "you",
+         "first, in capitals"},
+        {LITERAL(GREETING_3(NULL_20) "\0\x15\5READY\x08Identity\0\0\0\2me"), "me", "no command: libzmq takes it, too"},
+        {LITERAL(GREETING_3(NULL_20) "\4\x15\5ERROR\x08Identity\0\0\0\2me"), "", "another command"},
+        {LITERAL(GREETING_3(NULL_20) "\4\6\5READY\4\x15\5READY\x08Identity\0\0\0\2me"), "", "a second READY"},
+        {LITERAL(GREETING_3(NULL_20) "\4\x15\5READY\x08Identitx\0\0\0\2me"), "", "another name"},
+        {LITERAL(GREETING_3(NULL_20) "\4\x24\5READY\x08Identity\0\0\0\2me\x08Identity\0\0\0\2me"), NULL, "two"},
+        {LITERAL(GREETING_3(NULL_20) "\4\x15\5READY\x08Identity\0\0\1\0me"), NULL, "too long"},
+        {LITERAL(GREETING_3(CURVE_20) "\4\x15\5READY\x08Identity\0\0\0\2me"), "", "encrypted"},
+        {LITERAL("\xff\0\0\0\0\0\0\0\0\x7f\1\x06\0\3you\0\2hi"), "you", "ZMTP 2.0"},
+        {LITERAL("\xff\0\0\0\0\0\0\0\0\x7f\1\x06\0\0\0\2hi"), "", "ZMTP 2.0, an empty one"},
+        {LITERAL("\xff\0\0\0\0\0\0\0\0\x7f\1\x06\2\0\0\0\0\0\0\1\0hi"), NULL, "ZMTP 2.0, too long"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        for (size_t piece = 1; piece <= rows[i].bytes; piece++) {
+            char found[ZMTP_IDENTITY_BYTES + 1] = "";
+            int r = 0;
+            zmtp = (struct zmtp){0};
+            for (size_t at = 0; at < rows[i].bytes && r == 0; at += piece) {
+                size_t n = rows[i].bytes - at < piece ? rows[i].bytes - at : piece;
+                r = zmtp_count(&zmtp, rows[i].text + at, n);
+                memcpy(found + zmtp.identity_come - zmtp.part_n, rows[i].text + at + zmtp.part_at, zmtp.part_n);
+            }
+            bool as_it_should = rows[i].identity ? r == 0 && strcmp(found, rows[i].identity) == 0 &&
+                                                       zmtp.identity_bytes == strlen(found)
+                                                 : r == -EPROTO;
+            if (!as_it_should)
+                fail_msg("%s, in pieces of %zu: %d, \"%s\"", rows[i].why, piece, r, found);
+        }
+}
+
+static void test_zmtp_what_a_peer_says_of_itself_is_capped_as_a_command(void **state) {
+    (void)state;
+    assert_int_equal(zmtp_count(&zmtp, LITERAL("\2\0\0\0\0\0\0\x20\1")), -EPROTO);
+}
+
 #define CASE(test) cmocka_unit_test_setup(test, begin)
 
 int main(void) {
@@ -132,6 +181,8 @@ int main(void) {
         CASE(test_zmtp_long_command_is_refused),
         CASE(test_zmtp_greetings_are_taken_or_refused),
         CASE(test_zmtp_pieces_count_as_the_whole),
+        CASE(test_zmtp_identity_is_where_it_is_said_to_be),
+        CASE(test_zmtp_what_a_peer_says_of_itself_is_capped_as_a_command),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
