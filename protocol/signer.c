@@ -115,3 +115,35 @@ bool signer_seen(struct signer *signer, const struct frame *signature) {
     signer->n++;
     return false;
 }
+
+/*
+ * The second half of a session id: the signature of the first one, as far as
+ * there is room. No header is signed by that, for each begins with a brace.
+ */
+enum { SESSION_CHARS = 36, SESSION_SIGNED = 20, SESSION_REST = 3, SESSION_DIGITS = 12 };
+
+static void sign_session(const struct signer *signer, char id[SESSION_CHARS + 1]) {
+    static const char purpose[] = "session";
+    char hex[SIGNER_HEX_BYTES];
+    const struct frame frames[] = {{purpose, sizeof purpose}, {id, SESSION_SIGNED}};
+    if (signer_sign(signer, frames, 2, hex) == 0) {
+        return;
+    }
+    memcpy(id + SESSION_SIGNED, hex, SESSION_REST);
+    memcpy(id + SESSION_CHARS - SESSION_DIGITS, hex + SESSION_REST, SESSION_DIGITS);
+}
+
+void signer_new_session(const struct signer *signer, char ret_id[37]) {
+    message_new_id(ret_id);
+    sign_session(signer, ret_id);
+}
+
+bool signer_is_session(const struct signer *signer, const char *id) {
+    char own[SESSION_CHARS + 1];
+    if (!signer->has_key || strlen(id) != SESSION_CHARS) {
+        return false;
+    }
+    memcpy(own, id, sizeof own);
+    sign_session(signer, own);
+    return sodium_memcmp(own, id, SESSION_CHARS) == 0;
+}

@@ -31,4 +31,13 @@ bool signer_verify(const struct signer *signer, const struct frame *frames, size
  */
 bool signer_seen(struct signer *signer, const struct frame *signature);
 
+/*
+ * A fresh session id: a UUID of which whoever has this key, and nobody else, can
+ * see that it was made so. With an empty key one like any other.
+ */
+void signer_new_session(const struct signer *signer, char ret_id[37]);
+
+/* Whether signer_new_session() has made it, with this key. With an empty key it never has. */
+bool signer_is_session(const struct signer *signer, const char *id);
+
 #endif

@@ -147,6 +147,35 @@ static void test_secret_is_not_in_a_copy_of_the_process(void **state) {
     secret_free(NULL, 5000);
 }
 
+/* As UUIDs are, and told apart from those that anybody could make; by another signer with the key, too. */
+static void test_session_is_known_to_who_has_the_key_alone(void **state) {
+    (void)state;
+    struct signer *maker = signer_create("key", 3), *later = signer_create("key", 3);
+    struct signer *other = signer_create("another", 7), *nobody = signer_create("", 0);
+    char id[37], again[37];
+    for (int i = 0; i < 100; i++) {
+        signer_new_session(maker, id);
+        signer_new_session(maker, again);
+        assert_string_not_equal(id, again);
+        assert_int_equal(strlen(id), 36);
+        assert_true(id[8] == '-' && id[13] == '-' && id[14] == '4' && id[18] == '-' && id[23] == '-');
+        assert_int_equal(strspn(id, "0123456789abcdef-"), 36);
+        assert_true(signer_is_session(maker, id) && signer_is_session(later, id));
+        assert_false(signer_is_session(other, id) || signer_is_session(nobody, id));
+        id[35] = id[35] == '0' ? '1' : '0';
+        assert_false(signer_is_session(maker, id));
+        message_new_id(id);
+        assert_false(signer_is_session(maker, id));
+    }
+    signer_new_session(nobody, id);
+    assert_int_equal(strlen(id), 36);
+    assert_false(signer_is_session(nobody, id) || signer_is_session(maker, "") || signer_is_session(maker, "x"));
+    signer_destroy(maker);
+    signer_destroy(later);
+    signer_destroy(other);
+    signer_destroy(nobody);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sign_gives_what_python_gives),
@@ -155,6 +184,7 @@ int main(void) {
         cmocka_unit_test(test_empty_key_gives_empty_signature_and_accepts_any),
         cmocka_unit_test(test_seen_remembers_the_promised_number_of_signatures),
         cmocka_unit_test(test_seen_full_forgets_the_oldest_tenth_only),
+        cmocka_unit_test(test_session_is_known_to_who_has_the_key_alone),
         cmocka_unit_test(test_seen_after_many_signatures_remembers_the_newest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
