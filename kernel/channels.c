@@ -2,6 +2,7 @@
 
 #include "kernel/endpoint.h"
 #include "kernel/gate.h"
+#include "kernel/identities.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -39,8 +40,13 @@ static const struct socket_option every_socket[] = {
     {ZMQ_SNDHWM, 0}, /* at a high-water mark libzmq drops without a word, the idle status among it */
     {ZMQ_IPV6, 1},
 };
-static const struct socket_option router_sockets[] = {
-    {ZMQ_ROUTER_HANDOVER, 1}, /* a client that comes back with its old identity takes its place */
+/*
+ * A client that comes back with its old identity takes its place, while libzmq
+ * may still have the old connection: for clients that have proved who they are.
+ * Others have no identity as far as libzmq knows: identities.h.
+ */
+static const struct socket_option encrypted_routers[] = {
+    {ZMQ_ROUTER_HANDOVER, 1},
 };
 static const struct socket_option xpub_sockets[] = {
     {ZMQ_XPUB_VERBOSE, 1}, /* a second subscriber to the same topic gets its welcome too */
@@ -61,7 +67,13 @@ static int cap_frames(void *socket) {
     return zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &max_bytes, sizeof max_bytes) < 0 ? -errno : 0;
 }
 
-static int make_socket(struct channels *channels, size_t row) {
+static int set_type_options(void *socket, int type, bool encrypted) {
+    if (type == ZMQ_XPUB)
+        return SET_OPTIONS(socket, xpub_sockets);
+    return encrypted ? SET_OPTIONS(socket, encrypted_routers) : 0;
+}
+
+static int make_socket(struct channels *channels, size_t row, bool encrypted) {
     int type = channel_rows[row].type;
     void *socket = zmq_socket(channels->context, type);
     if (!socket)
@@ -70,23 +82,20 @@ static int make_socket(struct channels *channels, size_t row) {
     int r = SET_OPTIONS(socket, every_socket);
     if (r == 0)
         r = cap_frames(socket);
-    if (r < 0)
-        return r;
-    return type == ZMQ_ROUTER ? SET_OPTIONS(socket, router_sockets) : SET_OPTIONS(socket, xpub_sockets);
+    return r < 0 ? r : set_type_options(socket, type, encrypted);
 }
 
 static int open_socket(struct channels *channels, size_t row, struct connection *connection, char *why,
                        size_t why_bytes) {
     enum channel channel = channel_rows[row].channel;
-    int r = make_socket(channels, row);
+    int r = make_socket(channels, row, connection->curve_secretkey[0] != '\0');
     if (r < 0)
         snprintf(why, why_bytes, "a socket can't be made: %s", zmq_strerror(-r));
     return r < 0 ? r : endpoint_bind(channels->sockets[channel], connection, channel, why, why_bytes);
 }
 
 int channels_open(struct channels *channels, struct connection *connection, char *why, size_t why_bytes) {
-    *channels = (struct channels){.username = "kernel"};
-    message_new_id(channels->session_id);
+    *channels = (struct channels){.username = "kernel", .serves = true};
     channels->signer = signer_create(connection->key, connection->key_bytes);
     channels->nobody = signer_create("", 0);
     channels->context = zmq_ctx_new();
@@ -95,6 +104,7 @@ int channels_open(struct channels *channels, struct connection *connection, char
         channels_close(channels);
         return -ENOMEM;
     }
+    message_new_id(channels->session_id);
     for (size_t row = 0; row < N_CHANNEL_ROWS; row++) {
         int r = open_socket(channels, row, connection, why, why_bytes);
         if (r < 0) {
@@ -203,6 +213,9 @@ static enum message_problem decode(struct channels *channels, struct received *r
         message_decode(channels->signer, &message_default_caps, frames, received->n, ret_message);
     if (problem == MESSAGE_BAD_JSON)
         decode_header(channels->nobody, frames, received->n, ret_message);
+    bool signed_header = problem == MESSAGE_OK || (problem == MESSAGE_BAD_JSON && ret_message->header);
+    if (channels->serves && signed_header && ret_message->n_identities > 0)
+        identities_prove(&ret_message->identities[0]);
     return problem;
 }
 
@@ -289,13 +302,24 @@ static int publish_frames(struct channels *channels, struct message_out *out) {
     return r;
 }
 
-/* Sends frames that are encoded; takes them over. */
-static int send_frames(struct channels *channels, enum channel channel, struct message_out *out) {
+static int send_frames(void *socket, const struct message_out *out) {
     int r = 0;
     for (size_t i = 0; i < out->n_frames && r == 0; i++) {
         int flags = ZMQ_DONTWAIT | (i + 1 < out->n_frames ? ZMQ_SNDMORE : 0);
-        if (zmq_send(channels->sockets[channel], out->frames[i].data, out->frames[i].bytes, flags) < 0)
+        if (zmq_send(socket, out->frames[i].data, out->frames[i].bytes, flags) < 0)
             r = -errno;
+    }
+    return r;
+}
+
+/* Sends frames that are encoded to the client that the first one names; takes them over. */
+static int send_to_client(struct channels *channels, enum channel channel, struct message_out *out) {
+    struct identity_way ways[IDENTITIES_WAYS];
+    size_t n = channels->serves ? identities_find(channel, &out->frames[0], ways) : 0;
+    int r = n == 0 ? send_frames(channels->sockets[channel], out) : 0;
+    for (size_t i = 0; i < n && r == 0; i++) {
+        out->frames[0] = (struct frame){ways[i].data, ways[i].bytes};
+        r = send_frames(channels->sockets[channel], out);
     }
     message_out_fini(out);
     return r;
@@ -314,7 +338,7 @@ int channels_send(struct channels *channels, enum channel channel, struct messag
     int r = message_encode(channels->signer, parts, &out);
     if (r < 0)
         return r;
-    return channel == CHANNEL_IOPUB ? publish_frames(channels, &out) : send_frames(channels, channel, &out);
+    return channel == CHANNEL_IOPUB ? publish_frames(channels, &out) : send_to_client(channels, channel, &out);
 }
 
 int channels_send_stream(struct channels *channels, struct message_parts *parts, const char *name, const void *data,

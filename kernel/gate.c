@@ -1,6 +1,7 @@
 #include "gate.h"
 
 #include "kernel/clock.h"
+#include "kernel/identities.h"
 #include "protocol/zmtp.h"
 
 #include <assert.h>
@@ -60,6 +61,7 @@ struct peer {
     const struct door *door;
     bool ended;
     struct zmtp zmtp;
+    struct identity *identity; /* borrowed; NULL: it claims none, or has not yet */
 };
 
 static struct {
@@ -107,6 +109,7 @@ void gate_close(void) {
     atomic_store(&gate.n_doors, 0);
     gate_prepare(NULL, NULL);
     memset(gate.peers, 0, sizeof gate.peers);
+    identities_clear();
     gate.n_peers = 0;
     gate.come_us = gate.told_us = 0;
     gate.together = 0;
@@ -141,8 +144,7 @@ static const struct door *find_door(int fd, size_t n_doors) {
     return NULL;
 }
 
-/* Which socket a descriptor is, whatever number it has: no two of a machine's life are the same. 0 for none. */
-static uint64_t cookie_of(int fd) {
+uint64_t gate_cookie(int fd) {
     uint64_t cookie = 0;
     socklen_t bytes = sizeof cookie;
     return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &bytes) < 0 ? 0 : cookie;
@@ -157,7 +159,7 @@ static void forget(struct peer *peer) {
 /* Forgets who has hung up: nobody tells when libzmq closes a descriptor. */
 static void sweep(void) {
     for (int fd = 0; fd < PEERS_MAX; fd++)
-        if (gate.peers[fd].cookie && gate.peers[fd].cookie != cookie_of(fd))
+        if (gate.peers[fd].cookie && gate.peers[fd].cookie != gate_cookie(fd))
             forget(&gate.peers[fd]);
 }
 
@@ -185,7 +187,7 @@ static void end_peer(struct peer *peer, const char *why) {
 
 /* The peer behind a descriptor; NULL where it can't be let in. */
 static struct peer *find_peer(int fd, const struct door *door) {
-    uint64_t cookie = cookie_of(fd);
+    uint64_t cookie = gate_cookie(fd);
     if (fd >= PEERS_MAX || !cookie)
         return NULL;
     struct peer *peer = &gate.peers[fd];
@@ -210,13 +212,24 @@ static uint64_t cost_of(const struct peer *peer) {
     return zmtp->bytes + zmtp->frames * FRAME_COSTS + peer->reads * READ_COSTS + (keeps ? zmtp->kept * TOPIC_COSTS : 0);
 }
 
+/* Puts a routing id of ours in the place of what has come of the peer's identity. A sentence where there is none. */
+static const char *rename_peer(int fd, struct peer *peer, unsigned char *data) {
+    const struct zmtp *zmtp = &peer->zmtp;
+    if (!peer->identity)
+        peer->identity = identities_begin(fd, peer->cookie, peer->door->channel, zmtp->identity_bytes);
+    if (!peer->identity)
+        return "there are too many peers with identities as short as this one's";
+    identities_take(peer->identity, zmtp->identity_come - zmtp->part_n, data + zmtp->part_at, zmtp->part_n);
+    return NULL;
+}
+
 /* Counts what was read, and what it costs. A sentence where it is too much for one connection, else NULL. */
 static const char *count(struct peer *peer, const void *data, size_t n) {
     struct zmtp *zmtp = &peer->zmtp;
     const struct gate_caps *caps = &gate.limits->caps[peer->door->channel];
     uint64_t begun = zmtp->begun, messages = zmtp->messages;
     if (zmtp_count(zmtp, data, n) < 0)
-        return "a peer does not speak ZMTP 2.0 or later";
+        return "a peer does not speak ZMTP 2.0 or later, or says of itself what is not allowed";
     if (zmtp->messages != messages || zmtp->frames == 0)
         peer->reads = 0;
     peer->reads += zmtp->frames > 0 && zmtp->begun != begun;
@@ -250,7 +263,7 @@ static void keep_together(void) {
 }
 
 /* What libzmq is told instead of n bytes that were read: 0, the peer's end, where it is to be no longer. */
-static ssize_t judge(int fd, const struct door *door, const void *data, ssize_t n) {
+static ssize_t judge(int fd, const struct door *door, void *data, ssize_t n) {
     struct peer *peer = find_peer(fd, door);
     if (!peer || peer->ended)
         return 0;
@@ -258,6 +271,8 @@ static ssize_t judge(int fd, const struct door *door, const void *data, ssize_t 
         return n;
     atomic_store_explicit(&gate.passed, true, memory_order_relaxed);
     const char *why = count(peer, data, (size_t)n);
+    if (!why && peer->zmtp.part_n > 0)
+        why = rename_peer(fd, peer, data);
     if (why)
         end_peer(peer, why);
     else

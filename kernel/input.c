@@ -1,6 +1,7 @@
 #include "input.h"
 
 #include "kernel/clock.h"
+#include "kernel/identities.h"
 #include "kernel/kernel.h"
 #include "kernel/talk.h"
 #include "protocol/text.h"
@@ -61,11 +62,13 @@ void input_forget(struct kernel *kernel) {
     run->deadline_us = clock_us() + run->left_us;
 }
 
-/* Only who was asked answers. See: Jupyter messaging, "Messages on the stdin (ROUTER/DEALER) channel". */
+/* Only who was asked answers, through another connection than the one of the request. See: Jupyter messaging, "Messages
+ * on the stdin (ROUTER/DEALER) channel". */
 static bool was_asked(const struct run *run, const struct message *message) {
     const struct message *asker = &run->request->message;
-    bool same = message->n_identities == asker->n_identities;
-    for (size_t i = 0; same && i < message->n_identities; i++)
+    bool same = message->n_identities == asker->n_identities && message->n_identities > 0 &&
+                identities_are_one(&message->identities[0], &asker->identities[0]);
+    for (size_t i = 1; same && i < message->n_identities; i++)
         same = message->identities[i].bytes == asker->identities[i].bytes &&
                memcmp(message->identities[i].data, asker->identities[i].data, asker->identities[i].bytes) == 0;
     return same;

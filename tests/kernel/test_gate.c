@@ -6,6 +6,7 @@
 #include "kernel/heartbeat.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -261,6 +263,57 @@ static void test_gate_lets_no_more_peers_in_than_it_may(void **state) {
             close(fds[i]);
 }
 
+/* Who is heard on a socket, and is told so, by the way that the message came. */
+static void expect_answered(int fd) {
+    unsigned char way[256];
+    char text[8];
+    void *socket = channels.sockets[CHANNEL_SHELL];
+    zmq_pollitem_t item = {.socket = socket, .events = ZMQ_POLLIN};
+    assert_true(PUT(fd, "\0\2hi"));
+    assert_int_equal(zmq_poll(&item, 1, STUCK_MS), 1);
+    int n = zmq_recv(socket, way, sizeof way, 0);
+    assert_int_equal(n, 5);
+    assert_memory_not_equal(way, "alice", 5);
+    assert_int_equal(zmq_recv(socket, text, sizeof text, 0), 2);
+    zmq_send(socket, way, (size_t)n, ZMQ_SNDMORE);
+    zmq_send(socket, "yo", 2, 0);
+    assert_int_equal(syscall(SYS_recvfrom, fd, text, 4, MSG_WAITALL, NULL, NULL), 4);
+    assert_memory_equal(text, "\0\2yo", 4);
+}
+
+static void put_slowly(int fd, const char *data, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        int unsent = 1;
+        assert_true(put(fd, data + i, 1));
+        while (unsent > 0) /* taken, so that it is a read of its own */
+            assert_int_equal(ioctl(fd, SIOCOUTQ, &unsent), 0);
+    }
+}
+
+/* The same identity, said in each way there is: none takes another's place, and each is answered. */
+static void test_gate_gives_peers_with_one_identity_ways_of_their_own(void **state) {
+    static const char greeting[64] = "\xff\0\0\0\0\0\0\0\1\x7f\3\0NULL";
+    static const char ready[] = "\4\x2e\5READY\x0bSocket-Type\0\0\0\6DEALER\x08Identity\0\0\0\5alice";
+    int fds[3];
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        fds[i] = dial(CHANNEL_SHELL);
+    for (int i = 0; i < 2; i++) {
+        put(fds[i], greeting, sizeof greeting);
+        take(fds[i], sizeof greeting);
+        take(fds[i], 2 + 46 - 5 - 6 + 6); /* libzmq's READY: the same, of a ROUTER without an identity */
+    }
+    put(fds[0], ready, sizeof ready - 1);
+    put_slowly(fds[1], ready, sizeof ready - 1);
+    PUT(fds[2], "\xff\0\0\0\0\0\0\0\1\x7f\1\x05\0\5alice");
+    take(fds[2], 12 + 2); /* ZMTP 2.0: its greeting, and its identity, which is empty */
+    for (int i = 0; i < 3; i++)
+        expect_answered(fds[i]);
+    expect_answered(fds[0]);
+    for (int i = 0; i < 3; i++)
+        close(fds[i]);
+}
+
 static void test_gate_refuses_other_protocols(void **state) {
     (void)state;
     int fd = dial(CHANNEL_SHELL);
@@ -312,6 +365,7 @@ int main(void) {
         CASE(test_gate_counts_the_buffers_of_small_reads),
         CASE(test_gate_ends_who_subscribes_to_too_much),
         CASE(test_gate_lets_no_more_peers_in_than_it_may),
+        CASE(test_gate_gives_peers_with_one_identity_ways_of_their_own),
         CASE(test_gate_refuses_other_protocols),
         CASE(test_gate_leaves_other_descriptors_alone),
         CASE(test_gate_takes_messages_as_large_as_the_protocol_does),
