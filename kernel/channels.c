@@ -3,6 +3,7 @@
 #include "kernel/endpoint.h"
 #include "kernel/gate.h"
 #include "kernel/identities.h"
+#include "protocol/signer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -104,7 +105,7 @@ int channels_open(struct channels *channels, struct connection *connection, char
         channels_close(channels);
         return -ENOMEM;
     }
-    message_new_id(channels->session_id);
+    signer_new_session(channels->signer, channels->session_id);
     for (size_t row = 0; row < N_CHANNEL_ROWS; row++) {
         int r = open_socket(channels, row, connection, why, why_bytes);
         if (r < 0) {
@@ -203,6 +204,16 @@ static void decode_header(struct signer *nobody, struct frame *frames, size_t n,
         *ret_message = message;
 }
 
+/*
+ * Whether a kernel with this key has signed it. Whoever listens to iopub has such
+ * messages, comm_msg among them, and could send them back; and with buffers of
+ * her own, for these are not signed.
+ */
+static bool is_own(const struct channels *channels, const struct message *message) {
+    const char *session = json_string_value(json_object_get(message->header, "session"));
+    return session && signer_is_session(channels->signer, session);
+}
+
 static enum message_problem decode(struct channels *channels, struct received *received, struct message *ret_message) {
     auto_free struct frame *frames = calloc(received->n, sizeof *frames);
     if (!frames)
@@ -213,6 +224,10 @@ static enum message_problem decode(struct channels *channels, struct received *r
         message_decode(channels->signer, &message_default_caps, frames, received->n, ret_message);
     if (problem == MESSAGE_BAD_JSON)
         decode_header(channels->nobody, frames, received->n, ret_message);
+    if (problem == MESSAGE_OK && channels->serves && is_own(channels, ret_message)) {
+        message_fini(ret_message);
+        problem = MESSAGE_REFLECTED;
+    }
     bool signed_header = problem == MESSAGE_OK || (problem == MESSAGE_BAD_JSON && ret_message->header);
     if (channels->serves && signed_header && ret_message->n_identities > 0)
         identities_prove(&ret_message->identities[0]);

@@ -18,6 +18,7 @@ static const char *const problem_texts[] = {
     [MESSAGE_TOO_LARGE] = "The message is larger than allowed.",
     [MESSAGE_BAD_SIGNATURE] = "The message's signature is not the one its frames have under this kernel's key.",
     [MESSAGE_REPLAYED] = "The message was received before.",
+    [MESSAGE_REFLECTED] = "The message is one that a kernel with this key has sent.",
     [MESSAGE_BAD_JSON] =
         "The header, parent header, metadata or content is not a JSON object, is nested too deeply, or has too many values.",
     [MESSAGE_BAD_HEADER] = "The header has no valid msg_id or msg_type.",

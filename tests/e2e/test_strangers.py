@@ -5,6 +5,7 @@ client's session id, which is its identity.
 """
 
 import json
+import time
 
 import pytest
 import zmq
@@ -12,6 +13,7 @@ from jupyter_client.session import Session
 
 from conftest import INTERPRETERS
 from kernels import STUCK_S, Kernel, is_idle
+from test_transport import open_socket
 
 pytestmark = pytest.mark.xdist_group("strangers")  # one process: the kernel is there once
 
@@ -171,3 +173,43 @@ def test_stranger_with_a_clients_identity_keeps_no_question_from_it(kernel, peer
     messages = kernel.iopub_until(request["header"]["msg_id"], is_idle)
     results = [message["content"]["data"] for message in messages if message["msg_type"] == "execute_result"]
     assert results == [{"text/plain": "'Ada'"}]
+
+
+def dropped(log_file):
+    return sum("a kernel with this key has sent" in line for line in log_file.read_text().splitlines())
+
+
+def wait_until_dropped(log_file, n):
+    deadline = time.monotonic() + STUCK_S
+    while dropped(log_file) < n:
+        assert time.monotonic() < deadline, log_file.read_text()
+        time.sleep(0.01)  # nothing tells when a line has come
+
+
+@pytest.mark.check
+def test_message_of_the_kernels_that_is_sent_back_is_no_request(kernel, context, peer, log_file):
+    """What is on iopub is signed, widget messages among it; and their buffers are not."""
+    info = kernel.client.get_connection_info()
+    listener = open_socket(context, zmq.SUB, f"tcp://{info['ip']}:{info['iopub_port']}")
+    assert listener.poll(STUCK_S * 1000)
+    code = """
+from comm import create_comm
+heard = []
+comm = create_comm(target_name='x')
+comm.on_msg(lambda message: heard.append(message['content']['data']))
+comm.send({'a': 1})
+"""
+    kernel.good(code)
+    frames = []
+    while not frames or json.loads(frames[2])["msg_type"] != "comm_msg":
+        frames = listener.recv_multipart()
+        frames = frames[frames.index(DELIMITER) :]
+    before = dropped(log_file)
+    stranger = peer("shell")
+    stranger.send(frames)
+    stranger.send([*frames, b"and a buffer"])
+    wait_until_dropped(log_file, before + 1)  # the second is known as a replay
+    listener.close()
+    assert kernel.value("heard") == "[]"
+    # Nor is she taken for the client now.
+    assert not stranger.has_heard()
