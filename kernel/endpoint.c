@@ -11,6 +11,7 @@
 #include <zmq.h>
 
 enum { Z85_KEY_CHARS = 40 };
+#define IPC "ipc://"
 
 static int serve_curve(void *socket, const struct connection *connection) {
     const int server = 1;
@@ -34,6 +35,34 @@ static int note_port(void *socket, struct connection *connection, enum channel c
     return connection->port[channel] > 0 ? 0 : -EADDRNOTAVAIL;
 }
 
+/*
+ * Whether a socket can be made in the file system without taking anything from
+ * anybody. libzmq removes what is at the path, which is meant for the socket of
+ * a kernel that has died; and where everybody can write to the folder, anybody
+ * can put another socket in the place of ours.
+ */
+static int check_place(const char *endpoint, char *why, size_t why_bytes) {
+    char folder[sizeof((struct connection *)0)->endpoint[0]];
+    const char *path = endpoint + strlen(IPC);
+    struct stat st;
+    if (strncmp(endpoint, IPC, strlen(IPC)) != 0)
+        return 0;
+    if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode)) {
+        snprintf(why, why_bytes, "%s can't be bound: something is there that is no socket", endpoint);
+        return -EEXIST;
+    }
+    snprintf(folder, sizeof folder, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        slash[slash == folder] = '\0';
+    if (stat(slash ? folder : ".", &st) == 0 && st.st_mode & S_IWOTH && !(st.st_mode & S_ISVTX)) {
+        snprintf(why, why_bytes, "%s can't be bound: everybody can write to its folder and replace what is there",
+                 endpoint);
+        return -EPERM;
+    }
+    return 0;
+}
+
 /* Binds. A socket in the file system is its owner's alone, whatever the umask: connecting needs the right to write. */
 static int bind_for_owner(void *socket, const char *endpoint) {
     mode_t before = umask(0177);
@@ -51,6 +80,9 @@ int endpoint_bind(void *socket, struct connection *connection, enum channel chan
                                   : "the connection file asks for encryption, which this libzmq has not");
         return r;
     }
+    r = check_place(endpoint, why, why_bytes);
+    if (r < 0)
+        return r;
     bool chosen_later = connection->port[channel] == 0;
     if (!chosen_later)
         r = gate_open(channel, endpoint);

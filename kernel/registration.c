@@ -27,26 +27,23 @@ static char *ports_text(const struct connection *connection) {
     return content ? json_dumps(content, JSON_COMPACT) : NULL;
 }
 
-static int send_ports(void *socket, const struct signer *signer, const struct connection *connection) {
-    auto_free char *text = ports_text(connection);
+static int send_ports(void *socket, const struct signer *signer, const struct frame *ports) {
     char hex[SIGNER_HEX_BYTES];
-    if (!text)
-        return -ENOMEM;
-    const struct frame content = {text, strlen(text)};
-    size_t hex_bytes = signer_sign(signer, &content, 1, hex);
+    size_t hex_bytes = signer_sign(signer, ports, 1, hex);
     if (zmq_send(socket, delimiter, DELIMITER_BYTES, ZMQ_SNDMORE) < 0 ||
-        zmq_send(socket, hex, hex_bytes, ZMQ_SNDMORE) < 0 || zmq_send(socket, content.data, content.bytes, 0) < 0)
+        zmq_send(socket, hex, hex_bytes, ZMQ_SNDMORE) < 0 || zmq_send(socket, ports->data, ports->bytes, 0) < 0)
         return -errno;
     return 0;
 }
 
-/* Whether a message is a delimiter, a signature and one frame that it is of; identities may come first. */
-static bool is_receipt(const struct signer *signer, const struct frame *frames, size_t n) {
+bool registration_is_receipt(const struct signer *signer, const struct frame *sent, const struct frame *frames,
+                             size_t n) {
     enum { TAIL = 3 };
     if (n < TAIL)
         return false;
     const struct frame *tail = &frames[n - TAIL];
-    return tail[0].bytes == DELIMITER_BYTES && memcmp(tail[0].data, delimiter, DELIMITER_BYTES) == 0 &&
+    bool is_echo = tail[2].bytes == sent->bytes && memcmp(tail[2].data, sent->data, sent->bytes) == 0;
+    return tail[0].bytes == DELIMITER_BYTES && memcmp(tail[0].data, delimiter, DELIMITER_BYTES) == 0 && !is_echo &&
            signer_verify(signer, &tail[2], 1, &tail[1]);
 }
 
@@ -77,7 +74,7 @@ static int receive_part(void *socket, struct received *received, int *ret_more) 
 }
 
 /* Receives one message. 1 for a receipt, 0 for anything else, or -errno. */
-static int receive(void *socket, const struct signer *signer) {
+static int receive(void *socket, const struct signer *signer, const struct frame *sent) {
     struct received received __attribute__((cleanup(received_fini))) = {0};
     struct frame frames[MAX_FRAMES];
     int r = 0;
@@ -87,11 +84,11 @@ static int receive(void *socket, const struct signer *signer) {
         return r;
     for (size_t i = 0; i < received.n; i++)
         frames[i] = (struct frame){zmq_msg_data(&received.parts[i]), zmq_msg_size(&received.parts[i])};
-    return is_receipt(signer, frames, received.n);
+    return registration_is_receipt(signer, sent, frames, received.n);
 }
 
 /* 0, -ETIMEDOUT or another -errno. */
-static int await_receipt(void *socket, const struct signer *signer) {
+static int await_receipt(void *socket, const struct signer *signer, const struct frame *sent) {
     int64_t deadline_us = clock_us() + RECEIPT_S * CLOCK_S;
     for (int r = 0; r <= 0;) {
         int64_t left_us = deadline_us - clock_us();
@@ -100,7 +97,7 @@ static int await_receipt(void *socket, const struct signer *signer) {
             return -ETIMEDOUT;
         if (zmq_poll(&item, 1, left_us / CLOCK_MS + 1) < 0 && errno != EINTR)
             return -errno;
-        r = item.revents & ZMQ_POLLIN ? receive(socket, signer) : 0;
+        r = item.revents & ZMQ_POLLIN ? receive(socket, signer, sent) : 0;
         if (r < 0)
             return r;
     }
@@ -114,8 +111,12 @@ static int shake_hands(void *socket, const struct signer *signer, const struct c
         zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &max_bytes, sizeof max_bytes) < 0 ||
         zmq_setsockopt(socket, ZMQ_IPV6, &ipv6, sizeof ipv6) < 0 || zmq_connect(socket, connection->registration) < 0)
         return -errno;
-    int r = send_ports(socket, signer, connection);
-    return r < 0 ? r : await_receipt(socket, signer);
+    auto_free char *text = ports_text(connection);
+    if (!text)
+        return -ENOMEM;
+    const struct frame ports = {text, strlen(text)};
+    int r = send_ports(socket, signer, &ports);
+    return r < 0 ? r : await_receipt(socket, signer, &ports);
 }
 
 int registration_announce(const struct channels *channels, const struct connection *connection, char *why,

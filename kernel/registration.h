@@ -18,4 +18,12 @@
 int registration_announce(const struct channels *channels, const struct connection *connection, char *why,
                           size_t why_bytes) KERNEL_MUST_CHECK;
 
+/*
+ * Whether n frames are a receipt: a delimiter, a signature and one frame that
+ * it is of; identities may come first. What the kernel has sent itself is none,
+ * though it is signed: whoever sits at the port could send it back.
+ */
+bool registration_is_receipt(const struct signer *signer, const struct frame *sent, const struct frame *frames,
+                             size_t n) KERNEL_MUST_CHECK;
+
 #endif

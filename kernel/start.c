@@ -118,8 +118,20 @@ static void start_session(struct kernel *kernel, struct start *start) {
     }
 }
 
+/* A client may want it so. See: Jupyter messaging, "The wire protocol": an empty key disables authentication. */
+static void warn_of_empty_key(const struct kernel *kernel) {
+    const struct connection *connection = &kernel->connection;
+    if (connection->key_bytes == 0 && connection->curve_secretkey[0] == '\0' &&
+        strcmp(connection->transport, "tcp") == 0)
+        log_write(&kernel->log, LOG_LEVEL_WARNING,
+                  "the connection file's key is empty: whoever can connect to %s, every user of this machine among "
+                  "them, can run cells in this session",
+                  connection->ip);
+}
+
 static int open_channels(struct kernel *kernel, char *why, size_t why_bytes) {
     gate_prepare(NULL, &kernel->log);
+    warn_of_empty_key(kernel);
     int r = channels_open(&kernel->channels, &kernel->connection, why, why_bytes);
     if (r == 0)
         r = heartbeat_start(&kernel->heartbeat, kernel->channels.context, &kernel->connection, why, why_bytes);

@@ -1,6 +1,7 @@
 """How a kernel is reached: encrypted sockets, and ports that it chooses itself."""
 
 import json
+import socket as network
 import subprocess
 
 import pytest
@@ -108,6 +109,65 @@ def test_invalid_curve_keys_are_refused(tmp_path):
     run = subprocess.run([PETRI, "kernel", file], capture_output=True, text=True, timeout=STUCK_S, cwd=tmp_path)
     assert run.returncode != 0
     assert "no CURVE keys" in run.stderr
+
+
+# Without a key, and in the file system
+
+
+@pytest.mark.parametrize("transport, warned", [("tcp", True), ("ipc", False)])
+def test_empty_key_is_served_and_warned_of_where_others_can_connect(kernel_dirs, tmp_path, transport, warned):
+    file = tmp_path / "log"
+    options = {"transport": transport, "session": Session(key=b"")}
+    if transport == "ipc":
+        options["ip"] = str(tmp_path / "socket")
+    with file.open("wb") as stderr:
+        kernel = Kernel(next(iter(kernel_dirs.values())), tmp_path, stderr=stderr, **options)
+    try:
+        assert kernel.wait_until_up().value("1 + 1") == "2"
+        assert ("key is empty" in file.read_text()) == warned
+    finally:
+        kernel.close()
+
+
+def start_at(folder, path):
+    """A kernel whose sockets are to be at path-1 to path-5, as far as it comes."""
+    file = folder / "connection.json"
+    ports = {f"{channel}_port": n for n, channel in enumerate(CHANNELS, 1)}
+    file.write_text(json.dumps({**ports, "key": KEY, "transport": "ipc", "ip": str(path)}))
+    return subprocess.run([PETRI, "kernel", file], capture_output=True, text=True, timeout=STUCK_S, cwd=folder)
+
+
+def test_socket_takes_the_place_of_no_file(tmp_path):
+    thesis = tmp_path / "thesis-4"  # iopub's, which is the first to be bound
+    thesis.write_text("years of work")
+    run = start_at(tmp_path, tmp_path / "thesis")
+    assert run.returncode != 0
+    assert "something is there that is no socket" in run.stderr
+    assert thesis.read_text() == "years of work"
+
+
+def test_socket_is_not_made_where_everybody_could_replace_it(tmp_path):
+    place = tmp_path / "open"
+    place.mkdir()
+    place.chmod(0o777)
+    run = start_at(tmp_path, place / "socket")
+    assert run.returncode != 0
+    assert "everybody can write to its folder" in run.stderr
+    assert not list(place.iterdir())
+
+
+def test_socket_takes_the_place_of_one_that_a_dead_kernel_left(kernel_dirs, tmp_path):
+    place = tmp_path / "left"
+    place.mkdir()
+    place.chmod(0o1777)  # as /tmp is
+    for channel in range(1, 6):
+        with network.socket(network.AF_UNIX) as left:
+            left.bind(str(place / f"socket-{channel}"))
+    kernel = Kernel(next(iter(kernel_dirs.values())), tmp_path, transport="ipc", ip=str(place / "socket"))
+    try:
+        assert kernel.wait_until_up().value("1 + 1") == "2"
+    finally:
+        kernel.close()
 
 
 # Registration
