@@ -122,13 +122,17 @@ static int show_or_link(const char *path, struct sandbox_error *error) {
     return symlink(link, path) ? error_set(error, STEP_TEMPLATE_FILE, errno, "%s", path) : 0;
 }
 
+/* Read-only: that is no matter for what is written to a device, and keeps the times of the host's inode from cells. */
 static int show_device(const char *path, struct sandbox_error *error) {
     char old[PATH_MAX];
     snprintf(old, sizeof old, OLD "%s", path);
     int r = show_make_file(path, error);
-    if (r == 0 && mount(old, path, NULL, MS_BIND, NULL))
+    if (r)
+        return r;
+    if (mount(old, path, NULL, MS_BIND, NULL))
         return error_set(error, STEP_MOUNT_BIND, errno, "%s", path);
-    return r;
+    r = system_mount_setattr(AT_FDCWD, path, 0, MOUNT_ATTR_RDONLY, -1);
+    return r ? error_set(error, STEP_MOUNT_ATTRIBUTES, -r, "%s", path) : 0;
 }
 
 static int build_row(size_t i, struct sandbox_error *error) {

@@ -162,6 +162,30 @@ static void locks_on_files_of_the_host_are_the_sessions_own(struct live *live) {
     check_lock_is_the_cells_own(live, realpath(worker, (char[PATH_MAX]){0}));
 }
 
+/* They are the host's inodes, and whoever may write to a device may set its times to now. */
+static void devices_can_be_used_and_not_touched(struct live *live) {
+    static const char *const devices[] = {"null", "zero", "full", "random", "urandom"};
+    for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {
+        char path[32];
+        struct stat before, after;
+        (void)snprintf(path, sizeof path, "/dev/%s", devices[i]);
+        CHECK_EQUAL(stat(path, &before), 0);
+        CHECK_EQUAL(live_call(live, SYS_utimensat, "%d \"%s 0 0", AT_FDCWD, path), -EROFS);
+        long fd = live_call(live, SYS_open, "\"%s %d", path, O_RDWR);
+        CHECK(fd > 0);
+        CHECK_EQUAL(live_call(live, SYS_utimensat, "%ld 0 0 0", fd), -EROFS);
+        CHECK_EQUAL(live_call(live, SYS_write, "%ld \"x 1", fd), strcmp(devices[i], "full") == 0 ? -ENOSPC : 1);
+        if (strcmp(devices[i], "null") != 0)
+            CHECK_EQUAL(live_call(live, SYS_read, "%ld \"12345678 8", fd), 8);
+        CHECK_EQUAL(live_call(live, SYS_close, "%ld", fd), 0);
+        CHECK_EQUAL(stat(path, &after), 0);
+        CHECK(memcmp(&after.st_mtim, &before.st_mtim, sizeof after.st_mtim) == 0);
+    }
+    /* The standard input, which the worker has had since before there was a cell, and the way that a shell opens it. */
+    CHECK_EQUAL(live_call(live, SYS_utimensat, "0 0 0 0"), -EROFS);
+    CHECK(live_call(live, SYS_open, "\"/dev/null %d 438", O_WRONLY | O_CREAT | O_TRUNC) > 0);
+}
+
 /* A program that runs can't be written to: that is the host's program only where the host's inode runs. */
 static void program_that_runs_in_a_cell_can_be_replaced_by_the_host(struct live *live) {
     char worker[PATH_MAX + 32];
@@ -481,6 +505,7 @@ static const struct live_case cases[] = {
     {"folders_beside_the_notebook_are_not_seen", folders_beside_the_notebook_are_not_seen, NULL},
     {"notebook_folder_is_seen_at_its_own_path_and_at_work", notebook_folder_is_seen_at_its_own_path_and_at_work, NULL},
     {"locks_on_files_of_the_host_are_the_sessions_own", locks_on_files_of_the_host_are_the_sessions_own, NULL},
+    {"devices_can_be_used_and_not_touched", devices_can_be_used_and_not_touched, NULL},
     {"program_that_runs_in_a_cell_can_be_replaced_by_the_host", program_that_runs_in_a_cell_can_be_replaced_by_the_host,
      NULL},
     {"what_is_mounted_in_usr_is_seen", what_is_mounted_in_usr_is_seen, mount_things_in_usr},
