@@ -4,8 +4,8 @@
  *     outer   the pid Jupyter knows; passes signals on, dies with the inner one
  *       inner   pid 1 of the new pid namespace: the kernel itself
  *
- * As root, cells get a uid from a private range, which is nobody's on the host;
- * an ordinary user has only one uid to give, the own one.
+ * As root, cells get a uid and gid that are nobody's on the host, and no other
+ * session's; an ordinary user has only one uid to give, the own one.
  */
 #define _GNU_SOURCE
 #include "bounds.h"
@@ -24,45 +24,58 @@
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+/*
+ * Where the ids of sessions come from: above what distributions, subuid files,
+ * systemd-nspawn (to 0x6fffffff) and sssd (to 2000200000) give out by
+ * themselves, below what systemd calls foreign. No session can see those in
+ * other containers, so ids are drawn, and there are many: with a hundred sessions
+ * at once one in 27,000 times two have the same. Each takes one, for cells know
+ * but one user.
+ */
 enum {
-    PRIVATE_UID = 1000,          /* in the inner user namespace, as root */
-    NOBODY = 65534,              /* the same */
-    RANGE_IDS = 65536,           /* size of a session's private range */
-    RANGE_FIRST = 0x40000000,    /* above what distributions and subuid files give out */
-    RANGES = 0x3fff0000 / 65536, /* as many sessions at once as there are ranges */
+    PRIVATE_UID = 1000, /* in the inner user namespace, as root */
+    FIRST_ID = 0x78000000,
+    IDS = 0x7ffe0000 - FIRST_ID,
 };
 
 /* How ids of the inner user namespace map to those outside. */
 struct id_map {
     unsigned inside;      /* one id inside */
     unsigned outside;     /* and what it is outside */
-    unsigned range_first; /* outside id of 1, where there is a range */
+    unsigned range_first; /* what is counted from to find PRIVATE_UID outside, where that is mapped: id 1 */
     int has_range;
 };
 
 /*
- * Whether the ids of a range exist here: root of a small user namespace (a
- * rootless container) has no range to give, and is an ordinary user to us.
+ * Whether an id exists here: root of a small user namespace (a rootless
+ * container) has none to give, and is an ordinary user to us.
  */
-static bool are_mapped(unsigned first) {
+static bool is_mapped(const char *path, unsigned id) {
     unsigned long inside, outside, n;
-    auto_file file = fopen("/proc/self/uid_map", "re");
+    auto_file file = fopen(path, "re");
     while (file && fscanf(file, "%lu %lu %lu", &inside, &outside, &n) == 3)
-        if (inside <= first && first + (unsigned long)RANGE_IDS <= inside + n)
+        if (inside <= id && id < inside + n)
             return true;
     return false;
 }
 
-static struct id_map choose_ids(unsigned root_id) {
-    struct id_map map = {.inside = 0, .outside = root_id};
-    map.range_first = RANGE_FIRST + (unsigned)(getpid() % RANGES) * RANGE_IDS;
-    map.has_range = geteuid() == 0 && are_mapped(map.range_first);
-    return map;
+/* 0, or -errno. */
+static int choose_ids(struct id_map *ret_uids, struct id_map *ret_gids) {
+    unsigned drawn;
+    if (getrandom(&drawn, sizeof drawn, 0) != sizeof drawn)
+        return -errno;
+    unsigned id = FIRST_ID + drawn % IDS;
+    *ret_uids = (struct id_map){.outside = geteuid(), .range_first = id - (PRIVATE_UID - 1)};
+    *ret_gids = (struct id_map){.outside = getegid(), .range_first = id - (PRIVATE_UID - 1)};
+    ret_uids->has_range = ret_gids->has_range =
+        geteuid() == 0 && is_mapped("/proc/self/uid_map", id) && is_mapped("/proc/self/gid_map", id);
+    return 0;
 }
 
 static int write_map(pid_t pid, const char *file, const struct id_map *map) {
@@ -70,7 +83,7 @@ static int write_map(pid_t pid, const char *file, const struct id_map *map) {
     snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
     int n = snprintf(text, sizeof text, "%u %u 1\n", map->inside, map->outside);
     if (map->has_range)
-        snprintf(text + n, sizeof text - (size_t)n, "1 %u %d\n", map->range_first, RANGE_IDS - 1);
+        snprintf(text + n, sizeof text - (size_t)n, "%d %u 1\n", PRIVATE_UID, map->range_first + PRIVATE_UID - 1);
     return system_write_file(AT_FDCWD, path, text);
 }
 
@@ -352,10 +365,13 @@ static int open_as_it_is(struct sandbox_error *error) {
 
 int sandbox_enter(const struct sandbox_folder *folder, struct sandbox_ground *ret_ground,
                   struct sandbox_error *ret_error) {
-    struct id_map uids = choose_ids(geteuid()), gids = choose_ids(getegid());
+    struct id_map uids = {0}, gids = {0};
     int refused = refuse_privileges(ret_error);
     if (refused)
         return refused;
+    int drawn = choose_ids(&uids, &gids);
+    if (drawn)
+        return error_set(ret_error, STEP_ID_MAP, -drawn, "getrandom");
     bounds_raise_own();
     if (uids.has_range && setgroups(0, NULL))
         return error_set(ret_error, STEP_CREDENTIALS, errno, "setgroups");

@@ -114,13 +114,18 @@ def test_kill_9_leaves_no_process_behind(user_kernel):
 
 # A cell that takes all it can of what Linux counts by user, and keeps it in the session's state.
 HOARD = """
-import ctypes, os, socket
+import ctypes, fcntl, os, socket
 libc = ctypes.CDLL(None)
 def until_refused(take):
     try:
         for _ in range(300): take()
     except OSError: pass
 kept = []
+def enlarge(ends):
+    try: return fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, 1 << 20)
+    except OSError: return 0
+large = [os.pipe() for _ in range(60)]
+print(sum(map(enlarge, large)))
 watches = [libc.inotify_init1(0) for _ in range(200)]
 until_refused(lambda: [kept.append(os.pipe()) for _ in range(100)])
 for ends in kept[-20:]:
@@ -151,7 +156,7 @@ print("all is there")
 def test_a_cell_that_hoards_takes_nothing_from_the_users_other_sessions_and_programs(start_as_user, run_as_user):
     hoarder, other = start_as_user("hoarder"), start_as_user("other")
     assert run_as_user(NEIGHBOUR) == "all is there\n"
-    hoarder.good(HOARD)
+    assert hoarder.good(HOARD).stdout == "0\n"  # so many bytes of larger pipes
     assert run_as_user(NEIGHBOUR) == "all is there\n"
     assert hoarder.run(IN_FLIGHT).ename == "CellCrashed"
     assert run_as_user(NEIGHBOUR) == "all is there\n"

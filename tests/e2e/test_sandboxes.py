@@ -1,8 +1,11 @@
 """Every cell has namespaces of its own, and the session's state goes on all the same."""
 
 import ast
+import contextlib
+import json
 import os
 import pathlib
+import shutil
 import sys
 
 import pytest
@@ -157,3 +160,38 @@ def test_an_environment_behind_a_link_is_found(start, tmp_path, inside):
     python = link / "bin" / pathlib.Path(sys.executable).name
     kernel = start(kernel_dir=install(tmp_path / "prefix", str(python)), folder=folder)
     assert kernel.value("import sys; sys.prefix") == repr(str(link))
+
+
+# What numbers containers give: each has its own, so the first kernel of each has the same.
+IN_A_CONTAINER = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+
+
+def users_of(kernel):
+    """The users and groups, as the host knows them, that a kernel's processes run as, but for root."""
+    found = set()
+    for member in family(kernel.pid):
+        with contextlib.suppress(OSError):  # one that has just ended
+            owner = os.stat(f"/proc/{member}")
+            found.add((owner.st_uid, owner.st_gid))
+    return found - {(0, 0)}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user's cells are that user on the host")
+def test_sessions_that_cannot_see_each_other_have_users_of_their_own(start, kernel_dirs, tmp_path):
+    folder = tmp_path / "kernels" / "petri"
+    shutil.copytree(next(iter(kernel_dirs.values())) / "petri", folder)
+    spec = json.loads((folder / "kernel.json").read_text())
+    spec["argv"] = [*IN_A_CONTAINER, *spec["argv"]]
+    (folder / "kernel.json").write_text(json.dumps(spec))
+    seen = []
+    for n in range(2):
+        notebook = tmp_path / str(n)
+        notebook.mkdir()
+        kernel = start(kernel_dir=folder.parent, folder=notebook)
+        kernel.good("pass")
+        seen.append(users_of(kernel))
+    assert all(len(users) == 1 for users in seen)
+    [(first, first_group)], [(second, second_group)] = seen
+    assert first != second
+    # No distribution, subuid file or systemd-nspawn gives these to anybody.
+    assert all(0x78000000 <= user < 0x7FFE0000 for user in (first, second, first_group, second_group))
