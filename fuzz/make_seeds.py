@@ -100,6 +100,7 @@ SEEDS = {
         "heartbeat": GREETING + b"\x01\x01a\x04\x07\x04PING\x00\x01",
         "large": GREETING + b"\x03" + bytes(6) + b"\x01\x00" + bytes(256) + b"\x02" + b"\xff" * 8 + b"x",
         "curve": GREETING.replace(b"NULL\0", b"CURVE") + b"\x04\x06\x05HELLO",
+        "identity": GREETING + b"\x04\x16\x05READY\x08Identity\x00\x00\x00\x03abc\x01\x03def\x00\x02de",
         "old": b"\xff" + bytes(7) + b"\x00\x7f\x01\x06\x00\x00\x01\x01a",
     },
 }

@@ -6,10 +6,12 @@
 #include "kernel/kernel.h"
 #include "kernel/reply.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <zmq.h>
 
-enum { MESSAGES_PER_TURN = 32 };
+enum { MESSAGES_PER_TURN = 32, LINES_PER_SECOND = 1, LINES_BURST = 64 };
 
 #define SHELL ON(CHANNEL_SHELL)
 #define CONTROL ON(CHANNEL_CONTROL)
@@ -93,6 +95,19 @@ static void take_message(struct kernel *kernel, enum channel channel, struct mes
         log_write(&kernel->log, LOG_LEVEL_ERROR, "a request is lost: no memory");
 }
 
+/* Whoever can connect may send what is dropped: the log is not hers to fill. */
+static void tell_dropped(struct kernel *kernel, enum message_problem problem) {
+    char more[48] = "";
+    if (!pace_allows(&kernel->dropped, LINES_PER_SECOND, LINES_BURST)) {
+        kernel->untold++;
+        return;
+    }
+    if (kernel->untold > 0)
+        snprintf(more, sizeof more, " (and %" PRIu64 " before it)", kernel->untold);
+    kernel->untold = 0;
+    log_write(&kernel->log, LOG_LEVEL_WARNING, "a message was dropped: %s%s", message_problem_text(problem), more);
+}
+
 void dispatch_take(struct kernel *kernel, enum channel channel, int n) {
     for (int i = 0; i < n && !kernel->stopping; i++) {
         struct message message = {0};
@@ -106,7 +121,7 @@ void dispatch_take(struct kernel *kernel, enum channel channel, int n) {
         if (message.header)
             take_message(kernel, channel, &message, problem);
         else
-            log_write(&kernel->log, LOG_LEVEL_WARNING, "a message was dropped: %s", message_problem_text(problem));
+            tell_dropped(kernel, problem);
     }
 }
 

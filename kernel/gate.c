@@ -1,7 +1,7 @@
 #include "gate.h"
 
-#include "kernel/clock.h"
 #include "kernel/identities.h"
+#include "kernel/pace.h"
 #include "protocol/zmtp.h"
 
 #include <assert.h>
@@ -72,8 +72,8 @@ static struct {
     atomic_bool passed;
     uint64_t together; /* bytes */
     unsigned n_peers;  /* some may be gone */
-    int64_t come_us;   /* until when the peers that came are paid for */
-    int64_t told_us;   /* and the lines of the log */
+    struct pace come;  /* of the peers, */
+    struct pace told;  /* and of the lines of the log */
     struct peer peers[PEERS_MAX];
 } gate = {.limits = &gate_default_limits};
 
@@ -111,7 +111,7 @@ void gate_close(void) {
     memset(gate.peers, 0, sizeof gate.peers);
     identities_clear();
     gate.n_peers = 0;
-    gate.come_us = gate.told_us = 0;
+    gate.come = gate.told = (struct pace){0};
     gate.together = 0;
 }
 
@@ -163,24 +163,12 @@ static void sweep(void) {
             forget(&gate.peers[fd]);
 }
 
-/* Whether one more may be, of so many a second and some in a row; paid_us is until when those that were are paid for.
- */
-static bool pay(int64_t *paid_us, unsigned per_second, unsigned burst) {
-    int64_t now_us = clock_us(), each_us = CLOCK_S / per_second;
-    if (*paid_us < now_us)
-        *paid_us = now_us;
-    if (*paid_us - now_us > burst * each_us)
-        return false;
-    *paid_us += each_us;
-    return true;
-}
-
 static void end_peer(struct peer *peer, const char *why) {
     const struct door *door = peer->door;
     peer->ended = true;
     gate.together -= peer->cost;
     peer->cost = 0;
-    if (gate.log && pay(&gate.told_us, LINES_PER_SECOND, LINES_BURST))
+    if (gate.log && pace_allows(&gate.told, LINES_PER_SECOND, LINES_BURST))
         log_write(gate.log, LOG_LEVEL_WARNING, "%s; the connection to the %s port was ended", why,
                   channel_names[door->channel]);
 }
@@ -200,7 +188,7 @@ static struct peer *find_peer(int fd, const struct door *door) {
     *peer = (struct peer){.cookie = cookie, .door = door};
     if (gate.n_peers > gate.limits->peers)
         end_peer(peer, "there are too many peers");
-    else if (!pay(&gate.come_us, gate.limits->per_second, gate.limits->burst))
+    else if (!pace_allows(&gate.come, gate.limits->per_second, gate.limits->burst))
         /* What libzmq keeps of one that has gone is there until the kernel's loop sees it. */
         end_peer(peer, "too many peers come at once");
     return peer;

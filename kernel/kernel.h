@@ -15,6 +15,7 @@
 #include "kernel/limits.h"
 #include "kernel/log.h"
 #include "kernel/outbox.h"
+#include "kernel/pace.h"
 #include "kernel/pattern.h"
 #include "kernel/records.h"
 #include "kernel/rehearsal.h"
@@ -31,7 +32,9 @@ struct kernel {
     int64_t stack_us;     /* from the time limit until a cell of which no stack comes is ended */
     struct connection connection;
     struct channels channels;
-    int64_t unheard_us; /* until then no request is read, so that somebody listens first: iopub.h */
+    int64_t unheard_us;  /* until then no request is read, so that somebody listens first: iopub.h */
+    struct pace dropped; /* of the log's lines about messages that were; anybody may send them */
+    uint64_t untold;     /* such messages since the last line */
     struct flow flow;
     struct heartbeat heartbeat;
     int signal_fd; /* -1 where signals are nobody's business, as in tests */

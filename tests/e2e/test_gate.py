@@ -8,6 +8,7 @@ import os
 import pathlib
 import socket
 import stat
+import time
 
 import pytest
 
@@ -39,7 +40,17 @@ class Stranger:
         greeting = b"\xff" + bytes(7) + b"\x01\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32)
         ready = b"\x05READY\x0bSocket-Type" + len(kind).to_bytes(4, "big") + kind
         self.socket.sendall(greeting + bytes([4, len(ready)]) + ready)
+        self.receive(len(greeting))
+        self.receive(self.receive(2)[1])  # libzmq ends who goes on before it has said the same
         self.sent = 0
+
+    def receive(self, n):
+        data = b""
+        while len(data) < n:
+            more = self.socket.recv(n - len(data))
+            assert more, "the connection was ended"
+            data += more
+        return data
 
     def send(self, data):
         """False where the kernel has ended the connection."""
@@ -139,6 +150,28 @@ def test_heartbeats_that_nobody_takes_back_are_dropped(kernel):
     for stranger in strangers:
         stranger.close()
     assert kernel.client.hb_channel.is_alive() and kernel.value("1 + 1") == "2"
+
+
+def test_messages_of_strangers_do_not_fill_the_log(kernel_dirs, tmp_path):
+    file = tmp_path / "log"
+    with file.open("wb") as stderr:
+        kernel = Kernel(next(iter(kernel_dirs.values())), tmp_path, stderr=stderr)
+    try:
+        kernel.wait_until_up()
+        unsigned = frame(b"<IDS|MSG>", more=True) + frame(b"no signature", more=False)
+        # The kernel reads its connections in turn: each request of the client's is behind some of these.
+        stranger = Stranger(kernel, "shell", b"DEALER")
+        assert stranger.send(unsigned * 3000)
+        deadline = time.monotonic() + STUCK_S
+        while file.read_text().count("a message was dropped") < 64:
+            assert time.monotonic() < deadline
+            assert kernel.value("1 + 1") == "2"
+        for _ in range(20):
+            assert kernel.value("1 + 1") == "2"
+        assert file.read_text().count("a message was dropped") < 300
+        stranger.close()
+    finally:
+        kernel.close()
 
 
 def test_socket_files_are_their_owners_alone(kernel_dirs, tmp_path):
