@@ -40,16 +40,17 @@
  */
 enum {
     PRIVATE_UID = 1000, /* in the inner user namespace, as root */
-    FIRST_ID = 0x78000000,
+    NO_SESSIONS_ID = 0x78000000,
+    FIRST_ID = NO_SESSIONS_ID + 1,
     IDS = 0x7ffe0000 - FIRST_ID,
 };
 
 /* How ids of the inner user namespace map to those outside. */
 struct id_map {
-    unsigned inside;      /* one id inside */
-    unsigned outside;     /* and what it is outside */
-    unsigned range_first; /* what is counted from to find PRIVATE_UID outside, where that is mapped: id 1 */
-    int has_range;
+    unsigned inside;     /* one id inside */
+    unsigned outside;    /* and what it is outside */
+    unsigned private_id; /* what PRIVATE_UID is outside, where that is mapped */
+    bool has_private;
 };
 
 /*
@@ -71,10 +72,9 @@ static int choose_ids(struct id_map *ret_uids, struct id_map *ret_gids) {
     if (getrandom(&drawn, sizeof drawn, 0) != sizeof drawn)
         return -errno;
     unsigned id = FIRST_ID + drawn % IDS;
-    *ret_uids = (struct id_map){.outside = geteuid(), .range_first = id - (PRIVATE_UID - 1)};
-    *ret_gids = (struct id_map){.outside = getegid(), .range_first = id - (PRIVATE_UID - 1)};
-    ret_uids->has_range = ret_gids->has_range =
-        geteuid() == 0 && is_mapped("/proc/self/uid_map", id) && is_mapped("/proc/self/gid_map", id);
+    bool has_private = geteuid() == 0 && is_mapped("/proc/self/uid_map", id) && is_mapped("/proc/self/gid_map", id);
+    *ret_uids = (struct id_map){.outside = geteuid(), .private_id = id, .has_private = has_private};
+    *ret_gids = (struct id_map){.outside = getegid(), .private_id = id, .has_private = has_private};
     return 0;
 }
 
@@ -82,15 +82,15 @@ static int write_map(pid_t pid, const char *file, const struct id_map *map) {
     char path[64], text[96];
     snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
     int n = snprintf(text, sizeof text, "%u %u 1\n", map->inside, map->outside);
-    if (map->has_range)
-        snprintf(text + n, sizeof text - (size_t)n, "%d %u 1\n", PRIVATE_UID, map->range_first + PRIVATE_UID - 1);
+    if (map->has_private)
+        snprintf(text + n, sizeof text - (size_t)n, "%d %u 1\n", PRIVATE_UID, map->private_id);
     return system_write_file(AT_FDCWD, path, text);
 }
 
 static int write_maps(pid_t pid, const struct id_map *uids, const struct id_map *gids) {
     char path[64];
     int r = write_map(pid, "uid_map", uids);
-    if (r == 0 && !gids->has_range) {
+    if (r == 0 && !gids->has_private) {
         snprintf(path, sizeof path, "/proc/%d/setgroups", pid);
         r = system_write_file(AT_FDCWD, path, "deny");
     }
@@ -173,11 +173,6 @@ static int make_map_namespace(const struct id_map *uids, const struct id_map *gi
     return r;
 }
 
-/* Whose files of the folder a cell may read as their owner, and as their group. */
-static struct id_map map_to(unsigned id, const struct id_map *range, unsigned inside) {
-    return (struct id_map){.inside = id, .outside = range->range_first + inside - 1};
-}
-
 /*
  * The notebook's folder with its owner shown as the cells' user, so that a cell
  * may read what its owner may. Only root can have it, and not on every file
@@ -187,13 +182,13 @@ static struct id_map map_to(unsigned id, const struct id_map *range, unsigned in
  */
 static int open_mapped(const struct sandbox_folder *folder, const struct id_map *uids, const struct id_map *gids) {
     struct stat st;
-    if (!uids->has_range || !folder->map_owner || fstat(folder->fd, &st))
+    if (!uids->has_private || !folder->map_owner || fstat(folder->fd, &st))
         return -1;
     auto_fd fd = system_open_tree_of(folder->fd);
     if (fd < 0)
         return -1;
-    struct id_map owner = map_to(st.st_uid, uids, PRIVATE_UID);
-    struct id_map group = map_to(st.st_gid, gids, folder->map_group ? PRIVATE_UID : NOBODY);
+    struct id_map owner = {.inside = st.st_uid, .outside = uids->private_id};
+    struct id_map group = {.inside = st.st_gid, .outside = folder->map_group ? gids->private_id : NO_SESSIONS_ID};
     auto_fd map = make_map_namespace(&owner, &group);
     if (map < 0 || (system_mount_setattr(fd, "", 1, MOUNT_ATTR_IDMAP, map) < 0 &&
                     system_mount_setattr(fd, "", 0, MOUNT_ATTR_IDMAP, map) < 0))
@@ -373,7 +368,7 @@ int sandbox_enter(const struct sandbox_folder *folder, struct sandbox_ground *re
     if (drawn)
         return error_set(ret_error, STEP_ID_MAP, -drawn, "getrandom");
     bounds_raise_own();
-    if (uids.has_range && setgroups(0, NULL))
+    if (uids.has_private && setgroups(0, NULL))
         return error_set(ret_error, STEP_CREDENTIALS, errno, "setgroups");
     auto_fd folder_fd = folder->fd < 0 ? -1 : open_mapped(folder, &uids, &gids);
     if (folder->fd >= 0 && fchdir(folder->fd))
@@ -388,7 +383,7 @@ int sandbox_enter(const struct sandbox_folder *folder, struct sandbox_ground *re
         remove_groups(ret_ground->backend);
         return r;
     }
-    ret_ground->worker_uid = ret_ground->worker_gid = uids.has_range ? PRIVATE_UID : 0;
+    ret_ground->worker_uid = ret_ground->worker_gid = uids.has_private ? PRIVATE_UID : 0;
     ret_ground->folder_fd = steal_fd(&folder_fd);
     return 0;
 }
