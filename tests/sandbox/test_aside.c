@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/memfd.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -45,6 +47,64 @@ static void file_behind_a_shut_way_is_not_an_asides(struct live *live) {
     CHECK_EQUAL(live_call(live, SYS_lseek, "%ld 0 2", fd), 0);
 }
 
+static void shared_memory_of_an_aside_is_its_own(struct live *live) {
+    CHECK_TEXT(live_do(live, "map -1 4096 %d", PROT_READ | PROT_WRITE), "0");
+    CHECK_TEXT(live_do(live, "store 0 kept"), "ok");
+    struct cell *aside = start_aside(live);
+    CHECK_TEXT(live_ask(aside, "load 0"), "kept");
+    CHECK_TEXT(live_ask(aside, "store 0 lost"), "ok");
+    CHECK_TEXT(live_do(live, "load 0"), "kept"); /* also while the aside lives */
+    cell_discard(aside);
+    CHECK_TEXT(live_do(live, "load 0"), "kept");
+}
+
+static void file_in_memory_of_an_aside_is_its_own(struct live *live) {
+    long fd = live_call(live, SYS_memfd_create, "\"m %d", MFD_ALLOW_SEALING);
+    CHECK(fd > 4);
+    CHECK_EQUAL(live_call(live, SYS_write, "%ld \"abc 3", fd), 3);
+    struct cell *aside = start_aside(live);
+    CHECK_TEXT(live_ask(aside, "call %d %ld \"x 1 0", SYS_pwrite64, fd), "1");
+    CHECK_TEXT(live_ask(aside, "call %d %ld 1", SYS_ftruncate, fd), "0");
+    CHECK_TEXT(live_ask(aside, "call %d %ld 0 0", SYS_lseek, fd), "0");
+    CHECK_TEXT(live_ask(aside, "call %d %ld %d %d", SYS_fcntl, fd, F_ADD_SEALS, F_SEAL_WRITE), "0");
+    cell_discard(aside);
+    CHECK_EQUAL(live_call(live, SYS_lseek, "%ld 0 1", fd), 3);
+    CHECK_EQUAL(live_call(live, SYS_fcntl, "%ld %d", fd, F_GET_SEALS), 0);
+    CHECK_EQUAL(live_call(live, SYS_lseek, "%ld 0 0", fd), 0);
+    CHECK_TEXT(live_do(live, "take %ld", fd), "abc");
+}
+
+static void counter_and_pipe_of_an_aside_are_its_own(struct live *live) {
+    long counter = live_call(live, SYS_eventfd2, "3 %d", O_NONBLOCK);
+    struct cell *cell = live_start(live), *aside;
+    int in = 0, out = 0;
+    CHECK(sscanf(live_ask(cell, "make pipe"), "%d %d", &out, &in) == 2);
+    live_commit(cell);
+    CHECK_TEXT(live_do(live, "say %d kept", in), "4");
+    aside = start_aside(live);
+    CHECK_TEXT(live_ask(aside, "take %d", out), "kept");
+    CHECK_TEXT(live_ask(aside, "say %d lost", in), "4");
+    CHECK_TEXT(live_ask(aside, "call %d %ld \"12345678 8", SYS_write, counter), "8");
+    CHECK_TEXT(live_ask(aside, "call %d %ld %d 0", SYS_fcntl, counter, F_SETFL), "0");
+    cell_discard(aside);
+    CHECK_TEXT(live_do(live, "take %d", out), "kept");
+    CHECK_EQUAL(live_call(live, SYS_fcntl, "%ld %d", counter, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+    CHECK_EQUAL(live_call(live, SYS_read, "%ld \"12345678 8", counter), 8); /* three are there */
+    CHECK_EQUAL(live_call(live, SYS_read, "%ld \"12345678 8", counter), -EAGAIN);
+}
+
+static void named_file_of_an_aside_is_its_own(struct live *live) {
+    long fd = live_call(live, SYS_open, "\"/tmp/named %d 0600", O_RDWR | O_CREAT);
+    CHECK_EQUAL(live_call(live, SYS_write, "%ld \"abc 3", fd), 3);
+    struct cell *aside = start_aside(live);
+    CHECK_TEXT(live_ask(aside, "call %d %ld \"x 1 0", SYS_pwrite64, fd), "1");
+    CHECK_TEXT(live_ask(aside, "call %d %ld 1", SYS_ftruncate, fd), "0");
+    cell_discard(aside);
+    CHECK_EQUAL(live_call(live, SYS_lseek, "%ld 0 1", fd), 3);
+    CHECK_EQUAL(live_call(live, SYS_lseek, "%ld 0 0", fd), 0);
+    CHECK_TEXT(live_do(live, "take %ld", fd), "abc");
+}
+
 static void connection_is_not_an_asides(struct live *live) {
     int ends[2];
     struct cell *cell = live_start(live);
@@ -82,6 +142,10 @@ int main(void) {
     static const struct live_case cases[] = {
         LIVE_CASE(file_without_a_name_is_not_an_asides),
         LIVE_CASE(file_behind_a_shut_way_is_not_an_asides),
+        LIVE_CASE(shared_memory_of_an_aside_is_its_own),
+        LIVE_CASE(file_in_memory_of_an_aside_is_its_own),
+        LIVE_CASE(counter_and_pipe_of_an_aside_are_its_own),
+        LIVE_CASE(named_file_of_an_aside_is_its_own),
         LIVE_CASE(connection_is_not_an_asides),
         LIVE_CASE(device_of_an_aside_is_its_own),
         LIVE_CASE(descriptor_of_a_process_is_not_an_asides),
