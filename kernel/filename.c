@@ -103,27 +103,43 @@ static enum kind find_unseen(const unsigned char *path, size_t n) {
     return SEEN;
 }
 
-const char *filename_shown(const char *path, char *buf, size_t size) {
-    const unsigned char *text = (const unsigned char *)path;
-    size_t n = strlen(path), at = 0, bytes;
+/* See: the Unicode category Zs. */
+static bool is_space(uint32_t code) {
+    return code == 0x20 || code == 0xa0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) || code == 0x202f ||
+           code == 0x205f || code == 0x3000;
+}
+
+/* A space, or what ends a line or goes on in it. */
+static bool is_blank(uint32_t code) {
+    return is_space(code) || (code >= '\t' && code <= '\r') || code == 0x85 || code == 0x2028 || code == 0x2029;
+}
+
+/* As both below. */
+static const char *show(const char *string, bool as_line, char *buf, size_t size) {
+    const unsigned char *text = (const unsigned char *)string;
+    size_t n = strlen(string), at = 0, bytes;
     uint32_t before = 0;
     for (size_t i = 0; i < n && at + 1 < size; i += bytes) {
-        bool seen = look(text + i, n - i, before, &bytes) == SEEN;
-        size_t room = size - 1 - at, shown = seen ? bytes : 1;
+        bool seen = look(text + i, n - i, before, &bytes) == SEEN, was_blank = is_blank(before);
         before = decode(text + i, n - i, &bytes);
-        if (shown > room)
+        bool blank = as_line && is_blank(before);
+        const char *shown = blank ? " " : seen ? string + i : "?";
+        size_t shown_bytes = blank && was_blank ? 0 : blank || !seen ? 1 : bytes;
+        if (shown_bytes > size - 1 - at)
             break;
-        memcpy(buf + at, seen ? path + i : "?", shown);
-        at += shown;
+        memcpy(buf + at, shown, shown_bytes);
+        at += shown_bytes;
     }
     buf[at] = '\0';
     return buf;
 }
 
-/* See: the Unicode category Zs. */
-static bool is_space(uint32_t code) {
-    return code == 0x20 || code == 0xa0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200a) || code == 0x202f ||
-           code == 0x205f || code == 0x3000;
+const char *filename_shown(const char *path, char *buf, size_t size) {
+    return show(path, false, buf, size);
+}
+
+const char *filename_line(const char *text, char *buf, size_t size) {
+    return show(text, true, buf, size);
 }
 
 /* Windows, and file systems made for it, drop them: the name would be another. */

@@ -32,4 +32,7 @@ bool filename_has(const char *path, const char *name, bool whole);
  */
 const char *filename_shown(const char *path, char *buf, size_t size);
 
+/* The same for any text, as one line: of blanks and line ends that follow each other there is one space. */
+const char *filename_line(const char *text, char *buf, size_t size);
+
 #endif

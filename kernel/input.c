@@ -1,6 +1,7 @@
 #include "input.h"
 
 #include "kernel/clock.h"
+#include "kernel/filename.h"
 #include "kernel/identities.h"
 #include "kernel/kernel.h"
 #include "kernel/talk.h"
@@ -9,17 +10,27 @@
 #include <string.h>
 #include <zmq.h>
 
-enum { ANSWERS_PER_TURN = 16, STALE_MAX = 1000 };
+enum { ANSWERS_PER_TURN = 16, STALE_MAX = 1000, PASSWORD_PROMPT_BYTES = 200 };
+
+/* Steals prompt. */
+static json_t *mark(json_t *prompt) {
+    char line[PASSWORD_PROMPT_BYTES];
+    json_t *marked = text_format("%s%s", INPUT_MARK, filename_line(json_string_value(prompt), line, sizeof line));
+    json_decref(prompt);
+    return marked;
+}
+
+/* What people are asked. A prompt is shown as what is printed is, and counts as that. */
+static json_t *shown_prompt(struct outputs *outputs, const json_t *prompt, bool password) {
+    size_t bytes = outputs_admit(outputs, json_string_length(prompt));
+    json_t *shown = text_to_json(json_string_value(prompt), text_whole_utf8(json_string_value(prompt), bytes));
+    return password && shown ? mark(shown) : shown;
+}
 
 static int send_request(struct kernel *kernel, const struct run *run, const json_t *frame) {
-    const json_t *password = json_object_get(frame, "password");
-    const json_t *prompt = json_object_get(frame, "prompt");
-    /* A prompt is shown as what is printed is, and counts as that. */
-    size_t bytes = outputs_admit(&kernel->runner.outputs, json_string_length(prompt));
-    json_auto_t *content =
-        json_pack("{s:o, s:b}", "prompt",
-                  text_to_json(json_string_value(prompt), text_whole_utf8(json_string_value(prompt), bytes)),
-                  "password", json_is_true(password));
+    bool password = json_is_true(json_object_get(frame, "password"));
+    json_t *prompt = shown_prompt(&kernel->runner.outputs, json_object_get(frame, "prompt"), password);
+    json_auto_t *content = json_pack("{s:o, s:b}", "prompt", prompt, "password", password);
     return channels_send(&kernel->channels, CHANNEL_STDIN,
                          &(struct message_parts){.identities = run->request->message.identities,
                                                  .n_identities = run->request->message.n_identities,
@@ -36,30 +47,61 @@ static void drop_stale(struct kernel *kernel) {
         message_fini(&message);
 }
 
+/* From now on the wall clock stands still. */
+static void begin_waiting(struct run *run, json_int_t seq) {
+    struct question *question = &run->question;
+    int64_t now_us = clock_us();
+    if (!run->asked)
+        question->wait_left_us = run->limits.values[LIMIT_INPUT_WAIT] * CLOCK_MS;
+    cell_measure(run->cell, &run->facts.end.usage);
+    question->waits = run->asked = true;
+    question->seq = seq;
+    question->left_us = run->deadline_us - now_us;
+    question->since_us = now_us;
+    question->since_cpu_us = run->facts.end.usage.cpu_us;
+    run->deadline_us = CLOCK_NEVER;
+}
+
 void input_ask(struct kernel *kernel, const json_t *frame) {
     struct run *run = kernel->runner.run;
     if (run->grace_us != CLOCK_NEVER)
         input_forget(kernel); /* an interrupt that met the question on its way: the code may ask another one */
-    if (!run->allow_stdin || run->waits_for_input) {
+    if (!run->allow_stdin || run->question.waits) {
         runner_broken(kernel, "it asked for input where none can come");
         return;
     }
     drop_stale(kernel);
+    begin_waiting(run, json_integer_value(json_object_get(frame, "seq")));
     int r = send_request(kernel, run, frame);
     if (r < 0)
         log_write(&kernel->log, LOG_LEVEL_ERROR, "an input_request is lost: %s", zmq_strerror(-r));
-    run->waits_for_input = run->asked = true;
-    run->input_seq = json_integer_value(json_object_get(frame, "seq"));
-    run->left_us = run->deadline_us - clock_us();
-    run->deadline_us = CLOCK_NEVER;
+}
+
+void input_account(struct run *run, int64_t now_us) {
+    struct question *question = &run->question;
+    uint64_t cpu_us = run->facts.end.usage.cpu_us;
+    int64_t passed_us = now_us - question->since_us;
+    /* Less than before where a process has ended whose time nobody counts any more. */
+    int64_t used_us = cpu_us > question->since_cpu_us ? (int64_t)(cpu_us - question->since_cpu_us) : 0;
+    question->left_us -= clock_sooner(used_us, passed_us);
+    question->wait_left_us -= passed_us;
+    question->since_us = now_us;
+    question->since_cpu_us = cpu_us;
+}
+
+int64_t input_due_us(const struct run *run) {
+    return run->question.waits ? run->question.since_us + run->question.wait_left_us : CLOCK_NEVER;
 }
 
 void input_forget(struct kernel *kernel) {
     struct run *run = kernel->runner.run;
-    if (!run->waits_for_input)
+    int64_t now_us = clock_us();
+    if (!run->question.waits)
         return;
-    run->waits_for_input = false;
-    run->deadline_us = clock_us() + run->left_us;
+    cell_measure(run->cell, &run->facts.end.usage);
+    input_account(run, now_us);
+    run->question.waits = false;
+    run->deadline_us = now_us + run->question.left_us;
 }
 
 /* Only who was asked answers, through another connection than the one of the request. See: Jupyter messaging, "Messages
@@ -77,9 +119,9 @@ static bool was_asked(const struct run *run, const struct message *message) {
 static void take_answer(struct kernel *kernel, const struct message *message) {
     struct run *run = kernel->runner.run;
     json_t *value = json_object_get(message->content, "value");
-    if (strcmp(message->msg_type, "input_reply") != 0 || !run || !run->waits_for_input || !was_asked(run, message))
+    if (strcmp(message->msg_type, "input_reply") != 0 || !run || !run->question.waits || !was_asked(run, message))
         return;
-    json_auto_t *frame = json_pack("{s:s, s:I, s:o}", "type", "input_reply", "seq", run->input_seq, "value",
+    json_auto_t *frame = json_pack("{s:s, s:I, s:o}", "type", "input_reply", "seq", run->question.seq, "value",
                                    json_is_string(value) ? json_incref(value) : json_string(""));
     input_forget(kernel);
     int r = talk_send(&kernel->runner.link, frame, NULL, 0);

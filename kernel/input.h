@@ -8,13 +8,33 @@
 
 #include <jansson.h>
 
-struct kernel;
+#include <stdint.h>
 
-/* The running cell asks; the wall clock stands still until the answer comes. frame is borrowed. */
+struct kernel;
+struct run;
+
+/*
+ * The running cell asks; frame is borrowed. Until the answer comes the wall
+ * clock stands still as far as the cell does: what it computes meanwhile, in
+ * other threads and processes, is on it, as CPU time that was measured, and no
+ * more than has passed. All the waiting of a cell is within its limit
+ * input_wait.
+ *
+ * A password's prompt is shown as one line behind INPUT_MARK, which no code can
+ * leave out: a prompt may look like that of any program.
+ */
 void input_ask(struct kernel *kernel, const json_t *frame);
+
+#define INPUT_MARK "The cell asks: "
 
 /* The question is off, as the cell was interrupted: the wall clock goes on, and an answer comes too late. */
 void input_forget(struct kernel *kernel);
+
+/* The cell of a question that waits has just been measured: accounts for the time until now. */
+void input_account(struct run *run, int64_t now_us);
+
+/* When the limit input_wait is passed; CLOCK_NEVER where nothing waits. */
+int64_t input_due_us(const struct run *run);
 
 /* A poll_handler for the stdin channel. */
 void input_serve(struct kernel *kernel, void *arg, short events);

@@ -20,10 +20,15 @@
 
 const struct limit_row limit_rows[LIMIT_N] = {
     [LIMIT_TIMEOUT] = {"timeout",
-                       "wall clock of a cell; stands still while input() waits",
+                       "wall clock of a cell; stands still while it waits for input() and does nothing else",
                        "the kernel's clock",
                        {[PROFILE_NOTEBOOK] = {120 * SECOND, HOUR}, [PROFILE_STRICT] = {5 * SECOND, MINUTE}},
                        UNIT_MS},
+    [LIMIT_INPUT_WAIT] = {"input_wait",
+                          "how long a cell waits for answers to input(), all together",
+                          "the kernel's clock",
+                          {[PROFILE_NOTEBOOK] = {HOUR, 24 * HOUR}, [PROFILE_STRICT] = {5 * MINUTE, HOUR}},
+                          UNIT_MS},
     [LIMIT_CPU] = {"cpu",
                    "CPU time of all the cell's processes",
                    "the kernel, which measures it",
@@ -152,6 +157,33 @@ void limits_settle(struct limits *limits) {
     int64_t *values = limits->values;
     if (values[LIMIT_CPU] == FOLLOWS)
         values[LIMIT_CPU] = values[LIMIT_TIMEOUT] * values[LIMIT_CPUS];
+}
+
+/* The most of each limit that one request beside the cell has, in the limit's unit. */
+static const struct {
+    enum limit limit;
+    int64_t most;
+    bool together; /* all that run at once have no more than the limit */
+} beside[] = {
+    {LIMIT_TIMEOUT, 10 * SECOND, false}, {LIMIT_CPU, 10 * SECOND, false}, {LIMIT_MEMORY, 256 * MIB, true},
+    {LIMIT_PROCESSES, 64, true},         {LIMIT_CPUS, 1, false},
+};
+
+static int64_t lesser(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+int limits_beside(const struct limits *in_force, int at_most, struct limits *ret_limits) {
+    struct limits limits = *in_force;
+    limits_settle(&limits);
+    int at_once = (int)lesser(limits.values[LIMIT_CPUS], at_most);
+    for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++) {
+        int64_t *value = &limits.values[beside[i].limit];
+        int64_t share = beside[i].together ? *value / at_once : *value;
+        *value = lesser(share > 0 ? share : 1, beside[i].most);
+    }
+    *ret_limits = limits;
+    return at_once;
 }
 
 static const char *const unit_suffixes[] = {[UNIT_COUNT] = "", [UNIT_MS] = "_ms", [UNIT_BYTES] = "_bytes"};

@@ -17,6 +17,7 @@ enum profile { PROFILE_NOTEBOOK, PROFILE_STRICT, PROFILE_N };
 
 enum limit {
     LIMIT_TIMEOUT,
+    LIMIT_INPUT_WAIT,
     LIMIT_CPU,
     LIMIT_MEMORY,
     LIMIT_PROCESSES,
@@ -71,6 +72,16 @@ int64_t limits_ceiling(enum profile profile, enum limit limit);
 
 /* Gives a value to what follows from others: cpu, where nobody asked for it, from timeout and cpus. */
 void limits_settle(struct limits *limits);
+
+/*
+ * What a request beside the cell (aside.h) may use while these limits are in
+ * force: of no limit more than the session's cells, and of memory and processes
+ * so much that all that run at once have no more together. ret_limits is
+ * settled; what a request beside has no part in has the session's value.
+ * Returns how many run at once, at_most or fewer: one for each of the processors
+ * that the session has.
+ */
+int limits_beside(const struct limits *in_force, int at_most, struct limits *ret_limits);
 
 /* A limit's name with its unit, as reports have it: "timeout_ms". Returns buf. */
 const char *limits_key(enum limit limit, char *buf, size_t size);

@@ -19,6 +19,11 @@ static const struct outcome_row rows[] = {
                          " and was ended" AS_BEFORE,
                          "For more time begin the cell with %%limits timeout=TIME (say 30s or 10m); %limits shows what "
                          "can be asked for."},
+    [OUTCOME_UNANSWERED] =
+        {"timeout", "CellTimeout", true, FACT_LIMIT, "Nobody answered the cell's input() within its limit of ",
+         " (input_wait), and it was ended" AS_BEFORE,
+         "To wait longer begin the cell with %%limits input_wait=TIME (say 10m or 2h); %limits shows what can be asked "
+         "for."},
     [OUTCOME_CPU] =
         {"cpu", "CellCpuLimit", true, FACT_LIMIT, "The cell used more CPU time than its limit of ",
          " and was ended" AS_BEFORE,
@@ -116,22 +121,52 @@ static bool next_line(const struct outcome_where *where, const char **at, const 
     return true;
 }
 
+static bool is_frame(const char *line, size_t bytes) {
+    return bytes > 2 && memcmp(line, "  ", 2) == 0;
+}
+
+enum found {
+    FOUND_FRAME,  /* of the cell's own code */
+    FOUND_BEHIND, /* what runs the cell: all frames of the cell have come */
+    FOUND_END,    /* of what there is */
+};
+
+/*
+ * Looks for the next frame of the cell's own code, the innermost first. Before
+ * them may stand what they have called of what runs the cell, as input() does;
+ * *own is whether one has come.
+ */
+static enum found next_own(const struct outcome_where *where, const char **at, bool *own, const char **ret_line,
+                           size_t *ret_bytes) {
+    while (next_line(where, at, ret_line, ret_bytes)) {
+        bool inner = is_inner(*ret_line, *ret_bytes);
+        if (inner && *own)
+            return FOUND_BEHIND;
+        if (!inner && is_frame(*ret_line, *ret_bytes)) {
+            *own = true;
+            return FOUND_FRAME;
+        }
+    }
+    return FOUND_END;
+}
+
 bool outcome_where_is_whole(const struct outcome_where *where) {
-    const char *line;
+    const char *line, *at = where->text;
     size_t bytes;
-    for (const char *at = where->text; next_line(where, &at, &line, &bytes);)
-        if (is_inner(line, bytes))
-            return true;
-    return where->bytes == sizeof where->text;
+    bool own = false;
+    enum found found;
+    do
+        found = next_own(where, &at, &own, &line, &bytes);
+    while (found == FOUND_FRAME);
+    return found == FOUND_BEHIND || where->bytes == sizeof where->text;
 }
 
 /* The frames of the cell's own code, the innermost first. */
 static void add_where(json_t *traceback, const struct outcome_where *where) {
-    const char *line;
+    const char *line, *at = where->text;
     size_t bytes;
-    for (const char *at = where->text; next_line(where, &at, &line, &bytes) && !is_inner(line, bytes);) {
-        if (bytes <= 2 || memcmp(line, "  ", 2) != 0)
-            continue;
+    bool own = false;
+    while (next_own(where, &at, &own, &line, &bytes) == FOUND_FRAME) {
         if (json_array_size(traceback) == 0)
             json_array_append_new(traceback, json_string("The code was here (innermost call first):"));
         json_array_append_new(traceback, frame_line(line, bytes));

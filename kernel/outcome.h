@@ -15,6 +15,7 @@ enum outcome {
     OUTCOME_ERROR, /* the code raised */
     OUTCOME_INTERRUPTED,
     OUTCOME_TIMEOUT,
+    OUTCOME_UNANSWERED, /* a time limit too: of waiting for input() */
     OUTCOME_CPU,
     OUTCOME_MEMORY,
     OUTCOME_CRASH,

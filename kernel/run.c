@@ -61,6 +61,10 @@ const struct cell_kind *run_kind(const struct run *run) {
     return run->request->row->cell;
 }
 
+bool run_brings_code(const struct run *run) {
+    return run->code || run->ask.n_files > 0;
+}
+
 void run_set_outcome(struct run *run, enum outcome outcome, const char *detail) {
     run->outcome = outcome;
     run->rolled_back = outcome_row(outcome)->rolled_back;

@@ -28,6 +28,16 @@ struct cell_kind {
     void (*after)(struct kernel *kernel, struct run *run);
 };
 
+/* What the cell waits for with input(); input.h accounts for it. */
+struct question {
+    bool waits;
+    json_int_t seq;
+    int64_t left_us;      /* of the wall clock, once it goes on */
+    int64_t wait_left_us; /* of the limit input_wait, for this and all later questions */
+    int64_t since_us;     /* up to here the waiting has been accounted for */
+    uint64_t since_cpu_us;
+};
+
 struct run {
     struct request *request; /* owned */
     uint64_t number;         /* `cell` on the worker's wire; never repeated */
@@ -45,14 +55,13 @@ struct run {
     size_t n_buffers;
 
     int64_t deadline_us; /* of the wall clock; CLOCK_NEVER while input() waits */
-    int64_t left_us;     /* of the wall clock, while input() waits */
     int64_t grace_us;    /* when an interrupted cell is ended; CLOCK_NEVER where none was */
     int64_t closed_us;   /* when a cell that closed its control socket is ended, unless its death comes first */
     int64_t measure_us;  /* when the cell is measured next */
     int64_t stack_us;    /* when a cell over its time is ended, asked for its stack; else CLOCK_NEVER */
-    bool waits_for_input;
+    enum limit over;     /* the limit of time that the stack is asked for about */
+    struct question question;
     bool asked; /* for input, answered or not */
-    json_int_t input_seq;
 
     bool finishing;       /* the cell is frozen: finish.h */
     bool inputs_complete; /* inputs has every file of the folder below that was read */
@@ -91,6 +100,10 @@ struct run *run_create(struct request *request, uint64_t number, const struct li
 void run_destroy(struct run *run);
 
 const struct cell_kind *run_kind(const struct run *run);
+
+/* Whether it leaves something in its image that could run: its code, or files. A comm's message reaches what code has
+ * registered, and nothing where no code has run. */
+bool run_brings_code(const struct run *run);
 
 /* An outcome that is known before or instead of the worker's reply, and why. */
 void run_set_outcome(struct run *run, enum outcome outcome, const char *detail);

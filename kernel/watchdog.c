@@ -1,6 +1,7 @@
 #include "watchdog.h"
 
 #include "kernel/clock.h"
+#include "kernel/input.h"
 #include "kernel/kernel.h"
 
 #include <signal.h>
@@ -25,6 +26,8 @@ static int64_t measure_after_us(const struct runner *runner) {
     int64_t least_us = MEASURE_CLOSE_MS * CLOCK_MS;
     int64_t most_us = session_is_watched(runner->session) ? least_us : MEASURE_MS * CLOCK_MS;
     int64_t left_us = cpu_left_us(runner->run);
+    if (runner->run->question.waits) /* all of which the cell may compute away */
+        left_us = clock_sooner(left_us, runner->run->question.left_us);
     return left_us < least_us ? least_us : clock_sooner(left_us, most_us);
 }
 
@@ -50,24 +53,6 @@ static void fail_replaced(struct kernel *kernel) {
     runner_fail(kernel, OUTCOME_CRASH);
 }
 
-static void measure(struct kernel *kernel, int64_t now_us) {
-    struct run *run = kernel->runner.run;
-    struct cell_usage *usage = &run->facts.end.usage;
-    cell_measure(run->cell, usage);
-    run->measure_us = now_us + measure_after_us(&kernel->runner);
-    /* The worker can miss an interrupt that comes early, or just before a blocking call: docs/worker-wire.md. */
-    if (run->grace_us != CLOCK_NEVER)
-        cell_signal(run->cell, SIGRTMAX - 2);
-    if (usage->replaced)
-        fail_replaced(kernel);
-    else if (usage->over_memory)
-        fail_limit(kernel, OUTCOME_MEMORY, LIMIT_MEMORY);
-    else if (usage->over_in_flight)
-        runner_fail_in_flight(kernel);
-    else if ((int64_t)usage->cpu_us / CLOCK_MS > run->limits.values[LIMIT_CPU])
-        fail_limit(kernel, OUTCOME_CPU, LIMIT_CPU);
-}
-
 /* Reads what there is of the stack; what was written unasked is thrown away by the first call. Bounded, also where
  * the cell goes on writing. */
 static bool read_stack(struct run *run, int trace_fd) {
@@ -90,13 +75,50 @@ static bool read_stack(struct run *run, int trace_fd) {
     return any;
 }
 
-static void ask_for_stack(struct kernel *kernel, int64_t now_us) {
+/* A limit of time is passed. */
+static void ask_for_stack(struct kernel *kernel, enum limit limit, int64_t now_us) {
     struct run *run = kernel->runner.run;
+    run->over = limit;
+    run->question.waits = false;
     read_stack(run, session_trace_fd(kernel->runner.session));
     run->facts.where.bytes = 0;
     cell_signal(run->cell, SIGRTMAX - 1);
     run->deadline_us = CLOCK_NEVER;
     run->stack_us = now_us + kernel->stack_us;
+}
+
+static void fail_time(struct kernel *kernel) {
+    enum limit limit = kernel->runner.run->over;
+    fail_limit(kernel, limit == LIMIT_INPUT_WAIT ? OUTCOME_UNANSWERED : OUTCOME_TIMEOUT, limit);
+}
+
+/* What the cell has computed while input() waits is on the wall clock. */
+static void account_for_waiting(struct kernel *kernel, int64_t now_us) {
+    struct run *run = kernel->runner.run;
+    input_account(run, now_us);
+    run->measure_us = now_us + measure_after_us(&kernel->runner);
+    if (run->question.left_us <= 0)
+        ask_for_stack(kernel, LIMIT_TIMEOUT, now_us);
+}
+
+static void measure(struct kernel *kernel, int64_t now_us) {
+    struct run *run = kernel->runner.run;
+    struct cell_usage *usage = &run->facts.end.usage;
+    cell_measure(run->cell, usage);
+    run->measure_us = now_us + measure_after_us(&kernel->runner);
+    /* The worker can miss an interrupt that comes early, or just before a blocking call: docs/worker-wire.md. */
+    if (run->grace_us != CLOCK_NEVER)
+        cell_signal(run->cell, SIGRTMAX - 2);
+    if (usage->replaced)
+        fail_replaced(kernel);
+    else if (usage->over_memory)
+        fail_limit(kernel, OUTCOME_MEMORY, LIMIT_MEMORY);
+    else if (usage->over_in_flight)
+        runner_fail_in_flight(kernel);
+    else if ((int64_t)usage->cpu_us / CLOCK_MS > run->limits.values[LIMIT_CPU])
+        fail_limit(kernel, OUTCOME_CPU, LIMIT_CPU);
+    else if (run->question.waits)
+        account_for_waiting(kernel, now_us);
 }
 
 static void stack_ready(struct kernel *kernel, void *arg, short events) {
@@ -112,6 +134,7 @@ static void stack_ready(struct kernel *kernel, void *arg, short events) {
 void watchdog_watch(struct kernel *kernel, struct poll_set *set) {
     const struct run *run = kernel->runner.run;
     poll_set_deadline(set, run->deadline_us);
+    poll_set_deadline(set, input_due_us(run));
     poll_set_deadline(set, run->grace_us);
     poll_set_deadline(set, run->closed_us);
     poll_set_deadline(set, run->measure_us);
@@ -133,9 +156,11 @@ void watchdog_tick(struct kernel *kernel, int64_t now_us) {
     else if (run->grace_us <= now_us)
         fail_interrupted(kernel);
     else if (run->stack_us <= now_us)
-        fail_limit(kernel, OUTCOME_TIMEOUT, LIMIT_TIMEOUT);
+        fail_time(kernel);
     else if (run->deadline_us <= now_us)
-        ask_for_stack(kernel, now_us);
+        ask_for_stack(kernel, LIMIT_TIMEOUT, now_us);
+    else if (input_due_us(run) <= now_us)
+        ask_for_stack(kernel, LIMIT_INPUT_WAIT, now_us);
     else if (run->measure_us <= now_us)
         measure(kernel, now_us);
 }

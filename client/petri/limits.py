@@ -25,6 +25,7 @@ LimitValue = Union[int, float, str, datetime.timedelta]
 
 _UNITS: dict[str, str] = {
     "timeout": "ms",
+    "input_wait": "ms",
     "cpu": "ms",
     "memory": "bytes",
     "processes": "count",
@@ -118,7 +119,8 @@ def limits_request(
 class Limits:
     """The limits in force for a run; None where the kernel does not say. "_ms" is milliseconds.
 
-    timeout_ms: wall clock, which stands still while input() waits.
+    timeout_ms: wall clock, which stands still while input() waits and the run does nothing else.
+    input_wait_ms: how long it waits for answers, all together.
     cpu_ms: CPU time of all the run's processes.
     memory_bytes: what they hold.
     processes: tasks at once. cpus: processors at once.
@@ -130,6 +132,7 @@ class Limits:
     """
 
     timeout_ms: int | None = None
+    input_wait_ms: int | None = None
     cpu_ms: int | None = None
     memory_bytes: int | None = None
     processes: int | None = None

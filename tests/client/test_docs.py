@@ -194,6 +194,7 @@ def test_the_page_shows_what_petri_answers(blocks, name):
 # README.md's table: what it calls a limit, and what happens past it.
 LIMITS = {
     "timeout": ("`timeout`", "`CellTimeout`"),
+    "input_wait": ("`input_wait`: for answers to `input()`", "`CellTimeout`"),
     "cpu": ("`cpu` time of all its processes", "`CellCpuLimit`"),
     "memory": ("`memory` its processes hold", "`MemoryError` where Python can raise it, or `CellMemoryLimit`"),
     "processes": ("`processes`, threads too", "no new ones"),

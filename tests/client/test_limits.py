@@ -63,7 +63,7 @@ def test_limit_value_that_is_invalid_is_refused_by_name(name, value):
 
 
 def test_limit_that_does_not_exist_is_refused_with_those_that_do():
-    with pytest.raises(BadRequest, match="there is no limit 'time'; there are timeout, cpu, memory"):
+    with pytest.raises(BadRequest, match="there is no limit 'time'; there are timeout, input_wait, cpu, memory"):
         limits_request({"time": 3}, None, None)
 
 

@@ -107,6 +107,25 @@ def test_input_is_asked_and_answered(kernel):
     assert kernel.finish(request).result == "'Ada'"
 
 
+def test_input_that_nobody_answers_never_happened(shared_kernel):
+    kernel = shared_kernel
+    cell = kernel.run("%%limits input_wait=300ms\nunanswered = 1\ninput()", allow_stdin=True)
+    assert (cell.ename, cell.report["outcome"]) == ("CellTimeout", "timeout")
+    assert cell.reply["evalue"].startswith("Nobody answered the cell's input() within its limit of 300 ms (input_wait)")
+    assert cell.report["error"]["line"] == 3
+    assert kernel.value("'unanswered' in globals()") == "False"
+
+
+def test_thread_that_computes_while_input_waits_is_on_the_clock(shared_kernel):
+    code = (
+        "%%limits timeout=500ms\nimport threading\ndef spin():\n    while True: pass\n"
+        "threading.Thread(target=spin, daemon=True).start()\ninput()"
+    )
+    cell = shared_kernel.run(code, allow_stdin=True)
+    assert (cell.ename, cell.report["outcome"]) == ("CellTimeout", "timeout")
+    assert "its time limit of 500 ms" in cell.reply["evalue"]
+
+
 def test_streams_results_and_displays_come_in_order(kernel):
     cell = kernel.run(
         "import os, subprocess, sys\n"

@@ -292,7 +292,7 @@ def converse(kernel, code, answers):
 
 def test_getpass_asks_for_a_password(kernel):
     cell, [asked] = converse(kernel, "import getpass\ngetpass.getpass('secret: ')", ["s3"])
-    assert (asked["prompt"], asked["password"], cell.result) == ("secret: ", True, "'s3'")
+    assert (asked["prompt"], asked["password"], cell.result) == ("The cell asks: secret: ", True, "'s3'")
 
 
 def test_debug_magic_after_an_error_shows_its_variables(kernel):

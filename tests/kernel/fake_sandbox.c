@@ -1,5 +1,7 @@
 #include "fake_sandbox.h"
 
+#include "kernel/clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -30,6 +32,9 @@ struct session {
     pthread_mutex_t mutex; /* the kernel's loop has a thread of its own */
     pthread_cond_t changed;
     struct fake_plan plan;
+    int64_t planned_us;
+    int n_asides, most_asides;
+    struct cell_limits limits[2]; /* of the last started cell, and aside */
     int control_fd, worker_fd, exit_fd, denied_fd;
     int out[N_PIPES][2]; /* pipes of stdout, stderr and the stack */
     struct cell *running;
@@ -114,12 +119,14 @@ const char *fake_story(struct session *session) {
 void fake_plan(struct session *session, const struct fake_plan *plan) {
     pthread_mutex_lock(&session->mutex);
     session->plan = *plan;
+    session->planned_us = clock_us();
     pthread_mutex_unlock(&session->mutex);
 }
 
 static struct fake_plan plan_of(struct session *session) {
     pthread_mutex_lock(&session->mutex);
     struct fake_plan plan = session->plan;
+    plan.usage.cpu_us += (uint64_t)(plan.processors * (double)(clock_us() - session->planned_us));
     pthread_mutex_unlock(&session->mutex);
     return plan;
 }
@@ -178,6 +185,20 @@ int fake_next_cell(struct session *session) {
 
 int fake_next_aside(struct session *session) {
     return take(session, &session->started[1], -1);
+}
+
+struct cell_limits fake_limits(struct session *session, bool aside) {
+    pthread_mutex_lock(&session->mutex);
+    struct cell_limits limits = session->limits[aside];
+    pthread_mutex_unlock(&session->mutex);
+    return limits;
+}
+
+int fake_most_asides(struct session *session) {
+    pthread_mutex_lock(&session->mutex);
+    int most = session->most_asides;
+    pthread_mutex_unlock(&session->mutex);
+    return most;
 }
 
 int fake_next_signal(struct session *session) {
@@ -316,6 +337,12 @@ static void set_running(struct session *session, struct cell *cell) {
 
 int cell_start(struct cell *cell, const struct cell_limits *limits) {
     assert_non_null(limits);
+    pthread_mutex_lock(&cell->session->mutex);
+    cell->session->limits[cell->aside] = *limits;
+    cell->session->n_asides += cell->aside;
+    if (cell->session->n_asides > cell->session->most_asides)
+        cell->session->most_asides = cell->session->n_asides;
+    pthread_mutex_unlock(&cell->session->mutex);
     if (!cell->aside) {
         tell(cell->session, "start");
         set_running(cell->session, cell);
@@ -392,6 +419,9 @@ int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct sandbox_erro
 }
 
 static void end_cell(struct cell *cell, const char *how) {
+    pthread_mutex_lock(&cell->session->mutex);
+    cell->session->n_asides -= cell->aside;
+    pthread_mutex_unlock(&cell->session->mutex);
     if (cell->aside)
         return;
     tell(cell->session, how);

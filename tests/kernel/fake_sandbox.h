@@ -17,6 +17,7 @@ struct fake_plan {
     int freeze;
     struct cell_end end;     /* of cell_freeze() and cell_end_of() */
     struct cell_usage usage; /* of cell_measure() */
+    double processors;       /* that cells use all the time from now on: their CPU time grows with the kernel's clock */
     const char *detail;      /* of the error */
 };
 
@@ -38,6 +39,12 @@ void fake_worker_dies(struct session *session);
 /* Waits until the next cell is started (fails the test after a while); returns its worker's end. Borrowed. */
 int fake_next_cell(struct session *session);
 int fake_next_aside(struct session *session);
+
+/* What the last cell, or aside, was started with. */
+struct cell_limits fake_limits(struct session *session, bool aside);
+
+/* How many asides there were at once, at the most. */
+int fake_most_asides(struct session *session);
 
 /* Makes the exit_fd of the running cell (not an aside) readable. */
 void fake_cell_dies(struct session *session, const struct cell_end *end);

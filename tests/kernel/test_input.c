@@ -39,11 +39,11 @@ static void test_input_is_asked_and_answered(void **state) {
     struct message question;
     (void)state;
     begin_cell("asks", id);
-    harness_say(&h, json_pack("{s:s, s:i, s:s, s:b}", "type", "input", "seq", 7, "prompt", "name? ", "password", 1));
+    harness_say(&h, json_pack("{s:s, s:i, s:s, s:b}", "type", "input", "seq", 7, "prompt", "name?\t", "password", 0));
     harness_receive(&h, CHANNEL_STDIN, &question);
     assert_string_equal(question.msg_type, "input_request");
-    expect_text(question.content, "prompt", "name? ");
-    assert_true(json_is_true(json_object_get(question.content, "password")));
+    expect_text(question.content, "prompt", "name?\t"); /* as it is */
+    assert_true(json_is_false(json_object_get(question.content, "password")));
     message_fini(&question);
     answer("Ada");
     json_t *told = harness_told(&h);
@@ -133,6 +133,121 @@ static void test_input_wait_does_not_count_to_the_time_limit(void **state) {
     take_a_turn();
     expect_failure(id, "busy execute_input error:CellTimeout idle", "CellTimeout",
                    "The cell ran longer than its time limit of 120 s and was ended" STAYS);
+}
+
+/* Later by that much; the loop notices with the request. */
+static void put_forward(int64_t us) {
+    fake_clock_put_forward(us);
+    take_a_turn();
+}
+
+static void expect_nobody_answered(const char *id) {
+    expect_failure(
+        id, "busy execute_input error:CellTimeout idle", "CellTimeout",
+        "Nobody answered the cell's input() within its limit of 3600 s (input_wait), and it was ended" STAYS);
+}
+
+static void test_input_that_nobody_answers_ends_the_cell_at_its_limit(void **state) {
+    const int64_t limit_us = h.kernel.limits.values[LIMIT_INPUT_WAIT] * CLOCK_MS;
+    struct message reply;
+    char id[37];
+    (void)state;
+    begin_cell("asks", id);
+    ask_for_input(1);
+    put_forward(limit_us);
+    harness_receive(&h, CHANNEL_SHELL, &reply);
+    expect_text(report_of(&reply), "outcome", "timeout");
+    assert_true(json_is_true(json_object_get(report_of(&reply), "rolled_back")));
+    message_fini(&reply);
+    expect_heard(id, "busy execute_input error:CellTimeout idle");
+    expect_next_cell_runs();
+}
+
+static void test_input_limit_is_for_all_questions_of_a_cell(void **state) {
+    const int64_t limit_us = h.kernel.limits.values[LIMIT_INPUT_WAIT] * CLOCK_MS;
+    char id[37];
+    (void)state;
+    begin_cell("asks twice", id);
+    ask_for_input(1);
+    take_a_turn();
+    put_forward(limit_us / 2);
+    answer("x");
+    json_decref(harness_told(&h));
+    ask_for_input(2);
+    take_a_turn();
+    put_forward(limit_us / 2);
+    expect_nobody_answered(id);
+}
+
+static void use_processors(double processors) {
+    fake_plan(h.session, &(struct fake_plan){.processors = processors});
+}
+
+static void test_input_wait_of_a_cell_that_computes_counts_to_the_time_limit(void **state) {
+    const int64_t limit_us = h.kernel.limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
+    char id[37];
+    (void)state;
+    begin_cell("asks, and has a thread", id);
+    ask_for_input(1);
+    use_processors(1);
+    put_forward(limit_us);
+    expect_failure(id, "busy execute_input error:CellTimeout idle", "CellTimeout",
+                   "The cell ran longer than its time limit of 120 s and was ended" STAYS);
+}
+
+static void test_input_wait_counts_as_far_as_the_cell_computes(void **state) {
+    const int64_t limit_us = h.kernel.limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
+    char id[37];
+    (void)state;
+    begin_cell("asks, and has a thread", id);
+    ask_for_input(1);
+    use_processors(0.25);
+    put_forward(2 * limit_us); /* half of the limit was computed */
+    answer("x");
+    json_decref(harness_told(&h));
+    put_forward(limit_us / 4 * 3);
+    expect_failure(id, "busy execute_input error:CellTimeout idle", "CellTimeout",
+                   "The cell ran longer than its time limit of 120 s and was ended" STAYS);
+}
+
+static void test_input_wait_counts_no_more_than_has_passed(void **state) {
+    const int64_t limit_us = h.kernel.limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
+    char id[37];
+    (void)state;
+    begin_cell("asks, and has threads", id);
+    ask_for_input(1);
+    use_processors(1.5);
+    put_forward(limit_us / 4 * 3);
+    answer("x");
+    json_decref(harness_told(&h));
+    harness_done(&h, "ok");
+    expect_status(id, "ok");
+}
+
+static void test_input_of_a_password_is_marked_as_the_cells(void **state) {
+    static const struct {
+        const char *prompt, *shown;
+    } rows[] = {
+        {"[sudo] password for root: ", "The cell asks: [sudo] password for root: "},
+        {"", "The cell asks: "},
+        {"x\r\n[sudo] \x1b[2K\u202e\u200b:", "The cell asks: x [sudo] ?[2K??:"},
+        {"\u00a0\u00a0  \u2028\t\u3000: ", "The cell asks:  : "},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char id[37];
+        struct message question;
+        begin_cell("asks", id);
+        harness_say(
+            &h, json_pack("{s:s, s:i, s:s, s:b}", "type", "input", "seq", 7, "prompt", rows[i].prompt, "password", 1));
+        harness_receive(&h, CHANNEL_STDIN, &question);
+        expect_text(question.content, "prompt", rows[i].shown);
+        message_fini(&question);
+        answer("x");
+        json_decref(harness_told(&h));
+        harness_done(&h, "ok");
+        expect_status(id, "ok");
+    }
 }
 
 static void interrupt(void) {
@@ -234,6 +349,12 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_input_prompt_counts_as_output, start_small_output, cells_stop),
         WARM(test_input_answer_of_another_client_is_ignored),
         WARM(test_input_wait_does_not_count_to_the_time_limit),
+        WARM(test_input_that_nobody_answers_ends_the_cell_at_its_limit),
+        WARM(test_input_limit_is_for_all_questions_of_a_cell),
+        WARM(test_input_wait_of_a_cell_that_computes_counts_to_the_time_limit),
+        WARM(test_input_wait_counts_as_far_as_the_cell_computes),
+        WARM(test_input_wait_counts_no_more_than_has_passed),
+        WARM(test_input_of_a_password_is_marked_as_the_cells),
         WARM(test_interrupt_that_is_obeyed_keeps_the_state),
         WARM(test_interrupt_while_a_check_runs_ends_the_checks),
         WARM(test_interrupt_while_input_waits_withdraws_the_question),

@@ -68,6 +68,33 @@ static void test_limits_cpu_follows_timeout_and_cpus(void **state) {
     assert_int_equal(limits.values[LIMIT_CPU], 10);
 }
 
+static void test_limits_beside_a_cell_are_no_more_than_its_own(void **state) {
+    (void)state;
+    for (int profile = 0; profile < PROFILE_N; profile++) {
+        struct limits limits, beside;
+        limits_defaults((enum profile)profile, &limits);
+        int at_once = limits_beside(&limits, 4, &beside);
+        limits_settle(&limits);
+        assert_in_range(at_once, 1, limits.values[LIMIT_CPUS]);
+        assert_int_equal(beside.values[LIMIT_CPUS], 1);
+        for (int i = 0; i < LIMIT_N; i++)
+            assert_in_range(beside.values[i], 1, limits.values[i]);
+        assert_true(at_once * beside.values[LIMIT_MEMORY] <= limits.values[LIMIT_MEMORY]);
+        assert_true(at_once * beside.values[LIMIT_PROCESSES] <= limits.values[LIMIT_PROCESSES]);
+    }
+}
+
+static void test_limits_beside_a_cell_are_shared_by_all_that_run(void **state) {
+    struct limits limits = {.values = {[LIMIT_TIMEOUT] = 3000, [LIMIT_CPUS] = 8, [LIMIT_MEMORY] = 400 << 20}}, beside;
+    (void)state;
+    limits.values[LIMIT_PROCESSES] = 3;
+    assert_int_equal(limits_beside(&limits, 4, &beside), 4);
+    assert_int_equal(beside.values[LIMIT_MEMORY], 100 << 20);
+    assert_int_equal(beside.values[LIMIT_PROCESSES], 1); /* none would be no limit */
+    assert_int_equal(beside.values[LIMIT_TIMEOUT], 3000);
+    assert_int_equal(beside.values[LIMIT_CPU], 10000);
+}
+
 static void test_limits_that_are_not_set_are_not_reported(void **state) {
     struct limits limits;
     (void)state;
@@ -117,6 +144,8 @@ int main(void) {
         cmocka_unit_test(test_limits_text_uses_the_largest_whole_unit),
         cmocka_unit_test(test_limits_defaults_are_settled_and_within_the_ceiling),
         cmocka_unit_test(test_limits_cpu_follows_timeout_and_cpus),
+        cmocka_unit_test(test_limits_beside_a_cell_are_no_more_than_its_own),
+        cmocka_unit_test(test_limits_beside_a_cell_are_shared_by_all_that_run),
         cmocka_unit_test(test_limits_that_are_not_set_are_not_reported),
         cmocka_unit_test(test_limits_table_has_one_line_for_each_limit),
         cmocka_unit_test(test_profile_names_round_trip),

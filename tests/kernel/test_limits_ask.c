@@ -60,8 +60,9 @@ static void test_ask_line_refuses_with_a_reason(void **state) {
         {"timeout", "limits are written name=value, not 'timeout'"},
         {"disk=1M", "disk is fixed by the configuration when the session starts"},
         {"artifact=2G", "artifact 2 GiB is over the ceiling of 1 GiB in profile strict"},
-        {"tiemout=5s", "there is no limit 'tiemout'; there are timeout, cpu, memory, processes, cpus, disk, files, "
-                       "output, display, displays, artifact, artifacts, code, runs, budget, task_artifacts"},
+        {"tiemout=5s",
+         "there is no limit 'tiemout'; there are timeout, input_wait, cpu, memory, processes, cpus, disk, "
+         "files, output, display, displays, artifact, artifacts, code, runs, budget, task_artifacts"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -28,6 +28,7 @@ static const struct {
                         "  File \"<ipython-input-3-b16dc615ea65>\", line 2 in slow\n"
                         "  File \"<ipython-input-4-0123456789ab>\", line 1 in <module>\n"
                         "  File \"/x/IPython/core/interactiveshell.py\", line 1 in run_code\n"}}},
+    {"unanswered", OUTCOME_UNANSWERED, {.limit = "5 m"}},
     {"cpu", OUTCOME_CPU, {.limit = "5 s"}},
     {"memory", OUTCOME_MEMORY, {.limit = "2 GiB"}},
     {"crash_signal", OUTCOME_CRASH, {.end = {.signaled = true, .signal = SIGSEGV}}},
@@ -161,6 +162,26 @@ static void test_stack_is_whole_once_the_first_frame_of_ipython_has_come(void **
     assert_true(outcome_where_is_whole(&facts.where));
 }
 
+/* The code waits in input(), say: what it has called of what runs the cell stands before its own frames. */
+static void test_stack_begins_with_the_cells_own_frames(void **state) {
+    static const char text[] = "Stack (most recent call first):\n"
+                               "  File \"/x/petri_worker/wire.py\", line 106 in _wait\n"
+                               "  File \"/x/petri_worker/shell.py\", line 200 in raw_input\n"
+                               "  File \"<ipython-input-4-0123456789ab>\", line 3 in <module>\n"
+                               "  File \"/x/IPython/core/interactiveshell.py\", line 1 in run_code\n";
+    struct outcome_facts facts = {0};
+    (void)state;
+    facts.where.bytes = (size_t)(strstr(text, "  File \"<") - text);
+    memcpy(facts.where.text, text, sizeof text);
+    assert_false(outcome_where_is_whole(&facts.where));
+    facts.where.bytes = strlen(text);
+    assert_true(outcome_where_is_whole(&facts.where));
+    json_t *error = outcome_error(OUTCOME_UNANSWERED, &facts);
+    assert_string_equal(json_string_value(json_array_get(json_object_get(error, "traceback"), 1)),
+                        "  Cell In[4], line 3 in <module>");
+    json_decref(error);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_errors_read_as_their_golden_files),
@@ -170,6 +191,7 @@ int main(void) {
         cmocka_unit_test(test_a_long_detail_is_cut_not_overrun),
         cmocka_unit_test(test_detail_cut_inside_a_character_is_still_shown),
         cmocka_unit_test(test_stack_is_whole_once_the_first_frame_of_ipython_has_come),
+        cmocka_unit_test(test_stack_begins_with_the_cells_own_frames),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

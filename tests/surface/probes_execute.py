@@ -135,7 +135,8 @@ def input_prompt(kernel):
 @probe("input_request", "`password`")
 def input_password(kernel):
     content, value = ask_for(kernel, "import getpass\ngetpass.getpass('secret ')", "s3")
-    assert (content["prompt"], content["password"], value) == ("secret ", True, "'s3'")
+    # petri says before it that the cell asks.
+    assert content["prompt"].endswith("secret ") and (content["password"], value) == (True, "'s3'")
 
 
 @probe("input_request", "an interrupt ends the waiting", fresh=True)
