@@ -6,6 +6,11 @@
  * in a throw-away copy, begins with it. A request that comes meanwhile discards
  * the rehearsal, which is tried again later.
  *
+ * Nobody has asked for that cell and no record tells of it, so it runs only as
+ * long as no code of the user's has been committed: in an image that none has
+ * touched. Where the first cell comes sooner there is none: the first error
+ * loads what it needs, and completion goes on as before (docs/worker-wire.md).
+ *
  * See: docs/worker-wire.md, "warm".
  */
 #ifndef PETRI_REHEARSAL_H
@@ -17,7 +22,8 @@
 struct rehearsal {
     struct cell *cell; /* NULL while there is none */
     struct worker_link link;
-    int64_t due_us; /* when to begin, or, while there is a cell, when to give up */
+    int64_t due_us;     /* when to begin, or, while there is a cell, when to give up */
+    int64_t measure_us; /* when the cell is measured next */
     int tries;
     bool over; /* it has been committed, or has failed too often */
     bool committed;

@@ -124,10 +124,12 @@ static void conclude(struct kernel *kernel) {
     reply_idle(kernel, steal_pointer(run->request));
     execute_abort(kernel, &aborted);
     /* The answer is out; what is expensive comes now. */
-    if (run->cell && run->ask.fresh)
+    if (run->cell && run->ask.fresh) {
         cell_discard(steal_pointer(run->cell));
-    else if (run->cell)
+    } else if (run->cell) {
         cell_commit(steal_pointer(run->cell));
+        runner->touched |= run_brings_code(run);
+    }
     if (kind->after)
         kind->after(kernel, run);
     bool gives_back = run->rolled_back;
@@ -364,6 +366,7 @@ static void begin(struct kernel *kernel, struct request *request) {
     json_auto_t *frame = NULL;
     reply_busy(kernel, request);
     rehearsal_cancel(&kernel->rehearsal);
+    settle_now(kernel);
     struct run *run = run_create(request, ++runner->n_runs, &kernel->limits);
     if (!run) {
         log_write(&kernel->log, LOG_LEVEL_ERROR, "a request is lost: no memory");

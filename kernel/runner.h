@@ -40,6 +40,7 @@ struct runner {
     int64_t warm_deadline_us;
     struct cell *armed; /* made ahead, not started; or NULL */
     int64_t armed_us;   /* what making it took */
+    bool touched;       /* user's code has been in the session's image: run_brings_code() */
     bool arming_failed; /* the next request will find out why */
     struct run *run;    /* RUNNER_RUNNING */
     uint64_t n_runs;

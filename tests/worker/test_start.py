@@ -81,3 +81,30 @@ def test_warm_loads_what_errors_and_completions_need(new_worker, label):
     code = "import sys; print([m in sys.modules for m in ('stack_data', 'jedi')])"
     assert worker.execute(code).stdout == "[True, True]\n"
     assert worker.execute("sys.last_type if hasattr(sys, 'last_type') else None").of("execute_result") == []
+
+
+# What a start, a rehearsal and a check may import, were it there for everybody to be found.
+IMPORTED = ("jedi", "parso", "pygments", "stack_data", "executing", "pure_eval", "asttokens", "jsonschema")
+
+
+@pytest.fixture
+def planted(tmp_path, monkeypatch):
+    """A notebook's folder with modules that say when they are imported."""
+    for name in IMPORTED:
+        (tmp_path / f"{name}.py").write_text(f"import os\nos.mkdir({str(tmp_path / 'imported')!r})\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_what_petri_runs_by_itself_imports_nothing_from_the_folder(new_worker, label, planted):
+    worker = new_worker(label)
+    assert worker.request({"type": "warm"}).reply == {"status": "ok"}
+    worker.request({"type": "check", "what": "result_json_schema", "schema": {}, "data": {"text/plain": "1"}})
+    assert not (planted / "imported").exists()
+    assert worker.execute("import sys; sys.path.count(''), sys.path[0]").result == "(1, '')"
+
+
+def test_cell_imports_from_the_folder_first(new_worker, label, tmp_path, monkeypatch):
+    (tmp_path / "wave.py").write_text("mine = 1")
+    monkeypatch.chdir(tmp_path)
+    assert new_worker(label).execute("import wave; wave.mine").result == "1"

@@ -28,7 +28,8 @@ _OF_FORMATS = (
 def check(request):
     """request: as in docs/worker-wire.md. Returns {"status", "ok", "detail"}."""
     try:
-        ok, detail = _CHECKS[request["what"]](request)
+        with packages.installed_only():
+            ok, detail = _CHECKS[request["what"]](request)
     except Exception as error:
         ok, detail = False, f"{type(error).__name__}: {error}"
     return {"status": "ok", "ok": ok, "detail": detail if len(detail) <= _DETAIL else detail[:_DETAIL] + "..."}

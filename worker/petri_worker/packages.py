@@ -32,6 +32,17 @@ def find_spec_safely(name):
         return None
 
 
+@contextlib.contextmanager
+def installed_only():
+    """Inside of it nothing is imported from the notebook's folder: what petri does by itself is no cell of the user's."""
+    before = list(sys.path)
+    sys.path[:] = [path for path in before if path]
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+
+
 def find_packages():
     """
     The interpreter's own IPython is used where it has one. What else is missing
@@ -46,17 +57,6 @@ def find_packages():
     missing = [name for name in ("IPython", "comm", "matplotlib_inline") if not find_spec(name)]
     if site and missing:
         sys.path.insert(_first_installed() if "IPython" in missing else len(sys.path), site)
-
-
-@contextlib.contextmanager
-def without_folder():
-    """What is imported meanwhile comes from nowhere but the interpreter: the notebook's folder may be anybody's."""
-    before = list(sys.path)
-    sys.path[:] = [path for path in before if path]
-    try:
-        yield
-    finally:
-        sys.path[:] = before
 
 
 def add_folder():

@@ -82,6 +82,9 @@ class ZMQInteractiveShell(InteractiveShell):
     def init_profile_dir(self, profile_dir):
         """None, as above."""
 
+    def init_sys_path(self):
+        """The notebook's folder is put first once everything of ours is loaded: app.py."""
+
     def init_virtualenv(self):
         """The interpreter is the one that the kernelspec names, whatever VIRTUAL_ENV says."""
 

@@ -4,12 +4,12 @@ What is loaded and tried out before somebody waits for it.
 Two portions. start() is part of every start: what each first cell needs. The
 `warm` request is for the time when nobody waits: what a first error and a
 first completion need, which takes as long as half a start. Neither leaves
-anything that a cell could see.
+anything that a cell could see, or imports anything from the notebook's folder.
 """
 
 import sys
 
-from petri_worker.packages import without_folder
+from petri_worker.packages import installed_only
 
 
 def start(shell, executor):
@@ -21,17 +21,13 @@ def start(shell, executor):
 
 def idle(shell):
     """Formats a traceback (lexer, style, source lines), and completes a name (jedi). Returns the reply."""
-    with without_folder():
-        _idle(shell)
-    return {"status": "ok"}
-
-
-def _idle(shell):
     from petri_worker.introspect import rehearse
 
-    filename = shell.compile.cache("1 / 0\n")
-    try:
-        exec(compile("1 / 0\n", filename, "exec"), {})
-    except ZeroDivisionError:
-        shell.InteractiveTB.structured_traceback(*sys.exc_info(), tb_offset=1)
-    rehearse(shell)
+    with installed_only():
+        filename = shell.compile.cache("1 / 0\n")
+        try:
+            exec(compile("1 / 0\n", filename, "exec"), {})
+        except ZeroDivisionError:
+            shell.InteractiveTB.structured_traceback(*sys.exc_info(), tb_offset=1)
+        rehearse(shell)
+    return {"status": "ok"}
