@@ -12,14 +12,12 @@
 enum {
     MAX_FRAME_BYTES = 8 << 20,
     FRAMES_PER_TURN = 16,
-    LIMIT_MS = 2000,    /* jedi may take more than one, on a busy machine */
-    COLD_MS = 10000,    /* to load it takes as long as a start */
-    MEASURE_MS = 10,    /* as sandbox.h asks for */
-    TOKENIZE_MS = 1000, /* a console that waits longer for is_complete never asks again */
+    LIMIT_MS = 2000,       /* jedi may take more than one, on a busy machine */
+    COLD_MS = 10000,       /* to load it takes as long as a start */
+    TOKENIZE_MS = 1000,    /* a console that waits longer for is_complete never asks again */
+    MEASURE_MS = 100,      /* where control groups keep the limit of memory */
+    MEASURE_CLOSE_MS = 10, /* where this measuring keeps it: sandbox.h */
 };
-
-#define MEMORY_BYTES (UINT64_C(256) << 20)
-#define PROCESSES 64
 
 static json_t *field(const json_t *content, const char *key, json_t *otherwise) {
     json_t *value = json_object_get(content, key);
@@ -92,9 +90,13 @@ void asides_fini(struct asides *asides) {
     request_queue_clear(&asides->waiting);
 }
 
+/* An aside is a cell: it has no more than the session's limits give one. */
 static int64_t due_us(const struct kernel *kernel, const struct request *request) {
     const struct aside_kind *kind = request->row->aside;
-    return request->arrived_us + (kernel->rehearsal.committed ? kind->limit_ms : kind->cold_ms) * CLOCK_MS;
+    struct limits limits;
+    limits_beside(&kernel->limits, ASIDES_AT_ONCE, &limits);
+    int64_t own_ms = kernel->rehearsal.committed ? kind->limit_ms : kind->cold_ms;
+    return request->arrived_us + clock_sooner(own_ms, limits.values[LIMIT_TIMEOUT]) * CLOCK_MS;
 }
 
 /* Answers with what the worker said, or, content being NULL, with what is said otherwise. content is borrowed. */
@@ -114,10 +116,20 @@ static void finish(struct kernel *kernel, struct aside *aside, json_t *content) 
     clear_slot(aside);
 }
 
+/* When an aside is measured next. */
+static int64_t measure_after_us(const struct kernel *kernel, int64_t now_us) {
+    bool watched = session_is_watched(kernel->runner.session);
+    return now_us + (watched ? MEASURE_CLOSE_MS : MEASURE_MS) * CLOCK_MS;
+}
+
 /* 0 or -errno: the cell is made, runs and has its request. */
 static int start(struct kernel *kernel, struct aside *aside, struct sandbox_error *ret_error) {
     const struct cell_options options = {.source = CELL_FROM_CURRENT, .aside = true};
-    const struct cell_limits limits = {.memory_bytes = MEMORY_BYTES, .processes = PROCESSES, .cpus = 1};
+    struct limits most;
+    limits_beside(&kernel->limits, ASIDES_AT_ONCE, &most);
+    const struct cell_limits limits = {.memory_bytes = (uint64_t)most.values[LIMIT_MEMORY],
+                                       .processes = (unsigned)most.values[LIMIT_PROCESSES],
+                                       .cpus = (unsigned)most.values[LIMIT_CPUS]};
     json_auto_t *frame = aside->request->row->aside->frame(aside->request->message.content);
     int r = cell_create(kernel->runner.session, &options, &aside->cell, ret_error);
     if (r == 0)
@@ -126,21 +138,30 @@ static int start(struct kernel *kernel, struct aside *aside, struct sandbox_erro
         r = talk_send(&aside->link, frame, NULL, 0);
     if (r == 0)
         r = cell_start(aside->cell, &limits);
-    aside->measure_us = session_is_watched(kernel->runner.session) ? clock_us() : CLOCK_NEVER;
+    aside->cpu_ms = most.values[LIMIT_CPU];
+    aside->measure_us = measure_after_us(kernel, clock_us());
     return r;
 }
 
-static struct aside *free_slot(struct asides *asides) {
-    for (int i = 0; i < ASIDES_AT_ONCE; i++)
-        if (!asides->slots[i].request)
-            return &asides->slots[i];
-    return NULL;
+/* NULL where as many run as may. */
+static struct aside *free_slot(struct kernel *kernel) {
+    struct asides *asides = &kernel->asides;
+    struct aside *found = NULL;
+    struct limits limits;
+    int left = limits_beside(&kernel->limits, ASIDES_AT_ONCE, &limits);
+    for (int i = 0; i < ASIDES_AT_ONCE; i++) {
+        if (asides->slots[i].request)
+            left--;
+        else
+            found = &asides->slots[i];
+    }
+    return left > 0 ? found : NULL;
 }
 
 static void start_waiting(struct kernel *kernel) {
     struct asides *asides = &kernel->asides;
     struct aside *aside;
-    while (asides->waiting.first && (aside = free_slot(asides))) {
+    while (asides->waiting.first && (aside = free_slot(kernel))) {
         struct sandbox_error error = {0};
         char text[512];
         aside->request = request_queue_pop(&asides->waiting);
@@ -201,14 +222,14 @@ static void exit_ready(struct kernel *kernel, void *arg, short events) {
         finish(kernel, aside, NULL);
 }
 
-/* Where there is no control group to do it: ends what holds more memory than it may. */
+/* Ends what has used more than it may, in the ways in which a cell is ended for it. */
 static void measure(struct kernel *kernel, struct aside *aside, int64_t now_us) {
     struct cell_usage usage = {0};
     if (now_us < aside->measure_us)
         return;
-    aside->measure_us = now_us + MEASURE_MS * CLOCK_MS;
+    aside->measure_us = measure_after_us(kernel, now_us);
     cell_measure(aside->cell, &usage);
-    if (usage.over_memory)
+    if (usage.over_memory || usage.over_in_flight || usage.replaced || (int64_t)usage.cpu_us / CLOCK_MS > aside->cpu_ms)
         finish(kernel, aside, NULL);
 }
 

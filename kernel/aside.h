@@ -2,8 +2,10 @@
  * aside.h - requests that run beside the session's cell and change nothing.
  *
  * Completion, inspection and is-complete run in a throw-away copy of the last
- * committed image. They are answered while a cell runs, and one that takes
- * longer than its two seconds costs its own answer only.
+ * committed image: each is a cell that is always rolled back, within the limits
+ * in force for the session's cells or less (limits_beside() in limits.h). They
+ * are answered while a cell runs, and one that takes longer than its two
+ * seconds, or more of anything else than it may, costs its own answer only.
  */
 #ifndef PETRI_ASIDE_H
 #define PETRI_ASIDE_H
@@ -38,7 +40,8 @@ struct asides {
         struct cell *cell;
         struct worker_link link;
         int64_t due_us;
-        int64_t measure_us; /* when it is measured next; CLOCK_NEVER where Linux itself holds it to its memory */
+        int64_t cpu_ms;     /* what it may use */
+        int64_t measure_us; /* when it is measured next */
     } slots[ASIDES_AT_ONCE];
     struct request_queue waiting;
 };

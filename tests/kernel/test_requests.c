@@ -292,6 +292,70 @@ static void test_is_complete_without_an_answer_is_unknown(void **state) {
     json_decref(content);
 }
 
+static void send_complete(char id[37]) {
+    harness_send(&h, CHANNEL_SHELL, "complete_request", json_pack("{s:s, s:i}", "code", "abc", "cursor_pos", 2), id);
+}
+
+static void expect_no_matches(const char *id) {
+    json_t *content = harness_reply(&h, CHANNEL_SHELL, "complete_reply", id);
+    expect_text(content, "status", "ok");
+    assert_int_equal(json_array_size(json_object_get(content, "matches")), 0);
+    json_decref(content);
+}
+
+static void few_limits(struct kernel *kernel) {
+    kernel->limits.values[LIMIT_TIMEOUT] = 500;
+    kernel->limits.values[LIMIT_CPU] = 100;
+    kernel->limits.values[LIMIT_MEMORY] = 64 << 20;
+    kernel->limits.values[LIMIT_PROCESSES] = 8;
+    kernel->limits.values[LIMIT_CPUS] = 1;
+}
+
+static int start_few_limits(void **state) {
+    (void)state;
+    harness_start_warm(&h, few_limits);
+    return 0;
+}
+
+static void test_complete_has_no_more_than_the_sessions_limits(void **state) {
+    char id[37];
+    (void)state;
+    send_complete(id);
+    fake_next_aside(h.session);
+    struct cell_limits limits = fake_limits(h.session, true);
+    assert_int_equal(limits.memory_bytes, 64 << 20);
+    assert_int_equal(limits.processes, 8);
+    assert_int_equal(limits.cpus, 1);
+    fake_clock_put_forward(500 * CLOCK_MS); /* not the ten seconds of a first one */
+    expect_no_matches(id);
+}
+
+static void test_complete_over_the_cpu_limit_has_no_matches(void **state) {
+    char id[37];
+    (void)state;
+    send_complete(id);
+    fake_next_aside(h.session);
+    fake_plan(h.session, &(struct fake_plan){.processors = 1});
+    fake_clock_put_forward(200 * CLOCK_MS);
+    expect_no_matches(id);
+    send_complete(id); /* is alive */
+    fake_next_aside(h.session);
+}
+
+static void test_completions_at_once_are_no_more_than_processors(void **state) {
+    enum { N = 3 };
+    char ids[N][37];
+    (void)state;
+    for (int i = 0; i < N; i++)
+        send_complete(ids[i]);
+    for (int i = 0; i < N; i++) {
+        harness_say_to(fake_next_aside(h.session),
+                       json_pack("{s:s, s:{s:s}}", "type", "done", "reply", "status", "ok"));
+        expect_no_matches(ids[i]);
+    }
+    assert_int_equal(fake_most_asides(h.session), 1);
+}
+
 static void test_complete_that_breaks_the_wire_has_no_matches(void **state) {
     char id[37];
     (void)state;
@@ -370,6 +434,8 @@ static void test_shutdown_is_published_on_iopub_and_answered(void **state) {
 #define COLD(test) cmocka_unit_test_setup_teardown(test, start, stop)
 #define WARM(test) cmocka_unit_test_setup_teardown(test, start_warm, stop)
 
+#define FEW(test) cmocka_unit_test_setup_teardown(test, start_few_limits, stop)
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         COLD(test_kernel_info_before_hello_waits_for_it),
@@ -388,6 +454,9 @@ int main(void) {
         COLD(test_heartbeat_echoes_bytes),
         WARM(test_is_complete_runs_beside_a_cell),
         WARM(test_is_complete_without_an_answer_is_unknown),
+        FEW(test_complete_has_no_more_than_the_sessions_limits),
+        FEW(test_complete_over_the_cpu_limit_has_no_matches),
+        FEW(test_completions_at_once_are_no_more_than_processors),
         WARM(test_complete_that_breaks_the_wire_has_no_matches),
         WARM(test_inspect_without_a_sandbox_finds_nothing),
         WARM(test_comm_open_that_commits_is_listed),
