@@ -1,5 +1,6 @@
 #include "comm.h"
 
+#include "kernel/account.h"
 #include "kernel/iopub.h"
 #include "kernel/kernel.h"
 #include "kernel/reply.h"
@@ -66,20 +67,34 @@ bool comms_note(struct comms *comms, const char *msg_type, const json_t *content
 
 static void begin(struct kernel *kernel, struct run *run, json_t **ret_frame) {
     const struct message *message = &run->request->message;
+    account_begin(kernel, run);
+    if (run->outcome != OUTCOME_OK)
+        return;
     comms_note(&kernel->comms, message->msg_type, message->content);
     run->buffers = message->buffers;
     run->n_buffers = message->n_buffers;
-    *ret_frame = json_pack("{s:s, s:O, s:s, s:O, s:O}", "type", "comm", "header", message->header, "msg_type",
-                           message->msg_type, "content", message->content, "metadata", message->metadata);
+    *ret_frame = json_pack("{s:s, s:O, s:s, s:O, s:O, s:O*, s:O*}", "type", "comm", "header", message->header,
+                           "msg_type", message->msg_type, "content", message->content, "metadata", message->metadata,
+                           "stdin", run->ask.stdin_text, "env", run->ask.env);
 }
 
-/* There is no reply to a comm message: what went wrong is told to everybody. */
+/* There is no reply to a comm message: what went wrong is told to everybody, and the report is in the record. */
 static void end(struct kernel *kernel, struct run *run) {
-    if (outcome_row(run->outcome)->ename && run->rolled_back)
-        iopub_publish(kernel, run->request->message.header, "error", outcome_error(run->outcome, &run->facts));
+    if (run->rolled_back) {
+        run->error = outcome_error(run->outcome, &run->facts);
+        iopub_publish(kernel, run->request->message.header, "error", json_copy(run->error));
+    } else if (run->outcome != OUTCOME_OK) {
+        run->error = json_incref(run->reply);
+    }
+    json_decref(account_end(kernel, run));
 }
 
-const struct cell_kind comm_cell = {.begin = begin, .end = end};
+static void after(struct kernel *kernel, struct run *run) {
+    (void)run;
+    records_tidy(&kernel->records);
+}
+
+const struct cell_kind comm_cell = {.begin = begin, .end = end, .after = after};
 
 void comm_info(struct kernel *kernel, const struct request *request) {
     const char *wanted = request_string(request, "target_name", NULL);

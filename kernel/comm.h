@@ -1,7 +1,9 @@
 /*
  * comm.h - messages between a front end's widgets and the session.
  *
- * A comm message runs as a cell that commits. Which comms are open is the
+ * A comm message runs as a cell that commits, and is one in every respect: with
+ * the limits and the task that its metadata.petri asks for, its files copied
+ * out, and a record, where its report is (account.h). Which comms are open is the
  * session's state: what a cell opened is forgotten when the cell is rolled
  * back. There are COMMS_MAX at most: whose messages are many, and cost no more
  * than their bytes, must not make the kernel remember without end. See: Jupyter messaging, "Custom messages".

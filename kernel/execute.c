@@ -1,13 +1,12 @@
 #include "execute.h"
 
-#include "kernel/budget.h"
+#include "kernel/account.h"
 #include "kernel/cache.h"
 #include "kernel/dispatch.h"
 #include "kernel/fingerprint.h"
 #include "kernel/iopub.h"
 #include "kernel/kernel.h"
 #include "kernel/limits_ask.h"
-#include "kernel/recording.h"
 #include "kernel/refuse.h"
 #include "kernel/reply.h"
 
@@ -39,28 +38,22 @@ static void check_code(struct run *run, const json_t *code) {
     }
 }
 
-/* Reads the line of limits in the code. Returns the code to run, or NULL with an outcome. */
-static json_t *ask_code(const struct limits_asking *asking, struct run *run, json_t *code, enum limits_line *ret_line) {
-    json_t *rest = NULL;
-    if (limits_ask_code(asking, &run->limits, code, &rest, ret_line) < 0)
-        run_set_outcome(run, OUTCOME_REFUSED, asking->why);
-    else if (*ret_line == LIMITS_LINE_SESSION)
-        run->session_limits = run->limits;
-    return rest;
-}
-
-/* What the code asks for, and what the client does, who has the last word about limits. As above. */
+/*
+ * What the code asks for in its first line, and what the client does, who has
+ * the last word about limits. Returns the code to run, or NULL with an outcome.
+ */
 static json_t *ask_all(struct kernel *kernel, struct run *run, json_t *code, enum limits_line *ret_line) {
     char why[sizeof run->facts.detail];
-    const struct limits_asking limits = {kernel->profile, ASKER_CELL, why, sizeof why};
-    const struct asking asking = {&limits, kernel->config.environment};
-    const json_t *petri = json_object_get(run->request->message.metadata, "petri");
-    json_auto_t *rest = ask_code(&limits, run, code, ret_line);
-    if (rest && ask_parse(&asking, petri, &run->limits, &run->ask) < 0) {
+    const struct limits_asking asking = {kernel->profile, ASKER_CELL, why, sizeof why};
+    json_auto_t *rest = NULL;
+    if (limits_ask_code(&asking, &run->limits, code, &rest, ret_line) < 0) {
         run_set_outcome(run, OUTCOME_REFUSED, why);
         return NULL;
     }
-    return steal_pointer(rest);
+    if (*ret_line == LIMITS_LINE_SESSION)
+        run->session_limits = run->limits;
+    account_begin(kernel, run);
+    return run->outcome == OUTCOME_OK ? steal_pointer(rest) : NULL;
 }
 
 static void show_limits(struct kernel *kernel, const struct run *run) {
@@ -86,7 +79,6 @@ static void begin(struct kernel *kernel, struct run *run, json_t **ret_frame) {
     json_t *code = json_object_get(run->request->message.content, "code");
     enum limits_line line = LIMITS_LINE_NONE;
     json_t *rest = NULL;
-    settle_now(kernel);
     read_request(run);
     if (json_is_string(code)) {
         run->code = json_incref(code);
@@ -101,8 +93,6 @@ static void begin(struct kernel *kernel, struct run *run, json_t **ret_frame) {
                       json_pack("{s:O, s:i}", "code", code, "execution_count", run->execution_count));
     if (run->outcome == OUTCOME_OK)
         rest = ask_all(kernel, run, code, &line);
-    if (run->outcome == OUTCOME_OK)
-        budget_check(kernel, run);
     if (run->outcome == OUTCOME_OK)
         refuse_check(kernel, run, code);
     if (run->outcome == OUTCOME_OK)
@@ -146,12 +136,8 @@ static void end(struct kernel *kernel, struct run *run) {
         return;
     }
     json_t *content = reply_content(kernel, run);
-    if (!run->checks)
-        validation_fail(run, "the cell has left nothing to check");
-    json_t *report = run_report(kernel, run);
     /* Before the reply: what a client has heard of is not lost when the kernel dies. */
-    bool recorded = recording_store(kernel, run, report, cache_key(run, report));
-    json_object_set_new(report, "record", json_boolean(recorded));
+    json_t *report = account_end(kernel, run);
     json_t *metadata = json_pack("{s:s, s:o}", "started", run->started, "petri", report);
     reply_send(kernel, run->request, "execute_reply", metadata, content);
 }

@@ -2,8 +2,6 @@
 
 #include "kernel/artifacts.h"
 #include "kernel/clock.h"
-#include "kernel/dispatch.h"
-#include "kernel/execute.h"
 #include "kernel/inputs_read.h"
 #include "kernel/iopub.h"
 #include "kernel/kernel.h"
@@ -33,8 +31,6 @@ static void end_artifacts(struct kernel *kernel, struct run *run) {
 
 bool finish_begin(struct kernel *kernel) {
     struct run *run = kernel->runner.run;
-    if (run_kind(run) != &execute_cell)
-        return true;
     int r = artifacts_begin(run, &kernel->outbox, &run->artifacts);
     if (r < 0)
         run->artifact_rows =

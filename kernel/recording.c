@@ -99,6 +99,15 @@ static json_t *request_of(struct recording *recording, const struct run *run) {
     return redact(recording, copy);
 }
 
+/* What a request has that brings no code: a widget's message. */
+static json_t *message_of(struct recording *recording, const struct run *run) {
+    const struct message *message = &run->request->message;
+    size_t bytes = json_dumpb(message->content, NULL, 0, JSON_COMPACT);
+    json_t *content = bytes <= RECORDING_MESSAGE_BYTES ? redact(recording, message->content) : NULL;
+    return json_pack("{s:s, s:I, s:o*, s:I}", "msg_type", message->msg_type, "bytes", (json_int_t)bytes, "content",
+                     content, "buffers", (json_int_t)message->n_buffers);
+}
+
 /* The files of a run, as they are stored: the redacted ones are owned by texts. */
 struct files {
     struct record_input inputs[ASK_FILES];
@@ -149,6 +158,8 @@ static json_t *make_body(struct kernel *kernel, const struct run *run, const jso
     add(&recording, "request", request_of(&recording, run));
     add(&recording, "files", files_of(&recording, run, files));
     add(&recording, "outputs", redact_outputs(&recording, run->transcript.outputs));
+    if (!run->code)
+        add(&recording, "message", message_of(&recording, run));
     json_object_set_new(recording.body, "outputs_complete", json_boolean(!run->transcript.cut));
     if (getcwd(folder, sizeof folder))
         json_object_set_new(recording.body, "folder", text_to_json(folder, strlen(folder)));
@@ -158,9 +169,14 @@ static json_t *make_body(struct kernel *kernel, const struct run *run, const jso
     return recording.body;
 }
 
-/* The first line of the code that says something. */
+/* The first line of the code that says something, or "(comm_msg)". */
 static void summarize(const json_t *body, char *buf, size_t size) {
+    const json_t *message = json_object_get(body, "message");
     const char *code = json_string_value(json_object_get(body, "code"));
+    if (message) {
+        snprintf(buf, size, "(%s)", json_string_value(json_object_get(message, "msg_type")));
+        return;
+    }
     const char *line = code ? code + strspn(code, " \t\r\n") : "";
     size_t n = strcspn(line, "\r\n");
     snprintf(buf, size, "%.*s", (int)text_whole_utf8(line, n < size ? n : size - 1), line);

@@ -182,6 +182,19 @@ static void print_files(const char *title, const json_t *files) {
     }
 }
 
+/* The code, or what a widget has sent in its place. */
+static void print_request(const json_t *run) {
+    const json_t *message = json_object_get(run, "message");
+    printf(message ? "\nmessage\n" : "\ncode\n");
+    put_plain(text_of(message ? message : run, message ? "msg_type" : "code"));
+    putchar('\n');
+    if (!message)
+        return;
+    auto_free char *content = json_dumps(json_object_get(message, "content"), JSON_COMPACT | JSON_ENCODE_ANY);
+    put_plain(content ? content : "(too large to be kept)");
+    putchar('\n');
+}
+
 static int print_whole(const json_t *run) {
     const json_t *outputs = json_object_get(run, "outputs");
     size_t i;
@@ -189,9 +202,7 @@ static int print_whole(const json_t *run) {
     print_head(run);
     print_files("inputs", json_object_get(run, "files"));
     print_files("artifacts", json_object_get(json_object_get(run, "report"), "artifacts"));
-    printf("\ncode\n");
-    put_plain(text_of(run, "code"));
-    putchar('\n');
+    print_request(run);
     if (json_array_size(outputs) > 0)
         printf("\noutputs\n");
     json_array_foreach(outputs, i, row) {

@@ -26,6 +26,8 @@ static int check_whole(const json_t *run) {
     const json_t *redacted = json_object_get(run, "redacted");
     size_t i;
     json_t *file;
+    if (json_object_get(run, "message"))
+        return refuse("it was a message, to a widget say, and has no code that could be run again");
     if (json_integer_value(json_object_get(redacted, "code")) > 0)
         return refuse("its code had secrets in it, which were not stored");
     if (json_integer_value(json_object_get(redacted, "request")) > 0)

@@ -1,9 +1,10 @@
 """Comms, both ways, with buffers."""
 
 
-def comm(worker, msg_type, content, buffers=()):
+def comm(worker, msg_type, content, buffers=(), **more):
     return worker.request(
-        {"type": "comm", "msg_type": msg_type, "content": content, "metadata": {"m": 1}}, [bytes(b) for b in buffers]
+        {"type": "comm", "msg_type": msg_type, "content": content, "metadata": {"m": 1}, **more},
+        [bytes(b) for b in buffers],
     )
 
 
@@ -55,6 +56,26 @@ def test_unknown_comm_and_failing_handler_get_a_reply(worker):
     answer = comm(worker, "comm_msg", {"comm_id": "bad", "data": {}})
     assert answer.reply["status"] == "ok"
     assert "ZeroDivisionError" in answer.stderr
+
+
+HANDLED = (
+    "import comm, os\nc = comm.create_comm(target_name='t', comm_id='asks')\n"
+    "c.on_msg(lambda msg: print(input(), os.environ.get('MODE')))"
+)
+
+
+def test_handler_has_the_standard_input_and_variables_of_its_message(worker):
+    worker.execute(HANDLED)
+    answer = comm(worker, "comm_msg", {"comm_id": "asks", "data": {}}, stdin="given\n", env={"MODE": "fast"})
+    assert answer.stdout == "given fast\n"
+    assert worker.execute("import os; os.environ.get('MODE')").of("execute_result") == []
+
+
+def test_handler_that_asks_is_told_that_nobody_answers(worker):
+    worker.execute(HANDLED, allow_stdin=True)
+    answer = comm(worker, "comm_msg", {"comm_id": "asks", "data": {}})
+    assert answer.reply["status"] == "ok"
+    assert "StdinNotImplementedError" in answer.stderr
 
 
 def test_widget_is_published_and_follows_the_front_end(venv_worker):

@@ -12,6 +12,7 @@ import_ipython()
 from petri_worker import checks, comms, debugger, introspect, stand_in, warm  # noqa: E402
 from petri_worker.errors import describe  # noqa: E402
 from petri_worker.execute import Executor  # noqa: E402
+from petri_worker.given import given  # noqa: E402
 from petri_worker.kernel import KernelFace  # noqa: E402
 from petri_worker.origin import Origin  # noqa: E402
 from petri_worker.shell import ZMQInteractiveShell  # noqa: E402
@@ -105,6 +106,12 @@ class Worker:
         return self.executor.execute(request)
 
     def _comm(self, request, buffers):
+        self.shell.allow_stdin = False  # the message of a widget: there is nobody who would be asked
+        self.shell.has_stdin = request.get("stdin") is not None
+        with given(request.get("stdin"), request.get("env")):
+            return self._handle_comm(request, buffers)
+
+    def _handle_comm(self, request, buffers):
         message = {
             "header": {**(request.get("header") or {}), "msg_type": request["msg_type"]},
             "content": request["content"],
