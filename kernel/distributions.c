@@ -5,15 +5,19 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <libgen.h>
 #include <string.h>
+#include <sys/stat.h>
 
-enum { DISTRIBUTIONS_MAX = 20000, CONFIG_BYTES = 4096 };
+enum { DISTRIBUTIONS_MAX = 20000, CONFIG_BYTES = 4096, METADATA_BYTES = 64 << 20 };
 
-/* Where an interpreter of version %s below a prefix imports from. See: the module site; Debian's dist-packages. */
+/* Where an interpreter of version %s below a prefix imports from; "t" is of one without a global lock. See: the module
+ * site; Debian's dist-packages. */
 static const char *const places[] = {
-    "lib/python%s/site-packages",       "lib64/python%s/site-packages",     "lib/python3/dist-packages",
+    "lib/python%s/site-packages",       "lib64/python%s/site-packages",     "lib/python%st/site-packages",
+    "lib64/python%st/site-packages",    "lib/python3/dist-packages",        "lib/python%s/dist-packages",
     "local/lib/python%s/dist-packages", "local/lib/python%s/site-packages",
 };
 
@@ -44,16 +48,27 @@ void distributions_fini(struct distributions *distributions) {
     *distributions = (struct distributions){0};
 }
 
-/* The value of a key of pyvenv.cfg. Returns whether there is one. */
-static bool venv_value(const char *prefix, const char *key, char *buf, size_t size) {
+FILE *distributions_open(const char *path) {
+    struct stat st;
+    auto_fd fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size > METADATA_BYTES)
+        return NULL;
+    FILE *file = fdopen(fd, "r");
+    fd = file ? -1 : fd;
+    return file;
+}
+
+bool distributions_venv_value(const char *prefix, const char *key, char *buf, size_t size) {
     char path[PATH_MAX + 16];
     char line[CONFIG_BYTES];
     snprintf(path, sizeof path, "%s/pyvenv.cfg", prefix);
-    auto_file file = fopen(path, "re");
+    auto_file file = distributions_open(path);
     while (file && fgets(line, sizeof line, file)) {
         size_t n = strlen(key);
+        if (strncmp(line, key, n) != 0)
+            continue;
         const char *value = line + n + strspn(line + n, " \t");
-        if (strncmp(line, key, n) != 0 || *value != '=')
+        if (*value != '=')
             continue;
         value += 1 + strspn(value + 1, " \t");
         snprintf(buf, size, "%.*s", (int)strcspn(value, "\r\n"), value);
@@ -90,10 +105,11 @@ static void find_patch(const char *prefix, const char *base, const char *minor, 
     char line[256];
     char version[16];
     snprintf(buf, size, "%s", minor);
-    if (venv_value(prefix, "version", buf, size) || venv_value(prefix, "version_info", buf, size))
+    if (distributions_venv_value(prefix, "version", buf, size) ||
+        distributions_venv_value(prefix, "version_info", buf, size))
         return;
     snprintf(path, sizeof path, "%s/include/python%s/patchlevel.h", base, minor);
-    auto_file file = fopen(path, "re");
+    auto_file file = distributions_open(path);
     while (file && fgets(line, sizeof line, file))
         if (sscanf(line, "#define PY_VERSION \"%15[^\"]", version) == 1)
             snprintf(buf, size, "%s", version);
@@ -143,15 +159,16 @@ static int find_folders(struct distributions *found, const char *python, const c
     prefix_of(python, prefix);
     prefix_of(found->interpreter, base);
     const char *name = strrchr(found->interpreter, '/') + 1;
-    bool is_venv = venv_value(prefix, "home", value, sizeof value);
+    bool is_venv = distributions_venv_value(prefix, "home", value, sizeof value);
     bool known = strncmp(name, "python", 6) == 0 && minor_of(name + 6, minor, sizeof minor);
     if (!known && !minor_of_library(base, minor, sizeof minor) && is_venv &&
-        venv_value(prefix, "version", value, sizeof value))
+        distributions_venv_value(prefix, "version", value, sizeof value))
         minor_of(value, minor, sizeof minor);
     find_patch(prefix, base, minor, found->version, sizeof found->version);
     int r = add_folders(found, prefix, minor);
-    bool sees_base = !is_venv || (venv_value(prefix, "include-system-site-packages", value, sizeof value) &&
-                                  strcasecmp(value, "true") == 0);
+    bool sees_base =
+        !is_venv || (distributions_venv_value(prefix, "include-system-site-packages", value, sizeof value) &&
+                     strcasecmp(value, "true") == 0);
     if (r == 0 && sees_base)
         r = add_folders(found, base, minor);
     if (r == 0 && site[0])
@@ -159,9 +176,9 @@ static int find_folders(struct distributions *found, const char *python, const c
     return r;
 }
 
-/* NAME-VERSION.dist-info, NAME-VERSION-py3.11.egg-info, NAME.egg-info. Returns whether it is one of them. */
+/* NAME-VERSION.dist-info, NAME-VERSION-py3.11.egg-info, NAME.egg-link. Returns whether it is one of them. */
 static bool split(const char *entry, size_t *ret_name, size_t *ret_version, size_t *ret_version_bytes) {
-    static const char *const ends[] = {".dist-info", ".egg-info"};
+    static const char *const ends[] = {".dist-info", ".egg-info", ".egg", ".egg-link"};
     size_t n = strlen(entry);
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         size_t end = strlen(ends[i]);
@@ -213,6 +230,18 @@ int distributions_find(const char *python, const char *site, struct distribution
     int r = find_folders(&found, python, site);
     for (size_t i = 0; r == 0 && i < found.n_folders; i++)
         r = read_folder(&found, i);
+    if (r < 0)
+        distributions_fini(&found);
+    else
+        *ret = found;
+    return r;
+}
+
+int distributions_in(const char *folder, struct distributions *ret) {
+    struct distributions found = {0};
+    int r = add_folder(&found, folder);
+    if (r == 0 && found.n_folders > 0)
+        r = read_folder(&found, 0);
     if (r < 0)
         distributions_fini(&found);
     else

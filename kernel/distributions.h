@@ -2,8 +2,9 @@
  * distributions.h - what is installed for an interpreter, read from its folders: nothing is asked of the interpreter.
  *
  * A distribution is a folder NAME-VERSION.dist-info (or .egg-info) in one of
- * the folders that the interpreter imports from. See: PyPA, "Recording
- * installed projects"; PEP 405.
+ * the folders that the interpreter imports from, or NAME-VERSION-….egg, which
+ * holds its modules, too, or NAME.egg-link. See: PyPA, "Recording installed
+ * projects"; setuptools, "The Internal Structure of Python Eggs"; PEP 405.
  */
 #ifndef PETRI_DISTRIBUTIONS_H
 #define PETRI_DISTRIBUTIONS_H
@@ -11,8 +12,9 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
-enum { DISTRIBUTIONS_FOLDERS = 12 };
+enum { DISTRIBUTIONS_FOLDERS = 20 };
 
 struct distribution {
     char *name;    /* normalised: lower case, one - between words */
@@ -36,6 +38,16 @@ struct distributions {
 int distributions_find(const char *python, const char *site, struct distributions *ret)
     __attribute__((warn_unused_result));
 void distributions_fini(struct distributions *distributions);
+
+/* The same for one folder by its real path, whoever imports from it: what is in it, and nothing of an interpreter. */
+int distributions_in(const char *folder, struct distributions *ret) __attribute__((warn_unused_result));
+
+/* Opens a file that an installer wrote, or that somebody has put in its place: NULL where there is none, where it is no
+ * file (a FIFO would keep us waiting), and where it is larger than 64 MiB. The caller's: fclose(). */
+FILE *distributions_open(const char *path);
+
+/* The value of a key of PREFIX/pyvenv.cfg. Returns whether there is one. */
+bool distributions_venv_value(const char *prefix, const char *key, char *buf, size_t size);
 
 /* A name as distributions are compared by; n bytes of it. The caller's: free(); NULL on ENOMEM. */
 char *distributions_normal_name(const char *name, size_t n);

@@ -8,7 +8,10 @@
 #include <libgen.h>
 #include <sodium.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
+
+enum { PROGRAM_BYTES = 256 << 20 };
 
 _Static_assert(FINGERPRINT_BYTES == 2 * crypto_hash_sha256_BYTES + 1, "hexadecimal, and NUL");
 
@@ -48,9 +51,13 @@ int fingerprint_fd(int fd, char ret_hex[FINGERPRINT_BYTES]) {
     return 0;
 }
 
+/* A program or library. Who owns it may have put something else in its place: no FIFO holds us up. */
 static int hash_file(const char *path, char ret_hex[FINGERPRINT_BYTES]) {
-    auto_fd fd = open(path, O_RDONLY | O_CLOEXEC);
-    return fd < 0 ? -errno : fingerprint_fd(fd, ret_hex);
+    struct stat st;
+    auto_fd fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st))
+        return -errno;
+    return S_ISREG(st.st_mode) && st.st_size <= PROGRAM_BYTES ? fingerprint_fd(fd, ret_hex) : -EINVAL;
 }
 
 /* Where the interpreter is a shared library, the program is only its front. */

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -64,6 +65,44 @@ static void test_distributions_of_a_missing_interpreter_are_an_error(void **stat
     assert_int_equal(distributions_find("/nowhere/bin/python", "", &found), -ENOENT);
 }
 
+/* Who owns an environment may have put anything in place of its files. */
+static void test_distributions_read_no_fifo_and_no_huge_file(void **state) {
+    static const char *const names[] = {"venv/pyvenv.cfg", "base/include/python3.99/patchlevel.h"};
+    char path[PATH_MAX], version[32];
+    (void)state;
+    for (int is_fifo = 0; is_fifo < 2; is_fifo++)
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+            tree_path(path, names[i]);
+            assert_int_equal(unlink(path), 0);
+            if (is_fifo)
+                assert_int_equal(mkfifo(path, 0600), 0);
+            else
+                tree_file(names[i], "");
+            assert_int_equal(is_fifo ? 0 : truncate(path, 1 << 30), 0);
+            found_of("venv/bin/python", version);
+        }
+    assert_string_equal(version, "3.99");
+}
+
+static void test_fingerprint_reads_no_fifo_and_no_huge_file(void **state) {
+    char *const settings[] = {NULL};
+    char path[PATH_MAX];
+    struct distributions found;
+    (void)state;
+    assert_int_equal(mkfifo(tree_path(path, "base/lib/libpython3.99.so.1.0"), 0600), 0);
+    assert_int_equal(distributions_find(tree_path(path, "venv/bin/python"), "", &found), 0);
+    json_t *json = fingerprint_make(&found, settings);
+    assert_non_null(json);
+    assert_null(json_object_get(json_object_get(json, "interpreter"), "library_sha256"));
+    json_decref(json);
+    assert_int_equal(truncate(tree_path(path, "base/bin/python3.99"), 1L << 40), 0);
+    json_decref(fingerprint_make(&found, settings));
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    json_decref(fingerprint_make(&found, settings));
+    distributions_fini(&found);
+}
+
 /* The digest of the environment of the interpreter in venv. */
 static void digest(char ret_hex[FINGERPRINT_BYTES]) {
     char path[PATH_MAX];
@@ -100,6 +139,8 @@ int main(void) {
         TEST(test_distributions_of_a_virtual_environment_leave_out_its_base),
         TEST(test_distributions_with_system_site_packages_include_the_base),
         TEST(test_distributions_of_a_missing_interpreter_are_an_error),
+        TEST(test_distributions_read_no_fifo_and_no_huge_file),
+        TEST(test_fingerprint_reads_no_fifo_and_no_huge_file),
         TEST(test_fingerprint_changes_with_a_package_and_with_the_program),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
