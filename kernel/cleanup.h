@@ -6,6 +6,7 @@
 #ifndef PETRI_KERNEL_CLEANUP_H
 #define PETRI_KERNEL_CLEANUP_H
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -24,6 +25,11 @@ static inline void kernel_cleanup_fclose(FILE **file) {
         fclose(*file);
 }
 
+static inline void kernel_cleanup_closedir(DIR **dir) {
+    if (*dir)
+        closedir(*dir);
+}
+
 /* Takes a pointer out of its variable, which no longer frees it. */
 #define steal_pointer(pointer)                                                                                         \
     ({                                                                                                                 \
@@ -34,6 +40,7 @@ static inline void kernel_cleanup_fclose(FILE **file) {
 
 #define auto_fd __attribute__((cleanup(kernel_cleanup_close))) int
 #define auto_free __attribute__((cleanup(kernel_cleanup_free)))
+#define auto_dir __attribute__((cleanup(kernel_cleanup_closedir))) DIR *
 #define auto_file __attribute__((cleanup(kernel_cleanup_fclose))) FILE *
 
 #define KERNEL_MUST_CHECK __attribute__((warn_unused_result))

@@ -1,11 +1,11 @@
 /*
- * packages.h - the configuration's `packages`: which entries of the interpreter's folders cells do not see.
+ * packages.h - the configuration's `packages`: what of distributions cells do not see.
  *
  * Seen are the distributions that are listed, what these require, and what
- * petri's worker itself needs (IPython). All else in the folders that the
- * interpreter imports from is hidden: it is not mounted. The standard library
- * is always there. A folder that several distributions share (a namespace
- * package) is seen where one of them is.
+ * petri's worker itself needs (IPython), as far as the interpreter imports from
+ * where they are. Everything of others is hidden in all folders that cells see:
+ * it is not mounted. The standard library is always there. What belongs to a
+ * distribution its list of files says; see areas.h, unlisted.h.
  *
  * See: PyPA, "Core metadata specifications", "Recording installed projects".
  */
@@ -18,16 +18,25 @@
 
 #include <jansson.h>
 
-/* What to hide, as session_create() takes it. All zero hides nothing. */
+/* What decides. All borrowed. */
+struct packages_facts {
+    const struct distributions *found; /* what there is for the interpreter */
+    const char *site;                  /* petri's own copy of IPython, of which nothing is hidden, or "" */
+    const json_t *listed;              /* names of distributions */
+    const char *const *keep;           /* paths in an area that cells see all the same; NULL-ended, or NULL */
+    const json_t *inputs;              /* the same by the configuration, also whole areas; NULL for none */
+    const struct log *log;
+};
+
+/* What to hide, as session_create() takes it: a folder before those in it. All zero hides nothing. */
 struct packages {
-    struct session_hide hide[DISTRIBUTIONS_FOLDERS];
+    struct session_hide *hide;
     size_t n;
 };
 
-/* site: petri's own copy of IPython, of which nothing is hidden. ret is the caller's: packages_fini(). 0, -ENOMEM,
- * -E2BIG where a folder has too many entries, or -errno where one can't be read. */
-int packages_hide(const struct distributions *found, const char *site, const json_t *listed, const struct log *log,
-                  struct packages *ret) __attribute__((warn_unused_result));
+/* Reads lists of files, those of 90 distributions (30,000 files) for some 10 ms. ret is the caller's: packages_fini().
+ * 0, -ENOMEM, -E2BIG where there is too much of something, or -errno where a folder can't be read. */
+int packages_hide(const struct packages_facts *facts, struct packages *ret) __attribute__((warn_unused_result));
 void packages_fini(struct packages *packages);
 
 #endif

@@ -87,7 +87,14 @@ static void hide_packages(struct kernel *kernel, struct start *start) {
         return;
     int r = distributions_find(start->python, site, &found);
     if (r == 0) {
-        r = packages_hide(&found, site, listed, &kernel->log, &start->packages);
+        const char *const keep[] = {start->workdir.path, start->paths.worker, NULL};
+        r = packages_hide(&(struct packages_facts){.found = &found,
+                                                   .site = site,
+                                                   .listed = listed,
+                                                   .keep = keep,
+                                                   .inputs = kernel->config.inputs,
+                                                   .log = &kernel->log},
+                          &start->packages);
         distributions_fini(&found);
     }
     if (r < 0)

@@ -54,14 +54,25 @@ static int add_in(struct hide_places *places, const struct session_options *opti
     return r;
 }
 
+static bool is_link(const char *path) {
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+/* Only where cells see the folder itself: it must not cover what the template has of its own by that name. */
 int hide_find(const struct session_options *options, const struct prefix_list *prefixes, struct hide_places *ret) {
+    static const char *const system[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", NULL};
+    char path[PATH_MAX + 16];
     int r = 0;
-    for (size_t i = 0; r == 0 && i < options->n_hide; i++)
-        r = add(ret, i, options->hide[i].folder, "");
-    for (int i = 0; r == 0 && i < prefixes->n; i++)
-        r = add_in(ret, options, prefixes->path[i], prefixes->path[i]);
-    for (const char *const *path = options->readonly; r == 0 && path && *path; path++)
-        r = add_in(ret, options, *path, *path);
+    for (const char *const *folder = system; r == 0 && *folder; folder++)
+        r = is_link(*folder) ? 0 : add_in(ret, options, *folder, *folder); /* cells have the link, too */
+    for (int i = 0; i < prefixes->n; i++)
+        for (const char *const *part = prefix_parts; r == 0 && *part; part++) {
+            snprintf(path, sizeof path, "%s/%s", prefixes->path[i], *part);
+            r = add_in(ret, options, path, path);
+        }
+    for (const char *const *readonly = options->readonly; r == 0 && readonly && *readonly; readonly++)
+        r = add_in(ret, options, *readonly, *readonly);
     if (r == 0)
         r = add_in(ret, options, options->folder, options->folder);
     return r ? r : add_in(ret, options, options->folder, "/work");
@@ -77,15 +88,46 @@ static int make_folder(const char *path, struct sandbox_error *error) {
     return 0;
 }
 
-static int make_whiteouts(const char *folder, char *const *names, struct sandbox_error *error) {
+/* A folder of a layer that lies over the host's is seen in its place: so it has its mode and, if it can, its owner. */
+static int make_like(int host_fd, int white_fd, const char *path) {
+    struct stat st;
+    if (fstatat(host_fd, path, &st, AT_SYMLINK_NOFOLLOW))
+        return -errno;
+    if (fchownat(white_fd, path, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) && errno != EINVAL && errno != EPERM)
+        return -errno;
+    return fchmodat(white_fd, path, st.st_mode & 0777, 0) ? -errno : 0;
+}
+
+static int make_whiteout(int host_fd, int white_fd, const char *name) {
+    char path[PATH_MAX];
+    int r = 0;
+    for (const char *slash = strchr(name, '/'); r == 0 && slash; slash = strchr(slash + 1, '/')) {
+        if (snprintf(path, sizeof path, "%.*s", (int)(slash - name), name) >= (int)sizeof path)
+            return -ENAMETOOLONG;
+        if (mkdirat(white_fd, path, 0700) == 0)
+            r = make_like(host_fd, white_fd, path);
+        else if (errno != EEXIST)
+            r = -errno;
+    }
+    return r ? r : overlay_put_whiteout(white_fd, name);
+}
+
+static int make_whiteouts(int host_fd, const char *folder, char *const *names, struct sandbox_error *error) {
     auto_fd fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int r = fd < 0 ? error_set(error, STEP_TEMPLATE_FILE, errno, "%s", folder) : 0;
-    for (size_t i = 0; r == 0 && names && names[i]; i++)
-        if ((r = overlay_put_whiteout(fd, names[i])))
+    int r = fd < 0 ? -errno : make_like(host_fd, fd, ".");
+    if (r)
+        return error_set(error, STEP_TEMPLATE_FILE, -r, "%s", folder);
+    for (size_t i = 0; r == 0 && names[i]; i++) {
+        r = make_whiteout(host_fd, fd, names[i]);
+        if (r == -ENOENT || r == -ENOTDIR) /* gone since it was found */
+            r = 0;
+        if (r)
             r = error_set(error, STEP_TEMPLATE_FILE, -r, "hiding %s", names[i]);
+    }
     return r;
 }
 
+/* Of a folder of which nothing is shown an empty one stands in its place. */
 static int build(size_t i, const struct session_hide *hide, const char *old, struct sandbox_error *error) {
     char white[PLACE_SIZE], place[PLACE_SIZE], white_at[PATH_MAX + PLACE_SIZE], place_at[PATH_MAX + PLACE_SIZE],
         here[PATH_MAX];
@@ -95,15 +137,18 @@ static int build(size_t i, const struct session_hide *hide, const char *old, str
         return error_set(error, STEP_TEMPLATE_FILE, errno, "%s", PLACE);
     snprintf(white_at, sizeof white_at, "%s/%s", here, white);
     snprintf(place_at, sizeof place_at, "%s/%s", here, place);
-    int r = make_folder(white, error);
-    if (r == 0)
-        r = make_folder(place, error);
-    if (r == 0)
-        r = make_whiteouts(white, hide->names, error);
-    if (r)
+    int r = make_folder(place, error);
+    if (r || !hide->names)
         return r;
     auto_fd fd = system_open_in_root(old, hide->folder, true);
-    r = fd < 0 ? fd : overlay_show(white_at, fd, place_at);
+    if (fd < 0)
+        return error_set(error, STEP_MOUNT_OVERLAY, -fd, "%s", hide->folder);
+    r = make_folder(white, error);
+    if (r == 0)
+        r = make_whiteouts(fd, white, hide->names, error);
+    if (r)
+        return r;
+    r = overlay_show(white_at, fd, place_at);
     return r ? error_set(error, STEP_MOUNT_OVERLAY, -r, "%s", hide->folder) : 0;
 }
 
@@ -125,9 +170,12 @@ static int put(const struct hide_place *place, struct sandbox_error *error) {
                                                            : 0;
 }
 
-int hide_show(const struct hide_places *places, struct sandbox_error *ret_error) {
+int hide_show(const struct hide_places *places, const char *folder, bool above, struct sandbox_error *ret_error) {
     int r = 0;
-    for (size_t i = 0; r == 0 && i < places->n; i++)
-        r = put(&places->place[i], ret_error);
+    for (size_t i = 0; r == 0 && i < places->n; i++) {
+        const char *rest = folder_rest(places->place[i].path, folder);
+        if ((rest && rest[0]) == above)
+            r = put(&places->place[i], ret_error);
+    }
     return r;
 }

@@ -1,9 +1,9 @@
 /*
- * hide.h - folders of the host that are shown without some of their entries.
+ * hide.h - folders of the host that are shown without some of their entries, or without any.
  *
  * Each is an overlay, made once with the template: the host's folder below, a
- * folder of whiteouts above. Every sandbox has it in place of the folder,
- * wherever cells see that. See: overlay.h.
+ * folder of whiteouts above; or an empty folder. Every sandbox has it in place
+ * of the folder, wherever cells see that. See: overlay.h.
  */
 #ifndef PETRI_SANDBOX_HIDE_H
 #define PETRI_SANDBOX_HIDE_H
@@ -30,7 +30,11 @@ int hide_find(const struct session_options *options, const struct prefix_list *p
 /* Makes the overlays; old: where the host's root stands. 0 or -errno with ret_error filled. */
 int hide_build(const struct session_options *options, const char *old, struct sandbox_error *ret_error);
 
-/* In a sandbox whose mounts are made: puts the overlays in their places. */
-int hide_show(const struct hide_places *places, struct sandbox_error *ret_error);
+/*
+ * In a sandbox: puts the overlays in their places; those in which folder, the
+ * notebook's, lies (above) before it is mounted there, for they would cover it,
+ * and the others after that. 0 or -errno with ret_error filled.
+ */
+int hide_show(const struct hide_places *places, const char *folder, bool above, struct sandbox_error *ret_error);
 
 #endif

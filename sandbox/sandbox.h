@@ -98,10 +98,10 @@ char *sandbox_policy(void);
 /* How the memory of cells will be enforced on this ground, as session_memory_backend() will say. */
 const char *sandbox_memory_backend(const struct sandbox_ground *ground);
 
-/* Entries of a folder of the host that cells don't see. */
+/* What of a folder of the host cells don't see, wherever they see the folder. */
 struct session_hide {
     char *folder; /* absolute, without links */
-    char **names; /* of the entries; NULL-ended, or NULL for none */
+    char **names; /* paths below it, through no link; NULL-ended, or NULL for all that there is and will be */
 };
 
 /* What a session is made of. Everything is borrowed until session_create() returns. */
@@ -115,7 +115,8 @@ struct session_options {
     const char *const *readonly;         /* more files and folders shown read-only at their own paths; NULL-ended */
     const char *const *argv;             /* command that starts the worker; argv[0] is absolute; NULL-ended */
     const char *const *env;              /* its whole environment, "NAME=value"; NULL-ended */
-    const struct session_hide *hide;     /* what of the folders above is not shown; borrowed for the session's life */
+    const struct session_hide *hide;     /* what of all that is not shown; a folder comes before those in it; borrowed
+                                            for the session's life */
     size_t n_hide;
     uint64_t disk_bytes;  /* cap on all that the session's cells have written */
     uint64_t disk_inodes; /* cap on the number of files */

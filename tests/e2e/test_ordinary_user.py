@@ -105,6 +105,21 @@ def test_state_goes_on_and_bad_cells_are_rolled_back(user_kernel):
     assert user_kernel.value("canary") == "['as it was']"
 
 
+def test_packages_that_are_not_listed_are_not_there(configure, start_as_user, shared_folder, monkeypatch):
+    configure(packages=[])
+    pathlib.Path(os.environ["XDG_CONFIG_HOME"], "petri").chmod(0o755)
+    shutil.copytree(os.environ["XDG_CONFIG_HOME"], shared_folder / "config", dirs_exist_ok=True)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(shared_folder / "config"))
+    (shared_folder / "config").chmod(0o755)
+    kernel = start_as_user("p")
+    left = (
+        "import glob, os\n"
+        "folders = glob.glob('/usr/lib/python3*/*-packages') + glob.glob('/usr/local/lib/python3*/*-packages')\n"
+        "[name for folder in folders for name in os.listdir(folder) if 'pygments' not in name.lower()]"
+    )
+    assert kernel.value(left) == "[]"  # Pygments is IPython's, which the worker needs
+
+
 def test_kill_9_leaves_no_process_behind(user_kernel):
     user_kernel.start_busy("while True: pass")
     pidfds = open_family(user_kernel.pid)
