@@ -1,9 +1,9 @@
 #include "history.h"
 
 #include "kernel/clock.h"
+#include "kernel/database.h"
 #include "kernel/kernel.h"
 #include "kernel/paths.h"
-#include "kernel/private.h"
 #include "kernel/reply.h"
 #include "kernel/statement.h"
 #include "protocol/text.h"
@@ -17,9 +17,10 @@ enum {
     ENTRIES_MAX = 100000, /* of one reply */
 };
 
-static const char schema[] = "PRAGMA journal_mode = WAL;"
-                             "PRAGMA synchronous = NORMAL;"
-                             "CREATE TABLE IF NOT EXISTS sessions("
+static const char pragmas[] = "PRAGMA journal_mode = WAL;"
+                              "PRAGMA synchronous = NORMAL;";
+
+static const char schema[] = "CREATE TABLE IF NOT EXISTS sessions("
                              "    session INTEGER PRIMARY KEY AUTOINCREMENT, started TEXT NOT NULL);"
                              "CREATE TABLE IF NOT EXISTS cells("
                              "    session INTEGER NOT NULL, line INTEGER NOT NULL, source TEXT NOT NULL,"
@@ -35,7 +36,7 @@ void history_init(struct history *history, const char *path, const struct log *l
 }
 
 void history_fini(struct history *history) {
-    sqlite3_close(history->db);
+    database_close(history->db);
     *history = (struct history){0};
 }
 
@@ -44,25 +45,28 @@ static void complain(const struct history *history, const char *what) {
               sqlite3_errmsg(history->db));
 }
 
-static int open_database(struct history *history) {
-    int r = private_database(history->path, history->log);
-    if (r == 0 && sqlite3_open(history->path, &history->db) != SQLITE_OK)
-        r = -EIO;
+static int open_database(struct history *history, char *why, size_t why_bytes) {
+    int r = database_open(history->path, true, history->log, &history->db, why, why_bytes);
     if (r < 0)
         return r;
     sqlite3_limit(history->db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, GLOB_BYTES_MAX);
-    return statement_set_up(history->db, schema, BUSY_MS) == SQLITE_OK ? 0 : -EIO;
+    if (statement_set_up(history->db, pragmas, BUSY_MS) != SQLITE_OK ||
+        statement_set_up(history->db, schema, BUSY_MS) != SQLITE_OK)
+        return -EIO;
+    return database_check_schema(history->db, schema, why, why_bytes);
 }
 
 /* Whether there is a database to work with. */
 static bool is_open(struct history *history) {
+    char why[512];
     if (history->db || history->failed || history->path[0] == '\0')
         return history->db != NULL;
-    int r = open_database(history);
+    int r = open_database(history, why, sizeof why);
+    if (r == -EIO && history->db)
+        snprintf(why, sizeof why, "%s", database_refused()[0] ? database_refused() : sqlite3_errmsg(history->db));
     if (r < 0) {
-        log_write(history->log, LOG_LEVEL_WARNING, "there is no history in %s: %s", history->path,
-                  history->db ? sqlite3_errmsg(history->db) : strerror(-r));
-        sqlite3_close(steal_pointer(history->db));
+        log_write(history->log, LOG_LEVEL_WARNING, "there is no history in %s: %s", history->path, why);
+        database_close(steal_pointer(history->db));
         history->failed = true;
     }
     return r == 0;

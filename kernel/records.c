@@ -1,7 +1,7 @@
 #include "records.h"
 
+#include "kernel/database.h"
 #include "kernel/paths.h"
-#include "kernel/private.h"
 #include "kernel/statement.h"
 
 #include <errno.h>
@@ -53,7 +53,7 @@ int records_default_path(char *buf, size_t size) {
 }
 
 void records_close(struct records *records) {
-    sqlite3_close(records->db);
+    database_close(records->db);
     *records = (struct records){0};
 }
 
@@ -71,50 +71,51 @@ static int version_of(sqlite3 *db) {
     return statement && sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int(statement, 0) : -1;
 }
 
-/* A new database has version 0. 0; -EPROTO where a later petri has made it; -EIO. */
-static int make_tables(sqlite3 *db) {
+/* A new database has version 0. 0; -EPROTO where a later petri, or somebody else, has made it; -EIO. */
+static int make_tables(sqlite3 *db, char *why, size_t why_bytes) {
     int version = version_of(db);
-    if (version == VERSION)
-        return 0;
-    if (version != 0)
+    if (version != 0 && version != VERSION) {
+        snprintf(why, why_bytes, "it was made by a later version of petri");
         return version > 0 ? -EPROTO : -EIO;
-    if (sqlite3_exec(db, schema, NULL, NULL, NULL) == SQLITE_OK)
-        return 0;
-    sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
-    return -EIO;
+    }
+    if (version == 0 && sqlite3_exec(db, schema, NULL, NULL, NULL) != SQLITE_OK) {
+        sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+        return -EIO;
+    }
+    return database_check_schema(db, schema, why, why_bytes);
 }
 
-static int open_database(struct records *records) {
-    int r = private_database(records->path, records->log);
-    if (r < 0)
-        return r;
-    if (sqlite3_open(records->path, &records->db) != SQLITE_OK)
+static int set_up(struct records *records, char *why, size_t why_bytes) {
+    sqlite3 *db = records->db;
+    if (version_of(db) == 0 && statement_set_up(db, vacuum_pragma, STATEMENT_OPENING_MS) != SQLITE_OK)
         return -EIO;
-    if (version_of(records->db) == 0 && statement_set_up(records->db, vacuum_pragma, STATEMENT_OPENING_MS) != SQLITE_OK)
+    if (statement_set_up(db, pragmas, STATEMENT_OPENING_MS) != SQLITE_OK)
         return -EIO;
-    if (statement_set_up(records->db, pragmas, STATEMENT_OPENING_MS) != SQLITE_OK)
-        return -EIO;
-    sqlite3_wal_hook(records->db, note_wal, records);
-    int made = make_tables(records->db);
-    sqlite3_busy_timeout(records->db, BUSY_MS);
+    sqlite3_wal_hook(db, note_wal, records);
+    int made = make_tables(db, why, why_bytes);
+    sqlite3_busy_timeout(db, BUSY_MS);
     return made;
 }
 
-static const char *reason(const struct records *records, int r) {
-    if (r == -EPROTO)
-        return "it was made by a later version of petri";
-    return r == -EIO && records->db ? sqlite3_errmsg(records->db) : strerror(-r);
+/* Closes a database that can't be used; of -EIO SQLite says why, or what was kept from it. */
+static void give_up(struct records *records, int r, char *why, size_t why_bytes) {
+    if (r == -EIO && records->db)
+        snprintf(why, why_bytes, "%s", database_refused()[0] ? database_refused() : sqlite3_errmsg(records->db));
+    database_close(steal_pointer(records->db));
 }
 
 void records_open(struct records *records, const struct records_options *options, const struct log *log) {
+    char why[512];
     *records = (struct records){.log = log, .keep_days = options->keep_days, .max_bytes = options->max_bytes};
     if (options->path[0] == '\0')
         return;
     snprintf(records->path, sizeof records->path, "%s", options->path);
-    int r = open_database(records);
+    int r = database_open(records->path, true, log, &records->db, why, sizeof why);
+    if (r == 0)
+        r = set_up(records, why, sizeof why);
     if (r < 0) {
-        log_write(log, LOG_LEVEL_WARNING, "runs are not recorded in %s: %s", records->path, reason(records, r));
-        sqlite3_close(steal_pointer(records->db));
+        give_up(records, r, why, sizeof why);
+        log_write(log, LOG_LEVEL_WARNING, "runs are not recorded in %s: %s", records->path, why);
         return;
     }
     records->since_tidy = TIDY_RUNS;
@@ -123,19 +124,22 @@ void records_open(struct records *records, const struct records_options *options
 
 int records_open_existing(struct records *records, const char *path, const struct log *log, char *why,
                           size_t why_bytes) {
+    char clause[512];
     *records = (struct records){.log = log};
     snprintf(records->path, sizeof records->path, "%s", path);
     if (access(path, F_OK) < 0) {
         snprintf(why, why_bytes, "there are no run records in %s", path);
         return -ENOENT;
     }
-    int r = sqlite3_open_v2(path, &records->db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK ? 0 : -EIO;
-    sqlite3_busy_timeout(records->db, BUSY_MS);
-    if (r == 0)
-        r = make_tables(records->db);
+    int r = database_open(path, false, log, &records->db, clause, sizeof clause);
+    if (r == 0) {
+        sqlite3_busy_timeout(records->db, BUSY_MS);
+        r = make_tables(records->db, clause, sizeof clause);
+    }
     if (r < 0) {
-        snprintf(why, why_bytes, "the run records in %s can't be read: %s", path, reason(records, r));
+        give_up(records, r, clause, sizeof clause);
         records_close(records);
+        snprintf(why, why_bytes, "the run records in %s can't be read: %s", path, clause);
     }
     return r;
 }

@@ -108,7 +108,7 @@ struct records_filter {
 json_t *records_list(struct records *records, const struct records_filter *filter);
 
 /* A run by its id or the beginning of one: body with "environment". 1 with ret_run, the caller's; 0 where there is
- * none; -ENOTUNIQ where several begin like that; -EIO. */
+ * none; -ENOTUNIQ where several begin like that; -EBADMSG where what is stored is no record; -EIO. */
 int records_find(struct records *records, const char *prefix, json_t **ret_run) KERNEL_MUST_CHECK;
 
 /* The youngest run with this key that began at since_ms or later: its body, the caller's; NULL for none. */

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LIMIT_RUNS_SHOWN = 20, RUNS_MAX = 1000000 };
+enum { LIMIT_RUNS_SHOWN = 20, RUNS_MAX = 1000000, COLUMN_BYTES = 1000 };
 
 static const struct log terminal_log = {.level = LOG_LEVEL_WARNING};
 
@@ -45,16 +45,26 @@ int records_command_open(const struct arguments *arguments, struct records *ret_
     return r;
 }
 
+/* Whether a record has what every command here takes for granted. */
+static bool is_record(const json_t *run) {
+    return json_is_object(json_object_get(run, "report")) && json_is_string(json_object_get(run, "code"));
+}
+
 static int find_run(struct records *records, const char *name, json_t **ret_run) {
-    int r = records_find(records, name, ret_run);
-    if (r > 0)
+    json_auto_t *run = NULL;
+    int r = records_find(records, name, &run);
+    if (r > 0 && is_record(run)) {
+        *ret_run = json_incref(run);
         return 0;
+    }
+    r = r > 0 ? -EBADMSG : r;
     if (r == 0)
         fprintf(stderr, "petri: there is no run %s; petri runs lists them\n", name);
     else if (r == -ENOTUNIQ)
         fprintf(stderr, "petri: there are several runs whose id begins with %s\n", name);
     else
-        fprintf(stderr, "petri: run %s can't be read: %s\n", name, strerror(-r));
+        fprintf(stderr, "petri: run %s can't be read: %s\n", name,
+                r == -EBADMSG ? "what is stored of it is no record of petri's" : "the database is damaged");
     return r == 0 ? -ENOENT : r;
 }
 
@@ -72,15 +82,24 @@ static void put_plain(const char *text) {
     terminal_put(text, SIZE_MAX);
 }
 
+/* At most so many bytes of a record's text, and spaces up to the next column. */
+static void put_column(const char *text, size_t most, size_t wide) {
+    size_t n = strnlen(text, most);
+    terminal_put(text, most);
+    printf("%*s", n < wide ? (int)(wide - n) : 1, "");
+}
+
 static void print_run(const json_t *run) {
     const char *run_id = "", *started = "", *outcome = "", *task = "", *summary = "";
     json_int_t wall_ms = 0;
     json_unpack((json_t *)run, "{s:s, s:s, s:s, s:s, s:s, s:I}", "run_id", &run_id, "started", &started, "outcome",
                 &outcome, "task", &task, "summary", &summary, "wall_ms", &wall_ms);
-    printf("%-8.8s  %.10s %.8s  %-11s  %8.1f s  ", run_id, started, strlen(started) > 11 ? started + 11 : "", outcome,
-           (double)wall_ms / 1000);
-    put_plain(task);
-    printf("%*s", (int)(strlen(task) < 14 ? 14 - strlen(task) : 1), "");
+    put_column(run_id, 8, 10);
+    put_column(started, 10, 11);
+    put_column(strlen(started) > 11 ? started + 11 : "", 8, 10);
+    put_column(outcome, COLUMN_BYTES, 13);
+    printf("%8.1f s  ", (double)wall_ms / 1000);
+    put_column(task, COLUMN_BYTES, 14);
     put_plain(summary);
     putchar('\n');
 }
@@ -147,27 +166,31 @@ static void print_output(const json_t *row) {
         putchar('\n');
 }
 
+static void put_line(const char *title, const char *text, const char *after) {
+    printf("%-13s", title);
+    put_plain(text);
+    puts(after);
+}
+
 static void print_head(const json_t *run) {
     const json_t *report = json_object_get(run, "report");
     const json_t *metrics = json_object_get(report, "metrics");
     const json_t *error = json_object_get(report, "error");
-    printf("run          %s\n", text_of(report, "run_id"));
-    printf("outcome      %s%s\n", text_of(report, "outcome"),
-           json_is_true(json_object_get(report, "rolled_back")) ? ", rolled back" : "");
+    put_line("run", text_of(report, "run_id"), "");
+    put_line("outcome", text_of(report, "outcome"),
+             json_is_true(json_object_get(report, "rolled_back")) ? ", rolled back" : "");
     if (json_is_object(error)) {
-        printf("error        ");
+        printf("%-13s", "error");
         put_plain(text_of(error, "ename"));
         printf(": ");
         put_plain(text_of(error, "evalue"));
         putchar('\n');
     }
-    printf("task         ");
-    put_plain(text_of(report, "task"));
-    putchar('\n');
-    printf("profile      %s\n", text_of(report, "profile"));
+    put_line("task", text_of(report, "task"), "");
+    put_line("profile", text_of(report, "profile"), "");
     printf("time         %.1f ms wall, %.1f ms CPU\n", number_of(metrics, "wall_ms"), number_of(metrics, "cpu_ms"));
     printf("memory       %.1f MiB at most\n", number_of(metrics, "max_memory_bytes") / (1 << 20));
-    printf("environment  %s\n", text_of(report, "environment_sha256"));
+    put_line("environment", text_of(report, "environment_sha256"), "");
 }
 
 static void print_files(const char *title, const json_t *files) {
@@ -176,7 +199,9 @@ static void print_files(const char *title, const json_t *files) {
     if (json_array_size(files) > 0)
         printf("\n%s\n", title);
     json_array_foreach(files, i, file) {
-        printf("  %12.0f bytes  %.12s  ", number_of(file, "bytes"), text_of(file, "sha256"));
+        printf("  %12.0f bytes  ", number_of(file, "bytes"));
+        terminal_put(text_of(file, "sha256"), 12);
+        printf("  ");
         put_plain(text_of(file, "path"));
         putchar('\n');
     }

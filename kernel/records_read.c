@@ -8,11 +8,19 @@
 #include <errno.h>
 #include <string.h>
 
+enum { MAX_VALUES = 8 << 20 }; /* of JSON in one record, whatever it says: some 800 MB at the very most */
+
+/* A column as JSON's text: whatever bytes it has. */
+static json_t *column_text(sqlite3_stmt *row, int column) {
+    const char *text = statement_text(row, column);
+    return text_to_json(text, (size_t)sqlite3_column_bytes(row, column));
+}
+
 static json_t *row_of_list(sqlite3_stmt *row) {
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:s}", "run_id", statement_text(row, 0), "session_id",
-                     statement_text(row, 1), "task", statement_text(row, 2), "outcome", statement_text(row, 3),
-                     "started", statement_text(row, 4), "wall_ms", (json_int_t)sqlite3_column_int64(row, 5), "summary",
-                     statement_text(row, 6));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:o}", "run_id", column_text(row, 0), "session_id",
+                     column_text(row, 1), "task", column_text(row, 2), "outcome", column_text(row, 3), "started",
+                     column_text(row, 4), "wall_ms", (json_int_t)sqlite3_column_int64(row, 5), "summary",
+                     column_text(row, 6));
 }
 
 json_t *records_list(struct records *records, const struct records_filter *filter) {
@@ -33,8 +41,16 @@ json_t *records_list(struct records *records, const struct records_filter *filte
     return NULL;
 }
 
+/* An object, or NULL: what stands there may be anybody's. */
 static json_t *parse_column(sqlite3_stmt *row, int column) {
-    return text_parse_json(statement_text(row, column), (size_t)sqlite3_column_bytes(row, column), TEXT_DEPTH_LIMIT);
+    json_t *json = NULL;
+    const char *text = statement_text(row, column);
+    if (text_parse_capped(text, (size_t)sqlite3_column_bytes(row, column), TEXT_DEPTH_LIMIT, MAX_VALUES, &json) < 0)
+        return NULL;
+    if (json_is_object(json))
+        return json;
+    json_decref(json);
+    return NULL;
 }
 
 int records_find(struct records *records, const char *prefix, json_t **ret_run) {
@@ -47,12 +63,14 @@ int records_find(struct records *records, const char *prefix, json_t **ret_run) 
     if (r != SQLITE_ROW)
         return r == SQLITE_DONE ? 0 : -EIO;
     json_auto_t *run = parse_column(rows, 0);
+    bool whole = run != NULL;
     if (run && sqlite3_column_bytes(rows, 1) > 0)
-        json_object_set_new(run, "environment", parse_column(rows, 1));
-    if (sqlite3_step(rows) == SQLITE_ROW)
-        return -ENOTUNIQ;
-    if (!run)
-        return -EIO;
+        whole = json_object_set_new(run, "environment", parse_column(rows, 1)) == 0 && whole;
+    r = sqlite3_step(rows);
+    if (r != SQLITE_DONE)
+        return r == SQLITE_ROW ? -ENOTUNIQ : -EIO;
+    if (!whole)
+        return -EBADMSG;
     *ret_run = json_incref(run);
     return 1;
 }

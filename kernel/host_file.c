@@ -1,0 +1,73 @@
+#include "host_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+bool host_is_trusted(uid_t owner) {
+    return owner == geteuid() || owner == 0;
+}
+
+/* Whether the root of the outside has a number here. */
+static bool knows_root(void) {
+    unsigned long inside, outside, n;
+    auto_file file = fopen("/proc/self/uid_map", "re");
+    while (file && fscanf(file, "%lu %lu %lu", &inside, &outside, &n) == 3)
+        if (outside == 0)
+            return true;
+    return false;
+}
+
+bool host_is_anothers(uid_t owner) {
+    return !host_is_trusted(owner) && knows_root();
+}
+
+static bool is_owner_wanted(const struct stat *st, enum host_owner owner) {
+    return owner == HOST_ANYBODYS || (owner == HOST_TRUSTED ? host_is_trusted(st->st_uid) : st->st_uid == geteuid());
+}
+
+int host_file_check(int fd, const struct host_file *wanted, char *why, size_t why_bytes) {
+    struct stat st;
+    int r = 0;
+    if (fstat(fd, &st) < 0) {
+        r = -errno;
+        snprintf(why, why_bytes, "%s", strerror(-r));
+    } else if (!S_ISREG(st.st_mode)) {
+        r = -EINVAL;
+        snprintf(why, why_bytes, "it is no regular file");
+    } else if (!is_owner_wanted(&st, wanted->owner)) {
+        r = -EPERM;
+        snprintf(why, why_bytes, "it belongs to another user (uid %u)", (unsigned)st.st_uid);
+    } else if (wanted->owner == HOST_TRUSTED && (st.st_mode & S_IWOTH)) {
+        r = -EPERM;
+        snprintf(why, why_bytes, "every user can write to it (mode %04o)", (unsigned)(st.st_mode & 07777));
+    } else if (wanted->one_name && st.st_nlink > 1) {
+        r = -EMLINK;
+        snprintf(why, why_bytes, "it has more than one name (hard links)");
+    } else if (wanted->max_bytes > 0 && st.st_size > wanted->max_bytes) {
+        r = -EFBIG;
+        snprintf(why, why_bytes, "it is too large (%lld bytes; %lld are allowed)", (long long)st.st_size,
+                 (long long)wanted->max_bytes);
+    }
+    return r;
+}
+
+/* What a name that can't be opened leads to: ELOOP is a link, and ENXIO a FIFO that nobody reads, or a socket. */
+static int open_failed(int err, char *why, size_t why_bytes) {
+    snprintf(why, why_bytes, "%s",
+             err == ELOOP                    ? "it is a link"
+             : err == ENXIO || err == EISDIR ? "it is no regular file"
+                                             : strerror(err));
+    return err == ENXIO || err == EISDIR ? -EINVAL : -err;
+}
+
+int host_file_open(int dir_fd, const char *path, const struct host_file *wanted, char *why, size_t why_bytes) {
+    int fd = openat(dir_fd, path, wanted->flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, wanted->mode);
+    if (fd < 0)
+        return open_failed(errno, why, why_bytes);
+    int r = host_file_check(fd, wanted, why, why_bytes);
+    if (r < 0)
+        close(fd);
+    return r < 0 ? r : fd;
+}
