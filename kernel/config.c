@@ -1,18 +1,20 @@
 #include "config.h"
 
-#include "kernel/cleanup.h"
 #include "kernel/config_keys.h"
+#include "kernel/host_file.h"
 #include "kernel/paths.h"
 #include "protocol/text.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
 #include <string.h>
 
 enum {
     GRACE_MS = 2000,
     KEEP_DAYS = 90,
     RECORDS_BYTES = 1 << 30,
-    MAX_FILE_BYTES = 1 << 20,
+    MAX_FILE_BYTES = (1 << 20) - 1,
     MAX_DEPTH = 16,
 };
 
@@ -52,19 +54,70 @@ int config_parse(const char *text, size_t bytes, enum profile profile, struct co
     return r;
 }
 
-static int load_file(const char *path, enum profile profile, struct config *ret_config, char *why, size_t why_bytes) {
-    char problem[400];
-    auto_file file = fopen(path, "re");
-    auto_free char *text = malloc(MAX_FILE_BYTES);
-    if (!file || !text) {
+/*
+ * Opens a file that nobody has named: HOME and XDG_CONFIG_HOME may be another
+ * user's, as with sudo(8) that keeps the environment, and what decides what cells
+ * see and what is kept must not be theirs.
+ */
+static int open_found(const char *path, const struct host_file *wanted, char *why, size_t why_bytes) {
+    char folder[PATH_MAX], name[PATH_MAX];
+    struct stat st;
+    snprintf(folder, sizeof folder, "%s", path);
+    snprintf(name, sizeof name, "%s", path);
+    auto_fd fd = open(dirname(folder), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) < 0) {
         int r = -errno;
-        snprintf(why, why_bytes, "The configuration %s can't be read: %s.", path, strerror(-r));
+        snprintf(why, why_bytes, "%s", strerror(-r));
         return r;
     }
-    size_t bytes = fread(text, 1, MAX_FILE_BYTES, file);
-    int r = bytes < MAX_FILE_BYTES ? config_parse(text, bytes, profile, ret_config, problem, sizeof problem) : -EFBIG;
+    if (host_is_trusted(st.st_uid))
+        return host_file_open(fd, basename(name), wanted, why, why_bytes);
+    snprintf(why, why_bytes, "its folder belongs to another user (uid %u)", (unsigned)st.st_uid);
+    return -EPERM;
+}
+
+static int open_file(const char *path, bool named, char *why, size_t why_bytes) {
+    char clause[200];
+    const struct host_file wanted = {
+        .flags = O_RDONLY, .owner = named ? HOST_ANYBODYS : HOST_TRUSTED, .max_bytes = MAX_FILE_BYTES};
+    int fd = named ? host_file_open(AT_FDCWD, path, &wanted, clause, sizeof clause)
+                   : open_found(path, &wanted, clause, sizeof clause);
+    if (fd == -EPERM)
+        snprintf(why, why_bytes,
+                 "The configuration %s is not used: %s. Name it with --config to use it all the same, or start petri "
+                 "with a HOME and an XDG_CONFIG_HOME of your own (sudo -H).",
+                 path, clause);
+    else if (fd < 0)
+        snprintf(why, why_bytes, "The configuration %s can't be read: %s.", path, clause);
+    return fd;
+}
+
+/* Whole; a file that grows meanwhile is as good as one that is too large. Bytes, or -errno. */
+static ssize_t read_file(int fd, char *text) {
+    size_t have = 0;
+    ssize_t n = 1;
+    while (n > 0 && have <= MAX_FILE_BYTES) {
+        n = read(fd, text + have, MAX_FILE_BYTES + 1 - have);
+        have += n > 0 ? (size_t)n : 0;
+    }
+    return n < 0 ? -errno : have > MAX_FILE_BYTES ? -EFBIG : (ssize_t)have;
+}
+
+static int load_file(const char *path, bool named, enum profile profile, struct config *ret_config, char *why,
+                     size_t why_bytes) {
+    char problem[400];
+    auto_fd fd = open_file(path, named, why, why_bytes);
+    if (fd < 0)
+        return fd;
+    auto_free char *text = malloc(MAX_FILE_BYTES + 1);
+    ssize_t n = text ? read_file(fd, text) : -ENOMEM;
+    if (n < 0) {
+        snprintf(why, why_bytes, "The configuration %s can't be read: %s.", path, strerror((int)-n));
+        return (int)n;
+    }
+    int r = config_parse(text, (size_t)n, profile, ret_config, problem, sizeof problem);
     if (r < 0)
-        snprintf(why, why_bytes, "The configuration %s: %s", path, r == -EFBIG ? "It is too large." : problem);
+        snprintf(why, why_bytes, "The configuration %s: %s", path, problem);
     return r;
 }
 
@@ -86,7 +139,7 @@ int config_find(const char *path, char ret_path[PATH_MAX]) {
 int config_load(const char *path, enum profile profile, struct config *ret_config, char *why, size_t why_bytes) {
     char found[PATH_MAX];
     if (config_find(path, found))
-        return load_file(found, profile, ret_config, why, why_bytes);
+        return load_file(found, path != NULL, profile, ret_config, why, why_bytes);
     set_defaults(profile, ret_config);
     return 0;
 }

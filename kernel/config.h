@@ -5,7 +5,9 @@
  *      "records": {"keep_days": 30}, "history": false}
  *
  * The first of --config, $XDG_CONFIG_HOME/petri/config.json (else
- * ~/.config/petri/config.json) and /etc/petri/config.json that there is. A key
+ * ~/.config/petri/config.json) and /etc/petri/config.json that there is. One that
+ * was not named but found has to be the user's or root's, and so has its folder:
+ * else it is an error. It is a regular file of less than 1 MiB. A key
  * that is not known, or a value of the wrong kind or over its ceiling, is an
  * error: nothing starts on a configuration that is half understood. The keys
  * are rows of config_keys.c.

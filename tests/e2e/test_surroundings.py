@@ -194,6 +194,26 @@ def test_of_a_home_that_is_a_virtual_environment_only_what_python_needs_is_seen(
     assert place.seek(folder, ["/work", home], user=only(bob)[who], python=home / "bin" / "python") == []
 
 
+def test_root_with_the_home_of_another_user_takes_no_configuration_from_it_and_leaves_nothing_there(place, bob, home):
+    """As sudo does it that keeps HOME."""
+    folder = place.path / "nb-sudo"
+    put(folder / "own", text="x")
+    put(home / ".config" / "petri" / "config.json", bob, text=json.dumps({"inputs": ["/etc"], "records": {"keep_days": 1}}))
+    env = {"PATH": os.environ["PATH"], "HOME": str(home)}
+
+    def run(*options):
+        command = [place.petri, "run", "--python", surroundings.SYSTEM_PYTHON, *options, "-"]
+        return subprocess.run(command, cwd=folder, env=env, input="6 * 7", capture_output=True, text=True, check=False)
+
+    refused = run()
+    assert refused.stdout == "" and f"config.json is not used: its folder belongs to another user (uid {bob.pw_uid})" in refused.stderr
+    done = run("--config", home / ".config" / "petri" / "config.json")
+    report = json.loads(done.stdout)
+    assert (report["result"], report["record"]) == ("42", False)
+    assert f"{home} belongs to another user" in done.stderr
+    assert not (home / ".local").exists()
+
+
 # Tries each socket and FIFO below a folder: how far it gets.
 CALL = """
 import os, socket

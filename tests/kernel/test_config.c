@@ -1,10 +1,12 @@
 #include "kernel/config.h"
+#include "tree.h"
 
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -148,6 +150,78 @@ static void test_config_file_is_read(void **state) {
     unlink(path);
 }
 
+/* What a start finds in a HOME like that, with this in the configuration's place. Returns what is said. */
+static const char *found(void) {
+    why[0] = '\0';
+    if (config_load(NULL, PROFILE_STRICT, &config, why, sizeof why) == 0)
+        config_fini(&config);
+    return why;
+}
+
+static int set_home(void **state) {
+    return tree_make(state) < 0 || setenv("XDG_CONFIG_HOME", tree, 1) < 0 ? -1 : 0;
+}
+
+static int unset_home(void **state) {
+    return unsetenv("XDG_CONFIG_HOME") < 0 ? -1 : tree_remove(state);
+}
+
+static const char *in(const char *name) {
+    static char path[PATH_MAX];
+    return tree_path(path, name);
+}
+
+/* As with sudo(8) that keeps HOME. */
+static void test_config_of_another_user_is_used_only_where_it_is_named(void **state) {
+    char expected[512];
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    tree_file("petri/config.json", "{\"history\": false}");
+    assert_string_equal(found(), "");
+    assert_int_equal(chown(in("petri/config.json"), 12345, 12345), 0);
+    snprintf(expected, sizeof expected,
+             "The configuration %s is not used: it belongs to another user (uid 12345). Name it with --config to use "
+             "it all the same, or start petri with a HOME and an XDG_CONFIG_HOME of your own (sudo -H).",
+             in("petri/config.json"));
+    assert_string_equal(found(), expected);
+    assert_int_equal(config_load(in("petri/config.json"), PROFILE_STRICT, &config, why, sizeof why), 0);
+    assert_false(config.history);
+    assert_int_equal(chown(in("petri/config.json"), 0, 0), 0);
+    assert_int_equal(chown(in("petri"), 12345, 12345), 0);
+    assert_non_null(strstr(found(), "is not used: its folder belongs to another user (uid 12345)."));
+    assert_int_equal(chown(in("petri"), 0, 0), 0);
+    assert_int_equal(chmod(in("petri/config.json"), 0666), 0);
+    assert_non_null(strstr(found(), "is not used: every user can write to it (mode 0666)."));
+}
+
+static void test_config_behind_a_link_is_whose_it_leads_to(void **state) {
+    (void)state;
+    tree_file("dotfiles/mine.json", "{}");
+    tree_folder("petri");
+    assert_int_equal(symlink("../dotfiles/mine.json", in("petri/config.json")), 0);
+    assert_string_equal(found(), "");
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(chown(in("dotfiles/mine.json"), 12345, 12345), 0);
+    assert_non_null(strstr(found(), "it belongs to another user (uid 12345)"));
+}
+
+static void test_config_that_is_a_fifo_or_without_end_is_refused_at_once(void **state) {
+    (void)state;
+    tree_folder("petri");
+    assert_int_equal(mkfifo(in("petri/config.json"), 0600), 0);
+    assert_non_null(strstr(found(), "can't be read: it is no regular file."));
+    assert_int_equal(config_load(in("petri/config.json"), PROFILE_STRICT, &config, why, sizeof why), -EINVAL);
+    assert_int_equal(config_load("/dev/zero", PROFILE_STRICT, &config, why, sizeof why), -EINVAL);
+    assert_int_equal(unlink(in("petri/config.json")), 0);
+    tree_file("petri/config.json", "{}");
+    assert_int_equal(truncate(in("petri/config.json"), (off_t)1 << 40), 0);
+    assert_non_null(strstr(found(), "it is too large (1099511627776 bytes; 1048575 are allowed)."));
+}
+
+#define AT_HOME(test) cmocka_unit_test_setup_teardown(test, set_home, unset_home)
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_config_without_keys_is_the_defaults),
@@ -157,6 +231,9 @@ int main(void) {
         cmocka_unit_test(test_config_schema_has_the_keys_of_the_parser),
         cmocka_unit_test(test_config_file_that_is_named_and_missing_is_an_error),
         cmocka_unit_test(test_config_file_is_read),
+        AT_HOME(test_config_of_another_user_is_used_only_where_it_is_named),
+        AT_HOME(test_config_behind_a_link_is_whose_it_leads_to),
+        AT_HOME(test_config_that_is_a_fifo_or_without_end_is_refused_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
