@@ -34,7 +34,7 @@ struct reading {
     uint64_t bytes;
     struct stat before;
     crypto_hash_sha256_state hash;
-    const char *mime;
+    char sha256[2 * crypto_hash_sha256_BYTES + 1]; /* once all of it is read; "" before */
     struct outbox_file copy;
     struct bytes content; /* where it is to stand in the report */
 };
@@ -239,6 +239,7 @@ static bool open_outbox(struct artifacts *artifacts) {
         artifacts->due_us = now_us + RETRY_MS * CLOCK_MS;
         return false;
     }
+    outbox->compare_bytes = artifacts->run->limits.values[LIMIT_ARTIFACTS];
     if (outbox->off)
         snprintf(artifacts->no_outbox, sizeof artifacts->no_outbox, "copying is off");
     else if (r < 0)
@@ -336,16 +337,22 @@ static bool has_changed(const struct reading *reading) {
            memcmp(&now.st_ctim, &reading->before.st_ctim, sizeof now.st_ctim) != 0;
 }
 
-static void place_copy(struct artifacts *artifacts, struct artifact *artifact, const char *sha256) {
+/* True once it has its place, or gets none. */
+static bool place_copy(struct artifacts *artifacts, struct artifact *artifact, int64_t until_us) {
     struct outbox *outbox = artifacts->outbox;
+    const struct outbox_place place = {
+        .path = outbox_path(outbox, artifact->path), .sha256 = artifacts->reading.sha256, .until_us = until_us};
     char path[PATH_MAX], shown[2 * PATH_MAX];
-    int r = outbox_place(outbox, &artifacts->reading.copy, outbox_path(outbox, artifact->path), sha256, path);
+    int r = outbox_place(outbox, &artifacts->reading.copy, &place, path);
+    if (r == -EINPROGRESS)
+        return false;
     if (r < 0) {
         refuse(artifact, "its copy can't be given its name: %s", strerror(-r));
-        return;
+        return true;
     }
     snprintf(shown, sizeof shown, "%s/%s", outbox->name[0] ? outbox->name : outbox->parent, path);
     json_object_set_new(artifact->row, "copied_to", text_to_json(shown, strlen(shown)));
+    return true;
 }
 
 static bool wants_content(const struct artifacts *artifacts, const struct artifact *artifact) {
@@ -368,16 +375,10 @@ static void add_content(struct artifacts *artifacts, struct artifact *artifact) 
 /* All of the file is read. */
 static void finish_reading(struct artifacts *artifacts, struct artifact *artifact) {
     unsigned char hash[crypto_hash_sha256_BYTES];
-    char hex[2 * sizeof hash + 1];
-    if (has_changed(&artifacts->reading)) {
-        refuse(artifact, "it changed while it was copied");
-        return;
-    }
-    crypto_hash_sha256_final(&artifacts->reading.hash, hash);
-    sodium_bin2hex(hex, sizeof hex, hash, sizeof hash);
-    json_object_set_new(artifact->row, "sha256", json_string(hex));
-    if (artifacts->reading.copy.fd >= 0)
-        place_copy(artifacts, artifact, hex);
+    struct reading *reading = &artifacts->reading;
+    crypto_hash_sha256_final(&reading->hash, hash);
+    sodium_bin2hex(reading->sha256, sizeof reading->sha256, hash, sizeof hash);
+    json_object_set_new(artifact->row, "sha256", json_string(reading->sha256));
     if (wants_content(artifacts, artifact))
         add_content(artifacts, artifact);
 }
@@ -410,19 +411,30 @@ static void take_chunk(struct artifacts *artifacts, struct artifact *artifact, s
     }
 }
 
-/* Reads on. True where the file is done with. */
-static bool read_some(struct artifacts *artifacts, struct artifact *artifact) {
+/* A chunk of it. False where that was the last one, or nothing more is wanted. */
+static bool read_chunk(struct artifacts *artifacts, struct artifact *artifact) {
     ssize_t n = read(artifacts->reading.fd, artifacts->chunk, CHUNK_BYTES);
     if (n < 0) {
         refuse(artifact, "it can't be read: %s", strerror(errno));
-        return true;
+        return false;
     }
     if (n > 0 || artifacts->reading.bytes == 0)
         take_chunk(artifacts, artifact, (size_t)n);
     if (n > 0)
-        return artifact->too_large;
-    finish_reading(artifacts, artifact);
-    return true;
+        return !artifact->too_large;
+    if (has_changed(&artifacts->reading))
+        refuse(artifact, "it changed while it was copied");
+    else
+        finish_reading(artifacts, artifact);
+    return false;
+}
+
+/* Goes on with a file. True where it is done with. */
+static bool read_some(struct artifacts *artifacts, struct artifact *artifact, int64_t until_us) {
+    const struct reading *reading = &artifacts->reading;
+    if (!reading->sha256[0] && read_chunk(artifacts, artifact))
+        return false;
+    return !reading->sha256[0] || reading->copy.fd < 0 || place_copy(artifacts, artifact, until_us);
 }
 
 static void finish(struct artifacts *artifacts) {
@@ -447,7 +459,7 @@ bool artifacts_step(struct artifacts *artifacts, int64_t until_us) {
         struct artifact *artifact = &artifacts->artifact[artifacts->at];
         if (!begin_turn(artifacts, artifact))
             return false;
-        if (artifacts->reading.fd < 0 || artifact->given || read_some(artifacts, artifact)) {
+        if (artifacts->reading.fd < 0 || artifact->given || read_some(artifacts, artifact, until_us)) {
             end_reading(artifacts);
             artifacts->at++;
         }

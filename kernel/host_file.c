@@ -2,8 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 bool host_is_trusted(uid_t owner) {
     return owner == geteuid() || owner == 0;
@@ -70,4 +73,12 @@ int host_file_open(int dir_fd, const char *path, const struct host_file *wanted,
     if (r < 0)
         close(fd);
     return r < 0 ? r : fd;
+}
+
+int host_open_beneath(int dir_fd, const char *path, int flags, mode_t mode) {
+    const struct open_how how = {.flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
+                                 .mode = mode,
+                                 .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
+    long fd = syscall(SYS_openat2, dir_fd, path, &how, sizeof how);
+    return fd < 0 ? -errno : (int)fd;
 }

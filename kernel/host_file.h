@@ -44,6 +44,9 @@ int host_file_open(int dir_fd, const char *path, const struct host_file *wanted,
 /* The same look at a file that is open already: wanted's flags and mode do not matter. 0 or -errno as above. */
 int host_file_check(int fd, const struct host_file *wanted, char *why, size_t why_bytes) KERNEL_MUST_CHECK;
 
+/* Opens a path below dir_fd, through no link and not out of it. A descriptor or -errno. See: openat2(2). */
+int host_open_beneath(int dir_fd, const char *path, int flags, mode_t mode) KERNEL_MUST_CHECK;
+
 /* Whether a file or folder of this owner is as good as one's own: the effective user's, or root's. */
 bool host_is_trusted(uid_t owner);
 

@@ -1,33 +1,20 @@
 #include "outbox.h"
 
-#include "kernel/fingerprint.h"
-#include "protocol/bytes.h"
+#include "kernel/clock.h"
+#include "kernel/host_file.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
-#define LOG_NAME OUTBOX_OWN_NAMES "-sha256"
-#define COPY_NAME OUTBOX_OWN_NAMES "-copy-"
-
-enum { NAMES_TRIED = 100, HEX_BYTES = 64, LOG_BYTES_MAX = 64 << 20 };
-
-/* Opens path below dir_fd, through no link. A descriptor or -errno. */
-static int open_beneath(int dir_fd, const char *path, int flags, mode_t mode) {
-    const struct open_how how = {.flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
-                                 .mode = mode,
-                                 .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
-    long fd = syscall(SYS_openat2, dir_fd, path, &how, sizeof how);
-    return fd < 0 ? -errno : (int)fd;
-}
+enum { NAMES_TRIED = 100, PIECE_BYTES = 128 << 10 };
 
 void outbox_init(struct outbox *outbox, int folder_fd, const char *folder, const char *name) {
     *outbox = (struct outbox){.parent_fd = -1, .dir_fd = -1, .off = name[0] == '\0' || folder_fd < 0};
+    outbox_log_init(&outbox->log, OUTBOX_LOG_BYTES_MAX);
     snprintf(outbox->parent, sizeof outbox->parent, "%s", folder);
     snprintf(outbox->name, sizeof outbox->name, "%s", name);
     if (!outbox->off)
@@ -36,6 +23,7 @@ void outbox_init(struct outbox *outbox, int folder_fd, const char *folder, const
 
 void outbox_init_at(struct outbox *outbox, const char *path) {
     *outbox = (struct outbox){.parent_fd = -1, .dir_fd = -1, .off = path[0] != '/'};
+    outbox_log_init(&outbox->log, OUTBOX_LOG_BYTES_MAX);
     snprintf(outbox->parent, sizeof outbox->parent, "%s", path);
     if (!outbox->off)
         outbox->parent_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -46,8 +34,7 @@ void outbox_fini(struct outbox *outbox) {
     if (outbox->parent_fd >= 0)
         close(outbox->parent_fd);
     outbox->parent_fd = -1;
-    json_decref(outbox->written);
-    outbox->written = NULL;
+    outbox_log_fini(&outbox->log);
 }
 
 void outbox_close(struct outbox *outbox) {
@@ -61,10 +48,10 @@ static int open_folder(const struct outbox *outbox) {
     if (outbox->parent_fd < 0)
         return -ENOENT;
     if (outbox->name[0] == '\0')
-        return open_beneath(outbox->parent_fd, ".", flags, 0);
+        return host_open_beneath(outbox->parent_fd, ".", flags, 0);
     if (mkdirat(outbox->parent_fd, outbox->name, 0777) && errno != EEXIST)
         return -errno;
-    return open_beneath(outbox->parent_fd, outbox->name, flags, 0);
+    return host_open_beneath(outbox->parent_fd, outbox->name, flags, 0);
 }
 
 /* What a kernel that was killed has left half written. Nobody writes now: the folder is locked. */
@@ -73,59 +60,12 @@ static void remove_leftovers(int dir_fd) {
     DIR *dir = copy < 0 ? NULL : fdopendir(copy);
     struct dirent *entry;
     while (dir && (entry = readdir(dir)))
-        if (strncmp(entry->d_name, COPY_NAME, strlen(COPY_NAME)) == 0)
+        if (strncmp(entry->d_name, OUTBOX_COPY_NAME, strlen(OUTBOX_COPY_NAME)) == 0)
             unlinkat(dir_fd, entry->d_name, 0);
     if (dir)
         closedir(dir);
     else if (copy >= 0)
         close(copy);
-}
-
-/* One line, "SHA256  PATH", without its end; others are passed over. */
-static void note_line(json_t *written, const char *line, size_t n) {
-    char path[PATH_MAX];
-    if (n <= HEX_BYTES + 2 || n - HEX_BYTES - 2 >= sizeof path || memcmp(line + HEX_BYTES, "  ", 2) != 0)
-        return;
-    memcpy(path, line + HEX_BYTES + 2, n - HEX_BYTES - 2);
-    path[n - HEX_BYTES - 2] = '\0';
-    json_object_set_new(written, path, json_stringn(line, HEX_BYTES));
-}
-
-/* Whole lines of text; a last one without its end was never finished. Returns the bytes of what was read. */
-static size_t note_lines(json_t *written, const char *text, size_t n) {
-    size_t at = 0;
-    const char *end;
-    while ((end = memchr(text + at, '\n', n - at))) {
-        size_t bytes = (size_t)(end - text) - at;
-        note_line(written, text + at, bytes);
-        at += bytes + 1;
-    }
-    return at;
-}
-
-/* Reads what was added to the log since; all of it where it is another file, or shorter. */
-static int read_log(struct outbox *outbox) {
-    struct stat st;
-    auto_fd fd = open_beneath(outbox->dir_fd, LOG_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-    if (fd < 0 || fstat(fd, &st))
-        st = (struct stat){0};
-    else if (!S_ISREG(st.st_mode) || st.st_size > LOG_BYTES_MAX)
-        return -EFBIG;
-    if (!outbox->written || st.st_ino != outbox->log_inode || st.st_size < outbox->log_bytes) {
-        json_decref(outbox->written);
-        outbox->written = json_object();
-        outbox->log_inode = st.st_ino;
-        outbox->log_bytes = 0;
-    }
-    size_t bytes = (size_t)(st.st_size - outbox->log_bytes);
-    auto_free char *text = bytes ? malloc(bytes) : NULL;
-    if (bytes == 0)
-        return 0;
-    ssize_t n = text ? pread(fd, text, bytes, outbox->log_bytes) : -1;
-    if (n < 0)
-        return text ? -errno : -ENOMEM;
-    outbox->log_bytes += (off_t)note_lines(outbox->written, text, (size_t)n);
-    return 0;
 }
 
 int outbox_open(struct outbox *outbox) {
@@ -136,53 +76,32 @@ int outbox_open(struct outbox *outbox) {
     int r = flock(fd, LOCK_EX | LOCK_NB) ? (errno == EWOULDBLOCK ? -EAGAIN : -errno) : 0;
     if (r == 0) {
         remove_leftovers(fd);
-        r = read_log(outbox);
+        r = outbox_log_read(&outbox->log, fd);
     }
     if (r < 0)
         outbox_close(outbox);
     return r;
 }
 
-/* Before the file has its name: whatever happens between, the log never claims too little. */
-static int write_log(struct outbox *outbox, const char *path, const char *sha256) {
-    auto_bytes line = {0};
-    auto_fd fd = open_beneath(outbox->dir_fd, LOG_NAME, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0666);
-    struct stat st;
-    if (fd < 0)
-        return fd;
-    if (fstat(fd, &st) || !S_ISREG(st.st_mode))
-        return -EINVAL;
-    bytes_append_text(&line, st.st_size > outbox->log_bytes ? "\n" : ""); /* the end of a line that was cut off */
-    bytes_append_text(&line, sha256);
-    bytes_append_text(&line, "  ");
-    bytes_append_text(&line, path);
-    bytes_append_text(&line, "\n");
-    if (!bytes_ok(&line))
-        return -ENOMEM;
-    if (write(fd, line.data, line.n) != (ssize_t)line.n)
-        return -EIO;
-    outbox->log_inode = st.st_ino;
-    outbox->log_bytes = st.st_size + (off_t)line.n;
-    return json_object_set_new(outbox->written, path, json_string(sha256)) ? -ENOMEM : 0;
-}
-
 int outbox_begin(const struct outbox *outbox, struct outbox_file *ret_file) {
-    struct outbox_file file;
-    unsigned char random[8];
-    char hex[2 * sizeof random + 1];
-    randombytes_buf(random, sizeof random);
-    sodium_bin2hex(hex, sizeof hex, random, sizeof random);
-    snprintf(file.name, sizeof file.name, COPY_NAME "%s", hex);
-    file.fd = openat(outbox->dir_fd, file.name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    struct outbox_file file = {.look.fd = -1};
+    file.fd = outbox_make_file(outbox->dir_fd, file.name);
     if (file.fd < 0)
-        return -errno;
+        return file.fd;
     *ret_file = file;
     return 0;
+}
+
+static void end_look(struct outbox_look *look) {
+    if (look->fd >= 0)
+        close(look->fd);
+    look->fd = -1;
 }
 
 void outbox_drop(const struct outbox *outbox, struct outbox_file *file) {
     if (file->fd < 0)
         return;
+    end_look(&file->look);
     close(file->fd);
     file->fd = -1;
     if (outbox->dir_fd >= 0)
@@ -193,13 +112,13 @@ void outbox_drop(const struct outbox *outbox, struct outbox_file *file) {
 static int open_parent(int dir_fd, const char *path, size_t *ret_at) {
     char name[NAME_MAX + 1];
     const char *start = path;
-    int fd = open_beneath(dir_fd, ".", O_RDONLY | O_DIRECTORY, 0);
+    int fd = host_open_beneath(dir_fd, ".", O_RDONLY | O_DIRECTORY, 0);
     for (const char *slash; fd >= 0 && (slash = strchr(start, '/')); start = slash + 1) {
         auto_fd above = fd;
         snprintf(name, sizeof name, "%.*s", (int)(slash - start), start);
         if (mkdirat(above, name, 0777) && errno != EEXIST)
             return -errno;
-        fd = open_beneath(above, name, O_RDONLY | O_DIRECTORY, 0);
+        fd = host_open_beneath(above, name, O_RDONLY | O_DIRECTORY, 0);
     }
     *ret_at = (size_t)(start - path);
     return fd;
@@ -214,20 +133,68 @@ static int nth_path(const char *path, size_t name_at, int n, char ret_path[PATH_
     return bytes < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-/* The sha256 of a regular file that has no other name. 0, or -errno: it is none. */
-static int hash_file(int dir_fd, const char *name, char ret_hex[FINGERPRINT_BYTES]) {
-    struct stat st;
-    auto_fd fd = open_beneath(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-    if (fd < 0 || fstat(fd, &st))
-        return fd < 0 ? fd : -errno;
-    return S_ISREG(st.st_mode) && st.st_nlink == 1 ? fingerprint_fd(fd, ret_hex) : -EINVAL;
+/* Opens what stands under a name, where it may be a file that petri wrote: regular, with no other name, and not larger
+ * than what may still be read. 0 or -errno. */
+static int begin_look(struct outbox *outbox, struct outbox_look *look, int parent_fd, const char *name) {
+    const struct host_file wanted = {.owner = HOST_ANYBODYS, .one_name = true};
+    char why[200];
+    auto_fd fd = host_open_beneath(parent_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    int r = fd < 0 ? fd : host_file_check(fd, &wanted, why, sizeof why);
+    if (r == 0 && fstat(fd, &look->before) < 0)
+        r = -errno;
+    if (r == 0 && look->before.st_size > outbox->compare_bytes)
+        r = -EFBIG;
+    if (r < 0)
+        return r;
+    outbox->compare_bytes -= look->before.st_size;
+    look->left = look->before.st_size;
+    crypto_hash_sha256_init(&look->hash);
+    look->fd = fd;
+    fd = -1;
+    return 0;
 }
 
-/* The digest of what stands there, where it is as petri wrote it, or NULL. */
-static const char *find_ours(const struct outbox *outbox, int parent_fd, const char *path, const char *name) {
-    char hex[FINGERPRINT_BYTES];
-    const char *ours = json_string_value(json_object_get(outbox->written, path));
-    return ours && hash_file(parent_fd, name, hex) == 0 && strcmp(hex, ours) == 0 ? ours : NULL;
+/* Reads it, up to the size that it had. 0 once it is done, -EINPROGRESS, or -errno. */
+static int look_on(struct outbox_look *look, int64_t until_us) {
+    auto_free unsigned char *piece = malloc(PIECE_BYTES);
+    if (!piece)
+        return -ENOMEM;
+    while (look->left > 0) {
+        ssize_t n = read(look->fd, piece, look->left < PIECE_BYTES ? (size_t)look->left : PIECE_BYTES);
+        if (n <= 0)
+            return n < 0 ? -errno : -ESTALE;
+        crypto_hash_sha256_update(&look->hash, piece, (unsigned long long)n);
+        look->left -= n;
+        if (look->left > 0 && clock_us() >= until_us)
+            return -EINPROGRESS;
+    }
+    return 0;
+}
+
+/* Whether what was read is what stands under the name by now, and is what petri wrote. */
+static bool is_as_written(struct outbox_look *look, const struct stat *now, const char *ours) {
+    unsigned char hash[crypto_hash_sha256_BYTES];
+    char hex[2 * sizeof hash + 1];
+    crypto_hash_sha256_final(&look->hash, hash);
+    sodium_bin2hex(hex, sizeof hex, hash, sizeof hash);
+    return now->st_dev == look->before.st_dev && now->st_ino == look->before.st_ino &&
+           now->st_size == look->before.st_size && strcmp(hex, ours) == 0;
+}
+
+/* 1 where what stands there is as petri wrote it, 0 where it is not, or -EINPROGRESS. */
+static int is_ours(struct outbox *outbox, struct outbox_file *file, int parent_fd, const char *path, const char *name,
+                   int64_t until_us) {
+    struct outbox_look *look = &file->look;
+    struct stat now;
+    const char *ours = outbox_log_find(&outbox->log, path);
+    int r = !ours ? -ENOENT : look->fd < 0 ? begin_look(outbox, look, parent_fd, name) : 0;
+    if (r == 0)
+        r = look_on(look, until_us);
+    if (r == -EINPROGRESS)
+        return r;
+    bool same = r == 0 && fstatat(parent_fd, name, &now, AT_SYMLINK_NOFOLLOW) == 0 && is_as_written(look, &now, ours);
+    end_look(look);
+    return same;
 }
 
 /* Renames where nothing stands. 0, -EEXIST or -errno. See: RENAME_NOREPLACE, which not every file system has. */
@@ -242,20 +209,21 @@ static int rename_to_free(int dir_fd, const char *from, int parent_fd, const cha
 }
 
 /* Puts the file under one path; what stands there with the same content stays. 0, -EEXIST where somebody else's stands
- * there, or -errno. */
-static int place_at(struct outbox *outbox, struct outbox_file *file, int parent_fd, const char *path, size_t name_at,
-                    const char *sha256) {
+ * there, -EINPROGRESS, or -errno. The log has it before the file has its name: whatever happens between, it never
+ * claims too little. */
+static int place_at(struct outbox *outbox, struct outbox_file *file, const struct outbox_place *place, int parent_fd,
+                    const char *path, size_t name_at) {
     struct stat st;
     const char *name = path + name_at;
     bool stands = fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
-    const char *ours = stands ? find_ours(outbox, parent_fd, path, name) : NULL;
-    if (stands && !ours)
-        return -EEXIST;
-    if (stands && strcmp(ours, sha256) == 0) {
+    int ours = stands ? is_ours(outbox, file, parent_fd, path, name, place->until_us) : 0;
+    if (stands && ours <= 0)
+        return ours < 0 ? ours : -EEXIST;
+    if (stands && strcmp(outbox_log_find(&outbox->log, path), place->sha256) == 0) {
         outbox_drop(outbox, file);
         return 0;
     }
-    int r = write_log(outbox, path, sha256);
+    int r = outbox_log_note(&outbox->log, outbox->dir_fd, path, place->sha256);
     if (r < 0)
         return r;
     if (stands)
@@ -263,17 +231,20 @@ static int place_at(struct outbox *outbox, struct outbox_file *file, int parent_
     return rename_to_free(outbox->dir_fd, file->name, parent_fd, name);
 }
 
-int outbox_place(struct outbox *outbox, struct outbox_file *file, const char *path, const char *sha256,
+int outbox_place(struct outbox *outbox, struct outbox_file *file, const struct outbox_place *place,
                  char ret_path[PATH_MAX]) {
     char tried[PATH_MAX];
     size_t name_at = 0;
-    auto_fd parent_fd = open_parent(outbox->dir_fd, path, &name_at);
+    auto_fd parent_fd = open_parent(outbox->dir_fd, place->path, &name_at);
     int r = parent_fd < 0 ? parent_fd : -EEXIST;
-    for (int n = 1; r == -EEXIST && n <= NAMES_TRIED; n++) {
-        r = nth_path(path, name_at, n, tried);
+    while (r == -EEXIST && file->names_tried < NAMES_TRIED) {
+        r = nth_path(place->path, name_at, file->names_tried + 1, tried);
         if (r == 0)
-            r = place_at(outbox, file, parent_fd, tried, name_at, sha256);
+            r = place_at(outbox, file, place, parent_fd, tried, name_at);
+        file->names_tried += r == -EEXIST;
     }
+    if (r == -EINPROGRESS)
+        return r;
     if (r < 0) {
         outbox_drop(outbox, file);
         return r;

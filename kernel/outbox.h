@@ -14,16 +14,13 @@
 #define PETRI_OUTBOX_H
 
 #include "kernel/cleanup.h"
+#include "kernel/outbox_log.h"
 
-#include <jansson.h>
 #include <limits.h>
 #include <sodium.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
-
-/* What names of petri's own begin with, here and among the files of cells. */
-#define OUTBOX_OWN_NAMES ".petri"
+#include <sys/stat.h>
 
 struct outbox {
     int parent_fd;           /* owned; its name may lead elsewhere by now. -1 where it could not be opened */
@@ -31,9 +28,9 @@ struct outbox {
     char name[NAME_MAX + 1]; /* of the folder below parent, made when it is needed; "": parent is the folder */
     bool off;                /* nothing is copied */
     int dir_fd;              /* while it is open, else -1 */
-    json_t *written;         /* path: sha256, as far as it was read; owned */
-    ino_t log_inode;         /* of the file it was read from */
-    off_t log_bytes;         /* and how much of it */
+    struct outbox_log log;   /* what petri has written there */
+    off_t compare_bytes;     /* of files that stand there, which may still be read to see whether they are petri's;
+                                the caller sets it. Larger ones are somebody else's */
 };
 
 /* folder_fd: the notebook's folder, copied; folder: its name; name: of the folder below it, "" for none at all.
@@ -52,23 +49,40 @@ void outbox_fini(struct outbox *outbox);
 int outbox_open(struct outbox *outbox) KERNEL_MUST_CHECK;
 void outbox_close(struct outbox *outbox);
 
+/* What stands where a file is to go, while it is read. */
+struct outbox_look {
+    int fd; /* -1 for none */
+    off_t left;
+    struct stat before;
+    crypto_hash_sha256_state hash;
+};
+
 /* A file that is being written. All zero but fd -1 is none. */
 struct outbox_file {
     int fd; /* for writing */
-    char name[64];
+    char name[OUTBOX_NAME_BYTES];
+    int names_tried;
+    struct outbox_look look;
+};
+
+/* Where a file is to go. */
+struct outbox_place {
+    const char *path;   /* below the folder */
+    const char *sha256; /* of its content, hexadecimal */
+    int64_t until_us;   /* of clock_us() */
 };
 
 /* Begins a file of an open outbox. 0 or -errno. Blocks as writing to a disk does. */
 int outbox_begin(const struct outbox *outbox, struct outbox_file *ret_file) KERNEL_MUST_CHECK;
 
 /*
- * Gives a written file its place: path, below the folder, or a free name like
- * it. sha256 is of its content, hexadecimal. Uses the file up. 0 with the path
- * that it has got in ret_path; -EEXIST where a hundred names are taken; -ELOOP
- * or -ENOTDIR where a folder in path is none; or another -errno. Reads a file
- * that is there already.
+ * Gives a written file its place: its path, or a free name like it. Reads files
+ * that stand there already, at most until until_us or a little longer: then it is
+ * -EINPROGRESS, and to be called again with the same path. Else it uses the file
+ * up. 0 with the path that it has got in ret_path; -EEXIST where a hundred names
+ * are taken; -ELOOP or -ENOTDIR where a folder in path is none; or another -errno.
  */
-int outbox_place(struct outbox *outbox, struct outbox_file *file, const char *path, const char *sha256,
+int outbox_place(struct outbox *outbox, struct outbox_file *file, const struct outbox_place *place,
                  char ret_path[PATH_MAX]) KERNEL_MUST_CHECK;
 
 /* Drops a file that was begun; none is allowed. */

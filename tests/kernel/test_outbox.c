@@ -61,7 +61,12 @@ static int copy_to(struct outbox *to, const char *path, const char *text, char r
     assert_int_equal(outbox_open(to), 0);
     assert_int_equal(outbox_begin(to, &file), 0);
     assert_int_equal(write(file.fd, text, strlen(text)), strlen(text));
-    int r = outbox_place(to, &file, path, hex, ret_path);
+    const struct outbox_place place = {.path = path, .sha256 = hex}; /* each slice is over at once */
+    int r;
+    to->compare_bytes = 1 << 20;
+    do
+        r = outbox_place(to, &file, &place, ret_path);
+    while (r == -EINPROGRESS);
     outbox_close(to);
     return r;
 }
@@ -175,6 +180,147 @@ static void test_outbox_with_a_damaged_log_overwrites_nothing(void **state) {
     expect_copied("a", "three", "a (2)");
 }
 
+/* As so many cells leave it: with one name more in each. */
+static void copy_long_names(unsigned n) {
+    for (unsigned i = 0; i < n; i++) {
+        char name[200];
+        snprintf(name, sizeof name, "%0150u.txt", i);
+        expect_copied(name, "text", name);
+    }
+}
+
+static off_t log_bytes(void) {
+    struct stat st;
+    assert_int_equal(lstat("outputs/.petri-sha256", &st), 0);
+    assert_true(S_ISREG(st.st_mode));
+    return st.st_size;
+}
+
+static void start_anew(off_t max_bytes) {
+    outbox_fini(&outbox);
+    init(&outbox, "outputs");
+    outbox_log_init(&outbox.log, max_bytes);
+}
+
+static void test_outbox_with_more_files_than_its_log_can_name_goes_on_and_forgets_the_oldest(void **state) {
+    char name[200];
+    (void)state;
+    start_anew(8192);
+    copy_long_names(100);
+    assert_in_range(log_bytes(), 1, 8192);
+    start_anew(8192); /* another kernel, later */
+    snprintf(name, sizeof name, "%0150u.txt", 99);
+    expect_copied(name, "other", name);
+    snprintf(name, sizeof name, "%0150u.txt", 0);
+    char oldest[220];
+    snprintf(oldest, sizeof oldest, "%0150u (2).txt", 0);
+    expect_copied(name, "other", oldest); /* nobody knows any more whose it is */
+}
+
+static void test_outbox_log_of_files_that_are_gone_or_written_often_stays_small(void **state) {
+    (void)state;
+    start_anew(8192);
+    expect_copied("kept", "first", "kept");
+    for (int i = 0; i < 300; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "%d", i);
+        expect_copied("again", text, "again");
+        expect_copied("gone", text, "gone");
+        assert_int_equal(unlink("outputs/gone"), 0);
+        assert_in_range(log_bytes(), 1, 4096);
+    }
+    expect_copied("kept", "last", "kept");
+}
+
+/* What an earlier version refused to read for good. */
+static void test_outbox_with_a_log_over_any_size_is_written_to_and_the_log_is_small_again(void **state) {
+    (void)state;
+    expect_copied("a", "one", "a");
+    assert_int_equal(truncate("outputs/.petri-sha256", (off_t)1 << 40), 0);
+    start_anew(OUTBOX_LOG_BYTES_MAX);
+    expect_copied("a", "two", "a (2)");
+    assert_in_range(log_bytes(), 1, 200);
+    expect_copied("a", "three", "a (2)");
+}
+
+static void plant_link(const char *path) {
+    assert_int_equal(symlink("../target", path), 0);
+}
+
+static void plant_second_name(const char *path) {
+    assert_int_equal(link("target", path), 0);
+}
+
+static void plant_fifo(const char *path) {
+    assert_int_equal(mkfifo(path, 0666), 0);
+}
+
+static void plant_anothers(const char *path) {
+    put(path, "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed  a\n");
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(chown(path, 12345, 12345), 0);
+}
+
+static void test_outbox_with_something_else_in_the_place_of_its_log_makes_a_new_one(void **state) {
+    void (*const plant[])(const char *path) = {plant_link, plant_second_name, plant_fifo, plant_anothers};
+    (void)state;
+    put("target", "kept");
+    for (size_t i = 0; i < sizeof plant / sizeof plant[0]; i++) {
+        start_anew(OUTBOX_LOG_BYTES_MAX);
+        assert_int_equal(mkdir("outputs", 0755), 0);
+        put("outputs/a", "one");
+        plant[i]("outputs/.petri-sha256");
+        expect_copied("a", "two", "a (2)");
+        expect_copied("a", "three", "a (2)");
+        expect_text("target", "kept");
+        assert_int_equal(log_bytes(), 2 * (64 + 2 + strlen("a (2)") + 1));
+        assert_int_equal(unlink("outputs/a"), 0);
+        assert_int_equal(unlink("outputs/a (2)"), 0);
+        assert_int_equal(unlink("outputs/.petri-sha256"), 0);
+        assert_int_equal(rmdir("outputs"), 0);
+    }
+}
+
+static void test_outbox_reads_no_planted_file_that_is_larger_than_it_may(void **state) {
+    (void)state;
+    expect_copied("a", "one", "a");
+    assert_int_equal(truncate("outputs/a", (off_t)1 << 40), 0);
+    expect_copied("a", "two", "a (2)");
+}
+
+/* A megabyte of a character goes to a name; how often that took another slice. */
+static int copy_large(char character) {
+    enum { BYTES = 1 << 20 };
+    struct outbox_file file;
+    unsigned char hash[crypto_hash_sha256_BYTES], *data = malloc(BYTES);
+    char hex[2 * sizeof hash + 1], got[PATH_MAX];
+    assert_non_null(data);
+    memset(data, character, BYTES);
+    crypto_hash_sha256(hash, data, BYTES);
+    sodium_bin2hex(hex, sizeof hex, hash, sizeof hash);
+    assert_int_equal(outbox_open(&outbox), 0);
+    assert_int_equal(outbox_begin(&outbox, &file), 0);
+    assert_int_equal(write(file.fd, data, BYTES), BYTES);
+    free(data);
+    const struct outbox_place place = {.path = "large", .sha256 = hex};
+    outbox.compare_bytes = BYTES;
+    int slices = 0, r;
+    while ((r = outbox_place(&outbox, &file, &place, got)) == -EINPROGRESS)
+        slices++;
+    assert_int_equal(r, 0);
+    assert_string_equal(got, "large");
+    outbox_close(&outbox);
+    return slices;
+}
+
+static void test_outbox_reads_what_stands_there_in_slices(void **state) {
+    (void)state;
+    assert_int_equal(copy_large('a'), 0);
+    assert_true(copy_large('b') > 4);
+    assert_true(copy_large('b') > 4);
+}
+
 static void test_outbox_without_a_folder_is_off(void **state) {
     struct outbox none;
     (void)state;
@@ -189,10 +335,20 @@ static void test_outbox_without_a_folder_is_off(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        CASE(test_outbox_replaces_files_that_petri_wrote),       CASE(test_outbox_does_not_rewrite_an_unchanged_file),
-        CASE(test_outbox_does_not_overwrite_files_of_others),    CASE(test_outbox_does_not_follow_links),
-        CASE(test_outbox_that_another_kernel_holds_is_refused),  CASE(test_outbox_removes_what_a_killed_kernel_left),
-        CASE(test_outbox_with_a_damaged_log_overwrites_nothing), CASE(test_outbox_without_a_folder_is_off),
+        CASE(test_outbox_replaces_files_that_petri_wrote),
+        CASE(test_outbox_does_not_rewrite_an_unchanged_file),
+        CASE(test_outbox_does_not_overwrite_files_of_others),
+        CASE(test_outbox_does_not_follow_links),
+        CASE(test_outbox_that_another_kernel_holds_is_refused),
+        CASE(test_outbox_removes_what_a_killed_kernel_left),
+        CASE(test_outbox_with_a_damaged_log_overwrites_nothing),
+        CASE(test_outbox_with_more_files_than_its_log_can_name_goes_on_and_forgets_the_oldest),
+        CASE(test_outbox_log_of_files_that_are_gone_or_written_often_stays_small),
+        CASE(test_outbox_with_a_log_over_any_size_is_written_to_and_the_log_is_small_again),
+        CASE(test_outbox_with_something_else_in_the_place_of_its_log_makes_a_new_one),
+        CASE(test_outbox_reads_no_planted_file_that_is_larger_than_it_may),
+        CASE(test_outbox_reads_what_stands_there_in_slices),
+        CASE(test_outbox_without_a_folder_is_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
