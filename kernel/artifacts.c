@@ -379,8 +379,6 @@ static void finish_reading(struct artifacts *artifacts, struct artifact *artifac
     crypto_hash_sha256_final(&reading->hash, hash);
     sodium_bin2hex(reading->sha256, sizeof reading->sha256, hash, sizeof hash);
     json_object_set_new(artifact->row, "sha256", json_string(reading->sha256));
-    if (wants_content(artifacts, artifact))
-        add_content(artifacts, artifact);
 }
 
 static int write_copy(int fd, const unsigned char *data, size_t bytes) {
@@ -434,7 +432,13 @@ static bool read_some(struct artifacts *artifacts, struct artifact *artifact, in
     const struct reading *reading = &artifacts->reading;
     if (!reading->sha256[0] && read_chunk(artifacts, artifact))
         return false;
-    return !reading->sha256[0] || reading->copy.fd < 0 || place_copy(artifacts, artifact, until_us);
+    if (!reading->sha256[0])
+        return true;
+    if (reading->copy.fd >= 0 && !place_copy(artifacts, artifact, until_us))
+        return false;
+    if (wants_content(artifacts, artifact))
+        add_content(artifacts, artifact);
+    return true;
 }
 
 static void finish(struct artifacts *artifacts) {

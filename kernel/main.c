@@ -25,7 +25,7 @@ static const struct command commands[] = {
      "Lists the recorded runs, the newest first", .run = command_runs},
     {"show", "RUN", 1, TAKES(OPTION_JSON) | TAKES(OPTION_CONFIG),
      "Shows a recorded run; the beginning of its id is enough", .run = command_show},
-    {"replay", "RUN", 1, TAKES(OPTION_JSON) | TAKES(OPTION_CONFIG) | TAKES(OPTION_PYTHON),
+    {"replay", "RUN", 1, TAKES(OPTION_JSON) | TAKES(OPTION_CONFIG) | TAKES(OPTION_PYTHON) | TAKES(OPTION_FOLDER),
      "Runs a recorded run again and says what differs; exit 0 where nothing does, 1 where something does",
      .run = command_replay},
     {"doctor", "", 0, TAKES(OPTION_JSON) | TAKES(OPTION_PYTHON),

@@ -12,6 +12,7 @@ static const struct {
     [OPTION_ARTIFACTS] = {"--artifacts", "DIR", "folder to copy the files to that the code makes"},
     [OPTION_CONFIG] = {"--config", "FILE", "configuration to use instead of the user's or the system's"},
     [OPTION_FILE] = {"--file", "FILE[:NAME]", "put a file into the folder of the code, under its own name or another"},
+    [OPTION_FOLDER] = {"--folder", "DIR", "folder to run in, instead of the recorded one"},
     [OPTION_HELP] = {"--help", NULL, "show this text"},
     [OPTION_JSON] = {"--json", NULL, "write JSON"},
     [OPTION_LIMIT] = {"--limit", "N", "how many runs at most (default: 20)"},

@@ -7,6 +7,7 @@
 #include "kernel/options.h"
 #include "kernel/records_command.h"
 #include "kernel/replay.h"
+#include "kernel/replay_place.h"
 #include "kernel/terminal.h"
 
 #include <errno.h>
@@ -21,6 +22,13 @@ static int refuse(const char *why) {
     return -EINVAL;
 }
 
+/* NULL where it is none that there is. */
+static const char *profile_of(const json_t *run) {
+    enum profile profile;
+    const char *name = json_string_value(json_object_get(json_object_get(run, "report"), "profile"));
+    return name && profile_from_name(name, &profile) == 0 ? name : NULL;
+}
+
 /* What was taken out before it was stored can't be run. 0 or -EINVAL. */
 static int check_whole(const json_t *run) {
     const json_t *redacted = json_object_get(run, "redacted");
@@ -32,6 +40,8 @@ static int check_whole(const json_t *run) {
         return refuse("its code had secrets in it, which were not stored");
     if (json_integer_value(json_object_get(redacted, "request")) > 0)
         return refuse("its standard input or variables had secrets in them, which were not stored");
+    if (!json_is_object(json_object_get(run, "request")) || profile_of(run) == NULL)
+        return refuse("its record is not as petri writes them");
     json_array_foreach(json_object_get(run, "files"), i, file) {
         if (!json_is_true(json_object_get(file, "kept")))
             return refuse("a file that it was given was too large to be kept, or had secrets in it");
@@ -101,28 +111,16 @@ static json_t *request_of(struct records *records, const json_t *run) {
     return request;
 }
 
-/* The interpreter that it ran on, where there still is one of this name; else NULL. */
-static const char *interpreter_of(const json_t *run) {
-    const json_t *environment = json_object_get(run, "environment");
-    const char *named = json_string_value(json_object_get(json_object_get(environment, "interpreter"), "named"));
-    return named && access(named, X_OK) == 0 ? named : NULL;
-}
-
-/* Runs it in the folder where it ran, if that is there. 0, or -errno after a sentence on standard error. */
+/* 0, or -errno after a sentence on standard error. */
 static int run_again(const struct arguments *arguments, const json_t *run, const json_t *request, json_t **ret_report) {
-    const json_t *report = json_object_get(run, "report");
-    const char *folder = json_string_value(json_object_get(run, "folder"));
-    const char *python = arguments->values[OPTION_PYTHON];
-    if (!python)
-        python = interpreter_of(run);
-    const struct client_options options = {.profile = json_string_value(json_object_get(report, "profile")),
-                                           .config = arguments->values[OPTION_CONFIG],
-                                           .python = python,
-                                           .artifacts = ""};
+    const struct replay_named named = {.folder = arguments->values[OPTION_FOLDER],
+                                       .python = arguments->values[OPTION_PYTHON]};
+    struct client_options options = {
+        .profile = profile_of(run), .config = arguments->values[OPTION_CONFIG], .artifacts = ""};
     struct client *client = NULL;
-    char why[512];
-    if (folder && chdir(folder) < 0)
-        fprintf(stderr, "petri: %s: %s; replaying here\n", folder, strerror(errno));
+    char why[PATH_MAX + 200];
+    if (replay_enter(&named, run, &options.python, why, sizeof why) < 0)
+        return refuse(why);
     int r = client_start(&options, &client, why, sizeof why);
     if (r == 0)
         r = client_run(client, json_object_get(run, "code"), request, ret_report, why, sizeof why);

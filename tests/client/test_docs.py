@@ -156,6 +156,7 @@ def commanded(folder, run_ids, arguments, keys):
         report = json.loads(done.stdout)
         written = json.dumps(masked({key: report[key] for key in keys}), indent=2, ensure_ascii=False)
     else:
+        written = re.sub(r"(?m)^petri: replaying in .*$", "petri: replaying in FOLDER with INTERPRETER", written)
         written = "\n".join(map(masked_text, written.splitlines()))
     heading = "It writes, among other things, and ends with" if keys else "It writes, and ends with"
     text = [fenced("sh", shlex.join(["petri", *arguments])), f"{heading} exit status {done.returncode}:\n"]

@@ -1,6 +1,8 @@
 """Run records: what is kept of a run and what never is, replay, cached results, and the budget of a task."""
 
 import json
+import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -235,6 +237,106 @@ def test_replay_of_a_run_with_secrets_is_refused(database, start):
     run_id = ask(kernel, f"x = '{TOKEN}'").report["run_id"]
     refused = petri("replay", run_id)
     assert refused.returncode == 2 and "its code had secrets in it" in refused.stderr
+
+
+def forge(database, run_id, **changes):
+    """Writes another record in a run's place, as who has a hand in the database can; None takes a key out."""
+    record = body(database, run_id)
+    for key, value in changes.items():
+        record.pop(key) if value is None else record.update({key: value})
+    with sqlite3.connect(database) as connection:
+        connection.execute("UPDATE runs SET body = ? WHERE run_id = ?", (json.dumps(record), run_id))
+
+
+def forge_interpreter(database, named):
+    with sqlite3.connect(database) as connection:
+        environment = json.loads(connection.execute("SELECT json FROM environments").fetchone()[0])
+        environment["interpreter"]["named"] = named
+        connection.execute("UPDATE environments SET json = ?", (json.dumps(environment),))
+
+
+def test_replay_says_in_which_folder_and_with_which_interpreter(database, start, tmp_path):
+    folder = tmp_path / "notebooks"
+    folder.mkdir()
+    kernel = start(folder=folder)
+    run_id = ask(kernel, "6 * 7").report["run_id"]
+    kernel.close()
+    done = petri("replay", run_id)
+    assert done.stderr == f"petri: replaying in {folder} with {sys.executable}\n"
+    elsewhere = petri("replay", run_id, "--folder", str(tmp_path), "--python", "python3")
+    assert elsewhere.stderr.splitlines()[0] == f"petri: replaying in {tmp_path} with python3"
+
+
+def test_replay_takes_no_folder_and_no_interpreter_that_a_record_makes_up(database, start, tmp_path):
+    run_id = ask(start(), "6 * 7").report["run_id"]
+    (tmp_path / "theirs" / "bin").mkdir(parents=True)
+    (tmp_path / "theirs" / "bin" / "python").symlink_to(sys.executable)
+    refusals = [
+        ("notebooks", "the record names no folder by an absolute path; name one with --folder"),
+        (["/"], "the record names no folder by an absolute path"),
+        (None, "the record names no folder by an absolute path"),
+        ("/no\x1b[2Jwhere", "its folder /no?[2Jwhere: No such file or directory; name one with --folder"),
+        ("/etc/passwd", "its folder /etc/passwd: Not a directory"),
+    ]
+    if os.geteuid() == 0:
+        os.chown(tmp_path / "theirs", 12345, 12345)
+        theirs = str(tmp_path / "theirs")
+        refusals.append((theirs, f"its folder {theirs} belongs to another user (uid 12345); name one with --folder"))
+    for folder, why in refusals:
+        forge(database, run_id, folder=folder)
+        done = petri("replay", run_id)
+        assert done.returncode == 2 and f"petri: this run can't be replayed: {why}" in done.stderr, done.stderr
+    assert petri("replay", run_id, "--folder", str(tmp_path)).returncode == 0
+    forge(database, run_id, folder=str(tmp_path))
+    forge_interpreter(database, "python3")
+    assert "names its interpreter by no absolute path; name one with --python" in petri("replay", run_id).stderr
+    if os.geteuid() == 0:
+        os.chown(tmp_path / "theirs" / "bin", 12345, 12345)
+        forge_interpreter(database, str(tmp_path / "theirs" / "bin" / "python"))
+        assert "bin/python is no program of yours or of root's; name one with --python" in petri("replay", run_id).stderr
+
+
+@pytest.mark.parametrize(
+    ("changes", "commands"),
+    [
+        ({"report": None}, ["show", "replay"]),
+        ({"report": 7}, ["show", "replay"]),
+        ({"code": ["rm"]}, ["show", "replay"]),
+        ({"request": "x"}, ["replay"]),
+        ({"report": {"profile": "\x1b[2J"}}, ["replay"]),
+        ({"files": [{"path": "a", "kept": True, "sha256": 7}]}, ["replay"]),
+        ({"files": [7]}, ["replay"]),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_record_that_petri_did_not_write_ends_in_a_sentence(database, shared_records, changes, commands):
+    run_id = shared_records(database)
+    forge(database, run_id, **changes)
+    for command in commands:
+        done = petri(command, run_id)
+        assert done.returncode == 2 and done.stdout == "", done
+        assert done.stderr.count("\n") == 1 and done.stderr.startswith("petri: ") and "\x1b" not in done.stderr
+    petri("runs")
+
+
+@pytest.fixture(scope="module")
+def shared_records(kernel_dirs, tmp_path_factory):
+    """Puts a database with one run into a test's place: one kernel makes it for all."""
+    folder = tmp_path_factory.mktemp("recorded")
+    made = folder / "data" / "petri" / "records.sqlite"
+
+    def copy(database):
+        if not made.exists():
+            script = folder / "six.py"
+            script.write_text("6 * 7")
+            env = {**os.environ, "XDG_DATA_HOME": str(folder / "data")}
+            command = [PETRI, "run", "--python", sys.executable, script]
+            subprocess.run(command, env=env, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        database.parent.mkdir(parents=True)
+        shutil.copy(made, database)
+        return rows(database, "SELECT run_id FROM runs")[0][0]
+
+    return copy
 
 
 def test_cached_result_of_a_fresh_run_is_given_where_requested(database, start, tmp_path):
