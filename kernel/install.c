@@ -8,6 +8,7 @@
 #include "protocol/message.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <zmq.h>
@@ -31,40 +32,42 @@ json_t *kernelspec_json(const struct kernelspec *spec, const char *program, cons
                      MESSAGE_PROTOCOL_VERSION ".0", "metadata", "debugger", 0, "supported_encryption", encryption());
 }
 
-static int copy_stream(FILE *from, FILE *to) {
+static int copy_stream(int from, int to) {
     char buf[8192];
-    size_t n;
-    while ((n = fread(buf, 1, sizeof buf, from)) > 0)
-        if (fwrite(buf, 1, n, to) != n)
+    ssize_t n;
+    while ((n = read(from, buf, sizeof buf)) > 0)
+        if (write(to, buf, (size_t)n) != n)
             return -EIO;
-    return ferror(from) || fflush(to) != 0 ? -EIO : 0;
+    return n < 0 ? -errno : 0;
 }
 
-static int copy_file(const char *from_folder, const char *to_folder, const char *name) {
+static int copy_file(const char *from_folder, const char *name, int to) {
     char from[PATH_MAX];
-    char to[PATH_MAX];
-    if (snprintf(from, sizeof from, "%s/%s", from_folder, name) >= (int)sizeof from ||
-        snprintf(to, sizeof to, "%s/%s", to_folder, name) >= (int)sizeof to)
+    if (snprintf(from, sizeof from, "%s/%s", from_folder, name) >= (int)sizeof from)
         return -ENAMETOOLONG;
-    auto_file in = fopen(from, "re");
-    if (!in)
-        return -errno;
-    auto_file out = fopen(to, "we");
-    if (!out)
-        return -errno;
-    return copy_stream(in, out);
+    auto_fd in = open(from, O_RDONLY | O_CLOEXEC);
+    return in < 0 ? -errno : copy_stream(in, to);
 }
 
-/* Replaces kernel.json in one step: Jupyter may be reading it. */
-static int write_json(const char *folder, const json_t *json) {
-    char path[PATH_MAX];
-    char fresh[PATH_MAX];
-    if (snprintf(path, sizeof path, "%s/kernel.json", folder) >= (int)sizeof path ||
-        snprintf(fresh, sizeof fresh, "%s/kernel.json.new", folder) >= (int)sizeof fresh)
-        return -ENAMETOOLONG;
-    if (json_dump_file(json, fresh, JSON_INDENT(1)) < 0)
-        return errno ? -errno : -EIO;
-    return rename(fresh, path) < 0 ? -errno : 0;
+/*
+ * Replaces a file in one step: Jupyter may be reading it. The folder may be
+ * another user's, as an environment's is that root installs into, so nothing that
+ * stands there is written to: a link would lead anywhere.
+ */
+static int write_file(int folder_fd, const char *name, const char *logos, const json_t *json) {
+    char fresh[64];
+    snprintf(fresh, sizeof fresh, "%s.new", name);
+    if (unlinkat(folder_fd, fresh, 0) < 0 && errno != ENOENT)
+        return -errno;
+    auto_fd fd = openat(folder_fd, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return -errno;
+    int r = logos ? copy_file(logos, name, fd) : json_dumpfd(json, fd, JSON_INDENT(1)) < 0 ? -EIO : 0;
+    if (r == 0 && renameat(folder_fd, fresh, folder_fd, name) < 0)
+        r = -errno;
+    if (r < 0)
+        unlinkat(folder_fd, fresh, 0);
+    return r;
 }
 
 int kernelspec_write(const struct kernelspec *spec, const char *kernels, const char *logos, const json_t *json) {
@@ -72,9 +75,12 @@ int kernelspec_write(const struct kernelspec *spec, const char *kernels, const c
     if (snprintf(folder, sizeof folder, "%s/%s", kernels, spec->name) >= (int)sizeof folder)
         return -ENAMETOOLONG;
     int r = paths_make_folders(folder, 0777);
+    auto_fd fd = r < 0 ? -1 : open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (r == 0 && fd < 0)
+        r = -errno;
     for (size_t i = 0; r == 0 && i < sizeof logos_shown / sizeof logos_shown[0]; i++)
-        r = copy_file(logos, folder, logos_shown[i]);
-    return r < 0 ? r : write_json(folder, json);
+        r = write_file(fd, logos_shown[i], logos, NULL);
+    return r < 0 ? r : write_file(fd, "kernel.json", NULL, json);
 }
 
 /* Where Jupyter looks for a user's own kernels. See: jupyter_core, "Jupyter's common directories and file locations".

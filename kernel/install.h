@@ -22,7 +22,8 @@ json_t *kernelspec_json(const struct kernelspec *spec, const char *program, cons
 
 /*
  * Writes spec's folder below kernels, with kernel.json and the logos found in
- * logos. What stands there under these names is replaced. 0 or -errno.
+ * logos. What stands there under these names is replaced, links too: nothing is
+ * written through them. 0, or -errno: -ELOOP or -ENOTDIR where the folder is a link.
  */
 int kernelspec_write(const struct kernelspec *spec, const char *kernels, const char *logos, const json_t *json)
     __attribute__((warn_unused_result));

@@ -30,6 +30,8 @@ static void test_kernel_json_is_what_jupyter_reads(void **state) {
     json_decref(expected);
 }
 
+static const char *const logos_made[] = {"logos/logo-32x32.png", "logos/logo-64x64.png", "logos/logo-svg.svg"};
+
 static void test_kernelspec_write_creates_and_then_replaces_the_folder(void **state) {
     char kernels[PATH_MAX], logos[PATH_MAX], path[2 * PATH_MAX];
     (void)state;
@@ -50,6 +52,36 @@ static void test_kernelspec_write_creates_and_then_replaces_the_folder(void **st
     json_decref(read_back);
     snprintf(path, sizeof path, "%s/petri/logo-svg.svg", kernels);
     assert_int_equal(access(path, R_OK), 0);
+}
+
+/* As in an environment of somebody else's that root installs into. */
+static void test_kernelspec_write_writes_through_no_link(void **state) {
+    static const char *const names[] = {"kernel.json", "kernel.json.new", "logo-svg.svg", "logo-svg.svg.new"};
+    char kernels[PATH_MAX], logos[PATH_MAX], path[PATH_MAX], target[PATH_MAX], name[64];
+    struct stat st;
+    (void)state;
+    for (size_t i = 0; i < sizeof logos_made / sizeof logos_made[0]; i++)
+        tree_file(logos_made[i], "logo");
+    tree_folder("kernels/petri");
+    tree_file("target", "");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        snprintf(name, sizeof name, "kernels/petri/%s", names[i]);
+        assert_int_equal(symlink(tree_path(target, "target"), tree_path(path, name)), 0);
+    }
+    json_t *json = kernelspec_json(&kernelspecs[0], "/p", "/py");
+    tree_path(kernels, "kernels");
+    tree_path(logos, "logos");
+    assert_int_equal(kernelspec_write(&kernelspecs[0], kernels, logos, json), 0);
+    assert_int_equal(stat(target, &st), 0);
+    assert_int_equal(st.st_size, 0);
+    assert_int_equal(lstat(tree_path(path, "kernels/petri/kernel.json"), &st), 0);
+    assert_true(S_ISREG(st.st_mode));
+    tree_folder("elsewhere");
+    assert_int_equal(rename(tree_path(path, "kernels/petri"), tree_path(target, "kernels/old")), 0);
+    assert_int_equal(symlink("../elsewhere", path), 0);
+    assert_true(kernelspec_write(&kernelspecs[0], kernels, logos, json) < 0);
+    assert_int_equal(rmdir(tree_path(path, "elsewhere")), 0); /* it is empty */
+    json_decref(json);
 }
 
 static void test_kernelspec_write_without_logos_fails(void **state) {
@@ -153,6 +185,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_kernel_json_is_what_jupyter_reads),
         TEST(test_kernelspec_write_creates_and_then_replaces_the_folder),
+        TEST(test_kernelspec_write_writes_through_no_link),
         TEST(test_kernelspec_write_without_logos_fails),
         TEST(test_paths_installed_are_below_share),
         TEST(test_paths_built_are_in_the_checkout),
