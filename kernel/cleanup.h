@@ -38,6 +38,13 @@ static inline void kernel_cleanup_closedir(DIR **dir) {
         stolen_;                                                                                                       \
     })
 
+/* The same for a descriptor that is not closed then. */
+static inline int steal_descriptor(int *fd) {
+    int stolen = *fd;
+    *fd = -1;
+    return stolen;
+}
+
 #define auto_fd __attribute__((cleanup(kernel_cleanup_close))) int
 #define auto_free __attribute__((cleanup(kernel_cleanup_free)))
 #define auto_dir __attribute__((cleanup(kernel_cleanup_closedir))) DIR *

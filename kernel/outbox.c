@@ -149,8 +149,7 @@ static int begin_look(struct outbox *outbox, struct outbox_look *look, int paren
     outbox->compare_bytes -= look->before.st_size;
     look->left = look->before.st_size;
     crypto_hash_sha256_init(&look->hash);
-    look->fd = fd;
-    fd = -1;
+    look->fd = steal_descriptor(&fd);
     return 0;
 }
 

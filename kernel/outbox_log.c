@@ -72,9 +72,7 @@ static int open_log(int dir_fd, int flags, struct stat *ret_st) {
     if (host_file_check(fd, &wanted, why, sizeof why) < 0 || fstat(fd, ret_st) < 0 || fstat(dir_fd, &folder) < 0 ||
         (ret_st->st_uid != geteuid() && ret_st->st_uid != folder.st_uid))
         return -EBADF;
-    int opened = fd;
-    fd = -1;
-    return opened;
+    return steal_descriptor(&fd);
 }
 
 /* The youngest last. */

@@ -85,9 +85,7 @@ int private_folder_open(const char *path, bool make, const struct log *log, char
     if (r < 0)
         return r;
     memcpy(ret_folder, folder, sizeof folder);
-    int opened = fd;
-    fd = -1;
-    return opened;
+    return steal_descriptor(&fd);
 }
 
 /* One file; one that is not there is none. */
