@@ -26,12 +26,21 @@ bool host_is_anothers(uid_t owner) {
     return !host_is_trusted(owner) && knows_root();
 }
 
+const char *host_owner_text(uid_t owner, char *buf, size_t size) {
+    enum { OVERFLOW_UID = 65534 };
+    buf[0] = '\0';
+    if (owner != OVERFLOW_UID)
+        snprintf(buf, size, " (uid %u)", (unsigned)owner);
+    return buf;
+}
+
 static bool is_owner_wanted(const struct stat *st, enum host_owner owner) {
     return owner == HOST_ANYBODYS || (owner == HOST_TRUSTED ? host_is_trusted(st->st_uid) : st->st_uid == geteuid());
 }
 
 int host_file_check(int fd, const struct host_file *wanted, char *why, size_t why_bytes) {
     struct stat st;
+    char owner[32];
     int r = 0;
     if (fstat(fd, &st) < 0) {
         r = -errno;
@@ -41,7 +50,7 @@ int host_file_check(int fd, const struct host_file *wanted, char *why, size_t wh
         snprintf(why, why_bytes, "it is no regular file");
     } else if (!is_owner_wanted(&st, wanted->owner)) {
         r = -EPERM;
-        snprintf(why, why_bytes, "it belongs to another user (uid %u)", (unsigned)st.st_uid);
+        snprintf(why, why_bytes, "it belongs to another user%s", host_owner_text(st.st_uid, owner, sizeof owner));
     } else if (wanted->owner == HOST_TRUSTED && (st.st_mode & S_IWOTH)) {
         r = -EPERM;
         snprintf(why, why_bytes, "every user can write to it (mode %04o)", (unsigned)(st.st_mode & 07777));

@@ -57,4 +57,7 @@ bool host_is_trusted(uid_t owner);
  */
 bool host_is_anothers(uid_t owner);
 
+/* " (uid 1000)", or "" for the number that stands for all that have none in this user namespace. Returns buf. */
+const char *host_owner_text(uid_t owner, char *buf, size_t size);
+
 #endif

@@ -25,19 +25,20 @@ static void close_to_others(int fd, const char *name, const struct log *log) {
 }
 
 static int refuse_folder(const char *folder, uid_t owner, char *why, size_t why_bytes) {
+    char text[32];
     snprintf(why, why_bytes,
-             "the folder %s belongs to another user (uid %u); start petri with a HOME of your own (sudo -H), or name "
+             "the folder %s belongs to another user%s; start petri with a HOME of your own (sudo -H), or name "
              "a file in a folder of your own (\"records\": {\"path\": ...})",
-             folder, (unsigned)owner);
+             folder, host_owner_text(owner, text, sizeof text));
     return -EPERM;
 }
 
-/* Where the folder is not there yet: the nearest one above it decides whether it can be made. */
+/* Where the folder is not there yet, or can't be seen: the nearest one above it says whose it is. */
 static int check_above(const char *folder, char *why, size_t why_bytes) {
     char above[PATH_MAX];
     struct stat st;
     snprintf(above, sizeof above, "%s", folder);
-    while (stat(above, &st) < 0 && errno == ENOENT && strcmp(above, "/") != 0) {
+    while (stat(above, &st) < 0 && (errno == ENOENT || errno == EACCES) && strcmp(above, "/") != 0) {
         char copy[PATH_MAX];
         memcpy(copy, above, sizeof copy);
         snprintf(above, sizeof above, "%s", dirname(copy));

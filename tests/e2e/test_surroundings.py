@@ -200,6 +200,7 @@ def test_root_with_the_home_of_another_user_takes_no_configuration_from_it_and_l
     put(folder / "own", text="x")
     put(home / ".config" / "petri" / "config.json", bob, text=json.dumps({"inputs": ["/etc"], "records": {"keep_days": 1}}))
     env = {"PATH": os.environ["PATH"], "HOME": str(home)}
+    shutil.rmtree(home / ".local", ignore_errors=True)  # of kernels that bob has run
 
     def run(*options):
         command = [place.petri, "run", "--python", surroundings.SYSTEM_PYTHON, *options, "-"]
@@ -207,11 +208,14 @@ def test_root_with_the_home_of_another_user_takes_no_configuration_from_it_and_l
 
     refused = run()
     assert refused.stdout == "" and f"config.json is not used: its folder belongs to another user (uid {bob.pw_uid})" in refused.stderr
-    done = run("--config", home / ".config" / "petri" / "config.json")
-    report = json.loads(done.stdout)
-    assert (report["result"], report["record"]) == ("42", False)
-    assert f"{home} belongs to another user" in done.stderr
-    assert not (home / ".local").exists()
+    for mode in (0o755, 0o700):
+        home.chmod(mode)
+        done = run("--config", home / ".config" / "petri" / "config.json")
+        report = json.loads(done.stdout)
+        assert (report["result"], report["record"]) == ("42", False)
+        assert f"the folder {home} belongs to another user; start petri with a HOME of your own" in done.stderr
+        assert not (home / ".local").exists()
+    home.chmod(0o755)
 
 
 # Tries each socket and FIFO below a folder: how far it gets.
