@@ -82,6 +82,9 @@ SEEDS = {
         "url": b"postgresql://me:p@ss@db/x \x1b[32mpwd\x1b[0m: str = 'x'",
         "pem": b"-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nrest",
         "hidden": b"x://API_KEY=b1c2|me:pw@db password='a -----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----'",
+        "unseen": b"gh\x1b[1mp_" + b"a1" * 9 + "\u200b".encode() + b"a1" * 9 + b" AK<!-- -->IA" + b"A1" * 8,
+        "spelled": b"pass\\u200bword='hunter2' s&shy;k-" + b"aB3" * 10 + b"\\n\\x1b[0m" + b"aB3" * 10,
+        "lines": b"waiting\rgh\np_" + b"a1" * 9 + b"\r\n" + b"a1" * 9 + b"\\\nA\bAK\bKIA" + b"A1" * 8,
         "marks": b"[redacted: AWS] secret='[redacted: credential]'",
     },
     "wire": {

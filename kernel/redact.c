@@ -1,42 +1,55 @@
 #include "redact.h"
 
 #include "kernel/secrets.h"
+#include "kernel/secrets_view.h"
 #include "protocol/text.h"
 
-/* One pattern over the text. Returns how many pieces it took out. */
-static size_t apply(const struct patterns *patterns, size_t which, int64_t deadline_us, const char *text, size_t bytes,
-                    struct bytes *out) {
-    struct pattern_pass pass = {.text = text, .bytes = bytes, .deadline_us = deadline_us};
-    size_t n = 0;
-    size_t written = 0;
-    size_t start, end;
+/* What a pattern finds in a view, as places of the text, which has bytes. */
+static void find(const struct patterns *patterns, size_t which, const struct secrets_view *view,
+                 struct pattern_pass *pass, size_t bytes, struct bytes *hits) {
+    struct secrets_hit hit = {.kind = "configured pattern"};
     int r;
-    while ((r = patterns_next(patterns, which, &pass, &start, &end)) > 0) {
-        bytes_append(out, text + written, start - written);
-        secrets_mark(out, "configured pattern");
-        written = end;
-        n++;
+    while ((r = patterns_next(patterns, which, pass, &hit.start, &hit.end)) > 0) {
+        secrets_view_range(view, &hit.start, &hit.end);
+        bytes_append(hits, &hit, sizeof hit);
     }
-    if (r < 0) {
-        size_t known = pass.at > written ? pass.at : written;
-        bytes_append(out, text + written, known - written);
-        secrets_mark(out, "the rest, as a configured pattern takes too long on it");
-        return n + 1;
-    }
-    bytes_append(out, text + written, bytes - written);
+    if (r == 0 || pass->at >= pass->bytes)
+        return;
+    hit = (struct secrets_hit){pass->at, pass->bytes, "the rest, as a configured pattern takes too long on it"};
+    secrets_view_range(view, &hit.start, &hit.end);
+    hit.end = bytes;
+    bytes_append(hits, &hit, sizeof hit);
+}
+
+/* One pattern over one view of the text, or over the text where there is none. Returns how many pieces it took out. */
+static size_t apply(const struct patterns *patterns, size_t which, unsigned flags, int64_t deadline_us,
+                    struct bytes *now) {
+    auto_secrets_view view = {0};
+    auto_bytes hits = {0};
+    struct bytes next = {0};
+    int r = flags < SECRETS_VIEW_N ? secrets_view_make(now->data, now->n, flags, &view) : 1;
+    struct pattern_pass pass = {
+        .text = view.n ? view.text : now->data, .bytes = view.n ? view.n : now->n, .deadline_us = deadline_us};
+    if (r == 1)
+        find(patterns, which, &view, &pass, now->n, &hits);
+    now->failed = now->failed || r < 0 || hits.failed;
+    if (hits.n == 0)
+        return 0;
+    size_t n =
+        secrets_replace(now->data, now->n, (struct secrets_hit *)hits.data, hits.n / sizeof(struct secrets_hit), &next);
+    next.failed = next.failed || now->failed;
+    bytes_fini(now);
+    *now = next;
     return n;
 }
 
 size_t redact_text(const struct patterns *patterns, const char *text, size_t bytes, struct bytes *out) {
     auto_bytes now = {0};
     size_t n = secrets_remove(text, bytes, &now);
-    int64_t deadline_us = pattern_deadline();
-    for (size_t i = 0; i < patterns_n(patterns); i++) {
-        struct bytes next = {0};
-        n += apply(patterns, i, deadline_us, now.data, now.n, &next);
-        next.failed = next.failed || now.failed;
-        bytes_fini(&now);
-        now = next;
+    for (unsigned view = 0; patterns_n(patterns) > 0 && view <= SECRETS_VIEW_N; view++) {
+        int64_t deadline_us = pattern_deadline();
+        for (size_t i = 0; i < patterns_n(patterns) && now.n > 0; i++)
+            n += apply(patterns, i, view < SECRETS_VIEW_N ? SECRETS_VIEW_N - 1 - view : view, deadline_us, &now);
     }
     bytes_append(out, now.data, now.n);
     out->failed = out->failed || now.failed;

@@ -2,13 +2,15 @@
  * secrets.h - finds what looks like a key, a token or a password in any text.
  *
  * Linear by construction: nothing is tried twice, and the whole at most eight
- * times over. A row of secrets_table.c is a fixed sequence of literals and runs
- * of a class of characters, each taken as far as it goes; what fails has looked
- * at a bounded number of bytes, and what fits is left behind. Beside the rows: PEM private keys, passwords in URLs
- * (scheme://user:PASSWORD@host), and values given to a name that says what they
- * are (password=..., "api_key": "...", Authorization: Bearer ...).
+ * times over, in each of the views of secrets_view.h. A row of secrets_table.c
+ * is a fixed sequence of literals and runs of a class of characters, each taken
+ * as far as it goes, over line ends too; what fails has looked at a bounded
+ * number of bytes, and what fits is left behind. Beside the rows: PEM private
+ * keys, passwords in URLs (scheme://user:PASSWORD@host), and values given to a
+ * name that says what they are (password=..., "api_key": "...", Authorization:
+ * Bearer ...); these end where their line does.
  *
- * Needs bytes and nothing else, so that it can be fuzzed by itself.
+ * Needs protocol/ and nothing else, so that it can be fuzzed by itself.
  */
 #ifndef PETRI_SECRETS_H
 #define PETRI_SECRETS_H
@@ -31,6 +33,16 @@ bool secrets_is_named(const char *name, const char *value, size_t value_bytes);
 /* Writes the mark that stands for a secret of a kind. */
 void secrets_mark(struct bytes *out, const char *kind);
 
+/* A piece of a text, and what is to stand there. */
+struct secrets_hit {
+    size_t start, end;
+    const char *kind;
+};
+
+/* Appends text to out with a mark in place of each hit; hits, which are sorted for it, may lie over each other. Returns
+ * how many marks there are. */
+size_t secrets_replace(const char *text, size_t bytes, struct secrets_hit *hits, size_t n_hits, struct bytes *out);
+
 /* Classes of characters; a bit each, so that a class is a set of them. */
 enum secrets_class {
     SECRETS_DIGIT = 1 << 0,
@@ -46,8 +58,12 @@ enum secrets_class {
     SECRETS_SIGN = 1 << 10, /* ! # $ % ^ * @: of passwords */
 };
 
+extern const uint16_t secrets_class_table[256];
+
 /* The classes of a character. */
-unsigned secrets_classes(unsigned char character);
+static inline unsigned secrets_classes(unsigned char character) {
+    return secrets_class_table[character];
+}
 
 /* A literal, or where that is NULL a run of characters of a class: at least min of them. */
 struct secrets_part {
