@@ -4,6 +4,7 @@
 #include "kernel/database.h"
 #include "kernel/kernel.h"
 #include "kernel/paths.h"
+#include "kernel/redact.h"
 #include "kernel/reply.h"
 #include "kernel/statement.h"
 #include "protocol/text.h"
@@ -15,23 +16,33 @@ enum {
     BUSY_MS = 200,        /* for another kernel that writes; then this entry is lost, and the log says so */
     GLOB_BYTES_MAX = 500, /* a pattern of many stars takes long */
     ENTRIES_MAX = 100000, /* of one reply */
+    ROOM_PART = 16,       /* of the bounds that is made free once they are reached, so that this is seldom */
 };
 
 static const char pragmas[] = "PRAGMA journal_mode = WAL;"
-                              "PRAGMA synchronous = NORMAL;";
+                              "PRAGMA synchronous = NORMAL;"
+                              "PRAGMA journal_size_limit = 1048576;";
 
 static const char schema[] = "CREATE TABLE IF NOT EXISTS sessions("
                              "    session INTEGER PRIMARY KEY AUTOINCREMENT, started TEXT NOT NULL);"
                              "CREATE TABLE IF NOT EXISTS cells("
                              "    session INTEGER NOT NULL, line INTEGER NOT NULL, source TEXT NOT NULL,"
-                             "    PRIMARY KEY(session, line)) WITHOUT ROWID;";
+                             "    PRIMARY KEY(session, line)) WITHOUT ROWID;"
+                             /* What is there, so that nobody has to count. */
+                             "CREATE TABLE IF NOT EXISTS totals("
+                             "    only INTEGER PRIMARY KEY CHECK(only = 1), cells INTEGER NOT NULL,"
+                             "    bytes INTEGER NOT NULL);"
+                             "INSERT OR IGNORE INTO totals(only, cells, bytes)"
+                             "    SELECT 1, count(*), coalesce(sum(length(CAST(source AS BLOB))), 0) FROM cells"
+                             "    WHERE NOT EXISTS (SELECT 1 FROM totals);";
 
 int history_default_path(char *buf, size_t size) {
     return paths_of_user("XDG_DATA_HOME", ".local/share", "petri/history.sqlite", buf, size);
 }
 
-void history_init(struct history *history, const char *path, const struct log *log) {
-    *history = (struct history){.log = log};
+void history_init(struct history *history, const char *path, const struct patterns *redact, const struct log *log) {
+    *history =
+        (struct history){.redact = redact, .log = log, .cells_max = HISTORY_CELLS_MAX, .bytes_max = HISTORY_BYTES_MAX};
     snprintf(history->path, sizeof history->path, "%s", path);
 }
 
@@ -91,17 +102,73 @@ static bool begin_session(struct history *history) {
     return true;
 }
 
+/* A cell by its number in this session: what was there under it goes. */
+static bool insert(const struct history *history, int number, const struct bytes *code) {
+    auto_statement replace = prepare(history, "INSERT OR REPLACE INTO cells(session, line, source) VALUES(?1, ?2, ?3)");
+    return statement_run(
+               history->db,
+               "UPDATE totals SET (cells, bytes) = (SELECT totals.cells + 1 - count(*), totals.bytes + ?3"
+               " - coalesce(sum(length(CAST(source AS BLOB))), 0) FROM cells WHERE session = ?1 AND line = ?2)",
+               "iii", history->session, (int64_t)number, (int64_t)code->n) &&
+           replace && sqlite3_bind_int64(replace, 1, history->session) == SQLITE_OK &&
+           sqlite3_bind_int(replace, 2, number) == SQLITE_OK &&
+           sqlite3_bind_text64(replace, 3, code->n ? code->data : "", code->n, SQLITE_STATIC, SQLITE_UTF8) ==
+               SQLITE_OK &&
+           sqlite3_step(replace) == SQLITE_DONE;
+}
+
+/* Of all cells, or their bytes. */
+static int64_t total(const struct history *history, const char *sql) {
+    auto_statement statement = prepare(history, sql);
+    return statement && sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+}
+
+/* The oldest cells go, as many as it takes for the others to keep within the bounds. */
+static bool make_room(const struct history *history) {
+    int64_t cells = total(history, "SELECT cells FROM totals");
+    int64_t bytes = total(history, "SELECT bytes FROM totals");
+    if (cells <= history->cells_max && bytes <= history->bytes_max)
+        return true;
+    int64_t most_cells = history->cells_max - history->cells_max / ROOM_PART;
+    int64_t most_bytes = history->bytes_max - history->bytes_max / ROOM_PART;
+    int64_t session = 0, line = 0, gone_cells = 0, gone_bytes = 0;
+    auto_statement oldest =
+        prepare(history, "SELECT session, line, length(CAST(source AS BLOB)) FROM cells ORDER BY session, line");
+    while ((cells - gone_cells > most_cells || bytes - gone_bytes > most_bytes) && oldest &&
+           sqlite3_step(oldest) == SQLITE_ROW) {
+        session = sqlite3_column_int64(oldest, 0);
+        line = sqlite3_column_int64(oldest, 1);
+        gone_cells++;
+        gone_bytes += sqlite3_column_int64(oldest, 2);
+    }
+    sqlite3_reset(oldest);
+    return statement_run(history->db, "DELETE FROM cells WHERE (session, line) <= (?1, ?2)", "ii", session, line) &&
+           statement_run(history->db, "UPDATE totals SET cells = cells - ?1, bytes = bytes - ?2", "ii", gone_cells,
+                         gone_bytes) &&
+           statement_run(history->db, "DELETE FROM sessions WHERE session < (SELECT min(session) FROM cells)", "");
+}
+
+static bool store(struct history *history, int number, const struct bytes *code) {
+    if (!statement_run(history->db, "BEGIN IMMEDIATE", ""))
+        return false;
+    return begin_session(history) && insert(history, number, code) && make_room(history) &&
+           statement_run(history->db, "COMMIT", "");
+}
+
 void history_store(struct history *history, int number, const json_t *code) {
+    auto_bytes kept = {0};
+    int64_t session = history->session;
     if (!is_open(history))
         return;
-    bool began = begin_session(history);
-    auto_statement insert = prepare(history, "INSERT OR REPLACE INTO cells(session, line, source) VALUES(?1, ?2, ?3)");
-    if (!began || !insert || sqlite3_bind_int64(insert, 1, history->session) != SQLITE_OK ||
-        sqlite3_bind_int(insert, 2, number) != SQLITE_OK ||
-        sqlite3_bind_text(insert, 3, json_string_value(code), (int)json_string_length(code), SQLITE_STATIC) !=
-            SQLITE_OK ||
-        sqlite3_step(insert) != SQLITE_DONE)
+    redact_text(history->redact, json_string_value(code), json_string_length(code), &kept);
+    if (!bytes_ok(&kept) || kept.n > HISTORY_CELL_BYTES_MAX) {
+        log_write(history->log, LOG_LEVEL_WARNING, "a cell of %zu bytes is not kept in the history",
+                  json_string_length(code));
+    } else if (!store(history, number, &kept)) {
         complain(history, "could not take a cell");
+        history->session = session;
+        statement_run(history->db, "ROLLBACK", "");
+    }
 }
 
 /*

@@ -209,9 +209,6 @@ static int configure(struct kernel *kernel, const struct arguments *arguments, c
         return r;
     kernel->limits = config->limits;
     kernel->grace_us = config->grace_ms * CLOCK_MS;
-    if (!config->history || history_default_path(history, sizeof history) < 0)
-        history[0] = '\0';
-    history_init(&kernel->history, history, &kernel->log);
     r = patterns_create(config->redact, &kernel->redact);
     if (r == 0)
         r = patterns_create(config->refuse.patterns, &kernel->refused);
@@ -219,6 +216,9 @@ static int configure(struct kernel *kernel, const struct arguments *arguments, c
         snprintf(why, why_bytes, "there is no memory for the patterns of the configuration");
         return r;
     }
+    if (!config->history || history_default_path(history, sizeof history) < 0)
+        history[0] = '\0';
+    history_init(&kernel->history, history, kernel->redact, &kernel->log);
     return connection_read(arguments->operands[0], &kernel->connection, why, why_bytes);
 }
 

@@ -95,7 +95,7 @@ def test_secrets_are_not_stored(database, configure, start):
     assert record["redacted"]["code"] and record["redacted"]["outputs"] and record["redacted"]["request"]
     assert record["files"][0]["kept"] is False
     for file in database.parent.iterdir():
-        if file.name.startswith("records"):
+        if file.name.startswith(("records", "history")):
             content = file.read_bytes()
             assert TOKEN.encode() not in content and b"hunter2" not in content and b"CASE-77" not in content
 
@@ -143,6 +143,22 @@ def test_silent_runs_of_a_task_count_too(database, start):
     kernel = start()
     assert ask(kernel, "1", silent=True, task="T", limits={"runs": 1}).report["outcome"] == "ok"
     assert ask(kernel, "1", task="T", limits={"runs": 1}).reply["ename"] == "BudgetExceeded"
+
+
+def test_secrets_with_what_nobody_sees_inside_are_not_stored(database, start):
+    kernel = start()
+    half = len(TOKEN) // 2
+    code = "from IPython.display import HTML\n" + "".join(
+        f"print('{TOKEN[:half]}{inside}{TOKEN[half:]}')\n"
+        for inside in ("\\x1b[1m", "\\u200b", "\u200b", "\\n", "\\x08")
+    )
+    code += f"HTML('{TOKEN[:half]}<!-- -->{TOKEN[half:]}')"
+    cell = ask(kernel, code)
+    kernel.close()
+    record = body(database, cell.report["run_id"])
+    for file in database.parent.iterdir():
+        assert TOKEN[:half].encode() not in file.read_bytes() and TOKEN[half:].encode() not in file.read_bytes(), file
+    assert record["redacted"]["code"] == 6 and record["redacted"]["outputs"] >= 6
 
 
 def test_commands_runs_and_show_print_what_ran(database, start):

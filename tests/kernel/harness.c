@@ -47,7 +47,7 @@ static void make_kernel(struct harness *h) {
     asides_init(&kernel->asides);
     flow_init(&kernel->flow);
     outbox_init(&kernel->outbox, -1, "", "");
-    history_init(&kernel->history, "", &kernel->log);
+    history_init(&kernel->history, "", NULL, &kernel->log);
     rehearsal_init(&kernel->rehearsal);
     kernel->rehearsal.over = true; /* the worker that a test plays is asked only what the test asks */
     kernel->settle.done = true;    /* a test that wants records opens them */

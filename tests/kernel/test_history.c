@@ -1,4 +1,6 @@
 #include "kernel/history.h"
+#include "kernel/pattern.h"
+#include "kernel/statement.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -20,7 +22,7 @@ static int setup(void **state) {
     strcpy(folder, "/tmp/petri-test-XXXXXX");
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/a/b/history.sqlite", folder);
-    history_init(&history, path, &quiet);
+    history_init(&history, path, NULL, &quiet);
     return 0;
 }
 
@@ -49,7 +51,7 @@ static void store(int number, const char *text) {
 /* As after a restart. */
 static void next_session(void) {
     history_fini(&history);
-    history_init(&history, path, &quiet);
+    history_init(&history, path, NULL, &quiet);
 }
 
 /* What a request finds, as JSON text. The caller's. */
@@ -133,6 +135,79 @@ static void test_history_keeps_any_text(void **state) {
     json_decref(code);
 }
 
+static void test_history_keeps_no_secrets(void **state) {
+    struct patterns *patterns = NULL;
+    json_t *texts = json_pack("[s]", "CASE-[0-9]+");
+    (void)state;
+    assert_int_equal(patterns_create(texts, &patterns), 0);
+    history.redact = patterns;
+    store(1, "password = 'hunter2'");
+    store(2, "x = 'CASE-\xe2\x80\x8b"
+             "12'");
+    store(3, "AK\x1b[1m"
+             "IAIOSFODNN7EXAMPLE");
+    history.redact = NULL;
+    expect_found(json_pack("{s:s}", "hist_access_type", "tail"),
+                 "[[1,1,\"password = '[redacted: credential]'\"],[1,2,\"x = '[redacted: configured pattern]'\"],"
+                 "[1,3,\"[redacted: AWS]\"]]");
+    patterns_destroy(patterns);
+    json_decref(texts);
+}
+
+static void test_history_past_its_number_of_cells_forgets_the_oldest(void **state) {
+    (void)state;
+    history.cells_max = 4;
+    fill();
+    history.cells_max = 4;
+    store(3, "three");
+    expect_found(json_pack("{s:s}", "hist_access_type", "tail"),
+                 "[[1,3,\"x=1\"],[2,1,\"z\"],[2,2,\"x=2\"],[2,3,\"three\"]]");
+    store(4, "four");
+    store(5, "five");
+    expect_found(json_pack("{s:s}", "hist_access_type", "tail"),
+                 "[[2,2,\"x=2\"],[2,3,\"three\"],[2,4,\"four\"],[2,5,\"five\"]]");
+    next_session();
+    expect_found(json_pack("{s:s, s:i}", "hist_access_type", "range", "session", -1),
+                 "[[2,2,\"x=2\"],[2,3,\"three\"],[2,4,\"four\"],[2,5,\"five\"]]");
+}
+
+static void test_history_past_its_bytes_forgets_the_oldest(void **state) {
+    (void)state;
+    history.bytes_max = 10;
+    store(1, "12345");
+    store(2, "1234");
+    store(2, "abcde"); /* in its place */
+    expect_found(json_pack("{s:s}", "hist_access_type", "tail"), "[[1,1,\"12345\"],[1,2,\"abcde\"]]");
+    store(3, "x");
+    expect_found(json_pack("{s:s}", "hist_access_type", "tail"), "[[1,2,\"abcde\"],[1,3,\"x\"]]");
+    store(4, "longer than all of it");
+    expect_found(json_pack("{s:s}", "hist_access_type", "tail"), "[]");
+    store(5, "y");
+    expect_found(json_pack("{s:s}", "hist_access_type", "tail"), "[[1,5,\"y\"]]");
+}
+
+static void test_history_without_totals_is_counted_once(void **state) {
+    (void)state;
+    fill();
+    assert_true(statement_run(history.db, "DROP TABLE totals", ""));
+    next_session();
+    history.cells_max = 5;
+    store(1, "new");
+    expect_found(json_pack("{s:s}", "hist_access_type", "tail"),
+                 "[[1,2,\"y\"],[1,3,\"x=1\"],[2,1,\"z\"],[2,2,\"x=2\"],[3,1,\"new\"]]");
+}
+
+static void test_history_leaves_a_cell_of_many_bytes_out(void **state) {
+    char *code = malloc(HISTORY_CELL_BYTES_MAX + 2);
+    (void)state;
+    memset(code, ' ', HISTORY_CELL_BYTES_MAX + 1);
+    code[HISTORY_CELL_BYTES_MAX + 1] = '\0';
+    store(1, code);
+    store(2, "x");
+    expect_found(json_pack("{s:s}", "hist_access_type", "tail"), "[[1,2,\"x\"]]");
+    free(code);
+}
+
 static void test_history_of_an_unknown_access_type_gives_a_reason(void **state) {
     (void)state;
     expect_found(json_pack("{s:s}", "hist_access_type", "all"),
@@ -143,7 +218,7 @@ static void test_history_of_an_unknown_access_type_gives_a_reason(void **state) 
 static void test_history_that_is_off_writes_nothing(void **state) {
     struct stat st;
     (void)state;
-    history_init(&history, "", &quiet);
+    history_init(&history, "", NULL, &quiet);
     store(1, "x");
     expect_found(json_pack("{s:s}", "hist_access_type", "tail"), "[]");
     assert_int_equal(stat(path, &st), -1);
@@ -151,7 +226,7 @@ static void test_history_that_is_off_writes_nothing(void **state) {
 
 static void test_history_that_cannot_be_opened_is_empty(void **state) {
     (void)state;
-    history_init(&history, "/proc/nothing/history.sqlite", &quiet);
+    history_init(&history, "/proc/nothing/history.sqlite", NULL, &quiet);
     store(1, "x");
     expect_found(json_pack("{s:s}", "hist_access_type", "tail"), "[]");
 }
@@ -205,6 +280,11 @@ int main(void) {
         TEST(test_history_search_takes_patterns_and_finds_each_once),
         TEST(test_history_before_the_first_cell_has_an_empty_session_0),
         TEST(test_history_keeps_any_text),
+        TEST(test_history_keeps_no_secrets),
+        TEST(test_history_past_its_number_of_cells_forgets_the_oldest),
+        TEST(test_history_past_its_bytes_forgets_the_oldest),
+        TEST(test_history_without_totals_is_counted_once),
+        TEST(test_history_leaves_a_cell_of_many_bytes_out),
         TEST(test_history_of_an_unknown_access_type_gives_a_reason),
         TEST(test_history_that_is_off_writes_nothing),
         TEST(test_history_that_cannot_be_opened_is_empty),
