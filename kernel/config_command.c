@@ -6,7 +6,6 @@
 #include "kernel/options.h"
 #include "kernel/terminal.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* Every profile's part is checked whichever is asked for, so any will do. */
@@ -15,15 +14,15 @@ static int check(const char *path) {
     char found[PATH_MAX];
     char why[1024];
     if (!config_find(path, found)) {
-        puts("There is no configuration: the defaults hold.");
+        terminal_print("There is no configuration: the defaults hold.\n");
         return 0;
     }
     if (config_load(path, PROFILE_NOTEBOOK, &config, why, sizeof why) < 0) {
-        fprintf(stderr, "petri: %s\n", why);
+        terminal_complain("%s", why);
         return EXIT_USAGE;
     }
     config_fini(&config);
-    printf("The configuration %s is good.\n", found);
+    terminal_print("The configuration %s is good.\n", found);
     return 0;
 }
 
@@ -39,6 +38,6 @@ int command_config(const struct arguments *arguments) {
         return check(path);
     if (strcmp(what, "schema") == 0 && arguments->n_operands == 1)
         return show_schema();
-    fputs("petri: petri config takes check [FILE] or schema; see petri config --help\n", stderr);
+    terminal_complain("petri config takes check [FILE] or schema; see petri config --help");
     return EXIT_USAGE;
 }

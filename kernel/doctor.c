@@ -80,10 +80,10 @@ static json_t *run_all(const char *python, enum finding *ret_worst) {
 static void print_text(const json_t *found, enum finding worst) {
     size_t i;
     json_t *row;
-    json_array_foreach(found, i, row)
-        printf("%-9s %-12s %s\n", json_string_value(json_object_get(row, "finding")),
-               json_string_value(json_object_get(row, "probe")), json_string_value(json_object_get(row, "text")));
-    printf("\npetri: %s.\n", verdicts[worst]);
+    json_array_foreach(found, i, row) terminal_print(
+        "%-9s %-12s %s\n", json_string_value(json_object_get(row, "finding")),
+        json_string_value(json_object_get(row, "probe")), json_string_value(json_object_get(row, "text")));
+    terminal_print("\npetri: %s.\n", verdicts[worst]);
 }
 
 static int print_json(json_t *found, enum finding worst) {
@@ -99,7 +99,7 @@ int command_doctor(const struct arguments *arguments) {
     enum finding worst;
     int r = python_ask(name ? name : "python3", &python, why, sizeof why);
     if (r < 0 && name) {
-        fprintf(stderr, "petri: %s\n", why);
+        terminal_complain("%s", why);
         return FINDING_UNUSABLE;
     }
     json_auto_t *found = run_all(r == 0 ? python.executable : NULL, &worst);

@@ -5,6 +5,7 @@
 #include "kernel/options.h"
 #include "kernel/paths.h"
 #include "kernel/python.h"
+#include "kernel/terminal.h"
 #include "protocol/message.h"
 
 #include <errno.h>
@@ -105,16 +106,17 @@ static void tell_packages(const struct python *python, const struct paths *paths
     if (!python->missing[0])
         return;
     if (paths->site[0])
-        printf("petri: %s has no %s; petri's own copy in %s will be used\n", python->executable, python->missing,
-               paths->site);
+        terminal_print("petri: %s has no %s; petri's own copy in %s will be used\n", python->executable,
+                       python->missing, paths->site);
     else
-        printf("petri: %s has no %s, and without them no cell can run; install them: %s -m pip install ipython comm "
-               "matplotlib-inline\n",
-               python->executable, python->missing, python->executable);
+        terminal_print(
+            "petri: %s has no %s, and without them no cell can run; install them: %s -m pip install ipython comm "
+            "matplotlib-inline\n",
+            python->executable, python->missing, python->executable);
 }
 
 static int fail(const char *what, int r) {
-    fprintf(stderr, "petri: %s%s%s\n", what, r < 0 ? ": " : "", r < 0 ? strerror(-r) : "");
+    terminal_complain("%s%s%s", what, r < 0 ? ": " : "", r < 0 ? strerror(-r) : "");
     return EXIT_FAILURE;
 }
 
@@ -137,10 +139,10 @@ int command_install(const struct arguments *arguments) {
         r = json ? kernelspec_write(&kernelspecs[i], kernels, paths.kernelspec, json) : -ENOMEM;
         if (r < 0)
             return fail(kernels, r);
-        printf("petri: %s is registered in %s/%s\n", kernelspecs[i].display_name, kernels, kernelspecs[i].name);
+        terminal_print("petri: %s is registered in %s/%s\n", kernelspecs[i].display_name, kernels, kernelspecs[i].name);
     }
     if (python_compile(python.executable, paths.worker) < 0)
-        printf("petri: %s can't be written, so each start compiles the worker anew\n", paths.worker);
+        terminal_print("petri: %s can't be written, so each start compiles the worker anew\n", paths.worker);
     tell_packages(&python, &paths);
     return EXIT_SUCCESS;
 }

@@ -1,5 +1,8 @@
 #include "log.h"
 
+#include "kernel/terminal.h"
+#include "protocol/text.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,11 +30,12 @@ void log_write(const struct log *log, enum log_level level, const char *format, 
         return;
     int head = snprintf(line, sizeof line, "petri: %s: ", level_names[level]);
     va_start(args, format);
-    vsnprintf(line + head, sizeof line - (size_t)head - 1, format, args);
+    vsnprintf(line + head, sizeof line - (size_t)head, format, args);
     va_end(args);
-    size_t bytes = strlen(line);
-    line[bytes++] = '\n';
+    auto_bytes safe = {0};
+    terminal_append(&safe, line, text_whole_utf8(line, strlen(line)), true);
+    bytes_append_text(&safe, "\n");
     /* Where standard error is gone there is nobody left to tell. */
-    if (write(STDERR_FILENO, line, bytes) < 0)
+    if (write(STDERR_FILENO, safe.data ? safe.data : "", safe.n) < 0)
         return;
 }

@@ -16,7 +16,8 @@ struct log {
 /* Level from a name ("error", "warning", "info", "debug"); NULL or another text means warning. */
 void log_init(struct log *log, const char *level_name);
 
-/* Writes one line "petri: level: text" with one write(2), so that lines of several writers do not mix. */
+/* Writes one line "petri: level: text" with one write(2), so that lines of several writers do not mix; what is not seen
+ * in it as it is becomes question marks. */
 void log_write(const struct log *log, enum log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -3,6 +3,7 @@
  */
 #include "kernel/commands.h"
 #include "kernel/options.h"
+#include "kernel/terminal.h"
 #include "sandbox/sandbox.h"
 
 #include <stdio.h>
@@ -34,21 +35,21 @@ static const struct command commands[] = {
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
 static int show_version(void) {
-    puts("petri " PETRI_VERSION);
+    terminal_print("petri " PETRI_VERSION "\n");
     return 0;
 }
 
 static int show_help(void) {
-    puts("usage: petri COMMAND [ARGUMENT]...\n\n"
-         "A Jupyter kernel whose every cell runs in a sandbox of its own.\n");
+    terminal_print("usage: petri COMMAND [ARGUMENT]...\n\n"
+                   "A Jupyter kernel whose every cell runs in a sandbox of its own.\n\n");
     for (size_t i = 0; i < N_COMMANDS; i++)
-        printf("  %-10s %s\n", commands[i].name, commands[i].help);
-    puts("\npetri COMMAND --help shows the options of a command.");
+        terminal_print("  %-10s %s\n", commands[i].name, commands[i].help);
+    terminal_print("\npetri COMMAND --help shows the options of a command.\n");
     return 0;
 }
 
 static int fail_usage(const char *why) {
-    fprintf(stderr, "petri: %s; see petri --help\n", why);
+    terminal_complain("%s; see petri --help", why);
     return EXIT_USAGE;
 }
 

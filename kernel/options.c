@@ -1,5 +1,7 @@
 #include "options.h"
 
+#include "kernel/terminal.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -126,13 +128,13 @@ int options_parse(const struct command *command, int argc, char *const argv[], s
 }
 
 void options_usage(const struct command *command) {
-    printf("usage: petri %s%s%s [OPTION]...\n\n%s.\n\n", command->name, command->operands[0] ? " " : "",
-           command->operands, command->help);
+    terminal_print("usage: petri %s%s%s [OPTION]...\n\n%s.\n\n", command->name, command->operands[0] ? " " : "",
+                   command->operands, command->help);
     for (int i = 0; i < OPTION_N; i++) {
         char text[64];
         if (!((command->options | ALWAYS) & TAKES(i)))
             continue;
         snprintf(text, sizeof text, "%s %s", rows[i].name, rows[i].value ? rows[i].value : "");
-        printf("  %-20s %s\n", text, rows[i].help);
+        terminal_print("  %-20s %s\n", text, rows[i].help);
     }
 }

@@ -18,7 +18,7 @@ enum { LIMIT_RUNS_SHOWN = 20, RUNS_MAX = 1000000, COLUMN_BYTES = 1000 };
 static const struct log terminal_log = {.level = LOG_LEVEL_WARNING};
 
 static int fail(const char *why) {
-    fprintf(stderr, "petri: %s\n", why);
+    terminal_complain("%s", why);
     return -EINVAL;
 }
 
@@ -59,12 +59,12 @@ static int find_run(struct records *records, const char *name, json_t **ret_run)
     }
     r = r > 0 ? -EBADMSG : r;
     if (r == 0)
-        fprintf(stderr, "petri: there is no run %s; petri runs lists them\n", name);
+        terminal_complain("there is no run %s; petri runs lists them", name);
     else if (r == -ENOTUNIQ)
-        fprintf(stderr, "petri: there are several runs whose id begins with %s\n", name);
+        terminal_complain("there are several runs whose id begins with %s", name);
     else
-        fprintf(stderr, "petri: run %s can't be read: %s\n", name,
-                r == -EBADMSG ? "what is stored of it is no record of petri's" : "the database is damaged");
+        terminal_complain("run %s can't be read: %s", name,
+                          r == -EBADMSG ? "what is stored of it is no record of petri's" : "the database is damaged");
     return r == 0 ? -ENOENT : r;
 }
 
@@ -82,11 +82,12 @@ static void put_plain(const char *text) {
     terminal_put(text, SIZE_MAX);
 }
 
-/* At most so many bytes of a record's text, and spaces up to the next column. */
-static void put_column(const char *text, size_t most, size_t wide) {
-    size_t n = strnlen(text, most);
-    terminal_put(text, most);
-    printf("%*s", n < wide ? (int)(wide - n) : 1, "");
+/* At most so many bytes of a record's text, COLUMN_BYTES or fewer, and spaces up to the next column. */
+static void put_column(const char *text, int most, int wide) {
+    char part[COLUMN_BYTES + 1];
+    int n = snprintf(part, sizeof part, "%.*s", (int)most, text);
+    terminal_put_line(part);
+    terminal_print("%*s", n < wide ? wide - n : 1, "");
 }
 
 static void print_run(const json_t *run) {
@@ -98,16 +99,16 @@ static void print_run(const json_t *run) {
     put_column(started, 10, 11);
     put_column(strlen(started) > 11 ? started + 11 : "", 8, 10);
     put_column(outcome, COLUMN_BYTES, 13);
-    printf("%8.1f s  ", (double)wall_ms / 1000);
+    terminal_print("%8.1f s  ", (double)wall_ms / 1000);
     put_column(task, COLUMN_BYTES, 14);
-    put_plain(summary);
-    putchar('\n');
+    terminal_put_line(summary);
+    terminal_print("\n");
 }
 
 static int print_runs(const json_t *runs) {
     size_t i;
     json_t *run;
-    printf("%-8s  %-19s  %-11s  %10s  %-12s  %s\n", "run", "started (UTC)", "outcome", "time", "task", "code");
+    terminal_print("%-8s  %-19s  %-11s  %10s  %-12s  %s\n", "run", "started (UTC)", "outcome", "time", "task", "code");
     json_array_foreach(runs, i, run) {
         print_run(run);
     }
@@ -159,17 +160,17 @@ static void print_output(const json_t *row) {
     const char *plain = text_of(json_object_get(row, "data"), "text/plain");
     put_plain(text[0] ? text : ename[0] ? ename : plain[0] ? plain : text_of(row, "output_type"));
     if (ename[0] && !text[0]) {
-        printf(": ");
+        terminal_print(": ");
         put_plain(text_of(row, "evalue"));
     }
     if (text[0] == '\0' || text[strlen(text) - 1] != '\n')
-        putchar('\n');
+        terminal_print("\n");
 }
 
 static void put_line(const char *title, const char *text, const char *after) {
-    printf("%-13s", title);
-    put_plain(text);
-    puts(after);
+    terminal_print("%-13s", title);
+    terminal_put_line(text);
+    terminal_print("%s\n", after);
 }
 
 static void print_head(const json_t *run) {
@@ -180,16 +181,17 @@ static void print_head(const json_t *run) {
     put_line("outcome", text_of(report, "outcome"),
              json_is_true(json_object_get(report, "rolled_back")) ? ", rolled back" : "");
     if (json_is_object(error)) {
-        printf("%-13s", "error");
-        put_plain(text_of(error, "ename"));
-        printf(": ");
+        terminal_print("%-13s", "error");
+        terminal_put_line(text_of(error, "ename"));
+        terminal_print(": ");
         put_plain(text_of(error, "evalue"));
-        putchar('\n');
+        terminal_print("\n");
     }
     put_line("task", text_of(report, "task"), "");
     put_line("profile", text_of(report, "profile"), "");
-    printf("time         %.1f ms wall, %.1f ms CPU\n", number_of(metrics, "wall_ms"), number_of(metrics, "cpu_ms"));
-    printf("memory       %.1f MiB at most\n", number_of(metrics, "max_memory_bytes") / (1 << 20));
+    terminal_print("time         %.1f ms wall, %.1f ms CPU\n", number_of(metrics, "wall_ms"),
+                   number_of(metrics, "cpu_ms"));
+    terminal_print("memory       %.1f MiB at most\n", number_of(metrics, "max_memory_bytes") / (1 << 20));
     put_line("environment", text_of(report, "environment_sha256"), "");
 }
 
@@ -197,27 +199,26 @@ static void print_files(const char *title, const json_t *files) {
     size_t i;
     json_t *file;
     if (json_array_size(files) > 0)
-        printf("\n%s\n", title);
+        terminal_print("\n%s\n", title);
     json_array_foreach(files, i, file) {
-        printf("  %12.0f bytes  ", number_of(file, "bytes"));
-        terminal_put(text_of(file, "sha256"), 12);
-        printf("  ");
-        put_plain(text_of(file, "path"));
-        putchar('\n');
+        terminal_print("  %12.0f bytes  ", number_of(file, "bytes"));
+        put_column(text_of(file, "sha256"), 12, 14);
+        terminal_put_line(text_of(file, "path"));
+        terminal_print("\n");
     }
 }
 
 /* The code, or what a widget has sent in its place. */
 static void print_request(const json_t *run) {
     const json_t *message = json_object_get(run, "message");
-    printf(message ? "\nmessage\n" : "\ncode\n");
+    terminal_print("\n%s\n", message ? "message" : "code");
     put_plain(text_of(message ? message : run, message ? "msg_type" : "code"));
-    putchar('\n');
+    terminal_print("\n");
     if (!message)
         return;
     auto_free char *content = json_dumps(json_object_get(message, "content"), JSON_COMPACT | JSON_ENCODE_ANY);
     put_plain(content ? content : "(too large to be kept)");
-    putchar('\n');
+    terminal_print("\n");
 }
 
 static int print_whole(const json_t *run) {
@@ -229,7 +230,7 @@ static int print_whole(const json_t *run) {
     print_files("artifacts", json_object_get(json_object_get(run, "report"), "artifacts"));
     print_request(run);
     if (json_array_size(outputs) > 0)
-        printf("\noutputs\n");
+        terminal_print("\noutputs\n");
     json_array_foreach(outputs, i, row) {
         print_output(row);
     }

@@ -18,7 +18,7 @@
 enum { VALUE_BYTES = 200 }; /* of what is shown of a difference */
 
 static int refuse(const char *why) {
-    fprintf(stderr, "petri: this run can't be replayed: %s\n", why);
+    terminal_complain("this run can't be replayed: %s", why);
     return -EINVAL;
 }
 
@@ -126,7 +126,7 @@ static int run_again(const struct arguments *arguments, const json_t *run, const
         r = client_run(client, json_object_get(run, "code"), request, ret_report, why, sizeof why);
     client_stop(client);
     if (r < 0)
-        fprintf(stderr, "petri: %s\n", why);
+        terminal_complain("%s", why);
     return r;
 }
 
@@ -162,9 +162,9 @@ static json_t *compare(const struct arguments *arguments, struct records *record
 
 static void put_value(const char *title, const json_t *value) {
     auto_free char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
-    printf("    %s ", title);
+    terminal_print("    %s ", title);
     terminal_put(text ? text : "?", VALUE_BYTES);
-    putchar('\n');
+    terminal_print("\n");
 }
 
 static void put_differences(const json_t *run, const json_t *differences) {
@@ -172,15 +172,15 @@ static void put_differences(const json_t *run, const json_t *differences) {
     json_t *row;
     json_int_t follows = json_integer_value(json_object_get(run, "follows"));
     if (follows > 0)
-        printf("The run came %lld runs after its session's start; the replay had none of them before it.\n",
-               (long long)follows);
+        terminal_print("The run came %lld runs after its session's start; the replay had none of them before it.\n",
+                       (long long)follows);
     if (json_array_size(differences) == 0)
-        puts("Nothing differs.");
+        terminal_print("Nothing differs.\n");
     json_array_foreach(differences, i, row) {
         const char *name = json_string_value(json_object_get(row, "name"));
-        printf("%s%s", json_string_value(json_object_get(row, "what")), name ? " " : "");
+        terminal_print("%s%s", json_string_value(json_object_get(row, "what")), name ? " " : "");
         terminal_put(name ? name : "", VALUE_BYTES);
-        puts(" differs");
+        terminal_print(" differs\n");
         put_value("before", json_object_get(row, "before"));
         put_value("after ", json_object_get(row, "after"));
     }

@@ -1,7 +1,7 @@
 #include "replay_place.h"
 
-#include "kernel/filename.h"
 #include "kernel/host_file.h"
+#include "kernel/terminal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,9 +10,6 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
-
-/* A text of the record, for people to read. */
-#define SHOWN(text) filename_shown(text, (char[FILENAME_PATH_BYTES]){0}, FILENAME_PATH_BYTES)
 
 __attribute__((format(printf, 3, 4))) static int refuse(char *why, size_t why_bytes, const char *format, ...) {
     va_list args;
@@ -37,11 +34,11 @@ static int enter_recorded(const json_t *recorded, char *why, size_t why_bytes) {
         return refuse(why, why_bytes, "the record names no folder by an absolute path; %s", advice);
     auto_fd fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) < 0)
-        return refuse(why, why_bytes, "its folder %s: %s; %s", SHOWN(folder), strerror(errno), advice);
+        return refuse(why, why_bytes, "its folder %s: %s; %s", folder, strerror(errno), advice);
     if (!host_is_trusted(st.st_uid))
-        return refuse(why, why_bytes, "its folder %s belongs to another user (uid %u); %s", SHOWN(folder),
+        return refuse(why, why_bytes, "its folder %s belongs to another user (uid %u); %s", folder,
                       (unsigned)st.st_uid, advice);
-    return fchdir(fd) < 0 ? refuse(why, why_bytes, "its folder %s: %s; %s", SHOWN(folder), strerror(errno), advice) : 0;
+    return fchdir(fd) < 0 ? refuse(why, why_bytes, "its folder %s: %s; %s", folder, strerror(errno), advice) : 0;
 }
 
 /* Whether nobody else has a say in what a path leads to: a virtual environment's is a link, whose folder decides which
@@ -64,11 +61,11 @@ static int find_recorded(const json_t *run, const char **ret_python, char *why, 
     if (named && !python)
         return refuse(why, why_bytes, "the record names its interpreter by no absolute path; %s", advice);
     if (python && access(python, X_OK) < 0) {
-        fprintf(stderr, "petri: %s: %s; replaying with another interpreter\n", SHOWN(python), strerror(errno));
+        terminal_complain("%s: %s; replaying with another interpreter", python, strerror(errno));
         python = NULL;
     }
     if (python && !is_trusted_program(python))
-        return refuse(why, why_bytes, "its interpreter %s is no program of yours or of root's; %s", SHOWN(python),
+        return refuse(why, why_bytes, "its interpreter %s is no program of yours or of root's; %s", python,
                       advice);
     *ret_python = python;
     return 0;
@@ -87,7 +84,7 @@ int replay_enter(const struct replay_named *named, const json_t *run, const char
         return r;
     if (!getcwd(folder, sizeof folder))
         return refuse(why, why_bytes, "its folder: %s", strerror(errno));
-    fprintf(stderr, "petri: replaying in %s with %s\n", SHOWN(folder), python ? SHOWN(python) : "python3");
+    terminal_complain("replaying in %s with %s", folder, python ? python : "python3");
     *ret_python = python;
     return 0;
 }

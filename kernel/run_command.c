@@ -32,7 +32,7 @@ static int read_all(const char *path, struct bytes *bytes) {
     if (fd >= 0 && !is_stdin)
         close(fd);
     if (r < 0)
-        fprintf(stderr, "petri: %s: %s\n", path, strerror(-r));
+        terminal_complain("%s: %s", path, strerror(-r));
     return r;
 }
 
@@ -42,7 +42,7 @@ static json_t *read_text(const char *path) {
     if (read_all(path, &bytes) < 0)
         return NULL;
     if (utf8_valid((const unsigned char *)bytes.data, bytes.n) != bytes.n) {
-        fprintf(stderr, "petri: %s is not UTF-8\n", path);
+        terminal_complain("%s is not UTF-8", path);
         return NULL;
     }
     return text_to_json(bytes.data, bytes.n);
@@ -115,7 +115,7 @@ static int run(const struct client_options *options, const json_t *code, const j
     client_stop(client);
     if (r == 0)
         return terminal_put_json(report) == 0 ? client_exit_status(report) : EXIT_FAILURE;
-    fprintf(stderr, "petri: %s\n", why);
+    terminal_complain("%s", why);
     return r == -EUSERS || r == -EMSGSIZE ? EXIT_USAGE : r == -EINTR ? 130 : EXIT_SANDBOX;
 }
 
@@ -127,11 +127,11 @@ int command_run(const struct arguments *arguments) {
                                      .python = values[OPTION_PYTHON],
                                      .artifacts = artifacts};
     if (values[OPTION_ARTIFACTS] && !realpath(values[OPTION_ARTIFACTS], artifacts)) {
-        fprintf(stderr, "petri: %s: %s\n", values[OPTION_ARTIFACTS], strerror(errno));
+        terminal_complain("%s: %s", values[OPTION_ARTIFACTS], strerror(errno));
         return EXIT_USAGE;
     }
     if (values[OPTION_STDIN] && strcmp(values[OPTION_STDIN], "-") == 0 && strcmp(arguments->operands[0], "-") == 0) {
-        fputs("petri: standard input can be the code or its input, not both\n", stderr);
+        terminal_complain("standard input can be the code or its input, not both");
         return EXIT_USAGE;
     }
     json_auto_t *code = read_text(arguments->operands[0]);

@@ -176,7 +176,20 @@ def test_commands_runs_and_show_print_what_ran(database, start):
     text = petri("show", first[:13]).stdout
     assert "?[2Jhello\n42\n" in text and "\x1b" not in text
     assert petri("show", "no-such-run").returncode == 2
+    assert "no?such" in petri("show", "no\u202esuch").stderr
     assert "there is no run no-such-run" in petri("show", "no-such-run").stderr
+
+
+def test_commands_print_nothing_that_a_terminal_obeys_or_that_turns_text_round(database, start):
+    code = "print('a\\u202eb\\u200bc\\x9bd\\U000e0041e')\nopen('new.txt', 'w').close()\n# \u202e\u2066"
+    run_id = ask(start(), code, task="T\u202e\u200b").report["run_id"]
+    ask(start(), "raise ValueError('\\x1b]0;x\\x07\\u2028')")
+    text = petri("show", run_id).stdout
+    assert "a?b?c?d?e" in text and "# ??" in text
+    outputs = [text, *(petri("runs", *json_).stdout for json_ in ((), ("--json",))), petri("show", run_id, "--json").stdout]
+    for output in outputs:
+        assert not set("\u202e\u200b\x9b\x1b\x07\u2028\u2066\U000e0041") & set(output)
+    assert json.loads(outputs[3])["outputs"][0]["text"] == "a\u202eb\u200bc\x9bd\U000e0041e\n"
 
 
 def replay(run_id):
