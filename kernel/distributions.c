@@ -1,6 +1,7 @@
 #include "distributions.h"
 
 #include "kernel/cleanup.h"
+#include "kernel/host_file.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -9,7 +10,6 @@
 #include <glob.h>
 #include <libgen.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { DISTRIBUTIONS_MAX = 20000, CONFIG_BYTES = 4096, METADATA_BYTES = 64 << 20 };
 
@@ -49,11 +49,10 @@ void distributions_fini(struct distributions *distributions) {
 }
 
 FILE *distributions_open(const char *path) {
-    struct stat st;
-    auto_fd fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size > METADATA_BYTES)
-        return NULL;
-    FILE *file = fdopen(fd, "r");
+    static const struct host_file wanted = {.flags = O_RDONLY, .owner = HOST_ANYBODYS, .max_bytes = METADATA_BYTES};
+    char why[256];
+    auto_fd fd = host_file_open(AT_FDCWD, path, &wanted, why, sizeof why);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
     fd = file ? -1 : fd;
     return file;
 }

@@ -1,6 +1,7 @@
 #include "fingerprint.h"
 
 #include "kernel/cleanup.h"
+#include "kernel/host_file.h"
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
@@ -8,7 +9,6 @@
 #include <libgen.h>
 #include <sodium.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 
 enum { PROGRAM_BYTES = 256 << 20 };
@@ -33,7 +33,7 @@ int fingerprint_digest(const json_t *json, char ret_hex[FINGERPRINT_BYTES]) {
     return 0;
 }
 
-int fingerprint_fd(int fd, char ret_hex[FINGERPRINT_BYTES]) {
+static int hash_fd(int fd, char ret_hex[FINGERPRINT_BYTES]) {
     enum { PIECE = 1 << 18 };
     unsigned char hash[crypto_hash_sha256_BYTES];
     crypto_hash_sha256_state state;
@@ -53,11 +53,10 @@ int fingerprint_fd(int fd, char ret_hex[FINGERPRINT_BYTES]) {
 
 /* A program or library. Who owns it may have put something else in its place: no FIFO holds us up. */
 static int hash_file(const char *path, char ret_hex[FINGERPRINT_BYTES]) {
-    struct stat st;
-    auto_fd fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st))
-        return -errno;
-    return S_ISREG(st.st_mode) && st.st_size <= PROGRAM_BYTES ? fingerprint_fd(fd, ret_hex) : -EINVAL;
+    static const struct host_file wanted = {.flags = O_RDONLY, .owner = HOST_ANYBODYS, .max_bytes = PROGRAM_BYTES};
+    char why[256];
+    auto_fd fd = host_file_open(AT_FDCWD, path, &wanted, why, sizeof why);
+    return fd < 0 ? fd : hash_fd(fd, ret_hex);
 }
 
 /* Where the interpreter is a shared library, the program is only its front. */

@@ -28,7 +28,4 @@ int fingerprint_digest(const json_t *json, char ret_hex[FINGERPRINT_BYTES]) __at
 /* SHA-256 in hexadecimal. */
 void fingerprint_bytes(const void *data, size_t bytes, char ret_hex[FINGERPRINT_BYTES]);
 
-/* The same of all that is read from fd, from where it stands. 0 or -errno. */
-int fingerprint_fd(int fd, char ret_hex[FINGERPRINT_BYTES]) __attribute__((warn_unused_result));
-
 #endif

@@ -59,7 +59,7 @@ static enum finding enter(struct workdir *workdir, struct sandbox_ground *ground
 }
 
 static enum finding probe_namespaces(const char *python, char *text, size_t size) {
-    struct workdir workdir = {.fd = -1};
+    auto_workdir workdir = {.fd = -1};
     struct sandbox_ground ground;
     (void)python;
     enum finding finding = enter(&workdir, &ground, text, size);
@@ -69,7 +69,7 @@ static enum finding probe_namespaces(const char *python, char *text, size_t size
 }
 
 static enum finding probe_cell(const char *python, char *text, size_t size) {
-    struct workdir workdir = {.fd = -1};
+    auto_workdir workdir = {.fd = -1};
     struct sandbox_ground ground;
     if (!python) {
         snprintf(text, size, "there is no Python 3 to try with; name one with --python.");
@@ -92,7 +92,7 @@ static const char *cgroup_version(void) {
 }
 
 static enum finding probe_cgroup(const char *python, char *text, size_t size) {
-    struct workdir workdir = {.fd = -1};
+    auto_workdir workdir = {.fd = -1};
     struct sandbox_ground ground;
     const char *version = cgroup_version();
     (void)python;
@@ -153,7 +153,7 @@ static enum finding probe_overlay(const char *python, char *text, size_t size) {
 
 static enum finding probe_apparmor(const char *python, char *text, size_t size) {
     char restricted[16] = "";
-    struct workdir workdir = {.fd = -1};
+    auto_workdir workdir = {.fd = -1};
     struct sandbox_ground ground;
     (void)python;
     if (read_text("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", restricted, sizeof restricted) < 0 ||

@@ -36,8 +36,8 @@ static int enter_recorded(const json_t *recorded, char *why, size_t why_bytes) {
     if (fd < 0 || fstat(fd, &st) < 0)
         return refuse(why, why_bytes, "its folder %s: %s; %s", folder, strerror(errno), advice);
     if (!host_is_trusted(st.st_uid))
-        return refuse(why, why_bytes, "its folder %s belongs to another user (uid %u); %s", folder,
-                      (unsigned)st.st_uid, advice);
+        return refuse(why, why_bytes, "its folder %s belongs to another user (uid %u); %s", folder, (unsigned)st.st_uid,
+                      advice);
     return fchdir(fd) < 0 ? refuse(why, why_bytes, "its folder %s: %s; %s", folder, strerror(errno), advice) : 0;
 }
 
@@ -65,8 +65,7 @@ static int find_recorded(const json_t *run, const char **ret_python, char *why, 
         python = NULL;
     }
     if (python && !is_trusted_program(python))
-        return refuse(why, why_bytes, "its interpreter %s is no program of yours or of root's; %s", python,
-                      advice);
+        return refuse(why, why_bytes, "its interpreter %s is no program of yours or of root's; %s", python, advice);
     *ret_python = python;
     return 0;
 }

@@ -34,6 +34,7 @@ int workdir_open(struct workdir *ret_workdir, const json_t *inputs, char *why, s
 
 /* All zero but fd -1 is allowed. */
 void workdir_close(struct workdir *workdir);
+#define auto_workdir __attribute__((cleanup(workdir_close))) struct workdir
 
 /* What a user should be told about how cells see it, as a line; "" for nothing. Returns buf. */
 const char *workdir_note(const struct workdir *workdir, const struct session_view *view, char *buf, size_t size);

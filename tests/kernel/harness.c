@@ -120,6 +120,7 @@ void harness_start_warm(struct harness *h, harness_change *change) {
 static void stop_kernel(struct harness *h) {
     struct kernel *kernel = &h->kernel;
     asides_fini(&kernel->asides);
+    rehearsal_cancel(&kernel->rehearsal);
     runner_fini(&kernel->runner);
     info_fini(&kernel->info);
     comms_fini(&kernel->comms);
