@@ -27,7 +27,7 @@ LACKS = {
 
 # What stands in for an interpreter: it says that it is one and can't start.
 BROKEN = """#!/bin/sh
-[ "$1" = -c ] && echo "$0" && echo / && echo && exit
+[ "$2" = -c ] && echo "$0" && echo / && echo && exit
 echo "no module named encodings" >&2
 exit 1
 """
@@ -40,7 +40,7 @@ OPTIONS = {
     "run": {"--profile", "--config", "--python", "--timeout", "--memory", "--stdin", "--file", "--artifacts"},
     "runs": {"--json", "--limit", "--task", "--outcome", "--config"},
     "show": {"--json", "--config"},
-    "replay": {"--json", "--config", "--python"},
+    "replay": {"--json", "--config", "--python", "--folder"},
     "doctor": {"--json", "--python"},
 }
 

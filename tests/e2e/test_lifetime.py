@@ -53,9 +53,9 @@ def gated(tmp_path_factory):
     environment.chmod(0o755)
     venv.create(environment, with_pip=False, symlinks=True)
     kernel_dir = install(environment, str(environment / "bin" / "python"))
-    gate = environment / "gate"
-    gate.touch()
     [site] = environment.glob("lib/python*/site-packages")
+    gate = site / "gate"
+    gate.touch()
     (site / "gate.py").write_text(GATE.format(gate=str(gate)))
     (site / "gate.pth").write_text("import gate\n")
     return kernel_dir, gate
