@@ -30,7 +30,7 @@ def payloads(cell, source):
         ("%%sh\necho from sh", "from sh"),
         ("%%python3\nprint('from', 'python')", "from python"),
         ("%%writefile written.txt\nhello", "Writing written.txt"),
-        ("for _ in 'ab': get_ipython().run_cell_magic('writefile', 'twice.txt', 'hello')", "Overwriting twice.txt"),
+        ("for again in 'ab': get_ipython().run_cell_magic('writefile', 'twice.txt', 'hello')", "Overwriting twice.txt"),
         ("%%file other.txt\nhello", "other.txt"),
         ("%pwd\nprint('in', get_ipython().run_line_magic('pwd', ''))", "in /"),
         ("%lsmagic\nprint('lsmagic', len(get_ipython().magics_manager.magics['line']) > 80)", "lsmagic True"),
