@@ -49,6 +49,10 @@ static const struct socket_option every_socket[] = {
 static const struct socket_option encrypted_routers[] = {
     {ZMQ_ROUTER_HANDOVER, 1},
 };
+/* A question to who is not there yet is asked again: libzmq is to say so, and not to drop it. */
+static const struct socket_option stdin_sockets[] = {
+    {ZMQ_ROUTER_MANDATORY, 1},
+};
 static const struct socket_option xpub_sockets[] = {
     {ZMQ_XPUB_VERBOSE, 1}, /* a second subscriber to the same topic gets its welcome too */
     {ZMQ_TCP_MAXRT, STUCK_TCP_MS},
@@ -68,22 +72,23 @@ static int cap_frames(void *socket) {
     return zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &max_bytes, sizeof max_bytes) < 0 ? -errno : 0;
 }
 
-static int set_type_options(void *socket, int type, bool encrypted) {
-    if (type == ZMQ_XPUB)
+static int set_channel_options(void *socket, enum channel channel, bool encrypted) {
+    if (channel == CHANNEL_IOPUB)
         return SET_OPTIONS(socket, xpub_sockets);
-    return encrypted ? SET_OPTIONS(socket, encrypted_routers) : 0;
+    int r = channel == CHANNEL_STDIN ? SET_OPTIONS(socket, stdin_sockets) : 0;
+    return r == 0 && encrypted ? SET_OPTIONS(socket, encrypted_routers) : r;
 }
 
 static int make_socket(struct channels *channels, size_t row, bool encrypted) {
-    int type = channel_rows[row].type;
-    void *socket = zmq_socket(channels->context, type);
+    enum channel channel = channel_rows[row].channel;
+    void *socket = zmq_socket(channels->context, channel_rows[row].type);
     if (!socket)
         return -errno;
-    channels->sockets[channel_rows[row].channel] = socket;
+    channels->sockets[channel] = socket;
     int r = SET_OPTIONS(socket, every_socket);
     if (r == 0)
         r = cap_frames(socket);
-    return r < 0 ? r : set_type_options(socket, type, encrypted);
+    return r < 0 ? r : set_channel_options(socket, channel, encrypted);
 }
 
 static int open_socket(struct channels *channels, size_t row, struct connection *connection, char *why,
@@ -327,14 +332,16 @@ static int send_frames(void *socket, const struct message_out *out) {
     return r;
 }
 
-/* Sends frames that are encoded to the client that the first one names; takes them over. */
+/* Sends frames that are encoded to the client that the first one names, by each way that is open; takes them over. */
 static int send_to_client(struct channels *channels, enum channel channel, struct message_out *out) {
     struct identity_way ways[IDENTITIES_WAYS];
-    size_t n = channels->serves ? identities_find(channel, &out->frames[0], ways) : 0;
+    size_t n = channels->serves ? identities_find(channel, &out->frames[0], ways) : 0, n_shut = 0;
     int r = n == 0 ? send_frames(channels->sockets[channel], out) : 0;
     for (size_t i = 0; i < n && r == 0; i++) {
         out->frames[0] = (struct frame){ways[i].data, ways[i].bytes};
         r = send_frames(channels->sockets[channel], out);
+        if (r == -EHOSTUNREACH && ++n_shut < n)
+            r = 0;
     }
     message_out_fini(out);
     return r;

@@ -49,7 +49,8 @@ size_t channels_unsent_bytes(const struct channels *channels);
 
 /*
  * Signs and sends a message. session and username of parts are filled in here.
- * Never blocks: libzmq queues it. 0 or -errno; -ENOMEM also where content is NULL.
+ * Never blocks: libzmq queues it. 0 or -errno; -ENOMEM also where content is NULL;
+ * -EHOSTUNREACH on stdin where its client is not there.
  */
 int channels_send(struct channels *channels, enum channel channel, struct message_parts *parts) KERNEL_MUST_CHECK;
 

@@ -7,6 +7,7 @@
 #include "kernel/talk.h"
 #include "protocol/text.h"
 
+#include <errno.h>
 #include <string.h>
 #include <zmq.h>
 
@@ -27,16 +28,31 @@ static json_t *shown_prompt(struct outputs *outputs, const json_t *prompt, bool 
     return password && shown ? mark(shown) : shown;
 }
 
-static int send_request(struct kernel *kernel, const struct run *run, const json_t *frame) {
+/* The content of the input_request. The caller's; NULL on ENOMEM. */
+static json_t *make_content(struct kernel *kernel, const json_t *frame) {
     bool password = json_is_true(json_object_get(frame, "password"));
     json_t *prompt = shown_prompt(&kernel->runner.outputs, json_object_get(frame, "prompt"), password);
-    json_auto_t *content = json_pack("{s:o, s:b}", "prompt", prompt, "password", password);
-    return channels_send(&kernel->channels, CHANNEL_STDIN,
-                         &(struct message_parts){.identities = run->request->message.identities,
-                                                 .n_identities = run->request->message.n_identities,
-                                                 .msg_type = "input_request",
-                                                 .parent = run->request->message.header,
-                                                 .content = content});
+    return json_pack("{s:o, s:b}", "prompt", prompt, "password", password);
+}
+
+/*
+ * Who asks for a cell may come to stdin later than to shell: the question is kept
+ * until it has a way to go.
+ */
+static void send_request(struct kernel *kernel, struct run *run) {
+    struct question *question = &run->question;
+    int r = channels_send(&kernel->channels, CHANNEL_STDIN,
+                          &(struct message_parts){.identities = run->request->message.identities,
+                                                  .n_identities = run->request->message.n_identities,
+                                                  .msg_type = "input_request",
+                                                  .parent = run->request->message.header,
+                                                  .content = question->unasked});
+    if (r == -EHOSTUNREACH)
+        return;
+    if (r < 0)
+        log_write(&kernel->log, LOG_LEVEL_ERROR, "an input_request is lost: %s", zmq_strerror(-r));
+    json_decref(question->unasked);
+    question->unasked = NULL;
 }
 
 /* What was answered before anything was asked is no answer to what comes now. Bounded: anybody may send. */
@@ -72,9 +88,14 @@ void input_ask(struct kernel *kernel, const json_t *frame) {
     }
     drop_stale(kernel);
     begin_waiting(run, json_integer_value(json_object_get(frame, "seq")));
-    int r = send_request(kernel, run, frame);
-    if (r < 0)
-        log_write(&kernel->log, LOG_LEVEL_ERROR, "an input_request is lost: %s", zmq_strerror(-r));
+    json_decref(run->question.unasked);
+    run->question.unasked = make_content(kernel, frame);
+    send_request(kernel, run);
+}
+
+void input_ask_again(struct kernel *kernel) {
+    if (kernel->runner.run->question.unasked)
+        send_request(kernel, kernel->runner.run);
 }
 
 void input_account(struct run *run, int64_t now_us) {

@@ -27,6 +27,9 @@ void input_ask(struct kernel *kernel, const json_t *frame);
 
 #define INPUT_MARK "The cell asks: "
 
+/* While the question waits, now and then: asks it where its client was not there yet. */
+void input_ask_again(struct kernel *kernel);
+
 /* The question is off, as the cell was interrupted: the wall clock goes on, and an answer comes too late. */
 void input_forget(struct kernel *kernel);
 

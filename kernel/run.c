@@ -43,6 +43,7 @@ void run_destroy(struct run *run) {
     artifacts_destroy(run->artifacts);
     inputs_read_destroy(run->inputs_read);
     validation_fini(&run->validation);
+    json_decref(run->question.unasked);
     json_decref(run->checks);
     json_decref(run->artifact_rows);
     ask_fini(&run->ask);

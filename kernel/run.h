@@ -32,6 +32,7 @@ struct cell_kind {
 struct question {
     bool waits;
     json_int_t seq;
+    json_t *unasked;      /* the content of the input_request, owned, while its client is not there; else NULL */
     int64_t left_us;      /* of the wall clock, once it goes on */
     int64_t wait_left_us; /* of the limit input_wait, for this and all later questions */
     int64_t since_us;     /* up to here the waiting has been accounted for */

@@ -97,6 +97,7 @@ static void account_for_waiting(struct kernel *kernel, int64_t now_us) {
     struct run *run = kernel->runner.run;
     input_account(run, now_us);
     run->measure_us = now_us + measure_after_us(&kernel->runner);
+    input_ask_again(kernel);
     if (run->question.left_us <= 0)
         ask_for_stack(kernel, LIMIT_TIMEOUT, now_us);
 }

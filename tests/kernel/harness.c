@@ -16,9 +16,6 @@
 
 #include <cmocka.h>
 
-/* Not a measure of anything: after this a test counts as stuck. */
-enum { STUCK_MS = 30000 };
-
 static const unsigned char key[] = "a key of the tests";
 
 static void make_connection(struct harness *h) {

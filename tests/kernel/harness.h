@@ -9,6 +9,9 @@
 
 #include <pthread.h>
 
+/* Not a measure of anything: after this a test counts as stuck. */
+enum { STUCK_MS = 30000 };
+
 struct harness {
     struct kernel kernel;
     struct session *session; /* as fake_sandbox.h knows it; the kernel owns it */

@@ -99,8 +99,58 @@ static void take_a_turn(void) {
     json_decref(harness_reply(&h, CHANNEL_CONTROL, "kernel_info_reply", info));
 }
 
+/* Later by that much; the loop notices with the request. */
+static void put_forward(int64_t us) {
+    fake_clock_put_forward(us);
+    take_a_turn();
+}
+
+/* A client that calls itself "late" is there on this channel, in the place of the test's own, which is given back. */
+static void *come_late(enum channel channel) {
+    void *own = h.sockets[channel];
+    void *late = h.sockets[channel] = zmq_socket(h.context, ZMQ_DEALER);
+    int timeout_ms = STUCK_MS;
+    zmq_setsockopt(late, ZMQ_RCVTIMEO, &timeout_ms, sizeof timeout_ms);
+    zmq_setsockopt(late, ZMQ_IDENTITY, "late", 4);
+    assert_int_equal(zmq_connect(late, h.kernel.connection.endpoint[channel]), 0);
+    return own;
+}
+
+static void leave(enum channel channel, void *own) {
+    zmq_close(h.sockets[channel]);
+    h.sockets[channel] = own;
+}
+
+enum { ROUNDS = 50 };
+
+static void test_input_is_asked_once_its_client_is_there(void **state) {
+    char id[37];
+    struct message question;
+    (void)state;
+    void *own_shell = come_late(CHANNEL_SHELL);
+    begin_cell("asks", id);
+    harness_say(&h, json_pack("{s:s, s:i, s:s, s:b}", "type", "input", "seq", 7, "prompt", "na", "password", 0));
+    for (int i = 0; i < ROUNDS; i++)
+        take_a_turn(); /* of the loop or more, in which it could be dropped */
+    void *own_stdin = come_late(CHANNEL_STDIN);
+    harness_receive(&h, CHANNEL_STDIN, &question);
+    assert_string_equal(question.msg_type, "input_request");
+    expect_text(question.content, "prompt", "na");
+    message_fini(&question);
+    for (int i = 0; i < 2; i++)
+        put_forward(CLOCK_S); /* it is asked once */
+    answer("Ada");
+    json_t *told = harness_told(&h);
+    expect_text(told, "value", "Ada");
+    json_decref(told);
+    harness_done(&h, "ok");
+    expect_status(id, "ok");
+    assert_int_equal(zmq_recv(h.sockets[CHANNEL_STDIN], id, sizeof id, ZMQ_DONTWAIT), -1);
+    leave(CHANNEL_STDIN, own_stdin);
+    leave(CHANNEL_SHELL, own_shell);
+}
+
 static void test_input_answer_of_another_client_is_ignored(void **state) {
-    enum { ROUNDS = 50 };
     char id[37];
     (void)state;
     begin_cell("asks", id);
@@ -133,12 +183,6 @@ static void test_input_wait_does_not_count_to_the_time_limit(void **state) {
     take_a_turn();
     expect_failure(id, "busy execute_input error:CellTimeout idle", "CellTimeout",
                    "The cell ran longer than its time limit of 120 s and was ended" STAYS);
-}
-
-/* Later by that much; the loop notices with the request. */
-static void put_forward(int64_t us) {
-    fake_clock_put_forward(us);
-    take_a_turn();
 }
 
 static void expect_nobody_answered(const char *id) {
@@ -347,6 +391,7 @@ int main(void) {
         WARM(test_input_where_stdin_is_not_allowed_is_a_crash),
         WARM(test_input_is_asked_and_answered),
         cmocka_unit_test_setup_teardown(test_input_prompt_counts_as_output, start_small_output, cells_stop),
+        WARM(test_input_is_asked_once_its_client_is_there),
         WARM(test_input_answer_of_another_client_is_ignored),
         WARM(test_input_wait_does_not_count_to_the_time_limit),
         WARM(test_input_that_nobody_answers_ends_the_cell_at_its_limit),
