@@ -92,8 +92,8 @@ static void fail_time(struct kernel *kernel) {
     fail_limit(kernel, limit == LIMIT_INPUT_WAIT ? OUTCOME_UNANSWERED : OUTCOME_TIMEOUT, limit);
 }
 
-/* What the cell has computed while input() waits is on the wall clock. */
-static void account_for_waiting(struct kernel *kernel, int64_t now_us) {
+/* What the cell has computed while input() waits is on the wall clock; who is to answer may have come only now. */
+static void wait_for_answer(struct kernel *kernel, int64_t now_us) {
     struct run *run = kernel->runner.run;
     input_account(run, now_us);
     run->measure_us = now_us + measure_after_us(&kernel->runner);
@@ -119,7 +119,7 @@ static void measure(struct kernel *kernel, int64_t now_us) {
     else if ((int64_t)usage->cpu_us / CLOCK_MS > run->limits.values[LIMIT_CPU])
         fail_limit(kernel, OUTCOME_CPU, LIMIT_CPU);
     else if (run->question.waits)
-        account_for_waiting(kernel, now_us);
+        wait_for_answer(kernel, now_us);
 }
 
 static void stack_ready(struct kernel *kernel, void *arg, short events) {

@@ -63,6 +63,32 @@ def test_encrypted_kernel_runs_cells_and_answers_heartbeats(encrypted):
     assert encrypted.finish(request).result == "'Ada'"
 
 
+def latecomer(kernel):
+    """Another client of the kernel's, which is not on stdin yet."""
+    client = BlockingKernelClient()
+    client.load_connection_info(kernel.client.get_connection_info())
+    client.start_channels(shell=True, iopub=False, stdin=False, hb=False, control=True)
+    return client
+
+
+@pytest.mark.parametrize("encryption", ["disabled", "required"])
+def test_question_waits_for_a_client_that_comes_to_stdin_later(kernel_dirs, tmp_path, encryption):
+    kernel = Kernel(next(iter(kernel_dirs.values())), tmp_path, transport_encryption=encryption).wait_until_up()
+    client = latecomer(kernel)
+    try:
+        request = client.execute("print('asks', flush=True); input('name? ')", allow_stdin=True)
+        kernel.iopub_until(request, lambda message: message["msg_type"] == "stream")
+        for _ in range(20):  # turns of the kernel's, in which the question could be lost
+            assert kernel.control("kernel_info_request")["status"] == "ok"
+        client.stdin_channel.start()
+        assert client.get_stdin_msg(timeout=STUCK_S)["content"]["prompt"] == "name? "
+        client.input("Ada")
+        assert client.get_shell_msg(timeout=STUCK_S)["content"]["status"] == "ok"
+    finally:
+        client.stop_channels()
+        kernel.close()
+
+
 def knock(socket, channel, key):
     """Sends what a client would send first on this channel; False where libzmq has nobody to send it to."""
     session = Session(key=key)

@@ -16,6 +16,9 @@
 
 #include <cmocka.h>
 
+/* Not a measure of anything: after this a test counts as stuck. */
+enum { STUCK_MS = 30000 };
+
 static const unsigned char key[] = "a key of the tests";
 
 static void make_connection(struct harness *h) {
@@ -57,7 +60,7 @@ static void make_kernel(struct harness *h) {
     warm_begin(kernel, h->session);
 }
 
-static void connect_client(struct harness *h) {
+void *harness_connect(struct harness *h, enum channel channel, const char *name) {
     static const int types[CHANNEL_N] = {[CHANNEL_SHELL] = ZMQ_DEALER,
                                          [CHANNEL_CONTROL] = ZMQ_DEALER,
                                          [CHANNEL_IOPUB] = ZMQ_SUB,
@@ -65,20 +68,24 @@ static void connect_client(struct harness *h) {
                                          [CHANNEL_HB] = ZMQ_REQ};
     int timeout_ms = STUCK_MS;
     int linger_ms = 0;
+    void *socket = zmq_socket(h->context, types[channel]);
+    assert_non_null(socket);
+    zmq_setsockopt(socket, ZMQ_RCVTIMEO, &timeout_ms, sizeof timeout_ms);
+    zmq_setsockopt(socket, ZMQ_LINGER, &linger_ms, sizeof linger_ms);
+    if (name && types[channel] == ZMQ_DEALER)
+        zmq_setsockopt(socket, ZMQ_IDENTITY, name, strlen(name));
+    if (types[channel] == ZMQ_SUB)
+        zmq_setsockopt(socket, ZMQ_SUBSCRIBE, "", 0);
+    assert_int_equal(zmq_connect(socket, h->kernel.connection.endpoint[channel]), 0);
+    return socket;
+}
+
+static void connect_client(struct harness *h) {
     h->context = zmq_ctx_new();
     h->signer = signer_create(key, sizeof key);
     assert_non_null(h->signer);
-    for (int i = 0; i < CHANNEL_N; i++) {
-        void *socket = h->sockets[i] = zmq_socket(h->context, types[i]);
-        assert_non_null(socket);
-        zmq_setsockopt(socket, ZMQ_RCVTIMEO, &timeout_ms, sizeof timeout_ms);
-        zmq_setsockopt(socket, ZMQ_LINGER, &linger_ms, sizeof linger_ms);
-        if (types[i] == ZMQ_DEALER)
-            zmq_setsockopt(socket, ZMQ_IDENTITY, "client", 6);
-        if (types[i] == ZMQ_SUB)
-            zmq_setsockopt(socket, ZMQ_SUBSCRIBE, "", 0);
-        assert_int_equal(zmq_connect(socket, h->kernel.connection.endpoint[i]), 0);
-    }
+    for (int i = 0; i < CHANNEL_N; i++)
+        h->sockets[i] = harness_connect(h, i, "client");
 }
 
 static void *run(void *arg) {

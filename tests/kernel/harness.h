@@ -9,9 +9,6 @@
 
 #include <pthread.h>
 
-/* Not a measure of anything: after this a test counts as stuck. */
-enum { STUCK_MS = 30000 };
-
 struct harness {
     struct kernel kernel;
     struct session *session; /* as fake_sandbox.h knows it; the kernel owns it */
@@ -38,6 +35,9 @@ void harness_hello(struct harness *h);
 
 /* Asks for a shutdown, if nobody has, waits for the loop's end and frees everything. */
 void harness_stop(struct harness *h);
+
+/* One more connection of a client on a channel, under a name where one is given. The caller's: zmq_close(). */
+void *harness_connect(struct harness *h, enum channel channel, const char *name);
 
 /* The client: content is stolen; the id that the request got goes to ret_id. */
 void harness_send(struct harness *h, enum channel channel, const char *msg_type, json_t *content, char ret_id[37]);

@@ -11,12 +11,24 @@
 
 #include <cmocka.h>
 
-static void ask_for_input(int seq) {
+/* What the cell asks; the client need not be there. */
+static void say_question(int seq, const char *prompt, bool password) {
+    harness_say(&h,
+                json_pack("{s:s, s:i, s:s, s:b}", "type", "input", "seq", seq, "prompt", prompt, "password", password));
+}
+
+static void expect_question(const char *prompt, bool password) {
     struct message question;
-    harness_say(&h, json_pack("{s:s, s:i, s:s, s:b}", "type", "input", "seq", seq, "prompt", "", "password", 0));
     harness_receive(&h, CHANNEL_STDIN, &question);
     assert_string_equal(question.msg_type, "input_request");
+    expect_text(question.content, "prompt", prompt);
+    assert_int_equal(json_is_true(json_object_get(question.content, "password")), password);
     message_fini(&question);
+}
+
+static void ask_for_input(int seq) {
+    say_question(seq, "", false);
+    expect_question("", false);
 }
 
 static void answer(const char *value) {
@@ -24,33 +36,33 @@ static void answer(const char *value) {
     harness_send(&h, CHANNEL_STDIN, "input_reply", json_pack("{s:s}", "value", value), ignored);
 }
 
+/* The client answers the question seq, and the cell hears it. */
+static void expect_answered(int seq, const char *value) {
+    answer(value);
+    json_t *told = harness_told(&h);
+    expect_text(told, "type", "input_reply");
+    expect_text(told, "value", value);
+    assert_int_equal(json_integer_value(json_object_get(told, "seq")), seq);
+    json_decref(told);
+}
+
 static void test_input_where_stdin_is_not_allowed_is_a_crash(void **state) {
     char id[37];
     (void)state;
     harness_send(&h, CHANNEL_SHELL, "execute_request", json_pack("{s:s, s:b}", "code", "asks", "allow_stdin", 0), id);
     json_decref(harness_next_cell(&h));
-    harness_say(&h, json_pack("{s:s, s:i, s:s, s:b}", "type", "input", "seq", 1, "prompt", "?", "password", 0));
+    say_question(1, "?", false);
     expect_failure(id, "busy execute_input error:CellCrashed idle", "CellCrashed",
                    "The cell's process broke petri's control channel (it asked for input where none can come)" STAYS);
 }
 
 static void test_input_is_asked_and_answered(void **state) {
     char id[37];
-    struct message question;
     (void)state;
     begin_cell("asks", id);
-    harness_say(&h, json_pack("{s:s, s:i, s:s, s:b}", "type", "input", "seq", 7, "prompt", "name?\t", "password", 0));
-    harness_receive(&h, CHANNEL_STDIN, &question);
-    assert_string_equal(question.msg_type, "input_request");
-    expect_text(question.content, "prompt", "name?\t"); /* as it is */
-    assert_true(json_is_false(json_object_get(question.content, "password")));
-    message_fini(&question);
-    answer("Ada");
-    json_t *told = harness_told(&h);
-    expect_text(told, "type", "input_reply");
-    expect_text(told, "value", "Ada");
-    assert_int_equal(json_integer_value(json_object_get(told, "seq")), 7);
-    json_decref(told);
+    say_question(7, "name?\t", false);
+    expect_question("name?\t", false); /* as it is */
+    expect_answered(7, "Ada");
     harness_done(&h, "ok");
     expect_status(id, "ok");
 }
@@ -67,15 +79,11 @@ static int start_small_output(void **state) {
 
 static void test_input_prompt_counts_as_output(void **state) {
     char id[37];
-    struct message question;
     (void)state;
     begin_cell("asks at length", id);
-    harness_say(&h, json_pack("{s:s, s:i, s:s, s:b}", "type", "input", "seq", 7, "prompt", "abcdefg", "password", 0));
-    harness_receive(&h, CHANNEL_STDIN, &question);
-    expect_text(question.content, "prompt", "abcd");
-    message_fini(&question);
-    answer("Ada");
-    json_decref(harness_told(&h));
+    say_question(7, "abcdefg", false);
+    expect_question("abcd", false);
+    expect_answered(7, "Ada");
     harness_done(&h, "ok");
     expect_heard(id, "busy execute_input stream:stderr:petri: the cell has written 4 bytes, its limit of output; what "
                      "comes now is counted and dropped.\n idle");
@@ -105,49 +113,30 @@ static void put_forward(int64_t us) {
     take_a_turn();
 }
 
-/* A client that calls itself "late" is there on this channel, in the place of the test's own, which is given back. */
-static void *come_late(enum channel channel) {
-    void *own = h.sockets[channel];
-    void *late = h.sockets[channel] = zmq_socket(h.context, ZMQ_DEALER);
-    int timeout_ms = STUCK_MS;
-    zmq_setsockopt(late, ZMQ_RCVTIMEO, &timeout_ms, sizeof timeout_ms);
-    zmq_setsockopt(late, ZMQ_IDENTITY, "late", 4);
-    assert_int_equal(zmq_connect(late, h.kernel.connection.endpoint[channel]), 0);
-    return own;
-}
-
-static void leave(enum channel channel, void *own) {
+/* Another client is there, in the place of the one that the test began with. */
+static void come_late(enum channel channel) {
     zmq_close(h.sockets[channel]);
-    h.sockets[channel] = own;
+    h.sockets[channel] = harness_connect(&h, channel, "late");
 }
 
 enum { ROUNDS = 50 };
 
 static void test_input_is_asked_once_its_client_is_there(void **state) {
     char id[37];
-    struct message question;
     (void)state;
-    void *own_shell = come_late(CHANNEL_SHELL);
+    come_late(CHANNEL_SHELL);
     begin_cell("asks", id);
-    harness_say(&h, json_pack("{s:s, s:i, s:s, s:b}", "type", "input", "seq", 7, "prompt", "na", "password", 0));
+    say_question(7, "na", false);
     for (int i = 0; i < ROUNDS; i++)
         take_a_turn(); /* of the loop or more, in which it could be dropped */
-    void *own_stdin = come_late(CHANNEL_STDIN);
-    harness_receive(&h, CHANNEL_STDIN, &question);
-    assert_string_equal(question.msg_type, "input_request");
-    expect_text(question.content, "prompt", "na");
-    message_fini(&question);
+    come_late(CHANNEL_STDIN);
+    expect_question("na", false);
     for (int i = 0; i < 2; i++)
         put_forward(CLOCK_S); /* it is asked once */
-    answer("Ada");
-    json_t *told = harness_told(&h);
-    expect_text(told, "value", "Ada");
-    json_decref(told);
+    expect_answered(7, "Ada");
     harness_done(&h, "ok");
     expect_status(id, "ok");
     assert_int_equal(zmq_recv(h.sockets[CHANNEL_STDIN], id, sizeof id, ZMQ_DONTWAIT), -1);
-    leave(CHANNEL_STDIN, own_stdin);
-    leave(CHANNEL_SHELL, own_shell);
 }
 
 static void test_input_answer_of_another_client_is_ignored(void **state) {
@@ -158,10 +147,7 @@ static void test_input_answer_of_another_client_is_ignored(void **state) {
     answer_as_another("not mine to say");
     for (int i = 0; i < ROUNDS; i++)
         take_a_turn(); /* of the loop or more, in which it could be heard */
-    answer("mine");
-    json_t *told = harness_told(&h);
-    expect_text(told, "value", "mine");
-    json_decref(told);
+    expect_answered(1, "mine");
     harness_done(&h, "ok");
     expect_status(id, "ok");
 }
@@ -176,8 +162,7 @@ static void test_input_wait_does_not_count_to_the_time_limit(void **state) {
         take_a_turn();
         fake_clock_put_forward(limit_us);
     }
-    answer("x");
-    json_decref(harness_told(&h));
+    expect_answered(1, "x");
     take_a_turn();
     fake_clock_put_forward(limit_us);
     take_a_turn();
@@ -215,8 +200,7 @@ static void test_input_limit_is_for_all_questions_of_a_cell(void **state) {
     ask_for_input(1);
     take_a_turn();
     put_forward(limit_us / 2);
-    answer("x");
-    json_decref(harness_told(&h));
+    expect_answered(1, "x");
     ask_for_input(2);
     take_a_turn();
     put_forward(limit_us / 2);
@@ -247,8 +231,7 @@ static void test_input_wait_counts_as_far_as_the_cell_computes(void **state) {
     ask_for_input(1);
     use_processors(0.25);
     put_forward(2 * limit_us); /* half of the limit was computed */
-    answer("x");
-    json_decref(harness_told(&h));
+    expect_answered(1, "x");
     put_forward(limit_us / 4 * 3);
     expect_failure(id, "busy execute_input error:CellTimeout idle", "CellTimeout",
                    "The cell ran longer than its time limit of 120 s and was ended" STAYS);
@@ -262,8 +245,7 @@ static void test_input_wait_counts_no_more_than_has_passed(void **state) {
     ask_for_input(1);
     use_processors(1.5);
     put_forward(limit_us / 4 * 3);
-    answer("x");
-    json_decref(harness_told(&h));
+    expect_answered(1, "x");
     harness_done(&h, "ok");
     expect_status(id, "ok");
 }
@@ -280,15 +262,10 @@ static void test_input_of_a_password_is_marked_as_the_cells(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char id[37];
-        struct message question;
         begin_cell("asks", id);
-        harness_say(
-            &h, json_pack("{s:s, s:i, s:s, s:b}", "type", "input", "seq", 7, "prompt", rows[i].prompt, "password", 1));
-        harness_receive(&h, CHANNEL_STDIN, &question);
-        expect_text(question.content, "prompt", rows[i].shown);
-        message_fini(&question);
-        answer("x");
-        json_decref(harness_told(&h));
+        say_question(7, rows[i].prompt, true);
+        expect_question(rows[i].shown, true);
+        expect_answered(7, "x");
         harness_done(&h, "ok");
         expect_status(id, "ok");
     }
@@ -303,10 +280,7 @@ static void interrupt(void) {
 /* Asks with seq, and is answered. */
 static void expect_answer_goes_to(int seq) {
     ask_for_input(seq);
-    answer("x");
-    json_t *told = harness_told(&h);
-    assert_int_equal(json_integer_value(json_object_get(told, "seq")), seq);
-    json_decref(told);
+    expect_answered(seq, "x");
 }
 
 static void test_interrupt_that_is_obeyed_keeps_the_state(void **state) {
