@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import tempfile
 
-from kernels import PETRI, STUCK_S
+from kernels import PETRI, STUCK_S, WORK
 
 SYSTEM_PYTHON = "/usr/bin/python3"
 CANARY = "canary-of-the-host"
@@ -55,8 +55,8 @@ class Place:
         return json.loads(done.stdout)
 
     def seek(self, folder, tops=None, **options):
-        """The files with a canary that a cell there finds, below these folders: /work and the folder itself."""
-        tops = ["/work", str(folder)] if tops is None else [str(top) for top in tops]
+        """The files with a canary that a cell there finds, below these folders: WORK and the folder itself."""
+        tops = [WORK, str(folder)] if tops is None else [str(top) for top in tops]
         report = self.run(SEEK % (tops,), folder, **options)
         assert report["outcome"] == "ok", report
         return eval(report["stdout"])  # noqa: S307 - a list of names, of a cell of ours

@@ -7,7 +7,7 @@ import py_compile
 import subprocess
 import sys
 
-from kernels import BUILD, install
+from kernels import BUILD, WORK, install
 
 VERSION = f"python{sys.version_info.major}.{sys.version_info.minor}"
 CACHE = f"__pycache__/{{}}.{sys.implementation.cache_tag}.pyc"
@@ -126,7 +126,7 @@ def test_environment_in_the_notebook_folder_shows_the_same_there(configure, star
     make_environment(tmp_path / "venv")
     configure(packages=["seen"])
     kernel = start(kernel_dir=install(tmp_path / "own", tmp_path / "venv" / "bin" / "python"), folder=tmp_path)
-    for folder in (tmp_path, "/work"):
+    for folder in (tmp_path, WORK):
         found = [path for path in files_of(kernel, f"{folder}/venv") if "unseen" in path]
         assert found == [], folder
 
@@ -138,10 +138,10 @@ def test_notebook_folder_inside_of_an_environment_is_shown_and_written(configure
     (folder / "table.csv").write_text("a,b\n")
     configure(packages=["seen"])
     kernel = start(kernel_dir=install(tmp_path / "own", tmp_path / "venv" / "bin" / "python"), folder=folder)
-    for at in (folder, "/work"):
+    for at in (folder, WORK):
         assert kernel.value(f"open('{at}/table.csv').read()") == "'a,b\\n'"
         assert kernel.value(f"open('{at}/new.csv', 'w').write('c')") == "1"
-        assert kernel.value("open('/work/new.csv').read()") == "'c'"
+        assert kernel.value(f"open('{WORK}/new.csv').read()") == "'c'"
     assert files_of(kernel, tmp_path / "venv" / "share" / "unseen") == []
 
 

@@ -123,7 +123,7 @@ def test_only_listed_packages_and_what_they_require_are_there(configure, start):
     assert kernel.run(quiet).stdout == "No module named 'polars'\n"
     # Nothing of them is there in another way either.
     look = (
-        "import os, sys\nfound = [os.path.join(folder, name) for top in {*sys.path, sys.prefix, '/work'}"
+        f"import os, sys\nfound = [os.path.join(folder, name) for top in {{*sys.path, sys.prefix, {WORK!r}}}"
         " for folder, _, names in os.walk(top) for name in names]\n"
         "[name for name in found if 'sklearn' in name or 'polars' in name]"
     )

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 import surroundings
-from kernels import STUCK_S
+from kernels import STUCK_S, WORK
 from surroundings import CANARY, exchange, put
 
 pytestmark = [
@@ -80,9 +80,9 @@ def test_a_hidden_folder_of_a_home_is_seen_only_where_inputs_names_it(place, bob
     assert report["stdout"] == "[]\n"
     assert "is hidden in a home" in report["stderr"]
     named = place.write_config(inputs=[str(hidden)])
-    assert place.seek(hidden, user=user, config=named) == [f"{seen}/id_rsa" for seen in ("/work", hidden)]
+    assert place.seek(hidden, user=user, config=named) == [f"{seen}/id_rsa" for seen in (WORK, hidden)]
     whole = place.write_config(inputs=[str(home)])
-    assert place.seek(home / "project", ["/work", home], user=user, config=whole) == []
+    assert place.seek(home / "project", [WORK, home], user=user, config=whole) == []
     report = place.run(f"print(open('{home}/notes.txt').read())", home / "project", bob, config=whole)
     assert report["stdout"] == "bob's own\n"
 
@@ -107,7 +107,7 @@ def test_what_root_keeps_from_others_in_a_folder_of_the_systems_is_not_seen(plac
     try:
         for file in files:
             put(file, mode=0o600)
-        assert place.seek(folder, ["/work", "/etc", "/var"]) == []
+        assert place.seek(folder, [WORK, "/etc", "/var"]) == []
     finally:
         for file in files:
             file.unlink()
@@ -149,7 +149,8 @@ def test_a_folder_that_is_exchanged_while_petri_starts_shows_nothing_of_the_othe
     )
     try:
         for _ in range(16):
-            seen = place.run("import os; print(os.listdir('/work'), open('/work/own').read())", f"/proc/self/fd/{folder}")
+            code = f"import os; print(os.listdir('{WORK}'), open('{WORK}/own').read())"
+            seen = place.run(code, f"/proc/self/fd/{folder}")
             assert seen["stdout"] == "['own'] bob's own\n", seen
     finally:
         racer.kill()
@@ -191,7 +192,7 @@ def test_of_a_home_that_is_a_virtual_environment_only_what_python_needs_is_seen(
     report = place.run(f"import os, sys; print(sys.prefix, sorted(os.listdir('{home}')))", folder, only(bob)[who],
                        python=home / "bin" / "python")  # fmt: skip
     assert report["stdout"] == f"{home} ['bin', 'include', 'lib', 'lib64', 'pyvenv.cfg']\n", report
-    assert place.seek(folder, ["/work", home], user=only(bob)[who], python=home / "bin" / "python") == []
+    assert place.seek(folder, [WORK, home], user=only(bob)[who], python=home / "bin" / "python") == []
 
 
 def test_root_with_the_home_of_another_user_takes_no_configuration_from_it_and_leaves_nothing_there(place, bob, home):

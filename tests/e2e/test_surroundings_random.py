@@ -15,6 +15,7 @@ import subprocess
 import pytest
 
 import surroundings
+from kernels import WORK
 from surroundings import CANARY, put
 
 SEED = int(os.environ.get("PETRI_SEED", random.SystemRandom().randrange(1 << 32)))
@@ -142,7 +143,7 @@ SENTENCE = re.compile(r"There is no sandbox for the cell, so it was not run: .+\
 def check(place, world, folder, user, env):
     before = ["unshare", "-m", "sh", "-ec", world.script(folder), "sh"]
     report = place.run(
-        surroundings.SEEK % (["/work", str(world.top), "/home", "/root"],), folder, user, env, before=before
+        surroundings.SEEK % ([WORK, str(world.top), "/home", "/root"],), folder, user, env, before=before
     )
     if report["outcome"] == "sandbox":
         assert SENTENCE.fullmatch(report["error"]["evalue"]), report["error"]
