@@ -145,13 +145,20 @@ static void add_way(const struct identity *entry, struct identity_way *ways, siz
     memcpy(ways[(*n)++].data, entry->given, entry->bytes);
 }
 
-/* The last that has signed under the name of one that has gone. */
-static void find_successor(const struct identity *entry, struct identity_way *ways, size_t *n) {
-    const struct identity *successor = NULL, *next = NULL;
+/*
+ * Who sent the request, and the last that has signed under its name. A client
+ * that has lost its connection can be back before anything says that the old
+ * one has gone.
+ */
+static void find_sender(const struct identity *entry, struct identity_way *ways, size_t *n) {
+    const struct identity *last = NULL, *next = NULL;
+    bool is_there = is_live(entry);
     while ((next = next_there(entry->channel, entry, true, next ? next->number : 0)))
-        successor = next;
-    if (successor)
-        add_way(successor, ways, n);
+        last = next;
+    if (is_there)
+        add_way(entry, ways, n);
+    if (last && (!is_there || last->number > entry->number))
+        add_way(last, ways, n);
 }
 
 /* Who has signed first, then who came first: a name is known to strangers only once it has been used. */
@@ -170,8 +177,8 @@ size_t identities_find(enum channel channel, const struct frame *routing_id,
     const struct identity *entry = look_up(routing_id);
     if (entry && entry->channel != channel)
         find_on(channel, entry, ret_ways, &n);
-    else if (entry && !is_live(entry))
-        find_successor(entry, ret_ways, &n);
+    else if (entry)
+        find_sender(entry, ret_ways, &n);
     pthread_mutex_unlock(&lock);
     if (n == 0 && routing_id->bytes <= IDENTITIES_MAX_BYTES) {
         ret_ways[n].bytes = routing_id->bytes;

@@ -6,10 +6,10 @@
  * and to a ROUTER socket it is the way back: whoever has it gets the replies.
  * So libzmq never hears it. The gate puts a routing id of ours in its place, of
  * the same length, one for each connection, and notes here who claims what.
- * Then a reply goes to the very connection whose request was signed. Where that
- * one has gone it goes to another that has signed something under the same
- * name; and what the kernel asks on stdin, where a client says nothing before
- * it is asked, goes to who claims the name there.
+ * Then a reply goes to the very connection whose request was signed, and to a
+ * later one that has signed something under the same name: the client may have
+ * lost the first, and nobody may know yet. What the kernel asks on stdin, where
+ * a client says nothing before it is asked, goes to who claims the name there.
  *
  * One for the process, as the gate is. libzmq's thread writes, the kernel's
  * reads; a lock is between them, which no child of a fork(2) takes.

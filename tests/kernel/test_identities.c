@@ -75,16 +75,38 @@ static void expect_reply_goes_to(const struct peer *sender, const struct peer *e
     assert_true(is_way(&ways[0], expected));
 }
 
+static void expect_reply_goes_to_both(const struct peer *sender, const struct peer *later) {
+    struct identity_way ways[IDENTITIES_WAYS];
+    assert_int_equal(find(CHANNEL_SHELL, sender, ways), 2);
+    assert_true(is_way(&ways[0], sender));
+    assert_true(is_way(&ways[1], later));
+}
+
 static void test_identities_reply_goes_to_the_connection_that_asked(void **state) {
     (void)state;
     struct peer before = come(CHANNEL_SHELL, "name"), owner = come_and_sign(CHANNEL_SHELL, "name");
-    struct peer after = come(CHANNEL_SHELL, "name"), twin = come_and_sign(CHANNEL_SHELL, "name");
+    struct peer after = come(CHANNEL_SHELL, "name"), other = come_and_sign(CHANNEL_CONTROL, "name");
     expect_reply_goes_to(&owner, &owner);
-    expect_reply_goes_to(&twin, &twin);
     close(before.fd);
     close(owner.fd);
     close(after.fd);
-    close(twin.fd);
+    close(other.fd);
+}
+
+/* Whose connection is lost is back, and signs, before the kernel hears that the old one has gone. */
+static void test_identities_reply_goes_to_the_last_that_has_signed_too(void **state) {
+    (void)state;
+    struct peer owner = come_and_sign(CHANNEL_SHELL, "name"), second = come_and_sign(CHANNEL_SHELL, "name");
+    struct peer stranger = come(CHANNEL_SHELL, "name");
+    expect_reply_goes_to_both(&owner, &second);
+    struct peer third = come_and_sign(CHANNEL_SHELL, "name");
+    expect_reply_goes_to_both(&owner, &third);
+    expect_reply_goes_to_both(&second, &third);
+    expect_reply_goes_to(&third, &third);
+    close(owner.fd);
+    close(second.fd);
+    close(stranger.fd);
+    close(third.fd);
 }
 
 static void test_identities_of_one_that_has_gone_pass_to_the_last_that_has_signed(void **state) {
@@ -192,6 +214,7 @@ static void test_identities_of_one_byte_are_one_connections_each(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(test_identities_reply_goes_to_the_connection_that_asked),
+        CASE(test_identities_reply_goes_to_the_last_that_has_signed_too),
         CASE(test_identities_of_one_that_has_gone_pass_to_the_last_that_has_signed),
         CASE(test_identities_of_another_channel_are_who_has_signed_and_then_who_came_first),
         CASE(test_identities_with_one_name_are_one),
