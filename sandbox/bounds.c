@@ -20,6 +20,8 @@ static const struct {
     {RLIMIT_SIGPENDING, 1024},  /* a timer takes one too; users have some thousands for each GiB */
     {RLIMIT_MEMLOCK, 64 << 10}, /* keys and the like; usually 8 MiB */
     {RLIMIT_MSGQUEUE, 0},       /* the filter refuses queues */
+    {RLIMIT_NICE, 0},           /* a task may step back, and never before others */
+    {RLIMIT_RTPRIO, 0},
 };
 
 void bounds_raise_own(void) {

@@ -60,6 +60,10 @@ enum { GET_XCOMP_SUPP = 0x1021, GET_XCOMP_PERM, REQ_XCOMP_PERM };
 /* fcntl's commands up to this are those of POSIX, and locks of open files; Linux' own begin at 1024. */
 enum { FCNTL_OLD = 63, FCNTL_DUPFD_QUERY = 1027 };
 
+/* Classes of I/O priorities, whose header came with Linux 5.15; what is below them is a level. See: ioprio_set(2). */
+#define IO_CLASS 0xffffe000U
+enum { IO_NONE = 0, IO_BEST_EFFORT = 2 << 13, IO_IDLE = 3 << 13 };
+
 /* RWF_NOWAIT: reads only what is in the page cache. */
 enum { READ_NOWAIT = 8 };
 
@@ -299,6 +303,8 @@ const struct filter_row filter_rows[] = {
     ALLOW_IF(socket, 0, ALL, AF_UNIX),
     ALLOW_IF(socket, 0, ALL, AF_INET),
     ALLOW_IF(socket, 0, ALL, AF_INET6),
+    ERRNO_IF(socket, 0, ALL, AF_NETLINK, EOPNOTSUPP,
+             "libraries ask it for the interfaces, and go on without; at other answers libzmq aborts"),
     DENY(socket, EAFNOSUPPORT, "only Unix and internet sockets, and no network behind the latter"),
     TELL(connect, "an address outside"),
     ALLOW_IF(sendto, 4, ALL, 0),
@@ -429,6 +435,18 @@ const struct filter_row filter_rows[] = {
     DENY(msgget, ENOSYS,
          "System V IPC: memory that is no process' own, and would end with the cell; POSIX has the same"),
     DENY(sched_setaffinity, EPERM, "how many processors a cell uses is its limit cpus"),
+    ALLOW_IF(sched_setscheduler, 1, ~(uint32_t)SCHED_RESET_ON_FORK, SCHED_NORMAL),
+    NOTHING_IF(sched_setscheduler, 1, ~(uint32_t)SCHED_RESET_ON_FORK, SCHED_BATCH,
+               "lower than others, and nobody could take it back"),
+    NOTHING_IF(sched_setscheduler, 1, ~(uint32_t)SCHED_RESET_ON_FORK, SCHED_IDLE,
+               "a task that hardly ever runs can't be driven to its cell's end"),
+    ERRNO(sched_setscheduler, EPERM, "real-time priorities"),
+    ALLOW(sched_setparam),
+    ERRNO(sched_setattr, ENOSYS, "its policy can't be tested; libraries fall back to sched_setscheduler"),
+    NOTHING_IF(ioprio_set, 2, IO_CLASS, IO_NONE, "the disks are the host's"),
+    NOTHING_IF(ioprio_set, 2, IO_CLASS, IO_BEST_EFFORT, "the disks are the host's"),
+    NOTHING_IF(ioprio_set, 2, IO_CLASS, IO_IDLE, "the disks are the host's"),
+    ERRNO(ioprio_set, EPERM, "real-time priorities"),
     DENY(setuid, EPERM, "changes identity"),
     DENY(setgid, EPERM, "changes identity"),
     DENY(setreuid, EPERM, "changes identity"),
@@ -463,10 +481,6 @@ const struct filter_row filter_rows[] = {
     ERRNO(set_mempolicy_home_node, EPERM, "libraries probe it and go on without"),
     ERRNO(migrate_pages, EPERM, "libraries probe it and go on without"),
     ERRNO(move_pages, EPERM, "libraries probe it and go on without"),
-    ERRNO(sched_setscheduler, EPERM, "libraries probe it and go on without"),
-    ERRNO(sched_setparam, EPERM, "libraries probe it and go on without"),
-    ERRNO(sched_setattr, EPERM, "libraries probe it and go on without"),
-    ERRNO(ioprio_set, EPERM, "libraries probe it and go on without"),
     ERRNO(io_uring_setup, ENOSYS, "libraries fall back to what there was before it"),
     ERRNO(io_uring_enter, ENOSYS, "libraries fall back to what there was before it"),
     ERRNO(io_uring_register, ENOSYS, "libraries fall back to what there was before it"),

@@ -163,6 +163,22 @@ static long call_mincore(void) {
     return mincore(page, sizeof page, resident);
 }
 
+/* As libzmq does in each of its threads. */
+static long call_scheduler_as_it_is(void) {
+    struct sched_param param;
+    int policy;
+    errno = pthread_getschedparam(pthread_self(), &policy, &param);
+    return errno || (errno = pthread_setschedparam(pthread_self(), policy, &param)) ? -1 : 0;
+}
+
+static long call_idle(void) {
+    return sched_setscheduler(-1, SCHED_IDLE, NULL); /* of a task that Linux would refuse */
+}
+
+static long call_real_time(void) {
+    return sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){1});
+}
+
 static long call_unknown(void) {
     return syscall(1000);
 }
@@ -196,7 +212,7 @@ static const struct {
     {"setns without a tracer", call_setns, ENOSYS, 0},
     {"unshare", call_unshare, EPERM, 0},
     {"socket(AF_UNIX)", call_unix_socket, 0, 0},
-    {"socket(AF_NETLINK)", call_netlink_socket, EAFNOSUPPORT, 0},
+    {"socket(AF_NETLINK)", call_netlink_socket, EOPNOTSUPP, 0},
     {"ioctl(FIONREAD) with garbage in the high half", call_ioctl_of_a_pipe, 0, 0},
     {"ioctl(TIOCSTI)", call_ioctl_typing, ENOTTY, 0},
     {"mkfifo", call_fifo, 0, 0},
@@ -213,6 +229,9 @@ static const struct {
     {"fsetxattr", call_attribute, EOPNOTSUPP, 0},
     {"mmap(MAP_HUGETLB)", call_huge_page, ENOMEM, 0},
     {"mincore", call_mincore, ENOSYS, 0},
+    {"pthread_setschedparam with what it has", call_scheduler_as_it_is, 0, 0},
+    {"sched_setscheduler(SCHED_IDLE)", call_idle, 0, 0},
+    {"sched_setscheduler(SCHED_FIFO)", call_real_time, EPERM, 0},
     {"number 1000", call_unknown, ENOSYS, 0},
     {"prctl(PR_SET_CHILD_SUBREAPER)", call_prctl_unknown, EINVAL, 0},
     {"getpid of x32", call_x32, 0, SIGSYS},

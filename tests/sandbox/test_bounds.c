@@ -179,6 +179,19 @@ static void limits_of_cells_lie_well_below_the_kernels(struct live *live) {
     }
 }
 
+static void limits_of_cells_allow_no_priority(struct live *live) {
+    for (int n = 0; n < 2; n++) {
+        CHECK_EQUAL(limit_of_cells(live, "Max nice priority", n), 0);
+        CHECK_EQUAL(limit_of_cells(live, "Max realtime priority", n), 0);
+    }
+}
+
+/* As audio users have it; whoever may not raise them has them at 0 as a rule. */
+static void high_priorities(void) {
+    (void)setrlimit(RLIMIT_NICE, &(struct rlimit){40, 40});
+    (void)setrlimit(RLIMIT_RTPRIO, &(struct rlimit){95, 95});
+}
+
 static void few_descriptors(void) {
     CHECK(setrlimit(RLIMIT_NOFILE, &(struct rlimit){64, 256}) == 0);
 }
@@ -194,6 +207,7 @@ static const struct live_case cases[] = {
     {"locked_memory_is_little", locked_memory_is_little, NULL},
     {"limits_of_cells_lie_well_below_the_kernels", limits_of_cells_lie_well_below_the_kernels, NULL},
     {"limits_of_cells_are_half_of_a_small_hard_limit", limits_of_cells_lie_well_below_the_kernels, few_descriptors},
+    {"limits_of_cells_allow_no_priority", limits_of_cells_allow_no_priority, high_priorities},
 };
 
 int main(void) {
