@@ -23,6 +23,8 @@ pytestmark = pytest.mark.xdist_group("libraries")  # one process: the kernel is 
         ("get_ipython().kernel.get_parent()['header']['msg_type']", "'execute_request'"),
         ("get_ipython().kernel._parent_header['header']['msg_type']", "'execute_request'"),
         ("get_ipython().kernel.implementation", "'petri'"),
+        ("get_ipython().display_pub.parent_header['msg_type']", "'execute_request'"),
+        ("get_ipython().kernel.session is get_ipython().display_pub.session", "True"),
         ("get_ipython().kernel.banner.startswith('Python')", "True"),
         ("get_ipython().kernel.language_info['name']", "'python'"),
         ("get_ipython().kernel.execution_count == get_ipython().execution_count", "True"),
@@ -37,6 +39,21 @@ pytestmark = pytest.mark.xdist_group("libraries")  # one process: the kernel is 
 )
 def test_library_detects_a_notebook(kernel, code, result):
     assert kernel.good(code).result == result
+
+
+def test_library_publishes_by_the_kernels_session(kernel):
+    cell = kernel.good(
+        "kernel = get_ipython().kernel\n"
+        "content = {'data': {'text/plain': 'shown'}, 'metadata': {}}\n"
+        "sent = kernel.session.send(kernel.iopub_socket, 'display_data', content, parent=kernel.get_parent())\n"
+        "kernel.session.send(kernel.iopub_socket, kernel.session.msg('clear_output', {'wait': True}))\n"
+        "sent['parent_header']['msg_type']"
+    )
+    assert [content["data"] for content in cell.of("display_data")] == [{"text/plain": "shown"}]
+    assert cell.of("clear_output") == [{"wait": True}]
+    assert cell.result == "'execute_request'"
+    refused = kernel.run("get_ipython().kernel.session.send(None, 'display_data', {})")
+    assert refused.ename == "TypeError"
 
 
 def send_comm(kernel, msg_type, **content):

@@ -5,10 +5,11 @@ See: Jupyter messaging, "display_data", "update_display_data", "execute_result",
 """
 
 import threading
-import uuid
 
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
+
+from petri_worker.session import KernelSession
 
 
 class PetriDisplayPublisher(DisplayPublisher):
@@ -23,6 +24,13 @@ class PetriDisplayPublisher(DisplayPublisher):
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
         self._of_thread = threading.local()
+        self.session = KernelSession(self.shell)
+        self.pub_socket = self.session.iopub_socket
+
+    @property
+    def parent_header(self):
+        """The header of the request that is being served."""
+        return self.shell.get_parent()["header"]
 
     def register_hook(self, hook):
         """From now on this thread's messages go through the hook, behind those that are there."""
@@ -43,7 +51,7 @@ class PetriDisplayPublisher(DisplayPublisher):
         message = None
         for hook in list(self._hooks()):
             if message is None:
-                message = _as_message(msg_type, content, self.shell.get_parent())
+                message = {**self.session.msg(msg_type, content, self.shell.get_parent()), "buffers": []}
             message = hook(message)
             if message is None:
                 return
@@ -62,14 +70,6 @@ class PetriDisplayPublisher(DisplayPublisher):
     def clear_output(self, wait=False):
         """Clears the cell's output, at once or (wait) when the next output comes."""
         self._send("clear_output", {"wait": bool(wait)})
-
-
-def _as_message(msg_type, content, parent):
-    """A message as hooks know it. Its header is not the one that goes out: that is the kernel process' business."""
-    header = {"msg_type": msg_type, "msg_id": uuid.uuid4().hex, "username": "kernel", "session": ""}
-    parent_header = parent.get("header") or {}
-    parts = {"parent_header": parent_header, "metadata": {}, "content": content, "buffers": []}
-    return {"header": header, **parts, "msg_type": msg_type, "msg_id": header["msg_id"]}
 
 
 class PetriDisplayHook(DisplayHook):

@@ -14,12 +14,12 @@ class KernelFace:
 
     implementation = "petri"
     language = "python"
-    session = None
-    iopub_socket = None
 
     def __init__(self, shell, comm_manager):
         self.shell = shell
         self.comm_manager = comm_manager
+        self.session = shell.display_pub.session
+        self.iopub_socket = self.session.iopub_socket
         self._parent_header = {"header": {}}
 
     def begin(self, header):
