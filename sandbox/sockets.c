@@ -2,6 +2,7 @@
 #include "sockets.h"
 
 #include "cleanup.h"
+#include "system.h"
 
 #include <errno.h>
 #include <linux/sockios.h>
@@ -36,6 +37,14 @@ static int backlog_of(int fd) {
 
 static bool is_inet(const struct socket_state *state) {
     return state->domain == AF_INET || state->domain == AF_INET6;
+}
+
+/*
+ * Our duplicate, with its flags as they are: a connection is the next cell's own,
+ * and a thread that waits in it would be told to come back later. Nothing here waits.
+ */
+static int take(const struct descriptors_look *look, const struct descriptor *descriptor) {
+    return system_pidfd_getfd(look->pidfd, descriptor->fd);
 }
 
 /* What has gone through a connection; more is more. */
@@ -144,13 +153,35 @@ static short poll_once(int fd) {
     return poll(&poll_fd, 1, 0) == 1 ? poll_fd.revents : 0;
 }
 
+/* The image never uses it again: whoever waits to be accepted by it learns that nobody will. */
+static int look_at_listener(int fd, struct socket_state *state) {
+    state->role = SOCKET_LISTENS;
+    state->backlog = backlog_of(fd);
+    if (is_inet(state))
+        (void)shutdown(fd, SHUT_RD); /* a Unix socket is orphaned, and given so */
+    return 0;
+}
+
+/*
+ * One that is connected to nothing. A TCP connection that is over still tells the
+ * name that it had, which for one that was accepted is its listener's: bound to
+ * it anew, it would be in that one's way.
+ */
+static int look_at_lone(int fd, struct socket_state *state) {
+    if (!is_inet(state) || state->type != SOCK_STREAM || !(poll_once(fd) & POLLRDHUP))
+        return 0;
+    state->at_end = true;
+    state->name_bytes = 0;
+    return 0;
+}
+
 static int look_at(struct descriptors_look *look, struct descriptor *descriptor) {
     struct socket_state *state = calloc(1, sizeof *state);
     if (!state)
         return -ENOMEM;
     *state = (struct socket_state){.other_bytes = sizeof state->other};
     descriptor->state = state;
-    auto_fd fd = descriptors_take(look, descriptor);
+    auto_fd fd = take(look, descriptor);
     if (fd < 0)
         return fd;
     state->domain = integer_option(fd, SOL_SOCKET, SO_DOMAIN);
@@ -160,13 +191,10 @@ static int look_at(struct descriptors_look *look, struct descriptor *descriptor)
         return descriptors_refuse(look, descriptor, "a socket of family %d", state->domain);
     sockets_read_options(fd, state);
     read_name(fd, state);
-    if (integer_option(fd, SOL_SOCKET, SO_ACCEPTCONN) == 1) {
-        state->role = SOCKET_LISTENS;
-        state->backlog = backlog_of(fd);
-        return 0;
-    }
+    if (integer_option(fd, SOL_SOCKET, SO_ACCEPTCONN) == 1)
+        return look_at_listener(fd, state);
     if (getpeername(fd, (struct sockaddr *)&state->other, &state->other_bytes))
-        return 0;
+        return look_at_lone(fd, state);
     state->role = state->domain == AF_UNIX ? SOCKET_ORPHANED : SOCKET_CONNECTED;
     descriptor->shared = state->role == SOCKET_CONNECTED && state->type == SOCK_STREAM;
     if (descriptor->shared)
@@ -182,7 +210,7 @@ static int look_at(struct descriptors_look *look, struct descriptor *descriptor)
 /* Once all have names. */
 static int read_other(const struct descriptors_look *look, const struct descriptor *descriptor) {
     struct socket_state *state = descriptor->state;
-    auto_fd fd = descriptors_take(look, descriptor);
+    auto_fd fd = take(look, descriptor);
     if (fd < 0)
         return fd;
     state->other_bytes = sizeof state->other;

@@ -150,6 +150,8 @@ static int give_single(struct descriptors *list, struct giver *giver, size_t i) 
     if (r == 0 && state->role == SOCKET_LISTENS)
         r = giver_do(
             giver, (struct remote_call){.number = SYS_listen, .argument = {(uint64_t)made, (uint64_t)state->backlog}});
+    if (state->at_end)
+        (void)shutdown(fd, SHUT_RDWR); /* it says that there is no connection, and then reads as one that is over */
     if (r == 0 && state->role == SOCKET_CONNECTED)
         (void)connect(fd, (const struct sockaddr *)&state->other, state->other_bytes);
     if (r != -EUCLEAN) /* its folder may be gone, the disk full: then nobody finds it, and the session goes on */

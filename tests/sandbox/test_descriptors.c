@@ -300,6 +300,17 @@ static void connection_that_a_lost_cell_used_has_hung_up(struct live *live) {
     CHECK_TEXT(live_do(live, "take %d", fds[1][1]), "two");
 }
 
+/* It is looked at without waiting; a thread that waits in it must not be told to come back later. */
+static void connection_waits_as_it_did_before(struct live *live) {
+    int fds[2];
+    struct cell *cell = live_start(live);
+    live_make_connection(live, cell, fds);
+    CHECK_TEXT(live_ask(cell, "call %d %d %d %d", SYS_fcntl, fds[1], F_SETFL, O_NONBLOCK), "0");
+    live_commit(cell);
+    CHECK_EQUAL(live_call(live, SYS_fcntl, "%d %d 0", fds[0], F_GETFL) & O_NONBLOCK, 0);
+    CHECK_EQUAL(live_call(live, SYS_fcntl, "%d %d 0", fds[1], F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+}
+
 static void server_at_a_path_answers_in_the_next_cell(struct live *live) {
     int server = make_one(live, "server-at /tmp/server");
     CHECK_EQUAL(live_call(live, SYS_chmod, "\"/tmp/server 0700"), 0);
@@ -501,6 +512,7 @@ static const struct live_case cases[] = {
     LIVE_CASE(server_answers_in_the_next_cell),
     LIVE_CASE(server_at_a_path_answers_in_the_next_cell),
     LIVE_CASE(connection_that_a_lost_cell_used_has_hung_up),
+    LIVE_CASE(connection_waits_as_it_did_before),
     LIVE_CASE(file_that_may_not_be_opened_again_is_rolled_back),
     LIVE_CASE(file_in_a_folder_that_may_not_be_entered_is_rolled_back),
     LIVE_CASE(contents_of_an_unlinked_file_are_rolled_back),
