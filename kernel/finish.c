@@ -42,8 +42,8 @@ bool finish_begin(struct kernel *kernel) {
     return finish_step(kernel, clock_us());
 }
 
-bool finish_step(struct kernel *kernel, int64_t now_us) {
-    struct run *run = kernel->runner.run;
+/* Its files and checks. True once that is done. */
+static bool work(struct kernel *kernel, struct run *run, int64_t now_us) {
     if (run->artifacts && artifacts_due_us(run->artifacts) > now_us)
         return false;
     if (run->artifacts && !artifacts_step(run->artifacts, now_us + SLICE_MS * CLOCK_MS))
@@ -52,15 +52,22 @@ bool finish_step(struct kernel *kernel, int64_t now_us) {
         end_artifacts(kernel, run);
     if (run->inputs_read && !inputs_read_step(run->inputs_read, now_us + SLICE_MS * CLOCK_MS))
         return false;
-    if (!validation_step(kernel, run, now_us))
+    return validation_step(kernel, run, now_us);
+}
+
+bool finish_step(struct kernel *kernel, int64_t now_us) {
+    struct run *run = kernel->runner.run;
+    if (!captures_waits(run) && !work(kernel, run, now_us))
         return false;
-    run->finishing = false;
-    return true;
+    run->finishing = captures_wait(run, now_us, kernel->hold_us);
+    return !run->finishing;
 }
 
 void finish_watch(struct kernel *kernel, struct poll_set *set) {
     struct run *run = kernel->runner.run;
-    if (run->artifacts)
+    if (captures_waits(run))
+        captures_watch(run, set);
+    else if (run->artifacts)
         poll_set_deadline(set, artifacts_due_us(run->artifacts));
     else if (run->inputs_read && !run->validation.cell)
         poll_set_deadline(set, 0);
@@ -72,4 +79,5 @@ void finish_interrupt(struct run *run) {
         artifacts_cancel(run->artifacts, "it was interrupted");
     if (run->validation.cell)
         validation_cancel(run, "it was interrupted");
+    captures_cancel(run);
 }

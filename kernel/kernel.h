@@ -30,6 +30,7 @@ struct kernel {
     struct limits limits; /* in force for the next cell */
     int64_t grace_us;     /* from an interrupt until a cell that does not listen is ended */
     int64_t stack_us;     /* from the time limit until a cell of which no stack comes is ended */
+    int64_t hold_us;      /* from a cell's end until nobody waits for what widgets have taken: captures.h */
     struct connection connection;
     struct channels channels;
     int64_t unheard_us;  /* until then no request is read, so that somebody listens first: iopub.h */

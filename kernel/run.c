@@ -50,6 +50,7 @@ void run_destroy(struct run *run) {
     json_decref(run->inputs);
     json_decref(run->cached);
     transcript_fini(&run->transcript);
+    captures_fini(&run->captures);
     json_decref(run->facts.history);
     json_decref(run->denied);
     json_decref(run->reply);

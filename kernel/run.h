@@ -5,6 +5,7 @@
 #define PETRI_RUN_H
 
 #include "kernel/ask.h"
+#include "kernel/captures.h"
 #include "kernel/displays.h"
 #include "kernel/limits.h"
 #include "kernel/outcome.h"
@@ -87,6 +88,7 @@ struct run {
     json_t *error;                   /* the content of the error it ended with, owned; NULL where it ended well */
     struct displays displays;
     struct transcript transcript; /* what it put out */
+    struct captures captures;     /* of that, what widgets take */
     uint64_t stdout_bytes;
     uint64_t stderr_bytes;
     uint64_t dropped_bytes; /* of both; displays has its own */

@@ -66,6 +66,8 @@ void runner_ready(struct kernel *kernel) {
 }
 
 void runner_submit(struct kernel *kernel, struct request *request) {
+    if (kernel->runner.run)
+        captures_echo(kernel->runner.run, request->message.content);
     request_queue_push(&kernel->runner.pending, request);
 }
 
@@ -272,8 +274,10 @@ static void sink(void *arg, const char *name, const char *data, size_t bytes) {
     transcript_stream(&run->transcript, name, data, bytes);
     if (flow_drops(kernel))
         run->dropped_bytes += bytes;
-    else if (!run->silent)
+    else if (!run->silent) {
+        captures_note(run, "stream", NULL);
         iopub_stream(kernel, run->request->message.header, name, data, bytes);
+    }
 }
 
 /* A display within its limit fits, as text in JSON, and one over it that is replaced by a text as a rule. */

@@ -209,6 +209,7 @@ static int configure(struct kernel *kernel, const struct arguments *arguments, c
         return r;
     kernel->limits = config->limits;
     kernel->grace_us = config->grace_ms * CLOCK_MS;
+    kernel->hold_us = CAPTURES_HOLD_MS * CLOCK_MS;
     r = patterns_create(config->redact, &kernel->redact);
     if (r == 0)
         r = patterns_create(config->refuse.patterns, &kernel->refused);

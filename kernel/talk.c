@@ -100,10 +100,13 @@ static void publish_message(struct kernel *kernel, const struct origin *origin, 
     if (parts.parent == own)
         transcript_message(&run->transcript, message->kind->msg_type, message->content, message->content_bytes,
                            parts.n_buffers > 0);
-    if (flow_drops(kernel))
+    if (flow_drops(kernel)) {
         run->dropped_bytes += message->bytes;
-    else
-        iopub_publish_parts(kernel, &parts);
+        return;
+    }
+    if (parts.parent == own)
+        captures_note(run, message->kind->msg_type, message->content);
+    iopub_publish_parts(kernel, &parts);
 }
 
 static void publish(struct kernel *kernel, const struct wire_frame *wire) {

@@ -1,12 +1,17 @@
 """Servers and kernel clients inside cells: sockets, and who waits in them, go on as they do in ipykernel."""
 
+import asyncio
 import pathlib
 import sys
 
+import nbclient
+import nbformat
 import pytest
+from jupyter_client.kernelspec import KernelSpecManager
+from jupyter_client.manager import AsyncKernelManager
 
 from conftest import INTERPRETERS
-from kernels import Kernel
+from kernels import STUCK_S, Kernel
 from test_rollback import lose, run
 
 pytestmark = pytest.mark.xdist_group("fidelity_clients")  # one process: each kernel is there once
@@ -344,3 +349,36 @@ def test_no_priority_before_others_is_granted(venv_kernel):
     for policy in "SCHED_FIFO", "SCHED_RR":
         cell = venv_kernel.run(f"import os; os.sched_setscheduler(0, os.{policy}, os.sched_param(1))")
         assert cell.ename == "PermissionError", str(cell)
+
+
+NEW = "output = ipywidgets.Output()\n"
+TAKEN = [
+    "with output: print('one')",
+    "with output: print('one'); display('two')",
+    "with output: display('one'); clear_output()",
+    "with output: print('one'); clear_output(wait=True); print('two')",
+    "with output: 1 / 0",
+]
+
+
+def test_nbclient_misses_no_reply_of_a_cell_whose_output_a_widget_takes(kernel_dirs, tmp_path):
+    """Each was missed once in some ten, and then nbclient waits for its time-out; here it has none."""
+    imports = "import ipywidgets; from IPython.display import clear_output, display"
+    notebook = nbformat.v4.new_notebook()
+    notebook.cells = [nbformat.v4.new_code_cell(source) for source in (imports, *(NEW + source for source in TAKEN * 12))]
+    specs = KernelSpecManager(kernel_dirs=[str(kernel_dirs[INTERPRETERS[0].label])], ensure_native_kernel=False)
+    client = nbclient.NotebookClient(
+        notebook,
+        km=AsyncKernelManager(kernel_name="petri", kernel_spec_manager=specs),
+        resources={"metadata": {"path": str(tmp_path)}},
+        timeout=None,
+    )
+
+    async def execute():
+        async with client.async_setup_kernel(cleanup_kc=True):
+            for index, cell in enumerate(notebook.cells):
+                await asyncio.wait_for(client.async_execute_cell(cell, index), STUCK_S)
+
+    asyncio.run(execute())
+    assert notebook.cells[-1].execution_count == len(notebook.cells)
+    assert all(cell.outputs == [] for cell in notebook.cells[1:])
