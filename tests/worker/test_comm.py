@@ -78,6 +78,33 @@ def test_handler_that_asks_is_told_that_nobody_answers(worker):
     assert "StdinNotImplementedError" in answer.stderr
 
 
+WAITS = (
+    "import asyncio, comm, contextvars\nc = comm.create_comm(target_name='t', comm_id='waited')\n"
+    "came = asyncio.get_running_loop().create_future()\n"
+    "seen = contextvars.ContextVar('seen')\nseen.set('by the cell')\n"
+    "def got(msg):\n    print(seen.get()); seen.set('by the message'); came.set_result(msg['content']['data'])\n"
+    "c.on_msg(got)\nasync def f(): c.send({'answer': await came})\ntask = asyncio.create_task(f())"
+)
+
+
+def test_task_that_waits_for_a_message_goes_on_with_it(worker):
+    worker.execute(WAITS)
+    answer = comm(worker, "comm_msg", {"comm_id": "waited", "data": {"x": 1}})
+    assert [content["data"] for content in answer.of("comm_msg")] == [{"answer": {"x": 1}}]
+
+
+def test_handler_sees_and_sets_the_context_variables_of_cells(worker):
+    worker.execute(WAITS)
+    assert comm(worker, "comm_msg", {"comm_id": "waited", "data": {}}).stdout == "by the cell\n"
+    assert worker.execute("seen.get()").result == "'by the message'"
+
+
+def test_handler_can_begin_a_task(worker):
+    code = "c.on_msg(lambda msg: asyncio.create_task(f()))\nasync def f(): print('begun')"
+    worker.execute("import asyncio, comm\nc = comm.create_comm(target_name='t', comm_id='begins')\n" + code)
+    assert comm(worker, "comm_msg", {"comm_id": "begins", "data": {}}).stdout == "begun\n"
+
+
 def test_widget_is_published_and_follows_the_front_end(venv_worker):
     answer = venv_worker.execute(
         "import ipywidgets\nslider = ipywidgets.IntSlider(value=3)\n"

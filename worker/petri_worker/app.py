@@ -14,6 +14,7 @@ from petri_worker.errors import describe  # noqa: E402
 from petri_worker.execute import Executor  # noqa: E402
 from petri_worker.given import given  # noqa: E402
 from petri_worker.kernel import KernelFace  # noqa: E402
+from petri_worker.loop import CellLoop  # noqa: E402
 from petri_worker.origin import Origin  # noqa: E402
 from petri_worker.shell import ZMQInteractiveShell  # noqa: E402
 from petri_worker.signals import Signals, install_trace  # noqa: E402
@@ -38,12 +39,13 @@ class Worker:
         self.comm_manager = comms.install(self.publish)
         self.shell.kernel = KernelFace(self.shell, self.comm_manager)
         stand_in.install(ZMQInteractiveShell)
-        self.executor = Executor(self.shell)
+        self.loop = CellLoop(self.shell)
+        self.executor = Executor(self.shell, self.loop)
         self.handlers = {
             "execute": self._execute,
-            "is_complete": lambda request, buffers: introspect.is_complete(self.shell, request),
-            "complete": lambda request, buffers: introspect.complete(self.shell, request),
-            "inspect": lambda request, buffers: introspect.inspect(self.shell, request),
+            "is_complete": lambda request, buffers: self._introspect(introspect.is_complete, request),
+            "complete": lambda request, buffers: self._introspect(introspect.complete, request),
+            "inspect": lambda request, buffers: self._introspect(introspect.inspect, request),
             "check": lambda request, buffers: checks.check(request),
             "comm": self._comm,
             "warm": lambda request, buffers: warm.idle(self.shell),
@@ -90,7 +92,9 @@ class Worker:
                 reply = {"status": "error", **describe(error)}
 
     def _begin(self, request):
+        # In the context of our own code, and in that of the user's.
         self.origin.begin(request.get("cell"))
+        self.loop.call(self.origin.begin, request.get("cell"))
         self.streams.begin()
         self.shell.kernel.begin(request.get("header") or {})
 
@@ -105,13 +109,16 @@ class Worker:
     def _execute(self, request, buffers):
         return self.executor.execute(request)
 
+    def _introspect(self, function, request):
+        return self.loop.call(function, self.shell, request)
+
     def _comm(self, request, buffers):
         self.shell.allow_stdin = False  # the message of a widget: there is nobody who would be asked
         self.shell.has_stdin = request.get("stdin") is not None
         with given(request.get("stdin"), request.get("env")):
-            return self._handle_comm(request, buffers)
+            return self.loop.run(self._handle_comm(request, buffers))
 
-    def _handle_comm(self, request, buffers):
+    async def _handle_comm(self, request, buffers):
         message = {
             "header": {**(request.get("header") or {}), "msg_type": request["msg_type"]},
             "content": request["content"],

@@ -10,15 +10,17 @@ import sys
 
 from petri_worker.errors import describe
 from petri_worker.given import given
-from petri_worker.loop import CellLoop
 
 
 class Executor:
-    """Serves `execute` requests on a ZMQInteractiveShell; `streams` is flushed by whoever ends the request."""
+    """
+    Serves `execute` requests on a ZMQInteractiveShell; `streams` is flushed by whoever ends the request.
+    loop: the CellLoop, in whose context all that may call the user's code is called.
+    """
 
-    def __init__(self, shell):
+    def __init__(self, shell, loop):
         self._shell = shell
-        self._loop = CellLoop(shell)
+        self._loop = loop
 
     def execute(self, request):
         """request: as in docs/worker-wire.md. Returns the execute_reply's content."""
@@ -35,10 +37,11 @@ class Executor:
         try:
             with given(request.get("stdin"), request.get("env")):
                 error = self._run(request["code"], silent, store) or shell.display_error
-            expressions = {} if error is not None else shell.user_expressions(request.get("user_expressions") or {})
+            wanted = request.get("user_expressions") or {}
+            expressions = {} if error is not None else self._loop.call(shell.user_expressions, wanted)
         except BaseException as caught:
             error = caught
-            self._show(error)
+            self._loop.call(self._show, error)
         # Taken whatever has happened, so that a payload never shows up with the next cell.
         payload = shell.payload_manager.read_payload()
         shell.payload_manager.clear_payload()
@@ -56,10 +59,10 @@ class Executor:
         try:
             failed, cell = None, code
             try:
-                cell = shell.transform_cell(code)
+                cell = self._loop.call(shell.transform_cell, code)
             except Exception:
                 failed = sys.exc_info()
-            result = self._loop.run(
+            result = self._loop.run_cell(
                 code,
                 cell,
                 shell.run_cell_async(
@@ -68,9 +71,9 @@ class Executor:
             )
         finally:
             # Figures are shown by a callback of this event, after a cell that failed too.
-            shell.events.trigger("post_execute")
+            self._loop.call(shell.events.trigger, "post_execute")
             if not silent:
-                shell.events.trigger("post_run_cell", result)
+                self._loop.call(shell.events.trigger, "post_run_cell", result)
         return result.error_in_exec if result.error_before_exec is None else result.error_before_exec
 
     def _show(self, error):
