@@ -1,0 +1,191 @@
+#define _GNU_SOURCE
+#include "same.h"
+
+#include "cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+enum { BLOCK_BYTES = 64 << 10, NAMES_BYTES = 64 << 10, PERMISSIONS = 07777 };
+
+/* Two blocks to compare; one allocation. */
+struct blocks {
+    char *one, *other;
+};
+
+static int blocks_init(struct blocks *blocks) {
+    blocks->one = malloc((size_t)2 * BLOCK_BYTES);
+    blocks->other = blocks->one ? blocks->one + BLOCK_BYTES : NULL;
+    return blocks->one ? 0 : -ENOMEM;
+}
+
+/* Reads a block, shorter at the file's end only. The number of bytes, or -errno. */
+static ssize_t read_block(int fd, char *block, size_t bytes, off_t at) {
+    size_t done = 0;
+    ssize_t n = 1;
+    while (done < bytes && n > 0) {
+        n = pread(fd, block + done, bytes - done, at + (off_t)done);
+        if (n < 0)
+            return -errno;
+        done += (size_t)n;
+    }
+    return (ssize_t)done;
+}
+
+static int write_block(int fd, const char *block, size_t bytes, off_t at) {
+    for (size_t done = 0; done < bytes;) {
+        ssize_t n = pwrite(fd, block + done, bytes - done, at + (off_t)done);
+        if (n <= 0)
+            return n < 0 ? -errno : -EIO;
+        done += (size_t)n;
+    }
+    return 0;
+}
+
+/* The next run of data of a file, from an offset on and at most to end; false where there is none. */
+static bool next_data(int fd, off_t *at, off_t end, off_t *ret_end) {
+    const off_t data = *at < end ? lseek(fd, *at, SEEK_DATA) : -1;
+    if (data < 0 || data >= end)
+        return false;
+    const off_t hole = lseek(fd, data, SEEK_HOLE);
+    *at = data;
+    *ret_end = hole < 0 || hole > end ? end : hole;
+    return true;
+}
+
+/* What is done with two blocks of the same place that differ. 0, 1 to stop, or -errno. */
+typedef int difference(int to_fd, const char *block, size_t bytes, off_t at);
+
+static int write_difference(int to_fd, const char *block, size_t bytes, off_t at) {
+    return write_block(to_fd, block, bytes, at);
+}
+
+static int stop_at_difference(int to_fd, const char *block, size_t bytes, off_t at) {
+    (void)to_fd, (void)block, (void)bytes, (void)at;
+    return 1;
+}
+
+/* Calls handle for each block of the first file's data from at to end that the second has otherwise. */
+static int each_difference(int from_fd, int to_fd, off_t at, off_t end, difference *handle) {
+    struct blocks blocks;
+    int r = blocks_init(&blocks);
+    auto_free char *owned = r == 0 ? blocks.one : NULL;
+    off_t data_end = 0;
+    for (; r == 0 && next_data(from_fd, &at, end, &data_end); at = data_end)
+        for (off_t here = at; r == 0 && here < data_end;) {
+            const size_t most = data_end - here < BLOCK_BYTES ? (size_t)(data_end - here) : BLOCK_BYTES;
+            const ssize_t n = read_block(from_fd, blocks.one, most, here);
+            const ssize_t m = n > 0 ? read_block(to_fd, blocks.other, (size_t)n, here) : 0;
+            if (n <= 0 || m < 0)
+                return n < 0 ? (int)n : (m < 0 ? (int)m : 0);
+            if (m != n || memcmp(blocks.one, blocks.other, (size_t)n) != 0)
+                r = handle(to_fd, blocks.one, (size_t)n, here);
+            here += n;
+        }
+    (void)owned;
+    return r;
+}
+
+int same_compare(int one_fd, int other_fd) {
+    struct stat one, other;
+    if (fstat(one_fd, &one) || fstat(other_fd, &other))
+        return -errno;
+    if (one.st_size != other.st_size)
+        return 0;
+    int r = each_difference(one_fd, other_fd, 0, one.st_size, stop_at_difference);
+    if (r == 0) /* the other's data where the first has holes */
+        r = each_difference(other_fd, one_fd, 0, one.st_size, stop_at_difference);
+    return r < 0 ? r : !r;
+}
+
+static int punch(int fd, off_t at, off_t end) {
+    off_t data_end = 0;
+    for (; next_data(fd, &at, end, &data_end); at = data_end)
+        if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, data_end - at))
+            return -errno;
+    return 0;
+}
+
+int same_free_room(int from_fd, int to_fd) {
+    struct stat from, to;
+    if (fstat(from_fd, &from) || fstat(to_fd, &to))
+        return -errno;
+    if (from.st_size != to.st_size && ftruncate(to_fd, from.st_size))
+        return -errno;
+    off_t at = 0, hole = 0, end = 0;
+    int r = 0;
+    for (; r == 0 && next_data(from_fd, &at, from.st_size, &end); at = hole = end)
+        r = punch(to_fd, hole, at);
+    return r ? r : punch(to_fd, hole, from.st_size);
+}
+
+int same_fill(int from_fd, int to_fd) {
+    struct stat from;
+    if (fstat(from_fd, &from))
+        return -errno;
+    return each_difference(from_fd, to_fd, 0, from.st_size, write_difference);
+}
+
+/* The names of a file's attributes, one behind the other. Their bytes, 0 also where there can be none; or -errno. */
+static ssize_t list_attributes(int fd, char *names) {
+    ssize_t n = flistxattr(fd, names, NAMES_BYTES);
+    return n < 0 ? (errno == EOPNOTSUPP ? 0 : -errno) : n;
+}
+
+static bool is_users(const char *name) {
+    return strncmp(name, "user.", 5) == 0;
+}
+
+static int copy_attribute(int from_fd, int to_fd, const char *name, char *value, char *other) {
+    ssize_t n = fgetxattr(from_fd, name, value, XATTR_SIZE_MAX);
+    if (n < 0)
+        return -errno;
+    if (fgetxattr(to_fd, name, other, XATTR_SIZE_MAX) == n && memcmp(value, other, (size_t)n) == 0)
+        return 0;
+    return fsetxattr(to_fd, name, value, (size_t)n, 0) ? -errno : 0;
+}
+
+/* Those that the first doesn't have go from the second: first, for they take room. */
+static int remove_attributes(int from_fd, int to_fd, char *names) {
+    ssize_t n = list_attributes(to_fd, names);
+    for (const char *name = names; n > 0 && name < names + n; name += strlen(name) + 1)
+        if (is_users(name) && fgetxattr(from_fd, name, NULL, 0) < 0 && fremovexattr(to_fd, name))
+            return -errno;
+    return n < 0 ? (int)n : 0;
+}
+
+int same_attributes(int from_fd, int to_fd) {
+    char few[256];
+    if (flistxattr(from_fd, few, sizeof few) <= 0 && flistxattr(to_fd, few, sizeof few) <= 0 && errno != ERANGE)
+        return 0; /* as most files */
+    auto_free char *names = malloc(NAMES_BYTES), *value = malloc((size_t)2 * XATTR_SIZE_MAX);
+    if (!names || !value)
+        return -ENOMEM;
+    int r = remove_attributes(from_fd, to_fd, names);
+    ssize_t n = r ? r : list_attributes(from_fd, names);
+    for (const char *name = names; r == 0 && n > 0 && name < names + n; name += strlen(name) + 1)
+        r = is_users(name) ? copy_attribute(from_fd, to_fd, name, value, value + XATTR_SIZE_MAX) : 0;
+    return n < 0 ? (int)n : r;
+}
+
+/* The owner first, for a change of that takes away a mode's S_ISUID. */
+int same_status(int dir_fd, const char *name, const struct stat *st) {
+    struct stat is;
+    if (fstatat(dir_fd, name, &is, AT_SYMLINK_NOFOLLOW))
+        return -errno;
+    const bool owned = is.st_uid == st->st_uid && is.st_gid == st->st_gid;
+    if (!owned && fchownat(dir_fd, name, st->st_uid, st->st_gid, AT_SYMLINK_NOFOLLOW))
+        return -errno;
+    const bool has_mode = owned && ((is.st_mode ^ st->st_mode) & PERMISSIONS) == 0;
+    if (!has_mode && !S_ISLNK(st->st_mode) && fchmodat(dir_fd, name, st->st_mode & PERMISSIONS, 0))
+        return -errno;
+    if (memcmp(&is.st_mtim, &st->st_mtim, sizeof st->st_mtim) == 0)
+        return 0;
+    const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, st->st_mtim};
+    return utimensat(dir_fd, name, times, AT_SYMLINK_NOFOLLOW) ? -errno : 0;
+}

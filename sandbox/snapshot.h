@@ -1,0 +1,62 @@
+/*
+ * snapshot.h - the files that cells write, and beside them what they were after the last commit.
+ *
+ * Cells write the live files, of which there is one set for the whole session:
+ * so a file is the same one, with the same inode number, in every cell, however it
+ * was come by. The kept ones are a copy. When a cell is committed the copy is
+ * brought up to date; when one is lost, the live files become what they were: in
+ * the same inodes, wherever in the tree those are by then.
+ *
+ * What a cell has changed is found by ctime, which no call sets: a file that has
+ * the one of the last look is as it was then. Two things escape it: changes
+ * within the clock's tick, for which whatever changed just before a look counts as
+ * changed at the next; and writes by a mapping, for which files are suspected by
+ * name (snapshot_suspect()).
+ *
+ * All folders are tmpfs, where inode numbers are not given twice. Nobody else may
+ * be changing them during a call. A call that fails may have done a part: it can be
+ * made again. Whiteouts and attributes of an overlay's upper folder are files and
+ * attributes like others.
+ *
+ * See: docs/sandbox.md.
+ */
+#ifndef PETRI_SANDBOX_SNAPSHOT_H
+#define PETRI_SANDBOX_SNAPSHOT_H
+
+#include <sys/types.h>
+
+/* Folders, borrowed for the life of a snapshot. */
+struct snapshot_folders {
+    int live;       /* what cells write; it itself is never changed */
+    int live_aside; /* an empty one, on the same file system */
+    int kept;       /* the copy; empty at first */
+    int kept_aside; /* an empty one on its file system, which may be another than that of live */
+    int guards;     /* beside live: files that are to be the same ones even when all their names have gone */
+};
+
+struct snapshot;
+
+/* Copies what is live. 0 with *ret the caller's, or -errno. */
+int snapshot_create(const struct snapshot_folders *folders, struct snapshot **ret);
+void snapshot_destroy(struct snapshot *snapshot);
+
+/* Makes the copy what the live files are. Costs a look at each name, and the bytes of what has changed. 0 or -errno. */
+int snapshot_commit(struct snapshot *snapshot);
+
+/* Makes the live files what the copy is. 0 or -errno. */
+int snapshot_restore(struct snapshot *snapshot);
+
+/* Has the next look compare the contents of a live file, whatever its times say. */
+void snapshot_suspect(struct snapshot *snapshot, ino_t live);
+
+/*
+ * Sees to it that restoring finds a live file of the last commit even if a cell
+ * removes all its names: it gets another, in guards. Whoever has it open has it
+ * open then, too. 0 also where there is no such file, or -errno.
+ */
+int snapshot_guard(struct snapshot *snapshot, ino_t live);
+
+/* Removes all guards. Files that have no other name go with them. 0 or -errno. */
+int snapshot_end_guards(struct snapshot *snapshot);
+
+#endif

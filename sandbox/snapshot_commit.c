@@ -1,0 +1,151 @@
+/*
+ * snapshot_commit.c - the copy becomes what the live files are.
+ *
+ * First whatever of the copy is not, under its name, the copy of the live file of
+ * that name goes aside. Then the live files are gone through: the copy of each is
+ * there, or is taken from aside, or is made; and where the file may have changed,
+ * it is made the same.
+ */
+#define _GNU_SOURCE
+#include "snapshot_inside.h"
+
+#include "cleanup.h"
+#include "same.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The node of a live entry, if the kept one of its name is its copy. */
+static struct snapshot_node *match(const struct snapshot *snapshot, const struct stat *live, const struct stat *kept) {
+    struct snapshot_node *node = snapshot_node_of_live(&snapshot->nodes, live->st_ino);
+    const mode_t kind = live->st_mode & S_IFMT;
+    return node && node->kept == kept->st_ino && node->kind == kind && kind == (kept->st_mode & S_IFMT) ? node : NULL;
+}
+
+/* A kept entry; the live folder is the other one. */
+static int put_away(void *arg, const struct snapshot_place *place, const char *name, const struct stat *kept) {
+    struct snapshot *snapshot = arg;
+    struct stat live;
+    const bool there = place->other_fd >= 0 && fstatat(place->other_fd, name, &live, AT_SYMLINK_NOFOLLOW) == 0;
+    const struct snapshot_node *node = there ? match(snapshot, &live, kept) : NULL;
+    const int aside_fd = snapshot->folders.kept_aside;
+    if (!node)
+        return snapshot_put_aside(place->fd, name, kept->st_ino, aside_fd);
+    if (S_ISDIR(kept->st_mode))
+        return SNAPSHOT_INTO_BOTH;
+    return kept->st_nlink > 1 || live.st_nlink > 1 ? snapshot_link_aside(place->fd, name, kept->st_ino, aside_fd) : 0;
+}
+
+static const struct snapshot_walker away = {.visit = put_away};
+
+/* A copy that lies aside gets the name of its live file. 1, 0 where there is none, or -errno. */
+static int take(struct snapshot *snapshot, const struct snapshot_place *place, const char *name,
+                const struct stat *live, const struct snapshot_node *node) {
+    const bool stays = !S_ISDIR(live->st_mode) && live->st_nlink > 1;
+    if (!node || node->kind != (live->st_mode & S_IFMT))
+        return 0;
+    int r = snapshot_take(snapshot->folders.kept_aside, node->kept, place->other_fd, name, stays);
+    if (r <= 0 || !S_ISDIR(live->st_mode))
+        return r;
+    /* A folder was put aside with all that is in it. */
+    auto_fd live_fd = snapshot_open(place->fd, name, O_RDONLY | O_DIRECTORY);
+    auto_fd kept_fd = live_fd < 0 ? live_fd : snapshot_open(place->other_fd, name, O_RDONLY | O_DIRECTORY);
+    r = kept_fd < 0 ? kept_fd : snapshot_walk(kept_fd, live_fd, &away, snapshot);
+    return r ? r : 1;
+}
+
+/* Makes a copy without contents; of several names the first one is made, and the others find it aside. */
+static int make(struct snapshot *snapshot, const struct snapshot_place *place, const char *name,
+                const struct stat *live, struct snapshot_node **ret_node) {
+    struct stat made;
+    int r = snapshot_make(place->fd, name, live, place->other_fd, &made);
+    if (r)
+        return r;
+    *ret_node = snapshot_node_pair(&snapshot->nodes, live->st_ino, made.st_ino, live->st_mode);
+    if (!*ret_node)
+        return -ENOMEM;
+    (*ret_node)->recent = true; /* it is to be looked at */
+    return !S_ISDIR(live->st_mode) && live->st_nlink > 1
+               ? snapshot_link_aside(place->other_fd, name, made.st_ino, snapshot->folders.kept_aside)
+               : 0;
+}
+
+/* Sees to it that a live entry has its copy. */
+static int find(struct snapshot *snapshot, const struct snapshot_place *place, const char *name,
+                const struct stat *live, struct snapshot_node **ret_node) {
+    struct stat kept;
+    if (fstatat(place->other_fd, name, &kept, AT_SYMLINK_NOFOLLOW) == 0) {
+        *ret_node = match(snapshot, live, &kept);
+        return *ret_node ? 0 : -EUCLEAN; /* nobody else makes names there */
+    }
+    *ret_node = snapshot_node_of_live(&snapshot->nodes, live->st_ino);
+    int r = take(snapshot, place, name, live, *ret_node);
+    return r ? (r < 0 ? r : 0) : make(snapshot, place, name, live, ret_node);
+}
+
+static int copy_file(const struct snapshot_place *place, const char *name) {
+    auto_fd from = snapshot_open(place->fd, name, O_RDONLY);
+    auto_fd to = from < 0 ? from : snapshot_open(place->other_fd, name, O_RDWR);
+    int r = to < 0 ? to : same_free_room(from, to);
+    if (r == 0)
+        r = same_fill(from, to);
+    return r ? r : same_attributes(from, to);
+}
+
+/* A live entry; the kept folder is the other one. */
+static int bring_up(void *arg, const struct snapshot_place *place, const char *name, const struct stat *live) {
+    struct snapshot *snapshot = arg;
+    struct snapshot_node *node = NULL;
+    int r = find(snapshot, place, name, live, &node);
+    if (r || (!S_ISDIR(live->st_mode) && node->round == snapshot->round))
+        return r; /* of several names, the first one has done all */
+    node->round = snapshot->round;
+    r = snapshot_note_name(node, place->fd, name);
+    if (r || S_ISDIR(live->st_mode))
+        return r ? r : SNAPSHOT_INTO_BOTH;
+    if (!snapshot_has_changed(node, live))
+        return 0;
+    r = S_ISREG(live->st_mode) ? copy_file(place, name) : 0;
+    if (r == 0)
+        r = same_status(place->other_fd, name, live);
+    if (r == 0)
+        snapshot_note(node, live);
+    return r;
+}
+
+/* Once all in it is in its place, which changes its times. */
+static int leave_folder(void *arg, const struct snapshot_place *place, const char *name) {
+    struct snapshot *snapshot = arg;
+    struct stat live;
+    if (fstatat(place->fd, name, &live, AT_SYMLINK_NOFOLLOW))
+        return -errno;
+    struct snapshot_node *node = snapshot_node_of_live(&snapshot->nodes, live.st_ino);
+    int r = 0;
+    if (!node)
+        return -EUCLEAN;
+    if (snapshot_has_changed(node, &live)) {
+        auto_fd from = snapshot_open(place->fd, name, O_RDONLY | O_DIRECTORY);
+        auto_fd to = from < 0 ? from : snapshot_open(place->other_fd, name, O_RDONLY | O_DIRECTORY);
+        r = to < 0 ? to : same_attributes(from, to);
+    }
+    if (r == 0)
+        r = same_status(place->other_fd, name, &live);
+    if (r == 0)
+        snapshot_note(node, &live);
+    return r;
+}
+
+int snapshot_commit(struct snapshot *snapshot) {
+    static const struct snapshot_walker up = {bring_up, leave_folder};
+    const struct snapshot_folders *folders = &snapshot->folders;
+    snapshot->round++;
+    int r = snapshot_walk(folders->kept, folders->live, &away, snapshot);
+    if (r == 0)
+        r = snapshot_walk(folders->live, folders->kept, &up, snapshot);
+    const int emptied = snapshot_empty(folders->kept_aside);
+    if (r == 0)
+        r = emptied;
+    return r ? r : snapshot_nodes_forget(&snapshot->nodes, snapshot->round);
+}

@@ -1,0 +1,44 @@
+/*
+ * snapshot_node.h - which file of the snapshot is which of those that cells write.
+ *
+ * Inode numbers of a tmpfs are never given twice, so a number is a file for as
+ * long as there is one; for the case that they should begin anew, the kind of the
+ * file is kept beside it.
+ */
+#ifndef PETRI_SANDBOX_SNAPSHOT_NODE_H
+#define PETRI_SANDBOX_SNAPSHOT_NODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+/* A file, a folder, a link: whatever has an inode. */
+struct snapshot_node {
+    ino_t live, kept;
+    mode_t kind;             /* S_IFMT of its mode */
+    struct timespec changed; /* its ctime when it was looked at last */
+    bool recent;             /* that was so short a time before that it may have changed since, and have the same */
+    bool suspect;            /* may have been written by a mapping, which no time tells */
+    uint64_t round;          /* in which it was looked at last */
+    ino_t folder;            /* the live inode of one that it is in; the uppermost has no node */
+    char *name;              /* there; owned */
+};
+
+/* All zero is none. */
+struct snapshot_nodes {
+    void *by_live, *by_kept; /* of tsearch(3) */
+};
+
+/* A node, or NULL. */
+struct snapshot_node *snapshot_node_of_live(const struct snapshot_nodes *nodes, ino_t live);
+struct snapshot_node *snapshot_node_of_kept(const struct snapshot_nodes *nodes, ino_t kept);
+
+/* Says that the two are the same file; what was said of either before is forgotten. NULL on ENOMEM. */
+struct snapshot_node *snapshot_node_pair(struct snapshot_nodes *nodes, ino_t live, ino_t kept, mode_t kind);
+
+/* Forgets those that were not looked at in this round. 0 or -ENOMEM. */
+int snapshot_nodes_forget(struct snapshot_nodes *nodes, uint64_t round);
+
+void snapshot_nodes_fini(struct snapshot_nodes *nodes);
+
+#endif
