@@ -13,7 +13,6 @@ static const char *const constant[] = {
     "HOME=/home/petri",
     "USER=petri",
     "LOGNAME=petri",
-    "SHELL=/bin/sh",
     "LANG=C.UTF-8",
     "TERM=xterm-color",
     "MPLBACKEND=module://matplotlib_inline.backend_inline",
@@ -29,7 +28,7 @@ static const char *const pools[] = {
     "NUMEXPR_MAX_THREADS", "POLARS_MAX_THREADS",   "RAYON_NUM_THREADS",
 };
 
-enum { N_CONSTANT = sizeof constant / sizeof constant[0], N_POOLS = sizeof pools / sizeof pools[0], N_OTHERS = 5 };
+enum { N_CONSTANT = sizeof constant / sizeof constant[0], N_POOLS = sizeof pools / sizeof pools[0], N_OTHERS = 6 };
 
 struct list {
     size_t n;
@@ -62,6 +61,11 @@ static void add_python(struct list *list, const char *python) {
     add(list, "PATH=%s:/usr/local/bin:/usr/bin:/bin", bin);
     if (access(marker, F_OK) == 0)
         add(list, "VIRTUAL_ENV=%s", prefix);
+}
+
+/* Commands are run by the shell that users have in a terminal; cells see the host's /bin. */
+static void add_shell(struct list *list) {
+    add(list, "SHELL=%s", access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh");
 }
 
 /* The time zone by its name: what TZ says, else where /etc/localtime points; a file that is no link has none. */
@@ -103,6 +107,7 @@ char **environment_make(const struct environment_facts *facts) {
         add(&list, "PETRI_SITE=%s", facts->site);
     add_packages(&list, facts->packages);
     add_zone(&list);
+    add_shell(&list);
     if (list.failed) {
         environment_free(list.texts);
         return NULL;

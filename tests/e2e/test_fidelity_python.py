@@ -21,7 +21,8 @@ ARGV = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
 def ipykernel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ipykernel")
     (folder / "python3").mkdir()
-    spec = {"argv": ARGV, "display_name": "ipykernel", "language": "python"}
+    # As where a user has started it.
+    spec = {"argv": ARGV, "display_name": "ipykernel", "language": "python", "env": {"SHELL": "/bin/bash"}}
     (folder / "python3" / "kernel.json").write_text(json.dumps(spec))
     kernel = Kernel(folder, tmp_path_factory.mktemp("beside"), name="python3")
     yield kernel.wait_until_up()
@@ -73,3 +74,38 @@ def test_context_variable_of_a_rolled_back_cell_is_gone(kernel, last):
     cell = kernel.run(f"seen.set('undone'); decimal.getcontext().prec = 9\n{last}os._exit(1)")
     assert cell.ename == "CellCrashed"
     assert kernel.value("seen.get(), decimal.getcontext().prec") == "(1, 5)"
+
+
+# Commands
+
+COMMANDS = {
+    "braces": "!echo {1..3}",
+    "braces, kept": "x = !echo {1..3}\nprint(x)",
+    "source": "open('vars.sh', 'w').write('v=7')\n‖!source ./vars.sh; echo $v",
+    "process substitution": "!cat <(echo a) <(echo b)",
+    "arrays": "!a=(1 2 3); echo ${a[1]}",
+    "order": "print('first')\n!echo second; echo third >&2\nprint('fourth')",
+    "captured": "%%capture got\n!echo out; echo err >&2\n‖print((got.stdout.replace('\\r', ''), got.stderr))",
+    "captured by contextlib": "import contextlib, io\nwith contextlib.redirect_stdout(io.StringIO()) as s:\n"
+    "    get_ipython().system('echo hidden')\n‖print(s.getvalue().split())",
+    "a script, captured": "%%capture got\n%%bash\necho out\necho err >&2\n‖print((got.stdout, got.stderr))",
+    "a status": "!exit 3\n‖print(_exit_code)",
+    "a signal": "!kill -9 $$\n‖print(_exit_code)",
+    "the status of a signal": "!exit 137\n‖print(_exit_code)",
+    "a variable of the cell": "word = 'hi there'\n!echo $word {word.upper()}",
+    "no UTF-8": "!printf 'a\\377b\\n'",
+    "a child that stays": "!(sleep 60 &) ; echo over",
+    "the shell": "import os; print(os.environ['SHELL'])",
+}
+
+
+@pytest.mark.parametrize("cells", COMMANDS.values(), ids=COMMANDS)
+def test_commands_do_what_they_do_in_ipykernel(kernel, ipykernel, cells):
+    """There by a pseudo-terminal, which ends lines with \\r\\n."""
+    cell, other = run_all(kernel, cells), run_all(ipykernel, cells)
+    assert (cell.ok, cell.stdout) == (True, other.stdout.replace("\r\n", "\n"))
+
+
+def test_command_that_writes_a_character_in_pieces(kernel):
+    """ipykernel breaks it."""
+    assert kernel.run("!printf '\\303'; sleep 0.1; printf '\\244\\n'").stdout == "ä\n"

@@ -65,8 +65,8 @@ class KernelMagics(Magics):
         %%script PROGRAM: runs the cell's text as the program's standard input.
 
         IPython's own keeps a thread with an event loop for it, for ever, and
-        a thread costs every cell that follows. Here the program writes to our
-        descriptors itself.
+        a thread costs every cell that follows. Here the cell itself carries
+        its output.
         """
         from IPython.core.magics.script import ScriptMagics
         from IPython.utils.process import arg_split
@@ -77,24 +77,22 @@ class KernelMagics(Magics):
         self._run_script(command, cell, args)
 
     def _run_script(self, command, cell, args):
-        import subprocess
+        import sys
+        from subprocess import CalledProcessError
 
-        pipes = {name: subprocess.PIPE if getattr(args, name[3:]) else None for name in ("stdout", "stderr")}
+        from petri_worker import children
+
+        kept = {name: [] for name in (args.out, args.err) if name}
+        out = kept[args.out].append if args.out else sys.stdout.write
+        err = kept[args.err].append if args.err else sys.stderr.write
+        text = (cell if cell.endswith("\n") else cell + "\n").encode()
         try:
-            process = subprocess.Popen(command, stdin=subprocess.PIPE, **pipes)
+            status = children.run(command, out, err, text)
         except FileNotFoundError:
             raise UsageError(f"Couldn't find program: {command[0]!r}") from None
-        with process:
-            try:
-                out, err = process.communicate((cell if cell.endswith("\n") else cell + "\n").encode())
-            except BaseException:
-                process.kill()
-                raise
-        for name, text in ((args.out, out), (args.err, err)):
-            if name:
-                self.shell.user_ns[name] = text.decode("utf-8", "replace")
-        if args.raise_error and process.returncode:
-            raise subprocess.CalledProcessError(process.returncode, command)
+        self.shell.user_ns.update((name, "".join(pieces)) for name, pieces in kept.items())
+        if args.raise_error and status:
+            raise CalledProcessError(status, command)
 
     def _script_magic(self, name):
         def run(line, cell):

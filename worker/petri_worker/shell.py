@@ -211,14 +211,24 @@ class ZMQInteractiveShell(InteractiveShell):
     # Children
 
     def system(self, cmd):
-        """`!cmd`: a shell on our own descriptors. The status goes to _exit_code, as in every notebook."""
-        import subprocess
+        """
+        `!cmd`: what it writes goes to sys.stdout, so that %%capture and the like have it, in order with what is
+        printed. The status goes to _exit_code, a signal as a negative number, as in every notebook.
+        """
+        from subprocess import DEVNULL
+
+        from petri_worker import children
 
         if cmd.rstrip().endswith("&"):
             raise OSError("Background processes not supported.")
-        self.user_ns["_exit_code"] = subprocess.call(
-            self.var_expand(cmd, depth=1), shell=True, stdin=None if self.has_stdin else subprocess.DEVNULL
-        )
+        command = [children.shell(), "-c", self.var_expand(cmd, depth=1)]
+        status = children.run(command, self._print, stdin=None if self.has_stdin else DEVNULL)
+        self.user_ns["_exit_code"] = 128 - status if status > 128 else status
+
+    @staticmethod
+    def _print(text):
+        sys.stdout.write(text)
+        sys.stdout.flush()
 
     system_piped = system_raw = system
 
