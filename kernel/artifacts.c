@@ -331,8 +331,8 @@ static bool begin_turn(struct artifacts *artifacts, struct artifact *artifact) {
 /* Nothing of the cell runs any more, so this never happens; and where it did, half a file would be taken for one. */
 static bool has_changed(const struct reading *reading) {
     struct stat now;
-    return fstat(reading->fd, &now) < 0 || now.st_size != reading->before.st_size || now.st_nlink != 1 ||
-           (uint64_t)now.st_size != reading->bytes ||
+    return fstat(reading->fd, &now) < 0 || now.st_size != reading->before.st_size ||
+           now.st_nlink != reading->before.st_nlink || (uint64_t)now.st_size != reading->bytes ||
            memcmp(&now.st_mtim, &reading->before.st_mtim, sizeof now.st_mtim) != 0 ||
            memcmp(&now.st_ctim, &reading->before.st_ctim, sizeof now.st_ctim) != 0;
 }

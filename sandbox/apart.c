@@ -75,13 +75,17 @@ static int fail(const struct taking *taking, int err, const char *path) {
 /* An entry that stands by itself in each sandbox. */
 static int add_part(struct taking *taking, int fd, const char *path, bool folder) {
     struct apart *apart = taking->apart;
-    char place[32];
+    char place[32], shown[40];
     if (apart->n == APART_MAX) {
         apart->view.omitted++;
         return 0;
     }
     snprintf(place, sizeof place, APART_PARTS "/%zu", apart->n);
     int r = folder ? show_make_folders(place, 0755, taking->error) : show_make_file(place, taking->error);
+    if (r == 0 && folder) {
+        snprintf(shown, sizeof shown, APART_SHOWN, apart->n);
+        r = show_make_folders(shown, 0755, taking->error);
+    }
     if (r)
         return r;
     auto_fd tree = system_open_tree_of(fd);
@@ -248,23 +252,22 @@ static int make_folders(const struct apart_part *part, int from_fd, int layer_fd
     return r == 0 && part->folder ? make_folder(from_fd, layer_fd, path) : r;
 }
 
-static int make_work(size_t i, int layer_fd, unsigned uid, unsigned gid) {
+static int make_work(size_t i, int work_fd, unsigned uid, unsigned gid) {
     char path[32];
     snprintf(path, sizeof path, APART_WORK "/%zu", i);
-    if (mkdirat(layer_fd, APART_WORK, 0755) && errno != EEXIST)
+    if (mkdirat(work_fd, APART_WORK, 0755) && errno != EEXIST)
         return -errno;
-    if (mkdirat(layer_fd, path, 0755) && errno != EEXIST)
+    if (mkdirat(work_fd, path, 0755) && errno != EEXIST)
         return -errno;
-    return fchownat(layer_fd, path, uid, gid, AT_SYMLINK_NOFOLLOW) ? -errno : 0;
+    return fchownat(work_fd, path, uid, gid, AT_SYMLINK_NOFOLLOW) ? -errno : 0;
 }
 
-int apart_prepare(const struct apart *apart, int from_fd, int layer_fd, unsigned uid, unsigned gid) {
-    auto_fd folder_fd = openat(layer_fd, "folder", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    int r = folder_fd < 0 ? -errno : 0;
+int apart_prepare(const struct apart *apart, int from_fd, int folder_fd, int work_fd, unsigned uid, unsigned gid) {
+    int r = 0;
     for (size_t i = 0; r == 0 && i < apart->n; i++) {
         r = make_folders(&apart->part[i], from_fd, folder_fd);
         if (r == 0)
-            r = make_work(i, layer_fd, uid, gid);
+            r = make_work(i, work_fd, uid, gid);
     }
     return r;
 }

@@ -23,8 +23,11 @@ enum { APART_MAX = 64 };
 #define APART_FILES "apart"
 #define APART_PARTS "parts"
 
-/* In a layer, the folder of those that overlayfs works in, one a part. */
+/* Beside a layer, the folder of those that overlayfs works in, one a part. */
 #define APART_WORK "parts.work"
+
+/* Where the session's own overlay over the i-th part stands for a moment, from the template's working folder. */
+#define APART_SHOWN APART_PARTS "/%zu.shown"
 
 struct apart {
     bool used; /* else the folder is whole */
@@ -45,10 +48,12 @@ int apart_build(const char *path, const struct folder_rules *rules, struct apart
                 struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
 
 /*
- * Makes in a layer, open at layer_fd, what the parts need: in "folder" the
- * folders that they are seen at, as they are at from_fd, MOUNTS_PARTED_DIR; and
- * beside it, owned by uid and gid, those that overlayfs works in. 0 or -errno.
+ * Makes what the parts need in a layer: in folder_fd, what lies over the
+ * notebook's folder, the folders that they are seen at, as they are at from_fd,
+ * MOUNTS_PARTED_DIR; and in work_fd, owned by uid and gid, those that overlayfs
+ * works in. 0 or -errno.
  */
-int apart_prepare(const struct apart *apart, int from_fd, int layer_fd, unsigned uid, unsigned gid) SANDBOX_MUST_CHECK;
+int apart_prepare(const struct apart *apart, int from_fd, int folder_fd, int work_fd, unsigned uid,
+                  unsigned gid) SANDBOX_MUST_CHECK;
 
 #endif

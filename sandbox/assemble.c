@@ -15,6 +15,7 @@
 #include "cleanup.h"
 #include "error.h"
 #include "helper.h"
+#include "layers.h"
 #include "system.h"
 #include "tracee.h"
 
@@ -188,14 +189,17 @@ static int settle_tasks(const struct cell *cell) {
 }
 
 /* Without capabilities, like everything that the worker opens. */
-static int give_own(const struct cell *cell) {
+static int give_own(struct cell *cell) {
     struct remote_task task = worker_of(cell);
     struct image *image = cell->image;
     struct giver giver = {.task = &task,
                           .pidfd = cell->worker_pidfd,
                           .keeper = image->keeper,
                           .aside = cell->aside,
+                          .layered = cell->layer != LAYER_LIVE,
                           .room = SHARED_MAX_BYTES};
+    const size_t *of_kind = image->descriptors.of_kind;
+    cell->wrote = cell->layer == LAYER_LIVE && of_kind[DESCRIPTOR_SOCKET] + of_kind[DESCRIPTOR_PIPE] > 0; /* at paths */
     int r = shared_give(&image->shared, &image->descriptors, image->memory_fd, &giver);
     return r ? r : descriptors_give(&image->descriptors, &giver);
 }

@@ -4,6 +4,7 @@
 #include "channel.h"
 #include "cleanup.h"
 #include "error.h"
+#include "layers.h"
 #include "mounts.h"
 #include "system.h"
 
@@ -351,6 +352,13 @@ int birth_begin(const struct birthplace *place, struct embryo *ret_embryo, struc
     return r;
 }
 
+void birth_drop(struct embryo *embryo) {
+    kill(embryo->pid, SIGKILL);
+    close_fd(&embryo->go_fd);
+    close_fd(&embryo->said_fd);
+    *embryo = (struct embryo){0};
+}
+
 int birth_finish(struct embryo *embryo, uint64_t layer, struct sandbox_error *ret_error) {
     int r = write(embryo->go_fd, &layer, sizeof layer) == sizeof layer
                 ? await_report(embryo->said_fd, false, ret_error)
@@ -422,14 +430,13 @@ static int go_to_folder(const struct template *template, struct sandbox_error *e
     return chdir(folder) ? error_set(error, STEP_MOUNT_BIND, errno, "%s", folder) : 0;
 }
 
-static void worker_main(const struct template *template, const struct nursery_boot *boot, uint64_t layer,
-                        int report_fd) {
+static void worker_main(const struct template *template, const struct nursery_boot *boot, int report_fd) {
     const struct session_options *options = template->options;
     struct sandbox_error error = {0};
     int step;
     int r = mounts_begin_sandbox(&error);
     if (r == 0)
-        r = mounts_build_sandbox(template, layer, &error);
+        r = mounts_build_sandbox(template, LAYER_LIVE, &error);
     if (r == 0)
         r = raise_loopback(&error);
     if (r == 0)
@@ -453,7 +460,7 @@ static void worker_main(const struct template *template, const struct nursery_bo
     _exit(1);
 }
 
-int birth_worker(const struct template *template, const struct nursery_boot *boot, uint64_t layer, pid_t *ret_pid,
+int birth_worker(const struct template *template, const struct nursery_boot *boot, pid_t *ret_pid,
                  struct sandbox_error *ret_error) {
     int said[2];
     if (pipe2(said, O_CLOEXEC))
@@ -461,7 +468,7 @@ int birth_worker(const struct template *template, const struct nursery_boot *boo
     pid_t pid = clone_process(WORKER_NAMESPACES | CLONE_PARENT | SIGCHLD);
     if (pid == 0) {
         close(said[0]);
-        worker_main(template, boot, layer, said[1]);
+        worker_main(template, boot, said[1]);
     }
     close(said[1]);
     auto_fd said_read = said[0];

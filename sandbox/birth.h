@@ -36,11 +36,14 @@ int birth_cage(struct birthplace *place, struct sandbox_error *ret_error);
 /* Makes the namespaces of a sandbox in a cage, with all that doesn't depend on the layer. 0 or -errno. */
 int birth_begin(const struct birthplace *place, struct embryo *ret_embryo, struct sandbox_error *ret_error);
 
-/* Gives an embryo its layer, which exists: it becomes a sandbox. Uses the embryo up. 0 or -errno. */
+/* Ends an embryo that is not needed. */
+void birth_drop(struct embryo *embryo);
+
+/* Gives an embryo its layer, which exists, or the live files: it becomes a sandbox. Uses the embryo up. 0 or -errno. */
 int birth_finish(struct embryo *embryo, uint64_t layer, struct sandbox_error *ret_error);
 
 /* Starts the worker, as a child of our parent, with the view and without the privileges of a cell. 0 or -errno. */
-int birth_worker(const struct template *template, const struct nursery_boot *boot, uint64_t layer, pid_t *ret_pid,
+int birth_worker(const struct template *template, const struct nursery_boot *boot, pid_t *ret_pid,
                  struct sandbox_error *ret_error);
 
 #endif

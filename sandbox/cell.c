@@ -8,6 +8,8 @@
 #include "error.h"
 #include "kin.h"
 #include "layers.h"
+#include "locks.h"
+#include "process.h"
 #include "strays.h"
 #include "system.h"
 #include "tracee.h"
@@ -23,6 +25,7 @@ enum { ROOM_MS = 1000, GONE_MS = 120000, KILL_ROUNDS = 10000, KILL_NAP_US = 1000
 
 static struct cell *cell_new(struct session *session, const struct cell_options *options) {
     struct cell *cell = calloc(1, sizeof *cell);
+    const bool first = options->source == CELL_FROM_FIRST, live = !first && !options->aside;
     if (!cell)
         return NULL;
     *cell = (struct cell){.session = session,
@@ -32,8 +35,8 @@ static struct cell *cell_new(struct session *session, const struct cell_options 
                           .worker_pidfd = -1,
                           .control_fd = -1,
                           .next = session->cells,
-                          .layer = session->next_layer++ | (options->source == CELL_FROM_FIRST ? LAYER_OVER_FIRST : 0)};
-    cell->image = image_ref(options->source == CELL_FROM_FIRST ? session->first : session->current);
+                          .layer = live ? LAYER_LIVE : session->next_layer++ | (first ? LAYER_OVER_FIRST : 0)};
+    cell->image = image_ref(first ? session->first : session->current);
     session->cells = cell;
     return cell;
 }
@@ -87,6 +90,8 @@ int cell_start(struct cell *cell, const struct cell_limits *limits) {
     session_await_dead(cell->session);
     cell_renew_watches(cell);
     int r = session_hide_added(cell->session);
+    if (r == 0 && cell->layer == LAYER_LIVE)
+        r = session_files_refresh(cell->session);
     if (r == 0 && !cell->aside)
         r = image_save_shared(cell->image);
     if (r == 0 && !cell->aside && cell->image != cell->session->current)
@@ -96,6 +101,7 @@ int cell_start(struct cell *cell, const struct cell_limits *limits) {
     if (r)
         return r;
     cell->started = true;
+    cell->wrote = cell->layer == LAYER_LIVE;
     clock_gettime(CLOCK_REALTIME_COARSE, &cell->since);
     for (size_t i = cell->n_tids; i-- > 0;)
         if (ptrace(PTRACE_DETACH, cell->tids[i], 0, 0))
@@ -226,6 +232,12 @@ static int make_result(struct cell *cell, struct sandbox_error *error) {
     return r ? error_set(error, STEP_IMAGE, -r, "working directory") : 0;
 }
 
+/* Whether a process has had children that it has waited for: their faults are counted with its own. */
+static bool has_reaped(pid_t pid) {
+    struct procfs_stat stat;
+    return process_read_stat(pid, &stat) || stat.child_faults > 0;
+}
+
 int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct sandbox_error *ret_error) {
     struct cell_usage usage;
     unsigned leftovers = 0;
@@ -241,7 +253,8 @@ int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct sandbox_erro
     if (r == 0)
         r = make_result(cell, ret_error);
     if (r == 0)
-        r = image_find_shared(cell->result, cell->worker, cell->image, cell->session->outputs, ret_error);
+        r = image_find_shared(cell->result, cell->worker, cell->image, cell->session->outputs,
+                              cell->session->files.snapshot, ret_error);
     if (r) {
         kill(cell->worker, SIGKILL);
         cell_end_of(cell, ret_end);
@@ -249,6 +262,7 @@ int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct sandbox_erro
     }
     cell_lift_limit(cell);
     cell->left_processes = leftovers > 0;
+    cell->had_children = leftovers > 0 || usage.processes_peak > cell->image->threads.n || has_reaped(cell->worker);
     *ret_end = (struct cell_end){.leftovers = leftovers, .usage = usage};
     return 0;
 }
@@ -318,21 +332,17 @@ static void learn(const struct cell *cell) {
     prefault_fini(&learned);
 }
 
-/* What a cell has deleted may take room, and cells may have used up all there is: it is lent, as to a sandbox. */
-static void commit_layer(const struct cell *cell) {
-    const struct nursery *nursery = &cell->session->nursery;
-    int r = layer_commit(nursery->files_fd, cell->layer);
-    if (r == -ENOSPC && nursery_lend_marks(nursery) == 0) {
-        r = layer_commit(nursery->files_fd, cell->layer);
-        (void)nursery_end_loan(nursery); /* a nursery that can't makes no sandbox either */
-    }
-    if (r)
-        layer_remove(nursery->files_fd, cell->layer);
-}
-
 /* Its locks, and modes that it has set, end with it. */
 static void end_marks(const struct cell *cell) {
     descriptors_end_cell(&cell->image->descriptors, cell->image->keeper, cell->session->outputs);
+}
+
+/* The locks of the new image, which its cells take again. */
+static void end_locks(const struct cell *cell) {
+    struct image *image = cell->result;
+    const struct remote_task keeper = {image->keeper, 0, image->memory_fd, &cell->session->site};
+    int r = locks_end(&image->descriptors, &keeper);
+    image->broken = r;
 }
 
 void cell_commit(struct cell *cell) {
@@ -342,11 +352,22 @@ void cell_commit(struct cell *cell) {
     if (cell->left_processes)
         await_room(cell);
     end_marks(cell);
+    end_locks(cell);
     cell_spare(cell->result->keeper);
-    commit_layer(cell);
+    session_files_commit(cell);
     session_set_current(cell->session, cell->result);
     cell->result = NULL;
     cell_free(cell);
+}
+
+/* The session's files, once nobody holds any for the cell: a watch does, and its keeper. Where that fails no cell is
+ * made of the image. */
+static void put_files_back(struct cell *cell) {
+    opened_fini(&cell->opened);
+    session_await_dead(cell->session);
+    int r = session_files_restore(cell);
+    if (r && cell->image->broken == 0)
+        cell->image->broken = r;
 }
 
 /* What the cell shared with its image. A fresh run shares some of that with the session's image, too. */
@@ -371,9 +392,12 @@ void cell_discard(struct cell *cell) {
                      cell->keeper); /* to free a gigabyte takes a while, and somebody waits for the answer */
     }
     const bool changed = cell->started && !cell->aside;
-    if (changed)
+    if (changed || cell->wrote)
         await_gone(cell);
-    layer_remove(cell->session->nursery.files_fd, cell->layer);
+    if (cell->layer != LAYER_LIVE)
+        layer_remove(cell->session->nursery.files_fd, cell->layer);
+    else if (cell->wrote)
+        put_files_back(cell);
     if (changed)
         put_back(cell);
     cell_free(cell);

@@ -30,9 +30,11 @@ struct cell {
     bool started;             /* detached: its tasks run by themselves */
     bool ended;               /* its worker is dead and reaped */
     bool left_processes;      /* had other processes when it was frozen */
+    bool had_children;        /* or may have had them before */
+    bool wrote;               /* the live files may be other than they are kept */
     struct sandbox_init init; /* pid 1 of its sandbox */
     ino_t pid_namespace;
-    uint64_t layer;
+    uint64_t layer;        /* LAYER_LIVE: it writes the live files */
     struct timespec since; /* when it was started, by the clock of its files */
     pid_t keeper;          /* shares the memory with the cell's tasks, and outlives them */
     int memory_fd;
@@ -61,6 +63,9 @@ int cell_take_sandbox(struct cell *cell, struct sandbox_error *ret_error);
 
 /* Makes the tasks of a cell whose sandbox is on its way, up to the point where they could be detached. */
 int cell_assemble(struct cell *cell, struct sandbox_error *ret_error);
+
+/* cell_list_changes() of a cell that is at its end, however it ended. */
+int cell_list_names(const struct cell *cell, cell_change_handler *handler, void *arg);
 
 /* Where the host has changed its folders since they were watched, watches them anew. */
 void cell_renew_watches(struct cell *cell);

@@ -2,8 +2,8 @@
  * cell_files.c - a cell's files of the notebook's folder: put there before it runs, read after it.
  *
  * What is put goes through the sandbox's own mounts, as the cell's user: below
- * a mounted overlay nobody may change a layer. What is read comes from the
- * layer itself, when nothing of the cell runs any more.
+ * a mounted overlay nobody may change a layer. What is read comes from what lies
+ * over the notebook's folder, when nothing of the cell runs any more.
  */
 #define _GNU_SOURCE
 #include "cell.h"
@@ -11,6 +11,7 @@
 #include "cleanup.h"
 #include "layers.h"
 #include "system.h"
+#include "tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -107,12 +108,13 @@ static void *put_as_cells_user(void *arg) {
  * it that ends with it; and for all threads the process stops being dumpable.
  * See: credentials(7), PR_SET_PDEATHSIG and PR_SET_DUMPABLE in prctl(2).
  */
-int cell_put_file(const struct cell *cell, const char *path, const void *data, size_t bytes) {
+int cell_put_file(struct cell *cell, const char *path, const void *data, size_t bytes) {
     struct putting putting = {.cell = cell, .path = path, .data = data, .bytes = bytes};
     pthread_t thread;
     int dumpable = prctl(PR_GET_DUMPABLE);
     if (cell->started || cell->init.pid <= 0)
         return -EINVAL;
+    cell->wrote = true;
     int r = pthread_create(&thread, NULL, put_as_cells_user, &putting);
     if (r)
         return -r;
@@ -122,16 +124,17 @@ int cell_put_file(const struct cell *cell, const char *path, const void *data, s
     return putting.result;
 }
 
-/* What a layer has of the notebook's folder. A descriptor or -errno. */
-static int open_folder_of(const struct cell *cell, const char *layer) {
+/* What lies over the notebook's folder. A descriptor or -errno. */
+static int open_folder_of(const struct cell *cell, const char *files) {
     char path[LAYER_NAME_SIZE + 16];
-    snprintf(path, sizeof path, "%s/folder", layer);
-    return system_open_beneath(cell->session->nursery.files_fd, path, O_RDONLY | O_DIRECTORY, 0);
+    snprintf(path, sizeof path, "%s/folder", files);
+    return tree_open(cell->session->nursery.files_fd, path);
 }
 
 static int open_upper(const struct cell *cell) {
-    char name[LAYER_NAME_SIZE];
-    layer_name(cell->layer, name);
+    char name[LAYER_NAME_SIZE] = "live/files";
+    if (cell->layer != LAYER_LIVE)
+        layer_name(cell->layer, name);
     return open_folder_of(cell, name);
 }
 
@@ -139,19 +142,23 @@ static int open_base(const struct cell *cell) {
     return open_folder_of(cell, layer_base(cell->layer));
 }
 
-int cell_list_changes(const struct cell *cell, cell_change_handler *handler, void *arg) {
-    if (!cell->result)
-        return -EINVAL;
+int cell_list_names(const struct cell *cell, cell_change_handler *handler, void *arg) {
     auto_fd upper_fd = open_upper(cell);
     auto_fd base_fd = upper_fd < 0 ? upper_fd : open_base(cell);
     if (base_fd < 0)
         return base_fd;
+    const bool live = cell->layer == LAYER_LIVE;
     const struct changes_options options = {.upper_fd = upper_fd,
                                             .base_fd = base_fd,
                                             .folder_fd = cell->session->folder_fd,
-                                            .copied = layers_are_copied(cell->session->nursery.files_fd),
-                                            .since = cell->since};
+                                            .live = live,
+                                            .since = cell->since,
+                                            .snapshot = live ? cell->session->files.snapshot : NULL};
     return changes_list(&options, handler, arg);
+}
+
+int cell_list_changes(const struct cell *cell, cell_change_handler *handler, void *arg) {
+    return cell->result ? cell_list_names(cell, handler, arg) : -EINVAL;
 }
 
 int cell_open_change(const struct cell *cell, const char *path) {
@@ -161,14 +168,15 @@ int cell_open_change(const struct cell *cell, const char *path) {
     auto_fd upper_fd = open_upper(cell);
     if (upper_fd < 0)
         return upper_fd;
-    auto_fd fd = system_open_beneath(upper_fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+    auto_fd fd = system_open_beneath(upper_fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_NOATIME, 0);
     if (fd < 0)
         return fd;
     if (fstat(fd, &st))
         return -errno;
     if (!S_ISREG(st.st_mode))
         return -EINVAL;
-    return st.st_nlink != 1 ? -EMLINK : steal_fd(&fd);
+    const bool guarded = cell->layer == LAYER_LIVE && snapshot_is_guarded(cell->session->files.snapshot, st.st_ino);
+    return st.st_nlink != 1U + guarded ? -EMLINK : steal_fd(&fd);
 }
 
 int cell_watch_opened(struct cell *cell) {

@@ -3,6 +3,7 @@
 
 #include "cleanup.h"
 #include "overlay.h"
+#include "same.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX_DEPTH = 40, COMPARE_BYTES = 64 << 10 };
+enum { MAX_DEPTH = 40 };
 
 struct walk {
     const struct changes_options *options;
@@ -63,51 +64,41 @@ static struct below open_below(const struct below *below, const char *name) {
 }
 
 static int tell(struct walk *walk, enum cell_change change, const struct stat *st) {
+    const struct snapshot *snapshot = walk->options->snapshot;
+    const bool guarded = snapshot && st->st_nlink > 1 && snapshot_is_guarded(snapshot, st->st_ino);
+    const nlink_t links = st->st_nlink - guarded;
     const struct cell_file file = {.path = walk->path,
                                    .change = change,
                                    .mode = st->st_mode,
-                                   .links = st->st_nlink > UINT32_MAX ? UINT32_MAX : (unsigned)st->st_nlink,
+                                   .links = links > UINT32_MAX ? UINT32_MAX : (unsigned)links,
                                    .bytes = S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0};
     return walk->handler(walk->arg, &file);
-}
-
-/* Whether two files hold the same; 1, 0 or -errno. */
-static int compare(int one_fd, int other_fd) {
-    auto_free char *one = malloc(COMPARE_BYTES), *other = malloc(COMPARE_BYTES);
-    off_t at = 0;
-    if (!one || !other)
-        return -ENOMEM;
-    for (;;) {
-        ssize_t n = pread(one_fd, one, COMPARE_BYTES, at);
-        ssize_t m = pread(other_fd, other, COMPARE_BYTES, at);
-        if (n < 0 || m < 0)
-            return -errno;
-        if (n != m || memcmp(one, other, (size_t)n) != 0)
-            return 0;
-        if (n == 0)
-            return 1;
-        at += n;
-    }
 }
 
 static bool is_before(const struct timespec *time, const struct timespec *other) {
     return time->tv_sec != other->tv_sec ? time->tv_sec < other->tv_sec : time->tv_nsec < other->tv_nsec;
 }
 
-/* Whether a file of a copied layer is still what was copied. A ctime can't be set, as a mtime can. 1, 0 or -errno. */
-static int is_copy(const struct walk *walk, const struct level *level, const char *name, const struct stat *st) {
+/* Sockets and FIFOs are made anew for each cell (descriptors.h), by us. */
+static bool has_content(mode_t mode) {
+    return !S_ISSOCK(mode) && !S_ISFIFO(mode);
+}
+
+/* Whether a live file is still what was kept. A ctime can't be set, as a mtime can. 1, 0 or -errno. */
+static int is_kept(const struct walk *walk, const struct level *level, const char *name, const struct stat *st) {
     struct stat before;
-    if (!walk->options->copied || !look(level->below.base_fd, name, &before) ||
+    if (!walk->options->live || !look(level->below.base_fd, name, &before) ||
         (before.st_mode & S_IFMT) != (st->st_mode & S_IFMT))
         return 0;
-    if (is_before(&st->st_ctim, &walk->options->since) && st->st_size == before.st_size &&
-        memcmp(&st->st_mtim, &before.st_mtim, sizeof st->st_mtim) == 0)
+    if (is_before(&st->st_ctim, &walk->options->since) &&
+        (!has_content(st->st_mode) ||
+         (st->st_size == before.st_size && memcmp(&st->st_mtim, &before.st_mtim, sizeof st->st_mtim) == 0)))
         return 1;
     if (!S_ISREG(st->st_mode) || st->st_size != before.st_size)
         return 0;
     auto_fd one = openat(level->fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     auto_fd other = openat(level->below.base_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    return one < 0 || other < 0 ? -errno : compare(one, other);
+    return one < 0 || other < 0 ? -errno : same_compare(one, other);
 }
 
 static int visit_folder(struct walk *walk, const struct level *level, const char *name, const struct stat *st) {
@@ -124,7 +115,7 @@ static int visit_folder(struct walk *walk, const struct level *level, const char
 
 static int visit_whiteout(struct walk *walk, const struct level *level, const char *name) {
     struct stat before = {0};
-    if (walk->options->copied && look(level->below.base_fd, name, &before) && overlay_is_whiteout(&before))
+    if (walk->options->live && look(level->below.base_fd, name, &before) && overlay_is_whiteout(&before))
         return 0; /* an earlier cell's */
     if (!look_below(&level->below, name, &before))
         before = (struct stat){0};
@@ -133,7 +124,7 @@ static int visit_whiteout(struct walk *walk, const struct level *level, const ch
 
 static int visit_file(struct walk *walk, const struct level *level, const char *name, const struct stat *st) {
     struct stat before;
-    int r = is_copy(walk, level, name, st);
+    int r = is_kept(walk, level, name, st);
     if (r)
         return r < 0 ? r : 0;
     return tell(walk, look_below(&level->below, name, &before) ? CELL_CHANGED : CELL_CREATED, st);
@@ -186,7 +177,7 @@ static int each_entry(struct walk *walk, int dir_fd, const struct level *level, 
     return r;
 }
 
-/* What was committed before is hidden by a copied layer as a whole, what is below that by an opaque folder only. */
+/* What was kept is gone where no live file stands in its place; what is below that, under an opaque folder only. */
 static int walk_missing(struct walk *walk, const struct level *level) {
     int r = 0;
     if (level->below.base_fd >= 0)
@@ -198,7 +189,7 @@ static int walk_missing(struct walk *walk, const struct level *level) {
 
 static int walk_level(struct walk *walk, const struct level *level) {
     int r = each_entry(walk, level->fd, level, visit);
-    return r || (!level->opaque && !walk->options->copied) ? r : walk_missing(walk, level);
+    return r || (!level->opaque && !walk->options->live) ? r : walk_missing(walk, level);
 }
 
 int changes_list(const struct changes_options *options, cell_change_handler *handler, void *arg) {

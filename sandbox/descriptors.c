@@ -7,6 +7,7 @@
 #include "epolls.h"
 #include "error.h"
 #include "files.h"
+#include "locks.h"
 #include "pipes.h"
 #include "procfs.h"
 #include "sockets.h"
@@ -25,6 +26,7 @@
 
 enum { CONTENT_MAX_BYTES = 16 << 20 }; /* that waits in an image's pipes and sockets */
 enum { OUTPUT_MODE = 0600 };           /* as pipe(2) makes it */
+enum { LOCKS_BYTES = 8192 };           /* of an fdinfo: room for more than LOCKS_MAX lines */
 
 #define KEPT_FLAGS                                                                                                     \
     (O_ACCMODE | O_APPEND | O_NONBLOCK | O_SYNC | O_DSYNC | O_DIRECT | O_DIRECTORY | O_NOATIME | O_PATH | O_CLOEXEC)
@@ -148,23 +150,21 @@ static void unlock(int fd) {
     (void)fcntl(fd, F_OFD_SETLK, &none);
 }
 
-/*
- * Locks end with their cell. Those of an open file would stay with the image's,
- * in the way of the one that the next cell opens; a lease would keep it from being
- * opened, and only its owner can end it.
- */
-static int end_locks(const struct descriptors_look *look, const struct descriptor *descriptor) {
+/* Locks are noted, and those of open files ended. A lease would keep a file from being opened, and only its owner can
+ * end it. */
+static int take_locks(const struct descriptors_look *look, struct descriptor *descriptor, struct procfs_text info) {
     auto_fd fd = system_pidfd_getfd(look->pidfd, descriptor->fd);
     if (fd < 0)
         return fd;
     if (fcntl(fd, F_GETLEASE) != F_UNLCK)
         return descriptors_refuse(look, descriptor, "a file with a lease (F_SETLEASE)");
+    int r = S_ISREG(descriptor->mode) || S_ISDIR(descriptor->mode) ? locks_note(info, descriptor) : 0;
     unlock(fd);
-    return 0;
+    return r == -E2BIG ? descriptors_refuse(look, descriptor, "a file with more than %d locks", LOCKS_MAX) : r;
 }
 
 static int read_flags(const struct descriptors_look *look, const char *name, struct descriptor *descriptor) {
-    char buf[1024];
+    char buf[LOCKS_BYTES];
     uint64_t flags;
     auto_fd fd = openat(look->info_fd, name, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, buf, sizeof buf); /* locks stand before what may be long */
@@ -178,7 +178,7 @@ static int read_flags(const struct descriptors_look *look, const char *name, str
     if ((descriptor->flags & O_TMPFILE) == O_TMPFILE)
         descriptor->flags &= ~O_DIRECTORY; /* O_TMPFILE has its bit, and is no folder */
     descriptor->flags &= KEPT_FLAGS;
-    return procfs_find(text, "lock", &locks) ? end_locks(look, descriptor) : 0;
+    return procfs_find(text, "lock", &locks) ? take_locks(look, descriptor, text) : 0;
 }
 
 /* Which kind it is, by what Linux says it leads to. */
@@ -433,7 +433,7 @@ int descriptors_give(struct descriptors *list, struct giver *giver) {
     for (int kind = 0; r == 0 && kind < DESCRIPTOR_KINDS; kind++)
         if (list->of_kind[kind] && kinds[kind].give)
             r = kinds[kind].give(list, giver);
-    return r ? r : giver_run(giver);
+    return r ? r : locks_give(list, giver);
 }
 
 /* Only what differs is set, so that nothing is asked of a file that nobody has touched. */

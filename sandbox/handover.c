@@ -15,7 +15,7 @@ enum { MAX_BYTES = 64 << 20, MAX_STRINGS = 1 << 20 };
 /* What stands in front; then the texts, each with its NUL. */
 struct head {
     uint32_t uid, gid;
-    uint64_t disk_bytes, disk_inodes, layer;
+    uint64_t disk_bytes, disk_inodes;
     uint32_t n_homes, n_readonly, n_argv, n_env, n_hide, n_names;
     uint8_t hide_folder_path, has_folder_fd, has_readonly;
 };
@@ -43,12 +43,11 @@ static void put_hide(FILE *file, const struct session_hide *hide) {
     put_list(file, (const char *const *)hide->names);
 }
 
-int handover_write(const struct session_options *options, uint64_t layer) {
+int handover_write(const struct session_options *options) {
     struct head head = {.uid = options->ground->worker_uid,
                         .gid = options->ground->worker_gid,
                         .disk_bytes = options->disk_bytes,
                         .disk_inodes = options->disk_inodes,
-                        .layer = layer,
                         .n_homes = count(options->homes),
                         .n_readonly = count(options->readonly),
                         .n_argv = count(options->argv),
@@ -190,7 +189,6 @@ int handover_read(int fd, struct handover *ret) {
     options->disk_bytes = head.disk_bytes;
     options->disk_inodes = head.disk_inodes;
     ret->ground = (struct sandbox_ground){.worker_uid = head.uid, .worker_gid = head.gid, .folder_fd = -1};
-    ret->layer = head.layer;
     ret->has_folder_fd = head.has_folder_fd;
     return 0;
 }

@@ -13,7 +13,6 @@
 struct handover {
     struct session_options options; /* with pointers into what follows, and to ground */
     struct sandbox_ground ground;   /* its users alone; folder_fd is the reader's to set */
-    uint64_t layer;                 /* of the worker */
     bool has_folder_fd;
     char *text; /* owned; so are the tables */
     const char **strings;
@@ -21,8 +20,8 @@ struct handover {
     char **names;
 };
 
-/* Writes options and the worker's layer into a file in memory: a descriptor, the caller's, or -errno. */
-int handover_write(const struct session_options *options, uint64_t layer) SANDBOX_MUST_CHECK;
+/* Writes options into a file in memory: a descriptor, the caller's, or -errno. */
+int handover_write(const struct session_options *options) SANDBOX_MUST_CHECK;
 
 /* Reads them. ret is the caller's: handover_fini(). 0, -EBADMSG, or -errno. */
 int handover_read(int fd, struct handover *ret) SANDBOX_MUST_CHECK;

@@ -45,11 +45,13 @@ int image_copy_keeper(const struct image *image, const struct remote_site *site,
 /*
  * Finds what of a stopped process a copy can't simply share: its descriptors,
  * shared memory. Paths can be told only while its sandbox's mounts are there: viewer, stopped, is in it.
- * before: the image that its cell was made of, or NULL; outputs: our ends of the session's pipes.
+ * before: the image that its cell was made of, or NULL; outputs: our ends of the session's pipes; files: the snapshot
+ * of the session's files, or NULL.
  * 0; -ENOTSUP where something can't be carried on (ret_error->detail says what); or -errno.
  */
 int image_find_shared(struct image *image, pid_t viewer, const struct image *before,
-                      const int outputs[DESCRIPTORS_OUTPUTS], struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+                      const int outputs[DESCRIPTORS_OUTPUTS], const struct snapshot *files,
+                      struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
 
 /* Saves what a cell of this image could change in it, before the cell starts. 0 or -errno. */
 int image_save_shared(struct image *image) SANDBOX_MUST_CHECK;

@@ -1,23 +1,27 @@
 /*
- * layers.h - the files that cells have written, as layers on the session's tmpfs.
+ * layers.h - the folders that hold what cells write.
  *
- *     committed/{private,folder}                        what the committed cells have written
- *     committed/mountpoints                             empty folders, below the notebook's folder
- *     first/{private,folder}                            what was committed when the session began
- *     cells/ID/{private,folder}{,.work}                 one cell's own layer (an overlay's upper and work folder)
+ *     live/files/{private,folder}          what the session's cells write: the same files in each
+ *     live/{folder.work,parts.work}        where the overlays over the notebook's folder work
+ *     live/{aside,guards}                  of the snapshot (snapshot.h)
+ *     kept/files/{private,folder}          what the committed cells have written: the snapshot's copy
+ *     kept/aside                           of the snapshot
+ *     kept/first/{private,folder}          what was committed when the session began
+ *     kept/hidden                          whiteouts over what is hidden of the notebook's folder
+ *     kept/mountpoints                     empty folders, below the notebook's folder
+ *     cells/ID/{private,folder}{,.work}    the layer of a cell that is thrown away
  *
- * "folder" lies over the notebook's folder; "private" is {tmp,home,shm}. A
- * layer's files are in overlayfs' format: a character device 0:0 is a
- * whiteout, the attribute user.overlay.opaque hides what is below a folder.
+ * "folder" is what lies over the notebook's folder, in overlayfs' format: a
+ * character device 0:0 is a whiteout, the attribute user.overlay.opaque hides what
+ * is below a folder. "private" is {tmp,home,shm}. live, kept and cells are each a
+ * tmpfs.
  *
- * Before Linux 6.6 a tmpfs keeps no such attribute, and an overlay on it can
- * neither remove a folder that has something below it nor put another in its
- * place. There a cell's layer begins as a copy of the committed ones and takes
- * their place at the commit, so that of all that cells have written nothing
- * lies below; what the notebook's folder has of its own still does.
+ * Most cells write the live files. Those beside them, and those that begin with
+ * image 0, have a layer of their own over what is kept. Before Linux 6.6 a tmpfs
+ * keeps no attributes, and there such a cell can't remove a folder that it has
+ * found, or put another in its place.
  *
- * dir_fd is the root of the session's tmpfs. Nobody else may be changing the
- * layers that a function is given. See: overlayfs.rst.
+ * dir_fd is where live, kept and cells are. See: overlayfs.rst.
  */
 #ifndef PETRI_SANDBOX_LAYERS_H
 #define PETRI_SANDBOX_LAYERS_H
@@ -28,38 +32,30 @@
 
 enum { LAYER_NAME_SIZE = 32 };
 
-/* Layers whose numbers have this bit lie over the first ones instead of the committed ones: cells of image 0. */
+/* In the place of a layer's number: the cell writes the live files. */
+#define LAYER_LIVE UINT64_C(0)
+
+/* Layers whose numbers have this bit lie over the first files instead of the committed ones: cells of image 0. */
 #define LAYER_OVER_FIRST (UINT64_C(1) << 63)
 
-/* What a layer lies over: "committed" or "first". Static. */
+/* What a layer lies over: "kept/files" or "kept/first". Static. */
 const char *layer_base(uint64_t id);
 
 /* The name of a layer: "cells/ID". */
 void layer_name(uint64_t id, char ret_name[LAYER_NAME_SIZE]);
 
-/* Makes the empty committed layers, owned by uid and gid. 0 or -errno. */
+/* Makes the folders, but for cells' layers; those that cells see are owned by uid and gid. 0 or -errno. */
 int layers_init(int dir_fd, uid_t uid, gid_t gid);
 
 /* Makes path, a folder or a file that is to be a mount point, and the folders on its way, where it is in an area that
  * is a sandbox's own. 0 or -errno. */
 int layers_make_mount_point(int dir_fd, const char *path, bool folder, uid_t uid, gid_t gid);
 
-/* Keeps the committed layers as they are now as the first ones; once, when the session begins. 0 or -errno. */
+/* Keeps the live files as they are now as the first ones; once, when the session begins. 0 or -errno. */
 int layers_keep_first(int dir_fd, uid_t uid, gid_t gid);
 
-/* Whether a layer is a copy: see above. */
-bool layers_are_copied(int dir_fd);
-
-/* Makes a layer: empty, or a copy of those it lies over. 0 or -errno. */
+/* Makes an empty layer. 0 or -errno. */
 int layer_create(int dir_fd, uint64_t id, uid_t uid, gid_t gid);
-
-/*
- * Moves all of a layer down into the committed ones, or puts it in their place,
- * and removes it, whatever its depth. -ENOSPC where that takes more room than
- * there is, for marks on folders: the rest of the layer is there, and can be
- * committed once there is more. 0, or another -errno.
- */
-int layer_commit(int dir_fd, uint64_t id);
 
 /* Removes a layer with all that is in it. 0 or -errno. */
 int layer_remove(int dir_fd, uint64_t id);

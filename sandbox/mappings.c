@@ -41,8 +41,9 @@ static int put_aside(struct look *look, const struct mapping *mapping) {
 
 /* Passes on what a cell could change. */
 static int hand_on(struct look *look, const struct mapping *mapping) {
-    return mapping->is_memory || mapping->protection & PROT_WRITE ? look->handler(look->arg, mapping)
-                                                                  : put_aside(look, mapping);
+    return mapping->is_memory || mapping->is_named || mapping->protection & PROT_WRITE
+               ? look->handler(look->arg, mapping)
+               : put_aside(look, mapping);
 }
 
 /*
@@ -96,13 +97,15 @@ static int query(struct look *look, int maps_fd) {
         if (ioctl(maps_fd, QUERY_MAPPING, &query))
             return errno == ENOENT ? 0 : -errno;
         const struct procfs_text text = {name, query.vma_name_size > 0 ? query.vma_name_size - 1 : 0};
-        if (is_unnamed(text))
-            r = hand_on(look, &(struct mapping){.start = query.vma_start,
-                                                .end = query.vma_end,
-                                                .offset = query.vma_offset,
-                                                .inode = query.inode,
-                                                .is_memory = procfs_is_memory(text),
-                                                .protection = (int)(query.vma_flags & QUERY_PROTECTION)});
+        name[query.vma_name_size > 0 ? query.vma_name_size - 1 : 0] = 0;
+        r = hand_on(look, &(struct mapping){.start = query.vma_start,
+                                            .end = query.vma_end,
+                                            .offset = query.vma_offset,
+                                            .inode = query.inode,
+                                            .is_memory = procfs_is_memory(text),
+                                            .is_named = !is_unnamed(text),
+                                            .name = name,
+                                            .protection = (int)(query.vma_flags & QUERY_PROTECTION)});
     }
     return r;
 }
@@ -111,13 +114,17 @@ static int read_line(struct look *look, struct procfs_text line) {
     struct procfs_mapping mapping;
     if (!procfs_parse_mapping(line, &mapping))
         return -EBADMSG;
-    if (!mapping.shared || !is_unnamed(mapping.name))
+    char name[PATH_MAX];
+    if (!mapping.shared)
         return 0;
+    snprintf(name, sizeof name, "%.*s", (int)mapping.name.n, mapping.name.at);
     return hand_on(look, &(struct mapping){.start = mapping.start,
                                            .end = mapping.end,
                                            .offset = mapping.offset,
                                            .inode = mapping.inode,
                                            .is_memory = procfs_is_memory(mapping.name),
+                                           .is_named = !is_unnamed(mapping.name),
+                                           .name = name,
                                            .protection = mapping.protection});
 }
 

@@ -1,5 +1,5 @@
 /*
- * mappings.h - the shared mappings of a process whose files have no name.
+ * mappings.h - the shared mappings of a process.
  *
  * See: proc_pid_maps(5), PROCMAP_QUERY.
  */
@@ -14,8 +14,10 @@ struct mapping {
     uint64_t start, end; /* addresses */
     uint64_t offset;     /* in the file */
     uint64_t inode;
-    bool is_memory; /* of no file system that a cell sees: anonymous, or a memfd */
-    int protection; /* as mmap(2) takes it */
+    bool is_memory;   /* of no file system that a cell sees: anonymous, or a memfd */
+    bool is_named;    /* of a file that has not lost the name that it was opened by */
+    const char *name; /* of such a file, as Linux tells it; for the time of the call */
+    int protection;   /* as mmap(2) takes it */
 };
 
 /* The most of them that a look goes through: files that nobody can write to, of which each is looked up. */
@@ -24,8 +26,9 @@ enum { MAPPINGS_MAX = 4096 };
 /* Called for each; other than 0 ends it. */
 typedef int mapping_handler(void *arg, const struct mapping *mapping);
 
-/* Every shared mapping of anonymous memory, of a memfd or of a file that is unlinked and that may be written to. 0,
- * what handler said, -E2BIG where there are more than MAPPINGS_MAX files that can't be written to, or -errno.
+/* Every shared mapping of anonymous memory, of a memfd, of a file that has its name, or of one that is unlinked and
+ * that may be written to. 0, what handler said, -E2BIG where there are more than MAPPINGS_MAX files that can't be
+ * written to, or -errno.
  */
 int mappings_each(pid_t pid, mapping_handler *handler, void *arg) SANDBOX_MUST_CHECK;
 

@@ -5,8 +5,7 @@
 #include "error.h"
 #include "etc.h"
 #include "folder.h"
-#include "layers.h"
-#include "overlay.h"
+#include "mounts_inside.h"
 #include "prefix.h"
 #include "proc.h"
 #include "show.h"
@@ -29,19 +28,12 @@
 /*
  * What is the template's own and no cell sees stands on a file system of its
  * own: while the template is built, here; from then on it is the nursery's
- * root, with what cells see below ROOT. It is the working folder all the time,
- * and what stands there is named from it: so in the options of an overlay,
- * which a cell can read.
+ * root, with what cells see below MOUNTS_ROOT. It is the working folder all the
+ * time.
  */
 #define HIDDEN "/.petri"
-#define SESSION "session"
-#define FOLDER "folder"
-#define PRIVATE "private"
-#define ON_TOP "on-top"
 #define EMPTY "empty"
-#define COVERS "covers"
 #define PROC "proc"
-#define ROOT "root"
 
 enum kind {
     KIND_FOLDER, /* an empty folder of the template; mode in the row */
@@ -52,8 +44,9 @@ enum kind {
 };
 
 /* The folders of HIDDEN. */
-static const char *const hidden[] = {SESSION, FOLDER, APART_FILES, APART_PARTS, PRIVATE,
-                                     ON_TOP,  EMPTY,  COVERS,      PROC,        ROOT};
+static const char *const hidden[] = {MOUNTS_LIVE,   MOUNTS_KEPT, MOUNTS_CELLS,   MOUNTS_VIEW,   MOUNTS_FOLDER,
+                                     APART_FILES,   APART_PARTS, MOUNTS_PRIVATE, MOUNTS_ON_TOP, EMPTY,
+                                     MOUNTS_COVERS, PROC,        MOUNTS_ROOT};
 
 /* All of the template but what the session's options add. In order: a mount stands before what is below it. */
 static const struct {
@@ -193,7 +186,7 @@ static int build_hidden(struct sandbox_error *error) {
 static int mount_proc(struct sandbox_error *error) {
     if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
         return error_set(error, STEP_MOUNT_PROC, errno, "%s", "");
-    return proc_build_covers(COVERS, error);
+    return proc_build_covers(MOUNTS_COVERS, error);
 }
 
 static int make_read_only(const char *path, struct sandbox_error *error) {
@@ -208,31 +201,39 @@ static int change_to_hidden(struct sandbox_error *error) {
         return error_set(error, STEP_PIVOT_ROOT, errno, "leaving the old root");
     if (mount("/proc", PROC, NULL, MS_MOVE, NULL))
         return error_set(error, STEP_MOUNT_PROC, errno, "moving it");
-    if (syscall(SYS_pivot_root, ".", ROOT) || chdir("/") || rmdir(ROOT HIDDEN))
+    if (syscall(SYS_pivot_root, ".", MOUNTS_ROOT) || chdir("/") || rmdir(MOUNTS_ROOT HIDDEN))
         return error_set(error, STEP_PIVOT_ROOT, errno, "%s", HIDDEN);
-    int r = make_read_only(ROOT, error);
+    int r = make_read_only(MOUNTS_ROOT, error);
     return r ? r : make_read_only("/", error);
 }
 
-static int mount_session(unsigned long flags, uint64_t bytes, uint64_t inodes) {
+/* A file system for what cells write. See VIEW_FLAGS in mounts_view.c. */
+static int mount_files(const char *name, unsigned long flags, uint64_t bytes, uint64_t inodes) {
     char data[128];
     snprintf(data, sizeof data, "mode=0755,size=%" PRIu64 ",nr_inodes=%" PRIu64, bytes, inodes);
-    return mount("petri", SESSION, "tmpfs", flags | MS_NOSUID | MS_NODEV, data) ? -errno : 0;
+    return mount("petri", name, "tmpfs", flags | MS_NOSUID | MS_NODEV, data) ? -errno : 0;
 }
 
 bool mounts_is_file_on_top(int i) {
     char place[64];
     struct stat st;
-    snprintf(place, sizeof place, ON_TOP "/%d", i);
+    snprintf(place, sizeof place, MOUNTS_ON_TOP "/%d", i);
     return stat(place, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-int mounts_set_room(uint64_t bytes, uint64_t inodes) {
-    return mount_session(MS_REMOUNT, bytes, inodes);
+int mounts_set_room(enum mounts_files which, uint64_t bytes, uint64_t inodes) {
+    return which == MOUNTS_LIVE_FILES ? mount_files(MOUNTS_LIVE, MS_REMOUNT | MS_STRICTATIME, bytes, inodes)
+                                      : mount_files(MOUNTS_CELLS, MS_REMOUNT, bytes, inodes);
 }
 
+/* What is kept is a copy of what the session may have: no limit of its own could be reached. */
 static int mount_session_files(const struct session_options *options, struct sandbox_error *error) {
-    int r = mount_session(0, options->disk_bytes, options->disk_inodes);
+    const uint64_t no_end_bytes = UINT64_C(1) << 50, no_end_inodes = UINT64_C(1) << 40;
+    int r = mount_files(MOUNTS_LIVE, MS_STRICTATIME, options->disk_bytes, options->disk_inodes);
+    if (r == 0)
+        r = mount_files(MOUNTS_KEPT, MS_NOATIME, no_end_bytes, no_end_inodes);
+    if (r == 0)
+        r = mount_files(MOUNTS_CELLS, 0, options->disk_bytes, options->disk_inodes);
     return r ? error_set(error, STEP_MOUNT_TMPFS, -r, "the session's files") : 0;
 }
 
@@ -241,10 +242,10 @@ static int mount_folder(const struct session_options *options, struct sandbox_er
     const int folder_fd = options->ground->folder_fd;
     if (folder_fd < 0)
         return 0;
-    int r = system_move_mount(folder_fd, FOLDER);
+    int r = system_move_mount(folder_fd, MOUNTS_FOLDER);
     if (r)
         return error_set(error, STEP_MOUNT_BIND, -r, "%s", options->folder);
-    r = system_mount_setattr(AT_FDCWD, FOLDER, 1, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, -1);
+    r = system_mount_setattr(AT_FDCWD, MOUNTS_FOLDER, 1, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, -1);
     return r ? error_set(error, STEP_MOUNT_ATTRIBUTES, -r, "%s", options->folder) : 0;
 }
 
@@ -267,7 +268,7 @@ static int place_of(struct template *template, const char *path, char place[PATH
         return 0;
     if (template->n_on_top == MOUNTS_MAX_ON_TOP)
         return error_set(error, STEP_MOUNT_BIND, E2BIG, "%s", path);
-    snprintf(place, PATH_MAX, HIDDEN "/" ON_TOP "/%d", template->n_on_top);
+    snprintf(place, PATH_MAX, HIDDEN "/" MOUNTS_ON_TOP "/%d", template->n_on_top);
     memcpy(template->on_top[template->n_on_top++], path, strlen(path) + 1);
     return 0;
 }
@@ -368,7 +369,7 @@ static int build_options(struct template *template, const struct prefix_list *pr
     if (r == 0)
         r = mount_folder(options, error);
     if (r == 0 && options->ground->folder_fd >= 0)
-        r = apart_build(HIDDEN "/" FOLDER, &template->rules, &template->apart, error);
+        r = apart_build(HIDDEN "/" MOUNTS_FOLDER, &template->rules, &template->apart, error);
     if (r == 0 && mounts_shows_folder_path(options))
         r = show_make_folders(options->folder, 0755, error);
     return r;
@@ -402,163 +403,4 @@ int mounts_build_template(const struct session_options *options, struct template
     if (r == 0)
         r = build_options(ret_template, prefixes, kept, ret_error);
     return r ? r : change_to_hidden(ret_error);
-}
-
-/* with: 0, or MS_REC for all that is mounted below. */
-static int bind(const char *source, const char *target, unsigned long with, struct sandbox_error *error) {
-    if (mount(source, target, NULL, MS_BIND | with, NULL))
-        return error_set(error, STEP_MOUNT_BIND, errno, "%s", target);
-    return 0;
-}
-
-/* What a layer has, and where it is shown. */
-struct shown_area {
-    const char *name;   /* of the layer's folder */
-    const char *work;   /* where overlayfs may work: a folder of the layer's */
-    const char *lowest; /* below the session's layers; NULL for nothing */
-    const char *target;
-};
-
-static const struct shown_area private_area = {"private", "private.work", NULL, PRIVATE};
-static const struct shown_area folder_area = {"folder", "folder.work", FOLDER ":" SESSION "/committed/mountpoints",
-                                              "/work"};
-static const struct shown_area apart_area = {"folder", "folder.work", APART_FILES ":" SESSION "/committed/mountpoints",
-                                             "/work"};
-
-/*
- * Shows one area ("folder", "private") of a layer over the committed one and over what stands below the session's
- * layers, lowest. A layer that is a copy of what is committed has only that below it, if anything.
- */
-static int mount_layer(const struct template *template, const struct shown_area *area, uint64_t layer,
-                       struct sandbox_error *error) {
-    char data[4096], name[LAYER_NAME_SIZE], committed[PATH_MAX] = "";
-    layer_name(layer, name);
-    if (template->copied_layers && !area->lowest) {
-        snprintf(data, sizeof data, SESSION "/%s/%s", name, area->name);
-        return bind(data, area->target, 0, error);
-    }
-    if (!template->copied_layers)
-        snprintf(committed, sizeof committed, SESSION "/%s/%s%s", layer_base(layer), area->name,
-                 area->lowest ? ":" : "");
-    int n = snprintf(data, sizeof data, "userxattr,lowerdir=%s%s,upperdir=" SESSION "/%s/%s,workdir=" SESSION "/%s/%s",
-                     committed, area->lowest ? area->lowest : "", name, area->name, name, area->work);
-    if (n >= (int)sizeof data)
-        return error_set(error, STEP_MOUNT_OVERLAY, ENAMETOOLONG, "%s", area->target);
-    if (mount("petri", area->target, "overlay", MS_NOSUID | MS_NODEV, data))
-        return error_set(error, STEP_MOUNT_OVERLAY, errno, "%s", area->name);
-    return 0;
-}
-
-/* As a name stands in an overlay's options. See: ovl_unescape() in overlayfs. */
-static void escape(const char *path, char *out, size_t size) {
-    size_t n = 0;
-    for (; *path && n + 2 < size; path++) {
-        if (strchr("\\:,", *path))
-            out[n++] = '\\';
-        out[n++] = *path;
-    }
-    out[n] = 0;
-}
-
-static void name_part(size_t i, char name[32]) {
-    snprintf(name, 32, APART_PARTS "/%zu", i);
-}
-
-/* A part of the folder that is a folder, as an overlay over itself: the layers have what is below its path. */
-static int mount_part(const struct template *template, size_t i, uint64_t layer, struct sandbox_error *error) {
-    char escaped[PATH_MAX], name[PATH_MAX + 16], work[32], part[32];
-    name_part(i, part);
-    escape(template->apart.part[i].path, escaped, sizeof escaped);
-    snprintf(name, sizeof name, "folder%s", escaped);
-    snprintf(work, sizeof work, APART_WORK "/%zu", i);
-    return mount_layer(template, &(struct shown_area){name, work, part, part}, layer, error);
-}
-
-/* A place that we can't reach no cell can. */
-static int move_part(const struct template *template, size_t i, struct sandbox_error *error) {
-    const struct apart_part *part = &template->apart.part[i];
-    char target[PATH_MAX + 16], from[32];
-    name_part(i, from);
-    snprintf(target, sizeof target, "/work%s", part->path);
-    if (mount(from, target, NULL, part->folder ? MS_MOVE : MS_BIND, NULL) && errno != EACCES)
-        return error_set(error, STEP_MOUNT_BIND, errno, "%s", target);
-    return 0;
-}
-
-/* The parts first: an upper folder in one that an overlay has already would be taken for a mistake. See:
- * ovl_check_layer() in overlayfs. */
-static int mount_folder_layer(const struct template *template, uint64_t layer, struct sandbox_error *error) {
-    const struct apart *apart = &template->apart;
-    int r = 0;
-    for (size_t i = 0; r == 0 && i < apart->n; i++)
-        r = apart->part[i].folder ? mount_part(template, i, layer, error) : 0;
-    if (r == 0)
-        r = mount_layer(template, apart->used ? &apart_area : &folder_area, layer, error);
-    for (size_t i = 0; r == 0 && i < apart->n; i++)
-        r = move_part(template, i, error);
-    return r;
-}
-
-/* What is shown on top of a private area: bound onto a mount point that the layers have. */
-static int bind_on_top(const struct template *template, struct sandbox_error *error) {
-    int r = 0;
-    for (int i = 0; r == 0 && i < template->n_on_top; i++) {
-        char place[64];
-        snprintf(place, sizeof place, ON_TOP "/%d", i);
-        if (access(place, F_OK) == 0)
-            r = bind(place, template->on_top[i], MS_REC, error);
-    }
-    return r;
-}
-
-/*
- * A root of the sandbox's own: one that came with the template can't be the
- * root of its namespace (Linux locks its mounts together). Until the sandbox is
- * complete we have it as our root and HIDDEN as our working folder, so absolute
- * names, and links on the way, are the sandbox's.
- */
-int mounts_begin_sandbox(struct sandbox_error *ret_error) {
-    if (mount(ROOT, ROOT, NULL, MS_BIND | MS_REC, NULL))
-        return error_set(ret_error, STEP_MOUNT_BIND, errno, "the sandbox's root");
-    if (chroot(ROOT))
-        return error_set(ret_error, STEP_PIVOT_ROOT, errno, "the sandbox's root");
-    return proc_mount(COVERS, "/proc", ret_error);
-}
-
-/* The sandbox's root becomes its namespace's, which loses all that is not below it. */
-static int leave_hidden(struct sandbox_error *error) {
-    if (chroot(".") || chdir(ROOT) || syscall(SYS_pivot_root, ".", ".") || umount2(".", MNT_DETACH) || chdir("/"))
-        return error_set(error, STEP_PIVOT_ROOT, errno, "leaving the template");
-    return 0;
-}
-
-int mounts_build_sandbox(const struct template *template, uint64_t layer, struct sandbox_error *ret_error) {
-    int r = mount_layer(template, &private_area, layer, ret_error);
-    if (r == 0)
-        r = bind(PRIVATE "/tmp", "/tmp", 0, ret_error);
-    if (r == 0)
-        r = bind(PRIVATE "/home", MOUNTS_HOME, 0, ret_error);
-    if (r == 0)
-        r = bind(PRIVATE "/shm", "/dev/shm", 0, ret_error);
-    if (r == 0)
-        r = mount_folder_layer(template, layer, ret_error);
-    if (r == 0)
-        r = bind_on_top(template, ret_error);
-    if (r == 0)
-        r = hide_show(&template->hidden, template->options->folder, true, ret_error);
-    if (r == 0 && mounts_shows_folder_path(template->options))
-        r = bind("/work", template->options->folder, MS_REC, ret_error);
-    if (r == 0)
-        r = hide_show(&template->hidden, template->options->folder, false, ret_error);
-    return r ? r : leave_hidden(ret_error);
-}
-
-int mounts_build_empty(struct sandbox_error *ret_error) {
-    if (mount("petri", ROOT, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0555,size=4k,nr_inodes=1"))
-        return error_set(ret_error, STEP_MOUNT_TMPFS, errno, "the cage's root");
-    if (chdir(ROOT) || syscall(SYS_pivot_root, ".", ".") || umount2(".", MNT_DETACH) || chdir("/"))
-        return error_set(ret_error, STEP_PIVOT_ROOT, errno, "the cage's root");
-    if (mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
-        return error_set(ret_error, STEP_MOUNT_ATTRIBUTES, errno, "the cage's root");
-    return 0;
 }

@@ -17,8 +17,8 @@
 
 #include <limits.h>
 
-/* In the nursery's namespace: where the session's tmpfs is. Not in a sandbox's. */
-#define MOUNTS_SESSION_DIR "/session"
+/* In the nursery's namespace: what holds the session's files (layers.h). Not in a sandbox's. */
+#define MOUNTS_FILES_DIR "/"
 
 /* The same: the notebook's folder, as the host has it. */
 #define MOUNTS_FOLDER_DIR "/folder"
@@ -41,7 +41,6 @@ bool mounts_shows_folder_path(const struct session_options *options);
  */
 struct template {
     const struct session_options *options;
-    bool copied_layers;        /* see layers.h; set by the nursery */
     struct folder_rules rules; /* of the notebook's folder */
     struct folder_seen seen;   /* by them */
     struct apart apart;        /* and its parts, where it has some */
@@ -61,8 +60,23 @@ int mounts_build_template(const struct session_options *options, struct template
 /* In the nursery's namespace: whether the i-th of what is shown on top is a file, and no folder. */
 bool mounts_is_file_on_top(int i);
 
-/* In the nursery's namespace: how much the session's files may take from now on. 0 or -errno. */
-int mounts_set_room(uint64_t bytes, uint64_t inodes);
+/* In the nursery's namespace: how much the live files may take from now on, or the layers of cells. 0 or -errno. */
+enum mounts_files { MOUNTS_LIVE_FILES, MOUNTS_CELLS_FILES };
+int mounts_set_room(enum mounts_files which, uint64_t bytes, uint64_t inodes);
+
+/* In the nursery's namespace, once the files of layers.h are there: mounts the notebook's folder as the session's cells
+ * see it. 0 or -errno. */
+int mounts_show_session(const struct template *template, struct sandbox_error *ret_error);
+
+/*
+ * The same: has Linux forget what it knows of that folder, for what lies below
+ * the overlay has been changed. What somebody has open it does not forget. 0 or
+ * -errno.
+ */
+int mounts_refresh_session(const struct template *template);
+
+/* The same: mounts it anew, for sandboxes that are not begun; it then has another device number. 0 or -errno. */
+int mounts_renew_session(const struct template *template, struct sandbox_error *ret_error);
 
 /*
  * In a copy of the template, in a pid namespace of its own or the nursery's:
@@ -72,8 +86,8 @@ int mounts_set_room(uint64_t bytes, uint64_t inodes);
 int mounts_begin_sandbox(struct sandbox_error *ret_error);
 
 /*
- * After that: the other mounts of one sandbox, with the layer of this number
- * on top. Leaves the caller and the namespace with nothing but what the cell
+ * After that: the other mounts of one sandbox, with the live files (LAYER_LIVE)
+ * or those of the layer of this number. Leaves the caller and the namespace with nothing but what the cell
  * sees, and in its root folder. 0 or -errno.
  */
 int mounts_build_sandbox(const struct template *template, uint64_t layer, struct sandbox_error *ret_error);

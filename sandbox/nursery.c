@@ -30,9 +30,6 @@ enum { STOP_MS = 2000 };
 /* More than a sandbox takes of the session's files: its layer's folders, and what overlays make in theirs. */
 enum { SANDBOX_INODES = 64, SANDBOX_BYTES = 1 << 20 };
 
-/* More than an attribute of overlayfs' takes. */
-enum { MARK_BYTES = 128 };
-
 /* One answer of the nursery. */
 struct answer {
     int result;
@@ -43,7 +40,7 @@ struct answer {
 };
 
 struct request {
-    enum { REQUEST_SANDBOX, REQUEST_LOAN, REQUEST_END_OF_LOAN, REQUEST_HIDE } what;
+    enum { REQUEST_SANDBOX, REQUEST_LOAN, REQUEST_END_OF_LOAN, REQUEST_HIDE, REQUEST_REFRESH, REQUEST_RENEW } what;
     uint64_t layer; /* of a sandbox */
 };
 
@@ -56,22 +53,24 @@ static int hide_entries(struct template *template, int files_fd) {
     if (!template->rules.homes[0] || template->options->ground->folder_fd < 0 || template->apart.used)
         return 0;
     auto_fd folder_fd = open(MOUNTS_FOLDER_DIR, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    auto_fd layer_fd = openat(files_fd, "committed/folder", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_fd layer_fd = openat(files_fd, "kept/hidden", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return folder_fd < 0 || layer_fd < 0 ? -errno : folder_hide(folder_fd, layer_fd, &template->rules, &template->seen);
 }
 
-/* What the parts of the notebook's folder need in one layer. */
-static int make_parts(const struct template *template, int files_fd, const char *layer) {
+/* What the parts of the notebook's folder need over it. */
+static int make_parts(const struct template *template, int files_fd, const char *folder, const char *work) {
     const struct sandbox_ground *ground = template->options->ground;
     if (template->apart.n == 0)
         return 0;
     auto_fd from_fd = open(MOUNTS_PARTED_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    auto_fd layer_fd = openat(files_fd, layer, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return from_fd < 0 || layer_fd < 0
+    auto_fd folder_fd = openat(files_fd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_fd work_fd = openat(files_fd, work, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return from_fd < 0 || folder_fd < 0 || work_fd < 0
                ? -errno
-               : apart_prepare(&template->apart, from_fd, layer_fd, ground->worker_uid, ground->worker_gid);
+               : apart_prepare(&template->apart, from_fd, folder_fd, work_fd, ground->worker_uid, ground->worker_gid);
 }
 
+/* Makes the live files, and shows them. */
 static int prepare(struct template *template, int files_fd, struct sandbox_error *error) {
     const struct session_options *options = template->options;
     uid_t uid = options->ground->worker_uid;
@@ -82,16 +81,19 @@ static int prepare(struct template *template, int files_fd, struct sandbox_error
     if (r == 0 && mounts_shows_folder_path(options))
         r = layers_make_mount_point(files_fd, options->folder, true, uid, gid);
     if (r == 0)
-        r = make_parts(template, files_fd, "committed");
-    return r ? error_set(error, STEP_LAYER, -r, "committed") : 0;
+        r = make_parts(template, files_fd, "live/files/folder", "live");
+    if (r == 0)
+        r = hide_entries(template, files_fd);
+    return r ? error_set(error, STEP_LAYER, -r, "the session's") : mounts_show_session(template, error);
 }
 
 static int create_layer(const struct template *template, int files_fd, uint64_t layer) {
     const struct sandbox_ground *ground = template->options->ground;
-    char name[LAYER_NAME_SIZE];
+    char name[LAYER_NAME_SIZE], folder[LAYER_NAME_SIZE + 16];
     layer_name(layer, name);
+    snprintf(folder, sizeof folder, "%s/folder", name);
     int r = layer_create(files_fd, layer, ground->worker_uid, ground->worker_gid);
-    return r ? r : make_parts(template, files_fd, name);
+    return r ? r : make_parts(template, files_fd, folder, name);
 }
 
 /* Of the session's files: what they take, or what may be added. */
@@ -99,86 +101,53 @@ struct room {
     uint64_t bytes, inodes;
 };
 
-static int measure_room(int files_fd, struct room *ret_taken, struct room *ret_left) {
+static int measure_room(int files_fd, const char *which, struct room *ret_taken, struct room *ret_left) {
     struct statvfs now;
-    if (fstatvfs(files_fd, &now))
+    auto_fd fd = openat(files_fd, which, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fstatvfs(fd, &now))
         return -errno;
     *ret_taken = (struct room){(now.f_blocks - now.f_bfree) * now.f_frsize, now.f_files - now.f_ffree};
     *ret_left = (struct room){now.f_bfree * now.f_frsize, now.f_ffree};
     return 0;
 }
 
-static int leave_room(int files_fd, struct room more) {
-    struct room taken = {0}, left = {0};
-    int r = measure_room(files_fd, &taken, &left);
-    return r ? r : mounts_set_room(taken.bytes + more.bytes, taken.inodes + more.inodes);
-}
-
 /*
- * A copy needs room that isn't the cells' to fill: it is made with no end of
- * room, which is then cut to what is taken, what the session may add (ret_more),
- * and what a sandbox takes before its cell runs.
- */
-static int copy_layer(const struct template *template, int files_fd, uint64_t layer, struct room *ret_more) {
-    const struct session_options *options = template->options;
-    const uint64_t no_end_bytes = UINT64_C(1) << 50, no_end_inodes = UINT64_C(1) << 40;
-    struct room before = {0}, after = {0}, left = {0};
-    int r = measure_room(files_fd, &before, &left);
-    if (r == 0)
-        r = mounts_set_room(no_end_bytes, no_end_inodes);
-    if (r == 0)
-        r = create_layer(template, files_fd, layer);
-    if (r == 0)
-        r = measure_room(files_fd, &after, &left);
-    if (r) {
-        (void)leave_room(files_fd, (struct room){0}); /* until there is a copy, from which the room is known */
-        return r;
-    }
-    *ret_more = (struct room){excess(options->disk_bytes, excess(after.bytes, before.bytes)),
-                              excess(options->disk_inodes, excess(after.inodes, before.inodes))};
-    return leave_room(files_fd, (struct room){ret_more->bytes + SANDBOX_BYTES, ret_more->inodes + SANDBOX_INODES});
-}
-
-/*
- * Cells may use up all the room that there is, and go on: what a sandbox takes
- * before its cell runs is lent beside it. Returns 1 where it was, or -errno.
+ * Cells may use up all the room that there is for layers, and go on: what a
+ * sandbox takes before its cell runs is lent beside it. Returns 1 where it was,
+ * or -errno.
  */
 static int lend_room(int files_fd) {
     struct room taken = {0}, left = {0};
-    int r = measure_room(files_fd, &taken, &left);
+    int r = measure_room(files_fd, "cells", &taken, &left);
     if (r || (left.inodes >= SANDBOX_INODES && left.bytes >= SANDBOX_BYTES))
         return r;
-    r = leave_room(files_fd, (struct room){SANDBOX_BYTES, SANDBOX_INODES});
+    r = mounts_set_room(MOUNTS_CELLS_FILES, taken.bytes + SANDBOX_BYTES, taken.inodes + SANDBOX_INODES);
     return r ? r : 1;
 }
 
-/* A tmpfs takes the room of attributes from that of its inodes, of which each stands for 1024 bytes. */
-static int lend_marks(const struct session_options *options, int files_fd) {
-    const uint64_t marks_in_inode = 1024 / MARK_BYTES;
+/* Ends a loan: what is taken may stay, and nothing may be added beyond the session's limits. */
+static int end_loan(const struct session_options *options, int files_fd, enum mounts_files which) {
     struct room taken = {0}, left = {0};
-    int r = measure_room(files_fd, &taken, &left);
+    int r = measure_room(files_fd, which == MOUNTS_LIVE_FILES ? "live" : "cells", &taken, &left);
     return r ? r
-             : leave_room(files_fd, (struct room){excess(options->disk_bytes, taken.bytes),
-                                                  SANDBOX_INODES + options->disk_inodes / marks_in_inode});
+             : mounts_set_room(which, taken.bytes + excess(options->disk_bytes, taken.bytes),
+                               taken.inodes + excess(options->disk_inodes, taken.inodes));
 }
 
-/* Ends the loan: what is taken may stay, and nothing may be added beyond the session's limits. */
-static int end_loan(const struct session_options *options, int files_fd) {
+/* Names beside those of cells take their room, too; as many as there may be files. */
+static int lend_names(const struct session_options *options, int files_fd) {
     struct room taken = {0}, left = {0};
-    int r = measure_room(files_fd, &taken, &left);
+    int r = measure_room(files_fd, "live", &taken, &left);
     return r ? r
-             : leave_room(files_fd, (struct room){excess(options->disk_bytes, taken.bytes),
-                                                  excess(options->disk_inodes, taken.inodes)});
+             : mounts_set_room(MOUNTS_LIVE_FILES, taken.bytes + options->disk_bytes + SANDBOX_BYTES,
+                               taken.inodes + 2 * options->disk_inodes + SANDBOX_INODES);
 }
 
-/* ret_more is of copied layers: what remains once a sandbox is made over it. */
-static int make_layer(struct template *template, int files_fd, uint64_t layer, struct room *ret_more,
-                      struct sandbox_error *error) {
+static int make_layer(struct template *template, int files_fd, uint64_t layer, struct sandbox_error *error) {
     int r = hide_entries(template, files_fd);
     if (r)
         return error_set(error, STEP_FOLDER, -r, "hiding entries of a home");
-    r = template->copied_layers ? copy_layer(template, files_fd, layer, ret_more)
-                                : create_layer(template, files_fd, layer);
+    r = layer == LAYER_LIVE ? 0 : create_layer(template, files_fd, layer);
     return r ? error_set(error, STEP_LAYER, -r, "%s", r == -ENOSPC ? "the disk limit is reached" : "") : 0;
 }
 
@@ -190,11 +159,10 @@ struct nest {
 };
 
 /* Builds the template, makes the cage and starts the worker. */
-static int open_nest(const struct session_options *options, const struct nursery_boot *boot, uint64_t layer,
-                     struct nest *nest, struct answer *first) {
+static int open_nest(const struct session_options *options, const struct nursery_boot *boot, struct nest *nest,
+                     struct answer *first) {
     struct template *template = nest->place.template;
     struct sandbox_error *error = &first->error;
-    struct room more = {0};
     hollow_leave_out_libraries();
     int r = hollow_find_kept(&nest->place.kept);
     if (r)
@@ -202,17 +170,14 @@ static int open_nest(const struct session_options *options, const struct nursery
     if (unshare(CLONE_NEWNS))
         return error_set(error, STEP_MOUNT_NAMESPACE, errno, "%s", "");
     r = mounts_build_template(options, template, error);
-    if (r == 0 && (nest->files_fd = open(MOUNTS_SESSION_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
-        r = error_set(error, STEP_LAYER, errno, MOUNTS_SESSION_DIR);
+    if (r == 0 && (nest->files_fd = open(MOUNTS_FILES_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+        r = error_set(error, STEP_LAYER, errno, MOUNTS_FILES_DIR);
     if (r == 0)
         r = prepare(template, nest->files_fd, error);
-    template->copied_layers = r == 0 && layers_are_copied(nest->files_fd);
-    if (r == 0)
-        r = make_layer(template, nest->files_fd, layer, &more, error);
     if (r == 0)
         r = birth_cage(&nest->place, error);
     if (r == 0)
-        r = birth_worker(template, boot, layer, &first->worker, error);
+        r = birth_worker(template, boot, &first->worker, error);
     first->init.pid = nest->place.cage;
     first->view = template->apart.view;
     return r;
@@ -225,38 +190,52 @@ static int make_sandbox(const struct nest *nest, uint64_t layer, struct embryo *
     const int files_fd = nest->files_fd;
     struct embryo embryo = *ready;
     *ready = (struct embryo){0};
-    struct room more = {0};
-    int lent = template->copied_layers ? 0 : lend_room(files_fd);
-    int r =
-        lent < 0 ? error_set(error, STEP_LAYER, -lent, "room") : make_layer(template, files_fd, layer, &more, error);
+    int lent = layer == LAYER_LIVE ? 0 : lend_room(files_fd);
+    int r = lent < 0 ? error_set(error, STEP_LAYER, -lent, "room") : make_layer(template, files_fd, layer, error);
     if (r == 0 && embryo.pid == 0)
         r = birth_begin(&nest->place, &embryo, error);
     *ret_init = (struct sandbox_init){.pid = embryo.pid, .pid_in_cage = embryo.pid_in_cage};
     if (r == 0)
         r = birth_finish(&embryo, layer, error);
-    int ended = lent > 0 ? end_loan(template->options, files_fd) : 0;
-    if (r == 0 && template->copied_layers)
-        ended = leave_room(files_fd, more);
+    int ended = lent > 0 ? end_loan(template->options, files_fd, MOUNTS_CELLS_FILES) : 0;
     return r || ended == 0 ? r : error_set(error, STEP_LAYER, -ended, "room");
 }
 
-static int give_sandbox(const struct nest *nest, uint64_t layer, struct embryo *ready) {
-    struct answer packet = {0};
-    packet.result = make_sandbox(nest, layer, ready, &packet.init, &packet.error);
-    return answer(nest->socket, packet);
+/* An embryo has the mounts that there were when it was made. */
+static int renew(const struct nest *nest, struct embryo *ready, struct sandbox_error *error) {
+    if (ready->pid)
+        birth_drop(ready);
+    return mounts_renew_session(nest->place.template, error);
 }
 
-static int give_room(const struct nest *nest, bool loan) {
+/* Does what is answered with a result alone. */
+static int serve_request(const struct nest *nest, const struct request *request, struct embryo *ready) {
     struct answer packet = {0};
-    const struct session_options *options = nest->place.template->options;
-    int r = loan ? lend_marks(options, nest->files_fd) : end_loan(options, nest->files_fd);
-    packet.result = r ? error_set(&packet.error, STEP_LAYER, -r, "room") : 0;
-    return answer(nest->socket, packet);
-}
-
-static int give_hiding(const struct nest *nest) {
-    struct answer packet = {0};
-    packet.result = hide_entries(nest->place.template, nest->files_fd);
+    struct template *template = nest->place.template;
+    int r = 0;
+    switch (request->what) {
+    case REQUEST_LOAN:
+        r = lend_names(template->options, nest->files_fd);
+        break;
+    case REQUEST_END_OF_LOAN:
+        r = end_loan(template->options, nest->files_fd, MOUNTS_LIVE_FILES);
+        break;
+    case REQUEST_HIDE:
+        r = hide_entries(template, nest->files_fd);
+        if (r == 0)
+            r = mounts_refresh_session(template);
+        break;
+    case REQUEST_REFRESH:
+        r = mounts_refresh_session(template);
+        break;
+    case REQUEST_RENEW:
+        r = renew(nest, ready, &packet.error);
+        break;
+    case REQUEST_SANDBOX:
+        r = make_sandbox(nest, request->layer, ready, &packet.init, &packet.error);
+        break;
+    }
+    packet.result = r;
     return answer(nest->socket, packet);
 }
 
@@ -271,24 +250,18 @@ static void serve(const struct nest *nest) {
             ready = (struct embryo){0}; /* whoever asks is told, if it fails again */
         if (channel_receive(nest->socket, &request, sizeof request, &none))
             return;
-        if (request.what == REQUEST_SANDBOX)
-            r = give_sandbox(nest, request.layer, &ready);
-        else if (request.what == REQUEST_HIDE)
-            r = give_hiding(nest);
-        else
-            r = give_room(nest, request.what == REQUEST_LOAN);
+        r = serve_request(nest, &request, &ready);
     }
 }
 
 /* The whole life of the nursery. Ended children need no wait: they are reaped as they end. */
-static void nursery_main(const struct session_options *options, const struct nursery_boot *boot, uint64_t layer,
-                         int socket) {
+static void nursery_main(const struct session_options *options, const struct nursery_boot *boot, int socket) {
     prctl(PR_SET_NAME, NURSERY_NAME);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGCHLD, SIG_IGN);
     struct answer first = {0};
     struct nest nest = {.place.template = calloc(1, sizeof *nest.place.template), .files_fd = -1, .socket = socket};
-    first.result = nest.place.template ? open_nest(options, boot, layer, &nest, &first)
+    first.result = nest.place.template ? open_nest(options, boot, &nest, &first)
                                        : error_set(&first.error, STEP_MEMORY, ENOMEM, "%s", "");
     int sent = channel_send(socket, &first, sizeof first, first.result ? -1 : nest.files_fd);
     if (sent == 0 && first.result == 0) {
@@ -316,7 +289,7 @@ void sandbox_begin(void) {
     close(HANDOVER_FD);
     handover.options.ground = &handover.ground;
     handover.ground.folder_fd = handover.has_folder_fd ? FOLDER_FD : -1;
-    nursery_main(&handover.options, &boot, handover.layer, SOCKET_FD);
+    nursery_main(&handover.options, &boot, SOCKET_FD);
 }
 
 /* Puts the descriptors in their places, and closes all others. */
@@ -374,10 +347,10 @@ static int await_nursery(int socket, pid_t pid, struct nursery *ret_nursery, pid
     return 0;
 }
 
-int nursery_start(const struct session_options *options, const struct nursery_boot *boot, uint64_t layer,
-                  struct nursery *ret_nursery, pid_t *ret_worker, struct sandbox_error *ret_error) {
+int nursery_start(const struct session_options *options, const struct nursery_boot *boot, struct nursery *ret_nursery,
+                  pid_t *ret_worker, struct sandbox_error *ret_error) {
     int pair[2];
-    auto_fd handover_fd = handover_write(options, layer);
+    auto_fd handover_fd = handover_write(options);
     if (handover_fd < 0)
         return error_set(ret_error, STEP_NURSERY, -handover_fd, "handing over");
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
@@ -436,7 +409,7 @@ static int ask_and_await(const struct nursery *nursery, struct request request) 
     return r ? r : packet.result;
 }
 
-int nursery_lend_marks(const struct nursery *nursery) {
+int nursery_lend_names(const struct nursery *nursery) {
     return ask_and_await(nursery, (struct request){.what = REQUEST_LOAN});
 }
 
@@ -446,6 +419,14 @@ int nursery_end_loan(const struct nursery *nursery) {
 
 int nursery_hide(const struct nursery *nursery) {
     return ask_and_await(nursery, (struct request){.what = REQUEST_HIDE});
+}
+
+int nursery_refresh(const struct nursery *nursery) {
+    return ask_and_await(nursery, (struct request){.what = REQUEST_REFRESH});
+}
+
+int nursery_renew(const struct nursery *nursery) {
+    return ask_and_await(nursery, (struct request){.what = REQUEST_RENEW});
 }
 
 int nursery_take(const struct nursery *nursery, struct sandbox_init *ret_init, struct sandbox_error *ret_error) {

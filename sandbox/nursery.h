@@ -29,7 +29,7 @@ struct nursery {
     pid_t pid;
     pid_t cage;   /* its pid 1 */
     int socket;   /* ours */
-    int files_fd; /* root of the session's tmpfs */
+    int files_fd; /* holds the session's files (layers.h), and "view": the notebook's folder as they show it */
     struct session_view view;
 };
 
@@ -49,28 +49,32 @@ struct sandbox_init {
 };
 
 /*
- * Starts the nursery, builds the template and starts the worker in layer
- * layer. ret_worker is the worker's pid: a child of the calling process.
+ * Starts the nursery, builds the template and starts the worker on the live
+ * files. ret_worker is the worker's pid: a child of the calling process.
  */
-int nursery_start(const struct session_options *options, const struct nursery_boot *boot, uint64_t layer,
-                  struct nursery *ret_nursery, pid_t *ret_worker, struct sandbox_error *ret_error);
+int nursery_start(const struct session_options *options, const struct nursery_boot *boot, struct nursery *ret_nursery,
+                  pid_t *ret_worker, struct sandbox_error *ret_error);
 
 /* Ends the nursery and its sandboxes. */
 void nursery_stop(struct nursery *nursery);
 
-/* Asks for a sandbox over a layer that is made along with it. 0 or -errno. */
+/* Asks for a sandbox with the live files (LAYER_LIVE), or over a layer that is made along with it. 0 or -errno. */
 int nursery_request(const struct nursery *nursery, uint64_t layer, struct sandbox_error *ret_error);
 
 /*
- * Lends the session's files room for a mark on each folder that there may be,
- * or ends the loan: what is taken by then may stay. Waits for it, and no
- * sandbox may have been asked for and not taken. 0 or -errno.
+ * Lends the live files room for other names beside those that cells have given
+ * them, or ends the loan: what is taken by then may stay. Waits for it, as all of
+ * these, and no sandbox may have been asked for and not taken. 0 or -errno.
  */
-int nursery_lend_marks(const struct nursery *nursery);
+int nursery_lend_names(const struct nursery *nursery);
 int nursery_end_loan(const struct nursery *nursery);
 
-/* Hides what has been added to homes since, from cells that have not begun. Waits for it, as above. 0 or -errno. */
+/* Hides what has been added to homes since, from cells that have not begun. 0 or -errno. */
 int nursery_hide(const struct nursery *nursery);
+
+/* Once the live files have been changed by us: see mounts_refresh_session() and mounts_renew_session(). 0 or -errno. */
+int nursery_refresh(const struct nursery *nursery);
+int nursery_renew(const struct nursery *nursery);
 
 /* Waits for the oldest sandbox asked for. 0 or -errno. */
 int nursery_take(const struct nursery *nursery, struct sandbox_init *ret_init, struct sandbox_error *ret_error);

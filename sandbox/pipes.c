@@ -16,6 +16,7 @@
  * at a time. CAPACITY_MAX: what it takes as the size of one.
  */
 enum { PAGE_BYTES = 4096, USUAL_PAGES = 16, LEAST_BYTES = PAGE_BYTES, READ_BYTES = 65536, AT_ONCE = 4 };
+enum { PATH_BYTES = 4096 };
 enum { PIPES_MAX = 256, PAGES_MAX = PIPES_MAX * USUAL_PAGES, CAPACITY_MAX = 1 << 30 };
 
 /* What a pipe was, in the first row of its object. */
@@ -174,10 +175,44 @@ static int place(struct giver *giver, const struct descriptors *list, size_t obj
     return r == 0 && made[1] != made[0] ? giver_close(giver, made[1]) : r;
 }
 
-/* The FIFO at its path, for both, which blocks nobody; a pipe where there is none any more. */
+/* What stands at a path, which is at scratch. 0, -ENOENT where it is no FIFO, or another -errno. */
+static int look_at_fifo(struct giver *giver, const char *path, mode_t *ret_mode) {
+    struct stat st;
+    int r = giver_put(giver, 0, path, strlen(path) + 1);
+    if (r)
+        return r;
+    int found = giver_do(giver, (struct remote_call){.number = SYS_newfstatat,
+                                                     .argument = {(uint64_t)AT_FDCWD, giver_at(giver, 0),
+                                                                  giver_at(giver, PATH_BYTES), AT_SYMLINK_NOFOLLOW}});
+    if (found)
+        return found == -EUCLEAN ? found : -ENOENT;
+    r = giver_get(giver, PATH_BYTES, &st, sizeof st);
+    *ret_mode = st.st_mode & 07777;
+    return r == 0 && !S_ISFIFO(st.st_mode) ? -ENOENT : r;
+}
+
+/* A FIFO in the place of the one that a path leads to, which the image has open: they would be one pipe. 0, -ENOENT
+ * where there is none, or -EUCLEAN. */
+static int renew_fifo(struct giver *giver, const char *path) {
+    mode_t mode = 0;
+    int r = look_at_fifo(giver, path, &mode);
+    const uint64_t at = giver_at(giver, 0);
+    const struct remote_call calls[] = {
+        {.number = SYS_unlink, .argument = {at}},
+        {.number = SYS_mknod, .argument = {at, S_IFIFO | S_IRUSR | S_IWUSR}},
+        {.number = SYS_chmod, .argument = {at, mode}},
+    };
+    for (size_t i = 0; r == 0 && i < sizeof calls / sizeof calls[0]; i++)
+        r = giver_do(giver, calls[i]);
+    return r == 0 || r == -EUCLEAN ? r : -ENOENT;
+}
+
+/* A FIFO at its path, for both ends, which blocks nobody; a pipe where there is none any more. */
 static int open_fifo(struct giver *giver, const char *path, int made[2]) {
     struct stat st;
-    int opened = giver_open(giver, path, O_RDWR | O_NONBLOCK);
+    int opened = giver->layered ? 0 : renew_fifo(giver, path);
+    if (opened == 0)
+        opened = giver_open(giver, path, O_RDWR | O_NONBLOCK);
     if (opened < 0)
         return opened;
     auto_fd fd = giver_take(giver, opened);

@@ -195,12 +195,12 @@ struct cell_limits {
 /*
  * Puts a file into the notebook's folder as a cell sees it, before
  * cell_start(): below the folder, its parents made as needed, in the place of a
- * file or link that was there. It belongs to the cell's user, and is part of
- * the cell's own layer. path is relative and has no "." or ".." in it. -ELOOP
+ * file or link that was there. It belongs to the cell's user, and to what the
+ * cell has changed. path is relative and has no "." or ".." in it. -ELOOP
  * where a parent is a link, -EISDIR where a folder stands there, -EXDEV where a
  * part of petri's or the interpreter's does, -ENOSPC, or another -errno.
  */
-int cell_put_file(const struct cell *cell, const char *path, const void *data, size_t bytes) SANDBOX_MUST_CHECK;
+int cell_put_file(struct cell *cell, const char *path, const void *data, size_t bytes) SANDBOX_MUST_CHECK;
 
 /*
  * From now on it is noted which files of the notebook's folder the cell opens;
@@ -309,7 +309,7 @@ struct cell_file {
 typedef int cell_change_handler(void *arg, const struct cell_file *file);
 
 /*
- * Lists what a frozen cell's own layer has of the notebook's folder, in no
+ * Lists what a frozen cell has changed of the notebook's folder, in no
  * order: files, links and the like, not folders, but for one that was deleted
  * or lies too deep to be looked into. Nothing of the cell runs any more, so it
  * stays as it is until cell_commit() or cell_discard(). 0, what the handler
@@ -319,7 +319,7 @@ typedef int cell_change_handler(void *arg, const struct cell_file *file);
 int cell_list_changes(const struct cell *cell, cell_change_handler *handler, void *arg) SANDBOX_MUST_CHECK;
 
 /*
- * Opens a regular file of such a layer for reading. A descriptor, which is the
+ * Opens such a file, a regular one, for reading. A descriptor, which is the
  * caller's; -ELOOP for a link in the path, -EMLINK where the file has more
  * names than one, -EINVAL where it is no regular file, or -errno.
  */

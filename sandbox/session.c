@@ -105,8 +105,7 @@ static int start(struct session *session, const struct session_options *options,
     if (r)
         return error_set(error, STEP_PIPE, -r, "%s", "");
     struct nursery_boot boot = {plumbing.control[1], plumbing.out[1], plumbing.err[1], plumbing.trace[1]};
-    session->boot_layer = session->next_layer++;
-    r = nursery_start(options, &boot, session->boot_layer, &session->nursery, &session->worker, error);
+    r = nursery_start(options, &boot, &session->nursery, &session->worker, error);
     if (r == 0)
         take_ends(session, &plumbing);
     plumbing_fini(&plumbing);
@@ -131,11 +130,12 @@ int session_create(const struct session_options *options, struct session **ret_s
     if (!session)
         return error_set(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
     session->ground = *options->ground;
+    session->next_layer = LAYER_LIVE + 1;
     session->nursery = (struct nursery){-1, -1, -1, -1, {0}};
     session->control_fd = session->worker_pidfd = -1;
     for (size_t i = 0; i < DESCRIPTORS_OUTPUTS; i++)
         session->outputs[i] = -1;
-    session->denied_fd = session->folder_fd = session->opened_fd = -1;
+    session->denied_fd = session->folder_fd = session->opened_fd = session->files.view_fd = -1;
     if (options->ground->folder_fd >= 0)
         session->folder_fd = fcntl(options->ground->folder_fd, F_DUPFD_CLOEXEC, 0);
     block_child_signal();
@@ -166,6 +166,7 @@ void session_destroy(struct session *session) {
     image_unref(session->first, &dying);
     session_bury(session, dying);
     session_await_dead(session);
+    session_files_end(session);
     nursery_stop(&session->nursery);
     close_fd(&session->worker_pidfd);
     close_fd(&session->control_fd);
@@ -342,7 +343,7 @@ static int make_first_image(struct session *session, const pid_t *tids, size_t n
     session->current = image_ref(image);
     if (r)
         return error_set(error, STEP_IMAGE, -r, "working directory");
-    return image_find_shared(image, session->worker, NULL, session->outputs, error);
+    return image_find_shared(image, session->worker, NULL, session->outputs, NULL, error);
 }
 
 static struct remote_task first_keeper(const struct session *session) {
@@ -397,8 +398,6 @@ int session_capture(struct session *session, struct sandbox_error *ret_error) {
     close_fd(&session->worker_pidfd);
     close_fd(&session->control_fd);
     if (r == 0)
-        r = layer_commit(session->nursery.files_fd, session->boot_layer);
-    if (r == 0)
-        r = layers_keep_first(session->nursery.files_fd, session->ground.worker_uid, session->ground.worker_gid);
+        r = session_files_begin(session);
     return r < 0 && ret_error->step == STEP_NONE ? error_set(ret_error, STEP_LAYER, -r, "committing") : r;
 }

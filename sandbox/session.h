@@ -9,6 +9,7 @@
 #include "image.h"
 #include "nursery.h"
 #include "prefault.h"
+#include "session_files.h"
 
 #include <sys/resource.h>
 
@@ -27,8 +28,8 @@ struct session {
     uint64_t n_learned;
     struct image *first;   /* image 0 */
     struct image *current; /* the last committed one */
+    struct session_files files;
     uint64_t next_layer;
-    uint64_t boot_layer;
     pid_t worker; /* the starting one, until session_capture() */
     int worker_pidfd;
     int control_fd;

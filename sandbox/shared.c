@@ -24,6 +24,7 @@ void shared_fini(struct shared *shared) {
     shared_forget(shared);
     free(shared->piece);
     free(shared->mapping);
+    mapped_fini(&shared->mapped);
     *shared = (struct shared){0};
 }
 
@@ -43,8 +44,7 @@ static size_t find_piece(const struct shared *shared, const struct mapping *mapp
     return i;
 }
 
-static int add_mapping(void *arg, const struct mapping *mapping) {
-    struct shared *shared = arg;
+static int add_memory(struct shared *shared, const struct mapping *mapping) {
     size_t i = find_piece(shared, mapping);
     if (i >= SHARED_MAX_PIECES || shared->n_mappings == SHARED_MAX_MAPPINGS)
         return -E2BIG;
@@ -66,6 +66,24 @@ static int add_mapping(void *arg, const struct mapping *mapping) {
                                                                     .protection = mapping->protection,
                                                                     .piece = i};
     return 0;
+}
+
+struct finding {
+    struct shared *shared;
+    const struct shared_known *known;
+};
+
+/* A file that a cell has unlinked, and that was put back when the cell was lost, has its name again, whatever is told
+ * of the mapping. */
+static int add_mapping(void *arg, const struct mapping *mapping) {
+    const struct finding *finding = arg;
+    struct shared *shared = finding->shared;
+    const struct snapshot *files = finding->known->files;
+    const bool stands = !mapping->is_memory && (mapping->is_named || (files && snapshot_stands(files, mapping->inode)));
+    if (!stands)
+        return add_memory(shared, mapping);
+    return shared->mapped.n == SHARED_MAX_MAPPINGS ? -E2BIG
+                                                   : mapped_add(&shared->mapped, mapping, finding->known->before);
 }
 
 /*
@@ -152,7 +170,8 @@ static int check_mappings(pid_t pid, const struct shared *shared, struct sandbox
                            "shared memory beside %zu other mappings, the most there can be", n - shared->n_mappings);
 }
 
-int shared_find(pid_t pid, struct descriptors *list, struct shared *ret, struct sandbox_error *ret_error) {
+int shared_find(pid_t pid, struct descriptors *list, const struct shared_known *known, struct shared *ret,
+                struct sandbox_error *ret_error) {
     struct shared shared = {0};
     int r = 0;
     const size_t files = list->of_kind[DESCRIPTOR_MEMFD] + list->of_kind[DESCRIPTOR_UNNAMED];
@@ -162,7 +181,7 @@ int shared_find(pid_t pid, struct descriptors *list, struct shared *ret, struct 
             r = add_descriptor(pid, list, i, &shared, ret_error);
     }
     if (r == 0)
-        r = mappings_each(pid, add_mapping, &shared);
+        r = mappings_each(pid, add_mapping, &(struct finding){&shared, known});
     if (r == -E2BIG)
         r = error_set(ret_error, STEP_DESCRIPTORS, ENOTSUP,
                       "more than %d pieces of shared memory and temporary files, or %d mappings of such",

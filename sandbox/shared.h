@@ -15,6 +15,7 @@
 #define PETRI_SANDBOX_SHARED_H
 
 #include "descriptors.h"
+#include "mapped.h"
 #include "saved.h"
 
 /* The most of it in all: a cell must not wait for gigabytes to be copied. */
@@ -52,19 +53,27 @@ struct shared {
     struct shared_piece *piece;
     size_t n_mappings;
     struct shared_mapping *mapping;
+    struct mapped mapped; /* files that have a name */
+};
+
+/* What is known of the session's files before one looks. */
+struct shared_known {
+    const struct snapshot *files; /* NULL before there is one */
+    const struct mapped *before;  /* what the image before had mapped, or NULL */
 };
 
 void shared_fini(struct shared *shared);
 
 /*
  * Finds the pieces of a stopped process whose descriptors are list, in which
- * those are marked that no cell may have. ret is the caller's. 0; -ENOTSUP where they are too many bytes, or such as
- * can't be copied (then error->detail says what); or -errno.
+ * those are marked that no cell may have. known is borrowed for the call, ret is the caller's. 0; -ENOTSUP where they
+ * are too many bytes, or such as can't be copied (then error->detail says what); or -errno.
  */
-int shared_find(pid_t pid, struct descriptors *list, struct shared *ret,
+int shared_find(pid_t pid, struct descriptors *list, const struct shared_known *known, struct shared *ret,
                 struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
 
-/* Has a giver's task make its own copies; memory_fd is the image's. 0 or -errno. */
+/* Has a giver's task make its own copies, of files that have a name only where it is thrown away; memory_fd is the
+ * image's. 0 or -errno. */
 int shared_give(const struct shared *shared, const struct descriptors *list, int memory_fd,
                 struct giver *giver) SANDBOX_MUST_CHECK;
 

@@ -174,5 +174,5 @@ int shared_give(const struct shared *shared, const struct descriptors *list, int
     for (size_t i = 0; r == 0 && i < shared->n; i++)
         if (!shared->piece[i].is_saved_by_us)
             r = give_piece(shared, i, list, memory_fd, giver);
-    return r;
+    return r == 0 && giver->layered ? mapped_give(&shared->mapped, giver) : r;
 }

@@ -47,17 +47,23 @@ static bool is_same_time(struct timespec a, struct timespec b) {
 }
 
 bool snapshot_has_changed(const struct snapshot_node *node, const struct stat *live) {
-    return node->suspect || node->recent || !is_same_time(node->changed, live->st_ctim);
+    return node->suspect || node->recent || !is_same_time(node->changed, live->st_ctim) ||
+           (S_ISREG(live->st_mode) && !is_same_time(node->used, live->st_atim));
 }
 
 /* A clock that has been set back makes files look recent, or of the future: both are looked at again. */
+static bool is_recent(struct timespec time, struct timespec now) {
+    const int64_t s = now.tv_sec - time.tv_sec;
+    const int64_t ns = s * NS_PER_S + now.tv_nsec - time.tv_nsec;
+    return s <= 1 && ns < TICK_NS;
+}
+
 void snapshot_note(struct snapshot_node *node, const struct stat *live) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME_COARSE, &now);
-    const int64_t s = now.tv_sec - live->st_ctim.tv_sec;
-    const int64_t ns = s * NS_PER_S + now.tv_nsec - live->st_ctim.tv_nsec;
     node->changed = live->st_ctim;
-    node->recent = s <= 1 && ns < TICK_NS;
+    node->used = live->st_atim;
+    node->recent = is_recent(live->st_ctim, now) || (S_ISREG(live->st_mode) && is_recent(live->st_atim, now));
     node->suspect = false;
 }
 
@@ -160,17 +166,66 @@ static int open_folder(const struct snapshot *snapshot, ino_t folder) {
     return steal_fd(&fd);
 }
 
+/* The folder in which a live file has the name that it had at the last commit. A descriptor, or -ENOENT, or -errno. */
+static int open_folder_of(const struct snapshot *snapshot, const struct snapshot_node *node) {
+    struct stat st;
+    auto_fd fd = node && node->name ? open_folder(snapshot, node->folder) : -ENOENT;
+    if (fd >= 0 && (fstatat(fd, node->name, &st, AT_SYMLINK_NOFOLLOW) || st.st_ino != node->live))
+        return -ENOENT;
+    return steal_fd(&fd);
+}
+
+bool snapshot_stands(const struct snapshot *snapshot, ino_t live) {
+    auto_fd fd = open_folder_of(snapshot, snapshot_node_of_live(&snapshot->nodes, live));
+    return fd >= 0;
+}
+
+ino_t snapshot_kept(const struct snapshot *snapshot, ino_t live) {
+    const struct snapshot_node *node = snapshot_node_of_live(&snapshot->nodes, live);
+    return node ? node->kept : 0;
+}
+
 int snapshot_guard(struct snapshot *snapshot, ino_t live) {
     const struct snapshot_node *node = snapshot_node_of_live(&snapshot->nodes, live);
-    struct stat st;
-    if (!node || !node->name || S_ISDIR(node->kind))
+    if (!node || S_ISDIR(node->kind))
         return 0;
-    auto_fd fd = open_folder(snapshot, node->folder);
+    auto_fd fd = open_folder_of(snapshot, node);
     if (fd < 0)
         return fd == -ENOENT ? 0 : fd;
-    if (fstatat(fd, node->name, &st, AT_SYMLINK_NOFOLLOW) || st.st_ino != live)
-        return 0;
     return snapshot_link_aside(fd, node->name, live, snapshot->folders.guards);
+}
+
+bool snapshot_is_guarded(const struct snapshot *snapshot, ino_t live) {
+    char number[SNAPSHOT_NAME_BYTES];
+    snapshot_number(live, number);
+    return faccessat(snapshot->folders.guards, number, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static int by_number(const void *a, const void *b) {
+    const ino_t x = *(const ino_t *)a, y = *(const ino_t *)b;
+    return (x > y) - (x < y);
+}
+
+struct guarded {
+    const ino_t *live;
+    size_t n;
+};
+
+static int remove_guard(void *arg, const struct snapshot_place *place, const char *name, const struct stat *st) {
+    const struct guarded *guarded = arg;
+    if (guarded->n && bsearch(&st->st_ino, guarded->live, guarded->n, sizeof st->st_ino, by_number))
+        return SNAPSHOT_PAST;
+    return unlinkat(place->fd, name, 0) ? -errno : SNAPSHOT_PAST;
+}
+
+int snapshot_guard_only(struct snapshot *snapshot, ino_t *live, size_t n) {
+    if (n)
+        qsort(live, n, sizeof *live, by_number);
+    int r = snapshot_walk(snapshot->folders.guards, -1, &(struct snapshot_walker){.visit = remove_guard},
+                          &(struct guarded){live, n});
+    for (size_t i = 0; r == 0 && i < n; i++)
+        r = snapshot_guard(snapshot, live[i]);
+    return r;
 }
 
 int snapshot_end_guards(struct snapshot *snapshot) {

@@ -8,10 +8,12 @@
  * the same inodes, wherever in the tree those are by then.
  *
  * What a cell has changed is found by ctime, which no call sets: a file that has
- * the one of the last look is as it was then. Two things escape it: changes
- * within the clock's tick, for which whatever changed just before a look counts as
- * changed at the next; and writes by a mapping, for which files are suspected by
- * name (snapshot_suspect()).
+ * the one of the last look is as it was then. Three things escape it. Changes
+ * within the clock's tick: whatever changed just before a look counts as changed at
+ * the next. Writes by a mapping, of pages that were read before: to make a mapping
+ * moves the time of access (the live files are mounted so that each access does),
+ * and a file whose atime has moved counts as changed. And such writes by a mapping
+ * of an earlier cell: files are suspected by number (snapshot_suspect()).
  *
  * All folders are tmpfs, where inode numbers are not given twice. Nobody else may
  * be changing them during a call. A call that fails may have done a part: it can be
@@ -23,6 +25,7 @@
 #ifndef PETRI_SANDBOX_SNAPSHOT_H
 #define PETRI_SANDBOX_SNAPSHOT_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* Folders, borrowed for the life of a snapshot. */
@@ -55,6 +58,18 @@ void snapshot_suspect(struct snapshot *snapshot, ino_t live);
  * open then, too. 0 also where there is no such file, or -errno.
  */
 int snapshot_guard(struct snapshot *snapshot, ino_t live);
+
+/* Makes guards for these files, and removes those for others; live is sorted by it. 0 or -errno. */
+int snapshot_guard_only(struct snapshot *snapshot, ino_t *live, size_t n);
+
+/* Whether a live file has a guard: one name more than cells have given it. */
+bool snapshot_is_guarded(const struct snapshot *snapshot, ino_t live);
+
+/* Whether a live file of the last commit stands at a name that it had then. */
+bool snapshot_stands(const struct snapshot *snapshot, ino_t live);
+
+/* The inode number of a live file's copy; 0 where it has none. */
+ino_t snapshot_kept(const struct snapshot *snapshot, ino_t live);
 
 /* Removes all guards. Files that have no other name go with them. 0 or -errno. */
 int snapshot_end_guards(struct snapshot *snapshot);

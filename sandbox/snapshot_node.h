@@ -17,6 +17,7 @@ struct snapshot_node {
     ino_t live, kept;
     mode_t kind;             /* S_IFMT of its mode */
     struct timespec changed; /* its ctime when it was looked at last */
+    struct timespec used;    /* and its atime */
     bool recent;             /* that was so short a time before that it may have changed since, and have the same */
     bool suspect;            /* may have been written by a mapping, which no time tells */
     uint64_t round;          /* in which it was looked at last */

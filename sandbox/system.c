@@ -53,6 +53,14 @@ int system_move_mount(int mount_fd, const char *target) {
     return result(syscall(SYS_move_mount, mount_fd, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH));
 }
 
+int system_pick_mount(int dir_fd, const char *path) {
+    return result(syscall(SYS_fspick, dir_fd, path, FSPICK_CLOEXEC | FSPICK_NO_AUTOMOUNT));
+}
+
+int system_reconfigure(int picked_fd) {
+    return result(syscall(SYS_fsconfig, picked_fd, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0));
+}
+
 int system_mount_setattr(int dir_fd, const char *path, int recursive, uint64_t attr_set, int userns_fd) {
     struct mount_attr attr = {.attr_set = attr_set, .userns_fd = userns_fd >= 0 ? (unsigned)userns_fd : 0};
     unsigned flags = (recursive ? (unsigned)AT_RECURSIVE : 0) | (path[0] ? 0 : (unsigned)AT_EMPTY_PATH);

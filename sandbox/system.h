@@ -32,6 +32,10 @@ int system_open_beneath(int dir_fd, const char *path, int flags, unsigned mode);
 /* Attaches a detached mount at target. 0 or -errno. See: move_mount(2). */
 int system_move_mount(int mount_fd, const char *target);
 
+/* What is mounted at a path, for system_reconfigure(): a descriptor or -errno. See: fspick(2), fsconfig(2). */
+int system_pick_mount(int dir_fd, const char *path);
+int system_reconfigure(int picked_fd);
+
 /* Sets mount attributes on path below dir_fd, with AT_RECURSIVE where asked. 0 or -errno. See: mount_setattr(2). */
 int system_mount_setattr(int dir_fd, const char *path, int recursive, uint64_t attr_set, int userns_fd);
 

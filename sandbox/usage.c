@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <sys/statvfs.h>
 #include <sys/syscall.h>
 
 /*
@@ -99,20 +98,12 @@ static int limit_cpus(const struct cell *cell, unsigned cpus) {
     return r;
 }
 
-/* What the session's files take, all of them in memory. */
-static uint64_t session_files_bytes(const struct cell *cell) {
-    struct statvfs files;
-    if (fstatvfs(cell->session->nursery.files_fd, &files))
-        return 0;
-    return (uint64_t)(files.f_blocks - files.f_bfree) * files.f_frsize;
-}
-
 static int limit_memory(struct cell *cell, uint64_t bytes) {
     const struct resources_backend *backend = cell->session->ground.backend;
     cell->base.memory_limit_bytes = bytes;
     if (!backend) {
         watcher_read(cell->worker, false, &cell->base.watched);
-        cell->base.files_bytes = session_files_bytes(cell);
+        cell->base.files_bytes = session_files_bytes(cell->session);
         return 0;
     }
     int r = backend->read(group_of(cell), &cell->base.reading);
@@ -197,7 +188,7 @@ static void measure_watched(struct cell *cell) {
     uint64_t limit = cell->base.memory_limit_bytes;
     visit_all(cell, add_reading, &watching);
     uint64_t files = watcher_files_beside(&watching.reading, &cell->base.watched) +
-                     excess(session_files_bytes(cell), cell->base.files_bytes);
+                     excess(session_files_bytes(cell->session), cell->base.files_bytes);
     cell->usage.memory_bytes = watching.reading.memory_bytes + files;
     cell->usage.cpu_us = watching.reading.cpu_us;
     note_tasks(cell, &watching.reading);

@@ -129,7 +129,8 @@ def wait_until_busy(process):
 
 def test_ctrl_c_ends_the_cell_and_the_report_says_so(configure, tmp_path):
     configure(interrupt_grace="1m")  # a first traceback takes longer than the usual 2 s on a busy machine
-    (tmp_path / "cell.py").write_text("import subprocess; subprocess.Popen(['sleep', '1000'])\nwhile True: pass")
+    # Kept by a name: an interrupt in a finalizer is ignored.
+    (tmp_path / "cell.py").write_text("import subprocess; p = subprocess.Popen(['sleep', '1000'])\nwhile True: pass")
     command = [PETRI, "run", "--python", sys.executable, "cell.py"]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     members = wait_until_busy(process)

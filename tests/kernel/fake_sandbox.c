@@ -351,7 +351,7 @@ int cell_start(struct cell *cell, const struct cell_limits *limits) {
     return 0;
 }
 
-int cell_put_file(const struct cell *cell, const char *path, const void *data, size_t bytes) {
+int cell_put_file(struct cell *cell, const char *path, const void *data, size_t bytes) {
     (void)data;
     (void)bytes;
     tell(cell->session, "put");

@@ -110,7 +110,7 @@ static int list_copied_layer(void *arg) {
     put_text(root, "upper/mine", "u");
     put_whiteout(root, "upper/earlier");
     put_whiteout(root, "upper/host");
-    check_changes((struct changes_options){.copied = true, .since = later()},
+    check_changes((struct changes_options){.live = true, .since = later()},
                   "changed other, created mine, deleted host, deleted removed, deleted tree/");
     return 0;
 }
@@ -121,7 +121,7 @@ static int list_copied_layer_with_forged_times_finds_the_change(void *arg) {
     (void)arg;
     put_old(root, "base/forged", "aaaa");
     put_old(root, "upper/forged", "bbbb");
-    check_changes((struct changes_options){.copied = true, .since = {1000, 0}}, "changed forged");
+    check_changes((struct changes_options){.live = true, .since = {1000, 0}}, "changed forged");
     return 0;
 }
 

@@ -31,7 +31,7 @@ static struct cell *create(struct live *live, enum cell_source source) {
     return cell;
 }
 
-static void put(const struct cell *cell, const char *path, const char *text) {
+static void put(struct cell *cell, const char *path, const char *text) {
     CHECK_EQUAL(cell_put_file(cell, path, text, strlen(text)), 0);
 }
 

@@ -1,0 +1,28 @@
+/*
+ * locks.h - locks of an image's files: noted when its cell is frozen, and taken again by each cell that is made of it.
+ *
+ * All cells of a session lock the same files. So those of the image end with its
+ * cell: what it keeps open would be in the way of its own successors.
+ *
+ * See: proc_pid_fdinfo(5), fcntl_locking(2), flock(2).
+ */
+#ifndef PETRI_SANDBOX_LOCKS_H
+#define PETRI_SANDBOX_LOCKS_H
+
+#include "descriptors.h"
+#include "procfs.h"
+
+/* More of one descriptor and its cell is rolled back. */
+enum { LOCKS_MAX = 64 };
+
+/* Notes the locks that an fdinfo tells of, in the state of a file's descriptor. 0, -E2BIG where there are more than
+ * LOCKS_MAX, -EBADMSG or -ENOMEM. */
+int locks_note(struct procfs_text fdinfo, struct descriptor *descriptor) SANDBOX_MUST_CHECK;
+
+/* Ends an image's record locks, which only its keeper can do. 0 or -errno. */
+int locks_end(const struct descriptors *list, const struct remote_task *keeper) SANDBOX_MUST_CHECK;
+
+/* Has the giver's task take them, when it has all its files; what can't be had again is gone. 0 or -EUCLEAN. */
+int locks_give(const struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;
+
+#endif

@@ -1,0 +1,134 @@
+#define _GNU_SOURCE
+#include "mapped.h"
+
+#include "array.h"
+#include "cleanup.h"
+#include "process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysinfo.h>
+
+/* Of an entry of a page map. See: proc_pid_pagemap(5). */
+#define PAGE_IS_THERE (UINT64_C(1) << 63 | UINT64_C(1) << 62)
+
+enum { ENTRIES = 4096 };
+
+void mapped_fini(struct mapped *mapped) {
+    for (size_t i = 0; i < mapped->n; i++)
+        free(mapped->file[i].path);
+    free(mapped->file);
+    *mapped = (struct mapped){0};
+}
+
+static const struct mapped_file *find(const struct mapped *mapped, uint64_t start, uint64_t end, ino_t inode) {
+    for (size_t i = 0; mapped && i < mapped->n; i++)
+        if (mapped->file[i].start == start && mapped->file[i].end == end && mapped->file[i].inode == inode)
+            return &mapped->file[i];
+    return NULL;
+}
+
+int mapped_add(struct mapped *mapped, const struct mapping *mapping, const struct mapped *before) {
+    const struct mapped_file *known = find(before, mapping->start, mapping->end, mapping->inode);
+    int r = array_make_room(&mapped->file, mapped->n, sizeof *mapped->file);
+    char *path = r == 0 ? strdup(known ? known->path : mapping->name) : NULL;
+    if (!path)
+        return -ENOMEM;
+    mapped->file[mapped->n++] = (struct mapped_file){.start = mapping->start,
+                                                     .end = mapping->end,
+                                                     .offset = mapping->offset,
+                                                     .protection = mapping->protection,
+                                                     .inode = mapping->inode,
+                                                     .path = path};
+    return 0;
+}
+
+void mapped_note(struct mapped *mapped, const struct snapshot *files) {
+    for (size_t i = 0; i < mapped->n; i++)
+        mapped->file[i].kept = snapshot_kept(files, mapped->file[i].inode);
+}
+
+void mapped_suspect_all(const struct mapped *mapped, struct snapshot *files) {
+    for (size_t i = 0; i < mapped->n; i++)
+        snapshot_suspect(files, mapped->file[i].inode);
+}
+
+/* Whether a memory has pages of a mapping. What can't be read may have. */
+static bool is_touched(int pages_fd, const struct mapped_file *file) {
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end = file->end / page;
+    auto_free uint64_t *entries = malloc(ENTRIES * sizeof *entries);
+    for (uint64_t at = file->start / page; entries && at < end;) {
+        const size_t most = end - at < ENTRIES ? (size_t)(end - at) : ENTRIES;
+        ssize_t n = pread(pages_fd, entries, most * sizeof *entries, (off_t)(at * sizeof *entries));
+        if (n <= 0)
+            return true;
+        for (size_t i = 0; i < (size_t)n / sizeof *entries; i++)
+            if (entries[i] & PAGE_IS_THERE)
+                return true;
+        at += (size_t)n / sizeof *entries;
+    }
+    return !entries;
+}
+
+/* Pages that were written out are in no map of a process any more. */
+static bool may_swap(void) {
+    struct sysinfo info;
+    return sysinfo(&info) || info.totalswap > 0;
+}
+
+void mapped_suspect_touched(const struct mapped *before, const struct mapped *after, pid_t pid,
+                            struct snapshot *files) {
+    const bool all = may_swap();
+    auto_file pages = before->n + after->n && !all ? process_open(pid, "pagemap") : NULL;
+    for (size_t i = 0; i < before->n; i++) {
+        const struct mapped_file *file = &before->file[i];
+        if (!find(after, file->start, file->end, file->inode))
+            snapshot_suspect(files, file->inode); /* nobody knows any more */
+    }
+    for (size_t i = 0; i < after->n; i++)
+        if (snapshot_kept(files, after->file[i].inode) && (!pages || is_touched(fileno(pages), &after->file[i])))
+            snapshot_suspect(files, after->file[i].inode);
+}
+
+/* The copy of a file as the task sees it. What it calls the descriptor, or -errno. */
+static int open_copy(const struct mapped_file *file, struct giver *giver) {
+    struct stat st;
+    int made = file->path[0] == '/' ? giver_open(giver, file->path, O_RDONLY | O_NONBLOCK) : -ENOENT;
+    if (made < 0)
+        return made;
+    auto_fd fd = giver_take(giver, made);
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == file->kept)
+        return made;
+    int r = fd == -EUCLEAN ? fd : giver_close(giver, made);
+    return r ? r : -ENOENT;
+}
+
+/* In the place of the file's mapping. What can't be had nobody can touch. */
+static int give(const struct mapped_file *file, struct giver *giver) {
+    const int made = open_copy(file, giver);
+    const bool has = made >= 0;
+    if (made == -EUCLEAN)
+        return made;
+    struct remote_call call = {
+        .number = SYS_mmap,
+        .argument = {file->start, file->end - file->start, (uint64_t)(has ? file->protection : PROT_NONE),
+                     (uint64_t)(MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE | (has ? 0 : MAP_ANONYMOUS)),
+                     has ? (uint64_t)made : UINT64_MAX, has ? file->offset : 0}};
+    int r = giver_call(giver, &call);
+    if (r == 0 && call.result != (int64_t)file->start)
+        r = call.result < 0 ? (int)call.result : -EUCLEAN;
+    return r == 0 && has ? giver_close(giver, made) : r;
+}
+
+int mapped_give(const struct mapped *mapped, struct giver *giver) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < mapped->n; i++)
+        if (mapped->file[i].kept)
+            r = give(&mapped->file[i], giver);
+    return r;
+}

@@ -1,0 +1,53 @@
+/*
+ * mapped.h - shared mappings of files that have a name: a file's contents by another door.
+ *
+ * A copy of an address space maps the same files. The session's cells write
+ * the live files (layers.h), so to them that is as it should be: what one cell
+ * writes by a mapping, the next one reads by its path. Only which of those files
+ * may have been written is to be found out, for no time tells of it: a copy of a
+ * memory begins without any page of them, so those that are there when its cell
+ * ends were touched by it. A cell that is thrown away has the files' copies in
+ * their place, privately.
+ *
+ * See: proc_pid_pagemap(5).
+ */
+#ifndef PETRI_SANDBOX_MAPPED_H
+#define PETRI_SANDBOX_MAPPED_H
+
+#include "giver.h"
+#include "mappings.h"
+#include "snapshot.h"
+
+struct mapped_file {
+    uint64_t start, end, offset;
+    int protection;
+    ino_t inode;
+    ino_t kept; /* of its copy; 0 where it is none of the live files */
+    char *path; /* owned */
+};
+
+struct mapped {
+    size_t n;
+    struct mapped_file *file;
+};
+
+void mapped_fini(struct mapped *mapped);
+
+/* Adds a mapping. before: those of the image that the cell was made of, which know the paths that Linux no longer
+ * tells; or NULL. 0 or -ENOMEM. */
+int mapped_add(struct mapped *mapped, const struct mapping *mapping, const struct mapped *before);
+
+/* After a commit: notes the copies. */
+void mapped_note(struct mapped *mapped, const struct snapshot *files);
+
+/* Has the snapshot suspect all these files. */
+void mapped_suspect_all(const struct mapped *mapped, struct snapshot *files);
+
+/* The same with those that a cell has touched: before and after are the mappings at its beginning and its end, pid has
+ * its memory. */
+void mapped_suspect_touched(const struct mapped *before, const struct mapped *after, pid_t pid, struct snapshot *files);
+
+/* Gives a task of a cell that is thrown away the copies. 0 or -errno. */
+int mapped_give(const struct mapped *mapped, struct giver *giver) SANDBOX_MUST_CHECK;
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * session_files.h - the files of a session: kept when a cell is committed, put back when one is lost.
+ *
+ * The live files are below one overlay, which all the session's cells share, and
+ * are put back below it while it is mounted. Linux has then to forget what it
+ * knows of them; what the image has open it doesn't forget. So each name that the
+ * lost cell has changed is looked at through the overlay, and where it is not what
+ * it should be, the folder is mounted anew: nothing is wrong then, but files have
+ * another device number.
+ *
+ * See: snapshot.h, layers.h; overlayfs.rst, "Changes to underlying filesystems".
+ */
+#ifndef PETRI_SANDBOX_SESSION_FILES_H
+#define PETRI_SANDBOX_SESSION_FILES_H
+
+#include "snapshot.h"
+
+#include <stdint.h>
+#include <time.h>
+
+struct cell;
+struct image;
+struct session;
+
+/* The descriptors of folders are valid where snapshot is not NULL. */
+struct session_files {
+    struct snapshot_folders folders;
+    struct snapshot *snapshot;
+    int view_fd; /* of the overlay, for fsconfig(2); or -1 */
+    int failed;  /* -errno where the last cell's files could not be kept: there is nothing to put back */
+};
+
+/* The started worker is stopped: its files are the session's first ones. 0 or -errno. */
+int session_files_begin(struct session *session);
+void session_files_end(struct session *session);
+
+/* A cell's files become the session's, its result being the new image. Nothing of it runs any more. */
+void session_files_commit(const struct cell *cell);
+
+/* The session's files become what they were before a cell. Nothing of it runs any more. 0 or -errno. */
+int session_files_restore(const struct cell *cell);
+
+/* Has the notebook's folder shown as it is now: the host may have put other files in the place of those that an earlier
+ * cell has looked at. Some microseconds. 0 or -errno. */
+int session_files_refresh(struct session *session);
+
+/* What they take, with those of cells beside. Bytes. */
+uint64_t session_files_bytes(const struct session *session);
+
+#endif
