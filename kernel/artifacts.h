@@ -2,7 +2,7 @@
  * artifacts.h - the files that a cell has made, on their way to the host.
  *
  * Between the end of a cell and its answer, when nothing of the cell runs any
- * more: what its own layer has of the notebook's folder is listed, hashed, told
+ * more: what it has changed of the notebook's folder is listed, hashed, told
  * by its content, and copied to the outbox, within the caps. What is not copied
  * is named with the reason. The work is done in slices, so that the kernel
  * answers others meanwhile.

@@ -1,8 +1,8 @@
 /*
- * files.h - the files and folders of an image: opened anew for each cell, on the paths as its own overlay shows them.
+ * files.h - the files and folders of an image: opened anew for each cell, on their paths as it sees them.
  *
  * So a cell has open files of its own, with the flags and offsets that they
- * had, and what it writes goes into its own layer. One that its owner may not
+ * had. One that its owner may not
  * open (its mode was changed after it was opened) is made to be for a moment. What has no path any more (a temporary
  * file that is unlinked) is opened by its descriptor; its contents are those
  * of shared.h. A file that can't be opened so stays shared, and is marked; of a

@@ -1,9 +1,10 @@
 /*
  * opened.h - which files of the notebook's folder a cell opens, seen from outside.
  *
- * Watches stand on the folders as the cell's own overlay shows them: overlayfs
- * tells of opens on its inodes, not on those below. So they see what this cell
- * does and nothing else. All cells of a session share one instance of inotify:
+ * Watches stand on the folders as the cell's overlay shows them: overlayfs
+ * tells of opens on its inodes, not on those below. The session's cells share one,
+ * and run one after the other; cells beside have their own. So the watches see what
+ * this cell does and nothing else. All cells of a session share one instance of inotify:
  * to close one waits for all of Linux, some milliseconds.
  *
  * See: inotify(7), overlayfs.rst.

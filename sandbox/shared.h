@@ -3,7 +3,8 @@
  *
  * A copy of an address space has the very pages of a MAP_SHARED mapping. So
  * each cell gets memory of its own in its place: a memfd with the same content,
- * mapped at the same addresses, and under the numbers that a memfd had. An
+ * mapped at the same addresses, and under the numbers that a memfd had. Files that
+ * have a name are mapped.h's. An
  * unlinked file on a disk stays the same file, for it may be mapped or not: its
  * contents are saved before a cell starts, and put back when it is rolled back
  * (saved.h), whoever has it open for what: its owner can open it once more
