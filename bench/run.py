@@ -34,6 +34,10 @@ MORE_OUTPUT = {"petri": "%%limits output=100M\n"}
 STATES = {
     "100 MB of numpy": "import numpy\nstate = numpy.ones(100_000_000 // 8)",
     "1 GB of numpy": "state = numpy.ones(1_000_000_000 // 8)",
+    "a database of 10 MB open": "import sqlite3\nstate = sqlite3.connect('bench.db')\n"
+    "state.executescript('create table t (v)')\n"
+    "state.executemany('insert into t values (?)', [('x' * 1000,)] * 10_000)\nstate.commit()",
+    "a memmap of 1 GB": "state = numpy.memmap('bench.dat', 'u1', 'w+', shape=(1_000_000_000,))\nstate[::10_000_000] = 1",
     "a million small dicts": "state = [{'n': n} for n in range(1_000_000)]",
 }
 

@@ -146,9 +146,15 @@ static void names_fini(struct names *names) {
     free(names->path);
 }
 
-/* An overlay tells by the upper bits of a number which of its folders a file is from. */
-static bool is_same(ino_t one, ino_t other) {
-    return ((one ^ other) & NUMBER_BITS) == 0;
+/*
+ * Whether two looks are at one file. An overlay tells by the upper bits of a
+ * number which of its folders a file is from, and a file of the host's keeps its
+ * number while somebody has it open, whatever a cell has made of it: but its
+ * change has a time.
+ */
+static bool is_same(const struct stat *one, const struct stat *other) {
+    return ((one->st_ino ^ other->st_ino) & NUMBER_BITS) == 0 && one->st_size == other->st_size &&
+           memcmp(&one->st_ctim, &other->st_ctim, sizeof one->st_ctim) == 0;
 }
 
 /* Whether a name leads through the overlay to what lies below it: a live file, or else one of the host's. */
@@ -157,10 +163,10 @@ static bool is_shown(const struct session *session, int view_fd, int live_fd, co
     const bool seen = fstatat(view_fd, path, &shown, AT_SYMLINK_NOFOLLOW) == 0;
     const bool live = fstatat(live_fd, path, &below, AT_SYMLINK_NOFOLLOW) == 0;
     if (live)
-        return S_ISCHR(below.st_mode) ? !seen : seen && is_same(shown.st_ino, below.st_ino);
+        return S_ISCHR(below.st_mode) ? !seen : seen && is_same(&shown, &below);
     if (session->folder_fd < 0 || fstatat(session->folder_fd, path, &below, AT_SYMLINK_NOFOLLOW))
         return !seen;
-    return !seen || is_same(shown.st_ino, below.st_ino); /* it may be hidden */
+    return !seen || is_same(&shown, &below); /* it may be hidden */
 }
 
 /* One call for a folder that is whole: to remount it, which forgets what nobody has open, is not tied to a mount. */

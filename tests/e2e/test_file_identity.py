@@ -151,3 +151,36 @@ def test_what_the_host_changes_is_seen_by_the_next_cell(venv_kernel, tmp_path):
     (tmp_path / "new.txt").write_text("2")
     (tmp_path / "sub" / "x").write_text("2")
     assert venv_kernel.value(look) == "[('old.txt', '2'), ('gone.txt', None), ('new.txt', '2'), ('sub/x', '2')]"
+
+
+OPEN = {
+    "open": ("o = open('host.bin', 'rb'); o.read(1)", "o.read(2)", "b'aa'"),
+    "mapped": ("import mmap\nwith open('host.bin', 'rb') as o: m = mmap.mmap(o.fileno(), 0, prot=mmap.PROT_READ)", "m[1:3]", "b'aa'"),
+    "mapped privately": (
+        "import mmap\nwith open('host.bin', 'rb') as o: m = mmap.mmap(o.fileno(), 0, flags=mmap.MAP_PRIVATE)",
+        "m[1:3]",
+        "b'aa'",
+    ),
+}
+CHANGES = {
+    "written to": "open('host.bin', 'r+b').write(b'zzzz')",
+    "truncated": "os.truncate('host.bin', 0)",
+    "removed": "os.remove('host.bin')",
+    "moved": "open('host.bin', 'ab').close(); os.rename('host.bin', 'moved.bin')",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize("held", OPEN.values(), ids=OPEN)
+def test_file_of_the_host_that_is_held_and_that_a_lost_cell_changes(venv_kernel, tmp_path, held, change):
+    """Linux remembers what is held: by each name there has to be what was there before the cell."""
+    hold, look, expected = held
+    (tmp_path / "host.bin").write_bytes(b"a" * 100)
+    venv_kernel.good(hold)
+    assert venv_kernel.run(f"import os\n{change}\nos._exit(1)").ename == "CellCrashed"
+    after = "import os; (open('host.bin', 'rb').read(3), os.stat('host.bin').st_size, os.path.exists('moved.bin'))"
+    assert venv_kernel.value(after) == "(b'aaa', 100, False)"
+    assert venv_kernel.value(look) == expected
+    venv_kernel.good("with open('host.bin', 'ab') as f: f.write(b'end')")
+    assert venv_kernel.value("open('host.bin', 'rb').read()[-5:]") == "b'aaend'"
+    assert (tmp_path / "host.bin").read_bytes() == b"a" * 100
