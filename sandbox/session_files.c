@@ -206,7 +206,9 @@ int session_files_restore(const struct cell *cell) {
         return session->files.failed;
     mapped_suspect_all(&cell->image->shared.mapped, snapshot);
     const int listed = cell_list_names(cell, add_name, &names);
-    int r = with_room(session, restore, NULL);
+    int r = session_files_refresh(session); /* what it remembers of folders that are to go keeps their remains alive */
+    if (r == 0)
+        r = with_room(session, restore, NULL);
     if (r == 0)
         r = refresh(session, &names, listed);
     names_fini(&names);
