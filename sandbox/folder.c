@@ -132,8 +132,7 @@ void folder_seen_fini(struct folder_seen *seen) {
     *seen = (struct folder_seen){0};
 }
 
-/* A folder of which something is hidden. A link is none: what it leads to is shown or not by itself. What a cell has
- * put in its place hides it whole. */
+/* A folder of which something is hidden. A link is none: what it leads to is shown or not by itself. */
 static int enter(const struct hiding *hiding, int folder_fd, int layer_fd, const char *name, const char *path) {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     auto_fd inner_fd = openat(folder_fd, name, flags);
@@ -146,9 +145,7 @@ static int enter(const struct hiding *hiding, int folder_fd, int layer_fd, const
     if (inner_layer_fd < 0)
         return errno == ENOTDIR || errno == ELOOP ? 0 : -errno;
     int r = made ? folder_copy_owner(inner_fd, inner_layer_fd) : 0;
-    if (r || overlay_is_opaque(inner_layer_fd))
-        return r;
-    return hide_entries(hiding, inner_fd, inner_layer_fd, path);
+    return r ? r : hide_entries(hiding, inner_fd, inner_layer_fd, path);
 }
 
 static int hide_entry(const struct hiding *hiding, int folder_fd, int layer_fd, const char *name, const char *above) {

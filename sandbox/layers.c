@@ -4,7 +4,6 @@
 #include "cleanup.h"
 #include "folder.h"
 #include "tree.h"
-#include "tree_copy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +11,6 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#define LINKS "kept/links" /* there while files are copied */
 
 static const char *const areas[] = {"private", "folder"};
 enum { N_AREAS = sizeof areas / sizeof areas[0] };
@@ -97,32 +94,6 @@ int layers_make_mount_point(int dir_fd, const char *path, bool folder, uid_t uid
         }
     }
     return 0;
-}
-
-static int copy_area(int dir_fd, const char *area) {
-    char path[LAYER_NAME_SIZE];
-    snprintf(path, sizeof path, "live/files/%s", area);
-    auto_fd from = tree_open(dir_fd, path);
-    snprintf(path, sizeof path, "kept/first/%s", area);
-    auto_fd to = tree_open(dir_fd, path);
-    int r = from < 0 ? from : (to < 0 ? to : make_owned(dir_fd, LINKS, 0700, 0, 0));
-    auto_fd links = r == 0 ? tree_open(dir_fd, LINKS) : r;
-    if (r == 0)
-        r = links < 0 ? links : tree_copy(from, to, links);
-    int removed = tree_remove(dir_fd, LINKS);
-    return r ? r : removed;
-}
-
-int layers_keep_first(int dir_fd, uid_t uid, gid_t gid) {
-    char path[LAYER_NAME_SIZE];
-    int r = 0;
-    for (int i = 0; r == 0 && i < N_AREAS; i++) {
-        snprintf(path, sizeof path, "kept/first/%s", areas[i]);
-        r = make_owned(dir_fd, path, 0755, uid, gid);
-        if (r == 0)
-            r = copy_area(dir_fd, areas[i]);
-    }
-    return r;
 }
 
 int layer_create(int dir_fd, uint64_t id, uid_t uid, gid_t gid) {

@@ -51,9 +51,6 @@ int layers_init(int dir_fd, uid_t uid, gid_t gid);
  * is a sandbox's own. 0 or -errno. */
 int layers_make_mount_point(int dir_fd, const char *path, bool folder, uid_t uid, gid_t gid);
 
-/* Keeps the live files as they are now as the first ones; once, when the session begins. 0 or -errno. */
-int layers_keep_first(int dir_fd, uid_t uid, gid_t gid);
-
 /* Makes an empty layer. 0 or -errno. */
 int layer_create(int dir_fd, uint64_t id, uid_t uid, gid_t gid);
 

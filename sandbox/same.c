@@ -2,6 +2,7 @@
 #include "same.h"
 
 #include "cleanup.h"
+#include "io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,29 +25,6 @@ static int blocks_init(struct blocks *blocks) {
     return blocks->one ? 0 : -ENOMEM;
 }
 
-/* Reads a block, shorter at the file's end only. The number of bytes, or -errno. */
-static ssize_t read_block(int fd, char *block, size_t bytes, off_t at) {
-    size_t done = 0;
-    ssize_t n = 1;
-    while (done < bytes && n > 0) {
-        n = pread(fd, block + done, bytes - done, at + (off_t)done);
-        if (n < 0)
-            return -errno;
-        done += (size_t)n;
-    }
-    return (ssize_t)done;
-}
-
-static int write_block(int fd, const char *block, size_t bytes, off_t at) {
-    for (size_t done = 0; done < bytes;) {
-        ssize_t n = pwrite(fd, block + done, bytes - done, at + (off_t)done);
-        if (n <= 0)
-            return n < 0 ? -errno : -EIO;
-        done += (size_t)n;
-    }
-    return 0;
-}
-
 /* The next run of data of a file, from an offset on and at most to end; false where there is none. */
 static bool next_data(int fd, off_t *at, off_t end, off_t *ret_end) {
     const off_t data = *at < end ? lseek(fd, *at, SEEK_DATA) : -1;
@@ -62,7 +40,7 @@ static bool next_data(int fd, off_t *at, off_t end, off_t *ret_end) {
 typedef int difference(int to_fd, const char *block, size_t bytes, off_t at);
 
 static int write_difference(int to_fd, const char *block, size_t bytes, off_t at) {
-    return write_block(to_fd, block, bytes, at);
+    return io_write(to_fd, block, bytes, at);
 }
 
 static int stop_at_difference(int to_fd, const char *block, size_t bytes, off_t at) {
@@ -79,8 +57,8 @@ static int each_difference(int from_fd, int to_fd, off_t at, off_t end, differen
     for (; r == 0 && next_data(from_fd, &at, end, &data_end); at = data_end)
         for (off_t here = at; r == 0 && here < data_end;) {
             const size_t most = data_end - here < BLOCK_BYTES ? (size_t)(data_end - here) : BLOCK_BYTES;
-            const ssize_t n = read_block(from_fd, blocks.one, most, here);
-            const ssize_t m = n > 0 ? read_block(to_fd, blocks.other, (size_t)n, here) : 0;
+            const ssize_t n = io_read(from_fd, blocks.one, most, here);
+            const ssize_t m = n > 0 ? io_read(to_fd, blocks.other, (size_t)n, here) : 0;
             if (n <= 0 || m < 0)
                 return n < 0 ? (int)n : (m < 0 ? (int)m : 0);
             if (m != n || memcmp(blocks.one, blocks.other, (size_t)n) != 0)

@@ -2,6 +2,7 @@
 #include "saved.h"
 
 #include "cleanup.h"
+#include "io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -67,29 +68,6 @@ bool saved_has_room(pid_t pid, int number, uint64_t *room) {
     return true;
 }
 
-/* Reads as much as there is. The number of bytes, or -errno. */
-static ssize_t read_all(int fd, void *buf, size_t bytes, uint64_t offset) {
-    size_t done = 0;
-    ssize_t n = 1;
-    while (done < bytes && n > 0) {
-        n = pread(fd, (char *)buf + done, bytes - done, (off_t)(offset + done));
-        if (n < 0)
-            return -errno;
-        done += (size_t)n;
-    }
-    return (ssize_t)done;
-}
-
-static int write_all(int fd, const void *data, size_t bytes, uint64_t offset) {
-    for (size_t done = 0; done < bytes;) {
-        ssize_t n = pwrite(fd, (const char *)data + done, bytes - done, (off_t)(offset + done));
-        if (n <= 0)
-            return n < 0 ? -errno : -EIO;
-        done += (size_t)n;
-    }
-    return 0;
-}
-
 int saved_take(struct saved *saved, pid_t pid, int number, uint64_t *room) {
     struct saved taken = {0};
     auto_fd fd = saved_open(pid, number, O_RDONLY);
@@ -102,7 +80,7 @@ int saved_take(struct saved *saved, pid_t pid, int number, uint64_t *room) {
     taken.data = malloc((size_t)taken.was.st_size + 1);
     if (!taken.data)
         return -ENOMEM;
-    ssize_t n = read_all(fd, taken.data, (size_t)taken.was.st_size, 0);
+    ssize_t n = io_read(fd, taken.data, (size_t)taken.was.st_size, 0);
     if (n < 0) {
         free(taken.data);
         return (int)n;
@@ -172,14 +150,14 @@ static int put_back_block(const struct saved *saved, size_t at, int reader, int 
     char now[BLOCK_BYTES];
     const char *before = (const char *)saved->data + at;
     const size_t bytes = saved->bytes - at < BLOCK_BYTES ? saved->bytes - at : BLOCK_BYTES;
-    ssize_t n = read_all(reader, now, bytes, at);
+    ssize_t n = io_read(reader, now, bytes, (off_t)at);
     if (n < 0)
         return (int)n;
     if ((size_t)n == bytes && memcmp(now, before, bytes) == 0)
         return 0;
     if (*writer < 0)
         *writer = saved_open(pid, number, O_RDWR);
-    return *writer < 0 ? *writer : write_all(*writer, before, bytes, at);
+    return *writer < 0 ? *writer : io_write(*writer, before, bytes, (off_t)at);
 }
 
 /* A file that has become shorter is lengthened first: what comes to it is a hole. */

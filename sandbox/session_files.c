@@ -47,13 +47,23 @@ static void close_folders(struct snapshot_folders *folders) {
     close_fd(&folders->kept_aside);
 }
 
+/* What there is when the session begins, for cells of image 0: a copy that is never brought up to date. */
+static int keep_first(const struct session *session) {
+    struct snapshot_folders folders = session->files.folders;
+    struct snapshot *copy = NULL;
+    auto_fd first = tree_open(session->nursery.files_fd, "kept/first");
+    folders.kept = first;
+    int r = first < 0 ? first : snapshot_create(&folders, &copy);
+    snapshot_destroy(copy);
+    return r;
+}
+
 int session_files_begin(struct session *session) {
-    const struct sandbox_ground *ground = &session->ground;
     int r = open_folders(session);
     if (r == 0)
         r = snapshot_create(&session->files.folders, &session->files.snapshot);
     if (r == 0)
-        r = layers_keep_first(session->nursery.files_fd, ground->worker_uid, ground->worker_gid);
+        r = keep_first(session);
     if (r && !session->files.snapshot)
         close_folders(&session->files.folders);
     return r;
@@ -105,7 +115,7 @@ static int guard(struct snapshot *snapshot, void *arg) {
     for (size_t i = 0; i < mapped->n; i++)
         if (mapped->file[i].kept)
             numbers[n++] = mapped->file[i].inode;
-    return snapshot_guard_only(snapshot, numbers, n);
+    return snapshot_guard(snapshot, numbers, n);
 }
 
 void session_files_commit(const struct cell *cell) {

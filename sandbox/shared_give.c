@@ -2,6 +2,7 @@
 #include "shared.h"
 
 #include "cleanup.h"
+#include "io.h"
 #include "tracee.h"
 
 #include <errno.h>
@@ -16,16 +17,6 @@ enum { BLOCK_BYTES = 1 << 20, MEMFD_NAME_BYTES = 250 };
 
 #define STATUS_FLAGS (O_APPEND | O_NONBLOCK | O_NOATIME)
 
-static int write_block(int fd, const char *block, size_t bytes, uint64_t offset) {
-    for (size_t done = 0; done < bytes;) {
-        ssize_t n = pwrite(fd, block + done, bytes - done, (off_t)(offset + done));
-        if (n <= 0)
-            return n < 0 ? -errno : -EIO;
-        done += (size_t)n;
-    }
-    return 0;
-}
-
 /* Copies what is not a hole. */
 static int copy_file(int from, int to, char *block) {
     off_t at = 0;
@@ -36,7 +27,7 @@ static int copy_file(int from, int to, char *block) {
             ssize_t n = pread(from, block, most, at);
             if (n <= 0)
                 return n < 0 ? -errno : 0;
-            int r = write_block(to, block, (size_t)n, (uint64_t)at);
+            int r = io_write(to, block, (size_t)n, at);
             if (r)
                 return r;
             at += n;
@@ -59,7 +50,7 @@ static int copy_mappings(const struct shared *shared, size_t piece, int memory_f
             if (n <= 0)
                 break;
             const bool is_zero = block[0] == 0 && memcmp(block, block + 1, (size_t)n - 1) == 0;
-            int r = is_zero ? 0 : write_block(to, block, (size_t)n, mapping->offset + done);
+            int r = is_zero ? 0 : io_write(to, block, (size_t)n, (off_t)(mapping->offset + done));
             if (r)
                 return r;
             done += (uint64_t)n;

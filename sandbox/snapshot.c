@@ -185,7 +185,7 @@ ino_t snapshot_kept(const struct snapshot *snapshot, ino_t live) {
     return node ? node->kept : 0;
 }
 
-int snapshot_guard(struct snapshot *snapshot, ino_t live) {
+static int guard(const struct snapshot *snapshot, ino_t live) {
     const struct snapshot_node *node = snapshot_node_of_live(&snapshot->nodes, live);
     if (!node || S_ISDIR(node->kind))
         return 0;
@@ -218,16 +218,12 @@ static int remove_guard(void *arg, const struct snapshot_place *place, const cha
     return unlinkat(place->fd, name, 0) ? -errno : SNAPSHOT_PAST;
 }
 
-int snapshot_guard_only(struct snapshot *snapshot, ino_t *live, size_t n) {
+int snapshot_guard(struct snapshot *snapshot, ino_t *live, size_t n) {
     if (n)
         qsort(live, n, sizeof *live, by_number);
     int r = snapshot_walk(snapshot->folders.guards, -1, &(struct snapshot_walker){.visit = remove_guard},
                           &(struct guarded){live, n});
     for (size_t i = 0; r == 0 && i < n; i++)
-        r = snapshot_guard(snapshot, live[i]);
+        r = guard(snapshot, live[i]);
     return r;
-}
-
-int snapshot_end_guards(struct snapshot *snapshot) {
-    return snapshot_empty(snapshot->folders.guards);
 }

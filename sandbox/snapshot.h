@@ -53,14 +53,13 @@ int snapshot_restore(struct snapshot *snapshot);
 void snapshot_suspect(struct snapshot *snapshot, ino_t live);
 
 /*
- * Sees to it that restoring finds a live file of the last commit even if a cell
- * removes all its names: it gets another, in guards. Whoever has it open has it
- * open then, too. 0 also where there is no such file, or -errno.
+ * Sees to it that restoring finds these live files of the last commit even if a
+ * cell removes all their names: each gets another, in guards. Whoever has one open
+ * has it open then, too. Guards of others are removed, and a file that has no other
+ * name with its guard. live may have numbers of no such file, and is sorted by it.
+ * 0 or -errno.
  */
-int snapshot_guard(struct snapshot *snapshot, ino_t live);
-
-/* Makes guards for these files, and removes those for others; live is sorted by it. 0 or -errno. */
-int snapshot_guard_only(struct snapshot *snapshot, ino_t *live, size_t n);
+int snapshot_guard(struct snapshot *snapshot, ino_t *live, size_t n);
 
 /* Whether a live file has a guard: one name more than cells have given it. */
 bool snapshot_is_guarded(const struct snapshot *snapshot, ino_t live);
@@ -70,8 +69,5 @@ bool snapshot_stands(const struct snapshot *snapshot, ino_t live);
 
 /* The inode number of a live file's copy; 0 where it has none. */
 ino_t snapshot_kept(const struct snapshot *snapshot, ino_t live);
-
-/* Removes all guards. Files that have no other name go with them. 0 or -errno. */
-int snapshot_end_guards(struct snapshot *snapshot);
 
 #endif

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 
 import pytest
 
@@ -68,6 +69,19 @@ def shared_kernel(kernel_dirs, tmp_path_factory):
     """One kernel like that for all tests of a file, which leave no trace in it that another would mind."""
     interpreter = INTERPRETERS[0]
     kernel = Kernel(kernel_dirs[interpreter.label], tmp_path_factory.mktemp("notebook"), interpreter=interpreter)
+    yield kernel.wait_until_up()
+    kernel.close()
+
+
+@pytest.fixture(scope="module")
+def ipykernel(tmp_path_factory):
+    """The peer, as where a user has started it, in the same environment."""
+    folder = tmp_path_factory.mktemp("ipykernel")
+    argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    spec = {"argv": argv, "display_name": "ipykernel", "language": "python", "env": {"SHELL": "/bin/bash"}}
+    (folder / "python3").mkdir()
+    (folder / "python3" / "kernel.json").write_text(json.dumps(spec))
+    kernel = Kernel(folder, tmp_path_factory.mktemp("beside"), name="python3")
     yield kernel.wait_until_up()
     kernel.close()
 

@@ -4,37 +4,12 @@ What Python does over several cells, beside ipykernel: `‖` begins the next cel
 Most rows run with both kernels, which give the same values.
 """
 
-import json
-import sys
-
 import pytest
 
+from beside import run_all
 from conftest import shared_kernel as kernel  # noqa: F401
-from kernels import Kernel
 
 pytestmark = pytest.mark.xdist_group("fidelity-python")  # one process: both kernels are there once
-
-ARGV = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-
-
-@pytest.fixture(scope="module")
-def ipykernel(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("ipykernel")
-    (folder / "python3").mkdir()
-    # As where a user has started it.
-    spec = {"argv": ARGV, "display_name": "ipykernel", "language": "python", "env": {"SHELL": "/bin/bash"}}
-    (folder / "python3" / "kernel.json").write_text(json.dumps(spec))
-    kernel = Kernel(folder, tmp_path_factory.mktemp("beside"), name="python3")
-    yield kernel.wait_until_up()
-    kernel.close()
-
-
-def run_all(kernel, cells):
-    """Runs the cells, whatever comes of them; returns the last one's Cell."""
-    for code in cells.split("‖"):
-        cell = kernel.run(code.strip("\n"))
-    return cell
-
 
 # Context variables
 
@@ -59,13 +34,13 @@ CONTEXTS = {
 
 @pytest.mark.parametrize("cells", CONTEXTS.values(), ids=CONTEXTS)
 def test_context_variables_go_on_as_in_ipykernel(kernel, ipykernel, cells):
-    cell = run_all(kernel, cells)
-    assert (cell.ok, cell.result) == (True, run_all(ipykernel, cells).result)
+    cell, other = run_all(kernel, cells)[-1], run_all(ipykernel, cells)[-1]
+    assert (cell.ok, cell.result) == (True, other.result)
 
 
 def test_context_variable_of_a_cell_that_awaits_goes_on(kernel):
     """Beyond ipykernel, where such a cell has a copy."""
-    assert run_all(kernel, f"import asyncio\n{SET}\nawait asyncio.sleep(0)\n‖seen.get()").result == "1"
+    assert run_all(kernel, f"import asyncio\n{SET}\nawait asyncio.sleep(0)\n‖seen.get()")[-1].result == "1"
 
 
 @pytest.mark.parametrize("last", ["", "await asyncio.sleep(0)\n"], ids=["plain", "awaits"])
@@ -102,7 +77,7 @@ COMMANDS = {
 @pytest.mark.parametrize("cells", COMMANDS.values(), ids=COMMANDS)
 def test_commands_do_what_they_do_in_ipykernel(kernel, ipykernel, cells):
     """There by a pseudo-terminal, which ends lines with \\r\\n."""
-    cell, other = run_all(kernel, cells), run_all(ipykernel, cells)
+    cell, other = run_all(kernel, cells)[-1], run_all(ipykernel, cells)[-1]
     assert (cell.ok, cell.stdout) == (True, other.stdout.replace("\r\n", "\n"))
 
 

@@ -1,51 +1,14 @@
 """
 A file stays the same one from cell to cell, through every door: its path, a
-descriptor, a mapping, a connection. `‖` begins the next cell, `✗` one that is
-lost at its end. ipykernel runs the same cells, but for those that are lost: so
-what comes of the last one says that they never happened.
+descriptor, a mapping, a connection. The cells are as in beside.py.
 """
-
-import json
-import sys
 
 import pytest
 
+from beside import run_good
 from conftest import shared_kernel as kernel  # noqa: F401
-from kernels import Kernel
 
 pytestmark = pytest.mark.xdist_group("file-identity")  # one process: both kernels are there once
-
-ARGV = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-
-
-@pytest.fixture(scope="module")
-def ipykernel(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("ipykernel")
-    (folder / "python3").mkdir()
-    (folder / "python3" / "kernel.json").write_text(json.dumps({"argv": ARGV, "display_name": "", "language": "python"}))
-    kernel = Kernel(folder, tmp_path_factory.mktemp("beside"), name="python3")
-    yield kernel.wait_until_up()
-    kernel.close()
-
-
-def steps(cells):
-    """(code, whether the cell is lost) for each of them."""
-    for code in cells.replace("✗", "‖✗").split("‖"):
-        if code.strip("\n"):
-            yield code.lstrip("✗").strip("\n"), code.startswith("✗")
-
-
-def run_all(kernel, cells, lost=True):
-    """Runs the cells, and those that are lost where there are such; returns the last one's Cell."""
-    for code, is_lost in steps(cells):
-        if is_lost and lost:
-            cell = kernel.run(f"{code}\nimport os; os._exit(1)")
-            assert cell.ename == "CellCrashed", cell
-        elif not is_lost:
-            cell = kernel.run(code)
-            assert cell.ok, f"{code}\n{cell}"
-    return cell
-
 
 BEGIN = """import mmap, os, pathlib, shutil, struct, sys, tempfile
 base = pathlib.Path({base!r}) if {base!r} else pathlib.Path(tempfile.mkdtemp(dir='.')).resolve()
@@ -134,7 +97,7 @@ PLACES = {"the notebook's folder": "", "tmp": "/tmp/of-a-test"}
 def test_file_is_the_same_one(kernel, ipykernel, place, cells):
     kernel.good(BEGIN.format(base=place))
     ipykernel.good(BEGIN.format(base=""))
-    mine, other = run_all(kernel, cells), run_all(ipykernel, cells, lost=False)
+    mine, other = run_good(kernel, cells), run_good(ipykernel, cells, lost=False)
     assert mine.result == other.result
 
 

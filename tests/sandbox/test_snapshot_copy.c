@@ -1,6 +1,6 @@
-/* A copied folder: what is in it comes out the same. */
+/* What is live when a snapshot is made: its copy is the same. */
 #include "as_user.h"
-#include "sandbox/tree_copy.h"
+#include "sandbox/snapshot.h"
 #include "tmpfs.h"
 
 #include <fcntl.h>
@@ -24,14 +24,19 @@ static int open_new(int dir_fd, const char *name) {
     return fd;
 }
 
-/* The three folders that a copy needs. */
-struct folders {
-    int from, to, links;
-};
-
-static struct folders make_folders(void) {
+static struct snapshot_folders make_folders(void) {
     int top = tmpfs_enter();
-    return (struct folders){open_new(top, "from"), open_new(top, "to"), open_new(top, "links")};
+    return (struct snapshot_folders){.live = open_new(top, "live"),
+                                     .live_aside = open_new(top, "live-aside"),
+                                     .kept = open_new(top, "kept"),
+                                     .kept_aside = open_new(top, "kept-aside"),
+                                     .guards = open_new(top, "guards")};
+}
+
+static void copy(const struct snapshot_folders *f) {
+    struct snapshot *snapshot = NULL;
+    CHECK_EQUAL(snapshot_create(f, &snapshot), 0);
+    snapshot_destroy(snapshot);
 }
 
 static struct stat look(int dir_fd, const char *name) {
@@ -40,8 +45,8 @@ static struct stat look(int dir_fd, const char *name) {
     return st;
 }
 
-static void check_same(const struct folders *f, const char *name) {
-    struct stat from = look(f->from, name), to = look(f->to, name);
+static void check_same(const struct snapshot_folders *f, const char *name) {
+    struct stat from = look(f->live, name), to = look(f->kept, name);
     CHECK_EQUAL(to.st_mode, from.st_mode);
     CHECK_EQUAL(to.st_uid, from.st_uid);
     CHECK_EQUAL(to.st_gid, from.st_gid);
@@ -56,26 +61,26 @@ static void check_same(const struct folders *f, const char *name) {
 static int copy_kinds(void *argument) {
     static const char *const names[] = {"file", "folder", "folder/below", "link", "fifo", "whiteout", "closed"};
     const struct timespec old[] = {{.tv_sec = 1000}, {.tv_sec = 2000, .tv_nsec = 3}};
-    struct folders f = make_folders();
+    struct snapshot_folders f = make_folders();
     char target[16] = "", text[16] = "";
     (void)argument;
-    put_text(f.from, "file", "text");
-    put_folder(f.from, "folder");
-    put_text(f.from, "folder/below", "deep");
-    put_symlink(f.from, "link", "../nowhere");
-    put_whiteout(f.from, "whiteout");
-    put_folder(f.from, "closed");
-    CHECK_EQUAL(mkfifoat(f.from, "fifo", 0640), 0);
-    CHECK_EQUAL(fchmodat(f.from, "file", 04711, 0), 0);
-    CHECK_EQUAL(fchmodat(f.from, "closed", 0, 0), 0);
+    put_text(f.live, "file", "text");
+    put_folder(f.live, "folder");
+    put_text(f.live, "folder/below", "deep");
+    put_symlink(f.live, "link", "../nowhere");
+    put_whiteout(f.live, "whiteout");
+    put_folder(f.live, "closed");
+    CHECK_EQUAL(mkfifoat(f.live, "fifo", 0640), 0);
+    CHECK_EQUAL(fchmodat(f.live, "file", 04711, 0), 0);
+    CHECK_EQUAL(fchmodat(f.live, "closed", 0, 0), 0);
     for (size_t i = sizeof names / sizeof names[0]; i-- > 0;)
-        CHECK_EQUAL(utimensat(f.from, names[i], old, AT_SYMLINK_NOFOLLOW), 0);
-    CHECK_EQUAL(tree_copy(f.from, f.to, f.links), 0);
+        CHECK_EQUAL(utimensat(f.live, names[i], old, AT_SYMLINK_NOFOLLOW), 0);
+    copy(&f);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         check_same(&f, names[i]);
-    CHECK(readlinkat(f.to, "link", target, sizeof target - 1) > 0);
+    CHECK(readlinkat(f.kept, "link", target, sizeof target - 1) > 0);
     CHECK_TEXT(target, "../nowhere");
-    int fd = openat(f.to, "folder/below", O_RDONLY | O_CLOEXEC);
+    int fd = openat(f.kept, "folder/below", O_RDONLY | O_CLOEXEC);
     CHECK_EQUAL(read(fd, text, sizeof text - 1), 4);
     CHECK_TEXT(text, "deep");
     return 0;
@@ -84,34 +89,34 @@ static int copy_kinds(void *argument) {
 /* Else a cell could make a file that takes no room, and its copy takes all there is. */
 static int copy_holes(void *argument) {
     enum { AT = 1 << 30 };
-    struct folders f = make_folders();
+    struct snapshot_folders f = make_folders();
     char byte = 0;
     (void)argument;
-    put_text(f.from, "holes", "x");
-    int fd = openat(f.from, "holes", O_WRONLY | O_CLOEXEC);
+    put_text(f.live, "holes", "x");
+    int fd = openat(f.live, "holes", O_WRONLY | O_CLOEXEC);
     CHECK_EQUAL(pwrite(fd, "y", 1, AT), 1);
     CHECK_EQUAL(ftruncate(fd, 2LL * AT), 0);
     close(fd);
-    CHECK_EQUAL(tree_copy(f.from, f.to, f.links), 0);
-    CHECK_EQUAL(look(f.to, "holes").st_size, 2LL * AT);
-    CHECK_EQUAL(look(f.to, "holes").st_blocks, look(f.from, "holes").st_blocks);
-    fd = openat(f.to, "holes", O_RDONLY | O_CLOEXEC);
+    copy(&f);
+    CHECK_EQUAL(look(f.kept, "holes").st_size, 2LL * AT);
+    CHECK_EQUAL(look(f.kept, "holes").st_blocks, look(f.live, "holes").st_blocks);
+    fd = openat(f.kept, "holes", O_RDONLY | O_CLOEXEC);
     CHECK_EQUAL(pread(fd, &byte, 1, AT), 1);
     CHECK_EQUAL(byte, 'y');
     return 0;
 }
 
 static int copy_names(void *argument) {
-    struct folders f = make_folders();
+    struct snapshot_folders f = make_folders();
     (void)argument;
-    put_text(f.from, "one", "x");
-    put_folder(f.from, "folder");
-    CHECK_EQUAL(linkat(f.from, "one", f.from, "two", 0), 0);
-    CHECK_EQUAL(linkat(f.from, "one", f.from, "folder/three", 0), 0);
-    CHECK_EQUAL(tree_copy(f.from, f.to, f.links), 0);
-    CHECK_EQUAL(look(f.to, "one").st_ino, look(f.to, "two").st_ino);
-    CHECK_EQUAL(look(f.to, "one").st_ino, look(f.to, "folder/three").st_ino);
-    CHECK(look(f.to, "one").st_ino != look(f.from, "one").st_ino);
+    put_text(f.live, "one", "x");
+    put_folder(f.live, "folder");
+    CHECK_EQUAL(linkat(f.live, "one", f.live, "two", 0), 0);
+    CHECK_EQUAL(linkat(f.live, "one", f.live, "folder/three", 0), 0);
+    copy(&f);
+    CHECK_EQUAL(look(f.kept, "one").st_ino, look(f.kept, "two").st_ino);
+    CHECK_EQUAL(look(f.kept, "one").st_ino, look(f.kept, "folder/three").st_ino);
+    CHECK(look(f.kept, "one").st_ino != look(f.live, "one").st_ino);
     return 0;
 }
 
@@ -119,9 +124,9 @@ static int copy_names(void *argument) {
 static int copy_deep(void *argument) {
     enum { DEPTH = 5000, DESCRIPTORS = 24 };
     const struct rlimit few = {DESCRIPTORS, DESCRIPTORS};
-    struct folders f = make_folders();
+    struct snapshot_folders f = make_folders();
     (void)argument;
-    int at = dup(f.from);
+    int at = dup(f.live);
     for (int i = 0; i < DEPTH; i++) {
         put_folder(at, "before");
         put_text(at, "file", "x");
@@ -132,17 +137,17 @@ static int copy_deep(void *argument) {
     }
     close(at);
     CHECK_EQUAL(setrlimit(RLIMIT_NOFILE, &few), 0);
-    CHECK_EQUAL(tree_copy(f.from, f.to, f.links), 0);
+    copy(&f);
     for (int i = 0; i < DEPTH; i++) {
         check_same(&f, "before");
         check_same(&f, "file");
         check_same(&f, "d");
         check_same(&f, "after");
-        int from = openat(f.from, "d", O_RDONLY | O_CLOEXEC), to = openat(f.to, "d", O_RDONLY | O_CLOEXEC);
-        close(f.from);
-        close(f.to);
-        f.from = from;
-        f.to = to;
+        int from = openat(f.live, "d", O_RDONLY | O_CLOEXEC), to = openat(f.kept, "d", O_RDONLY | O_CLOEXEC);
+        close(f.live);
+        close(f.kept);
+        f.live = from;
+        f.kept = to;
     }
     return 0;
 }
@@ -150,18 +155,18 @@ static int copy_deep(void *argument) {
 /* More than are read at once, of folders and of files. */
 static int copy_wide(void *argument) {
     enum { WIDTH = 3000 };
-    struct folders f = make_folders();
+    struct snapshot_folders f = make_folders();
     char name[32];
     (void)argument;
     for (int i = 0; i < WIDTH; i++) {
         (void)snprintf(name, sizeof name, "folder-%d", i);
-        put_folder(f.from, name);
+        put_folder(f.live, name);
         (void)snprintf(name, sizeof name, "folder-%d/file", i);
-        put_text(f.from, name, name);
+        put_text(f.live, name, name);
         (void)snprintf(name, sizeof name, "file-%d", i);
-        put_text(f.from, name, name);
+        put_text(f.live, name, name);
     }
-    CHECK_EQUAL(tree_copy(f.from, f.to, f.links), 0);
+    copy(&f);
     for (int i = 0; i < WIDTH; i++) {
         (void)snprintf(name, sizeof name, "folder-%d/file", i);
         check_same(&f, name);

@@ -1,0 +1,27 @@
+#define _GNU_SOURCE
+#include "io.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+ssize_t io_read(int fd, void *buf, size_t bytes, off_t at) {
+    size_t done = 0;
+    ssize_t n = 1;
+    while (done < bytes && n > 0) {
+        n = pread(fd, (char *)buf + done, bytes - done, at + (off_t)done);
+        if (n < 0)
+            return -errno;
+        done += (size_t)n;
+    }
+    return (ssize_t)done;
+}
+
+int io_write(int fd, const void *data, size_t bytes, off_t at) {
+    for (size_t done = 0; done < bytes;) {
+        ssize_t n = pwrite(fd, (const char *)data + done, bytes - done, at + (off_t)done);
+        if (n <= 0)
+            return n < 0 ? -errno : -EIO;
+        done += (size_t)n;
+    }
+    return 0;
+}
