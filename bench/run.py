@@ -39,6 +39,7 @@ STATES = {
     "state.executemany('insert into t values (?)', [('x' * 1000,)] * 10_000)\nstate.commit()",
     "a memmap of 1 GB": "state = numpy.memmap('bench.dat', 'u1', 'w+', shape=(1_000_000_000,))\nstate[::10_000_000] = 1",
     "a million small dicts": "state = [{'n': n} for n in range(1_000_000)]",
+    "10,000 files of cells": "import pathlib\nstate = [pathlib.Path(f'made-{n}').write_text('x') for n in range(10_000)]",
 }
 
 # name: unit, and whether less is better

@@ -1,5 +1,6 @@
 #include "captures.h"
 
+#include "kernel/clock.h"
 #include "kernel/execute.h"
 #include "kernel/run.h"
 
@@ -46,11 +47,17 @@ void captures_echo(struct run *run, const json_t *content) {
         run->captures.due--;
 }
 
-bool captures_wait(struct run *run, int64_t now_us, int64_t hold_us) {
+bool captures_wait(struct run *run, int64_t now_us, int64_t *hold_us) {
     struct captures *captures = &run->captures;
     if (captures->until_us == 0)
-        captures->until_us = now_us + hold_us;
-    return captures->due > 0 && run_kind(run) == &execute_cell && now_us < captures->until_us;
+        captures->until_us = now_us + *hold_us;
+    if (captures->due == 0 || run_kind(run) != &execute_cell)
+        return false;
+    if (now_us < captures->until_us)
+        return true;
+    if (*hold_us > CAPTURES_HOLD_UNANSWERED_MS * CLOCK_MS)
+        *hold_us = CAPTURES_HOLD_UNANSWERED_MS * CLOCK_MS;
+    return false;
 }
 
 bool captures_waits(const struct run *run) {

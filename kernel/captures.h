@@ -22,7 +22,8 @@
 
 struct run;
 
-enum { CAPTURES_HOLD_MS = 100 };
+/* For how long a reply waits: more than a busy machine takes for an answer, until a piece has not come back. */
+enum { CAPTURES_HOLD_MS = 1000, CAPTURES_HOLD_UNANSWERED_MS = 100 };
 
 /* All zero is empty. */
 struct captures {
@@ -40,8 +41,9 @@ void captures_note(struct run *run, const char *msg_type, const json_t *content)
 /* A comm message of a front end's has come. */
 void captures_echo(struct run *run, const json_t *content);
 
-/* The cell has ended, and all else is done: whether its reply waits, for hold_us at most. */
-bool captures_wait(struct run *run, int64_t now_us, int64_t hold_us);
+/* The cell has ended, and all else is done: whether its reply waits, for *hold_us at most. Less, from the next cell on,
+ * where a piece has not come back by then. */
+bool captures_wait(struct run *run, int64_t now_us, int64_t *hold_us);
 
 /* Whether it has been asked that. */
 bool captures_waits(const struct run *run);

@@ -59,7 +59,7 @@ bool finish_step(struct kernel *kernel, int64_t now_us) {
     struct run *run = kernel->runner.run;
     if (!captures_waits(run) && !work(kernel, run, now_us))
         return false;
-    run->finishing = captures_wait(run, now_us, kernel->hold_us);
+    run->finishing = captures_wait(run, now_us, &kernel->hold_us);
     return !run->finishing;
 }
 

@@ -1,7 +1,11 @@
 /* Output that a widget takes: the reply comes once the front end has said so of each piece. */
 #include "cells.h"
 
+#include "kernel/captures.h"
 #include "kernel/clock.h"
+#include "kernel/dispatch.h"
+#include "kernel/execute.h"
+#include "kernel/run.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -143,6 +147,20 @@ static void test_strange_widgets_are_passed_over(void **state) {
     expect_status(id, "ok");
 }
 
+/* A front end that has not answered a piece is not waited for as long again. */
+static void test_waiting_in_vain_makes_the_next_one_shorter(void **state) {
+    const struct dispatch_row row = {.cell = &execute_cell};
+    struct request request = {.row = &row};
+    struct run first = {.request = &request, .captures = {.due = 1}}, second = first;
+    int64_t hold_us = CAPTURES_HOLD_MS * CLOCK_MS;
+    (void)state;
+    assert_true(captures_wait(&first, 0, &hold_us));
+    assert_true(captures_wait(&first, CAPTURES_HOLD_MS * CLOCK_MS - 1, &hold_us));
+    assert_false(captures_wait(&first, CAPTURES_HOLD_MS * CLOCK_MS, &hold_us));
+    assert_true(captures_wait(&second, 0, &hold_us));
+    assert_false(captures_wait(&second, CAPTURES_HOLD_UNANSWERED_MS * CLOCK_MS, &hold_us));
+}
+
 #define PATIENT(test) cmocka_unit_test_setup_teardown(test, start_patient, cells_stop)
 
 int main(void) {
@@ -152,6 +170,7 @@ int main(void) {
         PATIENT(test_output_of_which_nothing_comes_back_is_not_waited_for),
         PATIENT(test_strange_widgets_are_passed_over),
         cmocka_unit_test_setup_teardown(test_reply_waits_no_longer_than_for_a_moment, start_hasty, cells_stop),
+        cmocka_unit_test(test_waiting_in_vain_makes_the_next_one_shorter),
     };
     return cmocka_run_group_tests_name("captures", tests, NULL, NULL);
 }
