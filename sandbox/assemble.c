@@ -275,6 +275,9 @@ static int settle(struct cell *cell, const int pair[2], int init_fd, struct sand
     r = clone_threads(cell);
     if (r)
         return error_set(error, STEP_CLONE, -r, "threads");
+    r = cell->aside ? 0 : children_bear(&worker, &cell->image->children);
+    if (r)
+        return error_set(error, STEP_CLONE, -r, "ended children");
     r = settle_tasks(cell);
     if (r)
         return error_set(error, STEP_CREDENTIALS, -r, "%s", "");

@@ -149,42 +149,27 @@ void cell_end_of(struct cell *cell, struct cell_end *ret_end) {
                                  .usage = cell->usage};
 }
 
-/* A call without memory that the stopped worker makes: others may still run in its memory, and change what they like.
- */
-static int call_worker(const struct cell *cell, struct remote_call *call) {
-    const struct remote_task task = {cell->worker, 0, cell->memory_fd, &cell->session->site};
-    return remote_call_checked(&task, call, NULL, NULL);
-}
-
-/* The worker's zombies, which would be killed again and again. */
-static int reap_children(const struct cell *cell) {
-    struct remote_call wait = {.number = SYS_wait4, .argument = {(uint64_t)-1, 0, WNOHANG | __WALL}};
-    int r;
-    do
-        r = call_worker(cell, &wait);
-    while (r == 0 && wait.result > 0);
-    return r;
-}
-
 /*
  * Kills every process of the cell but its own thread group, in one call that
  * no fork can slip through: the stopped worker makes it, and kill(2) spares the
- * caller and pid 1. Dead they are only when there is nobody left to be killed:
+ * caller and pid 1. The calls point to no memory that matters: others may still
+ * run in it, and change what they like. Dead they are only when there is nobody left to be killed:
  * a process that is in the middle of a long call goes on with it, in memory
  * that is to be the image's, and the lists of children, with which we wait, may
  * miss it while its parents die one after the other.
  */
-static int kill_children(const struct cell *cell) {
+static int kill_children(struct cell *cell) {
+    const struct remote_task worker = {cell->worker, 0, cell->memory_fd, &cell->session->site};
     for (int round = 0; round < KILL_ROUNDS; round++) {
         struct remote_call kill_all = {.number = SYS_kill, .argument = {(uint64_t)-1, SIGKILL}};
-        int r = call_worker(cell, &kill_all);
+        int r = remote_call_checked(&worker, &kill_all, NULL, NULL);
         if (r || kill_all.result == -ESRCH)
             return r;
         if (kill_all.result < 0)
             return (int)kill_all.result;
         r = kin_await_dead(cell->tids, cell->n_tids, cell->init.pid);
         if (r == 0)
-            r = reap_children(cell);
+            r = children_reap(&worker, &cell->children);
         if (r)
             return r;
         if (round > 0)
@@ -226,6 +211,7 @@ static int make_result(struct cell *cell, struct sandbox_error *error) {
     cell->result = image_create(cell->keeper, cell->memory_fd, &cell->threads);
     if (!cell->result)
         return error_set(error, STEP_MEMORY, ENOMEM, "%s", "");
+    cell->result->children = cell->children;
     cell->keeper = 0;
     cell->memory_fd = -1;
     int r = image_read_place(cell->result, cell->worker);

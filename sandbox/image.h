@@ -7,6 +7,7 @@
 #ifndef PETRI_SANDBOX_IMAGE_H
 #define PETRI_SANDBOX_IMAGE_H
 
+#include "children.h"
 #include "descriptors.h"
 #include "shared.h"
 #include "threads.h"
@@ -20,6 +21,7 @@ struct image {
     mode_t file_mask;
     char folder[PATH_MAX]; /* working directory, as a cell sees it */
     struct threads threads;
+    struct children children;
     struct descriptors descriptors;
     struct shared shared;
     int broken; /* -errno where what a lost cell has changed could not be put back; then no cell is made of it */

@@ -278,10 +278,10 @@ static int judge(const struct remote_task *task, struct remote_call *call, const
     return progress->entered; /* else the end of the call that the task stood in front of, which is not made */
 }
 
-int remote_call_checked(const struct remote_task *task, struct remote_call *call, const struct remote_memory *memory,
-                        pid_t *ret_born) {
+/* 1 where it is done, or -errno. */
+static int call_checked(const struct remote_task *task, struct remote_call *call, const struct remote_memory *memory,
+                        pid_t *ret_born, struct progress *progress) {
     struct user_regs_struct regs = clean_registers(task, remote_code_start);
-    struct progress progress = {0};
     call->result = REMOTE_NOT_MADE;
     put_call(&regs, call);
     int status, r = memory ? memory_write(task->memory_fd, memory->address, memory->data, memory->bytes) : 0;
@@ -292,9 +292,22 @@ int remote_call_checked(const struct remote_task *task, struct remote_call *call
         if (r == 0)
             r = await_stop(task->tid, &status);
         if (r == 0)
-            r = judge(task, call, memory, ret_born, status, &progress);
+            r = judge(task, call, memory, ret_born, status, progress);
     }
+    return r;
+}
+
+int remote_call_checked(const struct remote_task *task, struct remote_call *call, const struct remote_memory *memory,
+                        pid_t *ret_born) {
+    struct progress progress = {0};
+    int r = call_checked(task, call, memory, ret_born, &progress);
     return r == 1 ? 0 : give_up(task, r);
+}
+
+int remote_call_last(const struct remote_task *task, struct remote_call call) {
+    struct progress progress = {0};
+    int r = call_checked(task, &call, NULL, NULL, &progress);
+    return r == -ESRCH && progress.entered ? 0 : give_up(task, r == 1 ? -EUCLEAN : r);
 }
 
 static int start_batch(const struct remote_task *task, struct remote_call *calls, size_t n) {

@@ -92,6 +92,9 @@ struct remote_memory {
 int remote_call_checked(const struct remote_task *task, struct remote_call *call, const struct remote_memory *memory,
                         pid_t *ret_born) SANDBOX_MUST_CHECK;
 
+/* The same for a call that ends the task, which is left to be reaped. 0; -EUCLEAN, or -errno. */
+int remote_call_last(const struct remote_task *task, struct remote_call call) SANDBOX_MUST_CHECK;
+
 /*
  * Has a task make n calls as a batch, to the first that fails. The rest as
  * above.

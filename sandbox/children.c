@@ -1,0 +1,113 @@
+#define _GNU_SOURCE
+#include "children.h"
+
+#include "helper.h"
+#include "tracee.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+enum { STACK_BYTES = 4096, STOP_MS = 10000 };
+
+/* What the worker and such a child share: to copy none of it. Their signal dispositions are each its own. */
+#define SHARED_CHILD (CLONE_VM | CLONE_FS | CLONE_FILES)
+
+static void add(struct children *children, pid_t pid, int status) {
+    if (children->n == CHILDREN_MAX)
+        memmove(children->child, children->child + 1, --children->n * sizeof children->child[0]);
+    children->child[children->n++] = (struct child){pid, status};
+}
+
+int children_reap(const struct remote_task *worker, struct children *children) {
+    const uint64_t at = worker->site->scratch;
+    for (;;) {
+        struct remote_call wait = {.number = SYS_wait4, .argument = {(uint64_t)-1, at, WNOHANG | __WALL}};
+        int status = 0, r = remote_call_checked(worker, &wait, NULL, NULL);
+        if (r || wait.result <= 0)
+            return r;
+        r = memory_read(worker->memory_fd, at, &status, sizeof status);
+        if (r)
+            return r;
+        add(children, (pid_t)wait.result, status);
+    }
+}
+
+/* Signals of which Linux would write down the memory, which is the worker's too, and end all who share it: not of one
+ * that is not dumpable. See: core(5). */
+static int set_dumpable(const struct remote_task *worker, uint64_t dumpable) {
+    struct remote_call call = {.number = SYS_prctl, .argument = {PR_SET_DUMPABLE, dumpable}};
+    int r = remote_run(worker, &call, 1);
+    return r ? r : remote_failure(&call, 1, NULL);
+}
+
+/* Ends a newborn child by a signal that the worker may have a handler for. */
+static int end_by_signal(const struct remote_task *child, int signal) {
+    const uint64_t at = child->site->scratch, none = 0;
+    const struct { uint64_t handler, flags, restorer, mask; } action = {0}; /* as the system call has it; SIG_DFL */
+    const struct remote_memory memory = {at, &action, sizeof action};
+    struct remote_call call = {.number = SYS_rt_sigaction, .argument = {(uint64_t)signal, at, 0, sizeof none}};
+    int status, r = remote_call_checked(child, &call, &memory, NULL);
+    if (r == 0 && ptrace(PTRACE_SETSIGMASK, child->tid, sizeof none, &none))
+        r = -errno;
+    if (r == 0 && (kill(child->tid, signal) || ptrace(PTRACE_CONT, child->tid, 0, 0)))
+        r = -errno;
+    if (r == 0)
+        r = tracee_await_stop(child->tid, STOP_MS, &status);
+    if (r == 0 && (WSTOPSIG(status) != signal || ptrace(PTRACE_CONT, child->tid, 0, (long)signal)))
+        r = -EUCLEAN;
+    return r == -ESRCH ? 0 : r;
+}
+
+/* Whether a signal ends who has no handler for it. See: signal(7). */
+static bool is_deadly(int signal) {
+    static const int others[] = {SIGCHLD, SIGCONT, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG, SIGWINCH};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (signal == others[i])
+            return false;
+    return signal > 0 && signal <= SIGRTMAX;
+}
+
+/* A status stood in the cell's memory for a moment: it may be anything, and what none can be is taken for SIGKILL. */
+static int end(const struct remote_task *child, int status) {
+    int r = -ECANCELED;
+    if (WIFEXITED(status))
+        r = remote_call_last(
+            child, (struct remote_call){.number = SYS_exit_group, .argument = {(uint64_t)WEXITSTATUS(status)}});
+    else if (WTERMSIG(status) != SIGKILL && is_deadly(WTERMSIG(status)))
+        r = end_by_signal(child, WTERMSIG(status));
+    if (r)
+        kill(child->tid, SIGKILL);
+    tracee_reap(child->tid); /* it is the worker's child all the same */
+    return r == -ECANCELED ? 0 : r;
+}
+
+static int bear(const struct remote_task *worker, const struct child *dead) {
+    const struct helper_clone clone = {
+        .arguments = {.flags = SHARED_CHILD,
+                      .exit_signal = SIGCHLD,
+                      .stack = worker->site->scratch + REMOTE_SCRATCH_BYTES - STACK_BYTES,
+                      .stack_size = STACK_BYTES},
+        .tid = (uint64_t)dead->pid,
+    };
+    pid_t born = 0;
+    int r = helper_clone_task(worker, clone, &born);
+    if (born <= 0)
+        return r == -EAGAIN ? 0 : r; /* no room for one more process: it is forgotten */
+    const struct remote_task child = {born, 0, worker->memory_fd, worker->site};
+    int ended = end(&child, dead->status);
+    return r ? r : ended;
+}
+
+int children_bear(const struct remote_task *worker, const struct children *children) {
+    int r = children->n ? set_dumpable(worker, 0) : 0;
+    for (size_t i = 0; r == 0 && i < children->n; i++)
+        r = bear(worker, &children->child[i]);
+    return r == 0 && children->n ? set_dumpable(worker, 1) : r;
+}

@@ -1,0 +1,37 @@
+/*
+ * children.h - children of a cell that are dead, and that nobody has waited for yet.
+ *
+ * A cell's other processes end with it. Its worker's children must be found dead
+ * by the next cell, each under its number and with its status: a program that
+ * waits for one which isn't there takes it for still running, or for one that has
+ * ended well. So each cell's worker bears them again, and each of them ends at
+ * once as it has ended before. What they were, and their own children, is gone.
+ *
+ * See: waitpid(2); clone3(2), set_tid.
+ */
+#ifndef PETRI_SANDBOX_CHILDREN_H
+#define PETRI_SANDBOX_CHILDREN_H
+
+#include "remote.h"
+
+/* More than these are forgotten, the oldest first: each costs every cell some calls. */
+enum { CHILDREN_MAX = 256 };
+
+struct child {
+    pid_t pid;  /* in the cell's pid namespace */
+    int status; /* as wait(2) gives it */
+};
+
+/* All zero is none. */
+struct children {
+    size_t n;
+    struct child child[CHILDREN_MAX];
+};
+
+/* Has a stopped worker wait for its dead children; they are added. 0 or -errno. */
+int children_reap(const struct remote_task *worker, struct children *children) SANDBOX_MUST_CHECK;
+
+/* Has a new worker, which has CAP_CHECKPOINT_RESTORE still, bear them and lets them end. 0 or -errno. */
+int children_bear(const struct remote_task *worker, const struct children *children) SANDBOX_MUST_CHECK;
+
+#endif
