@@ -9,7 +9,7 @@ from petri_worker.packages import add_folder, find_packages, import_ipython
 find_packages()
 import_ipython()
 
-from petri_worker import checks, comms, debugger, introspect, stand_in, warm  # noqa: E402
+from petri_worker import checks, comms, debugger, introspect, leftovers, stand_in, warm  # noqa: E402
 from petri_worker.errors import describe  # noqa: E402
 from petri_worker.execute import Executor  # noqa: E402
 from petri_worker.given import given  # noqa: E402
@@ -107,7 +107,10 @@ class Worker:
         self.channel.done(reply)
 
     def _execute(self, request, buffers):
-        return self.executor.execute(request)
+        try:
+            return self.executor.execute(request)
+        finally:
+            self.loop.call(leftovers.end)
 
     def _introspect(self, function, request):
         return self.loop.call(function, self.shell, request)
@@ -116,7 +119,9 @@ class Worker:
         self.shell.allow_stdin = False  # the message of a widget: there is nobody who would be asked
         self.shell.has_stdin = request.get("stdin") is not None
         with given(request.get("stdin"), request.get("env")):
-            return self.loop.run(self._handle_comm(request, buffers))
+            reply = self.loop.run(self._handle_comm(request, buffers))
+        self.loop.call(leftovers.end)
+        return reply
 
     async def _handle_comm(self, request, buffers):
         message = {
@@ -138,6 +143,7 @@ def main():
     worker = Worker()
     warm.start(worker.shell, worker.executor)
     debugger.install()
+    leftovers.install()
     worker.streams.install()
     add_folder()
     gc.collect()

@@ -1,0 +1,119 @@
+"""
+Processes end with their cell: what the next one finds of them. The cells are as in beside.py.
+
+What libraries keep for their next call is ended before the cell is, and made again: so rows with them give what
+ipykernel gives.
+"""
+
+import pytest
+
+from beside import run_all, run_good
+from conftest import row_kernel as kernel  # noqa: F401
+
+pytestmark = pytest.mark.xdist_group("fidelity-processes")  # one process: both kernels are there once
+
+BEGIN = """
+import asyncio, concurrent.futures, multiprocessing, os, signal, subprocess, sys, time
+from multiprocessing import shared_memory
+def sh(command):
+    child = subprocess.Popen(['/bin/sh', '-c', command])
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    return child
+"""
+
+DEAD = {
+    "ended well": "c = sh('exit 0')‖c.wait()",
+    "ended with a status": "c = sh('exit 3')‖c.poll()",
+    "and waited for after two more cells, one of them lost": "c = sh('exit 3')‖1✗c.wait()‖1‖c.wait()",
+    "several, waited for in another order": "c = [sh(f'exit {n}') for n in range(5)]‖[c[n].wait() for n in (3, 0, 4, 1, 2)]",
+    "ended by a signal": "c = sh('kill -TERM $$')‖c.wait()",
+    "ended by a signal that writes its memory down": "c = sh('kill -SEGV $$'), sh('kill -ABRT $$')‖[one.wait() for one in c]",
+    "ended by a signal that the notebook has a handler for": "got = []\nsignal.signal(signal.SIGUSR1, lambda *_: got.append(1))\n"
+    "c = sh('kill -USR1 $$')‖(c.wait(), got)",
+    "ended by a signal of real time": "c = sh('kill -40 $$')‖c.wait()",
+    "os.waitpid": "c = sh('exit 7')‖os.waitpid(c.pid, 0)[1]‖c.poll()",
+    "nobody is there twice": "c = sh('exit 7')‖c.wait()‖try: os.waitpid(c.pid, 0)\nexcept ChildProcessError: print('none')",
+    "a Process": "p = multiprocessing.get_context('fork').Process(target=os._exit, args=[4])\np.start()\n"
+    "os.waitid(os.P_PID, p.pid, os.WEXITED | os.WNOWAIT)‖p.join()‖p.exitcode",
+}
+
+KEPT = {
+    "Pool": "p = multiprocessing.Pool(2)\np.map(abs, [-1, -2])‖p.map(abs, [-3, -4])‖p.close(); p.join()",
+    "Pool, closed in the next cell": "p = multiprocessing.Pool(2)\np.map(abs, [-1, -2])‖p.close()‖p.join()",
+    "Pool, with a lost cell": "p = multiprocessing.Pool(2)\np.map(abs, [-1])✗p.map(abs, [-2])‖p.map(abs, [-3])",
+    "Pool, its initializer": "def begin(n): globals()['begun'] = n\ndef see(_): return begun\np = multiprocessing.Pool(1, begin, [7])\n"
+    "p.map(see, [0])‖p.map(see, [0])‖p.terminate()",
+    "Pool of a forkserver": "p = multiprocessing.get_context('forkserver').Pool(1)\np.map(abs, [-1])‖p.map(abs, [-2])",
+    "Pool of new programs": "p = multiprocessing.get_context('spawn').Pool(1)\np.map(abs, [-1])‖p.map(abs, [-2])",
+    "ThreadPool": "from multiprocessing.pool import ThreadPool\nt, c = ThreadPool(1), sh('exit 0')\nr = t.apply_async(abs, [-1])‖r.get()",
+    "ProcessPoolExecutor": "e = concurrent.futures.ProcessPoolExecutor(2)\ne.submit(abs, -1).result()‖e.submit(abs, -2).result()‖"
+    "list(e.map(abs, [-3]))",
+    "ProcessPoolExecutor, shut down": "e = concurrent.futures.ProcessPoolExecutor(2)\ne.submit(abs, -1).result()‖e.shutdown()‖"
+    "try: e.submit(abs, -1)\nexcept RuntimeError as error: print(error)",
+    "shared memory, its account kept": "s = shared_memory.SharedMemory(create=True, size=10); s.buf[0] = 7‖"
+    "t = shared_memory.SharedMemory(s.name); t.buf[0]‖t.close(); s.close(); s.unlink()‖"
+    "s = shared_memory.SharedMemory(create=True, size=10)‖s.close(); s.unlink()",
+    "an interrupted next": "p = multiprocessing.Pool(1)\ni = p.imap(abs, [-1, -2])\nnext(i), next(i)‖p.map(abs, [-5])",
+}
+
+
+def compare(kernel, ipykernel, cells):
+    kernel.good(BEGIN)
+    ipykernel.good(BEGIN)
+    mine, other = run_good(kernel, cells), run_good(ipykernel, cells, lost=False)
+    assert (mine.stdout, mine.stderr, mine.result) == (other.stdout, other.stderr, other.result)
+
+
+@pytest.mark.parametrize("cells", DEAD.values(), ids=DEAD)
+def test_status_of_a_child_is_there_in_later_cells(kernel, ipykernel, cells):
+    compare(kernel, ipykernel, cells)
+
+
+@pytest.mark.parametrize("cells", KEPT.values(), ids=KEPT)
+def test_what_keeps_processes_goes_on_in_later_cells(kernel, ipykernel, cells):
+    compare(kernel, ipykernel, cells)
+
+
+SLEEP = ["/bin/sleep", "1000"]
+ENDED = {
+    "Popen": (f"c = subprocess.Popen({SLEEP})‖c.wait()", "-9"),
+    "Process": ("p = multiprocessing.get_context('fork').Process(target=time.sleep, args=[1000]); p.start()‖p.join(); p.exitcode", "-9"),
+    "asyncio's": (f"p = await asyncio.create_subprocess_exec(*{SLEEP})‖await p.wait()", "-9"),
+    "a task that waits for one": (
+        f"p = await asyncio.create_subprocess_exec(*{SLEEP}); t = asyncio.create_task(p.wait())‖await t", "-9",
+    ),
+    "more than are remembered": (
+        "%%limits processes=1000\nc = [sh('exit 3') for n in range(300)]‖%%limits processes=1000\n[one.wait() for one in c[:44]].count(3), [one.wait() for one in c[44:]].count(3)",
+        "(0, 256)",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("cells", "result"), ENDED.values(), ids=ENDED)
+def test_processes_of_an_earlier_cell_are_found_dead(kernel, cells, result):
+    kernel.good(BEGIN)
+    assert run_good(kernel, cells).result == result
+
+
+LOST = {
+    "apply_async": ("p = multiprocessing.Pool(1); r = p.apply_async(time.sleep, [1000])‖r.get()", "ProcessError"),
+    "map_async": ("p = multiprocessing.Pool(1); r = p.map_async(time.sleep, [1000] * 9)‖r.get()", "ProcessError"),
+    "imap": ("p = multiprocessing.Pool(1); r = p.imap(time.sleep, [1000] * 9)‖next(r)", "ProcessError"),
+    "imap_unordered": ("p = multiprocessing.Pool(1); r = p.imap_unordered(time.sleep, [0, 1000])\nnext(r)‖next(r)", "ProcessError"),
+    "submit": ("p = concurrent.futures.ProcessPoolExecutor(1); r = p.submit(time.sleep, 1000)‖r.result()", "BrokenProcessPool"),
+}
+
+
+@pytest.mark.parametrize(("cells", "ename"), LOST.values(), ids=LOST)
+def test_work_that_was_not_done_says_so_at_once(kernel, cells, ename):
+    kernel.good(BEGIN)
+    begun, asked = run_all(kernel, cells)
+    assert begun.stderr == "petri: what processes had still to do is lost: they end with the cell that started them.\n"
+    assert asked.ename == ename
+    again = "p.map(abs, [-1])" if "Pool(" in cells and "Executor" not in cells else "list(p.map(abs, [-1]))"
+    assert kernel.value(again) == "[1]"
+
+
+def test_server_of_a_manager_is_gone_and_says_so(kernel):
+    kernel.good(BEGIN)
+    assert run_all(kernel, "m = multiprocessing.Manager(); d = m.dict(a=1)‖d['a']")[-1].ename in ("BrokenPipeError", "ConnectionRefusedError", "EOFError")
