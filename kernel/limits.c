@@ -1,6 +1,7 @@
 #include "limits.h"
 
 #include "kernel/cleanup.h"
+#include "kernel/machine.h"
 #include "protocol/bytes.h"
 
 #include <errno.h>
@@ -22,7 +23,7 @@ const struct limit_row limit_rows[LIMIT_N] = {
     [LIMIT_TIMEOUT] = {"timeout",
                        "wall clock of a cell; stands still while it waits for input() and does nothing else",
                        "the kernel's clock",
-                       {[PROFILE_NOTEBOOK] = {120 * SECOND, HOUR}, [PROFILE_STRICT] = {5 * SECOND, MINUTE}},
+                       {[PROFILE_NOTEBOOK] = {HOUR, HOUR}, [PROFILE_STRICT] = {5 * SECOND, MINUTE}},
                        UNIT_MS},
     [LIMIT_INPUT_WAIT] = {"input_wait",
                           "how long a cell waits for answers to input(), all together",
@@ -37,7 +38,7 @@ const struct limit_row limit_rows[LIMIT_N] = {
     [LIMIT_MEMORY] = {"memory",
                       "what the cell's processes hold",
                       "RLIMIT_DATA, and a control group or measuring",
-                      {[PROFILE_NOTEBOOK] = {2 * GIB, OF_THE_MACHINE}, [PROFILE_STRICT] = {256 * MIB, GIB}},
+                      {[PROFILE_NOTEBOOK] = {LIMITS_SHARE, OF_THE_MACHINE}, [PROFILE_STRICT] = {256 * MIB, GIB}},
                       UNIT_BYTES},
     [LIMIT_PROCESSES] = {"processes",
                          "tasks at once",
@@ -52,7 +53,7 @@ const struct limit_row limit_rows[LIMIT_N] = {
     [LIMIT_DISK] = {"disk",
                     "everything the session has written",
                     "the size of the session's tmpfs",
-                    {[PROFILE_NOTEBOOK] = {512 * MIB, 8 * GIB}, [PROFILE_STRICT] = {100 * MIB, GIB}},
+                    {[PROFILE_NOTEBOOK] = {LIMITS_SHARE, 8 * GIB}, [PROFILE_STRICT] = {100 * MIB, GIB}},
                     UNIT_BYTES,
                     .of_session = true},
     [LIMIT_FILES] = {"files",
@@ -79,12 +80,12 @@ const struct limit_row limit_rows[LIMIT_N] = {
     [LIMIT_ARTIFACT] = {"artifact",
                         "one file copied out",
                         "the kernel, which does not copy it",
-                        {[PROFILE_NOTEBOOK] = {64 * MIB, 4 * GIB}, [PROFILE_STRICT] = {5 * MIB, GIB}},
+                        {[PROFILE_NOTEBOOK] = {GIB, 4 * GIB}, [PROFILE_STRICT] = {5 * MIB, GIB}},
                         UNIT_BYTES},
     [LIMIT_ARTIFACTS] = {"artifacts",
                          "all the files of a cell that are copied out",
                          "the kernel, which does not copy the rest",
-                         {[PROFILE_NOTEBOOK] = {256 * MIB, 8 * GIB}, [PROFILE_STRICT] = {5 * MIB, GIB}},
+                         {[PROFILE_NOTEBOOK] = {4 * GIB, 8 * GIB}, [PROFILE_STRICT] = {5 * MIB, GIB}},
                          UNIT_BYTES},
     [LIMIT_CODE] = {"code",
                     "source of a cell",
@@ -130,18 +131,39 @@ int profile_from_name(const char *name, enum profile *ret_profile) {
     return -EINVAL;
 }
 
+static int64_t lesser(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+/* Bytes, at least so many, as a number that people read. */
+static int64_t rounded(int64_t bytes, int64_t least) {
+    const int64_t step = 256 * MIB;
+    return bytes / step * step > least ? bytes / step * step : least;
+}
+
+/*
+ * What a session has of the machine where nobody asks for anything else: half of
+ * the memory, or less where others hold much of it, and room for files, which
+ * are in memory too.
+ */
+static int64_t share_of_machine(enum limit limit) {
+    const struct machine_memory has = machine_memory("");
+    const int64_t memory = rounded(lesser(has.total / 2, has.available / 4 * 3), 2 * GIB);
+    return limit == LIMIT_DISK ? rounded(memory / 4, 512 * MIB) : memory;
+}
+
 void limits_defaults(enum profile profile, struct limits *ret_limits) {
     for (int i = 0; i < LIMIT_N; i++) {
-        int64_t ceiling = limits_ceiling(profile, (enum limit)i);
-        int64_t normal = limit_rows[i].of[profile].normal;
-        ret_limits->values[i] = normal < ceiling ? normal : ceiling;
+        const int64_t normal = limit_rows[i].of[profile].normal;
+        ret_limits->values[i] = lesser(normal == LIMITS_SHARE ? share_of_machine((enum limit)i) : normal,
+                                       limits_ceiling(profile, (enum limit)i));
     }
 }
 
 /* Three quarters of the memory, all of the processors. */
 static int64_t machine_has(enum limit limit) {
     if (limit == LIMIT_MEMORY)
-        return (int64_t)sysconf(_SC_PHYS_PAGES) / 4 * 3 * sysconf(_SC_PAGESIZE) / MIB * MIB;
+        return machine_memory("").total / 4 * 3 / MIB * MIB;
     if (limit == LIMIT_CPUS)
         return sysconf(_SC_NPROCESSORS_ONLN);
     return INT64_MAX;
@@ -168,10 +190,6 @@ static const struct {
     {LIMIT_TIMEOUT, 10 * SECOND, false}, {LIMIT_CPU, 10 * SECOND, false}, {LIMIT_MEMORY, 256 * MIB, true},
     {LIMIT_PROCESSES, 64, true},         {LIMIT_CPUS, 1, false},
 };
-
-static int64_t lesser(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
 
 int limits_beside(const struct limits *in_force, int at_most, struct limits *ret_limits) {
     struct limits limits = *in_force;

@@ -58,7 +58,8 @@ const char *profile_name(enum profile profile);
 /* 0, or -EINVAL where no profile has this name. */
 int profile_from_name(const char *name, enum profile *ret_profile) __attribute__((warn_unused_result));
 
-#define LIMITS_NONE INT64_MAX /* as a default or ceiling: there is no limit */
+#define LIMITS_NONE INT64_MAX        /* as a default or ceiling: there is no limit */
+#define LIMITS_SHARE (INT64_MAX - 1) /* as a default: a share of what the machine has */
 
 /* The limits in force for one cell. */
 struct limits {

@@ -43,6 +43,11 @@ static const struct outcome_row rows[] = {
 };
 _Static_assert(sizeof rows / sizeof rows[0] == OUTCOME_N, "one row an outcome");
 
+/* In the place of a hint that says how to ask for more. */
+static const char at_ceiling[] =
+    "That is the most that a cell of this profile can have on this machine (%limits): do it "
+    "in smaller steps, each in a cell of its own.";
+
 const struct outcome_row *outcome_row(enum outcome outcome) {
     return &rows[outcome];
 }
@@ -182,6 +187,6 @@ json_t *outcome_error(enum outcome outcome, const struct outcome_facts *facts) {
     json_array_append_new(traceback, text_format("\x1b[0;31m%s\x1b[0m: %s", ename, sentence));
     json_array_extend(traceback, facts->history);
     if (rows[outcome].hint)
-        json_array_append_new(traceback, json_string(rows[outcome].hint));
+        json_array_append_new(traceback, json_string(facts->at_ceiling ? at_ceiling : rows[outcome].hint));
     return json_pack("{s:s, s:o, s:o}", "ename", ename, "evalue", text_format("%s", sentence), "traceback", traceback);
 }

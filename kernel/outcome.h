@@ -35,6 +35,7 @@ struct outcome_where {
 struct outcome_facts {
     struct cell_end end;        /* OUTCOME_CRASH, where detail is empty */
     char limit[32];             /* the limit that was passed, "5 s"; the grace of an interrupt */
+    bool at_ceiling;            /* and no cell can ask for more */
     struct outcome_where where; /* bytes 0 where that is not known */
     char detail[512];           /* why, in words */
     json_t *history;            /* OUTCOME_BUDGET: lines about what was before, owned by the run; or NULL */

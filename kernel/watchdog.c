@@ -43,7 +43,9 @@ void watchdog_begin(struct kernel *kernel) {
 
 static void fail_limit(struct kernel *kernel, enum outcome outcome, enum limit limit) {
     struct run *run = kernel->runner.run;
-    limits_text(limit_rows[limit].unit, run->limits.values[limit], run->facts.limit, sizeof run->facts.limit);
+    const int64_t value = run->limits.values[limit];
+    limits_text(limit_rows[limit].unit, value, run->facts.limit, sizeof run->facts.limit);
+    run->facts.at_ceiling = value >= limits_ceiling(kernel->profile, limit);
     runner_fail(kernel, outcome);
 }
 

@@ -210,7 +210,8 @@ LIMITS = {
 # What is this machine's, by profile and limit.
 OF_THE_MACHINE = {
     ("notebook", "cpu"): "timeout × cpus, none",
-    ("notebook", "memory"): "2 GiB, ¾ of the machine",
+    ("notebook", "memory"): "½ of the machine, ¾ of it",
+    ("notebook", "disk"): "¼ of that, 8 GiB",
     ("notebook", "cpus"): "2, all",
     ("strict", "cpus"): "1, 2",
 }

@@ -20,6 +20,7 @@ static const struct {
 } rows[] = {
     {"interrupted", OUTCOME_INTERRUPTED, {.limit = "2 s"}},
     {"timeout", OUTCOME_TIMEOUT, {.limit = "5 s"}},
+    {"timeout_at_ceiling", OUTCOME_TIMEOUT, {.limit = "3600 s", .at_ceiling = true}},
     {"timeout_with_stack",
      OUTCOME_TIMEOUT,
      {.limit = "5 s",

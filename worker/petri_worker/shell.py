@@ -20,7 +20,7 @@ from traitlets import Instance, Type, default
 from traitlets.config import Config
 
 from petri_worker.display import PetriDisplayHook, PetriDisplayPublisher
-from petri_worker.errors import cut_own_frames, describe
+from petri_worker.errors import cut_own_frames, describe, hint
 from petri_worker.magics import KernelMagics
 from petri_worker.packages import explain_missing
 from petri_worker.recall import SessionHistory
@@ -153,7 +153,7 @@ class ZMQInteractiveShell(InteractiveShell):
         self._showtraceback(UsageError, exc, [f"UsageError: {exc}"])
 
     def _showtraceback(self, etype, evalue, stb):
-        self.publish_error(evalue, describe(evalue, stb, etype))
+        self.publish_error(evalue, describe(evalue, [*stb, *hint(evalue)], etype))
 
     def _format_exception_for_storage(self, exception, *args, **kwargs):
         """What IPython's history keeps of an error: what was shown, not a second traceback of it."""
