@@ -56,13 +56,15 @@ static int end_by_signal(const struct remote_task *child, int signal) {
     int status, r = remote_call_checked(child, &call, &memory, NULL);
     if (r == 0 && ptrace(PTRACE_SETSIGMASK, child->tid, sizeof none, &none))
         r = -errno;
-    if (r == 0 && (kill(child->tid, signal) || ptrace(PTRACE_CONT, child->tid, 0, 0)))
+    if (r == 0 && kill(child->tid, signal))
         r = -errno;
+    if (r == 0) /* it comes no further than to the signal */
+        r = tracee_continue(child->tid);
     if (r == 0)
         r = tracee_await_stop(child->tid, STOP_MS, &status);
-    if (r == 0 && (WSTOPSIG(status) != signal || ptrace(PTRACE_CONT, child->tid, 0, (long)signal)))
-        r = -EUCLEAN;
-    return r == -ESRCH ? 0 : r;
+    if (r == 0)
+        r = WSTOPSIG(status) == signal ? tracee_deliver(child->tid, signal) : -EUCLEAN;
+    return r;
 }
 
 /* Whether a signal ends who has no handler for it. See: signal(7). */

@@ -61,6 +61,10 @@ int tracee_continue(pid_t tid) {
     return ptrace(PTRACE_CONT, tid, 0, 0) ? -errno : 0;
 }
 
+int tracee_deliver(pid_t tid, int signal) {
+    return ptrace(PTRACE_CONT, tid, 0, (long)signal) ? -errno : 0;
+}
+
 int tracee_continue_to_syscall(pid_t tid) {
     return ptrace(PTRACE_SYSCALL, tid, 0, 0) ? -errno : 0;
 }
@@ -97,7 +101,7 @@ long tracee_own_code_ms(pid_t tid) {
 int tracee_stop_again(pid_t tid, int signal) {
     if (ptrace(PTRACE_INTERRUPT, tid, 0, 0))
         return -errno;
-    return ptrace(PTRACE_CONT, tid, 0, (long)signal) ? -errno : 0;
+    return tracee_deliver(tid, signal);
 }
 
 bool tracee_is_birth(int status) {

@@ -48,7 +48,10 @@ int tracee_let_go(pid_t tid, int timeout_ms);
 /* Lets a stopped tracee go on; without a signal. 0 or -errno. */
 int tracee_continue(pid_t tid);
 
-/* The same, to the next system call that it enters or leaves. 0 or -errno. */
+/* The same, with the signal that it has stopped for. 0 or -errno. */
+int tracee_deliver(pid_t tid, int signal);
+
+/* The same without one, to the next system call that it enters or leaves. 0 or -errno. */
 int tracee_continue_to_syscall(pid_t tid);
 
 /* A tracee in front of a system call, or behind it. */

@@ -192,6 +192,9 @@ enum { MOMENTS_OF_THE_IMAGE = 4 };
 
 static void tasks_that_are_made_can_do_no_more_than_a_cell(struct live *live) {
     live_do(live, "add 1");
+    CHECK_TEXT(live_do(live, "child exited"), "ok"); /* each of which is born again, and ends as it did */
+    CHECK_TEXT(live_do(live, "child aborted"), "ok");
+    CHECK_TEXT(live_do(live, "child still"), "ok");
     int children = count_children(live), n = 0;
     for (int aside = 0; aside < 2; aside++)
         for (int moment = MOMENTS_OF_THE_IMAGE + 1; attack_making(live, moment, aside); moment++, n++)

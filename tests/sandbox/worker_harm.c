@@ -104,6 +104,18 @@ static int be_reading(void *file) {
     return 0;
 }
 
+static int be_exited(void *unused) {
+    (void)unused;
+    ++*meeting;
+    _exit(3);
+}
+
+static int be_aborted(void *unused) {
+    (void)unused;
+    ++*meeting;
+    abort();
+}
+
 static pid_t fork_into(int (*run)(void *)) {
     pid_t pid = fork();
     if (pid == 0)
@@ -111,10 +123,10 @@ static pid_t fork_into(int (*run)(void *)) {
     return pid;
 }
 
-/* Until it has ended, and so its child is init's: whoever counts while it moves may find it with neither of them. */
-static void fork_into_orphan(void) {
+/* Waits until it has ended, and leaves it to be waited for. */
+static void fork_into_dead(int (*run)(void *)) {
     siginfo_t info;
-    waitid(P_PID, (id_t)fork_into(be_orphan), &info, WEXITED | WNOWAIT);
+    waitid(P_PID, (id_t)fork_into(run), &info, WEXITED | WNOWAIT);
 }
 
 static void clone_into(int (*run)(void *), int flags, void *argument) {
@@ -130,7 +142,11 @@ void do_child(char **words) {
     if (strcmp(kind, "still") == 0)
         fork_into(be_still);
     else if (strcmp(kind, "orphan") == 0)
-        fork_into_orphan();
+        fork_into_dead(be_orphan); /* its child is init's: who counts while it moves may find it with neither of them */
+    else if (strcmp(kind, "exited") == 0)
+        fork_into_dead(be_exited);
+    else if (strcmp(kind, "aborted") == 0)
+        fork_into_dead(be_aborted);
     else if (strcmp(kind, "hopping") == 0)
         fork_into(be_hopping);
     else if (strcmp(kind, "leaderless") == 0)
