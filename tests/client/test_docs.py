@@ -18,7 +18,8 @@ PAGE = ROOT / "docs" / "contract.md"
 
 # What is another thing each time or on each machine, by its key.
 MASKED = set(
-    "run_id session_id environment_sha256 wall_ms cpu_ms sandbox_ms max_memory_bytes memory processes_max cpus".split()
+    "run_id session_id environment_sha256 wall_ms cpu_ms sandbox_ms max_memory_bytes memory processes_max cpus "
+    "memory_bytes disk_bytes".split()
 )
 VOLATILE = [
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "RUN"),

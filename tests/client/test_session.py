@@ -26,7 +26,7 @@ def test_runs_share_their_state_and_return_their_output(shared):
     assert (found.outcome, found.rolled_back, found.error) == ("ok", False, None)
     assert (found.stdout, found.stderr, found.result) == ("out\n", "err\n", "42")
     assert found.metrics.stdout_bytes == 4 and found.metrics.wall_ms > 0
-    assert found.limits.timeout_ms == 120_000
+    assert found.limits.timeout_ms == 3_600_000
     assert found.report["language"] == "python"
     assert found.session_id == shared.run("1").session_id and found.run_id != shared.run("1").run_id
 

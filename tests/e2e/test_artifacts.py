@@ -316,7 +316,7 @@ if os.fork() == 0: race()
 @pytest.mark.parametrize("race", RACES)
 def test_file_that_changes_during_the_copy_is_copied_in_one_state(venv_kernel, tmp_path, race):
     """What is copied is one state of the file: its hash is that of the copy, and the next cell finds it so."""
-    setup = f"import os, time\nSIZE = 1 << 20\nopen('raced.bin', 'wb').write(b'a' * SIZE)\n{RACES[race]}"
+    setup = f"%%limits artifact=64M\nimport os, time\nSIZE = 1 << 20\nopen('raced.bin', 'wb').write(b'a' * SIZE)\n{RACES[race]}"
     for _ in range(3):
         cell = venv_kernel.run(setup + "\nfor _ in range(1000): os.stat('raced.bin', follow_symlinks=False)")
         if not cell.ok and "dir" in setup:
