@@ -1,0 +1,131 @@
+"""docs/fidelity.md: what differs from ipykernel by design, with what a user really sees of it."""
+
+import pytest
+
+import petri
+from conftest import ROOT
+from pages import names, settle
+
+PAGE = ROOT / "docs" / "fidelity.md"
+
+# Blocks: rows of (what is done, its cells, the way out). What is seen of the last cell stands beside it.
+ROWS = {
+    "limits": [
+        (
+            "A cell needs more memory than it may have",
+            ["%%limits memory=300M\nblocks = []\nwhile True: blocks.append(bytes(range(256)) * 40_000)"],
+            "`%%limits memory=8G` in its first line; `profiles` of the configuration for all cells",
+        ),
+        (
+            "A cell runs for longer than it may",
+            ["%%limits timeout=1s\nwhile True: pass"],
+            "`%%limits timeout=30m`, up to the ceiling; smaller steps, of which those that are done stay",
+        ),
+        (
+            "The session's files are more than it may have",
+            ["with open('/tmp/large', 'wb') as file: file.write(bytes(100_000_000))"],
+            "`disk` and `files` of the configuration's profiles",
+        ),
+        (
+            "A cell prints without an end",
+            ["%%limits output=1M\nfor n in range(300_000): print(n)"],
+            "`%%limits output=64M`; a file",
+        ),
+        (
+            "The process of a cell dies",
+            ["import os\nos.abort()"],
+            "the session is as it was before: change the cell and run it again",
+        ),
+        (
+            "A cell ends its process",
+            ["import os\nos._exit(3)"],
+            "`sys.exit()` ends the cell alone, as in ipykernel",
+        ),
+    ],
+    "processes": [
+        (
+            "A child process is left running",
+            ["import os\nos.remove('/tmp/large')", "import subprocess\nchild = subprocess.Popen(['sleep', '1000'])"],
+            "wait for it in the cell that starts it; what shall go on is a thread",
+        ),
+        ("and asked for in a later cell", ["child.wait()"], "it was killed (SIGKILL) with its cell"),
+        (
+            "A pool has work when its cell ends",
+            ["import multiprocessing, time\npool = multiprocessing.Pool(1)\nlater = pool.apply_async(time.sleep, [1000])"],
+            "ask for the results in the same cell",
+        ),
+        ("and is asked for its result", ["later.get()"], "the pool itself goes on, with new processes"),
+        (
+            "A number of a process is kept",
+            ["import os\npid = os.getpid()", "pid == os.getpid()"],
+            "the number stays the same, and is that of a process in the cell's own namespace",
+        ),
+    ],
+    "host": [
+        (
+            "A connection to another machine",
+            ["import socket\nsocket.create_connection(('192.0.2.1', 80), 1)"],
+            "files that are put beside the notebook; there is no network in a cell",
+        ),
+        (
+            "A file of the host's is changed",
+            ["open('data.csv', 'a').write('more')\nopen('data.csv').read()"],
+            "cells see it changed; the host's file stays as it was. Files that a cell has made are copied to `outputs/`",
+        ),
+        (
+            "A file outside of the notebook's folder",
+            ["open('/srv/elsewhere.csv')"],
+            "`inputs` of the configuration names other folders",
+        ),
+        (
+            "Another user's rights",
+            ["import os\nos.setuid(0)"],
+            "none: a cell has the rights of its sandbox",
+        ),
+        (
+            "A mount",
+            ["import ctypes\nctypes.CDLL(None, use_errno=True).mount(b'none', b'/tmp', b'tmpfs', 0, None)"],
+            "`/tmp`, the home and the notebook's folder can be written to",
+        ),
+        (
+            "A terminal",
+            ["!tty"],
+            "commands write as into a file: `ls -C` for columns, `--color=always`",
+        ),
+    ],
+}
+
+
+def seen(result):
+    """What stands under a cell, in a line."""
+    if result.error is not None:
+        line = f"{result.error.ename}: {result.error.evalue}"
+    elif result.stderr or result.stdout:
+        line = (result.stderr or result.stdout).splitlines()[-1]
+    else:
+        line = f"`{result.result}`"
+    return line.replace("|", "\\|")
+
+
+@pytest.fixture(scope="module")
+def blocks(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fidelity")
+    (folder / "data.csv").write_text("a,b\n")
+    config = {"records": False, "profiles": {"notebook": {"disk": "50M"}}}
+    made = {}
+    with petri.Session(config=config, folder=folder) as session:
+        for name, rows in ROWS.items():
+            table = "| what is done | what is seen | and the way out |\n| --- | --- | --- |\n"
+            for what, cells, way_out in rows:
+                for code in cells:
+                    result = session.run(code)
+                table += f"| {what} | {seen(result)} | {way_out} |\n"
+            made[name] = table
+    assert (folder / "data.csv").read_text() == "a,b\n"
+    return made
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_page_says_what_is_seen(blocks, name):
+    assert names(PAGE) == [*ROWS]
+    settle(PAGE, name, blocks[name])
