@@ -15,7 +15,7 @@
 #include "remote.h"
 
 /* More than these are forgotten, the oldest first: each costs every cell some calls. */
-enum { CHILDREN_MAX = 256 };
+enum { CHILDREN_MAX = 64 };
 
 struct child {
     pid_t pid;  /* in the cell's pid namespace */

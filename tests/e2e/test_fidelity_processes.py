@@ -82,9 +82,14 @@ ENDED = {
     "a task that waits for one": (
         f"p = await asyncio.create_subprocess_exec(*{SLEEP}); t = asyncio.create_task(p.wait())‖await t", "-9",
     ),
+    "many, beside a cell that has as many as it may": (
+        "%%limits processes=10\nc = [os.fork() or os._exit(0) for n in range(5)]\n‖%%limits processes=10\nsh('exit 0').wait()‖"
+        "%%limits processes=10\nc += [os.fork() or os._exit(0) for n in range(5)]\n‖%%limits processes=10\nlen(c), sh('exit 0').wait()",
+        "(10, 0)",
+    ),
     "more than are remembered": (
-        "%%limits processes=1000\nc = [sh('exit 3') for n in range(300)]‖%%limits processes=1000\n[one.wait() for one in c[:44]].count(3), [one.wait() for one in c[44:]].count(3)",
-        "(0, 256)",
+        "c = [sh('exit 3') for n in range(100)]‖[one.wait() for one in c[:36]].count(3), [one.wait() for one in c[36:]].count(3)",
+        "(0, 64)",
     ),
 }  # fmt: skip
 
@@ -112,6 +117,12 @@ def test_work_that_was_not_done_says_so_at_once(kernel, cells, ename):
     assert asked.ename == ename
     again = "p.map(abs, [-1])" if "Pool(" in cells and "Executor" not in cells else "list(p.map(abs, [-1]))"
     assert kernel.value(again) == "[1]"
+
+
+def test_where_no_thread_can_be_had_processes_end_all_the_same(kernel):
+    kernel.good(BEGIN)
+    code = "pool = multiprocessing.Pool(1)\nimport resource; resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))"
+    assert run_good(kernel, f"{code}‖1").result == "1"
 
 
 def test_server_of_a_manager_is_gone_and_says_so(kernel):

@@ -43,9 +43,14 @@ def end():
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
         return
+    if not (_pools or _executors or _loky or any(name in sys.modules for name, _ in _MODULES)):
+        return
     lost = []
     thread = threading.Thread(target=_end_all, args=[lost], daemon=True)
-    thread.start()
+    try:
+        thread.start()
+    except (RuntimeError, MemoryError):
+        return  # the cell has used up what there is: its processes are killed
     thread.join(_SECONDS)
     if any(lost):
         print("petri: what processes had still to do is lost: they end with the cell that started them.", file=sys.stderr)
