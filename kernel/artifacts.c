@@ -189,7 +189,7 @@ int artifacts_begin(const struct run *run, struct outbox *outbox, struct artifac
     artifacts->run = run;
     artifacts->outbox = outbox;
     artifacts->reading.fd = artifacts->reading.copy.fd = -1;
-    int r = cell_list_changes(run->cell, note, artifacts);
+    int r = cell_list_changes(run->cell, CELL_FILES, note, artifacts);
     if (r < 0 || artifacts->n == 0) {
         artifacts_destroy(artifacts);
         artifacts = NULL;

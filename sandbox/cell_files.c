@@ -142,7 +142,7 @@ static int open_base(const struct cell *cell) {
     return open_folder_of(cell, layer_base(cell->layer));
 }
 
-int cell_list_names(const struct cell *cell, cell_change_handler *handler, void *arg) {
+static int list(const struct cell *cell, enum cell_listing what, cell_change_handler *handler, void *arg) {
     auto_fd upper_fd = open_upper(cell);
     auto_fd base_fd = upper_fd < 0 ? upper_fd : open_base(cell);
     if (base_fd < 0)
@@ -151,14 +151,19 @@ int cell_list_names(const struct cell *cell, cell_change_handler *handler, void 
     const struct changes_options options = {.upper_fd = upper_fd,
                                             .base_fd = base_fd,
                                             .folder_fd = cell->session->folder_fd,
+                                            .folders = what == CELL_FILES_AND_FOLDERS,
                                             .live = live,
                                             .since = cell->since,
                                             .snapshot = live ? cell->session->files.snapshot : NULL};
     return changes_list(&options, handler, arg);
 }
 
-int cell_list_changes(const struct cell *cell, cell_change_handler *handler, void *arg) {
-    return cell->result ? cell_list_names(cell, handler, arg) : -EINVAL;
+int cell_list_names(const struct cell *cell, cell_change_handler *handler, void *arg) {
+    return list(cell, CELL_FILES, handler, arg);
+}
+
+int cell_list_changes(const struct cell *cell, enum cell_listing what, cell_change_handler *handler, void *arg) {
+    return cell->result ? list(cell, what, handler, arg) : -EINVAL;
 }
 
 int cell_open_change(const struct cell *cell, const char *path) {
@@ -177,6 +182,14 @@ int cell_open_change(const struct cell *cell, const char *path) {
         return -EINVAL;
     const bool guarded = cell->layer == LAYER_LIVE && snapshot_is_guarded(cell->session->files.snapshot, st.st_ino);
     return st.st_nlink != 1U + guarded ? -EMLINK : steal_fd(&fd);
+}
+
+int cell_release_file(struct cell *cell, const char *path) {
+    return cell->result && cell->layer == LAYER_LIVE ? session_files_release(cell, path) : -EINVAL;
+}
+
+int cell_list_held(const struct cell *cell, cell_held_handler *handler, void *arg) {
+    return cell->result ? session_files_list_held(cell, handler, arg) : -EINVAL;
 }
 
 int cell_watch_opened(struct cell *cell) {

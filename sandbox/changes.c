@@ -102,8 +102,12 @@ static int is_kept(const struct walk *walk, const struct level *level, const cha
 }
 
 static int visit_folder(struct walk *walk, const struct level *level, const char *name, const struct stat *st) {
-    if (level->depth == MAX_DEPTH)
-        return tell(walk, CELL_CREATED, st);
+    struct stat before;
+    const bool is_new = !look_below(&level->below, name, &before) || !S_ISDIR(before.st_mode);
+    const bool told = level->depth == MAX_DEPTH || (walk->options->folders && is_new);
+    int r = told ? tell(walk, CELL_CREATED, st) : 0;
+    if (r || level->depth == MAX_DEPTH)
+        return r;
     auto_fd fd = open_folder(level->fd, name);
     if (fd < 0)
         return -errno;

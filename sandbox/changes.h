@@ -18,6 +18,7 @@ struct changes_options {
     int upper_fd;                    /* nobody may be changing it */
     int base_fd;                     /* -1 for nothing */
     int folder_fd;                   /* the notebook's folder below both; -1 for none */
+    bool folders;                    /* new folders are told as well, before what is in them */
     bool live;                       /* the upper ones are the live files, and the base is the copy of what they were */
     struct timespec since;           /* live: what changed earlier, by its ctime, is as it was */
     const struct snapshot *snapshot; /* live: its guards are no names of files; or NULL */
@@ -26,9 +27,8 @@ struct changes_options {
 /*
  * Calls handler for each file, in no order, until it returns other than 0.
  * Folders are no files: one that was deleted is one row, one that is too deep
- * to be looked into is a row of its own. Returns 0, what the handler returned,
- * or -errno. Blocks for as long as it takes to read the folders, and of
- * live files those that changed.
+ * to be looked into is a row of its own, and a new one only where it is asked for. Returns 0, what the handler
+ * returned, or -errno. Blocks for as long as it takes to read the folders, and of live files those that changed.
  */
 int changes_list(const struct changes_options *options, cell_change_handler *handler, void *arg) SANDBOX_MUST_CHECK;
 

@@ -22,6 +22,10 @@ bool overlay_is_opaque(int folder_fd) {
     return fgetxattr(folder_fd, OVERLAY_OPAQUE, value, sizeof value) > 0 && value[0] == 'y';
 }
 
+int overlay_clear_opaque(int folder_fd) {
+    return overlay_is_opaque(folder_fd) && fremovexattr(folder_fd, OVERLAY_OPAQUE) ? -errno : 0;
+}
+
 int overlay_mark_copied(int folder_fd) {
     return fsetxattr(folder_fd, OVERLAY_ORIGIN, "", 0, 0) ? -errno : 0;
 }

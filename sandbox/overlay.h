@@ -18,6 +18,9 @@
 bool overlay_is_whiteout(const struct stat *st);
 bool overlay_is_opaque(int folder_fd);
 
+/* Has a folder of a layer hide nothing of what is below it. 0 or -errno. */
+int overlay_clear_opaque(int folder_fd);
+
 /*
  * Marks a folder of a layer as one that was copied up, from where isn't known.
  * Linux looks for whiteouts in a folder that no other layer has only where it

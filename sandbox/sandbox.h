@@ -305,18 +305,22 @@ struct cell_file {
     uint64_t bytes; /* of a regular file, holes included */
 };
 
+/* What a listing has: folders that the cell has made are wanted by who makes them elsewhere. */
+enum cell_listing { CELL_FILES, CELL_FILES_AND_FOLDERS };
+
 /* Called for each file, which is borrowed for the call; other than 0 ends the listing. */
 typedef int cell_change_handler(void *arg, const struct cell_file *file);
 
 /*
  * Lists what a frozen cell has changed of the notebook's folder, in no
- * order: files, links and the like, not folders, but for one that was deleted
- * or lies too deep to be looked into. Nothing of the cell runs any more, so it
- * stays as it is until cell_commit() or cell_discard(). 0, what the handler
- * returned, or -errno. Some microseconds where there is nothing; else it takes
- * as long as reading the folders.
+ * order: files, links and the like. Of folders it has those that were deleted or
+ * lie too deep to be looked into, and, where they are asked for, new ones. Nothing
+ * of the cell runs any more, so it stays as it is until cell_commit() or
+ * cell_discard(). 0, what the handler returned, or -errno. Some microseconds where
+ * there is nothing; else it takes as long as reading the folders.
  */
-int cell_list_changes(const struct cell *cell, cell_change_handler *handler, void *arg) SANDBOX_MUST_CHECK;
+int cell_list_changes(const struct cell *cell, enum cell_listing what, cell_change_handler *handler,
+                      void *arg) SANDBOX_MUST_CHECK;
 
 /*
  * Opens such a file, a regular one, for reading. A descriptor, which is the
@@ -339,6 +343,26 @@ int cell_take_opened(struct cell *cell, char ***ret_paths, size_t *ret_n) SANDBO
  * -EINVAL where it was no regular file, or -errno.
  */
 int cell_open_before(const struct cell *cell, const char *path) SANDBOX_MUST_CHECK;
+
+/*
+ * Gives up what a frozen cell has at a path of the notebook's folder, a file or
+ * that there is none: the host's folder has the same by now, and from the commit on
+ * cells see the host's. A file that the cell has open or mapped stays the session's
+ * own, for it has to be the same one in the next cell; so does what is no regular
+ * file. Of a folder only that it hid the host's is given up. 1, 0 where it stays,
+ * or -errno. Afterwards nothing but cell_commit() may follow.
+ */
+int cell_release_file(struct cell *cell, const char *path) SANDBOX_MUST_CHECK;
+
+/* Called for each; path is borrowed for the call. Other than 0 ends the listing. */
+typedef int cell_held_handler(void *arg, const char *path, bool is_hosts);
+
+/*
+ * Lists the files of the host's, below the notebook's folder, that a frozen cell
+ * has open or mapped. By their paths later cells see these, also where the host has put another
+ * one there by now: is_hosts is whether it is still the host's. 0, what the handler returned, or -errno.
+ */
+int cell_list_held(const struct cell *cell, cell_held_handler *handler, void *arg) SANDBOX_MUST_CHECK;
 
 /* Makes the frozen cell's state the session's image and its files the session's files. Frees the cell. */
 void cell_commit(struct cell *cell);

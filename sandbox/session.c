@@ -139,7 +139,8 @@ int session_create(const struct session_options *options, struct session **ret_s
     if (options->ground->folder_fd >= 0)
         session->folder_fd = fcntl(options->ground->folder_fd, F_DUPFD_CLOEXEC, 0);
     block_child_signal();
-    int r = note_homes(session, options);
+    session->folder = strdup(options->folder);
+    int r = session->folder ? note_homes(session, options) : -ENOMEM;
     r = r ? error_set(ret_error, STEP_MEMORY, -r, "%s", "") : start(session, options, ret_error);
     if (r)
         session_destroy(session);
@@ -176,6 +177,7 @@ void session_destroy(struct session *session) {
     close_fd(&session->folder_fd);
     close_fd(&session->opened_fd);
     folder_seen_fini(&session->homes);
+    free(session->folder);
     filter_fini(&session->filter);
     prefault_fini(&session->prefault);
     free(session);

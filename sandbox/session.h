@@ -36,6 +36,7 @@ struct session {
     int outputs[DESCRIPTORS_OUTPUTS]; /* read ends, in the order of enum session_output */
     int denied_fd;                    /* listener of the filter, or -1 */
     int opened_fd;                    /* of inotify, for all cells; -1 until one is watched */
+    char *folder;                     /* where cells see it beside /work; owned */
     int folder_fd;                    /* the notebook's folder below the layers, or -1 where cells see none */
     struct folder_seen homes;         /* the notebook's folder itself, or in it, as they were looked at last */
     pid_t dying[SESSION_MAX_DYING];   /* killed, and not reaped yet: their memory takes a while to be freed */

@@ -5,12 +5,15 @@
 #include "cell.h"
 #include "changes.h"
 #include "cleanup.h"
+#include "folder.h"
 #include "layers.h"
+#include "overlay.h"
 #include "system.h"
 #include "tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -89,6 +92,32 @@ static int with_room(const struct session *session, int (*step)(struct snapshot 
     return r;
 }
 
+static int names_add(struct names *names, const char *path) {
+    int r = names->n == NAMES_MAX ? -E2BIG : array_make_room(&names->path, names->n, sizeof *names->path);
+    if (r == 0 && !(names->path[names->n] = strdup(path)))
+        r = -ENOMEM;
+    if (r == 0)
+        names->n++;
+    else
+        names->failed = r;
+    return r;
+}
+
+static void names_fini(struct names *names) {
+    for (size_t i = 0; i < names->n; i++)
+        free(names->path[i]);
+    free(names->path);
+    *names = (struct names){0};
+}
+
+/* What was found out of a cell that is at its end. */
+static void forget_cell(struct session_files *files) {
+    names_fini(&files->released);
+    free(files->held);
+    files->held = NULL;
+    files->n_held = 0;
+}
+
 static int commit(struct snapshot *snapshot, void *arg) {
     (void)arg;
     return snapshot_commit(snapshot);
@@ -99,61 +128,62 @@ static int restore(struct snapshot *snapshot, void *arg) {
     return snapshot_restore(snapshot);
 }
 
+/* A path of a cell's below the notebook's folder, or NULL. */
+static const char *below_folder(const struct session *session, const char *path) {
+    const char *rest = folder_rest("/work", path);
+    if (!rest)
+        rest = folder_rest(session->folder, path);
+    return rest && rest[0] == '/' && rest[1] ? rest + 1 : NULL;
+}
+
+/*
+ * The number of a live file that an image has by this path and number. An overlay
+ * goes on giving a file that was copied up the number of the host's: then it is the
+ * live file of that path.
+ */
+static ino_t live_number(const struct session *session, int folder_fd, const char *path, ino_t inode) {
+    struct stat st;
+    const char *rest = path ? below_folder(session, path) : NULL;
+    return rest && fstatat(folder_fd, rest, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_ino : inode;
+}
+
+static int by_number(const void *a, const void *b) {
+    const ino_t one = *(const ino_t *)a, other = *(const ino_t *)b;
+    return (one > other) - (one < other);
+}
+
+/* The live files that an image has open or mapped, and numbers that are none's, sorted. ret_numbers is the caller's. */
+static int find_held(const struct session *session, const struct image *image, ino_t **ret_numbers, size_t *ret_n) {
+    const struct mapped *mapped = &image->shared.mapped;
+    const struct descriptors *list = &image->descriptors;
+    auto_fd folder_fd = tree_open(session->files.folders.live, "folder");
+    auto_free ino_t *numbers = malloc((list->of_kind[DESCRIPTOR_FILE] + mapped->n + 1) * sizeof *numbers);
+    size_t n = 0;
+    if (folder_fd < 0 || !numbers)
+        return folder_fd < 0 ? folder_fd : -ENOMEM;
+    for (size_t i = 0; list->of_kind[DESCRIPTOR_FILE] && i < list->n; i++)
+        if (list->at[i].kind == DESCRIPTOR_FILE && S_ISREG(list->at[i].mode))
+            numbers[n++] = live_number(session, folder_fd, list->at[i].path, list->at[i].inode);
+    for (size_t i = 0; i < mapped->n; i++)
+        numbers[n++] = live_number(session, folder_fd, mapped->file[i].path, mapped->file[i].inode);
+    qsort(numbers, n, sizeof *numbers, by_number);
+    *ret_numbers = numbers;
+    numbers = NULL;
+    *ret_n = n;
+    return 0;
+}
+
 /* Of the files that an image has open or mapped, those which a cell might unlink, and which must be the same ones after
  * all when it is lost. */
 static int guard(struct snapshot *snapshot, void *arg) {
-    const struct image *image = arg;
-    const struct mapped *mapped = &image->shared.mapped;
-    const struct descriptors *list = &image->descriptors;
-    auto_free ino_t *numbers = malloc((list->of_kind[DESCRIPTOR_FILE] + mapped->n + 1) * sizeof *numbers);
-    size_t n = 0;
-    if (!numbers)
-        return -ENOMEM;
-    for (size_t i = 0; list->of_kind[DESCRIPTOR_FILE] && i < list->n; i++)
-        if (list->at[i].kind == DESCRIPTOR_FILE && S_ISREG(list->at[i].mode))
-            numbers[n++] = list->at[i].inode;
-    for (size_t i = 0; i < mapped->n; i++)
-        if (mapped->file[i].kept)
-            numbers[n++] = mapped->file[i].inode;
-    return snapshot_guard(snapshot, numbers, n);
-}
-
-void session_files_commit(const struct cell *cell) {
-    struct session *session = cell->session;
-    struct snapshot *snapshot = session->files.snapshot;
-    struct mapped *before = &cell->image->shared.mapped, *after = &cell->result->shared.mapped;
-    if (cell->had_children)
-        mapped_suspect_all(before, snapshot);
-    else
-        mapped_suspect_touched(before, after, cell->result->keeper, snapshot);
-    session->files.failed = with_room(session, commit, NULL);
-    mapped_note(after, snapshot);
-    if (session->files.failed == 0)
-        session->files.failed = with_room(session, guard, cell->result);
-}
-
-/* The names that a cell has changed; more than NAMES_MAX are too many. */
-struct names {
+    const struct cell *cell = arg;
+    ino_t *found;
     size_t n;
-    char **path;
-};
-
-static int add_name(void *arg, const struct cell_file *file) {
-    struct names *names = arg;
-    if (names->n == NAMES_MAX)
-        return -E2BIG;
-    int r = array_make_room(&names->path, names->n, sizeof *names->path);
-    if (r == 0 && !(names->path[names->n] = strdup(file->path)))
-        r = -ENOMEM;
-    if (r == 0)
-        names->n++;
-    return r;
-}
-
-static void names_fini(struct names *names) {
-    for (size_t i = 0; i < names->n; i++)
-        free(names->path[i]);
-    free(names->path);
+    int r = find_held(cell->session, cell->result, &found, &n);
+    if (r)
+        return r;
+    auto_free ino_t *numbers = found;
+    return snapshot_guard(snapshot, numbers, n);
 }
 
 /*
@@ -167,8 +197,9 @@ static bool is_same(const struct stat *one, const struct stat *other) {
            memcmp(&one->st_ctim, &other->st_ctim, sizeof one->st_ctim) == 0;
 }
 
-/* Whether a name leads through the overlay to what lies below it: a live file, or else one of the host's. */
-static bool is_shown(const struct session *session, int view_fd, int live_fd, const char *path) {
+/* Whether a name leads through the overlay to what lies below it: a live file, or else one of the host's. released: it
+ * was a cell's own, so that what the host has there now isn't what is hidden of homes. */
+static bool is_shown(const struct session *session, int view_fd, int live_fd, const char *path, bool released) {
     struct stat shown, below;
     const bool seen = fstatat(view_fd, path, &shown, AT_SYMLINK_NOFOLLOW) == 0;
     const bool live = fstatat(live_fd, path, &below, AT_SYMLINK_NOFOLLOW) == 0;
@@ -176,7 +207,7 @@ static bool is_shown(const struct session *session, int view_fd, int live_fd, co
         return S_ISCHR(below.st_mode) ? !seen : seen && is_same(&shown, &below);
     if (session->folder_fd < 0 || fstatat(session->folder_fd, path, &below, AT_SYMLINK_NOFOLLOW))
         return !seen;
-    return !seen || is_same(&shown, &below); /* it may be hidden */
+    return seen ? is_same(&shown, &below) : !released;
 }
 
 /* One call for a folder that is whole: to remount it, which forgets what nobody has open, is not tied to a mount. */
@@ -191,21 +222,131 @@ int session_files_refresh(struct session *session) {
     return session->nursery.view.apart || reconfigure(session) ? nursery_refresh(&session->nursery) : 0;
 }
 
-/* Has the overlay show what lies below it. names: those that may have to do with it; result: of finding them. */
-static int refresh(struct session *session, const struct names *names, int result) {
+/* Has the overlay show what lies below it. names: those that may have to do with it; released: as above. */
+static int refresh(struct session *session, const struct names *names, bool released) {
     int r = session_files_refresh(session);
-    if (r || (result == 0 && names->n == 0))
+    if (r || (names->failed == 0 && names->n == 0))
         return r;
     auto_fd view_fd = tree_open(session->nursery.files_fd, "view");
     auto_fd live_fd = tree_open(session->files.folders.live, "folder");
-    bool right = result == 0 && view_fd >= 0 && live_fd >= 0;
+    bool right = names->failed == 0 && view_fd >= 0 && live_fd >= 0;
     for (size_t i = 0; right && i < names->n; i++)
-        right = is_shown(session, view_fd, live_fd, names->path[i]);
+        right = is_shown(session, view_fd, live_fd, names->path[i], released);
     if (right)
         return 0;
     close_fd(&view_fd);
     close_fd(&session->files.view_fd);
     return nursery_renew(&session->nursery);
+}
+
+void session_files_commit(const struct cell *cell) {
+    struct session *session = cell->session;
+    struct snapshot *snapshot = session->files.snapshot;
+    struct mapped *before = &cell->image->shared.mapped, *after = &cell->result->shared.mapped;
+    if (cell->had_children)
+        mapped_suspect_all(before, snapshot);
+    else
+        mapped_suspect_touched(before, after, cell->result->keeper, snapshot);
+    session->files.failed = with_room(session, commit, NULL);
+    mapped_note(after, snapshot);
+    if (session->files.failed == 0)
+        session->files.failed = with_room(session, guard, (void *)cell);
+    if (session->files.failed == 0 && (session->files.released.n > 0 || session->files.released.failed))
+        session->files.failed = refresh(session, &session->files.released, true);
+    forget_cell(&session->files);
+}
+
+/* Whether a frozen cell has a live file open or mapped. A number of another file system counts too: it is safe to keep.
+ * 1, 0 or -errno. */
+static int is_held(const struct cell *cell, ino_t live) {
+    struct session_files *files = &cell->session->files;
+    int r = files->held ? 0 : find_held(cell->session, cell->result, &files->held, &files->n_held);
+    if (r)
+        return r;
+    return bsearch(&live, files->held, files->n_held, sizeof live, by_number) != NULL;
+}
+
+/* Gives up one entry of a live folder. 1, 0 where it stays, or -errno. */
+static int release(const struct cell *cell, int dir_fd, const char *name) {
+    struct stat st;
+    if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW))
+        return errno == ENOENT ? 1 : -errno;
+    if (S_ISDIR(st.st_mode)) {
+        auto_fd fd = tree_open(dir_fd, name);
+        int r = fd < 0 ? fd : overlay_clear_opaque(fd);
+        return r ? r : 1;
+    }
+    if (!overlay_is_whiteout(&st)) {
+        const bool guarded = snapshot_is_guarded(cell->session->files.snapshot, st.st_ino);
+        const bool plain = S_ISREG(st.st_mode) && st.st_nlink == 1U + guarded;
+        const int held = plain ? is_held(cell, st.st_ino) : 0;
+        if (!plain || held)
+            return held < 0 ? held : 0;
+    }
+    return unlinkat(dir_fd, name, 0) ? -errno : 1;
+}
+
+/* Opens the folder that path's last name is in; the folders on the way hide nothing either, for the host has them by
+ * now. A descriptor, -ENOENT where there is none, or -errno. */
+static int release_way(int files_fd, const char *path) {
+    char way[PATH_MAX];
+    int fd = system_open_beneath(files_fd, ".", O_RDONLY | O_DIRECTORY, 0);
+    for (const char *slash = strchr(path, '/'); fd >= 0 && slash; slash = strchr(slash + 1, '/')) {
+        close_fd(&fd);
+        if ((size_t)(slash - path) >= sizeof way)
+            return -ENAMETOOLONG;
+        memcpy(way, path, (size_t)(slash - path));
+        way[slash - path] = 0;
+        fd = system_open_beneath(files_fd, way, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+        int r = fd < 0 ? 0 : overlay_clear_opaque(fd);
+        if (r)
+            close_fd(&fd);
+        fd = r ? r : fd;
+    }
+    return fd == -ENOTDIR ? -ENOENT : fd;
+}
+
+int session_files_release(struct cell *cell, const char *path) {
+    struct session *session = cell->session;
+    const char *slash = strrchr(path, '/');
+    auto_fd files_fd = tree_open(session->files.folders.live, "folder");
+    auto_fd dir_fd = files_fd < 0 ? files_fd : release_way(files_fd, path);
+    if (dir_fd == -ENOENT)
+        return 1; /* nothing is there that would hide the host's */
+    int r = dir_fd < 0 ? dir_fd : release(cell, dir_fd, slash ? slash + 1 : path);
+    if (r > 0)
+        (void)names_add(&session->files.released, path); /* what is missing there has the folder mounted anew */
+    return r;
+}
+
+/* One file that the image has, by a path of the cell's. */
+static int tell_held(const struct session *session, int live_fd, const char *path, ino_t inode,
+                     cell_held_handler *handler, void *arg) {
+    struct stat st;
+    const char *rest = path ? below_folder(session, path) : NULL;
+    if (!rest || fstatat(live_fd, rest, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        return 0; /* a live one, or one that the session has put another in the place of */
+    const bool there = fstatat(session->folder_fd, rest, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    return handler(arg, rest, there && ((st.st_ino ^ inode) & NUMBER_BITS) == 0);
+}
+
+int session_files_list_held(const struct cell *cell, cell_held_handler *handler, void *arg) {
+    const struct session *session = cell->session;
+    const struct descriptors *list = &cell->result->descriptors;
+    const struct mapped *mapped = &cell->result->shared.mapped;
+    auto_fd live_fd = tree_open(session->files.folders.live, "folder");
+    int r = live_fd < 0 ? live_fd : 0;
+    for (size_t i = 0; r == 0 && i < list->n; i++)
+        if (list->at[i].kind == DESCRIPTOR_FILE && S_ISREG(list->at[i].mode))
+            r = tell_held(session, live_fd, list->at[i].path, list->at[i].inode, handler, arg);
+    for (size_t i = 0; r == 0 && i < mapped->n; i++)
+        r = tell_held(session, live_fd, mapped->file[i].path, mapped->file[i].inode, handler, arg);
+    return r;
+}
+
+/* A name that a cell has changed. */
+static int add_changed(void *arg, const struct cell_file *file) {
+    return names_add(arg, file->path);
 }
 
 int session_files_restore(const struct cell *cell) {
@@ -215,13 +356,16 @@ int session_files_restore(const struct cell *cell) {
     if (session->files.failed)
         return session->files.failed;
     mapped_suspect_all(&cell->image->shared.mapped, snapshot);
-    const int listed = cell_list_names(cell, add_name, &names);
+    const int listed = cell_list_names(cell, add_changed, &names);
+    if (listed)
+        names.failed = listed;
     int r = session_files_refresh(session); /* what it remembers of folders that are to go keeps their remains alive */
     if (r == 0)
         r = with_room(session, restore, NULL);
     if (r == 0)
-        r = refresh(session, &names, listed);
+        r = refresh(session, &names, false);
     names_fini(&names);
+    forget_cell(&session->files);
     return r;
 }
 

@@ -13,6 +13,7 @@
 #ifndef PETRI_SANDBOX_SESSION_FILES_H
 #define PETRI_SANDBOX_SESSION_FILES_H
 
+#include "sandbox.h"
 #include "snapshot.h"
 
 #include <stdint.h>
@@ -22,12 +23,22 @@ struct cell;
 struct image;
 struct session;
 
+/* Names below the notebook's folder that are to be looked at. */
+struct names {
+    size_t n;
+    char **path; /* owned */
+    int failed;  /* -errno where not all are here */
+};
+
 /* The descriptors of folders are valid where snapshot is not NULL. */
 struct session_files {
     struct snapshot_folders folders;
     struct snapshot *snapshot;
-    int view_fd; /* of the overlay, for fsconfig(2); or -1 */
-    int failed;  /* -errno where the last cell's files could not be kept: there is nothing to put back */
+    int view_fd;           /* of the overlay, for fsconfig(2); or -1 */
+    struct names released; /* by the cell that is to be committed */
+    ino_t *held;           /* the live files that it has open or mapped, sorted, once somebody wanted to know; owned */
+    size_t n_held;
+    int failed; /* -errno where the last cell's files could not be kept: there is nothing to put back */
 };
 
 /* The started worker is stopped: its files are the session's first ones. 0 or -errno. */
@@ -36,6 +47,12 @@ void session_files_end(struct session *session);
 
 /* A cell's files become the session's, its result being the new image. Nothing of it runs any more. */
 void session_files_commit(const struct cell *cell);
+
+/* cell_release_file() of a frozen cell that writes the live files. */
+int session_files_release(struct cell *cell, const char *path);
+
+/* cell_list_held() of a frozen cell. */
+int session_files_list_held(const struct cell *cell, cell_held_handler *handler, void *arg);
 
 /* The session's files become what they were before a cell. Nothing of it runs any more. 0 or -errno. */
 int session_files_restore(const struct cell *cell);

@@ -14,7 +14,7 @@
 /* What a frozen cell has changed, as listing_take() has it. */
 static const char *changes_of(const struct cell *cell) {
     struct listing listing = {0};
-    CHECK_EQUAL(cell_list_changes(cell, listing_add, &listing), 0);
+    CHECK_EQUAL(cell_list_changes(cell, CELL_FILES, listing_add, &listing), 0);
     return listing_take(&listing);
 }
 
@@ -187,7 +187,93 @@ static void files_that_a_cell_opens_are_listed(struct live *live) {
     cell_discard(other);
 }
 
+/* A file of the host's folder gets this text, or is removed where it is NULL. */
+static void host_put(const struct live *live, const char *path, const char *text) {
+    char whole[PATH_MAX + 64];
+    (void)snprintf(whole, sizeof whole, "%s/%s", live->folder, path);
+    if (!text) {
+        CHECK_EQUAL(unlink(whole), 0);
+        return;
+    }
+    int fd = open(whole, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    CHECK(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+    close(fd);
+}
+
+static void release(struct cell *cell, const char *path, int expected) {
+    CHECK_EQUAL(cell_release_file(cell, path), expected);
+}
+
+static void files_that_are_released_are_the_hosts(struct live *live) {
+    char folder[PATH_MAX + 16];
+    CHECK_TEXT(live_do(live, "put host.txt mine"), "ok");
+    struct cell *cell = create(live, CELL_FROM_CURRENT);
+    CHECK_EQUAL(cell_release_file(cell, "host.txt"), -EINVAL); /* it has not run */
+    put(cell, "new/in.txt", "new");
+    start(cell);
+    CHECK_TEXT(live_ask(cell, "put sub/deep.txt deep"), "ok");
+    freeze(cell);
+    (void)snprintf(folder, sizeof folder, "%s/new", live->folder);
+    CHECK_EQUAL(mkdir(folder, 0755), 0);
+    host_put(live, "new/in.txt", "new");
+    host_put(live, "sub/deep.txt", "deep");
+    release(cell, "new/in.txt", 1);
+    release(cell, "sub/deep.txt", 1);
+    release(cell, "none/none.txt", 1);
+    cell_commit(cell);
+    host_put(live, "new/in.txt", "the host's");
+    host_put(live, "new/more.txt", "more"); /* in a folder that a cell has made */
+    host_put(live, "host.txt", "not seen");
+    CHECK_TEXT(live_do(live, "file new/in.txt"), "the host's");
+    CHECK_TEXT(live_do(live, "file new/more.txt"), "more");
+    CHECK_TEXT(live_do(live, "file sub/deep.txt"), "deep");
+    CHECK_TEXT(live_do(live, "file host.txt"), "mine"); /* was not released */
+    cell = live_start(live);
+    CHECK_TEXT(live_ask(cell, "put new/in.txt lost"), "ok");
+    cell_discard(cell);
+    CHECK_TEXT(live_do(live, "file new/in.txt"), "the host's");
+    host_put(live, "new/in.txt", NULL);
+    CHECK_TEXT(live_do(live, "file new/in.txt"), "ENOENT");
+}
+
+static void file_that_was_removed_is_released_too(struct live *live) {
+    CHECK_EQUAL(live_call(live, SYS_unlink, "\"sub/deep.txt"), 0);
+    CHECK_TEXT(live_do(live, "file sub/deep.txt"), "ENOENT");
+    struct cell *cell = live_start(live);
+    CHECK_TEXT(live_ask(cell, "file sub/deep.txt"), "ENOENT");
+    freeze(cell);
+    host_put(live, "sub/deep.txt", NULL);
+    release(cell, "sub/deep.txt", 1);
+    cell_commit(cell);
+    CHECK_TEXT(live_do(live, "file sub/deep.txt"), "ENOENT");
+    host_put(live, "sub/deep.txt", "again");
+    CHECK_TEXT(live_do(live, "file sub/deep.txt"), "again");
+}
+
+static void file_that_is_open_is_not_released(struct live *live) {
+    CHECK_TEXT(live_do(live, "put open.txt one"), "ok");
+    long fd = live_call(live, SYS_open, "\"open.txt %d", O_RDWR);
+    CHECK(fd > 3);
+    CHECK_EQUAL(live_call(live, SYS_symlink, "\"open.txt \"link"), 0);
+    CHECK_EQUAL(live_call(live, SYS_link, "\"open.txt \"two.txt"), 0);
+    struct cell *cell = live_start(live);
+    CHECK_TEXT(live_ask(cell, "append open.txt !"), "ok");
+    freeze(cell);
+    host_put(live, "open.txt", "one!");
+    release(cell, "open.txt", 0);
+    release(cell, "two.txt", 0);
+    release(cell, "link", 0);
+    CHECK_EQUAL(cell_release_file(cell, "../folder/open.txt") < 0, 1);
+    cell_commit(cell);
+    host_put(live, "open.txt", "the host's");
+    CHECK_TEXT(live_do(live, "file open.txt"), "one!");
+    CHECK_TEXT(live_do(live, "file two.txt"), "one!");
+}
+
 static const struct live_case cases[] = {
+    LIVE_CASE(files_that_are_released_are_the_hosts),
+    LIVE_CASE(file_that_was_removed_is_released_too),
+    LIVE_CASE(file_that_is_open_is_not_released),
     {"files_that_are_put_are_seen_by_the_cell_and_not_on_the_host",
      files_that_are_put_are_seen_by_the_cell_and_not_on_the_host, NULL},
     {"files_are_not_put_through_links", files_are_not_put_through_links, NULL},
