@@ -1,7 +1,7 @@
 #include "artifacts.h"
 
+#include "kernel/artifact_kind.h"
 #include "kernel/clock.h"
-#include "kernel/filename.h"
 #include "kernel/mime.h"
 #include "kernel/selfstart.h"
 #include "protocol/bytes.h"
@@ -58,15 +58,6 @@ struct artifacts {
 static const char *const actions[] = {
     [CELL_CREATED] = "created", [CELL_CHANGED] = "changed", [CELL_DELETED] = "deleted"};
 
-/* What is no plain file, by its type. */
-static const struct {
-    unsigned type;
-    const char *why;
-} types[] = {
-    {S_IFLNK, "it is a link"},   {S_IFIFO, "it is a FIFO"},   {S_IFSOCK, "it is a socket"},
-    {S_IFCHR, "it is a device"}, {S_IFBLK, "it is a device"}, {S_IFDIR, "its folder is too deep to look into"},
-};
-
 __attribute__((format(printf, 2, 3))) static void refuse(struct artifact *artifact, const char *format, ...) {
     va_list args;
     if (artifact->refused[0])
@@ -76,24 +67,10 @@ __attribute__((format(printf, 2, 3))) static void refuse(struct artifact *artifa
     va_end(args);
 }
 
-static void check_type(struct artifact *artifact) {
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-        if ((artifact->mode & S_IFMT) == types[i].type)
-            refuse(artifact, "%s", types[i].why);
-    if (!S_ISREG(artifact->mode))
-        refuse(artifact, "it is no plain file");
-    if (artifact->links != 1)
-        refuse(artifact, "it has more than one name (hard links)");
-}
-
-static void check_name(struct artifact *artifact) {
-    const char *problem = filename_problem(artifact->path, strlen(artifact->path));
-    if (problem)
-        refuse(artifact, "its path %s", problem);
-    if (filename_has(artifact->path, OUTBOX_OWN_NAMES, false))
-        refuse(artifact, "names that begin with " OUTBOX_OWN_NAMES " are petri's own");
-    if (filename_has(artifact->path, FILENAME_CACHE, true))
-        refuse(artifact, "it is in a cache of Python's");
+static void check_kind(struct artifact *artifact) {
+    char why[sizeof artifact->refused];
+    if (artifact_is_refused(artifact->path, artifact->mode, artifact->links, why, sizeof why))
+        refuse(artifact, "%s", why);
 }
 
 /* Caps go by the size that a file says it has, whatever holes are in it. */
@@ -115,7 +92,7 @@ static void check_size(struct artifact *artifact, const struct limits *limits, u
 
 /* Where the copy goes: what stands in the outbox by its path already keeps it. */
 static const char *outbox_path(const struct outbox *outbox, const char *path) {
-    size_t n = strlen(outbox->name);
+    size_t n = outbox ? strlen(outbox->name) : 0;
     return n > 0 && strncmp(path, outbox->name, n) == 0 && path[n] == '/' ? path + n + 1 : path;
 }
 
@@ -176,8 +153,7 @@ static void check_all(struct artifacts *artifacts) {
         artifact->row = row_of(artifact);
         if (artifact->change == CELL_DELETED)
             continue;
-        check_type(artifact);
-        check_name(artifact);
+        check_kind(artifact);
         check_size(artifact, &artifacts->run->limits, &total);
     }
 }
@@ -205,7 +181,8 @@ static void end_reading(struct artifacts *artifacts) {
     struct reading *reading = &artifacts->reading;
     if (reading->fd >= 0)
         close(reading->fd);
-    outbox_drop(artifacts->outbox, &reading->copy);
+    if (artifacts->outbox)
+        outbox_drop(artifacts->outbox, &reading->copy);
     bytes_fini(&reading->content);
     *reading = (struct reading){.fd = -1, .copy.fd = -1};
 }
@@ -280,7 +257,7 @@ static bool was_given(const struct artifacts *artifacts, const struct artifact *
 
 static void start_copy(struct artifacts *artifacts, struct artifact *artifact) {
     struct reading *reading = &artifacts->reading;
-    if (artifact->refused[0])
+    if (artifact->refused[0] || !artifacts->outbox)
         return;
     if (artifacts->no_outbox[0]) {
         refuse(artifact, "%s", artifacts->no_outbox);
@@ -321,7 +298,7 @@ static bool begin_turn(struct artifacts *artifacts, struct artifact *artifact) {
         start_reading(artifacts, artifact);
     if (reading->fd < 0 || artifact->given || reading->begun)
         return true;
-    if (!artifact->refused[0] && !open_outbox(artifacts))
+    if (!artifact->refused[0] && artifacts->outbox && !open_outbox(artifacts))
         return false;
     reading->begun = true;
     start_copy(artifacts, artifact);
@@ -442,7 +419,8 @@ static bool read_some(struct artifacts *artifacts, struct artifact *artifact, in
 }
 
 static void finish(struct artifacts *artifacts) {
-    outbox_close(artifacts->outbox);
+    if (artifacts->outbox)
+        outbox_close(artifacts->outbox);
     artifacts->rows = json_array();
     for (size_t i = 0; i < artifacts->n; i++) {
         const struct artifact *artifact = &artifacts->artifact[i];

@@ -3,7 +3,9 @@
 #include "protocol/unseen.h"
 #include "protocol/utf8.h"
 
+#include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 /* The first that is not seen as it is, or UNSEEN_NOT. */
@@ -113,4 +115,14 @@ bool filename_has(const char *path, const char *name, bool whole) {
             return true;
     }
     return false;
+}
+
+int filename_nth(const char *path, int n, char *buf, size_t size) {
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    const char *end = dot && dot > name ? dot : path + strlen(path);
+    int bytes =
+        n == 1 ? snprintf(buf, size, "%s", path) : snprintf(buf, size, "%.*s (%d)%s", (int)(end - path), path, n, end);
+    return bytes < (int)size ? 0 : -ENAMETOOLONG;
 }

@@ -22,6 +22,9 @@ enum {
  */
 const char *filename_problem(const char *path, size_t n);
 
+/* The n-th name to try for a file: "plot.png", "plot (2).png". path may have folders. 0 or -ENAMETOOLONG. */
+int filename_nth(const char *path, int n, char *buf, size_t size);
+
 /* Where Python keeps compiled modules. */
 #define FILENAME_CACHE "__pycache__"
 

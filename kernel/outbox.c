@@ -1,6 +1,7 @@
 #include "outbox.h"
 
 #include "kernel/clock.h"
+#include "kernel/filename.h"
 #include "kernel/host_file.h"
 
 #include <dirent.h>
@@ -124,15 +125,6 @@ static int open_parent(int dir_fd, const char *path, size_t *ret_at) {
     return fd;
 }
 
-/* The n-th name to try: "plot.png", "plot (2).png". */
-static int nth_path(const char *path, size_t name_at, int n, char ret_path[PATH_MAX]) {
-    const char *dot = strrchr(path + name_at, '.');
-    const char *end = dot && dot > path + name_at ? dot : path + strlen(path);
-    int bytes = n == 1 ? snprintf(ret_path, PATH_MAX, "%s", path)
-                       : snprintf(ret_path, PATH_MAX, "%.*s (%d)%s", (int)(end - path), path, n, end);
-    return bytes < PATH_MAX ? 0 : -ENAMETOOLONG;
-}
-
 /* Opens what stands under a name, where it may be a file that petri wrote: regular, with no other name, and not larger
  * than what may still be read. 0 or -errno. */
 static int begin_look(struct outbox *outbox, struct outbox_look *look, int parent_fd, const char *name) {
@@ -237,7 +229,7 @@ int outbox_place(struct outbox *outbox, struct outbox_file *file, const struct o
     auto_fd parent_fd = open_parent(outbox->dir_fd, place->path, &name_at);
     int r = parent_fd < 0 ? parent_fd : -EEXIST;
     while (r == -EEXIST && file->names_tried < NAMES_TRIED) {
-        r = nth_path(place->path, name_at, file->names_tried + 1, tried);
+        r = filename_nth(place->path, file->names_tried + 1, tried, sizeof tried);
         if (r == 0)
             r = place_at(outbox, file, place, parent_fd, tried, name_at);
         file->names_tried += r == -EEXIST;

@@ -255,16 +255,47 @@ static bool judge(const char *name, bool last, char *ret_why, size_t size) {
     return refuse(ret_why, size, "is looked for by ", row ? row->program : "a tool", ", which would run or load it");
 }
 
-bool selfstart_is(const char *path, char *ret_why, size_t size) {
+/* Whether the name that ends a path, n bytes of it, is allowed. */
+static bool is_allowed(const json_t *allowed, const char *name, const char *path, size_t n) {
+    char whole[PATH_MAX];
+    size_t i;
+    const json_t *pattern;
+    snprintf(whole, sizeof whole, "%.*s", (int)n, path);
+    json_array_foreach((json_t *)allowed, i, pattern) {
+        const char *text = json_string_value(pattern);
+        if (fnmatch(text, strchr(text, '/') ? whole : name, 0) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool selfstart_is_but(const char *path, const json_t *allowed, char *ret_why, size_t size) {
     char name[NAME_MAX + 1];
     for (const char *at = path;; at++) {
         size_t n = strcspn(at, "/");
         bool last = at[n] == '\0';
         (void)snprintf(name, sizeof name, "%.*s", (int)n, at);
-        if (judge(name, last, ret_why, size))
+        if (judge(name, last, ret_why, size) && !is_allowed(allowed, name, path, (size_t)(at - path) + n))
             return true;
         if (last)
             return false;
         at += n;
     }
+}
+
+bool selfstart_is_in_work(const char *path, const json_t *allowed, char *ret_why, size_t size) {
+    static const char *const modules[] = {"*.py", "*.pyc", "*.pyd", "*.pyo", "*.pyw", "*.so"};
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    if (selfstart_is_but(path, allowed, ret_why, size))
+        return true;
+    for (size_t i = 0; i < sizeof modules / sizeof modules[0]; i++)
+        if (fnmatch(modules[i], name, FNM_CASEFOLD) == 0 && !is_allowed(allowed, name, path, strlen(path))) {
+            snprintf(ret_why, size, "is a module's, which Python imports from the folder that it is started in");
+            return true;
+        }
+    return false;
+}
+
+bool selfstart_is(const char *path, char *ret_why, size_t size) {
+    return selfstart_is_but(path, NULL, ret_why, size);
 }

@@ -10,6 +10,7 @@
 #ifndef PETRI_SELFSTART_H
 #define PETRI_SELFSTART_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -20,5 +21,18 @@
  * do that tell no capital letters from small ones.
  */
 bool selfstart_is(const char *path, char *ret_why, size_t size);
+
+/*
+ * The same but for what the operator has allowed: an array of patterns of
+ * fnmatch(3), or NULL. One without a slash allows each name that it matches; one
+ * with slashes the path up to a name. "*" allows all.
+ */
+bool selfstart_is_but(const char *path, const json_t *allowed, char *ret_why, size_t size);
+
+/*
+ * The same for a folder that people work in, where an interpreter that is started
+ * finds modules before all others: a "json.py" there runs when somebody imports json.
+ */
+bool selfstart_is_in_work(const char *path, const json_t *allowed, char *ret_why, size_t size);
 
 #endif

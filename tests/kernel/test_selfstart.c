@@ -84,8 +84,40 @@ static void test_selfstart_reason_is_cut_to_its_room(void **state) {
     assert_string_equal(little, "is ");
 }
 
+static bool is_in_work(const char *path, json_t *allowed) {
+    bool is = selfstart_is_in_work(path, allowed, why, sizeof why);
+    json_decref(allowed);
+    return is;
+}
+
+static void test_selfstart_what_is_allowed_is_no_matter(void **state) {
+    (void)state;
+    assert_true(is_in_work("Makefile", NULL));
+    assert_false(is_in_work("Makefile", json_pack("[s]", "Makefile")));
+    assert_false(is_in_work("a/Makefile", json_pack("[s]", "Makefile")));
+    assert_true(is_in_work("a/Makefile", json_pack("[s]", "b/Makefile")));
+    assert_false(is_in_work("a/Makefile", json_pack("[s]", "a/Makefile")));
+    assert_true(is_in_work(".github/Makefile", json_pack("[s]", "Makefile"))); /* each name counts */
+    assert_false(is_in_work(".github/Makefile", json_pack("[s, s]", "Makefile", ".github")));
+    assert_false(is_in_work(".github/Makefile", json_pack("[s]", "*")));
+}
+
+static void test_selfstart_modules_in_a_folder_that_people_work_in(void **state) {
+    (void)state;
+    assert_false(selfstart_is("json.py", why, sizeof why));
+    assert_true(is_in_work("json.py", NULL));
+    assert_string_equal(why, "is a module's, which Python imports from the folder that it is started in");
+    assert_true(is_in_work("pkg/FAST.SO", NULL));
+    assert_false(is_in_work("json.py.txt", NULL));
+    assert_false(is_in_work("so", NULL));
+    assert_false(is_in_work("json.py", json_pack("[s]", "*.py")));
+    assert_true(is_in_work("conftest.py", json_pack("[s]", "utils.py")));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_selfstart_what_is_allowed_is_no_matter),
+        cmocka_unit_test(test_selfstart_modules_in_a_folder_that_people_work_in),
         cmocka_unit_test(test_selfstart_data_is_copied_under_its_name),
         cmocka_unit_test(test_selfstart_what_tools_run_by_its_name_is_refused),
         cmocka_unit_test(test_selfstart_reason_is_cut_to_its_room),

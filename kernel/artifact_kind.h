@@ -1,0 +1,20 @@
+/*
+ * artifact_kind.h - which of the things that a cell leaves in a folder are files to be given to the host.
+ */
+#ifndef PETRI_ARTIFACT_KIND_H
+#define PETRI_ARTIFACT_KIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * Whether something keeps a file from being given to the host, by its path, type
+ * and mode (stat(2)) and the number of its names; then ret_why gets it, as a
+ * clause ("it is a link"), cut to size bytes.
+ */
+bool artifact_is_refused(const char *path, unsigned mode, unsigned links, char *ret_why, size_t size);
+
+/* The same of its path alone. */
+bool artifact_path_is_refused(const char *path, char *ret_why, size_t size);
+
+#endif
