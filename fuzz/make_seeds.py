@@ -55,6 +55,16 @@ SEEDS = {
         "short": message(0, b"<IDS|MSG>", b""),
         "bad_header": message(2, b"<IDS|MSG>", b"", b'{"msg_id":1}', b"{}", b"{}", b"{}"),
     },
+    "journal": {
+        "all": json.dumps({"version": 1, "changes": [
+            ["remove", "a", "file-0", 0, [1, 2, 3, 33188]],
+            ["remove_folder", "b", "", 0, [1, 2, 3, 16877]],
+            ["make_folder", "b", "", 0, None],
+            ["put", "b/c.csv", "file-12", 7, None],
+        ]}).encode(),
+        "away": b'{"version": 1, "changes": [["put", "../x", "file-1", 1, null]]}',
+        "none": b'{"version": 1, "changes": []}',
+    },
     "procfs": {
         "maps": b"\x80" + b"".join((
             b"559d7a1f4000-559d7a1f6000 r--p 00000000 fe:00 1835 /usr/bin/a\\040b\\012c\n",

@@ -1,0 +1,47 @@
+/*
+ * fuzz_journal.c - the list of changes that a killed kernel is said to have decided on.
+ *
+ * Whatever it says: a path stays below the folder and out of petri's own, a staged file
+ * has a name of petri's and is in no other folder. What was understood and is
+ * written is understood again, and as the same.
+ */
+#include "fuzz.h"
+
+#include "kernel/filename.h"
+#include "kernel/journal.h"
+
+#include <string.h>
+
+static void check_change(const struct journal_change *change) {
+    INVARIANT(filename_problem(change->path, strlen(change->path)) == NULL);
+    INVARIANT(!filename_has(change->path, JOURNAL_FOLDER, false));
+    INVARIANT(change->path[0] != '/');
+    INVARIANT(strchr(change->stage, '/') == NULL);
+    const bool staging = change->kind == JOURNAL_PUT || change->kind == JOURNAL_REMOVE;
+    INVARIANT(staging == (strncmp(change->stage, JOURNAL_STAGE_NAME, strlen(JOURNAL_STAGE_NAME)) == 0));
+}
+
+static void check_same(const struct journal_change *one, const struct journal_change *other) {
+    INVARIANT(one->kind == other->kind && one->staged == other->staged);
+    INVARIANT(strcmp(one->path, other->path) == 0 && strcmp(one->stage, other->stage) == 0);
+    INVARIANT(one->before.there == other->before.there && one->before.inode == other->before.inode);
+    INVARIANT(one->before.size == other->before.size && one->before.mtime_ns == other->before.mtime_ns);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    struct journal journal, again;
+    char *text;
+    size_t bytes;
+    if (journal_read((const char *)data, size, &journal))
+        return 0;
+    INVARIANT(journal_write(&journal, &text, &bytes) == 0);
+    INVARIANT(journal_read(text, bytes, &again) == 0 && again.n == journal.n);
+    for (size_t i = 0; i < journal.n; i++) {
+        check_change(&journal.change[i]);
+        check_same(&journal.change[i], &again.change[i]);
+    }
+    free(text);
+    journal_fini(&journal);
+    journal_fini(&again);
+    return 0;
+}
