@@ -22,7 +22,8 @@ enum {
 struct artifacts;
 
 /*
- * Lists the files of a frozen cell. 0 with ret, the caller's
+ * Lists the files of a frozen cell; outbox is NULL where they are not copied, only
+ * read (writing.h may write them). 0 with ret, the caller's
  * (artifacts_destroy()), which is NULL where the cell has made none; or -errno.
  * Everything is borrowed until then.
  */
@@ -51,9 +52,13 @@ void artifacts_destroy(struct artifacts *artifacts);
 
 /*
  * What a person reads of such rows, {"text/plain", "text/markdown"}: what was
- * copied, with links, and what was not, with the reasons. The caller's; NULL
- * where there is nothing to say.
+ * copied, with links, what was removed, and what was not copied, with the reasons.
+ * more: how many there are of each beyond the rows. The caller's; NULL where there
+ * is nothing to say.
  */
-json_t *artifacts_note(json_t *rows, size_t omitted);
+struct artifacts_more {
+    size_t saved, removed, refused;
+};
+json_t *artifacts_note(json_t *rows, const struct artifacts_more *more);
 
 #endif

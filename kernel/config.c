@@ -30,8 +30,8 @@ static void set_defaults(enum profile profile, struct config *ret_config) {
 }
 
 void config_fini(struct config *config) {
-    json_t *const texts[] = {config->environment, config->inputs,         config->packages,
-                             config->redact,      config->refuse.imports, config->refuse.patterns};
+    json_t *const texts[] = {config->environment,    config->inputs,          config->packages,      config->redact,
+                             config->refuse.imports, config->refuse.patterns, config->writable.allow};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         json_decref(texts[i]);
     *config = (struct config){0};

@@ -42,6 +42,10 @@ struct config {
     struct {
         int64_t ttl_ms; /* 0: no result is ever given twice */
     } cache;
+    struct {
+        bool on;                  /* what cells change in the notebook's folder is written there */
+        json_t *allow;            /* patterns of names that are written although programs of the host look for them */
+    } writable;                   /* in profile notebook */
     char artifacts[NAME_MAX + 1]; /* the folder beside the notebook that cells' files are copied to; "": none are */
 };
 

@@ -59,6 +59,14 @@ static int check_file_name(const char *text, char *why, size_t why_bytes) {
     return -EINVAL;
 }
 
+static int check_name_pattern(const char *text, char *why, size_t why_bytes) {
+    size_t n = strlen(text);
+    if (n > 0 && n < 200 && text[0] != '/' && text[n - 1] != '/')
+        return 0;
+    snprintf(why, why_bytes, "'%.60s' is no pattern of a name, or of a path below the folder", text);
+    return -EINVAL;
+}
+
 #define AT(member) offsetof(struct config, member)
 #define ROOM(member) sizeof(((struct config *)NULL)->member)
 #define MEMBERS(rows) .members = (rows), .n_members = sizeof(rows) / sizeof(rows)[0]
@@ -82,6 +90,14 @@ static const struct config_key refuse_keys[] = {
      .at = AT(refuse.patterns), .check = pattern_check},
 };
 
+static const struct config_key writable_keys[] = {
+    {"allow",
+     "Names that are written although programs of the host look for them: patterns such as \"Makefile\" or \"*\"",
+     CONFIG_TEXTS, .at = AT(writable.allow), .check = check_name_pattern, .form = "^[^/](.*[^/])?$"},
+    {"on", "Whether it is so in every notebook, and not only with the kernel \"petri, writable\"", CONFIG_BOOL,
+     .at = AT(writable.on)},
+};
+
 /* In the order of their names. */
 static const struct config_key root_keys[] = {
     {"artifacts", "Folder beside the notebook that the files of cells are copied to, or false", CONFIG_TEXT,
@@ -103,6 +119,8 @@ static const struct config_key root_keys[] = {
     {"redact", "Regular expressions (PCRE2) of what is taken out before anything is stored", CONFIG_TEXTS,
      .at = AT(redact), .check = pattern_check},
     {"refuse", "What code is refused before it runs", CONFIG_OBJECT, MEMBERS(refuse_keys)},
+    {"writable", "Writing what cells change into the notebook's folder (profile notebook)", CONFIG_OBJECT,
+     MEMBERS(writable_keys)},
 };
 
 const struct config_key config_root = {"", "", CONFIG_OBJECT, MEMBERS(root_keys)};

@@ -5,6 +5,7 @@
 #include "kernel/inputs_read.h"
 #include "kernel/iopub.h"
 #include "kernel/kernel.h"
+#include "kernel/writing.h"
 
 #include <errno.h>
 #include <string.h>
@@ -12,26 +13,46 @@
 enum { SLICE_MS = 10 };
 
 /* Tells people where the files are; programs have the report. */
-static void tell_saved(struct kernel *kernel, const struct run *run, const struct artifacts *artifacts) {
-    if (run->silent || kernel->outbox.off)
+static void tell_files(struct kernel *kernel, struct run *run) {
+    struct writing *writing = steal_pointer(run->writing);
+    if (run->files_told)
         return;
-    json_t *data = artifacts_note(artifacts_rows(artifacts), artifacts_omitted(artifacts));
+    run->files_told = true;
+    if (writing && !run->artifact_rows)
+        run->artifact_rows = json_array();
+    struct artifacts_more more = {.refused = run->artifacts_omitted};
+    if (writing)
+        writing_tell(writing, run->artifact_rows, &more);
+    const bool quiet = run->silent || (kernel->outbox.off && !writing);
+    writing_destroy(writing);
+    json_t *data = quiet ? NULL : artifacts_note(run->artifact_rows, &more);
     if (data)
         iopub_publish(kernel, run->request->message.header, "display_data",
                       json_pack("{s:o, s:{}, s:{}}", "data", data, "metadata", "transient"));
 }
 
-static void end_artifacts(struct kernel *kernel, struct run *run) {
+static void end_artifacts(struct run *run) {
     struct artifacts *artifacts = steal_pointer(run->artifacts);
-    tell_saved(kernel, run, artifacts);
     run->artifact_rows = json_incref(artifacts_rows(artifacts));
     run->artifacts_omitted = artifacts_omitted(artifacts);
     artifacts_destroy(artifacts);
 }
 
+/* Files that a fresh run makes are nobody's: it has no part in the session's. */
+static bool is_written(const struct kernel *kernel, const struct run *run) {
+    return kernel->writeback.on && !run->ask.fresh;
+}
+
+static int begin_writing(struct kernel *kernel, struct run *run) {
+    const struct writing_options options = {.cell = run->cell, .writeback = &kernel->writeback, .limits = &run->limits};
+    return is_written(kernel, run) ? writing_begin(&options, &run->writing) : 0;
+}
+
 bool finish_begin(struct kernel *kernel) {
     struct run *run = kernel->runner.run;
-    int r = artifacts_begin(run, &kernel->outbox, &run->artifacts);
+    int r = artifacts_begin(run, is_written(kernel, run) ? NULL : &kernel->outbox, &run->artifacts);
+    if (r == 0 && (r = begin_writing(kernel, run)) < 0)
+        artifacts_destroy(steal_pointer(run->artifacts));
     if (r < 0)
         run->artifact_rows =
             json_pack("[{s:s, s:s+}]", "path", "", "refused", "the cell's files can't be listed: ", strerror(-r));
@@ -49,7 +70,12 @@ static bool work(struct kernel *kernel, struct run *run, int64_t now_us) {
     if (run->artifacts && !artifacts_step(run->artifacts, now_us + SLICE_MS * CLOCK_MS))
         return false;
     if (run->artifacts)
-        end_artifacts(kernel, run);
+        end_artifacts(run);
+    if (run->writing &&
+        (writing_due_us(run->writing) > now_us || !writing_step(run->writing, now_us + SLICE_MS * CLOCK_MS)))
+        return false;
+    if (run->artifact_rows || run->writing)
+        tell_files(kernel, run);
     if (run->inputs_read && !inputs_read_step(run->inputs_read, now_us + SLICE_MS * CLOCK_MS))
         return false;
     return validation_step(kernel, run, now_us);
@@ -69,6 +95,8 @@ void finish_watch(struct kernel *kernel, struct poll_set *set) {
         captures_watch(run, set);
     else if (run->artifacts)
         poll_set_deadline(set, artifacts_due_us(run->artifacts));
+    else if (run->writing)
+        poll_set_deadline(set, writing_due_us(run->writing));
     else if (run->inputs_read && !run->validation.cell)
         poll_set_deadline(set, 0);
     validation_watch(&run->validation, set);
@@ -77,6 +105,8 @@ void finish_watch(struct kernel *kernel, struct poll_set *set) {
 void finish_interrupt(struct run *run) {
     if (run->artifacts)
         artifacts_cancel(run->artifacts, "it was interrupted");
+    if (run->writing)
+        writing_cancel(run->writing, "nothing is written, for it was interrupted");
     if (run->validation.cell)
         validation_cancel(run, "it was interrupted");
     captures_cancel(run);

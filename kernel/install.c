@@ -15,8 +15,9 @@
 #include <zmq.h>
 
 const struct kernelspec kernelspecs[KERNELSPEC_N] = {
-    {"petri", "Python 3 (petri)", "notebook"},
-    {"petri-strict", "Python 3 (petri, strict)", "strict"},
+    {"petri", "Python 3 (petri)", "notebook", false},
+    {"petri-strict", "Python 3 (petri, strict)", "strict", false},
+    {"petri-writable", "Python 3 (petri, writable)", "notebook", true},
 };
 
 static const char *const logos_shown[] = {"logo-32x32.png", "logo-64x64.png", "logo-svg.svg"};
@@ -27,10 +28,11 @@ static json_t *encryption(void) {
 }
 
 json_t *kernelspec_json(const struct kernelspec *spec, const char *program, const char *python) {
-    return json_pack("{s:[s, s, s, s, s, s, s], s:s, s:s, s:s, s:s, s:{s:b, s:o}}", "argv", program, "kernel",
-                     "{connection_file}", "--profile", spec->profile, "--python", python, "display_name",
-                     spec->display_name, "language", "python", "interrupt_mode", "message", "kernel_protocol_version",
-                     MESSAGE_PROTOCOL_VERSION ".0", "metadata", "debugger", 0, "supported_encryption", encryption());
+    return json_pack("{s:[s, s, s, s, s, s, s, s*], s:s, s:s, s:s, s:s, s:{s:b, s:o}}", "argv", program, "kernel",
+                     "{connection_file}", "--profile", spec->profile, "--python", python,
+                     spec->writable ? "--writable" : NULL, "display_name", spec->display_name, "language", "python",
+                     "interrupt_mode", "message", "kernel_protocol_version", MESSAGE_PROTOCOL_VERSION ".0", "metadata",
+                     "debugger", 0, "supported_encryption", encryption());
 }
 
 static int copy_stream(int from, int to) {

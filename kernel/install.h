@@ -7,14 +7,16 @@
 #define PETRI_INSTALL_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 struct kernelspec {
     const char *name; /* of its folder */
     const char *display_name;
     const char *profile;
+    bool writable; /* what cells change is written into the notebook's folder */
 };
 
-enum { KERNELSPEC_N = 2 };
+enum { KERNELSPEC_N = 3 };
 extern const struct kernelspec kernelspecs[KERNELSPEC_N];
 
 /* The content of kernel.json. program and python are absolute paths. The caller's; NULL on ENOMEM. */

@@ -22,6 +22,7 @@
 #include "kernel/runner.h"
 #include "kernel/settle.h"
 #include "kernel/usage.h"
+#include "kernel/writeback.h"
 
 struct kernel {
     struct log log;
@@ -51,6 +52,7 @@ struct kernel {
     struct comms comms;
     struct runner runner;
     struct outbox outbox;
+    struct writeback writeback;
     json_t *known_inputs; /* hashes of files that have not changed: inputs_read.h; owned */
     struct asides asides;
     struct rehearsal rehearsal;

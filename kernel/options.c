@@ -29,6 +29,7 @@ static const struct {
     [OPTION_TASK] = {"--task", "ID", "only runs of this task"},
     [OPTION_USER] = {"--user", NULL, "write into the user's own Jupyter folder (default)"},
     [OPTION_VERSION] = {"--version", NULL, "show the version"},
+    [OPTION_WRITABLE] = {"--writable", NULL, "write what cells change into the notebook's folder"},
 };
 _Static_assert(sizeof rows / sizeof rows[0] == OPTION_N, "one row an option");
 

@@ -26,6 +26,7 @@ enum option {
     OPTION_TIMEOUT,
     OPTION_USER,
     OPTION_VERSION,
+    OPTION_WRITABLE,
     OPTION_N,
 };
 

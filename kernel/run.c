@@ -7,6 +7,7 @@
 #include "kernel/inputs_read.h"
 #include "kernel/isolation.h"
 #include "kernel/kernel.h"
+#include "kernel/writing.h"
 
 #include <stdio.h>
 
@@ -40,6 +41,7 @@ void run_destroy(struct run *run) {
         return;
     request_destroy(run->request);
     cell_discard(run->cell);
+    writing_destroy(run->writing);
     artifacts_destroy(run->artifacts);
     inputs_read_destroy(run->inputs_read);
     validation_fini(&run->validation);

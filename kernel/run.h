@@ -17,6 +17,7 @@ struct artifacts;
 struct inputs_read;
 struct kernel;
 struct run;
+struct writing;
 
 /* What is particular to a kind of request that runs as a cell; everything else is the runner's. */
 struct cell_kind {
@@ -65,6 +66,7 @@ struct run {
     struct question question;
     bool asked; /* for input, answered or not */
 
+    bool files_told;      /* what came of its files */
     bool finishing;       /* the cell is frozen: finish.h */
     bool inputs_complete; /* inputs has every file of the folder below that was read */
     bool silent;          /* only status on iopub */
@@ -79,6 +81,7 @@ struct run {
     json_t *inputs; /* files that the request brought and the cell has read: rows of the report, owned; NULL for none */
     struct inputs_read *inputs_read; /* while they are being hashed, owned */
     struct artifacts *artifacts;     /* while they are being copied, owned */
+    struct writing *writing;         /* while they are being written to the folder, owned */
     json_t *artifact_rows;           /* of the report, owned; NULL for none */
     size_t artifacts_omitted;        /* beyond those */
     struct validation validation;    /* while it goes on */

@@ -313,6 +313,7 @@ static int take_cell(struct kernel *kernel, struct run *run, struct sandbox_erro
 static int start_cell(struct kernel *kernel, json_t *frame, struct sandbox_error *ret_error) {
     struct runner *runner = &kernel->runner;
     struct run *run = runner->run;
+    writeback_cell_starts(&kernel->writeback);
     outputs_begin(&runner->outputs, (uint64_t)run->limits.values[LIMIT_OUTPUT], sink, kernel);
     run->displays.limit_bytes = run->limits.values[LIMIT_DISPLAY];
     run->displays.limit_n = run->limits.values[LIMIT_DISPLAYS];

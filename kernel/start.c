@@ -15,6 +15,7 @@
 #include "kernel/options.h"
 #include "kernel/python.h"
 #include "kernel/registration.h"
+#include "kernel/transaction.h"
 #include "kernel/warm.h"
 #include "kernel/watchdog.h"
 
@@ -118,6 +119,8 @@ static void start_session(struct kernel *kernel, struct start *start) {
     if (start->why_not[0] == '\0' && launch_session(&launch, &session, &error) == 0) {
         const struct session_view view = session_view(session);
         workdir_note(&start->workdir, &view, kernel->runner.note, sizeof kernel->runner.note);
+        if (view.apart)
+            writeback_fini(&kernel->writeback); /* cells would not see what is written: the note says more */
         warm_begin(kernel, session);
     } else {
         runner_give_up(kernel, start->why_not[0] ? start->why_not
@@ -171,6 +174,32 @@ static void choose_outbox(struct kernel *kernel, const struct arguments *argumen
         outbox_init(&kernel->outbox, workdir->fd, workdir->path, workdir->shown ? kernel->config.artifacts : "");
 }
 
+/* What a kernel that was killed in the middle of it had begun to write is written, whoever comes next. */
+static void end_writing(const struct kernel *kernel, const struct workdir *workdir) {
+    int n = workdir->shown && workdir->fd >= 0 ? transaction_recover(workdir->fd) : 0;
+    if (n > 0)
+        log_write(&kernel->log, LOG_LEVEL_INFO, "%d changes were made that a kernel had begun to write", n);
+    else if (n < 0 && n != -EAGAIN)
+        log_write(&kernel->log, LOG_LEVEL_WARNING, "what an earlier kernel has begun to write can't be ended: %s",
+                  strerror(-n));
+}
+
+/* Whether what cells change is written into their folder. */
+static void choose_writing(struct kernel *kernel, const struct arguments *arguments, const struct start *start) {
+    const struct config *config = &kernel->config;
+    const struct workdir *workdir = &start->workdir;
+    const bool wanted = arguments->values[OPTION_WRITABLE] || config->writable.on;
+    writeback_init(&kernel->writeback);
+    if (start->why_not[0])
+        return;
+    end_writing(kernel, workdir);
+    if (!wanted || kernel->profile == PROFILE_STRICT || arguments->values[OPTION_ARTIFACTS] || !workdir->shown)
+        return;
+    int r = writeback_turn_on(&kernel->writeback, workdir->fd, config->writable.allow);
+    if (r < 0)
+        log_write(&kernel->log, LOG_LEVEL_ERROR, "the folder can't be written: %s", strerror(-r));
+}
+
 static void finish(struct kernel *kernel) {
     asides_fini(&kernel->asides);
     rehearsal_cancel(&kernel->rehearsal);
@@ -189,6 +218,7 @@ static void finish(struct kernel *kernel) {
     channels_close(&kernel->channels);
     connection_fini(&kernel->connection);
     outbox_fini(&kernel->outbox);
+    writeback_fini(&kernel->writeback);
     json_decref(kernel->known_inputs);
     config_fini(&kernel->config);
     if (kernel->signal_fd >= 0)
@@ -202,6 +232,10 @@ static int configure(struct kernel *kernel, const struct arguments *arguments, c
     const char *profile = arguments->values[OPTION_PROFILE];
     if (profile && profile_from_name(profile, &kernel->profile) < 0) {
         snprintf(why, why_bytes, "there is no profile %s", profile);
+        return -EINVAL;
+    }
+    if (arguments->values[OPTION_WRITABLE] && kernel->profile == PROFILE_STRICT) {
+        snprintf(why, why_bytes, "profile strict writes to no folder: --writable is for profile notebook");
         return -EINVAL;
     }
     int r = config_load(arguments->values[OPTION_CONFIG], kernel->profile, &kernel->config, why, why_bytes);
@@ -239,6 +273,7 @@ int command_kernel(const struct arguments *arguments) {
     rehearsal_init(&kernel.rehearsal);
     prepare(arguments, kernel.config.inputs, &start);
     choose_outbox(&kernel, arguments, &start);
+    choose_writing(&kernel, arguments, &start);
     kernel.known_inputs = json_object();
     int status = serve(&kernel, &start);
     finish(&kernel);

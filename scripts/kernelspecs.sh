@@ -5,6 +5,6 @@ set -eu
 
 key="$build/petri $venv"
 up_to_date kernelspecs "$key" && [ -d "$venv/share/jupyter/kernels/petri" ] && exit 0
-say "registering the kernels petri and petri-strict in $venv"
+say "registering the kernels petri, petri-strict and petri-writable in $venv"
 "$build/petri" install --prefix "$venv" --python "$venv/bin/python"
 stamp kernelspecs "$key"

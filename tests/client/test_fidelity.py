@@ -70,7 +70,8 @@ ROWS = {
         (
             "A file of the host's is changed",
             ["open('data.csv', 'a').write('more')\nopen('data.csv').read()"],
-            "cells see it changed; the host's file stays as it was. Files that a cell has made are copied to `outputs/`",
+            "cells see it changed; the host's file stays as it was. Files that a cell has made are copied to `outputs/`; "
+            "in the writable mode the folder itself is changed",
         ),
         (
             "A file outside of the notebook's folder",

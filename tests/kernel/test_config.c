@@ -50,7 +50,7 @@ static void test_config_that_is_invalid_is_refused_with_a_reason(void **state) {
         {"[]", "It is not a JSON object."},
         {"{\"profile\": {}}",
          "\"profile\" is not known; there are \"artifacts\", \"cache\", \"environment\", \"history\", \"inputs\","
-         " \"interrupt_grace\", \"packages\", \"profiles\", \"records\", \"redact\" and \"refuse\"."},
+         " \"interrupt_grace\", \"packages\", \"profiles\", \"records\", \"redact\", \"refuse\" and \"writable\"."},
         {"{\"profiles\": []}", "\"profiles\" has to be an object of profiles."},
         {"{\"profiles\": {\"lax\": {}}}",
          "\"profiles\": \"lax\" is no profile; there are \"notebook\" and \"strict\"."},
@@ -75,6 +75,10 @@ static void test_config_that_is_invalid_is_refused_with_a_reason(void **state) {
         {"{\"refuse\": {\"imports\": [\"os.\"]}}", "\"refuse\", \"imports\": 'os.' is no name of a module."},
         {"{\"artifacts\": \"../x\"}", "\"artifacts\": '../x' is no name of a folder beside the notebook."},
         {"{\"artifacts\": true}", "\"artifacts\" has to be a text, or false."},
+        {"{\"writable\": true}", "\"writable\" has to be an object."},
+        {"{\"writable\": {\"on\": 1}}", "\"writable\", \"on\" has to be true or false."},
+        {"{\"writable\": {\"allow\": [\"/etc/x\"]}}",
+         "\"writable\", \"allow\": '/etc/x' is no pattern of a name, or of a path below the folder."},
         {"{\"interrupt_grace\": 2}", "\"interrupt_grace\" has to be a duration such as \"500ms\" or \"2s\"."},
     };
     (void)state;
@@ -91,7 +95,8 @@ static void test_config_reads_every_key(void **state) {
     assert_int_equal(parse("{\"records\": {\"path\": \"/var/runs.sqlite\", \"keep_days\": 7, \"max_bytes\": \"64M\"},"
                            " \"cache\": {\"ttl\": \"1h\"}, \"environment\": [\"REGION\"], \"inputs\": [\"/srv/data\"],"
                            " \"packages\": [\"numpy\"], \"redact\": [\"K-[0-9]+\"], \"artifacts\": false,"
-                           " \"refuse\": {\"imports\": [\"os\"], \"patterns\": [\"rm -rf\"]}}"),
+                           " \"refuse\": {\"imports\": [\"os\"], \"patterns\": [\"rm -rf\"]},"
+                           " \"writable\": {\"on\": true, \"allow\": [\"Makefile\"]}}"),
                      0);
     assert_true(config.records.on);
     assert_string_equal(config.records.path, "/var/runs.sqlite");
@@ -99,8 +104,9 @@ static void test_config_reads_every_key(void **state) {
     assert_int_equal(config.records.max_bytes, 64 << 20);
     assert_int_equal(config.cache.ttl_ms, 3600000);
     assert_string_equal(config.artifacts, "");
-    const json_t *const texts[] = {config.environment, config.inputs,         config.packages,
-                                   config.redact,      config.refuse.imports, config.refuse.patterns};
+    assert_true(config.writable.on);
+    const json_t *const texts[] = {config.environment,    config.inputs,          config.packages,      config.redact,
+                                   config.refuse.imports, config.refuse.patterns, config.writable.allow};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         assert_int_equal(json_array_size(texts[i]), 1);
     config_fini(&config);
@@ -116,7 +122,7 @@ static void test_config_schema_has_the_keys_of_the_parser(void **state) {
     json_t *schema = config_schema();
     const json_t *properties = json_object_get(schema, "properties");
     (void)state;
-    assert_int_equal(json_object_size(properties), 11);
+    assert_int_equal(json_object_size(properties), 12);
     json_object_foreach((json_t *)properties, name, property) {
         snprintf(text, sizeof text, "{\"%s\": null}", name);
         assert_int_equal(parse(text), -EINVAL);

@@ -30,6 +30,17 @@ static void test_kernel_json_is_what_jupyter_reads(void **state) {
     json_decref(expected);
 }
 
+static void test_kernel_json_of_the_writable_mode_asks_for_it(void **state) {
+    json_t *json = kernelspec_json(&kernelspecs[2], "/p", "/py");
+    const json_t *argv = json_object_get(json, "argv");
+    (void)state;
+    assert_string_equal(kernelspecs[2].name, "petri-writable");
+    assert_int_equal(json_array_size(argv), 8);
+    assert_string_equal(json_string_value(json_array_get(argv, 4)), "notebook");
+    assert_string_equal(json_string_value(json_array_get(argv, 7)), "--writable");
+    json_decref(json);
+}
+
 static const char *const logos_made[] = {"logos/logo-32x32.png", "logos/logo-64x64.png", "logos/logo-svg.svg"};
 
 static void test_kernelspec_write_creates_and_then_replaces_the_folder(void **state) {
@@ -184,6 +195,7 @@ static void test_environment_of_a_system_python_names_no_venv(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_kernel_json_is_what_jupyter_reads),
+        TEST(test_kernel_json_of_the_writable_mode_asks_for_it),
         TEST(test_kernelspec_write_creates_and_then_replaces_the_folder),
         TEST(test_kernelspec_write_writes_through_no_link),
         TEST(test_kernelspec_write_without_logos_fails),

@@ -1,0 +1,134 @@
+#include "writeback.h"
+
+#include "kernel/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <time.h>
+
+/*
+ * An own path has one of these:
+ *     {"inode", "size", "mtime_ns", "ctime_ns"}    the host's file, as petri wrote it; with "due", the session's is
+ * newer
+ *     {"since_ns", "due", "conflict"}              the host's was seen until then; due: an enum cell_change, or -1;
+ *                                                  conflict: the host's holds, once cells have this one closed
+ *     {"held"}                                     the host's, which cells have open: the number of its inode, by
+ *                                                  which they go on seeing it; 0 where that is not the host's any more
+ */
+enum { NOT_DUE = -1 };
+
+static int64_t nanoseconds(const struct timespec *time) {
+    return time->tv_sec * INT64_C(1000000000) + time->tv_nsec;
+}
+
+void writeback_init(struct writeback *writeback) {
+    *writeback = (struct writeback){.folder_fd = -1};
+}
+
+int writeback_turn_on(struct writeback *writeback, int folder_fd, const json_t *allowed) {
+    writeback_init(writeback);
+    writeback->allowed = allowed;
+    writeback->folder_fd = fcntl(folder_fd, F_DUPFD_CLOEXEC, 0);
+    writeback->own = json_object();
+    if (writeback->folder_fd < 0 || !writeback->own) {
+        int r = writeback->own ? -errno : -ENOMEM;
+        writeback_fini(writeback);
+        return r;
+    }
+    writeback->on = true;
+    return 0;
+}
+
+void writeback_fini(struct writeback *writeback) {
+    if (writeback->folder_fd >= 0)
+        close(writeback->folder_fd);
+    json_decref(writeback->own);
+    writeback_init(writeback);
+}
+
+void writeback_cell_starts(struct writeback *writeback) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    writeback->began_ns = nanoseconds(&now);
+}
+
+static int64_t number(const json_t *json, const char *key) {
+    return json_integer_value(json_object_get(json, key));
+}
+
+bool writeback_may_replace(const struct writeback *writeback, const char *path, const struct stat *st,
+                           int64_t skew_ns) {
+    const json_t *own = json_object_get(writeback->own, path);
+    const json_t *since = json_object_get(own, "since_ns"), *held = json_object_get(own, "held");
+    if (held && json_integer_value(held) != (int64_t)st->st_ino)
+        return false;
+    if (own && !since && !held)
+        return number(own, "inode") == (int64_t)st->st_ino && number(own, "size") == st->st_size &&
+               number(own, "mtime_ns") == nanoseconds(&st->st_mtim) &&
+               number(own, "ctime_ns") == nanoseconds(&st->st_ctim);
+    const int64_t since_ns = since ? json_integer_value(since) : writeback->began_ns;
+    return nanoseconds(&st->st_ctim) <= since_ns + skew_ns;
+}
+
+bool writeback_is_due(const struct writeback *writeback, const char *path, enum cell_change *ret_change) {
+    const json_t *own = json_object_get(writeback->own, path);
+    const json_t *due = json_object_get(own, "due");
+    if (!due || json_integer_value(due) == NOT_DUE)
+        return false;
+    *ret_change = (enum cell_change)json_integer_value(due);
+    return true;
+}
+
+void writeback_note_written(struct writeback *writeback, const char *path, const struct stat *st) {
+    json_object_set_new(writeback->own, path,
+                        json_pack("{s:I, s:I, s:I, s:I}", "inode", (json_int_t)st->st_ino, "size",
+                                  (json_int_t)st->st_size, "mtime_ns", (json_int_t)nanoseconds(&st->st_mtim),
+                                  "ctime_ns", (json_int_t)nanoseconds(&st->st_ctim)));
+}
+
+/* What was known of the host's stays known. */
+void writeback_note_own(struct writeback *writeback, const char *path, enum cell_change change, bool due) {
+    json_t *own = json_object_get(writeback->own, path);
+    if (!own || json_object_get(own, "held")) {
+        own = json_pack("{s:I}", "since_ns", (json_int_t)writeback->began_ns);
+        json_object_set_new(writeback->own, path, own);
+    }
+    json_object_del(own, "conflict");
+    if (own)
+        json_object_set_new(own, "due", json_integer(due ? (json_int_t)change : NOT_DUE));
+}
+
+void writeback_forget(struct writeback *writeback, const char *path) {
+    json_object_del(writeback->own, path);
+}
+
+void writeback_note_conflict(struct writeback *writeback, const char *path) {
+    writeback_note_own(writeback, path, CELL_CHANGED, false);
+    json_object_set_new(json_object_get(writeback->own, path), "conflict", json_true());
+}
+
+bool writeback_is_settled(const struct writeback *writeback, const char *path) {
+    const json_t *own = json_object_get(writeback->own, path);
+    return json_object_get(own, "conflict") || (json_object_get(own, "inode") && !json_object_get(own, "due"));
+}
+
+static int note_held(void *arg, const char *path, bool is_hosts) {
+    struct writeback *writeback = arg;
+    struct stat st;
+    const bool there = is_hosts && fstatat(writeback->folder_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    if (!json_object_get(writeback->own, path))
+        json_object_set_new(writeback->own, path, json_pack("{s:I}", "held", there ? (json_int_t)st.st_ino : 0));
+    return 0;
+}
+
+/* Where it can't be listed (there is no descriptor left), what the host has is told by its time alone. */
+void writeback_look_at_held(struct writeback *writeback, const struct cell *cell) {
+    const char *path;
+    void *next;
+    json_t *own;
+    json_object_foreach_safe(writeback->own, next, path, own) {
+        if (json_object_get(own, "held"))
+            json_object_del(writeback->own, path);
+    }
+    (void)!cell_list_held(cell, note_held, writeback);
+}

@@ -1,0 +1,384 @@
+#include "writing_inside.h"
+
+#include "kernel/artifact_kind.h"
+#include "kernel/clock.h"
+#include "kernel/limits.h"
+#include "kernel/selfstart.h"
+#include "protocol/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+
+enum { CHUNK_BYTES = 256 << 10, LOCK_MS = 5000, RETRY_MS = 10, SKEW_MS = 20 };
+
+void writing_refuse(struct writing_entry *entry, const char *format, ...) {
+    va_list args;
+    if (entry->refused[0])
+        return;
+    va_start(args, format);
+    vsnprintf(entry->refused, sizeof entry->refused, format, args);
+    va_end(args);
+}
+
+static int add(struct writing *writing, const char *path, const struct cell_file *file) {
+    if (writing->n == writing->capacity) {
+        size_t capacity = writing->capacity ? 2 * writing->capacity : 16;
+        struct writing_entry *grown = reallocarray(writing->entry, capacity, sizeof *grown);
+        if (!grown)
+            return -ENOMEM;
+        writing->entry = grown;
+        writing->capacity = capacity;
+    }
+    char *copy = strdup(path);
+    if (!copy)
+        return -ENOMEM;
+    writing->entry[writing->n++] = (struct writing_entry){
+        .path = copy, .change = file->change, .mode = file->mode, .links = file->links, .bytes = file->bytes};
+    return 0;
+}
+
+static int note(void *arg, const struct cell_file *file) {
+    struct writing *writing = arg;
+    if (writing->n < WRITING_FILES_MAX)
+        return add(writing, file->path, file);
+    writing->too_many = true;
+    return 1;
+}
+
+static int by_path(const void *a, const void *b) {
+    return strcmp(((const struct writing_entry *)a)->path, ((const struct writing_entry *)b)->path);
+}
+
+static bool is_listed(const struct writing *writing, size_t n, const char *path) {
+    const struct writing_entry key = {.path = (char *)path};
+    return bsearch(&key, writing->entry, n, sizeof key, by_path) != NULL;
+}
+
+/* What earlier cells have changed and could not be written then. */
+static int add_due(struct writing *writing) {
+    const size_t n = writing->n;
+    const char *path;
+    json_t *own;
+    int r = 0;
+    json_object_foreach(writing->options.writeback->own, path, own) {
+        struct cell_file file = {.path = path, .links = 1, .mode = S_IFREG};
+        struct stat st;
+        if (!writeback_is_due(writing->options.writeback, path, &file.change) || is_listed(writing, n, path))
+            continue;
+        auto_fd fd = file.change == CELL_DELETED ? -1 : cell_open_change(writing->options.cell, path);
+        if (file.change != CELL_DELETED && (fd < 0 || fstat(fd, &st)))
+            continue; /* a folder, or gone */
+        if (file.change != CELL_DELETED) {
+            file.mode = st.st_mode;
+            file.bytes = (uint64_t)st.st_size;
+        }
+        r = add(writing, path, &file);
+        if (r)
+            break;
+        writing->entry[writing->n - 1].earlier = true;
+    }
+    return r;
+}
+
+static void judge(const struct writing *writing, struct writing_entry *entry) {
+    const int64_t most = writing->options.limits->values[LIMIT_ARTIFACT];
+    char why[sizeof entry->refused], size[32];
+    const bool removal = entry->change == CELL_DELETED;
+    const bool folder = S_ISDIR(entry->mode);
+    if (removal || folder ? artifact_path_is_refused(entry->path, why, sizeof why)
+                          : artifact_is_refused(entry->path, entry->mode, entry->links, why, sizeof why))
+        writing_refuse(entry, "%s", why);
+    else if (selfstart_is_in_work(entry->path, writing->options.writeback->allowed, why, sizeof why))
+        writing_refuse(entry, "a name in its path %s; \"allow\" of the configuration's \"writable\" can name it", why);
+    else if (!removal && !folder && entry->bytes > (uint64_t)most)
+        writing_refuse(entry, "it is larger than the limit of %s (artifact)",
+                       limits_text(UNIT_BYTES, most, size, sizeof size));
+}
+
+/* Nothing of this cell is written. What its name or kind keeps out stays out for that reason. */
+static void give_up(struct writing *writing, const char *why) {
+    for (size_t i = 0; i < writing->n; i++) {
+        struct writing_entry *entry = &writing->entry[i];
+        entry->due |= !entry->refused[0];
+        writing_refuse(entry, "%s", why);
+    }
+    transaction_drop(writing->transaction, &writing->copy.file);
+    transaction_close(steal_pointer(writing->transaction));
+    writing->phase = WRITING_MADE;
+}
+
+static void judge_all(struct writing *writing) {
+    const int64_t most = writing->options.limits->values[LIMIT_ARTIFACTS];
+    char why[160], size[32];
+    uint64_t total = 0;
+    for (size_t i = 0; i < writing->n; i++) {
+        struct writing_entry *entry = &writing->entry[i];
+        judge(writing, entry);
+        if (!entry->refused[0] && entry->change != CELL_DELETED)
+            total += entry->bytes;
+    }
+    snprintf(why, sizeof why, "nothing is written, for the cell's files are more than %s",
+             writing->too_many ? "100,000" : "the limit of ");
+    if (!writing->too_many && total > (uint64_t)most)
+        snprintf(why + strlen(why), sizeof why - strlen(why), "%s (artifacts)",
+                 limits_text(UNIT_BYTES, most, size, sizeof size));
+    if (writing->too_many || total > (uint64_t)most)
+        give_up(writing, why);
+}
+
+int writing_begin(const struct writing_options *options, struct writing **ret) {
+    struct writing *writing = calloc(1, sizeof *writing);
+    if (!writing)
+        return -ENOMEM;
+    writing->options = *options;
+    writing->copy.fd = writing->copy.file.fd = -1;
+    writing->folders = json_object();
+    int r = writing->folders ? cell_list_changes(options->cell, CELL_FILES_AND_FOLDERS, note, writing) : -ENOMEM;
+    if (r >= 0) {
+        qsort(writing->entry, writing->n, sizeof writing->entry[0], by_path);
+        r = add_due(writing);
+        qsort(writing->entry, writing->n, sizeof writing->entry[0], by_path);
+    }
+    if (r < 0 || (writing->n == 0 && json_object_size(options->writeback->own) == 0)) {
+        if (r >= 0)
+            writeback_look_at_held(options->writeback, options->cell);
+        writing_destroy(writing);
+        writing = NULL;
+    } else {
+        judge_all(writing);
+    }
+    if (r >= 0)
+        *ret = writing;
+    return r < 0 ? r : 0;
+}
+
+static void end_copy(struct writing *writing) {
+    if (writing->copy.fd >= 0)
+        close(writing->copy.fd);
+    if (writing->transaction)
+        transaction_drop(writing->transaction, &writing->copy.file);
+    writing->copy.fd = writing->copy.file.fd = -1;
+}
+
+void writing_destroy(struct writing *writing) {
+    if (!writing)
+        return;
+    end_copy(writing);
+    transaction_close(writing->transaction);
+    for (size_t i = 0; i < writing->n; i++) {
+        free(writing->entry[i].path);
+        free(writing->entry[i].placed);
+    }
+    free(writing->entry);
+    free(writing->chunk);
+    json_decref(writing->folders);
+    free(writing);
+}
+
+/* A server's clock is another one than ours; the clock of a disk of ours is the same, but for its tick. */
+static int find_skew(struct writing *writing) {
+    struct transaction_file file;
+    struct timespec before, after;
+    struct stat st;
+    clock_gettime(CLOCK_REALTIME, &before);
+    int r = transaction_stage(writing->transaction, &file);
+    if (r < 0)
+        return r;
+    clock_gettime(CLOCK_REALTIME, &after);
+    r = fstat(file.fd, &st) ? -errno : 0;
+    transaction_drop(writing->transaction, &file);
+    const double made_s = (double)st.st_ctim.tv_sec + (double)st.st_ctim.tv_nsec / 1e9;
+    const double before_s = (double)before.tv_sec + (double)before.tv_nsec / 1e9;
+    const double after_s = (double)after.tv_sec + (double)after.tv_nsec / 1e9;
+    if (r == 0 && (made_s < before_s - SKEW_MS / 1e3 || made_s > after_s + SKEW_MS / 1e3))
+        writing->skew_ns = (int64_t)((made_s - before_s) * 1e9);
+    return r;
+}
+
+static bool has_work(const struct writing *writing) {
+    for (size_t i = 0; i < writing->n; i++)
+        if (!writing->entry[i].refused[0])
+            return true;
+    return false;
+}
+
+/* Opens the folder. False while another kernel writes. */
+static bool open_folder(struct writing *writing) {
+    size_t recovered;
+    char why[128];
+    const int64_t now_us = clock_us();
+    if (!has_work(writing)) {
+        writing->phase = WRITING_MADE;
+        return true;
+    }
+    int r = transaction_open(writing->options.writeback->folder_fd, &writing->transaction, &recovered);
+    if (writing->lock_until_us == 0)
+        writing->lock_until_us = now_us + LOCK_MS * CLOCK_MS;
+    if (r == -EAGAIN && now_us < writing->lock_until_us) {
+        writing->due_us = now_us + RETRY_MS * CLOCK_MS;
+        return false;
+    }
+    if (r == 0)
+        r = find_skew(writing);
+    writing->phase = WRITING_REMOVALS;
+    snprintf(why, sizeof why, "the folder can't be written: %s",
+             r == -EAGAIN    ? "another kernel is writing"
+             : r == -EBADMSG ? JOURNAL_FOLDER "/journal in it can't be read, so remove " JOURNAL_FOLDER
+             : r == -EPERM   ? JOURNAL_FOLDER " in it is another user's"
+                             : strerror(-r));
+    if (r < 0)
+        give_up(writing, why);
+    return true;
+}
+
+/* Opens the file and stages one. */
+static int begin_copy(struct writing *writing, struct writing_entry *entry) {
+    struct writing_copy *copy = &writing->copy;
+    if (!writing->chunk && !(writing->chunk = malloc(CHUNK_BYTES)))
+        return -ENOMEM;
+    copy->fd = cell_open_change(writing->options.cell, entry->path);
+    if (copy->fd < 0)
+        return copy->fd;
+    copy->at = 0;
+    return fstat(copy->fd, &copy->content) ? -errno : transaction_stage(writing->transaction, &copy->file);
+}
+
+static int write_all(int fd, const char *data, size_t bytes, off_t at) {
+    while (bytes > 0) {
+        ssize_t n = pwrite(fd, data, bytes, at);
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        data += n > 0 ? n : 0;
+        at += n > 0 ? n : 0;
+        bytes -= n > 0 ? (size_t)n : 0;
+    }
+    return 0;
+}
+
+/* A piece of the file; holes are left out. 1, 0 at its end, or -errno. */
+static int copy_piece(struct writing *writing) {
+    struct writing_copy *copy = &writing->copy;
+    off_t data = lseek(copy->fd, copy->at, SEEK_DATA);
+    if (data < 0 && errno == ENXIO)
+        return ftruncate(copy->file.fd, copy->content.st_size) ? -errno : 0;
+    ssize_t n = data < 0 ? -1 : pread(copy->fd, writing->chunk, CHUNK_BYTES, data);
+    if (n <= 0)
+        return n < 0 ? -errno : -EIO;
+    copy->at = data + n;
+    int r = write_all(copy->file.fd, writing->chunk, (size_t)n, data);
+    return r < 0 ? r : 1;
+}
+
+/* Without what would let the host run it, unless the host's file that it replaces had that. */
+static mode_t mode_for(mode_t mode, const struct stat *before) {
+    return (mode & 0666) | (before ? before->st_mode & 0111 : 0);
+}
+
+static int end_file(struct writing *writing, struct writing_entry *entry) {
+    struct writing_copy *copy = &writing->copy;
+    struct stat before;
+    const bool replaces = writing_plan_put(writing, entry, &before);
+    copy->content.st_mode = mode_for(copy->content.st_mode, replaces ? &before : NULL);
+    entry->first = transaction_n(writing->transaction);
+    int r =
+        transaction_add_file(writing->transaction, &copy->file, entry->path, replaces ? &before : NULL, &copy->content);
+    entry->n = r == 0;
+    end_copy(writing);
+    return r;
+}
+
+/* Goes on with the file whose turn it is. 0 once it is staged, 1, or -errno. */
+static int copy_on(struct writing *writing, struct writing_entry *entry) {
+    int r = writing->copy.fd < 0 ? begin_copy(writing, entry) : 0;
+    if (r == 0)
+        r = copy_piece(writing);
+    return r == 0 ? end_file(writing, entry) : r;
+}
+
+static void step_files(struct writing *writing) {
+    char why[96];
+    struct writing_entry *entry = &writing->entry[writing->at];
+    const bool file = entry->change != CELL_DELETED && !S_ISDIR(entry->mode) && !entry->refused[0];
+    int r = file ? copy_on(writing, entry) : 0;
+    snprintf(why, sizeof why, "nothing is written: %s", strerror(r < 0 ? -r : 0));
+    if (r < 0)
+        give_up(writing, why);
+    else if (r == 0)
+        writing->at++;
+}
+
+static void decide(struct writing *writing) {
+    char why[96];
+    int r = transaction_n(writing->transaction) ? transaction_decide(writing->transaction) : 0;
+    snprintf(why, sizeof why, "nothing is written: %s", strerror(-r));
+    writing->phase = WRITING_DECIDED;
+    if (r < 0)
+        give_up(writing, why);
+}
+
+/* One step for each entry, then the next phase. */
+static bool goes_through(struct writing *writing, enum writing_phase next) {
+    if (writing->at < writing->n)
+        return true;
+    writing->at = 0;
+    writing->phase = next;
+    return false;
+}
+
+/* False where it has to wait. */
+static bool step(struct writing *writing, int64_t until_us) {
+    int r = 0;
+    switch (writing->phase) {
+    case WRITING_LISTED:
+        return open_folder(writing);
+    case WRITING_REMOVALS:
+        if (goes_through(writing, WRITING_FOLDERS))
+            r = writing_plan_removal(writing, &writing->entry[writing->at++]);
+        break;
+    case WRITING_FOLDERS:
+        if (goes_through(writing, WRITING_FILES))
+            r = writing_plan_folders(writing, &writing->entry[writing->at++]);
+        break;
+    case WRITING_FILES:
+        if (goes_through(writing, WRITING_STAGED))
+            step_files(writing);
+        break;
+    case WRITING_STAGED:
+        decide(writing);
+        break;
+    case WRITING_DECIDED:
+        if (transaction_step(writing->transaction, until_us))
+            writing->phase = WRITING_MADE;
+        break;
+    case WRITING_MADE:
+        writing_settle(writing);
+        writing->phase = WRITING_DONE;
+        break;
+    case WRITING_DONE:
+        break;
+    }
+    if (r < 0)
+        give_up(writing, "there is no memory");
+    return true;
+}
+
+bool writing_step(struct writing *writing, int64_t until_us) {
+    writing->due_us = 0;
+    while (writing->phase != WRITING_DONE)
+        if (!step(writing, until_us) || clock_us() >= until_us)
+            break;
+    return writing->phase == WRITING_DONE;
+}
+
+int64_t writing_due_us(const struct writing *writing) {
+    return writing->due_us;
+}
+
+void writing_cancel(struct writing *writing, const char *why) {
+    if (writing->phase < WRITING_DECIDED)
+        give_up(writing, why);
+    writing->due_us = 0;
+}
