@@ -135,9 +135,12 @@ class AsyncSession:
         config: Config | None = None,
         program: str | os.PathLike[str] | None = None,
         keep_bytes: int = KEEP_BYTES,
+        writable: bool = False,
     ) -> None:
+        if writable and folder is None:
+            raise BadRequest("there is no folder to write to: name one (folder=)")
         path = os.path.abspath(config) if isinstance(config, (str, os.PathLike)) else None
-        self._argv = kernel_argv(program, profile, python, path)
+        self._argv = kernel_argv(program, profile, python, path, writable)
         self._config = config_text(config) if isinstance(config, Mapping) else None
         self._folder = pathlib.Path(folder).resolve() if folder is not None else None
         if self._folder is not None and not self._folder.is_dir():

@@ -53,12 +53,19 @@ def find_program(program: str | os.PathLike[str] | None = None) -> str:
 
 
 def kernel_argv(
-    program: str | os.PathLike[str] | None, profile: str, python: str | os.PathLike[str] | None, config: str | None
+    program: str | os.PathLike[str] | None,
+    profile: str,
+    python: str | os.PathLike[str] | None,
+    config: str | None,
+    writable: bool,
 ) -> list[str]:
     """The command line of a kernel; "{connection_file}" stands for the file. Raises BadRequest, ProgramNotFound."""
     if profile not in PROFILES:
         raise BadRequest(f"there is no profile {profile!r}; there are {' and '.join(PROFILES)}")
+    if writable and profile == "strict":
+        raise BadRequest("profile 'strict' writes to no folder")
     argv = [find_program(program), "kernel", "{connection_file}", "--profile", profile]
+    argv += ["--writable"] if writable else []
     argv += ["--python", os.fspath(python) if python is not None else sys.executable]
     return [*argv, "--config", config] if config is not None else argv
 

@@ -59,6 +59,8 @@ class Artifact:
     mime: its type by content.
     copied_to: where the copy is, below the session's folder; None where there is none.
     refused: why there is none.
+    removed: in the writable mode, that a deleted file is gone there too. conflict: that somebody else had changed the
+    file meanwhile, so that the run's has another name, copied_to.
     data: base64, where the request had inline_bytes and the file is not larger.
     folder: the session's folder on this machine.
     """
@@ -70,6 +72,8 @@ class Artifact:
     mime: str | None = None
     copied_to: str | None = None
     refused: str | None = None
+    removed: bool = False
+    conflict: str | None = None
     data: str | None = None
     folder: pathlib.Path = pathlib.Path()
 

@@ -87,6 +87,8 @@ class Session:
     config: the kernel's configuration, as a mapping or a file's path; None for the user's or the system's.
     program: the program `petri`; None for $PETRI, or `petri` on the PATH.
     keep_bytes: how much of what one run puts out is kept in memory, on top of the kernel's own limits.
+    writable: what the code changes in the folder is changed on this machine, all that a run has changed or nothing,
+    instead of being copied to `outputs/`. Needs folder, and profile "notebook".
 
     The kernel starts with the first run, or on entering a `with` block, and ends with close() or this process.
     Methods may be called from any thread; runs that are asked for at once run one after the other.
@@ -103,9 +105,16 @@ class Session:
         config: Config | None = None,
         program: str | os.PathLike[str] | None = None,
         keep_bytes: int = KEEP_BYTES,
+        writable: bool = False,
     ) -> None:
         self._session = AsyncSession(
-            profile, python=python, folder=folder, config=config, program=program, keep_bytes=keep_bytes
+            profile,
+            python=python,
+            folder=folder,
+            config=config,
+            program=program,
+            keep_bytes=keep_bytes,
+            writable=writable,
         )
         self._loop = _Loop()
         self._pid = os.getpid()
