@@ -9,7 +9,7 @@ set -eu
 
 "$scripts/deps.sh" install build python unit sanitize browser
 "$scripts/build.sh"
-"$scripts/venv.sh" run check test clients
+"$scripts/venv.sh" run check test libraries clients
 "$scripts/node.sh"
 "$scripts/kernelspecs.sh"
 
