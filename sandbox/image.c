@@ -67,7 +67,7 @@ int image_copy_keeper(const struct image *image, const struct remote_site *site,
 int image_find_shared(struct image *image, pid_t viewer, const struct image *before,
                       const int outputs[DESCRIPTORS_OUTPUTS], const struct snapshot *files,
                       struct sandbox_error *ret_error) {
-    const struct shared_known shared_known = {files, before ? &before->shared.mapped : NULL};
+    const struct shared_known shared_known = {files, before ? &before->shared.mapped : NULL, viewer};
     const struct descriptors_known known = {viewer, outputs, before ? before->keeper : 0,
                                             before ? &before->descriptors : NULL};
     int r = descriptors_find(image->keeper, &known, &image->descriptors, ret_error);

@@ -4,9 +4,13 @@
 #include "array.h"
 #include "cleanup.h"
 #include "process.h"
+#include "system.h"
+#include "tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -46,6 +50,45 @@ int mapped_add(struct mapped *mapped, const struct mapping *mapping, const struc
                                                      .inode = mapping->inode,
                                                      .path = path};
     return 0;
+}
+
+/* A file that is looked for in a folder. */
+struct search {
+    int dir_fd;
+    const struct mapping *mapping;
+    size_t *left;
+    char name[NAME_MAX + 1];
+};
+
+static int compare(void *arg, const char *name, off_t next) {
+    struct search *search = arg;
+    struct stat st;
+    (void)next;
+    if (*search->left == 0)
+        return -E2BIG;
+    --*search->left;
+    if (fstatat(search->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ||
+        st.st_dev != search->mapping->device || st.st_ino != search->mapping->inode)
+        return 0;
+    snprintf(search->name, sizeof search->name, "%s", name);
+    return 1;
+}
+
+/* Only where the device is the same as well: through an overlay, whose numbers may be those of other files, none is
+ * found. */
+char *mapped_find_name(pid_t viewer, const struct mapping *mapping, size_t *left) {
+    char root[32], *path = NULL;
+    const char *end = strrchr(mapping->name, '/');
+    if (!end || end == mapping->name)
+        return NULL;
+    snprintf(root, sizeof root, "/proc/%d/root", viewer);
+    auto_free char *folder = strndup(mapping->name, (size_t)(end - mapping->name));
+    auto_fd found_fd = folder ? system_open_in_root(root, folder, false) : -1;
+    auto_fd dir_fd = found_fd < 0 ? -1 : tree_open(found_fd, ".");
+    struct search search = {.dir_fd = dir_fd, .mapping = mapping, .left = left};
+    if (dir_fd < 0 || tree_read(dir_fd, compare, &search) != 1 || asprintf(&path, "%s/%s", folder, search.name) < 0)
+        return NULL;
+    return path;
 }
 
 void mapped_note(struct mapped *mapped, const struct snapshot *files) {

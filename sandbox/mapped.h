@@ -33,6 +33,13 @@ struct mapped {
 
 void mapped_fini(struct mapped *mapped);
 
+/*
+ * The path of a file that has lost the name that it was mapped by and has another one in the same folder, as
+ * sem_open(3) gives files theirs; the caller's. viewer: a process that sees the session's files; left: how many names
+ * may be looked at, which become fewer. NULL where there is none, or none is found.
+ */
+char *mapped_find_name(pid_t viewer, const struct mapping *mapping, size_t *left);
+
 /* Adds a mapping. before: those of the image that the cell was made of, which know the paths that Linux no longer
  * tells; or NULL. 0 or -ENOMEM. */
 int mapped_add(struct mapped *mapped, const struct mapping *mapping, const struct mapped *before);

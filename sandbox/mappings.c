@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/sysmacros.h>
 
 /* Of Linux 6.11 and later: the next mapping of a kind, without a text for all the others. */
 struct procmap_query_arguments { /* struct procmap_query */
@@ -102,6 +103,7 @@ static int query(struct look *look, int maps_fd) {
                                             .end = query.vma_end,
                                             .offset = query.vma_offset,
                                             .inode = query.inode,
+                                            .device = makedev(query.dev_major, query.dev_minor),
                                             .is_memory = procfs_is_memory(text),
                                             .is_named = !is_unnamed(text),
                                             .name = name,
@@ -122,6 +124,7 @@ static int read_line(struct look *look, struct procfs_text line) {
                                            .end = mapping.end,
                                            .offset = mapping.offset,
                                            .inode = mapping.inode,
+                                           .device = mapping.device,
                                            .is_memory = procfs_is_memory(mapping.name),
                                            .is_named = !is_unnamed(mapping.name),
                                            .name = name,

@@ -14,6 +14,7 @@ struct mapping {
     uint64_t start, end; /* addresses */
     uint64_t offset;     /* in the file */
     uint64_t inode;
+    dev_t device;
     bool is_memory;   /* of no file system that a cell sees: anonymous, or a memfd */
     bool is_named;    /* of a file that has not lost the name that it was opened by */
     const char *name; /* of such a file, as Linux tells it; for the time of the call */

@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sysmacros.h>
 
 #define DELETED " (deleted)"
 
@@ -267,11 +268,14 @@ static bool take_modes(struct procfs_text *line, struct procfs_mapping *mapping)
            take_mode(at[2], 'x', PROT_EXEC, &mapping->protection) && (at[3] == 's' || at[3] == 'p');
 }
 
-static bool take_device(struct procfs_text *line) {
+static bool take_device(struct procfs_text *line, dev_t *ret) {
     uint64_t major, minor;
     skip_blanks(line);
-    return take_digits(line, 16, &major) && line->n > 0 && line->at[0] == ':' && take(line, ":") &&
-           take_number(line, 16, &minor);
+    if (!take_digits(line, 16, &major) || line->n == 0 || line->at[0] != ':' || !take(line, ":") ||
+        !take_number(line, 16, &minor) || major > UINT_MAX || minor > UINT_MAX)
+        return false;
+    *ret = makedev((unsigned)major, (unsigned)minor);
+    return true;
 }
 
 bool procfs_parse_mapping(struct procfs_text line, struct procfs_mapping *ret) {
@@ -280,7 +284,8 @@ bool procfs_parse_mapping(struct procfs_text line, struct procfs_mapping *ret) {
         return false;
     skip(&line, 1);
     if (!take_digits(&line, 16, &mapping.end) || !take_modes(&line, &mapping) ||
-        !take_number(&line, 16, &mapping.offset) || !take_device(&line) || !take_number(&line, 10, &mapping.inode))
+        !take_number(&line, 16, &mapping.offset) || !take_device(&line, &mapping.device) ||
+        !take_number(&line, 10, &mapping.inode))
         return false;
     uint64_t end_in_file;
     if (mapping.start >= mapping.end || (mapping.start | mapping.end | mapping.offset) % PROCFS_PAGE ||

@@ -74,7 +74,8 @@ struct procfs_mapping {
     uint64_t start, end; /* whole pages, one at least */
     uint64_t offset;     /* in the file */
     uint64_t inode;      /* 0: of no file */
-    int protection;      /* as mmap(2) takes it */
+    dev_t device;
+    int protection; /* as mmap(2) takes it */
     bool shared;
     struct procfs_text name; /* with Linux's escapes; may be empty; stands in the line */
 };

@@ -71,19 +71,29 @@ static int add_memory(struct shared *shared, const struct mapping *mapping) {
 struct finding {
     struct shared *shared;
     const struct shared_known *known;
+    size_t names_left; /* that may be looked at, for files that may have another one */
 };
+
+static int add_file(const struct finding *finding, const struct mapping *mapping) {
+    struct mapped *mapped = &finding->shared->mapped;
+    return mapped->n == SHARED_MAX_MAPPINGS ? -E2BIG : mapped_add(mapped, mapping, finding->known->before);
+}
 
 /* A file that a cell has unlinked, and that was put back when the cell was lost, has its name again, whatever is told
  * of the mapping. */
 static int add_mapping(void *arg, const struct mapping *mapping) {
-    const struct finding *finding = arg;
-    struct shared *shared = finding->shared;
+    struct finding *finding = arg;
     const struct snapshot *files = finding->known->files;
-    const bool stands = !mapping->is_memory && (mapping->is_named || (files && snapshot_stands(files, mapping->inode)));
-    if (!stands)
-        return add_memory(shared, mapping);
-    return shared->mapped.n == SHARED_MAX_MAPPINGS ? -E2BIG
-                                                   : mapped_add(&shared->mapped, mapping, finding->known->before);
+    if (mapping->is_memory)
+        return add_memory(finding->shared, mapping);
+    if (mapping->is_named || (files && snapshot_stands(files, mapping->inode)))
+        return add_file(finding, mapping);
+    auto_free char *other = mapped_find_name(finding->known->viewer, mapping, &finding->names_left);
+    if (!other)
+        return add_memory(finding->shared, mapping);
+    struct mapping renamed = *mapping;
+    renamed.name = other;
+    return add_file(finding, &renamed);
 }
 
 /*
@@ -181,7 +191,7 @@ int shared_find(pid_t pid, struct descriptors *list, const struct shared_known *
             r = add_descriptor(pid, list, i, &shared, ret_error);
     }
     if (r == 0)
-        r = mappings_each(pid, add_mapping, &(struct finding){&shared, known});
+        r = mappings_each(pid, add_mapping, &(struct finding){&shared, known, SHARED_MAX_NAMES});
     if (r == -E2BIG)
         r = error_set(ret_error, STEP_DESCRIPTORS, ENOTSUP,
                       "more than %d pieces of shared memory and temporary files, or %d mappings of such",

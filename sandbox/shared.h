@@ -29,6 +29,9 @@
  */
 enum { SHARED_MAX_PIECES = 1024, SHARED_MAX_MAPPINGS = 4096, SHARED_MAPPINGS_LEFT = 64 };
 
+/* The most names that are looked at for files that have lost the one they were mapped by: some milliseconds. */
+enum { SHARED_MAX_NAMES = 8192 };
+
 /* One file or memory. */
 struct shared_piece {
     uint64_t inode;
@@ -61,6 +64,7 @@ struct shared {
 struct shared_known {
     const struct snapshot *files; /* NULL before there is one */
     const struct mapped *before;  /* what the image before had mapped, or NULL */
+    pid_t viewer;                 /* a process that sees them */
 };
 
 void shared_fini(struct shared *shared);

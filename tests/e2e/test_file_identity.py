@@ -84,6 +84,10 @@ DOORS = {
     "a lock of an open file, given back": "import fcntl; o = open(p, 'w'); fcntl.flock(o, fcntl.LOCK_EX)‖"
     "fcntl.flock(o, fcntl.LOCK_UN)‖q = open(p, 'w'); fcntl.flock(q, fcntl.LOCK_EX | fcntl.LOCK_NB)‖1",
     # Memory with a name
+    "a semaphore": "import multiprocessing, subprocess; lock = multiprocessing.get_context('spawn').Lock()\n"
+    "look = f'import _multiprocessing as m; print(m.SemLock._rebuild(0, 1, 1, {lock._semlock.name!r})._get_value())'\n"
+    "def value(): return subprocess.run([sys.executable, '-c', look], capture_output=True, text=True).stdout\n"
+    "‖lock.acquire()‖value()✗lock.release()‖value(), lock.acquire(block=False)‖lock.release()‖value()",
     "shared memory": "from multiprocessing import shared_memory as sm\ns = sm.SharedMemory(create=True, size=100); s.buf[0] = 1"
     "‖t = sm.SharedMemory(s.name); t.buf[1] = 2; list(t.buf[:2])‖s.buf[2] = 3✗t.buf[0] = 9; s.unlink()‖"
     "(list(s.buf[:3]), list(t.buf[:3]))‖s.unlink(); s.close(); t.close()",

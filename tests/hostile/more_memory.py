@@ -254,6 +254,28 @@ except (OSError, MemoryError) as error:
         owns=True,
         limits={"timeout": "10s"},
     ),
+    # Files that have lost the name that they were mapped by may have another, and are looked for.
+    case(
+        "many_mappings_without_a_name",
+        """
+import ctypes, os
+libc, at = ctypes.CDLL(None), "/dev/shm/many"
+readable_and_writable, shared = 3, 1
+os.mkdir(at)
+for n in range(5000):
+    open(f"{at}/{n}", "w").close()
+for n in range(1000):
+    fd = os.open(f"{at}/mapped", os.O_RDWR | os.O_CREAT)
+    os.truncate(fd, 4096)
+    libc.mmap(None, ctypes.c_size_t(4096), readable_and_writable, shared, fd, ctypes.c_long(0))
+    os.close(fd)
+    if n % 2:
+        os.link(f"{at}/mapped", f"{at}/other_{n}")
+    os.unlink(f"{at}/mapped")
+""",
+        "ok error",
+        owns=True,
+    ),
     # Each with a buffer: where very many are allowed, memory comes first.
     case(
         "all_descriptors",

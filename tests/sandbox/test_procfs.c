@@ -70,14 +70,14 @@ static const struct {
     const char *name;
 } mappings[] = {
     {"7f0000001000-7f0000003000 rw-s 00001000 00:01 2073702                    /dev/zero (deleted)",
-     {0x7f0000001000, 0x7f0000003000, 0x1000, 2073702, PROT_READ | PROT_WRITE, true, {0}},
+     {0x7f0000001000, 0x7f0000003000, 0x1000, 2073702, 0x0001, PROT_READ | PROT_WRITE, true, {0}},
      "/dev/zero (deleted)"},
     {"55d0c0000000-55d0c0001000 r-xp 00000000 fe:1a 12   /a file\\012of two lines",
-     {0x55d0c0000000, 0x55d0c0001000, 0, 12, PROT_READ | PROT_EXEC, false, {0}},
+     {0x55d0c0000000, 0x55d0c0001000, 0, 12, 0xfe1a, PROT_READ | PROT_EXEC, false, {0}},
      "/a file\\012of two lines"},
-    {"00400000-00401000 ---p 00000000 00:00 0 ", {0x400000, 0x401000, 0, 0, PROT_NONE, false, {0}}, ""},
+    {"00400000-00401000 ---p 00000000 00:00 0 ", {0x400000, 0x401000, 0, 0, 0, PROT_NONE, false, {0}}, ""},
     {"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]",
-     {0xffffffffff600000, 0xffffffffff601000, 0, 0, PROT_EXEC, false, {0}},
+     {0xffffffffff600000, 0xffffffffff601000, 0, 0, 0, PROT_EXEC, false, {0}},
      "[vsyscall]"},
 };
 
@@ -88,7 +88,8 @@ static void test_mapping_is_read_whole(void **state) {
         struct procfs_mapping got;
         assert_true(procfs_parse_mapping(text_of(mappings[i].line), &got));
         assert_true(got.start == due->start && got.end == due->end && got.offset == due->offset);
-        assert_true(got.inode == due->inode && got.protection == due->protection && got.shared == due->shared);
+        assert_true(got.inode == due->inode && got.device == due->device);
+        assert_true(got.protection == due->protection && got.shared == due->shared);
         assert_int_equal(got.name.n, strlen(mappings[i].name));
         assert_memory_equal(got.name.at, mappings[i].name, got.name.n);
     }
