@@ -48,6 +48,21 @@ KEPT = {
     "ThreadPool": "from multiprocessing.pool import ThreadPool\nt, c = ThreadPool(1), sh('exit 0')\nr = t.apply_async(abs, [-1])‖r.get()",
     "ProcessPoolExecutor": "e = concurrent.futures.ProcessPoolExecutor(2)\ne.submit(abs, -1).result()‖e.submit(abs, -2).result()‖"
     "list(e.map(abs, [-3]))",
+    "ProcessPoolExecutor of new programs, used a cell later": "c = multiprocessing.get_context('spawn')\n"
+    "e = concurrent.futures.ProcessPoolExecutor(1, mp_context=c)‖e.submit(abs, -1).result()‖e.submit(abs, -2).result()‖e.shutdown()",
+    "ProcessPoolExecutor of a forkserver, used a cell later": "c = multiprocessing.get_context('forkserver')\n"
+    "e = concurrent.futures.ProcessPoolExecutor(1, mp_context=c)‖e.submit(abs, -1).result()✗e.shutdown()‖e.submit(abs, -2).result()",
+    "ProcessPoolExecutor, shut down after its cell": "e = concurrent.futures.ProcessPoolExecutor(1)\ne.submit(abs, -1).result()‖"
+    "with e: print(e.submit(abs, -2).result())\n‖try: e.submit(abs, -1)\nexcept RuntimeError as error: print(error)",
+    "queues and locks of new programs": "c = multiprocessing.get_context('spawn'); q, s, lock = c.Queue(), c.SimpleQueue(), c.Lock()\n"
+    "from operator import methodcaller as call\n"
+    "def child(*a):\n    p = c.Process(target=a[0], args=a[1:]); p.start(); p.join(); return p.exitcode\n‖"
+    "child(call('put', 7), q), q.get()‖lock.acquire(), child(call('release'), lock), lock.acquire(block=False)"
+    "✗lock.release(); q.put('no'); s.put('no')‖child(call('put', 8), s), s.get(), q.empty(), lock.acquire(block=False)‖del q, s, lock",
+    "shared memory that a child uses": "s = shared_memory.SharedMemory(create=True, size=10)‖def use(name):\n"
+    "    t = shared_memory.SharedMemory(name); t.buf[0] = 7; t.close()\n"
+    "p = multiprocessing.get_context('fork').Process(target=use, args=[s.name])\np.start(); p.join(); p.exitcode‖"
+    "s.buf[0], os.path.exists(f'/dev/shm/{s.name}')‖s.close(); s.unlink()",
     "ProcessPoolExecutor, shut down": "e = concurrent.futures.ProcessPoolExecutor(2)\ne.submit(abs, -1).result()‖e.shutdown()‖"
     "try: e.submit(abs, -1)\nexcept RuntimeError as error: print(error)",
     "shared memory, its account kept": "s = shared_memory.SharedMemory(create=True, size=10); s.buf[0] = 7‖"
@@ -78,6 +93,9 @@ SLEEP = ["/bin/sleep", "1000"]
 ENDED = {
     "Popen": (f"c = subprocess.Popen({SLEEP})‖c.wait()", "-9"),
     "Process": ("p = multiprocessing.get_context('fork').Process(target=time.sleep, args=[1000]); p.start()‖p.join(); p.exitcode", "-9"),
+    "Process of a forkserver": (
+        "p = multiprocessing.get_context('forkserver').Process(target=time.sleep, args=[1000]); p.start()‖p.join(); p.exitcode", "255",
+    ),
     "asyncio's": (f"p = await asyncio.create_subprocess_exec(*{SLEEP})‖await p.wait()", "-9"),
     "a task that waits for one": (
         f"p = await asyncio.create_subprocess_exec(*{SLEEP}); t = asyncio.create_task(p.wait())‖await t", "-9",

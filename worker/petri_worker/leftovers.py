@@ -12,16 +12,26 @@ cell, killed by SIGKILL: whoever asks is told that by Linux.
 """
 
 import contextlib
+import inspect
 import os
 import signal
 import sys
 import threading
+import warnings
 import weakref
 
+from petri_worker import trackers
 from petri_worker.after_import import after_import
 
-_SECONDS = 1.0  # for all of them; what is not done by then is killed with the rest
+_SECONDS = 2.0  # for all of them, on a busy machine; what is not done by then is killed with the rest
 _LOST = "its process ended with the cell that started it: what it had not done by then is lost"
+
+_SAYS_LOST = "petri: what processes had still to do is lost: they end with the cell that started them."
+_SAYS_CLOSED = "petri: dask's cluster is closed: its processes end with the cell that started them."
+_SAYS_THREADS = (
+    "petri: the workers of dask's cluster are threads, which go on in later cells. With processes=True they are "
+    "processes, and end with this cell."
+)
 
 _pools = weakref.WeakSet()
 _executors = weakref.WeakSet()
@@ -31,10 +41,12 @@ _loky = weakref.WeakSet()
 def install():
     """Has libraries followed from their import on."""
     after_import("multiprocessing.pool", _follow_pools)
+    after_import("multiprocess.pool", _follow_pools)
     after_import("concurrent.futures.process", _follow_executors)
-    after_import("multiprocessing.resource_tracker", _follow_trackers)
     after_import("loky.process_executor", _follow_loky)
     after_import("joblib.externals.loky.process_executor", _follow_loky)
+    after_import("distributed.deploy.local", _follow_dask)
+    trackers.install()
 
 
 def end():
@@ -43,33 +55,48 @@ def end():
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
         return
-    if not (_pools or _executors or _loky or any(name in sys.modules for name, _ in _MODULES)):
+    if not (_pools or _executors or _loky or any(name in sys.modules for name, _ in _MODULES) or trackers.are_loaded()):
         return
-    lost = []
-    thread = threading.Thread(target=_end_all, args=[lost], daemon=True)
+    ending = _Ending(daemon=True)
     try:
-        thread.start()
+        ending.start()
     except (RuntimeError, MemoryError):
         return  # the cell has used up what there is: its processes are killed
-    thread.join(_SECONDS)
-    if any(lost):
-        print("petri: what processes had still to do is lost: they end with the cell that started them.", file=sys.stderr)
+    try:
+        ending.join(_SECONDS)
+    finally:
+        ending.is_over = True
+    if ending.is_alive():
+        trackers.end()
+    for sentence in sorted(ending.said):
+        print(sentence, file=sys.stderr)
 
 
-def _end_all(lost):
-    """lost: gets whether there was something still to do, for each that has been ended."""
-    for kept, function in (_pools, _end_pool), (_executors, _end_executor), (_loky, _end_loky):
-        for one in list(kept):
-            _quietly(lost, function, one)
-    for name, function in _MODULES:
-        if name in sys.modules:
-            _quietly(lost, function, sys.modules[name])
+class _Ending(threading.Thread):
+    """
+    Ends one after the other. said: sentences that the user is to read; is_over: the cell ends now. What is left must
+    not be ended in the next one, which may have begun it anew.
+    """
 
+    said, is_over = frozenset(), False
 
-def _quietly(lost, function, argument):
-    # Whatever a library, or the user in its place, raises: its processes end all the same.
-    with contextlib.suppress(BaseException):
-        lost.append(function(argument))
+    def run(self):
+        said = set()
+        for function, kept in self._all():
+            if self.is_over:
+                return
+            # Whatever a library, or the user in its place, raises: its processes end all the same.
+            with contextlib.suppress(BaseException):
+                said.add(function(kept))
+            self.said = said - {None}
+
+    @staticmethod
+    def _all():
+        """The trackers last: others tell them."""
+        for kept, function in (_pools, _end_pool), (_executors, _end_executor), (_loky, _end_loky):
+            yield from ((function, one) for one in list(kept))
+        yield from ((function, sys.modules[name]) for name, function in _MODULES if name in sys.modules)
+        yield lambda _: trackers.end(), None
 
 
 # multiprocessing.Pool
@@ -94,14 +121,14 @@ def _follow_pools(module):
 
 def _end_pool(pool):
     if pool._state != "RUN":
-        return False
+        return None
     pool.terminate()
     pool.join()
     unfinished = list(pool._cache.values())
     for result in unfinished:
         _fail(result)
     pool._ended_with_cell = True
-    return bool(unfinished)
+    return _SAYS_LOST if unfinished else None
 
 
 def _fail(result):
@@ -119,24 +146,40 @@ def _fail(result):
         result._set(0, failure)
 
 
-# concurrent.futures.ProcessPoolExecutor
+# Executors: those that have ended are made again by their next call, with what they were made of
 
 
-def _follow_executors(module):
-    init = module.ProcessPoolExecutor.__init__
+def _follow(kind, kept):
+    init, submit, shutdown = kind.__init__, kind.submit, kind.shutdown
 
     def __init__(self, *args, **kwargs):
         init(self, *args, **kwargs)
         self._made_again = lambda: init(self, *args, **kwargs)
-        _executors.add(self)
+        kept.add(self)
 
-    module.ProcessPoolExecutor.__init__ = __init__
+    def followed(self, *args, **kwargs):
+        if self.__dict__.pop("_ended_with_cell", False):
+            self._made_again()
+        return submit(self, *args, **kwargs)
+
+    def ended(self, *args, **kwargs):
+        self.__dict__.pop("_ended_with_cell", None)
+        return shutdown(self, *args, **kwargs)
+
+    kind.__init__, kind.submit, kind.shutdown = __init__, followed, ended
+
+
+# concurrent.futures.ProcessPoolExecutor
+
+
+def _follow_executors(module):
+    _follow(module.ProcessPoolExecutor, _executors)
 
 
 def _end_executor(executor):
     manager = executor._executor_manager_thread
     if manager is None or executor._shutdown_thread or executor._broken:
-        return False
+        return None
     unfinished = bool(executor._pending_work_items)
     if unfinished:
         for process in list(executor._processes.values()):
@@ -144,76 +187,50 @@ def _end_executor(executor):
         manager.join()
     else:
         executor.shutdown(wait=True)
-    executor._made_again()
-    return unfinished
+    executor._ended_with_cell = True
+    return _SAYS_LOST if unfinished else None
 
 
-# loky's, and so joblib's and scikit-learn's: the one that is reused is made again by loky
+# loky's, and so joblib's and scikit-learn's
 
 
 def _follow_loky(module):
-    init = module.ProcessPoolExecutor.__init__
-
-    def __init__(self, *args, **kwargs):
-        init(self, *args, **kwargs)
-        _loky.add(self)
-
-    module.ProcessPoolExecutor.__init__ = __init__
+    _follow(module.ProcessPoolExecutor, _loky)
 
 
 def _end_loky(executor):
     if executor._flags.shutdown or executor._executor_manager_thread is None:
-        return False
+        return None
     unfinished = bool(executor._pending_work_items)
     executor.shutdown(wait=True, kill_workers=True)
-    return unfinished
-
-
-# What keeps an account of names that are to be removed at the program's end
-
-
-def _follow_trackers(module):
-    send = module.ResourceTracker._send
-
-    def _send(self, command, name, kind):
-        names = self.__dict__.setdefault("_names", {})
-        if self.__dict__.pop("_ended_with_cell", False):
-            for (known, its_kind), times in names.items():
-                for _ in range(times):
-                    send(self, "REGISTER", known, its_kind)
-        count = names.get((name, kind), 0)
-        if command == "REGISTER":
-            names[name, kind] = count + 1
-        elif count == 0:
-            send(self, "REGISTER", name, kind)  # a process that has ended did that, with a tracker that has
-        elif command == "UNREGISTER" or count == 1:
-            del names[name, kind]
-        else:
-            names[name, kind] = count - 1
-        send(self, command, name, kind)
-
-    module.ResourceTracker._send = _send
-
-
-def _end_tracker(module):
-    # Not by its own end, which removes all that it knows of: the session goes on. The next one is told again.
-    tracker = module._resource_tracker
-    if tracker._fd is None:
-        return
-    pid = getattr(tracker, "_pid", None)
-    if pid is not None:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-    os.close(tracker._fd)
-    tracker._fd = tracker._pid = None
-    tracker._ended_with_cell = True
+    executor._ended_with_cell = True
+    return _SAYS_LOST if unfinished else None
 
 
 # Others
 
 
 def _end_forkserver(module):
-    module._forkserver._stop()
+    server = module._forkserver
+    if getattr(server, "_forkserver_pid", None) is not None:
+        os.kill(server._forkserver_pid, signal.SIGKILL)  # by itself it waits for the processes that it has started
+    server._stop()
+
+
+def _follow_dask(module):
+    init = module.LocalCluster.__init__
+    signature = inspect.signature(init)
+
+    def __init__(self, *args, **kwargs):
+        given = signature.bind(self, *args, **kwargs)
+        if given.arguments.get("processes") is None and given.arguments.get("worker_class") is None:
+            given.arguments["processes"] = False
+            print(_SAYS_THREADS, file=sys.stderr)
+        init(*given.args, **given.kwargs)
+
+    module.LocalCluster.__init__ = __init__
+    # It looks for the way to another machine, and there is none.
+    warnings.filterwarnings("ignore", "Couldn't detect a suitable IP address", RuntimeWarning, r"distributed\.utils")
 
 
 def _end_dask(module):
@@ -227,18 +244,24 @@ def _end_dask(module):
             client.close(timeout=_SECONDS)
     for cluster in ended:
         cluster.close(timeout=_SECONDS)
+    return _SAYS_CLOSED if ended else None
 
 
 def _end_ray(module):
     module.shutdown()
 
 
-# The trackers last: others tell them.
+def _end_pathos(module):
+    servers = module.__dict__["__STATE"]
+    for server in list(servers.values()):
+        server.destroy()
+    servers.clear()
+
+
 _MODULES = [
     ("distributed", _end_dask),
     ("ray", _end_ray),
+    ("pathos.parallel", _end_pathos),
     ("multiprocessing.forkserver", _end_forkserver),
-    ("loky.backend.resource_tracker", _end_tracker),
-    ("joblib.externals.loky.backend.resource_tracker", _end_tracker),
-    ("multiprocessing.resource_tracker", _end_tracker),
+    ("multiprocess.forkserver", _end_forkserver),
 ]
