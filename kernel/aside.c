@@ -14,6 +14,7 @@ enum {
     FRAMES_PER_TURN = 16,
     LIMIT_MS = 2000,       /* jedi may take more than one, on a busy machine */
     COLD_MS = 10000,       /* to load it takes as long as a start */
+    GIVE_WAY_MS = 500,     /* whoever types has typed on by then, and asks for something else */
     TOKENIZE_MS = 1000,    /* a console that waits longer for is_complete never asks again */
     MEASURE_MS = 100,      /* where control groups keep the limit of memory */
     MEASURE_CLOSE_MS = 10, /* where this measuring keeps it: sandbox.h */
@@ -139,7 +140,9 @@ static int start(struct kernel *kernel, struct aside *aside, struct sandbox_erro
     if (r == 0)
         r = cell_start(aside->cell, &limits);
     aside->cpu_ms = most.values[LIMIT_CPU];
-    aside->measure_us = measure_after_us(kernel, clock_us());
+    aside->has_begun = false;
+    aside->started_us = clock_us();
+    aside->measure_us = measure_after_us(kernel, aside->started_us);
     return r;
 }
 
@@ -179,6 +182,31 @@ void asides_submit(struct kernel *kernel, struct request *request) {
     request_queue_push(&kernel->asides.waiting, request);
 }
 
+/* The one that gives way to a request that waits; NULL where none waits, or there is room. */
+static struct aside *longest(struct kernel *kernel) {
+    struct asides *asides = &kernel->asides;
+    struct aside *found = NULL;
+    if (!asides->waiting.first || free_slot(kernel))
+        return NULL;
+    for (int i = 0; i < ASIDES_AT_ONCE; i++) {
+        struct aside *aside = &asides->slots[i];
+        if (aside->request && (!found || aside->started_us < found->started_us))
+            found = aside;
+    }
+    return found;
+}
+
+static int64_t gives_way_us(const struct aside *aside) {
+    return aside->started_us + GIVE_WAY_MS * CLOCK_MS;
+}
+
+/* The worker has said something: what it needs is loaded, and the user's code may run from now on. */
+static void note_begun(struct aside *aside) {
+    if (!aside->has_begun)
+        aside->due_us = clock_sooner(aside->due_us, clock_us() + aside->request->row->aside->limit_ms * CLOCK_MS);
+    aside->has_begun = true;
+}
+
 /* Handles one frame: an aside publishes nothing and asks nothing. Whether there may be another. */
 static bool take_frame(struct kernel *kernel, struct aside *aside) {
     struct wire_frame frame;
@@ -191,6 +219,7 @@ static bool take_frame(struct kernel *kernel, struct aside *aside) {
         finish(kernel, aside, NULL);
         return false;
     }
+    note_begun(aside);
     if (type == WIRE_DONE)
         finish(kernel, aside, json_object_get(frame.json, "reply"));
     else if ((type != WIRE_PUBLISH && type != WIRE_SYNC) || talk_ack(&aside->link, frame.json) < 0)
@@ -246,6 +275,9 @@ void asides_watch(struct kernel *kernel, struct poll_set *set) {
     }
     if (asides->waiting.first)
         poll_set_deadline(set, due_us(kernel, asides->waiting.first));
+    const struct aside *first = longest(kernel);
+    if (first)
+        poll_set_deadline(set, gives_way_us(first));
 }
 
 void asides_tick(struct kernel *kernel, int64_t now_us) {
@@ -261,6 +293,9 @@ void asides_tick(struct kernel *kernel, int64_t now_us) {
     }
     while (asides->waiting.first && (hopeless || due_us(kernel, asides->waiting.first) <= now_us))
         answer(kernel, request_queue_pop(&asides->waiting), NULL);
+    struct aside *first = longest(kernel);
+    if (first && gives_way_us(first) <= now_us)
+        finish(kernel, first, NULL);
     if (runner_has_image(&kernel->runner))
         start_waiting(kernel);
 }

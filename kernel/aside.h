@@ -5,7 +5,9 @@
  * committed image: each is a cell that is always rolled back, within the limits
  * in force for the session's cells or less (limits_beside() in limits.h). They
  * are answered while a cell runs, and one that takes longer than its two
- * seconds, or more of anything else than it may, costs its own answer only.
+ * seconds, or more of anything else than it may, costs its own answer only: where
+ * all places are taken and another request waits, the one that has run for longest
+ * gives way after half a second.
  */
 #ifndef PETRI_ASIDE_H
 #define PETRI_ASIDE_H
@@ -23,8 +25,8 @@ struct aside_kind {
     enum answer_kind answer;
     json_t *(*frame)(const json_t *content);     /* the request for the worker */
     json_t *(*otherwise)(const json_t *content); /* the answer where the worker gave none in time */
-    /* What it has from the request's arrival to its answer: now, and while what it needs has to be loaded first
-     * (rehearsal.h). */
+    /* What it has from the request's arrival to its answer; and where what it needs has not been loaded ahead
+     * (rehearsal.h), until it is loaded, which the worker's first frame says. From then on it has limit_ms again. */
     int limit_ms, cold_ms;
 };
 
@@ -39,7 +41,8 @@ struct asides {
         struct request *request; /* NULL where the slot is free */
         struct cell *cell;
         struct worker_link link;
-        int64_t due_us;
+        int64_t started_us, due_us;
+        bool has_begun;     /* what it needs is loaded */
         int64_t cpu_ms;     /* what it may use */
         int64_t measure_us; /* when it is measured next */
     } slots[ASIDES_AT_ONCE];

@@ -85,6 +85,31 @@ def test_harmful_completion_loses_only_its_own_answer(venv_kernel, name):
     assert cell.result == "(['as it was'], 'answered')"
 
 
+ENDLESS = """
+import time
+class Loops:
+    def __dir__(self):
+        while True: pass
+    __repr__ = __dir__
+class Sleeps:
+    def __dir__(self): time.sleep(10_000)
+    __repr__ = __dir__
+loops, sleeps, kept = Loops(), Sleeps(), 1
+"""
+
+
+def test_completions_without_an_end_keep_no_other_waiting(venv_kernel):
+    kernel = venv_kernel
+    assert kernel.run(ENDLESS).ok
+    endless = [kernel.client.complete(code) for code in ("loops.", "sleeps.") * 2]
+    endless += [kernel.client.inspect(code) for code in ("loops", "sleeps") * 2]
+    request = kernel.client.complete("kep")
+    assert "kept" in kernel.shell_reply(request)["content"]["matches"]
+    for one in endless:
+        content = kernel.shell_reply(one)["content"]
+        assert content["status"] == "ok" and not content.get("matches") and not content.get("found")
+
+
 def test_processes_that_a_completion_started_are_ended(venv_kernel):
     kernel = venv_kernel
     assert kernel.run(TRAP.format(body="subprocess.Popen(['sleep', '9999'])")).ok

@@ -356,6 +356,52 @@ static void test_completions_at_once_are_no_more_than_processors(void **state) {
     assert_int_equal(fake_most_asides(h.session), 1);
 }
 
+/* Reads what the kernel sends to an aside until its sync is answered. */
+static void say_sync(int aside) {
+    char text[4096];
+    size_t n = 0;
+    harness_say_to(aside, json_pack("{s:s, s:i}", "type", "sync", "seq", 1));
+    while (!memmem(text, n, "\"ack\"", 5)) {
+        ssize_t more = read(aside, text + n, sizeof text - n);
+        assert_true(more > 0);
+        n += (size_t)more;
+    }
+}
+
+static void test_complete_that_has_begun_has_two_seconds_and_not_ten(void **state) {
+    char id[37];
+    (void)state;
+    send_complete(id);
+    say_sync(fake_next_aside(h.session));
+    fake_clock_put_forward(2 * CLOCK_S);
+    expect_no_matches(id);
+}
+
+static void one_processor(struct kernel *kernel) {
+    kernel->limits.values[LIMIT_CPUS] = 1;
+}
+
+static int start_one_processor(void **state) {
+    (void)state;
+    harness_start_warm(&h, one_processor);
+    return 0;
+}
+
+static void test_complete_without_an_end_gives_way_to_one_that_waits(void **state) {
+    char endless[37], id[37];
+    (void)state;
+    send_complete(endless);
+    fake_next_aside(h.session);
+    send_complete(id);
+    fake_clock_put_forward(500 * CLOCK_MS);
+    expect_no_matches(endless);
+    harness_say_to(fake_next_aside(h.session),
+                   json_pack("{s:s, s:{s:s, s:[s]}}", "type", "done", "reply", "status", "ok", "matches", "abcd"));
+    json_t *content = harness_reply(&h, CHANNEL_SHELL, "complete_reply", id);
+    assert_int_equal(json_array_size(json_object_get(content, "matches")), 1);
+    json_decref(content);
+}
+
 static void test_complete_that_breaks_the_wire_has_no_matches(void **state) {
     char id[37];
     (void)state;
@@ -434,6 +480,7 @@ static void test_shutdown_is_published_on_iopub_and_answered(void **state) {
 #define COLD(test) cmocka_unit_test_setup_teardown(test, start, stop)
 #define WARM(test) cmocka_unit_test_setup_teardown(test, start_warm, stop)
 
+#define ONE(test) cmocka_unit_test_setup_teardown(test, start_one_processor, stop)
 #define FEW(test) cmocka_unit_test_setup_teardown(test, start_few_limits, stop)
 
 int main(void) {
@@ -457,6 +504,8 @@ int main(void) {
         FEW(test_complete_has_no_more_than_the_sessions_limits),
         FEW(test_complete_over_the_cpu_limit_has_no_matches),
         FEW(test_completions_at_once_are_no_more_than_processors),
+        WARM(test_complete_that_has_begun_has_two_seconds_and_not_ten),
+        ONE(test_complete_without_an_end_gives_way_to_one_that_waits),
         WARM(test_complete_that_breaks_the_wire_has_no_matches),
         WARM(test_inspect_without_a_sandbox_finds_nothing),
         WARM(test_comm_open_that_commits_is_listed),

@@ -44,8 +44,8 @@ class Worker:
         self.handlers = {
             "execute": self._execute,
             "is_complete": lambda request, buffers: self._introspect(introspect.is_complete, request),
-            "complete": lambda request, buffers: self._introspect(introspect.complete, request),
-            "inspect": lambda request, buffers: self._introspect(introspect.inspect, request),
+            "complete": lambda request, buffers: self._look(introspect.complete, request),
+            "inspect": lambda request, buffers: self._look(introspect.inspect, request),
             "check": lambda request, buffers: checks.check(request),
             "comm": self._comm,
             "warm": lambda request, buffers: warm.idle(self.shell),
@@ -114,6 +114,12 @@ class Worker:
 
     def _introspect(self, function, request):
         return self.loop.call(function, self.shell, request)
+
+    def _look(self, function, request):
+        # Objects of the user's may answer never: the frame says that it isn't we who need the time.
+        self.loop.call(introspect.prepare, self.shell)
+        self.channel.exchange({"type": "sync"})
+        return self._introspect(function, request)
 
     def _comm(self, request, buffers):
         self.shell.allow_stdin = False  # the message of a widget: there is nobody who would be asked

@@ -21,6 +21,15 @@ def rehearse(shell):
     complete(shell, {"code": "impor", "cursor_pos": 5})
 
 
+def prepare(shell):
+    """Loads what completion and inspection need. Before IPython 9 that is jedi."""
+    from IPython.core import completer, oinspect  # noqa: F401
+    from IPython.utils import tokenutil  # noqa: F401
+
+    if version_info[0] < 9:
+        rehearse(shell)
+
+
 def is_complete(shell, request):
     """The is_complete_reply's content; `indent` only where the code is incomplete."""
     try:
