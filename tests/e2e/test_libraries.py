@@ -6,7 +6,7 @@ import pytest
 
 from conftest import INTERPRETERS
 from conftest import shared_kernel as kernel  # noqa: F401
-from kernels import is_idle
+from kernels import STUCK_S, is_idle
 
 pytestmark = pytest.mark.xdist_group("libraries")  # one process: the kernel is there once
 
@@ -54,6 +54,42 @@ def test_library_publishes_by_the_kernels_session(kernel):
     assert cell.result == "'execute_request'"
     refused = kernel.run("get_ipython().kernel.session.send(None, 'display_data', {})")
     assert refused.ename == "TypeError"
+
+
+def test_library_publishes_by_send_response(kernel):
+    cell = kernel.good(
+        "kernel = get_ipython().kernel\n"
+        "content = {'data': {'text/plain': 'shown'}, 'metadata': {}}\n"
+        "kernel.send_response(kernel.iopub_socket, 'display_data', content, metadata={'n': 1})\n"
+        "kernel.send_response(kernel.iopub_socket, 'stream', {'name': 'stdout', 'text': 'said'})['parent_header']['msg_type']"
+    )
+    [shown] = [message for message in cell.messages if message["msg_type"] == "display_data"]
+    assert (shown["content"]["data"], shown["metadata"]) == ({"text/plain": "shown"}, {"n": 1})
+    assert (cell.stdout, cell.result) == ("said", "'execute_request'")
+    assert kernel.run("kernel.send_response(None, 'stream', {'name': 'stdout', 'text': 'x'})").ename == "TypeError"
+
+
+OUTSIDE = [
+    "shell_stream", "shell_streams", "control_stream", "stdin_socket", "io_loop", "do_one_iteration", "_publish_status",
+    "control_thread", "iopub_thread", "shell_handlers", "msg_queue", "dispatch_shell", "app", "debugger",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_what_the_kernel_has_outside_of_the_sandbox_is_not_there_and_says_so(kernel, name):
+    cell = kernel.run(f"get_ipython().kernel.{name}")
+    assert cell.ename == "AttributeError"
+    assert f"petri's kernel has no '{name}' in a cell" in cell.reply["evalue"]
+    assert kernel.value(f"hasattr(get_ipython().kernel, {name!r}), getattr(get_ipython().kernel, {name!r}, None)") == "(False, None)"
+
+
+def test_kernel_of_a_cell_can_be_copied_inspected_and_asks(kernel):
+    kernel.good("import inspect; inspect.getmembers(get_ipython().kernel); kernel = get_ipython().kernel; repr(kernel)")
+    assert kernel.value("kernel.eventloop, kernel.set_parent(None, {}), kernel.log.name") == "(None, None, 'petri')"
+    request = kernel.send("get_ipython().kernel.raw_input('say: ')", allow_stdin=True)
+    assert kernel.client.get_stdin_msg(timeout=STUCK_S)["content"]["prompt"] == "say: "
+    kernel.client.input("yes")
+    assert kernel.finish(request).result == "'yes'"
 
 
 def send_comm(kernel, msg_type, **content):

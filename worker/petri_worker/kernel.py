@@ -6,14 +6,22 @@ import logging
 from petri_worker import hello
 
 
+_OUTSIDE = (
+    "petri's kernel has no {!r} in a cell: its sockets, threads and event loop are outside of the sandbox. What is there: "
+    "send_response() and session.send() publish, comm_manager has comms, asyncio.get_running_loop() is the cell's loop"
+)
+
+
 class KernelFace:
     """
     The few attributes that libraries use: ipywidgets' Output asks for the
     request's header, others look for `shell`, `comm_manager` or `session`.
+    What else ipykernel has is not there, and an AttributeError says so.
     """
 
     implementation = "petri"
     language = "python"
+    eventloop = None  # of a graphical toolkit
 
     def __init__(self, shell, comm_manager):
         self.shell = shell
@@ -29,6 +37,39 @@ class KernelFace:
     def get_parent(self, channel=None):
         """The request that is being served, as ipykernel has it: {"header": …}."""
         return self._parent_header
+
+    def set_parent(self, ident=None, parent=None, channel=None):
+        """Nothing to do: the kernel process knows which request is running."""
+
+    def send_response(
+        self,
+        stream,
+        msg_or_type,
+        content=None,
+        ident=None,
+        buffers=None,
+        track=False,
+        header=None,
+        metadata=None,
+        channel=None,
+    ):
+        """Publishes a message of the request that is being served, as ipykernel's. TypeError where stream is another."""
+        parent = self.get_parent(channel)
+        parts = {"header": header, "metadata": metadata}
+        return self.session.send(stream, msg_or_type, content, parent, ident, buffers, track, **parts)
+
+    def raw_input(self, prompt=""):
+        """input()."""
+        return self.shell.raw_input(prompt)
+
+    def getpass(self, prompt="", stream=None):
+        """getpass.getpass()."""
+        return self.shell.getpass(prompt, stream)
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise AttributeError(_OUTSIDE.format(name))
 
     @property
     def language_info(self):
