@@ -377,7 +377,11 @@ def test_nbclient_misses_no_reply_of_a_cell_whose_output_a_widget_takes(kernel_d
     async def execute():
         async with client.async_setup_kernel(cleanup_kc=True):
             for index, cell in enumerate(notebook.cells):
-                await asyncio.wait_for(client.async_execute_cell(cell, index), STUCK_S)
+                # Not wait_for(): nbclient takes its cancelling for a kernel that has died.
+                task = asyncio.ensure_future(client.async_execute_cell(cell, index))
+                done, _ = await asyncio.wait({task}, timeout=STUCK_S)
+                assert done, f"cell {index} had no reply; the kernel is alive: {await client.km.is_alive()}"
+                task.result()
 
     asyncio.run(execute())
     assert notebook.cells[-1].execution_count == len(notebook.cells)

@@ -48,10 +48,9 @@ def add(*_): return joblib.Parallel(n_jobs=2, max_nbytes='1M')(joblib.delayed(np
 """),
     "scikit-learn": ("sklearn", SCORES + """
 ‖len(cross_val_score(LogisticRegression(), X, y, n_jobs=2))
-‖GridSearchCV(LogisticRegression(), {'C': [0.1, 10]}, n_jobs=2).fit(X, y).best_params_
 ✗cross_val_score(LogisticRegression(), X, y, n_jobs=2)
+‖GridSearchCV(LogisticRegression(), {'C': [0.1, 10]}, cv=2, n_jobs=2).fit(X, y).best_params_
 ‖len(cross_val_score(LogisticRegression(), X, y, n_jobs=2))
-‖GridSearchCV(LogisticRegression(), {'C': [0.1, 10]}, n_jobs=2).fit(X, y).best_params_
 """),
     "pathos": ("pathos", """
 import pathos; pool = pathos.multiprocessing.ProcessingPool(2); pool.map(lambda n: n * n, [1, 2])
@@ -76,13 +75,17 @@ import dask
 }  # fmt: skip
 
 
+LONG = {"scikit-learn"}  # each call loads it in two processes
+ROWS = [pytest.param(*row, id=name, marks=[pytest.mark.thorough] * (name in LONG)) for name, row in KEPT.items()]
+
+
 def need(packages, skip_or_fail):
     missing = [name for name in packages.split() if importlib.util.find_spec(name) is None]
     if missing:
         skip_or_fail(f"not installed: {', '.join(missing)} (scripts/venv.sh libraries)")
 
 
-@pytest.mark.parametrize(("packages", "cells"), KEPT.values(), ids=KEPT)
+@pytest.mark.parametrize(("packages", "cells"), ROWS)
 def test_library_goes_on_in_later_cells(kernel, ipykernel, skip_or_fail, packages, cells):
     need(packages, skip_or_fail)
     mine, other = run_all(kernel, cells), run_all(ipykernel, cells, lost=False)
