@@ -56,6 +56,11 @@ static int64_t number(const json_t *json, const char *key) {
     return json_integer_value(json_object_get(json, key));
 }
 
+/* Until when what the host has has been seen of which nothing else is known. */
+static int64_t seen_ns(const struct writeback *writeback) {
+    return writeback->lost_ns && writeback->lost_ns < writeback->began_ns ? writeback->lost_ns : writeback->began_ns;
+}
+
 bool writeback_may_replace(const struct writeback *writeback, const char *path, const struct stat *st,
                            int64_t skew_ns) {
     const json_t *own = json_object_get(writeback->own, path);
@@ -66,7 +71,7 @@ bool writeback_may_replace(const struct writeback *writeback, const char *path, 
         return number(own, "inode") == (int64_t)st->st_ino && number(own, "size") == st->st_size &&
                number(own, "mtime_ns") == nanoseconds(&st->st_mtim) &&
                number(own, "ctime_ns") == nanoseconds(&st->st_ctim);
-    const int64_t since_ns = since ? json_integer_value(since) : writeback->began_ns;
+    const int64_t since_ns = since ? json_integer_value(since) : seen_ns(writeback);
     return nanoseconds(&st->st_ctim) <= since_ns + skew_ns;
 }
 
@@ -86,20 +91,24 @@ void writeback_note_written(struct writeback *writeback, const char *path, const
                                   "ctime_ns", (json_int_t)nanoseconds(&st->st_ctim)));
 }
 
-/* What was known of the host's stays known. */
+/* What was known of the host's stays known. A path that is no UTF-8 can't be a key, and is never written. */
 void writeback_note_own(struct writeback *writeback, const char *path, enum cell_change change, bool due) {
     json_t *own = json_object_get(writeback->own, path);
     if (!own || json_object_get(own, "held")) {
-        own = json_pack("{s:I}", "since_ns", (json_int_t)writeback->began_ns);
-        json_object_set_new(writeback->own, path, own);
+        json_object_set_new(writeback->own, path, json_pack("{s:I}", "since_ns", (json_int_t)seen_ns(writeback)));
+        own = json_object_get(writeback->own, path);
     }
     json_object_del(own, "conflict");
-    if (own)
-        json_object_set_new(own, "due", json_integer(due ? (json_int_t)change : NOT_DUE));
+    json_object_set_new(own, "due", json_integer(due ? (json_int_t)change : NOT_DUE));
 }
 
 void writeback_forget(struct writeback *writeback, const char *path) {
     json_object_del(writeback->own, path);
+}
+
+void writeback_lose_track(struct writeback *writeback) {
+    if (!writeback->lost_ns)
+        writeback->lost_ns = writeback->began_ns;
 }
 
 void writeback_note_conflict(struct writeback *writeback, const char *path) {

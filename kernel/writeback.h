@@ -25,7 +25,8 @@ struct writeback {
     int folder_fd;         /* owned; -1 where it is off */
     const json_t *allowed; /* names that are written although programs look for them: patterns, borrowed; or NULL */
     int64_t began_ns;      /* when the last cell was started; CLOCK_REALTIME */
-    json_t *own;           /* paths that are the session's own, and what the host had there; owned */
+    int64_t lost_ns; /* when the first cell was started of which it is not known what it has changed; 0 for none */
+    json_t *own;     /* paths that are the session's own, and what the host had there; owned */
 };
 
 /* Off: all that is done is nothing. */
@@ -52,6 +53,10 @@ void writeback_note_written(struct writeback *writeback, const char *path, const
 
 /* The session has another version than the host; due: which is to be written. */
 void writeback_note_own(struct writeback *writeback, const char *path, enum cell_change change, bool due);
+
+/* It is not known what the cell has changed: nothing that others have changed since it was started is replaced any
+ * more. */
+void writeback_lose_track(struct writeback *writeback);
 
 /* The host has another one, which holds: the session's was given to it under another name. */
 void writeback_note_conflict(struct writeback *writeback, const char *path);

@@ -69,9 +69,11 @@ static int add_due(struct writing *writing) {
         if (!writeback_is_due(writing->options.writeback, path, &file.change) || is_listed(writing, n, path))
             continue;
         auto_fd fd = file.change == CELL_DELETED ? -1 : cell_open_change(writing->options.cell, path);
-        if (file.change != CELL_DELETED && (fd < 0 || fstat(fd, &st)))
-            continue; /* a folder, or gone */
-        if (file.change != CELL_DELETED) {
+        if (fd == -EINVAL)
+            file.mode = S_IFDIR;
+        else if (file.change != CELL_DELETED && (fd < 0 || fstat(fd, &st)))
+            continue; /* it is gone */
+        else if (file.change != CELL_DELETED) {
             file.mode = st.st_mode;
             file.bytes = (uint64_t)st.st_size;
         }
@@ -125,6 +127,8 @@ static void judge_all(struct writing *writing) {
     if (!writing->too_many && total > (uint64_t)most)
         snprintf(why + strlen(why), sizeof why - strlen(why), "%s (artifacts)",
                  limits_text(UNIT_BYTES, most, size, sizeof size));
+    if (writing->too_many)
+        writeback_lose_track(writing->options.writeback);
     if (writing->too_many || total > (uint64_t)most)
         give_up(writing, why);
 }
@@ -142,6 +146,8 @@ int writing_begin(const struct writing_options *options, struct writing **ret) {
         r = add_due(writing);
         qsort(writing->entry, writing->n, sizeof writing->entry[0], by_path);
     }
+    if (r < 0)
+        writeback_lose_track(options->writeback);
     if (r < 0 || (writing->n == 0 && json_object_size(options->writeback->own) == 0)) {
         if (r >= 0)
             writeback_look_at_held(options->writeback, options->cell);

@@ -127,7 +127,8 @@ void writing_tell(const struct writing *writing, json_t *rows, struct artifacts_
     }
     for (i = 0; i < writing->n; i++) {
         const struct writing_entry *entry = &writing->entry[i];
-        row = json_object_get(by_path, entry->path);
+        json_auto_t *shown = text_to_json(entry->path, strlen(entry->path));
+        row = json_object_get(by_path, json_string_value(shown));
         if (row)
             tell(entry, row);
         else

@@ -231,6 +231,7 @@ REFUSED = {
     "petri's own)",
     "os.remove('utils.py')": "utils.py (a name in its path is a module's, which Python imports from the folder that it "
     f"is started in{ALLOW})",
+    "open(b'a\\xff', 'w').write('x')": "a\ufffd (its path is not UTF-8)",
     "shutil.rmtree('repo')": "repo (repo/.git: is hidden, as settings of tools are)",
 }
 
@@ -313,14 +314,14 @@ def test_more_files_than_the_report_has_are_all_written(kernel, tmp_path):
 def test_what_could_not_be_written_is_written_by_the_next_cell(kernel, tmp_path):
     (tmp_path / "old.txt").write_text("old")
     (tmp_path / ".petri").symlink_to("/tmp")
-    cell = kernel.good("open('a.txt', 'w').write('a'); import os; os.remove('old.txt')")
+    cell = kernel.good("open('a.txt', 'w').write('a'); import os; os.remove('old.txt'); os.mkdir('empty')")
     why = "the folder can't be written: Too many levels of symbolic links"
-    assert notes(cell) == [f"Not saved: a.txt ({why}), old.txt ({why})"]
+    assert notes(cell) == [f"Not saved: a.txt ({why}), old.txt ({why}), empty ({why})"]
     assert tree(tmp_path) == {".petri": None, "old.txt": "old"}
     assert kernel.value("open('a.txt').read(), os.path.exists('old.txt')") == "('a', False)"
     (tmp_path / ".petri").unlink()
     assert notes(kernel.good("1")) == ["Saved: a.txt\nRemoved: old.txt"]
-    assert tree(tmp_path) == {"a.txt": "a"}
+    assert tree(tmp_path) == {"a.txt": "a", "empty": None}
     assert notes(kernel.good("1")) == []
 
 
