@@ -259,6 +259,23 @@ def test_what_the_configuration_allows_is_written(configure, start, tmp_path):
     assert kernel.value("import utils; utils.__file__").endswith("utils.py'")
 
 
+CACHE = "import os\nos.makedirs('cache', exist_ok=True); os.environ['XDG_CACHE_HOME'] = os.path.abspath('cache')\n"
+
+
+@pytest.mark.thorough
+def test_what_cython_has_built_is_kept_for_the_next_session_where_it_may_be(configure, writable, skip_or_fail):
+    """As docs/fidelity.md has it. The second session has no compiler."""
+    configure(writable={"allow": ["*.so"]})
+    for cc in ("cc", "false"):
+        kernel = writable()
+        if kernel.value("__import__('importlib.util').util.find_spec('Cython') is not None") != "True":
+            skip_or_fail("the tests' environment has no Cython")
+        kernel.good(f"{CACHE}os.environ['CC'] = {cc!r}\n%load_ext Cython")
+        kernel.good("%%cython\ndef twice(int n):\n    return 2 * n")
+        assert kernel.value("twice(21)") == "42"
+        kernel.close()
+
+
 def test_no_execute_bit_that_the_host_has_not_set(kernel, tmp_path):
     (tmp_path / "run.sh").write_text("old")
     (tmp_path / "run.sh").chmod(0o755)
