@@ -51,6 +51,25 @@ def test_context_variable_of_a_rolled_back_cell_is_gone(kernel, last):
     assert kernel.value("seen.get(), decimal.getcontext().prec") == "(1, 5)"
 
 
+# What notebooks look at
+
+SHOWN = {
+    "the status of a script": "%%bash\nexit 3",
+    "a request's header": "get_ipython().parent_header['msg_type']",
+    "a display by hand": "ip = get_ipython()\nip.kernel.session.send(ip.kernel.iopub_socket, 'display_data', "
+    "{'data': {'text/plain': 'x'}, 'metadata': {}}, parent=ip.parent_header)['content']['data']",
+    "the encoding of streams": "import sys\nsys.stdout.encoding, sys.stderr.encoding",
+    "a magic that fails": "%config InteractiveShell.cache_size",
+}
+
+
+@pytest.mark.parametrize("cells", SHOWN.values(), ids=SHOWN)
+def test_what_a_cell_shows_is_what_ipykernel_shows(kernel, ipykernel, cells):
+    cell, other = run_all(kernel, cells)[-1], run_all(ipykernel, cells)[-1]
+    assert (cell.result, cell.ename, cell.reply.get("evalue")) == (other.result, other.ename, other.reply.get("evalue"))
+    assert "petri_worker" not in str(cell)
+
+
 # Commands
 
 COMMANDS = {

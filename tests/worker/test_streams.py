@@ -185,7 +185,7 @@ def test_stream_is_a_text_stream(worker):
         "print('\\ud800 \\x00 \\U0001f600')"
     )
     assert worker.execute(code).stdout == (
-        "1 utf-8 False True <stdout> 2\nbytes\nab\nstill open\noriginal\n\\ud800 \x00 \U0001f600\n"
+        "1 UTF-8 False True <stdout> 2\nbytes\nab\nstill open\noriginal\n\\ud800 \x00 \U0001f600\n"
     )
 
 

@@ -51,14 +51,13 @@ def _cut_lines(lines):
 
 def cut_own_frames(traceback):
     """
-    Cuts our own frames off the end of a traceback, in place: where an
-    interrupt was noticed, or a question refused, is inside of us, and of no
-    use to somebody who looks for their own line.
+    Cuts our own frames out of a traceback, in place, but for the first one:
+    where an interrupt was noticed, a question refused, or a magic handed on, is
+    inside of us, and of no use to somebody who looks for their own line.
     """
-    last = None
     while traceback is not None:
-        if not traceback.tb_frame.f_code.co_filename.startswith(_FOLDER):
-            last = traceback
-        traceback = traceback.tb_next
-    if last is not None:
-        last.tb_next = None
+        inner = traceback.tb_next
+        while inner is not None and inner.tb_frame.f_code.co_filename.startswith(_FOLDER):
+            inner = inner.tb_next
+        traceback.tb_next = inner
+        traceback = inner

@@ -92,7 +92,7 @@ class KernelMagics(Magics):
             raise UsageError(f"Couldn't find program: {command[0]!r}") from None
         self.shell.user_ns.update((name, "".join(pieces)) for name, pieces in kept.items())
         if args.raise_error and status:
-            raise CalledProcessError(status, command)
+            raise CalledProcessError(status, text)
 
     def _script_magic(self, name):
         def run(line, cell):

@@ -243,6 +243,11 @@ class ZMQInteractiveShell(InteractiveShell):
         """{"header": …} of the request that is being served."""
         return self.kernel.get_parent()
 
+    @property
+    def parent_header(self):
+        """The header of that request."""
+        return self.get_parent()["header"]
+
     def set_parent(self, parent):
         """Nothing to do: the kernel process knows which request is running."""
 

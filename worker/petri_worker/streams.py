@@ -66,7 +66,7 @@ class Stream(io.TextIOWrapper):
         raw = io.FileIO(fd, "wb", closefd=False)
         raw.name = f"<{name}>"
         buffer = io.BufferedWriter(raw, BUFFER_BYTES)
-        super().__init__(buffer, encoding="utf-8", errors="backslashreplace", newline="\n")
+        super().__init__(buffer, encoding="UTF-8", errors="backslashreplace", newline="\n")
         self._fd = fd
         self._pipe = _identity(fd)
         # Out of the way of code that closes the first few, or all that it opened.
