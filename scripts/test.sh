@@ -25,6 +25,7 @@ step "end to end" python_tests tests/e2e --door test
 step "the protocol, row by row" python_tests tests/surface --door test
 step "the Python package, the agent example and the pages" python_tests tests/client --door test
 step "other people's clients" python_tests tests/clients --door test
+step "notebooks, cell by cell beside ipykernel" python_tests tests/notebooks --door test
 step "hostile cells, as an ordinary user" python_tests tests/hostile --door test
 report "Left out, and tried by make test-all: the other interpreters of this machine, hostile cells as root and without
 control groups, loops at length, Jupyter's own test suites, fuzzing, and a virtual machine with systemd and control
