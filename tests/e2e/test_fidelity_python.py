@@ -59,6 +59,8 @@ SHOWN = {
     "a display by hand": "ip = get_ipython()\nip.kernel.session.send(ip.kernel.iopub_socket, 'display_data', "
     "{'data': {'text/plain': 'x'}, 'metadata': {}}, parent=ip.parent_header)['content']['data']",
     "the encoding of streams": "import sys\nsys.stdout.encoding, sys.stderr.encoding",
+    "the trait of a notebook": "get_ipython().has_trait('kernel')",
+    "figures by comms": "%matplotlib notebook\n‖import matplotlib\nmatplotlib.get_backend()\n‖%matplotlib inline",
     "a magic that fails": "%config InteractiveShell.cache_size",
 }
 

@@ -16,7 +16,7 @@ from IPython.core import interactiveshell, page
 from IPython.core.autocall import ZMQExitAutocall
 from IPython.core.error import StdinNotImplementedError, UsageError
 from IPython.core.interactiveshell import InteractiveShell, InteractiveShellABC
-from traitlets import Instance, Type, default
+from traitlets import Any, Instance, Type, default
 from traitlets.config import Config
 
 from petri_worker.display import PetriDisplayHook, PetriDisplayPublisher
@@ -29,6 +29,9 @@ from petri_worker.store import LazyStore
 # IPython 8 makes the directory behind %store as soon as a shell is made: nothing may be written before a cell asks.
 if hasattr(interactiveshell, "PickleShareDB"):
     interactiveshell.PickleShareDB = LazyStore
+
+# What %matplotlib and %gui name that needs no event loop of a display's.
+_NO_EVENT_LOOP = (None, "asyncio", "inline", "ipympl", "nbagg", "notebook", "webagg", "widget")
 
 _CONFIG = {
     # History is the kernel process' business: it outlives sessions. In and _i work from memory.
@@ -53,6 +56,7 @@ class ZMQInteractiveShell(InteractiveShell):
     displayhook_class = Type(PetriDisplayHook)
     display_pub_class = Type(PetriDisplayPublisher)
     exiter = Instance(ZMQExitAutocall)
+    kernel = Any()  # a trait: some ask by has_trait() whether they are in a notebook
     autoindent = False
     keepkernel_on_exit = None
     _completer = None
@@ -234,7 +238,7 @@ class ZMQInteractiveShell(InteractiveShell):
 
     def enable_gui(self, gui=None):
         """UsageError: there is no display inside the sandbox, and nothing runs between cells."""
-        if gui not in (None, "inline", "asyncio"):
+        if gui not in _NO_EVENT_LOOP:
             raise UsageError(f"no event loop for {gui!r}: a cell's sandbox has no display")
 
     # What ipywidgets asks a shell for
