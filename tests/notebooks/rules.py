@@ -64,11 +64,11 @@ RULES = (
     Rule("date of an SVG", r"<dc:date>[^<]*</dc:date>", "<dc:date>…</dc:date>", "matplotlib writes when it was drawn"),
     Rule(
         "date of a summary",
-        r"(Date:(?:</th>\s*<td>)?\s*)\w{3},? +(?:\w{3} )?\d{1,2} (?:\w{3} )?(?:\d\d:\d\d:\d\d )?\d{4}",
+        r"(Date:(?:</th>\s*<td>|\}\s*&\s*)?\s*)\w{3},? +(?:\w{3} )?\d{1,2} (?:\w{3} )?(?:\d\d:\d\d:\d\d )?\d{4}",
         r"\1…",
         "tables of regressions say when they were made",
     ),
-    Rule("time of a summary", r"(Time:(?:</th>\s*<td>)?\s*)\d\d:\d\d:\d\d", r"\1…", "as their date"),
+    Rule("time of a summary", r"(Time:(?:</th>\s*<td>|\}\s*&\s*)?\s*)\d\d:\d\d:\d\d", r"\1…", "as their date"),
 )
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
