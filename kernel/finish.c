@@ -71,13 +71,14 @@ static bool work(struct kernel *kernel, struct run *run, int64_t now_us) {
         return false;
     if (run->artifacts)
         end_artifacts(run);
+    /* As they were before the cell: before it is written. */
+    if (run->inputs_read && !inputs_read_step(run->inputs_read, now_us + SLICE_MS * CLOCK_MS))
+        return false;
     if (run->writing &&
         (writing_due_us(run->writing) > now_us || !writing_step(run->writing, now_us + SLICE_MS * CLOCK_MS)))
         return false;
     if (run->artifact_rows || run->writing)
         tell_files(kernel, run);
-    if (run->inputs_read && !inputs_read_step(run->inputs_read, now_us + SLICE_MS * CLOCK_MS))
-        return false;
     return validation_step(kernel, run, now_us);
 }
 

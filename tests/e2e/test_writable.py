@@ -1,5 +1,6 @@
 """The writable mode: what a cell has changed in the notebook's folder is in the host's folder, all of it or nothing."""
 
+import hashlib
 import json
 import os
 import pathlib
@@ -70,6 +71,13 @@ def test_changes_of_a_cell_are_in_the_folder(kernel, tmp_path):
     assert notes(cell) == ["Saved: data/x.csv, old.txt\nRemoved: dir, gone.txt"]
     assert rows(cell)["data/x.csv"]["copied_to"] == "data/x.csv"
     assert rows(cell)["gone.txt"] == {"path": "gone.txt", "action": "deleted", "removed": True}
+
+
+def test_inputs_are_told_as_they_were_before_the_cell(kernel, tmp_path):
+    (tmp_path / "h.txt").write_text("old")
+    cell = kernel.good("text = open('h.txt').read(); open('h.txt', 'w').write('new')")
+    assert (tmp_path / "h.txt").read_text() == "new"
+    assert cell.report["inputs"] == [{"path": "h.txt", "bytes": 3, "sha256": hashlib.sha256(b"old").hexdigest()}]
 
 
 def test_lost_cell_changes_nothing(kernel, tmp_path):
