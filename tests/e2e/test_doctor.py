@@ -34,7 +34,7 @@ exit 1
 
 COMMON = {"--help", "--version"}
 OPTIONS = {
-    "kernel": {"--profile", "--config", "--python", "--artifacts"},
+    "kernel": {"--profile", "--config", "--python", "--artifacts", "--writable"},
     "install": {"--user", "--sys-prefix", "--prefix", "--python"},
     "config": {"--config"},
     "run": {"--profile", "--config", "--python", "--timeout", "--memory", "--stdin", "--file", "--artifacts"},
