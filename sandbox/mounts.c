@@ -128,7 +128,10 @@ static int show_device(const char *path, struct sandbox_error *error) {
     return r ? error_set(error, STEP_MOUNT_ATTRIBUTES, -r, "%s", path) : 0;
 }
 
-static int build_row(size_t i, struct sandbox_error *error) {
+/* A link on the way to the notebook's folder, as /var/tmp, is a folder then: what is shown has its own place. */
+static int build_row(size_t i, const struct session_options *options, struct sandbox_error *error) {
+    if (rows[i].kind == KIND_LINK && folder_rest(rows[i].path, options->folder))
+        return show_make_folders(rows[i].path, 0755, error);
     switch (rows[i].kind) {
     case KIND_FOLDER:
         return show_make_folders(rows[i].path, rows[i].mode, error);
@@ -393,7 +396,7 @@ int mounts_build_template(const struct session_options *options, struct template
     if (r == 0)
         r = build_hidden(ret_error);
     for (size_t i = 0; r == 0 && i < sizeof rows / sizeof rows[0]; i++)
-        r = build_row(i, ret_error);
+        r = build_row(i, options, ret_error);
     if (r == 0)
         r = etc_build(OLD, ret_error);
     if (r == 0)

@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -345,3 +346,15 @@ def test_modules_in_the_folder_are_not_imported_outside_of_a_sandbox(place):
         done = subprocess.run([place.petri, *arguments], input=b"6 * 7", **options)
         assert done.returncode == 0, done.stdout + done.stderr
         assert not mark.exists(), f"petri {arguments[0]}: {mark.read_text()}"
+
+
+def test_a_folder_whose_way_is_a_link_in_the_sandbox_is_seen_at_its_own_path(start):
+    """/var/tmp is a link to /tmp there; no cell ran."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="petri-test-", dir="/var/tmp"))
+    try:
+        (folder / "in.txt").write_text("in")
+        kernel = start(folder=folder)
+        assert kernel.value(f"open({str(folder / 'in.txt')!r}).read(), open('{WORK}/in.txt').read()") == "('in', 'in')"
+        assert kernel.value("import os; os.getcwd()") == repr(str(folder))
+    finally:
+        shutil.rmtree(folder)
