@@ -96,8 +96,7 @@ int journal_write(const struct journal *journal, char **ret_text, size_t *ret_by
     return 0;
 }
 
-/* Digits behind JOURNAL_STAGE_NAME: never another folder's file. */
-static bool is_stage(const char *text) {
+bool journal_is_stage(const char *text) {
     size_t n = strlen(JOURNAL_STAGE_NAME);
     if (strncmp(text, JOURNAL_STAGE_NAME, n) != 0 || strlen(text) >= JOURNAL_STAGE_BYTES)
         return false;
@@ -136,7 +135,7 @@ static int read_change(json_t *row, struct journal *journal) {
         !find_kind(name, &kind) || filename_problem(path, path_bytes) || filename_has(path, JOURNAL_FOLDER, false))
         return -EBADMSG;
     const bool staging = kind == JOURNAL_PUT || kind == JOURNAL_REMOVE;
-    if (staging ? !is_stage(stage) : stage[0] != '\0')
+    if (staging ? !journal_is_stage(stage) : stage[0] != '\0')
         return -EBADMSG;
     if (journal_add(journal, kind, path, &change))
         return -ENOMEM;

@@ -65,6 +65,9 @@ void journal_fini(struct journal *journal);
 int journal_add(struct journal *journal, enum journal_kind kind, const char *path,
                 struct journal_change **ret_change) KERNEL_MUST_CHECK;
 
+/* Whether this is the name of a staged file, which is never another folder's. */
+bool journal_is_stage(const char *name);
+
 /* By what a file is known again. NULL for none. */
 struct journal_before journal_before_of(const struct stat *st);
 

@@ -40,7 +40,7 @@ static int open_parent(const struct transaction *transaction, const char *path, 
     return st.st_dev == transaction->device ? steal_descriptor(&fd) : -EXDEV;
 }
 
-/* Removes what lies in `.petri`: nobody else writes there. */
+/* Removes what transactions leave in `.petri`, and nothing that somebody else has put there. */
 static void empty_own(const struct transaction *transaction) {
     int copy = openat(transaction->own_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     auto_dir dir = copy < 0 ? NULL : fdopendir(copy);
@@ -48,7 +48,7 @@ static void empty_own(const struct transaction *transaction) {
     if (!dir && copy >= 0)
         close(copy);
     while (dir && (entry = readdir(dir)))
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+        if (journal_is_stage(entry->d_name) || strcmp(entry->d_name, JOURNAL_NEW) == 0)
             unlinkat(transaction->own_fd, entry->d_name, 0);
 }
 

@@ -227,6 +227,22 @@ static void test_folder_that_is_not_petris_is_left_alone(void **state) {
     assert_int_equal(transaction_open(folder_fd, &transaction, &recovered), -ELOOP);
 }
 
+static void test_what_somebody_else_has_in_a_folder_of_that_name_stays(void **state) {
+    (void)state;
+    tree_file(JOURNAL_FOLDER "/mine", "mine");
+    tree_file(JOURNAL_FOLDER "/file-x", "mine");
+    tree_file(JOURNAL_FOLDER "/file-7", "left by a killed kernel");
+    assert_int_equal(transaction_recover(folder_fd), 0);
+    struct transaction *transaction = begin();
+    assert_int_equal(put(transaction, "new.txt", "new", NULL), 0);
+    make(transaction);
+    transaction_close(transaction);
+    expect_text("new.txt", "new");
+    expect_text(JOURNAL_FOLDER "/mine", "mine");
+    expect_text(JOURNAL_FOLDER "/file-x", "mine");
+    assert_false(is_there(JOURNAL_FOLDER "/file-7"));
+}
+
 /* One of each kind of change, as a cell makes them. */
 static int change_all(void) {
     struct transaction *transaction;
@@ -326,6 +342,7 @@ int main(void) {
         TEST(test_folder_with_something_in_it_stays),
         TEST(test_kernels_take_turns),
         TEST(test_folder_that_is_not_petris_is_left_alone),
+        TEST(test_what_somebody_else_has_in_a_folder_of_that_name_stays),
         TEST(test_killed_at_any_system_call_all_or_nothing_is_done),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
