@@ -17,7 +17,7 @@ static void check_change(const struct journal_change *change) {
     INVARIANT(!filename_has(change->path, JOURNAL_FOLDER, false));
     INVARIANT(change->path[0] != '/');
     INVARIANT(strchr(change->stage, '/') == NULL);
-    const bool staging = change->kind == JOURNAL_PUT || change->kind == JOURNAL_REMOVE;
+    const bool staging = change->kind != JOURNAL_REMOVE_FOLDER;
     INVARIANT(staging == (strncmp(change->stage, JOURNAL_STAGE_NAME, strlen(JOURNAL_STAGE_NAME)) == 0));
 }
 

@@ -69,6 +69,10 @@ bool journal_is(const struct journal_before *before, const struct stat *st) {
     return S_ISDIR(st->st_mode) || (before->size == st->st_size && before->mtime_ns == nanoseconds(&st->st_mtim));
 }
 
+struct journal_token journal_token_of(const struct stat *st) {
+    return (struct journal_token){st->st_ino, nanoseconds(&st->st_ctim)};
+}
+
 static json_t *before_json(const struct journal_before *before) {
     if (!before->there)
         return json_null();
@@ -87,7 +91,10 @@ int journal_write(const struct journal *journal, char **ret_text, size_t *ret_by
             changes = NULL;
         }
     }
-    json_auto_t *json = changes ? json_pack("{s:i, s:o}", "version", VERSION, "changes", changes) : NULL;
+    json_auto_t *json =
+        changes ? json_pack("{s:i, s:[I, I], s:o}", "version", VERSION, "token", (json_int_t)journal->token.inode,
+                            (json_int_t)journal->token.ctime_ns, "changes", changes)
+                : NULL;
     char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
     if (!text)
         return -ENOMEM;
@@ -134,7 +141,7 @@ static int read_change(json_t *row, struct journal *journal) {
     if (json_unpack(row, "[s, s%, s, I, o!]", &name, &path, &path_bytes, &stage, &staged, &before) ||
         !find_kind(name, &kind) || filename_problem(path, path_bytes) || filename_has(path, JOURNAL_FOLDER, false))
         return -EBADMSG;
-    const bool staging = kind == JOURNAL_PUT || kind == JOURNAL_REMOVE;
+    const bool staging = kind != JOURNAL_REMOVE_FOLDER;
     if (staging ? !journal_is_stage(stage) : stage[0] != '\0')
         return -EBADMSG;
     if (journal_add(journal, kind, path, &change))
@@ -150,11 +157,13 @@ int journal_read(const char *text, size_t bytes, struct journal *ret_journal) {
     size_t i;
     json_t *row;
     int version;
+    json_int_t inode = 0, ctime_ns = 0;
     json_t *changes;
     int r = text_parse_capped(text, bytes, MAX_DEPTH, (size_t)JOURNAL_CHANGES_MAX * VALUES_PER_CHANGE, &parsed);
     json_auto_t *json = r ? NULL : parsed;
-    if (r == 0 && (json_unpack(json, "{s:i, s:o!}", "version", &version, "changes", &changes) || version != VERSION ||
-                   !json_is_array(changes) || json_array_size(changes) > JOURNAL_CHANGES_MAX))
+    if (r == 0 && (json_unpack(json, "{s:i, s:[I, I!], s:o!}", "version", &version, "token", &inode, &ctime_ns,
+                               "changes", &changes) ||
+                   version != VERSION || !json_is_array(changes) || json_array_size(changes) > JOURNAL_CHANGES_MAX))
         r = -EBADMSG;
     if (r == 0)
         json_array_foreach(changes, i, row) {
@@ -166,6 +175,7 @@ int journal_read(const char *text, size_t bytes, struct journal *ret_journal) {
         journal_fini(&journal);
         return r == -ENOMEM ? r : -EBADMSG;
     }
+    journal.token = (struct journal_token){(uint64_t)inode, ctime_ns};
     *ret_journal = journal;
     return 0;
 }

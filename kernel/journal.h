@@ -2,8 +2,8 @@
  * journal.h - the list of changes that a transaction has decided on, and its text.
  *
  * JSON, of which nothing is believed: whoever may write to the folder may have
- * written it. A path has to be one below the folder that petri itself would
- * write to, and a staged file has to have a name of petri's own.
+ * written it. It is bound to the place that it was written in (struct journal_token). A path has to be one below the
+ * folder that petri itself would write to, and a staged file has to have a name of petri's own.
  */
 #ifndef PETRI_JOURNAL_H
 #define PETRI_JOURNAL_H
@@ -47,14 +47,25 @@ struct journal_before {
 struct journal_change {
     enum journal_kind kind;
     char *path;                      /* owned */
-    char stage[JOURNAL_STAGE_BYTES]; /* where the file is staged, or put aside before it is removed; "" of folders */
+    char stage[JOURNAL_STAGE_BYTES]; /* where the file is staged, or put aside before it is removed; "" of folders to
+                                        remove */
     uint64_t staged;                 /* the staged file's inode; 0 of others */
     struct journal_before before;
     char *placed; /* the name that it has got, where it is another; owned, or NULL; not in the text */
     int result;   /* -errno once it is made; not in the text */
 };
 
+/*
+ * A file beside the journal, by what nobody can give a file: a journal that came with
+ * an archive or a clone, or was copied, is not believed.
+ */
+struct journal_token {
+    uint64_t inode;
+    int64_t ctime_ns;
+};
+
 struct journal {
+    struct journal_token token;
     size_t n, capacity;
     struct journal_change *change;
 };
@@ -64,6 +75,8 @@ void journal_fini(struct journal *journal);
 /* Adds a change with a copy of path. 0 with ret_change borrowed until the next call, or -ENOMEM. */
 int journal_add(struct journal *journal, enum journal_kind kind, const char *path,
                 struct journal_change **ret_change) KERNEL_MUST_CHECK;
+
+struct journal_token journal_token_of(const struct stat *st);
 
 /* Whether this is the name of a staged file, which is never another folder's. */
 bool journal_is_stage(const char *name);

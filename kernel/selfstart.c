@@ -263,7 +263,7 @@ static bool is_allowed(const json_t *allowed, const char *name, const char *path
     snprintf(whole, sizeof whole, "%.*s", (int)n, path);
     json_array_foreach((json_t *)allowed, i, pattern) {
         const char *text = json_string_value(pattern);
-        if (fnmatch(text, strchr(text, '/') ? whole : name, 0) == 0)
+        if (strcmp(text, "*") == 0 || fnmatch(text, strchr(text, '/') ? whole : name, FNM_PERIOD | FNM_PATHNAME) == 0)
             return true;
     }
     return false;

@@ -25,7 +25,7 @@ bool selfstart_is(const char *path, char *ret_why, size_t size);
 /*
  * The same but for what the operator has allowed: an array of patterns of
  * fnmatch(3), or NULL. One without a slash allows each name that it matches; one
- * with slashes the path up to a name. "*" allows all.
+ * with slashes the path up to a name. "*" allows all; other patterns name a leading dot.
  */
 bool selfstart_is_but(const char *path, const json_t *allowed, char *ret_why, size_t size);
 

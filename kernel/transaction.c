@@ -8,11 +8,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sodium.h>
 #include <string.h>
 #include <sys/file.h>
 
 #define JOURNAL_NAME "journal"
 #define JOURNAL_NEW JOURNAL_NAME ".new"
+#define TOKEN_NAME "token"
 
 enum { NAMES_TRIED = 100 };
 
@@ -40,6 +42,12 @@ static int open_parent(const struct transaction *transaction, const char *path, 
     return st.st_dev == transaction->device ? steal_descriptor(&fd) : -EXDEV;
 }
 
+/* What is staged is a copy, also a folder; what was put aside and could not be given back has another name by now. */
+static void remove_stage(const struct transaction *transaction, const char *name) {
+    if (unlinkat(transaction->own_fd, name, 0) && errno == EISDIR)
+        unlinkat(transaction->own_fd, name, AT_REMOVEDIR);
+}
+
 /* Removes what transactions leave in `.petri`, and nothing that somebody else has put there. */
 static void empty_own(const struct transaction *transaction) {
     int copy = openat(transaction->own_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -48,7 +56,9 @@ static void empty_own(const struct transaction *transaction) {
     if (!dir && copy >= 0)
         close(copy);
     while (dir && (entry = readdir(dir)))
-        if (journal_is_stage(entry->d_name) || strcmp(entry->d_name, JOURNAL_NEW) == 0)
+        if (journal_is_stage(entry->d_name))
+            remove_stage(transaction, entry->d_name);
+        else if (strcmp(entry->d_name, JOURNAL_NEW) == 0 || strcmp(entry->d_name, TOKEN_NAME) == 0)
             unlinkat(transaction->own_fd, entry->d_name, 0);
 }
 
@@ -63,7 +73,15 @@ static int check_own(const struct transaction *transaction) {
     return own.st_uid != geteuid() || (own.st_mode & (S_IWGRP | S_IWOTH)) ? -EPERM : 0;
 }
 
+/* Its owner may have shut a folder by its mode, which keeps nobody out who has privileges in a user namespace. */
+static bool is_shut(int folder_fd) {
+    struct stat st;
+    return fstat(folder_fd, &st) == 0 && !(st.st_mode & S_IWUSR);
+}
+
 static int lock_own(struct transaction *transaction, bool make) {
+    if (make && is_shut(transaction->folder_fd))
+        return -EACCES;
     if (make && mkdirat(transaction->folder_fd, JOURNAL_FOLDER, 0700) && errno != EEXIST)
         return -errno;
     transaction->own_fd = host_open_beneath(transaction->folder_fd, JOURNAL_FOLDER, O_RDONLY | O_DIRECTORY, 0);
@@ -89,6 +107,15 @@ static int read_text(int fd, size_t bytes, char **ret_text) {
     return 0;
 }
 
+/* Whether the journal was written in this very place. */
+static bool is_here(const struct transaction *transaction) {
+    struct stat st;
+    if (fstatat(transaction->own_fd, TOKEN_NAME, &st, AT_SYMLINK_NOFOLLOW))
+        return false;
+    const struct journal_token token = journal_token_of(&st), *said = &transaction->journal.token;
+    return token.inode == said->inode && token.ctime_ns == said->ctime_ns;
+}
+
 /* Reads what an earlier one has decided. 0, also where there is none. */
 static int read_journal(struct transaction *transaction) {
     static const struct host_file wanted = {
@@ -103,17 +130,46 @@ static int read_journal(struct transaction *transaction) {
     auto_free char *text = read;
     if (r == 0)
         r = journal_read(text, (size_t)st.st_size, &transaction->journal);
+    if (r == 0 && !is_here(transaction)) {
+        journal_fini(&transaction->journal);
+        r = -EBADMSG;
+    }
     transaction->decided = r == 0;
     return r;
 }
 
+/* Keeps what somebody else has written and nobody could give back: it lies in the place of a staged file. */
+static void keep_foreign(const struct transaction *transaction) {
+    for (size_t i = 0; transaction->decided && i < transaction->journal.n; i++) {
+        const struct journal_change *change = &transaction->journal.change[i];
+        char kept[JOURNAL_STAGE_BYTES + 16];
+        struct stat st;
+        if (!change->stage[0] || fstatat(transaction->own_fd, change->stage, &st, AT_SYMLINK_NOFOLLOW) ||
+            st.st_ino == change->staged || journal_is(&change->before, &st))
+            continue;
+        snprintf(kept, sizeof kept, "kept-%08x", (unsigned)randombytes_random());
+        renameat2(transaction->own_fd, change->stage, transaction->own_fd, kept, RENAME_NOREPLACE);
+    }
+}
+
 /* Ends a transaction all of whose changes are made. */
 static void forget(struct transaction *transaction) {
+    keep_foreign(transaction);
     unlinkat(transaction->own_fd, JOURNAL_NAME, 0);
     empty_own(transaction);
     journal_fini(&transaction->journal);
     transaction->decided = false;
     transaction->at = transaction->n_stages = 0;
+}
+
+/* Whether something that was decided could not be made, and is not to be lost. */
+static bool has_failed(const struct transaction *transaction) {
+    bool failed = false;
+    for (size_t i = 0; i < transaction->journal.n; i++) {
+        const int r = transaction->journal.change[i].result;
+        failed |= r < 0 && r != -EEXIST && r != -ESTALE && r != -ENOTEMPTY;
+    }
+    return failed;
 }
 
 static int begin(int folder_fd, bool make, struct transaction **ret, size_t *ret_recovered) {
@@ -143,6 +199,11 @@ static int begin(int folder_fd, bool make, struct transaction **ret, size_t *ret
     *ret_recovered = transaction->journal.n;
     if (transaction->decided)
         (void)transaction_step(transaction, CLOCK_NEVER);
+    if (has_failed(transaction)) {
+        transaction->at = 0; /* so that it is left as it is */
+        transaction_close(transaction);
+        return -EUCLEAN;
+    }
     forget(transaction);
     *ret = transaction;
     return 0;
@@ -230,8 +291,10 @@ int transaction_add(struct transaction *transaction, enum journal_kind kind, con
                     const struct stat *before) {
     struct journal_change *change;
     int r = add(transaction, kind, path, before, &change);
-    if (r == 0 && kind == JOURNAL_REMOVE)
+    if (r == 0 && (kind == JOURNAL_REMOVE || kind == JOURNAL_MAKE_FOLDER))
         next_stage(transaction, change->stage);
+    if (r == 0 && kind == JOURNAL_MAKE_FOLDER && mkdirat(transaction->own_fd, change->stage, 0777))
+        r = -errno;
     return r;
 }
 
@@ -261,6 +324,16 @@ size_t transaction_n(const struct transaction *transaction) {
     return transaction->journal.n;
 }
 
+static int make_token(struct transaction *transaction) {
+    struct stat st;
+    unlinkat(transaction->own_fd, TOKEN_NAME, 0);
+    auto_fd fd = openat(transaction->own_fd, TOKEN_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0 || fstat(fd, &st))
+        return -errno;
+    transaction->journal.token = journal_token_of(&st);
+    return 0;
+}
+
 static int write_journal(const struct transaction *transaction, const char *text, size_t bytes) {
     auto_fd fd = openat(transaction->own_fd, JOURNAL_NEW, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
@@ -281,7 +354,9 @@ int transaction_decide(struct transaction *transaction) {
     size_t bytes = 0;
     if (transaction->journal.n > JOURNAL_CHANGES_MAX)
         return -E2BIG;
-    int r = journal_write(&transaction->journal, &written, &bytes);
+    int r = make_token(transaction);
+    if (r == 0)
+        r = journal_write(&transaction->journal, &written, &bytes);
     auto_free char *text = written;
     if (r == 0)
         r = write_journal(transaction, text, bytes);
@@ -310,13 +385,15 @@ static int place_free(const struct transaction *transaction, struct journal_chan
                       const char *name) {
     char tried[NAME_MAX + 1], path[PATH_MAX];
     int r = -EEXIST, n;
-    for (n = 1; r == -EEXIST && n <= NAMES_TRIED; n++) {
-        if (filename_nth(name, n, tried, sizeof tried))
+    for (n = 1; r == -EEXIST && n <= NAMES_TRIED + 1; n++) {
+        const int nth =
+            n <= NAMES_TRIED ? n : (int)(1000000 + randombytes_uniform(1000000000)); /* none is taken twice */
+        if (filename_nth(name, nth, tried, sizeof tried))
             return -ENAMETOOLONG;
         r = rename_to_free(transaction->own_fd, change->stage, parent_fd, tried);
     }
     if (r < 0 || n == 2)
-        return r;
+        return r == -EEXIST ? -EBUSY : r;
     snprintf(path, sizeof path, "%.*s%s", (int)(name - change->path), change->path, tried);
     change->placed = strdup(path);
     return -EEXIST;
@@ -389,11 +466,16 @@ static int remove_file(const struct transaction *transaction, struct journal_cha
     return give_back(transaction, change, parent_fd, name);
 }
 
-static int make_folder(int parent_fd, const char *name) {
+/* It is there already, staged, so that there is room for it; a file system that can't rename to what is free has it
+ * made. */
+static int make_folder(const struct transaction *transaction, const struct journal_change *change, int parent_fd,
+                       const char *name) {
     struct stat st;
-    if (mkdirat(parent_fd, name, 0777) == 0)
+    if (renameat2(transaction->own_fd, change->stage, parent_fd, name, RENAME_NOREPLACE) == 0)
         return 0;
-    if (errno != EEXIST)
+    if ((errno == EINVAL || errno == ENOSYS) && mkdirat(parent_fd, name, 0777) == 0)
+        return 0;
+    if (errno != EEXIST && errno != ENOENT)
         return -errno;
     return fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
 }
@@ -412,13 +494,15 @@ static int make(const struct transaction *transaction, struct journal_change *ch
     auto_fd parent_fd = open_parent(transaction, change->path, &name);
     if (parent_fd < 0)
         return parent_fd == -ENOENT && change->kind != JOURNAL_PUT ? 0 : parent_fd;
+    if (is_shut(parent_fd))
+        return -EACCES;
     switch (change->kind) {
     case JOURNAL_PUT:
         return put(transaction, change, parent_fd, name);
     case JOURNAL_REMOVE:
         return remove_file(transaction, change, parent_fd, name);
     case JOURNAL_MAKE_FOLDER:
-        return make_folder(parent_fd, name);
+        return make_folder(transaction, change, parent_fd, name);
     case JOURNAL_REMOVE_FOLDER:
         return remove_folder(change, parent_fd, name);
     case JOURNAL_KIND_N:

@@ -39,7 +39,9 @@ struct transaction_file {
  * Opens the folder, which folder_fd stays the caller's of, locks it, and does what an earlier
  * one had decided and not done: ret_recovered is how many changes. 0 with ret
  * the caller's: transaction_close(); -EAGAIN where another has it; -EPERM where
- * `.petri` is another user's; -EBADMSG where its journal can't be read; or another -errno.
+ * `.petri` is another user's; -EBADMSG where its journal can't be read, or was not
+ * written in this place; -EUCLEAN where what it says can't be done, and then it is
+ * left as it is; -EACCES where the folder's mode lets nobody write; or another -errno.
  */
 int transaction_open(int folder_fd, struct transaction **ret, size_t *ret_recovered) KERNEL_MUST_CHECK;
 
@@ -64,7 +66,7 @@ int transaction_open_folder(const struct transaction *transaction, const char *p
 
 /*
  * Adds a change, of which there is a copy then. The changes are made in their
- * order. before: what it may replace or remove, or NULL for nothing. 0 or -ENOMEM.
+ * order. before: what it may replace or remove, or NULL for nothing. 0 or -errno.
  */
 int transaction_add(struct transaction *transaction, enum journal_kind kind, const char *path,
                     const struct stat *before) KERNEL_MUST_CHECK;

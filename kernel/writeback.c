@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <string.h>
 #include <time.h>
 
 /*
@@ -61,6 +63,21 @@ static int64_t seen_ns(const struct writeback *writeback) {
     return writeback->lost_ns && writeback->lost_ns < writeback->began_ns ? writeback->lost_ns : writeback->began_ns;
 }
 
+/* What lies in a folder that the session has hidden, or put something in the place of, was seen until then. */
+static int64_t seen_below_ns(const struct writeback *writeback, const char *path, int64_t since_ns) {
+    char above[PATH_MAX];
+    for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+        if ((size_t)(slash - path) >= sizeof above)
+            break;
+        memcpy(above, path, (size_t)(slash - path));
+        above[slash - path] = '\0';
+        const json_t *since = json_object_get(json_object_get(writeback->own, above), "since_ns");
+        if (since && json_integer_value(since) < since_ns)
+            since_ns = json_integer_value(since);
+    }
+    return since_ns;
+}
+
 bool writeback_may_replace(const struct writeback *writeback, const char *path, const struct stat *st,
                            int64_t skew_ns) {
     const json_t *own = json_object_get(writeback->own, path);
@@ -72,7 +89,12 @@ bool writeback_may_replace(const struct writeback *writeback, const char *path, 
                number(own, "mtime_ns") == nanoseconds(&st->st_mtim) &&
                number(own, "ctime_ns") == nanoseconds(&st->st_ctim);
     const int64_t since_ns = since ? json_integer_value(since) : seen_ns(writeback);
-    return nanoseconds(&st->st_ctim) <= since_ns + skew_ns;
+    return nanoseconds(&st->st_ctim) <= seen_below_ns(writeback, path, since_ns) + skew_ns;
+}
+
+bool writeback_was_moved(const struct writeback *writeback, const struct stat *st, int64_t skew_ns) {
+    return nanoseconds(&st->st_ctim) > seen_ns(writeback) + skew_ns &&
+           memcmp(&st->st_ctim, &st->st_mtim, sizeof st->st_ctim) != 0;
 }
 
 bool writeback_is_due(const struct writeback *writeback, const char *path, enum cell_change *ret_change) {

@@ -45,6 +45,13 @@ void writeback_cell_starts(struct writeback *writeback);
  */
 bool writeback_may_replace(const struct writeback *writeback, const char *path, const struct stat *st, int64_t skew_ns);
 
+/*
+ * Whether a folder on the way may be another one than the cell has seen: it was moved
+ * there since. That has a time of change; a name that comes or goes in it has the same
+ * as its time of modification.
+ */
+bool writeback_was_moved(const struct writeback *writeback, const struct stat *st, int64_t skew_ns);
+
 /* Whether it is to be written once more, and how it had changed. */
 bool writeback_is_due(const struct writeback *writeback, const char *path, enum cell_change *ret_change);
 

@@ -2,6 +2,7 @@
 
 #include "kernel/artifact_kind.h"
 #include "kernel/clock.h"
+#include "kernel/filename.h"
 #include "kernel/limits.h"
 #include "kernel/selfstart.h"
 #include "protocol/text.h"
@@ -90,21 +91,25 @@ static void judge(const struct writing *writing, struct writing_entry *entry) {
     char why[sizeof entry->refused], size[32];
     const bool removal = entry->change == CELL_DELETED;
     const bool folder = S_ISDIR(entry->mode);
+    char name[FILENAME_PATH_BYTES + 4];
+    entry->due = !removal && !folder && entry->links != 1; /* once it has one name it can be written */
+    snprintf(name, sizeof name, "%.*s%s", FILENAME_PATH_BYTES, entry->path, folder ? "/x" : "");
     if (removal || folder ? artifact_path_is_refused(entry->path, why, sizeof why)
                           : artifact_is_refused(entry->path, entry->mode, entry->links, why, sizeof why))
         writing_refuse(entry, "%s", why);
-    else if (selfstart_is_in_work(entry->path, writing->options.writeback->allowed, why, sizeof why))
+    else if (selfstart_is_in_work(name, writing->options.writeback->allowed, why, sizeof why))
         writing_refuse(entry, "a name in its path %s; \"allow\" of the configuration's \"writable\" can name it", why);
     else if (!removal && !folder && entry->bytes > (uint64_t)most)
         writing_refuse(entry, "it is larger than the limit of %s (artifact)",
                        limits_text(UNIT_BYTES, most, size, sizeof size));
 }
 
-/* Nothing of this cell is written. What its name or kind keeps out stays out for that reason. */
-static void give_up(struct writing *writing, const char *why) {
+/* Nothing of this cell is written; again: the next one tries. What its name or kind keeps out stays out for that
+ * reason. */
+static void give_up(struct writing *writing, const char *why, bool again) {
     for (size_t i = 0; i < writing->n; i++) {
         struct writing_entry *entry = &writing->entry[i];
-        entry->due |= !entry->refused[0];
+        entry->due |= again && !entry->refused[0];
         writing_refuse(entry, "%s", why);
     }
     transaction_drop(writing->transaction, &writing->copy.file);
@@ -130,7 +135,7 @@ static void judge_all(struct writing *writing) {
     if (writing->too_many)
         writeback_lose_track(writing->options.writeback);
     if (writing->too_many || total > (uint64_t)most)
-        give_up(writing, why);
+        give_up(writing, why, false);
 }
 
 int writing_begin(const struct writing_options *options, struct writing **ret) {
@@ -232,11 +237,12 @@ static bool open_folder(struct writing *writing) {
     writing->phase = WRITING_REMOVALS;
     snprintf(why, sizeof why, "the folder can't be written: %s",
              r == -EAGAIN    ? "another kernel is writing"
-             : r == -EBADMSG ? JOURNAL_FOLDER "/journal in it can't be read, so remove " JOURNAL_FOLDER
+             : r == -EBADMSG ? JOURNAL_FOLDER " in it holds a journal of another place, so remove it"
              : r == -EPERM   ? JOURNAL_FOLDER " in it is another user's"
+             : r == -EUCLEAN ? "what a kernel has begun to write, in " JOURNAL_FOLDER ", can't be ended"
                              : strerror(-r));
     if (r < 0)
-        give_up(writing, why);
+        give_up(writing, why, true);
     return true;
 }
 
@@ -280,7 +286,7 @@ static int copy_piece(struct writing *writing) {
 
 /* Without what would let the host run it, unless the host's file that it replaces had that. */
 static mode_t mode_for(mode_t mode, const struct stat *before) {
-    return (mode & 0666) | (before ? before->st_mode & 0111 : 0);
+    return (mode & 0666) | (before && S_ISREG(before->st_mode) ? before->st_mode & 0111 : 0);
 }
 
 static int end_file(struct writing *writing, struct writing_entry *entry) {
@@ -311,7 +317,7 @@ static void step_files(struct writing *writing) {
     int r = file ? copy_on(writing, entry) : 0;
     snprintf(why, sizeof why, "nothing is written: %s", strerror(r < 0 ? -r : 0));
     if (r < 0)
-        give_up(writing, why);
+        give_up(writing, why, true);
     else if (r == 0)
         writing->at++;
 }
@@ -322,7 +328,7 @@ static void decide(struct writing *writing) {
     snprintf(why, sizeof why, "nothing is written: %s", strerror(-r));
     writing->phase = WRITING_DECIDED;
     if (r < 0)
-        give_up(writing, why);
+        give_up(writing, why, true);
 }
 
 /* One step for each entry, then the next phase. */
@@ -336,6 +342,7 @@ static bool goes_through(struct writing *writing, enum writing_phase next) {
 
 /* False where it has to wait. */
 static bool step(struct writing *writing, int64_t until_us) {
+    char why[96];
     int r = 0;
     switch (writing->phase) {
     case WRITING_LISTED:
@@ -366,8 +373,9 @@ static bool step(struct writing *writing, int64_t until_us) {
     case WRITING_DONE:
         break;
     }
+    snprintf(why, sizeof why, "nothing is written: %s", strerror(r < 0 ? -r : 0));
     if (r < 0)
-        give_up(writing, "there is no memory");
+        give_up(writing, why, true);
     return true;
 }
 
@@ -385,6 +393,6 @@ int64_t writing_due_us(const struct writing *writing) {
 
 void writing_cancel(struct writing *writing, const char *why) {
     if (writing->phase < WRITING_DECIDED)
-        give_up(writing, why);
+        give_up(writing, why, true);
     writing->due_us = 0;
 }

@@ -16,12 +16,13 @@ struct writing_entry {
     enum cell_change change;
     unsigned mode, links;
     uint64_t bytes;
-    bool earlier;      /* of an earlier cell */
-    bool due;          /* not written, and to be tried again */
-    char refused[224]; /* why it is not written; "" while nothing is against it */
-    size_t first, n;   /* its changes in the transaction */
-    char *placed;      /* the name that it has got instead; owned, or NULL */
-    bool conflict;     /* somebody else has changed what the host had */
+    bool earlier;             /* of an earlier cell */
+    bool due;                 /* not written, and to be tried again */
+    char refused[224];        /* why it is not written; "" while nothing is against it */
+    size_t first, n;          /* its changes in the transaction */
+    char *placed;             /* the name that it has got instead; owned, or NULL */
+    bool conflict;            /* somebody else has changed what the host had */
+    const char *conflict_why; /* why it has another name, where that is known; static, or NULL */
 };
 
 /* The file that is being staged. */
@@ -62,11 +63,11 @@ struct writing {
 /* Says why an entry is not written, unless that is said. */
 __attribute__((format(printf, 2, 3))) void writing_refuse(struct writing_entry *entry, const char *format, ...);
 
-/* Plans what has to be gone: what the cell has removed, and what stands in the way of what it has made. 0 or -ENOMEM.
+/* Plans what has to be gone: what the cell has removed, and what stands in the way of what it has made. 0 or -errno.
  */
 int writing_plan_removal(struct writing *writing, struct writing_entry *entry) KERNEL_MUST_CHECK;
 
-/* Plans the folders that it needs. 0 or -ENOMEM. */
+/* Plans the folders that it needs. 0 or -errno. */
 int writing_plan_folders(struct writing *writing, struct writing_entry *entry) KERNEL_MUST_CHECK;
 
 /* Whether a file may replace what stands at its path; then ret_before is that. */

@@ -10,23 +10,49 @@
 #include <errno.h>
 #include <string.h>
 
-static bool may_replace(const struct writing *writing, const char *path, const struct stat *st) {
-    return st->st_uid == geteuid() &&
-           (S_ISDIR(st->st_mode) || writeback_may_replace(writing->options.writeback, path, st, writing->skew_ns));
+/* Whether a folder on the way to a path may have been moved there since the cell was started. */
+static bool is_way_moved(const struct writing *writing, const char *path) {
+    char above[FILENAME_PATH_BYTES + NAME_MAX + 2];
+    struct stat st;
+    for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+        snprintf(above, sizeof above, "%.*s", (int)(slash - path), path);
+        if (transaction_look(writing->transaction, above, &st) == 0 && S_ISDIR(st.st_mode) &&
+            writeback_was_moved(writing->options.writeback, &st, writing->skew_ns))
+            return true;
+    }
+    return false;
+}
+
+/* Why what the host has is not to be replaced or removed; NULL where it may be. */
+static const char *keeps(const struct writing *writing, const char *path, const struct stat *st) {
+    if (st->st_uid != geteuid())
+        return "it belongs to another user";
+    return writeback_may_replace(writing->options.writeback, path, st, writing->skew_ns) && !is_way_moved(writing, path)
+               ? NULL
+               : WRITING_CONFLICT;
+}
+
+/* Of what is a folder, or may be one by a link, its name is a folder's. */
+static const char *name_of(const char *path, mode_t mode, char *buf, size_t size) {
+    snprintf(buf, size, "%s%s", path, S_ISDIR(mode) || S_ISLNK(mode) ? "/x" : "");
+    return buf;
 }
 
 /* What keeps petri's hands off something of the host's that a cell has removed, as a clause; else false. */
 static bool is_to_stay(const struct writing *writing, struct writing_entry *entry, const char *path,
                        const struct stat *st, char *why, size_t size) {
-    if (artifact_path_is_refused(path, why, size) && !filename_has(path, FILENAME_CACHE, true))
+    char name[FILENAME_PATH_BYTES + NAME_MAX + 4];
+    const bool cached = filename_has(path, FILENAME_CACHE, true) && !filename_problem(path, strlen(path));
+    const char *reason = NULL;
+    if ((!cached && artifact_path_is_refused(path, why, size)) ||
+        selfstart_is_in_work(name_of(path, st->st_mode, name, sizeof name), writing->options.writeback->allowed, why,
+                             size))
         return true;
-    if (selfstart_is_in_work(path, writing->options.writeback->allowed, why, size))
-        return true;
-    if (may_replace(writing, path, st))
-        return false;
-    entry->conflict = st->st_uid == geteuid();
-    snprintf(why, size, "%s", entry->conflict ? WRITING_CONFLICT : "it belongs to another user");
-    return true;
+    reason = keeps(writing, path, st);
+    entry->conflict |= reason && strcmp(reason, WRITING_CONFLICT) == 0;
+    if (reason)
+        snprintf(why, size, "%s", reason);
+    return reason != NULL;
 }
 
 static int plan_tree(struct writing *writing, struct writing_entry *entry, const char *path, bool *ret_all);
@@ -94,7 +120,7 @@ static int plan_way(struct writing *writing, struct writing_entry *entry, size_t
     if (r || S_ISDIR(st.st_mode))
         return 0;
     r = plan_one(writing, entry, path, &all);
-    return r == 0 && json_object_set_new(writing->folders, path, json_false()) ? -ENOMEM : r;
+    return r == 0 && all && json_object_set_new(writing->folders, path, json_false()) ? -ENOMEM : r;
 }
 
 int writing_plan_removal(struct writing *writing, struct writing_entry *entry) {
@@ -151,7 +177,8 @@ bool writing_plan_put(const struct writing *writing, struct writing_entry *entry
     struct stat st;
     if (transaction_look(writing->transaction, entry->path, &st) || S_ISDIR(st.st_mode))
         return false;
-    entry->conflict = !may_replace(writing, entry->path, &st);
+    entry->conflict_why = keeps(writing, entry->path, &st);
+    entry->conflict = entry->conflict_why != NULL;
     if (!entry->conflict)
         *ret_before = st;
     return !entry->conflict;

@@ -6,6 +6,7 @@
 #include "protocol/text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 /* What keeps a change from being made, as a clause. */
@@ -42,12 +43,19 @@ static int release(const struct writing *writing, const char *path) {
     return r;
 }
 
+/* Whether the host has nothing at a path: then there is nothing to be remembered of what the session has removed. */
+static bool is_nowhere(const struct writing *writing, const char *path) {
+    struct stat st;
+    return fstatat(writing->options.writeback->folder_fd, path, &st, AT_SYMLINK_NOFOLLOW) && errno == ENOENT;
+}
+
 static void settle_entry(struct writing *writing, struct writing_entry *entry) {
     struct writeback *writeback = writing->options.writeback;
     struct stat st;
     take_result(writing, entry);
     /* What others have changed meanwhile, and so stays, cells see again. */
-    if (entry->refused[0] && !(entry->change == CELL_DELETED && entry->conflict)) {
+    const bool gone = entry->change == CELL_DELETED && is_nowhere(writing, entry->path);
+    if (entry->refused[0] && !gone && !(entry->change == CELL_DELETED && entry->conflict)) {
         writeback_note_own(writeback, entry->path, entry->change, entry->due);
         return;
     }
@@ -90,7 +98,7 @@ static void tell(const struct writing_entry *entry, json_t *row) {
     else
         json_object_set_new(row, "copied_to", text_to_json(to, strlen(to)));
     if (entry->conflict && entry->placed)
-        json_object_set_new(row, "conflict", json_string(WRITING_CONFLICT));
+        json_object_set_new(row, "conflict", json_string(entry->conflict_why ? entry->conflict_why : WRITING_CONFLICT));
 }
 
 static void add_row(const struct writing_entry *entry, json_t *rows) {

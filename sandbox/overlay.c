@@ -23,7 +23,9 @@ bool overlay_is_opaque(int folder_fd) {
 }
 
 int overlay_clear_opaque(int folder_fd) {
-    return overlay_is_opaque(folder_fd) && fremovexattr(folder_fd, OVERLAY_OPAQUE) ? -errno : 0;
+    if (!overlay_is_opaque(folder_fd))
+        return 0;
+    return fremovexattr(folder_fd, OVERLAY_OPAQUE) ? -errno : 1;
 }
 
 int overlay_mark_copied(int folder_fd) {

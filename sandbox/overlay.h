@@ -18,7 +18,7 @@
 bool overlay_is_whiteout(const struct stat *st);
 bool overlay_is_opaque(int folder_fd);
 
-/* Has a folder of a layer hide nothing of what is below it. 0 or -errno. */
+/* Has a folder of a layer hide nothing of what is below it. 1, 0 where it did not, or -errno. */
 int overlay_clear_opaque(int folder_fd);
 
 /*

@@ -203,6 +203,8 @@ static bool is_shown(const struct session *session, int view_fd, int live_fd, co
     struct stat shown, below;
     const bool seen = fstatat(view_fd, path, &shown, AT_SYMLINK_NOFOLLOW) == 0;
     const bool live = fstatat(live_fd, path, &below, AT_SYMLINK_NOFOLLOW) == 0;
+    if (live && released && S_ISDIR(below.st_mode))
+        return seen && S_ISDIR(shown.st_mode);
     if (live)
         return S_ISCHR(below.st_mode) ? !seen : seen && is_same(&shown, &below);
     if (session->folder_fd < 0 || fstatat(session->folder_fd, path, &below, AT_SYMLINK_NOFOLLOW))
@@ -274,7 +276,7 @@ static int release(const struct cell *cell, int dir_fd, const char *name) {
     if (S_ISDIR(st.st_mode)) {
         auto_fd fd = tree_open(dir_fd, name);
         int r = fd < 0 ? fd : overlay_clear_opaque(fd);
-        return r ? r : 1;
+        return r < 0 ? r : 1;
     }
     if (!overlay_is_whiteout(&st)) {
         const bool guarded = snapshot_is_guarded(cell->session->files.snapshot, st.st_ino);
@@ -288,7 +290,7 @@ static int release(const struct cell *cell, int dir_fd, const char *name) {
 
 /* Opens the folder that path's last name is in; the folders on the way hide nothing either, for the host has them by
  * now. A descriptor, -ENOENT where there is none, or -errno. */
-static int release_way(int files_fd, const char *path) {
+static int release_way(int files_fd, const char *path, struct names *released) {
     char way[PATH_MAX];
     int fd = system_open_beneath(files_fd, ".", O_RDONLY | O_DIRECTORY, 0);
     for (const char *slash = strchr(path, '/'); fd >= 0 && slash; slash = strchr(slash + 1, '/')) {
@@ -299,9 +301,11 @@ static int release_way(int files_fd, const char *path) {
         way[slash - path] = 0;
         fd = system_open_beneath(files_fd, way, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
         int r = fd < 0 ? 0 : overlay_clear_opaque(fd);
-        if (r)
+        if (r > 0)
+            (void)names_add(released, way);
+        if (r < 0)
             close_fd(&fd);
-        fd = r ? r : fd;
+        fd = r < 0 ? r : fd;
     }
     return fd == -ENOTDIR ? -ENOENT : fd;
 }
@@ -310,7 +314,7 @@ int session_files_release(struct cell *cell, const char *path) {
     struct session *session = cell->session;
     const char *slash = strrchr(path, '/');
     auto_fd files_fd = tree_open(session->files.folders.live, "folder");
-    auto_fd dir_fd = files_fd < 0 ? files_fd : release_way(files_fd, path);
+    auto_fd dir_fd = files_fd < 0 ? files_fd : release_way(files_fd, path, &session->files.released);
     if (dir_fd == -ENOENT)
         return 1; /* nothing is there that would hide the host's */
     int r = dir_fd < 0 ? dir_fd : release(cell, dir_fd, slash ? slash + 1 : path);

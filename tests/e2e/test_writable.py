@@ -196,6 +196,82 @@ def test_what_the_host_changes_meanwhile_is_not_removed(kernel, tmp_path):
     assert kernel.value("open('a.txt').read(), os.listdir('dir')") == "('new', ['b.txt'])"
 
 
+def test_folder_that_the_host_moves_into_the_place_of_another_is_not_touched(kernel, tmp_path):
+    for name in ("d/x.txt", "d/y.txt", "other/x.txt", "other/y.txt", "b/only.txt", "c/only.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+
+    def meanwhile():
+        for here, there in (("d", "d.old"), ("other", "d"), ("b", "b.old"), ("c", "b")):
+            (tmp_path / here).rename(tmp_path / there)
+
+    run_around(kernel, "import os, shutil\nopen('d/x.txt', 'a').write(' cell'); shutil.rmtree('b')", meanwhile,
+               "os.remove('d/y.txt')")  # fmt: skip
+    found = tree(tmp_path)
+    assert (found["d/x.txt"], found["d/y.txt"], found["b/only.txt"]) == ("other/x.txt", "other/y.txt", "c/only.txt")
+    assert found["d/x (2).txt"] == "d/x.txt cell"
+
+
+def test_what_the_host_puts_into_a_folder_that_is_still_to_be_removed_stays(kernel, tmp_path):
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "x").write_text("x")
+    (tmp_path / ".petri").symlink_to("/tmp")
+    kernel.good("import shutil; shutil.rmtree('d')")
+    (tmp_path / ".petri").unlink()
+    (tmp_path / "d" / "new").write_text("the host's")
+    (tmp_path / "d" / "x").write_text("the host's")
+    assert notes(kernel.good("1"))  == [f"Not saved: d ({MEANWHILE})"]
+    assert tree(tmp_path) == {"d": None, "d/new": "the host's", "d/x": "the host's"}
+
+
+def test_names_never_run_out(kernel, tmp_path):
+    (tmp_path / "a.txt").write_text("host")
+    for n in range(2, 101):
+        (tmp_path / f"a ({n}).txt").write_text("taken")
+    cell = run_around(kernel, "open('a.txt', 'a').write(' and cell')",
+                      lambda: (tmp_path / "a.txt").write_text("the host's"), "")  # fmt: skip
+    assert (tmp_path / rows(cell)["a.txt"]["copied_to"]).read_text() == "host and cell"
+    assert (tmp_path / "a.txt").read_text() == "the host's"
+
+
+def test_journal_that_came_with_a_clone_is_not_believed(start, tmp_path):
+    own = tmp_path / ".petri"
+    own.mkdir(mode=0o700)
+    (own / "file-0").write_text("#!/bin/sh")
+    (own / "token").write_text("")
+    token = (own / "token").stat()
+    change = ["put", "hook", "file-0", (own / "file-0").stat().st_ino, None]
+    for times in (token.st_ctime_ns - 1, 1):
+        (own / "journal").write_text(json.dumps({"version": 1, "token": [token.st_ino, times], "changes": [change]}))
+        start(name="petri").close()
+        cell = start(name="petri-writable").good("open('a.txt', 'w').write('a')")
+        assert "holds a journal of another place, so remove it" in notes(cell)[0]
+        assert sorted(path.name for path in tmp_path.iterdir()) == [".petri"]
+
+
+def test_link_that_is_replaced_gives_no_execute_bit(kernel, tmp_path):
+    (tmp_path / "deploy").symlink_to("deploy-v1.sh")
+    kernel.good("import os; os.remove('deploy'); open('deploy', 'w').write('x')")
+    assert oct((tmp_path / "deploy").lstat().st_mode) == "0o100644"
+
+
+def test_file_whose_other_name_is_removed_is_written(kernel, tmp_path):
+    (tmp_path / "a").write_text("a")
+    kernel.good("import os; os.link('a', 'b')")
+    kernel.good("os.remove('a')")
+    kernel.good("1")
+    assert tree(tmp_path) == {"b": "a"}
+
+
+def test_folder_that_is_shut_is_not_written(kernel, tmp_path):
+    (tmp_path / "d").mkdir()
+    tmp_path.chmod(0o555)
+    assert "Permission denied" in notes(kernel.good("open('a', 'w').write('a')"))[0]
+    tmp_path.chmod(0o755)
+    kernel.good("1")
+    assert tree(tmp_path) == {"a": "a", "d": None}
+
+
 def test_file_that_is_open_is_the_same_one_and_written(kernel, tmp_path):
     kernel.good("import os\no = open('log.txt', 'a'); n = os.fstat(o.fileno()).st_ino; o.write('1'); o.flush()")
     assert (tmp_path / "log.txt").read_text() == "1"
@@ -325,6 +401,7 @@ def test_limits_hold_and_past_their_total_nothing_is_written(configure, writable
     assert [rows(cell)[str(n)]["refused"] for n in range(4)] == [why] * 4
     assert tree(tmp_path) == {"small": "x"}
     assert kernel.value("len(open('large').read()), len(open('3').read())") == "(2000, 1000)"
+    assert notes(kernel.good("open('next', 'w').write('x')")) == ["Saved: next"]
 
 
 def test_more_files_than_the_report_has_are_all_written(kernel, tmp_path):
