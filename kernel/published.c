@@ -23,7 +23,7 @@ static const struct published_kind kinds[] = {
      .is_output = true,
      .instead = INSTEAD_TEXT},
     {"execute_result",
-     {"data", "metadata", "execution_count"},
+     {"data", "metadata", "execution_count", "transient"}, /* of libraries that name a result, to update it */
      .has_metadata = true,
      .is_output = true,
      .counts = true,

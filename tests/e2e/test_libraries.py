@@ -52,6 +52,11 @@ def test_library_publishes_by_the_kernels_session(kernel):
     assert [content["data"] for content in cell.of("display_data")] == [{"text/plain": "shown"}]
     assert cell.of("clear_output") == [{"wait": True}]
     assert cell.result == "'execute_request'"
+    named = kernel.good(
+        "content = {**content, 'execution_count': 1, 'transient': {'display_id': 'named'}}\n"
+        "kernel.session.send(kernel.iopub_socket, 'execute_result', content, parent=kernel.get_parent());"
+    )
+    assert named.of("execute_result")[0]["transient"] == {"display_id": "named"}
     refused = kernel.run("get_ipython().kernel.session.send(None, 'display_data', {})")
     assert refused.ename == "TypeError"
 
