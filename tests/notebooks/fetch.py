@@ -73,9 +73,10 @@ def download(package, folder):
         write_stand_ins(pathlib.Path(stand_ins))
         name = f"{package['package']}=={package['version']}"
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q", "download", "-d", folder]
-        whole = ["--no-deps", "--no-binary", ":all:", "--use-pep517", "--no-build-isolation", "--ignore-requires-python"]
+        whole = ["--no-deps", "--no-binary", ":all:", "--ignore-requires-python"]
+        unbuilt = ["--use-pep517", "--no-build-isolation"]
         env = {**os.environ, "PYTHONPATH": stand_ins}
-        done = subprocess.run([*pip, *whole, name], env=env, capture_output=True, text=True, check=False)
+        done = subprocess.run([*pip, *whole, *unbuilt, name], env=env, capture_output=True, text=True, check=False)
     archives = list(pathlib.Path(folder).glob("*.tar.gz"))
     if done.returncode != 0 or len(archives) != 1:
         last = done.stderr.strip().splitlines()[-1:] or ["no source archive"]
@@ -121,7 +122,8 @@ def lacks(package):
     folder = corpus.folder_of(package, BUILD)
     missing = [path for path in sorted(wanted(package)) if not (folder / path).is_file()]
     if missing:
-        return f"{package['package']} {package['version']}: {missing[0]} is not there; tests/notebooks/fetch.py fetches it"
+        name = f"{package['package']} {package['version']}"
+        return f"{name}: {missing[0]} is not there; tests/notebooks/fetch.py fetches it"
     return None
 
 
