@@ -89,6 +89,23 @@ def test_what_keeps_processes_goes_on_in_later_cells(kernel, ipykernel, cells):
     compare(kernel, ipykernel, cells)
 
 
+SLOW_TO_END = """
+import joblib, time
+from joblib.externals.loky import reusable_executor
+joblib.Parallel(2)(map(joblib.delayed(abs), [-1, -2]))
+executor = reusable_executor._executor
+end = executor.shutdown
+executor.shutdown = lambda *arguments, **options: (end(*arguments, **options), time.sleep(5))
+‖joblib.Parallel(2)(map(joblib.delayed(abs), [-3]))
+"""
+
+
+def test_joblib_goes_on_after_workers_that_were_slow_to_end(venv_kernel):
+    cell = run_good(venv_kernel, SLOW_TO_END)
+    assert "died unexpectedly" not in cell.stderr
+    assert cell.result == "[3]"
+
+
 SLEEP = ["/bin/sleep", "1000"]
 ENDED = {
     "Popen": (f"c = subprocess.Popen({SLEEP})‖c.wait()", "-9"),
