@@ -16,6 +16,12 @@ static const struct {
     {S_IFCHR, "it is a device"}, {S_IFBLK, "it is a device"}, {S_IFDIR, "its folder is too deep to look into"},
 };
 
+const char *artifact_action(enum cell_change change) {
+    static const char *const actions[] = {
+        [CELL_CREATED] = "created", [CELL_CHANGED] = "changed", [CELL_DELETED] = "deleted"};
+    return actions[change];
+}
+
 bool artifact_path_is_refused(const char *path, char *ret_why, size_t size) {
     const char *problem = filename_problem(path, strlen(path));
     if (problem)

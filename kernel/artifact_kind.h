@@ -4,8 +4,13 @@
 #ifndef PETRI_ARTIFACT_KIND_H
 #define PETRI_ARTIFACT_KIND_H
 
+#include "sandbox/sandbox.h"
+
 #include <stdbool.h>
 #include <stddef.h>
+
+/* The word of the report for what a cell has done to a file: "created". Static. */
+const char *artifact_action(enum cell_change change);
 
 /*
  * Whether something keeps a file from being given to the host, by its path, type

@@ -1,7 +1,9 @@
 #include "artifacts.h"
 
+#include "kernel/array.h"
 #include "kernel/artifact_kind.h"
 #include "kernel/clock.h"
+#include "kernel/host_file.h"
 #include "kernel/mime.h"
 #include "kernel/selfstart.h"
 #include "protocol/bytes.h"
@@ -43,7 +45,7 @@ struct artifacts {
     const struct run *run;
     struct outbox *outbox;
     struct artifact *artifact;
-    size_t n, capacity, omitted;
+    size_t n, omitted;
     size_t at; /* the one whose turn it is */
     size_t inline_bytes;
     struct reading reading;
@@ -54,9 +56,6 @@ struct artifacts {
     unsigned char *chunk;  /* owned */
     json_t *rows;          /* owned */
 };
-
-static const char *const actions[] = {
-    [CELL_CREATED] = "created", [CELL_CHANGED] = "changed", [CELL_DELETED] = "deleted"};
 
 __attribute__((format(printf, 2, 3))) static void refuse(struct artifact *artifact, const char *format, ...) {
     va_list args;
@@ -106,23 +105,11 @@ static void check_selfstart(struct artifact *artifact, const struct outbox *outb
         refuse(artifact, "a name in its path %s", why);
 }
 
-static int grow(struct artifacts *artifacts) {
-    size_t capacity = artifacts->capacity ? 2 * artifacts->capacity : 16;
-    if (artifacts->n < artifacts->capacity)
-        return 0;
-    struct artifact *grown = reallocarray(artifacts->artifact, capacity, sizeof *grown);
-    if (!grown)
-        return -ENOMEM;
-    artifacts->artifact = grown;
-    artifacts->capacity = capacity;
-    return 0;
-}
-
 static int note(void *arg, const struct cell_file *file) {
     struct artifacts *artifacts = arg;
     if (artifacts->n == ARTIFACTS_ROWS)
         return ++artifacts->omitted == ARTIFACTS_COUNTED;
-    if (grow(artifacts) < 0)
+    if (array_grow(&artifacts->artifact, artifacts->n, sizeof artifacts->artifact[0]) < 0)
         return -ENOMEM;
     char *path = strdup(file->path);
     if (!path)
@@ -138,7 +125,7 @@ static int by_path(const void *a, const void *b) {
 
 static json_t *row_of(const struct artifact *artifact) {
     json_t *row = json_pack("{s:o, s:s}", "path", text_to_json(artifact->path, strlen(artifact->path)), "action",
-                            actions[artifact->change]);
+                            artifact_action(artifact->change));
     if (artifact->change != CELL_DELETED && S_ISREG(artifact->mode))
         json_object_set_new(row, "bytes", json_integer((json_int_t)artifact->bytes));
     return row;
@@ -358,17 +345,6 @@ static void finish_reading(struct artifacts *artifacts, struct artifact *artifac
     json_object_set_new(artifact->row, "sha256", json_string(reading->sha256));
 }
 
-static int write_copy(int fd, const unsigned char *data, size_t bytes) {
-    while (bytes > 0) {
-        ssize_t n = write(fd, data, bytes);
-        if (n < 0 && errno != EINTR)
-            return -errno;
-        data += n > 0 ? n : 0;
-        bytes -= n > 0 ? (size_t)n : 0;
-    }
-    return 0;
-}
-
 static void take_chunk(struct artifacts *artifacts, struct artifact *artifact, size_t bytes) {
     struct reading *reading = &artifacts->reading;
     if (reading->bytes == 0)
@@ -379,7 +355,7 @@ static void take_chunk(struct artifacts *artifacts, struct artifact *artifact, s
     crypto_hash_sha256_update(&reading->hash, artifacts->chunk, bytes);
     if (wants_content(artifacts, artifact))
         bytes_append(&reading->content, artifacts->chunk, bytes);
-    int r = reading->copy.fd >= 0 ? write_copy(reading->copy.fd, artifacts->chunk, bytes) : 0;
+    int r = reading->copy.fd >= 0 ? host_write(reading->copy.fd, artifacts->chunk, bytes) : 0;
     if (r < 0) {
         refuse(artifact, "its copy can't be written: %s", strerror(-r));
         outbox_drop(artifacts->outbox, &reading->copy);

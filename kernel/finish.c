@@ -13,29 +13,26 @@
 enum { SLICE_MS = 10 };
 
 /* Tells people where the files are; programs have the report. */
-static void tell_files(struct kernel *kernel, struct run *run) {
-    struct writing *writing = steal_pointer(run->writing);
-    if (run->files_told)
-        return;
-    run->files_told = true;
-    if (writing && !run->artifact_rows)
-        run->artifact_rows = json_array();
-    struct artifacts_more more = {.refused = run->artifacts_omitted};
-    if (writing)
-        writing_tell(writing, run->artifact_rows, &more);
-    const bool quiet = run->silent || (kernel->outbox.off && !writing);
-    writing_destroy(writing);
-    json_t *data = quiet ? NULL : artifacts_note(run->artifact_rows, &more);
+static void tell(struct kernel *kernel, const struct run *run, const struct artifacts_more *more) {
+    json_t *data = run->silent ? NULL : artifacts_note(run->artifact_rows, more);
     if (data)
         iopub_publish(kernel, run->request->message.header, "display_data",
                       json_pack("{s:o, s:{}, s:{}}", "data", data, "metadata", "transient"));
 }
 
-static void end_artifacts(struct run *run) {
+/* All of the cell's files are dealt with. */
+static void end_files(struct kernel *kernel, struct run *run) {
     struct artifacts *artifacts = steal_pointer(run->artifacts);
-    run->artifact_rows = json_incref(artifacts_rows(artifacts));
-    run->artifacts_omitted = artifacts_omitted(artifacts);
+    struct writing *writing = steal_pointer(run->writing);
+    run->artifact_rows = artifacts ? json_incref(artifacts_rows(artifacts)) : json_array();
+    run->artifacts_omitted = artifacts ? artifacts_omitted(artifacts) : 0;
+    struct artifacts_more more = {.refused = run->artifacts_omitted};
+    if (writing)
+        writing_tell(writing, run->artifact_rows, &more);
+    if (writing || !kernel->outbox.off)
+        tell(kernel, run, &more);
     artifacts_destroy(artifacts);
+    writing_destroy(writing);
 }
 
 /* Files that a fresh run makes are nobody's: it has no part in the session's. */
@@ -53,9 +50,11 @@ bool finish_begin(struct kernel *kernel) {
     int r = artifacts_begin(run, is_written(kernel, run) ? NULL : &kernel->outbox, &run->artifacts);
     if (r == 0 && (r = begin_writing(kernel, run)) < 0)
         artifacts_destroy(steal_pointer(run->artifacts));
-    if (r < 0)
+    if (r < 0) {
         run->artifact_rows =
-            json_pack("[{s:s, s:s+}]", "path", "", "refused", "the cell's files can't be listed: ", strerror(-r));
+            json_pack("[{s:s, s:s+}]", "path", ".", "refused", "the cell's files can't be listed: ", strerror(-r));
+        tell(kernel, run, &(struct artifacts_more){0});
+    }
     r = inputs_read_begin(run, kernel->known_inputs, &run->inputs_read);
     if (r < 0 && r != -EBADF)
         log_write(&kernel->log, LOG_LEVEL_WARNING, "what a cell has read is not known: %s", strerror(-r));
@@ -63,28 +62,29 @@ bool finish_begin(struct kernel *kernel) {
     return finish_step(kernel, clock_us());
 }
 
-/* Its files and checks. True once that is done. */
-static bool work(struct kernel *kernel, struct run *run, int64_t now_us) {
-    if (run->artifacts && artifacts_due_us(run->artifacts) > now_us)
+/* When the work on its files goes on, at the earliest: 0 for at once. */
+static int64_t files_due_us(const struct run *run) {
+    if (run->artifacts && !artifacts_rows(run->artifacts))
+        return artifacts_due_us(run->artifacts);
+    return run->writing ? writing_due_us(run->writing) : 0;
+}
+
+/* Its files: they are listed and read, what it has read is hashed as it was before the cell, and then it is written.
+ * True once that is done. */
+static bool work_on_files(struct kernel *kernel, struct run *run, int64_t now_us) {
+    const int64_t until_us = now_us + SLICE_MS * CLOCK_MS;
+    if (files_due_us(run) > now_us || (run->artifacts && !artifacts_step(run->artifacts, until_us)) ||
+        (run->inputs_read && !inputs_read_step(run->inputs_read, until_us)) ||
+        (run->writing && !writing_step(run->writing, until_us)))
         return false;
-    if (run->artifacts && !artifacts_step(run->artifacts, now_us + SLICE_MS * CLOCK_MS))
-        return false;
-    if (run->artifacts)
-        end_artifacts(run);
-    /* As they were before the cell: before it is written. */
-    if (run->inputs_read && !inputs_read_step(run->inputs_read, now_us + SLICE_MS * CLOCK_MS))
-        return false;
-    if (run->writing &&
-        (writing_due_us(run->writing) > now_us || !writing_step(run->writing, now_us + SLICE_MS * CLOCK_MS)))
-        return false;
-    if (run->artifact_rows || run->writing)
-        tell_files(kernel, run);
-    return validation_step(kernel, run, now_us);
+    if (run->artifacts || run->writing)
+        end_files(kernel, run);
+    return true;
 }
 
 bool finish_step(struct kernel *kernel, int64_t now_us) {
     struct run *run = kernel->runner.run;
-    if (!captures_waits(run) && !work(kernel, run, now_us))
+    if (!captures_waits(run) && !(work_on_files(kernel, run, now_us) && validation_step(kernel, run, now_us)))
         return false;
     run->finishing = captures_wait(run, now_us, &kernel->hold_us);
     return !run->finishing;
@@ -94,10 +94,8 @@ void finish_watch(struct kernel *kernel, struct poll_set *set) {
     struct run *run = kernel->runner.run;
     if (captures_waits(run))
         captures_watch(run, set);
-    else if (run->artifacts)
-        poll_set_deadline(set, artifacts_due_us(run->artifacts));
-    else if (run->writing)
-        poll_set_deadline(set, writing_due_us(run->writing));
+    else if (run->artifacts || run->writing)
+        poll_set_deadline(set, files_due_us(run));
     else if (run->inputs_read && !run->validation.cell)
         poll_set_deadline(set, 0);
     validation_watch(&run->validation, set);

@@ -91,3 +91,24 @@ int host_open_beneath(int dir_fd, const char *path, int flags, mode_t mode) {
     long fd = syscall(SYS_openat2, dir_fd, path, &how, sizeof how);
     return fd < 0 ? -errno : (int)fd;
 }
+
+int host_rename_to_free(int dir_fd, const char *from, int to_dir_fd, const char *to) {
+    if (renameat2(dir_fd, from, to_dir_fd, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return -errno;
+    if (linkat(dir_fd, from, to_dir_fd, to, 0))
+        return -errno;
+    return unlinkat(dir_fd, from, 0) ? -errno : 0;
+}
+
+int host_write(int fd, const void *data, size_t bytes) {
+    const char *from = data;
+    for (size_t n = 0; n < bytes;) {
+        ssize_t written = write(fd, from + n, bytes - n);
+        if (written < 0 && errno != EINTR)
+            return -errno;
+        n += written > 0 ? (size_t)written : 0;
+    }
+    return 0;
+}

@@ -1,5 +1,7 @@
 #include "journal.h"
 
+#include "kernel/array.h"
+#include "kernel/clock.h"
 #include "kernel/filename.h"
 #include "protocol/text.h"
 
@@ -17,29 +19,22 @@ static const char *const kinds[] = {
 };
 _Static_assert(sizeof kinds / sizeof kinds[0] == JOURNAL_KIND_N, "one name a kind");
 
-void journal_fini(struct journal *journal) {
-    for (size_t i = 0; i < journal->n; i++) {
-        free(journal->change[i].path);
-        free(journal->change[i].placed);
+void journal_cut(struct journal *journal, size_t n) {
+    while (journal->n > n) {
+        struct journal_change *change = &journal->change[--journal->n];
+        free(change->path);
+        free(change->placed);
     }
+}
+
+void journal_fini(struct journal *journal) {
+    journal_cut(journal, 0);
     free(journal->change);
     *journal = (struct journal){0};
 }
 
-static int grow(struct journal *journal) {
-    size_t capacity = journal->capacity ? 2 * journal->capacity : 16;
-    if (journal->n < journal->capacity)
-        return 0;
-    struct journal_change *grown = reallocarray(journal->change, capacity, sizeof *grown);
-    if (!grown)
-        return -ENOMEM;
-    journal->change = grown;
-    journal->capacity = capacity;
-    return 0;
-}
-
 int journal_add(struct journal *journal, enum journal_kind kind, const char *path, struct journal_change **ret_change) {
-    char *copy = grow(journal) == 0 ? strdup(path) : NULL;
+    char *copy = array_grow(&journal->change, journal->n, sizeof *journal->change) == 0 ? strdup(path) : NULL;
     if (!copy)
         return -ENOMEM;
     *ret_change = &journal->change[journal->n];
@@ -48,17 +43,13 @@ int journal_add(struct journal *journal, enum journal_kind kind, const char *pat
     return 0;
 }
 
-static int64_t nanoseconds(const struct timespec *time) {
-    return time->tv_sec * INT64_C(1000000000) + time->tv_nsec;
-}
-
 struct journal_before journal_before_of(const struct stat *st) {
     if (!st)
         return (struct journal_before){0};
     return (struct journal_before){.there = true,
                                    .inode = st->st_ino,
                                    .size = st->st_size,
-                                   .mtime_ns = nanoseconds(&st->st_mtim),
+                                   .mtime_ns = clock_ns(&st->st_mtim),
                                    .mode = st->st_mode};
 }
 
@@ -66,11 +57,7 @@ struct journal_before journal_before_of(const struct stat *st) {
 bool journal_is(const struct journal_before *before, const struct stat *st) {
     if (!before->there || before->inode != st->st_ino || before->mode != st->st_mode)
         return false;
-    return S_ISDIR(st->st_mode) || (before->size == st->st_size && before->mtime_ns == nanoseconds(&st->st_mtim));
-}
-
-struct journal_token journal_token_of(const struct stat *st) {
-    return (struct journal_token){st->st_ino, nanoseconds(&st->st_ctim)};
+    return S_ISDIR(st->st_mode) || (before->size == st->st_size && before->mtime_ns == clock_ns(&st->st_mtim));
 }
 
 static json_t *before_json(const struct journal_before *before) {
@@ -91,10 +78,7 @@ int journal_write(const struct journal *journal, char **ret_text, size_t *ret_by
             changes = NULL;
         }
     }
-    json_auto_t *json =
-        changes ? json_pack("{s:i, s:[I, I], s:o}", "version", VERSION, "token", (json_int_t)journal->token.inode,
-                            (json_int_t)journal->token.ctime_ns, "changes", changes)
-                : NULL;
+    json_auto_t *json = changes ? json_pack("{s:i, s:o}", "version", VERSION, "changes", changes) : NULL;
     char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
     if (!text)
         return -ENOMEM;
@@ -157,13 +141,11 @@ int journal_read(const char *text, size_t bytes, struct journal *ret_journal) {
     size_t i;
     json_t *row;
     int version;
-    json_int_t inode = 0, ctime_ns = 0;
     json_t *changes;
     int r = text_parse_capped(text, bytes, MAX_DEPTH, (size_t)JOURNAL_CHANGES_MAX * VALUES_PER_CHANGE, &parsed);
     json_auto_t *json = r ? NULL : parsed;
-    if (r == 0 && (json_unpack(json, "{s:i, s:[I, I!], s:o!}", "version", &version, "token", &inode, &ctime_ns,
-                               "changes", &changes) ||
-                   version != VERSION || !json_is_array(changes) || json_array_size(changes) > JOURNAL_CHANGES_MAX))
+    if (r == 0 && (json_unpack(json, "{s:i, s:o!}", "version", &version, "changes", &changes) || version != VERSION ||
+                   !json_is_array(changes) || json_array_size(changes) > JOURNAL_CHANGES_MAX))
         r = -EBADMSG;
     if (r == 0)
         json_array_foreach(changes, i, row) {
@@ -175,7 +157,6 @@ int journal_read(const char *text, size_t bytes, struct journal *ret_journal) {
         journal_fini(&journal);
         return r == -ENOMEM ? r : -EBADMSG;
     }
-    journal.token = (struct journal_token){(uint64_t)inode, ctime_ns};
     *ret_journal = journal;
     return 0;
 }

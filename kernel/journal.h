@@ -1,9 +1,8 @@
 /*
  * journal.h - the list of changes that a transaction has decided on, and its text.
  *
- * JSON, of which nothing is believed: whoever may write to the folder may have
- * written it. It is bound to the place that it was written in (struct journal_token). A path has to be one below the
- * folder that petri itself would write to, and a staged file has to have a name of petri's own.
+ * JSON, of which nothing is believed: a path has to be one below the folder, and a
+ * staged file has to have a name of petri's own.
  */
 #ifndef PETRI_JOURNAL_H
 #define PETRI_JOURNAL_H
@@ -55,18 +54,8 @@ struct journal_change {
     int result;   /* -errno once it is made; not in the text */
 };
 
-/*
- * A file beside the journal, by what nobody can give a file: a journal that came with
- * an archive or a clone, or was copied, is not believed.
- */
-struct journal_token {
-    uint64_t inode;
-    int64_t ctime_ns;
-};
-
 struct journal {
-    struct journal_token token;
-    size_t n, capacity;
+    size_t n;
     struct journal_change *change;
 };
 
@@ -76,7 +65,8 @@ void journal_fini(struct journal *journal);
 int journal_add(struct journal *journal, enum journal_kind kind, const char *path,
                 struct journal_change **ret_change) KERNEL_MUST_CHECK;
 
-struct journal_token journal_token_of(const struct stat *st);
+/* Forgets the changes from the n-th on. */
+void journal_cut(struct journal *journal, size_t n);
 
 /* Whether this is the name of a staged file, which is never another folder's. */
 bool journal_is_stage(const char *name);

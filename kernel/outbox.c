@@ -188,17 +188,6 @@ static int is_ours(struct outbox *outbox, struct outbox_file *file, int parent_f
     return same;
 }
 
-/* Renames where nothing stands. 0, -EEXIST or -errno. See: RENAME_NOREPLACE, which not every file system has. */
-static int rename_to_free(int dir_fd, const char *from, int parent_fd, const char *name) {
-    if (renameat2(dir_fd, from, parent_fd, name, RENAME_NOREPLACE) == 0)
-        return 0;
-    if (errno != EINVAL && errno != ENOSYS)
-        return -errno;
-    if (linkat(dir_fd, from, parent_fd, name, 0))
-        return -errno;
-    return unlinkat(dir_fd, from, 0) ? -errno : 0;
-}
-
 /* Puts the file under one path; what stands there with the same content stays. 0, -EEXIST where somebody else's stands
  * there, -EINPROGRESS, or -errno. The log has it before the file has its name: whatever happens between, it never
  * claims too little. */
@@ -219,7 +208,7 @@ static int place_at(struct outbox *outbox, struct outbox_file *file, const struc
         return r;
     if (stands)
         return renameat(outbox->dir_fd, file->name, parent_fd, name) ? -errno : 0;
-    return rename_to_free(outbox->dir_fd, file->name, parent_fd, name);
+    return host_rename_to_free(outbox->dir_fd, file->name, parent_fd, name);
 }
 
 int outbox_place(struct outbox *outbox, struct outbox_file *file, const struct outbox_place *place,

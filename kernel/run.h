@@ -66,7 +66,6 @@ struct run {
     struct question question;
     bool asked; /* for input, answered or not */
 
-    bool files_told;      /* what came of its files */
     bool finishing;       /* the cell is frozen: finish.h */
     bool inputs_complete; /* inputs has every file of the folder below that was read */
     bool silent;          /* only status on iopub */

@@ -33,6 +33,7 @@ struct start {
     struct paths paths;
     char python[PATH_MAX];
     struct sandbox_ground ground;
+    bool writable;            /* cells were to change the folder */
     struct packages packages; /* what the configuration hides */
     char why_not[640];        /* why no cell can run; "" where one can */
 };
@@ -103,6 +104,15 @@ static void hide_packages(struct kernel *kernel, struct start *start) {
                  strerror(-r));
 }
 
+/* Whoever has asked for a folder that is written. */
+static void tell_read_only(struct kernel *kernel) {
+    struct runner *runner = &kernel->runner;
+    const size_t n = strlen(runner->note);
+    snprintf(runner->note + n, sizeof runner->note - n,
+             "petri: this folder is not written: cells don't see it as it is%s.\n",
+             kernel->outbox.off ? "" : "; files that they make are copied to outputs");
+}
+
 static void start_session(struct kernel *kernel, struct start *start) {
     hide_packages(kernel, start);
     const struct launch launch = {.ground = &start->ground,
@@ -120,7 +130,9 @@ static void start_session(struct kernel *kernel, struct start *start) {
         const struct session_view view = session_view(session);
         workdir_note(&start->workdir, &view, kernel->runner.note, sizeof kernel->runner.note);
         if (view.apart)
-            writeback_fini(&kernel->writeback); /* cells would not see what is written: the note says more */
+            writeback_fini(&kernel->writeback); /* cells would not see what is written */
+        if (start->writable && !kernel->writeback.on)
+            tell_read_only(kernel);
         warm_begin(kernel, session);
     } else {
         runner_give_up(kernel, start->why_not[0] ? start->why_not
@@ -185,15 +197,16 @@ static void end_writing(const struct kernel *kernel, const struct workdir *workd
 }
 
 /* Whether what cells change is written into their folder. */
-static void choose_writing(struct kernel *kernel, const struct arguments *arguments, const struct start *start) {
+static void choose_writing(struct kernel *kernel, const struct arguments *arguments, struct start *start) {
     const struct config *config = &kernel->config;
     const struct workdir *workdir = &start->workdir;
-    const bool wanted = arguments->values[OPTION_WRITABLE] || config->writable.on;
+    start->writable = (arguments->values[OPTION_WRITABLE] || config->writable.on) &&
+                      kernel->profile != PROFILE_STRICT && !arguments->values[OPTION_ARTIFACTS];
     writeback_init(&kernel->writeback);
     if (start->why_not[0])
         return;
     end_writing(kernel, workdir);
-    if (!wanted || kernel->profile == PROFILE_STRICT || arguments->values[OPTION_ARTIFACTS] || !workdir->shown)
+    if (!start->writable || !workdir->shown)
         return;
     int r = writeback_turn_on(&kernel->writeback, workdir->fd, config->writable.allow);
     if (r < 0)

@@ -1,7 +1,6 @@
-#include "transaction.h"
+#include "transaction_inside.h"
 
 #include "kernel/clock.h"
-#include "kernel/filename.h"
 #include "kernel/host_file.h"
 
 #include <dirent.h>
@@ -12,25 +11,10 @@
 #include <string.h>
 #include <sys/file.h>
 
-#define JOURNAL_NAME "journal"
-#define JOURNAL_NEW JOURNAL_NAME ".new"
+#define JOURNAL_NEW "journal.new"
 #define TOKEN_NAME "token"
 
-enum { NAMES_TRIED = 100 };
-
-struct transaction {
-    int folder_fd;   /* owned */
-    dev_t device;    /* its file system */
-    int own_fd;      /* `.petri` in it, locked; owned */
-    size_t n_stages; /* names given to staged files */
-    struct journal journal;
-    bool decided;
-    bool durable; /* something is replaced or removed, so what takes its place has to be on the disk */
-    size_t at;    /* the change whose turn it is */
-};
-
-/* Opens the folder that path's last name is in; the name goes to ret_name. */
-static int open_parent(const struct transaction *transaction, const char *path, const char **ret_name) {
+int transaction_open_parent(const struct transaction *transaction, const char *path, const char **ret_name) {
     char above[PATH_MAX];
     struct stat st;
     const char *slash = strrchr(path, '/');
@@ -73,14 +57,13 @@ static int check_own(const struct transaction *transaction) {
     return own.st_uid != geteuid() || (own.st_mode & (S_IWGRP | S_IWOTH)) ? -EPERM : 0;
 }
 
-/* Its owner may have shut a folder by its mode, which keeps nobody out who has privileges in a user namespace. */
-static bool is_shut(int folder_fd) {
+bool transaction_is_shut(int folder_fd) {
     struct stat st;
     return fstat(folder_fd, &st) == 0 && !(st.st_mode & S_IWUSR);
 }
 
 static int lock_own(struct transaction *transaction, bool make) {
-    if (make && is_shut(transaction->folder_fd))
+    if (make && transaction_is_shut(transaction->folder_fd))
         return -EACCES;
     if (make && mkdirat(transaction->folder_fd, JOURNAL_FOLDER, 0700) && errno != EEXIST)
         return -errno;
@@ -107,13 +90,14 @@ static int read_text(int fd, size_t bytes, char **ret_text) {
     return 0;
 }
 
-/* Whether the journal was written in this very place. */
-static bool is_here(const struct transaction *transaction) {
-    struct stat st;
-    if (fstatat(transaction->own_fd, TOKEN_NAME, &st, AT_SYMLINK_NOFOLLOW))
-        return false;
-    const struct journal_token token = journal_token_of(&st), *said = &transaction->journal.token;
-    return token.inode == said->inode && token.ctime_ns == said->ctime_ns;
+/*
+ * The journal's name has the inode and the time of change of a file beside it, which
+ * nobody can give a file: so one that came with an archive or a clone, or was copied,
+ * is none.
+ */
+static void name_journal(struct transaction *transaction, const struct stat *token) {
+    snprintf(transaction->name, sizeof transaction->name, "journal-%jx-%jx", (uintmax_t)token->st_ino,
+             (uintmax_t)clock_ns(&token->st_ctim));
 }
 
 /* Reads what an earlier one has decided. 0, also where there is none. */
@@ -123,17 +107,16 @@ static int read_journal(struct transaction *transaction) {
     char why[200];
     struct stat st;
     char *read = NULL;
-    auto_fd fd = host_file_open(transaction->own_fd, JOURNAL_NAME, &wanted, why, sizeof why);
+    if (fstatat(transaction->own_fd, TOKEN_NAME, &st, AT_SYMLINK_NOFOLLOW))
+        return errno == ENOENT ? 0 : -errno;
+    name_journal(transaction, &st);
+    auto_fd fd = host_file_open(transaction->own_fd, transaction->name, &wanted, why, sizeof why);
     if (fd < 0)
         return fd == -ENOENT ? 0 : -EBADMSG;
     int r = fstat(fd, &st) ? -errno : read_text(fd, (size_t)st.st_size, &read);
     auto_free char *text = read;
     if (r == 0)
         r = journal_read(text, (size_t)st.st_size, &transaction->journal);
-    if (r == 0 && !is_here(transaction)) {
-        journal_fini(&transaction->journal);
-        r = -EBADMSG;
-    }
     transaction->decided = r == 0;
     return r;
 }
@@ -155,7 +138,8 @@ static void keep_foreign(const struct transaction *transaction) {
 /* Ends a transaction all of whose changes are made. */
 static void forget(struct transaction *transaction) {
     keep_foreign(transaction);
-    unlinkat(transaction->own_fd, JOURNAL_NAME, 0);
+    if (transaction->name[0])
+        unlinkat(transaction->own_fd, transaction->name, 0);
     empty_own(transaction);
     journal_fini(&transaction->journal);
     transaction->decided = false;
@@ -262,7 +246,7 @@ void transaction_drop(struct transaction *transaction, struct transaction_file *
 int transaction_look(const struct transaction *transaction, const char *path, struct stat *ret_st) {
     const char *name;
     struct stat st;
-    auto_fd parent_fd = open_parent(transaction, path, &name);
+    auto_fd parent_fd = transaction_open_parent(transaction, path, &name);
     if (parent_fd < 0)
         return parent_fd;
     if (fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW))
@@ -320,6 +304,10 @@ int transaction_add_file(struct transaction *transaction, struct transaction_fil
     return 0;
 }
 
+void transaction_forget_from(struct transaction *transaction, size_t n) {
+    journal_cut(&transaction->journal, n);
+}
+
 size_t transaction_n(const struct transaction *transaction) {
     return transaction->journal.n;
 }
@@ -330,7 +318,7 @@ static int make_token(struct transaction *transaction) {
     auto_fd fd = openat(transaction->own_fd, TOKEN_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0 || fstat(fd, &st))
         return -errno;
-    transaction->journal.token = journal_token_of(&st);
+    name_journal(transaction, &st);
     return 0;
 }
 
@@ -338,15 +326,12 @@ static int write_journal(const struct transaction *transaction, const char *text
     auto_fd fd = openat(transaction->own_fd, JOURNAL_NEW, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
-    for (size_t n = 0; n < bytes;) {
-        ssize_t written = write(fd, text + n, bytes - n);
-        if (written < 0 && errno != EINTR)
-            return -errno;
-        n += written > 0 ? (size_t)written : 0;
-    }
+    int r = host_write(fd, text, bytes);
+    if (r < 0)
+        return r;
     if (transaction->durable && fsync(fd))
         return -errno;
-    return renameat(transaction->own_fd, JOURNAL_NEW, transaction->own_fd, JOURNAL_NAME) ? -errno : 0;
+    return renameat(transaction->own_fd, JOURNAL_NEW, transaction->own_fd, transaction->name) ? -errno : 0;
 }
 
 int transaction_decide(struct transaction *transaction) {
@@ -368,153 +353,10 @@ int transaction_decide(struct transaction *transaction) {
     return 0;
 }
 
-/* Renames where nothing stands. See: RENAME_NOREPLACE, which not every file system has. */
-static int rename_to_free(int dir_fd, const char *from, int parent_fd, const char *name) {
-    if (renameat2(dir_fd, from, parent_fd, name, RENAME_NOREPLACE) == 0)
-        return 0;
-    if (errno != EINVAL && errno != ENOSYS)
-        return -errno;
-    if (linkat(dir_fd, from, parent_fd, name, 0))
-        return -errno;
-    return unlinkat(dir_fd, from, 0) ? -errno : 0;
-}
-
-/* Gives what is staged the first free name like its path's. 0 where that is its own, -EEXIST with change->placed, or
- * -errno. */
-static int place_free(const struct transaction *transaction, struct journal_change *change, int parent_fd,
-                      const char *name) {
-    char tried[NAME_MAX + 1], path[PATH_MAX];
-    int r = -EEXIST, n;
-    for (n = 1; r == -EEXIST && n <= NAMES_TRIED + 1; n++) {
-        const int nth =
-            n <= NAMES_TRIED ? n : (int)(1000000 + randombytes_uniform(1000000000)); /* none is taken twice */
-        if (filename_nth(name, nth, tried, sizeof tried))
-            return -ENAMETOOLONG;
-        r = rename_to_free(transaction->own_fd, change->stage, parent_fd, tried);
-    }
-    if (r < 0 || n == 2)
-        return r == -EEXIST ? -EBUSY : r;
-    snprintf(path, sizeof path, "%.*s%s", (int)(name - change->path), change->path, tried);
-    change->placed = strdup(path);
-    return -EEXIST;
-}
-
-/* What was exchanged for the staged file, or put aside, lies in its place: whether it is what was to be. */
-static bool is_as_seen(const struct transaction *transaction, const struct journal_change *change) {
-    struct stat st;
-    return fstatat(transaction->own_fd, change->stage, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-           journal_is(&change->before, &st);
-}
-
-/* Gives what is not ours its name back, or one like it. */
-static int give_back(const struct transaction *transaction, struct journal_change *change, int parent_fd,
-                     const char *name) {
-    int r = place_free(transaction, change, parent_fd, name);
-    free(steal_pointer(change->placed));
-    return r == 0 || r == -EEXIST ? -ESTALE : r;
-}
-
-/* Exchanges the two files back, if ours is still there, and gives ours another name. */
-static int exchange_back(const struct transaction *transaction, struct journal_change *change, int parent_fd,
-                         const char *name) {
-    struct stat st;
-    const bool ours = fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == change->staged;
-    if (!ours || renameat2(transaction->own_fd, change->stage, parent_fd, name, RENAME_EXCHANGE))
-        return give_back(transaction, change, parent_fd, name);
-    return place_free(transaction, change, parent_fd, name);
-}
-
-/* The staged file has the name, and what had it lies in its place. */
-static int end_exchange(const struct transaction *transaction, struct journal_change *change, int parent_fd,
-                        const char *name) {
-    if (!is_as_seen(transaction, change))
-        return exchange_back(transaction, change, parent_fd, name);
-    return unlinkat(transaction->own_fd, change->stage, 0) && errno != ENOENT ? -errno : 0;
-}
-
-static int put(const struct transaction *transaction, struct journal_change *change, int parent_fd, const char *name) {
-    struct stat staged, st;
-    if (fstatat(transaction->own_fd, change->stage, &staged, AT_SYMLINK_NOFOLLOW))
-        return errno == ENOENT ? 0 : -errno; /* done, before somebody was killed */
-    if (staged.st_ino != change->staged)
-        return end_exchange(transaction, change, parent_fd, name); /* half of it, by the same */
-    if (!change->before.there || fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) ||
-        !journal_is(&change->before, &st))
-        return place_free(transaction, change, parent_fd, name);
-    if (renameat2(transaction->own_fd, change->stage, parent_fd, name, RENAME_EXCHANGE) == 0)
-        return end_exchange(transaction, change, parent_fd, name);
-    if (errno != EINVAL && errno != ENOSYS)
-        return -errno;
-    return renameat(transaction->own_fd, change->stage, parent_fd, name) ? -errno : 0;
-}
-
-/* Put aside first, so that it can be looked at when nobody finds it any more. */
-static int remove_file(const struct transaction *transaction, struct journal_change *change, int parent_fd,
-                       const char *name) {
-    struct stat st;
-    const bool aside = fstatat(transaction->own_fd, change->stage, &st, AT_SYMLINK_NOFOLLOW) == 0;
-    if (!aside) {
-        if (fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW))
-            return errno == ENOENT ? 0 : -errno;
-        if (S_ISDIR(st.st_mode) || !journal_is(&change->before, &st))
-            return -ESTALE;
-        if (renameat(parent_fd, name, transaction->own_fd, change->stage))
-            return -errno;
-    }
-    if (is_as_seen(transaction, change))
-        return unlinkat(transaction->own_fd, change->stage, 0) ? -errno : 0;
-    return give_back(transaction, change, parent_fd, name);
-}
-
-/* It is there already, staged, so that there is room for it; a file system that can't rename to what is free has it
- * made. */
-static int make_folder(const struct transaction *transaction, const struct journal_change *change, int parent_fd,
-                       const char *name) {
-    struct stat st;
-    if (renameat2(transaction->own_fd, change->stage, parent_fd, name, RENAME_NOREPLACE) == 0)
-        return 0;
-    if ((errno == EINVAL || errno == ENOSYS) && mkdirat(parent_fd, name, 0777) == 0)
-        return 0;
-    if (errno != EEXIST && errno != ENOENT)
-        return -errno;
-    return fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
-}
-
-static int remove_folder(const struct journal_change *change, int parent_fd, const char *name) {
-    struct stat st;
-    if (fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW))
-        return errno == ENOENT ? 0 : -errno;
-    if (!journal_is(&change->before, &st))
-        return -ESTALE;
-    return unlinkat(parent_fd, name, AT_REMOVEDIR) && errno != ENOENT ? -errno : 0;
-}
-
-static int make(const struct transaction *transaction, struct journal_change *change) {
-    const char *name;
-    auto_fd parent_fd = open_parent(transaction, change->path, &name);
-    if (parent_fd < 0)
-        return parent_fd == -ENOENT && change->kind != JOURNAL_PUT ? 0 : parent_fd;
-    if (is_shut(parent_fd))
-        return -EACCES;
-    switch (change->kind) {
-    case JOURNAL_PUT:
-        return put(transaction, change, parent_fd, name);
-    case JOURNAL_REMOVE:
-        return remove_file(transaction, change, parent_fd, name);
-    case JOURNAL_MAKE_FOLDER:
-        return make_folder(transaction, change, parent_fd, name);
-    case JOURNAL_REMOVE_FOLDER:
-        return remove_folder(change, parent_fd, name);
-    case JOURNAL_KIND_N:
-        break;
-    }
-    return -EINVAL;
-}
-
 bool transaction_step(struct transaction *transaction, int64_t until_us) {
     while (transaction->at < transaction->journal.n) {
         struct journal_change *change = &transaction->journal.change[transaction->at++];
-        change->result = make(transaction, change);
+        change->result = transaction_make(transaction, change);
         if (clock_us() >= until_us)
             break;
     }

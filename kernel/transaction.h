@@ -39,9 +39,8 @@ struct transaction_file {
  * Opens the folder, which folder_fd stays the caller's of, locks it, and does what an earlier
  * one had decided and not done: ret_recovered is how many changes. 0 with ret
  * the caller's: transaction_close(); -EAGAIN where another has it; -EPERM where
- * `.petri` is another user's; -EBADMSG where its journal can't be read, or was not
- * written in this place; -EUCLEAN where what it says can't be done, and then it is
- * left as it is; -EACCES where the folder's mode lets nobody write; or another -errno.
+ * `.petri` is another user's; -EBADMSG where its journal can't be read; -EUCLEAN where what it says can't be done, and
+ * then it is left as it is; -EACCES where the folder's mode lets nobody write; or another -errno.
  */
 int transaction_open(int folder_fd, struct transaction **ret, size_t *ret_recovered) KERNEL_MUST_CHECK;
 
@@ -74,6 +73,9 @@ int transaction_add(struct transaction *transaction, enum journal_kind kind, con
 /* The same of a staged file, all of which is written: uses it up. It gets mode, and the times of its content. */
 int transaction_add_file(struct transaction *transaction, struct transaction_file *file, const char *path,
                          const struct stat *before, const struct stat *content) KERNEL_MUST_CHECK;
+
+/* Forgets the changes from the n-th on; of staged files none may be among them. */
+void transaction_forget_from(struct transaction *transaction, size_t n);
 
 size_t transaction_n(const struct transaction *transaction);
 

@@ -1,12 +1,12 @@
 #include "writeback.h"
 
 #include "kernel/cleanup.h"
+#include "kernel/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
-#include <time.h>
 
 /*
  * An own path has one of these:
@@ -18,10 +18,6 @@
  *                                                  which they go on seeing it; 0 where that is not the host's any more
  */
 enum { NOT_DUE = -1 };
-
-static int64_t nanoseconds(const struct timespec *time) {
-    return time->tv_sec * INT64_C(1000000000) + time->tv_nsec;
-}
 
 void writeback_init(struct writeback *writeback) {
     *writeback = (struct writeback){.folder_fd = -1};
@@ -51,7 +47,7 @@ void writeback_fini(struct writeback *writeback) {
 void writeback_cell_starts(struct writeback *writeback) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    writeback->began_ns = nanoseconds(&now);
+    writeback->began_ns = clock_ns(&now);
 }
 
 static int64_t number(const json_t *json, const char *key) {
@@ -86,14 +82,13 @@ bool writeback_may_replace(const struct writeback *writeback, const char *path, 
         return false;
     if (own && !since && !held)
         return number(own, "inode") == (int64_t)st->st_ino && number(own, "size") == st->st_size &&
-               number(own, "mtime_ns") == nanoseconds(&st->st_mtim) &&
-               number(own, "ctime_ns") == nanoseconds(&st->st_ctim);
+               number(own, "mtime_ns") == clock_ns(&st->st_mtim) && number(own, "ctime_ns") == clock_ns(&st->st_ctim);
     const int64_t since_ns = since ? json_integer_value(since) : seen_ns(writeback);
-    return nanoseconds(&st->st_ctim) <= seen_below_ns(writeback, path, since_ns) + skew_ns;
+    return clock_ns(&st->st_ctim) <= seen_below_ns(writeback, path, since_ns) + skew_ns;
 }
 
 bool writeback_was_moved(const struct writeback *writeback, const struct stat *st, int64_t skew_ns) {
-    return nanoseconds(&st->st_ctim) > seen_ns(writeback) + skew_ns &&
+    return clock_ns(&st->st_ctim) > seen_ns(writeback) + skew_ns &&
            memcmp(&st->st_ctim, &st->st_mtim, sizeof st->st_ctim) != 0;
 }
 
@@ -109,8 +104,8 @@ bool writeback_is_due(const struct writeback *writeback, const char *path, enum 
 void writeback_note_written(struct writeback *writeback, const char *path, const struct stat *st) {
     json_object_set_new(writeback->own, path,
                         json_pack("{s:I, s:I, s:I, s:I}", "inode", (json_int_t)st->st_ino, "size",
-                                  (json_int_t)st->st_size, "mtime_ns", (json_int_t)nanoseconds(&st->st_mtim),
-                                  "ctime_ns", (json_int_t)nanoseconds(&st->st_ctim)));
+                                  (json_int_t)st->st_size, "mtime_ns", (json_int_t)clock_ns(&st->st_mtim), "ctime_ns",
+                                  (json_int_t)clock_ns(&st->st_ctim)));
 }
 
 /* What was known of the host's stays known. A path that is no UTF-8 can't be a key, and is never written. */

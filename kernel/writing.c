@@ -1,8 +1,10 @@
 #include "writing_inside.h"
 
+#include "kernel/array.h"
 #include "kernel/artifact_kind.h"
 #include "kernel/clock.h"
 #include "kernel/filename.h"
+#include "kernel/host_file.h"
 #include "kernel/limits.h"
 #include "kernel/selfstart.h"
 #include "protocol/text.h"
@@ -25,15 +27,7 @@ void writing_refuse(struct writing_entry *entry, const char *format, ...) {
 }
 
 static int add(struct writing *writing, const char *path, const struct cell_file *file) {
-    if (writing->n == writing->capacity) {
-        size_t capacity = writing->capacity ? 2 * writing->capacity : 16;
-        struct writing_entry *grown = reallocarray(writing->entry, capacity, sizeof *grown);
-        if (!grown)
-            return -ENOMEM;
-        writing->entry = grown;
-        writing->capacity = capacity;
-    }
-    char *copy = strdup(path);
+    char *copy = array_grow(&writing->entry, writing->n, sizeof writing->entry[0]) == 0 ? strdup(path) : NULL;
     if (!copy)
         return -ENOMEM;
     writing->entry[writing->n++] = (struct writing_entry){
@@ -117,24 +111,30 @@ static void give_up(struct writing *writing, const char *why, bool again) {
     writing->phase = WRITING_MADE;
 }
 
-static void judge_all(struct writing *writing) {
+/* Why nothing of the cell is written: there is too much of it. "" where there isn't. */
+static void find_excess(const struct writing *writing, char *why, size_t why_bytes) {
     const int64_t most = writing->options.limits->values[LIMIT_ARTIFACTS];
-    char why[160], size[32];
+    char size[32];
     uint64_t total = 0;
-    for (size_t i = 0; i < writing->n; i++) {
-        struct writing_entry *entry = &writing->entry[i];
-        judge(writing, entry);
-        if (!entry->refused[0] && entry->change != CELL_DELETED)
-            total += entry->bytes;
-    }
-    snprintf(why, sizeof why, "nothing is written, for the cell's files are more than %s",
-             writing->too_many ? "100,000" : "the limit of ");
-    if (!writing->too_many && total > (uint64_t)most)
-        snprintf(why + strlen(why), sizeof why - strlen(why), "%s (artifacts)",
+    for (size_t i = 0; i < writing->n; i++)
+        if (!writing->entry[i].refused[0] && writing->entry[i].change != CELL_DELETED)
+            total += writing->entry[i].bytes;
+    why[0] = '\0';
+    if (writing->too_many)
+        snprintf(why, why_bytes, "nothing is written, for the cell has changed more than %d files", WRITING_FILES_MAX);
+    else if (total > (uint64_t)most)
+        snprintf(why, why_bytes, "nothing is written, for the cell's files are more than the limit of %s (artifacts)",
                  limits_text(UNIT_BYTES, most, size, sizeof size));
+}
+
+static void judge_all(struct writing *writing) {
+    char why[160];
+    for (size_t i = 0; i < writing->n; i++)
+        judge(writing, &writing->entry[i]);
+    find_excess(writing, why, sizeof why);
     if (writing->too_many)
         writeback_lose_track(writing->options.writeback);
-    if (writing->too_many || total > (uint64_t)most)
+    if (why[0])
         give_up(writing, why, false);
 }
 
@@ -237,7 +237,7 @@ static bool open_folder(struct writing *writing) {
     writing->phase = WRITING_REMOVALS;
     snprintf(why, sizeof why, "the folder can't be written: %s",
              r == -EAGAIN    ? "another kernel is writing"
-             : r == -EBADMSG ? JOURNAL_FOLDER " in it holds a journal of another place, so remove it"
+             : r == -EBADMSG ? JOURNAL_FOLDER " in it holds a journal that can't be read, so remove it"
              : r == -EPERM   ? JOURNAL_FOLDER " in it is another user's"
              : r == -EUCLEAN ? "what a kernel has begun to write, in " JOURNAL_FOLDER ", can't be ended"
                              : strerror(-r));
@@ -258,18 +258,6 @@ static int begin_copy(struct writing *writing, struct writing_entry *entry) {
     return fstat(copy->fd, &copy->content) ? -errno : transaction_stage(writing->transaction, &copy->file);
 }
 
-static int write_all(int fd, const char *data, size_t bytes, off_t at) {
-    while (bytes > 0) {
-        ssize_t n = pwrite(fd, data, bytes, at);
-        if (n < 0 && errno != EINTR)
-            return -errno;
-        data += n > 0 ? n : 0;
-        at += n > 0 ? n : 0;
-        bytes -= n > 0 ? (size_t)n : 0;
-    }
-    return 0;
-}
-
 /* A piece of the file; holes are left out. 1, 0 at its end, or -errno. */
 static int copy_piece(struct writing *writing) {
     struct writing_copy *copy = &writing->copy;
@@ -280,7 +268,7 @@ static int copy_piece(struct writing *writing) {
     if (n <= 0)
         return n < 0 ? -errno : -EIO;
     copy->at = data + n;
-    int r = write_all(copy->file.fd, writing->chunk, (size_t)n, data);
+    int r = lseek(copy->file.fd, data, SEEK_SET) < 0 ? -errno : host_write(copy->file.fd, writing->chunk, (size_t)n);
     return r < 0 ? r : 1;
 }
 

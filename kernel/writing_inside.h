@@ -49,7 +49,7 @@ struct writing {
     enum writing_phase phase;
     struct transaction *transaction; /* owned; NULL before it is open */
     struct writing_entry *entry;
-    size_t n, capacity;
+    size_t n;
     size_t at; /* the one whose turn it is in this phase */
     bool too_many;
     json_t *folders; /* those that are there by then, or will have been made; owned */

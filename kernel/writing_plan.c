@@ -65,8 +65,8 @@ static int plan_one(struct writing *writing, struct writing_entry *entry, const 
     int r = transaction_look(writing->transaction, path, &st);
     if (r == -ENOENT || r == -ENOTDIR)
         return 0;
-    if (r == 0 && transaction_n(writing->transaction) >= JOURNAL_CHANGES_MAX / 2)
-        r = -E2BIG;
+    if (r == 0 && transaction_n(writing->transaction) - entry->first >= WRITING_FILES_MAX)
+        return -E2BIG;
     if (r < 0)
         snprintf(why, sizeof why, "%s", r == -EXDEV ? "another file system is mounted there" : strerror(-r));
     if (r < 0 || is_to_stay(writing, entry, path, &st, why, sizeof why)) {
@@ -123,24 +123,30 @@ static int plan_way(struct writing *writing, struct writing_entry *entry, size_t
     return r == 0 && all && json_object_set_new(writing->folders, path, json_false()) ? -ENOMEM : r;
 }
 
-int writing_plan_removal(struct writing *writing, struct writing_entry *entry) {
+/* What stands in the way of what the cell has made: files with names of folders, and the other way round. */
+static int plan_room(struct writing *writing, struct writing_entry *entry) {
     struct stat st;
     bool all = true;
     int r = 0;
+    for (const char *slash = strchr(entry->path, '/'); r == 0 && slash; slash = strchr(slash + 1, '/'))
+        r = plan_way(writing, entry, (size_t)(slash - entry->path));
+    if (r || transaction_look(writing->transaction, entry->path, &st) || S_ISDIR(entry->mode) == S_ISDIR(st.st_mode))
+        return r;
+    return plan_one(writing, entry, entry->path, &all);
+}
+
+int writing_plan_removal(struct writing *writing, struct writing_entry *entry) {
+    bool all = true;
     if (entry->refused[0])
         return 0;
     entry->first = transaction_n(writing->transaction);
-    if (entry->change == CELL_DELETED) {
-        r = plan_one(writing, entry, entry->path, &all);
-        entry->n = transaction_n(writing->transaction) - entry->first;
-        return r;
+    int r = entry->change == CELL_DELETED ? plan_one(writing, entry, entry->path, &all) : plan_room(writing, entry);
+    if (r == -E2BIG) {
+        transaction_forget_from(writing->transaction, entry->first);
+        writing_refuse(entry, "more than %d files are in it", WRITING_FILES_MAX);
+        r = 0;
     }
-    for (const char *slash = strchr(entry->path, '/'); r == 0 && slash; slash = strchr(slash + 1, '/'))
-        r = plan_way(writing, entry, (size_t)(slash - entry->path));
-    if (r || transaction_look(writing->transaction, entry->path, &st))
-        return r;
-    if (S_ISDIR(entry->mode) != S_ISDIR(st.st_mode))
-        r = plan_one(writing, entry, entry->path, &all);
+    entry->n = entry->change == CELL_DELETED ? transaction_n(writing->transaction) - entry->first : 0;
     return r;
 }
 

@@ -3,6 +3,7 @@
  */
 #include "writing_inside.h"
 
+#include "kernel/artifact_kind.h"
 #include "protocol/text.h"
 
 #include <errno.h>
@@ -63,7 +64,7 @@ static void settle_entry(struct writing *writing, struct writing_entry *entry) {
         return;
     if (entry->conflict)
         writeback_note_conflict(writeback, entry->path);
-    else if (transaction_look(writing->transaction, entry->path, &st) == 0)
+    else if (writing->transaction && transaction_look(writing->transaction, entry->path, &st) == 0)
         writeback_note_written(writeback, entry->path, &st);
     else
         writeback_note_own(writeback, entry->path, entry->change, false);
@@ -102,10 +103,8 @@ static void tell(const struct writing_entry *entry, json_t *row) {
 }
 
 static void add_row(const struct writing_entry *entry, json_t *rows) {
-    static const char *const actions[] = {
-        [CELL_CREATED] = "created", [CELL_CHANGED] = "changed", [CELL_DELETED] = "deleted"};
     json_t *row = json_pack("{s:o, s:s}", "path", text_to_json(entry->path, strlen(entry->path)), "action",
-                            actions[entry->change]);
+                            artifact_action(entry->change));
     tell(entry, row);
     json_array_append_new(rows, row);
 }

@@ -43,6 +43,12 @@ def start(kernel_dirs, tmp_path):
         kernel.close()
 
 
+@pytest.fixture
+def writable(start):
+    """Starts a kernel of the writable mode."""
+    return lambda **options: start(**{"name": "petri-writable", **options})
+
+
 @pytest.fixture(params=INTERPRETERS, ids=lambda interpreter: interpreter.label)
 def kernel(request, start):
     """A kernel for each interpreter of this machine."""

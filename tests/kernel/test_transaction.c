@@ -181,6 +181,20 @@ static void test_no_link_is_followed(void **state) {
     assert_false(is_there("elsewhere/b"));
 }
 
+static void test_changes_that_are_forgotten_are_not_made(void **state) {
+    (void)state;
+    tree_file("one.txt", "one");
+    tree_file("two.txt", "two");
+    struct transaction *transaction = begin();
+    assert_int_equal(remove_there(transaction, JOURNAL_REMOVE, "one.txt"), 0);
+    assert_int_equal(remove_there(transaction, JOURNAL_REMOVE, "two.txt"), 0);
+    transaction_forget_from(transaction, 1);
+    make(transaction);
+    transaction_close(transaction);
+    assert_false(is_there("one.txt"));
+    expect_text("two.txt", "two");
+}
+
 static void test_folder_with_something_in_it_stays(void **state) {
     (void)state;
     tree_folder("full");
@@ -206,15 +220,50 @@ static void test_kernels_take_turns(void **state) {
     transaction_close(begin());
 }
 
+static const char planted[] = "{\"version\": 1, \"changes\": [[\"put\", \"hook\", \"file-0\", 1, null]]}";
+
+/* As it comes with a clone: whoever made it knows neither number nor time of the files that it becomes. */
+static void test_journal_that_was_not_written_here_is_none(void **state) {
+    char path[PATH_MAX], name[96];
+    struct stat st;
+    (void)state;
+    tree_file(JOURNAL_FOLDER "/token", "");
+    tree_file(JOURNAL_FOLDER "/file-0", "#!/bin/sh");
+    tree_file(JOURNAL_FOLDER "/journal", planted);
+    assert_int_equal(stat(tree_path(path, JOURNAL_FOLDER "/token"), &st), 0);
+    snprintf(name, sizeof name, JOURNAL_FOLDER "/journal-%jx-%jx", (uintmax_t)st.st_ino,
+             (uintmax_t)clock_ns(&st.st_ctim) - 1);
+    tree_file(name, planted);
+    assert_int_equal(transaction_recover(folder_fd), 0);
+    transaction_close(begin());
+    assert_false(is_there("hook"));
+    expect_text(name, planted);
+}
+
+static void test_journal_that_cant_be_read_is_left_alone(void **state) {
+    struct transaction *transaction = begin();
+    size_t recovered;
+    char path[PATH_MAX], name[96];
+    struct stat st;
+    (void)state;
+    assert_int_equal(put(transaction, "new.txt", "new", NULL), 0);
+    assert_int_equal(transaction_decide(transaction), 0);
+    transaction_close(transaction); /* as if it had been killed */
+    assert_int_equal(stat(tree_path(path, JOURNAL_FOLDER "/token"), &st), 0);
+    snprintf(name, sizeof name, JOURNAL_FOLDER "/journal-%jx-%jx", (uintmax_t)st.st_ino,
+             (uintmax_t)clock_ns(&st.st_ctim));
+    tree_file(name, "{");
+    assert_int_equal(transaction_open(folder_fd, &transaction, &recovered), -EBADMSG);
+    assert_int_equal(transaction_recover(folder_fd), -EBADMSG);
+    expect_text(name, "{");
+}
+
 static void test_folder_that_is_not_petris_is_left_alone(void **state) {
     struct transaction *transaction;
     size_t recovered;
     char path[PATH_MAX];
     (void)state;
-    tree_file(JOURNAL_FOLDER "/journal", "{\"version\": 1, \"changes\": [[\"remove\", \"../x\"]]}");
-    assert_int_equal(transaction_open(folder_fd, &transaction, &recovered), -EBADMSG);
-    expect_text(JOURNAL_FOLDER "/journal", "{\"version\": 1, \"changes\": [[\"remove\", \"../x\"]]}");
-    assert_int_equal(unlink(tree_path(path, JOURNAL_FOLDER "/journal")), 0);
+    tree_folder(JOURNAL_FOLDER);
     assert_int_equal(chmod(tree_path(path, JOURNAL_FOLDER), 0777), 0);
     assert_int_equal(transaction_open(folder_fd, &transaction, &recovered), -EPERM);
     if (geteuid() == 0) {
@@ -339,8 +388,11 @@ int main(void) {
         TEST(test_nothing_is_done_before_it_is_decided),
         TEST(test_what_others_have_changed_meanwhile_stays),
         TEST(test_no_link_is_followed),
+        TEST(test_changes_that_are_forgotten_are_not_made),
         TEST(test_folder_with_something_in_it_stays),
         TEST(test_kernels_take_turns),
+        TEST(test_journal_that_was_not_written_here_is_none),
+        TEST(test_journal_that_cant_be_read_is_left_alone),
         TEST(test_folder_that_is_not_petris_is_left_alone),
         TEST(test_what_somebody_else_has_in_a_folder_of_that_name_stays),
         TEST(test_killed_at_any_system_call_all_or_nothing_is_done),
