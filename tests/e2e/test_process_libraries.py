@@ -95,19 +95,31 @@ def test_library_goes_on_in_later_cells(kernel, ipykernel, skip_or_fail, package
     assert [one.stderr for one in mine] == [""] * len(mine)
 
 
+# Work without an end, and a thread that says when it has begun: a library that is interrupted while it starts its
+# processes fails in its own ways, with ipykernel as well.
+WORK = "import pathlib, time; pathlib.Path('/tmp/begun').touch(); time.sleep(1000)"
+TELL = """import pathlib, threading, time
+begun = pathlib.Path('/tmp/begun'); begun.unlink(missing_ok=True)
+def tell():
+    while not begun.exists(): time.sleep(0.01)
+    print('begun', flush=True)
+threading.Thread(target=tell).start()
+"""
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("lost", ["%%limits timeout=300ms", "interrupt"])
 def test_joblib_goes_on_after_a_call_that_was_ended(kernel, skip_or_fail, backend, lost):
     need("joblib", skip_or_fail)
     run_good(kernel, f"{JOBLIB}‖parallel({backend!r})")
-    sleep = f"joblib.Parallel(n_jobs=2, backend={backend!r})(joblib.delayed(time.sleep)(n) for n in (0, 1000, 1000))"
+    endless = f"joblib.Parallel(n_jobs=2, backend={backend!r})([joblib.delayed(exec)({WORK!r})] * 2)"
     if lost == "interrupt":
-        request, messages = kernel.start_busy(sleep)
+        request = kernel.send(f"{TELL}{endless}")
+        messages = kernel.iopub_until(request, lambda message: message["msg_type"] == "stream")
         kernel.manager.interrupt_kernel()
-        # A pool that is interrupted while it begins may hang, in ipykernel as well: here its cell is lost.
         assert kernel.finish(request, messages).ename in ("KeyboardInterrupt", "CellInterrupted")
     else:
-        assert kernel.run(f"{lost}\n{sleep}").ename == "CellTimeout"
+        assert kernel.run(f"{lost}\n{endless}").ename == "CellTimeout"
     for cell in run_all(kernel, f"parallel({backend!r})" + f"‖parallel({backend!r})" * 2):
         assert (cell.ok, cell.result, cell.stderr) == (True, "[0, 1, 4, 9, 16]", ""), str(cell)
 
