@@ -143,13 +143,15 @@ def measure(name, folder, count):
 def run_rounds(names, rounds, count):
     """Values by kernel and measure, one a round; the order of the kernels turns from round to round."""
     values = {name: {measure: [] for measure in MEASURES} for name in names}
-    with tempfile.TemporaryDirectory() as folder:
-        for number in range(rounds):
-            turn = number % len(names)
-            for name in names[turn:] + names[:turn]:
-                print(f"round {number + 1} of {rounds}: {PEERS[name]}", file=sys.stderr, flush=True)
-                for key, value in measure(name, folder, count).items():
-                    values[name][key].append(value)
+    for number in range(rounds):
+        turn = number % len(names)
+        for name in names[turn:] + names[:turn]:
+            print(f"round {number + 1} of {rounds}: {PEERS[name]}", file=sys.stderr, flush=True)
+            # A folder for each: what one kernel's cells have written is there for the next one otherwise.
+            with tempfile.TemporaryDirectory() as folder:
+                found = measure(name, folder, count)
+            for key, value in found.items():
+                values[name][key].append(value)
     return values
 
 
