@@ -1,5 +1,6 @@
 """A kernel to be measured: started through jupyter_client, asked through its blocking client."""
 
+import contextlib
 import os
 import pathlib
 import queue
@@ -159,7 +160,12 @@ class Peer:
 
     def memory_bytes(self):
         """Proportional memory of the kernel's process and all below it."""
-        return sum(map(pss_bytes, family(self.manager.provisioner.process.pid)))
+        pid = self.manager.provisioner.process.pid
+        for _ in range(100):
+            # petri's sandboxes come and go: one that has gone meanwhile has another in its place.
+            with contextlib.suppress(ProcessLookupError, FileNotFoundError):
+                return sum(map(pss_bytes, family(pid)))
+        raise RuntimeError(f"the processes of {self.name} never stand still")
 
 
 def pss_bytes(pid):
