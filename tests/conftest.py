@@ -16,7 +16,6 @@ Tests know nothing of this but the marks of pytest.ini.
 
 import importlib.util
 import itertools
-import os
 import pathlib
 import socket
 import threading
@@ -97,26 +96,33 @@ def pytest_collection_modifyitems(config, items):
 
 
 FIRST_PORT = 1024  # below it ports are root's
-FEW_PORTS = 100  # for the kernels that a process has at a time
+PORTS = 1000  # of a process: many more than it has kernels at a time
 
 
-def ports_of_this_process():
+def claim_ports():
     """
-    An equal share, for each process of a run, of the ports below those that Linux gives to whoever asks for any.
+    Ports below those that Linux gives to whoever asks for any, which no other process of a run of these tests takes,
+    in whatever checkout and of whatever user; and the socket that holds them, or none of either where all are taken.
 
     What jupyter_client chooses for a kernel somebody else could be given before the kernel has it, where many tests
     run at once (jupyter_client#487).
     """
     low = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    process = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-    n = (low - FIRST_PORT) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    return range(FIRST_PORT + process * n, FIRST_PORT + (process + 1) * n)
+    for first in range(FIRST_PORT, low - PORTS, PORTS):
+        # An abstract name is there once in a network namespace, as a port is, and gone with its process.
+        claim = socket.socket(socket.AF_UNIX)
+        try:
+            claim.bind(f"\0petri-tests-ports-{first}")
+        except OSError:
+            claim.close()
+            continue
+        return range(first, first + PORTS), claim
+    return range(0), None
 
 
-def free_ports(share):
-    """From somewhere in the share on, as another checkout's tests have the same one."""
-    for at in itertools.count(os.getpid()):
-        port = share[at % len(share)]
+def free_ports(ports):
+    """Those of them that nobody has, round and round."""
+    for port in itertools.cycle(ports):
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
@@ -128,14 +134,16 @@ def free_ports(share):
 @pytest.fixture(scope="session", autouse=True)
 def own_ports():
     """What jupyter_client chooses ports from in this process, where it is there (tests/worker does without) and can."""
-    share = ports_of_this_process()
-    ports, lock = free_ports(share), threading.Lock()
+    own, claim = claim_ports()
+    ports, lock = free_ports(own), threading.Lock()
 
     def next_port(cache, ip):
         with lock:  # a test may start kernels in several threads
             return next(ports)
 
     with pytest.MonkeyPatch.context() as patch:
-        if importlib.util.find_spec("jupyter_client") and len(share) >= FEW_PORTS:
+        if importlib.util.find_spec("jupyter_client") and own:
             patch.setattr("jupyter_client.connect.LocalPortCache.find_available_port", next_port)
         yield
+    if claim:
+        claim.close()
