@@ -165,11 +165,20 @@ IPYKERNEL = {
     "its class is that of the shell": (
         "from ipykernel.zmqshell import ZMQInteractiveShell\nassert isinstance(get_ipython(), ZMQInteractiveShell)"
     ),
+    "the class of the streams is that of sys.stdout": (
+        "from ipykernel.iostream import OutStream\nimport sys\n"
+        "assert isinstance(sys.stdout, OutStream) and isinstance(sys.stderr, OutStream)\n"
+        "assert 'ipykernel.iostream.OutStream' in str(sys.stdout)"
+    ),
     "everything else is ipykernel's own": "from ipykernel.zmqshell import KernelMagics\nassert KernelMagics.__mro__",
     "the package can be imported": "import ipykernel\nassert ipykernel.__version__",
     "its module zmqshell can be imported after it": (
         "import ipykernel.zmqshell as found\nassert found.__file__\n"
         "assert isinstance(get_ipython(), found.ZMQInteractiveShell)"
+    ),
+    "its module iostream can be imported after it": (
+        "from ipykernel import iostream\nimport sys\nassert iostream.__file__ and iostream.IOPubThread\n"
+        "assert isinstance(sys.stdout, iostream.OutStream)"
     ),
     "comm and kernelbase": "from ipykernel.comm import Comm, CommManager\nfrom ipykernel.kernelbase import Kernel",
     "its kernel has not been started": (
@@ -185,12 +194,13 @@ def test_modules_of_ipykernel_can_be_imported_and_start_no_kernel(start):
         assert cell.ok, f"{what}: {cell}"
 
 
-def test_without_ipykernel_only_its_shell_class_can_be_imported(start, skip_or_fail):
+def test_without_ipykernel_only_the_classes_in_use_can_be_imported(start, skip_or_fail):
     lacking = [python for python in INTERPRETERS if not python.has("ipykernel")]
     if not lacking:
         skip_or_fail("every Python of this machine has ipykernel")
     kernel = start(lacking[0])
     assert kernel.run("from ipykernel.zmqshell import ZMQInteractiveShell").ok
+    assert kernel.run("from ipykernel.iostream import OutStream").ok
     assert kernel.run("from ipykernel.zmqshell import KernelMagics").ename == "ImportError"
     assert kernel.run("import ipykernel").ename == "ModuleNotFoundError"
 

@@ -205,6 +205,20 @@ def test_signal_handlers_read_back_as_they_were_set(worker):
     assert answer.stdout.splitlines() == ["True True", "rung 10", "True True"]
 
 
+def test_handler_of_sigint_is_that_of_python_and_still_interrupts_when_it_has_been_put_back(worker):
+    code = (
+        "import signal\n"
+        "was = signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "print(was is signal.default_int_handler, signal.getsignal(signal.SIGINT) is signal.SIG_IGN)\n"
+        "signal.signal(signal.SIGINT, was)\n"
+        "print('on')\n"
+        "while True: pass\n"
+    )
+    answer = worker.execute(code, on={"on\n": worker.nudge})
+    assert answer.stdout == "True True\non\n"
+    assert answer.reply["ename"] == "KeyboardInterrupt"
+
+
 def test_handler_that_raises_all_the_time_still_lets_the_reply_through(new_worker, label):
     code = (
         "import signal\n"

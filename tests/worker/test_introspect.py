@@ -98,6 +98,13 @@ def test_inspect_leaves_out_the_omitted_sections(worker):
     assert "What it does." not in reply["data"]["text/plain"]
 
 
+def test_code_of_a_cell_is_said_to_be_in_no_folder(worker):
+    worker.execute("import collections\ndef mine(): pass")
+    shown = inspect(worker, "mine", 3, detail_level=1)["data"]["text/plain"]
+    assert "<ipython-input-" in shown and "/<ipython-input-" not in shown
+    assert "/collections/__init__.py" in inspect(worker, "collections.OrderedDict.fromkeys", 20)["data"]["text/plain"]
+
+
 def test_inspect_of_an_unknown_name_finds_nothing(worker):
     assert inspect(worker, "nosuchname", 3) == {"status": "ok", "found": False, "data": {}, "metadata": {}}
     assert inspect(worker, "", 0)["found"] is False

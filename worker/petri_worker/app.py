@@ -18,7 +18,7 @@ from petri_worker.loop import CellLoop  # noqa: E402
 from petri_worker.origin import Origin  # noqa: E402
 from petri_worker.shell import ZMQInteractiveShell  # noqa: E402
 from petri_worker.signals import Signals, install_trace  # noqa: E402
-from petri_worker.streams import Streams  # noqa: E402
+from petri_worker.streams import OutStream, Streams  # noqa: E402
 from petri_worker.wire import Channel, WireClosed  # noqa: E402
 
 
@@ -38,7 +38,7 @@ class Worker:
         self.shell.code_begins = self.signals.code_begins
         self.comm_manager = comms.install(self.publish)
         self.shell.kernel = KernelFace(self.shell, self.comm_manager)
-        stand_in.install(ZMQInteractiveShell)
+        stand_in.install(ZMQInteractiveShell, OutStream)
         self.loop = CellLoop(self.shell)
         self.executor = Executor(self.shell, self.loop)
         self.handlers = {

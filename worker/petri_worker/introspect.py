@@ -5,13 +5,28 @@ session, so nothing that they load or change stays.
 See: Jupyter messaging, "Completion", "Introspection", "Code completeness".
 """
 
+import os
+
 from IPython import version_info
+from IPython.core.oinspect import Inspector
 
 _TYPES = "_jupyter_types_experimental"
 
 # Whether jedi is ready. Until then names are completed without it, which IPython does well from 9 on: to load it takes
 # longer than a front end waits, and what a throw-away copy has loaded is gone with it.
 _is_ready = version_info[0] < 9
+
+
+class CellInspector(Inspector):
+    """What `?` and inspect requests show."""
+
+    def info(self, *args, **kwargs):
+        """As IPython's, but code of a cell is in no folder: Python makes an absolute path of whatever code is called."""
+        found = super().info(*args, **kwargs)
+        name = os.path.basename(found["file"] or "")
+        if name.startswith("<") and name.endswith(">"):
+            found["file"] = name
+        return found
 
 
 def rehearse(shell):

@@ -21,6 +21,7 @@ from traitlets.config import Config
 
 from petri_worker.display import PetriDisplayHook, PetriDisplayPublisher
 from petri_worker.errors import cut_own_frames, describe, hint
+from petri_worker.introspect import CellInspector
 from petri_worker.magics import KernelMagics
 from petri_worker.packages import explain_missing
 from petri_worker.recall import SessionHistory
@@ -53,6 +54,7 @@ class ZMQInteractiveShell(InteractiveShell):
     """
 
     __module__ = "ipykernel.zmqshell"
+    inspector_class = Type(CellInspector)
     displayhook_class = Type(PetriDisplayHook)
     display_pub_class = Type(PetriDisplayPublisher)
     exiter = Instance(ZMQExitAutocall)

@@ -41,7 +41,7 @@ class Signals:
         self._depth = 0
         self._waiting = []
         self._set, self._get = signal.signal, signal.getsignal
-        self._interrupt = self._deferring(self._raise)
+        self._interrupt = self._deferring(signal.default_int_handler)
         self._set(signal.SIGINT, self._interrupt)
         self._set(NUDGE, self._remind)
 
@@ -82,13 +82,10 @@ class Signals:
         self._ready = True
         self._run_waiting(sys._getframe(1))
 
-    def _raise(self, signum, frame):
-        raise KeyboardInterrupt
-
     def _remind(self, signum, frame):
         """The kernel process has interrupted this request: a SIGINT that came before it had begun was not heard."""
-        is_ours = self._get(signal.SIGINT) is self._interrupt
-        if is_ours and not self._heard and signal.SIGINT not in signal.sigpending():
+        raises = _given(self._get(signal.SIGINT)) is signal.default_int_handler
+        if raises and not self._heard and signal.SIGINT not in signal.sigpending():
             self._interrupt(signal.SIGINT, frame)
 
     def _may_run(self, frame):

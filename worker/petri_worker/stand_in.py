@@ -1,8 +1,9 @@
 """
-`ipykernel.zmqshell` in sys.modules, without ipykernel.
+Modules of ipykernel in sys.modules, without ipykernel.
 
-By that name tqdm and others tell a notebook from a terminal. Whoever imports
-the shell's class from it gets the one that is running; whoever wants more of
+By `ipykernel.zmqshell` tqdm and others tell a notebook from a terminal, by the
+class of sys.stdout in `ipykernel.iostream` astropy and iminuit. Whoever imports
+a class of ours from there gets the one that is in use; whoever wants more of
 ipykernel gets the real one, where it is installed.
 """
 
@@ -13,12 +14,16 @@ from types import ModuleType
 
 from petri_worker.after_import import after_import
 
-_NAME = "ipykernel.zmqshell"
-_CLASS = "ZMQInteractiveShell"
-
 
 class _StandIn(ModuleType):
     """What is there until somebody imports ipykernel."""
+
+    def __init__(self, own):
+        name = own.__module__
+        super().__init__(name)
+        self.__spec__ = ModuleSpec(name, None)
+        self._own = own
+        setattr(self, own.__name__, own)
 
     def __getattr__(self, name):
         # inspect and pickle look through all modules for names of this kind.
@@ -26,21 +31,25 @@ class _StandIn(ModuleType):
             raise AttributeError(name)
         self.step_aside()
         try:
-            return getattr(import_module(_NAME), name)
+            return getattr(import_module(self.__name__), name)
         except ImportError:
-            raise AttributeError(f"module {_NAME!r} has no attribute {name!r}") from None
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}") from None
 
-    def step_aside(self, package=None):
-        """From now on the real module is found under the name, with the class of the running shell in it."""
-        if sys.modules.get(_NAME) is self:
-            del sys.modules[_NAME]
-            after_import(_NAME, lambda module: setattr(module, _CLASS, self.__dict__[_CLASS]))
+    def step_aside(self):
+        """From now on the real module is found under the name, with our class in it."""
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+            own = self._own
+            after_import(self.__name__, lambda module: setattr(module, own.__name__, own))
 
 
-def install(shell_class):
-    """Puts the stand-in there. shell_class: of the shell that is running."""
-    module = _StandIn(_NAME)
-    module.__spec__ = ModuleSpec(_NAME, None)
-    setattr(module, _CLASS, shell_class)
-    sys.modules[_NAME] = module
-    after_import("ipykernel", module.step_aside)
+def install(*classes):
+    """Puts the stand-ins there. classes: those in use, by name and `__module__` those of ipykernel."""
+    modules = [_StandIn(own) for own in classes]
+    sys.modules.update((module.__name__, module) for module in modules)
+
+    def step_aside(package):
+        for module in modules:
+            module.step_aside()
+
+    after_import("ipykernel", step_aside)

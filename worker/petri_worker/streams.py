@@ -59,8 +59,13 @@ def _identity(fd):
     return status.st_dev, status.st_ino
 
 
-class Stream(io.TextIOWrapper):
+# Libraries recognise a notebook's streams by this very name and module, as they do its shell: astropy's and iminuit's
+# progress bars, and others in their tests for a terminal.
+class OutStream(io.TextIOWrapper):
     """A text stream on a descriptor number; `pair` is the Streams that it belongs to."""
+
+    __module__ = "ipykernel.iostream"
+    __repr__ = object.__repr__
 
     def __init__(self, fd, name, pair):
         raw = io.FileIO(fd, "wb", closefd=False)
@@ -163,8 +168,8 @@ class Streams:
         self._late = {}
         self._flusher = None
         self._held = held
-        self.stdout = Stream(1, "stdout", self)
-        self.stderr = Stream(2, "stderr", self)
+        self.stdout = OutStream(1, "stdout", self)
+        self.stderr = OutStream(2, "stderr", self)
 
     def install(self):
         """Puts the streams in Python's place, and the hooks that flush before a child starts."""
