@@ -1,11 +1,9 @@
 """The list of what petri shows otherwise than ipykernel: differences.json, which is exact.
 
-    {NOTEBOOK: [{"cell": N, "shown": FIELD, "petri": TEXT, "ipykernel": TEXT, WHY: SENTENCE}]}
+    {NOTEBOOK: [{"cell": N, "shown": FIELD, "petri": TEXT, "ipykernel": TEXT, "section": HEADING}]}
 
-The texts are the lines that differ, or a hash where they are many. WHY is one of
-
-    section  by design: the heading of docs/fidelity.md that says so
-    fault    petri's, not mended yet; each has a sentence that says what is wrong
+The texts are the lines that differ, or a hash where they are many. Whatever differs does so by
+design: HEADING is that of docs/fidelity.md that says so.
 
 Where two runs of ipykernel differ too, a cell has a row {"cell": N, "chance": SENTENCE}, and
 no more of it is compared than its status and its MIME types.
@@ -100,13 +98,7 @@ def chance_of(listed):
 
 
 def without_why(row):
-    return {key: value for key, value in row.items() if key not in ("section", "fault")}
-
-
-def is_explained(row):
-    """Whether a row says why in one way: by design, with a section that there is, or as a fault."""
-    section, fault = row.get("section"), row.get("fault")
-    return bool(fault) if section is None else fault is None and section in sections()
+    return {key: value for key, value in row.items() if key != "section"}
 
 
 def mistakes(listed, ours, theirs):
@@ -122,16 +114,15 @@ def mistakes(listed, ours, theirs):
                 yield f"no such cell, or no reason: {json.dumps(row, ensure_ascii=False)}"
         elif without_why(row) not in found:
             yield f"no longer found, its row can go: {json.dumps(row, ensure_ascii=False)}"
-        elif not is_explained(row):
-            yield f"neither a section of docs/fidelity.md nor a fault: {json.dumps(row, ensure_ascii=False)}"
+        elif row.get("section") not in sections():
+            yield f"no section of docs/fidelity.md: {json.dumps(row, ensure_ascii=False)}"
 
 
 def renewed(listed, ours, theirs, theirs_again):
     """The rows that are true now; why is kept, and is to be written where there is a "?"."""
     chance = dict.fromkeys(differing(theirs, theirs_again), "?") | chance_of(listed)
     made = [{"cell": number, "chance": why} for number, why in chance.items() if number in theirs]
-    reasons = {(row["cell"], row["shown"]): row for row in listed if "shown" in row}
+    sections_of = {(row["cell"], row["shown"]): row["section"] for row in listed if "shown" in row}
     for row in rows(ours, theirs, chance):
-        known = reasons.get((row["cell"], row["shown"]), {"section": "?"})
-        made.append(row | {key: known[key] for key in ("section", "fault") if key in known})
+        made.append(row | {"section": sections_of.get((row["cell"], row["shown"]), "?")})
     return sorted(made, key=lambda row: row["cell"])
