@@ -19,6 +19,7 @@ static const char *const constant[] = {
     "MPLCONFIGDIR=/home/petri/.config/matplotlib",
     "PYTHONNOUSERSITE=1",
     "PYTHONHASHSEED=0", /* sets come in the same order when a run is repeated */
+    "JPY_PARENT_PID=1", /* libraries tell a notebook by it (progressbar2); ipykernel waits for no process 1 */
     "PETRI_TRACE_FD=4", /* where the worker writes its stack when it is asked: session_trace_fd() */
 };
 

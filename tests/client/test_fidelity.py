@@ -1,5 +1,7 @@
 """docs/fidelity.md: what differs from ipykernel by design, with what a user really sees of it."""
 
+import contextlib
+
 import pytest
 
 import petri
@@ -79,6 +81,12 @@ ROWS = {
             "`inputs` of the configuration names other folders",
         ),
         (
+            "A variable of the environment that Jupyter was started in",
+            ["import os\nos.environ['API_KEY']"],
+            "`%env NAME=value` in a cell, which the next ones see too; a request's `env`, for names that the "
+            "configuration's `environment` lists",
+        ),
+        (
             "Another user's rights",
             ["import os\nos.setuid(0)"],
             "none: a cell has the rights of its sandbox",
@@ -108,13 +116,21 @@ def seen(result):
     return line.replace("|", "\\|")
 
 
+@contextlib.contextmanager
+def given(variable):
+    """What is started meanwhile has the variable in its environment."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(variable, "something")
+        yield
+
+
 @pytest.fixture(scope="module")
 def blocks(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fidelity")
     (folder / "data.csv").write_text("a,b\n")
     config = {"records": False, "profiles": {"notebook": {"disk": "50M"}}}
     made = {}
-    with petri.Session(config=config, folder=folder) as session:
+    with given("API_KEY"), petri.Session(config=config, folder=folder) as session:
         for name, rows in ROWS.items():
             table = "| what is done | what is seen | and the way out |\n| --- | --- | --- |\n"
             for what, cells, way_out in rows:

@@ -161,6 +161,14 @@ def test_output_widget_catches_prints(kernel):
 
 
 IPYKERNEL = {
+    "a notebook is told by the package's name, which loads nothing": (
+        "import inspect, pickle, sys\nassert 'ipykernel' in sys.modules\n"
+        "class Own: pass\ninspect.getmodule(Own)\nimport ipykernel\n"
+        "assert not hasattr(ipykernel, '__file__') and 'ipykernel._version' not in sys.modules"
+    ),
+    "and by the environment and the command line": (
+        "import os\nassert os.environ['JPY_PARENT_PID'] == '1'\nassert sys.argv == ['ipykernel_launcher.py']"
+    ),
     "a notebook is told by the module's name": "import sys\nassert 'ipykernel.zmqshell' in sys.modules",
     "its class is that of the shell": (
         "from ipykernel.zmqshell import ZMQInteractiveShell\nassert isinstance(get_ipython(), ZMQInteractiveShell)"
@@ -171,7 +179,11 @@ IPYKERNEL = {
         "assert 'ipykernel.iostream.OutStream' in str(sys.stdout)"
     ),
     "everything else is ipykernel's own": "from ipykernel.zmqshell import KernelMagics\nassert KernelMagics.__mro__",
-    "the package can be imported": "import ipykernel\nassert ipykernel.__version__",
+    "the package can be imported": (
+        "import importlib.util, ipykernel\nbefore = ipykernel\nassert importlib.util.find_spec('ipykernel').origin\n"
+        "assert ipykernel.__version__ and ipykernel.__file__ and ipykernel is before is sys.modules['ipykernel']\n"
+        "import ipykernel.jsonutil\nassert ipykernel.jsonutil.json_clean"
+    ),
     "its module zmqshell can be imported after it": (
         "import ipykernel.zmqshell as found\nassert found.__file__\n"
         "assert isinstance(get_ipython(), found.ZMQInteractiveShell)"
@@ -202,7 +214,9 @@ def test_without_ipykernel_only_the_classes_in_use_can_be_imported(start, skip_o
     assert kernel.run("from ipykernel.zmqshell import ZMQInteractiveShell").ok
     assert kernel.run("from ipykernel.iostream import OutStream").ok
     assert kernel.run("from ipykernel.zmqshell import KernelMagics").ename == "ImportError"
-    assert kernel.run("import ipykernel").ename == "ModuleNotFoundError"
+    assert kernel.run("import ipykernel\nipykernel.__version__").ename == "AttributeError"
+    assert kernel.run("import ipykernel.kernelbase").ename == "ModuleNotFoundError"
+    assert kernel.run("from ipykernel import kernelbase").ename == "ImportError"
 
 
 # Within the limits of a cell, which are below those of other programs

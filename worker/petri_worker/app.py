@@ -142,7 +142,8 @@ class Worker:
 
 def main():
     """Runs the worker until its socket is closed."""
-    sys.argv = [""]
+    # By this name some tell a notebook from a script, and argparse names it in its usage. Options there are none.
+    sys.argv = ["ipykernel_launcher.py"]
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     if "PETRI_TRACE_FD" in os.environ:
         install_trace(int(os.environ["PETRI_TRACE_FD"]))

@@ -59,8 +59,8 @@ def _identity(fd):
     return status.st_dev, status.st_ino
 
 
-# Libraries recognise a notebook's streams by this very name and module, as they do its shell: astropy's and iminuit's
-# progress bars, and others in their tests for a terminal.
+# Libraries recognise a notebook's streams by this very name and module, as they do its shell: click before it colours,
+# astropy and iminuit before they draw a progress bar.
 class OutStream(io.TextIOWrapper):
     """A text stream on a descriptor number; `pair` is the Streams that it belongs to."""
 
