@@ -149,3 +149,99 @@ def test_processes_of_pathos_are_started_anew(kernel, skip_or_fail):
     need("pathos", skip_or_fail)
     cells = "import pathos; pathos.pools.ParallelPool(1).map(abs, [-1])‖pathos.pools.ParallelPool(1).map(abs, [-2])"
     assert [cell.result for cell in run_all(kernel, cells)] == ["[1]", "[2]"]
+
+
+# torch has several gigabytes. This has the names of it that the worker relies on, and processes as it has them.
+LIKE_TORCH = {
+    "torch/__init__.py": "",
+    "torch/multiprocessing.py": (
+        "chosen = 'file_descriptor'\n"
+        "def set_sharing_strategy(new_strategy):\n"
+        "    global chosen\n"
+        "    chosen = new_strategy\n"
+    ),
+    "torch/utils/__init__.py": "",
+    "torch/utils/data/__init__.py": "",
+    "torch/utils/data/dataloader.py": '''
+import multiprocessing
+from types import SimpleNamespace
+
+_utils = SimpleNamespace(signal_handling=SimpleNamespace(_remove_worker_pids=lambda key: None))
+
+
+def work(asked, given):
+    for n in iter(asked.get, None):
+        given.put(n * n)
+
+
+class _MultiProcessingDataLoaderIter:
+    def __init__(self, loader):
+        self._loader, self._shutdown, self._workers_status = loader, False, [True]
+        self._asked, self._given = multiprocessing.SimpleQueue(), multiprocessing.SimpleQueue()
+        self._workers = [multiprocessing.Process(target=work, args=(self._asked, self._given), daemon=True)]
+        self._workers[0].start()
+        self._reset()
+
+    def _reset(self):
+        self._tasks_outstanding = self._loader.count
+        for n in range(self._loader.count):
+            self._asked.put(n)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return self._next_data()
+
+    def _next_data(self):
+        if not self._tasks_outstanding:
+            raise StopIteration
+        self._tasks_outstanding -= 1
+        return self._given.get()
+
+    def _shutdown_workers(self):
+        self._shutdown = True
+        self._asked.put(None)
+        self._workers[0].join()
+
+
+class DataLoader:
+    _iterator = None
+
+    def __init__(self, count):
+        self.count = count
+
+    def __iter__(self):
+        if self._iterator is None:
+            self._iterator = _MultiProcessingDataLoaderIter(self)
+        else:
+            self._iterator._reset()
+        return self._iterator
+''',
+}
+
+
+@pytest.fixture
+def like_torch(start, tmp_path):
+    """A kernel in whose folder the imitation lies."""
+    for path, text in LIKE_TORCH.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    return start()
+
+
+def test_loaders_with_processes_go_on_and_iterators_say_what_they_lost(like_torch):
+    kernel = like_torch
+    kernel.good("from torch.utils.data.dataloader import DataLoader\nimport torch.multiprocessing\nloader = DataLoader(4)")
+    for cell in run_all(kernel, "list(loader)‖list(loader)✗list(loader)‖list(loader)"):
+        assert (cell.ok, cell.result, cell.stderr) == (True, "[0, 1, 4, 9]", ""), str(cell)
+    begun = kernel.good("begun = iter(loader)\nnext(begun)")
+    assert begun.stderr.startswith("petri: what processes had still to do is lost")
+    assert kernel.run("next(begun)").ename == "ProcessError"
+    assert kernel.value("list(loader)") == "[0, 1, 4, 9]"
+
+
+def test_what_a_process_of_torch_would_hold_is_held_by_descriptors(like_torch):
+    cell = like_torch.good("import torch.multiprocessing as mp\nmp.set_sharing_strategy('file_system')\nmp.chosen")
+    assert cell.result == "'file_descriptor'"
+    assert cell.stderr.startswith("petri: torch goes on to share tensors by descriptors")

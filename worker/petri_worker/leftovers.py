@@ -28,6 +28,10 @@ _LOST = "its process ended with the cell that started it: what it had not done b
 
 _SAYS_LOST = "petri: what processes had still to do is lost: they end with the cell that started them."
 _SAYS_CLOSED = "petri: dask's cluster is closed: its processes end with the cell that started them."
+_SAYS_DESCRIPTORS = (
+    "petri: torch goes on to share tensors by descriptors: the process that has those of 'file_system' would end with "
+    "this cell."
+)
 _SAYS_THREADS = (
     "petri: the workers of dask's cluster are threads, which go on in later cells. With processes=True they are "
     "processes, and end with this cell."
@@ -36,6 +40,7 @@ _SAYS_THREADS = (
 _pools = weakref.WeakSet()
 _executors = weakref.WeakSet()
 _loky = weakref.WeakSet()
+_loading = weakref.WeakSet()
 
 
 def install():
@@ -45,6 +50,8 @@ def install():
     after_import("concurrent.futures.process", _follow_executors)
     after_import("loky.process_executor", _follow_loky)
     after_import("joblib.externals.loky.process_executor", _follow_loky)
+    after_import("torch.utils.data.dataloader", _follow_loaders)
+    after_import("torch.multiprocessing", _follow_sharing)
     after_import("distributed.deploy.local", _follow_dask)
     trackers.install()
 
@@ -55,7 +62,8 @@ def end():
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
         return
-    if not (_pools or _executors or _loky or any(name in sys.modules for name, _ in _MODULES) or trackers.are_loaded()):
+    is_kept = any(kept for kept, _ in _KEPT) or any(name in sys.modules for name, _ in _MODULES)
+    if not (is_kept or trackers.are_loaded()):
         return
     ending = _Ending(daemon=True)
     try:
@@ -93,7 +101,7 @@ class _Ending(threading.Thread):
     @staticmethod
     def _all():
         """The trackers last: others tell them."""
-        for kept, function in (_pools, _end_pool), (_executors, _end_executor), (_loky, _end_loky):
+        for kept, function in _KEPT:
             yield from ((function, one) for one in list(kept))
         yield from ((function, sys.modules[name]) for name, function in _MODULES if name in sys.modules)
         yield lambda _: trackers.end(), None
@@ -207,6 +215,61 @@ def _end_loky(executor):
     return _SAYS_LOST if unfinished else None
 
 
+# torch's DataLoader with num_workers. One with persistent_workers goes on in later cells, with new processes; an
+# iterator that a cell has begun and not used up fails.
+
+
+def _follow_loaders(module):
+    loader, iterator = module.DataLoader, module._MultiProcessingDataLoaderIter
+    iterate, init, next_data = loader.__iter__, iterator.__init__, iterator._next_data
+
+    def __iter__(self):
+        if hasattr(self._iterator, "_ended_with_cell"):
+            self._iterator = None
+        return iterate(self)
+
+    def __init__(self, *args, **kwargs):
+        _loading.add(self)
+        init(self, *args, **kwargs)
+
+    def _next_data(self):
+        if getattr(self, "_ended_with_cell", None) == _LOST:
+            from multiprocessing import ProcessError
+
+            raise ProcessError(_LOST)
+        return next_data(self)
+
+    loader.__iter__, iterator.__init__, iterator._next_data = __iter__, __init__, _next_data
+
+
+def _end_loading(iterator):
+    if iterator._shutdown:
+        return None
+    # Workers of an IterableDataset that have given all they had leave what they were asked for more.
+    unfinished = iterator._tasks_outstanding > 0 and any(iterator._workers_status)
+    iterator._ended_with_cell = _LOST if unfinished else ""
+    if unfinished:
+        # Otherwise it would wait for them, and its handler of SIGCHLD tell of a crash.
+        sys.modules[type(iterator).__module__]._utils.signal_handling._remove_worker_pids(id(iterator))
+        iterator._worker_pids_set = False
+        for worker in iterator._workers:
+            worker.kill()
+    iterator._shutdown_workers()
+    return _SAYS_LOST if unfinished else None
+
+
+def _follow_sharing(module):
+    choose = module.set_sharing_strategy
+
+    def set_sharing_strategy(new_strategy):
+        if new_strategy == "file_system":
+            print(_SAYS_DESCRIPTORS, file=sys.stderr)
+        else:
+            choose(new_strategy)
+
+    module.set_sharing_strategy = set_sharing_strategy
+
+
 # Others
 
 
@@ -258,6 +321,8 @@ def _end_pathos(module):
     servers.clear()
 
 
+# What is kept: objects, and modules.
+_KEPT = [(_pools, _end_pool), (_executors, _end_executor), (_loky, _end_loky), (_loading, _end_loading)]
 _MODULES = [
     ("distributed", _end_dask),
     ("ray", _end_ray),
