@@ -24,6 +24,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 enum { CELL_UID = 1000, CELL_GID = 1000 }; /* inside of a sandbox */
 enum { STACKS = 2, STACK_BYTES = 512 << 10, GUARD_BYTES = 4096 };
@@ -261,11 +262,17 @@ struct journey {
 
 /*
  * A process that uses our memory on a stack of its own, while we wait until it
- * has ended: nothing of the memory is copied for it. See: clone(2), CLONE_VFORK.
+ * has ended: nothing of the memory is copied for it. See: clone(2), CLONE_VFORK,
+ * which waits for the end of that use alone; if we ended before the process has,
+ * it would be left to our parent. (That of CLONE_PARENT is not ours to wait for.)
  */
 static pid_t clone_and_wait(const struct birthplace *place, size_t nth, int (*run)(void *), struct journey *journey,
                             int flags) {
-    return clone(run, place->stacks + (nth + 1) * STACK_BYTES, CLONE_VM | CLONE_VFORK | flags | SIGCHLD, journey);
+    flags |= CLONE_VM | CLONE_VFORK | SIGCHLD;
+    pid_t pid = clone(run, place->stacks + (nth + 1) * STACK_BYTES, flags, journey);
+    if (pid > 0)
+        (void)waitpid(pid, NULL, __WALL);
+    return pid;
 }
 
 /* In the cage: its user, and its pid namespace for children. None that lives there may look at our memory. */

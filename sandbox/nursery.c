@@ -380,14 +380,19 @@ int nursery_start(const struct session_options *options, const struct nursery_bo
 
 /*
  * The cage first, with all that is in it: its inits are the nursery's children,
- * and would be left to us unreaped, and the cage's with them.
+ * and would be left to us unreaped, and the cage's with them. Then the nursery,
+ * which ends by itself when nobody speaks to it any more: killed while it bears
+ * an embryo, it would leave us the one that it has sent into the cage.
  */
 void nursery_stop(struct nursery *nursery) {
     auto_fd cage_fd = nursery->cage > 0 ? system_pidfd_open(nursery->cage) : -1;
+    auto_fd nursery_fd = nursery->pid > 0 ? system_pidfd_open(nursery->pid) : -1;
     if (cage_fd >= 0 && system_pidfd_signal(cage_fd, SIGKILL) == 0)
         (void)system_pidfd_await(cage_fd, STOP_MS);
     close_fd(&nursery->socket);
     close_fd(&nursery->files_fd);
+    if (nursery_fd >= 0)
+        (void)system_pidfd_await(nursery_fd, STOP_MS);
     if (nursery->pid > 0) {
         kill(nursery->pid, SIGKILL);
         waitpid(nursery->pid, NULL, 0);
