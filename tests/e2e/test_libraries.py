@@ -180,16 +180,17 @@ IPYKERNEL = {
     ),
     "everything else is ipykernel's own": "from ipykernel.zmqshell import KernelMagics\nassert KernelMagics.__mro__",
     "the package can be imported": (
-        "import importlib.util, ipykernel\nbefore = ipykernel\nassert importlib.util.find_spec('ipykernel').origin\n"
+        "import ipykernel\nbefore = ipykernel\n"
         "assert ipykernel.__version__ and ipykernel.__file__ and ipykernel is before is sys.modules['ipykernel']\n"
         "import ipykernel.jsonutil\nassert ipykernel.jsonutil.json_clean"
     ),
     "its module zmqshell can be imported after it": (
-        "import ipykernel.zmqshell as found\nassert found.__file__\n"
+        "import ipykernel.zmqshell as found\nassert found.ZMQDisplayPublisher and found.__file__\n"
+        "assert ipykernel.zmqshell is found is sys.modules['ipykernel.zmqshell']\n"
         "assert isinstance(get_ipython(), found.ZMQInteractiveShell)"
     ),
     "its module iostream can be imported after it": (
-        "from ipykernel import iostream\nimport sys\nassert iostream.__file__ and iostream.IOPubThread\n"
+        "from ipykernel import iostream\nassert iostream.IOPubThread and iostream.__file__\n"
         "assert isinstance(sys.stdout, iostream.OutStream)"
     ),
     "comm and kernelbase": "from ipykernel.comm import Comm, CommManager\nfrom ipykernel.kernelbase import Kernel",

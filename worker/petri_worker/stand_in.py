@@ -9,72 +9,60 @@ wants more of ipykernel gets the real one, where it is installed.
 """
 
 import sys
-from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import module_from_spec
 from types import ModuleType
 
-from petri_worker.after_import import after_import
-
 _PACKAGE = "ipykernel"
 
-# inspect, pickle and others ask all modules for names of this kind. These of a package say that it is wanted.
-_WANTED = ("__path__", "__version__")
 
+class _StandIn(ModuleType):
+    """
+    What is there until more of a module is wanted, and is the real one from then on: the same object, for others have
+    it. own: names that are ours before and after. wanted: names with underscores that say it is; the others inspect,
+    pickle and unittest look for in all modules.
+    """
 
-class _Package(ModuleType):
-    """What is there until something of ipykernel is wanted, and is the real package from then on: the same object."""
-
-    def __init__(self, modules):
-        super().__init__(_PACKAGE)
-        self.__spec__ = PathFinder.find_spec(_PACKAGE) or ModuleSpec(_PACKAGE, None)
-        self._modules = modules
-
-    def __getattr__(self, name):
-        if (name.startswith("__") and name not in _WANTED) or self.__spec__.loader is None:
-            raise AttributeError(f"module {_PACKAGE!r} has no attribute {name!r}")
-        for module in self._modules:
-            module.step_aside()
-        self.__class__ = ModuleType
-        self.__dict__.update(module_from_spec(self.__spec__).__dict__)
-        try:
-            self.__spec__.loader.exec_module(self)
-        except BaseException:
-            # As with any import: whoever tries it once more is told once more.
-            del sys.modules[_PACKAGE]
-            raise
-        return getattr(self, name)
-
-
-class _Module(ModuleType):
-    """What is there of a module until somebody wants more of it than a class of ours."""
-
-    def __init__(self, own):
-        name = own.__module__
+    def __init__(self, name, own, wanted=()):
         super().__init__(name)
         self.__spec__ = ModuleSpec(name, None)
-        self._own = own
-        setattr(self, own.__name__, own)
+        self.__dict__.update(own)
+        self._own, self._wanted = own, wanted
 
     def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        self.step_aside()
-        try:
-            return getattr(import_module(self.__name__), name)
-        except ImportError:
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}") from None
+        spec = None if name.startswith("__") and name not in self._wanted else self._find()
+        if spec is None or spec.loader is None:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        self._become(spec)
+        return getattr(self, name)
 
-    def step_aside(self):
-        """From now on the real module is found under the name, with our class in it."""
-        if sys.modules.get(self.__name__) is self:
-            del sys.modules[self.__name__]
-            own = self._own
-            after_import(self.__name__, lambda module: setattr(module, own.__name__, own))
+    def _find(self):
+        parent = self.__name__.rpartition(".")[0]
+        if not parent:
+            return PathFinder.find_spec(self.__name__)
+        path = getattr(sys.modules.get(parent), "__path__", None)
+        return path and PathFinder.find_spec(self.__name__, path)
+
+    def _become(self, spec):
+        kept = dict(self.__dict__)
+        self.__class__ = ModuleType
+        self.__dict__.update(module_from_spec(spec).__dict__)
+        try:
+            spec.loader.exec_module(self)
+        except BaseException:
+            # Whoever tries it once more is told once more.
+            self.__class__ = _StandIn
+            self.__dict__.clear()
+            self.__dict__.update(kept)
+            raise
+        self.__dict__.update(kept["_own"])
 
 
 def install(*classes):
     """Puts the stand-ins there. classes: those in use, by name and `__module__` those of ipykernel."""
-    modules = [_Module(own) for own in classes]
-    for module in (*modules, _Package(modules)):
-        sys.modules[module.__name__] = module
+    modules = {}
+    for own in classes:
+        name = own.__module__
+        module = sys.modules[name] = _StandIn(name, {own.__name__: own})
+        modules[name.rpartition(".")[2]] = module
+    sys.modules[_PACKAGE] = _StandIn(_PACKAGE, modules, wanted=("__path__", "__version__"))
