@@ -42,10 +42,24 @@ static int read_memory(pid_t pid, uint64_t address, void *buf, size_t bytes) {
     return n < 0 ? -errno : (int)n;
 }
 
-static bool is_loopback(const struct sockaddr_storage *address) {
+/* Linux takes the address of nobody for that of the loopback. See: ip(7), ipv6(7). */
+static bool is_here_v4(const void *address) {
+    struct in_addr v4;
+    memcpy(&v4, address, sizeof v4);
+    return ntohl(v4.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET || v4.s_addr == htonl(INADDR_ANY);
+}
+
+/* gRPC and the JVM reach 127.0.0.1 as ::ffff:127.0.0.1. */
+static bool is_here_v6(const struct in6_addr *address) {
+    return IN6_IS_ADDR_LOOPBACK(address) || IN6_IS_ADDR_UNSPECIFIED(address) ||
+           (IN6_IS_ADDR_V4MAPPED(address) && is_here_v4(&address->s6_addr[12]));
+}
+
+/* Whether it is an address of the cell's own namespace, by whatever name. */
+static bool is_here(const struct sockaddr_storage *address) {
     if (address->ss_family == AF_INET)
-        return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
-    return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
+        return is_here_v4(&((const struct sockaddr_in *)address)->sin_addr);
+    return is_here_v6(&((const struct sockaddr_in6 *)address)->sin6_addr);
 }
 
 /* "ADDRESS port N" of an internet address that lies outside. 1, or 0 for all others. */
@@ -54,7 +68,7 @@ static int describe_address(const struct sockaddr_storage *address, char *buf, s
     const struct sockaddr_in *v4 = (const struct sockaddr_in *)address;
     const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)address;
     bool is_v4 = address->ss_family == AF_INET;
-    if ((!is_v4 && address->ss_family != AF_INET6) || is_loopback(address))
+    if ((!is_v4 && address->ss_family != AF_INET6) || is_here(address))
         return 0;
     const void *bytes = is_v4 ? (const void *)&v4->sin_addr : (const void *)&v6->sin6_addr;
     if (!inet_ntop(address->ss_family, bytes, text, sizeof text))

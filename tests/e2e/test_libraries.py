@@ -283,3 +283,34 @@ def test_honest_code_with_many_processes_and_descriptors_goes_well(start):
         cell = kernel.run(textwrap.dedent(code))
         assert cell.ok, f"{what}: {cell}"
         assert cell.report["denied"] == [], what
+
+
+# The cell's own namespace, by all its names: gRPC and the JVM write an IPv4 address as one of IPv6
+
+CONNECT = """
+import socket
+servers = {}
+for family, host in ((socket.AF_INET, '127.0.0.1'), (socket.AF_INET6, '::')):
+    servers[family] = socket.create_server((host, 0), family=family, dualstack_ipv6=family == socket.AF_INET6)
+def connect(host, to=socket.AF_INET6):
+    kind = socket.AF_INET6 if ':' in host else socket.AF_INET
+    with socket.socket(kind) as client, socket.socket(kind, socket.SOCK_DGRAM) as sender:
+        port = servers[to].getsockname()[1]
+        try:
+            client.connect((host, port)), sender.sendto(b'', (host, port))
+        except OSError as error:
+            return error.strerror
+"""
+HERE = ("127.0.0.1", "127.8.9.1", "0.0.0.0", "::1", "::", "::ffff:127.0.0.1", "::ffff:127.8.9.1", "::ffff:0.0.0.0")
+OUTSIDE = ("192.0.2.1", "::ffff:192.0.2.1", "2001:db8::1", "::192.0.2.1", "::ffff:128.0.0.1", "fe80::1")
+
+
+def test_all_names_of_the_loopback_are_reached_and_others_refused(start):
+    kernel = start()
+    kernel.good(CONNECT)
+    here = kernel.run(f"[connect(host) for host in {HERE}], connect('::ffff:127.0.0.1', socket.AF_INET)")
+    assert (here.result, here.report["denied"]) == (f"({[None] * len(HERE)}, None)", [])
+    outside = kernel.run(f"{{connect(host) for host in {OUTSIDE}}}")
+    assert outside.result == "{'Network is unreachable'}"
+    details = [denied["detail"] for denied in outside.report["denied"]]
+    assert len(details) == len(OUTSIDE) and all(" port " in detail for detail in details), details

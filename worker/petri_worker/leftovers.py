@@ -28,6 +28,7 @@ _LOST = "its process ended with the cell that started it: what it had not done b
 
 _SAYS_LOST = "petri: what processes had still to do is lost: they end with the cell that started them."
 _SAYS_CLOSED = "petri: dask's cluster is closed: its processes end with the cell that started them."
+_SAYS_SHUT_DOWN = "petri: ray is shut down: its processes end with the cell that started them."
 _SAYS_DESCRIPTORS = (
     "petri: torch goes on to share tensors by descriptors: the process that has those of 'file_system' would end with "
     "this cell."
@@ -311,7 +312,10 @@ def _end_dask(module):
 
 
 def _end_ray(module):
+    if not module.is_initialized():
+        return None
     module.shutdown()
+    return _SAYS_SHUT_DOWN
 
 
 def _end_pathos(module):
