@@ -192,8 +192,7 @@ static void end_writing(const struct kernel *kernel, const struct workdir *workd
     if (n > 0)
         log_write(&kernel->log, LOG_LEVEL_INFO, "%d changes were made that a kernel had begun to write", n);
     else if (n < 0 && n != -EAGAIN)
-        log_write(&kernel->log, LOG_LEVEL_WARNING, "what an earlier kernel has begun to write can't be ended: %s",
-                  strerror(-n));
+        log_write(&kernel->log, LOG_LEVEL_WARNING, "the folder can't be written: %s", transaction_problem(n));
 }
 
 /* Whether what cells change is written into their folder. */

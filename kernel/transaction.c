@@ -193,6 +193,15 @@ static int begin(int folder_fd, bool make, struct transaction **ret, size_t *ret
     return 0;
 }
 
+const char *transaction_problem(int r) {
+    return r == -EAGAIN    ? "another kernel is writing"
+           : r == -EBADMSG ? JOURNAL_FOLDER " in it holds a journal that can't be read: remove " JOURNAL_FOLDER
+           : r == -EPERM   ? JOURNAL_FOLDER " in it is another user's, or others may write to it: remove it"
+           : r == -EUCLEAN ? "what a kernel has begun to write can't be ended: take out of " JOURNAL_FOLDER
+                             " what you miss, and remove it"
+                           : strerror(-r);
+}
+
 int transaction_open(int folder_fd, struct transaction **ret, size_t *ret_recovered) {
     return begin(folder_fd, true, ret, ret_recovered);
 }

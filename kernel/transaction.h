@@ -44,6 +44,9 @@ struct transaction_file {
  */
 int transaction_open(int folder_fd, struct transaction **ret, size_t *ret_recovered) KERNEL_MUST_CHECK;
 
+/* Why it can't be opened, and what to do, as a clause for people. r: what transaction_open() has returned. Static. */
+const char *transaction_problem(int r);
+
 /* Only that: where nothing is to be done, nothing is made. The number of changes, or -errno. */
 int transaction_recover(int folder_fd) KERNEL_MUST_CHECK;
 

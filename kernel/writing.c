@@ -219,7 +219,7 @@ static bool has_work(const struct writing *writing) {
 /* Opens the folder. False while another kernel writes. */
 static bool open_folder(struct writing *writing) {
     size_t recovered;
-    char why[128];
+    char why[200];
     const int64_t now_us = clock_us();
     if (!has_work(writing)) {
         writing->phase = WRITING_MADE;
@@ -235,12 +235,7 @@ static bool open_folder(struct writing *writing) {
     if (r == 0)
         r = find_skew(writing);
     writing->phase = WRITING_REMOVALS;
-    snprintf(why, sizeof why, "the folder can't be written: %s",
-             r == -EAGAIN    ? "another kernel is writing"
-             : r == -EBADMSG ? JOURNAL_FOLDER " in it holds a journal that can't be read, so remove it"
-             : r == -EPERM   ? JOURNAL_FOLDER " in it is another user's"
-             : r == -EUCLEAN ? "what a kernel has begun to write, in " JOURNAL_FOLDER ", can't be ended"
-                             : strerror(-r));
+    snprintf(why, sizeof why, "the folder can't be written: %s", transaction_problem(r));
     if (r < 0)
         give_up(writing, why, true);
     return true;

@@ -16,13 +16,12 @@ struct writing_entry {
     enum cell_change change;
     unsigned mode, links;
     uint64_t bytes;
-    bool earlier;             /* of an earlier cell */
-    bool due;                 /* not written, and to be tried again */
-    char refused[224];        /* why it is not written; "" while nothing is against it */
-    size_t first, n;          /* its changes in the transaction */
-    char *placed;             /* the name that it has got instead; owned, or NULL */
-    bool conflict;            /* somebody else has changed what the host had */
-    const char *conflict_why; /* why it has another name, where that is known; static, or NULL */
+    bool earlier;         /* of an earlier cell */
+    bool due;             /* not written, and to be tried again */
+    char refused[224];    /* why it is not written; "" while nothing is against it */
+    size_t first, n;      /* its changes in the transaction */
+    char *placed;         /* the name that it has got instead; owned, or NULL */
+    const char *conflict; /* why what the host has stays, and cells see that; static, or NULL */
 };
 
 /* The file that is being staged. */

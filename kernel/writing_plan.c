@@ -23,10 +23,12 @@ static bool is_way_moved(const struct writing *writing, const char *path) {
     return false;
 }
 
+static const char of_another_user[] = "it belongs to another user";
+
 /* Why what the host has is not to be replaced or removed; NULL where it may be. */
 static const char *keeps(const struct writing *writing, const char *path, const struct stat *st) {
     if (st->st_uid != geteuid())
-        return "it belongs to another user";
+        return of_another_user;
     return writeback_may_replace(writing->options.writeback, path, st, writing->skew_ns) && !is_way_moved(writing, path)
                ? NULL
                : WRITING_CONFLICT;
@@ -43,16 +45,17 @@ static bool is_to_stay(const struct writing *writing, struct writing_entry *entr
                        const struct stat *st, char *why, size_t size) {
     char name[FILENAME_PATH_BYTES + NAME_MAX + 4];
     const bool cached = filename_has(path, FILENAME_CACHE, true) && !filename_problem(path, strlen(path));
-    const char *reason = NULL;
     if ((!cached && artifact_path_is_refused(path, why, size)) ||
         selfstart_is_in_work(name_of(path, st->st_mode, name, sizeof name), writing->options.writeback->allowed, why,
                              size))
         return true;
-    reason = keeps(writing, path, st);
-    entry->conflict |= reason && strcmp(reason, WRITING_CONFLICT) == 0;
-    if (reason)
-        snprintf(why, size, "%s", reason);
-    return reason != NULL;
+    const char *reason = keeps(writing, path, st);
+    if (!reason)
+        return false;
+    if (reason != of_another_user)
+        entry->conflict = reason;
+    snprintf(why, size, "%s", reason);
+    return true;
 }
 
 static int plan_tree(struct writing *writing, struct writing_entry *entry, const char *path, bool *ret_all);
@@ -183,8 +186,7 @@ bool writing_plan_put(const struct writing *writing, struct writing_entry *entry
     struct stat st;
     if (transaction_look(writing->transaction, entry->path, &st) || S_ISDIR(st.st_mode))
         return false;
-    entry->conflict_why = keeps(writing, entry->path, &st);
-    entry->conflict = entry->conflict_why != NULL;
+    entry->conflict = keeps(writing, entry->path, &st);
     if (!entry->conflict)
         *ret_before = st;
     return !entry->conflict;

@@ -27,9 +27,9 @@ static void take_result(const struct writing *writing, struct writing_entry *ent
         int r = transaction_result(writing->transaction, i, &path);
         if (r == -EEXIST && entry->change != CELL_DELETED && !S_ISDIR(entry->mode)) {
             entry->placed = strdup(path);
-            entry->conflict = true;
+            entry->conflict = entry->conflict ? entry->conflict : WRITING_CONFLICT;
         } else if (r < 0) {
-            entry->conflict = r == -ESTALE || r == -ENOTEMPTY;
+            entry->conflict = r == -ESTALE || r == -ENOTEMPTY ? WRITING_CONFLICT : NULL;
             entry->due = !entry->conflict;
             writing_refuse(entry, "%s", problem(r));
         }
@@ -99,7 +99,7 @@ static void tell(const struct writing_entry *entry, json_t *row) {
     else
         json_object_set_new(row, "copied_to", text_to_json(to, strlen(to)));
     if (entry->conflict && entry->placed)
-        json_object_set_new(row, "conflict", json_string(entry->conflict_why ? entry->conflict_why : WRITING_CONFLICT));
+        json_object_set_new(row, "conflict", json_string(entry->conflict));
 }
 
 static void add_row(const struct writing_entry *entry, json_t *rows) {
