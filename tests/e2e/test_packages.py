@@ -175,3 +175,23 @@ def test_fifos_in_place_of_metadata_keep_no_kernel_from_starting(configure, star
     )
     assert kernel.value("import seen; seen.value") == "5"
     assert kernel.run("import unseen").ename == "ModuleNotFoundError"
+
+
+# Modules that the host adds
+
+
+def test_modules_that_are_put_beside_the_notebook_are_found_by_the_next_cell(start, tmp_path):
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack" / "__init__.py").touch()
+    for name in ("petri", "petri-writable"):
+        kernel, new = start(name=name), f"new_{name.replace('-', '_')}"
+        # Python has listed both folders, and the session has written in them: pack/__pycache__.
+        assert kernel.run(f"import pack\nopen('own', 'w').close()\nimport {new}").ename == "ModuleNotFoundError"
+        assert kernel.run(f"import pack.{new}").ename == "ModuleNotFoundError"
+        for folder in (tmp_path, tmp_path / "pack"):
+            (folder / f"{new}.py").write_text("answer = 42\n")
+        assert kernel.good(f"import {new}, pack.{new}\n{new}.answer + pack.{new}.answer").result == "84"
+        # And where the cell between is lost.
+        (tmp_path / f"{new}_2.py").write_text("answer = 43\n")
+        assert kernel.run(f"import os, {new}_2\nos._exit(1)").ename == "CellCrashed"
+        assert kernel.good(f"import {new}_2\n{new}_2.answer").result == "43"

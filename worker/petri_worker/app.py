@@ -4,7 +4,7 @@ import gc
 import os
 import sys
 
-from petri_worker.packages import add_folder, find_packages, import_ipython
+from petri_worker.packages import add_folder, find_packages, import_ipython, look_anew
 
 find_packages()
 import_ipython()
@@ -96,6 +96,7 @@ class Worker:
         self.origin.begin(request.get("cell"))
         self.loop.call(self.origin.begin, request.get("cell"))
         self.streams.begin()
+        look_anew()
         self.shell.kernel.begin(request.get("header") or {})
 
     def _end(self, reply):

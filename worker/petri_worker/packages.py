@@ -4,12 +4,16 @@ import contextlib
 import os
 import sys
 import types
+from importlib.machinery import FileFinder
 from importlib.util import find_spec
 
 _EMBED = "IPython.terminal.embed"
 
 # The folder that PETRI_SITE named, or None.
 site = None
+
+# The notebook's folder, once modules are imported from it.
+_folder = None
 
 # What PETRI_PACKAGES lists: the packages that the configuration lets cells see; None where that is all.
 listed = os.environ.pop("PETRI_PACKAGES", None)
@@ -64,7 +68,19 @@ def add_folder():
     The notebook's folder, where ipykernel has it: before what is installed, and
     after the standard library. Before the first cell nothing is imported from it.
     """
+    global _folder
+    _folder = os.getcwd()
     sys.path.insert(_first_installed(), "")
+
+
+def look_anew():
+    """
+    The next import lists the notebook's folder, and those in it, once more. Python does so where a folder has another
+    time of modification; but one that cells have written in has its own, whatever the host puts there.
+    """
+    for path, finder in list(sys.path_importer_cache.items()):
+        if isinstance(finder, FileFinder) and f"{path}/".startswith(f"{_folder}/"):
+            finder.invalidate_caches()
 
 
 def _first_installed():
