@@ -207,7 +207,7 @@ def test_modules_of_ipykernel_can_be_imported_and_start_no_kernel(start):
         assert cell.ok, f"{what}: {cell}"
 
 
-def test_without_ipykernel_only_the_classes_in_use_can_be_imported(start, skip_or_fail):
+def test_without_ipykernel_only_the_classes_in_use_can_be_imported(start, skip_or_fail, tmp_path):
     lacking = [python for python in INTERPRETERS if not python.has("ipykernel")]
     if not lacking:
         skip_or_fail("every Python of this machine has ipykernel")
@@ -218,6 +218,14 @@ def test_without_ipykernel_only_the_classes_in_use_can_be_imported(start, skip_o
     assert kernel.run("import ipykernel\nipykernel.__version__").ename == "AttributeError"
     assert kernel.run("import ipykernel.kernelbase").ename == "ModuleNotFoundError"
     assert kernel.run("from ipykernel import kernelbase").ename == "ImportError"
+    # One that is broken says so as often as it is asked for.
+    (tmp_path / "ipykernel").mkdir()
+    (tmp_path / "ipykernel" / "__init__.py").write_text("raise RuntimeError('broken')\n")
+    for _ in range(2):
+        assert kernel.run("import ipykernel\nipykernel.__version__").ename == "RuntimeError"
+    assert kernel.good("import sys\nsorted(name for name in sys.modules if name.startswith('ipykernel'))").result == (
+        "['ipykernel', 'ipykernel.iostream', 'ipykernel.zmqshell']"
+    )
 
 
 # Within the limits of a cell, which are below those of other programs
@@ -287,17 +295,17 @@ def test_honest_code_with_many_processes_and_descriptors_goes_well(start):
 
 # The cell's own namespace, by all its names: gRPC and the JVM write an IPv4 address as one of IPv6
 
-CONNECT = """
+REACH = """
 import socket
 servers = {}
 for family, host in ((socket.AF_INET, '127.0.0.1'), (socket.AF_INET6, '::')):
     servers[family] = socket.create_server((host, 0), family=family, dualstack_ipv6=family == socket.AF_INET6)
-def connect(host, to=socket.AF_INET6):
+def reach(call, host, to=socket.AF_INET6):
+    address = host, servers[to].getsockname()[1]
     kind = socket.AF_INET6 if ':' in host else socket.AF_INET
-    with socket.socket(kind) as client, socket.socket(kind, socket.SOCK_DGRAM) as sender:
-        port = servers[to].getsockname()[1]
+    with socket.socket(kind, socket.SOCK_STREAM if call == 'connect' else socket.SOCK_DGRAM) as client:
         try:
-            client.connect((host, port)), sender.sendto(b'', (host, port))
+            client.connect(address) if call == 'connect' else client.sendto(b'', address)
         except OSError as error:
             return error.strerror
 """
@@ -305,12 +313,13 @@ HERE = ("127.0.0.1", "127.8.9.1", "0.0.0.0", "::1", "::", "::ffff:127.0.0.1", ":
 OUTSIDE = ("192.0.2.1", "::ffff:192.0.2.1", "2001:db8::1", "::192.0.2.1", "::ffff:128.0.0.1", "fe80::1")
 
 
-def test_all_names_of_the_loopback_are_reached_and_others_refused(start):
+@pytest.mark.parametrize("call", ["connect", "sendto"])
+def test_all_names_of_the_loopback_are_reached_and_others_refused(start, call):
     kernel = start()
-    kernel.good(CONNECT)
-    here = kernel.run(f"[connect(host) for host in {HERE}], connect('::ffff:127.0.0.1', socket.AF_INET)")
-    assert (here.result, here.report["denied"]) == (f"({[None] * len(HERE)}, None)", [])
-    outside = kernel.run(f"{{connect(host) for host in {OUTSIDE}}}")
+    kernel.good(REACH)
+    here = kernel.run(f"{{reach({call!r}, host) for host in {HERE}}}, reach({call!r}, '::ffff:127.0.0.1', socket.AF_INET)")
+    assert (here.result, here.report["denied"]) == ("({None}, None)", [])
+    outside = kernel.run(f"{{reach({call!r}, host) for host in {OUTSIDE}}}")
     assert outside.result == "{'Network is unreachable'}"
-    details = [denied["detail"] for denied in outside.report["denied"]]
-    assert len(details) == len(OUTSIDE) and all(" port " in detail for detail in details), details
+    told = [(denied["syscall"], denied["detail"].split()[0]) for denied in outside.report["denied"]]
+    assert sorted(told) == sorted((call, host) for host in OUTSIDE)

@@ -151,8 +151,23 @@ def test_processes_of_pathos_are_started_anew(kernel, skip_or_fail):
     assert [cell.result for cell in run_all(kernel, cells)] == ["[1]", "[2]"]
 
 
-# torch has several gigabytes. This has the names of it that the worker relies on, and processes as it has them.
-LIKE_TORCH = {
+# torch has several gigabytes, ray half a one. These have the names of them that the worker relies on, and processes as
+# they have them.
+IMITATIONS = {
+    "ray.py": '''
+import subprocess
+running = None
+def init():
+    global running
+    running = subprocess.Popen(["/bin/sleep", "1000"])
+def is_initialized():
+    return running is not None
+def shutdown():
+    global running
+    running.kill()
+    running.wait()
+    running = None
+''',
     "torch/__init__.py": "",
     "torch/multiprocessing.py": (
         "chosen = 'file_descriptor'\n"
@@ -222,16 +237,16 @@ class DataLoader:
 
 
 @pytest.fixture
-def like_torch(start, tmp_path):
-    """A kernel in whose folder the imitation lies."""
-    for path, text in LIKE_TORCH.items():
+def imitating(start, tmp_path):
+    """A kernel in whose folder the imitations lie."""
+    for path, text in IMITATIONS.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
     return start()
 
 
-def test_loaders_with_processes_go_on_and_iterators_say_what_they_lost(like_torch):
-    kernel = like_torch
+def test_loaders_with_processes_go_on_and_iterators_say_what_they_lost(imitating):
+    kernel = imitating
     kernel.good("from torch.utils.data.dataloader import DataLoader\nimport torch.multiprocessing\nloader = DataLoader(4)")
     for cell in run_all(kernel, "list(loader)‖list(loader)✗list(loader)‖list(loader)"):
         assert (cell.ok, cell.result, cell.stderr) == (True, "[0, 1, 4, 9]", ""), str(cell)
@@ -241,7 +256,15 @@ def test_loaders_with_processes_go_on_and_iterators_say_what_they_lost(like_torc
     assert kernel.value("list(loader)") == "[0, 1, 4, 9]"
 
 
-def test_what_a_process_of_torch_would_hold_is_held_by_descriptors(like_torch):
-    cell = like_torch.good("import torch.multiprocessing as mp\nmp.set_sharing_strategy('file_system')\nmp.chosen")
+def test_what_a_process_of_torch_would_hold_is_held_by_descriptors(imitating):
+    cell = imitating.good("import torch.multiprocessing as mp\nmp.set_sharing_strategy('file_system')\nmp.chosen")
     assert cell.result == "'file_descriptor'"
     assert cell.stderr.startswith("petri: torch goes on to share tensors by descriptors")
+
+
+def test_ray_is_shut_down_with_its_cell_which_says_so(imitating):
+    cell = imitating.good("import ray\nray.init()\nray.is_initialized()")
+    assert cell.result == "True"
+    assert cell.stderr.startswith("petri: ray is shut down") and "ended 1 process" not in cell.stderr
+    later = imitating.good("import subprocess\nsubprocess.run(['true'])\nray.is_initialized()")
+    assert (later.result, later.stderr) == ("False", "")

@@ -28,7 +28,7 @@ _LOST = "its process ended with the cell that started it: what it had not done b
 
 _SAYS_LOST = "petri: what processes had still to do is lost: they end with the cell that started them."
 _SAYS_CLOSED = "petri: dask's cluster is closed: its processes end with the cell that started them."
-_SAYS_SHUT_DOWN = "petri: ray is shut down: its processes end with the cell that started them."
+_SAYS_SHUT_DOWN = "petri: ray is shut down: its processes end with the cell that started them. ray.init() starts it again."
 _SAYS_DESCRIPTORS = (
     "petri: torch goes on to share tensors by descriptors: the process that has those of 'file_system' would end with "
     "this cell."
@@ -225,7 +225,7 @@ def _follow_loaders(module):
     iterate, init, next_data = loader.__iter__, iterator.__init__, iterator._next_data
 
     def __iter__(self):
-        if hasattr(self._iterator, "_ended_with_cell"):
+        if hasattr(self._iterator, "_lost_with_cell"):
             self._iterator = None
         return iterate(self)
 
@@ -234,7 +234,7 @@ def _follow_loaders(module):
         init(self, *args, **kwargs)
 
     def _next_data(self):
-        if getattr(self, "_ended_with_cell", None) == _LOST:
+        if getattr(self, "_lost_with_cell", False):
             from multiprocessing import ProcessError
 
             raise ProcessError(_LOST)
@@ -248,7 +248,7 @@ def _end_loading(iterator):
         return None
     # Workers of an IterableDataset that have given all they had leave what they were asked for more.
     unfinished = iterator._tasks_outstanding > 0 and any(iterator._workers_status)
-    iterator._ended_with_cell = _LOST if unfinished else ""
+    iterator._lost_with_cell = unfinished  # one that has been used up ends as it would have
     if unfinished:
         # Otherwise it would wait for them, and its handler of SIGCHLD tell of a crash.
         sys.modules[type(iterator).__module__]._utils.signal_handling._remove_worker_pids(id(iterator))
