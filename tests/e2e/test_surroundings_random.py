@@ -115,7 +115,9 @@ class World:
         listener = socket.socket(socket.AF_UNIX)
         here = os.open(path.parent, os.O_PATH)
         try:
-            listener.bind(f"/proc/self/fd/{here}/{path.name[:60]}")
+            # By a short name: that of a socket has 107 bytes at most, the name of a file 255.
+            listener.bind(f"/proc/self/fd/{here}/socket")
+            os.rename(path.parent / "socket", path)
             listener.listen(1)
             self.sockets.append(listener)
         finally:
