@@ -1,26 +1,27 @@
 #include "account.h"
 
+#include "kernel/accounts.h"
 #include "kernel/budget.h"
 #include "kernel/cache.h"
-#include "kernel/kernel.h"
 #include "kernel/recording.h"
+#include "kernel/report.h"
 
-void account_begin(struct kernel *kernel, struct run *run) {
+void account_begin(struct accounts *accounts, struct run *run) {
     char why[sizeof run->facts.detail];
-    const struct limits_asking limits = {kernel->profile, ASKER_CELL, why, sizeof why};
-    const struct asking asking = {&limits, kernel->config.environment};
+    const struct limits_asking limits = {accounts->profile, ASKER_CELL, why, sizeof why};
+    const struct asking asking = {&limits, accounts->config->environment};
     const json_t *petri = json_object_get(run->request->message.metadata, "petri");
     if (ask_parse(&asking, petri, &run->limits, &run->ask) < 0)
         run_set_outcome(run, OUTCOME_REFUSED, why);
     else
-        budget_check(kernel, run);
+        budget_check(accounts, run);
 }
 
-json_t *account_end(struct kernel *kernel, struct run *run) {
+json_t *account_end(struct accounts *accounts, const struct session *session, struct run *run) {
     if (!run->checks)
         validation_fail(run, "the cell has left nothing to check");
-    json_t *report = run_report(kernel, run);
-    bool recorded = recording_store(kernel, run, report, cache_key(run, report));
+    json_t *report = report_run(accounts, session, run);
+    bool recorded = recording_store(accounts, run, report, cache_key(run, report));
     json_object_set_new(report, "record", json_boolean(recorded));
     return report;
 }

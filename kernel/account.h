@@ -10,16 +10,17 @@
 
 #include "kernel/run.h"
 
-struct kernel;
+struct accounts;
+struct session;
 
 /* Reads what the request asks for into run->ask and run->limits. Sets the outcome where it may not run. */
-void account_begin(struct kernel *kernel, struct run *run);
+void account_begin(struct accounts *accounts, struct run *run);
 
 /*
  * The run report of a run that has ended, with run->error set where it ended
  * badly. It is recorded before this returns: whoever is told of the run can rely
- * on it. The caller's.
+ * on it. session is NULL where there is none. The caller's.
  */
-json_t *account_end(struct kernel *kernel, struct run *run);
+json_t *account_end(struct accounts *accounts, const struct session *session, struct run *run);
 
 #endif

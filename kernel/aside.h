@@ -13,11 +13,11 @@
 #define PETRI_ASIDE_H
 
 #include "kernel/answer.h"
-#include "kernel/poll_set.h"
+#include "kernel/exchange.h"
 #include "kernel/request.h"
-#include "kernel/worker_link.h"
 
-struct cell;
+struct jupyter;
+struct runner;
 
 /* What is particular to a kind of aside. */
 struct aside_kind {
@@ -39,12 +39,10 @@ enum { ASIDES_AT_ONCE = 4 };
 struct asides {
     struct aside {
         struct request *request; /* NULL where the slot is free */
-        struct cell *cell;
-        struct worker_link link;
-        int64_t started_us, due_us;
-        bool has_begun;     /* what it needs is loaded */
-        int64_t cpu_ms;     /* what it may use */
-        int64_t measure_us; /* when it is measured next */
+        struct cell *cell;       /* owned */
+        struct exchange exchange;
+        int64_t started_us;
+        bool has_begun; /* what it needs is loaded */
     } slots[ASIDES_AT_ONCE];
     struct request_queue waiting;
 };
@@ -52,10 +50,10 @@ struct asides {
 void asides_init(struct asides *asides);
 void asides_fini(struct asides *asides);
 
-/* A request whose row is DISPATCH_ASIDE; takes it over. */
-void asides_submit(struct kernel *kernel, struct request *request);
+/* A request whose route is ROUTE_ASIDE; takes it over. */
+void asides_submit(struct asides *asides, struct jupyter *jupyter, struct request *request);
 
-void asides_watch(struct kernel *kernel, struct poll_set *set);
-void asides_tick(struct kernel *kernel, int64_t now_us);
+void asides_watch(struct asides *asides, const struct runner *runner, struct poll_set *set);
+void asides_tick(struct asides *asides, struct runner *runner, int64_t now_us);
 
 #endif

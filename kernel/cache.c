@@ -1,9 +1,9 @@
 #include "cache.h"
 
+#include "kernel/accounts.h"
 #include "kernel/clock.h"
 #include "kernel/fingerprint.h"
 #include "kernel/iopub.h"
-#include "kernel/kernel.h"
 #include "kernel/reply.h"
 #include "protocol/text.h"
 
@@ -11,8 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static int64_t ttl_ms(const struct kernel *kernel, const struct run *run) {
-    int64_t ttl = run->ask.cache_ms != 0 ? run->ask.cache_ms : kernel->config.cache.ttl_ms;
+static int64_t ttl_ms(const struct accounts *accounts, const struct run *run) {
+    int64_t ttl = run->ask.cache_ms != 0 ? run->ask.cache_ms : accounts->config->cache.ttl_ms;
     return ttl > 0 ? ttl : 0;
 }
 
@@ -43,12 +43,12 @@ static bool add_folder(json_t *files, const char *path) {
 }
 
 /* What cells can read of the host beside their environment; NULL where it is too much. */
-static json_t *readable_files(const struct kernel *kernel) {
+static json_t *readable_files(const struct accounts *accounts) {
     json_t *files = json_array();
     size_t i;
     json_t *input;
     bool good = add_folder(files, ".");
-    json_array_foreach(kernel->config.inputs, i, input) {
+    json_array_foreach(accounts->config->inputs, i, input) {
         good = good && add_folder(files, json_string_value(input));
     }
     if (good)
@@ -85,13 +85,14 @@ static json_t *limits_of(const struct run *run) {
     return values;
 }
 
-static void make_key(const struct kernel *kernel, struct run *run) {
-    json_t *files = readable_files(kernel);
+static void make_key(const struct accounts *accounts, struct run *run) {
+    json_t *files = readable_files(accounts);
     if (!files)
         return;
-    json_auto_t *parts = json_pack("{s:O, s:o, s:o, s:o, s:s, s:s, s:b}", "code", run->code, "request", request_of(run),
-                                   "limits", limits_of(run), "files", files, "environment", kernel->environment_sha256,
-                                   "profile", profile_name(kernel->profile), "allow_stdin", run->allow_stdin);
+    json_auto_t *parts =
+        json_pack("{s:O, s:o, s:o, s:o, s:s, s:s, s:b}", "code", run->code, "request", request_of(run), "limits",
+                  limits_of(run), "files", files, "environment", accounts->environment_sha256, "profile",
+                  profile_name(accounts->profile), "allow_stdin", run->allow_stdin);
     if (!parts || fingerprint_digest(parts, run->cache_key) < 0)
         run->cache_key[0] = '\0';
 }
@@ -101,13 +102,13 @@ static bool is_plain(const struct run *run) {
     return run->ask.fresh && !run->silent && json_object_size(expressions) == 0;
 }
 
-void cache_look(struct kernel *kernel, struct run *run) {
-    int64_t ttl = ttl_ms(kernel, run);
-    if (ttl == 0 || !is_plain(run) || !kernel->records.db || !kernel->environment)
+void cache_look(struct accounts *accounts, struct run *run) {
+    int64_t ttl = ttl_ms(accounts, run);
+    if (ttl == 0 || !is_plain(run) || !accounts->records.db || !accounts->environment)
         return;
-    make_key(kernel, run);
+    make_key(accounts, run);
     if (run->cache_key[0])
-        run->cached = records_find_cached(&kernel->records, run->cache_key, clock_date_ms() - ttl);
+        run->cached = records_find_cached(&accounts->records, run->cache_key, clock_date_ms() - ttl);
 }
 
 const char *cache_key(const struct run *run, const json_t *report) {
@@ -117,7 +118,7 @@ const char *cache_key(const struct run *run, const json_t *report) {
 }
 
 /* One row of a record's outputs, as a message. */
-static void give_output(struct kernel *kernel, const struct run *run, json_t *row) {
+static void give_output(struct jupyter *jupyter, const struct run *run, json_t *row) {
     const json_t *parent = run->request->message.header;
     const char *type = json_string_value(json_object_get(row, "output_type"));
     json_t *content = json_copy(row);
@@ -125,21 +126,22 @@ static void give_output(struct kernel *kernel, const struct run *run, json_t *ro
     if (json_object_get(content, "execution_count"))
         json_object_set_new(content, "execution_count", json_integer(run->execution_count));
     if (type)
-        iopub_publish(kernel, parent, type, content);
+        iopub_publish(jupyter, parent, type, content);
     else
         json_decref(content);
 }
 
-void cache_give(struct kernel *kernel, struct run *run) {
+void cache_give(struct jupyter *jupyter, struct run *run) {
     size_t i;
     json_t *row;
     json_t *report = json_copy(json_object_get(run->cached, "report"));
     json_array_foreach(json_object_get(run->cached, "outputs"), i, row) {
-        give_output(kernel, run, row);
+        give_output(jupyter, run, row);
     }
     json_object_set_new(report, "cached", json_true());
     json_object_set_new(report, "record", json_true());
-    reply_send(kernel, run->request, "execute_reply", json_pack("{s:s, s:o}", "started", run->started, "petri", report),
+    reply_send(jupyter, run->request, "execute_reply",
+               json_pack("{s:s, s:o}", "started", run->started, "petri", report),
                json_pack("{s:s, s:i, s:{}, s:[]}", "status", "ok", "execution_count", run->execution_count,
                          "user_expressions", "payload"));
 }

@@ -15,15 +15,18 @@
 
 #include "kernel/run.h"
 
+struct accounts;
+struct jupyter;
+
 enum { CACHE_FOLDER_FILES = 5000, CACHE_FOLDER_DEPTH = 32 };
 
 /* Before a run: works out its key, and finds what may be given in its place: run->cached. */
-void cache_look(struct kernel *kernel, struct run *run);
+void cache_look(struct accounts *accounts, struct run *run);
 
 /* The key that a run's record gets: "" where its result may not be given again. */
 const char *cache_key(const struct run *run, const json_t *report);
 
 /* Publishes the outputs of run->cached and replies with its report. */
-void cache_give(struct kernel *kernel, struct run *run);
+void cache_give(struct jupyter *jupyter, struct run *run);
 
 #endif

@@ -5,27 +5,27 @@
 #include "kernel/reply.h"
 
 void control_interrupt(struct kernel *kernel, const struct request *request) {
-    runner_interrupt(kernel);
-    reply_send(kernel, request, "interrupt_reply", NULL, json_pack("{s:s}", "status", "ok"));
+    runner_interrupt(&kernel->runner);
+    reply_send(&kernel->jupyter, request, "interrupt_reply", NULL, json_pack("{s:s}", "status", "ok"));
 }
 
 void control_shutdown(struct kernel *kernel, const struct request *request) {
     json_t *content = json_pack("{s:s, s:b}", "status", "ok", "restart", request_bool(request, "restart", false));
     /* Every client is to know, not only the one that asked. */
-    iopub_publish(kernel, request->message.header, "shutdown_reply", json_incref(content));
-    reply_send(kernel, request, "shutdown_reply", NULL, content);
+    iopub_publish(&kernel->jupyter, request->message.header, "shutdown_reply", json_incref(content));
+    reply_send(&kernel->jupyter, request, "shutdown_reply", NULL, content);
     kernel->stopping = true;
 }
 
 void control_connect(struct kernel *kernel, const struct request *request) {
     json_t *content = json_pack("{s:s}", "status", "ok");
     for (int i = 0; i < CHANNEL_N; i++)
-        json_object_set_new(content, connection_port_keys[i], json_integer(kernel->connection.port[i]));
-    reply_send(kernel, request, "connect_reply", NULL, content);
+        json_object_set_new(content, connection_port_keys[i], json_integer(kernel->jupyter.connection.port[i]));
+    reply_send(&kernel->jupyter, request, "connect_reply", NULL, content);
 }
 
 void control_subshell(struct kernel *kernel, const struct request *request) {
-    reply_error(kernel, request, "NotSupported",
+    reply_error(&kernel->jupyter, request, "NotSupported",
                 "this kernel has no subshells: completion and inspection are answered while a cell runs, and a "
                 "session's state is what its last cell has left");
 }
@@ -41,5 +41,5 @@ void control_debug(struct kernel *kernel, const struct request *request) {
                                 "NotSupported", "evalue", why, "traceback", "type", "response", "success", 0, "command",
                                 request_string(request, "command", ""), "request_seq", json_integer_value(seq), "seq",
                                 0, "message", why);
-    reply_send(kernel, request, "debug_reply", NULL, content);
+    reply_send(&kernel->jupyter, request, "debug_reply", NULL, content);
 }

@@ -1,6 +1,6 @@
 #include "denied.h"
 
-#include "kernel/kernel.h"
+#include "kernel/runner.h"
 
 #include <string.h>
 
@@ -28,9 +28,8 @@ static void count(json_t *list, const struct denied_call *call) {
             list, json_pack("{s:s, s:s, s:i}", "syscall", call->syscall, "detail", call->detail, "count", 1));
 }
 
-static void denied_ready(struct kernel *kernel, void *arg, short events) {
-    struct runner *runner = &kernel->runner;
-    (void)arg;
+static void denied_ready(void *arg, short events) {
+    const struct runner *runner = arg;
     (void)events;
     struct run *run = runner->run;
     struct denied_call call;
@@ -41,8 +40,7 @@ static void denied_ready(struct kernel *kernel, void *arg, short events) {
         count(run->denied, &call);
 }
 
-void denied_watch(struct kernel *kernel, struct poll_set *set) {
-    const struct runner *runner = &kernel->runner;
+void denied_watch(struct runner *runner, struct poll_set *set) {
     if (runner_has_image(runner) && session_denied_fd(runner->session) >= 0)
-        poll_set_add_fd(set, session_denied_fd(runner->session), ZMQ_POLLIN, denied_ready, NULL);
+        poll_set_add_fd(set, session_denied_fd(runner->session), ZMQ_POLLIN, denied_ready, runner);
 }

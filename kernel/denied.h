@@ -6,7 +6,9 @@
 
 #include "kernel/poll_set.h"
 
+struct runner;
+
 /* A refused call waits for its answer: watched as long as there is an image. */
-void denied_watch(struct kernel *kernel, struct poll_set *set);
+void denied_watch(struct runner *runner, struct poll_set *set);
 
 #endif

@@ -1,5 +1,6 @@
 #include "dispatch.h"
 
+#include "kernel/comm.h"
 #include "kernel/control.h"
 #include "kernel/execute.h"
 #include "kernel/gate.h"
@@ -13,82 +14,101 @@
 
 enum { MESSAGES_PER_TURN = 32, LINES_PER_SECOND = 1, LINES_BURST = 64 };
 
+/* Requests that others answer, each with what it needs. */
+
+static void answer_comm_info(struct kernel *kernel, const struct request *request) {
+    comms_request(&kernel->jupyter, request);
+}
+
+static void answer_history(struct kernel *kernel, const struct request *request) {
+    history_request(&kernel->history, &kernel->jupyter, request);
+}
+
+static void answer_usage(struct kernel *kernel, const struct request *request) {
+    usage_request(&kernel->usage, &kernel->jupyter, request);
+}
+
+static void keep_info(struct kernel *kernel, struct request *request) {
+    info_request(&kernel->jupyter, request);
+}
+
+#define ON(channel) (1U << (channel))
 #define SHELL ON(CHANNEL_SHELL)
 #define CONTROL ON(CHANNEL_CONTROL)
 
-const struct dispatch_row dispatch_rows[] = {
-    {"comm_close", SHELL, DISPATCH_CELL, .cell = &comm_cell},
-    {"comm_info_request", SHELL | CONTROL, DISPATCH_NOW, .answer = comm_info},
-    {"comm_msg", SHELL, DISPATCH_CELL, .cell = &comm_cell},
-    {"comm_open", SHELL, DISPATCH_CELL, .cell = &comm_cell},
-    {"complete_request", SHELL, DISPATCH_ASIDE, .aside = &aside_complete},
-    {"connect_request", SHELL | CONTROL, DISPATCH_NOW, .answer = control_connect},
-    {"create_subshell_request", CONTROL, DISPATCH_NOW, .answer = control_subshell},
-    {"debug_request", SHELL | CONTROL, DISPATCH_NOW, .answer = control_debug},
-    {"delete_subshell_request", CONTROL, DISPATCH_NOW, .answer = control_subshell},
-    {"execute_request", SHELL | CONTROL, DISPATCH_CELL, .cell = &execute_cell},
-    {"history_request", SHELL | CONTROL, DISPATCH_NOW, .answer = history_request},
-    {"inspect_request", SHELL, DISPATCH_ASIDE, .aside = &aside_inspect},
-    {"interrupt_request", SHELL | CONTROL, DISPATCH_NOW, .answer = control_interrupt},
-    {"is_complete_request", SHELL, DISPATCH_ASIDE, .aside = &aside_is_complete},
-    {"kernel_info_request", SHELL | CONTROL, DISPATCH_KEEP, .keep = info_request},
-    {"list_subshell_request", CONTROL, DISPATCH_NOW, .answer = control_subshell},
-    {"shutdown_request", SHELL | CONTROL, DISPATCH_NOW, .answer = control_shutdown},
-    {"usage_request", SHELL | CONTROL, DISPATCH_NOW, .answer = usage_request},
+const struct route dispatch_routes[] = {
+    {"comm_close", SHELL, ROUTE_CELL, .cell = &comm_cell},
+    {"comm_info_request", SHELL | CONTROL, ROUTE_NOW, .answer = answer_comm_info},
+    {"comm_msg", SHELL, ROUTE_CELL, .cell = &comm_cell},
+    {"comm_open", SHELL, ROUTE_CELL, .cell = &comm_cell},
+    {"complete_request", SHELL, ROUTE_ASIDE, .aside = &aside_complete},
+    {"connect_request", SHELL | CONTROL, ROUTE_NOW, .answer = control_connect},
+    {"create_subshell_request", CONTROL, ROUTE_NOW, .answer = control_subshell},
+    {"debug_request", SHELL | CONTROL, ROUTE_NOW, .answer = control_debug},
+    {"delete_subshell_request", CONTROL, ROUTE_NOW, .answer = control_subshell},
+    {"execute_request", SHELL | CONTROL, ROUTE_CELL, .cell = &execute_cell},
+    {"history_request", SHELL | CONTROL, ROUTE_NOW, .answer = answer_history},
+    {"inspect_request", SHELL, ROUTE_ASIDE, .aside = &aside_inspect},
+    {"interrupt_request", SHELL | CONTROL, ROUTE_NOW, .answer = control_interrupt},
+    {"is_complete_request", SHELL, ROUTE_ASIDE, .aside = &aside_is_complete},
+    {"kernel_info_request", SHELL | CONTROL, ROUTE_KEEP, .keep = keep_info},
+    {"list_subshell_request", CONTROL, ROUTE_NOW, .answer = control_subshell},
+    {"shutdown_request", SHELL | CONTROL, ROUTE_NOW, .answer = control_shutdown},
+    {"usage_request", SHELL | CONTROL, ROUTE_NOW, .answer = answer_usage},
 };
-const size_t dispatch_n_rows = sizeof dispatch_rows / sizeof dispatch_rows[0];
+const size_t dispatch_n_routes = sizeof dispatch_routes / sizeof dispatch_routes[0];
 
 /* Signed, so it comes from a client, who would wait for an answer in vain. */
 static void answer_malformed(struct kernel *kernel, const struct request *request) {
     log_write(&kernel->log, LOG_LEVEL_WARNING, "a %s is not well formed", request->message.msg_type);
-    reply_error(kernel, request, "MalformedRequest", message_problem_text(MESSAGE_BAD_JSON));
+    reply_error(&kernel->jupyter, request, "MalformedRequest", message_problem_text(MESSAGE_BAD_JSON));
 }
-static const struct dispatch_row malformed_row = {"", 0, DISPATCH_NOW, .answer = answer_malformed};
+static const struct route malformed_route = {"", 0, ROUTE_NOW, .answer = answer_malformed};
 
 /* What is not known is said to be busy and idle, as every request is, and gets no reply. */
 static void answer_unknown(struct kernel *kernel, const struct request *request) {
     log_write(&kernel->log, LOG_LEVEL_DEBUG, "no reply to a %s", request->message.msg_type);
 }
-static const struct dispatch_row unknown_row = {"", 0, DISPATCH_NOW, .answer = answer_unknown};
+static const struct route unknown_route = {"", 0, ROUTE_NOW, .answer = answer_unknown};
 
-const struct dispatch_row *dispatch_find(const char *msg_type, enum channel channel) {
-    for (size_t i = 0; i < dispatch_n_rows; i++)
-        if (strcmp(dispatch_rows[i].msg_type, msg_type) == 0)
-            return dispatch_rows[i].channels & ON(channel) ? &dispatch_rows[i] : NULL;
+const struct route *dispatch_find(const char *msg_type, enum channel channel) {
+    for (size_t i = 0; i < dispatch_n_routes; i++)
+        if (strcmp(dispatch_routes[i].msg_type, msg_type) == 0)
+            return dispatch_routes[i].channels & ON(channel) ? &dispatch_routes[i] : NULL;
     return NULL;
 }
 
 static void dispatch(struct kernel *kernel, struct request *request) {
-    switch (request->row->way) {
-    case DISPATCH_NOW:
-        reply_busy(kernel, request);
-        request->row->answer(kernel, request);
-        reply_idle(kernel, request);
+    switch (request->route->way) {
+    case ROUTE_NOW:
+        reply_busy(&kernel->jupyter, request);
+        request->route->answer(kernel, request);
+        reply_idle(&kernel->jupyter, request);
         break;
-    case DISPATCH_KEEP:
-        request->row->keep(kernel, request);
+    case ROUTE_KEEP:
+        request->route->keep(kernel, request);
         break;
-    case DISPATCH_CELL:
-        runner_submit(kernel, request);
+    case ROUTE_CELL:
+        runner_submit(&kernel->runner, request);
         break;
-    case DISPATCH_ASIDE:
-        asides_submit(kernel, request);
+    case ROUTE_ASIDE:
+        asides_submit(&kernel->asides, &kernel->jupyter, request);
         break;
     }
 }
 
 /* What to do about a message, which may be not well formed. */
-static const struct dispatch_row *choose_row(const struct message *message, enum channel channel,
-                                             enum message_problem problem) {
-    const struct dispatch_row *row = dispatch_find(message->msg_type, channel);
-    if (!row)
-        return &unknown_row;
-    return problem == MESSAGE_OK ? row : &malformed_row;
+static const struct route *choose_route(const struct message *message, enum channel channel,
+                                        enum message_problem problem) {
+    const struct route *route = dispatch_find(message->msg_type, channel);
+    if (!route)
+        return &unknown_route;
+    return problem == MESSAGE_OK ? route : &malformed_route;
 }
 
 static void take_message(struct kernel *kernel, enum channel channel, struct message *message,
                          enum message_problem problem) {
-    struct request *request = request_create(channel, choose_row(message, channel, problem), message);
+    struct request *request = request_create(channel, choose_route(message, channel, problem), message);
     if (request)
         dispatch(kernel, request);
     else
@@ -112,7 +132,7 @@ void dispatch_take(struct kernel *kernel, enum channel channel, int n) {
     for (int i = 0; i < n && !kernel->stopping; i++) {
         struct message message = {0};
         enum message_problem problem;
-        int r = channels_receive(&kernel->channels, channel, &message, &problem);
+        int r = channels_receive(&kernel->jupyter.channels, channel, &message, &problem);
         if (r < 0)
             log_write(&kernel->log, LOG_LEVEL_ERROR, "receiving failed: %s", zmq_strerror(-r));
         if (r <= 0)
@@ -125,7 +145,12 @@ void dispatch_take(struct kernel *kernel, enum channel channel, int n) {
     }
 }
 
-void dispatch_serve(struct kernel *kernel, void *arg, short events) {
+void dispatch_shell(void *arg, short events) {
     (void)events;
-    dispatch_take(kernel, *(const enum channel *)arg, MESSAGES_PER_TURN);
+    dispatch_take(arg, CHANNEL_SHELL, MESSAGES_PER_TURN);
+}
+
+void dispatch_control(void *arg, short events) {
+    (void)events;
+    dispatch_take(arg, CHANNEL_CONTROL, MESSAGES_PER_TURN);
 }

@@ -1,20 +1,19 @@
 #include "execute.h"
 
 #include "kernel/account.h"
+#include "kernel/accounts.h"
 #include "kernel/cache.h"
-#include "kernel/dispatch.h"
 #include "kernel/fingerprint.h"
+#include "kernel/history.h"
 #include "kernel/iopub.h"
-#include "kernel/kernel.h"
+#include "kernel/jupyter.h"
 #include "kernel/limits_ask.h"
 #include "kernel/refuse.h"
 #include "kernel/reply.h"
+#include "kernel/runner.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* How many messages may have arrived unread when a cell fails; those behind them are not aborted. */
-enum { ARRIVED_MAX = 1000 };
 
 static void read_request(struct run *run) {
     const struct request *request = run->request;
@@ -42,9 +41,9 @@ static void check_code(struct run *run, const json_t *code) {
  * What the code asks for in its first line, and what the client does, who has
  * the last word about limits. Returns the code to run, or NULL with an outcome.
  */
-static json_t *ask_all(struct kernel *kernel, struct run *run, json_t *code, enum limits_line *ret_line) {
+static json_t *ask_all(struct runner *runner, struct run *run, json_t *code, enum limits_line *ret_line) {
     char why[sizeof run->facts.detail];
-    const struct limits_asking asking = {kernel->profile, ASKER_CELL, why, sizeof why};
+    const struct limits_asking asking = {runner->profile, ASKER_CELL, why, sizeof why};
     json_auto_t *rest = NULL;
     if (limits_ask_code(&asking, &run->limits, code, &rest, ret_line) < 0) {
         run_set_outcome(run, OUTCOME_REFUSED, why);
@@ -52,16 +51,16 @@ static json_t *ask_all(struct kernel *kernel, struct run *run, json_t *code, enu
     }
     if (*ret_line == LIMITS_LINE_SESSION)
         run->session_limits = run->limits;
-    account_begin(kernel, run);
+    account_begin(runner->accounts, run);
     return run->outcome == OUTCOME_OK ? steal_pointer(rest) : NULL;
 }
 
-static void show_limits(struct kernel *kernel, const struct run *run) {
+static void show_limits(struct runner *runner, const struct run *run) {
     struct limits limits = run->limits;
     limits_settle(&limits);
-    auto_free char *table = limits_table(kernel->profile, &limits);
+    auto_free char *table = limits_table(runner->profile, &limits);
     if (table && !run->silent)
-        iopub_stream(kernel, run->request->message.header, "stdout", table, strlen(table));
+        iopub_stream(runner->jupyter, run->request->message.header, "stdout", table, strlen(table));
 }
 
 /* Steals code. */
@@ -75,7 +74,7 @@ static json_t *make_frame(const struct run *run, json_t *code) {
                      run->ask.env);
 }
 
-static void begin(struct kernel *kernel, struct run *run, json_t **ret_frame) {
+static void begin(struct runner *runner, struct run *run, json_t **ret_frame) {
     json_t *code = json_object_get(run->request->message.content, "code");
     enum limits_line line = LIMITS_LINE_NONE;
     json_t *rest = NULL;
@@ -85,20 +84,20 @@ static void begin(struct kernel *kernel, struct run *run, json_t **ret_frame) {
         fingerprint_bytes(json_string_value(code), json_string_length(code), run->code_sha256);
     }
     if (run->counts)
-        kernel->runner.execution_count++;
-    run->execution_count = kernel->runner.execution_count;
+        runner->execution_count++;
+    run->execution_count = runner->execution_count;
     check_code(run, code);
     if (!run->silent && json_is_string(code))
-        iopub_publish(kernel, run->request->message.header, "execute_input",
+        iopub_publish(runner->jupyter, run->request->message.header, "execute_input",
                       json_pack("{s:O, s:i}", "code", code, "execution_count", run->execution_count));
     if (run->outcome == OUTCOME_OK)
-        rest = ask_all(kernel, run, code, &line);
+        rest = ask_all(runner, run, code, &line);
     if (run->outcome == OUTCOME_OK)
-        refuse_check(kernel, run, code);
+        refuse_check(runner, run, code);
     if (run->outcome == OUTCOME_OK)
-        cache_look(kernel, run);
+        cache_look(runner->accounts, run);
     if (line == LIMITS_LINE_SHOW)
-        show_limits(kernel, run);
+        show_limits(runner, run);
     if (rest && run->outcome == OUTCOME_OK && !run->cached)
         *ret_frame = make_frame(run, rest);
     else
@@ -112,12 +111,12 @@ static json_t *worker_content(const struct run *run) {
     return content;
 }
 
-static json_t *reply_content(struct kernel *kernel, struct run *run) {
+static json_t *reply_content(struct runner *runner, struct run *run) {
     json_t *content;
     if (run->rolled_back) {
         content = outcome_error(run->outcome, &run->facts);
         if (!run->silent)
-            iopub_publish(kernel, run->request->message.header, "error", json_copy(content));
+            iopub_publish(runner->jupyter, run->request->message.header, "error", json_copy(content));
         json_object_set_new(content, "status", json_string("error"));
     } else {
         content = worker_content(run);
@@ -130,37 +129,32 @@ static json_t *reply_content(struct kernel *kernel, struct run *run) {
     return content;
 }
 
-static void end(struct kernel *kernel, struct run *run) {
+static void end(struct runner *runner, struct run *run) {
     if (run->cached) {
-        cache_give(kernel, run);
+        cache_give(runner->jupyter, run);
         return;
     }
-    json_t *content = reply_content(kernel, run);
+    json_t *content = reply_content(runner, run);
     /* Before the reply: what a client has heard of is not lost when the kernel dies. */
-    json_t *report = account_end(kernel, run);
+    json_t *report = account_end(runner->accounts, runner->session, run);
     json_t *metadata = json_pack("{s:s, s:o}", "started", run->started, "petri", report);
-    reply_send(kernel, run->request, "execute_reply", metadata, content);
+    reply_send(runner->jupyter, run->request, "execute_reply", metadata, content);
 }
 
 /* Also a cell that was rolled back: whoever sent it wants it back, to mend it. */
-static void after(struct kernel *kernel, struct run *run) {
-    records_tidy(&kernel->records);
+static void after(struct runner *runner, struct run *run) {
+    records_tidy(&runner->accounts->records);
     if (run->counts && run->code)
-        history_store(&kernel->history, run->execution_count, run->code);
+        history_store(runner->history, run->execution_count, run->code);
 }
 
 const struct cell_kind execute_cell = {.begin = begin, .end = end, .after = after};
 
-void execute_take_pending(struct kernel *kernel, struct request_queue *ret_taken) {
-    dispatch_take(kernel, CHANNEL_SHELL, ARRIVED_MAX);
-    request_queue_move(&kernel->runner.pending, dispatch_find("execute_request", CHANNEL_SHELL), ret_taken);
-}
-
-void execute_abort(struct kernel *kernel, struct request_queue *requests) {
+void execute_abort(struct jupyter *jupyter, struct request_queue *requests) {
     struct request *request;
     while ((request = request_queue_pop(requests))) {
-        reply_busy(kernel, request);
-        reply_send(kernel, request, "execute_reply", NULL, json_pack("{s:s}", "status", "aborted"));
-        reply_idle(kernel, request);
+        reply_busy(jupyter, request);
+        reply_send(jupyter, request, "execute_reply", NULL, json_pack("{s:s}", "status", "aborted"));
+        reply_idle(jupyter, request);
     }
 }

@@ -8,16 +8,11 @@
 
 #include "kernel/request.h"
 
-struct kernel;
+struct jupyter;
 
 extern const struct cell_kind execute_cell;
 
-/*
- * stop_on_error: moves every execute_request that waits, and those that have
- * arrived but were not read yet, to the end of ret_taken; execute_abort()
- * answers them with "aborted".
- */
-void execute_take_pending(struct kernel *kernel, struct request_queue *ret_taken);
-void execute_abort(struct kernel *kernel, struct request_queue *requests);
+/* Answers each request of a queue with "aborted": stop_on_error. */
+void execute_abort(struct jupyter *jupyter, struct request_queue *requests);
 
 #endif

@@ -4,7 +4,11 @@
 #include "kernel/clock.h"
 #include "kernel/inputs_read.h"
 #include "kernel/iopub.h"
-#include "kernel/kernel.h"
+#include "kernel/jupyter.h"
+#include "kernel/log.h"
+#include "kernel/outbox.h"
+#include "kernel/runner.h"
+#include "kernel/writeback.h"
 #include "kernel/writing.h"
 
 #include <errno.h>
@@ -13,15 +17,15 @@
 enum { SLICE_MS = 10 };
 
 /* Tells people where the files are; programs have the report. */
-static void tell(struct kernel *kernel, const struct run *run, const struct artifacts_more *more) {
+static void tell(const struct runner *runner, const struct run *run, const struct artifacts_more *more) {
     json_t *data = run->silent ? NULL : artifacts_note(run->artifact_rows, more);
     if (data)
-        iopub_publish(kernel, run->request->message.header, "display_data",
+        iopub_publish(runner->jupyter, run->request->message.header, "display_data",
                       json_pack("{s:o, s:{}, s:{}}", "data", data, "metadata", "transient"));
 }
 
 /* All of the cell's files are dealt with. */
-static void end_files(struct kernel *kernel, struct run *run) {
+static void end_files(struct runner *runner, struct run *run) {
     struct artifacts *artifacts = steal_pointer(run->artifacts);
     struct writing *writing = steal_pointer(run->writing);
     run->artifact_rows = artifacts ? json_incref(artifacts_rows(artifacts)) : json_array();
@@ -29,37 +33,35 @@ static void end_files(struct kernel *kernel, struct run *run) {
     struct artifacts_more more = {.refused = run->artifacts_omitted};
     if (writing)
         writing_tell(writing, run->artifact_rows, &more);
-    if (writing || !kernel->outbox.off)
-        tell(kernel, run, &more);
+    if (writing || !runner->outbox->off)
+        tell(runner, run, &more);
     artifacts_destroy(artifacts);
     writing_destroy(writing);
 }
 
 /* Files that a fresh run makes are nobody's: it has no part in the session's. */
-static bool is_written(const struct kernel *kernel, const struct run *run) {
-    return kernel->writeback.on && !run->ask.fresh;
+static bool is_written(const struct runner *runner, const struct run *run) {
+    return runner->writeback->on && !run->ask.fresh;
 }
 
-static int begin_writing(struct kernel *kernel, struct run *run) {
-    const struct writing_options options = {.cell = run->cell, .writeback = &kernel->writeback, .limits = &run->limits};
-    return is_written(kernel, run) ? writing_begin(&options, &run->writing) : 0;
+static int begin_writing(struct runner *runner, struct run *run) {
+    const struct writing_options options = {.cell = run->cell, .writeback = runner->writeback, .limits = &run->limits};
+    return is_written(runner, run) ? writing_begin(&options, &run->writing) : 0;
 }
 
-bool finish_begin(struct kernel *kernel) {
-    struct run *run = kernel->runner.run;
-    int r = artifacts_begin(run, is_written(kernel, run) ? NULL : &kernel->outbox, &run->artifacts);
-    if (r == 0 && (r = begin_writing(kernel, run)) < 0)
+void finish_begin(struct runner *runner) {
+    struct run *run = runner->run;
+    int r = artifacts_begin(run, is_written(runner, run) ? NULL : runner->outbox, &run->artifacts);
+    if (r == 0 && (r = begin_writing(runner, run)) < 0)
         artifacts_destroy(steal_pointer(run->artifacts));
     if (r < 0) {
         run->artifact_rows =
             json_pack("[{s:s, s:s+}]", "path", ".", "refused", "the cell's files can't be listed: ", strerror(-r));
-        tell(kernel, run, &(struct artifacts_more){0});
+        tell(runner, run, &(struct artifacts_more){0});
     }
-    r = inputs_read_begin(run, kernel->known_inputs, &run->inputs_read);
+    r = inputs_read_begin(run, runner->known_inputs, &run->inputs_read);
     if (r < 0 && r != -EBADF)
-        log_write(&kernel->log, LOG_LEVEL_WARNING, "what a cell has read is not known: %s", strerror(-r));
-    run->finishing = true;
-    return finish_step(kernel, clock_us());
+        log_write(runner->log, LOG_LEVEL_WARNING, "what a cell has read is not known: %s", strerror(-r));
 }
 
 /* When the work on its files goes on, at the earliest: 0 for at once. */
@@ -71,37 +73,20 @@ static int64_t files_due_us(const struct run *run) {
 
 /* Its files: they are listed and read, what it has read is hashed as it was before the cell, and then it is written.
  * True once that is done. */
-static bool work_on_files(struct kernel *kernel, struct run *run, int64_t now_us) {
+static bool work_on_files(struct runner *runner, struct run *run, int64_t now_us) {
     const int64_t until_us = now_us + SLICE_MS * CLOCK_MS;
     if (files_due_us(run) > now_us || (run->artifacts && !artifacts_step(run->artifacts, until_us)) ||
         (run->inputs_read && !inputs_read_step(run->inputs_read, until_us)) ||
         (run->writing && !writing_step(run->writing, until_us)))
         return false;
     if (run->artifacts || run->writing)
-        end_files(kernel, run);
+        end_files(runner, run);
     return true;
 }
 
-bool finish_step(struct kernel *kernel, int64_t now_us) {
-    struct run *run = kernel->runner.run;
-    if (!captures_waits(run) && !(work_on_files(kernel, run, now_us) && validation_step(kernel, run, now_us)))
-        return false;
-    run->finishing = captures_wait(run, now_us, &kernel->hold_us);
-    return !run->finishing;
-}
-
-void finish_watch(struct kernel *kernel, struct poll_set *set) {
-    struct run *run = kernel->runner.run;
-    if (captures_waits(run))
-        captures_watch(run, set);
-    else if (run->artifacts || run->writing)
-        poll_set_deadline(set, files_due_us(run));
-    else if (run->inputs_read && !run->validation.cell)
-        poll_set_deadline(set, 0);
-    validation_watch(&run->validation, set);
-}
-
-void finish_interrupt(struct run *run) {
+/* Nobody wants to wait any more. Once. */
+static void cancel(struct run *run) {
+    run->interrupted = false;
     if (run->artifacts)
         artifacts_cancel(run->artifacts, "it was interrupted");
     if (run->writing)
@@ -109,4 +94,24 @@ void finish_interrupt(struct run *run) {
     if (run->validation.cell)
         validation_cancel(run, "it was interrupted");
     captures_cancel(run);
+}
+
+bool finish_step(struct runner *runner, int64_t now_us) {
+    struct run *run = runner->run;
+    if (run->interrupted)
+        cancel(run);
+    if (!captures_waits(run) && !(work_on_files(runner, run, now_us) && validation_step(runner->session, run, now_us)))
+        return false;
+    return !captures_wait(run, now_us, &runner->hold_us);
+}
+
+void finish_watch(struct runner *runner, struct poll_set *set) {
+    struct run *run = runner->run;
+    if (captures_waits(run))
+        captures_watch(run, set);
+    else if (run->artifacts || run->writing)
+        poll_set_deadline(set, files_due_us(run));
+    else if (run->inputs_read && !run->validation.cell)
+        poll_set_deadline(set, 0);
+    validation_watch(&run->validation, set);
 }

@@ -1,7 +1,7 @@
 #include "flow.h"
 
 #include "kernel/clock.h"
-#include "kernel/kernel.h"
+#include "kernel/jupyter.h"
 
 enum {
     LOOK_AGAIN_MS = 2, /* nobody tells when messages leave: libzmq says that XPUB can always be written to */
@@ -13,26 +13,26 @@ void flow_init(struct flow *flow) {
     *flow = (struct flow){.max_bytes = MAX_BYTES, .patience_us = PATIENCE_S * CLOCK_S};
 }
 
-static bool is_full(const struct kernel *kernel) {
-    return channels_unsent_bytes(&kernel->channels) >= kernel->flow.max_bytes;
+static bool is_full(const struct jupyter *jupyter) {
+    return channels_unsent_bytes(&jupyter->channels) >= jupyter->flow.max_bytes;
 }
 
-bool flow_holds(const struct kernel *kernel) {
-    return !kernel->flow.stuck && is_full(kernel);
+bool flow_holds(const struct jupyter *jupyter) {
+    return !jupyter->flow.stuck && is_full(jupyter);
 }
 
-bool flow_drops(const struct kernel *kernel) {
-    return kernel->flow.stuck && is_full(kernel);
+bool flow_drops(const struct jupyter *jupyter) {
+    return jupyter->flow.stuck && is_full(jupyter);
 }
 
-void flow_watch(const struct kernel *kernel, struct poll_set *set) {
-    if (flow_holds(kernel))
+void flow_watch(const struct jupyter *jupyter, struct poll_set *set) {
+    if (flow_holds(jupyter))
         poll_set_deadline(set, clock_us() + LOOK_AGAIN_MS * CLOCK_MS);
 }
 
-void flow_tick(struct kernel *kernel, int64_t now_us) {
-    struct flow *flow = &kernel->flow;
-    size_t unsent = channels_unsent_bytes(&kernel->channels);
+void flow_tick(struct jupyter *jupyter, int64_t now_us) {
+    struct flow *flow = &jupyter->flow;
+    size_t unsent = channels_unsent_bytes(&jupyter->channels);
     bool was_full = flow->full;
     flow->full = unsent >= flow->max_bytes;
     if (!flow->full) {
@@ -43,6 +43,6 @@ void flow_tick(struct kernel *kernel, int64_t now_us) {
         flow->stuck = false;
     } else if (!flow->stuck && now_us - flow->moved_us >= flow->patience_us) {
         flow->stuck = true;
-        log_write(&kernel->log, LOG_LEVEL_WARNING, "a client does not read what is published: output is dropped");
+        log_write(jupyter->log, LOG_LEVEL_WARNING, "a client does not read what is published: output is dropped");
     }
 }

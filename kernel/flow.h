@@ -20,6 +20,8 @@
 
 #include <stdbool.h>
 
+struct jupyter;
+
 struct flow {
     size_t max_bytes;    /* published and not left yet, from which on nothing is read */
     int64_t patience_us; /* without any of it leaving, until it is dropped */
@@ -32,12 +34,12 @@ struct flow {
 void flow_init(struct flow *flow);
 
 /* Whether to read nothing from the cell for now. */
-bool flow_holds(const struct kernel *kernel);
+bool flow_holds(const struct jupyter *jupyter);
 
 /* Whether to drop what the cell says. */
-bool flow_drops(const struct kernel *kernel);
+bool flow_drops(const struct jupyter *jupyter);
 
-void flow_watch(const struct kernel *kernel, struct poll_set *set);
-void flow_tick(struct kernel *kernel, int64_t now_us);
+void flow_watch(const struct jupyter *jupyter, struct poll_set *set);
+void flow_tick(struct jupyter *jupyter, int64_t now_us);
 
 #endif

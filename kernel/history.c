@@ -2,7 +2,6 @@
 
 #include "kernel/clock.h"
 #include "kernel/database.h"
-#include "kernel/kernel.h"
 #include "kernel/paths.h"
 #include "kernel/redact.h"
 #include "kernel/reply.h"
@@ -295,11 +294,12 @@ json_t *history_find(struct history *history, const json_t *content, const char 
     return is_open(history) ? read_entries(history, access, content) : json_array();
 }
 
-void history_request(struct kernel *kernel, const struct request *request) {
+void history_request(struct history *history, struct jupyter *jupyter, const struct request *request) {
     const char *why = "";
-    json_t *entries = history_find(&kernel->history, request->message.content, &why);
+    json_t *entries = history_find(history, request->message.content, &why);
     if (entries)
-        reply_send(kernel, request, "history_reply", NULL, json_pack("{s:s, s:o}", "status", "ok", "history", entries));
+        reply_send(jupyter, request, "history_reply", NULL,
+                   json_pack("{s:s, s:o}", "status", "ok", "history", entries));
     else
-        reply_error(kernel, request, "ValueError", why);
+        reply_error(jupyter, request, "ValueError", why);
 }

@@ -17,7 +17,7 @@
 
 #include <limits.h>
 
-struct kernel;
+struct jupyter;
 struct patterns;
 struct sqlite3;
 
@@ -57,6 +57,6 @@ void history_store(struct history *history, int number, const json_t *code);
 json_t *history_find(struct history *history, const json_t *content, const char **ret_why);
 
 /* history_request. */
-void history_request(struct kernel *kernel, const struct request *request);
+void history_request(struct history *history, struct jupyter *jupyter, const struct request *request);
 
 #endif

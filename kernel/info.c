@@ -1,7 +1,7 @@
 #include "info.h"
 
 #include "kernel/clock.h"
-#include "kernel/kernel.h"
+#include "kernel/jupyter.h"
 #include "kernel/reply.h"
 
 enum { WAIT_S = 2 };
@@ -48,42 +48,42 @@ static json_t *make_content(const struct info *info) {
                      "supported_features");
 }
 
-static void answer(struct kernel *kernel, struct request *request) {
-    reply_send(kernel, request, "kernel_info_reply", NULL, make_content(&kernel->info));
-    reply_idle(kernel, request);
-    kernel->info.answered = true;
+static void answer(struct jupyter *jupyter, struct request *request) {
+    reply_send(jupyter, request, "kernel_info_reply", NULL, make_content(&jupyter->info));
+    reply_idle(jupyter, request);
+    jupyter->info.answered = true;
 }
 
-static void answer_all(struct kernel *kernel) {
+static void answer_all(struct jupyter *jupyter) {
     struct request *request;
-    while ((request = request_queue_pop(&kernel->info.waiting)))
-        answer(kernel, request);
+    while ((request = request_queue_pop(&jupyter->info.waiting)))
+        answer(jupyter, request);
 }
 
-void info_request(struct kernel *kernel, struct request *request) {
-    reply_busy(kernel, request);
-    if (kernel->info.language || kernel->info.final)
-        answer(kernel, request);
+void info_request(struct jupyter *jupyter, struct request *request) {
+    reply_busy(jupyter, request);
+    if (jupyter->info.language || jupyter->info.final)
+        answer(jupyter, request);
     else
-        request_queue_push(&kernel->info.waiting, request);
+        request_queue_push(&jupyter->info.waiting, request);
 }
 
-void info_hello(struct kernel *kernel, const json_t *hello) {
-    json_decref(kernel->info.language);
-    json_decref(kernel->info.banner);
-    kernel->info.language = json_incref(json_object_get(hello, "language_info"));
-    kernel->info.banner = json_incref(json_object_get(hello, "banner"));
-    answer_all(kernel);
+void info_hello(struct jupyter *jupyter, const json_t *hello) {
+    json_decref(jupyter->info.language);
+    json_decref(jupyter->info.banner);
+    jupyter->info.language = json_incref(json_object_get(hello, "language_info"));
+    jupyter->info.banner = json_incref(json_object_get(hello, "banner"));
+    answer_all(jupyter);
 }
 
-void info_give_up(struct kernel *kernel) {
-    kernel->info.final = true;
-    answer_all(kernel);
+void info_give_up(struct jupyter *jupyter) {
+    jupyter->info.final = true;
+    answer_all(jupyter);
 }
 
-void info_tick(struct kernel *kernel, int64_t now_us) {
-    if (info_deadline(&kernel->info) <= now_us)
-        answer_all(kernel);
+void info_tick(struct jupyter *jupyter, int64_t now_us) {
+    if (info_deadline(&jupyter->info) <= now_us)
+        answer_all(jupyter);
 }
 
 int64_t info_deadline(const struct info *info) {

@@ -10,8 +10,8 @@
 
 #include <stdint.h>
 
-struct kernel;
 struct run;
+struct runner;
 
 /*
  * The running cell asks; frame is borrowed. Until the answer comes the wall
@@ -21,25 +21,29 @@ struct run;
  * input_wait.
  *
  * A password's prompt is shown as one line behind INPUT_MARK, which no code can
- * leave out: a prompt may look like that of any program.
+ * leave out: a prompt may look like that of any program. NULL, or how the cell
+ * breaks the wire where it may not ask.
  */
-void input_ask(struct kernel *kernel, const json_t *frame);
+const char *input_ask(struct runner *runner, const json_t *frame);
 
 #define INPUT_MARK "The cell asks: "
 
 /* While the question waits, now and then: asks it where its client was not there yet. */
-void input_ask_again(struct kernel *kernel);
+void input_ask_again(struct runner *runner);
 
 /* The question is off, as the cell was interrupted: the wall clock goes on, and an answer comes too late. */
-void input_forget(struct kernel *kernel);
+void input_forget(struct runner *runner);
 
 /* The cell of a question that waits has just been measured: accounts for the time until now. */
-void input_account(struct run *run, int64_t now_us);
+void input_account(struct runner *runner, int64_t now_us);
+
+/* When a cell whose question waits is measured next, at the latest. */
+int64_t input_measure_after_us(const struct run *run);
 
 /* When the limit input_wait is passed; CLOCK_NEVER where nothing waits. */
 int64_t input_due_us(const struct run *run);
 
-/* A poll_handler for the stdin channel. */
-void input_serve(struct kernel *kernel, void *arg, short events);
+/* A poll_handler for the stdin channel (arg: struct runner). */
+void input_serve(void *arg, short events);
 
 #endif

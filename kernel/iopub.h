@@ -9,28 +9,28 @@
 
 #include "protocol/message.h"
 
-struct kernel;
+struct jupyter;
 
 /* Publishes a message. parent is a header or NULL; content is stolen. */
-void iopub_publish(struct kernel *kernel, const json_t *parent, const char *msg_type, json_t *content);
+void iopub_publish(struct jupyter *jupyter, const json_t *parent, const char *msg_type, json_t *content);
 
 /* The same with metadata and buffers of parts; content and all else is borrowed. */
-void iopub_publish_parts(struct kernel *kernel, struct message_parts *parts);
+void iopub_publish_parts(struct jupyter *jupyter, struct message_parts *parts);
 
 /* state: "starting", "busy" or "idle". */
-void iopub_status(struct kernel *kernel, const json_t *parent, const char *state);
+void iopub_status(struct jupyter *jupyter, const json_t *parent, const char *state);
 
 /* A stream message: name is "stdout" or "stderr"; data need not be UTF-8. */
-void iopub_stream(struct kernel *kernel, const json_t *parent, const char *name, const char *data, size_t bytes);
+void iopub_stream(struct jupyter *jupyter, const json_t *parent, const char *name, const char *data, size_t bytes);
 
 /*
  * From now on, for a moment, requests wait for the first subscriber. A client
  * that finds its two connections made one after the other would else miss what
  * is published for its first request.
  */
-void iopub_await_subscriber(struct kernel *kernel);
+void iopub_await_subscriber(struct jupyter *jupyter);
 
-/* Greets each new subscription with iopub_welcome. See: JEP 65. */
-void iopub_serve(struct kernel *kernel, void *arg, short events);
+/* A poll_handler (arg: struct jupyter): greets each new subscription with iopub_welcome. See: JEP 65. */
+void iopub_serve(void *arg, short events);
 
 #endif

@@ -10,34 +10,54 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 
-static void signal_ready(struct kernel *kernel, void *arg, short events) {
+/* How many messages may have arrived unread when a cell fails; those behind them are not aborted. */
+enum { ARRIVED_MAX = 1000 };
+
+static void signal_ready(void *arg, short events) {
+    struct kernel *kernel = arg;
     struct signalfd_siginfo info;
-    (void)arg;
     (void)events;
     if (read(kernel->signal_fd, &info, sizeof info) != sizeof info)
         return;
     if (info.ssi_signo == SIGINT)
-        runner_interrupt(kernel);
+        runner_interrupt(&kernel->runner);
     else
         kernel->stopping = true;
 }
 
 /* In the order in which they are served. */
 static void watch_channels(struct kernel *kernel, struct poll_set *set) {
-    static enum channel control = CHANNEL_CONTROL;
-    static enum channel shell = CHANNEL_SHELL;
-    void **sockets = kernel->channels.sockets;
+    struct jupyter *jupyter = &kernel->jupyter;
+    void **sockets = jupyter->channels.sockets;
     if (kernel->signal_fd >= 0)
-        poll_set_add_fd(set, kernel->signal_fd, ZMQ_POLLIN, signal_ready, NULL);
-    if (kernel->unheard_us > clock_us()) {
-        poll_set_add_socket(set, sockets[CHANNEL_IOPUB], ZMQ_POLLIN, iopub_serve, NULL);
-        poll_set_deadline(set, kernel->unheard_us);
+        poll_set_add_fd(set, kernel->signal_fd, ZMQ_POLLIN, signal_ready, kernel);
+    if (jupyter->unheard_us > clock_us()) {
+        poll_set_add_socket(set, sockets[CHANNEL_IOPUB], ZMQ_POLLIN, iopub_serve, jupyter);
+        poll_set_deadline(set, jupyter->unheard_us);
         return;
     }
-    poll_set_add_socket(set, sockets[CHANNEL_CONTROL], ZMQ_POLLIN, dispatch_serve, &control);
-    poll_set_add_socket(set, sockets[CHANNEL_IOPUB], ZMQ_POLLIN, iopub_serve, NULL);
-    poll_set_add_socket(set, sockets[CHANNEL_SHELL], ZMQ_POLLIN, dispatch_serve, &shell);
-    poll_set_add_socket(set, sockets[CHANNEL_STDIN], ZMQ_POLLIN, input_serve, NULL);
+    poll_set_add_socket(set, sockets[CHANNEL_CONTROL], ZMQ_POLLIN, dispatch_control, kernel);
+    poll_set_add_socket(set, sockets[CHANNEL_IOPUB], ZMQ_POLLIN, iopub_serve, jupyter);
+    poll_set_add_socket(set, sockets[CHANNEL_SHELL], ZMQ_POLLIN, dispatch_shell, kernel);
+    poll_set_add_socket(set, sockets[CHANNEL_STDIN], ZMQ_POLLIN, input_serve, &kernel->runner);
+}
+
+/* Takes the session's run on; concludes the one that is over, and begins the next. */
+static void tick_runs(struct kernel *kernel, int64_t now_us) {
+    struct runner *runner = &kernel->runner;
+    runner_tick(runner, now_us);
+    for (;;) {
+        if (runner_aborts(runner))
+            dispatch_take(kernel, CHANNEL_SHELL, ARRIVED_MAX);
+        runner_conclude(runner);
+        if (!runner_can_begin(runner))
+            break;
+        rehearsal_cancel(&kernel->rehearsal);
+        settle_now(kernel);
+        runner_begin(runner);
+    }
+    if (!rehearsal_runs(&kernel->rehearsal)) /* which may change the image */
+        runner_make_ahead(runner);
 }
 
 /* Waits for something to do, and does it. 0 or -errno. */
@@ -45,19 +65,19 @@ static int turn(struct kernel *kernel) {
     struct poll_set set;
     poll_set_init(&set);
     watch_channels(kernel, &set);
-    runner_watch(kernel, &set);
-    asides_watch(kernel, &set);
-    rehearsal_watch(kernel, &set);
-    denied_watch(kernel, &set);
-    flow_watch(kernel, &set);
-    poll_set_deadline(&set, info_deadline(&kernel->info));
-    int r = poll_set_turn(&set, kernel);
+    runner_watch(&kernel->runner, &set);
+    asides_watch(&kernel->asides, &kernel->runner, &set);
+    rehearsal_watch(&kernel->rehearsal, &set);
+    denied_watch(&kernel->runner, &set);
+    flow_watch(&kernel->jupyter, &set);
+    poll_set_deadline(&set, info_deadline(&kernel->jupyter.info));
+    int r = poll_set_turn(&set);
     int64_t now_us = clock_us();
-    flow_tick(kernel, now_us);
-    info_tick(kernel, now_us);
-    runner_tick(kernel, now_us);
-    asides_tick(kernel, now_us);
-    rehearsal_tick(kernel, now_us);
+    flow_tick(&kernel->jupyter, now_us);
+    info_tick(&kernel->jupyter, now_us);
+    tick_runs(kernel, now_us);
+    asides_tick(&kernel->asides, &kernel->runner, now_us);
+    rehearsal_tick(&kernel->rehearsal, &kernel->runner, now_us);
     settle_tick(kernel);
     return r;
 }

@@ -11,7 +11,7 @@ void poll_set_init(struct poll_set *set) {
 }
 
 static void add(struct poll_set *set, zmq_pollitem_t item, poll_handler *handler, void *arg) {
-    assert(set->n < POLL_SET_MAX); /* five channels, a signal, the runner's four, two for each aside */
+    assert(set->n < POLL_SET_MAX); /* five channels, a signal, the runner's six, two for each aside, two more */
     set->items[set->n] = item;
     set->targets[set->n].handler = handler;
     set->targets[set->n].arg = arg;
@@ -38,11 +38,11 @@ static long timeout_ms(const struct poll_set *set) {
     return left_us <= 0 ? 0 : (long)((left_us + CLOCK_MS - 1) / CLOCK_MS);
 }
 
-int poll_set_turn(struct poll_set *set, struct kernel *kernel) {
+int poll_set_turn(struct poll_set *set) {
     if (zmq_poll(set->items, (int)set->n, timeout_ms(set)) < 0)
         return errno == EINTR ? 0 : -errno;
     for (size_t i = 0; i < set->n; i++)
         if (set->items[i].revents)
-            set->targets[i].handler(kernel, set->targets[i].arg, set->items[i].revents);
+            set->targets[i].handler(set->targets[i].arg, set->items[i].revents);
     return 0;
 }

@@ -15,10 +15,8 @@
 #include <stdint.h>
 #include <zmq.h>
 
-struct kernel;
-
 /* Called with what is ready: ZMQ_POLLIN, ZMQ_POLLOUT, ZMQ_POLLERR. */
-typedef void poll_handler(struct kernel *kernel, void *arg, short events);
+typedef void poll_handler(void *arg, short events);
 
 enum { POLL_SET_MAX = 32 };
 
@@ -40,6 +38,6 @@ void poll_set_add_fd(struct poll_set *set, int fd, short events, poll_handler *h
 void poll_set_deadline(struct poll_set *set, int64_t deadline_us);
 
 /* Waits, then calls the handlers of what is ready in the order of their adding. 0 or -errno. */
-int poll_set_turn(struct poll_set *set, struct kernel *kernel) __attribute__((warn_unused_result));
+int poll_set_turn(struct poll_set *set) __attribute__((warn_unused_result));
 
 #endif

@@ -1,9 +1,9 @@
 #include "recording.h"
 
+#include "kernel/accounts.h"
 #include "kernel/budget.h"
 #include "kernel/clock.h"
 #include "kernel/fingerprint.h"
-#include "kernel/kernel.h"
 #include "kernel/redact.h"
 #include "protocol/text.h"
 
@@ -150,9 +150,9 @@ static json_t *files_of(struct recording *recording, const struct run *run, stru
     return list;
 }
 
-static json_t *make_body(struct kernel *kernel, const struct run *run, const json_t *report, struct files *files) {
+static json_t *make_body(struct accounts *accounts, const struct run *run, const json_t *report, struct files *files) {
     char folder[PATH_MAX];
-    struct recording recording = {.patterns = kernel->redact, .counts = json_object(), .body = json_object()};
+    struct recording recording = {.patterns = accounts->redact, .counts = json_object(), .body = json_object()};
     add(&recording, "report", redact(&recording, report));
     add(&recording, "code", run->code ? redact(&recording, run->code) : json_string(""));
     add(&recording, "request", request_of(&recording, run));
@@ -208,18 +208,18 @@ static bool did_run(const struct run *run) {
     return run->outcome != OUTCOME_REFUSED && run->outcome != OUTCOME_BUDGET && run->outcome != OUTCOME_SANDBOX;
 }
 
-bool recording_store(struct kernel *kernel, const struct run *run, const json_t *report, const char *cache_key) {
+bool recording_store(struct accounts *accounts, const struct run *run, const json_t *report, const char *cache_key) {
     char summary[SUMMARY_BYTES];
     int64_t wall_ms = (run->ended_us - run->started_us) / CLOCK_MS;
     struct files *files __attribute__((cleanup(files_free))) = NULL;
     bool stored = false;
-    if (!run->silent && kernel->records.db && (files = calloc(1, sizeof *files))) {
-        json_auto_t *body = make_body(kernel, run, report, files);
+    if (!run->silent && accounts->records.db && (files = calloc(1, sizeof *files))) {
+        json_auto_t *body = make_body(accounts, run, report, files);
         summarize(body, summary, sizeof summary);
         bool whole = !is_redacted(json_object_get(body, "redacted")); /* what is given again must be what it was */
         const struct record record = {
             .run_id = run->run_id,
-            .session_id = kernel->channels.session_id,
+            .session_id = accounts->session_id,
             .task = run->ask.task,
             .outcome = outcome_row(run->outcome)->name,
             .started = run->started,
@@ -228,17 +228,17 @@ bool recording_store(struct kernel *kernel, const struct run *run, const json_t 
             .artifact_bytes = artifact_bytes(report),
             .summary = summary,
             .cache_key = whole ? cache_key : "",
-            .environment_sha256 = kernel->environment_sha256,
-            .environment = kernel->environment,
+            .environment_sha256 = accounts->environment_sha256,
+            .environment = accounts->environment,
             .body = body,
             .inputs = files->inputs,
             .n_inputs = files->n,
             .ran = did_run(run),
         };
-        stored = body && records_store(&kernel->records, &record) == 0;
+        stored = body && records_store(&accounts->records, &record) == 0;
     }
     if (!stored && did_run(run))
-        budget_count(kernel, run->ask.task,
+        budget_count(accounts, run->ask.task,
                      &(struct record_totals){.runs = 1, .wall_ms = wall_ms, .artifact_bytes = artifact_bytes(report)});
     return stored;
 }

@@ -17,6 +17,8 @@
 
 #include "kernel/run.h"
 
+struct accounts;
+
 enum {
     RECORDING_INPUT_BYTES = 16 << 20,  /* of a run's files; those that would be over it are kept by their digest */
     RECORDING_MESSAGE_BYTES = 1 << 20, /* of a message's content */
@@ -27,6 +29,6 @@ enum {
  * stored. A silent run is not. Also counts it for its task, where it is not
  * stored for as long as the kernel lives. cache_key: "" or what cache.h gives.
  */
-bool recording_store(struct kernel *kernel, const struct run *run, const json_t *report, const char *cache_key);
+bool recording_store(struct accounts *accounts, const struct run *run, const json_t *report, const char *cache_key);
 
 #endif

@@ -1,7 +1,9 @@
 #include "refuse.h"
 
+#include "kernel/config.h"
 #include "kernel/imports.h"
-#include "kernel/kernel.h"
+#include "kernel/pattern.h"
+#include "kernel/runner.h"
 #include "protocol/text.h"
 
 #include <errno.h>
@@ -63,9 +65,9 @@ static void refuse(struct run *run, int line, const char *why, const char *code)
     json_array_append_new(run->facts.history, json_sprintf("    %s", json_string_value(text)));
 }
 
-static void check_imports(struct kernel *kernel, struct run *run, const char *code, size_t bytes) {
+static void check_imports(struct runner *runner, struct run *run, const char *code, size_t bytes) {
     char why[sizeof run->facts.detail];
-    struct search search = {.refused = kernel->config.refuse.imports};
+    struct search search = {.refused = runner->config->refuse.imports};
     if (!search.refused || !is_python(code))
         return;
     imports_scan(code, bytes, look_at_import, &search);
@@ -76,11 +78,11 @@ static void check_imports(struct kernel *kernel, struct run *run, const char *co
     refuse(run, search.line, why, code);
 }
 
-static void check_pattern(struct kernel *kernel, struct run *run, size_t which, struct pattern_pass *pass) {
+static void check_pattern(struct runner *runner, struct run *run, size_t which, struct pattern_pass *pass) {
     char why[sizeof run->facts.detail];
     size_t start = 0, end = 0;
-    const char *pattern = json_string_value(json_array_get(kernel->config.refuse.patterns, which));
-    int r = patterns_next(kernel->refused, which, pass, &start, &end);
+    const char *pattern = json_string_value(json_array_get(runner->config->refuse.patterns, which));
+    int r = patterns_next(runner->refused, which, pass, &start, &end);
     if (r == 0)
         return;
     int line = line_of(pass->text, r > 0 ? start : pass->at);
@@ -93,13 +95,13 @@ static void check_pattern(struct kernel *kernel, struct run *run, size_t which, 
     refuse(run, line, why, pass->text);
 }
 
-void refuse_check(struct kernel *kernel, struct run *run, const json_t *code) {
+void refuse_check(struct runner *runner, struct run *run, const json_t *code) {
     const char *text = json_string_value(code);
     size_t bytes = json_string_length(code);
     int64_t deadline_us = pattern_deadline();
-    check_imports(kernel, run, text, bytes);
-    for (size_t i = 0; i < patterns_n(kernel->refused) && run->outcome == OUTCOME_OK; i++) {
+    check_imports(runner, run, text, bytes);
+    for (size_t i = 0; i < patterns_n(runner->refused) && run->outcome == OUTCOME_OK; i++) {
         struct pattern_pass pass = {.text = text, .bytes = bytes, .deadline_us = deadline_us};
-        check_pattern(kernel, run, i, &pass);
+        check_pattern(runner, run, i, &pass);
     }
 }

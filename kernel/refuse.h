@@ -10,6 +10,6 @@
 #include "kernel/run.h"
 
 /* Sets the outcome where the code has what is refused; code is a JSON string. */
-void refuse_check(struct kernel *kernel, struct run *run, const json_t *code);
+void refuse_check(struct runner *runner, struct run *run, const json_t *code);
 
 #endif

@@ -1,21 +1,20 @@
 #include "rehearsal.h"
 
 #include "kernel/clock.h"
-#include "kernel/kernel.h"
-#include "kernel/talk.h"
+#include "kernel/log.h"
+#include "kernel/runner.h"
 
 enum {
     MAX_FRAME_BYTES = 1 << 20,
     IDLE_MS = 300,   /* of idleness before it begins: clients open with a burst of requests */
     WALL_MS = 20000, /* on a machine that is busy; to load it all takes a second or two */
     CPU_MS = 10000,
-    MEASURE_MS = 10, /* as sandbox.h asks for */
     MAX_TRIES = 5,
 };
 
 void rehearsal_init(struct rehearsal *rehearsal) {
-    *rehearsal = (struct rehearsal){.due_us = CLOCK_NEVER, .measure_us = CLOCK_NEVER};
-    worker_link_init(&rehearsal->link);
+    *rehearsal = (struct rehearsal){.begin_us = CLOCK_NEVER};
+    exchange_init(&rehearsal->exchange);
 }
 
 bool rehearsal_runs(const struct rehearsal *rehearsal) {
@@ -24,9 +23,8 @@ bool rehearsal_runs(const struct rehearsal *rehearsal) {
 
 /* Whoever calls has committed the cell, or hands it over to be discarded. */
 static void leave(struct rehearsal *rehearsal) {
-    worker_link_detach(&rehearsal->link);
+    exchange_close(&rehearsal->exchange);
     cell_discard(steal_pointer(rehearsal->cell));
-    rehearsal->due_us = rehearsal->measure_us = CLOCK_NEVER;
     rehearsal->over |= rehearsal->tries >= MAX_TRIES;
 }
 
@@ -42,65 +40,32 @@ static void nowhere(void *arg, const char *name, const char *data, size_t bytes)
     (void)bytes;
 }
 
-static void start(struct kernel *kernel, int64_t now_us) {
-    struct rehearsal *rehearsal = &kernel->rehearsal;
-    const struct cell_limits limits = {.memory_bytes = (uint64_t)kernel->limits.values[LIMIT_MEMORY],
-                                       .processes = (unsigned)kernel->limits.values[LIMIT_PROCESSES],
-                                       .cpus = (unsigned)kernel->limits.values[LIMIT_CPUS]};
+static void start(struct rehearsal *rehearsal, struct runner *runner, int64_t now_us) {
+    struct limits limits = runner->limits;
     json_auto_t *frame = json_pack("{s:s}", "type", "warm");
-    rehearsal->cell = steal_pointer(kernel->runner.armed);
-    rehearsal->due_us = now_us + WALL_MS * CLOCK_MS;
-    rehearsal->measure_us = now_us + MEASURE_MS * CLOCK_MS;
+    limits_settle(&limits);
+    limits.values[LIMIT_CPU] = clock_sooner(CPU_MS, limits.values[LIMIT_CPU]);
+    const struct exchange_options options = {.max_frame_bytes = MAX_FRAME_BYTES,
+                                             .due_us = now_us + WALL_MS * CLOCK_MS,
+                                             .limits = &limits,
+                                             .is_watched = session_is_watched(runner->session)};
+    rehearsal->cell = steal_pointer(runner->ahead);
+    rehearsal->begin_us = CLOCK_NEVER;
     rehearsal->tries++;
-    outputs_begin(&kernel->runner.outputs, 0, nowhere, NULL);
-    int r = worker_link_attach(&rehearsal->link, cell_control_fd(rehearsal->cell), MAX_FRAME_BYTES);
-    if (r == 0)
-        r = talk_send(&rehearsal->link, frame, NULL, 0);
-    if (r == 0)
-        r = cell_start(rehearsal->cell, &limits);
-    if (r < 0)
+    outputs_begin(&runner->outputs, 0, nowhere, NULL);
+    if (exchange_start(&rehearsal->exchange, rehearsal->cell, frame, &options) < 0)
         leave(rehearsal);
 }
 
-static void commit(struct kernel *kernel) {
-    struct rehearsal *rehearsal = &kernel->rehearsal;
+static void commit(struct rehearsal *rehearsal, struct runner *runner) {
     struct sandbox_error error = {0};
     struct cell_end end;
     if (cell_freeze(rehearsal->cell, &end, &error) == 0) {
         cell_commit(steal_pointer(rehearsal->cell));
-        rehearsal->over = rehearsal->committed = true;
-        log_write(&kernel->log, LOG_LEVEL_DEBUG, "the interpreter has rehearsed");
+        rehearsal->over = runner->rehearsed = true;
+        log_write(runner->log, LOG_LEVEL_DEBUG, "the interpreter has rehearsed");
     }
-    outputs_drain(&kernel->runner.outputs);
-    leave(rehearsal);
-}
-
-static void take_frames(struct kernel *kernel) {
-    struct rehearsal *rehearsal = &kernel->rehearsal;
-    while (rehearsal->cell && worker_link_has_more(&rehearsal->link)) {
-        struct wire_frame frame;
-        enum wire_type type;
-        const char *why;
-        int r = worker_link_next(&rehearsal->link, &frame, &type, &why);
-        if (r == 0)
-            return;
-        if (r < 0) {
-            leave(rehearsal);
-            return;
-        }
-        if (type == WIRE_DONE)
-            commit(kernel);
-        else if ((type != WIRE_PUBLISH && type != WIRE_SYNC) || talk_ack(&rehearsal->link, frame.json) < 0)
-            leave(rehearsal);
-        wire_frame_fini(&frame);
-    }
-}
-
-static void link_ready(struct kernel *kernel, void *arg, short events) {
-    struct rehearsal *rehearsal = arg;
-    if (rehearsal->cell && (worker_link_serve(&rehearsal->link, events) < 0 || rehearsal->link.ended))
-        leave(rehearsal);
-    take_frames(kernel);
+    outputs_drain(&runner->outputs);
 }
 
 /*
@@ -108,45 +73,28 @@ static void link_ready(struct kernel *kernel, void *arg, short events) {
  * which no user's code has been: whatever that has left in the place of what the
  * worker is asked for would run without a request, a record or a user's limits.
  */
-static bool is_wanted(const struct kernel *kernel) {
-    const struct runner *runner = &kernel->runner;
-    return !kernel->rehearsal.over && !runner->touched && runner->state == RUNNER_IDLE && runner->armed &&
+static bool is_wanted(const struct rehearsal *rehearsal, const struct runner *runner) {
+    return !rehearsal->over && !runner->touched && runner->state == RUNNER_IDLE && runner->ahead &&
            !runner->pending.first;
 }
 
-/* Gives up what has used more than it may. */
-static void measure(struct kernel *kernel, int64_t now_us) {
-    struct rehearsal *rehearsal = &kernel->rehearsal;
-    struct limits limits = kernel->limits;
-    struct cell_usage usage = {0};
-    limits_settle(&limits);
-    rehearsal->measure_us = now_us + MEASURE_MS * CLOCK_MS;
-    cell_measure(rehearsal->cell, &usage);
-    if (usage.over_memory || usage.over_in_flight || usage.replaced ||
-        (int64_t)usage.cpu_us > clock_sooner(CPU_MS, limits.values[LIMIT_CPU]) * CLOCK_MS)
+void rehearsal_watch(struct rehearsal *rehearsal, struct poll_set *set) {
+    poll_set_deadline(set, rehearsal->begin_us);
+    exchange_watch(&rehearsal->exchange, set);
+}
+
+void rehearsal_tick(struct rehearsal *rehearsal, struct runner *runner, int64_t now_us) {
+    exchange_tick(&rehearsal->exchange, now_us);
+    if (rehearsal->exchange.state == EXCHANGE_DONE)
+        commit(rehearsal, runner);
+    if (exchange_has_ended(&rehearsal->exchange))
         leave(rehearsal);
-}
-
-void rehearsal_watch(struct kernel *kernel, struct poll_set *set) {
-    struct rehearsal *rehearsal = &kernel->rehearsal;
-    poll_set_deadline(set, clock_sooner(rehearsal->due_us, rehearsal->measure_us));
     if (rehearsal->cell)
-        poll_set_add_fd(set, rehearsal->link.fd, worker_link_events(&rehearsal->link), link_ready, rehearsal);
-}
-
-void rehearsal_tick(struct kernel *kernel, int64_t now_us) {
-    struct rehearsal *rehearsal = &kernel->rehearsal;
-    take_frames(kernel);
-    if (rehearsal->cell) {
-        if (rehearsal->due_us <= now_us)
-            leave(rehearsal);
-        else if (rehearsal->measure_us <= now_us)
-            measure(kernel, now_us);
-    } else if (!is_wanted(kernel)) {
-        rehearsal->due_us = CLOCK_NEVER;
-    } else if (rehearsal->due_us == CLOCK_NEVER) {
-        rehearsal->due_us = now_us + IDLE_MS * CLOCK_MS;
-    } else if (rehearsal->due_us <= now_us) {
-        start(kernel, now_us);
-    }
+        return;
+    if (!is_wanted(rehearsal, runner))
+        rehearsal->begin_us = CLOCK_NEVER;
+    else if (rehearsal->begin_us == CLOCK_NEVER)
+        rehearsal->begin_us = now_us + IDLE_MS * CLOCK_MS;
+    else if (rehearsal->begin_us <= now_us)
+        start(rehearsal, runner, now_us);
 }

@@ -16,17 +16,16 @@
 #ifndef PETRI_REHEARSAL_H
 #define PETRI_REHEARSAL_H
 
-#include "kernel/poll_set.h"
-#include "kernel/worker_link.h"
+#include "kernel/exchange.h"
+
+struct runner;
 
 struct rehearsal {
-    struct cell *cell; /* NULL while there is none */
-    struct worker_link link;
-    int64_t due_us;     /* when to begin, or, while there is a cell, when to give up */
-    int64_t measure_us; /* when the cell is measured next */
+    struct cell *cell; /* owned; NULL while there is none */
+    struct exchange exchange;
+    int64_t begin_us; /* when to begin; CLOCK_NEVER while it runs, or while the runner is not idle */
     int tries;
     bool over; /* it has been committed, or has failed too often */
-    bool committed;
 };
 
 void rehearsal_init(struct rehearsal *rehearsal);
@@ -37,7 +36,7 @@ bool rehearsal_runs(const struct rehearsal *rehearsal);
 /* Ends it, if there is one: a request has come. The image is as it was. */
 void rehearsal_cancel(struct rehearsal *rehearsal);
 
-void rehearsal_watch(struct kernel *kernel, struct poll_set *set);
-void rehearsal_tick(struct kernel *kernel, int64_t now_us);
+void rehearsal_watch(struct rehearsal *rehearsal, struct poll_set *set);
+void rehearsal_tick(struct rehearsal *rehearsal, struct runner *runner, int64_t now_us);
 
 #endif

@@ -4,14 +4,14 @@
 
 #include <stdlib.h>
 
-struct request *request_create(enum channel channel, const struct dispatch_row *row, struct message *message) {
+struct request *request_create(enum channel channel, const struct route *route, struct message *message) {
     struct request *request = calloc(1, sizeof *request);
     if (!request) {
         message_fini(message);
         return NULL;
     }
     request->channel = channel;
-    request->row = row;
+    request->route = route;
     request->arrived_us = clock_us();
     request->message = *message;
     *message = (struct message){0};
@@ -55,12 +55,12 @@ struct request *request_queue_pop(struct request_queue *queue) {
     return request;
 }
 
-void request_queue_move(struct request_queue *from, const struct dispatch_row *row, struct request_queue *to) {
+void request_queue_move(struct request_queue *from, const struct route *route, struct request_queue *to) {
     struct request_queue all = *from;
     struct request *request;
     *from = (struct request_queue){0};
     while ((request = request_queue_pop(&all)))
-        request_queue_push(request->row == row ? to : from, request);
+        request_queue_push(request->route == route ? to : from, request);
 }
 
 void request_queue_clear(struct request_queue *queue) {

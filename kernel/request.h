@@ -10,18 +10,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct dispatch_row;
+struct route;
 
 struct request {
-    struct request *next;           /* in a request_queue */
-    enum channel channel;           /* where it came from and its reply goes to */
-    const struct dispatch_row *row; /* what is done about it; static */
+    struct request *next;      /* in a request_queue */
+    enum channel channel;      /* where it came from and its reply goes to */
+    const struct route *route; /* what is done about it; static */
     int64_t arrived_us;
     struct message message; /* owned */
 };
 
 /* Steals message, also on failure. NULL on ENOMEM. */
-struct request *request_create(enum channel channel, const struct dispatch_row *row, struct message *message);
+struct request *request_create(enum channel channel, const struct route *route, struct message *message);
 void request_destroy(struct request *request);
 
 /* A field of the request's content, or the given value where it is missing or of another kind. */
@@ -39,8 +39,8 @@ void request_queue_push(struct request_queue *queue, struct request *request);
 /* The oldest, which is the caller's from now on; NULL where there is none. */
 struct request *request_queue_pop(struct request_queue *queue);
 
-/* Moves all requests of one row, in their order, to the end of another queue. */
-void request_queue_move(struct request_queue *from, const struct dispatch_row *row, struct request_queue *to);
+/* Moves all requests of one route, in their order, to the end of another queue. */
+void request_queue_move(struct request_queue *from, const struct route *route, struct request_queue *to);
 
 void request_queue_clear(struct request_queue *queue);
 

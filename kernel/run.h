@@ -15,19 +15,19 @@
 
 struct artifacts;
 struct inputs_read;
-struct kernel;
 struct run;
+struct runner;
 struct writing;
 
 /* What is particular to a kind of request that runs as a cell; everything else is the runner's. */
 struct cell_kind {
     /* Before the cell: reads the request, publishes what comes first, makes the frame for the worker. Or sets an
      * outcome. */
-    void (*begin)(struct kernel *kernel, struct run *run, json_t **ret_frame);
+    void (*begin)(struct runner *runner, struct run *run, json_t **ret_frame);
     /* After it: publishes and replies what run->outcome asks for. */
-    void (*end)(struct kernel *kernel, struct run *run);
+    void (*end)(struct runner *runner, struct run *run);
     /* When all is answered and nobody waits any more: run->request is gone. NULL for nothing to do. */
-    void (*after)(struct kernel *kernel, struct run *run);
+    void (*after)(struct runner *runner, struct run *run);
 };
 
 /* What the cell waits for with input(); input.h accounts for it. */
@@ -41,7 +41,17 @@ struct question {
     uint64_t since_cpu_us;
 };
 
+/* How far a run has come: runner.h. */
+enum run_phase {
+    RUN_BEGINS,
+    RUN_WORKS,    /* its cell runs */
+    RUN_FAILED,   /* the cell can't go on: it is to be discarded */
+    RUN_FINISHES, /* the cell is frozen: finish.h */
+    RUN_OVER,     /* to be answered */
+};
+
 struct run {
+    enum run_phase phase;
     struct request *request; /* owned */
     uint64_t number;         /* `cell` on the worker's wire; never repeated */
     char run_id[37];
@@ -59,14 +69,12 @@ struct run {
 
     int64_t deadline_us; /* of the wall clock; CLOCK_NEVER while input() waits */
     int64_t grace_us;    /* when an interrupted cell is ended; CLOCK_NEVER where none was */
-    int64_t closed_us;   /* when a cell that closed its control socket is ended, unless its death comes first */
-    int64_t measure_us;  /* when the cell is measured next */
     int64_t stack_us;    /* when a cell over its time is ended, asked for its stack; else CLOCK_NEVER */
     enum limit over;     /* the limit of time that the stack is asked for about */
     struct question question;
     bool asked; /* for input, answered or not */
 
-    bool finishing;       /* the cell is frozen: finish.h */
+    bool interrupted;     /* while it finishes: nobody wants to wait any more */
     bool inputs_complete; /* inputs has every file of the folder below that was read */
     bool silent;          /* only status on iopub */
     bool allow_stdin;
@@ -113,8 +121,11 @@ bool run_brings_code(const struct run *run);
 /* An outcome that is known before or instead of the worker's reply, and why. */
 void run_set_outcome(struct run *run, enum outcome outcome, const char *detail);
 
-/* The run report. The caller's; NULL on ENOMEM. See: docs, "The run report". */
-json_t *run_report(const struct kernel *kernel, const struct run *run);
+/* The running cell can't go on, and why; the facts are those of run->facts. Nothing but the first failure counts. */
+void run_fail(struct run *run, enum outcome outcome);
+
+/* The same for a cell whose descriptors in flight leave the user's programs none; see over_in_flight in sandbox.h. */
+void run_fail_in_flight(struct run *run);
 
 /* Under which request the output of an earlier cell's thread goes: the headers of the last ones whose cells are part of
  * the session. All zero is empty. */

@@ -1,18 +1,29 @@
+/*
+ * runner.c - see runner.h.
+ *
+ * A run's cell is frozen before anything of its reply is believed, and
+ * committed after the reply is out: committing and discarding cost more than
+ * the client should wait for. What is published meanwhile comes in an order that
+ * clients rely on: output, then the error or the files, then the reply, then
+ * idle, and only then what was aborted behind it.
+ */
 #include "runner.h"
 
 #include "kernel/answer.h"
 #include "kernel/clock.h"
-#include "kernel/dispatch.h"
+#include "kernel/config.h"
 #include "kernel/execute.h"
 #include "kernel/finish.h"
+#include "kernel/flow.h"
 #include "kernel/input.h"
 #include "kernel/inputs.h"
 #include "kernel/iopub.h"
-#include "kernel/kernel.h"
+#include "kernel/jupyter.h"
+#include "kernel/messages.h"
 #include "kernel/reply.h"
-#include "kernel/talk.h"
 #include "kernel/warm.h"
 #include "kernel/watchdog.h"
+#include "kernel/writeback.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -21,119 +32,115 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    FRAME_BYTES = 64 << 20, /* a worker's frame may always have; what is too large for its cap ends the cell */
-    CLOSED_GRACE_MS = 200,  /* a socket closes a moment before the death that closed it is known */
-};
+enum { FRAME_BYTES = 64 << 20 }; /* a worker's frame may always have; what is too large for its cap ends the cell */
 
-void runner_init(struct runner *runner) {
-    *runner = (struct runner){.state = RUNNER_UNAVAILABLE, .why = "the session was not started"};
-    worker_link_init(&runner->link);
+int runner_init(struct runner *runner) {
+    runner->state = RUNNER_UNAVAILABLE;
+    snprintf(runner->why, sizeof runner->why, "the session was not started");
+    exchange_init(&runner->exchange);
+    runner->known_inputs = json_object();
+    watchdog_init(runner);
+    return runner->known_inputs ? 0 : -ENOMEM;
 }
 
 void runner_fini(struct runner *runner) {
-    worker_link_detach(&runner->link);
+    exchange_close(&runner->exchange);
     request_queue_clear(&runner->pending);
-    run_destroy(runner->run);
-    cell_discard(runner->armed);
-    session_destroy(runner->session);
+    run_destroy(steal_pointer(runner->run));
+    cell_discard(steal_pointer(runner->ahead));
+    session_destroy(steal_pointer(runner->session));
     outputs_fini(&runner->outputs);
     run_parents_fini(&runner->parents);
-    runner_init(runner);
+    json_decref(runner->known_inputs);
+    runner->known_inputs = NULL;
+    runner->state = RUNNER_UNAVAILABLE;
 }
 
 bool runner_has_image(const struct runner *runner) {
     return runner->state == RUNNER_IDLE || runner->state == RUNNER_RUNNING;
 }
 
-void runner_give_up(struct kernel *kernel, const char *why) {
-    struct runner *runner = &kernel->runner;
-    worker_link_detach(&runner->link);
-    session_destroy(runner->session);
-    runner->session = NULL;
-    outputs_fini(&runner->outputs);
-    runner->state = RUNNER_UNAVAILABLE;
-    snprintf(runner->why, sizeof runner->why, "%s", why);
-    log_write(&kernel->log, LOG_LEVEL_ERROR, "no cell can run: %s", why);
-    info_give_up(kernel);
-}
-
-void runner_ready(struct kernel *kernel) {
-    struct runner *runner = &kernel->runner;
-    worker_link_detach(&runner->link);
-    runner->state = RUNNER_IDLE;
-    log_write(&kernel->log, LOG_LEVEL_DEBUG, "the interpreter is warm");
-}
-
-void runner_submit(struct kernel *kernel, struct request *request) {
-    if (kernel->runner.run)
-        captures_echo(kernel->runner.run, request->message.content);
-    request_queue_push(&kernel->runner.pending, request);
+void runner_submit(struct runner *runner, struct request *request) {
+    if (runner->run)
+        captures_echo(runner->run, request->message.content);
+    request_queue_push(&runner->pending, request);
 }
 
 /* Makes a cell; ret_us is what it took. 0 or -errno with error. */
-static int make_cell(struct kernel *kernel, enum cell_source source, struct cell **ret_cell, int64_t *ret_us,
+static int make_cell(struct runner *runner, enum cell_source source, struct cell **ret_cell, int64_t *ret_us,
                      struct sandbox_error *ret_error) {
     int64_t before_us = clock_us();
-    int r = cell_create(kernel->runner.session, &(struct cell_options){.source = source}, ret_cell, ret_error);
-    unsigned strays = session_take_strays(kernel->runner.session);
+    int r = cell_create(runner->session, &(struct cell_options){.source = source}, ret_cell, ret_error);
+    unsigned strays = session_take_strays(runner->session);
     if (strays > 0)
-        log_write(&kernel->log, LOG_LEVEL_ERROR,
+        log_write(runner->log, LOG_LEVEL_ERROR,
                   "%u processes that nobody had asked for were found outside of their sandbox, and ended; "
                   "please report this as a security problem",
                   strays);
     /* Where it fails the report says that its inputs may not be complete. */
-    if (r == 0 && kernel->config.records.on && cell_watch_opened(*ret_cell) < 0)
-        log_write(&kernel->log, LOG_LEVEL_DEBUG, "the files that a cell opens are not noted");
+    if (r == 0 && runner->config->records.on && cell_watch_opened(*ret_cell) < 0)
+        log_write(runner->log, LOG_LEVEL_DEBUG, "the files that a cell opens are not noted");
     *ret_us = clock_us() - before_us;
     return r;
 }
 
 /* Makes the next cell. As above. */
-static int arm(struct kernel *kernel, struct sandbox_error *ret_error) {
-    struct runner *runner = &kernel->runner;
-    return make_cell(kernel, CELL_FROM_CURRENT, &runner->armed, &runner->armed_us, ret_error);
+static int make_next(struct runner *runner, struct sandbox_error *ret_error) {
+    return make_cell(runner, CELL_FROM_CURRENT, &runner->ahead, &runner->ahead_us, ret_error);
 }
 
-static void arm_ahead(struct kernel *kernel) {
-    struct runner *runner = &kernel->runner;
+void runner_make_ahead(struct runner *runner) {
     struct sandbox_error error = {0};
     char text[512];
-    if (runner->armed || runner->arming_failed || arm(kernel, &error) == 0)
+    if (runner->state != RUNNER_IDLE || runner->ahead || runner->ahead_failed || make_next(runner, &error) == 0)
         return;
-    runner->arming_failed = true;
-    log_write(&kernel->log, LOG_LEVEL_WARNING, "%s", sandbox_error_text(&error, text, sizeof text));
+    runner->ahead_failed = true;
+    log_write(runner->log, LOG_LEVEL_WARNING, "%s", sandbox_error_text(&error, text, sizeof text));
 }
 
-/* The end of every run, however it went: its cell is frozen, gone, or never was. */
-static void conclude(struct kernel *kernel) {
-    struct runner *runner = &kernel->runner;
-    struct run *run = runner->run;
-    const struct cell_kind *kind = run_kind(run);
-    struct request_queue aborted = {0};
+bool runner_aborts(const struct runner *runner) {
+    const struct run *run = runner->run;
+    return run && run->phase == RUN_OVER && run->stop_on_error && run->outcome != OUTCOME_OK;
+}
 
-    if (run->ended_us == 0)
-        run->ended_us = clock_us();
-    /* Before the answer: what a client sends once it has that is not to be aborted. */
-    if (run->stop_on_error && run->outcome != OUTCOME_OK)
-        execute_take_pending(kernel, &aborted);
-    comms_end(&kernel->comms, run->rolled_back || run->ask.fresh);
+/* What the run has changed stands, or stands no more. */
+static void settle_session(struct runner *runner, struct run *run) {
+    comms_end(&runner->jupyter->comms, run->rolled_back || run->ask.fresh);
     if (!run->rolled_back)
-        kernel->limits = run->session_limits;
+        runner->limits = run->session_limits;
     if (run->cell && !run->rolled_back && !run->ask.fresh)
         run_parents_note(&runner->parents, run->number, run->request->message.header);
-    kind->end(kernel, run);
-    reply_idle(kernel, steal_pointer(run->request));
-    execute_abort(kernel, &aborted);
-    /* The answer is out; what is expensive comes now. */
+}
+
+/* The answer is out; what is expensive comes now. */
+static void end_cell(struct runner *runner, struct run *run) {
     if (run->cell && run->ask.fresh) {
         cell_discard(steal_pointer(run->cell));
     } else if (run->cell) {
         cell_commit(steal_pointer(run->cell));
         runner->touched |= run_brings_code(run);
     }
+}
+
+void runner_conclude(struct runner *runner) {
+    struct run *run = runner->run;
+    struct request_queue aborted = {0};
+    if (!run || run->phase != RUN_OVER)
+        return;
+    const struct cell_kind *kind = run_kind(run);
+    if (run->ended_us == 0)
+        run->ended_us = clock_us();
+    /* Before the answer: what a client sends once it has that is not to be aborted. */
+    if (runner_aborts(runner))
+        request_queue_move(&runner->pending, run->request->route, &aborted);
+    settle_session(runner, run);
+    kind->end(runner, run);
+    runner->jupyter->running = NULL;
+    reply_idle(runner->jupyter, steal_pointer(run->request));
+    execute_abort(runner->jupyter, &aborted);
+    end_cell(runner, run);
     if (kind->after)
-        kind->after(kernel, run);
+        kind->after(runner, run);
     bool gives_back = run->rolled_back;
     runner->run = NULL;
     if (runner->state == RUNNER_RUNNING)
@@ -151,51 +158,38 @@ static void collect_output(struct runner *runner) {
     runner->run->dropped_bytes += runner->outputs.dropped_bytes;
 }
 
-void runner_fail(struct kernel *kernel, enum outcome outcome) {
-    struct runner *runner = &kernel->runner;
-    runner->run->outcome = outcome;
-    runner->run->rolled_back = true;
-    worker_link_detach(&runner->link);
-    if (!runner->run->facts.end.exited && !runner->run->facts.end.signaled)
-        cell_measure(runner->run->cell, &runner->run->facts.end.usage);
-    cell_discard(steal_pointer(runner->run->cell));
+static void discard_failed(struct runner *runner) {
+    struct run *run = runner->run;
+    exchange_close(&runner->exchange);
+    if (!run->facts.end.exited && !run->facts.end.signaled)
+        cell_measure(run->cell, &run->facts.end.usage);
+    cell_discard(steal_pointer(run->cell));
     collect_output(runner);
-    conclude(kernel);
-}
-
-void runner_broken(struct kernel *kernel, const char *why) {
-    struct run *run = kernel->runner.run;
-    snprintf(run->facts.detail, sizeof run->facts.detail, "broke petri's control channel (%s)", why);
-    runner_fail(kernel, OUTCOME_CRASH);
+    run->phase = RUN_OVER;
 }
 
 /* The operating system ends what holds more memory than it may. */
-static void fail_over_memory(struct kernel *kernel) {
-    struct run *run = kernel->runner.run;
+static void fail_over_memory(struct run *run) {
     limits_text(UNIT_BYTES, run->limits.values[LIMIT_MEMORY], run->facts.limit, sizeof run->facts.limit);
-    runner_fail(kernel, OUTCOME_MEMORY);
+    run_fail(run, OUTCOME_MEMORY);
 }
 
-void runner_fail_in_flight(struct kernel *kernel) {
-    struct run *run = kernel->runner.run;
-    snprintf(run->facts.detail, sizeof run->facts.detail,
-             "left more open files waiting in sockets than all programs of a user may have there together");
-    runner_fail(kernel, OUTCOME_CRASH);
-}
-
-static void fail_died(struct kernel *kernel) {
-    struct run *run = kernel->runner.run;
+static void fail_died(struct run *run) {
     cell_end_of(run->cell, &run->facts.end);
     if (run->facts.end.usage.over_memory)
-        fail_over_memory(kernel);
+        fail_over_memory(run);
     else
-        runner_fail(kernel, OUTCOME_CRASH);
+        run_fail(run, OUTCOME_CRASH);
 }
 
-static void fail_frozen(struct kernel *kernel, int r, const struct sandbox_error *error) {
-    struct run *run = kernel->runner.run;
+static void fail_broken(struct run *run, const char *why) {
+    snprintf(run->facts.detail, sizeof run->facts.detail, "broke petri's control channel (%s)", why);
+    run_fail(run, OUTCOME_CRASH);
+}
+
+static void fail_frozen(struct run *run, int r, const struct sandbox_error *error) {
     if (r == -ENOMEM || run->facts.end.usage.over_memory) {
-        fail_over_memory(kernel);
+        fail_over_memory(run);
         return;
     }
     if (r == -ENOTSUP)
@@ -205,7 +199,7 @@ static void fail_frozen(struct kernel *kernel, int r, const struct sandbox_error
         snprintf(run->facts.detail, sizeof run->facts.detail, "no longer has what petri needs (%s)", error->detail);
     else if (r != -ESRCH)
         sandbox_error_text(error, run->facts.detail, sizeof run->facts.detail);
-    runner_fail(kernel, OUTCOME_CRASH);
+    run_fail(run, OUTCOME_CRASH);
 }
 
 static void tell_leftovers(struct runner *runner) {
@@ -219,8 +213,8 @@ static void tell_leftovers(struct runner *runner) {
 }
 
 /* What of the worker's reply goes on; somebody has to be told where that is not all of it. */
-static void take_reply(struct kernel *kernel, struct run *run, const json_t *reply) {
-    const struct answer_terms terms = {&run->limits, kernel->profile,
+static void take_reply(struct runner *runner, struct run *run, const json_t *reply) {
+    const struct answer_terms terms = {&run->limits, runner->profile,
                                        json_object_get(run->request->message.content, "user_expressions")};
     uint64_t dropped_bytes;
     char line[192];
@@ -231,8 +225,8 @@ static void take_reply(struct kernel *kernel, struct run *run, const json_t *rep
     int n = snprintf(line, sizeof line,
                      "petri: %" PRIu64 " bytes of the cell's reply were dropped: over a limit (display, code), or "
                      "nothing that it may have in profile %s.\n",
-                     dropped_bytes, profile_name(kernel->profile));
-    kernel->runner.outputs.sink(kernel->runner.outputs.arg, "stderr", line, (size_t)n);
+                     dropped_bytes, profile_name(runner->profile));
+    runner->outputs.sink(runner->outputs.arg, "stderr", line, (size_t)n);
 }
 
 /* "ok" and "error" are the worker's word; whether it was interrupted is ours. */
@@ -244,39 +238,64 @@ static void judge_reply(struct run *run) {
         run->outcome = OUTCOME_INTERRUPTED;
 }
 
-void runner_done(struct kernel *kernel, json_t *reply) {
-    struct runner *runner = &kernel->runner;
+/* The worker has answered: nothing of the cell runs from here on. */
+static void freeze(struct runner *runner) {
     struct run *run = runner->run;
     struct sandbox_error error = {0};
-    json_auto_t *said = json_incref(reply); /* the link, whose frame it is, goes away */
     int r = cell_freeze(run->cell, &run->facts.end, &error);
     if (r < 0) {
-        fail_frozen(kernel, r, &error);
+        fail_frozen(run, r, &error);
         return;
     }
     if (run->facts.end.usage.over_in_flight) {
-        runner_fail_in_flight(kernel);
+        run_fail_in_flight(run);
         return;
     }
     run->ended_us = clock_us();
-    worker_link_detach(&runner->link);
+    json_auto_t *reply = json_incref(runner->exchange.reply);
+    exchange_close(&runner->exchange);
     collect_output(runner);
-    take_reply(kernel, run, said);
+    take_reply(runner, run, reply);
     judge_reply(run);
     tell_leftovers(runner);
-    if (finish_begin(kernel))
-        conclude(kernel);
+    finish_begin(runner);
+    run->phase = RUN_FINISHES;
+}
+
+/* The exchange with the cell has ended: how decides what becomes of the run. */
+static void end_work(struct runner *runner) {
+    struct run *run = runner->run;
+    const struct exchange *exchange = &runner->exchange;
+    if (exchange->state == EXCHANGE_DONE)
+        freeze(runner);
+    else if (exchange->state == EXCHANGE_DIED)
+        fail_died(run);
+    else if (exchange->state == EXCHANGE_BROKEN)
+        fail_broken(run, exchange->why);
+    else
+        watchdog_fail(runner, exchange->state);
+}
+
+/* The cell runs: what it says, what it has used, how long it takes. */
+static void work(struct runner *runner, int64_t now_us) {
+    exchange_tick(&runner->exchange, now_us);
+    if (exchange_has_ended(&runner->exchange))
+        end_work(runner);
+    else
+        watchdog_tick(runner, now_us);
+    if (runner->run->phase == RUN_WORKS)
+        outputs_tick(&runner->outputs, now_us);
 }
 
 static void sink(void *arg, const char *name, const char *data, size_t bytes) {
-    struct kernel *kernel = arg;
-    struct run *run = kernel->runner.run;
+    struct runner *runner = arg;
+    struct run *run = runner->run;
     transcript_stream(&run->transcript, name, data, bytes);
-    if (flow_drops(kernel))
+    if (flow_drops(runner->jupyter))
         run->dropped_bytes += bytes;
     else if (!run->silent) {
         captures_note(run, "stream", NULL);
-        iopub_stream(kernel, run->request->message.header, name, data, bytes);
+        iopub_stream(runner->jupyter, run->request->message.header, name, data, bytes);
     }
 }
 
@@ -296,48 +315,45 @@ static json_t *caps(const struct run *run) {
 }
 
 /* The cell made ahead, or for a fresh run one of image 0: the other stays for the next request. */
-static int take_cell(struct kernel *kernel, struct run *run, struct sandbox_error *ret_error) {
-    struct runner *runner = &kernel->runner;
+static int take_cell(struct runner *runner, struct run *run, struct sandbox_error *ret_error) {
     if (run->ask.fresh)
-        return make_cell(kernel, CELL_FROM_FIRST, &run->cell, &run->sandbox_us, ret_error);
-    int r = runner->armed ? 0 : arm(kernel, ret_error);
-    runner->arming_failed = false;
+        return make_cell(runner, CELL_FROM_FIRST, &run->cell, &run->sandbox_us, ret_error);
+    int r = runner->ahead ? 0 : make_next(runner, ret_error);
+    runner->ahead_failed = false;
     if (r < 0)
         return r;
-    run->cell = steal_pointer(runner->armed);
-    run->sandbox_us = runner->armed_us;
+    run->cell = steal_pointer(runner->ahead);
+    run->sandbox_us = runner->ahead_us;
     return 0;
 }
 
 /* Starts the cell with its request. 0, or -errno with error. */
-static int start_cell(struct kernel *kernel, json_t *frame, struct sandbox_error *ret_error) {
-    struct runner *runner = &kernel->runner;
+static int start_cell(struct runner *runner, json_t *frame, struct sandbox_error *ret_error) {
     struct run *run = runner->run;
-    writeback_cell_starts(&kernel->writeback);
-    outputs_begin(&runner->outputs, (uint64_t)run->limits.values[LIMIT_OUTPUT], sink, kernel);
+    const struct exchange_options options = {.calls = &messages_calls,
+                                             .arg = runner,
+                                             .max_frame_bytes = max_frame_bytes(run),
+                                             .due_us = CLOCK_NEVER, /* the watchdog's, who asks for a stack first */
+                                             .limits = &run->limits,
+                                             .is_watched = session_is_watched(runner->session),
+                                             .buffers = run->buffers,
+                                             .n_buffers = run->n_buffers};
+    writeback_cell_starts(runner->writeback);
+    outputs_begin(&runner->outputs, (uint64_t)run->limits.values[LIMIT_OUTPUT], sink, runner);
     run->displays.limit_bytes = run->limits.values[LIMIT_DISPLAY];
     run->displays.limit_n = run->limits.values[LIMIT_DISPLAYS];
-    int r = worker_link_attach(&runner->link, cell_control_fd(run->cell), max_frame_bytes(run));
-    if (r == 0)
-        json_object_set_new(frame, "caps", caps(run));
-    if (r == 0)
-        r = talk_send(&runner->link, frame, run->buffers, run->n_buffers);
-    if (r == 0)
-        r = cell_start(run->cell, &(struct cell_limits){
-                                      .memory_bytes = (uint64_t)run->limits.values[LIMIT_MEMORY],
-                                      .processes = (unsigned)run->limits.values[LIMIT_PROCESSES],
-                                      .cpus = (unsigned)run->limits.values[LIMIT_CPUS],
-                                  });
+    json_object_set_new(frame, "caps", caps(run));
+    int r = exchange_start(&runner->exchange, run->cell, frame, &options);
     if (r < 0)
         snprintf(ret_error->detail, sizeof ret_error->detail, "starting the cell failed: %s", strerror(-r));
     return r;
 }
 
-static void refuse(struct kernel *kernel, enum outcome outcome, const char *detail) {
-    run_set_outcome(kernel->runner.run, outcome, detail);
-    cell_discard(steal_pointer(kernel->runner.run->cell));
-    worker_link_detach(&kernel->runner.link);
-    conclude(kernel);
+/* The run is over before its cell has run. */
+static void refuse(struct run *run, enum outcome outcome, const char *detail) {
+    run_set_outcome(run, outcome, detail);
+    cell_discard(steal_pointer(run->cell));
+    run->phase = RUN_OVER;
 }
 
 /* Once a session. */
@@ -347,146 +363,101 @@ static void tell_note(struct runner *runner) {
     runner->note[runner->run->silent ? strlen(runner->note) : 0] = '\0';
 }
 
-static void run_cell(struct kernel *kernel, json_t *frame) {
-    struct runner *runner = &kernel->runner;
+static void run_cell(struct runner *runner, json_t *frame) {
+    struct run *run = runner->run;
     struct sandbox_error error = {0};
     char text[512];
     if (runner->state == RUNNER_UNAVAILABLE) {
-        refuse(kernel, OUTCOME_SANDBOX, runner->why);
-    } else if (take_cell(kernel, runner->run, &error) < 0) {
-        refuse(kernel, OUTCOME_SANDBOX, sandbox_error_text(&error, text, sizeof text));
-    } else if (inputs_put(runner->run, text, sizeof text) < 0) {
-        refuse(kernel, OUTCOME_REFUSED, text);
-    } else if (start_cell(kernel, frame, &error) < 0) {
-        refuse(kernel, OUTCOME_SANDBOX, error.step ? sandbox_error_text(&error, text, sizeof text) : error.detail);
+        refuse(run, OUTCOME_SANDBOX, runner->why);
+    } else if (take_cell(runner, run, &error) < 0) {
+        refuse(run, OUTCOME_SANDBOX, sandbox_error_text(&error, text, sizeof text));
+    } else if (inputs_put(run, text, sizeof text) < 0) {
+        refuse(run, OUTCOME_REFUSED, text);
+    } else if (start_cell(runner, frame, &error) < 0) {
+        refuse(run, OUTCOME_SANDBOX, error.step ? sandbox_error_text(&error, text, sizeof text) : error.detail);
     } else {
         runner->state = RUNNER_RUNNING;
+        run->phase = RUN_WORKS;
         tell_note(runner);
-        watchdog_begin(kernel);
+        watchdog_begin(runner);
     }
 }
 
-static void begin(struct kernel *kernel, struct request *request) {
-    struct runner *runner = &kernel->runner;
+bool runner_can_begin(const struct runner *runner) {
+    return !runner->run && runner->state != RUNNER_WARMING && runner->pending.first;
+}
+
+void runner_begin(struct runner *runner) {
+    struct request *request = request_queue_pop(&runner->pending);
     json_auto_t *frame = NULL;
-    reply_busy(kernel, request);
-    rehearsal_cancel(&kernel->rehearsal);
-    settle_now(kernel);
-    struct run *run = run_create(request, ++runner->n_runs, &kernel->limits);
+    reply_busy(runner->jupyter, request);
+    struct run *run = run_create(request, ++runner->n_runs, &runner->limits);
     if (!run) {
-        log_write(&kernel->log, LOG_LEVEL_ERROR, "a request is lost: no memory");
+        log_write(runner->log, LOG_LEVEL_ERROR, "a request is lost: no memory");
         return;
     }
     runner->run = run;
-    comms_begin(&kernel->comms);
-    run_kind(run)->begin(kernel, run, &frame);
+    runner->jupyter->running = request;
+    comms_begin(&runner->jupyter->comms);
+    run_kind(run)->begin(runner, run, &frame);
     limits_settle(&run->limits);
     if (run->outcome != OUTCOME_OK || run->cached)
-        conclude(kernel);
+        run->phase = RUN_OVER;
     else
-        run_cell(kernel, frame);
+        run_cell(runner, frame);
 }
 
-void runner_interrupt(struct kernel *kernel) {
-    struct run *run = kernel->runner.run;
-    if (!run || !run->cell)
+void runner_interrupt(struct runner *runner) {
+    struct run *run = runner->run;
+    if (run && run->phase == RUN_FINISHES)
+        run->interrupted = true;
+    if (!run || run->phase != RUN_WORKS)
         return;
-    if (run->finishing) {
-        finish_interrupt(run);
-        return;
-    }
-    input_forget(kernel);
+    input_forget(runner);
     cell_signal_group(run->cell, SIGINT);
     if (run->grace_us == CLOCK_NEVER)
-        run->grace_us = clock_us() + kernel->grace_us;
+        run->grace_us = clock_us() + runner->grace_us;
 }
 
-static void link_ready(struct kernel *kernel, void *arg, short events) {
-    struct runner *runner = &kernel->runner;
-    (void)arg;
-    if (runner->link.fd < 0)
-        return; /* another handler of this turn has ended the cell */
-    int r = worker_link_serve(&runner->link, events);
-    if (r < 0 && runner->run)
-        runner_broken(kernel, strerror(-r));
-    else if (runner->link.ended && runner->run && runner->run->closed_us == CLOCK_NEVER)
-        runner->run->closed_us = clock_us() + CLOSED_GRACE_MS * CLOCK_MS;
-}
-
-static void output_ready(struct kernel *kernel, void *arg, short events) {
-    struct output_stream *stream = arg;
-    struct outputs *outputs = &kernel->runner.outputs;
+static void stdout_ready(void *arg, short events) {
     (void)events;
-    if (kernel->runner.link.fd >= 0)
-        outputs_read(outputs, stream == &outputs->streams[OUTPUT_STDOUT] ? OUTPUT_STDOUT : OUTPUT_STDERR);
+    outputs_read(arg, OUTPUT_STDOUT);
 }
 
-static void exit_ready(struct kernel *kernel, void *arg, short events) {
-    struct runner *runner = &kernel->runner;
-    (void)arg;
+static void stderr_ready(void *arg, short events) {
     (void)events;
-    if (!runner->run || runner->run->cell == NULL || runner->run->finishing)
-        return;
-    /* What it said before it died still counts. */
-    if (worker_link_serve(&runner->link, ZMQ_POLLIN) == 0)
-        talk_frames(kernel);
-    if (runner->run)
-        fail_died(kernel);
+    outputs_read(arg, OUTPUT_STDERR);
 }
 
-static void watch_outputs(struct runner *runner, struct poll_set *set) {
+static void watch_outputs(struct outputs *outputs, struct poll_set *set) {
+    static poll_handler *const ready[OUTPUT_N] = {[OUTPUT_STDOUT] = stdout_ready, [OUTPUT_STDERR] = stderr_ready};
     for (int i = 0; i < OUTPUT_N; i++)
-        if (!runner->outputs.streams[i].ended)
-            poll_set_add_fd(set, runner->outputs.streams[i].fd, ZMQ_POLLIN, output_ready, &runner->outputs.streams[i]);
-    poll_set_deadline(set, outputs_deadline(&runner->outputs));
+        if (!outputs->streams[i].ended)
+            poll_set_add_fd(set, outputs->streams[i].fd, ZMQ_POLLIN, ready[i], outputs);
+    poll_set_deadline(set, outputs_deadline(outputs));
 }
 
-void runner_watch(struct kernel *kernel, struct poll_set *set) {
-    struct runner *runner = &kernel->runner;
-    if (runner->run && runner->run->finishing) {
-        finish_watch(kernel, set);
+void runner_watch(struct runner *runner, struct poll_set *set) {
+    const struct run *run = runner->run;
+    if (run && run->phase == RUN_FINISHES) {
+        finish_watch(runner, set);
         return;
     }
-    if (runner->state == RUNNER_WARMING || runner->state == RUNNER_RUNNING) {
-        bool holds = flow_holds(kernel);
-        short events = (short)(worker_link_events(&runner->link) & (holds ? ZMQ_POLLOUT : ZMQ_POLLIN | ZMQ_POLLOUT));
-        if (!holds)
-            watch_outputs(runner, set);
-        if (events)
-            poll_set_add_fd(set, runner->link.fd, events, link_ready, NULL);
-        if (worker_link_has_more(&runner->link) && !holds)
-            poll_set_deadline(set, 0);
-    }
-    if (runner->state == RUNNER_WARMING) {
-        poll_set_deadline(set, runner->warm_deadline_us);
-        poll_set_add_fd(set, session_exit_fd(runner->session), ZMQ_POLLIN, warm_exit_ready, NULL);
-    }
-    if (runner->run) {
-        watchdog_watch(kernel, set);
-        poll_set_add_fd(set, cell_exit_fd(runner->run->cell), ZMQ_POLLIN, exit_ready, NULL);
-    }
+    if (runner->exchange.state == EXCHANGE_OPEN && !flow_holds(runner->jupyter))
+        watch_outputs(&runner->outputs, set);
+    exchange_watch(&runner->exchange, set);
+    if (run)
+        watchdog_watch(runner, set);
 }
 
-/* Begins what can be begun. Requests that are refused end at once, so there may be several. */
-static void begin_pending(struct kernel *kernel) {
-    struct runner *runner = &kernel->runner;
-    struct request *request;
-    while (!runner->run && runner->state != RUNNER_WARMING && (request = request_queue_pop(&runner->pending)))
-        begin(kernel, request);
-}
-
-void runner_tick(struct kernel *kernel, int64_t now_us) {
-    struct runner *runner = &kernel->runner;
-    talk_frames(kernel);
+void runner_tick(struct runner *runner, int64_t now_us) {
+    const struct run *run = runner->run;
     if (runner->state == RUNNER_WARMING)
-        warm_tick(kernel, now_us);
-    if (runner->run && runner->run->finishing && finish_step(kernel, now_us))
-        conclude(kernel);
-    if (runner->run && !runner->run->finishing)
-        watchdog_tick(kernel, now_us);
-    if (runner->run && !runner->run->finishing)
-        outputs_tick(&runner->outputs, now_us);
-    begin_pending(kernel);
-    if (runner->state == RUNNER_IDLE && !rehearsal_runs(&kernel->rehearsal))
-        arm_ahead(kernel);
+        warm_tick(runner, now_us);
+    if (run && run->phase == RUN_WORKS)
+        work(runner, now_us);
+    if (run && run->phase == RUN_FAILED)
+        discard_failed(runner);
+    if (run && run->phase == RUN_FINISHES && finish_step(runner, clock_us()))
+        runner->run->phase = RUN_OVER;
 }

@@ -1,20 +1,38 @@
 /*
  * runner.h - the session and the one cell that runs in it.
  *
- *     WARMING --ready--> IDLE --begin--> RUNNING --done, death, limit--> IDLE
+ *     WARMING --ready--> IDLE --begin--> RUNNING --conclude--> IDLE
  *        \--death, never ready--> UNAVAILABLE
+ *
+ * and, while there is a run, its phase (run.h):
+ *
+ *     RUN_BEGINS --started--> RUN_WORKS --done, frozen--> RUN_FINISHES --its files, its checks--> RUN_OVER
+ *          \--refused, cached--> RUN_OVER   \--death, a limit--> RUN_FAILED --discarded--> RUN_OVER
  *
  * Requests that run as cells wait in one queue and run one after another. A
  * cell is made ahead of time whenever the runner is idle, so that a request
  * only has to start it.
+ *
+ * What happens while the loop serves its descriptors is marked: in the exchange
+ * with the worker, or by run_fail(). runner_tick() alone takes a run from phase
+ * to phase, and the loop alone begins and concludes one. The sources that share
+ * this state are few: runner.c, warm.c (WARMING), watchdog.c, input.c, messages.c
+ * (RUN_WORKS) and finish.c (RUN_FINISHES); each is called by runner.c and calls
+ * none of the others but input.c.
  */
 #ifndef PETRI_RUNNER_H
 #define PETRI_RUNNER_H
 
+#include "kernel/account.h"
+#include "kernel/exchange.h"
 #include "kernel/outputs.h"
-#include "kernel/poll_set.h"
 #include "kernel/run.h"
-#include "kernel/worker_link.h"
+
+struct config;
+struct history;
+struct jupyter;
+struct outbox;
+struct writeback;
 
 enum runner_state {
     RUNNER_UNAVAILABLE, /* there is no session: why says what is missing, and nothing runs */
@@ -30,58 +48,78 @@ struct tail {
 };
 
 struct runner {
+    /* What it works with: borrowed, and set before the first request. */
+    const struct log *log;
+    struct jupyter *jupyter;
+    struct history *history;
+    struct outbox *outbox;
+    struct writeback *writeback;
+    struct accounts *accounts;
+    const struct config *config;
+    struct patterns *refused; /* of code that is not run; NULL for none */
+    enum profile profile;
+
+    struct limits limits; /* in force for the next cell */
+    int64_t grace_us;     /* from an interrupt until a cell that does not listen is ended */
+    int64_t stack_us;     /* from the time limit until a cell of which no stack comes is ended */
+    int64_t hold_us;      /* from a cell's end until nobody waits for what widgets have taken: captures.h */
+    json_t *known_inputs; /* hashes of files that have not changed: inputs_read.h; owned */
+
     enum runner_state state;
     char why[640]; /* RUNNER_UNAVAILABLE */
     struct session *session;
-    struct worker_link link; /* to the starting worker, or to the running cell */
+    struct exchange exchange; /* with the starting worker, or with the running cell */
     struct outputs outputs;
-    struct tail tail; /* of standard error while the interpreter starts */
-    char note[512];   /* what the first cell that shows its output is told; "" for nothing */
-    int64_t warm_deadline_us;
-    struct cell *armed; /* made ahead, not started; or NULL */
-    int64_t armed_us;   /* what making it took */
+    struct tail tail;   /* of standard error while the interpreter starts */
+    char note[512];     /* what the first cell that shows its output is told; "" for nothing */
+    struct cell *ahead; /* made ahead, not started; or NULL */
+    int64_t ahead_us;   /* what making it took */
+    bool rehearsed;     /* it has loaded what the first error and completion need: rehearsal.h */
     bool touched;       /* user's code has been in the session's image: run_brings_code() */
-    bool arming_failed; /* the next request will find out why */
-    struct run *run;    /* RUNNER_RUNNING */
+    bool ahead_failed;  /* the next request will find out why */
+    struct run *run;    /* RUNNER_RUNNING, or refused and not concluded yet; else NULL */
     uint64_t n_runs;
     struct run_parents parents;
     int execution_count;
     struct request_queue pending;
 };
 
-void runner_init(struct runner *runner);
+/* All but what it works with. 0 or -ENOMEM. */
+int runner_init(struct runner *runner) KERNEL_MUST_CHECK;
 void runner_fini(struct runner *runner);
 
 /* There will be no session: says so to every request from now on. */
-void runner_give_up(struct kernel *kernel, const char *why);
+void runner_give_up(struct runner *runner, const char *why);
 
-/* The worker is captured: cells can run. */
-void runner_ready(struct kernel *kernel);
-
-/* A request whose row is DISPATCH_CELL; takes it over. It runs when its turn comes. */
-void runner_submit(struct kernel *kernel, struct request *request);
+/* A request whose route is ROUTE_CELL; takes it over. It runs when its turn comes. */
+void runner_submit(struct runner *runner, struct request *request);
 
 /* Ctrl-C to the running cell; one that does not listen is ended after the grace. */
-void runner_interrupt(struct kernel *kernel);
+void runner_interrupt(struct runner *runner);
 
 /* Whether there is an image that cells can be made of. */
 bool runner_has_image(const struct runner *runner);
 
-/* The worker said that the running request is done; reply is borrowed. */
-void runner_done(struct kernel *kernel, json_t *reply);
+/* What to wait for, and what is due: takes the run on, and the interpreter that starts. */
+void runner_watch(struct runner *runner, struct poll_set *set);
+void runner_tick(struct runner *runner, int64_t now_us);
 
-/* The running cell can't go on: it is discarded, and its request answered. The facts are those of kernel->runner.run.
+/*
+ * The loop's part, in this order, again and again until nothing can begin: a
+ * request that is refused is over at once, so there may be several.
  */
-void runner_fail(struct kernel *kernel, enum outcome outcome);
 
-/* The same for a cell whose descriptors in flight leave the user's programs none; see over_in_flight in sandbox.h. */
-void runner_fail_in_flight(struct kernel *kernel);
+/* Whether a run is over that aborts what has come behind it: it is not concluded before all that has come is queued. */
+bool runner_aborts(const struct runner *runner);
 
-/* The running cell broke the wire; why says how. */
-void runner_broken(struct kernel *kernel, const char *why);
+/* Answers and commits a run that is over; else does nothing. */
+void runner_conclude(struct runner *runner);
 
-/* What to wait for, and what is due. */
-void runner_watch(struct kernel *kernel, struct poll_set *set);
-void runner_tick(struct kernel *kernel, int64_t now_us);
+/* Whether a request waits that can begin, and to begin it: it runs then, or is over. */
+bool runner_can_begin(const struct runner *runner);
+void runner_begin(struct runner *runner);
+
+/* Makes the next cell ahead, if the runner is idle and has none. */
+void runner_make_ahead(struct runner *runner);
 
 #endif

@@ -17,7 +17,7 @@ static void open_records(struct kernel *kernel) {
     const struct records_options options = {.path = config->records.on ? path : "",
                                             .keep_days = config->records.keep_days,
                                             .max_bytes = config->records.max_bytes};
-    records_open(&kernel->records, &options, &kernel->log);
+    records_open(&kernel->accounts.records, &options, &kernel->log);
 }
 
 /* What cells run in, as it is recorded with each run. Nothing of it is needed to run one. */
@@ -28,13 +28,14 @@ static void take_fingerprint(struct kernel *kernel) {
     char **settings = launch_environment(&launch);
     int r = distributions_find(settle->python, settle->paths->site, &found);
     if (r == 0) {
-        kernel->environment = fingerprint_make(&found, settings);
+        kernel->accounts.environment = fingerprint_make(&found, settings);
         distributions_fini(&found);
     }
-    if (kernel->environment && kernel->config.packages)
-        json_object_set(kernel->environment, "packages", kernel->config.packages);
+    if (kernel->accounts.environment && kernel->config.packages)
+        json_object_set(kernel->accounts.environment, "packages", kernel->config.packages);
     environment_free(settings);
-    if (!kernel->environment || fingerprint_digest(kernel->environment, kernel->environment_sha256) < 0)
+    if (!kernel->accounts.environment ||
+        fingerprint_digest(kernel->accounts.environment, kernel->accounts.environment_sha256) < 0)
         log_write(&kernel->log, LOG_LEVEL_WARNING, "the environment of %s can't be recorded", settle->python);
 }
 
@@ -48,6 +49,6 @@ void settle_now(struct kernel *kernel) {
 }
 
 void settle_tick(struct kernel *kernel) {
-    if (kernel->info.answered || kernel->runner.state != RUNNER_WARMING)
+    if (kernel->jupyter.info.answered || kernel->runner.state != RUNNER_WARMING)
         settle_now(kernel);
 }

@@ -17,7 +17,6 @@
 #include "kernel/registration.h"
 #include "kernel/transaction.h"
 #include "kernel/warm.h"
-#include "kernel/watchdog.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -120,7 +119,7 @@ static void start_session(struct kernel *kernel, struct start *start) {
                                   .workdir = &start->workdir,
                                   .python = start->python,
                                   .profile = kernel->profile,
-                                  .limits = &kernel->limits,
+                                  .limits = &kernel->runner.limits,
                                   .packages = &start->packages,
                                   .listed = kernel->config.packages,
                                   .inputs = kernel->config.inputs};
@@ -133,16 +132,17 @@ static void start_session(struct kernel *kernel, struct start *start) {
             writeback_fini(&kernel->writeback); /* cells would not see what is written */
         if (start->writable && !kernel->writeback.on)
             tell_read_only(kernel);
-        warm_begin(kernel, session);
+        warm_begin(&kernel->runner, session);
     } else {
-        runner_give_up(kernel, start->why_not[0] ? start->why_not
-                                                 : sandbox_error_text(&error, start->why_not, sizeof start->why_not));
+        warm_give_up(&kernel->runner, start->why_not[0]
+                                          ? start->why_not
+                                          : sandbox_error_text(&error, start->why_not, sizeof start->why_not));
     }
 }
 
 /* A client may want it so. See: Jupyter messaging, "The wire protocol": an empty key disables authentication. */
 static void warn_of_empty_key(const struct kernel *kernel) {
-    const struct connection *connection = &kernel->connection;
+    const struct connection *connection = &kernel->jupyter.connection;
     if (connection->key_bytes == 0 && connection->curve_secretkey[0] == '\0' &&
         strcmp(connection->transport, "tcp") == 0)
         log_write(&kernel->log, LOG_LEVEL_WARNING,
@@ -154,24 +154,25 @@ static void warn_of_empty_key(const struct kernel *kernel) {
 static int open_channels(struct kernel *kernel, char *why, size_t why_bytes) {
     gate_prepare(NULL, &kernel->log);
     warn_of_empty_key(kernel);
-    int r = channels_open(&kernel->channels, &kernel->connection, why, why_bytes);
+    int r = channels_open(&kernel->jupyter.channels, &kernel->jupyter.connection, why, why_bytes);
     if (r == 0)
-        r = heartbeat_start(&kernel->heartbeat, kernel->channels.context, &kernel->connection, why, why_bytes);
-    return r < 0 ? r : registration_announce(&kernel->channels, &kernel->connection, why, why_bytes);
+        r = heartbeat_start(&kernel->jupyter.heartbeat, kernel->jupyter.channels.context, &kernel->jupyter.connection,
+                            why, why_bytes);
+    return r < 0 ? r : registration_announce(&kernel->jupyter.channels, &kernel->jupyter.connection, why, why_bytes);
 }
 
 static int serve(struct kernel *kernel, struct start *start) {
     char why[512];
-    if (open_signals(kernel) < 0 || comms_init(&kernel->comms) < 0)
+    if (open_signals(kernel) < 0 || comms_init(&kernel->jupyter.comms) < 0 || runner_init(&kernel->runner) < 0)
         return fail(kernel, "there is no memory or no descriptor to start with");
-    if (connection_withhold(&kernel->connection) < 0)
+    if (connection_withhold(&kernel->jupyter.connection) < 0)
         return fail(kernel, "the key can't be kept from other processes");
     start_session(kernel, start);
     kernel->settle = (struct settle){.python = start->why_not[0] ? NULL : start->python, .paths = &start->paths};
     if (open_channels(kernel, why, sizeof why) < 0)
         return fail(kernel, why);
-    iopub_await_subscriber(kernel);
-    iopub_status(kernel, NULL, "starting");
+    iopub_await_subscriber(&kernel->jupyter);
+    iopub_status(&kernel->jupyter, NULL, "starting");
     int r = loop_run(kernel);
     return r < 0 ? fail(kernel, zmq_strerror(-r)) : EXIT_SUCCESS;
 }
@@ -216,22 +217,21 @@ static void finish(struct kernel *kernel) {
     asides_fini(&kernel->asides);
     rehearsal_cancel(&kernel->rehearsal);
     runner_fini(&kernel->runner);
-    info_fini(&kernel->info);
-    comms_fini(&kernel->comms);
+    info_fini(&kernel->jupyter.info);
+    comms_fini(&kernel->jupyter.comms);
     history_fini(&kernel->history);
-    records_close(&kernel->records);
-    patterns_destroy(kernel->redact);
+    records_close(&kernel->accounts.records);
+    patterns_destroy(kernel->accounts.redact);
     patterns_destroy(kernel->refused);
-    json_decref(kernel->unrecorded);
-    json_decref(kernel->environment);
-    if (kernel->channels.context)
-        zmq_ctx_shutdown(kernel->channels.context);
-    heartbeat_join(&kernel->heartbeat);
-    channels_close(&kernel->channels);
-    connection_fini(&kernel->connection);
+    json_decref(kernel->accounts.unrecorded);
+    json_decref(kernel->accounts.environment);
+    if (kernel->jupyter.channels.context)
+        zmq_ctx_shutdown(kernel->jupyter.channels.context);
+    heartbeat_join(&kernel->jupyter.heartbeat);
+    channels_close(&kernel->jupyter.channels);
+    connection_fini(&kernel->jupyter.connection);
     outbox_fini(&kernel->outbox);
     writeback_fini(&kernel->writeback);
-    json_decref(kernel->known_inputs);
     config_fini(&kernel->config);
     if (kernel->signal_fd >= 0)
         close(kernel->signal_fd);
@@ -253,10 +253,10 @@ static int configure(struct kernel *kernel, const struct arguments *arguments, c
     int r = config_load(arguments->values[OPTION_CONFIG], kernel->profile, &kernel->config, why, why_bytes);
     if (r < 0)
         return r;
-    kernel->limits = config->limits;
-    kernel->grace_us = config->grace_ms * CLOCK_MS;
-    kernel->hold_us = CAPTURES_HOLD_MS * CLOCK_MS;
-    r = patterns_create(config->redact, &kernel->redact);
+    kernel->runner.limits = config->limits;
+    kernel->runner.grace_us = config->grace_ms * CLOCK_MS;
+    kernel->runner.hold_us = CAPTURES_HOLD_MS * CLOCK_MS;
+    r = patterns_create(config->redact, &kernel->accounts.redact);
     if (r == 0)
         r = patterns_create(config->refuse.patterns, &kernel->refused);
     if (r < 0) {
@@ -265,12 +265,31 @@ static int configure(struct kernel *kernel, const struct arguments *arguments, c
     }
     if (!config->history || history_default_path(history, sizeof history) < 0)
         history[0] = '\0';
-    history_init(&kernel->history, history, kernel->redact, &kernel->log);
-    return connection_read(arguments->operands[0], &kernel->connection, why, why_bytes);
+    history_init(&kernel->history, history, kernel->accounts.redact, &kernel->log);
+    return connection_read(arguments->operands[0], &kernel->jupyter.connection, why, why_bytes);
+}
+
+/* Each part gets what it works with. */
+static void join(struct kernel *kernel) {
+    struct runner *runner = &kernel->runner;
+    kernel->jupyter.log = &kernel->log;
+    kernel->accounts.log = &kernel->log;
+    kernel->accounts.config = &kernel->config;
+    kernel->accounts.session_id = kernel->jupyter.channels.session_id;
+    kernel->accounts.profile = kernel->profile;
+    runner->log = &kernel->log;
+    runner->jupyter = &kernel->jupyter;
+    runner->history = &kernel->history;
+    runner->outbox = &kernel->outbox;
+    runner->writeback = &kernel->writeback;
+    runner->accounts = &kernel->accounts;
+    runner->config = &kernel->config;
+    runner->refused = kernel->refused;
+    runner->profile = kernel->profile;
 }
 
 int command_kernel(const struct arguments *arguments) {
-    struct kernel kernel = {.signal_fd = -1, .pid = getpid()};
+    struct kernel kernel = {.signal_fd = -1, .usage = {.pid = getpid()}};
     struct start start = {.workdir = {.fd = -1}, .ground = {.folder_fd = -1}};
     char why[1024];
     log_init(&kernel.log, getenv("PETRI_LOG"));
@@ -278,15 +297,13 @@ int command_kernel(const struct arguments *arguments) {
         fail(&kernel, why);
         return EXIT_USAGE;
     }
-    runner_init(&kernel.runner);
-    watchdog_init(&kernel);
+    join(&kernel);
     asides_init(&kernel.asides);
-    flow_init(&kernel.flow);
+    flow_init(&kernel.jupyter.flow);
     rehearsal_init(&kernel.rehearsal);
     prepare(arguments, kernel.config.inputs, &start);
     choose_outbox(&kernel, arguments, &start);
     choose_writing(&kernel, arguments, &start);
-    kernel.known_inputs = json_object();
     int status = serve(&kernel, &start);
     finish(&kernel);
     packages_fini(&start.packages);

@@ -1,55 +1,51 @@
 #include "trial.h"
 
 #include "kernel/clock.h"
+#include "kernel/exchange.h"
 #include "kernel/launch.h"
-#include "kernel/talk.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
-#include <zmq.h>
 
 enum { PATIENCE_S = 60, MAX_FRAME_BYTES = 1 << 20, TAIL_BYTES = 320 };
 
 struct trial {
     struct session *session;
     struct cell *cell;
-    struct worker_link link;
-    int64_t deadline_us;
+    struct exchange exchange;
+    int64_t due_us;
 };
 
 static void cleanup_trial(struct trial *trial) {
-    worker_link_detach(&trial->link);
+    exchange_close(&trial->exchange);
     cell_discard(trial->cell);
     session_destroy(trial->session);
 }
 
-/* Waits until a frame of this type comes; others are acknowledged where they ask for it, and dropped. */
-static int await_frame(struct trial *trial, enum wire_type wanted) {
-    for (;;) {
-        struct wire_frame frame;
-        enum wire_type type;
-        const char *why;
-        int r = worker_link_next(&trial->link, &frame, &type, &why);
+/* What a worker says while it starts; the rest is dropped. */
+static const char *handle_start(struct exchange *exchange, enum wire_type type, const struct wire_frame *frame) {
+    (void)frame;
+    if (type == WIRE_READY)
+        exchange_end(exchange, EXCHANGE_DONE);
+    return NULL;
+}
+
+static const struct exchange_calls start_calls = {.frame = handle_start};
+
+/* Waits for the end. 0, or why the worker has not come to it. */
+static int await_done(struct exchange *exchange) {
+    while (exchange->state == EXCHANGE_OPEN) {
+        struct poll_set set;
+        poll_set_init(&set);
+        exchange_watch(exchange, &set);
+        int r = poll_set_turn(&set);
         if (r < 0)
             return r;
-        if (r == 1) {
-            r = type == WIRE_PUBLISH || type == WIRE_SYNC ? talk_ack(&trial->link, frame.json) : 0;
-            wire_frame_fini(&frame);
-            if (r < 0 || type == wanted)
-                return r;
-            continue;
-        }
-        struct pollfd pollfd = {.fd = trial->link.fd, .events = POLLIN};
-        int64_t left_ms = (trial->deadline_us - clock_us()) / CLOCK_MS;
-        if (trial->link.ended)
-            return -EPIPE;
-        if (left_ms <= 0 || poll(&pollfd, 1, (int)left_ms) == 0)
-            return -ETIMEDOUT;
-        r = worker_link_serve(&trial->link, ZMQ_POLLIN);
-        if (r < 0)
-            return r;
+        exchange_tick(exchange, clock_us());
     }
+    if (exchange->state == EXCHANGE_DONE)
+        return 0;
+    return exchange->state == EXCHANGE_LATE ? -ETIMEDOUT : -EPIPE;
 }
 
 /* The last line that an interpreter has written before it ended. */
@@ -82,9 +78,11 @@ static int start(struct trial *trial, const struct launch *launch, char *why, si
     int r = launch_session(launch, &trial->session, &error);
     if (r < 0)
         return say_sandbox(&error, r, why, why_bytes);
-    r = worker_link_attach(&trial->link, session_control_fd(trial->session), MAX_FRAME_BYTES);
+    const struct exchange_options options = {
+        .calls = &start_calls, .max_frame_bytes = MAX_FRAME_BYTES, .due_us = trial->due_us};
+    r = exchange_open(&trial->exchange, session_control_fd(trial->session), session_exit_fd(trial->session), &options);
     if (r == 0)
-        r = await_frame(trial, WIRE_READY);
+        r = await_done(&trial->exchange);
     if (r < 0)
         return say_interpreter(trial, r, why, why_bytes);
     r = session_capture(trial->session, &error);
@@ -96,16 +94,13 @@ static int answer(struct trial *trial, const struct limits *limits) {
     json_auto_t *frame =
         json_pack("{s:s, s:i, s:s, s:b, s:b, s:{}, s:b, s:i}", "type", "execute", "cell", 1, "code", "1 + 1", "silent",
                   1, "store_history", 0, "user_expressions", "allow_stdin", 0, "execution_count", 0);
-    int r = worker_link_attach(&trial->link, cell_control_fd(trial->cell), MAX_FRAME_BYTES);
-    if (r == 0)
-        r = talk_send(&trial->link, frame, NULL, 0);
-    if (r == 0)
-        r = cell_start(trial->cell, &(struct cell_limits){
-                                        .memory_bytes = (uint64_t)limits->values[LIMIT_MEMORY],
-                                        .processes = (unsigned)limits->values[LIMIT_PROCESSES],
-                                        .cpus = (unsigned)limits->values[LIMIT_CPUS],
-                                    });
-    return r == 0 ? await_frame(trial, WIRE_DONE) : r;
+    const struct exchange_options options = {.max_frame_bytes = MAX_FRAME_BYTES,
+                                             .due_us = trial->due_us,
+                                             .limits = limits,
+                                             .is_watched = session_is_watched(trial->session)};
+    exchange_close(&trial->exchange);
+    int r = exchange_start(&trial->exchange, trial->cell, frame, &options);
+    return r == 0 ? await_done(&trial->exchange) : r;
 }
 
 static int run_cell(struct trial *trial, const struct limits *limits, char *why, size_t why_bytes) {
@@ -128,11 +123,12 @@ static int run_cell(struct trial *trial, const struct limits *limits, char *why,
 
 int trial_run(const struct sandbox_ground *ground, const struct workdir *workdir, const char *python, char *why,
               size_t why_bytes) {
-    struct trial trial __attribute__((cleanup(cleanup_trial))) = {.deadline_us = clock_us() + PATIENCE_S * CLOCK_S};
+    struct trial trial __attribute__((cleanup(cleanup_trial))) = {.due_us = clock_us() + PATIENCE_S * CLOCK_S};
     struct paths paths;
     struct limits limits;
-    worker_link_init(&trial.link);
+    exchange_init(&trial.exchange);
     limits_defaults(PROFILE_NOTEBOOK, &limits);
+    limits_settle(&limits);
     int r = paths_find(&paths);
     if (r < 0) {
         snprintf(why, why_bytes, "petri's own files are not where its program is: build or install it anew.");

@@ -2,7 +2,6 @@
 
 #include "kernel/cleanup.h"
 #include "kernel/clock.h"
-#include "kernel/kernel.h"
 #include "kernel/reply.h"
 
 #include <ctype.h>
@@ -126,9 +125,8 @@ static double share(uint64_t now, uint64_t before, double whole) {
 }
 
 /* Takes the readings of now and returns the reply, with the shares since the last ones. */
-static json_t *make_content(struct kernel *kernel) {
-    struct usage before = kernel->usage;
-    struct usage *now = &kernel->usage;
+static json_t *make_content(struct usage *now) {
+    struct usage before = *now;
     struct processes processes;
     char host[256] = "";
     gethostname(host, sizeof host - 1);
@@ -141,11 +139,11 @@ static json_t *make_content(struct kernel *kernel) {
     double host_ticks = (double)(now->host_ticks - before.host_ticks);
     double idle = share(now->host_idle_ticks, before.host_idle_ticks, host_ticks);
     return json_pack("{s:s, s:s, s:i, s:f, s:I, s:I, s:f, s:o}", "status", "ok", "hostname", host, "pid",
-                     (int)kernel->pid, "kernel_cpu", kernel_cpu, "kernel_memory", (json_int_t)processes.memory_bytes,
+                     (int)before.pid, "kernel_cpu", kernel_cpu, "kernel_memory", (json_int_t)processes.memory_bytes,
                      "cpu_count", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "host_cpu_percent",
                      before.host_ticks > 0 ? 100.0 - idle : 0.0, "host_virtual_memory", host_memory());
 }
 
-void usage_request(struct kernel *kernel, const struct request *request) {
-    reply_send(kernel, request, "usage_reply", NULL, make_content(kernel));
+void usage_request(struct usage *usage, struct jupyter *jupyter, const struct request *request) {
+    reply_send(jupyter, request, "usage_reply", NULL, make_content(usage));
 }

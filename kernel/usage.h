@@ -8,17 +8,20 @@
 
 #include "kernel/request.h"
 
+#include <sys/types.h>
+
 /* Readings of an earlier request: shares of processors are over the time since then. */
 struct usage {
+    pid_t pid; /* of the process that Jupyter started; this one has another in its namespace */
     int64_t at_us;
     uint64_t kernel_ticks;
     uint64_t host_ticks; /* of all processors, busy and idle */
     uint64_t host_idle_ticks;
 };
 
-struct kernel;
+struct jupyter;
 
 /* usage_request. Blocks for reading some files of /proc. */
-void usage_request(struct kernel *kernel, const struct request *request);
+void usage_request(struct usage *usage, struct jupyter *jupyter, const struct request *request);
 
 #endif

@@ -2,8 +2,7 @@
 
 #include "kernel/clock.h"
 #include "kernel/filename.h"
-#include "kernel/kernel.h"
-#include "kernel/talk.h"
+#include "kernel/run.h"
 #include "protocol/text.h"
 
 #include <inttypes.h>
@@ -13,11 +12,11 @@ enum {
     MAX_FRAME_BYTES = 1 << 20,
     CPU_MS = 5000,   /* of one check; to load a validator takes a fraction of a second */
     WALL_MS = 30000, /* the same on a machine that is busy */
-    MEASURE_MS = 20,
-    PROCESSES = 16,
 };
 
-#define MEMORY_BYTES (UINT64_C(512) << 20)
+/* Of one check, whatever the run's own are. */
+static const struct limits limits_of_check = {
+    .values = {[LIMIT_MEMORY] = INT64_C(512) << 20, [LIMIT_CPU] = CPU_MS, [LIMIT_PROCESSES] = 16, [LIMIT_CPUS] = 1}};
 
 static json_t *stdout_frame(const struct run *run) {
     if (!run->ask.stdout_regex)
@@ -49,18 +48,13 @@ static const struct {
 enum { N_CHECKS = sizeof checks / sizeof checks[0] };
 
 void validation_init(struct validation *validation) {
-    *validation = (struct validation){.due_us = CLOCK_NEVER, .measure_us = CLOCK_NEVER};
-    worker_link_init(&validation->link);
-}
-
-static void leave(struct validation *validation) {
-    worker_link_detach(&validation->link);
-    cell_discard(steal_pointer(validation->cell));
-    validation->due_us = validation->measure_us = CLOCK_NEVER;
+    *validation = (struct validation){0};
+    exchange_init(&validation->exchange);
 }
 
 void validation_fini(struct validation *validation) {
-    leave(validation);
+    exchange_close(&validation->exchange);
+    cell_discard(steal_pointer(validation->cell));
 }
 
 static void add(struct run *run, const char *check, bool ok, const char *detail) {
@@ -112,7 +106,7 @@ static void check_artifacts(struct run *run) {
 
 void validation_cancel(struct run *run, const char *why) {
     struct validation *validation = &run->validation;
-    leave(validation);
+    validation_fini(validation);
     for (; validation->next < N_CHECKS; validation->next++) {
         json_auto_t *frame = checks[validation->next].frame(run);
         if (frame)
@@ -129,27 +123,24 @@ void validation_fail(struct run *run, const char *why) {
     validation_cancel(run, why);
 }
 
-static void start(struct kernel *kernel, struct run *run, json_t *frame) {
+static void start(struct session *session, struct run *run, json_t *frame) {
     struct validation *validation = &run->validation;
     const struct cell_options options = {.source = CELL_FROM_FIRST, .aside = true};
-    const struct cell_limits limits = {.memory_bytes = MEMORY_BYTES, .processes = PROCESSES, .cpus = 1};
+    const struct exchange_options exchange = {.max_frame_bytes = MAX_FRAME_BYTES,
+                                              .due_us = clock_us() + WALL_MS * CLOCK_MS,
+                                              .limits = &limits_of_check,
+                                              .is_watched = session_is_watched(session)};
     struct sandbox_error error = {0};
     char text[512];
-    int r = cell_create(kernel->runner.session, &options, &validation->cell, &error);
+    int r = cell_create(session, &options, &validation->cell, &error);
     if (r < 0)
         sandbox_error_text(&error, text, sizeof text);
     else
         snprintf(text, sizeof text, "the check could not be started");
     if (r == 0)
-        r = worker_link_attach(&validation->link, cell_control_fd(validation->cell), MAX_FRAME_BYTES);
-    if (r == 0)
-        r = talk_send(&validation->link, frame, NULL, 0);
-    if (r == 0)
-        r = cell_start(validation->cell, &limits);
-    validation->due_us = clock_us() + WALL_MS * CLOCK_MS;
-    validation->measure_us = clock_us();
+        r = exchange_start(&validation->exchange, validation->cell, frame, &exchange);
     if (r < 0) {
-        leave(validation);
+        validation_fini(validation);
         add(run, checks[validation->next++].name, false, text);
     }
 }
@@ -160,10 +151,11 @@ static void end_check(struct run *run, bool ok, const char *detail) {
     bool cut = run->validation.next == 0 && run->transcript.kept_bytes[OUTPUT_STDOUT] == TRANSCRIPT_STREAM_BYTES;
     snprintf(text, sizeof text, "%s%s", detail, cut ? " (in the first 1 MiB of the output)" : "");
     add(run, checks[run->validation.next++].name, ok, text);
-    leave(&run->validation);
+    validation_fini(&run->validation);
 }
 
-static void take_done(struct run *run, const json_t *reply) {
+static void take_reply(struct run *run) {
+    const json_t *reply = run->validation.exchange.reply;
     const json_t *ok = json_object_get(reply, "ok");
     const char *detail = json_string_value(json_object_get(reply, "detail"));
     if (json_is_boolean(ok) && detail)
@@ -172,53 +164,48 @@ static void take_done(struct run *run, const json_t *reply) {
         end_check(run, false, "the check failed");
 }
 
-static void take_frames(struct run *run) {
-    struct validation *validation = &run->validation;
-    while (validation->cell && worker_link_has_more(&validation->link)) {
-        struct wire_frame frame;
-        enum wire_type type;
-        const char *why;
-        int r = worker_link_next(&validation->link, &frame, &type, &why);
-        if (r == 0)
-            return;
-        if (r < 0) {
-            end_check(run, false, "the check failed");
-            return;
-        }
-        if (type == WIRE_DONE)
-            take_done(run, json_object_get(frame.json, "reply"));
-        else if ((type != WIRE_PUBLISH && type != WIRE_SYNC) || talk_ack(&validation->link, frame.json) < 0)
-            end_check(run, false, "the check failed");
-        wire_frame_fini(&frame);
+/* Why a check has no answer. What it has used decides, and on a busy machine, in the end, the clock. */
+static const char *why_lost(enum exchange_state state) {
+    switch (state) {
+    case EXCHANGE_DIED:
+        return "the check ended early";
+    case EXCHANGE_OVER_MEMORY:
+        return "it took too much memory";
+    case EXCHANGE_OVER_CPU:
+    case EXCHANGE_LATE:
+        return "timed out";
+    case EXCHANGE_CLOSED:
+    case EXCHANGE_OPEN:
+    case EXCHANGE_DONE:
+    case EXCHANGE_BROKEN:
+    case EXCHANGE_OVER_IN_FLIGHT:
+    case EXCHANGE_REPLACED:
+        break;
     }
+    return "the check failed";
 }
 
-/* What the check has used decides, and on a busy machine, in the end, the clock. */
-static void watch_limits(struct run *run, int64_t now_us) {
-    struct validation *validation = &run->validation;
-    struct cell_usage usage = {0};
-    if (!validation->cell || now_us < validation->measure_us)
-        return;
-    validation->measure_us = now_us + MEASURE_MS * CLOCK_MS;
-    cell_measure(validation->cell, &usage);
-    if (usage.over_memory)
-        end_check(run, false, "it took too much memory");
-    else if ((int64_t)usage.cpu_us >= CPU_MS * CLOCK_MS || now_us >= validation->due_us)
-        end_check(run, false, "timed out");
+/* Takes the check that runs on. */
+static void step_check(struct run *run, int64_t now_us) {
+    struct exchange *exchange = &run->validation.exchange;
+    exchange_tick(exchange, now_us);
+    if (exchange->state == EXCHANGE_DONE)
+        take_reply(run);
+    else if (exchange_has_ended(exchange))
+        end_check(run, false, why_lost(exchange->state));
 }
 
-bool validation_step(struct kernel *kernel, struct run *run, int64_t now_us) {
+bool validation_step(struct session *session, struct run *run, int64_t now_us) {
     struct validation *validation = &run->validation;
     if (validation->next == 0 && !validation->cell && !run->checks)
         check_artifacts(run);
-    take_frames(run);
-    watch_limits(run, now_us);
+    step_check(run, now_us);
     while (!validation->cell && validation->next < N_CHECKS) {
         size_t i = validation->next;
         json_auto_t *frame = checks[i].frame(run);
         const char *problem = frame && checks[i].problem ? checks[i].problem(run) : NULL;
         if (frame && !problem) {
-            start(kernel, run, frame);
+            start(session, run, frame);
             continue;
         }
         if (problem)
@@ -228,31 +215,6 @@ bool validation_step(struct kernel *kernel, struct run *run, int64_t now_us) {
     return validation->next == N_CHECKS;
 }
 
-static void link_ready(struct kernel *kernel, void *arg, short events) {
-    struct validation *validation = arg;
-    struct run *run = kernel->runner.run;
-    if (run && validation->cell && worker_link_serve(&validation->link, events) < 0)
-        end_check(run, false, "the check failed");
-}
-
-static void exit_ready(struct kernel *kernel, void *arg, short events) {
-    struct validation *validation = arg;
-    struct run *run = kernel->runner.run;
-    (void)events;
-    if (!run || !validation->cell)
-        return;
-    if (worker_link_serve(&validation->link, ZMQ_POLLIN) == 0)
-        take_frames(run);
-    if (validation->cell)
-        end_check(run, false, "the check ended early");
-}
-
 void validation_watch(struct validation *validation, struct poll_set *set) {
-    if (!validation->cell)
-        return;
-    if (worker_link_events(&validation->link))
-        poll_set_add_fd(set, validation->link.fd, worker_link_events(&validation->link), link_ready, validation);
-    poll_set_add_fd(set, cell_exit_fd(validation->cell), ZMQ_POLLIN, exit_ready, validation);
-    poll_set_deadline(
-        set, worker_link_has_more(&validation->link) ? 0 : clock_sooner(validation->due_us, validation->measure_us));
+    exchange_watch(&validation->exchange, set);
 }

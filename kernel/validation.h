@@ -10,20 +10,17 @@
 #ifndef PETRI_VALIDATION_H
 #define PETRI_VALIDATION_H
 
-#include "kernel/poll_set.h"
-#include "kernel/worker_link.h"
+#include "kernel/exchange.h"
 
 struct cell;
-struct kernel;
 struct run;
+struct session;
 
-/* The checks of one run, as far as they have come. All zero but the link is none. */
+/* The checks of one run, as far as they have come. */
 struct validation {
     size_t next;       /* of the checks that need a cell */
     struct cell *cell; /* of the one that runs, owned; or NULL */
-    struct worker_link link;
-    int64_t due_us;
-    int64_t measure_us;
+    struct exchange exchange;
 };
 
 void validation_init(struct validation *validation);
@@ -31,7 +28,7 @@ void validation_fini(struct validation *validation);
 
 /* Goes on with what run->ask expects, once the run's artifacts are known; rows go to run->checks. True once all is
  * done. */
-bool validation_step(struct kernel *kernel, struct run *run, int64_t now_us);
+bool validation_step(struct session *session, struct run *run, int64_t now_us);
 
 void validation_watch(struct validation *validation, struct poll_set *set);
 

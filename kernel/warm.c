@@ -1,7 +1,8 @@
 #include "warm.h"
 
 #include "kernel/clock.h"
-#include "kernel/kernel.h"
+#include "kernel/jupyter.h"
+#include "kernel/runner.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -37,53 +38,83 @@ static void tail_line(const struct tail *tail, char *buf, size_t size) {
             buf[i] = ' ';
 }
 
-void warm_begin(struct kernel *kernel, struct session *session) {
-    struct runner *runner = &kernel->runner;
+void warm_give_up(struct runner *runner, const char *why) {
+    exchange_close(&runner->exchange);
+    session_destroy(steal_pointer(runner->session));
+    outputs_fini(&runner->outputs);
+    runner->state = RUNNER_UNAVAILABLE;
+    snprintf(runner->why, sizeof runner->why, "%s", why);
+    log_write(runner->log, LOG_LEVEL_ERROR, "no cell can run: %s", why);
+    info_give_up(runner->jupyter);
+}
+
+/* What a worker may say that starts; anything else breaks the wire. */
+static const char *handle_frame(struct exchange *exchange, enum wire_type type, const struct wire_frame *frame) {
+    const struct runner *runner = exchange->arg;
+    if (type == WIRE_HELLO)
+        info_hello(runner->jupyter, frame->json);
+    else if (type == WIRE_READY)
+        exchange_end(exchange, EXCHANGE_DONE);
+    else
+        return "a frame of this type may not come now";
+    return NULL;
+}
+
+static const struct exchange_calls calls = {.frame = handle_frame};
+
+void warm_begin(struct runner *runner, struct session *session) {
+    const struct exchange_options options = {
+        .calls = &calls, .arg = runner, .max_frame_bytes = MAX_FRAME_BYTES, .due_us = clock_us() + WARM_S * CLOCK_S};
     runner->session = session;
-    runner->warm_deadline_us = clock_us() + WARM_S * CLOCK_S;
     if (outputs_init(&runner->outputs, session_stdout_fd(session), session_stderr_fd(session)) < 0 ||
-        worker_link_attach(&runner->link, session_control_fd(session), MAX_FRAME_BYTES) < 0) {
-        runner_give_up(kernel, "there is no memory");
+        exchange_open(&runner->exchange, session_control_fd(session), session_exit_fd(session), &options) < 0) {
+        warm_give_up(runner, "there is no memory");
         return;
     }
     outputs_begin(&runner->outputs, UINT64_MAX, keep_tail, &runner->tail);
     runner->state = RUNNER_WARMING;
 }
 
-void warm_failed(struct kernel *kernel, const char *what) {
-    struct runner *runner = &kernel->runner;
+/* what says how it ended: "ended", "took longer than 60 s". */
+static void fail(struct runner *runner, const char *what) {
     char last[sizeof runner->tail.text + 1];
     char why[sizeof runner->why];
     outputs_drain(&runner->outputs);
     tail_line(&runner->tail, last, sizeof last);
     snprintf(why, sizeof why, "the interpreter %s while it was starting%s%s", what, last[0] ? ": " : "", last);
-    runner_give_up(kernel, why);
+    warm_give_up(runner, why);
 }
 
-void warm_ready(struct kernel *kernel) {
-    struct runner *runner = &kernel->runner;
+static void fail_broken(struct runner *runner) {
+    char what[sizeof runner->exchange.why + 64];
+    snprintf(what, sizeof what, "broke petri's control channel (%s)", runner->exchange.why);
+    fail(runner, what);
+}
+
+/* It is warm: it becomes image 0. */
+static void capture(struct runner *runner) {
     struct sandbox_error error = {0};
     char text[512];
     outputs_drain(&runner->outputs);
-    if (session_capture(runner->session, &error) < 0)
-        runner_give_up(kernel, sandbox_error_text(&error, text, sizeof text));
-    else
-        runner_ready(kernel);
+    if (session_capture(runner->session, &error) < 0) {
+        warm_give_up(runner, sandbox_error_text(&error, text, sizeof text));
+        return;
+    }
+    exchange_close(&runner->exchange);
+    runner->state = RUNNER_IDLE;
+    log_write(runner->log, LOG_LEVEL_DEBUG, "the interpreter is warm");
 }
 
-void warm_exit_ready(struct kernel *kernel, void *arg, short events) {
-    (void)arg;
-    (void)events;
-    if (kernel->runner.state == RUNNER_WARMING)
-        warm_failed(kernel, "ended");
-}
-
-void warm_tick(struct kernel *kernel, int64_t now_us) {
-    struct runner *runner = &kernel->runner;
-    if (runner->link.ended)
-        warm_failed(kernel, "closed its control socket");
-    else if (runner->warm_deadline_us <= now_us)
-        warm_failed(kernel, "did not get ready within 60 s");
-    else
+void warm_tick(struct runner *runner, int64_t now_us) {
+    exchange_tick(&runner->exchange, now_us);
+    if (runner->exchange.state == EXCHANGE_OPEN)
         outputs_tick(&runner->outputs, now_us);
+    else if (runner->exchange.state == EXCHANGE_DONE)
+        capture(runner);
+    else if (runner->exchange.state == EXCHANGE_DIED)
+        fail(runner, "ended");
+    else if (runner->exchange.state == EXCHANGE_LATE)
+        fail(runner, "did not get ready within 60 s");
+    else
+        fail_broken(runner);
 }

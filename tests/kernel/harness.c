@@ -3,7 +3,6 @@
 #include "kernel/clock.h"
 #include "kernel/loop.h"
 #include "kernel/warm.h"
-#include "kernel/watchdog.h"
 #include "protocol/secret.h"
 
 #include <setjmp.h>
@@ -22,7 +21,7 @@ enum { STUCK_MS = 30000 };
 static const unsigned char key[] = "a key of the tests";
 
 static void make_connection(struct harness *h) {
-    struct connection *connection = &h->kernel.connection;
+    struct connection *connection = &h->kernel.jupyter.connection;
     strcpy(h->folder, "/tmp/petri-test-XXXXXX");
     assert_non_null(mkdtemp(h->folder));
     for (int i = 0; i < CHANNEL_N; i++) {
@@ -35,31 +34,47 @@ static void make_connection(struct harness *h) {
     connection->key_bytes = sizeof key;
 }
 
+static void make_runner(struct kernel *kernel) {
+    struct runner *runner = &kernel->runner;
+    *runner = (struct runner){.log = &kernel->log,
+                              .jupyter = &kernel->jupyter,
+                              .history = &kernel->history,
+                              .outbox = &kernel->outbox,
+                              .writeback = &kernel->writeback,
+                              .accounts = &kernel->accounts,
+                              .config = &kernel->config,
+                              .grace_us = 30 * CLOCK_S};
+    limits_defaults(PROFILE_NOTEBOOK, &runner->limits);
+    runner->limits.values[LIMIT_TIMEOUT] = 120 * CLOCK_S / CLOCK_MS; /* on each machine the same, and not the most */
+    runner->limits.values[LIMIT_MEMORY] = INT64_C(2) << 30;
+    assert_int_equal(runner_init(runner), 0);
+}
+
 static void make_kernel(struct harness *h) {
     struct kernel *kernel = &h->kernel;
+    struct jupyter *jupyter = &kernel->jupyter;
     char why[256] = "";
-    *kernel = (struct kernel){.signal_fd = -1, .grace_us = 30 * CLOCK_S, .pid = getpid()};
+    *kernel = (struct kernel){.signal_fd = -1, .usage = {.pid = getpid()}};
     log_init(&kernel->log, "error");
     make_connection(h);
-    limits_defaults(PROFILE_NOTEBOOK, &kernel->limits);
-    kernel->limits.values[LIMIT_TIMEOUT] = 120 * CLOCK_S / CLOCK_MS; /* on each machine the same, and not the most */
-    kernel->limits.values[LIMIT_MEMORY] = INT64_C(2) << 30;
-    runner_init(&kernel->runner);
-    watchdog_init(kernel);
+    jupyter->log = &kernel->log;
+    kernel->accounts =
+        (struct accounts){.log = &kernel->log, .config = &kernel->config, .session_id = jupyter->channels.session_id};
+    make_runner(kernel);
     asides_init(&kernel->asides);
-    flow_init(&kernel->flow);
+    flow_init(&jupyter->flow);
     outbox_init(&kernel->outbox, -1, "", "");
     history_init(&kernel->history, "", NULL, &kernel->log);
     rehearsal_init(&kernel->rehearsal);
     kernel->rehearsal.over = true; /* the worker that a test plays is asked only what the test asks */
     kernel->settle.done = true;    /* a test that wants records opens them */
-    assert_int_equal(comms_init(&kernel->comms), 0);
-    if (channels_open(&kernel->channels, &kernel->connection, why, sizeof why) < 0)
+    assert_int_equal(comms_init(&jupyter->comms), 0);
+    if (channels_open(&jupyter->channels, &jupyter->connection, why, sizeof why) < 0)
         fail_msg("%s", why);
     assert_int_equal(
-        heartbeat_start(&kernel->heartbeat, kernel->channels.context, &kernel->connection, why, sizeof why), 0);
+        heartbeat_start(&jupyter->heartbeat, jupyter->channels.context, &jupyter->connection, why, sizeof why), 0);
     h->session = fake_session_create();
-    warm_begin(kernel, h->session);
+    warm_begin(&kernel->runner, h->session);
 }
 
 void *harness_connect(struct harness *h, enum channel channel, const char *name) {
@@ -78,7 +93,7 @@ void *harness_connect(struct harness *h, enum channel channel, const char *name)
         zmq_setsockopt(socket, ZMQ_IDENTITY, name, strlen(name));
     if (types[channel] == ZMQ_SUB)
         zmq_setsockopt(socket, ZMQ_SUBSCRIBE, "", 0);
-    assert_int_equal(zmq_connect(socket, h->kernel.connection.endpoint[channel]), 0);
+    assert_int_equal(zmq_connect(socket, h->kernel.jupyter.connection.endpoint[channel]), 0);
     return socket;
 }
 
@@ -125,16 +140,17 @@ void harness_start_warm(struct harness *h, harness_change *change) {
 
 static void stop_kernel(struct harness *h) {
     struct kernel *kernel = &h->kernel;
+    struct jupyter *jupyter = &kernel->jupyter;
     asides_fini(&kernel->asides);
     rehearsal_cancel(&kernel->rehearsal);
     runner_fini(&kernel->runner);
-    info_fini(&kernel->info);
-    comms_fini(&kernel->comms);
+    info_fini(&jupyter->info);
+    comms_fini(&jupyter->comms);
     history_fini(&kernel->history);
-    zmq_ctx_shutdown(kernel->channels.context);
-    heartbeat_join(&kernel->heartbeat);
-    channels_close(&kernel->channels);
-    connection_fini(&kernel->connection);
+    zmq_ctx_shutdown(jupyter->channels.context);
+    heartbeat_join(&jupyter->heartbeat);
+    channels_close(&jupyter->channels);
+    connection_fini(&jupyter->connection);
 }
 
 void harness_stop(struct harness *h) {
@@ -205,7 +221,7 @@ void harness_receive(struct harness *h, enum channel channel, struct message *re
     for (size_t i = 0; i < n; i++)
         zmq_msg_close(&parts[i]);
     assert_string_equal(json_string_value(json_object_get(ret_message->header, "session")),
-                        h->kernel.channels.session_id);
+                        h->kernel.jupyter.channels.session_id);
 }
 
 static const char *parent_id(const struct message *message) {

@@ -17,11 +17,11 @@ enum { ROUNDS = 50 };
 
 /* Nobody gives up while the test looks. */
 static void patient(struct kernel *kernel) {
-    kernel->hold_us = 1000 * CLOCK_S;
+    kernel->runner.hold_us = 1000 * CLOCK_S;
 }
 
 static void hasty(struct kernel *kernel) {
-    kernel->hold_us = 10 * CLOCK_MS;
+    kernel->runner.hold_us = 10 * CLOCK_MS;
 }
 
 static int start_patient(void **state) {
@@ -149,8 +149,8 @@ static void test_strange_widgets_are_passed_over(void **state) {
 
 /* A front end that has not answered a piece is not waited for as long again. */
 static void test_waiting_in_vain_makes_the_next_one_shorter(void **state) {
-    const struct dispatch_row row = {.cell = &execute_cell};
-    struct request request = {.row = &row};
+    const struct route route = {.cell = &execute_cell};
+    struct request request = {.route = &route};
     struct run first = {.request = &request, .captures = {.due = 1}}, second = first;
     int64_t hold_us = CAPTURES_HOLD_MS * CLOCK_MS;
     (void)state;

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 static void one_display(struct kernel *kernel) {
-    kernel->limits.values[LIMIT_DISPLAYS] = 1;
-    kernel->limits.values[LIMIT_OUTPUT] = 4;
+    kernel->runner.limits.values[LIMIT_DISPLAYS] = 1;
+    kernel->runner.limits.values[LIMIT_OUTPUT] = 4;
 }
 
 static int start_one_display(void **state) {

@@ -6,18 +6,18 @@
 
 #include <cmocka.h>
 
-static void test_dispatch_rows_are_ordered_and_unique(void **state) {
+static void test_dispatch_routes_are_ordered_and_unique(void **state) {
     (void)state;
-    for (size_t i = 1; i < dispatch_n_rows; i++)
-        assert_true(strcmp(dispatch_rows[i - 1].msg_type, dispatch_rows[i].msg_type) < 0);
+    for (size_t i = 1; i < dispatch_n_routes; i++)
+        assert_true(strcmp(dispatch_routes[i - 1].msg_type, dispatch_routes[i].msg_type) < 0);
 }
 
-static void test_dispatch_rows_have_a_channel_and_a_handler(void **state) {
+static void test_dispatch_routes_have_a_channel_and_a_handler(void **state) {
     (void)state;
-    for (size_t i = 0; i < dispatch_n_rows; i++) {
-        assert_int_not_equal(dispatch_rows[i].channels, 0);
-        assert_int_equal(dispatch_rows[i].channels & ~(ON(CHANNEL_SHELL) | ON(CHANNEL_CONTROL)), 0);
-        assert_non_null(dispatch_rows[i].cell); /* of the union: a function or a table */
+    for (size_t i = 0; i < dispatch_n_routes; i++) {
+        assert_int_not_equal(dispatch_routes[i].channels, 0);
+        assert_int_equal(dispatch_routes[i].channels & ~(1U << CHANNEL_SHELL | 1U << CHANNEL_CONTROL), 0);
+        assert_non_null(dispatch_routes[i].cell); /* of the union: a function or a table */
     }
 }
 
@@ -32,8 +32,8 @@ static void test_dispatch_find_depends_on_the_channel(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dispatch_rows_are_ordered_and_unique),
-        cmocka_unit_test(test_dispatch_rows_have_a_channel_and_a_handler),
+        cmocka_unit_test(test_dispatch_routes_are_ordered_and_unique),
+        cmocka_unit_test(test_dispatch_routes_have_a_channel_and_a_handler),
         cmocka_unit_test(test_dispatch_find_depends_on_the_channel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,8 +15,8 @@
 #include <cmocka.h>
 
 static void short_limits(struct kernel *kernel) {
-    kernel->limits.values[LIMIT_TIMEOUT] = 20;
-    kernel->limits.values[LIMIT_CODE] = 100;
+    kernel->runner.limits.values[LIMIT_TIMEOUT] = 20;
+    kernel->runner.limits.values[LIMIT_CODE] = 100;
 }
 
 static int start_short(void **state) {
@@ -28,7 +28,7 @@ static int start_short(void **state) {
 /* For a test that writes the stack: it is whole at its last line, which nobody then waits for. */
 static void long_for_the_stack(struct kernel *kernel) {
     short_limits(kernel);
-    kernel->stack_us = 30 * CLOCK_S;
+    kernel->runner.stack_us = 30 * CLOCK_S;
 }
 
 static int start_long_for_the_stack(void **state) {
@@ -316,7 +316,7 @@ static void test_execute_broken_wire_is_a_crash(void **state) {
     begin_cell("lies", id);
     harness_say(&h, json_pack("{s:s}", "type", "ready"));
     expect_failure(id, "busy execute_input error:CellCrashed idle", "CellCrashed",
-                   "The cell's process broke petri's control channel (a frame that is not due)" STAYS);
+                   "The cell's process broke petri's control channel (a frame of this type may not come now)" STAYS);
     expect_next_cell_runs();
 }
 

@@ -17,13 +17,13 @@ enum { COMM_BYTES = sizeof "{\"comm_id\":\"some\",\"target_name\":\"t\",\"data\"
 static void *slow; /* a SUB socket that holds next to nothing */
 
 static void small_bound(struct kernel *kernel) {
-    kernel->flow.max_bytes = BOUND;
-    kernel->limits.values[LIMIT_OUTPUT] = 2 * FLOOD;
+    kernel->jupyter.flow.max_bytes = BOUND;
+    kernel->runner.limits.values[LIMIT_OUTPUT] = 2 * FLOOD;
 }
 
 static void no_patience(struct kernel *kernel) {
     small_bound(kernel);
-    kernel->flow.patience_us = 1000;
+    kernel->jupyter.flow.patience_us = 1000;
 }
 
 /* Receives a message of the slow subscriber: its type goes to ret_type; returns the bytes of a stream's text, or those
@@ -57,7 +57,7 @@ static int start(harness_change *change) {
     zmq_setsockopt(slow, ZMQ_RCVTIMEO, &stuck_ms, sizeof stuck_ms);
     zmq_setsockopt(slow, ZMQ_LINGER, &linger_ms, sizeof linger_ms);
     zmq_setsockopt(slow, ZMQ_SUBSCRIBE, "", 0);
-    assert_int_equal(zmq_connect(slow, h.kernel.connection.endpoint[CHANNEL_IOPUB]), 0);
+    assert_int_equal(zmq_connect(slow, h.kernel.jupyter.connection.endpoint[CHANNEL_IOPUB]), 0);
     hear(type, sizeof type); /* the welcome: from now on it is a subscriber */
     return 0;
 }
@@ -138,11 +138,11 @@ static void test_flood_waits_for_a_slow_subscriber_and_loses_nothing(void **stat
     char id[37];
     (void)state;
     pthread_t thread = begin_flood(id);
-    while (channels_unsent_bytes(&h.kernel.channels) < BOUND)
+    while (channels_unsent_bytes(&h.kernel.jupyter.channels) < BOUND)
         sched_yield();
     for (int i = 0; i < ROUNDS; i++) {
         answer_control(); /* each is a turn of the loop or more, in which it could have read on */
-        assert_in_range(channels_unsent_bytes(&h.kernel.channels), 0, BOUND + 2 * OUTPUTS_CHUNK);
+        assert_in_range(channels_unsent_bytes(&h.kernel.jupyter.channels), 0, BOUND + 2 * OUTPUTS_CHUNK);
     }
     size_t heard = 0;
     while (heard < FLOOD) {

@@ -68,7 +68,7 @@ static void test_input_is_asked_and_answered(void **state) {
 }
 
 static void small_output(struct kernel *kernel) {
-    kernel->limits.values[LIMIT_OUTPUT] = 4;
+    kernel->runner.limits.values[LIMIT_OUTPUT] = 4;
 }
 
 static int start_small_output(void **state) {
@@ -94,7 +94,7 @@ static void test_input_prompt_counts_as_output(void **state) {
 static void answer_as_another(const char *value) {
     void *own = h.sockets[CHANNEL_STDIN];
     void *other = h.sockets[CHANNEL_STDIN] = zmq_socket(h.context, ZMQ_DEALER);
-    assert_int_equal(zmq_connect(other, h.kernel.connection.endpoint[CHANNEL_STDIN]), 0);
+    assert_int_equal(zmq_connect(other, h.kernel.jupyter.connection.endpoint[CHANNEL_STDIN]), 0);
     answer(value);
     h.sockets[CHANNEL_STDIN] = own;
     zmq_close(other); /* once what it has said has left */
@@ -153,7 +153,7 @@ static void test_input_answer_of_another_client_is_ignored(void **state) {
 }
 
 static void test_input_wait_does_not_count_to_the_time_limit(void **state) {
-    const int64_t limit_us = h.kernel.limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
+    const int64_t limit_us = h.kernel.runner.limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
     char id[37];
     (void)state;
     begin_cell("asks", id);
@@ -177,7 +177,7 @@ static void expect_nobody_answered(const char *id) {
 }
 
 static void test_input_that_nobody_answers_ends_the_cell_at_its_limit(void **state) {
-    const int64_t limit_us = h.kernel.limits.values[LIMIT_INPUT_WAIT] * CLOCK_MS;
+    const int64_t limit_us = h.kernel.runner.limits.values[LIMIT_INPUT_WAIT] * CLOCK_MS;
     struct message reply;
     char id[37];
     (void)state;
@@ -193,7 +193,7 @@ static void test_input_that_nobody_answers_ends_the_cell_at_its_limit(void **sta
 }
 
 static void test_input_limit_is_for_all_questions_of_a_cell(void **state) {
-    const int64_t limit_us = h.kernel.limits.values[LIMIT_INPUT_WAIT] * CLOCK_MS;
+    const int64_t limit_us = h.kernel.runner.limits.values[LIMIT_INPUT_WAIT] * CLOCK_MS;
     char id[37];
     (void)state;
     begin_cell("asks twice", id);
@@ -212,7 +212,7 @@ static void use_processors(double processors) {
 }
 
 static void test_input_wait_of_a_cell_that_computes_counts_to_the_time_limit(void **state) {
-    const int64_t limit_us = h.kernel.limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
+    const int64_t limit_us = h.kernel.runner.limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
     char id[37];
     (void)state;
     begin_cell("asks, and has a thread", id);
@@ -224,7 +224,7 @@ static void test_input_wait_of_a_cell_that_computes_counts_to_the_time_limit(voi
 }
 
 static void test_input_wait_counts_as_far_as_the_cell_computes(void **state) {
-    const int64_t limit_us = h.kernel.limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
+    const int64_t limit_us = h.kernel.runner.limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
     char id[37];
     (void)state;
     begin_cell("asks, and has a thread", id);
@@ -238,7 +238,7 @@ static void test_input_wait_counts_as_far_as_the_cell_computes(void **state) {
 }
 
 static void test_input_wait_counts_no_more_than_has_passed(void **state) {
-    const int64_t limit_us = h.kernel.limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
+    const int64_t limit_us = h.kernel.runner.limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
     char id[37];
     (void)state;
     begin_cell("asks, and has threads", id);
@@ -342,7 +342,7 @@ static void test_interrupt_while_a_check_runs_ends_the_checks(void **state) {
 }
 
 static void short_grace(struct kernel *kernel) {
-    kernel->grace_us = 1000;
+    kernel->runner.grace_us = 1000;
 }
 
 static int start_short_grace(void **state) {

@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-static const struct dispatch_row row_a, row_b;
+static const struct route row_a, row_b;
 
-static struct request *make(const struct dispatch_row *row, json_t *content) {
+static struct request *make(const struct route *row, json_t *content) {
     struct message message = {.content = content};
     struct request *request = request_create(CHANNEL_SHELL, row, &message);
     assert_non_null(request);

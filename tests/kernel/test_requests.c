@@ -238,7 +238,7 @@ static void test_malformed_message_of_a_type_without_reply_gets_none(void **stat
 }
 
 static void long_unheard(struct kernel *kernel) {
-    kernel->unheard_us = INT64_MAX - 1;
+    kernel->jupyter.unheard_us = INT64_MAX - 1;
 }
 
 /* The harness' client subscribes, and only by that does its first request get an answer. */
@@ -304,11 +304,11 @@ static void expect_no_matches(const char *id) {
 }
 
 static void few_limits(struct kernel *kernel) {
-    kernel->limits.values[LIMIT_TIMEOUT] = 500;
-    kernel->limits.values[LIMIT_CPU] = 100;
-    kernel->limits.values[LIMIT_MEMORY] = 64 << 20;
-    kernel->limits.values[LIMIT_PROCESSES] = 8;
-    kernel->limits.values[LIMIT_CPUS] = 1;
+    kernel->runner.limits.values[LIMIT_TIMEOUT] = 500;
+    kernel->runner.limits.values[LIMIT_CPU] = 100;
+    kernel->runner.limits.values[LIMIT_MEMORY] = 64 << 20;
+    kernel->runner.limits.values[LIMIT_PROCESSES] = 8;
+    kernel->runner.limits.values[LIMIT_CPUS] = 1;
 }
 
 static int start_few_limits(void **state) {
@@ -378,7 +378,7 @@ static void test_complete_that_has_begun_has_two_seconds_and_not_ten(void **stat
 }
 
 static void one_processor(struct kernel *kernel) {
-    kernel->limits.values[LIMIT_CPUS] = 1;
+    kernel->runner.limits.values[LIMIT_CPUS] = 1;
 }
 
 static int start_one_processor(void **state) {

@@ -1,4 +1,4 @@
-#include "kernel/comm.h"
+#include "kernel/comms.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

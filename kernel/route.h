@@ -1,0 +1,31 @@
+/*
+ * route.h - what is done about a type of message; the table of them is in dispatch.c.
+ */
+#ifndef PETRI_ROUTE_H
+#define PETRI_ROUTE_H
+
+struct aside_kind;
+struct cell_kind;
+struct kernel;
+struct request;
+
+enum route_way {
+    ROUTE_NOW,   /* answer() answers it at once; busy, idle and freeing are seen to */
+    ROUTE_KEEP,  /* keep() takes it over and sees to busy, idle and freeing itself */
+    ROUTE_CELL,  /* it runs as a cell and may change the session: runner.h */
+    ROUTE_ASIDE, /* it runs in a throw-away beside the session's cell: aside.h */
+};
+
+struct route {
+    const char *msg_type;
+    unsigned channels; /* a bit for each enum channel that it may come on */
+    enum route_way way;
+    union {
+        void (*answer)(struct kernel *kernel, const struct request *request);
+        void (*keep)(struct kernel *kernel, struct request *request);
+        const struct cell_kind *cell;
+        const struct aside_kind *aside;
+    };
+};
+
+#endif
