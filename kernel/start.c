@@ -1,18 +1,18 @@
 /*
- * start.c - `petri kernel`: from the command line to the loop, and back down.
+ * start.c - `petri kernel`: from its options to the loop, and back down.
  *
  * The order matters: the namespaces come before any thread exists, and the
  * session before libzmq starts its own, so that the interpreter warms up while
  * the sockets are made.
  */
+#include "start.h"
+
 #include "kernel/clock.h"
-#include "kernel/commands.h"
 #include "kernel/gate.h"
 #include "kernel/iopub.h"
 #include "kernel/kernel.h"
 #include "kernel/launch.h"
 #include "kernel/loop.h"
-#include "kernel/options.h"
 #include "kernel/python.h"
 #include "kernel/registration.h"
 #include "kernel/transaction.h"
@@ -56,15 +56,14 @@ static int find_python(const char *name, struct start *start) {
 }
 
 /* Whatever is missing for cells does not keep the kernel from answering: it says what it is. */
-static void prepare(const struct arguments *arguments, const json_t *inputs, struct start *start) {
+static void prepare(const struct start_options *options, const json_t *inputs, struct start *start) {
     struct sandbox_error error = {0};
     if (workdir_open(&start->workdir, inputs, start->why_not, sizeof start->why_not) < 0)
         return;
     const struct sandbox_folder folder = workdir_folder(&start->workdir);
     if (paths_find(&start->paths) < 0)
         snprintf(start->why_not, sizeof start->why_not, "petri's own files are not where its program is");
-    else if (find_python(arguments->values[OPTION_PYTHON], start) == 0 &&
-             sandbox_enter(&folder, &start->ground, &error) < 0)
+    else if (find_python(options->python, start) == 0 && sandbox_enter(&folder, &start->ground, &error) < 0)
         sandbox_error_text(&error, start->why_not, sizeof start->why_not);
 }
 
@@ -178,8 +177,8 @@ static int serve(struct kernel *kernel, struct start *start) {
 }
 
 /* Where the files of cells are copied to. A folder that cells don't see is not the notebook's. */
-static void choose_outbox(struct kernel *kernel, const struct arguments *arguments, const struct start *start) {
-    const char *path = arguments->values[OPTION_ARTIFACTS];
+static void choose_outbox(struct kernel *kernel, const struct start_options *options, const struct start *start) {
+    const char *path = options->artifacts;
     const struct workdir *workdir = &start->workdir;
     if (path)
         outbox_init_at(&kernel->outbox, path);
@@ -197,11 +196,11 @@ static void end_writing(const struct kernel *kernel, const struct workdir *workd
 }
 
 /* Whether what cells change is written into their folder. */
-static void choose_writing(struct kernel *kernel, const struct arguments *arguments, struct start *start) {
+static void choose_writing(struct kernel *kernel, const struct start_options *options, struct start *start) {
     const struct config *config = &kernel->config;
     const struct workdir *workdir = &start->workdir;
-    start->writable = (arguments->values[OPTION_WRITABLE] || config->writable.on) &&
-                      kernel->profile != PROFILE_STRICT && !arguments->values[OPTION_ARTIFACTS];
+    start->writable =
+        (options->writable || config->writable.on) && kernel->profile != PROFILE_STRICT && !options->artifacts;
     writeback_init(&kernel->writeback);
     if (start->why_not[0])
         return;
@@ -237,20 +236,20 @@ static void finish(struct kernel *kernel) {
         close(kernel->signal_fd);
 }
 
-/* What is wrong with the command line or the files it names ends the program with EXIT_USAGE. */
-static int configure(struct kernel *kernel, const struct arguments *arguments, char *why, size_t why_bytes) {
+/* What is wrong with the command line or the files it names ends the program with START_EXIT_USAGE. */
+static int configure(struct kernel *kernel, const struct start_options *options, char *why, size_t why_bytes) {
     const struct config *config = &kernel->config;
     char history[PATH_MAX];
-    const char *profile = arguments->values[OPTION_PROFILE];
+    const char *profile = options->profile;
     if (profile && profile_from_name(profile, &kernel->profile) < 0) {
         snprintf(why, why_bytes, "there is no profile %s", profile);
         return -EINVAL;
     }
-    if (arguments->values[OPTION_WRITABLE] && kernel->profile == PROFILE_STRICT) {
+    if (options->writable && kernel->profile == PROFILE_STRICT) {
         snprintf(why, why_bytes, "profile strict writes to no folder: --writable is for profile notebook");
         return -EINVAL;
     }
-    int r = config_load(arguments->values[OPTION_CONFIG], kernel->profile, &kernel->config, why, why_bytes);
+    int r = config_load(options->config, kernel->profile, &kernel->config, why, why_bytes);
     if (r < 0)
         return r;
     kernel->runner.limits = config->limits;
@@ -266,7 +265,7 @@ static int configure(struct kernel *kernel, const struct arguments *arguments, c
     if (!config->history || history_default_path(history, sizeof history) < 0)
         history[0] = '\0';
     history_init(&kernel->history, history, kernel->accounts.redact, &kernel->log);
-    return connection_read(arguments->operands[0], &kernel->jupyter.connection, why, why_bytes);
+    return connection_read(options->connection_file, &kernel->jupyter.connection, why, why_bytes);
 }
 
 /* Each part gets what it works with. */
@@ -288,22 +287,22 @@ static void join(struct kernel *kernel) {
     runner->profile = kernel->profile;
 }
 
-int command_kernel(const struct arguments *arguments) {
+int start_kernel(const struct start_options *options) {
     struct kernel kernel = {.signal_fd = -1, .usage = {.pid = getpid()}};
     struct start start = {.workdir = {.fd = -1}, .ground = {.folder_fd = -1}};
     char why[1024];
     log_init(&kernel.log, getenv("PETRI_LOG"));
-    if (configure(&kernel, arguments, why, sizeof why) < 0) {
+    if (configure(&kernel, options, why, sizeof why) < 0) {
         fail(&kernel, why);
-        return EXIT_USAGE;
+        return START_EXIT_USAGE;
     }
     join(&kernel);
     asides_init(&kernel.asides);
     flow_init(&kernel.jupyter.flow);
     rehearsal_init(&kernel.rehearsal);
-    prepare(arguments, kernel.config.inputs, &start);
-    choose_outbox(&kernel, arguments, &start);
-    choose_writing(&kernel, arguments, &start);
+    prepare(options, kernel.config.inputs, &start);
+    choose_outbox(&kernel, options, &start);
+    choose_writing(&kernel, options, &start);
     int status = serve(&kernel, &start);
     finish(&kernel);
     packages_fini(&start.packages);
