@@ -42,7 +42,9 @@ struct reading {
 };
 
 struct artifacts {
-    const struct run *run;
+    struct cell *cell;
+    const struct ask *ask;
+    const struct limits *limits;
     struct outbox *outbox;
     struct artifact *artifact;
     size_t n, omitted;
@@ -141,18 +143,20 @@ static void check_all(struct artifacts *artifacts) {
         if (artifact->change == CELL_DELETED)
             continue;
         check_kind(artifact);
-        check_size(artifact, &artifacts->run->limits, &total);
+        check_size(artifact, artifacts->limits, &total);
     }
 }
 
-int artifacts_begin(const struct run *run, struct outbox *outbox, struct artifacts **ret) {
+int artifacts_begin(const struct artifacts_options *options, struct artifacts **ret) {
     struct artifacts *artifacts = calloc(1, sizeof *artifacts);
     if (!artifacts)
         return -ENOMEM;
-    artifacts->run = run;
-    artifacts->outbox = outbox;
+    artifacts->cell = options->cell;
+    artifacts->ask = options->ask;
+    artifacts->limits = options->limits;
+    artifacts->outbox = options->outbox;
     artifacts->reading.fd = artifacts->reading.copy.fd = -1;
-    int r = cell_list_changes(run->cell, CELL_FILES, note, artifacts);
+    int r = cell_list_changes(options->cell, CELL_FILES, note, artifacts);
     if (r < 0 || artifacts->n == 0) {
         artifacts_destroy(artifacts);
         artifacts = NULL;
@@ -203,7 +207,7 @@ static bool open_outbox(struct artifacts *artifacts) {
         artifacts->due_us = now_us + RETRY_MS * CLOCK_MS;
         return false;
     }
-    outbox->compare_bytes = artifacts->run->limits.values[LIMIT_ARTIFACTS];
+    outbox->compare_bytes = artifacts->limits->values[LIMIT_ARTIFACTS];
     if (outbox->off)
         snprintf(artifacts->no_outbox, sizeof artifacts->no_outbox, "copying is off");
     else if (r < 0)
@@ -235,7 +239,7 @@ static bool holds(int fd, const unsigned char *data, size_t bytes, unsigned char
 
 /* A file that the request brought is no artifact where the cell has left it as it was. */
 static bool was_given(const struct artifacts *artifacts, const struct artifact *artifact) {
-    const struct ask *ask = &artifacts->run->ask;
+    const struct ask *ask = artifacts->ask;
     for (size_t i = 0; i < ask->n_files; i++)
         if (strcmp(ask->files[i].path, artifact->path) == 0)
             return holds(artifacts->reading.fd, ask->files[i].data, ask->files[i].bytes, artifacts->chunk);
@@ -266,7 +270,7 @@ static void start_reading(struct artifacts *artifacts, struct artifact *artifact
         refuse(artifact, "there is no memory");
         return;
     }
-    reading->fd = cell_open_change(artifacts->run->cell, artifact->path);
+    reading->fd = cell_open_change(artifacts->cell, artifact->path);
     if (reading->fd < 0) {
         refuse(artifact, "%s", open_problem(-reading->fd));
         reading->fd = -1;
@@ -320,7 +324,7 @@ static bool place_copy(struct artifacts *artifacts, struct artifact *artifact, i
 }
 
 static bool wants_content(const struct artifacts *artifacts, const struct artifact *artifact) {
-    return artifact->bytes <= (uint64_t)artifacts->run->ask.inline_bytes && artifacts->run->ask.inline_bytes > 0 &&
+    return artifact->bytes <= (uint64_t)artifacts->ask->inline_bytes && artifacts->ask->inline_bytes > 0 &&
            artifact->bytes + artifacts->inline_bytes <= ARTIFACTS_INLINE_BYTES;
 }
 

@@ -10,8 +10,10 @@
 #ifndef PETRI_ARTIFACTS_H
 #define PETRI_ARTIFACTS_H
 
+#include "kernel/ask.h"
 #include "kernel/outbox.h"
-#include "kernel/run.h"
+
+#include <stdbool.h>
 
 enum {
     ARTIFACTS_ROWS = 1000,           /* files that are looked at; the others are counted */
@@ -21,13 +23,19 @@ enum {
 
 struct artifacts;
 
+/* Whose files, and where to; borrowed until they are dealt with. */
+struct artifacts_options {
+    struct cell *cell; /* frozen */
+    const struct ask *ask;
+    const struct limits *limits;
+    struct outbox *outbox; /* NULL where they are not copied, only read: writing.h may write them */
+};
+
 /*
- * Lists the files of a frozen cell; outbox is NULL where they are not copied, only
- * read (writing.h may write them). 0 with ret, the caller's
+ * Lists the files of a frozen cell. 0 with ret, the caller's
  * (artifacts_destroy()), which is NULL where the cell has made none; or -errno.
- * Everything is borrowed until then.
  */
-int artifacts_begin(const struct run *run, struct outbox *outbox, struct artifacts **ret) KERNEL_MUST_CHECK;
+int artifacts_begin(const struct artifacts_options *options, struct artifacts **ret) KERNEL_MUST_CHECK;
 
 /* Copies on, at most until clock_us() is until_us or a little longer. True once all is done. */
 bool artifacts_step(struct artifacts *artifacts, int64_t until_us);

@@ -3,8 +3,6 @@
 #include "kernel/accounts.h"
 #include "kernel/clock.h"
 #include "kernel/fingerprint.h"
-#include "kernel/iopub.h"
-#include "kernel/reply.h"
 #include "protocol/text.h"
 
 #include <fts.h>
@@ -115,33 +113,4 @@ const char *cache_key(const struct run *run, const json_t *report) {
     bool whole = run->outcome == OUTCOME_OK && !run->asked && !run->transcript.cut && run->dropped_bytes == 0 &&
                  run->displays.dropped_bytes == 0 && json_array_size(json_object_get(report, "artifacts")) == 0;
     return whole ? run->cache_key : "";
-}
-
-/* One row of a record's outputs, as a message. */
-static void give_output(struct jupyter *jupyter, const struct run *run, json_t *row) {
-    const json_t *parent = run->request->message.header;
-    const char *type = json_string_value(json_object_get(row, "output_type"));
-    json_t *content = json_copy(row);
-    json_object_del(content, "output_type");
-    if (json_object_get(content, "execution_count"))
-        json_object_set_new(content, "execution_count", json_integer(run->execution_count));
-    if (type)
-        iopub_publish(jupyter, parent, type, content);
-    else
-        json_decref(content);
-}
-
-void cache_give(struct jupyter *jupyter, struct run *run) {
-    size_t i;
-    json_t *row;
-    json_t *report = json_copy(json_object_get(run->cached, "report"));
-    json_array_foreach(json_object_get(run->cached, "outputs"), i, row) {
-        give_output(jupyter, run, row);
-    }
-    json_object_set_new(report, "cached", json_true());
-    json_object_set_new(report, "record", json_true());
-    reply_send(jupyter, run->request, "execute_reply",
-               json_pack("{s:s, s:o}", "started", run->started, "petri", report),
-               json_pack("{s:s, s:i, s:{}, s:[]}", "status", "ok", "execution_count", run->execution_count,
-                         "user_expressions", "payload"));
 }

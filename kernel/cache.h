@@ -16,7 +16,6 @@
 #include "kernel/run.h"
 
 struct accounts;
-struct jupyter;
 
 enum { CACHE_FOLDER_FILES = 5000, CACHE_FOLDER_DEPTH = 32 };
 
@@ -25,8 +24,5 @@ void cache_look(struct accounts *accounts, struct run *run);
 
 /* The key that a run's record gets: "" where its result may not be given again. */
 const char *cache_key(const struct run *run, const json_t *report);
-
-/* Publishes the outputs of run->cached and replies with its report. */
-void cache_give(struct jupyter *jupyter, struct run *run);
 
 #endif

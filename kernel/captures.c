@@ -1,7 +1,6 @@
 #include "captures.h"
 
 #include "kernel/clock.h"
-#include "kernel/execute.h"
 #include "kernel/run.h"
 
 #include <string.h>
@@ -51,7 +50,7 @@ bool captures_wait(struct run *run, int64_t now_us, int64_t *hold_us) {
     struct captures *captures = &run->captures;
     if (captures->until_us == 0)
         captures->until_us = now_us + *hold_us;
-    if (captures->due == 0 || run_kind(run) != &execute_cell)
+    if (captures->due == 0)
         return false;
     if (now_us < captures->until_us)
         return true;

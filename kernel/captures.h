@@ -41,8 +41,8 @@ void captures_note(struct run *run, const char *msg_type, const json_t *content)
 /* A comm message of a front end's has come. */
 void captures_echo(struct run *run, const json_t *content);
 
-/* The cell has ended, and all else is done: whether its reply waits, for *hold_us at most. Less, from the next cell on,
- * where a piece has not come back by then. */
+/* The cell has ended, and all else is done: whether the reply to its request waits, for *hold_us at most. Less, from
+ * the next cell on, where a piece has not come back by then. */
 bool captures_wait(struct run *run, int64_t now_us, int64_t *hold_us);
 
 /* Whether it has been asked that. */

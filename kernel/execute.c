@@ -129,9 +129,39 @@ static json_t *reply_content(struct runner *runner, struct run *run) {
     return content;
 }
 
+/* One row of a record's outputs, as a message. */
+static void give_output(struct jupyter *jupyter, const struct run *run, json_t *row) {
+    const json_t *parent = run->request->message.header;
+    const char *type = json_string_value(json_object_get(row, "output_type"));
+    json_t *content = json_copy(row);
+    json_object_del(content, "output_type");
+    if (json_object_get(content, "execution_count"))
+        json_object_set_new(content, "execution_count", json_integer(run->execution_count));
+    if (type)
+        iopub_publish(jupyter, parent, type, content);
+    else
+        json_decref(content);
+}
+
+/* Publishes the outputs of the record that is given in the run's place, and replies with its report. */
+static void give_cached(struct jupyter *jupyter, struct run *run) {
+    size_t i;
+    json_t *row;
+    json_t *report = json_copy(json_object_get(run->cached, "report"));
+    json_array_foreach(json_object_get(run->cached, "outputs"), i, row) {
+        give_output(jupyter, run, row);
+    }
+    json_object_set_new(report, "cached", json_true());
+    json_object_set_new(report, "record", json_true());
+    reply_send(jupyter, run->request, "execute_reply",
+               json_pack("{s:s, s:o}", "started", run->started, "petri", report),
+               json_pack("{s:s, s:i, s:{}, s:[]}", "status", "ok", "execution_count", run->execution_count,
+                         "user_expressions", "payload"));
+}
+
 static void end(struct runner *runner, struct run *run) {
     if (run->cached) {
-        cache_give(runner->jupyter, run);
+        give_cached(runner->jupyter, run);
         return;
     }
     json_t *content = reply_content(runner, run);
@@ -148,7 +178,7 @@ static void after(struct runner *runner, struct run *run) {
         history_store(runner->history, run->execution_count, run->code);
 }
 
-const struct cell_kind execute_cell = {.begin = begin, .end = end, .after = after};
+const struct cell_kind execute_cell = {.has_reply = true, .begin = begin, .end = end, .after = after};
 
 void execute_abort(struct jupyter *jupyter, struct request_queue *requests) {
     struct request *request;

@@ -51,7 +51,11 @@ static int begin_writing(struct runner *runner, struct run *run) {
 
 void finish_begin(struct runner *runner) {
     struct run *run = runner->run;
-    int r = artifacts_begin(run, is_written(runner, run) ? NULL : runner->outbox, &run->artifacts);
+    const struct artifacts_options options = {.cell = run->cell,
+                                              .ask = &run->ask,
+                                              .limits = &run->limits,
+                                              .outbox = is_written(runner, run) ? NULL : runner->outbox};
+    int r = artifacts_begin(&options, &run->artifacts);
     if (r == 0 && (r = begin_writing(runner, run)) < 0)
         artifacts_destroy(steal_pointer(run->artifacts));
     if (r < 0) {
@@ -59,7 +63,10 @@ void finish_begin(struct runner *runner) {
             json_pack("[{s:s, s:s+}]", "path", ".", "refused", "the cell's files can't be listed: ", strerror(-r));
         tell(runner, run, &(struct artifacts_more){0});
     }
-    r = inputs_read_begin(run, runner->known_inputs, &run->inputs_read);
+    r = inputs_read_begin(
+        &(struct inputs_read_options){
+            .cell = run->cell, .ask = &run->ask, .known = runner->known_inputs, .inputs = &run->inputs},
+        &run->inputs_read);
     if (r < 0 && r != -EBADF)
         log_write(runner->log, LOG_LEVEL_WARNING, "what a cell has read is not known: %s", strerror(-r));
 }
@@ -102,7 +109,7 @@ bool finish_step(struct runner *runner, int64_t now_us) {
         cancel(run);
     if (!captures_waits(run) && !(work_on_files(runner, run, now_us) && validation_step(runner->session, run, now_us)))
         return false;
-    return !captures_wait(run, now_us, &runner->hold_us);
+    return !run_kind(run)->has_reply || !captures_wait(run, now_us, &runner->hold_us);
 }
 
 void finish_watch(struct runner *runner, struct poll_set *set) {

@@ -1,6 +1,7 @@
 #include "inputs.h"
 
 #include "kernel/fingerprint.h"
+#include "sandbox/sandbox.h"
 
 #include <errno.h>
 #include <string.h>
@@ -30,17 +31,21 @@ static json_t *row_of(const struct ask_file *file) {
     return json_pack("{s:s, s:I, s:s}", "path", file->path, "bytes", (json_int_t)file->bytes, "sha256", hex);
 }
 
-int inputs_put(struct run *run, char *why, size_t why_bytes) {
-    for (size_t i = 0; i < run->ask.n_files; i++) {
-        const struct ask_file *file = &run->ask.files[i];
-        int r = cell_put_file(run->cell, file->path, file->data, file->bytes);
+void inputs_add(struct inputs *inputs, json_t *row) {
+    if (!inputs->rows)
+        inputs->rows = json_array();
+    json_array_append_new(inputs->rows, row);
+}
+
+int inputs_put(struct cell *cell, const struct ask *ask, struct inputs *inputs, char *why, size_t why_bytes) {
+    for (size_t i = 0; i < ask->n_files; i++) {
+        const struct ask_file *file = &ask->files[i];
+        int r = cell_put_file(cell, file->path, file->data, file->bytes);
         if (r < 0) {
             snprintf(why, why_bytes, "the file \"%.200s\" can't be put there: %s", file->path, problem_text(-r));
             return r;
         }
-        if (!run->inputs)
-            run->inputs = json_array();
-        json_array_append_new(run->inputs, row_of(file));
+        inputs_add(inputs, row_of(file));
     }
     return 0;
 }

@@ -4,14 +4,25 @@
 #ifndef PETRI_INPUTS_H
 #define PETRI_INPUTS_H
 
+#include "kernel/ask.h"
 #include "kernel/cleanup.h"
-#include "kernel/run.h"
+
+struct cell;
+
+/* What a run has read, as its report has it. All zero is nothing. */
+struct inputs {
+    json_t *rows;  /* [{"path", "bytes", "sha256"}], owned; NULL for none */
+    bool complete; /* they name every file of the folder that was read: inputs_read.h */
+};
+
+/* Adds a row, which is stolen. */
+void inputs_add(struct inputs *inputs, json_t *row);
 
 /*
- * Puts the files of run->ask into run->cell, which has not started, and notes
- * them in run->inputs: [{"path", "bytes", "sha256"}]. 0, or -errno with one
- * sentence without a full stop in why.
+ * Puts the files of ask into a cell that has not started, and notes them. 0, or
+ * -errno with one sentence without a full stop in why.
  */
-int inputs_put(struct run *run, char *why, size_t why_bytes) KERNEL_MUST_CHECK;
+int inputs_put(struct cell *cell, const struct ask *ask, struct inputs *inputs, char *why,
+               size_t why_bytes) KERNEL_MUST_CHECK;
 
 #endif

@@ -1,8 +1,9 @@
 #include "inputs_read.h"
 
 #include "kernel/clock.h"
-#include "kernel/run.h"
+#include "kernel/inputs.h"
 #include "protocol/text.h"
+#include "sandbox/sandbox.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +14,9 @@
 enum { CHUNK_BYTES = 256 << 10, HEX_BYTES = 65 };
 
 struct inputs_read {
-    struct run *run;
+    struct cell *cell;
+    const struct ask *ask;
+    struct inputs *inputs;
     json_t *known;
     char **paths; /* owned */
     size_t n, at;
@@ -24,13 +27,13 @@ struct inputs_read {
     unsigned char *chunk; /* owned */
 };
 
-int inputs_read_begin(struct run *run, json_t *known, struct inputs_read **ret) {
+int inputs_read_begin(const struct inputs_read_options *options, struct inputs_read **ret) {
     char **paths;
     size_t n;
-    int r = cell_take_opened(run->cell, &paths, &n);
+    int r = cell_take_opened(options->cell, &paths, &n);
     if (r < 0)
         return r;
-    run->inputs_complete = r == 1;
+    options->inputs->complete = r == 1;
     struct inputs_read *reading = n > 0 ? calloc(1, sizeof *reading) : NULL;
     unsigned char *chunk = reading ? malloc(CHUNK_BYTES) : NULL;
     if (!chunk) {
@@ -40,7 +43,14 @@ int inputs_read_begin(struct run *run, json_t *known, struct inputs_read **ret) 
             *ret = NULL;
         return n == 0 ? 0 : -ENOMEM;
     }
-    *reading = (struct inputs_read){.run = run, .known = known, .paths = paths, .n = n, .fd = -1, .chunk = chunk};
+    *reading = (struct inputs_read){.cell = options->cell,
+                                    .ask = options->ask,
+                                    .inputs = options->inputs,
+                                    .known = options->known,
+                                    .paths = paths,
+                                    .n = n,
+                                    .fd = -1,
+                                    .chunk = chunk};
     *ret = reading;
     return 0;
 }
@@ -70,18 +80,15 @@ static void key_of(const struct stat *st, char *buf, size_t size) {
 /* sha256 NULL: it is too large to be hashed, or could not be read. */
 static void add_row(struct inputs_read *reading, const char *sha256) {
     const char *path = reading->paths[reading->at];
-    json_t **inputs = &reading->run->inputs;
-    if (!*inputs)
-        *inputs = json_array();
-    json_array_append_new(*inputs, json_pack("{s:o, s:I, s:s?}", "path", text_to_json(path, strlen(path)), "bytes",
-                                             (json_int_t)reading->st.st_size, "sha256", sha256));
+    inputs_add(reading->inputs, json_pack("{s:o, s:I, s:s?}", "path", text_to_json(path, strlen(path)), "bytes",
+                                          (json_int_t)reading->st.st_size, "sha256", sha256));
     if (!sha256)
-        reading->run->inputs_complete = false;
+        reading->inputs->complete = false;
 }
 
-static bool was_brought(const struct run *run, const char *path) {
-    for (size_t i = 0; i < run->ask.n_files; i++)
-        if (strcmp(run->ask.files[i].path, path) == 0)
+static bool was_brought(const struct ask *ask, const char *path) {
+    for (size_t i = 0; i < ask->n_files; i++)
+        if (strcmp(ask->files[i].path, path) == 0)
             return true;
     return false;
 }
@@ -90,11 +97,11 @@ static bool was_brought(const struct run *run, const char *path) {
 static void open_file(struct inputs_read *reading) {
     char key[160];
     const char *path = reading->paths[reading->at];
-    if (was_brought(reading->run, path))
+    if (was_brought(reading->ask, path))
         return;
-    reading->fd = cell_open_before(reading->run->cell, path);
+    reading->fd = cell_open_before(reading->cell, path);
     if (reading->fd < 0) {
-        reading->run->inputs_complete &= reading->fd == -ENOENT || reading->fd == -EINVAL;
+        reading->inputs->complete &= reading->fd == -ENOENT || reading->fd == -EINVAL;
         return;
     }
     if (fstat(reading->fd, &reading->st) < 0) {

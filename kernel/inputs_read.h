@@ -15,8 +15,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct run;
-
 enum {
     INPUTS_READ_FILE_BYTES = 16 << 20, /* a larger file is named without its hash */
     INPUTS_READ_BYTES = 64 << 20,      /* hashed of all the files of a run */
@@ -25,15 +23,22 @@ enum {
 
 struct inputs_read;
 
-/*
- * Takes the list from a frozen cell; known is an object of hashes that this
- * keeps between runs, borrowed as long as ret. 0 with ret, the caller's
- * (inputs_read_destroy()), which is NULL where there is nothing to hash;
- * run->inputs_complete is set. -errno where the list is not to be had.
- */
-int inputs_read_begin(struct run *run, json_t *known, struct inputs_read **ret) KERNEL_MUST_CHECK;
+/* All borrowed until the reading is destroyed. */
+struct inputs_read_options {
+    struct cell *cell;     /* frozen */
+    const struct ask *ask; /* whose files are no rows again */
+    json_t *known;         /* an object of hashes that this keeps between runs */
+    struct inputs *inputs; /* where the rows go */
+};
 
-/* Hashes on, at most until clock_us() is until_us or a little longer; rows go to run->inputs. True once all is done. */
+/*
+ * Takes the list from a frozen cell. 0 with ret, the caller's
+ * (inputs_read_destroy()), which is NULL where there is nothing to hash;
+ * inputs->complete is set. -errno where the list is not to be had.
+ */
+int inputs_read_begin(const struct inputs_read_options *options, struct inputs_read **ret) KERNEL_MUST_CHECK;
+
+/* Hashes on, at most until clock_us() is until_us or a little longer; rows go to inputs. True once all is done. */
 bool inputs_read_step(struct inputs_read *read, int64_t until_us);
 
 /* NULL is allowed. */

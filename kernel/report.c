@@ -52,8 +52,8 @@ static json_t *rows_of(json_t *rows) {
 static json_t *what_came_of_it(const struct session *session, const struct run *run) {
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:O, s:o, s:o}", "limits", limits_json(&run->limits),
                      "metrics", metrics(run), "exit", exit_of(&run->facts.end), "error", error_of(run), "artifacts",
-                     rows_of(run->artifact_rows), "inputs", rows_of(run->inputs), "inputs_complete",
-                     run->inputs_complete, "denied", run->denied, "isolation", isolation_json(session), "validation",
+                     rows_of(run->artifact_rows), "inputs", rows_of(run->inputs.rows), "inputs_complete",
+                     run->inputs.complete, "denied", run->denied, "isolation", isolation_json(session), "validation",
                      rows_of(run->checks));
 }
 

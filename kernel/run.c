@@ -44,7 +44,7 @@ void run_destroy(struct run *run) {
     json_decref(run->checks);
     json_decref(run->artifact_rows);
     ask_fini(&run->ask);
-    json_decref(run->inputs);
+    json_decref(run->inputs.rows);
     json_decref(run->cached);
     transcript_fini(&run->transcript);
     captures_fini(&run->captures);

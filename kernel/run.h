@@ -7,6 +7,7 @@
 #include "kernel/ask.h"
 #include "kernel/captures.h"
 #include "kernel/displays.h"
+#include "kernel/inputs.h"
 #include "kernel/limits.h"
 #include "kernel/outcome.h"
 #include "kernel/request.h"
@@ -21,6 +22,7 @@ struct writing;
 
 /* What is particular to a kind of request that runs as a cell; everything else is the runner's. */
 struct cell_kind {
+    bool has_reply; /* to its request, on shell */
     /* Before the cell: reads the request, publishes what comes first, makes the frame for the worker. Or sets an
      * outcome. */
     void (*begin)(struct runner *runner, struct run *run, json_t **ret_frame);
@@ -74,9 +76,8 @@ struct run {
     struct question question;
     bool asked; /* for input, answered or not */
 
-    bool interrupted;     /* while it finishes: nobody wants to wait any more */
-    bool inputs_complete; /* inputs has every file of the folder below that was read */
-    bool silent;          /* only status on iopub */
+    bool interrupted; /* while it finishes: nobody wants to wait any more */
+    bool silent;      /* only status on iopub */
     bool allow_stdin;
     bool stop_on_error;
     bool counts; /* takes a number, and stays in the history */
@@ -85,7 +86,7 @@ struct run {
     enum outcome outcome;
     bool rolled_back;
     struct outcome_facts facts;
-    json_t *inputs; /* files that the request brought and the cell has read: rows of the report, owned; NULL for none */
+    struct inputs inputs;            /* files that the request brought and the cell has read */
     struct inputs_read *inputs_read; /* while they are being hashed, owned */
     struct artifacts *artifacts;     /* while they are being copied, owned */
     struct writing *writing;         /* while they are being written to the folder, owned */

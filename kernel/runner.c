@@ -371,7 +371,7 @@ static void run_cell(struct runner *runner, json_t *frame) {
         refuse(run, OUTCOME_SANDBOX, runner->why);
     } else if (take_cell(runner, run, &error) < 0) {
         refuse(run, OUTCOME_SANDBOX, sandbox_error_text(&error, text, sizeof text));
-    } else if (inputs_put(run, text, sizeof text) < 0) {
+    } else if (inputs_put(run->cell, &run->ask, &run->inputs, text, sizeof text) < 0) {
         refuse(run, OUTCOME_REFUSED, text);
     } else if (start_cell(runner, frame, &error) < 0) {
         refuse(run, OUTCOME_SANDBOX, error.step ? sandbox_error_text(&error, text, sizeof text) : error.detail);
