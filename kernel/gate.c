@@ -1,5 +1,6 @@
 #include "gate.h"
 
+#include "kernel/cookie.h"
 #include "kernel/identities.h"
 #include "kernel/pace.h"
 #include "protocol/zmtp.h"
@@ -144,12 +145,6 @@ static const struct door *find_door(int fd, size_t n_doors) {
     return NULL;
 }
 
-uint64_t gate_cookie(int fd) {
-    uint64_t cookie = 0;
-    socklen_t bytes = sizeof cookie;
-    return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &bytes) < 0 ? 0 : cookie;
-}
-
 static void forget(struct peer *peer) {
     gate.together -= peer->cost;
     gate.n_peers -= peer->cookie != 0;
@@ -159,7 +154,7 @@ static void forget(struct peer *peer) {
 /* Forgets who has hung up: nobody tells when libzmq closes a descriptor. */
 static void sweep(void) {
     for (int fd = 0; fd < PEERS_MAX; fd++)
-        if (gate.peers[fd].cookie && gate.peers[fd].cookie != gate_cookie(fd))
+        if (gate.peers[fd].cookie && gate.peers[fd].cookie != cookie_of(fd))
             forget(&gate.peers[fd]);
 }
 
@@ -175,7 +170,7 @@ static void end_peer(struct peer *peer, const char *why) {
 
 /* The peer behind a descriptor; NULL where it can't be let in. */
 static struct peer *find_peer(int fd, const struct door *door) {
-    uint64_t cookie = gate_cookie(fd);
+    uint64_t cookie = cookie_of(fd);
     if (fd >= PEERS_MAX || !cookie)
         return NULL;
     struct peer *peer = &gate.peers[fd];

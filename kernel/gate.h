@@ -20,7 +20,7 @@
  * One for the process, for recv(2) has no place for more. The table of peers
  * belongs to libzmq's one I/O thread.
  *
- * See: recv(2), ld.so(8) "symbol"; SO_COOKIE in socket(7); libzmq, decoder_allocators.cpp.
+ * See: recv(2), ld.so(8) "symbol"; libzmq, decoder_allocators.cpp.
  */
 #ifndef PETRI_GATE_H
 #define PETRI_GATE_H
@@ -59,9 +59,6 @@ int gate_open(enum channel channel, const char *endpoint) KERNEL_MUST_CHECK;
 
 /* Forgets all of that and all peers, once libzmq's context has ended. */
 void gate_close(void);
-
-/* Which socket a descriptor is, whatever number it has: no two of a machine's life are the same. 0 for none. */
-uint64_t gate_cookie(int fd);
 
 /* Called when a message has come: says once where none was read through here, so that no cap holds. */
 void gate_check(void);

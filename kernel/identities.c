@@ -1,6 +1,6 @@
 #include "identities.h"
 
-#include "kernel/gate.h"
+#include "kernel/cookie.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static struct identity entries[ENTRIES];
 
 /* Whether its connection is there, as far as libzmq knows. */
 static bool is_live(const struct identity *entry) {
-    return entry->number && gate_cookie(entry->fd) == entry->cookie;
+    return entry->number && cookie_of(entry->fd) == entry->cookie;
 }
 
 static bool is_given(const struct identity *entry, const void *data, size_t bytes) {

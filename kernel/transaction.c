@@ -1,7 +1,9 @@
-#include "transaction_inside.h"
+/* transaction.c - the course of a transaction: locked, staged, decided, made; transaction_make.c makes its changes. */
+#include "transaction.h"
 
 #include "kernel/clock.h"
 #include "kernel/host_file.h"
+#include "kernel/transaction_make.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +16,23 @@
 #define JOURNAL_NEW "journal.new"
 #define TOKEN_NAME "token"
 
-int transaction_open_parent(const struct transaction *transaction, const char *path, const char **ret_name) {
+enum { JOURNAL_NAME_BYTES = 64 };
+
+struct transaction {
+    int folder_fd;   /* owned */
+    dev_t device;    /* its file system */
+    int own_fd;      /* `.petri` in it, locked; owned */
+    size_t n_stages; /* names given to staged files */
+    struct journal journal;
+    char name[JOURNAL_NAME_BYTES]; /* of the journal, once it is decided */
+    bool decided;
+    bool durable; /* something is replaced or removed, so what takes its place has to be on the disk */
+    size_t at;    /* the change whose turn it is */
+};
+
+/* Opens the folder that path's last name is in; the name goes to ret_name. A descriptor or -errno, as
+ * transaction_look(). */
+static int open_parent(const struct transaction *transaction, const char *path, const char **ret_name) {
     char above[PATH_MAX];
     struct stat st;
     const char *slash = strrchr(path, '/');
@@ -57,13 +75,14 @@ static int check_own(const struct transaction *transaction) {
     return own.st_uid != geteuid() || (own.st_mode & (S_IWGRP | S_IWOTH)) ? -EPERM : 0;
 }
 
-bool transaction_is_shut(int folder_fd) {
+/* Whether its owner has shut a folder by its mode, which keeps nobody out who has privileges in a user namespace. */
+static bool is_shut(int folder_fd) {
     struct stat st;
     return fstat(folder_fd, &st) == 0 && !(st.st_mode & S_IWUSR);
 }
 
 static int lock_own(struct transaction *transaction, bool make) {
-    if (make && transaction_is_shut(transaction->folder_fd))
+    if (make && is_shut(transaction->folder_fd))
         return -EACCES;
     if (make && mkdirat(transaction->folder_fd, JOURNAL_FOLDER, 0700) && errno != EEXIST)
         return -errno;
@@ -255,7 +274,7 @@ void transaction_drop(struct transaction *transaction, struct transaction_file *
 int transaction_look(const struct transaction *transaction, const char *path, struct stat *ret_st) {
     const char *name;
     struct stat st;
-    auto_fd parent_fd = transaction_open_parent(transaction, path, &name);
+    auto_fd parent_fd = open_parent(transaction, path, &name);
     if (parent_fd < 0)
         return parent_fd;
     if (fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW))
@@ -362,10 +381,21 @@ int transaction_decide(struct transaction *transaction) {
     return 0;
 }
 
+/* What transaction_result() says of it. */
+static int make(const struct transaction *transaction, struct journal_change *change) {
+    const char *name;
+    auto_fd parent_fd = open_parent(transaction, change->path, &name);
+    if (parent_fd < 0)
+        return parent_fd == -ENOENT && change->kind != JOURNAL_PUT ? 0 : parent_fd;
+    if (is_shut(parent_fd))
+        return -EACCES;
+    return transaction_make(transaction->own_fd, parent_fd, name, change);
+}
+
 bool transaction_step(struct transaction *transaction, int64_t until_us) {
     while (transaction->at < transaction->journal.n) {
         struct journal_change *change = &transaction->journal.change[transaction->at++];
-        change->result = transaction_make(transaction, change);
+        change->result = make(transaction, change);
         if (clock_us() >= until_us)
             break;
     }

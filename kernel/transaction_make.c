@@ -1,7 +1,7 @@
 /*
  * transaction_make.c - the changes of a transaction, one by one; each can be made again from where somebody was killed.
  */
-#include "transaction_inside.h"
+#include "transaction_make.h"
 
 #include "kernel/filename.h"
 #include "kernel/host_file.h"
@@ -16,8 +16,7 @@ enum { NAMES_TRIED = 100 };
 
 /* Gives what is staged the first free name like its path's. 0 where that is its own, -EEXIST with change->placed, or
  * -errno. */
-static int place_free(const struct transaction *transaction, struct journal_change *change, int parent_fd,
-                      const char *name) {
+static int place_free(int own_fd, struct journal_change *change, int parent_fd, const char *name) {
     char tried[NAME_MAX + 1], path[PATH_MAX];
     int r = -EEXIST, n;
     for (n = 1; r == -EEXIST && n <= NAMES_TRIED + 1; n++) {
@@ -25,7 +24,7 @@ static int place_free(const struct transaction *transaction, struct journal_chan
             n <= NAMES_TRIED ? n : (int)(1000000 + randombytes_uniform(1000000000)); /* none is taken twice */
         if (filename_nth(name, nth, tried, sizeof tried))
             return -ENAMETOOLONG;
-        r = host_rename_to_free(transaction->own_fd, change->stage, parent_fd, tried);
+        r = host_rename_to_free(own_fd, change->stage, parent_fd, tried);
     }
     if (r < 0 || n == 2)
         return r == -EEXIST ? -EBUSY : r;
@@ -35,78 +34,72 @@ static int place_free(const struct transaction *transaction, struct journal_chan
 }
 
 /* What was exchanged for the staged file, or put aside, lies in its place: whether it is what was to be. */
-static bool is_as_seen(const struct transaction *transaction, const struct journal_change *change) {
+static bool is_as_seen(int own_fd, const struct journal_change *change) {
     struct stat st;
-    return fstatat(transaction->own_fd, change->stage, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-           journal_is(&change->before, &st);
+    return fstatat(own_fd, change->stage, &st, AT_SYMLINK_NOFOLLOW) == 0 && journal_is(&change->before, &st);
 }
 
 /* Gives what is not ours its name back, or one like it. */
-static int give_back(const struct transaction *transaction, struct journal_change *change, int parent_fd,
-                     const char *name) {
-    int r = place_free(transaction, change, parent_fd, name);
+static int give_back(int own_fd, struct journal_change *change, int parent_fd, const char *name) {
+    int r = place_free(own_fd, change, parent_fd, name);
     free(steal_pointer(change->placed));
     return r == 0 || r == -EEXIST ? -ESTALE : r;
 }
 
 /* Exchanges the two files back, if ours is still there, and gives ours another name. */
-static int exchange_back(const struct transaction *transaction, struct journal_change *change, int parent_fd,
-                         const char *name) {
+static int exchange_back(int own_fd, struct journal_change *change, int parent_fd, const char *name) {
     struct stat st;
     const bool ours = fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == change->staged;
-    if (!ours || renameat2(transaction->own_fd, change->stage, parent_fd, name, RENAME_EXCHANGE))
-        return give_back(transaction, change, parent_fd, name);
-    return place_free(transaction, change, parent_fd, name);
+    if (!ours || renameat2(own_fd, change->stage, parent_fd, name, RENAME_EXCHANGE))
+        return give_back(own_fd, change, parent_fd, name);
+    return place_free(own_fd, change, parent_fd, name);
 }
 
 /* The staged file has the name, and what had it lies in its place. */
-static int end_exchange(const struct transaction *transaction, struct journal_change *change, int parent_fd,
-                        const char *name) {
-    if (!is_as_seen(transaction, change))
-        return exchange_back(transaction, change, parent_fd, name);
-    return unlinkat(transaction->own_fd, change->stage, 0) && errno != ENOENT ? -errno : 0;
+static int end_exchange(int own_fd, struct journal_change *change, int parent_fd, const char *name) {
+    if (!is_as_seen(own_fd, change))
+        return exchange_back(own_fd, change, parent_fd, name);
+    return unlinkat(own_fd, change->stage, 0) && errno != ENOENT ? -errno : 0;
 }
 
-static int put(const struct transaction *transaction, struct journal_change *change, int parent_fd, const char *name) {
+static int put(int own_fd, struct journal_change *change, int parent_fd, const char *name) {
     struct stat staged, st;
-    if (fstatat(transaction->own_fd, change->stage, &staged, AT_SYMLINK_NOFOLLOW))
+    if (fstatat(own_fd, change->stage, &staged, AT_SYMLINK_NOFOLLOW))
         return errno == ENOENT ? 0 : -errno; /* done, before somebody was killed */
     if (staged.st_ino != change->staged)
-        return end_exchange(transaction, change, parent_fd, name); /* half of it, by the same */
+        return end_exchange(own_fd, change, parent_fd, name); /* half of it, by the same */
     if (!change->before.there || fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) ||
         !journal_is(&change->before, &st))
-        return place_free(transaction, change, parent_fd, name);
-    if (renameat2(transaction->own_fd, change->stage, parent_fd, name, RENAME_EXCHANGE) == 0)
-        return end_exchange(transaction, change, parent_fd, name);
+        return place_free(own_fd, change, parent_fd, name);
+    if (renameat2(own_fd, change->stage, parent_fd, name, RENAME_EXCHANGE) == 0)
+        return end_exchange(own_fd, change, parent_fd, name);
     if (errno != EINVAL && errno != ENOSYS)
         return -errno;
-    return renameat(transaction->own_fd, change->stage, parent_fd, name) ? -errno : 0;
+    return renameat(own_fd, change->stage, parent_fd, name) ? -errno : 0;
 }
 
 /* Put aside first, so that it can be looked at when nobody finds it any more. */
-static int remove_file(const struct transaction *transaction, struct journal_change *change, int parent_fd,
-                       const char *name) {
+static int remove_file(int own_fd, struct journal_change *change, int parent_fd, const char *name) {
     struct stat st;
-    const bool aside = fstatat(transaction->own_fd, change->stage, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    const bool aside = fstatat(own_fd, change->stage, &st, AT_SYMLINK_NOFOLLOW) == 0;
     if (!aside) {
         if (fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW))
             return errno == ENOENT ? 0 : -errno;
         if (S_ISDIR(st.st_mode) || !journal_is(&change->before, &st))
             return -ESTALE;
-        if (renameat(parent_fd, name, transaction->own_fd, change->stage))
+        if (renameat(parent_fd, name, own_fd, change->stage))
             return -errno;
     }
-    if (is_as_seen(transaction, change))
-        return unlinkat(transaction->own_fd, change->stage, 0) ? -errno : 0;
-    return give_back(transaction, change, parent_fd, name);
+    if (is_as_seen(own_fd, change))
+        return unlinkat(own_fd, change->stage, 0) ? -errno : 0;
+    return give_back(own_fd, change, parent_fd, name);
 }
 
 /* It is there already, staged, so that there is room for it; a file system that can't rename to what is free has it
  * made. */
-static int make_folder(const struct transaction *transaction, const struct journal_change *change, int parent_fd,
-                       const char *name) {
+static int make_folder(int own_fd, const struct journal_change *change, int parent_fd, const char *name) {
     struct stat st;
-    if (renameat2(transaction->own_fd, change->stage, parent_fd, name, RENAME_NOREPLACE) == 0)
+    if (renameat2(own_fd, change->stage, parent_fd, name, RENAME_NOREPLACE) == 0)
         return 0;
     if ((errno == EINVAL || errno == ENOSYS) && mkdirat(parent_fd, name, 0777) == 0)
         return 0;
@@ -124,20 +117,14 @@ static int remove_folder(const struct journal_change *change, int parent_fd, con
     return unlinkat(parent_fd, name, AT_REMOVEDIR) && errno != ENOENT ? -errno : 0;
 }
 
-int transaction_make(const struct transaction *transaction, struct journal_change *change) {
-    const char *name;
-    auto_fd parent_fd = transaction_open_parent(transaction, change->path, &name);
-    if (parent_fd < 0)
-        return parent_fd == -ENOENT && change->kind != JOURNAL_PUT ? 0 : parent_fd;
-    if (transaction_is_shut(parent_fd))
-        return -EACCES;
+int transaction_make(int own_fd, int parent_fd, const char *name, struct journal_change *change) {
     switch (change->kind) {
     case JOURNAL_PUT:
-        return put(transaction, change, parent_fd, name);
+        return put(own_fd, change, parent_fd, name);
     case JOURNAL_REMOVE:
-        return remove_file(transaction, change, parent_fd, name);
+        return remove_file(own_fd, change, parent_fd, name);
     case JOURNAL_MAKE_FOLDER:
-        return make_folder(transaction, change, parent_fd, name);
+        return make_folder(own_fd, change, parent_fd, name);
     case JOURNAL_REMOVE_FOLDER:
         return remove_folder(change, parent_fd, name);
     case JOURNAL_KIND_N:

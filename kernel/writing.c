@@ -17,15 +17,6 @@
 
 enum { CHUNK_BYTES = 256 << 10, LOCK_MS = 5000, RETRY_MS = 10, SKEW_MS = 20 };
 
-void writing_refuse(struct writing_entry *entry, const char *format, ...) {
-    va_list args;
-    if (entry->refused[0])
-        return;
-    va_start(args, format);
-    vsnprintf(entry->refused, sizeof entry->refused, format, args);
-    va_end(args);
-}
-
 static int add(struct writing *writing, const char *path, const struct cell_file *file) {
     char *copy = array_grow(&writing->entry, writing->n, sizeof writing->entry[0]) == 0 ? strdup(path) : NULL;
     if (!copy)

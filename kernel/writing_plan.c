@@ -8,7 +8,17 @@
 #include "kernel/selfstart.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
+
+void writing_refuse(struct writing_entry *entry, const char *format, ...) {
+    va_list args;
+    if (entry->refused[0])
+        return;
+    va_start(args, format);
+    vsnprintf(entry->refused, sizeof entry->refused, format, args);
+    va_end(args);
+}
 
 /* Whether a folder on the way to a path may have been moved there since the cell was started. */
 static bool is_way_moved(const struct writing *writing, const char *path) {

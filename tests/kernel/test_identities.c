@@ -2,6 +2,8 @@
 #include "kernel/gate.h"
 #include "kernel/identities.h"
 
+#include "kernel/cookie.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -29,7 +31,7 @@ static int start(void **state) {
 static bool try_to_connect(enum channel channel, const char *name, struct peer *ret_peer) {
     struct peer peer = {.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), .bytes = strlen(name)};
     assert_true(peer.fd >= 0);
-    struct identity *identity = identities_begin(peer.fd, gate_cookie(peer.fd), channel, peer.bytes);
+    struct identity *identity = identities_begin(peer.fd, cookie_of(peer.fd), channel, peer.bytes);
     if (!identity) {
         close(peer.fd);
         return false;
@@ -168,7 +170,7 @@ static void test_identities_that_have_not_come_whole_match_nobody(void **state) 
     (void)state;
     struct peer owner = come_and_sign(CHANNEL_SHELL, "name");
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct identity *half = identities_begin(fd, gate_cookie(fd), CHANNEL_STDIN, 4);
+    struct identity *half = identities_begin(fd, cookie_of(fd), CHANNEL_STDIN, 4);
     assert_non_null(half);
     identities_take(half, 0, part, 2);
     assert_int_equal(find(CHANNEL_STDIN, &owner, ways), 1);
