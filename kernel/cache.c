@@ -2,7 +2,7 @@
 
 #include "kernel/accounts.h"
 #include "kernel/clock.h"
-#include "kernel/fingerprint.h"
+#include "kernel/digest.h"
 #include "protocol/text.h"
 
 #include <fts.h>
@@ -64,8 +64,8 @@ static json_t *request_of(const struct run *run) {
     json_object_del(request, "cache");
     json_object_del(request, "limits");
     for (size_t i = 0; i < run->ask.n_files; i++) {
-        char hex[FINGERPRINT_BYTES];
-        fingerprint_bytes(run->ask.files[i].data, run->ask.files[i].bytes, hex);
+        char hex[DIGEST_HEX];
+        digest_bytes(run->ask.files[i].data, run->ask.files[i].bytes, hex);
         json_array_append_new(files, json_pack("[s, s]", run->ask.files[i].path, hex));
     }
     json_object_set_new(request, "files", files);
@@ -91,7 +91,7 @@ static void make_key(const struct accounts *accounts, struct run *run) {
         json_pack("{s:O, s:o, s:o, s:o, s:s, s:s, s:b}", "code", run->code, "request", request_of(run), "limits",
                   limits_of(run), "files", files, "environment", accounts->environment_sha256, "profile",
                   profile_name(accounts->profile), "allow_stdin", run->allow_stdin);
-    if (!parts || fingerprint_digest(parts, run->cache_key) < 0)
+    if (!parts || digest_json(parts, run->cache_key) < 0)
         run->cache_key[0] = '\0';
 }
 

@@ -3,7 +3,7 @@
 #include "kernel/account.h"
 #include "kernel/accounts.h"
 #include "kernel/cache.h"
-#include "kernel/fingerprint.h"
+#include "kernel/digest.h"
 #include "kernel/history.h"
 #include "kernel/iopub.h"
 #include "kernel/jupyter.h"
@@ -81,7 +81,7 @@ static void begin(struct runner *runner, struct run *run, json_t **ret_frame) {
     read_request(run);
     if (json_is_string(code)) {
         run->code = json_incref(code);
-        fingerprint_bytes(json_string_value(code), json_string_length(code), run->code_sha256);
+        digest_bytes(json_string_value(code), json_string_length(code), run->code_sha256);
     }
     if (run->counts)
         runner->execution_count++;

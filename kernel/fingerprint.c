@@ -1,6 +1,7 @@
 #include "fingerprint.h"
 
 #include "kernel/cleanup.h"
+#include "kernel/digest.h"
 #include "kernel/host_file.h"
 #include "sandbox/sandbox.h"
 
@@ -13,27 +14,7 @@
 
 enum { PROGRAM_BYTES = 256 << 20 };
 
-_Static_assert(FINGERPRINT_BYTES == 2 * crypto_hash_sha256_BYTES + 1, "hexadecimal, and NUL");
-
-static void to_hex(const unsigned char hash[crypto_hash_sha256_BYTES], char ret_hex[FINGERPRINT_BYTES]) {
-    sodium_bin2hex(ret_hex, FINGERPRINT_BYTES, hash, crypto_hash_sha256_BYTES);
-}
-
-void fingerprint_bytes(const void *data, size_t bytes, char ret_hex[FINGERPRINT_BYTES]) {
-    unsigned char hash[crypto_hash_sha256_BYTES];
-    crypto_hash_sha256(hash, data, bytes);
-    to_hex(hash, ret_hex);
-}
-
-int fingerprint_digest(const json_t *json, char ret_hex[FINGERPRINT_BYTES]) {
-    auto_free char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
-    if (!text)
-        return -ENOMEM;
-    fingerprint_bytes(text, strlen(text), ret_hex);
-    return 0;
-}
-
-static int hash_fd(int fd, char ret_hex[FINGERPRINT_BYTES]) {
+static int hash_fd(int fd, char ret_hex[DIGEST_HEX]) {
     enum { PIECE = 1 << 18 };
     unsigned char hash[crypto_hash_sha256_BYTES];
     crypto_hash_sha256_state state;
@@ -47,12 +28,12 @@ static int hash_fd(int fd, char ret_hex[FINGERPRINT_BYTES]) {
     if (n < 0)
         return -errno;
     crypto_hash_sha256_final(&state, hash);
-    to_hex(hash, ret_hex);
+    digest_to_hex(hash, ret_hex);
     return 0;
 }
 
 /* A program or library. Who owns it may have put something else in its place: no FIFO holds us up. */
-static int hash_file(const char *path, char ret_hex[FINGERPRINT_BYTES]) {
+static int hash_file(const char *path, char ret_hex[DIGEST_HEX]) {
     static const struct host_file wanted = {.flags = O_RDONLY, .owner = HOST_ANYBODYS, .max_bytes = PROGRAM_BYTES};
     char why[256];
     auto_fd fd = host_file_open(AT_FDCWD, path, &wanted, why, sizeof why);
@@ -61,7 +42,7 @@ static int hash_file(const char *path, char ret_hex[FINGERPRINT_BYTES]) {
 
 /* Where the interpreter is a shared library, the program is only its front. */
 static void add_library(json_t *json, const struct distributions *found) {
-    char copy[PATH_MAX], path[PATH_MAX + 64], hex[FINGERPRINT_BYTES];
+    char copy[PATH_MAX], path[PATH_MAX + 64], hex[DIGEST_HEX];
     char minor[32];
     snprintf(copy, sizeof copy, "%s", found->interpreter);
     snprintf(minor, sizeof minor, "%s", found->version);
@@ -75,7 +56,7 @@ static void add_library(json_t *json, const struct distributions *found) {
 }
 
 static json_t *interpreter(const struct distributions *found) {
-    char hex[FINGERPRINT_BYTES];
+    char hex[DIGEST_HEX];
     if (hash_file(found->interpreter, hex) < 0)
         return NULL;
     json_t *json = json_pack("{s:s, s:s, s:s, s:s}", "named", found->named, "path", found->interpreter, "version",
@@ -113,11 +94,11 @@ static json_t *settings_of(char *const *settings) {
 }
 
 json_t *fingerprint_make(const struct distributions *found, char *const *settings) {
-    char hex[FINGERPRINT_BYTES];
+    char hex[DIGEST_HEX];
     auto_free char *policy = sandbox_policy();
     if (!policy)
         return NULL;
-    fingerprint_bytes(policy, strlen(policy), hex);
+    digest_bytes(policy, strlen(policy), hex);
     return json_pack("{s:o, s:o, s:o, s:s, s:s, s:o}", "interpreter", interpreter(found), "distributions",
                      versions(found), "linux", linux_build(), "petri", PETRI_VERSION, "policy_sha256", hex, "settings",
                      settings_of(settings));

@@ -16,16 +16,8 @@
 
 #include <jansson.h>
 
-enum { FINGERPRINT_BYTES = 65 }; /* hexadecimal, and NUL */
-
 /* settings: the environment of cells, "NAME=value", NULL-ended. The caller's; NULL on ENOMEM or where a file can't be
  * read. Takes some 30 ms, for it reads the interpreter's program. */
 json_t *fingerprint_make(const struct distributions *found, char *const *settings);
-
-/* The digest of a JSON value: SHA-256 of its text with sorted keys. 0 or -ENOMEM. */
-int fingerprint_digest(const json_t *json, char ret_hex[FINGERPRINT_BYTES]) __attribute__((warn_unused_result));
-
-/* SHA-256 in hexadecimal. */
-void fingerprint_bytes(const void *data, size_t bytes, char ret_hex[FINGERPRINT_BYTES]);
 
 #endif

@@ -1,6 +1,6 @@
 #include "inputs.h"
 
-#include "kernel/fingerprint.h"
+#include "kernel/digest.h"
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
@@ -26,8 +26,8 @@ static const char *problem_text(int err) {
 }
 
 static json_t *row_of(const struct ask_file *file) {
-    char hex[FINGERPRINT_BYTES];
-    fingerprint_bytes(file->data, file->bytes, hex);
+    char hex[DIGEST_HEX];
+    digest_bytes(file->data, file->bytes, hex);
     return json_pack("{s:s, s:I, s:s}", "path", file->path, "bytes", (json_int_t)file->bytes, "sha256", hex);
 }
 

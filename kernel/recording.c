@@ -3,7 +3,7 @@
 #include "kernel/accounts.h"
 #include "kernel/budget.h"
 #include "kernel/clock.h"
-#include "kernel/fingerprint.h"
+#include "kernel/digest.h"
 #include "kernel/redact.h"
 #include "protocol/text.h"
 
@@ -111,7 +111,7 @@ static json_t *message_of(struct recording *recording, const struct run *run) {
 /* The files of a run, as they are stored: the redacted ones are owned by texts. */
 struct files {
     struct record_input inputs[ASK_FILES];
-    char digests[ASK_FILES][FINGERPRINT_BYTES];
+    char digests[ASK_FILES][DIGEST_HEX];
     struct bytes texts[ASK_FILES];
     size_t n;
 };
@@ -127,7 +127,7 @@ static json_t *add_file(struct recording *recording, struct files *files, const 
     struct record_input *input = &files->inputs[i];
     size_t before = recording->redacted;
     bool keep = *kept + file->bytes <= RECORDING_INPUT_BYTES;
-    fingerprint_bytes(file->data, file->bytes, files->digests[i]);
+    digest_bytes(file->data, file->bytes, files->digests[i]);
     *input = (struct record_input){.path = file->path, .sha256 = files->digests[i], .bytes = file->bytes};
     if (keep)
         recording->redacted +=

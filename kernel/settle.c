@@ -1,5 +1,6 @@
 #include "settle.h"
 
+#include "kernel/digest.h"
 #include "kernel/environment.h"
 #include "kernel/fingerprint.h"
 #include "kernel/kernel.h"
@@ -35,7 +36,7 @@ static void take_fingerprint(struct kernel *kernel) {
         json_object_set(kernel->accounts.environment, "packages", kernel->config.packages);
     environment_free(settings);
     if (!kernel->accounts.environment ||
-        fingerprint_digest(kernel->accounts.environment, kernel->accounts.environment_sha256) < 0)
+        digest_json(kernel->accounts.environment, kernel->accounts.environment_sha256) < 0)
         log_write(&kernel->log, LOG_LEVEL_WARNING, "the environment of %s can't be recorded", settle->python);
 }
 

@@ -1,3 +1,4 @@
+#include "kernel/digest.h"
 #include "kernel/distributions.h"
 #include "kernel/fingerprint.h"
 #include "tree.h"
@@ -104,7 +105,7 @@ static void test_fingerprint_reads_no_fifo_and_no_huge_file(void **state) {
 }
 
 /* The digest of the environment of the interpreter in venv. */
-static void digest(char ret_hex[FINGERPRINT_BYTES]) {
+static void digest(char ret_hex[DIGEST_HEX]) {
     char path[PATH_MAX];
     char *const settings[] = {"LANG=C.UTF-8", "PETRI_SITE=/somewhere", NULL};
     struct distributions found;
@@ -113,13 +114,13 @@ static void digest(char ret_hex[FINGERPRINT_BYTES]) {
     assert_non_null(json);
     assert_string_equal(json_string_value(json_object_get(json_object_get(json, "distributions"), "numpy")), "2.1.0");
     assert_int_equal(json_object_size(json_object_get(json, "settings")), 1);
-    assert_int_equal(fingerprint_digest(json, ret_hex), 0);
+    assert_int_equal(digest_json(json, ret_hex), 0);
     json_decref(json);
     distributions_fini(&found);
 }
 
 static void test_fingerprint_changes_with_a_package_and_with_the_program(void **state) {
-    char first[FINGERPRINT_BYTES], again[FINGERPRINT_BYTES], other[FINGERPRINT_BYTES];
+    char first[DIGEST_HEX], again[DIGEST_HEX], other[DIGEST_HEX];
     (void)state;
     digest(first);
     digest(again);

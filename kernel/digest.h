@@ -1,0 +1,21 @@
+/*
+ * digest.h - SHA-256 in hexadecimal, as reports and records have it.
+ */
+#ifndef PETRI_DIGEST_H
+#define PETRI_DIGEST_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+enum {
+    DIGEST_BYTES = 32,
+    DIGEST_HEX = 65, /* and NUL */
+};
+
+void digest_to_hex(const unsigned char digest[DIGEST_BYTES], char ret_hex[DIGEST_HEX]);
+void digest_bytes(const void *data, size_t bytes, char ret_hex[DIGEST_HEX]);
+
+/* Of a JSON value's text with sorted keys. 0 or -ENOMEM. */
+int digest_json(const json_t *json, char ret_hex[DIGEST_HEX]) __attribute__((warn_unused_result));
+
+#endif
