@@ -7,8 +7,8 @@
  */
 #include "fuzz.h"
 
-#include "kernel/filename.h"
-#include "kernel/journal.h"
+#include "kernel/base/filename.h"
+#include "kernel/files/journal.h"
 
 #include <string.h>
 

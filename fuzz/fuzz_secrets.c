@@ -7,7 +7,7 @@
  */
 #include "fuzz.h"
 
-#include "kernel/secrets.h"
+#include "kernel/records/secrets.h"
 
 #include <string.h>
 

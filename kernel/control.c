@@ -1,8 +1,8 @@
 #include "control.h"
 
-#include "kernel/iopub.h"
+#include "kernel/jupyter/iopub.h"
+#include "kernel/jupyter/reply.h"
 #include "kernel/kernel.h"
-#include "kernel/reply.h"
 
 void control_interrupt(struct kernel *kernel, const struct request *request) {
     runner_interrupt(&kernel->runner);

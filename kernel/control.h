@@ -6,7 +6,7 @@
 #ifndef PETRI_CONTROL_H
 #define PETRI_CONTROL_H
 
-#include "kernel/request.h"
+#include "kernel/jupyter/request.h"
 
 struct kernel;
 

@@ -1,11 +1,11 @@
 #include "dispatch.h"
 
-#include "kernel/comm.h"
 #include "kernel/control.h"
-#include "kernel/execute.h"
-#include "kernel/gate.h"
+#include "kernel/jupyter/gate.h"
+#include "kernel/jupyter/reply.h"
 #include "kernel/kernel.h"
-#include "kernel/reply.h"
+#include "kernel/run/comm.h"
+#include "kernel/run/execute.h"
 
 #include <inttypes.h>
 #include <stdio.h>

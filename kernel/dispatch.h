@@ -4,7 +4,7 @@
 #ifndef PETRI_DISPATCH_H
 #define PETRI_DISPATCH_H
 
-#include "kernel/route.h"
+#include "kernel/jupyter/route.h"
 #include "protocol/connection.h"
 
 #include <stddef.h>

@@ -7,17 +7,17 @@
 #ifndef PETRI_KERNEL_H
 #define PETRI_KERNEL_H
 
-#include "kernel/accounts.h"
-#include "kernel/aside.h"
-#include "kernel/history.h"
-#include "kernel/jupyter.h"
-#include "kernel/outbox.h"
-#include "kernel/pace.h"
-#include "kernel/rehearsal.h"
-#include "kernel/runner.h"
+#include "kernel/base/pace.h"
+#include "kernel/files/outbox.h"
+#include "kernel/files/writeback.h"
+#include "kernel/jupyter/jupyter.h"
+#include "kernel/jupyter/usage.h"
+#include "kernel/records/history.h"
+#include "kernel/run/accounts.h"
+#include "kernel/run/aside.h"
+#include "kernel/run/rehearsal.h"
+#include "kernel/run/runner.h"
 #include "kernel/settle.h"
-#include "kernel/usage.h"
-#include "kernel/writeback.h"
 
 struct kernel {
     struct log log;

@@ -1,11 +1,11 @@
 #include "loop.h"
 
-#include "kernel/clock.h"
-#include "kernel/denied.h"
+#include "kernel/base/clock.h"
 #include "kernel/dispatch.h"
-#include "kernel/input.h"
-#include "kernel/iopub.h"
+#include "kernel/jupyter/iopub.h"
 #include "kernel/kernel.h"
+#include "kernel/run/denied.h"
+#include "kernel/run/input.h"
 
 #include <signal.h>
 #include <sys/signalfd.h>

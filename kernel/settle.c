@@ -1,10 +1,10 @@
 #include "settle.h"
 
-#include "kernel/digest.h"
-#include "kernel/environment.h"
-#include "kernel/fingerprint.h"
+#include "kernel/base/digest.h"
+#include "kernel/interpreter/environment.h"
+#include "kernel/interpreter/fingerprint.h"
+#include "kernel/interpreter/launch.h"
 #include "kernel/kernel.h"
-#include "kernel/launch.h"
 
 #include <string.h>
 

@@ -7,16 +7,16 @@
  */
 #include "start.h"
 
-#include "kernel/clock.h"
-#include "kernel/gate.h"
-#include "kernel/iopub.h"
+#include "kernel/base/clock.h"
+#include "kernel/files/transaction.h"
+#include "kernel/interpreter/launch.h"
+#include "kernel/interpreter/python.h"
+#include "kernel/jupyter/gate.h"
+#include "kernel/jupyter/iopub.h"
+#include "kernel/jupyter/registration.h"
 #include "kernel/kernel.h"
-#include "kernel/launch.h"
 #include "kernel/loop.h"
-#include "kernel/python.h"
-#include "kernel/registration.h"
-#include "kernel/transaction.h"
-#include "kernel/warm.h"
+#include "kernel/run/warm.h"
 
 #include <errno.h>
 #include <limits.h>

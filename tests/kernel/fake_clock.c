@@ -1,7 +1,7 @@
 /* Linked in place of kernel/clock.c. */
 #include "fake_clock.h"
 
-#include "kernel/clock.h"
+#include "kernel/base/clock.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #include "fake_sandbox.h"
 
-#include "kernel/clock.h"
+#include "kernel/base/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>

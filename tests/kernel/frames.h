@@ -4,7 +4,7 @@
 #ifndef PETRI_FRAMES_H
 #define PETRI_FRAMES_H
 
-#include "kernel/published.h"
+#include "kernel/worker/published.h"
 
 /* Takes a frame with this content and metadata (or NULL), which are stolen, and a buffer of so many bytes. The
  * caller's: published_fini(). */

@@ -1,8 +1,8 @@
 #include "harness.h"
 
-#include "kernel/clock.h"
+#include "kernel/base/clock.h"
 #include "kernel/loop.h"
-#include "kernel/warm.h"
+#include "kernel/run/warm.h"
 #include "protocol/secret.h"
 
 #include <setjmp.h>

@@ -4,7 +4,7 @@
 #ifndef PETRI_TEST_LISTING_H
 #define PETRI_TEST_LISTING_H
 
-#include "kernel/packages.h"
+#include "kernel/interpreter/packages.h"
 
 /* An environment of the tree: VENV with the base BASE, each with the program bin/python3.99. */
 #define BASE "base"

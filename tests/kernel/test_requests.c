@@ -2,7 +2,7 @@
 #include "fake_clock.h"
 #include "harness.h"
 
-#include "kernel/clock.h"
+#include "kernel/base/clock.h"
 #include "protocol/signer.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 #include "tree.h"
 
-#include "kernel/paths.h"
+#include "kernel/base/paths.h"
 
 #include <ftw.h>
 #include <libgen.h>

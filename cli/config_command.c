@@ -1,0 +1,43 @@
+/*
+ * config_command.c - `petri config check [FILE]` and `petri config schema`.
+ */
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "kernel/base/terminal.h"
+#include "kernel/policy/config.h"
+
+#include <string.h>
+
+/* Every profile's part is checked whichever is asked for, so any will do. */
+static int check(const char *path) {
+    struct config config;
+    char found[PATH_MAX];
+    char why[1024];
+    if (!config_find(path, found)) {
+        terminal_print("There is no configuration: the defaults hold.\n");
+        return 0;
+    }
+    if (config_load(path, PROFILE_NOTEBOOK, &config, why, sizeof why) < 0) {
+        terminal_complain("%s", why);
+        return EXIT_USAGE;
+    }
+    config_fini(&config);
+    terminal_print("The configuration %s is good.\n", found);
+    return 0;
+}
+
+static int show_schema(void) {
+    json_auto_t *schema = config_schema();
+    return terminal_put_json(schema);
+}
+
+int command_config(const struct arguments *arguments) {
+    const char *what = arguments->operands[0];
+    const char *path = arguments->n_operands > 1 ? arguments->operands[1] : arguments->values[OPTION_CONFIG];
+    if (strcmp(what, "check") == 0)
+        return check(path);
+    if (strcmp(what, "schema") == 0 && arguments->n_operands == 1)
+        return show_schema();
+    terminal_complain("petri config takes check [FILE] or schema; see petri config --help");
+    return EXIT_USAGE;
+}

@@ -1,0 +1,150 @@
+#include "install.h"
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "kernel/base/cleanup.h"
+#include "kernel/base/paths.h"
+#include "kernel/base/terminal.h"
+#include "kernel/interpreter/python.h"
+#include "protocol/message.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <zmq.h>
+
+const struct kernelspec kernelspecs[KERNELSPEC_N] = {
+    {"petri", "Python 3 (petri)", "notebook", false},
+    {"petri-strict", "Python 3 (petri, strict)", "strict", false},
+    {"petri-writable", "Python 3 (petri, writable)", "notebook", true},
+};
+
+static const char *const logos_shown[] = {"logo-32x32.png", "logo-64x64.png", "logo-svg.svg"};
+
+/* What a launcher may ask for in the connection file. See: Jupyter, "Transport security for kernels". */
+static json_t *encryption(void) {
+    return zmq_has("curve") ? json_pack("[s]", "curve") : json_array();
+}
+
+json_t *kernelspec_json(const struct kernelspec *spec, const char *program, const char *python) {
+    return json_pack("{s:[s, s, s, s, s, s, s, s*], s:s, s:s, s:s, s:s, s:{s:b, s:o}}", "argv", program, "kernel",
+                     "{connection_file}", "--profile", spec->profile, "--python", python,
+                     spec->writable ? "--writable" : NULL, "display_name", spec->display_name, "language", "python",
+                     "interrupt_mode", "message", "kernel_protocol_version", MESSAGE_PROTOCOL_VERSION ".0", "metadata",
+                     "debugger", 0, "supported_encryption", encryption());
+}
+
+static int copy_stream(int from, int to) {
+    char buf[8192];
+    ssize_t n;
+    while ((n = read(from, buf, sizeof buf)) > 0)
+        if (write(to, buf, (size_t)n) != n)
+            return -EIO;
+    return n < 0 ? -errno : 0;
+}
+
+static int copy_file(const char *from_folder, const char *name, int to) {
+    char from[PATH_MAX];
+    if (snprintf(from, sizeof from, "%s/%s", from_folder, name) >= (int)sizeof from)
+        return -ENAMETOOLONG;
+    auto_fd in = open(from, O_RDONLY | O_CLOEXEC);
+    return in < 0 ? -errno : copy_stream(in, to);
+}
+
+/*
+ * Replaces a file in one step: Jupyter may be reading it. The folder may be
+ * another user's, as an environment's is that root installs into, so nothing that
+ * stands there is written to: a link would lead anywhere.
+ */
+static int write_file(int folder_fd, const char *name, const char *logos, const json_t *json) {
+    char fresh[64];
+    snprintf(fresh, sizeof fresh, "%s.new", name);
+    if (unlinkat(folder_fd, fresh, 0) < 0 && errno != ENOENT)
+        return -errno;
+    auto_fd fd = openat(folder_fd, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return -errno;
+    int r = logos ? copy_file(logos, name, fd) : json_dumpfd(json, fd, JSON_INDENT(1)) < 0 ? -EIO : 0;
+    if (r == 0 && renameat(folder_fd, fresh, folder_fd, name) < 0)
+        r = -errno;
+    if (r < 0)
+        unlinkat(folder_fd, fresh, 0);
+    return r;
+}
+
+int kernelspec_write(const struct kernelspec *spec, const char *kernels, const char *logos, const json_t *json) {
+    char folder[PATH_MAX];
+    if (snprintf(folder, sizeof folder, "%s/%s", kernels, spec->name) >= (int)sizeof folder)
+        return -ENAMETOOLONG;
+    int r = paths_make_folders(folder, 0777);
+    auto_fd fd = r < 0 ? -1 : open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (r == 0 && fd < 0)
+        r = -errno;
+    for (size_t i = 0; r == 0 && i < sizeof logos_shown / sizeof logos_shown[0]; i++)
+        r = write_file(fd, logos_shown[i], logos, NULL);
+    return r < 0 ? r : write_file(fd, "kernel.json", NULL, json);
+}
+
+/* Where Jupyter looks for a user's own kernels. See: jupyter_core, "Jupyter's common directories and file locations".
+ */
+static int user_kernels(char *buf, size_t size) {
+    const char *jupyter = getenv("JUPYTER_DATA_DIR");
+    if (!jupyter || !jupyter[0])
+        return paths_of_user("XDG_DATA_HOME", ".local/share", "jupyter/kernels", buf, size);
+    return snprintf(buf, size, "%s/kernels", jupyter) < (int)size ? 0 : -ENAMETOOLONG;
+}
+
+static int choose_kernels(const struct arguments *arguments, const struct python *python, char *buf, size_t size) {
+    const char *prefix = arguments->values[OPTION_PREFIX];
+    if (!prefix && arguments->values[OPTION_SYS_PREFIX])
+        prefix = python->prefix;
+    if (!prefix)
+        return user_kernels(buf, size);
+    return snprintf(buf, size, "%s/share/jupyter/kernels", prefix) < (int)size ? 0 : -ENAMETOOLONG;
+}
+
+static void tell_packages(const struct python *python, const struct paths *paths) {
+    if (!python->missing[0])
+        return;
+    if (paths->site[0])
+        terminal_print("petri: %s has no %s; petri's own copy in %s will be used\n", python->executable,
+                       python->missing, paths->site);
+    else
+        terminal_print(
+            "petri: %s has no %s, and without them no cell can run; install them: %s -m pip install ipython comm "
+            "matplotlib-inline\n",
+            python->executable, python->missing, python->executable);
+}
+
+static int fail(const char *what, int r) {
+    terminal_complain("%s%s%s", what, r < 0 ? ": " : "", r < 0 ? strerror(-r) : "");
+    return EXIT_FAILURE;
+}
+
+int command_install(const struct arguments *arguments) {
+    struct paths paths;
+    struct python python;
+    char kernels[PATH_MAX];
+    char why[512];
+    const char *name = arguments->values[OPTION_PYTHON];
+    int r = paths_find(&paths);
+    if (r < 0)
+        return fail("petri's own files are not where its program is", r);
+    if (python_ask(name ? name : "python3", &python, why, sizeof why) < 0)
+        return fail(why, 0);
+    r = choose_kernels(arguments, &python, kernels, sizeof kernels);
+    if (r < 0)
+        return fail(r == -ENOENT ? "there is no HOME to install into; use --prefix" : "the folder", r);
+    for (size_t i = 0; i < KERNELSPEC_N; i++) {
+        json_auto_t *json = kernelspec_json(&kernelspecs[i], paths.program, python.executable);
+        r = json ? kernelspec_write(&kernelspecs[i], kernels, paths.kernelspec, json) : -ENOMEM;
+        if (r < 0)
+            return fail(kernels, r);
+        terminal_print("petri: %s is registered in %s/%s\n", kernelspecs[i].display_name, kernels, kernelspecs[i].name);
+    }
+    if (python_compile(python.executable, paths.worker) < 0)
+        terminal_print("petri: %s can't be written, so each start compiles the worker anew\n", paths.worker);
+    tell_packages(&python, &paths);
+    return EXIT_SUCCESS;
+}

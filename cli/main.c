@@ -1,0 +1,83 @@
+/*
+ * main.c - the program: one row a command.
+ */
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "kernel/base/terminal.h"
+#include "sandbox/sandbox.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct command commands[] = {
+    {"kernel", "CONNECTION_FILE", 1,
+     TAKES(OPTION_PROFILE) | TAKES(OPTION_CONFIG) | TAKES(OPTION_PYTHON) | TAKES(OPTION_ARTIFACTS) |
+         TAKES(OPTION_WRITABLE),
+     "Runs the kernel; kernel.json starts this", .run = command_kernel, .passes_traits = true},
+    {"install", "", 0, TAKES(OPTION_USER) | TAKES(OPTION_SYS_PREFIX) | TAKES(OPTION_PREFIX) | TAKES(OPTION_PYTHON),
+     "Registers petri, petri-strict and petri-writable with Jupyter", .run = command_install},
+    {"config", "check [FILE]|schema", 1, TAKES(OPTION_CONFIG),
+     "Checks a configuration file, or writes the JSON Schema of such files", .run = command_config, .n_optional = 1},
+    {"run", "FILE.py|-", 1,
+     TAKES(OPTION_PROFILE) | TAKES(OPTION_CONFIG) | TAKES(OPTION_PYTHON) | TAKES(OPTION_TIMEOUT) |
+         TAKES(OPTION_MEMORY) | TAKES(OPTION_STDIN) | TAKES(OPTION_FILE) | TAKES(OPTION_ARTIFACTS),
+     "Runs one cell without Jupyter and writes its report as JSON", .run = command_run},
+    {"runs", "", 0,
+     TAKES(OPTION_JSON) | TAKES(OPTION_LIMIT) | TAKES(OPTION_TASK) | TAKES(OPTION_OUTCOME) | TAKES(OPTION_CONFIG),
+     "Lists the recorded runs, the newest first", .run = command_runs},
+    {"show", "RUN", 1, TAKES(OPTION_JSON) | TAKES(OPTION_CONFIG),
+     "Shows a recorded run; the beginning of its id is enough", .run = command_show},
+    {"replay", "RUN", 1, TAKES(OPTION_JSON) | TAKES(OPTION_CONFIG) | TAKES(OPTION_PYTHON) | TAKES(OPTION_FOLDER),
+     "Runs a recorded run again and says what differs; exit 0 where nothing does, 1 where something does",
+     .run = command_replay},
+    {"doctor", "", 0, TAKES(OPTION_JSON) | TAKES(OPTION_PYTHON),
+     "Says what this machine gives, what is missing and how to mend it", .run = command_doctor},
+};
+enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+
+static int show_version(void) {
+    terminal_print("petri " PETRI_VERSION "\n");
+    return 0;
+}
+
+static int show_help(void) {
+    terminal_print("usage: petri COMMAND [ARGUMENT]...\n\n"
+                   "A Jupyter kernel whose every cell runs in a sandbox of its own.\n\n");
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        terminal_print("  %-10s %s\n", commands[i].name, commands[i].help);
+    terminal_print("\npetri COMMAND --help shows the options of a command.\n");
+    return 0;
+}
+
+static int fail_usage(const char *why) {
+    terminal_complain("%s; see petri --help", why);
+    return EXIT_USAGE;
+}
+
+static int run_command(const struct command *command, int argc, char *argv[]) {
+    struct arguments arguments;
+    char why[256];
+    if (options_parse(command, argc, argv, &arguments, why, sizeof why) < 0)
+        return fail_usage(why);
+    if (arguments.values[OPTION_VERSION])
+        return show_version();
+    if (arguments.values[OPTION_HELP])
+        return options_usage(command), 0;
+    return command->run(&arguments);
+}
+
+int main(int argc, char *argv[]) {
+    char why[256];
+    sandbox_begin();
+    if (argc < 2)
+        return fail_usage("it needs a command");
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return show_help();
+    if (strcmp(argv[1], "--version") == 0)
+        return show_version();
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return run_command(&commands[i], argc - 2, argv + 2);
+    snprintf(why, sizeof why, "there is no command %s", argv[1]);
+    return fail_usage(why);
+}

@@ -1,0 +1,207 @@
+#include "probes.h"
+
+#include "kernel/base/cleanup.h"
+#include "kernel/base/paths.h"
+#include "kernel/worker/trial.h"
+#include "sandbox/sandbox.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+/* Reads a small file of /proc or /sys as one text. 0 or -errno. */
+static int read_text(const char *path, char *buf, size_t size) {
+    auto_file file = fopen(path, "re");
+    if (!file)
+        return -errno;
+    size_t n = fread(buf, 1, size - 1, file);
+    buf[n] = '\0';
+    return 0;
+}
+
+static enum finding probe_linux(const char *python, char *text, size_t size) {
+    struct utsname name;
+    char *dot;
+    (void)python;
+    if (uname(&name) < 0)
+        return FINDING_UNUSABLE;
+    long major = strtol(name.release, &dot, 10);
+    long minor = *dot == '.' ? strtol(dot + 1, NULL, 10) : 0;
+    bool known = strcmp(name.machine, "x86_64") == 0 && (major > 5 || (major == 5 && minor >= 11));
+    snprintf(text, size, "Linux %s on %s%s", name.release, name.machine,
+             known ? "." : ": petri needs Linux 5.11 or newer on x86_64.");
+    return known ? FINDING_GOOD : FINDING_UNUSABLE;
+}
+
+static enum finding probe_files(const char *python, char *text, size_t size) {
+    struct paths paths;
+    (void)python;
+    int r = paths_find(&paths);
+    if (r == 0)
+        snprintf(text, size, "%s.", paths.worker);
+    else
+        snprintf(text, size, "petri's own files are not where its program is: build or install it anew.");
+    return r == 0 ? FINDING_GOOD : FINDING_UNUSABLE;
+}
+
+/* Into this folder's namespaces, as the kernel does. */
+static enum finding enter(struct workdir *workdir, struct sandbox_ground *ground, char *text, size_t size) {
+    struct sandbox_error error = {0};
+    if (workdir_open(workdir, NULL, text, size) < 0)
+        return FINDING_UNUSABLE;
+    const struct sandbox_folder folder = workdir_folder(workdir);
+    if (sandbox_enter(&folder, ground, &error) < 0) {
+        sandbox_error_text(&error, text, size);
+        return FINDING_UNUSABLE;
+    }
+    return FINDING_GOOD;
+}
+
+static enum finding probe_namespaces(const char *python, char *text, size_t size) {
+    auto_workdir workdir = {.fd = -1};
+    struct sandbox_ground ground;
+    (void)python;
+    enum finding finding = enter(&workdir, &ground, text, size);
+    if (finding == FINDING_GOOD)
+        snprintf(text, size, "user, pid and mount namespaces can be made.");
+    return finding;
+}
+
+static enum finding probe_cell(const char *python, char *text, size_t size) {
+    auto_workdir workdir = {.fd = -1};
+    struct sandbox_ground ground;
+    if (!python) {
+        snprintf(text, size, "there is no Python 3 to try with; name one with --python.");
+        return FINDING_UNUSABLE;
+    }
+    if (enter(&workdir, &ground, text, size) != FINDING_GOOD || trial_run(&ground, &workdir, python, text, size) < 0)
+        return FINDING_UNUSABLE;
+    snprintf(text, size, "%s was started, captured, and ran a cell.", python);
+    return FINDING_GOOD;
+}
+
+/* Which hierarchies of control groups are mounted. */
+static const char *cgroup_version(void) {
+    char text[4096];
+    if (access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0)
+        return "version 2";
+    if (read_text("/proc/self/cgroup", text, sizeof text) < 0 || !strchr(text, '\n'))
+        return "none";
+    return strstr(text, ":memory:") ? "version 1" : "without a memory controller";
+}
+
+static enum finding probe_cgroup(const char *python, char *text, size_t size) {
+    auto_workdir workdir = {.fd = -1};
+    struct sandbox_ground ground;
+    const char *version = cgroup_version();
+    (void)python;
+    enum finding finding = enter(&workdir, &ground, text, size);
+    if (finding != FINDING_GOOD)
+        return finding;
+    if (ground.backend) {
+        snprintf(text, size, "%s; cells get groups of their own (%s).", version, sandbox_memory_backend(&ground));
+        return FINDING_GOOD;
+    }
+    snprintf(text, size,
+             "%s, but none that petri may divide: memory is kept by measuring every 10 ms. Under systemd start Jupyter "
+             "from a login session or with systemd-run --user --scope -p Delegate=yes; in a container mount "
+             "/sys/fs/cgroup writable.",
+             version);
+    return FINDING_DEGRADED;
+}
+
+static enum finding probe_seccomp(const char *python, char *text, size_t size) {
+    char actions[512];
+    (void)python;
+    if (read_text("/proc/sys/kernel/seccomp/actions_avail", actions, sizeof actions) < 0) {
+        snprintf(text, size, "there are no filters of system calls: the kernel needs CONFIG_SECCOMP_FILTER.");
+        return FINDING_UNUSABLE;
+    }
+    bool tells = strstr(actions, "user_notif") != NULL;
+    snprintf(text, size, "%s",
+             tells ? "filters, and refused calls can be reported."
+                   : "filters, but refused calls go unreported: Linux 5.0 or newer can tell of them.");
+    return tells ? FINDING_GOOD : FINDING_DEGRADED;
+}
+
+static enum finding probe_ptrace(const char *python, char *text, size_t size) {
+    char scope[16];
+    (void)python;
+    if (read_text("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof scope) < 0) {
+        snprintf(text, size, "not restricted by Yama.");
+        return FINDING_GOOD;
+    }
+    scope[strcspn(scope, "\n")] = '\0';
+    bool off = strcmp(scope, "3") == 0;
+    snprintf(text, size, "kernel.yama.ptrace_scope is %s%s", scope,
+             off ? ", which forbids it: set it to at most 2 (takes a restart)."
+                 : ", which permits it for own children.");
+    return off ? FINDING_UNUSABLE : FINDING_GOOD;
+}
+
+/* Comes after the cell, which has loaded the module where there is one. */
+static enum finding probe_overlay(const char *python, char *text, size_t size) {
+    char systems[4096];
+    (void)python;
+    bool there = read_text("/proc/filesystems", systems, sizeof systems) == 0 && strstr(systems, "\toverlay\n");
+    snprintf(text, size, "%s",
+             there ? "there is the overlay file system."
+                   : "there is no overlay file system: modprobe overlay, or a kernel with CONFIG_OVERLAY_FS.");
+    return there ? FINDING_GOOD : FINDING_UNUSABLE;
+}
+
+static enum finding probe_apparmor(const char *python, char *text, size_t size) {
+    char restricted[16] = "";
+    auto_workdir workdir = {.fd = -1};
+    struct sandbox_ground ground;
+    (void)python;
+    if (read_text("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", restricted, sizeof restricted) < 0 ||
+        restricted[0] == '0') {
+        snprintf(text, size, "it does not restrict user namespaces.");
+        return FINDING_GOOD;
+    }
+    if (enter(&workdir, &ground, text, size) == FINDING_GOOD) {
+        snprintf(text, size, "it restricts user namespaces, but not petri's.");
+        return FINDING_GOOD;
+    }
+    snprintf(text, size,
+             "it forbids petri user namespaces: give petri a profile with \"userns,\" in /etc/apparmor.d, or "
+             "set kernel.apparmor_restrict_unprivileged_userns=0.");
+    return FINDING_UNUSABLE;
+}
+
+/* What says that this is a container, and which. */
+static const struct {
+    const char *path;
+    const char *kind;
+} containers[] = {
+    {"/.dockerenv", "Docker"},
+    {"/run/.containerenv", "Podman"},
+    {"/run/systemd/container", "a container that systemd knows of"},
+    {"/var/run/secrets/kubernetes.io", "Kubernetes"},
+};
+
+static enum finding probe_container(const char *python, char *text, size_t size) {
+    const char *kind = getenv("container");
+    (void)python;
+    for (size_t i = 0; !kind && i < sizeof containers / sizeof containers[0]; i++)
+        if (access(containers[i].path, F_OK) == 0)
+            kind = containers[i].kind;
+    snprintf(text, size, "%s%s.", kind ? "this is " : "this looks like no container", kind ? kind : "");
+    return FINDING_GOOD;
+}
+
+const struct probe probes[] = {
+    {"linux", "every cell", probe_linux},
+    {"container", "knowing where to look: what follows may be the container's doing", probe_container},
+    {"files", "the worker that runs cells", probe_files},
+    {"apparmor", "user namespaces for an ordinary user", probe_apparmor},
+    {"namespaces", "every cell", probe_namespaces},
+    {"ptrace", "the state that goes on from cell to cell", probe_ptrace},
+    {"seccomp", "every cell", probe_seccomp},
+    {"cell", "all of it together, with a real interpreter", probe_cell},
+    {"overlay", "the files of cells", probe_overlay},
+    {"cgroup", "limits of memory and what a cell has used", probe_cgroup},
+};
+const size_t probes_n = sizeof probes / sizeof probes[0];

@@ -1,0 +1,32 @@
+/*
+ * replay.h - what differs between a recorded run and another one.
+ */
+#ifndef PETRI_REPLAY_H
+#define PETRI_REPLAY_H
+
+#include "kernel/base/pattern.h"
+
+#include <jansson.h>
+
+/* What there is of a run to compare: of a record, or of one that has just been. */
+struct replay_side {
+    const json_t *report;
+    json_t *stdout_text; /* redacted; owned, as all below */
+    json_t *stderr_text;
+    json_t *result;      /* text/plain of its value, or null */
+    json_t *displays;    /* array of data */
+    json_t *environment; /* an object, or NULL where it is not known */
+};
+
+/* The side of a record, as records_find() gives it, borrowed. */
+void replay_of_record(const json_t *record, struct replay_side *ret_side);
+
+/* The side of a report, as client_run() gives it, borrowed; patterns are those of the record's redaction. */
+void replay_of_report(const json_t *report, const struct patterns *patterns, struct replay_side *ret_side);
+void replay_side_fini(struct replay_side *side);
+
+/* [{"what": "stdout", "before": ..., "after": ...}, {"what": "package", "name": "numpy", ...}]: empty where nothing
+ * differs. The caller's. */
+json_t *replay_compare(const struct replay_side *before, const struct replay_side *after);
+
+#endif

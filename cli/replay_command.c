@@ -1,0 +1,227 @@
+/*
+ * replay_command.c - `petri replay RUN`: runs it again, in a fresh image, and says what differs.
+ */
+#include "cli/client.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/records_command.h"
+#include "cli/replay.h"
+#include "cli/replay_place.h"
+#include "kernel/base/terminal.h"
+#include "kernel/policy/config.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { VALUE_BYTES = 200 }; /* of what is shown of a difference */
+
+static int refuse(const char *why) {
+    terminal_complain("this run can't be replayed: %s", why);
+    return -EINVAL;
+}
+
+/* NULL where it is none that there is. */
+static const char *profile_of(const json_t *run) {
+    enum profile profile;
+    const char *name = json_string_value(json_object_get(json_object_get(run, "report"), "profile"));
+    return name && profile_from_name(name, &profile) == 0 ? name : NULL;
+}
+
+/* What was taken out before it was stored can't be run. 0 or -EINVAL. */
+static int check_whole(const json_t *run) {
+    const json_t *redacted = json_object_get(run, "redacted");
+    size_t i;
+    json_t *file;
+    if (json_object_get(run, "message"))
+        return refuse("it was a message, to a widget say, and has no code that could be run again");
+    if (json_integer_value(json_object_get(redacted, "code")) > 0)
+        return refuse("its code had secrets in it, which were not stored");
+    if (json_integer_value(json_object_get(redacted, "request")) > 0)
+        return refuse("its standard input or variables had secrets in them, which were not stored");
+    if (!json_is_object(json_object_get(run, "request")) || profile_of(run) == NULL)
+        return refuse("its record is not as petri writes them");
+    json_array_foreach(json_object_get(run, "files"), i, file) {
+        if (!json_is_true(json_object_get(file, "kept")))
+            return refuse("a file that it was given was too large to be kept, or had secrets in it");
+    }
+    return 0;
+}
+
+/* One row of metadata.petri.files; NULL where the content is not there. */
+static json_t *read_file(struct records *records, const json_t *file) {
+    auto_free void *data = NULL;
+    size_t bytes = 0;
+    const char *sha256 = json_string_value(json_object_get(file, "sha256"));
+    if (!sha256 || records_find_input(records, sha256, &data, &bytes) <= 0)
+        return NULL;
+    size_t size = sodium_base64_encoded_len(bytes, sodium_base64_VARIANT_ORIGINAL);
+    auto_free char *base64 = malloc(size);
+    if (!base64)
+        return NULL;
+    sodium_bin2base64(base64, size, data, bytes, sodium_base64_VARIANT_ORIGINAL);
+    return json_pack("{s:O, s:s}", "path", json_object_get(file, "path"), "data", base64);
+}
+
+static json_t *read_files(struct records *records, const json_t *run) {
+    json_t *files = json_array();
+    size_t i;
+    json_t *file;
+    json_array_foreach(json_object_get(run, "files"), i, file) {
+        if (json_array_append_new(files, read_file(records, file)) < 0) {
+            json_decref(files);
+            return NULL;
+        }
+    }
+    return files;
+}
+
+/* The limits that were in force, as a request asks for them; the session's own can't be asked for. */
+static json_t *limits_of(const json_t *run) {
+    const json_t *recorded = json_object_get(json_object_get(run, "report"), "limits");
+    json_t *limits = json_object();
+    for (int i = 0; i < LIMIT_N; i++) {
+        char key[48];
+        const struct limit_row *row = &limit_rows[i];
+        json_t *value = json_object_get(recorded, limits_key((enum limit)i, key, sizeof key));
+        if (value && !row->of_session && !row->tightens)
+            json_object_set(limits, row->name, value);
+    }
+    return limits;
+}
+
+/* The request again: from image 0, outside of its task, and run indeed: what the cache gives differs in nothing. NULL
+ * where something of it is gone. */
+static json_t *request_of(struct records *records, const json_t *run) {
+    json_t *files = read_files(records, run);
+    json_t *request = json_copy(json_object_get(run, "request"));
+    if (!files || !request) {
+        json_decref(files);
+        json_decref(request);
+        return NULL;
+    }
+    json_object_del(request, "task");
+    json_object_set_new(request, "fresh", json_true());
+    json_object_set_new(request, "cache", json_false());
+    json_object_set_new(request, "limits", limits_of(run));
+    if (json_array_size(files) > 0)
+        json_object_set(request, "files", files);
+    json_decref(files);
+    return request;
+}
+
+/* 0, or -errno after a sentence on standard error. */
+static int run_again(const struct arguments *arguments, const json_t *run, const json_t *request, json_t **ret_report) {
+    const struct replay_named named = {.folder = arguments->values[OPTION_FOLDER],
+                                       .python = arguments->values[OPTION_PYTHON]};
+    struct client_options options = {
+        .profile = profile_of(run), .config = arguments->values[OPTION_CONFIG], .artifacts = ""};
+    struct client *client = NULL;
+    char why[PATH_MAX + 200];
+    if (replay_enter(&named, run, &options.python, why, sizeof why) < 0)
+        return refuse(why);
+    int r = client_start(&options, &client, why, sizeof why);
+    if (r == 0)
+        r = client_run(client, json_object_get(run, "code"), request, ret_report, why, sizeof why);
+    client_stop(client);
+    if (r < 0)
+        terminal_complain("%s", why);
+    return r;
+}
+
+/* The patterns that the record was redacted with, as far as the configuration still has them. */
+static struct patterns *patterns_of(const struct arguments *arguments) {
+    struct config config;
+    char why[512];
+    struct patterns *patterns = NULL;
+    if (config_load(arguments->values[OPTION_CONFIG], PROFILE_NOTEBOOK, &config, why, sizeof why) < 0)
+        return NULL;
+    if (patterns_create(config.redact, &patterns) < 0)
+        patterns = NULL;
+    config_fini(&config);
+    return patterns;
+}
+
+static json_t *compare(const struct arguments *arguments, struct records *records, const json_t *run,
+                       const json_t *report) {
+    struct replay_side before, after;
+    json_auto_t *again = NULL;
+    const char *run_id = json_string_value(json_object_get(report, "run_id"));
+    struct patterns *patterns = patterns_of(arguments);
+    replay_of_record(run, &before);
+    replay_of_report(report, patterns, &after);
+    if (run_id && records_find(records, run_id, &again) > 0)
+        after.environment = json_incref(json_object_get(again, "environment"));
+    json_t *differences = replay_compare(&before, &after);
+    replay_side_fini(&before);
+    replay_side_fini(&after);
+    patterns_destroy(patterns);
+    return differences;
+}
+
+static void put_value(const char *title, const json_t *value) {
+    auto_free char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+    terminal_print("    %s ", title);
+    terminal_put(text ? text : "?", VALUE_BYTES);
+    terminal_print("\n");
+}
+
+static void put_differences(const json_t *run, const json_t *differences) {
+    size_t i;
+    json_t *row;
+    json_int_t follows = json_integer_value(json_object_get(run, "follows"));
+    if (follows > 0)
+        terminal_print("The run came %lld runs after its session's start; the replay had none of them before it.\n",
+                       (long long)follows);
+    if (json_array_size(differences) == 0)
+        terminal_print("Nothing differs.\n");
+    json_array_foreach(differences, i, row) {
+        const char *name = json_string_value(json_object_get(row, "name"));
+        terminal_print("%s%s", json_string_value(json_object_get(row, "what")), name ? " " : "");
+        terminal_put(name ? name : "", VALUE_BYTES);
+        terminal_print(" differs\n");
+        put_value("before", json_object_get(row, "before"));
+        put_value("after ", json_object_get(row, "after"));
+    }
+}
+
+static int show(const struct arguments *arguments, const json_t *run, const json_t *report, json_t *differences) {
+    bool same = json_array_size(differences) == 0;
+    int written = 0;
+    if (arguments->values[OPTION_JSON]) {
+        json_auto_t *all =
+            json_pack("{s:O, s:O, s:b, s:O, s:O}", "run_id", json_object_get(json_object_get(run, "report"), "run_id"),
+                      "replay_run_id", json_object_get(report, "run_id"), "same", same, "follows",
+                      json_object_get(run, "follows"), "differences", differences);
+        written = terminal_put_json(all);
+    } else {
+        put_differences(run, differences);
+    }
+    return same ? written : 1;
+}
+
+static int replay(const struct arguments *arguments, struct records *records, const json_t *run) {
+    json_auto_t *report = NULL;
+    if (check_whole(run) < 0)
+        return EXIT_USAGE;
+    json_auto_t *request = request_of(records, run);
+    if (!request) {
+        refuse("what it was given is no longer in the records");
+        return EXIT_USAGE;
+    }
+    if (run_again(arguments, run, request, &report) < 0)
+        return EXIT_USAGE;
+    json_auto_t *differences = compare(arguments, records, run, report);
+    return show(arguments, run, report, differences);
+}
+
+int command_replay(const struct arguments *arguments) {
+    struct records records;
+    json_auto_t *run = NULL;
+    if (records_command_find(arguments, &records, &run) < 0)
+        return EXIT_USAGE;
+    int status = replay(arguments, &records, run);
+    records_close(&records);
+    return status;
+}

@@ -1,0 +1,30 @@
+/*
+ * replay_place.h - where a recorded run is run again: in which folder, and by which interpreter.
+ *
+ * A record may say anything: who chose them chooses what cells of the replay see,
+ * and what code runs before the first one. So what a record names is taken only
+ * where it is absolute and the user's or root's; what the command line names, as it is.
+ */
+#ifndef PETRI_REPLAY_PLACE_H
+#define PETRI_REPLAY_PLACE_H
+
+#include "kernel/base/cleanup.h"
+
+#include <jansson.h>
+
+/* What the command line says of it; NULL where it says nothing. */
+struct replay_named {
+    const char *folder;
+    const char *python;
+};
+
+/*
+ * Makes the folder the working one, and says on standard error what it is and by
+ * which interpreter the run is run: that goes to ret_python, NULL for petri's own
+ * choice; borrowed from named and run. 0, or -EINVAL with a clause in why, which
+ * says what to do.
+ */
+int replay_enter(const struct replay_named *named, const json_t *run, const char **ret_python, char *why,
+                 size_t why_bytes) KERNEL_MUST_CHECK;
+
+#endif

@@ -1,0 +1,13 @@
+#include "pace.h"
+
+#include "kernel/base/clock.h"
+
+bool pace_allows(struct pace *pace, unsigned per_second, unsigned burst) {
+    int64_t now_us = clock_us(), each_us = CLOCK_S / per_second;
+    if (pace->paid_us < now_us)
+        pace->paid_us = now_us;
+    if (pace->paid_us - now_us > burst * each_us)
+        return false;
+    pace->paid_us += each_us;
+    return true;
+}

@@ -1,0 +1,51 @@
+#include "inputs.h"
+
+#include "kernel/base/digest.h"
+#include "sandbox/sandbox.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* What keeps a file from being put, in words that say what to do about it. */
+static const struct {
+    int err;
+    const char *why;
+} problems[] = {
+    {ELOOP, "a folder in its path is a link in the notebook's folder"},
+    {EISDIR, "the notebook's folder has a folder of that name"},
+    {ENOTDIR, "a folder in its path is a file in the notebook's folder"},
+    {EXDEV, "the interpreter's own files are there"},
+    {ENOSPC, "the session's files have reached their limit (disk, files)"},
+};
+
+static const char *problem_text(int err) {
+    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++)
+        if (problems[i].err == err)
+            return problems[i].why;
+    return strerror(err);
+}
+
+static json_t *row_of(const struct ask_file *file) {
+    char hex[DIGEST_HEX];
+    digest_bytes(file->data, file->bytes, hex);
+    return json_pack("{s:s, s:I, s:s}", "path", file->path, "bytes", (json_int_t)file->bytes, "sha256", hex);
+}
+
+void inputs_add(struct inputs *inputs, json_t *row) {
+    if (!inputs->rows)
+        inputs->rows = json_array();
+    json_array_append_new(inputs->rows, row);
+}
+
+int inputs_put(struct cell *cell, const struct ask *ask, struct inputs *inputs, char *why, size_t why_bytes) {
+    for (size_t i = 0; i < ask->n_files; i++) {
+        const struct ask_file *file = &ask->files[i];
+        int r = cell_put_file(cell, file->path, file->data, file->bytes);
+        if (r < 0) {
+            snprintf(why, why_bytes, "the file \"%.200s\" can't be put there: %s", file->path, problem_text(-r));
+            return r;
+        }
+        inputs_add(inputs, row_of(file));
+    }
+    return 0;
+}

@@ -1,0 +1,28 @@
+/*
+ * inputs.h - the files that a request brings, put into its cell before the code runs.
+ */
+#ifndef PETRI_INPUTS_H
+#define PETRI_INPUTS_H
+
+#include "kernel/base/cleanup.h"
+#include "kernel/policy/ask.h"
+
+struct cell;
+
+/* What a run has read, as its report has it. All zero is nothing. */
+struct inputs {
+    json_t *rows;  /* [{"path", "bytes", "sha256"}], owned; NULL for none */
+    bool complete; /* they name every file of the folder that was read: inputs_read.h */
+};
+
+/* Adds a row, which is stolen. */
+void inputs_add(struct inputs *inputs, json_t *row);
+
+/*
+ * Puts the files of ask into a cell that has not started, and notes them. 0, or
+ * -errno with one sentence without a full stop in why.
+ */
+int inputs_put(struct cell *cell, const struct ask *ask, struct inputs *inputs, char *why,
+               size_t why_bytes) KERNEL_MUST_CHECK;
+
+#endif

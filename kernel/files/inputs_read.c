@@ -1,0 +1,166 @@
+#include "inputs_read.h"
+
+#include "kernel/base/clock.h"
+#include "kernel/files/inputs.h"
+#include "protocol/text.h"
+#include "sandbox/sandbox.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sodium.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { CHUNK_BYTES = 256 << 10, HEX_BYTES = 65 };
+
+struct inputs_read {
+    struct cell *cell;
+    const struct ask *ask;
+    struct inputs *inputs;
+    json_t *known;
+    char **paths; /* owned */
+    size_t n, at;
+    int fd; /* of the file whose turn it is, or -1 */
+    struct stat st;
+    crypto_hash_sha256_state hash;
+    uint64_t hashed_bytes;
+    unsigned char *chunk; /* owned */
+};
+
+int inputs_read_begin(const struct inputs_read_options *options, struct inputs_read **ret) {
+    char **paths;
+    size_t n;
+    int r = cell_take_opened(options->cell, &paths, &n);
+    if (r < 0)
+        return r;
+    options->inputs->complete = r == 1;
+    struct inputs_read *reading = n > 0 ? calloc(1, sizeof *reading) : NULL;
+    unsigned char *chunk = reading ? malloc(CHUNK_BYTES) : NULL;
+    if (!chunk) {
+        free(paths);
+        free(reading);
+        if (n == 0)
+            *ret = NULL;
+        return n == 0 ? 0 : -ENOMEM;
+    }
+    *reading = (struct inputs_read){.cell = options->cell,
+                                    .ask = options->ask,
+                                    .inputs = options->inputs,
+                                    .known = options->known,
+                                    .paths = paths,
+                                    .n = n,
+                                    .fd = -1,
+                                    .chunk = chunk};
+    *ret = reading;
+    return 0;
+}
+
+static void close_file(struct inputs_read *reading) {
+    if (reading->fd >= 0)
+        close(reading->fd);
+    reading->fd = -1;
+}
+
+void inputs_read_destroy(struct inputs_read *reading) {
+    if (!reading)
+        return;
+    close_file(reading);
+    free(reading->paths);
+    free(reading->chunk);
+    free(reading);
+}
+
+/* By which a content is known again: whatever changes a file changes one of these. */
+static void key_of(const struct stat *st, char *buf, size_t size) {
+    snprintf(buf, size, "%ju:%ju:%jd:%jd.%09ld:%jd.%09ld", (uintmax_t)st->st_dev, (uintmax_t)st->st_ino,
+             (intmax_t)st->st_size, (intmax_t)st->st_mtim.tv_sec, st->st_mtim.tv_nsec, (intmax_t)st->st_ctim.tv_sec,
+             st->st_ctim.tv_nsec);
+}
+
+/* sha256 NULL: it is too large to be hashed, or could not be read. */
+static void add_row(struct inputs_read *reading, const char *sha256) {
+    const char *path = reading->paths[reading->at];
+    inputs_add(reading->inputs, json_pack("{s:o, s:I, s:s?}", "path", text_to_json(path, strlen(path)), "bytes",
+                                          (json_int_t)reading->st.st_size, "sha256", sha256));
+    if (!sha256)
+        reading->inputs->complete = false;
+}
+
+static bool was_brought(const struct ask *ask, const char *path) {
+    for (size_t i = 0; i < ask->n_files; i++)
+        if (strcmp(ask->files[i].path, path) == 0)
+            return true;
+    return false;
+}
+
+/* Opens the file whose turn it is; one that is not to be read has its row then, if it gets one. */
+static void open_file(struct inputs_read *reading) {
+    char key[160];
+    const char *path = reading->paths[reading->at];
+    if (was_brought(reading->ask, path))
+        return;
+    reading->fd = cell_open_before(reading->cell, path);
+    if (reading->fd < 0) {
+        reading->inputs->complete &= reading->fd == -ENOENT || reading->fd == -EINVAL;
+        return;
+    }
+    if (fstat(reading->fd, &reading->st) < 0) {
+        close_file(reading);
+        return;
+    }
+    key_of(&reading->st, key, sizeof key);
+    const char *known = json_string_value(json_object_get(reading->known, key));
+    bool too_large = reading->st.st_size > INPUTS_READ_FILE_BYTES ||
+                     (uint64_t)reading->st.st_size > INPUTS_READ_BYTES - reading->hashed_bytes;
+    if (!known && !too_large) {
+        crypto_hash_sha256_init(&reading->hash);
+        return;
+    }
+    add_row(reading, known);
+    close_file(reading);
+}
+
+static void end_file(struct inputs_read *reading) {
+    unsigned char hash[crypto_hash_sha256_BYTES];
+    char key[160], hex[HEX_BYTES];
+    crypto_hash_sha256_final(&reading->hash, hash);
+    sodium_bin2hex(hex, sizeof hex, hash, sizeof hash);
+    key_of(&reading->st, key, sizeof key);
+    if (json_object_size(reading->known) >= INPUTS_READ_KNOWN)
+        json_object_clear(reading->known);
+    json_object_set_new(reading->known, key, json_string(hex));
+    add_row(reading, hex);
+}
+
+/* Reads on. True where the file is done with. The host may write to it meanwhile: no more is read than was there. */
+static bool read_some(struct inputs_read *reading) {
+    ssize_t n = read(reading->fd, reading->chunk, CHUNK_BYTES);
+    uint64_t left = INPUTS_READ_BYTES - reading->hashed_bytes;
+    if (n > 0 && (uint64_t)n <= left) {
+        crypto_hash_sha256_update(&reading->hash, reading->chunk, (unsigned long long)n);
+        reading->hashed_bytes += (uint64_t)n;
+        return false;
+    }
+    struct stat now;
+    bool same = n == 0 && fstat(reading->fd, &now) == 0 && now.st_size == reading->st.st_size &&
+                memcmp(&now.st_mtim, &reading->st.st_mtim, sizeof now.st_mtim) == 0;
+    if (same)
+        end_file(reading);
+    else
+        add_row(reading, NULL);
+    return true;
+}
+
+bool inputs_read_step(struct inputs_read *reading, int64_t until_us) {
+    while (reading->at < reading->n) {
+        if (reading->fd < 0)
+            open_file(reading);
+        if (reading->fd < 0 || read_some(reading)) {
+            close_file(reading);
+            reading->at++;
+        }
+        if (clock_us() >= until_us)
+            break;
+    }
+    return reading->at == reading->n;
+}

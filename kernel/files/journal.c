@@ -1,0 +1,162 @@
+#include "journal.h"
+
+#include "kernel/base/array.h"
+#include "kernel/base/clock.h"
+#include "kernel/base/filename.h"
+#include "protocol/text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+enum { VERSION = 1, MAX_DEPTH = 4, VALUES_PER_CHANGE = 32 };
+
+static const char *const kinds[] = {
+    [JOURNAL_PUT] = "put",
+    [JOURNAL_REMOVE] = "remove",
+    [JOURNAL_MAKE_FOLDER] = "make_folder",
+    [JOURNAL_REMOVE_FOLDER] = "remove_folder",
+};
+_Static_assert(sizeof kinds / sizeof kinds[0] == JOURNAL_KIND_N, "one name a kind");
+
+void journal_cut(struct journal *journal, size_t n) {
+    while (journal->n > n) {
+        struct journal_change *change = &journal->change[--journal->n];
+        free(change->path);
+        free(change->placed);
+    }
+}
+
+void journal_fini(struct journal *journal) {
+    journal_cut(journal, 0);
+    free(journal->change);
+    *journal = (struct journal){0};
+}
+
+int journal_add(struct journal *journal, enum journal_kind kind, const char *path, struct journal_change **ret_change) {
+    char *copy = array_grow(&journal->change, journal->n, sizeof *journal->change) == 0 ? strdup(path) : NULL;
+    if (!copy)
+        return -ENOMEM;
+    *ret_change = &journal->change[journal->n];
+    **ret_change = (struct journal_change){.kind = kind, .path = copy};
+    journal->n++;
+    return 0;
+}
+
+struct journal_before journal_before_of(const struct stat *st) {
+    if (!st)
+        return (struct journal_before){0};
+    return (struct journal_before){.there = true,
+                                   .inode = st->st_ino,
+                                   .size = st->st_size,
+                                   .mtime_ns = clock_ns(&st->st_mtim),
+                                   .mode = st->st_mode};
+}
+
+/* A folder's size and time are those of its names, of which the transaction itself has removed some. */
+bool journal_is(const struct journal_before *before, const struct stat *st) {
+    if (!before->there || before->inode != st->st_ino || before->mode != st->st_mode)
+        return false;
+    return S_ISDIR(st->st_mode) || (before->size == st->st_size && before->mtime_ns == clock_ns(&st->st_mtim));
+}
+
+static json_t *before_json(const struct journal_before *before) {
+    if (!before->there)
+        return json_null();
+    return json_pack("[I, I, I, I]", (json_int_t)before->inode, (json_int_t)before->size, (json_int_t)before->mtime_ns,
+                     (json_int_t)before->mode);
+}
+
+int journal_write(const struct journal *journal, char **ret_text, size_t *ret_bytes) {
+    json_t *changes = json_array();
+    for (size_t i = 0; changes && i < journal->n; i++) {
+        const struct journal_change *change = &journal->change[i];
+        json_t *row = json_pack("[s, s, s, I, o]", kinds[change->kind], change->path, change->stage,
+                                (json_int_t)change->staged, before_json(&change->before));
+        if (json_array_append_new(changes, row)) {
+            json_decref(changes);
+            changes = NULL;
+        }
+    }
+    json_auto_t *json = changes ? json_pack("{s:i, s:o}", "version", VERSION, "changes", changes) : NULL;
+    char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    if (!text)
+        return -ENOMEM;
+    *ret_text = text;
+    *ret_bytes = strlen(text);
+    return 0;
+}
+
+bool journal_is_stage(const char *text) {
+    size_t n = strlen(JOURNAL_STAGE_NAME);
+    if (strncmp(text, JOURNAL_STAGE_NAME, n) != 0 || strlen(text) >= JOURNAL_STAGE_BYTES)
+        return false;
+    return text[n] != '\0' && text[n + strspn(text + n, "0123456789")] == '\0';
+}
+
+static bool read_before(json_t *json, struct journal_before *ret_before) {
+    json_int_t inode, size, mtime_ns, mode;
+    if (json_is_null(json))
+        return true;
+    if (json_unpack(json, "[I, I, I, I!]", &inode, &size, &mtime_ns, &mode) || mode < 0 || mode > UINT32_MAX)
+        return false;
+    *ret_before = (struct journal_before){
+        .there = true, .inode = (uint64_t)inode, .size = size, .mtime_ns = mtime_ns, .mode = (uint32_t)mode};
+    return true;
+}
+
+static bool find_kind(const char *name, enum journal_kind *ret_kind) {
+    for (int i = 0; i < JOURNAL_KIND_N; i++)
+        if (strcmp(kinds[i], name) == 0) {
+            *ret_kind = (enum journal_kind)i;
+            return true;
+        }
+    return false;
+}
+
+/* A row, as journal_write() makes them. */
+static int read_change(json_t *row, struct journal *journal) {
+    const char *name, *path, *stage;
+    size_t path_bytes;
+    json_int_t staged;
+    json_t *before;
+    enum journal_kind kind;
+    struct journal_change *change;
+    if (json_unpack(row, "[s, s%, s, I, o!]", &name, &path, &path_bytes, &stage, &staged, &before) ||
+        !find_kind(name, &kind) || filename_problem(path, path_bytes) || filename_has(path, JOURNAL_FOLDER, false))
+        return -EBADMSG;
+    const bool staging = kind != JOURNAL_REMOVE_FOLDER;
+    if (staging ? !journal_is_stage(stage) : stage[0] != '\0')
+        return -EBADMSG;
+    if (journal_add(journal, kind, path, &change))
+        return -ENOMEM;
+    snprintf(change->stage, sizeof change->stage, "%s", stage);
+    change->staged = (uint64_t)staged;
+    return read_before(before, &change->before) ? 0 : -EBADMSG;
+}
+
+int journal_read(const char *text, size_t bytes, struct journal *ret_journal) {
+    json_t *parsed = NULL;
+    struct journal journal = {0};
+    size_t i;
+    json_t *row;
+    int version;
+    json_t *changes;
+    int r = text_parse_capped(text, bytes, MAX_DEPTH, (size_t)JOURNAL_CHANGES_MAX * VALUES_PER_CHANGE, &parsed);
+    json_auto_t *json = r ? NULL : parsed;
+    if (r == 0 && (json_unpack(json, "{s:i, s:o!}", "version", &version, "changes", &changes) || version != VERSION ||
+                   !json_is_array(changes) || json_array_size(changes) > JOURNAL_CHANGES_MAX))
+        r = -EBADMSG;
+    if (r == 0)
+        json_array_foreach(changes, i, row) {
+            r = read_change(row, &journal);
+            if (r)
+                break;
+        }
+    if (r) {
+        journal_fini(&journal);
+        return r == -ENOMEM ? r : -EBADMSG;
+    }
+    *ret_journal = journal;
+    return 0;
+}

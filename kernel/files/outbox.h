@@ -1,0 +1,91 @@
+/*
+ * outbox.h - the folder on the host that cells' files are copied to, and what petri has written there.
+ *
+ * Nothing is overwritten that petri did not write: the file `.petri-sha256` in
+ * the folder says what it wrote, in the format of sha256sum(1), and a file that
+ * is not what stands there, or not there at all, is left alone; the copy gets a
+ * free name, "plot (2).png". A copy is written under a name of petri's own and
+ * then renamed, so that nobody sees half of it. No link is followed below the
+ * folder. Kernels that share a folder take turns.
+ *
+ * See: openat2(2), RENAME_NOREPLACE in rename(2), flock(2).
+ */
+#ifndef PETRI_OUTBOX_H
+#define PETRI_OUTBOX_H
+
+#include "kernel/base/cleanup.h"
+#include "kernel/files/outbox_log.h"
+
+#include <limits.h>
+#include <sodium.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+struct outbox {
+    int parent_fd;           /* owned; its name may lead elsewhere by now. -1 where it could not be opened */
+    char parent[PATH_MAX];   /* that name: for people */
+    char name[NAME_MAX + 1]; /* of the folder below parent, made when it is needed; "": parent is the folder */
+    bool off;                /* nothing is copied */
+    int dir_fd;              /* while it is open, else -1 */
+    struct outbox_log log;   /* what petri has written there */
+    off_t compare_bytes;     /* of files that stand there, which may still be read to see whether they are petri's;
+                                the caller sets it. Larger ones are somebody else's */
+};
+
+/* folder_fd: the notebook's folder, copied; folder: its name; name: of the folder below it, "" for none at all.
+ * Nothing is made yet. */
+void outbox_init(struct outbox *outbox, int folder_fd, const char *folder, const char *name);
+
+/* The same for a folder of any place, which exists, by its absolute path. */
+void outbox_init_at(struct outbox *outbox, const char *path);
+void outbox_fini(struct outbox *outbox);
+
+/*
+ * Opens the folder, which is made if need be, and keeps other kernels out.
+ * 0; -EAGAIN where another is in; -ELOOP or -ENOTDIR where it is no folder; or
+ * another -errno.
+ */
+int outbox_open(struct outbox *outbox) KERNEL_MUST_CHECK;
+void outbox_close(struct outbox *outbox);
+
+/* What stands where a file is to go, while it is read. */
+struct outbox_look {
+    int fd; /* -1 for none */
+    off_t left;
+    struct stat before;
+    crypto_hash_sha256_state hash;
+};
+
+/* A file that is being written. All zero but fd -1 is none. */
+struct outbox_file {
+    int fd; /* for writing */
+    char name[OUTBOX_NAME_BYTES];
+    int names_tried;
+    struct outbox_look look;
+};
+
+/* Where a file is to go. */
+struct outbox_place {
+    const char *path;   /* below the folder */
+    const char *sha256; /* of its content, hexadecimal */
+    int64_t until_us;   /* of clock_us() */
+};
+
+/* Begins a file of an open outbox. 0 or -errno. Blocks as writing to a disk does. */
+int outbox_begin(const struct outbox *outbox, struct outbox_file *ret_file) KERNEL_MUST_CHECK;
+
+/*
+ * Gives a written file its place: its path, or a free name like it. Reads files
+ * that stand there already, at most until until_us or a little longer: then it is
+ * -EINPROGRESS, and to be called again with the same path. Else it uses the file
+ * up. 0 with the path that it has got in ret_path; -EEXIST where a hundred names
+ * are taken; -ELOOP or -ENOTDIR where a folder in path is none; or another -errno.
+ */
+int outbox_place(struct outbox *outbox, struct outbox_file *file, const struct outbox_place *place,
+                 char ret_path[PATH_MAX]) KERNEL_MUST_CHECK;
+
+/* Drops a file that was begun; none is allowed. */
+void outbox_drop(const struct outbox *outbox, struct outbox_file *file);
+
+#endif

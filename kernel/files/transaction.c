@@ -1,0 +1,409 @@
+/* transaction.c - the course of a transaction: locked, staged, decided, made; transaction_make.c makes its changes. */
+#include "transaction.h"
+
+#include "kernel/base/clock.h"
+#include "kernel/base/host_file.h"
+#include "kernel/files/transaction_make.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sodium.h>
+#include <string.h>
+#include <sys/file.h>
+
+#define JOURNAL_NEW "journal.new"
+#define TOKEN_NAME "token"
+
+enum { JOURNAL_NAME_BYTES = 64 };
+
+struct transaction {
+    int folder_fd;   /* owned */
+    dev_t device;    /* its file system */
+    int own_fd;      /* `.petri` in it, locked; owned */
+    size_t n_stages; /* names given to staged files */
+    struct journal journal;
+    char name[JOURNAL_NAME_BYTES]; /* of the journal, once it is decided */
+    bool decided;
+    bool durable; /* something is replaced or removed, so what takes its place has to be on the disk */
+    size_t at;    /* the change whose turn it is */
+};
+
+/* Opens the folder that path's last name is in; the name goes to ret_name. A descriptor or -errno, as
+ * transaction_look(). */
+static int open_parent(const struct transaction *transaction, const char *path, const char **ret_name) {
+    char above[PATH_MAX];
+    struct stat st;
+    const char *slash = strrchr(path, '/');
+    *ret_name = slash ? slash + 1 : path;
+    snprintf(above, sizeof above, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+    auto_fd fd = host_open_beneath(transaction->folder_fd, above, O_RDONLY | O_DIRECTORY, 0);
+    if (fd < 0 || fstat(fd, &st))
+        return fd < 0 ? fd : -errno;
+    return st.st_dev == transaction->device ? steal_descriptor(&fd) : -EXDEV;
+}
+
+/* What is staged is a copy, also a folder; what was put aside and could not be given back has another name by now. */
+static void remove_stage(const struct transaction *transaction, const char *name) {
+    if (unlinkat(transaction->own_fd, name, 0) && errno == EISDIR)
+        unlinkat(transaction->own_fd, name, AT_REMOVEDIR);
+}
+
+/* Removes what transactions leave in `.petri`, and nothing that somebody else has put there. */
+static void empty_own(const struct transaction *transaction) {
+    int copy = openat(transaction->own_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto_dir dir = copy < 0 ? NULL : fdopendir(copy);
+    struct dirent *entry;
+    if (!dir && copy >= 0)
+        close(copy);
+    while (dir && (entry = readdir(dir)))
+        if (journal_is_stage(entry->d_name))
+            remove_stage(transaction, entry->d_name);
+        else if (strcmp(entry->d_name, JOURNAL_NEW) == 0 || strcmp(entry->d_name, TOKEN_NAME) == 0)
+            unlinkat(transaction->own_fd, entry->d_name, 0);
+}
+
+/* Whether `.petri` is ours alone to write to, and still the one that has the name: who removed it was faster. */
+static int check_own(const struct transaction *transaction) {
+    struct stat own, named;
+    if (fstat(transaction->own_fd, &own) ||
+        fstatat(transaction->folder_fd, JOURNAL_FOLDER, &named, AT_SYMLINK_NOFOLLOW))
+        return errno == ENOENT ? -EAGAIN : -errno;
+    if (own.st_ino != named.st_ino || own.st_dev != named.st_dev)
+        return -EAGAIN;
+    return own.st_uid != geteuid() || (own.st_mode & (S_IWGRP | S_IWOTH)) ? -EPERM : 0;
+}
+
+/* Whether its owner has shut a folder by its mode, which keeps nobody out who has privileges in a user namespace. */
+static bool is_shut(int folder_fd) {
+    struct stat st;
+    return fstat(folder_fd, &st) == 0 && !(st.st_mode & S_IWUSR);
+}
+
+static int lock_own(struct transaction *transaction, bool make) {
+    if (make && is_shut(transaction->folder_fd))
+        return -EACCES;
+    if (make && mkdirat(transaction->folder_fd, JOURNAL_FOLDER, 0700) && errno != EEXIST)
+        return -errno;
+    transaction->own_fd = host_open_beneath(transaction->folder_fd, JOURNAL_FOLDER, O_RDONLY | O_DIRECTORY, 0);
+    if (transaction->own_fd < 0)
+        return transaction->own_fd == -ENOENT && make ? -EAGAIN : transaction->own_fd;
+    if (flock(transaction->own_fd, LOCK_EX | LOCK_NB))
+        return errno == EWOULDBLOCK ? -EAGAIN : -errno;
+    return check_own(transaction);
+}
+
+static int read_text(int fd, size_t bytes, char **ret_text) {
+    auto_free char *text = malloc(bytes + 1);
+    size_t n = 0;
+    while (text && n < bytes) {
+        ssize_t got = read(fd, text + n, bytes - n);
+        if (got <= 0)
+            return got < 0 ? -errno : -EBADMSG;
+        n += (size_t)got;
+    }
+    if (!text)
+        return -ENOMEM;
+    *ret_text = steal_pointer(text);
+    return 0;
+}
+
+/*
+ * The journal's name has the inode and the time of change of a file beside it, which
+ * nobody can give a file: so one that came with an archive or a clone, or was copied,
+ * is none.
+ */
+static void name_journal(struct transaction *transaction, const struct stat *token) {
+    snprintf(transaction->name, sizeof transaction->name, "journal-%jx-%jx", (uintmax_t)token->st_ino,
+             (uintmax_t)clock_ns(&token->st_ctim));
+}
+
+/* Reads what an earlier one has decided. 0, also where there is none. */
+static int read_journal(struct transaction *transaction) {
+    static const struct host_file wanted = {
+        .flags = O_RDONLY | O_NOFOLLOW, .owner = HOST_OWN, .one_name = true, .max_bytes = JOURNAL_BYTES_MAX};
+    char why[200];
+    struct stat st;
+    char *read = NULL;
+    if (fstatat(transaction->own_fd, TOKEN_NAME, &st, AT_SYMLINK_NOFOLLOW))
+        return errno == ENOENT ? 0 : -errno;
+    name_journal(transaction, &st);
+    auto_fd fd = host_file_open(transaction->own_fd, transaction->name, &wanted, why, sizeof why);
+    if (fd < 0)
+        return fd == -ENOENT ? 0 : -EBADMSG;
+    int r = fstat(fd, &st) ? -errno : read_text(fd, (size_t)st.st_size, &read);
+    auto_free char *text = read;
+    if (r == 0)
+        r = journal_read(text, (size_t)st.st_size, &transaction->journal);
+    transaction->decided = r == 0;
+    return r;
+}
+
+/* Keeps what somebody else has written and nobody could give back: it lies in the place of a staged file. */
+static void keep_foreign(const struct transaction *transaction) {
+    for (size_t i = 0; transaction->decided && i < transaction->journal.n; i++) {
+        const struct journal_change *change = &transaction->journal.change[i];
+        char kept[JOURNAL_STAGE_BYTES + 16];
+        struct stat st;
+        if (!change->stage[0] || fstatat(transaction->own_fd, change->stage, &st, AT_SYMLINK_NOFOLLOW) ||
+            st.st_ino == change->staged || journal_is(&change->before, &st))
+            continue;
+        snprintf(kept, sizeof kept, "kept-%08x", (unsigned)randombytes_random());
+        renameat2(transaction->own_fd, change->stage, transaction->own_fd, kept, RENAME_NOREPLACE);
+    }
+}
+
+/* Ends a transaction all of whose changes are made. */
+static void forget(struct transaction *transaction) {
+    keep_foreign(transaction);
+    if (transaction->name[0])
+        unlinkat(transaction->own_fd, transaction->name, 0);
+    empty_own(transaction);
+    journal_fini(&transaction->journal);
+    transaction->decided = false;
+    transaction->at = transaction->n_stages = 0;
+}
+
+/* Whether something that was decided could not be made, and is not to be lost. */
+static bool has_failed(const struct transaction *transaction) {
+    bool failed = false;
+    for (size_t i = 0; i < transaction->journal.n; i++) {
+        const int r = transaction->journal.change[i].result;
+        failed |= r < 0 && r != -EEXIST && r != -ESTALE && r != -ENOTEMPTY;
+    }
+    return failed;
+}
+
+static int begin(int folder_fd, bool make, struct transaction **ret, size_t *ret_recovered) {
+    struct stat st;
+    struct transaction *transaction = malloc(sizeof *transaction);
+    if (!transaction)
+        return -ENOMEM;
+    *transaction = (struct transaction){.own_fd = -1};
+    transaction->folder_fd = host_open_beneath(folder_fd, ".", O_RDONLY | O_DIRECTORY, 0);
+    int r = transaction->folder_fd;
+    if (r >= 0)
+        r = fstat(transaction->folder_fd, &st) ? -errno : 0;
+    if (r == 0) {
+        transaction->device = st.st_dev;
+        r = lock_own(transaction, make);
+    }
+    if (r == 0)
+        r = read_journal(transaction);
+    if (r < 0) {
+        if (transaction->own_fd >= 0)
+            close(transaction->own_fd);
+        if (transaction->folder_fd >= 0)
+            close(transaction->folder_fd);
+        free(transaction);
+        return r;
+    }
+    *ret_recovered = transaction->journal.n;
+    if (transaction->decided)
+        (void)transaction_step(transaction, CLOCK_NEVER);
+    if (has_failed(transaction)) {
+        transaction->at = 0; /* so that it is left as it is */
+        transaction_close(transaction);
+        return -EUCLEAN;
+    }
+    forget(transaction);
+    *ret = transaction;
+    return 0;
+}
+
+const char *transaction_problem(int r) {
+    return r == -EAGAIN    ? "another kernel is writing"
+           : r == -EBADMSG ? JOURNAL_FOLDER " in it holds a journal that can't be read: remove " JOURNAL_FOLDER
+           : r == -EPERM   ? JOURNAL_FOLDER " in it is another user's, or others may write to it: remove it"
+           : r == -EUCLEAN ? "what a kernel has begun to write can't be ended: take out of " JOURNAL_FOLDER
+                             " what you miss, and remove it"
+                           : strerror(-r);
+}
+
+int transaction_open(int folder_fd, struct transaction **ret, size_t *ret_recovered) {
+    return begin(folder_fd, true, ret, ret_recovered);
+}
+
+int transaction_recover(int folder_fd) {
+    struct transaction *transaction;
+    size_t n;
+    int r = begin(folder_fd, false, &transaction, &n);
+    if (r < 0)
+        return r == -ENOENT ? 0 : r;
+    transaction_close(transaction);
+    return (int)n;
+}
+
+/* What is decided and not made yet is left to who opens the folder next. */
+void transaction_close(struct transaction *transaction) {
+    if (!transaction)
+        return;
+    if (!transaction->decided || transaction->at == transaction->journal.n) {
+        forget(transaction);
+        unlinkat(transaction->folder_fd, JOURNAL_FOLDER, AT_REMOVEDIR);
+    }
+    journal_fini(&transaction->journal);
+    close(transaction->own_fd);
+    close(transaction->folder_fd);
+    free(transaction);
+}
+
+static void next_stage(struct transaction *transaction, char ret_stage[JOURNAL_STAGE_BYTES]) {
+    snprintf(ret_stage, JOURNAL_STAGE_BYTES, JOURNAL_STAGE_NAME "%zu", transaction->n_stages++);
+}
+
+int transaction_stage(struct transaction *transaction, struct transaction_file *ret_file) {
+    struct transaction_file file;
+    next_stage(transaction, file.stage);
+    file.fd = openat(transaction->own_fd, file.stage, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (file.fd < 0)
+        return -errno;
+    *ret_file = file;
+    return 0;
+}
+
+void transaction_drop(struct transaction *transaction, struct transaction_file *file) {
+    if (file->fd < 0)
+        return;
+    close(file->fd);
+    file->fd = -1;
+    unlinkat(transaction->own_fd, file->stage, 0);
+}
+
+int transaction_look(const struct transaction *transaction, const char *path, struct stat *ret_st) {
+    const char *name;
+    struct stat st;
+    auto_fd parent_fd = open_parent(transaction, path, &name);
+    if (parent_fd < 0)
+        return parent_fd;
+    if (fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW))
+        return -errno;
+    if (st.st_dev != transaction->device)
+        return -EXDEV;
+    *ret_st = st;
+    return 0;
+}
+
+int transaction_open_folder(const struct transaction *transaction, const char *path) {
+    return host_open_beneath(transaction->folder_fd, path, O_RDONLY | O_DIRECTORY, 0);
+}
+
+static int add(struct transaction *transaction, enum journal_kind kind, const char *path, const struct stat *before,
+               struct journal_change **ret_change) {
+    int r = journal_add(&transaction->journal, kind, path, ret_change);
+    if (r == 0) {
+        (*ret_change)->before = journal_before_of(before);
+        transaction->durable |= before != NULL;
+    }
+    return r;
+}
+
+int transaction_add(struct transaction *transaction, enum journal_kind kind, const char *path,
+                    const struct stat *before) {
+    struct journal_change *change;
+    int r = add(transaction, kind, path, before, &change);
+    if (r == 0 && (kind == JOURNAL_REMOVE || kind == JOURNAL_MAKE_FOLDER))
+        next_stage(transaction, change->stage);
+    if (r == 0 && kind == JOURNAL_MAKE_FOLDER && mkdirat(transaction->own_fd, change->stage, 0777))
+        r = -errno;
+    return r;
+}
+
+int transaction_add_file(struct transaction *transaction, struct transaction_file *file, const char *path,
+                         const struct stat *before, const struct stat *content) {
+    const struct timespec times[] = {{.tv_nsec = UTIME_NOW}, content->st_mtim};
+    struct journal_change *change;
+    struct stat st;
+    int r =
+        fchmod(file->fd, content->st_mode & 07777) || futimens(file->fd, times) || fstat(file->fd, &st) ? -errno : 0;
+    if (r == 0 && before && fdatasync(file->fd))
+        r = -errno;
+    if (r == 0)
+        r = add(transaction, JOURNAL_PUT, path, before, &change);
+    if (r < 0) {
+        transaction_drop(transaction, file);
+        return r;
+    }
+    memcpy(change->stage, file->stage, sizeof change->stage);
+    change->staged = st.st_ino;
+    close(file->fd);
+    file->fd = -1;
+    return 0;
+}
+
+void transaction_forget_from(struct transaction *transaction, size_t n) {
+    journal_cut(&transaction->journal, n);
+}
+
+size_t transaction_n(const struct transaction *transaction) {
+    return transaction->journal.n;
+}
+
+static int make_token(struct transaction *transaction) {
+    struct stat st;
+    unlinkat(transaction->own_fd, TOKEN_NAME, 0);
+    auto_fd fd = openat(transaction->own_fd, TOKEN_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0 || fstat(fd, &st))
+        return -errno;
+    name_journal(transaction, &st);
+    return 0;
+}
+
+static int write_journal(const struct transaction *transaction, const char *text, size_t bytes) {
+    auto_fd fd = openat(transaction->own_fd, JOURNAL_NEW, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    int r = host_write(fd, text, bytes);
+    if (r < 0)
+        return r;
+    if (transaction->durable && fsync(fd))
+        return -errno;
+    return renameat(transaction->own_fd, JOURNAL_NEW, transaction->own_fd, transaction->name) ? -errno : 0;
+}
+
+int transaction_decide(struct transaction *transaction) {
+    char *written = NULL;
+    size_t bytes = 0;
+    if (transaction->journal.n > JOURNAL_CHANGES_MAX)
+        return -E2BIG;
+    int r = make_token(transaction);
+    if (r == 0)
+        r = journal_write(&transaction->journal, &written, &bytes);
+    auto_free char *text = written;
+    if (r == 0)
+        r = write_journal(transaction, text, bytes);
+    if (r < 0)
+        return r;
+    transaction->decided = true;
+    if (transaction->durable)
+        (void)fsync(transaction->own_fd); /* where it fails the order of things on the disk is not known, that is all */
+    return 0;
+}
+
+/* What transaction_result() says of it. */
+static int make(const struct transaction *transaction, struct journal_change *change) {
+    const char *name;
+    auto_fd parent_fd = open_parent(transaction, change->path, &name);
+    if (parent_fd < 0)
+        return parent_fd == -ENOENT && change->kind != JOURNAL_PUT ? 0 : parent_fd;
+    if (is_shut(parent_fd))
+        return -EACCES;
+    return transaction_make(transaction->own_fd, parent_fd, name, change);
+}
+
+bool transaction_step(struct transaction *transaction, int64_t until_us) {
+    while (transaction->at < transaction->journal.n) {
+        struct journal_change *change = &transaction->journal.change[transaction->at++];
+        change->result = make(transaction, change);
+        if (clock_us() >= until_us)
+            break;
+    }
+    return transaction->at == transaction->journal.n;
+}
+
+int transaction_result(const struct transaction *transaction, size_t i, const char **ret_path) {
+    const struct journal_change *change = &transaction->journal.change[i];
+    *ret_path = change->placed ? change->placed : change->path;
+    return change->result;
+}

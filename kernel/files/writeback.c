@@ -1,0 +1,160 @@
+#include "writeback.h"
+
+#include "kernel/base/cleanup.h"
+#include "kernel/base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+
+/*
+ * An own path has one of these:
+ *     {"inode", "size", "mtime_ns", "ctime_ns"}    the host's file, as petri wrote it; with "due", the session's is
+ * newer
+ *     {"since_ns", "due", "conflict"}              the host's was seen until then; due: an enum cell_change, or -1;
+ *                                                  conflict: the host's holds, once cells have this one closed
+ *     {"held"}                                     the host's, which cells have open: the number of its inode, by
+ *                                                  which they go on seeing it; 0 where that is not the host's any more
+ */
+enum { NOT_DUE = -1 };
+
+void writeback_init(struct writeback *writeback) {
+    *writeback = (struct writeback){.folder_fd = -1};
+}
+
+int writeback_turn_on(struct writeback *writeback, int folder_fd, const json_t *allowed) {
+    writeback_init(writeback);
+    writeback->allowed = allowed;
+    writeback->folder_fd = fcntl(folder_fd, F_DUPFD_CLOEXEC, 0);
+    writeback->own = json_object();
+    if (writeback->folder_fd < 0 || !writeback->own) {
+        int r = writeback->own ? -errno : -ENOMEM;
+        writeback_fini(writeback);
+        return r;
+    }
+    writeback->on = true;
+    return 0;
+}
+
+void writeback_fini(struct writeback *writeback) {
+    if (writeback->folder_fd >= 0)
+        close(writeback->folder_fd);
+    json_decref(writeback->own);
+    writeback_init(writeback);
+}
+
+void writeback_cell_starts(struct writeback *writeback) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    writeback->began_ns = clock_ns(&now);
+}
+
+static int64_t number(const json_t *json, const char *key) {
+    return json_integer_value(json_object_get(json, key));
+}
+
+/* Until when what the host has has been seen of which nothing else is known. */
+static int64_t seen_ns(const struct writeback *writeback) {
+    return writeback->lost_ns && writeback->lost_ns < writeback->began_ns ? writeback->lost_ns : writeback->began_ns;
+}
+
+/* What lies in a folder that the session has hidden, or put something in the place of, was seen until then. */
+static int64_t seen_below_ns(const struct writeback *writeback, const char *path, int64_t since_ns) {
+    char above[PATH_MAX];
+    for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+        if ((size_t)(slash - path) >= sizeof above)
+            break;
+        memcpy(above, path, (size_t)(slash - path));
+        above[slash - path] = '\0';
+        const json_t *since = json_object_get(json_object_get(writeback->own, above), "since_ns");
+        if (since && json_integer_value(since) < since_ns)
+            since_ns = json_integer_value(since);
+    }
+    return since_ns;
+}
+
+bool writeback_may_replace(const struct writeback *writeback, const char *path, const struct stat *st,
+                           int64_t skew_ns) {
+    const json_t *own = json_object_get(writeback->own, path);
+    const json_t *since = json_object_get(own, "since_ns"), *held = json_object_get(own, "held");
+    if (held && json_integer_value(held) != (int64_t)st->st_ino)
+        return false;
+    if (own && !since && !held)
+        return number(own, "inode") == (int64_t)st->st_ino && number(own, "size") == st->st_size &&
+               number(own, "mtime_ns") == clock_ns(&st->st_mtim) && number(own, "ctime_ns") == clock_ns(&st->st_ctim);
+    const int64_t since_ns = since ? json_integer_value(since) : seen_ns(writeback);
+    return clock_ns(&st->st_ctim) <= seen_below_ns(writeback, path, since_ns) + skew_ns;
+}
+
+bool writeback_was_moved(const struct writeback *writeback, const struct stat *st, int64_t skew_ns) {
+    return clock_ns(&st->st_ctim) > seen_ns(writeback) + skew_ns &&
+           memcmp(&st->st_ctim, &st->st_mtim, sizeof st->st_ctim) != 0;
+}
+
+bool writeback_is_due(const struct writeback *writeback, const char *path, enum cell_change *ret_change) {
+    const json_t *own = json_object_get(writeback->own, path);
+    const json_t *due = json_object_get(own, "due");
+    if (!due || json_integer_value(due) == NOT_DUE)
+        return false;
+    *ret_change = (enum cell_change)json_integer_value(due);
+    return true;
+}
+
+void writeback_note_written(struct writeback *writeback, const char *path, const struct stat *st) {
+    json_object_set_new(writeback->own, path,
+                        json_pack("{s:I, s:I, s:I, s:I}", "inode", (json_int_t)st->st_ino, "size",
+                                  (json_int_t)st->st_size, "mtime_ns", (json_int_t)clock_ns(&st->st_mtim), "ctime_ns",
+                                  (json_int_t)clock_ns(&st->st_ctim)));
+}
+
+/* What was known of the host's stays known. A path that is no UTF-8 can't be a key, and is never written. */
+void writeback_note_own(struct writeback *writeback, const char *path, enum cell_change change, bool due) {
+    json_t *own = json_object_get(writeback->own, path);
+    if (!own || json_object_get(own, "held")) {
+        json_object_set_new(writeback->own, path, json_pack("{s:I}", "since_ns", (json_int_t)seen_ns(writeback)));
+        own = json_object_get(writeback->own, path);
+    }
+    json_object_del(own, "conflict");
+    json_object_set_new(own, "due", json_integer(due ? (json_int_t)change : NOT_DUE));
+}
+
+void writeback_forget(struct writeback *writeback, const char *path) {
+    json_object_del(writeback->own, path);
+}
+
+void writeback_lose_track(struct writeback *writeback) {
+    if (!writeback->lost_ns)
+        writeback->lost_ns = writeback->began_ns;
+}
+
+void writeback_note_conflict(struct writeback *writeback, const char *path) {
+    writeback_note_own(writeback, path, CELL_CHANGED, false);
+    json_object_set_new(json_object_get(writeback->own, path), "conflict", json_true());
+}
+
+bool writeback_is_settled(const struct writeback *writeback, const char *path) {
+    const json_t *own = json_object_get(writeback->own, path);
+    return json_object_get(own, "conflict") || (json_object_get(own, "inode") && !json_object_get(own, "due"));
+}
+
+static int note_held(void *arg, const char *path, bool is_hosts) {
+    struct writeback *writeback = arg;
+    struct stat st;
+    const bool there = is_hosts && fstatat(writeback->folder_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    if (!json_object_get(writeback->own, path))
+        json_object_set_new(writeback->own, path, json_pack("{s:I}", "held", there ? (json_int_t)st.st_ino : 0));
+    return 0;
+}
+
+/* Where it can't be listed (there is no descriptor left), what the host has is told by its time alone. */
+void writeback_look_at_held(struct writeback *writeback, const struct cell *cell) {
+    const char *path;
+    void *next;
+    json_t *own;
+    json_object_foreach_safe(writeback->own, next, path, own) {
+        if (json_object_get(own, "held"))
+            json_object_del(writeback->own, path);
+    }
+    (void)!cell_list_held(cell, note_held, writeback);
+}

@@ -1,0 +1,203 @@
+/*
+ * writing_plan.c - which changes of the host's folder a cell's changes come to.
+ */
+#include "kernel/files/writing_inside.h"
+
+#include "kernel/base/filename.h"
+#include "kernel/files/artifact_kind.h"
+#include "kernel/files/selfstart.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+void writing_refuse(struct writing_entry *entry, const char *format, ...) {
+    va_list args;
+    if (entry->refused[0])
+        return;
+    va_start(args, format);
+    vsnprintf(entry->refused, sizeof entry->refused, format, args);
+    va_end(args);
+}
+
+/* Whether a folder on the way to a path may have been moved there since the cell was started. */
+static bool is_way_moved(const struct writing *writing, const char *path) {
+    char above[FILENAME_PATH_BYTES + NAME_MAX + 2];
+    struct stat st;
+    for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+        snprintf(above, sizeof above, "%.*s", (int)(slash - path), path);
+        if (transaction_look(writing->transaction, above, &st) == 0 && S_ISDIR(st.st_mode) &&
+            writeback_was_moved(writing->options.writeback, &st, writing->skew_ns))
+            return true;
+    }
+    return false;
+}
+
+static const char of_another_user[] = "it belongs to another user";
+
+/* Why what the host has is not to be replaced or removed; NULL where it may be. */
+static const char *keeps(const struct writing *writing, const char *path, const struct stat *st) {
+    if (st->st_uid != geteuid())
+        return of_another_user;
+    return writeback_may_replace(writing->options.writeback, path, st, writing->skew_ns) && !is_way_moved(writing, path)
+               ? NULL
+               : WRITING_CONFLICT;
+}
+
+/* Of what is a folder, or may be one by a link, its name is a folder's. */
+static const char *name_of(const char *path, mode_t mode, char *buf, size_t size) {
+    snprintf(buf, size, "%s%s", path, S_ISDIR(mode) || S_ISLNK(mode) ? "/x" : "");
+    return buf;
+}
+
+/* What keeps petri's hands off something of the host's that a cell has removed, as a clause; else false. */
+static bool is_to_stay(const struct writing *writing, struct writing_entry *entry, const char *path,
+                       const struct stat *st, char *why, size_t size) {
+    char name[FILENAME_PATH_BYTES + NAME_MAX + 4];
+    const bool cached = filename_has(path, FILENAME_CACHE, true) && !filename_problem(path, strlen(path));
+    if ((!cached && artifact_path_is_refused(path, why, size)) ||
+        selfstart_is_in_work(name_of(path, st->st_mode, name, sizeof name), writing->options.writeback->allowed, why,
+                             size))
+        return true;
+    const char *reason = keeps(writing, path, st);
+    if (!reason)
+        return false;
+    if (reason != of_another_user)
+        entry->conflict = reason;
+    snprintf(why, size, "%s", reason);
+    return true;
+}
+
+static int plan_tree(struct writing *writing, struct writing_entry *entry, const char *path, bool *ret_all);
+
+/* One name of the host's that is to go. *all is false once something stays. 0 or -ENOMEM. */
+static int plan_one(struct writing *writing, struct writing_entry *entry, const char *path, bool *all) {
+    char why[160], shown[FILENAME_PATH_BYTES];
+    struct stat st;
+    bool inner = true;
+    int r = transaction_look(writing->transaction, path, &st);
+    if (r == -ENOENT || r == -ENOTDIR)
+        return 0;
+    if (r == 0 && transaction_n(writing->transaction) - entry->first >= WRITING_FILES_MAX)
+        return -E2BIG;
+    if (r < 0)
+        snprintf(why, sizeof why, "%s", r == -EXDEV ? "another file system is mounted there" : strerror(-r));
+    if (r < 0 || is_to_stay(writing, entry, path, &st, why, sizeof why)) {
+        *all = false;
+        if (strcmp(path, entry->path) == 0)
+            writing_refuse(entry, "%s", why);
+        else
+            writing_refuse(entry, "%s: %s", filename_shown(path, shown, 100), why);
+        return 0;
+    }
+    if (!S_ISDIR(st.st_mode))
+        return transaction_add(writing->transaction, JOURNAL_REMOVE, path, &st);
+    r = plan_tree(writing, entry, path, &inner);
+    if (r == 0 && inner)
+        r = transaction_add(writing->transaction, JOURNAL_REMOVE_FOLDER, path, &st);
+    *all &= inner;
+    return r;
+}
+
+/* All that a folder of the host's has. */
+static int plan_tree(struct writing *writing, struct writing_entry *entry, const char *path, bool *ret_all) {
+    char inner[FILENAME_PATH_BYTES + NAME_MAX + 2];
+    int fd = transaction_open_folder(writing->transaction, path), r = 0;
+    auto_dir dir = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *found;
+    if (!dir) {
+        if (fd >= 0)
+            close(fd);
+        *ret_all = false;
+        writing_refuse(entry, "it can't be read: %s", strerror(errno));
+        return 0;
+    }
+    while (r == 0 && (found = readdir(dir))) {
+        if (strcmp(found->d_name, ".") == 0 || strcmp(found->d_name, "..") == 0)
+            continue;
+        snprintf(inner, sizeof inner, "%s/%s", path, found->d_name);
+        r = plan_one(writing, entry, inner, ret_all);
+    }
+    return r;
+}
+
+/* A file of the host's where the cell has a folder: n bytes of the entry's path. */
+static int plan_way(struct writing *writing, struct writing_entry *entry, size_t n) {
+    char path[FILENAME_PATH_BYTES + 1];
+    struct stat st;
+    bool all = true;
+    snprintf(path, sizeof path, "%.*s", (int)n, entry->path);
+    if (json_object_get(writing->folders, path))
+        return 0;
+    int r = transaction_look(writing->transaction, path, &st);
+    if (r || S_ISDIR(st.st_mode))
+        return 0;
+    r = plan_one(writing, entry, path, &all);
+    return r == 0 && all && json_object_set_new(writing->folders, path, json_false()) ? -ENOMEM : r;
+}
+
+/* What stands in the way of what the cell has made: files with names of folders, and the other way round. */
+static int plan_room(struct writing *writing, struct writing_entry *entry) {
+    struct stat st;
+    bool all = true;
+    int r = 0;
+    for (const char *slash = strchr(entry->path, '/'); r == 0 && slash; slash = strchr(slash + 1, '/'))
+        r = plan_way(writing, entry, (size_t)(slash - entry->path));
+    if (r || transaction_look(writing->transaction, entry->path, &st) || S_ISDIR(entry->mode) == S_ISDIR(st.st_mode))
+        return r;
+    return plan_one(writing, entry, entry->path, &all);
+}
+
+int writing_plan_removal(struct writing *writing, struct writing_entry *entry) {
+    bool all = true;
+    if (entry->refused[0])
+        return 0;
+    entry->first = transaction_n(writing->transaction);
+    int r = entry->change == CELL_DELETED ? plan_one(writing, entry, entry->path, &all) : plan_room(writing, entry);
+    if (r == -E2BIG) {
+        transaction_forget_from(writing->transaction, entry->first);
+        writing_refuse(entry, "more than %d files are in it", WRITING_FILES_MAX);
+        r = 0;
+    }
+    entry->n = entry->change == CELL_DELETED ? transaction_n(writing->transaction) - entry->first : 0;
+    return r;
+}
+
+/* A folder that is to be there. */
+static int plan_folder(struct writing *writing, const char *path) {
+    struct stat st;
+    const json_t *known = json_object_get(writing->folders, path);
+    if (json_is_true(known))
+        return 0;
+    const bool goes = json_is_false(known); /* what stands there is removed before */
+    int r = 0;
+    if (goes || transaction_look(writing->transaction, path, &st) != 0 || !S_ISDIR(st.st_mode))
+        r = transaction_add(writing->transaction, JOURNAL_MAKE_FOLDER, path, NULL);
+    return r == 0 && json_object_set_new(writing->folders, path, json_true()) ? -ENOMEM : r;
+}
+
+int writing_plan_folders(struct writing *writing, struct writing_entry *entry) {
+    char path[FILENAME_PATH_BYTES + 1];
+    int r = 0;
+    if (entry->refused[0] || entry->change == CELL_DELETED)
+        return 0;
+    for (const char *slash = strchr(entry->path, '/'); r == 0 && slash; slash = strchr(slash + 1, '/')) {
+        snprintf(path, sizeof path, "%.*s", (int)(slash - entry->path), entry->path);
+        r = plan_folder(writing, path);
+    }
+    entry->first = transaction_n(writing->transaction);
+    if (r == 0 && S_ISDIR(entry->mode))
+        r = plan_folder(writing, entry->path);
+    entry->n = transaction_n(writing->transaction) - entry->first;
+    return r;
+}
+
+bool writing_plan_put(const struct writing *writing, struct writing_entry *entry, struct stat *ret_before) {
+    struct stat st;
+    if (transaction_look(writing->transaction, entry->path, &st) || S_ISDIR(st.st_mode))
+        return false;
+    entry->conflict = keeps(writing, entry->path, &st);
+    if (!entry->conflict)
+        *ret_before = st;
+    return !entry->conflict;
+}

@@ -1,0 +1,144 @@
+/*
+ * writing_settle.c - what came of a cell's changes: for its session, and for people.
+ */
+#include "kernel/files/writing_inside.h"
+
+#include "kernel/files/artifact_kind.h"
+#include "protocol/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+/* What keeps a change from being made, as a clause. */
+static const char *problem(int r) {
+    return r == -ESTALE      ? WRITING_CONFLICT
+           : r == -ENOTEMPTY ? "something else is in it"
+           : r == -EXDEV     ? "another file system is mounted there"
+           : r == -ELOOP     ? "a folder on its way is a link"
+           : r == -ENOTDIR   ? "something stands in the place of its folder"
+                             : strerror(-r);
+}
+
+/* What the transaction says of an entry's changes. */
+static void take_result(const struct writing *writing, struct writing_entry *entry) {
+    const char *path;
+    for (size_t i = entry->first; writing->transaction && i < entry->first + entry->n; i++) {
+        int r = transaction_result(writing->transaction, i, &path);
+        if (r == -EEXIST && entry->change != CELL_DELETED && !S_ISDIR(entry->mode)) {
+            entry->placed = strdup(path);
+            entry->conflict = entry->conflict ? entry->conflict : WRITING_CONFLICT;
+        } else if (r < 0) {
+            entry->conflict = r == -ESTALE || r == -ENOTEMPTY ? WRITING_CONFLICT : NULL;
+            entry->due = !entry->conflict;
+            writing_refuse(entry, "%s", problem(r));
+        }
+    }
+}
+
+/* From the commit on cells see what the host has. 1, 0 where the file stays the session's own, or -errno. */
+static int release(const struct writing *writing, const char *path) {
+    int r = cell_release_file(writing->options.cell, path);
+    if (r == 1)
+        writeback_forget(writing->options.writeback, path);
+    return r;
+}
+
+/* Whether the host has nothing at a path: then there is nothing to be remembered of what the session has removed. */
+static bool is_nowhere(const struct writing *writing, const char *path) {
+    struct stat st;
+    return fstatat(writing->options.writeback->folder_fd, path, &st, AT_SYMLINK_NOFOLLOW) && errno == ENOENT;
+}
+
+static void settle_entry(struct writing *writing, struct writing_entry *entry) {
+    struct writeback *writeback = writing->options.writeback;
+    struct stat st;
+    take_result(writing, entry);
+    /* What others have changed meanwhile, and so stays, cells see again. */
+    const bool gone = entry->change == CELL_DELETED && is_nowhere(writing, entry->path);
+    if (entry->refused[0] && !gone && !(entry->change == CELL_DELETED && entry->conflict)) {
+        writeback_note_own(writeback, entry->path, entry->change, entry->due);
+        return;
+    }
+    if (release(writing, entry->path) == 1)
+        return;
+    if (entry->conflict)
+        writeback_note_conflict(writeback, entry->path);
+    else if (writing->transaction && transaction_look(writing->transaction, entry->path, &st) == 0)
+        writeback_note_written(writeback, entry->path, &st);
+    else
+        writeback_note_own(writeback, entry->path, entry->change, false);
+}
+
+/* Files that were written when an earlier cell had them open, and may be closed by now. */
+static void release_closed(const struct writing *writing) {
+    const char *path;
+    void *next;
+    json_t *own;
+    json_object_foreach_safe(writing->options.writeback->own, next, path, own) {
+        if (writeback_is_settled(writing->options.writeback, path))
+            (void)release(writing, path);
+    }
+}
+
+void writing_settle(struct writing *writing) {
+    for (size_t i = 0; i < writing->n; i++)
+        settle_entry(writing, &writing->entry[i]);
+    release_closed(writing);
+    writeback_look_at_held(writing->options.writeback, writing->options.cell);
+    transaction_close(steal_pointer(writing->transaction));
+}
+
+static void tell(const struct writing_entry *entry, json_t *row) {
+    const char *to = entry->placed ? entry->placed : entry->path;
+    json_object_del(row, "refused");
+    if (entry->refused[0])
+        json_object_set_new(row, "refused", text_format("%s", entry->refused));
+    else if (entry->change == CELL_DELETED)
+        json_object_set_new(row, "removed", json_true());
+    else
+        json_object_set_new(row, "copied_to", text_to_json(to, strlen(to)));
+    if (entry->conflict && entry->placed)
+        json_object_set_new(row, "conflict", json_string(entry->conflict));
+}
+
+static void add_row(const struct writing_entry *entry, json_t *rows) {
+    json_t *row = json_pack("{s:o, s:s}", "path", text_to_json(entry->path, strlen(entry->path)), "action",
+                            artifact_action(entry->change));
+    tell(entry, row);
+    json_array_append_new(rows, row);
+}
+
+/* What no row says: a file of an earlier cell, a folder that could not be made, and what is too much for the report. */
+static void tell_more(const struct writing_entry *entry, json_t *rows, struct artifacts_more *more) {
+    const bool folder = S_ISDIR(entry->mode) && entry->change != CELL_DELETED;
+    if (folder && !entry->due)
+        return;
+    if ((folder || entry->earlier) && json_array_size(rows) < ARTIFACTS_ROWS)
+        add_row(entry, rows);
+    else if (entry->refused[0])
+        more->refused++;
+    else if (entry->change == CELL_DELETED)
+        more->removed++;
+    else
+        more->saved++;
+}
+
+void writing_tell(const struct writing *writing, json_t *rows, struct artifacts_more *ret_more) {
+    json_auto_t *by_path = json_object();
+    size_t i;
+    json_t *row;
+    *ret_more = (struct artifacts_more){0};
+    json_array_foreach(rows, i, row) {
+        json_object_set(by_path, json_string_value(json_object_get(row, "path")), row);
+    }
+    for (i = 0; i < writing->n; i++) {
+        const struct writing_entry *entry = &writing->entry[i];
+        json_auto_t *shown = text_to_json(entry->path, strlen(entry->path));
+        row = json_object_get(by_path, json_string_value(shown));
+        if (row)
+            tell(entry, row);
+        else
+            tell_more(entry, rows, ret_more);
+    }
+}

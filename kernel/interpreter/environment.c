@@ -1,0 +1,123 @@
+#include "environment.h"
+
+#include "kernel/base/cleanup.h"
+
+#include <inttypes.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const constant[] = {
+    "HOME=/home/petri",
+    "USER=petri",
+    "LOGNAME=petri",
+    "LANG=C.UTF-8",
+    "TERM=xterm-color",
+    "MPLBACKEND=module://matplotlib_inline.backend_inline",
+    "MPLCONFIGDIR=/home/petri/.config/matplotlib",
+    "PYTHONNOUSERSITE=1",
+    "PYTHONHASHSEED=0", /* sets come in the same order when a run is repeated */
+    "JPY_PARENT_PID=1", /* libraries tell a notebook by it (progressbar2); ipykernel waits for no process 1 */
+    "PETRI_TRACE_FD=4", /* where the worker writes its stack when it is asked: session_trace_fd() */
+};
+
+/* Thread pools as large as the profile's processors: each asks another variable. */
+static const char *const pools[] = {
+    "OMP_NUM_THREADS",     "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
+    "NUMEXPR_MAX_THREADS", "POLARS_MAX_THREADS",   "RAYON_NUM_THREADS",
+};
+
+enum { N_CONSTANT = sizeof constant / sizeof constant[0], N_POOLS = sizeof pools / sizeof pools[0], N_OTHERS = 6 };
+
+struct list {
+    size_t n;
+    char **texts; /* room for all rows and a NULL */
+    int failed;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct list *list, const char *format, ...) {
+    va_list args;
+    char *text;
+    va_start(args, format);
+    int n = vasprintf(&text, format, args);
+    va_end(args);
+    if (n < 0)
+        list->failed = 1;
+    else
+        list->texts[list->n++] = text;
+}
+
+/* A virtual environment has pyvenv.cfg above its bin. See: PEP 405. */
+static void add_python(struct list *list, const char *python) {
+    char bin[PATH_MAX];
+    char prefix[PATH_MAX];
+    char marker[PATH_MAX + 16];
+    snprintf(bin, sizeof bin, "%s", python);
+    dirname(bin);
+    snprintf(prefix, sizeof prefix, "%s", bin);
+    dirname(prefix);
+    snprintf(marker, sizeof marker, "%s/pyvenv.cfg", prefix);
+    add(list, "PATH=%s:/usr/local/bin:/usr/bin:/bin", bin);
+    if (access(marker, F_OK) == 0)
+        add(list, "VIRTUAL_ENV=%s", prefix);
+}
+
+/* Commands are run by the shell that users have in a terminal; cells see the host's /bin. */
+static void add_shell(struct list *list) {
+    add(list, "SHELL=%s", access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh");
+}
+
+/* The time zone by its name: what TZ says, else where /etc/localtime points; a file that is no link has none. */
+static void add_zone(struct list *list) {
+    char link[PATH_MAX];
+    const char *zone = getenv("TZ");
+    ssize_t n = readlink("/etc/localtime", link, sizeof link - 1);
+    link[n < 0 ? 0 : n] = '\0';
+    const char *name = strstr(link, "/zoneinfo/");
+    if (zone)
+        add(list, "TZ=%s", zone);
+    else if (name)
+        add(list, "TZ=%s", name + strlen("/zoneinfo/"));
+    else if (access("/etc/localtime", F_OK) < 0)
+        add(list, "TZ=UTC");
+}
+
+/* For the sentence that says why a module is not found. */
+static void add_packages(struct list *list, const json_t *packages) {
+    char names[2000] = "";
+    size_t n = 0;
+    for (size_t i = 0; i < json_array_size(packages) && n < sizeof names; i++)
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "",
+                              json_string_value(json_array_get(packages, i)));
+    if (packages)
+        add(list, "PETRI_PACKAGES=%s", names);
+}
+
+char **environment_make(const struct environment_facts *facts) {
+    struct list list = {.texts = calloc(N_CONSTANT + N_POOLS + N_OTHERS + 1, sizeof *list.texts)};
+    if (!list.texts)
+        return NULL;
+    add_python(&list, facts->python);
+    for (size_t i = 0; i < N_CONSTANT; i++)
+        add(&list, "%s", constant[i]);
+    for (size_t i = 0; i < N_POOLS; i++)
+        add(&list, "%s=%" PRId64, pools[i], facts->cpus);
+    if (facts->site[0])
+        add(&list, "PETRI_SITE=%s", facts->site);
+    add_packages(&list, facts->packages);
+    add_zone(&list);
+    add_shell(&list);
+    if (list.failed) {
+        environment_free(list.texts);
+        return NULL;
+    }
+    return list.texts;
+}
+
+void environment_free(char **environment) {
+    for (size_t i = 0; environment && environment[i]; i++)
+        free(environment[i]);
+    free(environment);
+}

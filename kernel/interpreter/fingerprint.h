@@ -1,0 +1,23 @@
+/*
+ * fingerprint.h - the environment that cells run in, as a text that two runs can be compared by.
+ *
+ *     {"interpreter": {"named", "path", "version", "sha256", "library_sha256"},
+ *      "distributions": {"numpy": "2.1.0", ...},
+ *      "linux": {"release", "version", "machine"},
+ *      "petri": "0.1.0", "policy_sha256": of the policy on system calls,
+ *      "settings": {"PYTHONHASHSEED": "0", "LANG": ..., "TZ": ..., "OMP_NUM_THREADS": ...}}
+ *
+ * All of it is read from outside of the sandbox: no code of cells has a say in it.
+ */
+#ifndef PETRI_FINGERPRINT_H
+#define PETRI_FINGERPRINT_H
+
+#include "kernel/interpreter/distributions.h"
+
+#include <jansson.h>
+
+/* settings: the environment of cells, "NAME=value", NULL-ended. The caller's; NULL on ENOMEM or where a file can't be
+ * read. Takes some 30 ms, for it reads the interpreter's program. */
+json_t *fingerprint_make(const struct distributions *found, char *const *settings);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * launch.h - a session with its worker, made of what the command line and the profile say.
+ */
+#ifndef PETRI_LAUNCH_H
+#define PETRI_LAUNCH_H
+
+#include "kernel/base/paths.h"
+#include "kernel/files/workdir.h"
+#include "kernel/interpreter/packages.h"
+#include "kernel/policy/limits.h"
+#include "sandbox/sandbox.h"
+
+struct launch {
+    const struct sandbox_ground *ground; /* from sandbox_enter() */
+    const struct paths *paths;
+    const struct workdir *workdir;
+    const char *python; /* absolute path of the interpreter */
+    enum profile profile;
+    const struct limits *limits;
+    const struct packages *packages; /* what cells don't see, or NULL; borrowed for the session's life */
+    const json_t *listed;            /* the names of the distributions that they do see, or NULL for all */
+    const json_t *inputs;            /* more folders that cells can read: an array of texts, or NULL */
+};
+
+/* The environment of cells. The caller's: environment_free(); NULL on ENOMEM. */
+char **launch_environment(const struct launch *launch);
+
+/* 0: ret_session is the caller's; or -errno, where error says what failed unless it was memory (-ENOMEM, step 0). */
+int launch_session(const struct launch *launch, struct session **ret_session,
+                   struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+
+#endif

@@ -1,0 +1,89 @@
+#include "python.h"
+
+#include "kernel/base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static const char question[] = "import sys\n"
+                               "from importlib.util import find_spec\n"
+                               "print(sys.executable)\n"
+                               "print(sys.prefix)\n"
+                               "print(*[m for m in ('IPython', 'comm', 'matplotlib_inline') if not find_spec(m)])\n";
+
+/*
+ * Isolated (-I): nothing of the working folder is imported, which may be full of
+ * somebody else's modules, and nothing of the user's own, as in cells. See: sys.flags.isolated.
+ */
+static void run_child(const char *name, int out_fd) {
+    dup2(out_fd, STDOUT_FILENO);
+    execlp(name, name, "-I", "-c", question, (char *)NULL);
+    _exit(127);
+}
+
+/* Reads a line without its end. 0 or -EPROTO. */
+static int read_line(FILE *file, char *buf, size_t size) {
+    if (!fgets(buf, (int)size, file) || !strchr(buf, '\n'))
+        return -EPROTO;
+    *strchr(buf, '\n') = '\0';
+    return 0;
+}
+
+static int read_answer(int fd, struct python *python) {
+    auto_file file = fdopen(fd, "r");
+    if (!file)
+        return -errno;
+    int r = read_line(file, python->executable, sizeof python->executable);
+    if (r == 0)
+        r = read_line(file, python->prefix, sizeof python->prefix);
+    if (r == 0)
+        r = read_line(file, python->missing, sizeof python->missing);
+    return r;
+}
+
+int python_ask(const char *name, struct python *ret_python, char *why, size_t why_bytes) {
+    struct python python = {0};
+    int fds[2];
+    int status = 0;
+    if (pipe2(fds, O_CLOEXEC) < 0) {
+        snprintf(why, why_bytes, "%s can't be asked what it is: %s", name, strerror(errno));
+        return -EMFILE;
+    }
+    pid_t pid = fork();
+    if (pid == 0)
+        run_child(name, fds[1]);
+    close(fds[1]);
+    if (pid < 0) {
+        close(fds[0]);
+        snprintf(why, why_bytes, "no process could be started to ask %s", name);
+        return -EAGAIN;
+    }
+    int r = read_answer(fds[0], &python);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    if (r < 0 || status != 0 || python.executable[0] != '/') {
+        bool absent = WIFEXITED(status) && WEXITSTATUS(status) == 127;
+        snprintf(why, why_bytes, "%s %s", name, absent ? "can't be run: is it an interpreter?" : "is no Python 3");
+        return absent ? -ENOENT : -EINVAL;
+    }
+    *ret_python = python;
+    return 0;
+}
+
+int python_compile(const char *executable, const char *folder) {
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0) {
+        execl(executable, executable, "-I", "-m", "compileall", "-q", folder, (char *)NULL);
+        _exit(127);
+    }
+    if (pid < 0)
+        return -errno;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return status == 0 ? 0 : -EACCES;
+}

@@ -1,0 +1,76 @@
+#include "comms.h"
+
+#include "kernel/jupyter/jupyter.h"
+#include "kernel/jupyter/reply.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { MAX_ID_BYTES = 256 }; /* as a worker's: wire_check.c */
+
+int comms_init(struct comms *comms) {
+    *comms = (struct comms){.open = json_object()};
+    return comms->open ? 0 : -ENOMEM;
+}
+
+void comms_fini(struct comms *comms) {
+    json_decref(comms->open);
+    json_decref(comms->before);
+    *comms = (struct comms){0};
+}
+
+void comms_begin(struct comms *comms) {
+    json_decref(comms->before);
+    comms->before = json_incref(comms->open);
+    comms->told = false;
+}
+
+void comms_end(struct comms *comms, bool rolled_back) {
+    if (rolled_back && comms->before) {
+        json_decref(comms->open);
+        comms->open = comms->before;
+    } else {
+        json_decref(comms->before);
+    }
+    comms->before = NULL;
+}
+
+/* Copied when a cell first changes it: most don't, and there may be thousands. */
+static json_t *to_change(struct comms *comms) {
+    json_t *copy = comms->open == comms->before ? json_copy(comms->open) : NULL;
+    if (copy) {
+        json_decref(comms->open);
+        comms->open = copy;
+    }
+    return comms->open;
+}
+
+static bool note_open(struct comms *comms, const char *id, json_t *target) {
+    if (!json_object_get(comms->open, id) && json_object_size(comms->open) >= COMMS_MAX)
+        return false;
+    json_object_set_new(to_change(comms), id, json_is_string(target) ? json_incref(target) : json_string(""));
+    return true;
+}
+
+bool comms_note(struct comms *comms, const char *msg_type, const json_t *content) {
+    const json_t *id = json_object_get(content, "comm_id");
+    if (!json_is_string(id) || json_string_length(id) > MAX_ID_BYTES)
+        return true;
+    if (strcmp(msg_type, "comm_open") == 0)
+        return note_open(comms, json_string_value(id), json_object_get(content, "target_name"));
+    if (strcmp(msg_type, "comm_close") == 0 && json_object_get(comms->open, json_string_value(id)))
+        json_object_del(to_change(comms), json_string_value(id));
+    return true;
+}
+
+void comms_request(struct jupyter *jupyter, const struct request *request) {
+    const char *wanted = request_string(request, "target_name", NULL);
+    json_t *comms = json_object();
+    const char *id;
+    json_t *comm;
+    json_object_foreach(jupyter->comms.open, id, comm) {
+        if (!wanted || strcmp(wanted, json_string_value(comm)) == 0)
+            json_object_set_new(comms, id, json_pack("{s:O}", "target_name", comm));
+    }
+    reply_send(jupyter, request, "comm_info_reply", NULL, json_pack("{s:s, s:o}", "status", "ok", "comms", comms));
+}

@@ -1,0 +1,24 @@
+/*
+ * endpoint.h - binding a channel's socket as the connection file asks for it.
+ *
+ * See: zmq_curve(7); Jupyter, "Transport security for kernels".
+ */
+#ifndef PETRI_ENDPOINT_H
+#define PETRI_ENDPOINT_H
+
+#include "kernel/base/cleanup.h"
+#include "protocol/connection.h"
+
+#include <stddef.h>
+
+/*
+ * Makes a ZeroMQ socket a CURVE server where the file has keys, and binds it.
+ * Where the port is libzmq's choice, it is noted in connection. A socket in the
+ * file system is its owner's alone, and neither takes the place of what is no
+ * socket nor stands where everybody could put another one. 0, or -errno with a
+ * sentence in why.
+ */
+int endpoint_bind(void *socket, struct connection *connection, enum channel channel, char *why,
+                  size_t why_bytes) KERNEL_MUST_CHECK;
+
+#endif

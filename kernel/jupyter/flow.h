@@ -1,0 +1,45 @@
+/*
+ * flow.h - a cell speaks no faster than its slowest listener hears.
+ *
+ * What was published and has not left yet is bounded: over the bound nothing
+ * more is read from the running cell, which then waits in its next write, as
+ * with any full pipe, while its clock goes on. So a flood costs a slow
+ * subscriber time, but no message.
+ *
+ * A subscriber that reads nothing at all is cut off by TCP after a while
+ * (channels.c), and what waited for it is gone. Where that can't be (ipc), or
+ * has not helped, the kernel goes on after some more seconds and drops what
+ * the cell says, counted, until messages leave again: a stuck listener does
+ * not stop a kernel for ever. Status, replies and the kernel's own errors are
+ * never dropped.
+ */
+#ifndef PETRI_FLOW_H
+#define PETRI_FLOW_H
+
+#include "kernel/base/poll_set.h"
+
+#include <stdbool.h>
+
+struct jupyter;
+
+struct flow {
+    size_t max_bytes;    /* published and not left yet, from which on nothing is read */
+    int64_t patience_us; /* without any of it leaving, until it is dropped */
+    size_t least_bytes;  /* the fewest seen since it is full */
+    int64_t moved_us;    /* when that was */
+    bool full;
+    bool stuck;
+};
+
+void flow_init(struct flow *flow);
+
+/* Whether to read nothing from the cell for now. */
+bool flow_holds(const struct jupyter *jupyter);
+
+/* Whether to drop what the cell says. */
+bool flow_drops(const struct jupyter *jupyter);
+
+void flow_watch(const struct jupyter *jupyter, struct poll_set *set);
+void flow_tick(struct jupyter *jupyter, int64_t now_us);
+
+#endif

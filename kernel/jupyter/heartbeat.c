@@ -1,0 +1,76 @@
+#include "heartbeat.h"
+
+#include "kernel/jupyter/endpoint.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <zmq.h>
+
+/* Anybody may send them and take none back: then 16 are kept in each direction, and the others dropped. */
+enum { MAX_BEAT_BYTES = 4 << 10, WAITING = 16 };
+
+/* Sends every frame back to where it came from; a ROUTER's first frame is the way back. */
+static void *beat(void *arg) {
+    void *socket = arg;
+    zmq_msg_t part;
+    zmq_msg_init(&part);
+    for (;;) {
+        if (zmq_msg_recv(&part, socket, 0) < 0) {
+            if (errno == EINTR)
+                continue;
+            break; /* ETERM: the kernel ends */
+        }
+        int flags = ZMQ_DONTWAIT | (zmq_msg_more(&part) ? ZMQ_SNDMORE : 0);
+        if (zmq_msg_send(&part, socket, flags) < 0 && errno == ETERM)
+            break;
+    }
+    zmq_msg_close(&part);
+    zmq_close(socket);
+    return NULL;
+}
+
+static int start_thread(struct heartbeat *heartbeat) {
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int err = pthread_create(&heartbeat->thread, NULL, beat, heartbeat->socket);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return -err;
+}
+
+static int make_socket(struct heartbeat *heartbeat, void *context) {
+    const int linger_ms = 0, ipv6 = 1, waiting = WAITING;
+    const int64_t max_bytes = MAX_BEAT_BYTES;
+    heartbeat->socket = zmq_socket(context, ZMQ_ROUTER);
+    if (!heartbeat->socket || zmq_setsockopt(heartbeat->socket, ZMQ_LINGER, &linger_ms, sizeof linger_ms) < 0 ||
+        zmq_setsockopt(heartbeat->socket, ZMQ_IPV6, &ipv6, sizeof ipv6) < 0 ||
+        zmq_setsockopt(heartbeat->socket, ZMQ_RCVHWM, &waiting, sizeof waiting) < 0 ||
+        zmq_setsockopt(heartbeat->socket, ZMQ_SNDHWM, &waiting, sizeof waiting) < 0 ||
+        zmq_setsockopt(heartbeat->socket, ZMQ_MAXMSGSIZE, &max_bytes, sizeof max_bytes) < 0)
+        return -errno;
+    return 0;
+}
+
+int heartbeat_start(struct heartbeat *heartbeat, void *context, struct connection *connection, char *why,
+                    size_t why_bytes) {
+    int r = make_socket(heartbeat, context);
+    if (r < 0)
+        snprintf(why, why_bytes, "the heartbeat's socket can't be made: %s", zmq_strerror(-r));
+    else
+        r = endpoint_bind(heartbeat->socket, connection, CHANNEL_HB, why, why_bytes);
+    if (r == 0 && (r = start_thread(heartbeat)) < 0)
+        snprintf(why, why_bytes, "the heartbeat's thread can't be started: %s", zmq_strerror(-r));
+    if (r < 0 && heartbeat->socket) {
+        zmq_close(heartbeat->socket);
+        heartbeat->socket = NULL;
+    }
+    return r;
+}
+
+void heartbeat_join(struct heartbeat *heartbeat) {
+    if (heartbeat->socket)
+        pthread_join(heartbeat->thread, NULL);
+    heartbeat->socket = NULL;
+}

@@ -1,0 +1,91 @@
+#include "info.h"
+
+#include "kernel/base/clock.h"
+#include "kernel/jupyter/jupyter.h"
+#include "kernel/jupyter/reply.h"
+
+enum { WAIT_S = 2 };
+
+static const struct {
+    const char *text;
+    const char *url;
+} help_links[] = {
+    {"Python Reference", "https://docs.python.org/3"},
+    {"IPython Reference", "https://ipython.org/documentation.html"},
+    {"NumPy Reference", "https://numpy.org/doc/stable/"},
+    {"SciPy Reference", "https://docs.scipy.org/doc/scipy/"},
+    {"Matplotlib Reference", "https://matplotlib.org/stable/"},
+    {"pandas Reference", "https://pandas.pydata.org/docs/"},
+};
+
+void info_fini(struct info *info) {
+    json_decref(info->language);
+    json_decref(info->banner);
+    request_queue_clear(&info->waiting);
+    *info = (struct info){0};
+}
+
+static json_t *make_help_links(void) {
+    json_t *links = json_array();
+    for (size_t i = 0; i < sizeof help_links / sizeof help_links[0]; i++)
+        json_array_append_new(links, json_pack("{s:s, s:s}", "text", help_links[i].text, "url", help_links[i].url));
+    return links;
+}
+
+/* What every Python 3 has, for when the interpreter itself could not be asked. */
+static json_t *language_unheard(void) {
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:{s:s, s:i}, s:s}", "name", "python", "version", "3", "mimetype",
+                     "text/x-python", "file_extension", ".py", "pygments_lexer", "ipython3", "codemirror_mode", "name",
+                     "ipython", "version", 3, "nbconvert_exporter", "python");
+}
+
+static json_t *make_content(const struct info *info) {
+    json_t *language = info->language ? json_incref(info->language) : language_unheard();
+    json_t *banner = info->banner ? json_incref(info->banner) : json_string("petri " PETRI_VERSION);
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:b, s:[]}", "status", "ok", "protocol_version",
+                     MESSAGE_PROTOCOL_VERSION, "implementation", "petri", "implementation_version", PETRI_VERSION,
+                     "language_info", language, "banner", banner, "help_links", make_help_links(), "debugger", 0,
+                     "supported_features");
+}
+
+static void answer(struct jupyter *jupyter, struct request *request) {
+    reply_send(jupyter, request, "kernel_info_reply", NULL, make_content(&jupyter->info));
+    reply_idle(jupyter, request);
+    jupyter->info.answered = true;
+}
+
+static void answer_all(struct jupyter *jupyter) {
+    struct request *request;
+    while ((request = request_queue_pop(&jupyter->info.waiting)))
+        answer(jupyter, request);
+}
+
+void info_request(struct jupyter *jupyter, struct request *request) {
+    reply_busy(jupyter, request);
+    if (jupyter->info.language || jupyter->info.final)
+        answer(jupyter, request);
+    else
+        request_queue_push(&jupyter->info.waiting, request);
+}
+
+void info_hello(struct jupyter *jupyter, const json_t *hello) {
+    json_decref(jupyter->info.language);
+    json_decref(jupyter->info.banner);
+    jupyter->info.language = json_incref(json_object_get(hello, "language_info"));
+    jupyter->info.banner = json_incref(json_object_get(hello, "banner"));
+    answer_all(jupyter);
+}
+
+void info_give_up(struct jupyter *jupyter) {
+    jupyter->info.final = true;
+    answer_all(jupyter);
+}
+
+void info_tick(struct jupyter *jupyter, int64_t now_us) {
+    if (info_deadline(&jupyter->info) <= now_us)
+        answer_all(jupyter);
+}
+
+int64_t info_deadline(const struct info *info) {
+    return info->waiting.first ? info->waiting.first->arrived_us + WAIT_S * CLOCK_S : CLOCK_NEVER;
+}

@@ -1,0 +1,28 @@
+/*
+ * jupyter.h - the kernel's side of the Jupyter protocol: its sockets, and what is known of who listens.
+ *
+ * See: Jupyter messaging.
+ */
+#ifndef PETRI_JUPYTER_H
+#define PETRI_JUPYTER_H
+
+#include "kernel/base/log.h"
+#include "kernel/jupyter/channels.h"
+#include "kernel/jupyter/comms.h"
+#include "kernel/jupyter/flow.h"
+#include "kernel/jupyter/heartbeat.h"
+#include "kernel/jupyter/info.h"
+
+struct jupyter {
+    const struct log *log; /* borrowed */
+    struct connection connection;
+    struct channels channels;
+    struct flow flow;
+    struct heartbeat heartbeat;
+    struct info info;
+    struct comms comms;
+    int64_t unheard_us;            /* until then no request is read, so that somebody listens first: iopub.h */
+    const struct request *running; /* as the session's cell; borrowed; NULL where none does */
+};
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * usage.h - usage_request: what the kernel and the machine use, as JupyterLab shows it.
+ *
+ * See: ipykernel, "usage_request"; proc(5).
+ */
+#ifndef PETRI_USAGE_H
+#define PETRI_USAGE_H
+
+#include "kernel/jupyter/request.h"
+
+#include <sys/types.h>
+
+/* Readings of an earlier request: shares of processors are over the time since then. */
+struct usage {
+    pid_t pid; /* of the process that Jupyter started; this one has another in its namespace */
+    int64_t at_us;
+    uint64_t kernel_ticks;
+    uint64_t host_ticks; /* of all processors, busy and idle */
+    uint64_t host_idle_ticks;
+};
+
+struct jupyter;
+
+/* usage_request. Blocks for reading some files of /proc. */
+void usage_request(struct usage *usage, struct jupyter *jupyter, const struct request *request);
+
+#endif

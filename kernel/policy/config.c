@@ -1,0 +1,145 @@
+#include "config.h"
+
+#include "kernel/base/host_file.h"
+#include "kernel/base/paths.h"
+#include "kernel/policy/config_keys.h"
+#include "protocol/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <string.h>
+
+enum {
+    GRACE_MS = 2000,
+    KEEP_DAYS = 90,
+    RECORDS_BYTES = 1 << 30,
+    MAX_FILE_BYTES = (1 << 20) - 1,
+    MAX_DEPTH = 16,
+};
+
+/* What holds without a file. */
+static void set_defaults(enum profile profile, struct config *ret_config) {
+    *ret_config = (struct config){
+        .grace_ms = GRACE_MS,
+        .history = true,
+        .records = {.on = true, .keep_days = KEEP_DAYS, .max_bytes = RECORDS_BYTES},
+        .artifacts = "outputs",
+    };
+    limits_defaults(profile, &ret_config->limits);
+}
+
+void config_fini(struct config *config) {
+    json_t *const texts[] = {config->environment,    config->inputs,          config->packages,      config->redact,
+                             config->refuse.imports, config->refuse.patterns, config->writable.allow};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        json_decref(texts[i]);
+    *config = (struct config){0};
+}
+
+int config_parse(const char *text, size_t bytes, enum profile profile, struct config *ret_config, char *why,
+                 size_t why_bytes) {
+    struct config config;
+    json_auto_t *json = text_parse_json(text, bytes, MAX_DEPTH);
+    if (!json_is_object(json)) {
+        snprintf(why, why_bytes, "It is not a JSON object.");
+        return -EINVAL;
+    }
+    set_defaults(profile, &config);
+    int r = config_read(json, profile, &config, why, why_bytes);
+    if (r < 0)
+        config_fini(&config);
+    else
+        *ret_config = config;
+    return r;
+}
+
+/*
+ * Opens a file that nobody has named: HOME and XDG_CONFIG_HOME may be another
+ * user's, as with sudo(8) that keeps the environment, and what decides what cells
+ * see and what is kept must not be theirs.
+ */
+static int open_found(const char *path, const struct host_file *wanted, char *why, size_t why_bytes) {
+    char folder[PATH_MAX], name[PATH_MAX];
+    struct stat st;
+    snprintf(folder, sizeof folder, "%s", path);
+    snprintf(name, sizeof name, "%s", path);
+    auto_fd fd = open(dirname(folder), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        int r = -errno;
+        snprintf(why, why_bytes, "%s", strerror(-r));
+        return r;
+    }
+    if (host_is_trusted(st.st_uid))
+        return host_file_open(fd, basename(name), wanted, why, why_bytes);
+    snprintf(why, why_bytes, "its folder belongs to another user (uid %u)", (unsigned)st.st_uid);
+    return -EPERM;
+}
+
+static int open_file(const char *path, bool named, char *why, size_t why_bytes) {
+    char clause[200];
+    const struct host_file wanted = {
+        .flags = O_RDONLY, .owner = named ? HOST_ANYBODYS : HOST_TRUSTED, .max_bytes = MAX_FILE_BYTES};
+    int fd = named ? host_file_open(AT_FDCWD, path, &wanted, clause, sizeof clause)
+                   : open_found(path, &wanted, clause, sizeof clause);
+    if (fd == -EPERM)
+        snprintf(why, why_bytes,
+                 "The configuration %s is not used: %s. Name it with --config to use it all the same, or start petri "
+                 "with a HOME and an XDG_CONFIG_HOME of your own (sudo -H).",
+                 path, clause);
+    else if (fd < 0)
+        snprintf(why, why_bytes, "The configuration %s can't be read: %s.", path, clause);
+    return fd;
+}
+
+/* Whole; a file that grows meanwhile is as good as one that is too large. Bytes, or -errno. */
+static ssize_t read_file(int fd, char *text) {
+    size_t have = 0;
+    ssize_t n = 1;
+    while (n > 0 && have <= MAX_FILE_BYTES) {
+        n = read(fd, text + have, MAX_FILE_BYTES + 1 - have);
+        have += n > 0 ? (size_t)n : 0;
+    }
+    return n < 0 ? -errno : have > MAX_FILE_BYTES ? -EFBIG : (ssize_t)have;
+}
+
+static int load_file(const char *path, bool named, enum profile profile, struct config *ret_config, char *why,
+                     size_t why_bytes) {
+    char problem[400];
+    auto_fd fd = open_file(path, named, why, why_bytes);
+    if (fd < 0)
+        return fd;
+    auto_free char *text = malloc(MAX_FILE_BYTES + 1);
+    ssize_t n = text ? read_file(fd, text) : -ENOMEM;
+    if (n < 0) {
+        snprintf(why, why_bytes, "The configuration %s can't be read: %s.", path, strerror((int)-n));
+        return (int)n;
+    }
+    int r = config_parse(text, (size_t)n, profile, ret_config, problem, sizeof problem);
+    if (r < 0)
+        snprintf(why, why_bytes, "The configuration %s: %s", path, problem);
+    return r;
+}
+
+int config_find(const char *path, char ret_path[PATH_MAX]) {
+    static const char system_path[] = "/etc/petri/config.json";
+    char user[PATH_MAX];
+    if (path)
+        snprintf(ret_path, PATH_MAX, "%s", path);
+    else if (paths_of_user("XDG_CONFIG_HOME", ".config", "petri/config.json", user, sizeof user) == 0 &&
+             access(user, F_OK) == 0)
+        memcpy(ret_path, user, sizeof user);
+    else if (access(system_path, F_OK) == 0)
+        memcpy(ret_path, system_path, sizeof system_path);
+    else
+        return 0;
+    return 1;
+}
+
+int config_load(const char *path, enum profile profile, struct config *ret_config, char *why, size_t why_bytes) {
+    char found[PATH_MAX];
+    if (config_find(path, found))
+        return load_file(found, path != NULL, profile, ret_config, why, why_bytes);
+    set_defaults(profile, ret_config);
+    return 0;
+}

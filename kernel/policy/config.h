@@ -1,0 +1,72 @@
+/*
+ * config.h - the configuration file: what the operator has decided.
+ *
+ *     {"profiles": {"notebook": {"timeout": "5m", "disk": "1G"}}, "packages": ["numpy", "pandas"],
+ *      "records": {"keep_days": 30}, "history": false}
+ *
+ * The first of --config, $XDG_CONFIG_HOME/petri/config.json (else
+ * ~/.config/petri/config.json) and /etc/petri/config.json that there is. One that
+ * was not named but found has to be the user's or root's, and so has its folder:
+ * else it is an error. It is a regular file of less than 1 MiB. A key
+ * that is not known, or a value of the wrong kind or over its ceiling, is an
+ * error: nothing starts on a configuration that is half understood. The keys
+ * are rows of config_keys.c.
+ */
+#ifndef PETRI_CONFIG_H
+#define PETRI_CONFIG_H
+
+#include "kernel/policy/limits.h"
+
+#include <limits.h>
+#include <stdbool.h>
+
+/* Arrays are of strings, owned, and NULL where the file does not have them. */
+struct config {
+    struct limits limits; /* of the profile that was asked for */
+    int64_t grace_ms;     /* from an interrupt until a cell that does not listen is ended */
+    bool history;         /* whether the code of cells is kept on disk */
+    json_t *environment;  /* names of variables that a request may set */
+    json_t *inputs;       /* more folders that cells can read, absolute */
+    json_t *packages;     /* the distributions that cells can see; NULL: all */
+    json_t *redact;       /* patterns of what must not be stored; pattern.h */
+    struct {
+        json_t *imports;  /* modules that code must not import */
+        json_t *patterns; /* patterns that code must not have */
+    } refuse;
+    struct {
+        bool on;
+        char path[PATH_MAX]; /* "": records_default_path() */
+        int64_t keep_days;
+        int64_t max_bytes; /* of the database */
+    } records;
+    struct {
+        int64_t ttl_ms; /* 0: no result is ever given twice */
+    } cache;
+    struct {
+        bool on;                  /* what cells change in the notebook's folder is written there */
+        json_t *allow;            /* patterns of names that are written although programs of the host look for them */
+    } writable;                   /* in profile notebook */
+    char artifacts[NAME_MAX + 1]; /* the folder beside the notebook that cells' files are copied to; "": none are */
+};
+
+void config_fini(struct config *config);
+
+/* Parses the text of a file. 0, or -EINVAL with one sentence in why. ret_config is the caller's: config_fini(). */
+int config_parse(const char *text, size_t bytes, enum profile profile, struct config *ret_config, char *why,
+                 size_t why_bytes) __attribute__((warn_unused_result));
+
+/*
+ * Finds and reads the file; path is the value of --config, or NULL. 0 (also
+ * where there is none and path is NULL), or -errno with one sentence in why.
+ */
+int config_load(const char *path, enum profile profile, struct config *ret_config, char *why, size_t why_bytes)
+    __attribute__((warn_unused_result));
+
+/* The file that config_load() would read: 1, or 0 where there is none and the defaults hold. */
+int config_find(const char *path, char ret_path[PATH_MAX]);
+
+/* The JSON Schema of the file, made of the same rows that parse it. The caller's; NULL on ENOMEM.
+ * See: JSON Schema, draft 2020-12. */
+json_t *config_schema(void);
+
+#endif

@@ -1,0 +1,314 @@
+#include "config_keys.h"
+
+#include "kernel/base/pattern.h"
+#include "kernel/policy/limits_ask.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TEXTS_MAX = 1000 };
+
+static int check_variable(const char *text, char *why, size_t why_bytes) {
+    static const char *const ours[] = {"PATH", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP"};
+    size_t n = 0;
+    while (isalnum((unsigned char)text[n]) || text[n] == '_')
+        n++;
+    bool good = n > 0 && n < 128 && text[n] == '\0' && !isdigit((unsigned char)text[0]);
+    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
+        good = good && strcmp(text, ours[i]) != 0;
+    if (good && strncmp(text, "LD_", 3) != 0 && strncmp(text, "PETRI_", 6) != 0)
+        return 0;
+    snprintf(why, why_bytes, "'%.60s' is no name that a variable of a cell may have", text);
+    return -EINVAL;
+}
+
+static int check_absolute(const char *text, char *why, size_t why_bytes) {
+    if (text[0] == '/' && text[1] != '\0' && strlen(text) < PATH_MAX)
+        return 0;
+    snprintf(why, why_bytes, "'%.60s' is no absolute path of a folder", text);
+    return -EINVAL;
+}
+
+/* See: PyPA, "Names and normalization". */
+static int check_distribution(const char *text, char *why, size_t why_bytes) {
+    size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+    if (n > 0 && n < 200 && text[n] == '\0' && isalnum((unsigned char)text[0]) && isalnum((unsigned char)text[n - 1]))
+        return 0;
+    snprintf(why, why_bytes, "'%.60s' is no name of a distribution", text);
+    return -EINVAL;
+}
+
+static int check_module(const char *text, char *why, size_t why_bytes) {
+    size_t n = strlen(text);
+    bool good = n > 0 && n < 200 && text[0] != '.' && text[n - 1] != '.' && !isdigit((unsigned char)text[0]);
+    for (size_t i = 0; i < n; i++)
+        good = good && (isalnum((unsigned char)text[i]) || strchr("_.", text[i]) || (unsigned char)text[i] >= 0x80);
+    if (good)
+        return 0;
+    snprintf(why, why_bytes, "'%.60s' is no name of a module", text);
+    return -EINVAL;
+}
+
+static int check_file_name(const char *text, char *why, size_t why_bytes) {
+    if (text[0] != '\0' && text[0] != '.' && !strchr(text, '/'))
+        return 0;
+    snprintf(why, why_bytes, "'%.60s' is no name of a folder beside the notebook", text);
+    return -EINVAL;
+}
+
+static int check_name_pattern(const char *text, char *why, size_t why_bytes) {
+    size_t n = strlen(text);
+    if (n > 0 && n < 200 && text[0] != '/' && text[n - 1] != '/')
+        return 0;
+    snprintf(why, why_bytes, "'%.60s' is no pattern of a name, or of a path below the folder", text);
+    return -EINVAL;
+}
+
+#define AT(member) offsetof(struct config, member)
+#define ROOM(member) sizeof(((struct config *)NULL)->member)
+#define MEMBERS(rows) .members = (rows), .n_members = sizeof(rows) / sizeof(rows)[0]
+
+static const struct config_key cache_keys[] = {
+    {"ttl", "How long a result may be given again; without it never", CONFIG_DURATION, .at = AT(cache.ttl_ms)},
+};
+
+static const struct config_key records_keys[] = {
+    {"keep_days", "Runs older than this are forgotten", CONFIG_COUNT, .at = AT(records.keep_days)},
+    {"max_bytes", "Size of the database, beyond which the oldest runs are forgotten", CONFIG_SIZE,
+     .at = AT(records.max_bytes)},
+    {"path", "The SQLite file, absolute", CONFIG_TEXT, .at = AT(records.path), .room = ROOM(records.path),
+     .check = check_absolute, .form = "^/."},
+};
+
+static const struct config_key refuse_keys[] = {
+    {"imports", "Modules that code must not import, with all below them", CONFIG_TEXTS, .at = AT(refuse.imports),
+     .check = check_module},
+    {"patterns", "Regular expressions (PCRE2) that no line of the code may match", CONFIG_TEXTS,
+     .at = AT(refuse.patterns), .check = pattern_check},
+};
+
+static const struct config_key writable_keys[] = {
+    {"allow",
+     "Names that are written although programs of the host look for them: patterns such as \"Makefile\" or \"*\"",
+     CONFIG_TEXTS, .at = AT(writable.allow), .check = check_name_pattern, .form = "^[^/](.*[^/])?$"},
+    {"on", "Whether it is so in every notebook, and not only with the kernel \"petri, writable\"", CONFIG_BOOL,
+     .at = AT(writable.on)},
+};
+
+/* In the order of their names. */
+static const struct config_key root_keys[] = {
+    {"artifacts", "Folder beside the notebook that the files of cells are copied to, or false", CONFIG_TEXT,
+     .at = AT(artifacts), .room = ROOM(artifacts), .or_false = true, .check = check_file_name, .form = "^[^./][^/]*$"},
+    {"cache", "Whether runs from a fresh image may be answered with the result of an earlier one", CONFIG_OBJECT,
+     MEMBERS(cache_keys)},
+    {"environment", "Names of the environment variables that a request may set", CONFIG_TEXTS, .at = AT(environment),
+     .check = check_variable, .form = "^[A-Za-z_][A-Za-z0-9_]*$"},
+    {"history", "Whether the code of cells is kept for history_request", CONFIG_BOOL, .at = AT(history)},
+    {"inputs", "More folders that cells can read", CONFIG_TEXTS, .at = AT(inputs), .check = check_absolute,
+     .form = "^/."},
+    {"interrupt_grace", "From an interrupt until a cell that does not listen is ended", CONFIG_DURATION,
+     .at = AT(grace_ms)},
+    {"packages", "The distributions that cells can see, and those that these require; without it all", CONFIG_TEXTS,
+     .at = AT(packages), .check = check_distribution, .form = "^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"},
+    {"profiles", "Limits of the profiles", CONFIG_PROFILES, .at = AT(limits)},
+    {"records", "Where the run records are kept and for how long, or false", CONFIG_OBJECT, .at = AT(records.on),
+     .or_false = true, MEMBERS(records_keys)},
+    {"redact", "Regular expressions (PCRE2) of what is taken out before anything is stored", CONFIG_TEXTS,
+     .at = AT(redact), .check = pattern_check},
+    {"refuse", "What code is refused before it runs", CONFIG_OBJECT, MEMBERS(refuse_keys)},
+    {"writable", "Writing what cells change into the notebook's folder (profile notebook)", CONFIG_OBJECT,
+     MEMBERS(writable_keys)},
+};
+
+const struct config_key config_root = {"", "", CONFIG_OBJECT, MEMBERS(root_keys)};
+
+/* What a value of a kind has to be, for those who wrote another thing. */
+static const char *const kind_forms[] = {
+    [CONFIG_BOOL] = "true or false",
+    [CONFIG_TEXT] = "a text",
+    [CONFIG_DURATION] = "a duration such as \"500ms\" or \"2s\"",
+    [CONFIG_SIZE] = "a size such as \"512M\" or \"2G\"",
+    [CONFIG_COUNT] = "a whole number above 0",
+    [CONFIG_TEXTS] = "an array of texts",
+    [CONFIG_OBJECT] = "an object",
+    [CONFIG_PROFILES] = "an object of profiles",
+};
+_Static_assert(sizeof kind_forms / sizeof kind_forms[0] == CONFIG_KIND_N, "one form a kind");
+
+/* What a parser of one key works on. */
+struct reading {
+    enum profile profile;
+    struct config *config;
+    char *why;
+    size_t why_bytes;
+    char path[160]; /* "\"records\", \"path\"": the key that is read, for sentences */
+};
+
+static __attribute__((format(printf, 2, 3))) int refuse(const struct reading *reading, const char *format, ...) {
+    char what[400];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    snprintf(reading->why, reading->why_bytes, "%s%s%s.", reading->path, what[0] == ':' ? "" : " ", what);
+    return -EINVAL;
+}
+
+static int refuse_kind(const struct reading *reading, const struct config_key *key) {
+    return refuse(reading, "has to be %s%s", kind_forms[key->kind], key->or_false ? ", or false" : "");
+}
+
+static void *place(const struct reading *reading, const struct config_key *key) {
+    return (char *)reading->config + key->at;
+}
+
+static int read_text(const struct reading *reading, const struct config_key *key, const json_t *json) {
+    char why[256];
+    const char *text = json_string_value(json);
+    if (!text || strlen(text) != json_string_length(json) || json_string_length(json) >= key->room)
+        return refuse_kind(reading, key);
+    if (key->check && key->check(text, why, sizeof why) < 0)
+        return refuse(reading, ": %s", why);
+    snprintf(place(reading, key), key->room, "%s", text);
+    return 0;
+}
+
+static int read_texts(const struct reading *reading, const struct config_key *key, const json_t *json) {
+    char why[256];
+    size_t i;
+    json_t *text;
+    json_t **texts = place(reading, key);
+    size_t most = key->check == pattern_check ? (size_t)PATTERN_MAX : (size_t)TEXTS_MAX;
+    if (!json_is_array(json))
+        return refuse_kind(reading, key);
+    if (json_array_size(json) > most)
+        return refuse(reading, "can't have more than %zu entries", most);
+    json_array_foreach((json_t *)json, i, text) {
+        const char *value = json_string_value(text);
+        if (!value || strlen(value) != json_string_length(text))
+            return refuse_kind(reading, key);
+        if (key->check(value, why, sizeof why) < 0)
+            return refuse(reading, ": %s", why);
+    }
+    json_decref(*texts);
+    *texts = json_incref((json_t *)json);
+    return 0;
+}
+
+static int read_number(const struct reading *reading, const struct config_key *key, const json_t *json) {
+    int64_t *number = place(reading, key);
+    enum limit_unit unit = key->kind == CONFIG_DURATION ? UNIT_MS : UNIT_BYTES;
+    if (key->kind != CONFIG_DURATION && json_is_integer(json) && json_integer_value(json) > 0) {
+        *number = json_integer_value(json);
+        return 0;
+    }
+    if (key->kind != CONFIG_COUNT && json_is_string(json) && limits_parse(unit, json_string_value(json), number) == 0)
+        return 0;
+    return refuse_kind(reading, key);
+}
+
+static int read_profile(const struct reading *reading, const char *name, const json_t *json) {
+    enum profile profile;
+    struct limits limits;
+    char why[256];
+    if (profile_from_name(name, &profile) < 0)
+        return refuse(reading, ": \"%.40s\" is no profile; there are \"notebook\" and \"strict\"", name);
+    limits_defaults(profile, &limits);
+    const struct limits_asking asking = {profile, ASKER_SESSION, why, sizeof why};
+    if (limits_ask_json(&asking, &limits, json) < 0)
+        return refuse(reading, ": \"%s\": %s", name, why);
+    if (profile == reading->profile)
+        reading->config->limits = limits;
+    return 0;
+}
+
+static int read_profiles(const struct reading *reading, const struct config_key *key, const json_t *json) {
+    const char *name;
+    json_t *profile;
+    int r = 0;
+    if (!json_is_object(json))
+        return refuse_kind(reading, key);
+    json_object_foreach((json_t *)json, name, profile) {
+        r = read_profile(reading, name, profile);
+        if (r < 0)
+            break;
+    }
+    return r;
+}
+
+/* `there are "history", "interrupt_grace" and "profiles"` */
+static void list_names(const struct config_key *key, char *buf, size_t size) {
+    size_t n = 0;
+    for (size_t i = 0; i < key->n_members && n < size; i++) {
+        const char *between = i == 0 ? "" : i + 1 == key->n_members ? " and " : ", ";
+        n += (size_t)snprintf(buf + n, size - n, "%s\"%s\"", between, key->members[i].name);
+    }
+}
+
+static int read_object(const struct reading *reading, const struct config_key *key, const json_t *json);
+
+static int read_value(const struct reading *reading, const struct config_key *key, const json_t *json) {
+    switch (key->kind) {
+    case CONFIG_BOOL:
+        if (!json_is_boolean(json))
+            return refuse_kind(reading, key);
+        *(bool *)place(reading, key) = json_is_true(json);
+        return 0;
+    case CONFIG_TEXT:
+        return read_text(reading, key, json);
+    case CONFIG_DURATION:
+    case CONFIG_SIZE:
+    case CONFIG_COUNT:
+        return read_number(reading, key, json);
+    case CONFIG_TEXTS:
+        return read_texts(reading, key, json);
+    case CONFIG_OBJECT:
+        return read_object(reading, key, json);
+    case CONFIG_PROFILES:
+        return read_profiles(reading, key, json);
+    case CONFIG_KIND_N:
+        break;
+    }
+    return -EINVAL;
+}
+
+static int read_member(const struct reading *reading, const struct config_key *key, const char *name,
+                       const json_t *json) {
+    struct reading inner = *reading;
+    char names[256] = "";
+    size_t n = strlen(inner.path);
+    snprintf(inner.path + n, sizeof inner.path - n, "%s\"%.60s\"", n > 0 ? ", " : "", name);
+    for (size_t i = 0; i < key->n_members; i++) {
+        const struct config_key *member = &key->members[i];
+        if (strcmp(member->name, name) != 0)
+            continue;
+        if (!member->or_false || !json_is_false(json))
+            return read_value(&inner, member, json);
+        *(char *)place(reading, member) = 0; /* no text, or the bool */
+        return 0;
+    }
+    list_names(key, names, sizeof names);
+    return refuse(&inner, "is not known; there %s %s", key->n_members == 1 ? "is" : "are", names);
+}
+
+static int read_object(const struct reading *reading, const struct config_key *key, const json_t *json) {
+    const char *name;
+    json_t *value;
+    int r = 0;
+    if (!json_is_object(json))
+        return refuse_kind(reading, key);
+    json_object_foreach((json_t *)json, name, value) {
+        r = read_member(reading, key, name, value);
+        if (r < 0)
+            break;
+    }
+    return r;
+}
+
+int config_read(const json_t *json, enum profile profile, struct config *config, char *why, size_t why_bytes) {
+    const struct reading reading = {.profile = profile, .config = config, .why = why, .why_bytes = why_bytes};
+    return read_object(&reading, &config_root, json);
+}

@@ -1,0 +1,46 @@
+/*
+ * config_keys.h - the keys of the configuration file: one row a key, for the parser and for the schema.
+ */
+#ifndef PETRI_CONFIG_KEYS_H
+#define PETRI_CONFIG_KEYS_H
+
+#include "kernel/policy/config.h"
+
+#include <stddef.h>
+
+/* What a key's value is, and what it becomes in struct config. */
+enum config_kind {
+    CONFIG_BOOL,     /* bool */
+    CONFIG_TEXT,     /* char[room] */
+    CONFIG_DURATION, /* "500ms": int64_t, milliseconds */
+    CONFIG_SIZE,     /* "512M" or a number: int64_t, bytes */
+    CONFIG_COUNT,    /* int64_t */
+    CONFIG_TEXTS,    /* json_t *, an array of strings */
+    CONFIG_OBJECT,   /* its members' */
+    CONFIG_PROFILES, /* limits */
+    CONFIG_KIND_N,
+};
+
+struct config_key {
+    const char *name;
+    const char *help;
+    enum config_kind kind;
+    size_t at;   /* offset in struct config; of an object that can be false: of the bool that says so */
+    size_t room; /* of a text */
+    bool or_false;
+    /* Of a text, or of each of several: 0, or -EINVAL with what is wrong in why, a clause. NULL takes all. */
+    int (*check)(const char *text, char *why, size_t why_bytes);
+    const char *form; /* what check() takes, for the schema: a regular expression, or NULL */
+    const struct config_key *members;
+    size_t n_members;
+};
+
+/* The file as a whole: an object. */
+extern const struct config_key config_root;
+
+/* Reads json, of one key, into config, which keeps what it already has of it on failure. 0, or -EINVAL with one
+ * sentence in why. */
+int config_read(const json_t *json, enum profile profile, struct config *config, char *why, size_t why_bytes)
+    __attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,104 @@
+/*
+ * config_schema.c - the configuration file as a JSON Schema, for editors: made of the rows of config_keys.c.
+ */
+#include "kernel/policy/config_keys.h"
+
+static const char duration_form[] = "^0*[1-9][0-9]* *(ms|s|m|h)$";
+static const char size_form[] = "^0*[1-9][0-9]* *([KMG](i?B)?|B)?$";
+
+static json_t *of_type(const char *type) {
+    return json_pack("{s:s}", "type", type);
+}
+
+static json_t *text_schema(const char *form) {
+    json_t *schema = of_type("string");
+    if (form)
+        json_object_set_new(schema, "pattern", json_string(form));
+    return schema;
+}
+
+/* A number in the limit's own unit, or a text with a unit. */
+static json_t *amount_schema(enum limit_unit unit) {
+    json_t *number = json_pack("{s:s, s:i}", "type", "integer", "minimum", 1);
+    if (unit == UNIT_COUNT)
+        return number;
+    return json_pack("{s:[o, o]}", "anyOf", number, text_schema(unit == UNIT_MS ? duration_form : size_form));
+}
+
+/* The ceiling can be told of numbers alone; those that depend on the machine are left out. */
+static json_t *limit_schema(enum profile profile, enum limit limit) {
+    const struct limit_row *row = &limit_rows[limit];
+    int64_t ceiling = row->of[profile].ceiling;
+    json_t *schema = amount_schema(row->unit);
+    json_object_set_new(schema, "description", json_string(row->help));
+    if (row->unit == UNIT_COUNT && ceiling != LIMITS_NONE)
+        json_object_set_new(schema, "maximum", json_integer(ceiling));
+    return schema;
+}
+
+/* Steals properties. */
+static json_t *object_schema(json_t *properties) {
+    return json_pack("{s:s, s:b, s:o}", "type", "object", "additionalProperties", 0, "properties", properties);
+}
+
+static json_t *profiles_schema(void) {
+    json_t *profiles = json_object();
+    for (int profile = 0; profile < PROFILE_N; profile++) {
+        json_t *limits = json_object();
+        for (int limit = 0; limit < LIMIT_N; limit++)
+            json_object_set_new(limits, limit_rows[limit].name, limit_schema((enum profile)profile, (enum limit)limit));
+        json_object_set_new(profiles, profile_name((enum profile)profile), object_schema(limits));
+    }
+    return object_schema(profiles);
+}
+
+static json_t *key_schema(const struct config_key *key);
+
+static json_t *members_schema(const struct config_key *key) {
+    json_t *properties = json_object();
+    for (size_t i = 0; i < key->n_members; i++)
+        json_object_set_new(properties, key->members[i].name, key_schema(&key->members[i]));
+    return object_schema(properties);
+}
+
+static json_t *value_schema(const struct config_key *key) {
+    switch (key->kind) {
+    case CONFIG_BOOL:
+        return of_type("boolean");
+    case CONFIG_TEXT:
+        return text_schema(key->form);
+    case CONFIG_DURATION:
+        return text_schema(duration_form);
+    case CONFIG_SIZE:
+        return amount_schema(UNIT_BYTES);
+    case CONFIG_COUNT:
+        return amount_schema(UNIT_COUNT);
+    case CONFIG_TEXTS:
+        return json_pack("{s:s, s:o}", "type", "array", "items", text_schema(key->form));
+    case CONFIG_OBJECT:
+        return members_schema(key);
+    case CONFIG_PROFILES:
+        return profiles_schema();
+    case CONFIG_KIND_N:
+        break;
+    }
+    return NULL;
+}
+
+static json_t *key_schema(const struct config_key *key) {
+    json_t *schema = value_schema(key);
+    if (key->or_false)
+        schema = json_pack("{s:[o, {s:b}]}", "anyOf", schema, "const", 0);
+    if (key->help[0])
+        json_object_set_new(schema, "description", json_string(key->help));
+    return schema;
+}
+
+json_t *config_schema(void) {
+    json_t *schema = json_pack("{s:s, s:s}", "$schema", "https://json-schema.org/draft/2020-12/schema", "title",
+                               "The configuration of petri");
+    json_auto_t *root = key_schema(&config_root);
+    if (schema && root)
+        json_object_update(schema, root);
+    return schema;
+}

@@ -1,0 +1,305 @@
+#include "history.h"
+
+#include "kernel/base/clock.h"
+#include "kernel/base/paths.h"
+#include "kernel/jupyter/reply.h"
+#include "kernel/records/database.h"
+#include "kernel/records/redact.h"
+#include "kernel/records/statement.h"
+#include "protocol/text.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum {
+    BUSY_MS = 200,        /* for another kernel that writes; then this entry is lost, and the log says so */
+    GLOB_BYTES_MAX = 500, /* a pattern of many stars takes long */
+    ENTRIES_MAX = 100000, /* of one reply */
+    ROOM_PART = 16,       /* of the bounds that is made free once they are reached, so that this is seldom */
+};
+
+static const char pragmas[] = "PRAGMA journal_mode = WAL;"
+                              "PRAGMA synchronous = NORMAL;"
+                              "PRAGMA journal_size_limit = 1048576;";
+
+static const char schema[] = "CREATE TABLE IF NOT EXISTS sessions("
+                             "    session INTEGER PRIMARY KEY AUTOINCREMENT, started TEXT NOT NULL);"
+                             "CREATE TABLE IF NOT EXISTS cells("
+                             "    session INTEGER NOT NULL, line INTEGER NOT NULL, source TEXT NOT NULL,"
+                             "    PRIMARY KEY(session, line)) WITHOUT ROWID;"
+                             /* What is there, so that nobody has to count. */
+                             "CREATE TABLE IF NOT EXISTS totals("
+                             "    only INTEGER PRIMARY KEY CHECK(only = 1), cells INTEGER NOT NULL,"
+                             "    bytes INTEGER NOT NULL);"
+                             "INSERT OR IGNORE INTO totals(only, cells, bytes)"
+                             "    SELECT 1, count(*), coalesce(sum(length(CAST(source AS BLOB))), 0) FROM cells"
+                             "    WHERE NOT EXISTS (SELECT 1 FROM totals);";
+
+int history_default_path(char *buf, size_t size) {
+    return paths_of_user("XDG_DATA_HOME", ".local/share", "petri/history.sqlite", buf, size);
+}
+
+void history_init(struct history *history, const char *path, const struct patterns *redact, const struct log *log) {
+    *history =
+        (struct history){.redact = redact, .log = log, .cells_max = HISTORY_CELLS_MAX, .bytes_max = HISTORY_BYTES_MAX};
+    snprintf(history->path, sizeof history->path, "%s", path);
+}
+
+void history_fini(struct history *history) {
+    database_close(history->db);
+    *history = (struct history){0};
+}
+
+static void complain(const struct history *history, const char *what) {
+    log_write(history->log, LOG_LEVEL_WARNING, "the history %s %s: %s", history->path, what,
+              sqlite3_errmsg(history->db));
+}
+
+static int open_database(struct history *history, char *why, size_t why_bytes) {
+    int r = database_open(history->path, true, history->log, &history->db, why, why_bytes);
+    if (r < 0)
+        return r;
+    sqlite3_limit(history->db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, GLOB_BYTES_MAX);
+    if (statement_set_up(history->db, pragmas, BUSY_MS) != SQLITE_OK ||
+        statement_set_up(history->db, schema, BUSY_MS) != SQLITE_OK)
+        return -EIO;
+    return database_check_schema(history->db, schema, why, why_bytes);
+}
+
+/* Whether there is a database to work with. */
+static bool is_open(struct history *history) {
+    char why[512];
+    if (history->db || history->failed || history->path[0] == '\0')
+        return history->db != NULL;
+    int r = open_database(history, why, sizeof why);
+    if (r == -EIO && history->db)
+        snprintf(why, sizeof why, "%s", database_refused()[0] ? database_refused() : sqlite3_errmsg(history->db));
+    if (r < 0) {
+        log_write(history->log, LOG_LEVEL_WARNING, "there is no history in %s: %s", history->path, why);
+        database_close(steal_pointer(history->db));
+        history->failed = true;
+    }
+    return r == 0;
+}
+
+static sqlite3_stmt *prepare(const struct history *history, const char *sql) {
+    sqlite3_stmt *statement = NULL;
+    if (sqlite3_prepare_v2(history->db, sql, -1, &statement, NULL) != SQLITE_OK)
+        complain(history, "can't be read");
+    return statement;
+}
+
+/* The session's number is taken with its first cell: kernels that run none leave no trace. */
+static bool begin_session(struct history *history) {
+    char now[32];
+    if (history->session > 0)
+        return true;
+    clock_iso(now);
+    if (!statement_run(history->db, "INSERT INTO sessions(started) VALUES(?1)", "t", now))
+        return false;
+    history->session = sqlite3_last_insert_rowid(history->db);
+    return true;
+}
+
+/* A cell by its number in this session: what was there under it goes. */
+static bool insert(const struct history *history, int number, const struct bytes *code) {
+    auto_statement replace = prepare(history, "INSERT OR REPLACE INTO cells(session, line, source) VALUES(?1, ?2, ?3)");
+    return statement_run(
+               history->db,
+               "UPDATE totals SET (cells, bytes) = (SELECT totals.cells + 1 - count(*), totals.bytes + ?3"
+               " - coalesce(sum(length(CAST(source AS BLOB))), 0) FROM cells WHERE session = ?1 AND line = ?2)",
+               "iii", history->session, (int64_t)number, (int64_t)code->n) &&
+           replace && sqlite3_bind_int64(replace, 1, history->session) == SQLITE_OK &&
+           sqlite3_bind_int(replace, 2, number) == SQLITE_OK &&
+           sqlite3_bind_text64(replace, 3, code->n ? code->data : "", code->n, SQLITE_STATIC, SQLITE_UTF8) ==
+               SQLITE_OK &&
+           sqlite3_step(replace) == SQLITE_DONE;
+}
+
+/* Of all cells, or their bytes. */
+static int64_t total(const struct history *history, const char *sql) {
+    auto_statement statement = prepare(history, sql);
+    return statement && sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+}
+
+/* The oldest cells go, as many as it takes for the others to keep within the bounds. */
+static bool make_room(const struct history *history) {
+    int64_t cells = total(history, "SELECT cells FROM totals");
+    int64_t bytes = total(history, "SELECT bytes FROM totals");
+    if (cells <= history->cells_max && bytes <= history->bytes_max)
+        return true;
+    int64_t most_cells = history->cells_max - history->cells_max / ROOM_PART;
+    int64_t most_bytes = history->bytes_max - history->bytes_max / ROOM_PART;
+    int64_t session = 0, line = 0, gone_cells = 0, gone_bytes = 0;
+    auto_statement oldest =
+        prepare(history, "SELECT session, line, length(CAST(source AS BLOB)) FROM cells ORDER BY session, line");
+    while ((cells - gone_cells > most_cells || bytes - gone_bytes > most_bytes) && oldest &&
+           sqlite3_step(oldest) == SQLITE_ROW) {
+        session = sqlite3_column_int64(oldest, 0);
+        line = sqlite3_column_int64(oldest, 1);
+        gone_cells++;
+        gone_bytes += sqlite3_column_int64(oldest, 2);
+    }
+    sqlite3_reset(oldest);
+    return statement_run(history->db, "DELETE FROM cells WHERE (session, line) <= (?1, ?2)", "ii", session, line) &&
+           statement_run(history->db, "UPDATE totals SET cells = cells - ?1, bytes = bytes - ?2", "ii", gone_cells,
+                         gone_bytes) &&
+           statement_run(history->db, "DELETE FROM sessions WHERE session < (SELECT min(session) FROM cells)", "");
+}
+
+static bool store(struct history *history, int number, const struct bytes *code) {
+    if (!statement_run(history->db, "BEGIN IMMEDIATE", ""))
+        return false;
+    return begin_session(history) && insert(history, number, code) && make_room(history) &&
+           statement_run(history->db, "COMMIT", "");
+}
+
+void history_store(struct history *history, int number, const json_t *code) {
+    auto_bytes kept = {0};
+    int64_t session = history->session;
+    if (!is_open(history))
+        return;
+    redact_text(history->redact, json_string_value(code), json_string_length(code), &kept);
+    if (!bytes_ok(&kept) || kept.n > HISTORY_CELL_BYTES_MAX) {
+        log_write(history->log, LOG_LEVEL_WARNING, "a cell of %zu bytes is not kept in the history",
+                  json_string_length(code));
+    } else if (!store(history, number, &kept)) {
+        complain(history, "could not take a cell");
+        history->session = session;
+        statement_run(history->db, "ROLLBACK", "");
+    }
+}
+
+/*
+ * What a kind of access asks the database: rows of session, line, source, from
+ * the last to the first. The parameters are the fields of struct asked, in
+ * their order.
+ */
+static const struct access {
+    const char *type;
+    bool unique;   /* each source once, where it stood last */
+    bool own_is_0; /* this session's entries are told as those of session 0 */
+    const char *sql;
+} accesses[] = {
+    {"range", false, true,
+     "SELECT session, line, source FROM cells WHERE session = ?1 AND line >= ?2 AND line < ?3"
+     " ORDER BY line DESC LIMIT ?4"},
+    {"tail", false, false, "SELECT session, line, source FROM cells ORDER BY session DESC, line DESC LIMIT ?4"},
+    {"search", false, false,
+     "SELECT session, line, source FROM cells WHERE source GLOB ?5"
+     " ORDER BY session DESC, line DESC LIMIT ?4"},
+    /* Of the columns beside max(), SQLite takes those of the greatest row. */
+    {"search", true, false,
+     "SELECT session, line, source FROM"
+     " (SELECT session, line, source, max(session * 2147483648 + line) FROM cells"
+     " WHERE source GLOB ?5 GROUP BY source)"
+     " ORDER BY session DESC, line DESC LIMIT ?4"},
+};
+
+struct asked {
+    int64_t session; /* as stored */
+    int64_t start;
+    int64_t stop; /* not included */
+    int64_t n;
+    const char *pattern;
+};
+
+static int64_t integer_of(const json_t *content, const char *key, int64_t otherwise) {
+    const json_t *value = json_object_get(content, key);
+    return json_is_integer(value) ? json_integer_value(value) : otherwise;
+}
+
+/* The number of the session before which nothing of this kernel is stored. */
+static int64_t own_session(struct history *history) {
+    if (history->session > 0)
+        return history->session;
+    auto_statement last = prepare(history, "SELECT coalesce(max(session), 0) + 1 FROM sessions");
+    return last && sqlite3_step(last) == SQLITE_ROW ? sqlite3_column_int64(last, 0) : 1;
+}
+
+/* 0 is this session, -1 the one before. */
+static void read_asked(struct history *history, const json_t *content, struct asked *asked) {
+    const char *pattern = json_string_value(json_object_get(content, "pattern"));
+    int64_t session = integer_of(content, "session", 0);
+    int64_t stop = integer_of(content, "stop", 0);
+    int64_t n = integer_of(content, "n", ENTRIES_MAX);
+    *asked = (struct asked){
+        .session = session > 0 ? session : own_session(history) + session,
+        .start = integer_of(content, "start", 0),
+        .stop = stop > 0 ? stop : INT64_MAX,
+        .n = n < 0             ? 0
+             : n > ENTRIES_MAX ? ENTRIES_MAX
+                               : n,
+        .pattern = pattern ? pattern : "*",
+    };
+}
+
+static bool bind(sqlite3_stmt *statement, const struct asked *asked) {
+    const int64_t numbers[] = {asked->session, asked->start, asked->stop, asked->n};
+    int count = sqlite3_bind_parameter_count(statement);
+    for (int i = 0; i < (int)(sizeof numbers / sizeof numbers[0]); i++)
+        if (i < count && sqlite3_bind_int64(statement, i + 1, numbers[i]) != SQLITE_OK)
+            return false;
+    return count < 5 || sqlite3_bind_text(statement, 5, asked->pattern, -1, SQLITE_STATIC) == SQLITE_OK;
+}
+
+/* What a cell has shown is not stored, so it is null where it is asked for. This session is called 0 in a range. */
+static json_t *entry(sqlite3_stmt *row, int64_t called_0, bool with_output) {
+    int64_t session = sqlite3_column_int64(row, 0);
+    json_t *source = text_to_json((const char *)sqlite3_column_text(row, 2), (size_t)sqlite3_column_bytes(row, 2));
+    json_t *what = with_output ? json_pack("[o, n]", source) : source;
+    return json_pack("[I, I, o]", (json_int_t)(session == called_0 ? 0 : session),
+                     (json_int_t)sqlite3_column_int64(row, 1), what);
+}
+
+/* Steals entries; they were read from the last to the first. */
+static json_t *turn_round(json_t *entries) {
+    json_t *turned = json_array();
+    for (size_t n = json_array_size(entries); n > 0; n--)
+        json_array_append(turned, json_array_get(entries, n - 1));
+    json_decref(entries);
+    return turned;
+}
+
+static json_t *read_entries(struct history *history, const struct access *access, const json_t *content) {
+    json_t *entries = json_array();
+    struct asked asked;
+    auto_statement statement = prepare(history, access->sql);
+    read_asked(history, content, &asked);
+    int64_t called_0 = access->own_is_0 && integer_of(content, "session", 0) == 0 ? asked.session : -1;
+    bool with_output = json_is_true(json_object_get(content, "output"));
+    if (!statement || !bind(statement, &asked))
+        return entries;
+    while (sqlite3_step(statement) == SQLITE_ROW)
+        json_array_append_new(entries, entry(statement, called_0, with_output));
+    return turn_round(entries);
+}
+
+static const struct access *find_access(const json_t *content) {
+    const char *type = json_string_value(json_object_get(content, "hist_access_type"));
+    bool unique = json_is_true(json_object_get(content, "unique"));
+    const struct access *found = NULL;
+    for (size_t i = 0; type && i < sizeof accesses / sizeof accesses[0]; i++)
+        if (strcmp(accesses[i].type, type) == 0 && (!found || accesses[i].unique == unique))
+            found = &accesses[i];
+    return found;
+}
+
+json_t *history_find(struct history *history, const json_t *content, const char **ret_why) {
+    const struct access *access = find_access(content);
+    if (!access) {
+        *ret_why = "hist_access_type has to be \"range\", \"tail\" or \"search\".";
+        return NULL;
+    }
+    return is_open(history) ? read_entries(history, access, content) : json_array();
+}
+
+void history_request(struct history *history, struct jupyter *jupyter, const struct request *request) {
+    const char *why = "";
+    json_t *entries = history_find(history, request->message.content, &why);
+    if (entries)
+        reply_send(jupyter, request, "history_reply", NULL,
+                   json_pack("{s:s, s:o}", "status", "ok", "history", entries));
+    else
+        reply_error(jupyter, request, "ValueError", why);
+}

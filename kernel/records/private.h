@@ -1,0 +1,39 @@
+/*
+ * private.h - the folders and files of databases that are for their owner alone.
+ *
+ * What cells were told and what they said is kept in them. The folder is opened
+ * once and each file by its descriptor; a file there that is a link, no regular
+ * file, another user's, or has a second name is not touched.
+ */
+#ifndef PETRI_PRIVATE_H
+#define PETRI_PRIVATE_H
+
+#include "kernel/base/cleanup.h"
+#include "kernel/base/host_file.h"
+#include "kernel/base/log.h"
+
+#include <limits.h>
+
+/* What each file of a database has to be. */
+extern const struct host_file private_file;
+
+/*
+ * Opens the folder of a database, whose path is absolute; with make, it is made
+ * (0700), as those above it, but not below a folder of another user's: who keeps
+ * the environment of another, as sudo(8) may, would leave there what its owner can
+ * not use. A folder that is petri's own (by its name, as in ~/.local/share/petri)
+ * is closed to others. The name without links goes to ret_folder. A descriptor,
+ * or -errno with a clause in why: -EPERM where the folder is another user's.
+ */
+int private_folder_open(const char *path, bool make, const struct log *log, char ret_folder[PATH_MAX], char *why,
+                        size_t why_bytes) KERNEL_MUST_CHECK;
+
+/*
+ * Looks at a database's file and at SQLite's beside it (-wal, -shm, -journal),
+ * and closes them to others; with make, an empty file is made where there is
+ * none. To be called before SQLite opens it. 0, or -errno with a clause in why.
+ */
+int private_files_check(int folder_fd, const char *name, bool make, const struct log *log, char *why,
+                        size_t why_bytes) KERNEL_MUST_CHECK;
+
+#endif

@@ -1,0 +1,314 @@
+#include "records.h"
+
+#include "kernel/base/paths.h"
+#include "kernel/records/database.h"
+#include "kernel/records/statement.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    VERSION = 1,       /* of the tables */
+    BUSY_MS = 500,     /* for other kernels that write */
+    TIDY_RUNS = 200,   /* stored between two times of forgetting */
+    WAL_PAGES = 1000,  /* of 4 KiB, before they are moved into the database */
+    FREE_PAGES = 4000, /* given back to the file system at a time */
+    ROOM_PART = 16,    /* of the size that is kept free between runs: room is not made before a reply */
+    MANY_RUNS = 1000,  /* forgotten at a time to make room */
+};
+
+/* Counts only before anything is written, and waits for whoever writes also where it changes nothing. */
+static const char vacuum_pragma[] = "PRAGMA auto_vacuum = INCREMENTAL;";
+
+static const char pragmas[] = "PRAGMA journal_mode = WAL;"
+                              "PRAGMA synchronous = NORMAL;"
+                              "PRAGMA journal_size_limit = 16777216;"
+                              "PRAGMA foreign_keys = ON;";
+
+static const char schema[] =
+    "BEGIN IMMEDIATE;"
+    "CREATE TABLE IF NOT EXISTS environments(sha256 TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS runs("
+    "    n INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL UNIQUE, session_id TEXT NOT NULL, task TEXT,"
+    "    outcome TEXT NOT NULL, started TEXT NOT NULL, started_ms INTEGER NOT NULL, wall_ms INTEGER NOT NULL,"
+    "    summary TEXT, environment TEXT, cache_key TEXT, bytes INTEGER NOT NULL, body TEXT NOT NULL);"
+    "CREATE INDEX IF NOT EXISTS runs_by_time ON runs(started_ms);"
+    "CREATE INDEX IF NOT EXISTS runs_by_task ON runs(task, n) WHERE task IS NOT NULL;"
+    "CREATE INDEX IF NOT EXISTS runs_by_key ON runs(cache_key, started_ms) WHERE cache_key IS NOT NULL;"
+    "CREATE TABLE IF NOT EXISTS blobs(sha256 TEXT PRIMARY KEY, data BLOB NOT NULL);"
+    "CREATE TABLE IF NOT EXISTS inputs("
+    "    run INTEGER NOT NULL REFERENCES runs(n) ON DELETE CASCADE, path TEXT NOT NULL, sha256 TEXT NOT NULL,"
+    "    PRIMARY KEY(run, path)) WITHOUT ROWID;"
+    "CREATE INDEX IF NOT EXISTS inputs_by_content ON inputs(sha256);"
+    "CREATE TABLE IF NOT EXISTS tasks("
+    "    task TEXT PRIMARY KEY, runs INTEGER NOT NULL, wall_ms INTEGER NOT NULL, artifact_bytes INTEGER NOT NULL)"
+    "    WITHOUT ROWID;"
+    "PRAGMA user_version = 1;"
+    "COMMIT;";
+_Static_assert(VERSION == 1, "the schema says it too");
+
+int records_default_path(char *buf, size_t size) {
+    return paths_of_user("XDG_DATA_HOME", ".local/share", "petri/records.sqlite", buf, size);
+}
+
+void records_close(struct records *records) {
+    database_close(records->db);
+    *records = (struct records){0};
+}
+
+/* In place of SQLite's own checkpoints, which would come between a cell's end and its reply. */
+static int note_wal(void *arg, sqlite3 *db, const char *name, int pages) {
+    struct records *records = arg;
+    (void)db;
+    (void)name;
+    records->wal_pages = pages;
+    return SQLITE_OK;
+}
+
+static int version_of(sqlite3 *db) {
+    auto_statement statement = statement_make(db, "PRAGMA user_version", "");
+    return statement && sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int(statement, 0) : -1;
+}
+
+/* A new database has version 0. 0; -EPROTO where a later petri, or somebody else, has made it; -EIO. */
+static int make_tables(sqlite3 *db, char *why, size_t why_bytes) {
+    int version = version_of(db);
+    if (version != 0 && version != VERSION) {
+        snprintf(why, why_bytes, "it was made by a later version of petri");
+        return version > 0 ? -EPROTO : -EIO;
+    }
+    if (version == 0 && sqlite3_exec(db, schema, NULL, NULL, NULL) != SQLITE_OK) {
+        sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+        return -EIO;
+    }
+    return database_check_schema(db, schema, why, why_bytes);
+}
+
+static int set_up(struct records *records, char *why, size_t why_bytes) {
+    sqlite3 *db = records->db;
+    if (version_of(db) == 0 && statement_set_up(db, vacuum_pragma, STATEMENT_OPENING_MS) != SQLITE_OK)
+        return -EIO;
+    if (statement_set_up(db, pragmas, STATEMENT_OPENING_MS) != SQLITE_OK)
+        return -EIO;
+    sqlite3_wal_hook(db, note_wal, records);
+    int made = make_tables(db, why, why_bytes);
+    sqlite3_busy_timeout(db, BUSY_MS);
+    return made;
+}
+
+/* Closes a database that can't be used; of -EIO SQLite says why, or what was kept from it. */
+static void give_up(struct records *records, int r, char *why, size_t why_bytes) {
+    if (r == -EIO && records->db)
+        snprintf(why, why_bytes, "%s", database_refused()[0] ? database_refused() : sqlite3_errmsg(records->db));
+    database_close(steal_pointer(records->db));
+}
+
+void records_open(struct records *records, const struct records_options *options, const struct log *log) {
+    char why[512];
+    *records = (struct records){.log = log, .keep_days = options->keep_days, .max_bytes = options->max_bytes};
+    if (options->path[0] == '\0')
+        return;
+    snprintf(records->path, sizeof records->path, "%s", options->path);
+    int r = database_open(records->path, true, log, &records->db, why, sizeof why);
+    if (r == 0)
+        r = set_up(records, why, sizeof why);
+    if (r < 0) {
+        give_up(records, r, why, sizeof why);
+        log_write(log, LOG_LEVEL_WARNING, "runs are not recorded in %s: %s", records->path, why);
+        return;
+    }
+    records->since_tidy = TIDY_RUNS;
+    records_tidy(records);
+}
+
+int records_open_existing(struct records *records, const char *path, const struct log *log, char *why,
+                          size_t why_bytes) {
+    char clause[512];
+    *records = (struct records){.log = log};
+    snprintf(records->path, sizeof records->path, "%s", path);
+    if (access(path, F_OK) < 0) {
+        snprintf(why, why_bytes, "there are no run records in %s", path);
+        return -ENOENT;
+    }
+    int r = database_open(path, false, log, &records->db, clause, sizeof clause);
+    if (r == 0) {
+        sqlite3_busy_timeout(records->db, BUSY_MS);
+        r = make_tables(records->db, clause, sizeof clause);
+    }
+    if (r < 0) {
+        give_up(records, r, clause, sizeof clause);
+        records_close(records);
+        snprintf(why, why_bytes, "the run records in %s can't be read: %s", path, clause);
+    }
+    return r;
+}
+
+static bool store_environment(sqlite3 *db, const struct record *record) {
+    if (!record->environment)
+        return true;
+    auto_statement known =
+        statement_make(db, "SELECT 1 FROM environments WHERE sha256 = ?1", "t", record->environment_sha256);
+    if (known && sqlite3_step(known) == SQLITE_ROW)
+        return true;
+    auto_free char *text = json_dumps(record->environment, JSON_COMPACT | JSON_SORT_KEYS);
+    return text && statement_run(db, "INSERT OR IGNORE INTO environments(sha256, json) VALUES(?1, ?2)", "tt",
+                                 record->environment_sha256, text);
+}
+
+static bool store_inputs(sqlite3 *db, const struct record *record, int64_t run) {
+    bool ok = true;
+    for (size_t i = 0; ok && i < record->n_inputs; i++) {
+        const struct record_input *input = &record->inputs[i];
+        ok = statement_run(db, "INSERT OR REPLACE INTO inputs(run, path, sha256) VALUES(?1, ?2, ?3)", "itt", run,
+                           input->path, input->sha256);
+        if (ok && input->data)
+            ok = statement_run(db, "INSERT OR IGNORE INTO blobs(sha256, data) VALUES(?1, ?2)", "tb", input->sha256,
+                               input->data, input->bytes);
+    }
+    return ok;
+}
+
+static bool store_run(sqlite3 *db, const struct record *record) {
+    auto_free char *body = json_dumps(record->body, JSON_COMPACT);
+    if (!body)
+        return false;
+    int64_t bytes = (int64_t)strlen(body);
+    for (size_t i = 0; i < record->n_inputs; i++)
+        bytes += record->inputs[i].data ? (int64_t)record->inputs[i].bytes : 0;
+    return statement_run(
+        db,
+        "INSERT INTO runs(run_id, session_id, task, outcome, started, started_ms, wall_ms, summary,"
+        " environment, cache_key, bytes, body) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+        "tttttiitttit", record->run_id, record->session_id, record->task, record->outcome, record->started,
+        record->started_ms, record->wall_ms, record->summary, record->environment_sha256, record->cache_key, bytes,
+        body);
+}
+
+static bool count_task(sqlite3 *db, const struct record *record) {
+    return record->task[0] == '\0' || !record->ran ||
+           statement_run(db,
+                         "INSERT INTO tasks(task, runs, wall_ms, artifact_bytes) VALUES(?1, 1, ?2, ?3)"
+                         " ON CONFLICT(task) DO UPDATE SET runs = runs + 1, wall_ms = wall_ms + excluded.wall_ms,"
+                         " artifact_bytes = artifact_bytes + excluded.artifact_bytes",
+                         "tii", record->task, record->wall_ms, record->artifact_bytes);
+}
+
+static int64_t value_of(sqlite3 *db, const char *sql) {
+    auto_statement statement = statement_make(db, sql, "");
+    return statement && sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+}
+
+/* Bytes of the database that hold something, with what the open transaction has written. */
+static int64_t used_bytes(sqlite3 *db) {
+    return (value_of(db, "PRAGMA page_count") - value_of(db, "PRAGMA freelist_count")) *
+           value_of(db, "PRAGMA page_size");
+}
+
+/* Forgets the oldest runs before kept, as many as hold so many bytes, and what only they have read. */
+static bool forget_oldest(sqlite3 *db, int64_t bytes, int64_t kept) {
+    auto_statement last =
+        statement_make(db,
+                       "SELECT max(n) FROM (SELECT n, sum(bytes) OVER (ORDER BY n) - bytes AS before FROM"
+                       " (SELECT n, bytes FROM runs WHERE n < ?1 ORDER BY n LIMIT ?2)) WHERE before < ?3",
+                       "iii", kept, (int64_t)MANY_RUNS, bytes);
+    if (!last || sqlite3_step(last) != SQLITE_ROW || sqlite3_column_type(last, 0) == SQLITE_NULL)
+        return false;
+    int64_t n = sqlite3_column_int64(last, 0);
+    return statement_run(db,
+                         "DELETE FROM blobs WHERE sha256 IN (SELECT sha256 FROM inputs WHERE run <= ?1) AND NOT EXISTS"
+                         " (SELECT 1 FROM inputs WHERE inputs.sha256 = blobs.sha256 AND run > ?1)",
+                         "i", n) &&
+           statement_run(db, "DELETE FROM runs WHERE n <= ?1", "i", n);
+}
+
+static int64_t newest(sqlite3 *db) {
+    return value_of(db, "SELECT coalesce(max(n), 0) FROM runs");
+}
+
+/* Forgets the oldest runs before kept until the rest fits. Whether it does. */
+static bool make_room(sqlite3 *db, int64_t max_bytes, int64_t kept) {
+    int64_t used = used_bytes(db);
+    while (used > max_bytes && forget_oldest(db, used - max_bytes, kept))
+        used = used_bytes(db);
+    return used <= max_bytes;
+}
+
+static bool store_all(struct records *records, const struct record *record, const char **ret_why) {
+    sqlite3 *db = records->db;
+    bool ok = store_environment(db, record) && store_run(db, record);
+    int64_t run = sqlite3_last_insert_rowid(db);
+    ok = ok && store_inputs(db, record, run) && count_task(db, record);
+    if (ok && !make_room(db, records->max_bytes, run)) {
+        *ret_why = "it is larger than all records may be together (max_bytes)";
+        return false;
+    }
+    return ok;
+}
+
+int records_store(struct records *records, const struct record *record) {
+    sqlite3 *db = records->db;
+    if (!db)
+        return -ENOENT;
+    bool ok = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK;
+    bool begun = ok;
+    const char *why = NULL;
+    ok = ok && store_all(records, record, &why) && sqlite3_exec(db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
+    if (!ok)
+        log_write(records->log, LOG_LEVEL_WARNING, "run %s is not recorded in %s: %s", record->run_id, records->path,
+                  why ? why : sqlite3_errmsg(db));
+    if (!ok && begun)
+        sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    records->since_tidy++;
+    return ok ? 0 : -EIO;
+}
+
+/* Runs that are too old; then what no run needs any more. */
+static bool forget(struct records *records) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    int64_t days = (int64_t)now.tv_sec / 86400 - records->keep_days;
+    return statement_run(records->db, "DELETE FROM runs WHERE started_ms < ?1", "i", days * 86400 * 1000) &&
+           statement_run(records->db, "DELETE FROM blobs WHERE sha256 NOT IN (SELECT sha256 FROM inputs)", "") &&
+           statement_run(records->db,
+                         "DELETE FROM environments WHERE sha256 NOT IN"
+                         " (SELECT environment FROM runs WHERE environment IS NOT NULL)",
+                         "");
+}
+
+/* While other kernels write it is put off until the next run. */
+static void tidy(struct records *records) {
+    char vacuum[64];
+    bool done = forget(records);
+    if (!done && sqlite3_errcode(records->db) == SQLITE_BUSY)
+        return;
+    records->since_tidy = 0;
+    if (!done)
+        log_write(records->log, LOG_LEVEL_WARNING, "the run records %s could not be tidied: %s", records->path,
+                  sqlite3_errmsg(records->db));
+    snprintf(vacuum, sizeof vacuum, "PRAGMA incremental_vacuum(%d)", FREE_PAGES);
+    sqlite3_exec(records->db, vacuum, NULL, NULL, NULL);
+}
+
+/* So that the next run needs none before its reply. Put off as above. */
+static void make_room_ahead(struct records *records) {
+    int64_t max_bytes = records->max_bytes - records->max_bytes / ROOM_PART;
+    sqlite3 *db = records->db;
+    if (used_bytes(db) <= max_bytes || sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
+        return;
+    make_room(db, max_bytes, newest(db));
+    if (sqlite3_exec(db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
+        sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+}
+
+void records_tidy(struct records *records) {
+    if (!records->db)
+        return;
+    if (records->since_tidy >= TIDY_RUNS)
+        tidy(records);
+    make_room_ahead(records);
+    if (records->wal_pages > WAL_PAGES) {
+        records->wal_pages = 0; /* what a reader holds back is moved the next time */
+        sqlite3_wal_checkpoint_v2(records->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    }
+}

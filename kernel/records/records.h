@@ -1,0 +1,124 @@
+/*
+ * records.h - what ran: run records in SQLite.
+ *
+ * One transaction a run, before its reply goes out. The database is in WAL
+ * mode with synchronous = NORMAL: a kernel that is killed loses no run whose
+ * reply was sent, and leaves no half one; a machine that loses power may lose
+ * the last ones, whole. A database that can't be used costs a line in the log
+ * and never a cell. It is never larger than it may be: a run that is stored
+ * takes the place of the oldest. What is stored here has been redacted by the caller.
+ *
+ * See: SQLite, "Write-Ahead Logging", "PRAGMA synchronous".
+ */
+#ifndef PETRI_RECORDS_H
+#define PETRI_RECORDS_H
+
+#include "kernel/base/cleanup.h"
+#include "kernel/base/log.h"
+
+#include <jansson.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sqlite3;
+
+struct records_options {
+    const char *path; /* "" for none at all */
+    int64_t keep_days;
+    int64_t max_bytes; /* of the database's pages in use; its log is 16 MiB more at most between runs */
+};
+
+/* All zero stores and finds nothing. */
+struct records {
+    char path[PATH_MAX];
+    const struct log *log;
+    struct sqlite3 *db;
+    int64_t keep_days;
+    int64_t max_bytes;
+    unsigned since_tidy; /* runs stored */
+    int wal_pages;       /* of the log that is not in the database proper yet */
+};
+
+/* A file that a run was given. */
+struct record_input {
+    const char *path;
+    const char *sha256; /* of what the run got */
+    const void *data;   /* NULL where it is not kept */
+    size_t bytes;
+};
+
+/* One run; everything is borrowed, texts are as they are to be stored. */
+struct record {
+    const char *run_id;
+    const char *session_id;
+    const char *task; /* "" for none */
+    const char *outcome;
+    const char *started; /* ISO 8601, UTC */
+    int64_t started_ms;  /* since 1970 */
+    int64_t wall_ms;
+    int64_t artifact_bytes;
+    const char *summary;   /* the code's first line */
+    const char *cache_key; /* "" where its result can't be given again */
+    const char *environment_sha256;
+    const json_t *environment;
+    const json_t *body; /* the run as `petri show --json` gives it */
+    const struct record_input *inputs;
+    size_t n_inputs;
+    bool ran; /* it counts for its task: it was not refused */
+};
+
+/* What a task has used; runs that could not be stored are not in it. */
+struct record_totals {
+    int64_t runs;
+    int64_t wall_ms;
+    int64_t artifact_bytes;
+};
+
+/* $XDG_DATA_HOME/petri/records.sqlite, else ~/.local/share/petri/records.sqlite. 0, -ENOENT where there is no home,
+ * or -ENAMETOOLONG. */
+int records_default_path(char *buf, size_t size) KERNEL_MUST_CHECK;
+
+/* Opens the database, and makes it where there is none; forgets what is too old or too much. Says in the log where
+ * that fails: then nothing is stored. log is borrowed for life. */
+void records_open(struct records *records, const struct records_options *options, const struct log *log);
+
+/* Opens a database that is there, to read it. 0, or -errno with one sentence in why. */
+int records_open_existing(struct records *records, const char *path, const struct log *log, char *why,
+                          size_t why_bytes) KERNEL_MUST_CHECK;
+void records_close(struct records *records);
+
+/* Stores a run, whole or not at all, and forgets the oldest where there is no room for it. 0; -ENOENT where there is no
+ * database; -EIO with a line in the log. */
+int records_store(struct records *records, const struct record *record) KERNEL_MUST_CHECK;
+
+/* What need not be done before a reply: moves the log into the database, forgets what is too old, makes some room. */
+void records_tidy(struct records *records);
+
+/* Which runs records_list() gives; NULL or "" for any. */
+struct records_filter {
+    const char *task;
+    const char *outcome;
+    const char *session_id;
+    int64_t limit;
+};
+
+/* The newest first: [{"run_id", "session_id", "task", "outcome", "started", "wall_ms", "summary"}]. The caller's; NULL
+ * where the database can't be read. */
+json_t *records_list(struct records *records, const struct records_filter *filter);
+
+/* A run by its id or the beginning of one: body with "environment". 1 with ret_run, the caller's; 0 where there is
+ * none; -ENOTUNIQ where several begin like that; -EBADMSG where what is stored is no record; -EIO. */
+int records_find(struct records *records, const char *prefix, json_t **ret_run) KERNEL_MUST_CHECK;
+
+/* The youngest run with this key that began at since_ms or later: its body, the caller's; NULL for none. */
+json_t *records_find_cached(struct records *records, const char *cache_key, int64_t since_ms);
+
+/* Bytes of an input by their digest. 1 with ret_data (malloc'ed), 0 where they were not kept, or -EIO. */
+int records_find_input(struct records *records, const char *sha256, void **ret_data,
+                       size_t *ret_bytes) KERNEL_MUST_CHECK;
+
+/* All zero for an unknown task, or where there is no database. */
+void records_totals(struct records *records, const char *task, struct record_totals *ret_totals);
+
+#endif

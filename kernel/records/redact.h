@@ -1,0 +1,23 @@
+/*
+ * redact.h - takes out what must not be stored: what looks like a secret, and the operator's own patterns.
+ */
+#ifndef PETRI_REDACT_H
+#define PETRI_REDACT_H
+
+#include "kernel/base/pattern.h"
+#include "protocol/bytes.h"
+
+#include <stddef.h>
+
+/*
+ * Appends text without its secrets to out; patterns may be NULL. What a pattern
+ * did not get through in its time is left out whole. Returns how many pieces
+ * were taken out.
+ */
+size_t redact_text(const struct patterns *patterns, const char *text, size_t bytes, struct bytes *out);
+
+/* A copy of any JSON value with all its texts, keys too, redacted; the caller's, NULL on ENOMEM. The number of pieces
+ * is added to count. */
+json_t *redact_json(const struct patterns *patterns, const json_t *json, size_t *count);
+
+#endif

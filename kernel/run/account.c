@@ -1,0 +1,27 @@
+#include "account.h"
+
+#include "kernel/run/accounts.h"
+#include "kernel/run/budget.h"
+#include "kernel/run/cache.h"
+#include "kernel/run/recording.h"
+#include "kernel/run/report.h"
+
+void account_begin(struct accounts *accounts, struct run *run) {
+    char why[sizeof run->facts.detail];
+    const struct limits_asking limits = {accounts->profile, ASKER_CELL, why, sizeof why};
+    const struct asking asking = {&limits, accounts->config->environment};
+    const json_t *petri = json_object_get(run->request->message.metadata, "petri");
+    if (ask_parse(&asking, petri, &run->limits, &run->ask) < 0)
+        run_set_outcome(run, OUTCOME_REFUSED, why);
+    else
+        budget_check(accounts, run);
+}
+
+json_t *account_end(struct accounts *accounts, const struct session *session, struct run *run) {
+    if (!run->checks)
+        validation_fail(run, "the cell has left nothing to check");
+    json_t *report = report_run(accounts, session, run);
+    bool recorded = recording_store(accounts, run, report, cache_key(run, report));
+    json_object_set_new(report, "record", json_boolean(recorded));
+    return report;
+}

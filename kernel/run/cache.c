@@ -1,0 +1,116 @@
+#include "cache.h"
+
+#include "kernel/base/clock.h"
+#include "kernel/base/digest.h"
+#include "kernel/run/accounts.h"
+#include "protocol/text.h"
+
+#include <fts.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int64_t ttl_ms(const struct accounts *accounts, const struct run *run) {
+    int64_t ttl = run->ask.cache_ms != 0 ? run->ask.cache_ms : accounts->config->cache.ttl_ms;
+    return ttl > 0 ? ttl : 0;
+}
+
+/* What of a file changes when its content does. Its name may be no UTF-8. */
+static json_t *entry_of(const FTSENT *entry) {
+    const struct stat *st = entry->fts_statp;
+    json_t *path = text_to_json(entry->fts_path, strlen(entry->fts_path));
+    return json_pack("[o, i, I, I, I, I]", path, (int)st->st_mode, (json_int_t)st->st_ino, (json_int_t)st->st_size,
+                     (json_int_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec,
+                     (json_int_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec);
+}
+
+/* Adds every file below a folder. Whether all of it could be seen and there is not too much. */
+static bool add_folder(json_t *files, const char *path) {
+    char *const paths[] = {(char *)path, NULL};
+    FTS *walk = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    bool good = walk != NULL;
+    FTSENT *entry;
+    while (good && (entry = fts_read(walk))) {
+        bool unseen = entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS;
+        good = !unseen && entry->fts_level <= CACHE_FOLDER_DEPTH && json_array_size(files) < CACHE_FOLDER_FILES;
+        if (good && entry->fts_info != FTS_DP)
+            json_array_append_new(files, entry_of(entry));
+    }
+    if (walk)
+        fts_close(walk);
+    return good;
+}
+
+/* What cells can read of the host beside their environment; NULL where it is too much. */
+static json_t *readable_files(const struct accounts *accounts) {
+    json_t *files = json_array();
+    size_t i;
+    json_t *input;
+    bool good = add_folder(files, ".");
+    json_array_foreach(accounts->config->inputs, i, input) {
+        good = good && add_folder(files, json_string_value(input));
+    }
+    if (good)
+        return files;
+    json_decref(files);
+    return NULL;
+}
+
+/* metadata.petri without what does not change a result, and with files by their digests. */
+static json_t *request_of(const struct run *run) {
+    const json_t *petri = json_object_get(run->request->message.metadata, "petri");
+    json_t *request = json_is_object(petri) ? json_copy((json_t *)petri) : json_object();
+    json_t *files = json_array();
+    json_object_del(request, "task");
+    json_object_del(request, "cache");
+    json_object_del(request, "limits");
+    for (size_t i = 0; i < run->ask.n_files; i++) {
+        char hex[DIGEST_HEX];
+        digest_bytes(run->ask.files[i].data, run->ask.files[i].bytes, hex);
+        json_array_append_new(files, json_pack("[s, s]", run->ask.files[i].path, hex));
+    }
+    json_object_set_new(request, "files", files);
+    return request;
+}
+
+/* Limits as they are once they are settled; those of tasks don't change a result. */
+static json_t *limits_of(const struct run *run) {
+    struct limits limits = run->limits;
+    json_t *values = json_array();
+    limits_settle(&limits);
+    for (int i = 0; i < LIMIT_N; i++)
+        if (!limit_rows[i].tightens)
+            json_array_append_new(values, json_integer(limits.values[i]));
+    return values;
+}
+
+static void make_key(const struct accounts *accounts, struct run *run) {
+    json_t *files = readable_files(accounts);
+    if (!files)
+        return;
+    json_auto_t *parts =
+        json_pack("{s:O, s:o, s:o, s:o, s:s, s:s, s:b}", "code", run->code, "request", request_of(run), "limits",
+                  limits_of(run), "files", files, "environment", accounts->environment_sha256, "profile",
+                  profile_name(accounts->profile), "allow_stdin", run->allow_stdin);
+    if (!parts || digest_json(parts, run->cache_key) < 0)
+        run->cache_key[0] = '\0';
+}
+
+static bool is_plain(const struct run *run) {
+    const json_t *expressions = json_object_get(run->request->message.content, "user_expressions");
+    return run->ask.fresh && !run->silent && json_object_size(expressions) == 0;
+}
+
+void cache_look(struct accounts *accounts, struct run *run) {
+    int64_t ttl = ttl_ms(accounts, run);
+    if (ttl == 0 || !is_plain(run) || !accounts->records.db || !accounts->environment)
+        return;
+    make_key(accounts, run);
+    if (run->cache_key[0])
+        run->cached = records_find_cached(&accounts->records, run->cache_key, clock_date_ms() - ttl);
+}
+
+const char *cache_key(const struct run *run, const json_t *report) {
+    bool whole = run->outcome == OUTCOME_OK && !run->asked && !run->transcript.cut && run->dropped_bytes == 0 &&
+                 run->displays.dropped_bytes == 0 && json_array_size(json_object_get(report, "artifacts")) == 0;
+    return whole ? run->cache_key : "";
+}

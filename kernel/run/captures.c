@@ -1,0 +1,72 @@
+#include "captures.h"
+
+#include "kernel/base/clock.h"
+#include "kernel/run/run.h"
+
+#include <string.h>
+
+enum { COMMS_OF_RUN = 64, ID_BYTES = 256 };
+
+void captures_fini(struct captures *captures) {
+    json_decref(captures->comms);
+    *captures = (struct captures){0};
+}
+
+/* A widget says whose output it takes from now on; "" is nobody's. */
+static void note_state(struct run *run, const json_t *content) {
+    struct captures *captures = &run->captures;
+    const char *id = json_string_value(json_object_get(content, "comm_id"));
+    const json_t *state = json_object_get(json_object_get(content, "data"), "state");
+    const char *whose = json_string_value(json_object_get(state, "msg_id"));
+    const char *own = json_string_value(json_object_get(run->request->message.header, "msg_id"));
+    if (!id || strlen(id) > ID_BYTES || !whose || !own)
+        return;
+    const bool takes = strcmp(whose, own) == 0, took = json_is_true(json_object_get(captures->comms, id));
+    if (takes == took || (json_object_size(captures->comms) == COMMS_OF_RUN && !json_object_get(captures->comms, id)))
+        return;
+    if (!captures->comms)
+        captures->comms = json_object();
+    if (json_object_set_new(captures->comms, id, json_boolean(takes)) == 0)
+        captures->taking += takes ? 1U : -1U;
+}
+
+void captures_note(struct run *run, const char *msg_type, const json_t *content) {
+    static const char *const pieces[] = {"stream", "display_data", "execute_result", "error", "clear_output"};
+    if (strcmp(msg_type, "comm_msg") == 0)
+        note_state(run, content);
+    if (run->captures.taking == 0 || json_is_true(json_object_get(content, "wait")))
+        return; /* what waits for the next piece comes back with that one */
+    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++)
+        run->captures.due += strcmp(msg_type, pieces[i]) == 0;
+}
+
+void captures_echo(struct run *run, const json_t *content) {
+    const char *id = json_string_value(json_object_get(content, "comm_id"));
+    if (run->captures.due > 0 && id && json_object_get(run->captures.comms, id))
+        run->captures.due--;
+}
+
+bool captures_wait(struct run *run, int64_t now_us, int64_t *hold_us) {
+    struct captures *captures = &run->captures;
+    if (captures->until_us == 0)
+        captures->until_us = now_us + *hold_us;
+    if (captures->due == 0)
+        return false;
+    if (now_us < captures->until_us)
+        return true;
+    if (*hold_us > CAPTURES_HOLD_UNANSWERED_MS * CLOCK_MS)
+        *hold_us = CAPTURES_HOLD_UNANSWERED_MS * CLOCK_MS;
+    return false;
+}
+
+bool captures_waits(const struct run *run) {
+    return run->captures.until_us > 0;
+}
+
+void captures_watch(const struct run *run, struct poll_set *set) {
+    poll_set_deadline(set, run->captures.until_us);
+}
+
+void captures_cancel(struct run *run) {
+    run->captures.due = 0;
+}

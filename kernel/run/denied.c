@@ -1,0 +1,46 @@
+#include "denied.h"
+
+#include "kernel/run/runner.h"
+
+#include <string.h>
+
+enum {
+    ROWS_MAX = 100, /* different ones of a cell; what comes after them is answered and not listed */
+};
+
+static bool is_of(const json_t *row, const struct denied_call *call) {
+    return strcmp(json_string_value(json_object_get(row, "syscall")), call->syscall) == 0 &&
+           strcmp(json_string_value(json_object_get(row, "detail")), call->detail) == 0;
+}
+
+static void count(json_t *list, const struct denied_call *call) {
+    size_t i;
+    json_t *row;
+    json_array_foreach(list, i, row) {
+        json_t *n = json_object_get(row, "count");
+        if (is_of(row, call)) {
+            json_integer_set(n, json_integer_value(n) + 1);
+            return;
+        }
+    }
+    if (json_array_size(list) < ROWS_MAX)
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:i}", "syscall", call->syscall, "detail", call->detail, "count", 1));
+}
+
+static void denied_ready(void *arg, short events) {
+    const struct runner *runner = arg;
+    (void)events;
+    struct run *run = runner->run;
+    struct denied_call call;
+    /* One a turn: a call is there for sure only where the descriptor was readable. */
+    if (!runner_has_image(runner) || session_take_denied(runner->session, run ? run->cell : NULL, &call) <= 0)
+        return;
+    if (run && call.by_cell)
+        count(run->denied, &call);
+}
+
+void denied_watch(struct runner *runner, struct poll_set *set) {
+    if (runner_has_image(runner) && session_denied_fd(runner->session) >= 0)
+        poll_set_add_fd(set, session_denied_fd(runner->session), ZMQ_POLLIN, denied_ready, runner);
+}

@@ -1,0 +1,180 @@
+#include "input.h"
+
+#include "kernel/base/clock.h"
+#include "kernel/base/filename.h"
+#include "kernel/jupyter/identities.h"
+#include "kernel/jupyter/jupyter.h"
+#include "kernel/run/runner.h"
+#include "protocol/text.h"
+
+#include <errno.h>
+#include <string.h>
+#include <zmq.h>
+
+enum { ANSWERS_PER_TURN = 16, STALE_MAX = 1000, PASSWORD_PROMPT_BYTES = 200, MEASURE_LEAST_MS = 10 };
+
+/* Steals prompt. */
+static json_t *mark(json_t *prompt) {
+    char line[PASSWORD_PROMPT_BYTES];
+    json_t *marked = text_format("%s%s", INPUT_MARK, filename_line(json_string_value(prompt), line, sizeof line));
+    json_decref(prompt);
+    return marked;
+}
+
+/* What people are asked. A prompt is shown as what is printed is, and counts as that. */
+static json_t *shown_prompt(struct outputs *outputs, const json_t *prompt, bool password) {
+    size_t bytes = outputs_admit(outputs, json_string_length(prompt));
+    json_t *shown = text_to_json(json_string_value(prompt), text_whole_utf8(json_string_value(prompt), bytes));
+    return password && shown ? mark(shown) : shown;
+}
+
+/* The content of the input_request. The caller's; NULL on ENOMEM. */
+static json_t *make_content(struct runner *runner, const json_t *frame) {
+    bool password = json_is_true(json_object_get(frame, "password"));
+    json_t *prompt = shown_prompt(&runner->outputs, json_object_get(frame, "prompt"), password);
+    return json_pack("{s:o, s:b}", "prompt", prompt, "password", password);
+}
+
+/*
+ * Who asks for a cell may come to stdin later than to shell: the question is kept
+ * until it has a way to go.
+ */
+static void send_request(struct runner *runner, struct run *run) {
+    struct question *question = &run->question;
+    int r = channels_send(&runner->jupyter->channels, CHANNEL_STDIN,
+                          &(struct message_parts){.identities = run->request->message.identities,
+                                                  .n_identities = run->request->message.n_identities,
+                                                  .msg_type = "input_request",
+                                                  .parent = run->request->message.header,
+                                                  .content = question->unasked});
+    if (r == -EHOSTUNREACH)
+        return;
+    if (r < 0)
+        log_write(runner->log, LOG_LEVEL_ERROR, "an input_request is lost: %s", zmq_strerror(-r));
+    json_decref(question->unasked);
+    question->unasked = NULL;
+}
+
+/* What was answered before anything was asked is no answer to what comes now. Bounded: anybody may send. */
+static void drop_stale(struct runner *runner) {
+    struct message message = {0};
+    enum message_problem problem;
+    for (int i = 0;
+         i < STALE_MAX && channels_receive(&runner->jupyter->channels, CHANNEL_STDIN, &message, &problem) > 0; i++)
+        message_fini(&message);
+}
+
+/* What the cell has used until now. */
+static uint64_t cpu_us(struct runner *runner) {
+    cell_measure(runner->run->cell, &runner->exchange.usage);
+    return runner->exchange.usage.cpu_us;
+}
+
+/* From now on the wall clock stands still. */
+static void begin_waiting(struct runner *runner, json_int_t seq) {
+    struct run *run = runner->run;
+    struct question *question = &run->question;
+    int64_t now_us = clock_us();
+    if (!run->asked)
+        question->wait_left_us = run->limits.values[LIMIT_INPUT_WAIT] * CLOCK_MS;
+    question->waits = run->asked = true;
+    question->seq = seq;
+    question->left_us = run->deadline_us - now_us;
+    question->since_us = now_us;
+    question->since_cpu_us = cpu_us(runner);
+    run->deadline_us = CLOCK_NEVER;
+}
+
+const char *input_ask(struct runner *runner, const json_t *frame) {
+    struct run *run = runner->run;
+    if (run->grace_us != CLOCK_NEVER)
+        input_forget(runner); /* an interrupt that met the question on its way: the code may ask another one */
+    if (!run->allow_stdin || run->question.waits)
+        return "it asked for input where none can come";
+    drop_stale(runner);
+    begin_waiting(runner, json_integer_value(json_object_get(frame, "seq")));
+    json_decref(run->question.unasked);
+    run->question.unasked = make_content(runner, frame);
+    send_request(runner, run);
+    return NULL;
+}
+
+void input_ask_again(struct runner *runner) {
+    if (runner->run->question.unasked)
+        send_request(runner, runner->run);
+}
+
+static void account(struct run *run, uint64_t cpu_us, int64_t now_us) {
+    struct question *question = &run->question;
+    int64_t passed_us = now_us - question->since_us;
+    /* Less than before where a process has ended whose time nobody counts any more. */
+    int64_t used_us = cpu_us > question->since_cpu_us ? (int64_t)(cpu_us - question->since_cpu_us) : 0;
+    question->left_us -= clock_sooner(used_us, passed_us);
+    question->wait_left_us -= passed_us;
+    question->since_us = now_us;
+    question->since_cpu_us = cpu_us;
+}
+
+void input_account(struct runner *runner, int64_t now_us) {
+    account(runner->run, runner->exchange.usage.cpu_us, now_us);
+}
+
+int64_t input_measure_after_us(const struct run *run) {
+    const int64_t least_us = MEASURE_LEAST_MS * CLOCK_MS, left_us = run->question.left_us;
+    return left_us < least_us ? least_us : left_us;
+}
+
+int64_t input_due_us(const struct run *run) {
+    return run->question.waits ? run->question.since_us + run->question.wait_left_us : CLOCK_NEVER;
+}
+
+void input_forget(struct runner *runner) {
+    struct run *run = runner->run;
+    int64_t now_us = clock_us();
+    if (!run->question.waits)
+        return;
+    account(run, cpu_us(runner), now_us);
+    run->question.waits = false;
+    run->deadline_us = now_us + run->question.left_us;
+}
+
+/* Only who was asked answers, through another connection than the one of the request. See: Jupyter messaging, "Messages
+ * on the stdin (ROUTER/DEALER) channel". */
+static bool was_asked(const struct run *run, const struct message *message) {
+    const struct message *asker = &run->request->message;
+    bool same = message->n_identities == asker->n_identities && message->n_identities > 0 &&
+                identities_are_one(&message->identities[0], &asker->identities[0]);
+    for (size_t i = 1; same && i < message->n_identities; i++)
+        same = message->identities[i].bytes == asker->identities[i].bytes &&
+               memcmp(message->identities[i].data, asker->identities[i].data, asker->identities[i].bytes) == 0;
+    return same;
+}
+
+static void take_answer(struct runner *runner, const struct message *message) {
+    struct run *run = runner->run;
+    json_t *value = json_object_get(message->content, "value");
+    if (strcmp(message->msg_type, "input_reply") != 0 || !run || run->phase != RUN_WORKS || !run->question.waits ||
+        !was_asked(run, message))
+        return;
+    json_auto_t *frame = json_pack("{s:s, s:I, s:o}", "type", "input_reply", "seq", run->question.seq, "value",
+                                   json_is_string(value) ? json_incref(value) : json_string(""));
+    input_forget(runner);
+    exchange_send(&runner->exchange, frame);
+}
+
+void input_serve(void *arg, short events) {
+    struct runner *runner = arg;
+    (void)events;
+    for (int i = 0; i < ANSWERS_PER_TURN; i++) {
+        struct message message = {0};
+        enum message_problem problem;
+        int r = channels_receive(&runner->jupyter->channels, CHANNEL_STDIN, &message, &problem);
+        if (r < 0)
+            log_write(runner->log, LOG_LEVEL_ERROR, "receiving failed: %s", zmq_strerror(-r));
+        if (r <= 0)
+            break;
+        if (problem == MESSAGE_OK)
+            take_answer(runner, &message);
+        message_fini(&message);
+    }
+}

@@ -1,0 +1,140 @@
+#include "messages.h"
+
+#include "kernel/jupyter/flow.h"
+#include "kernel/jupyter/iopub.h"
+#include "kernel/jupyter/jupyter.h"
+#include "kernel/run/input.h"
+#include "kernel/run/runner.h"
+#include "kernel/run/watchdog.h"
+#include "kernel/worker/published.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Whose message it is: the running request's own, or that of something an earlier one has started. */
+struct origin {
+    bool earlier;
+    const json_t *header; /* of that request, where its cell stands; else NULL: nothing can go under it */
+};
+
+/* A fresh run has nothing of earlier cells in it. */
+static struct origin origin_of(const struct runner *runner, const json_t *frame) {
+    const struct run *run = runner->run;
+    const json_t *parent = json_object_get(frame, "parent");
+    uint64_t number = json_is_integer(parent) ? (uint64_t)json_integer_value(parent) : run->number;
+    if (number == run->number)
+        return (struct origin){0};
+    return (struct origin){true, run->ask.fresh ? NULL : run_parents_find(&runner->parents, number)};
+}
+
+static void tell(struct runner *runner, const char *line) {
+    struct outputs *outputs = &runner->outputs;
+    if (line[0])
+        outputs->sink(outputs->arg, "stderr", line, strlen(line));
+}
+
+/* Output of a thread, which says whose it is, comes as a message: all of it is within the limit, or none is shown. */
+static bool admit_stream(struct runner *runner, const struct published *message) {
+    size_t bytes = json_string_length(json_object_get(message->content, "text"));
+    runner->run->dropped_bytes += message->dropped_bytes;
+    return bytes > 0 && outputs_admit(&runner->outputs, bytes) == bytes;
+}
+
+/* Whether a message is within the limits of outputs, if need be with another content. */
+static bool admit(struct runner *runner, struct published *message) {
+    struct displays *displays = &runner->run->displays;
+    char note[256];
+    if (strcmp(message->kind->msg_type, "stream") == 0)
+        return admit_stream(runner, message);
+    bool admitted = displays_admit(displays, message, note, sizeof note);
+    if (admitted && !comms_note(&runner->jupyter->comms, message->kind->msg_type, message->content)) {
+        displays->dropped_bytes += message->bytes;
+        admitted = false;
+        snprintf(note, sizeof note, "petri: a comm_open was dropped: %d comms are open.\n", COMMS_MAX);
+        note[runner->jupyter->comms.told ? 0 : strlen(note)] = '\0';
+        runner->jupyter->comms.told = true;
+    }
+    tell(runner, note);
+    return admitted;
+}
+
+/*
+ * A later cell adds to what stands under an earlier one, as threads do; it does
+ * nothing else there. What clears is dropped; the rest goes under the cell that
+ * runs: a display is updated by its name, a comm's message found by its comm.
+ */
+static void publish_message(struct runner *runner, const struct origin *origin, struct published *message) {
+    struct run *run = runner->run;
+    const json_t *own = run->request->message.header;
+    if (origin->earlier && strcmp(message->kind->msg_type, "clear_output") == 0) {
+        run->dropped_bytes += message->bytes + message->dropped_bytes;
+        return;
+    }
+    if (!admit(runner, message))
+        return;
+    struct message_parts parts = published_parts(message);
+    parts.parent = origin->header && message->kind->adds ? origin->header : own;
+    if (parts.parent == own)
+        transcript_message(&run->transcript, message->kind->msg_type, message->content, message->content_bytes,
+                           parts.n_buffers > 0);
+    if (flow_drops(runner->jupyter)) {
+        run->dropped_bytes += message->bytes;
+        return;
+    }
+    if (parts.parent == own)
+        captures_note(run, message->kind->msg_type, message->content);
+    iopub_publish_parts(runner->jupyter, &parts);
+}
+
+static void publish(struct runner *runner, const struct wire_frame *wire) {
+    struct published message;
+    if (published_take(wire, &message) < 0) {
+        log_write(runner->log, LOG_LEVEL_ERROR, "a message of a cell is lost: no memory");
+        return;
+    }
+    const struct origin origin = origin_of(runner, wire->json);
+    publish_message(runner, &origin, &message);
+    published_fini(&message);
+}
+
+static const char *on_publish(struct runner *runner, const struct wire_frame *wire) {
+    const struct published_kind *kind = published_kind(json_string_value(json_object_get(wire->json, "msg_type")));
+    outputs_drain(&runner->outputs);
+    if (!runner->run->silent || !kind->is_output)
+        publish(runner, wire);
+    exchange_acknowledge(&runner->exchange, wire->json);
+    return NULL;
+}
+
+static const char *on_sync(struct runner *runner, const struct wire_frame *wire) {
+    outputs_drain(&runner->outputs);
+    exchange_acknowledge(&runner->exchange, wire->json);
+    return NULL;
+}
+
+static const char *on_input(struct runner *runner, const struct wire_frame *wire) {
+    outputs_drain(&runner->outputs);
+    return input_ask(runner, wire->json);
+}
+
+/* What the cell of a request may say; anything else breaks the wire. */
+static const char *(*const handlers[WIRE_N_TYPES])(struct runner *runner, const struct wire_frame *wire) = {
+    [WIRE_PUBLISH] = on_publish,
+    [WIRE_SYNC] = on_sync,
+    [WIRE_INPUT] = on_input,
+};
+
+static const char *handle_frame(struct exchange *exchange, enum wire_type type, const struct wire_frame *frame) {
+    return handlers[type] ? handlers[type](exchange->arg, frame) : "a frame of this type may not come now";
+}
+
+static bool holds(const struct exchange *exchange) {
+    const struct runner *runner = exchange->arg;
+    return flow_holds(runner->jupyter);
+}
+
+static void measured(struct exchange *exchange, int64_t now_us) {
+    watchdog_measured(exchange->arg, now_us);
+}
+
+const struct exchange_calls messages_calls = {.frame = handle_frame, .holds = holds, .measured = measured};

@@ -1,0 +1,244 @@
+#include "recording.h"
+
+#include "kernel/base/clock.h"
+#include "kernel/base/digest.h"
+#include "kernel/records/redact.h"
+#include "kernel/run/accounts.h"
+#include "kernel/run/budget.h"
+#include "protocol/text.h"
+
+#include <string.h>
+
+enum { SUMMARY_BYTES = 100 };
+
+/* What is taken together while a record is made. */
+struct recording {
+    const struct patterns *patterns;
+    size_t redacted; /* of the part that is made now */
+    json_t *counts;  /* "redacted" */
+    json_t *body;
+};
+
+/* Puts a part of the record in its place; value is stolen. */
+static void add(struct recording *recording, const char *name, json_t *value) {
+    json_object_set_new(recording->body, name, value);
+    json_object_set_new(recording->counts, name, json_integer((json_int_t)recording->redacted));
+    recording->redacted = 0;
+}
+
+static json_t *redact(struct recording *recording, const json_t *json) {
+    return redact_json(recording->patterns, json, &recording->redacted);
+}
+
+/* Bytes in base64, in which a secret can't be read and what looks like one is none. */
+static bool is_binary(const char *type) {
+    static const char *const begins[] = {"image/", "audio/", "video/", "application/pdf", "application/octet-stream"};
+    for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
+        if (strncmp(type, begins[i], strlen(begins[i])) == 0)
+            return strstr(type, "+xml") == NULL;
+    return false;
+}
+
+static json_t *redact_data(struct recording *recording, const json_t *data) {
+    json_t *copy = json_object();
+    const char *type;
+    json_t *value;
+    json_object_foreach((json_t *)data, type, value) {
+        json_object_set_new(copy, type, is_binary(type) ? json_incref(value) : redact(recording, value));
+    }
+    return copy;
+}
+
+static json_t *redact_row(struct recording *recording, const json_t *row) {
+    json_t *copy = json_object();
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)row, name, value) {
+        bool is_data = strcmp(name, "data") == 0 && json_is_object(value);
+        json_object_set_new(copy, name, is_data ? redact_data(recording, value) : redact(recording, value));
+    }
+    return copy;
+}
+
+/* The name of a row that is a piece of a stream, or NULL. */
+static const char *stream_of(const json_t *row) {
+    const char *type = json_string_value(json_object_get(row, "output_type"));
+    return type && strcmp(type, "stream") == 0 ? json_string_value(json_object_get(row, "name")) : NULL;
+}
+
+/* Pieces of a stream that follow each other are one text: a secret may lie across. */
+static json_t *joined_stream(const json_t *rows, size_t *at) {
+    auto_bytes text = {0};
+    const char *name = stream_of(json_array_get(rows, *at));
+    for (; *at < json_array_size(rows); ++*at) {
+        const json_t *row = json_array_get(rows, *at);
+        const json_t *piece = json_object_get(row, "text");
+        const char *now = stream_of(row);
+        if (!now || strcmp(now, name) != 0)
+            break;
+        bytes_append(&text, json_string_value(piece), json_string_length(piece));
+    }
+    return json_pack("{s:s, s:s, s:o}", "output_type", "stream", "name", name, "text", text_to_json(text.data, text.n));
+}
+
+static json_t *redact_outputs(struct recording *recording, const json_t *rows) {
+    json_t *out = json_array();
+    for (size_t i = 0; i < json_array_size(rows);) {
+        json_t *row = json_array_get(rows, i);
+        json_auto_t *whole = stream_of(row) ? joined_stream(rows, &i) : (i++, json_incref(row));
+        json_array_append_new(out, redact_row(recording, whole));
+    }
+    return out;
+}
+
+/* metadata.petri without what the files hold. */
+static json_t *request_of(struct recording *recording, const struct run *run) {
+    const json_t *petri = json_object_get(run->request->message.metadata, "petri");
+    json_auto_t *copy = json_is_object(petri) ? json_copy((json_t *)petri) : json_object();
+    json_object_del(copy, "files");
+    return redact(recording, copy);
+}
+
+/* What a request has that brings no code: a widget's message. */
+static json_t *message_of(struct recording *recording, const struct run *run) {
+    const struct message *message = &run->request->message;
+    size_t bytes = json_dumpb(message->content, NULL, 0, JSON_COMPACT);
+    json_t *content = bytes <= RECORDING_MESSAGE_BYTES ? redact(recording, message->content) : NULL;
+    return json_pack("{s:s, s:I, s:o*, s:I}", "msg_type", message->msg_type, "bytes", (json_int_t)bytes, "content",
+                     content, "buffers", (json_int_t)message->n_buffers);
+}
+
+/* The files of a run, as they are stored: the redacted ones are owned by texts. */
+struct files {
+    struct record_input inputs[ASK_FILES];
+    char digests[ASK_FILES][DIGEST_HEX];
+    struct bytes texts[ASK_FILES];
+    size_t n;
+};
+
+static void files_free(struct files **files) {
+    for (size_t i = 0; *files && i < (*files)->n; i++)
+        bytes_fini(&(*files)->texts[i]);
+    free(*files);
+}
+
+static json_t *add_file(struct recording *recording, struct files *files, const struct ask_file *file, size_t *kept) {
+    size_t i = files->n++;
+    struct record_input *input = &files->inputs[i];
+    size_t before = recording->redacted;
+    bool keep = *kept + file->bytes <= RECORDING_INPUT_BYTES;
+    digest_bytes(file->data, file->bytes, files->digests[i]);
+    *input = (struct record_input){.path = file->path, .sha256 = files->digests[i], .bytes = file->bytes};
+    if (keep)
+        recording->redacted +=
+            redact_text(recording->patterns, (const char *)file->data, file->bytes, &files->texts[i]);
+    keep = keep && bytes_ok(&files->texts[i]) && recording->redacted == before;
+    if (keep) {
+        input->data = file->bytes > 0 ? file->data : (const unsigned char *)"";
+        *kept += file->bytes;
+    }
+    return json_pack("{s:s, s:I, s:s, s:b}", "path", file->path, "bytes", (json_int_t)file->bytes, "sha256",
+                     input->sha256, "kept", keep);
+}
+
+/* A file with a secret in it is kept by its digest alone: without the secret it would be another file. */
+static json_t *files_of(struct recording *recording, const struct run *run, struct files *files) {
+    json_t *list = json_array();
+    size_t kept = 0;
+    for (size_t i = 0; i < run->ask.n_files; i++)
+        json_array_append_new(list, add_file(recording, files, &run->ask.files[i], &kept));
+    return list;
+}
+
+static json_t *make_body(struct accounts *accounts, const struct run *run, const json_t *report, struct files *files) {
+    char folder[PATH_MAX];
+    struct recording recording = {.patterns = accounts->redact, .counts = json_object(), .body = json_object()};
+    add(&recording, "report", redact(&recording, report));
+    add(&recording, "code", run->code ? redact(&recording, run->code) : json_string(""));
+    add(&recording, "request", request_of(&recording, run));
+    add(&recording, "files", files_of(&recording, run, files));
+    add(&recording, "outputs", redact_outputs(&recording, run->transcript.outputs));
+    if (!run->code)
+        add(&recording, "message", message_of(&recording, run));
+    json_object_set_new(recording.body, "outputs_complete", json_boolean(!run->transcript.cut));
+    if (getcwd(folder, sizeof folder))
+        json_object_set_new(recording.body, "folder", text_to_json(folder, strlen(folder)));
+    json_object_set_new(recording.body, "execution_count", json_integer(run->execution_count));
+    json_object_set_new(recording.body, "follows", json_integer(run->ask.fresh ? 0 : (json_int_t)run->number - 1));
+    json_object_set_new(recording.body, "redacted", recording.counts);
+    return recording.body;
+}
+
+/* The first line of the code that says something, or "(comm_msg)". */
+static void summarize(const json_t *body, char *buf, size_t size) {
+    const json_t *message = json_object_get(body, "message");
+    const char *code = json_string_value(json_object_get(body, "code"));
+    if (message) {
+        snprintf(buf, size, "(%s)", json_string_value(json_object_get(message, "msg_type")));
+        return;
+    }
+    const char *line = code ? code + strspn(code, " \t\r\n") : "";
+    size_t n = strcspn(line, "\r\n");
+    snprintf(buf, size, "%.*s", (int)text_whole_utf8(line, n < size ? n : size - 1), line);
+}
+
+/* Bytes of files that were copied out, as the report has them. */
+static int64_t artifact_bytes(const json_t *report) {
+    int64_t bytes = 0;
+    size_t i;
+    json_t *artifact;
+    json_array_foreach(json_object_get(report, "artifacts"), i, artifact) {
+        if (json_object_get(artifact, "copied_to"))
+            bytes += json_integer_value(json_object_get(artifact, "bytes"));
+    }
+    return bytes;
+}
+
+static bool is_redacted(const json_t *counts) {
+    const char *part;
+    json_t *count;
+    json_object_foreach((json_t *)counts, part, count) {
+        if (json_integer_value(count) > 0)
+            return true;
+    }
+    return false;
+}
+
+static bool did_run(const struct run *run) {
+    return run->outcome != OUTCOME_REFUSED && run->outcome != OUTCOME_BUDGET && run->outcome != OUTCOME_SANDBOX;
+}
+
+bool recording_store(struct accounts *accounts, const struct run *run, const json_t *report, const char *cache_key) {
+    char summary[SUMMARY_BYTES];
+    int64_t wall_ms = (run->ended_us - run->started_us) / CLOCK_MS;
+    struct files *files __attribute__((cleanup(files_free))) = NULL;
+    bool stored = false;
+    if (!run->silent && accounts->records.db && (files = calloc(1, sizeof *files))) {
+        json_auto_t *body = make_body(accounts, run, report, files);
+        summarize(body, summary, sizeof summary);
+        bool whole = !is_redacted(json_object_get(body, "redacted")); /* what is given again must be what it was */
+        const struct record record = {
+            .run_id = run->run_id,
+            .session_id = accounts->session_id,
+            .task = run->ask.task,
+            .outcome = outcome_row(run->outcome)->name,
+            .started = run->started,
+            .started_ms = clock_date_ms() - wall_ms,
+            .wall_ms = wall_ms,
+            .artifact_bytes = artifact_bytes(report),
+            .summary = summary,
+            .cache_key = whole ? cache_key : "",
+            .environment_sha256 = accounts->environment_sha256,
+            .environment = accounts->environment,
+            .body = body,
+            .inputs = files->inputs,
+            .n_inputs = files->n,
+            .ran = did_run(run),
+        };
+        stored = body && records_store(&accounts->records, &record) == 0;
+    }
+    if (!stored && did_run(run))
+        budget_count(accounts, run->ask.task,
+                     &(struct record_totals){.runs = 1, .wall_ms = wall_ms, .artifact_bytes = artifact_bytes(report)});
+    return stored;
+}

@@ -1,0 +1,42 @@
+/*
+ * rehearsal.h - what the interpreter loads for its first error and its first completion, loaded before anybody waits.
+ *
+ * Once the kernel has been idle for a moment, the worker is asked to warm up in
+ * a cell of its own, which is committed: every later cell, and every completion
+ * in a throw-away copy, begins with it. A request that comes meanwhile discards
+ * the rehearsal, which is tried again later.
+ *
+ * Nobody has asked for that cell and no record tells of it, so it runs only as
+ * long as no code of the user's has been committed: in an image that none has
+ * touched. Where the first cell comes sooner there is none: the first error
+ * loads what it needs, and completion goes on as before (docs/worker-wire.md).
+ *
+ * See: docs/worker-wire.md, "warm".
+ */
+#ifndef PETRI_REHEARSAL_H
+#define PETRI_REHEARSAL_H
+
+#include "kernel/worker/exchange.h"
+
+struct runner;
+
+struct rehearsal {
+    struct cell *cell; /* owned; NULL while there is none */
+    struct exchange exchange;
+    int64_t begin_us; /* when to begin; CLOCK_NEVER while it runs, or while the runner is not idle */
+    int tries;
+    bool over; /* it has been committed, or has failed too often */
+};
+
+void rehearsal_init(struct rehearsal *rehearsal);
+
+/* Whether there is one: the runner must not make a cell ahead, for the image is about to change. */
+bool rehearsal_runs(const struct rehearsal *rehearsal);
+
+/* Ends it, if there is one: a request has come. The image is as it was. */
+void rehearsal_cancel(struct rehearsal *rehearsal);
+
+void rehearsal_watch(struct rehearsal *rehearsal, struct poll_set *set);
+void rehearsal_tick(struct rehearsal *rehearsal, struct runner *runner, int64_t now_us);
+
+#endif

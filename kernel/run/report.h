@@ -1,0 +1,16 @@
+/*
+ * report.h - the run report: what has come of a run, as clients and records get it.
+ *
+ * See: docs/contract.md, "The run report".
+ */
+#ifndef PETRI_REPORT_H
+#define PETRI_REPORT_H
+
+#include "kernel/run/run.h"
+
+struct accounts;
+
+/* The caller's; NULL on ENOMEM. session is NULL where there is none. */
+json_t *report_run(const struct accounts *accounts, const struct session *session, const struct run *run);
+
+#endif

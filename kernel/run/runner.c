@@ -1,0 +1,463 @@
+/*
+ * runner.c - see runner.h.
+ *
+ * A run's cell is frozen before anything of its reply is believed, and
+ * committed after the reply is out: committing and discarding cost more than
+ * the client should wait for. What is published meanwhile comes in an order that
+ * clients rely on: output, then the error or the files, then the reply, then
+ * idle, and only then what was aborted behind it.
+ */
+#include "runner.h"
+
+#include "kernel/base/clock.h"
+#include "kernel/files/inputs.h"
+#include "kernel/files/writeback.h"
+#include "kernel/jupyter/flow.h"
+#include "kernel/jupyter/iopub.h"
+#include "kernel/jupyter/jupyter.h"
+#include "kernel/jupyter/reply.h"
+#include "kernel/policy/config.h"
+#include "kernel/run/execute.h"
+#include "kernel/run/finish.h"
+#include "kernel/run/input.h"
+#include "kernel/run/messages.h"
+#include "kernel/run/warm.h"
+#include "kernel/run/watchdog.h"
+#include "kernel/worker/answer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FRAME_BYTES = 64 << 20 }; /* a worker's frame may always have; what is too large for its cap ends the cell */
+
+int runner_init(struct runner *runner) {
+    runner->state = RUNNER_UNAVAILABLE;
+    snprintf(runner->why, sizeof runner->why, "the session was not started");
+    exchange_init(&runner->exchange);
+    runner->known_inputs = json_object();
+    watchdog_init(runner);
+    return runner->known_inputs ? 0 : -ENOMEM;
+}
+
+void runner_fini(struct runner *runner) {
+    exchange_close(&runner->exchange);
+    request_queue_clear(&runner->pending);
+    run_destroy(steal_pointer(runner->run));
+    cell_discard(steal_pointer(runner->ahead));
+    session_destroy(steal_pointer(runner->session));
+    outputs_fini(&runner->outputs);
+    run_parents_fini(&runner->parents);
+    json_decref(runner->known_inputs);
+    runner->known_inputs = NULL;
+    runner->state = RUNNER_UNAVAILABLE;
+}
+
+bool runner_has_image(const struct runner *runner) {
+    return runner->state == RUNNER_IDLE || runner->state == RUNNER_RUNNING;
+}
+
+void runner_submit(struct runner *runner, struct request *request) {
+    if (runner->run)
+        captures_echo(runner->run, request->message.content);
+    request_queue_push(&runner->pending, request);
+}
+
+/* Makes a cell; ret_us is what it took. 0 or -errno with error. */
+static int make_cell(struct runner *runner, enum cell_source source, struct cell **ret_cell, int64_t *ret_us,
+                     struct sandbox_error *ret_error) {
+    int64_t before_us = clock_us();
+    int r = cell_create(runner->session, &(struct cell_options){.source = source}, ret_cell, ret_error);
+    unsigned strays = session_take_strays(runner->session);
+    if (strays > 0)
+        log_write(runner->log, LOG_LEVEL_ERROR,
+                  "%u processes that nobody had asked for were found outside of their sandbox, and ended; "
+                  "please report this as a security problem",
+                  strays);
+    /* Where it fails the report says that its inputs may not be complete. */
+    if (r == 0 && runner->config->records.on && cell_watch_opened(*ret_cell) < 0)
+        log_write(runner->log, LOG_LEVEL_DEBUG, "the files that a cell opens are not noted");
+    *ret_us = clock_us() - before_us;
+    return r;
+}
+
+/* Makes the next cell. As above. */
+static int make_next(struct runner *runner, struct sandbox_error *ret_error) {
+    return make_cell(runner, CELL_FROM_CURRENT, &runner->ahead, &runner->ahead_us, ret_error);
+}
+
+void runner_make_ahead(struct runner *runner) {
+    struct sandbox_error error = {0};
+    char text[512];
+    if (runner->state != RUNNER_IDLE || runner->ahead || runner->ahead_failed || make_next(runner, &error) == 0)
+        return;
+    runner->ahead_failed = true;
+    log_write(runner->log, LOG_LEVEL_WARNING, "%s", sandbox_error_text(&error, text, sizeof text));
+}
+
+bool runner_aborts(const struct runner *runner) {
+    const struct run *run = runner->run;
+    return run && run->phase == RUN_OVER && run->stop_on_error && run->outcome != OUTCOME_OK;
+}
+
+/* What the run has changed stands, or stands no more. */
+static void settle_session(struct runner *runner, struct run *run) {
+    comms_end(&runner->jupyter->comms, run->rolled_back || run->ask.fresh);
+    if (!run->rolled_back)
+        runner->limits = run->session_limits;
+    if (run->cell && !run->rolled_back && !run->ask.fresh)
+        run_parents_note(&runner->parents, run->number, run->request->message.header);
+}
+
+/* The answer is out; what is expensive comes now. */
+static void end_cell(struct runner *runner, struct run *run) {
+    if (run->cell && run->ask.fresh) {
+        cell_discard(steal_pointer(run->cell));
+    } else if (run->cell) {
+        cell_commit(steal_pointer(run->cell));
+        runner->touched |= run_brings_code(run);
+    }
+}
+
+void runner_conclude(struct runner *runner) {
+    struct run *run = runner->run;
+    struct request_queue aborted = {0};
+    if (!run || run->phase != RUN_OVER)
+        return;
+    const struct cell_kind *kind = run_kind(run);
+    if (run->ended_us == 0)
+        run->ended_us = clock_us();
+    /* Before the answer: what a client sends once it has that is not to be aborted. */
+    if (runner_aborts(runner))
+        request_queue_move(&runner->pending, run->request->route, &aborted);
+    settle_session(runner, run);
+    kind->end(runner, run);
+    runner->jupyter->running = NULL;
+    reply_idle(runner->jupyter, steal_pointer(run->request));
+    execute_abort(runner->jupyter, &aborted);
+    end_cell(runner, run);
+    if (kind->after)
+        kind->after(runner, run);
+    bool gives_back = run->rolled_back;
+    runner->run = NULL;
+    if (runner->state == RUNNER_RUNNING)
+        runner->state = RUNNER_IDLE;
+    run_destroy(run);
+    if (gives_back)
+        malloc_trim(0); /* what was kept for a cell that never happened goes back to the system, not only to malloc() */
+}
+
+/* The last of the cell's output, when nobody can write any more. */
+static void collect_output(struct runner *runner) {
+    outputs_drain(&runner->outputs);
+    runner->run->stdout_bytes = runner->outputs.streams[OUTPUT_STDOUT].total_bytes;
+    runner->run->stderr_bytes = runner->outputs.streams[OUTPUT_STDERR].total_bytes;
+    runner->run->dropped_bytes += runner->outputs.dropped_bytes;
+}
+
+static void discard_failed(struct runner *runner) {
+    struct run *run = runner->run;
+    exchange_close(&runner->exchange);
+    if (!run->facts.end.exited && !run->facts.end.signaled)
+        cell_measure(run->cell, &run->facts.end.usage);
+    cell_discard(steal_pointer(run->cell));
+    collect_output(runner);
+    run->phase = RUN_OVER;
+}
+
+/* The operating system ends what holds more memory than it may. */
+static void fail_over_memory(struct run *run) {
+    limits_text(UNIT_BYTES, run->limits.values[LIMIT_MEMORY], run->facts.limit, sizeof run->facts.limit);
+    run_fail(run, OUTCOME_MEMORY);
+}
+
+static void fail_died(struct run *run) {
+    cell_end_of(run->cell, &run->facts.end);
+    if (run->facts.end.usage.over_memory)
+        fail_over_memory(run);
+    else
+        run_fail(run, OUTCOME_CRASH);
+}
+
+static void fail_broken(struct run *run, const char *why) {
+    snprintf(run->facts.detail, sizeof run->facts.detail, "broke petri's control channel (%s)", why);
+    run_fail(run, OUTCOME_CRASH);
+}
+
+static void fail_frozen(struct run *run, int r, const struct sandbox_error *error) {
+    if (r == -ENOMEM || run->facts.end.usage.over_memory) {
+        fail_over_memory(run);
+        return;
+    }
+    if (r == -ENOTSUP)
+        snprintf(run->facts.detail, sizeof run->facts.detail, "left open what no later cell could have (%s)",
+                 error->detail);
+    else if (r == -EUCLEAN)
+        snprintf(run->facts.detail, sizeof run->facts.detail, "no longer has what petri needs (%s)", error->detail);
+    else if (r != -ESRCH)
+        sandbox_error_text(error, run->facts.detail, sizeof run->facts.detail);
+    run_fail(run, OUTCOME_CRASH);
+}
+
+static void tell_leftovers(struct runner *runner) {
+    unsigned n = runner->run->facts.end.leftovers;
+    char line[128];
+    if (n == 0)
+        return;
+    int bytes =
+        snprintf(line, sizeof line, "petri: ended %u process%s that this cell left running.\n", n, n == 1 ? "" : "es");
+    runner->outputs.sink(runner->outputs.arg, "stderr", line, (size_t)bytes);
+}
+
+/* What of the worker's reply goes on; somebody has to be told where that is not all of it. */
+static void take_reply(struct runner *runner, struct run *run, const json_t *reply) {
+    const struct answer_terms terms = {&run->limits, runner->profile,
+                                       json_object_get(run->request->message.content, "user_expressions")};
+    uint64_t dropped_bytes;
+    char line[192];
+    run->reply = answer_execute(&terms, reply, &dropped_bytes);
+    run->dropped_bytes += dropped_bytes;
+    if (dropped_bytes == 0)
+        return;
+    int n = snprintf(line, sizeof line,
+                     "petri: %" PRIu64 " bytes of the cell's reply were dropped: over a limit (display, code), or "
+                     "nothing that it may have in profile %s.\n",
+                     dropped_bytes, profile_name(runner->profile));
+    runner->outputs.sink(runner->outputs.arg, "stderr", line, (size_t)n);
+}
+
+/* "ok" and "error" are the worker's word; whether it was interrupted is ours. */
+static void judge_reply(struct run *run) {
+    const char *status = json_string_value(json_object_get(run->reply, "status"));
+    const char *ename = json_string_value(json_object_get(run->reply, "ename"));
+    run->outcome = status && strcmp(status, "ok") == 0 ? OUTCOME_OK : OUTCOME_ERROR;
+    if (run->grace_us != CLOCK_NEVER && ename && strcmp(ename, "KeyboardInterrupt") == 0)
+        run->outcome = OUTCOME_INTERRUPTED;
+}
+
+/* The worker has answered: nothing of the cell runs from here on. */
+static void freeze(struct runner *runner) {
+    struct run *run = runner->run;
+    struct sandbox_error error = {0};
+    int r = cell_freeze(run->cell, &run->facts.end, &error);
+    if (r < 0) {
+        fail_frozen(run, r, &error);
+        return;
+    }
+    if (run->facts.end.usage.over_in_flight) {
+        run_fail_in_flight(run);
+        return;
+    }
+    run->ended_us = clock_us();
+    json_auto_t *reply = json_incref(runner->exchange.reply);
+    exchange_close(&runner->exchange);
+    collect_output(runner);
+    take_reply(runner, run, reply);
+    judge_reply(run);
+    tell_leftovers(runner);
+    finish_begin(runner);
+    run->phase = RUN_FINISHES;
+}
+
+/* The exchange with the cell has ended: how decides what becomes of the run. */
+static void end_work(struct runner *runner) {
+    struct run *run = runner->run;
+    const struct exchange *exchange = &runner->exchange;
+    if (exchange->state == EXCHANGE_DONE)
+        freeze(runner);
+    else if (exchange->state == EXCHANGE_DIED)
+        fail_died(run);
+    else if (exchange->state == EXCHANGE_BROKEN)
+        fail_broken(run, exchange->why);
+    else
+        watchdog_fail(runner, exchange->state);
+}
+
+/* The cell runs: what it says, what it has used, how long it takes. */
+static void work(struct runner *runner, int64_t now_us) {
+    exchange_tick(&runner->exchange, now_us);
+    if (exchange_has_ended(&runner->exchange))
+        end_work(runner);
+    else
+        watchdog_tick(runner, now_us);
+    if (runner->run->phase == RUN_WORKS)
+        outputs_tick(&runner->outputs, now_us);
+}
+
+static void sink(void *arg, const char *name, const char *data, size_t bytes) {
+    struct runner *runner = arg;
+    struct run *run = runner->run;
+    transcript_stream(&run->transcript, name, data, bytes);
+    if (flow_drops(runner->jupyter))
+        run->dropped_bytes += bytes;
+    else if (!run->silent) {
+        captures_note(run, "stream", NULL);
+        iopub_stream(runner->jupyter, run->request->message.header, name, data, bytes);
+    }
+}
+
+/* A display within its limit fits, as text in JSON, and one over it that is replaced by a text as a rule. */
+static size_t max_frame_bytes(const struct run *run) {
+    size_t display = 2 * (size_t)run->limits.values[LIMIT_DISPLAY];
+    return display > FRAME_BYTES ? display : FRAME_BYTES;
+}
+
+/* For a worker of good faith, which measures before it sends: docs/worker-wire.md, "caps". */
+static json_t *caps(const struct run *run) {
+    char text[32];
+    int64_t display = run->limits.values[LIMIT_DISPLAY];
+    return json_pack("{s:I, s:I, s:I, s:s}", "frame", (json_int_t)max_frame_bytes(run), "values",
+                     (json_int_t)WIRE_MAX_VALUES, "message", (json_int_t)display, "text",
+                     limits_text(UNIT_BYTES, display, text, sizeof text));
+}
+
+/* The cell made ahead, or for a fresh run one of image 0: the other stays for the next request. */
+static int take_cell(struct runner *runner, struct run *run, struct sandbox_error *ret_error) {
+    if (run->ask.fresh)
+        return make_cell(runner, CELL_FROM_FIRST, &run->cell, &run->sandbox_us, ret_error);
+    int r = runner->ahead ? 0 : make_next(runner, ret_error);
+    runner->ahead_failed = false;
+    if (r < 0)
+        return r;
+    run->cell = steal_pointer(runner->ahead);
+    run->sandbox_us = runner->ahead_us;
+    return 0;
+}
+
+/* Starts the cell with its request. 0, or -errno with error. */
+static int start_cell(struct runner *runner, json_t *frame, struct sandbox_error *ret_error) {
+    struct run *run = runner->run;
+    const struct exchange_options options = {.calls = &messages_calls,
+                                             .arg = runner,
+                                             .max_frame_bytes = max_frame_bytes(run),
+                                             .due_us = CLOCK_NEVER, /* the watchdog's, who asks for a stack first */
+                                             .limits = &run->limits,
+                                             .is_watched = session_is_watched(runner->session),
+                                             .buffers = run->buffers,
+                                             .n_buffers = run->n_buffers};
+    writeback_cell_starts(runner->writeback);
+    outputs_begin(&runner->outputs, (uint64_t)run->limits.values[LIMIT_OUTPUT], sink, runner);
+    run->displays.limit_bytes = run->limits.values[LIMIT_DISPLAY];
+    run->displays.limit_n = run->limits.values[LIMIT_DISPLAYS];
+    json_object_set_new(frame, "caps", caps(run));
+    int r = exchange_start(&runner->exchange, run->cell, frame, &options);
+    if (r < 0)
+        snprintf(ret_error->detail, sizeof ret_error->detail, "starting the cell failed: %s", strerror(-r));
+    return r;
+}
+
+/* The run is over before its cell has run. */
+static void refuse(struct run *run, enum outcome outcome, const char *detail) {
+    run_set_outcome(run, outcome, detail);
+    cell_discard(steal_pointer(run->cell));
+    run->phase = RUN_OVER;
+}
+
+/* Once a session. */
+static void tell_note(struct runner *runner) {
+    if (runner->note[0] && !runner->run->silent)
+        runner->outputs.sink(runner->outputs.arg, "stderr", runner->note, strlen(runner->note));
+    runner->note[runner->run->silent ? strlen(runner->note) : 0] = '\0';
+}
+
+static void run_cell(struct runner *runner, json_t *frame) {
+    struct run *run = runner->run;
+    struct sandbox_error error = {0};
+    char text[512];
+    if (runner->state == RUNNER_UNAVAILABLE) {
+        refuse(run, OUTCOME_SANDBOX, runner->why);
+    } else if (take_cell(runner, run, &error) < 0) {
+        refuse(run, OUTCOME_SANDBOX, sandbox_error_text(&error, text, sizeof text));
+    } else if (inputs_put(run->cell, &run->ask, &run->inputs, text, sizeof text) < 0) {
+        refuse(run, OUTCOME_REFUSED, text);
+    } else if (start_cell(runner, frame, &error) < 0) {
+        refuse(run, OUTCOME_SANDBOX, error.step ? sandbox_error_text(&error, text, sizeof text) : error.detail);
+    } else {
+        runner->state = RUNNER_RUNNING;
+        run->phase = RUN_WORKS;
+        tell_note(runner);
+        watchdog_begin(runner);
+    }
+}
+
+bool runner_can_begin(const struct runner *runner) {
+    return !runner->run && runner->state != RUNNER_WARMING && runner->pending.first;
+}
+
+void runner_begin(struct runner *runner) {
+    struct request *request = request_queue_pop(&runner->pending);
+    json_auto_t *frame = NULL;
+    reply_busy(runner->jupyter, request);
+    struct run *run = run_create(request, ++runner->n_runs, &runner->limits);
+    if (!run) {
+        log_write(runner->log, LOG_LEVEL_ERROR, "a request is lost: no memory");
+        return;
+    }
+    runner->run = run;
+    runner->jupyter->running = request;
+    comms_begin(&runner->jupyter->comms);
+    run_kind(run)->begin(runner, run, &frame);
+    limits_settle(&run->limits);
+    if (run->outcome != OUTCOME_OK || run->cached)
+        run->phase = RUN_OVER;
+    else
+        run_cell(runner, frame);
+}
+
+void runner_interrupt(struct runner *runner) {
+    struct run *run = runner->run;
+    if (run && run->phase == RUN_FINISHES)
+        run->interrupted = true;
+    if (!run || run->phase != RUN_WORKS)
+        return;
+    input_forget(runner);
+    cell_signal_group(run->cell, SIGINT);
+    if (run->grace_us == CLOCK_NEVER)
+        run->grace_us = clock_us() + runner->grace_us;
+}
+
+static void stdout_ready(void *arg, short events) {
+    (void)events;
+    outputs_read(arg, OUTPUT_STDOUT);
+}
+
+static void stderr_ready(void *arg, short events) {
+    (void)events;
+    outputs_read(arg, OUTPUT_STDERR);
+}
+
+static void watch_outputs(struct outputs *outputs, struct poll_set *set) {
+    static poll_handler *const ready[OUTPUT_N] = {[OUTPUT_STDOUT] = stdout_ready, [OUTPUT_STDERR] = stderr_ready};
+    for (int i = 0; i < OUTPUT_N; i++)
+        if (!outputs->streams[i].ended)
+            poll_set_add_fd(set, outputs->streams[i].fd, ZMQ_POLLIN, ready[i], outputs);
+    poll_set_deadline(set, outputs_deadline(outputs));
+}
+
+void runner_watch(struct runner *runner, struct poll_set *set) {
+    const struct run *run = runner->run;
+    if (run && run->phase == RUN_FINISHES) {
+        finish_watch(runner, set);
+        return;
+    }
+    if (runner->exchange.state == EXCHANGE_OPEN && !flow_holds(runner->jupyter))
+        watch_outputs(&runner->outputs, set);
+    exchange_watch(&runner->exchange, set);
+    if (run)
+        watchdog_watch(runner, set);
+}
+
+void runner_tick(struct runner *runner, int64_t now_us) {
+    const struct run *run = runner->run;
+    if (runner->state == RUNNER_WARMING)
+        warm_tick(runner, now_us);
+    if (run && run->phase == RUN_WORKS)
+        work(runner, now_us);
+    if (run && run->phase == RUN_FAILED)
+        discard_failed(runner);
+    if (run && run->phase == RUN_FINISHES && finish_step(runner, clock_us()))
+        runner->run->phase = RUN_OVER;
+}

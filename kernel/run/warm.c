@@ -1,0 +1,120 @@
+#include "warm.h"
+
+#include "kernel/base/clock.h"
+#include "kernel/jupyter/jupyter.h"
+#include "kernel/run/runner.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    WARM_S = 60,               /* an interpreter that is not warm by then will not be */
+    MAX_FRAME_BYTES = 1 << 20, /* of a worker that says no more than hello and ready */
+};
+
+/* Keeps the end of what was written to standard error, which says why a start failed. */
+static void keep_tail(void *arg, const char *name, const char *data, size_t bytes) {
+    struct tail *tail = arg;
+    if (strcmp(name, "stderr") != 0)
+        return;
+    if (bytes > sizeof tail->text) {
+        data += bytes - sizeof tail->text;
+        bytes = sizeof tail->text;
+    }
+    size_t kept = tail->bytes + bytes > sizeof tail->text ? sizeof tail->text - bytes : tail->bytes;
+    memmove(tail->text, tail->text + tail->bytes - kept, kept);
+    memcpy(tail->text + kept, data, bytes);
+    tail->bytes = kept + bytes;
+}
+
+/* The tail on one line. */
+static void tail_line(const struct tail *tail, char *buf, size_t size) {
+    snprintf(buf, size, "%.*s", (int)tail->bytes, tail->text);
+    size_t n = strlen(buf);
+    while (n > 0 && strchr(" \r\n", buf[n - 1]))
+        buf[--n] = '\0';
+    for (size_t i = 0; i < n; i++)
+        if (buf[i] == '\n' || buf[i] == '\r')
+            buf[i] = ' ';
+}
+
+void warm_give_up(struct runner *runner, const char *why) {
+    exchange_close(&runner->exchange);
+    session_destroy(steal_pointer(runner->session));
+    outputs_fini(&runner->outputs);
+    runner->state = RUNNER_UNAVAILABLE;
+    snprintf(runner->why, sizeof runner->why, "%s", why);
+    log_write(runner->log, LOG_LEVEL_ERROR, "no cell can run: %s", why);
+    info_give_up(runner->jupyter);
+}
+
+/* What a worker may say that starts; anything else breaks the wire. */
+static const char *handle_frame(struct exchange *exchange, enum wire_type type, const struct wire_frame *frame) {
+    const struct runner *runner = exchange->arg;
+    if (type == WIRE_HELLO)
+        info_hello(runner->jupyter, frame->json);
+    else if (type == WIRE_READY)
+        exchange_end(exchange, EXCHANGE_DONE);
+    else
+        return "a frame of this type may not come now";
+    return NULL;
+}
+
+static const struct exchange_calls calls = {.frame = handle_frame};
+
+void warm_begin(struct runner *runner, struct session *session) {
+    const struct exchange_options options = {
+        .calls = &calls, .arg = runner, .max_frame_bytes = MAX_FRAME_BYTES, .due_us = clock_us() + WARM_S * CLOCK_S};
+    runner->session = session;
+    if (outputs_init(&runner->outputs, session_stdout_fd(session), session_stderr_fd(session)) < 0 ||
+        exchange_open(&runner->exchange, session_control_fd(session), session_exit_fd(session), &options) < 0) {
+        warm_give_up(runner, "there is no memory");
+        return;
+    }
+    outputs_begin(&runner->outputs, UINT64_MAX, keep_tail, &runner->tail);
+    runner->state = RUNNER_WARMING;
+}
+
+/* what says how it ended: "ended", "took longer than 60 s". */
+static void fail(struct runner *runner, const char *what) {
+    char last[sizeof runner->tail.text + 1];
+    char why[sizeof runner->why];
+    outputs_drain(&runner->outputs);
+    tail_line(&runner->tail, last, sizeof last);
+    snprintf(why, sizeof why, "the interpreter %s while it was starting%s%s", what, last[0] ? ": " : "", last);
+    warm_give_up(runner, why);
+}
+
+static void fail_broken(struct runner *runner) {
+    char what[sizeof runner->exchange.why + 64];
+    snprintf(what, sizeof what, "broke petri's control channel (%s)", runner->exchange.why);
+    fail(runner, what);
+}
+
+/* It is warm: it becomes image 0. */
+static void capture(struct runner *runner) {
+    struct sandbox_error error = {0};
+    char text[512];
+    outputs_drain(&runner->outputs);
+    if (session_capture(runner->session, &error) < 0) {
+        warm_give_up(runner, sandbox_error_text(&error, text, sizeof text));
+        return;
+    }
+    exchange_close(&runner->exchange);
+    runner->state = RUNNER_IDLE;
+    log_write(runner->log, LOG_LEVEL_DEBUG, "the interpreter is warm");
+}
+
+void warm_tick(struct runner *runner, int64_t now_us) {
+    exchange_tick(&runner->exchange, now_us);
+    if (runner->exchange.state == EXCHANGE_OPEN)
+        outputs_tick(&runner->outputs, now_us);
+    else if (runner->exchange.state == EXCHANGE_DONE)
+        capture(runner);
+    else if (runner->exchange.state == EXCHANGE_DIED)
+        fail(runner, "ended");
+    else if (runner->exchange.state == EXCHANGE_LATE)
+        fail(runner, "did not get ready within 60 s");
+    else
+        fail_broken(runner);
+}

@@ -1,0 +1,145 @@
+#include "watchdog.h"
+
+#include "kernel/base/clock.h"
+#include "kernel/run/input.h"
+#include "kernel/run/runner.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+
+enum {
+    STACK_MS = 70,      /* for the first line of the stack to come: the reply is to be there 100 ms after the limit */
+    STACK_REST_MS = 20, /* for the others, once it has; the last one ends the waiting */
+};
+
+void watchdog_init(struct runner *runner) {
+    runner->stack_us = STACK_MS * CLOCK_MS;
+}
+
+void watchdog_begin(struct runner *runner) {
+    struct run *run = runner->run;
+    run->deadline_us = run->started_us + run->limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
+}
+
+static void fail_limit(const struct runner *runner, enum outcome outcome, enum limit limit) {
+    struct run *run = runner->run;
+    const int64_t value = run->limits.values[limit];
+    limits_text(limit_rows[limit].unit, value, run->facts.limit, sizeof run->facts.limit);
+    run->facts.at_ceiling = value >= limits_ceiling(runner->profile, limit);
+    run_fail(run, outcome);
+}
+
+static void fail_replaced(struct run *run) {
+    snprintf(run->facts.detail, sizeof run->facts.detail, "was replaced by another program (exec)");
+    run_fail(run, OUTCOME_CRASH);
+}
+
+void watchdog_fail(struct runner *runner, enum exchange_state state) {
+    if (state == EXCHANGE_REPLACED)
+        fail_replaced(runner->run);
+    else if (state == EXCHANGE_OVER_MEMORY)
+        fail_limit(runner, OUTCOME_MEMORY, LIMIT_MEMORY);
+    else if (state == EXCHANGE_OVER_IN_FLIGHT)
+        run_fail_in_flight(runner->run);
+    else
+        fail_limit(runner, OUTCOME_CPU, LIMIT_CPU);
+}
+
+/* Reads what there is of the stack; what was written unasked is thrown away by the first call. Bounded, also where
+ * the cell goes on writing. */
+static bool read_stack(struct run *run, int trace_fd) {
+    struct outcome_where *where = &run->facts.where;
+    int waiting = 0;
+    bool any = false;
+    char rest[4096];
+    if (ioctl(trace_fd, FIONREAD, &waiting) < 0)
+        return false;
+    for (size_t left = (size_t)waiting; left > 0;) {
+        size_t room = sizeof where->text - where->bytes;
+        size_t most = room ? room : sizeof rest;
+        ssize_t n = read(trace_fd, room ? where->text + where->bytes : rest, left < most ? left : most);
+        if (n <= 0)
+            break;
+        where->bytes += room ? (size_t)n : 0;
+        left -= (size_t)n;
+        any = true;
+    }
+    return any;
+}
+
+/* A limit of time is passed. */
+static void ask_for_stack(struct runner *runner, enum limit limit, int64_t now_us) {
+    struct run *run = runner->run;
+    run->over = limit;
+    run->question.waits = false;
+    read_stack(run, session_trace_fd(runner->session));
+    run->facts.where.bytes = 0;
+    cell_signal(run->cell, SIGRTMAX - 1);
+    run->deadline_us = CLOCK_NEVER;
+    run->stack_us = now_us + runner->stack_us;
+}
+
+static void fail_time(struct runner *runner) {
+    enum limit limit = runner->run->over;
+    fail_limit(runner, limit == LIMIT_INPUT_WAIT ? OUTCOME_UNANSWERED : OUTCOME_TIMEOUT, limit);
+}
+
+/* What the cell has computed while input() waits is on the wall clock; who is to answer may have come only now. */
+static void wait_for_answer(struct runner *runner, int64_t now_us) {
+    struct run *run = runner->run;
+    struct exchange *exchange = &runner->exchange;
+    input_account(runner, now_us);
+    input_ask_again(runner);
+    if (run->question.left_us <= 0)
+        ask_for_stack(runner, LIMIT_TIMEOUT, now_us);
+    else /* all of which the cell may compute away */
+        exchange->measure_us = clock_sooner(exchange->measure_us, now_us + input_measure_after_us(run));
+}
+
+void watchdog_measured(struct runner *runner, int64_t now_us) {
+    const struct run *run = runner->run;
+    /* The worker can miss an interrupt that comes early, or just before a blocking call: docs/worker-wire.md. */
+    if (run->grace_us != CLOCK_NEVER)
+        cell_signal(run->cell, SIGRTMAX - 2);
+    if (run->question.waits)
+        wait_for_answer(runner, now_us);
+}
+
+static void stack_ready(void *arg, short events) {
+    const struct runner *runner = arg;
+    struct run *run = runner->run;
+    (void)events;
+    if (!read_stack(run, session_trace_fd(runner->session)))
+        return;
+    int64_t rest_us = outcome_where_is_whole(&run->facts.where) ? 0 : STACK_REST_MS * CLOCK_MS;
+    run->stack_us = clock_sooner(run->stack_us, clock_us() + rest_us);
+}
+
+void watchdog_watch(struct runner *runner, struct poll_set *set) {
+    const struct run *run = runner->run;
+    poll_set_deadline(set, run->deadline_us);
+    poll_set_deadline(set, input_due_us(run));
+    poll_set_deadline(set, run->grace_us);
+    poll_set_deadline(set, run->stack_us);
+    if (run->stack_us != CLOCK_NEVER)
+        poll_set_add_fd(set, session_trace_fd(runner->session), ZMQ_POLLIN, stack_ready, runner);
+}
+
+static void fail_interrupted(const struct runner *runner) {
+    struct run *run = runner->run;
+    limits_text(UNIT_MS, runner->grace_us / CLOCK_MS, run->facts.limit, sizeof run->facts.limit);
+    run_fail(run, OUTCOME_INTERRUPTED);
+}
+
+void watchdog_tick(struct runner *runner, int64_t now_us) {
+    const struct run *run = runner->run;
+    if (run->grace_us <= now_us)
+        fail_interrupted(runner);
+    else if (run->stack_us <= now_us)
+        fail_time(runner);
+    else if (run->deadline_us <= now_us)
+        ask_for_stack(runner, LIMIT_TIMEOUT, now_us);
+    else if (input_due_us(run) <= now_us)
+        ask_for_stack(runner, LIMIT_INPUT_WAIT, now_us);
+}

@@ -1,0 +1,145 @@
+#include "trial.h"
+
+#include "kernel/base/clock.h"
+#include "kernel/interpreter/launch.h"
+#include "kernel/worker/exchange.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { PATIENCE_S = 60, MAX_FRAME_BYTES = 1 << 20, TAIL_BYTES = 320 };
+
+struct trial {
+    struct session *session;
+    struct cell *cell;
+    struct exchange exchange;
+    int64_t due_us;
+};
+
+static void cleanup_trial(struct trial *trial) {
+    exchange_close(&trial->exchange);
+    cell_discard(trial->cell);
+    session_destroy(trial->session);
+}
+
+/* What a worker says while it starts; the rest is dropped. */
+static const char *handle_start(struct exchange *exchange, enum wire_type type, const struct wire_frame *frame) {
+    (void)frame;
+    if (type == WIRE_READY)
+        exchange_end(exchange, EXCHANGE_DONE);
+    return NULL;
+}
+
+static const struct exchange_calls start_calls = {.frame = handle_start};
+
+/* Waits for the end. 0, or why the worker has not come to it. */
+static int await_done(struct exchange *exchange) {
+    while (exchange->state == EXCHANGE_OPEN) {
+        struct poll_set set;
+        poll_set_init(&set);
+        exchange_watch(exchange, &set);
+        int r = poll_set_turn(&set);
+        if (r < 0)
+            return r;
+        exchange_tick(exchange, clock_us());
+    }
+    if (exchange->state == EXCHANGE_DONE)
+        return 0;
+    return exchange->state == EXCHANGE_LATE ? -ETIMEDOUT : -EPIPE;
+}
+
+/* The last line that an interpreter has written before it ended. */
+static void read_last_line(int fd, char *buf, size_t size) {
+    char text[4096];
+    ssize_t n = read(fd, text, sizeof text - 1);
+    text[n > 0 ? n : 0] = '\0';
+    for (size_t end = strlen(text); end > 0 && (text[end - 1] == '\n' || text[end - 1] == ' '); end--)
+        text[end - 1] = '\0';
+    const char *line = strrchr(text, '\n');
+    snprintf(buf, size, "%s", line ? line + 1 : text);
+}
+
+static int say_interpreter(const struct trial *trial, int r, char *why, size_t why_bytes) {
+    char last[TAIL_BYTES];
+    read_last_line(session_stderr_fd(trial->session), last, sizeof last);
+    snprintf(why, why_bytes, "the interpreter %s%s%s. Mend it, or name another with --python.",
+             r == -ETIMEDOUT ? "was not ready after a minute" : "ended while it was starting", last[0] ? ": " : "",
+             last);
+    return r;
+}
+
+static int say_sandbox(const struct sandbox_error *error, int r, char *why, size_t why_bytes) {
+    sandbox_error_text(error, why, why_bytes);
+    return r;
+}
+
+static int start(struct trial *trial, const struct launch *launch, char *why, size_t why_bytes) {
+    struct sandbox_error error = {0};
+    int r = launch_session(launch, &trial->session, &error);
+    if (r < 0)
+        return say_sandbox(&error, r, why, why_bytes);
+    const struct exchange_options options = {
+        .calls = &start_calls, .max_frame_bytes = MAX_FRAME_BYTES, .due_us = trial->due_us};
+    r = exchange_open(&trial->exchange, session_control_fd(trial->session), session_exit_fd(trial->session), &options);
+    if (r == 0)
+        r = await_done(&trial->exchange);
+    if (r < 0)
+        return say_interpreter(trial, r, why, why_bytes);
+    r = session_capture(trial->session, &error);
+    return r < 0 ? say_sandbox(&error, r, why, why_bytes) : 0;
+}
+
+/* Sends the cell its request, lets it run and waits for the answer. */
+static int answer(struct trial *trial, const struct limits *limits) {
+    json_auto_t *frame =
+        json_pack("{s:s, s:i, s:s, s:b, s:b, s:{}, s:b, s:i}", "type", "execute", "cell", 1, "code", "1 + 1", "silent",
+                  1, "store_history", 0, "user_expressions", "allow_stdin", 0, "execution_count", 0);
+    const struct exchange_options options = {.max_frame_bytes = MAX_FRAME_BYTES,
+                                             .due_us = trial->due_us,
+                                             .limits = limits,
+                                             .is_watched = session_is_watched(trial->session)};
+    exchange_close(&trial->exchange);
+    int r = exchange_start(&trial->exchange, trial->cell, frame, &options);
+    return r == 0 ? await_done(&trial->exchange) : r;
+}
+
+static int run_cell(struct trial *trial, const struct limits *limits, char *why, size_t why_bytes) {
+    struct sandbox_error error = {0};
+    struct cell_end end;
+    int r = cell_create(trial->session, &(struct cell_options){.source = CELL_FROM_CURRENT}, &trial->cell, &error);
+    if (r < 0)
+        return say_sandbox(&error, r, why, why_bytes);
+    r = answer(trial, limits);
+    if (r < 0) {
+        snprintf(why, why_bytes, "a cell was made, but did not answer: %s.", strerror(-r));
+        return r;
+    }
+    r = cell_freeze(trial->cell, &end, &error);
+    if (r < 0)
+        return say_sandbox(&error, r, why, why_bytes);
+    cell_commit(steal_pointer(trial->cell));
+    return 0;
+}
+
+int trial_run(const struct sandbox_ground *ground, const struct workdir *workdir, const char *python, char *why,
+              size_t why_bytes) {
+    struct trial trial __attribute__((cleanup(cleanup_trial))) = {.due_us = clock_us() + PATIENCE_S * CLOCK_S};
+    struct paths paths;
+    struct limits limits;
+    exchange_init(&trial.exchange);
+    limits_defaults(PROFILE_NOTEBOOK, &limits);
+    limits_settle(&limits);
+    int r = paths_find(&paths);
+    if (r < 0) {
+        snprintf(why, why_bytes, "petri's own files are not where its program is: build or install it anew.");
+        return r;
+    }
+    const struct launch launch = {.ground = ground,
+                                  .paths = &paths,
+                                  .workdir = workdir,
+                                  .python = python,
+                                  .profile = PROFILE_NOTEBOOK,
+                                  .limits = &limits};
+    r = start(&trial, &launch, why, why_bytes);
+    return r < 0 ? r : run_cell(&trial, &limits, why, why_bytes);
+}

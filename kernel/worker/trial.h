@@ -1,0 +1,20 @@
+/*
+ * trial.h - one cell from end to end, without any client: whether this machine can do it.
+ */
+#ifndef PETRI_TRIAL_H
+#define PETRI_TRIAL_H
+
+#include "kernel/base/cleanup.h"
+#include "kernel/files/workdir.h"
+#include "sandbox/sandbox.h"
+
+/*
+ * Starts the worker on an interpreter (an absolute path), makes it an image and
+ * runs one cell of it. ground is that of sandbox_enter() in workdir.
+ * Blocks until that is done, for a minute at most. 0, or -errno with one
+ * sentence in why.
+ */
+int trial_run(const struct sandbox_ground *ground, const struct workdir *workdir, const char *python, char *why,
+              size_t why_bytes) KERNEL_MUST_CHECK;
+
+#endif

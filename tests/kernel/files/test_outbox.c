@@ -1,0 +1,353 @@
+#include "kernel/files/outbox.h"
+#include "tests/kernel/tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+static struct outbox outbox;
+
+/* By a descriptor of the tree. */
+static void init(struct outbox *to, const char *name) {
+    int fd = open(tree, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    outbox_init(to, fd, tree, name);
+    close(fd);
+}
+
+static int start(void **state) {
+    if (tree_make(state) < 0 || chdir(tree) < 0)
+        return -1;
+    init(&outbox, "outputs");
+    return 0;
+}
+
+static int stop(void **state) {
+    outbox_fini(&outbox);
+    return chdir("/") < 0 ? -1 : tree_remove(state);
+}
+
+static void put(const char *path, const char *text) {
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void expect_text(const char *path, const char *expected) {
+    char text[64] = "";
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    size_t n = fread(text, 1, sizeof text - 1, file);
+    text[n] = '\0';
+    (void)fclose(file);
+    assert_string_equal(text, expected);
+}
+
+/* Copies text to path; the path that it got goes to ret_path. */
+static int copy_to(struct outbox *to, const char *path, const char *text, char ret_path[PATH_MAX]) {
+    struct outbox_file file;
+    unsigned char hash[crypto_hash_sha256_BYTES];
+    char hex[2 * sizeof hash + 1];
+    crypto_hash_sha256(hash, (const unsigned char *)text, strlen(text));
+    sodium_bin2hex(hex, sizeof hex, hash, sizeof hash);
+    assert_int_equal(outbox_open(to), 0);
+    assert_int_equal(outbox_begin(to, &file), 0);
+    assert_int_equal(write(file.fd, text, strlen(text)), strlen(text));
+    const struct outbox_place place = {.path = path, .sha256 = hex}; /* each slice is over at once */
+    int r;
+    to->compare_bytes = 1 << 20;
+    for (int slices = 0; (r = outbox_place(to, &file, &place, ret_path)) == -EINPROGRESS; slices++)
+        assert_true(slices < 1000);
+    outbox_close(to);
+    return r;
+}
+
+static void expect_copied(const char *path, const char *text, const char *expected) {
+    char got[PATH_MAX], whole[PATH_MAX + 16];
+    assert_int_equal(copy_to(&outbox, path, text, got), 0);
+    assert_string_equal(got, expected);
+    snprintf(whole, sizeof whole, "outputs/%s", expected);
+    expect_text(whole, text);
+}
+
+static void test_outbox_replaces_files_that_petri_wrote(void **state) {
+    struct outbox other;
+    char got[PATH_MAX];
+    (void)state;
+    expect_copied("plot.png", "one", "plot.png");
+    expect_copied("sub/deep/plot.png", "two", "sub/deep/plot.png");
+    expect_copied("plot.png", "three", "plot.png");
+    init(&other, "outputs"); /* another kernel, later */
+    assert_int_equal(copy_to(&other, "plot.png", "four", got), 0);
+    assert_string_equal(got, "plot.png");
+    outbox_fini(&other);
+    expect_copied("plot.png", "five", "plot.png");
+}
+
+static void test_outbox_does_not_rewrite_an_unchanged_file(void **state) {
+    struct stat before, after, log_before, log_after;
+    (void)state;
+    expect_copied("same.png", "one", "same.png");
+    assert_int_equal(stat("outputs/same.png", &before), 0);
+    assert_int_equal(stat("outputs/.petri-sha256", &log_before), 0);
+    expect_copied("same.png", "one", "same.png");
+    assert_int_equal(stat("outputs/same.png", &after), 0);
+    assert_int_equal(stat("outputs/.petri-sha256", &log_after), 0);
+    assert_int_equal(after.st_ino, before.st_ino);
+    assert_int_equal(log_after.st_size, log_before.st_size);
+    expect_copied("same.png", "two", "same.png");
+}
+
+static void test_outbox_does_not_overwrite_files_of_others(void **state) {
+    (void)state;
+    assert_int_equal(mkdir("outputs", 0755), 0);
+    put("outputs/plot.png", "mine");
+    expect_copied("plot.png", "one", "plot (2).png");
+    expect_copied("plot.png", "two", "plot (2).png");
+    put("outputs/plot (2).png", "edited");
+    expect_copied("plot.png", "three", "plot (3).png");
+    expect_text("outputs/plot.png", "mine");
+    expect_text("outputs/plot (2).png", "edited");
+    assert_int_equal(symlink("/etc/passwd", "outputs/Makefile"), 0);
+    expect_copied("Makefile", "four", "Makefile (2)");
+    assert_int_equal(mkdir("outputs/.hidden", 0755), 0);
+    expect_copied(".hidden", "five", ".hidden (2)");
+    expect_copied("b.tar.gz", "six", "b.tar.gz");
+    assert_int_equal(link("outputs/b.tar.gz", "outputs/linked"), 0);
+    expect_copied("b.tar.gz", "seven", "b.tar (2).gz");
+}
+
+static void test_outbox_does_not_follow_links(void **state) {
+    char got[PATH_MAX];
+    (void)state;
+    assert_int_equal(mkdir("outputs", 0755), 0);
+    assert_int_equal(mkdir("elsewhere", 0755), 0);
+    assert_int_equal(symlink("../elsewhere", "outputs/sub"), 0);
+    assert_int_equal(copy_to(&outbox, "sub/a", "x", got), -ELOOP);
+    put("outputs/file", "x");
+    assert_int_equal(copy_to(&outbox, "file/a", "x", got), -ENOTDIR);
+    assert_int_equal(rename("outputs", "moved"), 0);
+    assert_int_equal(symlink("elsewhere", "outputs"), 0);
+    assert_int_equal(outbox_open(&outbox), -ELOOP);
+    assert_int_equal(rmdir("elsewhere"), 0); /* it is empty */
+}
+
+static void test_outbox_that_another_kernel_holds_is_refused(void **state) {
+    struct outbox other;
+    (void)state;
+    outbox_init_at(&other, tree);
+    assert_int_equal(outbox_open(&other), 0);
+    outbox_fini(&other);
+    init(&other, "outputs");
+    assert_int_equal(outbox_open(&outbox), 0);
+    assert_int_equal(outbox_open(&other), -EAGAIN);
+    outbox_close(&outbox);
+    assert_int_equal(outbox_open(&other), 0);
+    outbox_fini(&other);
+}
+
+static void test_outbox_removes_what_a_killed_kernel_left(void **state) {
+    struct outbox_file file;
+    char path[128];
+    (void)state;
+    assert_int_equal(outbox_open(&outbox), 0);
+    assert_int_equal(outbox_begin(&outbox, &file), 0);
+    snprintf(path, sizeof path, "outputs/%s", file.name);
+    assert_int_equal(access(path, F_OK), 0);
+    close(file.fd);
+    outbox_close(&outbox);
+    assert_int_equal(outbox_open(&outbox), 0);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
+static void test_outbox_with_a_damaged_log_overwrites_nothing(void **state) {
+    (void)state;
+    expect_copied("a", "one", "a");
+    put("outputs/.petri-sha256",
+        "nonsense\n\n  \nabc  a\n7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff4");
+    outbox_fini(&outbox);
+    init(&outbox, "outputs");
+    expect_copied("a", "two", "a (2)");
+    expect_copied("a", "three", "a (2)");
+}
+
+/* As so many cells leave it: with one name more in each. */
+static void copy_long_names(unsigned n) {
+    for (unsigned i = 0; i < n; i++) {
+        char name[200];
+        snprintf(name, sizeof name, "%0150u.txt", i);
+        expect_copied(name, "text", name);
+    }
+}
+
+static off_t log_bytes(void) {
+    struct stat st;
+    assert_int_equal(lstat("outputs/.petri-sha256", &st), 0);
+    assert_true(S_ISREG(st.st_mode));
+    return st.st_size;
+}
+
+static void start_anew(off_t max_bytes) {
+    outbox_fini(&outbox);
+    init(&outbox, "outputs");
+    outbox_log_init(&outbox.log, max_bytes);
+}
+
+static void test_outbox_with_more_files_than_its_log_can_name_goes_on_and_forgets_the_oldest(void **state) {
+    char name[200];
+    (void)state;
+    start_anew(8192);
+    copy_long_names(100);
+    assert_in_range(log_bytes(), 1, 8192);
+    start_anew(8192); /* another kernel, later */
+    snprintf(name, sizeof name, "%0150u.txt", 99);
+    expect_copied(name, "other", name);
+    snprintf(name, sizeof name, "%0150u.txt", 0);
+    char oldest[220];
+    snprintf(oldest, sizeof oldest, "%0150u (2).txt", 0);
+    expect_copied(name, "other", oldest); /* nobody knows any more whose it is */
+}
+
+static void test_outbox_log_of_files_that_are_gone_or_written_often_stays_small(void **state) {
+    (void)state;
+    start_anew(8192);
+    expect_copied("kept", "first", "kept");
+    for (int i = 0; i < 300; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "%d", i);
+        expect_copied("again", text, "again");
+        expect_copied("gone", text, "gone");
+        assert_int_equal(unlink("outputs/gone"), 0);
+        assert_in_range(log_bytes(), 1, 4096);
+    }
+    expect_copied("kept", "last", "kept");
+}
+
+/* What an earlier version refused to read for good. */
+static void test_outbox_with_a_log_over_any_size_is_written_to_and_the_log_is_small_again(void **state) {
+    (void)state;
+    expect_copied("a", "one", "a");
+    assert_int_equal(truncate("outputs/.petri-sha256", (off_t)1 << 40), 0);
+    start_anew(OUTBOX_LOG_BYTES_MAX);
+    expect_copied("a", "two", "a (2)");
+    assert_in_range(log_bytes(), 1, 200);
+    expect_copied("a", "three", "a (2)");
+}
+
+static void plant_link(const char *path) {
+    assert_int_equal(symlink("../target", path), 0);
+}
+
+static void plant_second_name(const char *path) {
+    assert_int_equal(link("target", path), 0);
+}
+
+static void plant_fifo(const char *path) {
+    assert_int_equal(mkfifo(path, 0666), 0);
+}
+
+static void plant_anothers(const char *path) {
+    put(path, "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed  a\n");
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(chown(path, 12345, 12345), 0);
+}
+
+static void test_outbox_with_something_else_in_the_place_of_its_log_makes_a_new_one(void **state) {
+    void (*const plant[])(const char *path) = {plant_link, plant_second_name, plant_fifo, plant_anothers};
+    (void)state;
+    put("target", "kept");
+    for (size_t i = 0; i < sizeof plant / sizeof plant[0]; i++) {
+        start_anew(OUTBOX_LOG_BYTES_MAX);
+        assert_int_equal(mkdir("outputs", 0755), 0);
+        put("outputs/a", "one");
+        plant[i]("outputs/.petri-sha256");
+        expect_copied("a", "two", "a (2)");
+        expect_copied("a", "three", "a (2)");
+        expect_text("target", "kept");
+        assert_int_equal(log_bytes(), 2 * (64 + 2 + strlen("a (2)") + 1));
+        assert_int_equal(unlink("outputs/a"), 0);
+        assert_int_equal(unlink("outputs/a (2)"), 0);
+        assert_int_equal(unlink("outputs/.petri-sha256"), 0);
+        assert_int_equal(rmdir("outputs"), 0);
+    }
+}
+
+static void test_outbox_reads_no_planted_file_that_is_larger_than_it_may(void **state) {
+    (void)state;
+    expect_copied("a", "one", "a");
+    assert_int_equal(truncate("outputs/a", (off_t)1 << 40), 0);
+    expect_copied("a", "two", "a (2)");
+}
+
+/* A megabyte of a character goes to a name; how often that took another slice. */
+static int copy_large(char character) {
+    enum { BYTES = 1 << 20 };
+    struct outbox_file file;
+    unsigned char hash[crypto_hash_sha256_BYTES], *data = malloc(BYTES);
+    char hex[2 * sizeof hash + 1], got[PATH_MAX];
+    assert_non_null(data);
+    memset(data, character, BYTES);
+    crypto_hash_sha256(hash, data, BYTES);
+    sodium_bin2hex(hex, sizeof hex, hash, sizeof hash);
+    assert_int_equal(outbox_open(&outbox), 0);
+    assert_int_equal(outbox_begin(&outbox, &file), 0);
+    assert_int_equal(write(file.fd, data, BYTES), BYTES);
+    free(data);
+    const struct outbox_place place = {.path = "large", .sha256 = hex};
+    outbox.compare_bytes = BYTES;
+    int slices = 0, r;
+    while ((r = outbox_place(&outbox, &file, &place, got)) == -EINPROGRESS)
+        slices++;
+    assert_int_equal(r, 0);
+    assert_string_equal(got, "large");
+    outbox_close(&outbox);
+    return slices;
+}
+
+static void test_outbox_reads_what_stands_there_in_slices(void **state) {
+    (void)state;
+    assert_int_equal(copy_large('a'), 0);
+    assert_true(copy_large('b') > 4);
+    assert_true(copy_large('b') > 4);
+}
+
+static void test_outbox_without_a_folder_is_off(void **state) {
+    struct outbox none;
+    (void)state;
+    init(&none, "");
+    assert_true(none.off);
+    assert_int_equal(outbox_open(&none), -ENOENT);
+    outbox_init_at(&none, "");
+    assert_true(none.off);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, start, stop)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        CASE(test_outbox_replaces_files_that_petri_wrote),
+        CASE(test_outbox_does_not_rewrite_an_unchanged_file),
+        CASE(test_outbox_does_not_overwrite_files_of_others),
+        CASE(test_outbox_does_not_follow_links),
+        CASE(test_outbox_that_another_kernel_holds_is_refused),
+        CASE(test_outbox_removes_what_a_killed_kernel_left),
+        CASE(test_outbox_with_a_damaged_log_overwrites_nothing),
+        CASE(test_outbox_with_more_files_than_its_log_can_name_goes_on_and_forgets_the_oldest),
+        CASE(test_outbox_log_of_files_that_are_gone_or_written_often_stays_small),
+        CASE(test_outbox_with_a_log_over_any_size_is_written_to_and_the_log_is_small_again),
+        CASE(test_outbox_with_something_else_in_the_place_of_its_log_makes_a_new_one),
+        CASE(test_outbox_reads_no_planted_file_that_is_larger_than_it_may),
+        CASE(test_outbox_reads_what_stands_there_in_slices),
+        CASE(test_outbox_without_a_folder_is_off),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,401 @@
+/* Changes to a folder, all or none: also where whoever makes them is killed, at each of its system calls. */
+#include "kernel/base/clock.h"
+#include "kernel/files/transaction.h"
+#include "tests/kernel/tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static int folder_fd = -1;
+
+static int start(void **state) {
+    if (tree_make(state) < 0)
+        return -1;
+    folder_fd = open(tree, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return folder_fd < 0 ? -1 : 0;
+}
+
+static int stop(void **state) {
+    close(folder_fd);
+    return tree_remove(state);
+}
+
+static struct transaction *begin(void) {
+    struct transaction *transaction;
+    size_t recovered;
+    assert_int_equal(transaction_open(folder_fd, &transaction, &recovered), 0);
+    assert_int_equal(recovered, 0);
+    return transaction;
+}
+
+/* Plans to have this text at a path, in the place of what stands there, or of nothing. */
+static int put(struct transaction *transaction, const char *path, const char *text, const struct stat *before) {
+    struct transaction_file file;
+    const struct stat content = {.st_mode = S_IFREG | 0640, .st_mtim = {1000000000, 0}};
+    int r = transaction_stage(transaction, &file);
+    if (r == 0 && write(file.fd, text, strlen(text)) != (ssize_t)strlen(text))
+        r = -EIO;
+    return r ? r : transaction_add_file(transaction, &file, path, before, &content);
+}
+
+static int replace(struct transaction *transaction, const char *path, const char *text) {
+    struct stat st;
+    int r = transaction_look(transaction, path, &st);
+    return r ? r : put(transaction, path, text, &st);
+}
+
+static int remove_there(struct transaction *transaction, enum journal_kind kind, const char *path) {
+    struct stat st;
+    int r = transaction_look(transaction, path, &st);
+    return r ? r : transaction_add(transaction, kind, path, &st);
+}
+
+/* Decides and makes all. */
+static void make(struct transaction *transaction) {
+    assert_int_equal(transaction_decide(transaction), 0);
+    assert_true(transaction_step(transaction, CLOCK_NEVER));
+}
+
+static void expect_result(const struct transaction *transaction, size_t i, int result, const char *path) {
+    const char *got;
+    assert_int_equal(transaction_result(transaction, i, &got), result);
+    assert_string_equal(got, path);
+}
+
+static void expect_text(const char *name, const char *expected) {
+    char path[PATH_MAX], text[64] = "";
+    int fd = open(tree_path(path, name), O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && !expected)
+        return;
+    assert_true(fd >= 0);
+    assert_true(read(fd, text, sizeof text - 1) >= 0);
+    close(fd);
+    assert_non_null(expected);
+    assert_string_equal(text, expected);
+}
+
+static bool is_there(const char *name) {
+    char path[PATH_MAX];
+    struct stat st;
+    return lstat(tree_path(path, name), &st) == 0;
+}
+
+static void test_changes_are_made_once_they_are_decided(void **state) {
+    struct stat st;
+    char path[PATH_MAX];
+    (void)state;
+    tree_file("old.txt", "old");
+    tree_file("gone.txt", "gone");
+    tree_file("empty/x", "x");
+    struct transaction *transaction = begin();
+    assert_int_equal(remove_there(transaction, JOURNAL_REMOVE, "gone.txt"), 0);
+    assert_int_equal(remove_there(transaction, JOURNAL_REMOVE, "empty/x"), 0);
+    assert_int_equal(remove_there(transaction, JOURNAL_REMOVE_FOLDER, "empty"), 0);
+    assert_int_equal(transaction_add(transaction, JOURNAL_MAKE_FOLDER, "data", NULL), 0);
+    assert_int_equal(put(transaction, "data/new.txt", "new", NULL), 0);
+    assert_int_equal(replace(transaction, "old.txt", "changed"), 0);
+    expect_text("old.txt", "old");
+    make(transaction);
+    for (size_t i = 0; i < transaction_n(transaction); i++) {
+        const char *got;
+        assert_int_equal(transaction_result(transaction, i, &got), 0);
+    }
+    transaction_close(transaction);
+    expect_text("old.txt", "changed");
+    expect_text("data/new.txt", "new");
+    assert_false(is_there("gone.txt"));
+    assert_false(is_there("empty"));
+    assert_false(is_there(JOURNAL_FOLDER));
+    assert_int_equal(stat(tree_path(path, "old.txt"), &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0640);
+    assert_int_equal(st.st_mtim.tv_sec, 1000000000);
+}
+
+static void test_nothing_is_done_before_it_is_decided(void **state) {
+    (void)state;
+    tree_file("old.txt", "old");
+    struct transaction *transaction = begin();
+    assert_int_equal(replace(transaction, "old.txt", "changed"), 0);
+    assert_int_equal(put(transaction, "new.txt", "new", NULL), 0);
+    transaction_close(transaction);
+    expect_text("old.txt", "old");
+    assert_false(is_there("new.txt"));
+    assert_false(is_there(JOURNAL_FOLDER));
+}
+
+static void test_what_others_have_changed_meanwhile_stays(void **state) {
+    (void)state;
+    tree_file("one.txt", "one");
+    tree_file("two.tar", "two");
+    tree_file("three", "three");
+    struct transaction *transaction = begin();
+    assert_int_equal(replace(transaction, "one.txt", "ours"), 0);
+    assert_int_equal(put(transaction, "two.tar", "ours", NULL), 0);
+    assert_int_equal(remove_there(transaction, JOURNAL_REMOVE, "three"), 0);
+    assert_int_equal(put(transaction, "four", "ours", NULL), 0);
+    tree_file("one.txt", "theirs");
+    tree_file("three", "theirs");
+    tree_folder("four");
+    make(transaction);
+    expect_result(transaction, 0, -EEXIST, "one (2).txt");
+    expect_result(transaction, 1, -EEXIST, "two (2).tar");
+    expect_result(transaction, 2, -ESTALE, "three");
+    expect_result(transaction, 3, -EEXIST, "four (2)");
+    transaction_close(transaction);
+    expect_text("one.txt", "theirs");
+    expect_text("one (2).txt", "ours");
+    expect_text("two.tar", "two");
+    expect_text("two (2).tar", "ours");
+    expect_text("three", "theirs");
+    expect_text("four (2)", "ours");
+}
+
+static void test_no_link_is_followed(void **state) {
+    char path[PATH_MAX];
+    struct stat st;
+    (void)state;
+    tree_file("elsewhere/a", "a");
+    assert_int_equal(symlink("elsewhere", tree_path(path, "link")), 0);
+    assert_int_equal(symlink("elsewhere/a", tree_path(path, "file")), 0);
+    struct transaction *transaction = begin();
+    assert_int_equal(transaction_look(transaction, "link/a", &st), -ELOOP);
+    assert_int_equal(replace(transaction, "file", "in its place"), 0);
+    assert_int_equal(put(transaction, "link/b", "b", NULL), 0);
+    make(transaction);
+    expect_result(transaction, 1, -ELOOP, "link/b");
+    transaction_close(transaction);
+    expect_text("elsewhere/a", "a");
+    expect_text("file", "in its place");
+    assert_false(is_there("elsewhere/b"));
+}
+
+static void test_changes_that_are_forgotten_are_not_made(void **state) {
+    (void)state;
+    tree_file("one.txt", "one");
+    tree_file("two.txt", "two");
+    struct transaction *transaction = begin();
+    assert_int_equal(remove_there(transaction, JOURNAL_REMOVE, "one.txt"), 0);
+    assert_int_equal(remove_there(transaction, JOURNAL_REMOVE, "two.txt"), 0);
+    transaction_forget_from(transaction, 1);
+    make(transaction);
+    transaction_close(transaction);
+    assert_false(is_there("one.txt"));
+    expect_text("two.txt", "two");
+}
+
+static void test_folder_with_something_in_it_stays(void **state) {
+    (void)state;
+    tree_folder("full");
+    struct transaction *transaction = begin();
+    assert_int_equal(remove_there(transaction, JOURNAL_REMOVE_FOLDER, "full"), 0);
+    tree_file("full/theirs", "x");
+    make(transaction);
+    expect_result(transaction, 0, -ENOTEMPTY, "full");
+    transaction_close(transaction);
+    expect_text("full/theirs", "x");
+}
+
+static void test_kernels_take_turns(void **state) {
+    struct transaction *other;
+    size_t recovered;
+    (void)state;
+    struct transaction *transaction = begin();
+    assert_int_equal(transaction_open(folder_fd, &other, &recovered), -EAGAIN);
+    assert_int_equal(transaction_recover(folder_fd), -EAGAIN);
+    transaction_close(transaction);
+    assert_int_equal(transaction_recover(folder_fd), 0);
+    assert_false(is_there(JOURNAL_FOLDER));
+    transaction_close(begin());
+}
+
+static const char planted[] = "{\"version\": 1, \"changes\": [[\"put\", \"hook\", \"file-0\", 1, null]]}";
+
+/* As it comes with a clone: whoever made it knows neither number nor time of the files that it becomes. */
+static void test_journal_that_was_not_written_here_is_none(void **state) {
+    char path[PATH_MAX], name[96];
+    struct stat st;
+    (void)state;
+    tree_file(JOURNAL_FOLDER "/token", "");
+    tree_file(JOURNAL_FOLDER "/file-0", "#!/bin/sh");
+    tree_file(JOURNAL_FOLDER "/journal", planted);
+    assert_int_equal(stat(tree_path(path, JOURNAL_FOLDER "/token"), &st), 0);
+    snprintf(name, sizeof name, JOURNAL_FOLDER "/journal-%jx-%jx", (uintmax_t)st.st_ino,
+             (uintmax_t)clock_ns(&st.st_ctim) - 1);
+    tree_file(name, planted);
+    assert_int_equal(transaction_recover(folder_fd), 0);
+    transaction_close(begin());
+    assert_false(is_there("hook"));
+    expect_text(name, planted);
+}
+
+static void test_journal_that_cant_be_read_is_left_alone(void **state) {
+    struct transaction *transaction = begin();
+    size_t recovered;
+    char path[PATH_MAX], name[96];
+    struct stat st;
+    (void)state;
+    assert_int_equal(put(transaction, "new.txt", "new", NULL), 0);
+    assert_int_equal(transaction_decide(transaction), 0);
+    transaction_close(transaction); /* as if it had been killed */
+    assert_int_equal(stat(tree_path(path, JOURNAL_FOLDER "/token"), &st), 0);
+    snprintf(name, sizeof name, JOURNAL_FOLDER "/journal-%jx-%jx", (uintmax_t)st.st_ino,
+             (uintmax_t)clock_ns(&st.st_ctim));
+    tree_file(name, "{");
+    assert_int_equal(transaction_open(folder_fd, &transaction, &recovered), -EBADMSG);
+    assert_int_equal(transaction_recover(folder_fd), -EBADMSG);
+    expect_text(name, "{");
+}
+
+static void test_folder_that_is_not_petris_is_left_alone(void **state) {
+    struct transaction *transaction;
+    size_t recovered;
+    char path[PATH_MAX];
+    (void)state;
+    tree_folder(JOURNAL_FOLDER);
+    assert_int_equal(chmod(tree_path(path, JOURNAL_FOLDER), 0777), 0);
+    assert_int_equal(transaction_open(folder_fd, &transaction, &recovered), -EPERM);
+    if (geteuid() == 0) {
+        assert_int_equal(chmod(path, 0700), 0);
+        assert_int_equal(chown(path, 4321, 4321), 0);
+        assert_int_equal(transaction_open(folder_fd, &transaction, &recovered), -EPERM);
+    }
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(symlink("/tmp", path), 0);
+    assert_int_equal(transaction_open(folder_fd, &transaction, &recovered), -ELOOP);
+}
+
+static void test_what_somebody_else_has_in_a_folder_of_that_name_stays(void **state) {
+    (void)state;
+    tree_file(JOURNAL_FOLDER "/mine", "mine");
+    tree_file(JOURNAL_FOLDER "/file-x", "mine");
+    tree_file(JOURNAL_FOLDER "/file-7", "left by a killed kernel");
+    assert_int_equal(transaction_recover(folder_fd), 0);
+    struct transaction *transaction = begin();
+    assert_int_equal(put(transaction, "new.txt", "new", NULL), 0);
+    make(transaction);
+    transaction_close(transaction);
+    expect_text("new.txt", "new");
+    expect_text(JOURNAL_FOLDER "/mine", "mine");
+    expect_text(JOURNAL_FOLDER "/file-x", "mine");
+    assert_false(is_there(JOURNAL_FOLDER "/file-7"));
+}
+
+/* One of each kind of change, as a cell makes them. */
+static int change_all(void) {
+    struct transaction *transaction;
+    size_t recovered;
+    int r = transaction_open(folder_fd, &transaction, &recovered);
+    if (r == 0)
+        r = remove_there(transaction, JOURNAL_REMOVE, "gone.txt");
+    if (r == 0)
+        r = remove_there(transaction, JOURNAL_REMOVE, "empty/x");
+    if (r == 0)
+        r = remove_there(transaction, JOURNAL_REMOVE_FOLDER, "empty");
+    if (r == 0)
+        r = transaction_add(transaction, JOURNAL_MAKE_FOLDER, "data", NULL);
+    if (r == 0)
+        r = put(transaction, "data/new.txt", "new", NULL);
+    if (r == 0)
+        r = replace(transaction, "old.txt", "changed");
+    if (r == 0)
+        r = put(transaction, "taken.txt", "ours", NULL);
+    if (r == 0)
+        r = transaction_decide(transaction);
+    if (r == 0 && !transaction_step(transaction, CLOCK_NEVER))
+        r = -EINPROGRESS;
+    transaction_close(transaction);
+    return r;
+}
+
+static void make_old(void) {
+    tree_file("old.txt", "old");
+    tree_file("gone.txt", "gone");
+    tree_file("empty/x", "x");
+    tree_file("taken.txt", "theirs");
+}
+
+/* All of the changes, or none. */
+static void expect_whole(void) {
+    const bool all = !is_there("gone.txt");
+    expect_text("old.txt", all ? "changed" : "old");
+    expect_text("gone.txt", all ? NULL : "gone");
+    expect_text("data/new.txt", all ? "new" : NULL);
+    expect_text("empty/x", all ? NULL : "x");
+    expect_text("taken.txt", "theirs");
+    expect_text("taken (2).txt", all ? "ours" : NULL);
+    assert_int_equal(is_there("empty"), !all);
+    assert_int_equal(is_there("data"), all);
+    assert_false(is_there(JOURNAL_FOLDER));
+}
+
+/* Kills a child that makes the changes at the n-th stop of its system calls. Whether it came so far. */
+static bool is_killed_at(int n) {
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) || raise(SIGSTOP))
+            _exit(2);
+        _exit(change_all() ? 3 : 0);
+    }
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    for (int i = 0; WIFSTOPPED(status) && i < n; i++) {
+        assert_int_equal(ptrace(PTRACE_SYSCALL, child, NULL, NULL), 0);
+        assert_int_equal(waitpid(child, &status, 0), child);
+    }
+    if (!WIFSTOPPED(status)) {
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+        return false;
+    }
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return true;
+}
+
+static void test_killed_at_any_system_call_all_or_nothing_is_done(void **state) {
+    int n = 0, without = 0, with = 0;
+    bool killed = true;
+    for (; killed; n++) {
+        make_old();
+        killed = is_killed_at(n);
+        assert_true(transaction_recover(folder_fd) >= 0);
+        expect_whole();
+        *(is_there("gone.txt") ? &without : &with) += 1;
+        assert_int_equal(stop(state), 0);
+        assert_int_equal(start(state), 0);
+    }
+    print_message("killed at %d system calls: nothing was done after %d, all after %d\n", n - 1, without, with);
+    assert_true(without > 20 && with > 20);
+}
+
+int main(void) {
+#define TEST(function) cmocka_unit_test_setup_teardown(function, start, stop)
+    const struct CMUnitTest tests[] = {
+        TEST(test_changes_are_made_once_they_are_decided),
+        TEST(test_nothing_is_done_before_it_is_decided),
+        TEST(test_what_others_have_changed_meanwhile_stays),
+        TEST(test_no_link_is_followed),
+        TEST(test_changes_that_are_forgotten_are_not_made),
+        TEST(test_folder_with_something_in_it_stays),
+        TEST(test_kernels_take_turns),
+        TEST(test_journal_that_was_not_written_here_is_none),
+        TEST(test_journal_that_cant_be_read_is_left_alone),
+        TEST(test_folder_that_is_not_petris_is_left_alone),
+        TEST(test_what_somebody_else_has_in_a_folder_of_that_name_stays),
+        TEST(test_killed_at_any_system_call_all_or_nothing_is_done),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,245 @@
+#include "kernel/policy/config.h"
+#include "tests/kernel/tree.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct config config;
+static char why[512];
+
+static int parse(const char *text) {
+    why[0] = '\0';
+    return config_parse(text, strlen(text), PROFILE_STRICT, &config, why, sizeof why);
+}
+
+static void test_config_without_keys_is_the_defaults(void **state) {
+    struct limits limits;
+    (void)state;
+    limits_defaults(PROFILE_STRICT, &limits);
+    assert_int_equal(parse("{}"), 0);
+    assert_memory_equal(&config.limits, &limits, sizeof limits);
+    assert_int_equal(config.grace_ms, 2000);
+    assert_true(config.history);
+    assert_int_equal(parse("{\"history\": false}"), 0);
+    assert_false(config.history);
+}
+
+static void test_config_sets_only_the_profile_in_force(void **state) {
+    (void)state;
+    assert_int_equal(parse("{\"profiles\": {\"strict\": {\"timeout\": \"7s\", \"disk\": \"1M\"},"
+                           " \"notebook\": {\"timeout\": \"9s\"}}, \"interrupt_grace\": \"250ms\"}"),
+                     0);
+    assert_int_equal(config.limits.values[LIMIT_TIMEOUT], 7000);
+    assert_int_equal(config.limits.values[LIMIT_DISK], 1 << 20);
+    assert_int_equal(config.grace_ms, 250);
+}
+
+static void test_config_that_is_invalid_is_refused_with_a_reason(void **state) {
+    static const struct {
+        const char *text;
+        const char *why;
+    } rows[] = {
+        {"", "It is not a JSON object."},
+        {"[]", "It is not a JSON object."},
+        {"{\"profile\": {}}",
+         "\"profile\" is not known; there are \"artifacts\", \"cache\", \"environment\", \"history\", \"inputs\","
+         " \"interrupt_grace\", \"packages\", \"profiles\", \"records\", \"redact\", \"refuse\" and \"writable\"."},
+        {"{\"profiles\": []}", "\"profiles\" has to be an object of profiles."},
+        {"{\"profiles\": {\"lax\": {}}}",
+         "\"profiles\": \"lax\" is no profile; there are \"notebook\" and \"strict\"."},
+        {"{\"profiles\": {\"notebook\": {\"timeout\": \"2h\"}}}",
+         "\"profiles\": \"notebook\": timeout 7200 s is over the ceiling of 3600 s in profile notebook."},
+        {"{\"history\": 1}", "\"history\" has to be true or false."},
+        {"{\"records\": true}", "\"records\" has to be an object, or false."},
+        {"{\"records\": {\"path\": \"runs.sqlite\"}}",
+         "\"records\", \"path\": 'runs.sqlite' is no absolute path of a folder."},
+        {"{\"records\": {\"keep_days\": 0}}", "\"records\", \"keep_days\" has to be a whole number above 0."},
+        {"{\"records\": {\"max_bytes\": \"1 banana\"}}",
+         "\"records\", \"max_bytes\" has to be a size such as \"512M\" or \"2G\"."},
+        {"{\"records\": {\"days\": 1}}",
+         "\"records\", \"days\" is not known; there are \"keep_days\", \"max_bytes\" and \"path\"."},
+        {"{\"cache\": {\"for\": \"1h\"}}", "\"cache\", \"for\" is not known; there is \"ttl\"."},
+        {"{\"redact\": \"x\"}", "\"redact\" has to be an array of texts."},
+        {"{\"redact\": [\"a(\"]}", "\"redact\": missing closing parenthesis at byte 2 of the pattern."},
+        {"{\"environment\": [\"LD_PRELOAD\"]}",
+         "\"environment\": 'LD_PRELOAD' is no name that a variable of a cell may have."},
+        {"{\"inputs\": [\"data\"]}", "\"inputs\": 'data' is no absolute path of a folder."},
+        {"{\"packages\": [\"numpy>=2\"]}", "\"packages\": 'numpy>=2' is no name of a distribution."},
+        {"{\"refuse\": {\"imports\": [\"os.\"]}}", "\"refuse\", \"imports\": 'os.' is no name of a module."},
+        {"{\"artifacts\": \"../x\"}", "\"artifacts\": '../x' is no name of a folder beside the notebook."},
+        {"{\"artifacts\": true}", "\"artifacts\" has to be a text, or false."},
+        {"{\"writable\": true}", "\"writable\" has to be an object."},
+        {"{\"writable\": {\"on\": 1}}", "\"writable\", \"on\" has to be true or false."},
+        {"{\"writable\": {\"allow\": [\"/etc/x\"]}}",
+         "\"writable\", \"allow\": '/etc/x' is no pattern of a name, or of a path below the folder."},
+        {"{\"interrupt_grace\": 2}", "\"interrupt_grace\" has to be a duration such as \"500ms\" or \"2s\"."},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        config.grace_ms = 77;
+        assert_int_equal(parse(rows[i].text), -EINVAL);
+        assert_string_equal(why, rows[i].why);
+        assert_int_equal(config.grace_ms, 77); /* untouched on failure */
+    }
+}
+
+static void test_config_reads_every_key(void **state) {
+    (void)state;
+    assert_int_equal(parse("{\"records\": {\"path\": \"/var/runs.sqlite\", \"keep_days\": 7, \"max_bytes\": \"64M\"},"
+                           " \"cache\": {\"ttl\": \"1h\"}, \"environment\": [\"REGION\"], \"inputs\": [\"/srv/data\"],"
+                           " \"packages\": [\"numpy\"], \"redact\": [\"K-[0-9]+\"], \"artifacts\": false,"
+                           " \"refuse\": {\"imports\": [\"os\"], \"patterns\": [\"rm -rf\"]},"
+                           " \"writable\": {\"on\": true, \"allow\": [\"Makefile\"]}}"),
+                     0);
+    assert_true(config.records.on);
+    assert_string_equal(config.records.path, "/var/runs.sqlite");
+    assert_int_equal(config.records.keep_days, 7);
+    assert_int_equal(config.records.max_bytes, 64 << 20);
+    assert_int_equal(config.cache.ttl_ms, 3600000);
+    assert_string_equal(config.artifacts, "");
+    assert_true(config.writable.on);
+    const json_t *const texts[] = {config.environment,    config.inputs,          config.packages,      config.redact,
+                                   config.refuse.imports, config.refuse.patterns, config.writable.allow};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        assert_int_equal(json_array_size(texts[i]), 1);
+    config_fini(&config);
+    assert_int_equal(parse("{\"records\": false}"), 0);
+    assert_false(config.records.on);
+}
+
+/* A key that the parser takes is in the schema, and no other. */
+static void test_config_schema_has_the_keys_of_the_parser(void **state) {
+    char text[256];
+    const char *name;
+    json_t *property;
+    json_t *schema = config_schema();
+    const json_t *properties = json_object_get(schema, "properties");
+    (void)state;
+    assert_int_equal(json_object_size(properties), 12);
+    json_object_foreach((json_t *)properties, name, property) {
+        snprintf(text, sizeof text, "{\"%s\": null}", name);
+        assert_int_equal(parse(text), -EINVAL);
+        assert_null(strstr(why, "is not known"));
+        assert_non_null(json_object_get(property, "description"));
+    }
+    const json_t *profiles = json_object_get(json_object_get(properties, "profiles"), "properties");
+    const json_t *strict = json_object_get(json_object_get(profiles, "strict"), "properties");
+    const json_t *processes = json_object_get(strict, "processes");
+    assert_int_equal(json_integer_value(json_object_get(processes, "maximum")), 256);
+    assert_true(json_is_false(json_object_get(schema, "additionalProperties")));
+    json_decref(schema);
+}
+
+static void test_config_file_that_is_named_and_missing_is_an_error(void **state) {
+    (void)state;
+    assert_int_equal(config_load("/nowhere/petri.json", PROFILE_STRICT, &config, why, sizeof why), -ENOENT);
+    assert_string_equal(why, "The configuration /nowhere/petri.json can't be read: No such file or directory.");
+}
+
+static void test_config_file_is_read(void **state) {
+    char path[] = "/tmp/petri-test-XXXXXX";
+    static const char text[] = "{\"profiles\": {\"strict\": {\"processes\": 3}}}";
+    int fd = mkstemp(path);
+    (void)state;
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, sizeof text - 1), sizeof text - 1);
+    close(fd);
+    assert_int_equal(config_load(path, PROFILE_STRICT, &config, why, sizeof why), 0);
+    assert_int_equal(config.limits.values[LIMIT_PROCESSES], 3);
+    unlink(path);
+}
+
+/* What a start finds in a HOME like that, with this in the configuration's place. Returns what is said. */
+static const char *found(void) {
+    why[0] = '\0';
+    if (config_load(NULL, PROFILE_STRICT, &config, why, sizeof why) == 0)
+        config_fini(&config);
+    return why;
+}
+
+static int set_home(void **state) {
+    return tree_make(state) < 0 || setenv("XDG_CONFIG_HOME", tree, 1) < 0 ? -1 : 0;
+}
+
+static int unset_home(void **state) {
+    return unsetenv("XDG_CONFIG_HOME") < 0 ? -1 : tree_remove(state);
+}
+
+static const char *in(const char *name) {
+    static char path[PATH_MAX];
+    return tree_path(path, name);
+}
+
+/* As with sudo(8) that keeps HOME. */
+static void test_config_of_another_user_is_used_only_where_it_is_named(void **state) {
+    char expected[512];
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    tree_file("petri/config.json", "{\"history\": false}");
+    assert_string_equal(found(), "");
+    assert_int_equal(chown(in("petri/config.json"), 12345, 12345), 0);
+    snprintf(expected, sizeof expected,
+             "The configuration %s is not used: it belongs to another user (uid 12345). Name it with --config to use "
+             "it all the same, or start petri with a HOME and an XDG_CONFIG_HOME of your own (sudo -H).",
+             in("petri/config.json"));
+    assert_string_equal(found(), expected);
+    assert_int_equal(config_load(in("petri/config.json"), PROFILE_STRICT, &config, why, sizeof why), 0);
+    assert_false(config.history);
+    assert_int_equal(chown(in("petri/config.json"), 0, 0), 0);
+    assert_int_equal(chown(in("petri"), 12345, 12345), 0);
+    assert_non_null(strstr(found(), "is not used: its folder belongs to another user (uid 12345)."));
+    assert_int_equal(chown(in("petri"), 0, 0), 0);
+    assert_int_equal(chmod(in("petri/config.json"), 0666), 0);
+    assert_non_null(strstr(found(), "is not used: every user can write to it (mode 0666)."));
+}
+
+static void test_config_behind_a_link_is_whose_it_leads_to(void **state) {
+    (void)state;
+    tree_file("dotfiles/mine.json", "{}");
+    tree_folder("petri");
+    assert_int_equal(symlink("../dotfiles/mine.json", in("petri/config.json")), 0);
+    assert_string_equal(found(), "");
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(chown(in("dotfiles/mine.json"), 12345, 12345), 0);
+    assert_non_null(strstr(found(), "it belongs to another user (uid 12345)"));
+}
+
+static void test_config_that_is_a_fifo_or_without_end_is_refused_at_once(void **state) {
+    (void)state;
+    tree_folder("petri");
+    assert_int_equal(mkfifo(in("petri/config.json"), 0600), 0);
+    assert_non_null(strstr(found(), "can't be read: it is no regular file."));
+    assert_int_equal(config_load(in("petri/config.json"), PROFILE_STRICT, &config, why, sizeof why), -EINVAL);
+    assert_int_equal(config_load("/dev/zero", PROFILE_STRICT, &config, why, sizeof why), -EINVAL);
+    assert_int_equal(unlink(in("petri/config.json")), 0);
+    tree_file("petri/config.json", "{}");
+    assert_int_equal(truncate(in("petri/config.json"), (off_t)1 << 40), 0);
+    assert_non_null(strstr(found(), "it is too large (1099511627776 bytes; 1048575 are allowed)."));
+}
+
+#define AT_HOME(test) cmocka_unit_test_setup_teardown(test, set_home, unset_home)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_config_without_keys_is_the_defaults),
+        cmocka_unit_test(test_config_sets_only_the_profile_in_force),
+        cmocka_unit_test(test_config_that_is_invalid_is_refused_with_a_reason),
+        cmocka_unit_test(test_config_reads_every_key),
+        cmocka_unit_test(test_config_schema_has_the_keys_of_the_parser),
+        cmocka_unit_test(test_config_file_that_is_named_and_missing_is_an_error),
+        cmocka_unit_test(test_config_file_is_read),
+        AT_HOME(test_config_of_another_user_is_used_only_where_it_is_named),
+        AT_HOME(test_config_behind_a_link_is_whose_it_leads_to),
+        AT_HOME(test_config_that_is_a_fifo_or_without_end_is_refused_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,155 @@
+#include "kernel/policy/limits.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void test_limits_rows_are_complete_and_below_their_ceiling(void **state) {
+    (void)state;
+    for (int i = 0; i < LIMIT_N; i++) {
+        assert_non_null(limit_rows[i].name);
+        assert_non_null(limit_rows[i].help);
+        assert_non_null(limit_rows[i].by);
+        for (int profile = 0; profile < PROFILE_N; profile++) {
+            assert_true(limit_rows[i].of[profile].normal > 0 || i == LIMIT_CPU); /* cpu follows from others */
+            assert_true(limit_rows[i].of[profile].normal == LIMITS_SHARE ||
+                        limit_rows[i].of[profile].normal <= limit_rows[i].of[profile].ceiling);
+        }
+        assert_true(limit_rows[i].of[PROFILE_STRICT].ceiling <= limit_rows[i].of[PROFILE_NOTEBOOK].ceiling);
+    }
+}
+
+static void test_limits_names_are_unique(void **state) {
+    (void)state;
+    for (int i = 0; i < LIMIT_N; i++)
+        for (int j = 0; j < i; j++)
+            assert_string_not_equal(limit_rows[i].name, limit_rows[j].name);
+}
+
+static void test_limits_text_uses_the_largest_whole_unit(void **state) {
+    static const struct {
+        enum limit_unit unit;
+        int64_t value;
+        const char *text;
+    } rows[] = {
+        {UNIT_MS, 120000, "120 s"},       {UNIT_MS, 1500, "1500 ms"},           {UNIT_MS, 0, "0 ms"},
+        {UNIT_BYTES, 1 << 20, "1 MiB"},   {UNIT_BYTES, 1536 << 20, "1536 MiB"}, {UNIT_BYTES, 2048, "2 KiB"},
+        {UNIT_BYTES, 1025, "1025 bytes"}, {UNIT_COUNT, 1024, "1024"},           {UNIT_MS, LIMITS_NONE, "none"},
+    };
+    char text[32];
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_string_equal(limits_text(rows[i].unit, rows[i].value, text, sizeof text), rows[i].text);
+}
+
+static void test_limits_defaults_are_settled_and_within_the_ceiling(void **state) {
+    (void)state;
+    for (int profile = 0; profile < PROFILE_N; profile++) {
+        struct limits limits;
+        limits_defaults((enum profile)profile, &limits);
+        limits_settle(&limits);
+        for (int i = 0; i < LIMIT_N; i++) {
+            assert_true(limits.values[i] > 0);
+            assert_true(limits.values[i] <= limits_ceiling((enum profile)profile, (enum limit)i));
+        }
+    }
+}
+
+static void test_limits_cpu_follows_timeout_and_cpus(void **state) {
+    struct limits limits = {.values = {[LIMIT_TIMEOUT] = 3000, [LIMIT_CPUS] = 2}};
+    (void)state;
+    limits_settle(&limits);
+    assert_int_equal(limits.values[LIMIT_CPU], 6000);
+    limits.values[LIMIT_CPU] = 10;
+    limits_settle(&limits);
+    assert_int_equal(limits.values[LIMIT_CPU], 10);
+}
+
+static void test_limits_beside_a_cell_are_no_more_than_its_own(void **state) {
+    (void)state;
+    for (int profile = 0; profile < PROFILE_N; profile++) {
+        struct limits limits, beside;
+        limits_defaults((enum profile)profile, &limits);
+        int at_once = limits_beside(&limits, 4, &beside);
+        limits_settle(&limits);
+        assert_in_range(at_once, 1, limits.values[LIMIT_CPUS]);
+        assert_int_equal(beside.values[LIMIT_CPUS], 1);
+        for (int i = 0; i < LIMIT_N; i++)
+            assert_in_range(beside.values[i], 1, limits.values[i]);
+        assert_true(at_once * beside.values[LIMIT_MEMORY] <= limits.values[LIMIT_MEMORY]);
+        assert_true(at_once * beside.values[LIMIT_PROCESSES] <= limits.values[LIMIT_PROCESSES]);
+    }
+}
+
+static void test_limits_beside_a_cell_are_shared_by_all_that_run(void **state) {
+    struct limits limits = {.values = {[LIMIT_TIMEOUT] = 3000, [LIMIT_CPUS] = 8, [LIMIT_MEMORY] = 400 << 20}}, beside;
+    (void)state;
+    limits.values[LIMIT_PROCESSES] = 3;
+    assert_int_equal(limits_beside(&limits, 4, &beside), 4);
+    assert_int_equal(beside.values[LIMIT_MEMORY], 100 << 20);
+    assert_int_equal(beside.values[LIMIT_PROCESSES], 1); /* none would be no limit */
+    assert_int_equal(beside.values[LIMIT_TIMEOUT], 3000);
+    assert_int_equal(beside.values[LIMIT_CPU], 10000);
+}
+
+static void test_limits_that_are_not_set_are_not_reported(void **state) {
+    struct limits limits;
+    (void)state;
+    limits_defaults(PROFILE_NOTEBOOK, &limits);
+    json_t *json = limits_json(&limits);
+    assert_int_equal(json_integer_value(json_object_get(json, "timeout_ms")), 3600000);
+    assert_int_equal(json_integer_value(json_object_get(json, "output_bytes")), 8 << 20);
+    assert_int_equal(json_integer_value(json_object_get(json, "displays")), 1000);
+    assert_int_equal(json_integer_value(json_object_get(json, "artifact_bytes")), 1 << 30);
+    size_t set = 0;
+    for (int i = 0; i < LIMIT_N; i++)
+        set += limits.values[i] != LIMITS_NONE;
+    assert_int_equal(json_object_size(json), set);
+    assert_null(json_object_get(json, "runs")); /* nobody has set one */
+    json_decref(json);
+}
+
+static void test_limits_table_has_one_line_for_each_limit(void **state) {
+    struct limits limits;
+    size_t lines = 0;
+    (void)state;
+    limits_defaults(PROFILE_STRICT, &limits);
+    limits.values[LIMIT_TIMEOUT] = 1500;
+    char *table = limits_table(PROFILE_STRICT, &limits);
+    assert_non_null(strstr(table, "\ntimeout        1500 ms     60 s        wall clock of a cell"));
+    assert_non_null(strstr(table, "\ncode           256 KiB     256 KiB     source of a cell\n"));
+    for (const char *at = table; (at = strchr(at, '\n')); at++)
+        lines++;
+    assert_int_equal(lines, 1 + LIMIT_N);
+    free(table);
+}
+
+static void test_profile_names_round_trip(void **state) {
+    enum profile profile = PROFILE_NOTEBOOK;
+    (void)state;
+    for (int i = 0; i < PROFILE_N; i++) {
+        assert_int_equal(profile_from_name(profile_name((enum profile)i), &profile), 0);
+        assert_int_equal(profile, i);
+    }
+    assert_int_equal(profile_from_name("lax", &profile), -EINVAL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_limits_rows_are_complete_and_below_their_ceiling),
+        cmocka_unit_test(test_limits_names_are_unique),
+        cmocka_unit_test(test_limits_text_uses_the_largest_whole_unit),
+        cmocka_unit_test(test_limits_defaults_are_settled_and_within_the_ceiling),
+        cmocka_unit_test(test_limits_cpu_follows_timeout_and_cpus),
+        cmocka_unit_test(test_limits_beside_a_cell_are_no_more_than_its_own),
+        cmocka_unit_test(test_limits_beside_a_cell_are_shared_by_all_that_run),
+        cmocka_unit_test(test_limits_that_are_not_set_are_not_reported),
+        cmocka_unit_test(test_limits_table_has_one_line_for_each_limit),
+        cmocka_unit_test(test_profile_names_round_trip),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

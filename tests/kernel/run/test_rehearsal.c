@@ -1,0 +1,154 @@
+/* What petri runs by itself, with a worker played by the test: only in an image that no user's code has touched. */
+#include "tests/kernel/cells.h"
+#include "tests/kernel/fake_clock.h"
+
+#include "kernel/base/clock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { IDLE_S = 1, ROUNDS = 50, STUCK_ROUNDS = 10000 };
+
+static void rehearse(struct kernel *kernel) {
+    kernel->rehearsal.over = false;
+}
+
+static int start(void **state) {
+    (void)state;
+    harness_start_warm(&h, rehearse);
+    return 0;
+}
+
+/* A turn of the loop or more. */
+static void take_a_turn(void) {
+    char id[37];
+    harness_send(&h, CHANNEL_CONTROL, "kernel_info_request", json_object(), id);
+    json_decref(harness_reply(&h, CHANNEL_CONTROL, "kernel_info_reply", id));
+}
+
+/* The kernel has been idle for so long that it may begin. */
+static void be_idle(void) {
+    for (int i = 0; i < ROUNDS; i++) {
+        take_a_turn();
+        fake_clock_put_forward(IDLE_S * CLOCK_S);
+    }
+    take_a_turn();
+}
+
+static void run_cell(const char *status) {
+    char id[37];
+    begin_cell("1", id);
+    harness_done(&h, status);
+    expect_status(id, strcmp(status, "ok") == 0 ? "ok" : "error");
+}
+
+/* How often a cell was started. */
+static int n_starts(void) {
+    int n = 0;
+    for (const char *at = fake_story(h.session); (at = strstr(at, "start")); at++)
+        n++;
+    return n;
+}
+
+static void expect_rehearsal(void) {
+    int before = n_starts();
+    for (int i = 0; i < STUCK_ROUNDS && n_starts() == before; i++) {
+        take_a_turn();
+        fake_clock_put_forward(100 * CLOCK_MS);
+    }
+    json_t *frame = harness_next_cell(&h);
+    expect_text(frame, "type", "warm");
+    json_decref(frame);
+}
+
+static void test_rehearsal_is_committed_before_the_first_cell(void **state) {
+    (void)state;
+    expect_rehearsal();
+    harness_done(&h, "ok");
+    for (int i = 0; i < STUCK_ROUNDS && !strstr(fake_story(h.session), "commit create"); i++)
+        take_a_turn();
+    run_cell("ok");
+    be_idle();
+    assert_string_equal(fake_story(h.session), "create start freeze commit create start freeze commit create");
+}
+
+static void test_no_rehearsal_runs_once_a_cell_was_committed(void **state) {
+    (void)state;
+    run_cell("ok");
+    be_idle();
+    assert_string_equal(fake_story(h.session), "create start freeze commit create");
+}
+
+static void test_no_rehearsal_runs_once_a_cell_with_an_error_was_committed(void **state) {
+    (void)state;
+    run_cell("ZeroDivisionError");
+    be_idle();
+    assert_string_equal(fake_story(h.session), "create start freeze commit create");
+}
+
+/* A message to a comm, whole. petri: of its metadata, stolen; NULL for none. */
+static void run_comm(json_t *petri) {
+    char id[37];
+    harness_send_with(&h, CHANNEL_SHELL, "comm_msg", json_pack("{s:s, s:{}}", "comm_id", "a", "data"),
+                      petri ? json_pack("{s:o}", "petri", petri) : json_object(), id);
+    json_decref(harness_next_cell(&h));
+    harness_done(&h, "ok");
+    expect_heard(id, "busy idle");
+}
+
+/* JupyterLab's widgets send one to every new kernel. */
+static void test_rehearsal_runs_after_a_comm_message_that_no_code_waits_for(void **state) {
+    (void)state;
+    run_comm(NULL);
+    expect_rehearsal();
+}
+
+static void test_no_rehearsal_runs_once_a_message_has_brought_files(void **state) {
+    (void)state;
+    run_comm(json_pack("{s:[{s:s, s:s}]}", "files", "path", "jedi.py", "text", "harm()"));
+    be_idle();
+    assert_string_equal(fake_story(h.session), "create put start freeze commit create");
+}
+
+static void test_rehearsal_runs_after_cells_that_left_nothing(void **state) {
+    char id[37];
+    json_t *fresh = json_pack("{s:{s:b}}", "petri", "fresh", 1);
+    (void)state;
+    begin_cell("dies", id);
+    fake_cell_dies(h.session, &(struct cell_end){.signaled = true, .signal = 9});
+    expect_status(id, "error");
+    fake_plan(h.session, &(struct fake_plan){0});
+    harness_send_with(&h, CHANNEL_SHELL, "execute_request", json_pack("{s:s}", "code", "1"), fresh, id);
+    json_decref(harness_next_cell(&h));
+    harness_done(&h, "ok");
+    expect_status(id, "ok");
+    expect_rehearsal();
+}
+
+static void test_rehearsal_over_its_cpu_time_is_given_up(void **state) {
+    (void)state;
+    expect_rehearsal();
+    fake_plan(h.session, &(struct fake_plan){.processors = 1});
+    fake_clock_put_forward(15 * CLOCK_S); /* of the 20 s that it may take */
+    for (int i = 0; i < STUCK_ROUNDS && !strstr(fake_story(h.session), "discard"); i++)
+        take_a_turn();
+    assert_non_null(strstr(fake_story(h.session), "create start discard")); /* and tried again, after a while */
+}
+
+#define REHEARSAL(test) cmocka_unit_test_setup_teardown(test, start, cells_stop)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        REHEARSAL(test_rehearsal_is_committed_before_the_first_cell),
+        REHEARSAL(test_no_rehearsal_runs_once_a_cell_was_committed),
+        REHEARSAL(test_no_rehearsal_runs_once_a_cell_with_an_error_was_committed),
+        REHEARSAL(test_rehearsal_runs_after_a_comm_message_that_no_code_waits_for),
+        REHEARSAL(test_no_rehearsal_runs_once_a_message_has_brought_files),
+        REHEARSAL(test_rehearsal_runs_after_cells_that_left_nothing),
+        REHEARSAL(test_rehearsal_over_its_cpu_time_is_given_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
