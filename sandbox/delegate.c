@@ -4,219 +4,131 @@
 #include "cleanup.h"
 #include "resources.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
 
+#define LIBRARY "libsystemd.so.0"
 #define SYSTEM_BUS "/run/dbus/system_bus_socket"
 #define SYSTEMD_RUNS "/run/systemd/system" /* sd_booted(3) */
 
-enum { PATIENCE_S = 20, MESSAGE_BYTES = 1024, ANSWER_BYTES = 65536 };
+enum { PATIENCE_S = 20 };
 
-/* What a message on the bus is. See: D-Bus Specification, "Message Format". */
-enum { TYPE_CALL = 1, TYPE_ERROR = 3 };
-enum { FIELD_PATH = 1, FIELD_INTERFACE = 2, FIELD_MEMBER = 3, FIELD_DESTINATION = 6, FIELD_SIGNATURE = 8 };
-enum { AT_TYPE = 1, AT_BODY_BYTES = 4, AT_FIELDS_BYTES = 12, FIXED_BYTES = 16 };
+/* Of sd-bus(3). All of it is opaque here, and stable since systemd 221, so building needs no header of systemd's. */
+struct sd_bus;
+struct sd_bus_error;
+struct sd_bus_message;
+struct sd_bus_slot;
+typedef int answer_handler(struct sd_bus_message *answer, void *arg, struct sd_bus_error *ret_error);
 
-/* A method that is called. */
-struct method {
-    const char *destination, *path, *interface, *member, *signature;
+/* The functions that are used, each called like the library's without sd_bus_. */
+struct library {
+    int (*new)(struct sd_bus **ret_bus);
+    int (*set_fd)(struct sd_bus *bus, int input_fd, int output_fd);
+    int (*set_bus_client)(struct sd_bus *bus, int is_client);
+    int (*start)(struct sd_bus *bus);
+    int (*call_method_async)(struct sd_bus *bus, struct sd_bus_slot **ret_slot, const char *destination,
+                             const char *path, const char *interface, const char *member, answer_handler *handler,
+                             void *arg, const char *types, ...);
+    int (*message_is_method_error)(struct sd_bus_message *message, const char *name);
+    int (*process)(struct sd_bus *bus, struct sd_bus_message **ret_message);
+    int (*wait)(struct sd_bus *bus, uint64_t timeout_us);
+    int (*is_open)(struct sd_bus *bus);
+    void (*close)(struct sd_bus *bus);
+    struct sd_bus *(*unref)(struct sd_bus *bus);
 };
 
-static const struct method hello = {"org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "Hello",
-                                    NULL};
-static const struct method add_match = {"org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus",
-                                        "AddMatch", "s"};
-static const struct method start_unit = {"org.freedesktop.systemd1", "/org/freedesktop/systemd1",
-                                         "org.freedesktop.systemd1.Manager", "StartTransientUnit", "ssa(sv)a(sa(sv))"};
+#define FUNCTION(name)                                                                                                 \
+    { "sd_bus_" #name, offsetof(struct library, name) }
+static const struct {
+    const char *symbol;
+    size_t at;
+} functions[] = {
+    FUNCTION(new),     FUNCTION(set_fd), FUNCTION(set_bus_client), FUNCTION(start), FUNCTION(call_method_async),
+    FUNCTION(process), FUNCTION(wait),   FUNCTION(is_open),        FUNCTION(close), FUNCTION(message_is_method_error),
+    FUNCTION(unref),
+};
+_Static_assert(sizeof functions / sizeof functions[0] == sizeof(struct library) / sizeof(void (*)(void)),
+               "each is there");
 
-/* Each end of a job: one of them is that of our scope's start. */
-static const char match_rule[] = "type='signal',sender='org.freedesktop.systemd1',member='JobRemoved'";
-
-/* A message being written, aligned from its own start. Too much is remembered, and the message is then not sent. */
-struct message {
-    uint8_t bytes[MESSAGE_BYTES];
-    size_t n;
-    bool overflow;
+/* A connection, and what has been answered on it. */
+struct connection {
+    struct library library;
+    struct sd_bus *bus;
+    bool refused;
 };
 
-static void put(struct message *message, const void *bytes, size_t n) {
-    message->overflow |= n > sizeof message->bytes - message->n;
-    if (message->overflow)
-        return;
-    memcpy(message->bytes + message->n, bytes, n);
-    message->n += n;
-}
-
-static void align(struct message *message, size_t to) {
-    static const uint8_t zeroes[8];
-    put(message, zeroes, (to - message->n % to) % to);
-}
-
-static void put_byte(struct message *message, uint8_t value) {
-    put(message, &value, 1);
-}
-
-static void put_u32(struct message *message, uint32_t value) {
-    align(message, 4);
-    put(message, &value, 4);
-}
-
-static void put_string(struct message *message, const char *text) {
-    put_u32(message, (uint32_t)strlen(text));
-    put(message, text, strlen(text) + 1);
-}
-
-static void put_signature(struct message *message, const char *text) {
-    put_byte(message, (uint8_t)strlen(text));
-    put(message, text, strlen(text) + 1);
-}
-
-/* Writes a length where zero was put for it, once what it counts is there. */
-static void set_u32(struct message *message, size_t at, size_t value) {
-    uint32_t length = (uint32_t)value;
-    if (!message->overflow)
-        memcpy(message->bytes + at, &length, sizeof length);
-}
-
-/* An array of what is aligned to 8: its length is at the returned place, and counts from where begin_array() ends. */
-static size_t begin_array(struct message *message) {
-    put_u32(message, 0);
-    size_t at = message->n - 4;
-    align(message, 8);
-    return at;
-}
-
-static void end_array(struct message *message, size_t at) {
-    set_u32(message, at, message->n - ((at + 4 + 7) & ~(size_t)7));
-}
-
-static void put_field(struct message *message, uint8_t field, const char *type, const char *text) {
-    align(message, 8);
-    put_byte(message, field);
-    put_signature(message, type);
-    if (*type == 'g')
-        put_signature(message, text);
-    else
-        put_string(message, text);
-}
-
-static void begin_call(struct message *message, const struct method *method, uint32_t serial) {
-    const uint16_t one = 1;
-    bool little_endian = *(const uint8_t *)&one == 1;
-    *message = (struct message){.n = 0};
-    put(message, (const uint8_t[]){little_endian ? 'l' : 'B', TYPE_CALL, 0, 1}, 4);
-    put_u32(message, 0);
-    put_u32(message, serial);
-    size_t fields = begin_array(message);
-    put_field(message, FIELD_PATH, "o", method->path);
-    put_field(message, FIELD_INTERFACE, "s", method->interface);
-    put_field(message, FIELD_MEMBER, "s", method->member);
-    put_field(message, FIELD_DESTINATION, "s", method->destination);
-    if (method->signature)
-        put_field(message, FIELD_SIGNATURE, "g", method->signature);
-    end_array(message, fields);
-    align(message, 8);
-}
-
-static int send_call(int fd, struct message *message, size_t body) {
-    set_u32(message, AT_BODY_BYTES, message->n - body);
-    if (message->overflow)
-        return -EMSGSIZE;
-    ssize_t n = send(fd, message->bytes, message->n, MSG_NOSIGNAL);
-    return n == (ssize_t)message->n ? 0 : (n < 0 ? -errno : -EIO);
-}
-
-static void put_property(struct message *message, const char *name, const char *type) {
-    align(message, 8);
-    put_string(message, name);
-    put_signature(message, type);
-}
-
-/* The unit: this process in it, a tree of its own, and forgotten once it is over. */
-static int send_start_unit(int fd, const char *unit) {
-    struct message message;
-    begin_call(&message, &start_unit, 3);
-    size_t body = message.n;
-    put_string(&message, unit);
-    put_string(&message, "fail");
-    size_t properties = begin_array(&message);
-    put_property(&message, "Description", "s");
-    put_string(&message, "petri: a kernel and its cells");
-    put_property(&message, "PIDs", "au");
-    put_u32(&message, sizeof(uint32_t));
-    put_u32(&message, (uint32_t)getpid());
-    put_property(&message, "Delegate", "b");
-    put_u32(&message, 1);
-    put_property(&message, "CollectMode", "s");
-    put_string(&message, "inactive-or-failed");
-    end_array(&message, properties);
-    end_array(&message, begin_array(&message));
-    return send_call(fd, &message, body);
-}
-
-/* Everything that is to be said, at once: nothing of it depends on an answer. */
-static int send_all(int fd, const char *unit) {
-    struct message message;
-    char hex[32] = "", digits[16], text[80];
-    snprintf(digits, sizeof digits, "%u", geteuid());
-    for (size_t i = 0; digits[i]; i++) {
-        hex[2 * i] = '3'; /* digits are 0x30 to 0x39 */
-        hex[2 * i + 1] = digits[i];
+/* The library stays: it is linked so that it can't be unloaded. */
+static int load(struct library *ret_library) {
+    void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (!handle)
+        return -ENOENT;
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+        void *address = dlsym(handle, functions[i].symbol);
+        if (!address)
+            return -ENOENT;
+        memcpy((char *)ret_library + functions[i].at, &address, sizeof address);
     }
-    int n = snprintf(text, sizeof text, "%cAUTH EXTERNAL %s\r\nBEGIN\r\n", 0, hex);
-    if (send(fd, text, (size_t)n, MSG_NOSIGNAL) != n)
-        return -EIO;
-    begin_call(&message, &hello, 1);
-    int r = send_call(fd, &message, message.n);
-    begin_call(&message, &add_match, 2);
-    size_t body = message.n;
-    put_string(&message, match_rule);
+    return 0;
+}
+
+/* Steals fd, a connected socket. */
+static int connection_init(struct connection *connection, int fd) {
+    auto_fd ours = fd;
+    *connection = (struct connection){.bus = NULL};
+    int r = load(&connection->library);
     if (r == 0)
-        r = send_call(fd, &message, body);
-    return r ? r : send_start_unit(fd, unit);
+        r = connection->library.new(&connection->bus);
+    if (r >= 0)
+        r = connection->library.set_fd(connection->bus, ours, ours);
+    if (r >= 0)
+        steal_fd(&ours);
+    if (r >= 0)
+        r = connection->library.set_bus_client(connection->bus, true);
+    if (r >= 0)
+        r = connection->library.start(connection->bus);
+    return r < 0 ? r : 0;
 }
 
-static int receive(int fd, void *buf, size_t size) {
-    ssize_t n = recv(fd, buf, size, MSG_WAITALL);
-    if (n == (ssize_t)size)
-        return 0;
-    return n >= 0 ? -EPIPE : (errno == EAGAIN ? -ETIMEDOUT : -errno);
+static void connection_fini(struct connection *connection) {
+    if (!connection->bus)
+        return;
+    connection->library.close(connection->bus);
+    connection->library.unref(connection->bus);
 }
 
-/* The one line that the bus says before messages: OK and its id, or that it won't have us. */
-static int receive_welcome(int fd) {
-    char line[128] = "";
-    size_t n = 0;
-    do {
-        int r = receive(fd, line + n, 1);
-        if (r)
-            return r;
-    } while (line[n++] != '\n' && n < sizeof line - 1);
-    return strncmp(line, "OK ", 3) == 0 ? 0 : -EPERM;
+static int note_answer(struct sd_bus_message *answer, void *arg, struct sd_bus_error *ret_error) {
+    struct connection *connection = arg;
+    (void)ret_error;
+    connection->refused |= connection->library.message_is_method_error(answer, NULL) > 0;
+    return 0;
 }
 
-/* Reads a message and forgets all of it but its type. */
-static int receive_message(int fd, uint8_t *ret_type) {
-    uint8_t fixed[FIXED_BYTES];
-    uint32_t body_bytes, fields_bytes;
-    int r = receive(fd, fixed, sizeof fixed);
-    if (r)
-        return r;
-    memcpy(&body_bytes, fixed + AT_BODY_BYTES, 4);
-    memcpy(&fields_bytes, fixed + AT_FIELDS_BYTES, 4);
-    size_t rest = (((size_t)fields_bytes + 7) & ~(size_t)7) + body_bytes;
-    auto_free uint8_t *bytes = rest <= ANSWER_BYTES ? malloc(rest + 1) : NULL;
-    if (!bytes)
-        return -EMSGSIZE;
-    *ret_type = fixed[AT_TYPE];
-    return rest ? receive(fd, bytes, rest) : 0;
+/* Each end of a job is told: one of them is that of our scope's start. */
+static int ask_for_signals(struct connection *connection) {
+    return connection->library.call_method_async(connection->bus, NULL, "org.freedesktop.DBus", "/org/freedesktop/DBus",
+                                                 "org.freedesktop.DBus", "AddMatch", note_answer, connection, "s",
+                                                 "type='signal',sender='org.freedesktop.systemd1',member='JobRemoved'");
+}
+
+/*
+ * The unit: this process in it, a tree of its own, and forgotten once it is
+ * over. The numbers are how many properties, pids and other units follow.
+ */
+static int ask_for_scope(struct connection *connection, const char *unit) {
+    return connection->library.call_method_async(
+        connection->bus, NULL, "org.freedesktop.systemd1", "/org/freedesktop/systemd1",
+        "org.freedesktop.systemd1.Manager", "StartTransientUnit", note_answer, connection, "ssa(sv)a(sa(sv))", unit,
+        "fail", 4, "Description", "s", "petri: a kernel and its cells", "PIDs", "au", 1, (uint32_t)getpid(), "Delegate",
+        "b", 1, "CollectMode", "s", "inactive-or-failed", 0);
 }
 
 static bool is_in(const char *unit) {
@@ -225,22 +137,33 @@ static bool is_in(const char *unit) {
     return last && strcmp(last + 1, unit) == 0;
 }
 
-static int64_t now_s(void) {
+static int64_t now_us(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec;
+    return now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-/* Each message is a reason to look; an error is the answer to one of our three calls. */
-static int await_scope(int fd, const char *unit) {
-    uint8_t type = 0;
-    int64_t deadline = now_s() + PATIENCE_S;
-    int r = receive_welcome(fd);
+/* Handles one message, or waits for it. */
+static int receive(struct connection *connection, int64_t deadline_us) {
+    const struct library *library = &connection->library;
+    int r = library->process(connection->bus, NULL);
+    int64_t left_us = deadline_us - now_us();
+    if (r >= 0 && !library->is_open(connection->bus))
+        return -EPIPE;
+    if (r == 0)
+        r = left_us > 0 ? library->wait(connection->bus, (uint64_t)left_us) : -ETIMEDOUT;
+    return r < 0 ? r : 0;
+}
+
+/* Each message is a reason to look; an error is the answer to one of our calls. */
+static int await_scope(struct connection *connection, const char *unit) {
+    int64_t deadline_us = now_us() + PATIENCE_S * INT64_C(1000000);
+    int r = 0;
     while (r == 0 && !is_in(unit)) {
-        r = receive_message(fd, &type);
-        if (r == 0 && type == TYPE_ERROR)
+        r = receive(connection, deadline_us);
+        if (r == 0 && connection->refused)
             r = -EPERM;
-        if (r == 0 && now_s() > deadline)
+        if (r == 0 && now_us() > deadline_us)
             r = -ETIMEDOUT;
     }
     return r;
@@ -260,6 +183,7 @@ static int bus_address(struct sockaddr_un *address) {
     return n < (int)sizeof address->sun_path ? 0 : -ENAMETOOLONG;
 }
 
+/* Connected here and not by sd-bus, which would neither wait for a busy bus nor know where it is without a session. */
 static int open_bus(void) {
     struct sockaddr_un address;
     const struct timeval patience = {.tv_sec = PATIENCE_S};
@@ -277,13 +201,21 @@ static int open_bus(void) {
 int delegate_scope(void) {
     char unit[64];
     struct timespec now;
+    struct connection connection;
     if (access(SYSTEMD_RUNS, F_OK))
         return -ENOENT;
-    auto_fd fd = open_bus();
+    int fd = open_bus();
     if (fd < 0)
         return fd;
     clock_gettime(CLOCK_MONOTONIC, &now); /* a pid comes again, maybe before its last scope is forgotten */
     snprintf(unit, sizeof unit, "petri-%d-%" PRIx64 ".scope", getpid(), (uint64_t)now.tv_sec);
-    int r = send_all(fd, unit);
-    return r ? r : await_scope(fd, unit);
+    int r = connection_init(&connection, fd);
+    if (r == 0)
+        r = ask_for_signals(&connection);
+    if (r >= 0)
+        r = ask_for_scope(&connection, unit);
+    if (r >= 0)
+        r = await_scope(&connection, unit);
+    connection_fini(&connection);
+    return r;
 }

@@ -7,10 +7,12 @@
  * asks, and with Delegate=yes the tree below it is the asker's.
  *
  * It is asked as any program asks it, by one D-Bus call, so that nothing need
- * be started, the process stays what it is, and a refusal costs nothing.
+ * be started, the process stays what it is, and a refusal costs nothing. The
+ * call is sd-bus', of systemd's own library: libsystemd.so.0 is loaded once
+ * there is a bus to ask, and where it is missing that is as if there was no bus.
  *
  * See: systemd.scope(5), org.freedesktop.systemd1(5), "Control Group APIs and
- * Delegation" of systemd, D-Bus Specification.
+ * Delegation" of systemd, sd-bus(3).
  */
 #ifndef PETRI_SANDBOX_DELEGATE_H
 #define PETRI_SANDBOX_DELEGATE_H
@@ -19,9 +21,10 @@
  * Moves this process into a delegated scope of its own, which ends with it.
  * Blocks until it is there, or until a manager that answers neither yes nor no
  * has been silent for twenty seconds: a busy one has been seen to need two. 0;
- * -ENOENT where there is no systemd or no bus to ask it by, and -EPERM where
- * it refuses, both at once; -ETIMEDOUT; or another -errno. The process is then
- * where it was. Call it while the process has no threads and no children: only
+ * -ENOENT where there is no systemd, no bus to ask it by or no libsystemd, and
+ * -EPERM where it refuses, both at once; -ETIMEDOUT; or another -errno. The
+ * process is then where it was, and in either case without a descriptor or a
+ * thread more. Call it while the process has no threads and no children: only
  * the process itself is moved.
  */
 int delegate_scope(void);

@@ -1,8 +1,10 @@
-/* A scope from systemd. Only where a manager answers, as in the virtual machine of `make test-vm`, so not in ctest. */
+/* A scope from systemd. Only where a manager answers, as in the virtual machine of `make test-vm`, so not in ctest.
+ * test_delegate_bus.c has those that are not given. */
 #include "as_user.h"
 #include "sandbox/delegate.h"
 #include "sandbox/resources.h"
 #include "sandbox/system.h"
+#include "sandbox/watcher.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -22,13 +24,23 @@ static double now_ms(void) {
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
+/* The number that the next descriptor would have: the same before and after what leaves none open. */
+static int next_descriptor(void) {
+    int fd = dup(STDERR_FILENO);
+    close(fd);
+    return fd;
+}
+
 static int ask(void *argument) {
     char before[PATH_MAX], after[PATH_MAX], path[PATH_MAX + 64], controllers[256];
     (void)argument;
     CHECK_EQUAL(resources_own_path("", before, sizeof before), 0);
+    int next = next_descriptor();
     double start = now_ms();
     CHECK_EQUAL(delegate_scope(), 0);
     double end = now_ms();
+    CHECK_EQUAL(next_descriptor(), next);
+    CHECK_EQUAL(watcher_count_tasks(getpid()), 1);
     CHECK_EQUAL(resources_own_path("", after, sizeof after), 0);
     printf("a scope of our own in %.1f ms: %s\n", end - start, after);
     fflush(stdout);
