@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "delegate.h"
 
+#include "cgroup.h"
 #include "cleanup.h"
-#include "resources.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -133,7 +133,7 @@ static int ask_for_scope(struct connection *connection, const char *unit) {
 
 static bool is_in(const char *unit) {
     char path[PATH_MAX];
-    const char *last = resources_own_path("", path, sizeof path) == 0 ? strrchr(path, '/') : NULL;
+    const char *last = cgroup_own_path("", path, sizeof path) == 0 ? strrchr(path, '/') : NULL;
     return last && strcmp(last + 1, unit) == 0;
 }
 

@@ -4,9 +4,10 @@
  * Only root may make them; nobody delegates them.
  */
 #define _GNU_SOURCE
+#include "cgroup.h"
 #include "cleanup.h"
 #include "excess.h"
-#include "resources.h"
+#include "resources_backend.h"
 #include "system.h"
 
 #include <errno.h>
@@ -25,7 +26,7 @@ enum { N_CONTROLLERS = sizeof controllers / sizeof controllers[0] };
 
 static int group_path(const char *controller, const char *name, const char *role, char path[PATH_MAX]) {
     char own[PATH_MAX];
-    int r = resources_own_path(controller, own, sizeof own);
+    int r = cgroup_own_path(controller, own, sizeof own);
     if (r)
         return r;
     int n = snprintf(path, PATH_MAX, ROOT "/%s%s/%s-%s", controller, strcmp(own, "/") ? own : "", name, role);
@@ -111,13 +112,13 @@ static int v1_read(const struct resources_group *group, struct resources_reading
     struct resources_reading reading = {0};
     static const char *const keys[] = {"total_cache", "total_shmem"};
     uint64_t stat[2] = {0, 0}, cpu_ns = 0;
-    int r = resources_read_number(group->memory_fd, "memory.usage_in_bytes", &reading.memory_bytes);
+    int r = cgroup_read_number(group->memory_fd, "memory.usage_in_bytes", &reading.memory_bytes);
     if (r == 0)
-        r = resources_read_keys(group->memory_fd, "memory.stat", keys, stat, 2);
+        r = cgroup_read_keys(group->memory_fd, "memory.stat", keys, stat, 2);
     if (r == 0)
-        r = resources_read_key(group->memory_fd, "memory.oom_control", "oom_kill", &reading.oom_kills);
+        r = cgroup_read_key(group->memory_fd, "memory.oom_control", "oom_kill", &reading.oom_kills);
     if (r == 0)
-        r = resources_read_number(group->cpu_fd, "cpuacct.usage", &cpu_ns);
+        r = cgroup_read_number(group->cpu_fd, "cpuacct.usage", &cpu_ns);
     if (r)
         return r;
     uint64_t file_cache = excess(stat[0], stat[1]);

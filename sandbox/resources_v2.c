@@ -6,10 +6,11 @@
  * was started in must be its own. Where it isn't, systemd is asked for one.
  */
 #define _GNU_SOURCE
+#include "cgroup.h"
 #include "cleanup.h"
 #include "delegate.h"
 #include "excess.h"
-#include "resources.h"
+#include "resources_backend.h"
 #include "system.h"
 
 #include <errno.h>
@@ -25,7 +26,7 @@ static const char *const roles[] = {"cells", "asides", "kernel"};
 /* The folder of the group that we were started in. After open() it is the parent of the group that we are in. */
 static int own_folder(char path[PATH_MAX]) {
     char own[PATH_MAX];
-    int r = resources_own_path("", own, sizeof own);
+    int r = cgroup_own_path("", own, sizeof own);
     for (size_t i = 0; r == 0 && i < sizeof mounted_at / sizeof mounted_at[0]; i++) {
         char probe[PATH_MAX + 32];
         int n = snprintf(path, PATH_MAX, "%s%s", mounted_at[i], own);
@@ -141,15 +142,15 @@ static int v2_limit_memory(const struct resources_group *group, uint64_t bytes) 
 static int v2_read(const struct resources_group *group, struct resources_reading *ret_reading) {
     struct resources_reading reading = {0};
     uint64_t file = 0, shared = 0;
-    int r = resources_read_number(group->memory_fd, "memory.current", &reading.memory_bytes);
+    int r = cgroup_read_number(group->memory_fd, "memory.current", &reading.memory_bytes);
     if (r == 0)
-        r = resources_read_key(group->memory_fd, "memory.stat", "file", &file);
+        r = cgroup_read_key(group->memory_fd, "memory.stat", "file", &file);
     if (r == 0)
-        r = resources_read_key(group->memory_fd, "memory.stat", "shmem", &shared);
+        r = cgroup_read_key(group->memory_fd, "memory.stat", "shmem", &shared);
     if (r == 0)
-        r = resources_read_key(group->memory_fd, "memory.events", "oom_kill", &reading.oom_kills);
+        r = cgroup_read_key(group->memory_fd, "memory.events", "oom_kill", &reading.oom_kills);
     if (r == 0)
-        r = resources_read_key(group->cpu_fd, "cpu.stat", "usage_usec", &reading.cpu_us);
+        r = cgroup_read_key(group->cpu_fd, "cpu.stat", "usage_usec", &reading.cpu_us);
     if (r)
         return r;
     uint64_t cache = excess(file, shared);

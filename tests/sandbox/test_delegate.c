@@ -1,8 +1,8 @@
 /* A scope from systemd. Only where a manager answers, as in the virtual machine of `make test-vm`, so not in ctest.
  * test_delegate_bus.c has those that are not given. */
 #include "as_user.h"
+#include "sandbox/cgroup.h"
 #include "sandbox/delegate.h"
-#include "sandbox/resources.h"
 #include "sandbox/system.h"
 #include "sandbox/watcher.h"
 
@@ -34,14 +34,14 @@ static int next_descriptor(void) {
 static int ask(void *argument) {
     char before[PATH_MAX], after[PATH_MAX], path[PATH_MAX + 64], controllers[256];
     (void)argument;
-    CHECK_EQUAL(resources_own_path("", before, sizeof before), 0);
+    CHECK_EQUAL(cgroup_own_path("", before, sizeof before), 0);
     int next = next_descriptor();
     double start = now_ms();
     CHECK_EQUAL(delegate_scope(), 0);
     double end = now_ms();
     CHECK_EQUAL(next_descriptor(), next);
     CHECK_EQUAL(watcher_count_tasks(getpid()), 1);
-    CHECK_EQUAL(resources_own_path("", after, sizeof after), 0);
+    CHECK_EQUAL(cgroup_own_path("", after, sizeof after), 0);
     printf("a scope of our own in %.1f ms: %s\n", end - start, after);
     fflush(stdout);
     CHECK(strcmp(before, after) != 0 && strstr(after, "/petri-"));
@@ -68,9 +68,9 @@ static void test_scope_can_be_requested_repeatedly(void **state) {
 static int ask_in_vain(void *argument) {
     char before[PATH_MAX], after[PATH_MAX];
     (void)argument;
-    CHECK_EQUAL(resources_own_path("", before, sizeof before), 0);
+    CHECK_EQUAL(cgroup_own_path("", before, sizeof before), 0);
     CHECK(delegate_scope() < 0);
-    CHECK_EQUAL(resources_own_path("", after, sizeof after), 0);
+    CHECK_EQUAL(cgroup_own_path("", after, sizeof after), 0);
     CHECK_TEXT(after, before);
     return 0;
 }

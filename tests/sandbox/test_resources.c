@@ -1,4 +1,5 @@
 /* What is read from and written to control groups, against folders of plain files in Linux's formats. */
+#include "sandbox/cgroup.h"
 #include "sandbox/resources.h"
 #include "sandbox/system.h"
 #include "sandbox/tree.h"
@@ -127,11 +128,11 @@ static void test_key_is_found_as_a_whole_word_only(void **state) {
     const struct fixture *fixture = *state;
     uint64_t value = 42;
     put(fixture, "stat", "file_mapped 1\nfile 18446744073709551615\nfil 3\n");
-    assert_int_equal(resources_read_key(fixture->fd, "stat", "file", &value), 0);
+    assert_int_equal(cgroup_read_key(fixture->fd, "stat", "file", &value), 0);
     assert_true(value == UINT64_MAX);
-    assert_int_equal(resources_read_key(fixture->fd, "stat", "fil", &value), 0);
+    assert_int_equal(cgroup_read_key(fixture->fd, "stat", "fil", &value), 0);
     assert_int_equal(value, 3);
-    assert_int_equal(resources_read_key(fixture->fd, "stat", "mapped", &value), -ENOENT);
+    assert_int_equal(cgroup_read_key(fixture->fd, "stat", "mapped", &value), -ENOENT);
     assert_int_equal(value, 3);
 }
 
@@ -139,7 +140,7 @@ static void test_text_that_is_not_a_number_is_refused(void **state) {
     const struct fixture *fixture = *state;
     uint64_t value = 42;
     put(fixture, "memory.max", "max\n");
-    assert_int_equal(resources_read_number(fixture->fd, "memory.max", &value), -EINVAL);
+    assert_int_equal(cgroup_read_number(fixture->fd, "memory.max", &value), -EINVAL);
     assert_int_equal(value, 42);
 }
 
