@@ -3,6 +3,7 @@
 #include "kernel/base/clock.h"
 #include "kernel/base/digest.h"
 #include "kernel/run/accounts.h"
+#include "kernel/run/refuse.h"
 #include "protocol/text.h"
 
 #include <fts.h>
@@ -87,10 +88,10 @@ static void make_key(const struct accounts *accounts, struct run *run) {
     json_t *files = readable_files(accounts);
     if (!files)
         return;
-    json_auto_t *parts =
-        json_pack("{s:O, s:o, s:o, s:o, s:s, s:s, s:b}", "code", run->code, "request", request_of(run), "limits",
-                  limits_of(run), "files", files, "environment", accounts->environment_sha256, "profile",
-                  profile_name(accounts->profile), "allow_stdin", run->allow_stdin);
+    json_auto_t *parts = json_pack("{s:O, s:o, s:o, s:o, s:s, s:s, s:b, s:O*}", "code", run->code, "request",
+                                   request_of(run), "limits", limits_of(run), "files", files, "environment",
+                                   accounts->environment_sha256, "profile", profile_name(accounts->profile),
+                                   "allow_stdin", run->allow_stdin, "refuse", refuse_modules(accounts->config));
     if (!parts || digest_json(parts, run->cache_key) < 0)
         run->cache_key[0] = '\0';
 }

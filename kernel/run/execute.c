@@ -64,14 +64,14 @@ static void show_limits(struct runner *runner, const struct run *run) {
 }
 
 /* Steals code. */
-static json_t *make_frame(const struct run *run, json_t *code) {
+static json_t *make_frame(const struct config *config, const struct run *run, json_t *code) {
     json_t *expressions = json_object_get(run->request->message.content, "user_expressions");
-    return json_pack("{s:s, s:O, s:I, s:o, s:b, s:b, s:o, s:b, s:i, s:O*, s:O*}", "type", "execute", "header",
+    return json_pack("{s:s, s:O, s:I, s:o, s:b, s:b, s:o, s:b, s:i, s:O*, s:O*, s:O*}", "type", "execute", "header",
                      run->request->message.header, "cell", (json_int_t)run->number, "code", code, "silent", run->silent,
                      "store_history", run->counts, "user_expressions",
                      json_is_object(expressions) ? json_incref(expressions) : json_object(), "allow_stdin",
                      run->allow_stdin, "execution_count", run->execution_count, "stdin", run->ask.stdin_text, "env",
-                     run->ask.env);
+                     run->ask.env, "refuse", refuse_modules(config));
 }
 
 static void begin(struct runner *runner, struct run *run, json_t **ret_frame) {
@@ -98,8 +98,9 @@ static void begin(struct runner *runner, struct run *run, json_t **ret_frame) {
         cache_look(runner->accounts, run);
     if (line == LIMITS_LINE_SHOW)
         show_limits(runner, run);
+    run->skipped_lines = json_string_length(rest) < json_string_length(code) ? 1 : 0;
     if (rest && run->outcome == OUTCOME_OK && !run->cached)
-        *ret_frame = make_frame(run, rest);
+        *ret_frame = make_frame(runner->config, run, rest);
     else
         json_decref(rest);
 }

@@ -204,8 +204,11 @@ static bool is_redacted(const json_t *counts) {
     return false;
 }
 
+/* That nothing of it ran for an import that is refused is the worker's word: what has used CPU time counts. */
 static bool did_run(const struct run *run) {
-    return run->outcome != OUTCOME_REFUSED && run->outcome != OUTCOME_BUDGET && run->outcome != OUTCOME_SANDBOX;
+    if (run->outcome == OUTCOME_REFUSED)
+        return run->facts.end.usage.cpu_us > 0;
+    return run->outcome != OUTCOME_BUDGET && run->outcome != OUTCOME_SANDBOX;
 }
 
 bool recording_store(struct accounts *accounts, const struct run *run, const json_t *report, const char *cache_key) {

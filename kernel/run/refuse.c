@@ -2,49 +2,15 @@
 
 #include "kernel/base/pattern.h"
 #include "kernel/policy/config.h"
-#include "kernel/policy/imports.h"
 #include "kernel/run/runner.h"
 #include "protocol/text.h"
 
-#include <errno.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-/* What is looked for, and what was found. */
-struct search {
-    const json_t *refused;
-    char module[IMPORTS_NAME_BYTES];
-    int line; /* 0 while nothing is found */
-};
-
-/* os refuses os and os.path, not osmium. */
-static bool names(const char *refused, const char *module) {
-    size_t n = strlen(refused);
-    return strncmp(refused, module, n) == 0 && (module[n] == '\0' || module[n] == '.');
-}
-
-static bool look_at_import(void *arg, const char *module, int line) {
-    struct search *search = arg;
-    size_t i;
-    json_t *refused;
-    json_array_foreach(search->refused, i, refused) {
-        if (!names(json_string_value(refused), module))
-            continue;
-        snprintf(search->module, sizeof search->module, "%s", module);
-        search->line = line;
-        return false;
-    }
-    return true;
-}
-
-/* Magics of a whole cell whose rest is Python; the rest of others is not. */
-static bool is_python(const char *code) {
-    static const char *const magics[] = {"%%time", "%%timeit", "%%capture", "%%prun", "%%limits"};
-    bool python = strncmp(code, "%%", 2) != 0;
-    for (size_t i = 0; i < sizeof magics / sizeof magics[0]; i++)
-        python = python || strncmp(code, magics[i], strlen(magics[i])) == 0;
-    return python;
-}
+/* Of a module that is told of. */
+enum { MODULE_BYTES = 256 };
 
 static int line_of(const char *code, size_t at) {
     int line = 1;
@@ -63,19 +29,6 @@ static void refuse(struct run *run, int line, const char *why, const char *code)
     run->facts.history = json_array();
     json_array_append_new(run->facts.history, json_sprintf("Cell In[%d], line %d", run->execution_count, line));
     json_array_append_new(run->facts.history, json_sprintf("    %s", json_string_value(text)));
-}
-
-static void check_imports(struct runner *runner, struct run *run, const char *code, size_t bytes) {
-    char why[sizeof run->facts.detail];
-    struct search search = {.refused = runner->config->refuse.imports};
-    if (!search.refused || !is_python(code))
-        return;
-    imports_scan(code, bytes, look_at_import, &search);
-    if (search.line == 0)
-        return;
-    snprintf(why, sizeof why, "line %d imports %s, which the configuration refuses (\"refuse\", \"imports\")",
-             search.line, search.module);
-    refuse(run, search.line, why, code);
 }
 
 static void check_pattern(struct runner *runner, struct run *run, size_t which, struct pattern_pass *pass) {
@@ -99,9 +52,53 @@ void refuse_check(struct runner *runner, struct run *run, const json_t *code) {
     const char *text = json_string_value(code);
     size_t bytes = json_string_length(code);
     int64_t deadline_us = pattern_deadline();
-    check_imports(runner, run, text, bytes);
     for (size_t i = 0; i < patterns_n(runner->refused) && run->outcome == OUTCOME_OK; i++) {
         struct pattern_pass pass = {.text = text, .bytes = bytes, .deadline_us = deadline_us};
         check_pattern(runner, run, i, &pass);
     }
+}
+
+const json_t *refuse_modules(const struct config *config) {
+    return json_array_size(config->refuse.imports) > 0 ? config->refuse.imports : NULL;
+}
+
+static bool is_module(const char *text, size_t bytes) {
+    bool good = bytes > 0 && bytes < MODULE_BYTES;
+    for (size_t i = 0; good && i < bytes; i++)
+        good = isalnum((unsigned char)text[i]) || text[i] == '_' || text[i] == '.' || (unsigned char)text[i] >= 0x80;
+    return good;
+}
+
+/* os refuses os and os.path, not osmium. */
+static bool names(const char *refused, const char *module) {
+    size_t n = strlen(refused);
+    return strncmp(refused, module, n) == 0 && (module[n] == '\0' || module[n] == '.');
+}
+
+static bool is_refused(const struct config *config, const json_t *module) {
+    size_t i;
+    json_t *refused;
+    if (!is_module(json_string_value(module), json_string_length(module)))
+        return false;
+    json_array_foreach(config->refuse.imports, i, refused) {
+        if (names(json_string_value(refused), json_string_value(module)))
+            return true;
+    }
+    return false;
+}
+
+bool refuse_heard(const struct config *config, struct run *run, const json_t *reply) {
+    char why[sizeof run->facts.detail];
+    const char *code = json_string_value(run->code);
+    const char *status = json_string_value(json_object_get(reply, "status"));
+    const json_t *module = json_object_get(reply, "module");
+    json_int_t line = json_integer_value(json_object_get(reply, "line"));
+    if (!code || !status || strcmp(status, "refused") != 0 || !is_refused(config, module) || line < 1 ||
+        line > line_of(code, json_string_length(run->code)) - run->skipped_lines)
+        return false;
+    line += run->skipped_lines;
+    snprintf(why, sizeof why, "line %d imports %s, which the configuration refuses (\"refuse\", \"imports\")",
+             (int)line, json_string_value(module));
+    refuse(run, (int)line, why, code);
+    return true;
 }

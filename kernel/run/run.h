@@ -104,6 +104,7 @@ struct run {
     uint64_t stderr_bytes;
     uint64_t dropped_bytes; /* of both; displays has its own */
     json_t *code;           /* as the request has it, owned; NULL where it has none */
+    int skipped_lines;      /* of it, that the worker does not get: one of limits, before what has to be the first */
     json_t *cached;         /* the record that is given in its place, owned; or NULL */
     char cache_key[65];     /* "" where its result may not be given again */
     char code_sha256[65];   /* hexadecimal; "" where the request has no code */

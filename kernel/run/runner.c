@@ -21,6 +21,7 @@
 #include "kernel/run/finish.h"
 #include "kernel/run/input.h"
 #include "kernel/run/messages.h"
+#include "kernel/run/refuse.h"
 #include "kernel/run/warm.h"
 #include "kernel/run/watchdog.h"
 #include "kernel/worker/answer.h"
@@ -242,6 +243,10 @@ static void judge_reply(struct run *run) {
 static void freeze(struct runner *runner) {
     struct run *run = runner->run;
     struct sandbox_error error = {0};
+    if (refuse_heard(runner->config, run, runner->exchange.reply)) {
+        run_fail(run, run->outcome);
+        return;
+    }
     int r = cell_freeze(run->cell, &run->facts.end, &error);
     if (r < 0) {
         fail_frozen(run, r, &error);

@@ -22,6 +22,8 @@ def test_refused_code_is_named_with_its_line_and_does_not_run(configure, start):
         ("ran = 1\nimport socket", 2, "line 2 imports socket"),
         ("ran = 1\nif True:\n    from urllib import request", 3, "line 3 imports urllib.request"),
         ("%%limits timeout=3s\nran = 1\nfrom socket import socket as s", 3, "line 3 imports socket"),
+        ("%%limits timeout=3s\n%%time\nran = 1\nimport socket", 4, "line 4 imports socket"),
+        ("\n%%capture\n\nran = 1\nimport urllib.request, os", 5, "line 5 imports urllib.request"),
         ("ran = 1\n!rm -rf /tmp/x", 2, "it matches rm -rf"),
         ("ran = eval('1')", 1, "it matches \\beval\\("),
     ]

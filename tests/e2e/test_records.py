@@ -233,6 +233,19 @@ def test_replay_of_a_cached_run_runs_it_again(database, configure, start, tmp_pa
     assert set(replay(run_id)) == {"stdout"}
 
 
+def test_cached_run_is_not_given_where_its_import_is_refused_now(database, configure, start, tmp_path):
+    folder = tmp_path / "notebooks"
+    folder.mkdir()
+    kernel = start(folder=folder)
+    first = ask(kernel, "import random\nprint(1)", fresh=True, cache="1h").report
+    again = ask(kernel, "import random\nprint(1)", fresh=True, cache="1h").report
+    assert again["cached"] and again["run_id"] == first["run_id"]
+    kernel.close()
+    configure(refuse={"imports": ["random"]})
+    kernel = start(folder=folder)
+    assert ask(kernel, "import random\nprint(1)", fresh=True, cache="1h").report["outcome"] == "refused"
+
+
 def test_replay_finds_a_changed_input(database, start, tmp_path):
     folder = tmp_path / "notebooks"
     folder.mkdir()

@@ -10,6 +10,7 @@ import sys
 
 from petri_worker.errors import describe
 from petri_worker.given import given
+from petri_worker.imports import find_refused
 
 
 class Executor:
@@ -36,7 +37,12 @@ class Executor:
         store = bool(request.get("store_history", True)) and not silent
         try:
             with given(request.get("stdin"), request.get("env")):
-                error = self._run(request["code"], silent, store) or shell.display_error
+                code, refused = request["code"], request.get("refuse")
+                cell, failed = self._transform(code)
+                found = find_refused(code, cell, refused, self._transform_body) if refused and not failed else None
+                if found is not None:
+                    return {"status": "refused", "module": found[0], "line": found[1]}
+                error = self._run(code, cell, failed, silent, store) or shell.display_error
             wanted = request.get("user_expressions") or {}
             expressions = {} if error is not None else self._loop.call(shell.user_expressions, wanted)
         except BaseException as caught:
@@ -52,16 +58,21 @@ class Executor:
             shell.publish_error(error, describe(error))
         return {"status": "error", **shell.shown, "user_expressions": {}, "payload": payload}
 
-    def _run(self, code, silent, store):
-        """Runs the code; returns the exception that it has raised, or None."""
+    def _transform(self, code):
+        """The code as Python, and None; or the code as it is, and what has failed."""
+        try:
+            return self._transform_body(code), None
+        except Exception:
+            return code, sys.exc_info()
+
+    def _transform_body(self, code):
+        return self._loop.call(self._shell.transform_cell, code)
+
+    def _run(self, code, cell, failed, silent, store):
+        """Runs the code, which _transform() has made `cell` of; returns the exception that it has raised, or None."""
         shell = self._shell
         result = None
         try:
-            failed, cell = None, code
-            try:
-                cell = self._loop.call(shell.transform_cell, code)
-            except Exception:
-                failed = sys.exc_info()
             result = self._loop.run_cell(
                 code,
                 cell,
