@@ -4,6 +4,9 @@
  * Starts `petri kernel` as a child, in the current folder, on sockets in a
  * private folder, and speaks the protocol as any client does. For commands:
  * functions here wait, and SIGINT interrupts the cell that is waited for.
+ *
+ * Ours, because jupyter_client is Python, and `petri run` has to work without
+ * any Jupyter.
  */
 #ifndef PETRI_CLIENT_H
 #define PETRI_CLIENT_H

@@ -1,5 +1,10 @@
 /*
  * options.h - the command line: which options there are, and which a command takes.
+ *
+ * Ours, because all commands share one table, and a kernel has to pass over
+ * settings of IPython's with any name: getopt_long(3) and argp(3) take what
+ * they don't know for a mistake, and the beginning of an option's name for the
+ * whole.
  */
 #ifndef PETRI_OPTIONS_H
 #define PETRI_OPTIONS_H

@@ -3,6 +3,9 @@
  *
  * Failure is sticky: after an allocation has failed some of what is appended is
  * lost, so a writer appends freely and asks bytes_ok() once, at its end.
+ *
+ * Ours, because open_memstream(3) goes through a stream and its lock for each
+ * piece, and JSON is written in pieces of a byte.
  */
 #ifndef PETRI_BYTES_H
 #define PETRI_BYTES_H

@@ -1,6 +1,9 @@
 /*
  * secret.h - memory for keys: in no core dump, and from some moment on in no copy of this process.
  *
+ * Ours, because sodium_malloc() keeps its memory out of dumps but not out of
+ * forks, and doesn't say where its pages begin, which madvise(2) needs.
+ *
  * See: MADV_DONTFORK, MADV_DONTDUMP in madvise(2).
  */
 #ifndef PETRI_SECRET_H

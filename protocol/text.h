@@ -5,6 +5,9 @@
  * that are not UTF-8, lone surrogates in \u escapes, integers of any length.
  * This parser takes them, and is several times faster on long strings. What it
  * returns holds valid UTF-8 only. See: RFC 8259, section 8.
+ *
+ * It is ours for that, and for its cap: it counts values while it parses,
+ * before they are memory.
  */
 #ifndef PETRI_TEXT_H
 #define PETRI_TEXT_H

@@ -6,6 +6,9 @@
  * them are refused, what shows text to people takes them out, and what looks
  * for secrets looks past them.
  *
+ * Ours, because a table this small says it: ICU is many megabytes for that, and
+ * wcwidth(3) goes by the locale and the Unicode of the C library.
+ *
  * See: The Unicode Standard 15.1, DerivedCoreProperties.txt; UAX #9.
  */
 #ifndef PETRI_UNSEEN_H

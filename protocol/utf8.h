@@ -3,6 +3,9 @@
  *
  * Broken text is replaced the way Python's and the web's decoders do it: one
  * U+FFFD for each longest piece that could still have become a character.
+ * Ours, because neither iconv(3) nor mbrtowc(3) says how long a broken piece
+ * is, and mbrtowc(3) goes by the locale.
+ *
  * See: The Unicode Standard, 3.9, "U+FFFD Substitution of Maximal Subparts".
  */
 #ifndef PETRI_UTF8_H

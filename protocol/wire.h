@@ -8,6 +8,9 @@
  * The worker's side is hostile input from its first byte: lengths are checked
  * against the reader's caps before anything is allocated, and the JSON against
  * the shape that its "type" asks for. See: docs/worker-wire.md.
+ *
+ * The format is ours, because the other end is to need nothing but Python's own
+ * struct and json.
  */
 #ifndef PETRI_WIRE_H
 #define PETRI_WIRE_H

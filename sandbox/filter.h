@@ -11,6 +11,9 @@
  * us, who trace, make the few calls that build a cell (SECCOMP_RET_TRACE), which
  * it answers with ENOSYS where nobody traces, and nobody does while a cell runs.
  *
+ * Compiled here, because what libseccomp is told of one call has no order, and
+ * here the first row holds; the calls' numbers are libseccomp's.
+ *
  * See: seccomp(2), seccomp_filter.rst.
  */
 #ifndef PETRI_SANDBOX_FILTER_H

@@ -8,6 +8,9 @@
  * too large, a line without its newline, which was cut off) is not there: no
  * function guesses. Results are left as they are then.
  *
+ * Ours, because libproc2 opens the files itself, by a pid, and its parsers
+ * can't be had without that.
+ *
  * See: proc(5).
  */
 #ifndef PETRI_SANDBOX_PROCFS_H

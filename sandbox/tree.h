@@ -1,5 +1,8 @@
 /*
  * tree.h - reading and removing folders that somebody hostile has filled.
+ *
+ * Ours, because fts(3) and nftw(3) keep the names of a whole folder in memory,
+ * or a descriptor for each level.
  */
 #ifndef PETRI_SANDBOX_TREE_H
 #define PETRI_SANDBOX_TREE_H

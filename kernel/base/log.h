@@ -3,6 +3,9 @@
  *
  * In normal work there are none: clients such as nbclient show a kernel's
  * standard error to their users. PETRI_LOG=debug in the environment shows all.
+ *
+ * Ours, because syslog(3) and the journal are not where clients look for what
+ * their kernel says.
  */
 #ifndef PETRI_LOG_H
 #define PETRI_LOG_H

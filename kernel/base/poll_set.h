@@ -6,6 +6,10 @@
  * runs, another may have changed things, so each handler looks again and reads
  * without blocking.
  *
+ * Ours on zmq_poll(3) and not on libuv or sd-event, because a ZeroMQ socket's
+ * own descriptor is edge-triggered and says only that something may have
+ * changed.
+ *
  * See: zmq_poll(3), which is level-triggered for sockets and descriptors alike.
  */
 #ifndef PETRI_POLL_SET_H

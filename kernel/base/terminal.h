@@ -7,6 +7,9 @@
  * and of what is not UTF-8, a question mark is written for each; line ends and
  * tabs stay. In JSON, where it may stand only inside texts, such a character
  * is written as \uXXXX, so that the value is the same.
+ *
+ * Ours, because vis(3) of libbsd makes controls harmless, but neither knows
+ * what turns text round nor leaves all else as it is.
  */
 #ifndef PETRI_TERMINAL_H
 #define PETRI_TERMINAL_H

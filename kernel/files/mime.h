@@ -1,5 +1,9 @@
 /*
  * mime.h - what a file is, by how it begins.
+ *
+ * Ours, because libmagic would interpret thousands of rules, others on each
+ * machine, over files that hostile code has made, in the process that is not
+ * sandboxed.
  */
 #ifndef PETRI_MIME_H
 #define PETRI_MIME_H

@@ -5,6 +5,9 @@
  * the folders that the interpreter imports from, or NAME-VERSION-….egg, which
  * holds its modules, too, or NAME.egg-link. See: PyPA, "Recording installed
  * projects"; setuptools, "The Internal Structure of Python Eggs"; PEP 405.
+ *
+ * Ours, because importlib.metadata, which reads the same, would have to run in
+ * that interpreter, outside of the sandbox, at every start of a kernel.
  */
 #ifndef PETRI_DISTRIBUTIONS_H
 #define PETRI_DISTRIBUTIONS_H

@@ -11,6 +11,10 @@
  * Bearer ...); these end where their line does.
  *
  * Needs protocol/ and nothing else, so that it can be fuzzed by itself.
+ *
+ * Ours, because such detectors (gitleaks, detect-secrets) are lists of regular
+ * expressions for programs of other languages, and here each byte may be
+ * hostile and none may be read twice without a bound.
  */
 #ifndef PETRI_SECRETS_H
 #define PETRI_SECRETS_H
