@@ -7,18 +7,18 @@
 #include "kernel/run/report.h"
 
 void account_begin(struct accounts *accounts, struct run *run) {
-    char why[sizeof run->facts.detail];
+    char why[sizeof run->result.facts.detail];
     const struct limits_asking limits = {accounts->profile, ASKER_CELL, why, sizeof why};
     const struct asking asking = {&limits, accounts->config->environment};
     const json_t *petri = json_object_get(run->request->message.metadata, "petri");
-    if (ask_parse(&asking, petri, &run->limits, &run->ask) < 0)
+    if (ask_parse(&asking, petri, &run->asked.limits, &run->asked.ask) < 0)
         run_set_outcome(run, OUTCOME_REFUSED, why);
     else
         budget_check(accounts, run);
 }
 
 json_t *account_end(struct accounts *accounts, const struct session *session, struct run *run) {
-    if (!run->checks)
+    if (!run->result.checks)
         validation_fail(run, "the cell has left nothing to check");
     json_t *report = report_run(accounts, session, run);
     bool recorded = recording_store(accounts, run, report, cache_key(run, report));

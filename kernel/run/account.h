@@ -13,11 +13,11 @@
 struct accounts;
 struct session;
 
-/* Reads what the request asks for into run->ask and run->limits. Sets the outcome where it may not run. */
+/* Reads what the request asks for into run->asked.ask and run->asked.limits. Sets the outcome where it may not run. */
 void account_begin(struct accounts *accounts, struct run *run);
 
 /*
- * The run report of a run that has ended, with run->error set where it ended
+ * The run report of a run that has ended, with run->result.error set where it ended
  * badly. It is recorded before this returns: whoever is told of the run can rely
  * on it. session is NULL where there is none. The caller's.
  */

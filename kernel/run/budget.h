@@ -19,7 +19,7 @@ enum { BUDGET_TASKS = 10000 }; /* that are counted here */
 /* Counts a run that is not in the records; task "" is none. */
 void budget_count(struct accounts *accounts, const char *task, const struct record_totals *totals);
 
-/* Sets the outcome where the run's task has nothing left, with the task's last runs in run->facts.history. */
+/* Sets the outcome where the run's task has nothing left, with the task's last runs in run->result.facts.history. */
 void budget_check(struct accounts *accounts, struct run *run);
 
 #endif

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 static int64_t ttl_ms(const struct accounts *accounts, const struct run *run) {
-    int64_t ttl = run->ask.cache_ms != 0 ? run->ask.cache_ms : accounts->config->cache.ttl_ms;
+    int64_t ttl = run->asked.ask.cache_ms != 0 ? run->asked.ask.cache_ms : accounts->config->cache.ttl_ms;
     return ttl > 0 ? ttl : 0;
 }
 
@@ -64,10 +64,10 @@ static json_t *request_of(const struct run *run) {
     json_object_del(request, "task");
     json_object_del(request, "cache");
     json_object_del(request, "limits");
-    for (size_t i = 0; i < run->ask.n_files; i++) {
+    for (size_t i = 0; i < run->asked.ask.n_files; i++) {
         char hex[DIGEST_HEX];
-        digest_bytes(run->ask.files[i].data, run->ask.files[i].bytes, hex);
-        json_array_append_new(files, json_pack("[s, s]", run->ask.files[i].path, hex));
+        digest_bytes(run->asked.ask.files[i].data, run->asked.ask.files[i].bytes, hex);
+        json_array_append_new(files, json_pack("[s, s]", run->asked.ask.files[i].path, hex));
     }
     json_object_set_new(request, "files", files);
     return request;
@@ -75,7 +75,7 @@ static json_t *request_of(const struct run *run) {
 
 /* Limits as they are once they are settled; those of tasks don't change a result. */
 static json_t *limits_of(const struct run *run) {
-    struct limits limits = run->limits;
+    struct limits limits = run->asked.limits;
     json_t *values = json_array();
     limits_settle(&limits);
     for (int i = 0; i < LIMIT_N; i++)
@@ -88,17 +88,17 @@ static void make_key(const struct accounts *accounts, struct run *run) {
     json_t *files = readable_files(accounts);
     if (!files)
         return;
-    json_auto_t *parts = json_pack("{s:O, s:o, s:o, s:o, s:s, s:s, s:b, s:O*}", "code", run->code, "request",
+    json_auto_t *parts = json_pack("{s:O, s:o, s:o, s:o, s:s, s:s, s:b, s:O*}", "code", run->asked.code, "request",
                                    request_of(run), "limits", limits_of(run), "files", files, "environment",
                                    accounts->environment_sha256, "profile", profile_name(accounts->profile),
-                                   "allow_stdin", run->allow_stdin, "refuse", refuse_modules(accounts->config));
-    if (!parts || digest_json(parts, run->cache_key) < 0)
-        run->cache_key[0] = '\0';
+                                   "allow_stdin", run->asked.allow_stdin, "refuse", refuse_modules(accounts->config));
+    if (!parts || digest_json(parts, run->result.cache_key) < 0)
+        run->result.cache_key[0] = '\0';
 }
 
 static bool is_plain(const struct run *run) {
     const json_t *expressions = json_object_get(run->request->message.content, "user_expressions");
-    return run->ask.fresh && !run->silent && json_object_size(expressions) == 0;
+    return run->asked.ask.fresh && !run->asked.silent && json_object_size(expressions) == 0;
 }
 
 void cache_look(struct accounts *accounts, struct run *run) {
@@ -106,12 +106,13 @@ void cache_look(struct accounts *accounts, struct run *run) {
     if (ttl == 0 || !is_plain(run) || !accounts->records.db || !accounts->environment)
         return;
     make_key(accounts, run);
-    if (run->cache_key[0])
-        run->cached = records_find_cached(&accounts->records, run->cache_key, clock_date_ms() - ttl);
+    if (run->result.cache_key[0])
+        run->result.cached = records_find_cached(&accounts->records, run->result.cache_key, clock_date_ms() - ttl);
 }
 
 const char *cache_key(const struct run *run, const json_t *report) {
-    bool whole = run->outcome == OUTCOME_OK && !run->asked && !run->transcript.cut && run->dropped_bytes == 0 &&
-                 run->displays.dropped_bytes == 0 && json_array_size(json_object_get(report, "artifacts")) == 0;
-    return whole ? run->cache_key : "";
+    bool whole = run->result.outcome == OUTCOME_OK && !run->now.has_asked && !run->result.transcript.cut &&
+                 run->result.dropped_bytes == 0 && run->now.displays.dropped_bytes == 0 &&
+                 json_array_size(json_object_get(report, "artifacts")) == 0;
+    return whole ? run->result.cache_key : "";
 }

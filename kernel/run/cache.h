@@ -19,7 +19,7 @@ struct accounts;
 
 enum { CACHE_FOLDER_FILES = 5000, CACHE_FOLDER_DEPTH = 32 };
 
-/* Before a run: works out its key, and finds what may be given in its place: run->cached. */
+/* Before a run: works out its key, and finds what may be given in its place: run->result.cached. */
 void cache_look(struct accounts *accounts, struct run *run);
 
 /* The key that a run's record gets: "" where its result may not be given again. */

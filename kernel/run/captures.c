@@ -14,7 +14,7 @@ void captures_fini(struct captures *captures) {
 
 /* A widget says whose output it takes from now on; "" is nobody's. */
 static void note_state(struct run *run, const json_t *content) {
-    struct captures *captures = &run->captures;
+    struct captures *captures = &run->now.captures;
     const char *id = json_string_value(json_object_get(content, "comm_id"));
     const json_t *state = json_object_get(json_object_get(content, "data"), "state");
     const char *whose = json_string_value(json_object_get(state, "msg_id"));
@@ -34,20 +34,20 @@ void captures_note(struct run *run, const char *msg_type, const json_t *content)
     static const char *const pieces[] = {"stream", "display_data", "execute_result", "error", "clear_output"};
     if (strcmp(msg_type, "comm_msg") == 0)
         note_state(run, content);
-    if (run->captures.taking == 0 || json_is_true(json_object_get(content, "wait")))
+    if (run->now.captures.taking == 0 || json_is_true(json_object_get(content, "wait")))
         return; /* what waits for the next piece comes back with that one */
     for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++)
-        run->captures.due += strcmp(msg_type, pieces[i]) == 0;
+        run->now.captures.due += strcmp(msg_type, pieces[i]) == 0;
 }
 
 void captures_echo(struct run *run, const json_t *content) {
     const char *id = json_string_value(json_object_get(content, "comm_id"));
-    if (run->captures.due > 0 && id && json_object_get(run->captures.comms, id))
-        run->captures.due--;
+    if (run->now.captures.due > 0 && id && json_object_get(run->now.captures.comms, id))
+        run->now.captures.due--;
 }
 
 bool captures_wait(struct run *run, int64_t now_us, int64_t *hold_us) {
-    struct captures *captures = &run->captures;
+    struct captures *captures = &run->now.captures;
     if (captures->until_us == 0)
         captures->until_us = now_us + *hold_us;
     if (captures->due == 0)
@@ -60,13 +60,13 @@ bool captures_wait(struct run *run, int64_t now_us, int64_t *hold_us) {
 }
 
 bool captures_waits(const struct run *run) {
-    return run->captures.until_us > 0;
+    return run->now.captures.until_us > 0;
 }
 
 void captures_watch(const struct run *run, struct poll_set *set) {
-    poll_set_deadline(set, run->captures.until_us);
+    poll_set_deadline(set, run->now.captures.until_us);
 }
 
 void captures_cancel(struct run *run) {
-    run->captures.due = 0;
+    run->now.captures.due = 0;
 }

@@ -9,23 +9,23 @@
 static void begin(struct runner *runner, struct run *run, json_t **ret_frame) {
     const struct message *message = &run->request->message;
     account_begin(runner->accounts, run);
-    if (run->outcome != OUTCOME_OK)
+    if (run->result.outcome != OUTCOME_OK)
         return;
     comms_note(&runner->jupyter->comms, message->msg_type, message->content);
-    run->buffers = message->buffers;
-    run->n_buffers = message->n_buffers;
+    run->asked.buffers = message->buffers;
+    run->asked.n_buffers = message->n_buffers;
     *ret_frame = json_pack("{s:s, s:O, s:s, s:O, s:O, s:O*, s:O*}", "type", "comm", "header", message->header,
                            "msg_type", message->msg_type, "content", message->content, "metadata", message->metadata,
-                           "stdin", run->ask.stdin_text, "env", run->ask.env);
+                           "stdin", run->asked.ask.stdin_text, "env", run->asked.ask.env);
 }
 
 /* There is no reply to a comm message: what went wrong is told to everybody, and the report is in the record. */
 static void end(struct runner *runner, struct run *run) {
-    if (run->rolled_back) {
-        run->error = outcome_error(run->outcome, &run->facts);
-        iopub_publish(runner->jupyter, run->request->message.header, "error", json_copy(run->error));
-    } else if (run->outcome != OUTCOME_OK) {
-        run->error = json_incref(run->reply);
+    if (run->result.rolled_back) {
+        run->result.error = outcome_error(run->result.outcome, &run->result.facts);
+        iopub_publish(runner->jupyter, run->request->message.header, "error", json_copy(run->result.error));
+    } else if (run->result.outcome != OUTCOME_OK) {
+        run->result.error = json_incref(run->result.reply);
     }
     json_decref(account_end(runner->accounts, runner->session, run));
 }

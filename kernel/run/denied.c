@@ -34,10 +34,10 @@ static void denied_ready(void *arg, short events) {
     struct run *run = runner->run;
     struct denied_call call;
     /* One a turn: a call is there for sure only where the descriptor was readable. */
-    if (!runner_has_image(runner) || session_take_denied(runner->session, run ? run->cell : NULL, &call) <= 0)
+    if (!runner_has_image(runner) || session_take_denied(runner->session, run ? run->now.cell : NULL, &call) <= 0)
         return;
     if (run && call.by_cell)
-        count(run->denied, &call);
+        count(run->result.denied, &call);
 }
 
 void denied_watch(struct runner *runner, struct poll_set *set) {

@@ -17,17 +17,17 @@
 
 static void read_request(struct run *run) {
     const struct request *request = run->request;
-    run->silent = request_bool(request, "silent", false);
-    run->counts = !run->silent && request_bool(request, "store_history", true);
-    run->allow_stdin = request_bool(request, "allow_stdin", true);
-    run->stop_on_error = request_bool(request, "stop_on_error", true);
+    run->asked.silent = request_bool(request, "silent", false);
+    run->asked.counts = !run->asked.silent && request_bool(request, "store_history", true);
+    run->asked.allow_stdin = request_bool(request, "allow_stdin", true);
+    run->asked.stop_on_error = request_bool(request, "stop_on_error", true);
 }
 
 /* Sets the outcome where the code may not run. */
 static void check_code(struct run *run, const json_t *code) {
     char limit[32];
     char why[128];
-    int64_t at_most = run->limits.values[LIMIT_CODE];
+    int64_t at_most = run->asked.limits.values[LIMIT_CODE];
     if (!json_is_string(code)) {
         run_set_outcome(run, OUTCOME_REFUSED, "the request has no code");
     } else if ((int64_t)json_string_length(code) > at_most) {
@@ -42,24 +42,24 @@ static void check_code(struct run *run, const json_t *code) {
  * the last word about limits. Returns the code to run, or NULL with an outcome.
  */
 static json_t *ask_all(struct runner *runner, struct run *run, json_t *code, enum limits_line *ret_line) {
-    char why[sizeof run->facts.detail];
+    char why[sizeof run->result.facts.detail];
     const struct limits_asking asking = {runner->profile, ASKER_CELL, why, sizeof why};
     json_auto_t *rest = NULL;
-    if (limits_ask_code(&asking, &run->limits, code, &rest, ret_line) < 0) {
+    if (limits_ask_code(&asking, &run->asked.limits, code, &rest, ret_line) < 0) {
         run_set_outcome(run, OUTCOME_REFUSED, why);
         return NULL;
     }
     if (*ret_line == LIMITS_LINE_SESSION)
-        run->session_limits = run->limits;
+        run->asked.session_limits = run->asked.limits;
     account_begin(runner->accounts, run);
-    return run->outcome == OUTCOME_OK ? steal_pointer(rest) : NULL;
+    return run->result.outcome == OUTCOME_OK ? steal_pointer(rest) : NULL;
 }
 
 static void show_limits(struct runner *runner, const struct run *run) {
-    struct limits limits = run->limits;
+    struct limits limits = run->asked.limits;
     limits_settle(&limits);
     auto_free char *table = limits_table(runner->profile, &limits);
-    if (table && !run->silent)
+    if (table && !run->asked.silent)
         iopub_stream(runner->jupyter, run->request->message.header, "stdout", table, strlen(table));
 }
 
@@ -67,11 +67,11 @@ static void show_limits(struct runner *runner, const struct run *run) {
 static json_t *make_frame(const struct config *config, const struct run *run, json_t *code) {
     json_t *expressions = json_object_get(run->request->message.content, "user_expressions");
     return json_pack("{s:s, s:O, s:I, s:o, s:b, s:b, s:o, s:b, s:i, s:O*, s:O*, s:O*}", "type", "execute", "header",
-                     run->request->message.header, "cell", (json_int_t)run->number, "code", code, "silent", run->silent,
-                     "store_history", run->counts, "user_expressions",
+                     run->request->message.header, "cell", (json_int_t)run->number, "code", code, "silent",
+                     run->asked.silent, "store_history", run->asked.counts, "user_expressions",
                      json_is_object(expressions) ? json_incref(expressions) : json_object(), "allow_stdin",
-                     run->allow_stdin, "execution_count", run->execution_count, "stdin", run->ask.stdin_text, "env",
-                     run->ask.env, "refuse", refuse_modules(config));
+                     run->asked.allow_stdin, "execution_count", run->asked.execution_count, "stdin",
+                     run->asked.ask.stdin_text, "env", run->asked.ask.env, "refuse", refuse_modules(config));
 }
 
 static void begin(struct runner *runner, struct run *run, json_t **ret_frame) {
@@ -80,26 +80,26 @@ static void begin(struct runner *runner, struct run *run, json_t **ret_frame) {
     json_t *rest = NULL;
     read_request(run);
     if (json_is_string(code)) {
-        run->code = json_incref(code);
-        digest_bytes(json_string_value(code), json_string_length(code), run->code_sha256);
+        run->asked.code = json_incref(code);
+        digest_bytes(json_string_value(code), json_string_length(code), run->asked.code_sha256);
     }
-    if (run->counts)
+    if (run->asked.counts)
         runner->execution_count++;
-    run->execution_count = runner->execution_count;
+    run->asked.execution_count = runner->execution_count;
     check_code(run, code);
-    if (!run->silent && json_is_string(code))
+    if (!run->asked.silent && json_is_string(code))
         iopub_publish(runner->jupyter, run->request->message.header, "execute_input",
-                      json_pack("{s:O, s:i}", "code", code, "execution_count", run->execution_count));
-    if (run->outcome == OUTCOME_OK)
+                      json_pack("{s:O, s:i}", "code", code, "execution_count", run->asked.execution_count));
+    if (run->result.outcome == OUTCOME_OK)
         rest = ask_all(runner, run, code, &line);
-    if (run->outcome == OUTCOME_OK)
+    if (run->result.outcome == OUTCOME_OK)
         refuse_check(runner, run, code);
-    if (run->outcome == OUTCOME_OK)
+    if (run->result.outcome == OUTCOME_OK)
         cache_look(runner->accounts, run);
     if (line == LIMITS_LINE_SHOW)
         show_limits(runner, run);
-    run->skipped_lines = json_string_length(rest) < json_string_length(code) ? 1 : 0;
-    if (rest && run->outcome == OUTCOME_OK && !run->cached)
+    run->asked.skipped_lines = json_string_length(rest) < json_string_length(code) ? 1 : 0;
+    if (rest && run->result.outcome == OUTCOME_OK && !run->result.cached)
         *ret_frame = make_frame(runner->config, run, rest);
     else
         json_decref(rest);
@@ -107,24 +107,24 @@ static void begin(struct runner *runner, struct run *run, json_t **ret_frame) {
 
 /* What the worker said, with what a reply must have and what is the kernel's to say. */
 static json_t *worker_content(const struct run *run) {
-    json_t *content = json_copy(run->reply);
-    json_object_set_new(content, "status", json_string(run->outcome == OUTCOME_OK ? "ok" : "error"));
+    json_t *content = json_copy(run->result.reply);
+    json_object_set_new(content, "status", json_string(run->result.outcome == OUTCOME_OK ? "ok" : "error"));
     return content;
 }
 
 static json_t *reply_content(struct runner *runner, struct run *run) {
     json_t *content;
-    if (run->rolled_back) {
-        content = outcome_error(run->outcome, &run->facts);
-        if (!run->silent)
+    if (run->result.rolled_back) {
+        content = outcome_error(run->result.outcome, &run->result.facts);
+        if (!run->asked.silent)
             iopub_publish(runner->jupyter, run->request->message.header, "error", json_copy(content));
         json_object_set_new(content, "status", json_string("error"));
     } else {
         content = worker_content(run);
     }
-    if (run->outcome != OUTCOME_OK)
-        run->error = json_incref(content);
-    json_object_set_new(content, "execution_count", json_integer(run->execution_count));
+    if (run->result.outcome != OUTCOME_OK)
+        run->result.error = json_incref(content);
+    json_object_set_new(content, "execution_count", json_integer(run->asked.execution_count));
     json_auto_t *absent = json_pack("{s:{}, s:[]}", "user_expressions", "payload");
     json_object_update_missing(content, absent);
     return content;
@@ -137,7 +137,7 @@ static void give_output(struct jupyter *jupyter, const struct run *run, json_t *
     json_t *content = json_copy(row);
     json_object_del(content, "output_type");
     if (json_object_get(content, "execution_count"))
-        json_object_set_new(content, "execution_count", json_integer(run->execution_count));
+        json_object_set_new(content, "execution_count", json_integer(run->asked.execution_count));
     if (type)
         iopub_publish(jupyter, parent, type, content);
     else
@@ -148,20 +148,20 @@ static void give_output(struct jupyter *jupyter, const struct run *run, json_t *
 static void give_cached(struct jupyter *jupyter, struct run *run) {
     size_t i;
     json_t *row;
-    json_t *report = json_copy(json_object_get(run->cached, "report"));
-    json_array_foreach(json_object_get(run->cached, "outputs"), i, row) {
+    json_t *report = json_copy(json_object_get(run->result.cached, "report"));
+    json_array_foreach(json_object_get(run->result.cached, "outputs"), i, row) {
         give_output(jupyter, run, row);
     }
     json_object_set_new(report, "cached", json_true());
     json_object_set_new(report, "record", json_true());
     reply_send(jupyter, run->request, "execute_reply",
                json_pack("{s:s, s:o}", "started", run->started, "petri", report),
-               json_pack("{s:s, s:i, s:{}, s:[]}", "status", "ok", "execution_count", run->execution_count,
+               json_pack("{s:s, s:i, s:{}, s:[]}", "status", "ok", "execution_count", run->asked.execution_count,
                          "user_expressions", "payload"));
 }
 
 static void end(struct runner *runner, struct run *run) {
-    if (run->cached) {
+    if (run->result.cached) {
         give_cached(runner->jupyter, run);
         return;
     }
@@ -175,8 +175,8 @@ static void end(struct runner *runner, struct run *run) {
 /* Also a cell that was rolled back: whoever sent it wants it back, to mend it. */
 static void after(struct runner *runner, struct run *run) {
     records_tidy(&runner->accounts->records);
-    if (run->counts && run->code)
-        history_store(runner->history, run->execution_count, run->code);
+    if (run->asked.counts && run->asked.code)
+        history_store(runner->history, run->asked.execution_count, run->asked.code);
 }
 
 const struct cell_kind execute_cell = {.has_reply = true, .begin = begin, .end = end, .after = after};

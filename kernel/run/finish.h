@@ -2,7 +2,7 @@
  * finish.h - between the end of a cell and its answer: its files, and what was expected of it.
  *
  * The cell is frozen; the runner goes on when all is done. Meanwhile others are
- * answered, and an interrupt (run->interrupted) ends the copying and the checks.
+ * answered, and an interrupt (run->now.interrupted) ends the copying and the checks.
  */
 #ifndef PETRI_FINISH_H
 #define PETRI_FINISH_H

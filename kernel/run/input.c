@@ -40,7 +40,7 @@ static json_t *make_content(struct runner *runner, const json_t *frame) {
  * until it has a way to go.
  */
 static void send_request(struct runner *runner, struct run *run) {
-    struct question *question = &run->question;
+    struct question *question = &run->now.question;
     int r = channels_send(&runner->jupyter->channels, CHANNEL_STDIN,
                           &(struct message_parts){.identities = run->request->message.identities,
                                                   .n_identities = run->request->message.n_identities,
@@ -66,46 +66,46 @@ static void drop_stale(struct runner *runner) {
 
 /* What the cell has used until now. */
 static uint64_t cpu_us(struct runner *runner) {
-    cell_measure(runner->run->cell, &runner->exchange.usage);
+    cell_measure(runner->run->now.cell, &runner->exchange.usage);
     return runner->exchange.usage.cpu_us;
 }
 
 /* From now on the wall clock stands still. */
 static void begin_waiting(struct runner *runner, json_int_t seq) {
     struct run *run = runner->run;
-    struct question *question = &run->question;
+    struct question *question = &run->now.question;
     int64_t now_us = clock_us();
-    if (!run->asked)
-        question->wait_left_us = run->limits.values[LIMIT_INPUT_WAIT] * CLOCK_MS;
-    question->waits = run->asked = true;
+    if (!run->now.has_asked)
+        question->wait_left_us = run->asked.limits.values[LIMIT_INPUT_WAIT] * CLOCK_MS;
+    question->waits = run->now.has_asked = true;
     question->seq = seq;
-    question->left_us = run->deadline_us - now_us;
+    question->left_us = run->now.deadline_us - now_us;
     question->since_us = now_us;
     question->since_cpu_us = cpu_us(runner);
-    run->deadline_us = CLOCK_NEVER;
+    run->now.deadline_us = CLOCK_NEVER;
 }
 
 const char *input_ask(struct runner *runner, const json_t *frame) {
     struct run *run = runner->run;
-    if (run->grace_us != CLOCK_NEVER)
+    if (run->now.grace_us != CLOCK_NEVER)
         input_forget(runner); /* an interrupt that met the question on its way: the code may ask another one */
-    if (!run->allow_stdin || run->question.waits)
+    if (!run->asked.allow_stdin || run->now.question.waits)
         return "it asked for input where none can come";
     drop_stale(runner);
     begin_waiting(runner, json_integer_value(json_object_get(frame, "seq")));
-    json_decref(run->question.unasked);
-    run->question.unasked = make_content(runner, frame);
+    json_decref(run->now.question.unasked);
+    run->now.question.unasked = make_content(runner, frame);
     send_request(runner, run);
     return NULL;
 }
 
 void input_ask_again(struct runner *runner) {
-    if (runner->run->question.unasked)
+    if (runner->run->now.question.unasked)
         send_request(runner, runner->run);
 }
 
 static void account(struct run *run, uint64_t cpu_us, int64_t now_us) {
-    struct question *question = &run->question;
+    struct question *question = &run->now.question;
     int64_t passed_us = now_us - question->since_us;
     /* Less than before where a process has ended whose time nobody counts any more. */
     int64_t used_us = cpu_us > question->since_cpu_us ? (int64_t)(cpu_us - question->since_cpu_us) : 0;
@@ -120,22 +120,22 @@ void input_account(struct runner *runner, int64_t now_us) {
 }
 
 int64_t input_measure_after_us(const struct run *run) {
-    const int64_t least_us = MEASURE_LEAST_MS * CLOCK_MS, left_us = run->question.left_us;
+    const int64_t least_us = MEASURE_LEAST_MS * CLOCK_MS, left_us = run->now.question.left_us;
     return left_us < least_us ? least_us : left_us;
 }
 
 int64_t input_due_us(const struct run *run) {
-    return run->question.waits ? run->question.since_us + run->question.wait_left_us : CLOCK_NEVER;
+    return run->now.question.waits ? run->now.question.since_us + run->now.question.wait_left_us : CLOCK_NEVER;
 }
 
 void input_forget(struct runner *runner) {
     struct run *run = runner->run;
     int64_t now_us = clock_us();
-    if (!run->question.waits)
+    if (!run->now.question.waits)
         return;
     account(run, cpu_us(runner), now_us);
-    run->question.waits = false;
-    run->deadline_us = now_us + run->question.left_us;
+    run->now.question.waits = false;
+    run->now.deadline_us = now_us + run->now.question.left_us;
 }
 
 /* Only who was asked answers, through another connection than the one of the request. See: Jupyter messaging, "Messages
@@ -153,10 +153,10 @@ static bool was_asked(const struct run *run, const struct message *message) {
 static void take_answer(struct runner *runner, const struct message *message) {
     struct run *run = runner->run;
     json_t *value = json_object_get(message->content, "value");
-    if (strcmp(message->msg_type, "input_reply") != 0 || !run || run->phase != RUN_WORKS || !run->question.waits ||
-        !was_asked(run, message))
+    if (strcmp(message->msg_type, "input_reply") != 0 || !run || run->now.phase != RUN_WORKS ||
+        !run->now.question.waits || !was_asked(run, message))
         return;
-    json_auto_t *frame = json_pack("{s:s, s:I, s:o}", "type", "input_reply", "seq", run->question.seq, "value",
+    json_auto_t *frame = json_pack("{s:s, s:I, s:o}", "type", "input_reply", "seq", run->now.question.seq, "value",
                                    json_is_string(value) ? json_incref(value) : json_string(""));
     input_forget(runner);
     exchange_send(&runner->exchange, frame);

@@ -24,7 +24,7 @@ static struct origin origin_of(const struct runner *runner, const json_t *frame)
     uint64_t number = json_is_integer(parent) ? (uint64_t)json_integer_value(parent) : run->number;
     if (number == run->number)
         return (struct origin){0};
-    return (struct origin){true, run->ask.fresh ? NULL : run_parents_find(&runner->parents, number)};
+    return (struct origin){true, run->asked.ask.fresh ? NULL : run_parents_find(&runner->parents, number)};
 }
 
 static void tell(struct runner *runner, const char *line) {
@@ -36,13 +36,13 @@ static void tell(struct runner *runner, const char *line) {
 /* Output of a thread, which says whose it is, comes as a message: all of it is within the limit, or none is shown. */
 static bool admit_stream(struct runner *runner, const struct published *message) {
     size_t bytes = json_string_length(json_object_get(message->content, "text"));
-    runner->run->dropped_bytes += message->dropped_bytes;
+    runner->run->result.dropped_bytes += message->dropped_bytes;
     return bytes > 0 && outputs_admit(&runner->outputs, bytes) == bytes;
 }
 
 /* Whether a message is within the limits of outputs, if need be with another content. */
 static bool admit(struct runner *runner, struct published *message) {
-    struct displays *displays = &runner->run->displays;
+    struct displays *displays = &runner->run->now.displays;
     char note[256];
     if (strcmp(message->kind->msg_type, "stream") == 0)
         return admit_stream(runner, message);
@@ -67,7 +67,7 @@ static void publish_message(struct runner *runner, const struct origin *origin, 
     struct run *run = runner->run;
     const json_t *own = run->request->message.header;
     if (origin->earlier && strcmp(message->kind->msg_type, "clear_output") == 0) {
-        run->dropped_bytes += message->bytes + message->dropped_bytes;
+        run->result.dropped_bytes += message->bytes + message->dropped_bytes;
         return;
     }
     if (!admit(runner, message))
@@ -75,10 +75,10 @@ static void publish_message(struct runner *runner, const struct origin *origin, 
     struct message_parts parts = published_parts(message);
     parts.parent = origin->header && message->kind->adds ? origin->header : own;
     if (parts.parent == own)
-        transcript_message(&run->transcript, message->kind->msg_type, message->content, message->content_bytes,
+        transcript_message(&run->result.transcript, message->kind->msg_type, message->content, message->content_bytes,
                            parts.n_buffers > 0);
     if (flow_drops(runner->jupyter)) {
-        run->dropped_bytes += message->bytes;
+        run->result.dropped_bytes += message->bytes;
         return;
     }
     if (parts.parent == own)
@@ -100,7 +100,7 @@ static void publish(struct runner *runner, const struct wire_frame *wire) {
 static const char *on_publish(struct runner *runner, const struct wire_frame *wire) {
     const struct published_kind *kind = published_kind(json_string_value(json_object_get(wire->json, "msg_type")));
     outputs_drain(&runner->outputs);
-    if (!runner->run->silent || !kind->is_output)
+    if (!runner->run->asked.silent || !kind->is_output)
         publish(runner, wire);
     exchange_acknowledge(&runner->exchange, wire->json);
     return NULL;

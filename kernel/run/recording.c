@@ -145,8 +145,8 @@ static json_t *add_file(struct recording *recording, struct files *files, const 
 static json_t *files_of(struct recording *recording, const struct run *run, struct files *files) {
     json_t *list = json_array();
     size_t kept = 0;
-    for (size_t i = 0; i < run->ask.n_files; i++)
-        json_array_append_new(list, add_file(recording, files, &run->ask.files[i], &kept));
+    for (size_t i = 0; i < run->asked.ask.n_files; i++)
+        json_array_append_new(list, add_file(recording, files, &run->asked.ask.files[i], &kept));
     return list;
 }
 
@@ -154,17 +154,18 @@ static json_t *make_body(struct accounts *accounts, const struct run *run, const
     char folder[PATH_MAX];
     struct recording recording = {.patterns = accounts->redact, .counts = json_object(), .body = json_object()};
     add(&recording, "report", redact(&recording, report));
-    add(&recording, "code", run->code ? redact(&recording, run->code) : json_string(""));
+    add(&recording, "code", run->asked.code ? redact(&recording, run->asked.code) : json_string(""));
     add(&recording, "request", request_of(&recording, run));
     add(&recording, "files", files_of(&recording, run, files));
-    add(&recording, "outputs", redact_outputs(&recording, run->transcript.outputs));
-    if (!run->code)
+    add(&recording, "outputs", redact_outputs(&recording, run->result.transcript.outputs));
+    if (!run->asked.code)
         add(&recording, "message", message_of(&recording, run));
-    json_object_set_new(recording.body, "outputs_complete", json_boolean(!run->transcript.cut));
+    json_object_set_new(recording.body, "outputs_complete", json_boolean(!run->result.transcript.cut));
     if (getcwd(folder, sizeof folder))
         json_object_set_new(recording.body, "folder", text_to_json(folder, strlen(folder)));
-    json_object_set_new(recording.body, "execution_count", json_integer(run->execution_count));
-    json_object_set_new(recording.body, "follows", json_integer(run->ask.fresh ? 0 : (json_int_t)run->number - 1));
+    json_object_set_new(recording.body, "execution_count", json_integer(run->asked.execution_count));
+    json_object_set_new(recording.body, "follows",
+                        json_integer(run->asked.ask.fresh ? 0 : (json_int_t)run->number - 1));
     json_object_set_new(recording.body, "redacted", recording.counts);
     return recording.body;
 }
@@ -206,25 +207,25 @@ static bool is_redacted(const json_t *counts) {
 
 /* That nothing of it ran for an import that is refused is the worker's word: what has used CPU time counts. */
 static bool did_run(const struct run *run) {
-    if (run->outcome == OUTCOME_REFUSED)
-        return run->facts.end.usage.cpu_us > 0;
-    return run->outcome != OUTCOME_BUDGET && run->outcome != OUTCOME_SANDBOX;
+    if (run->result.outcome == OUTCOME_REFUSED)
+        return run->result.facts.end.usage.cpu_us > 0;
+    return run->result.outcome != OUTCOME_BUDGET && run->result.outcome != OUTCOME_SANDBOX;
 }
 
 bool recording_store(struct accounts *accounts, const struct run *run, const json_t *report, const char *cache_key) {
     char summary[SUMMARY_BYTES];
-    int64_t wall_ms = (run->ended_us - run->started_us) / CLOCK_MS;
+    int64_t wall_ms = (run->result.ended_us - run->started_us) / CLOCK_MS;
     struct files *files __attribute__((cleanup(files_free))) = NULL;
     bool stored = false;
-    if (!run->silent && accounts->records.db && (files = calloc(1, sizeof *files))) {
+    if (!run->asked.silent && accounts->records.db && (files = calloc(1, sizeof *files))) {
         json_auto_t *body = make_body(accounts, run, report, files);
         summarize(body, summary, sizeof summary);
         bool whole = !is_redacted(json_object_get(body, "redacted")); /* what is given again must be what it was */
         const struct record record = {
             .run_id = run->run_id,
             .session_id = accounts->session_id,
-            .task = run->ask.task,
-            .outcome = outcome_row(run->outcome)->name,
+            .task = run->asked.ask.task,
+            .outcome = outcome_row(run->result.outcome)->name,
             .started = run->started,
             .started_ms = clock_date_ms() - wall_ms,
             .wall_ms = wall_ms,
@@ -241,7 +242,7 @@ bool recording_store(struct accounts *accounts, const struct run *run, const jso
         stored = body && records_store(&accounts->records, &record) == 0;
     }
     if (!stored && did_run(run))
-        budget_count(accounts, run->ask.task,
+        budget_count(accounts, run->asked.ask.task,
                      &(struct record_totals){.runs = 1, .wall_ms = wall_ms, .artifact_bytes = artifact_bytes(report)});
     return stored;
 }

@@ -26,13 +26,14 @@ static void refuse(struct run *run, int line, const char *why, const char *code)
     for (int i = 1; i < line && strchr(at, '\n'); i++)
         at = strchr(at, '\n') + 1;
     json_auto_t *text = text_to_json(at, strcspn(at, "\n"));
-    run->facts.history = json_array();
-    json_array_append_new(run->facts.history, json_sprintf("Cell In[%d], line %d", run->execution_count, line));
-    json_array_append_new(run->facts.history, json_sprintf("    %s", json_string_value(text)));
+    run->result.facts.history = json_array();
+    json_array_append_new(run->result.facts.history,
+                          json_sprintf("Cell In[%d], line %d", run->asked.execution_count, line));
+    json_array_append_new(run->result.facts.history, json_sprintf("    %s", json_string_value(text)));
 }
 
 static void check_pattern(struct runner *runner, struct run *run, size_t which, struct pattern_pass *pass) {
-    char why[sizeof run->facts.detail];
+    char why[sizeof run->result.facts.detail];
     size_t start = 0, end = 0;
     const char *pattern = json_string_value(json_array_get(runner->config->refuse.patterns, which));
     int r = patterns_next(runner->refused, which, pass, &start, &end);
@@ -52,7 +53,7 @@ void refuse_check(struct runner *runner, struct run *run, const json_t *code) {
     const char *text = json_string_value(code);
     size_t bytes = json_string_length(code);
     int64_t deadline_us = pattern_deadline();
-    for (size_t i = 0; i < patterns_n(runner->refused) && run->outcome == OUTCOME_OK; i++) {
+    for (size_t i = 0; i < patterns_n(runner->refused) && run->result.outcome == OUTCOME_OK; i++) {
         struct pattern_pass pass = {.text = text, .bytes = bytes, .deadline_us = deadline_us};
         check_pattern(runner, run, i, &pass);
     }
@@ -88,15 +89,15 @@ static bool is_refused(const struct config *config, const json_t *module) {
 }
 
 bool refuse_heard(const struct config *config, struct run *run, const json_t *reply) {
-    char why[sizeof run->facts.detail];
-    const char *code = json_string_value(run->code);
+    char why[sizeof run->result.facts.detail];
+    const char *code = json_string_value(run->asked.code);
     const char *status = json_string_value(json_object_get(reply, "status"));
     const json_t *module = json_object_get(reply, "module");
     json_int_t line = json_integer_value(json_object_get(reply, "line"));
     if (!code || !status || strcmp(status, "refused") != 0 || !is_refused(config, module) || line < 1 ||
-        line > line_of(code, json_string_length(run->code)) - run->skipped_lines)
+        line > line_of(code, json_string_length(run->asked.code)) - run->asked.skipped_lines)
         return false;
-    line += run->skipped_lines;
+    line += run->asked.skipped_lines;
     snprintf(why, sizeof why, "line %d imports %s, which the configuration refuses (\"refuse\", \"imports\")",
              (int)line, json_string_value(module));
     refuse(run, (int)line, why, code);

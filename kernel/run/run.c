@@ -11,20 +11,20 @@
 struct run *run_create(struct request *request, uint64_t number, const struct limits *limits) {
     struct run *run = calloc(1, sizeof *run);
     if (run)
-        run->denied = json_array();
-    if (!run || !run->denied) {
+        run->result.denied = json_array();
+    if (!run || !run->result.denied) {
         free(run);
         request_destroy(request);
         return NULL;
     }
     run->request = request;
     run->number = number;
-    validation_init(&run->validation);
-    run->deadline_us = CLOCK_NEVER;
-    run->grace_us = CLOCK_NEVER;
-    run->stack_us = CLOCK_NEVER;
-    run->limits = *limits;
-    run->session_limits = *limits;
+    validation_init(&run->now.validation);
+    run->now.deadline_us = CLOCK_NEVER;
+    run->now.grace_us = CLOCK_NEVER;
+    run->now.stack_us = CLOCK_NEVER;
+    run->asked.limits = *limits;
+    run->asked.session_limits = *limits;
     run->started_us = clock_us();
     clock_iso(run->started);
     message_new_id(run->run_id);
@@ -35,24 +35,24 @@ void run_destroy(struct run *run) {
     if (!run)
         return;
     request_destroy(run->request);
-    cell_discard(run->cell);
-    writing_destroy(run->writing);
-    artifacts_destroy(run->artifacts);
-    inputs_read_destroy(run->inputs_read);
-    validation_fini(&run->validation);
-    json_decref(run->question.unasked);
-    json_decref(run->checks);
-    json_decref(run->artifact_rows);
-    ask_fini(&run->ask);
-    json_decref(run->inputs.rows);
-    json_decref(run->cached);
-    transcript_fini(&run->transcript);
-    captures_fini(&run->captures);
-    json_decref(run->facts.history);
-    json_decref(run->denied);
-    json_decref(run->reply);
-    json_decref(run->error);
-    json_decref(run->code);
+    cell_discard(run->now.cell);
+    writing_destroy(run->now.writing);
+    artifacts_destroy(run->now.artifacts);
+    inputs_read_destroy(run->now.inputs_read);
+    validation_fini(&run->now.validation);
+    json_decref(run->now.question.unasked);
+    json_decref(run->result.checks);
+    json_decref(run->result.artifact_rows);
+    ask_fini(&run->asked.ask);
+    json_decref(run->result.inputs.rows);
+    json_decref(run->result.cached);
+    transcript_fini(&run->result.transcript);
+    captures_fini(&run->now.captures);
+    json_decref(run->result.facts.history);
+    json_decref(run->result.denied);
+    json_decref(run->result.reply);
+    json_decref(run->result.error);
+    json_decref(run->asked.code);
     free(run);
 }
 
@@ -61,25 +61,25 @@ const struct cell_kind *run_kind(const struct run *run) {
 }
 
 bool run_brings_code(const struct run *run) {
-    return run->code || run->ask.n_files > 0;
+    return run->asked.code || run->asked.ask.n_files > 0;
 }
 
 void run_set_outcome(struct run *run, enum outcome outcome, const char *detail) {
-    run->outcome = outcome;
-    run->rolled_back = outcome_row(outcome)->rolled_back;
-    snprintf(run->facts.detail, sizeof run->facts.detail, "%s", detail);
+    run->result.outcome = outcome;
+    run->result.rolled_back = outcome_row(outcome)->rolled_back;
+    snprintf(run->result.facts.detail, sizeof run->result.facts.detail, "%s", detail);
 }
 
 void run_fail(struct run *run, enum outcome outcome) {
-    if (run->phase != RUN_WORKS)
+    if (run->now.phase != RUN_WORKS)
         return;
-    run->phase = RUN_FAILED;
-    run->outcome = outcome;
-    run->rolled_back = true;
+    run->now.phase = RUN_FAILED;
+    run->result.outcome = outcome;
+    run->result.rolled_back = true;
 }
 
 void run_fail_in_flight(struct run *run) {
-    snprintf(run->facts.detail, sizeof run->facts.detail,
+    snprintf(run->result.facts.detail, sizeof run->result.facts.detail,
              "left more open files waiting in sockets than all programs of a user may have there together");
     run_fail(run, OUTCOME_CRASH);
 }

@@ -101,24 +101,24 @@ void runner_make_ahead(struct runner *runner) {
 
 bool runner_aborts(const struct runner *runner) {
     const struct run *run = runner->run;
-    return run && run->phase == RUN_OVER && run->stop_on_error && run->outcome != OUTCOME_OK;
+    return run && run->now.phase == RUN_OVER && run->asked.stop_on_error && run->result.outcome != OUTCOME_OK;
 }
 
 /* What the run has changed stands, or stands no more. */
 static void settle_session(struct runner *runner, struct run *run) {
-    comms_end(&runner->jupyter->comms, run->rolled_back || run->ask.fresh);
-    if (!run->rolled_back)
-        runner->limits = run->session_limits;
-    if (run->cell && !run->rolled_back && !run->ask.fresh)
+    comms_end(&runner->jupyter->comms, run->result.rolled_back || run->asked.ask.fresh);
+    if (!run->result.rolled_back)
+        runner->limits = run->asked.session_limits;
+    if (run->now.cell && !run->result.rolled_back && !run->asked.ask.fresh)
         run_parents_note(&runner->parents, run->number, run->request->message.header);
 }
 
 /* The answer is out; what is expensive comes now. */
 static void end_cell(struct runner *runner, struct run *run) {
-    if (run->cell && run->ask.fresh) {
-        cell_discard(steal_pointer(run->cell));
-    } else if (run->cell) {
-        cell_commit(steal_pointer(run->cell));
+    if (run->now.cell && run->asked.ask.fresh) {
+        cell_discard(steal_pointer(run->now.cell));
+    } else if (run->now.cell) {
+        cell_commit(steal_pointer(run->now.cell));
         runner->touched |= run_brings_code(run);
     }
 }
@@ -126,11 +126,11 @@ static void end_cell(struct runner *runner, struct run *run) {
 void runner_conclude(struct runner *runner) {
     struct run *run = runner->run;
     struct request_queue aborted = {0};
-    if (!run || run->phase != RUN_OVER)
+    if (!run || run->now.phase != RUN_OVER)
         return;
     const struct cell_kind *kind = run_kind(run);
-    if (run->ended_us == 0)
-        run->ended_us = clock_us();
+    if (run->result.ended_us == 0)
+        run->result.ended_us = clock_us();
     /* Before the answer: what a client sends once it has that is not to be aborted. */
     if (runner_aborts(runner))
         request_queue_move(&runner->pending, run->request->route, &aborted);
@@ -142,7 +142,7 @@ void runner_conclude(struct runner *runner) {
     end_cell(runner, run);
     if (kind->after)
         kind->after(runner, run);
-    bool gives_back = run->rolled_back;
+    bool gives_back = run->result.rolled_back;
     runner->run = NULL;
     if (runner->state == RUNNER_RUNNING)
         runner->state = RUNNER_IDLE;
@@ -154,57 +154,59 @@ void runner_conclude(struct runner *runner) {
 /* The last of the cell's output, when nobody can write any more. */
 static void collect_output(struct runner *runner) {
     outputs_drain(&runner->outputs);
-    runner->run->stdout_bytes = runner->outputs.streams[OUTPUT_STDOUT].total_bytes;
-    runner->run->stderr_bytes = runner->outputs.streams[OUTPUT_STDERR].total_bytes;
-    runner->run->dropped_bytes += runner->outputs.dropped_bytes;
+    runner->run->result.stdout_bytes = runner->outputs.streams[OUTPUT_STDOUT].total_bytes;
+    runner->run->result.stderr_bytes = runner->outputs.streams[OUTPUT_STDERR].total_bytes;
+    runner->run->result.dropped_bytes += runner->outputs.dropped_bytes;
 }
 
 static void discard_failed(struct runner *runner) {
     struct run *run = runner->run;
     exchange_close(&runner->exchange);
-    if (!run->facts.end.exited && !run->facts.end.signaled)
-        cell_measure(run->cell, &run->facts.end.usage);
-    cell_discard(steal_pointer(run->cell));
+    if (!run->result.facts.end.exited && !run->result.facts.end.signaled)
+        cell_measure(run->now.cell, &run->result.facts.end.usage);
+    cell_discard(steal_pointer(run->now.cell));
     collect_output(runner);
-    run->phase = RUN_OVER;
+    run->now.phase = RUN_OVER;
 }
 
 /* The operating system ends what holds more memory than it may. */
 static void fail_over_memory(struct run *run) {
-    limits_text(UNIT_BYTES, run->limits.values[LIMIT_MEMORY], run->facts.limit, sizeof run->facts.limit);
+    limits_text(UNIT_BYTES, run->asked.limits.values[LIMIT_MEMORY], run->result.facts.limit,
+                sizeof run->result.facts.limit);
     run_fail(run, OUTCOME_MEMORY);
 }
 
 static void fail_died(struct run *run) {
-    cell_end_of(run->cell, &run->facts.end);
-    if (run->facts.end.usage.over_memory)
+    cell_end_of(run->now.cell, &run->result.facts.end);
+    if (run->result.facts.end.usage.over_memory)
         fail_over_memory(run);
     else
         run_fail(run, OUTCOME_CRASH);
 }
 
 static void fail_broken(struct run *run, const char *why) {
-    snprintf(run->facts.detail, sizeof run->facts.detail, "broke petri's control channel (%s)", why);
+    snprintf(run->result.facts.detail, sizeof run->result.facts.detail, "broke petri's control channel (%s)", why);
     run_fail(run, OUTCOME_CRASH);
 }
 
 static void fail_frozen(struct run *run, int r, const struct sandbox_error *error) {
-    if (r == -ENOMEM || run->facts.end.usage.over_memory) {
+    if (r == -ENOMEM || run->result.facts.end.usage.over_memory) {
         fail_over_memory(run);
         return;
     }
     if (r == -ENOTSUP)
-        snprintf(run->facts.detail, sizeof run->facts.detail, "left open what no later cell could have (%s)",
-                 error->detail);
+        snprintf(run->result.facts.detail, sizeof run->result.facts.detail,
+                 "left open what no later cell could have (%s)", error->detail);
     else if (r == -EUCLEAN)
-        snprintf(run->facts.detail, sizeof run->facts.detail, "no longer has what petri needs (%s)", error->detail);
+        snprintf(run->result.facts.detail, sizeof run->result.facts.detail, "no longer has what petri needs (%s)",
+                 error->detail);
     else if (r != -ESRCH)
-        sandbox_error_text(error, run->facts.detail, sizeof run->facts.detail);
+        sandbox_error_text(error, run->result.facts.detail, sizeof run->result.facts.detail);
     run_fail(run, OUTCOME_CRASH);
 }
 
 static void tell_leftovers(struct runner *runner) {
-    unsigned n = runner->run->facts.end.leftovers;
+    unsigned n = runner->run->result.facts.end.leftovers;
     char line[128];
     if (n == 0)
         return;
@@ -215,12 +217,12 @@ static void tell_leftovers(struct runner *runner) {
 
 /* What of the worker's reply goes on; somebody has to be told where that is not all of it. */
 static void take_reply(struct runner *runner, struct run *run, const json_t *reply) {
-    const struct answer_terms terms = {&run->limits, runner->profile,
+    const struct answer_terms terms = {&run->asked.limits, runner->profile,
                                        json_object_get(run->request->message.content, "user_expressions")};
     uint64_t dropped_bytes;
     char line[192];
-    run->reply = answer_execute(&terms, reply, &dropped_bytes);
-    run->dropped_bytes += dropped_bytes;
+    run->result.reply = answer_execute(&terms, reply, &dropped_bytes);
+    run->result.dropped_bytes += dropped_bytes;
     if (dropped_bytes == 0)
         return;
     int n = snprintf(line, sizeof line,
@@ -232,11 +234,11 @@ static void take_reply(struct runner *runner, struct run *run, const json_t *rep
 
 /* "ok" and "error" are the worker's word; whether it was interrupted is ours. */
 static void judge_reply(struct run *run) {
-    const char *status = json_string_value(json_object_get(run->reply, "status"));
-    const char *ename = json_string_value(json_object_get(run->reply, "ename"));
-    run->outcome = status && strcmp(status, "ok") == 0 ? OUTCOME_OK : OUTCOME_ERROR;
-    if (run->grace_us != CLOCK_NEVER && ename && strcmp(ename, "KeyboardInterrupt") == 0)
-        run->outcome = OUTCOME_INTERRUPTED;
+    const char *status = json_string_value(json_object_get(run->result.reply, "status"));
+    const char *ename = json_string_value(json_object_get(run->result.reply, "ename"));
+    run->result.outcome = status && strcmp(status, "ok") == 0 ? OUTCOME_OK : OUTCOME_ERROR;
+    if (run->now.grace_us != CLOCK_NEVER && ename && strcmp(ename, "KeyboardInterrupt") == 0)
+        run->result.outcome = OUTCOME_INTERRUPTED;
 }
 
 /* The worker has answered: nothing of the cell runs from here on. */
@@ -244,19 +246,19 @@ static void freeze(struct runner *runner) {
     struct run *run = runner->run;
     struct sandbox_error error = {0};
     if (refuse_heard(runner->config, run, runner->exchange.reply)) {
-        run_fail(run, run->outcome);
+        run_fail(run, run->result.outcome);
         return;
     }
-    int r = cell_freeze(run->cell, &run->facts.end, &error);
+    int r = cell_freeze(run->now.cell, &run->result.facts.end, &error);
     if (r < 0) {
         fail_frozen(run, r, &error);
         return;
     }
-    if (run->facts.end.usage.over_in_flight) {
+    if (run->result.facts.end.usage.over_in_flight) {
         run_fail_in_flight(run);
         return;
     }
-    run->ended_us = clock_us();
+    run->result.ended_us = clock_us();
     json_auto_t *reply = json_incref(runner->exchange.reply);
     exchange_close(&runner->exchange);
     collect_output(runner);
@@ -264,7 +266,7 @@ static void freeze(struct runner *runner) {
     judge_reply(run);
     tell_leftovers(runner);
     finish_begin(runner);
-    run->phase = RUN_FINISHES;
+    run->now.phase = RUN_FINISHES;
 }
 
 /* The exchange with the cell has ended: how decides what becomes of the run. */
@@ -288,17 +290,17 @@ static void work(struct runner *runner, int64_t now_us) {
         end_work(runner);
     else
         watchdog_tick(runner, now_us);
-    if (runner->run->phase == RUN_WORKS)
+    if (runner->run->now.phase == RUN_WORKS)
         outputs_tick(&runner->outputs, now_us);
 }
 
 static void sink(void *arg, const char *name, const char *data, size_t bytes) {
     struct runner *runner = arg;
     struct run *run = runner->run;
-    transcript_stream(&run->transcript, name, data, bytes);
+    transcript_stream(&run->result.transcript, name, data, bytes);
     if (flow_drops(runner->jupyter))
-        run->dropped_bytes += bytes;
-    else if (!run->silent) {
+        run->result.dropped_bytes += bytes;
+    else if (!run->asked.silent) {
         captures_note(run, "stream", NULL);
         iopub_stream(runner->jupyter, run->request->message.header, name, data, bytes);
     }
@@ -306,14 +308,14 @@ static void sink(void *arg, const char *name, const char *data, size_t bytes) {
 
 /* A display within its limit fits, as text in JSON, and one over it that is replaced by a text as a rule. */
 static size_t max_frame_bytes(const struct run *run) {
-    size_t display = 2 * (size_t)run->limits.values[LIMIT_DISPLAY];
+    size_t display = 2 * (size_t)run->asked.limits.values[LIMIT_DISPLAY];
     return display > FRAME_BYTES ? display : FRAME_BYTES;
 }
 
 /* For a worker of good faith, which measures before it sends: docs/worker-wire.md, "caps". */
 static json_t *caps(const struct run *run) {
     char text[32];
-    int64_t display = run->limits.values[LIMIT_DISPLAY];
+    int64_t display = run->asked.limits.values[LIMIT_DISPLAY];
     return json_pack("{s:I, s:I, s:I, s:s}", "frame", (json_int_t)max_frame_bytes(run), "values",
                      (json_int_t)WIRE_MAX_VALUES, "message", (json_int_t)display, "text",
                      limits_text(UNIT_BYTES, display, text, sizeof text));
@@ -321,14 +323,14 @@ static json_t *caps(const struct run *run) {
 
 /* The cell made ahead, or for a fresh run one of image 0: the other stays for the next request. */
 static int take_cell(struct runner *runner, struct run *run, struct sandbox_error *ret_error) {
-    if (run->ask.fresh)
-        return make_cell(runner, CELL_FROM_FIRST, &run->cell, &run->sandbox_us, ret_error);
+    if (run->asked.ask.fresh)
+        return make_cell(runner, CELL_FROM_FIRST, &run->now.cell, &run->result.sandbox_us, ret_error);
     int r = runner->ahead ? 0 : make_next(runner, ret_error);
     runner->ahead_failed = false;
     if (r < 0)
         return r;
-    run->cell = steal_pointer(runner->ahead);
-    run->sandbox_us = runner->ahead_us;
+    run->now.cell = steal_pointer(runner->ahead);
+    run->result.sandbox_us = runner->ahead_us;
     return 0;
 }
 
@@ -339,16 +341,16 @@ static int start_cell(struct runner *runner, json_t *frame, struct sandbox_error
                                              .arg = runner,
                                              .max_frame_bytes = max_frame_bytes(run),
                                              .due_us = CLOCK_NEVER, /* the watchdog's, who asks for a stack first */
-                                             .limits = &run->limits,
+                                             .limits = &run->asked.limits,
                                              .is_watched = session_is_watched(runner->session),
-                                             .buffers = run->buffers,
-                                             .n_buffers = run->n_buffers};
+                                             .buffers = run->asked.buffers,
+                                             .n_buffers = run->asked.n_buffers};
     writeback_cell_starts(runner->writeback);
-    outputs_begin(&runner->outputs, (uint64_t)run->limits.values[LIMIT_OUTPUT], sink, runner);
-    run->displays.limit_bytes = run->limits.values[LIMIT_DISPLAY];
-    run->displays.limit_n = run->limits.values[LIMIT_DISPLAYS];
+    outputs_begin(&runner->outputs, (uint64_t)run->asked.limits.values[LIMIT_OUTPUT], sink, runner);
+    run->now.displays.limit_bytes = run->asked.limits.values[LIMIT_DISPLAY];
+    run->now.displays.limit_n = run->asked.limits.values[LIMIT_DISPLAYS];
     json_object_set_new(frame, "caps", caps(run));
-    int r = exchange_start(&runner->exchange, run->cell, frame, &options);
+    int r = exchange_start(&runner->exchange, run->now.cell, frame, &options);
     if (r < 0)
         snprintf(ret_error->detail, sizeof ret_error->detail, "starting the cell failed: %s", strerror(-r));
     return r;
@@ -357,15 +359,15 @@ static int start_cell(struct runner *runner, json_t *frame, struct sandbox_error
 /* The run is over before its cell has run. */
 static void refuse(struct run *run, enum outcome outcome, const char *detail) {
     run_set_outcome(run, outcome, detail);
-    cell_discard(steal_pointer(run->cell));
-    run->phase = RUN_OVER;
+    cell_discard(steal_pointer(run->now.cell));
+    run->now.phase = RUN_OVER;
 }
 
 /* Once a session. */
 static void tell_note(struct runner *runner) {
-    if (runner->note[0] && !runner->run->silent)
+    if (runner->note[0] && !runner->run->asked.silent)
         runner->outputs.sink(runner->outputs.arg, "stderr", runner->note, strlen(runner->note));
-    runner->note[runner->run->silent ? strlen(runner->note) : 0] = '\0';
+    runner->note[runner->run->asked.silent ? strlen(runner->note) : 0] = '\0';
 }
 
 static void run_cell(struct runner *runner, json_t *frame) {
@@ -376,13 +378,13 @@ static void run_cell(struct runner *runner, json_t *frame) {
         refuse(run, OUTCOME_SANDBOX, runner->why);
     } else if (take_cell(runner, run, &error) < 0) {
         refuse(run, OUTCOME_SANDBOX, sandbox_error_text(&error, text, sizeof text));
-    } else if (inputs_put(run->cell, &run->ask, &run->inputs, text, sizeof text) < 0) {
+    } else if (inputs_put(run->now.cell, &run->asked.ask, &run->result.inputs, text, sizeof text) < 0) {
         refuse(run, OUTCOME_REFUSED, text);
     } else if (start_cell(runner, frame, &error) < 0) {
         refuse(run, OUTCOME_SANDBOX, error.step ? sandbox_error_text(&error, text, sizeof text) : error.detail);
     } else {
         runner->state = RUNNER_RUNNING;
-        run->phase = RUN_WORKS;
+        run->now.phase = RUN_WORKS;
         tell_note(runner);
         watchdog_begin(runner);
     }
@@ -405,23 +407,23 @@ void runner_begin(struct runner *runner) {
     runner->jupyter->running = request;
     comms_begin(&runner->jupyter->comms);
     run_kind(run)->begin(runner, run, &frame);
-    limits_settle(&run->limits);
-    if (run->outcome != OUTCOME_OK || run->cached)
-        run->phase = RUN_OVER;
+    limits_settle(&run->asked.limits);
+    if (run->result.outcome != OUTCOME_OK || run->result.cached)
+        run->now.phase = RUN_OVER;
     else
         run_cell(runner, frame);
 }
 
 void runner_interrupt(struct runner *runner) {
     struct run *run = runner->run;
-    if (run && run->phase == RUN_FINISHES)
-        run->interrupted = true;
-    if (!run || run->phase != RUN_WORKS)
+    if (run && run->now.phase == RUN_FINISHES)
+        run->now.interrupted = true;
+    if (!run || run->now.phase != RUN_WORKS)
         return;
     input_forget(runner);
-    cell_signal_group(run->cell, SIGINT);
-    if (run->grace_us == CLOCK_NEVER)
-        run->grace_us = clock_us() + runner->grace_us;
+    cell_signal_group(run->now.cell, SIGINT);
+    if (run->now.grace_us == CLOCK_NEVER)
+        run->now.grace_us = clock_us() + runner->grace_us;
 }
 
 static void stdout_ready(void *arg, short events) {
@@ -444,7 +446,7 @@ static void watch_outputs(struct outputs *outputs, struct poll_set *set) {
 
 void runner_watch(struct runner *runner, struct poll_set *set) {
     const struct run *run = runner->run;
-    if (run && run->phase == RUN_FINISHES) {
+    if (run && run->now.phase == RUN_FINISHES) {
         finish_watch(runner, set);
         return;
     }
@@ -459,10 +461,10 @@ void runner_tick(struct runner *runner, int64_t now_us) {
     const struct run *run = runner->run;
     if (runner->state == RUNNER_WARMING)
         warm_tick(runner, now_us);
-    if (run && run->phase == RUN_WORKS)
+    if (run && run->now.phase == RUN_WORKS)
         work(runner, now_us);
-    if (run && run->phase == RUN_FAILED)
+    if (run && run->now.phase == RUN_FAILED)
         discard_failed(runner);
-    if (run && run->phase == RUN_FINISHES && finish_step(runner, clock_us()))
-        runner->run->phase = RUN_OVER;
+    if (run && run->now.phase == RUN_FINISHES && finish_step(runner, clock_us()))
+        runner->run->now.phase = RUN_OVER;
 }

@@ -19,21 +19,21 @@ static const struct limits limits_of_check = {
     .values = {[LIMIT_MEMORY] = INT64_C(512) << 20, [LIMIT_CPU] = CPU_MS, [LIMIT_PROCESSES] = 16, [LIMIT_CPUS] = 1}};
 
 static json_t *stdout_frame(const struct run *run) {
-    if (!run->ask.stdout_regex)
+    if (!run->asked.ask.stdout_regex)
         return NULL;
-    return json_pack("{s:s, s:s, s:O, s:o}", "type", "check", "what", "stdout_regex", "pattern", run->ask.stdout_regex,
-                     "text", transcript_text(&run->transcript, OUTPUT_STDOUT));
+    return json_pack("{s:s, s:s, s:O, s:o}", "type", "check", "what", "stdout_regex", "pattern",
+                     run->asked.ask.stdout_regex, "text", transcript_text(&run->result.transcript, OUTPUT_STDOUT));
 }
 
 static const char *result_problem(const struct run *run) {
-    return run->transcript.result_cut ? "the result was too large to be kept" : NULL;
+    return run->result.transcript.result_cut ? "the result was too large to be kept" : NULL;
 }
 
 static json_t *result_frame(const struct run *run) {
-    if (!run->ask.result_json_schema)
+    if (!run->asked.ask.result_json_schema)
         return NULL;
     return json_pack("{s:s, s:s, s:O, s:O?}", "type", "check", "what", "result_json_schema", "schema",
-                     run->ask.result_json_schema, "data", run->transcript.result);
+                     run->asked.ask.result_json_schema, "data", run->result.transcript.result);
 }
 
 /* The checks that need a cell; frame is NULL where nothing is expected. problem: why there is nothing to look at. */
@@ -58,16 +58,16 @@ void validation_fini(struct validation *validation) {
 }
 
 static void add(struct run *run, const char *check, bool ok, const char *detail) {
-    if (!run->checks)
-        run->checks = json_array();
-    json_array_append_new(run->checks,
+    if (!run->result.checks)
+        run->result.checks = json_array();
+    json_array_append_new(run->result.checks,
                           json_pack("{s:s, s:b, s:o}", "check", check, "ok", ok, "detail", text_format("%s", detail)));
 }
 
 static const json_t *find_artifact(const struct run *run, const char *path) {
     size_t i;
     const json_t *row;
-    json_array_foreach(run->artifact_rows, i, row) {
+    json_array_foreach(run->result.artifact_rows, i, row) {
         const char *found = json_string_value(json_object_get(row, "path"));
         if (found && strcmp(found, path) == 0)
             return row;
@@ -100,12 +100,12 @@ static void check_artifact(struct run *run, const struct ask_expected *expected)
 }
 
 static void check_artifacts(struct run *run) {
-    for (size_t i = 0; i < run->ask.n_expected; i++)
-        check_artifact(run, &run->ask.expected[i]);
+    for (size_t i = 0; i < run->asked.ask.n_expected; i++)
+        check_artifact(run, &run->asked.ask.expected[i]);
 }
 
 void validation_cancel(struct run *run, const char *why) {
-    struct validation *validation = &run->validation;
+    struct validation *validation = &run->now.validation;
     validation_fini(validation);
     for (; validation->next < N_CHECKS; validation->next++) {
         json_auto_t *frame = checks[validation->next].frame(run);
@@ -116,15 +116,15 @@ void validation_cancel(struct run *run, const char *why) {
 
 void validation_fail(struct run *run, const char *why) {
     char name[FILENAME_PATH_BYTES + 16];
-    for (size_t i = 0; i < run->ask.n_expected; i++) {
-        snprintf(name, sizeof name, "artifact %s", run->ask.expected[i].path);
+    for (size_t i = 0; i < run->asked.ask.n_expected; i++) {
+        snprintf(name, sizeof name, "artifact %s", run->asked.ask.expected[i].path);
         add(run, name, false, why);
     }
     validation_cancel(run, why);
 }
 
 static void start(struct session *session, struct run *run, json_t *frame) {
-    struct validation *validation = &run->validation;
+    struct validation *validation = &run->now.validation;
     const struct cell_options options = {.source = CELL_FROM_FIRST, .aside = true};
     const struct exchange_options exchange = {.max_frame_bytes = MAX_FRAME_BYTES,
                                               .due_us = clock_us() + WALL_MS * CLOCK_MS,
@@ -148,14 +148,15 @@ static void start(struct session *session, struct run *run, json_t *frame) {
 /* The check that runs is over. */
 static void end_check(struct run *run, bool ok, const char *detail) {
     char text[512];
-    bool cut = run->validation.next == 0 && run->transcript.kept_bytes[OUTPUT_STDOUT] == TRANSCRIPT_STREAM_BYTES;
+    bool cut =
+        run->now.validation.next == 0 && run->result.transcript.kept_bytes[OUTPUT_STDOUT] == TRANSCRIPT_STREAM_BYTES;
     snprintf(text, sizeof text, "%s%s", detail, cut ? " (in the first 1 MiB of the output)" : "");
-    add(run, checks[run->validation.next++].name, ok, text);
-    validation_fini(&run->validation);
+    add(run, checks[run->now.validation.next++].name, ok, text);
+    validation_fini(&run->now.validation);
 }
 
 static void take_reply(struct run *run) {
-    const json_t *reply = run->validation.exchange.reply;
+    const json_t *reply = run->now.validation.exchange.reply;
     const json_t *ok = json_object_get(reply, "ok");
     const char *detail = json_string_value(json_object_get(reply, "detail"));
     if (json_is_boolean(ok) && detail)
@@ -187,7 +188,7 @@ static const char *why_lost(enum exchange_state state) {
 
 /* Takes the check that runs on. */
 static void step_check(struct run *run, int64_t now_us) {
-    struct exchange *exchange = &run->validation.exchange;
+    struct exchange *exchange = &run->now.validation.exchange;
     exchange_tick(exchange, now_us);
     if (exchange->state == EXCHANGE_DONE)
         take_reply(run);
@@ -196,8 +197,8 @@ static void step_check(struct run *run, int64_t now_us) {
 }
 
 bool validation_step(struct session *session, struct run *run, int64_t now_us) {
-    struct validation *validation = &run->validation;
-    if (validation->next == 0 && !validation->cell && !run->checks)
+    struct validation *validation = &run->now.validation;
+    if (validation->next == 0 && !validation->cell && !run->result.checks)
         check_artifacts(run);
     step_check(run, now_us);
     while (!validation->cell && validation->next < N_CHECKS) {

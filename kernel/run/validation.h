@@ -26,8 +26,8 @@ struct validation {
 void validation_init(struct validation *validation);
 void validation_fini(struct validation *validation);
 
-/* Goes on with what run->ask expects, once the run's artifacts are known; rows go to run->checks. True once all is
- * done. */
+/* Goes on with what run->asked.ask expects, once the run's artifacts are known; rows go to run->result.checks. True
+ * once all is done. */
 bool validation_step(struct session *session, struct run *run, int64_t now_us);
 
 void validation_watch(struct validation *validation, struct poll_set *set);

@@ -19,19 +19,19 @@ void watchdog_init(struct runner *runner) {
 
 void watchdog_begin(struct runner *runner) {
     struct run *run = runner->run;
-    run->deadline_us = run->started_us + run->limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
+    run->now.deadline_us = run->started_us + run->asked.limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
 }
 
 static void fail_limit(const struct runner *runner, enum outcome outcome, enum limit limit) {
     struct run *run = runner->run;
-    const int64_t value = run->limits.values[limit];
-    limits_text(limit_rows[limit].unit, value, run->facts.limit, sizeof run->facts.limit);
-    run->facts.at_ceiling = value >= limits_ceiling(runner->profile, limit);
+    const int64_t value = run->asked.limits.values[limit];
+    limits_text(limit_rows[limit].unit, value, run->result.facts.limit, sizeof run->result.facts.limit);
+    run->result.facts.at_ceiling = value >= limits_ceiling(runner->profile, limit);
     run_fail(run, outcome);
 }
 
 static void fail_replaced(struct run *run) {
-    snprintf(run->facts.detail, sizeof run->facts.detail, "was replaced by another program (exec)");
+    snprintf(run->result.facts.detail, sizeof run->result.facts.detail, "was replaced by another program (exec)");
     run_fail(run, OUTCOME_CRASH);
 }
 
@@ -49,7 +49,7 @@ void watchdog_fail(struct runner *runner, enum exchange_state state) {
 /* Reads what there is of the stack; what was written unasked is thrown away by the first call. Bounded, also where
  * the cell goes on writing. */
 static bool read_stack(struct run *run, int trace_fd) {
-    struct outcome_where *where = &run->facts.where;
+    struct outcome_where *where = &run->result.facts.where;
     int waiting = 0;
     bool any = false;
     char rest[4096];
@@ -71,17 +71,17 @@ static bool read_stack(struct run *run, int trace_fd) {
 /* A limit of time is passed. */
 static void ask_for_stack(struct runner *runner, enum limit limit, int64_t now_us) {
     struct run *run = runner->run;
-    run->over = limit;
-    run->question.waits = false;
+    run->now.over = limit;
+    run->now.question.waits = false;
     read_stack(run, session_trace_fd(runner->session));
-    run->facts.where.bytes = 0;
-    cell_signal(run->cell, SIGRTMAX - 1);
-    run->deadline_us = CLOCK_NEVER;
-    run->stack_us = now_us + runner->stack_us;
+    run->result.facts.where.bytes = 0;
+    cell_signal(run->now.cell, SIGRTMAX - 1);
+    run->now.deadline_us = CLOCK_NEVER;
+    run->now.stack_us = now_us + runner->stack_us;
 }
 
 static void fail_time(struct runner *runner) {
-    enum limit limit = runner->run->over;
+    enum limit limit = runner->run->now.over;
     fail_limit(runner, limit == LIMIT_INPUT_WAIT ? OUTCOME_UNANSWERED : OUTCOME_TIMEOUT, limit);
 }
 
@@ -91,7 +91,7 @@ static void wait_for_answer(struct runner *runner, int64_t now_us) {
     struct exchange *exchange = &runner->exchange;
     input_account(runner, now_us);
     input_ask_again(runner);
-    if (run->question.left_us <= 0)
+    if (run->now.question.left_us <= 0)
         ask_for_stack(runner, LIMIT_TIMEOUT, now_us);
     else /* all of which the cell may compute away */
         exchange->measure_us = clock_sooner(exchange->measure_us, now_us + input_measure_after_us(run));
@@ -100,9 +100,9 @@ static void wait_for_answer(struct runner *runner, int64_t now_us) {
 void watchdog_measured(struct runner *runner, int64_t now_us) {
     const struct run *run = runner->run;
     /* The worker can miss an interrupt that comes early, or just before a blocking call: docs/worker-wire.md. */
-    if (run->grace_us != CLOCK_NEVER)
-        cell_signal(run->cell, SIGRTMAX - 2);
-    if (run->question.waits)
+    if (run->now.grace_us != CLOCK_NEVER)
+        cell_signal(run->now.cell, SIGRTMAX - 2);
+    if (run->now.question.waits)
         wait_for_answer(runner, now_us);
 }
 
@@ -112,33 +112,33 @@ static void stack_ready(void *arg, short events) {
     (void)events;
     if (!read_stack(run, session_trace_fd(runner->session)))
         return;
-    int64_t rest_us = outcome_where_is_whole(&run->facts.where) ? 0 : STACK_REST_MS * CLOCK_MS;
-    run->stack_us = clock_sooner(run->stack_us, clock_us() + rest_us);
+    int64_t rest_us = outcome_where_is_whole(&run->result.facts.where) ? 0 : STACK_REST_MS * CLOCK_MS;
+    run->now.stack_us = clock_sooner(run->now.stack_us, clock_us() + rest_us);
 }
 
 void watchdog_watch(struct runner *runner, struct poll_set *set) {
     const struct run *run = runner->run;
-    poll_set_deadline(set, run->deadline_us);
+    poll_set_deadline(set, run->now.deadline_us);
     poll_set_deadline(set, input_due_us(run));
-    poll_set_deadline(set, run->grace_us);
-    poll_set_deadline(set, run->stack_us);
-    if (run->stack_us != CLOCK_NEVER)
+    poll_set_deadline(set, run->now.grace_us);
+    poll_set_deadline(set, run->now.stack_us);
+    if (run->now.stack_us != CLOCK_NEVER)
         poll_set_add_fd(set, session_trace_fd(runner->session), ZMQ_POLLIN, stack_ready, runner);
 }
 
 static void fail_interrupted(const struct runner *runner) {
     struct run *run = runner->run;
-    limits_text(UNIT_MS, runner->grace_us / CLOCK_MS, run->facts.limit, sizeof run->facts.limit);
+    limits_text(UNIT_MS, runner->grace_us / CLOCK_MS, run->result.facts.limit, sizeof run->result.facts.limit);
     run_fail(run, OUTCOME_INTERRUPTED);
 }
 
 void watchdog_tick(struct runner *runner, int64_t now_us) {
     const struct run *run = runner->run;
-    if (run->grace_us <= now_us)
+    if (run->now.grace_us <= now_us)
         fail_interrupted(runner);
-    else if (run->stack_us <= now_us)
+    else if (run->now.stack_us <= now_us)
         fail_time(runner);
-    else if (run->deadline_us <= now_us)
+    else if (run->now.deadline_us <= now_us)
         ask_for_stack(runner, LIMIT_TIMEOUT, now_us);
     else if (input_due_us(run) <= now_us)
         ask_for_stack(runner, LIMIT_INPUT_WAIT, now_us);
