@@ -15,7 +15,7 @@
 #include "kernel/records/history.h"
 #include "kernel/run/accounts.h"
 #include "kernel/run/aside.h"
-#include "kernel/run/rehearsal.h"
+#include "kernel/run/preload.h"
 #include "kernel/run/runner.h"
 #include "kernel/settle.h"
 
@@ -35,7 +35,7 @@ struct kernel {
     struct writeback writeback;
     struct runner runner;
     struct asides asides;
-    struct rehearsal rehearsal;
+    struct preload preload;
     struct usage usage;
     bool stopping;
 };

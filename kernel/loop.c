@@ -52,11 +52,11 @@ static void tick_runs(struct kernel *kernel, int64_t now_us) {
         runner_conclude(runner);
         if (!runner_can_begin(runner))
             break;
-        rehearsal_cancel(&kernel->rehearsal);
+        preload_cancel(&kernel->preload);
         settle_now(kernel);
         runner_begin(runner);
     }
-    if (!rehearsal_runs(&kernel->rehearsal)) /* which may change the image */
+    if (!preload_runs(&kernel->preload)) /* which may change the image */
         runner_make_ahead(runner);
 }
 
@@ -67,7 +67,7 @@ static int turn(struct kernel *kernel) {
     watch_channels(kernel, &set);
     runner_watch(&kernel->runner, &set);
     asides_watch(&kernel->asides, &kernel->runner, &set);
-    rehearsal_watch(&kernel->rehearsal, &set);
+    preload_watch(&kernel->preload, &set);
     denied_watch(&kernel->runner, &set);
     flow_watch(&kernel->jupyter, &set);
     poll_set_deadline(&set, info_deadline(&kernel->jupyter.info));
@@ -77,7 +77,7 @@ static int turn(struct kernel *kernel) {
     info_tick(&kernel->jupyter, now_us);
     tick_runs(kernel, now_us);
     asides_tick(&kernel->asides, &kernel->runner, now_us);
-    rehearsal_tick(&kernel->rehearsal, &kernel->runner, now_us);
+    preload_tick(&kernel->preload, &kernel->runner, now_us);
     settle_tick(kernel);
     return r;
 }

@@ -214,7 +214,7 @@ static void choose_writing(struct kernel *kernel, const struct start_options *op
 
 static void finish(struct kernel *kernel) {
     asides_fini(&kernel->asides);
-    rehearsal_cancel(&kernel->rehearsal);
+    preload_cancel(&kernel->preload);
     runner_fini(&kernel->runner);
     info_fini(&kernel->jupyter.info);
     comms_fini(&kernel->jupyter.comms);
@@ -299,7 +299,7 @@ int start_kernel(const struct start_options *options) {
     join(&kernel);
     asides_init(&kernel.asides);
     flow_init(&kernel.jupyter.flow);
-    rehearsal_init(&kernel.rehearsal);
+    preload_init(&kernel.preload);
     prepare(options, kernel.config.inputs, &start);
     choose_outbox(&kernel, options, &start);
     choose_writing(&kernel, options, &start);

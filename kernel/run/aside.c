@@ -93,7 +93,7 @@ static int64_t due_us(const struct runner *runner, const struct request *request
     const struct aside_kind *kind = request->route->aside;
     struct limits limits;
     limits_beside(&runner->limits, ASIDES_AT_ONCE, &limits);
-    int64_t own_ms = runner->rehearsed ? kind->limit_ms : kind->cold_ms;
+    int64_t own_ms = runner->preloaded ? kind->limit_ms : kind->cold_ms;
     return request->arrived_us + clock_sooner(own_ms, limits.values[LIMIT_TIMEOUT]) * CLOCK_MS;
 }
 

@@ -26,7 +26,7 @@ struct aside_kind {
     json_t *(*frame)(const json_t *content);     /* the request for the worker */
     json_t *(*otherwise)(const json_t *content); /* the answer where the worker gave none in time */
     /* What it has from the request's arrival to its answer; and where what it needs has not been loaded ahead
-     * (rehearsal.h), until it is loaded, which the worker's first frame says. From then on it has limit_ms again. */
+     * (preload.h), until it is loaded, which the worker's first frame says. From then on it has limit_ms again. */
     int limit_ms, cold_ms;
 };
 

@@ -74,7 +74,7 @@ struct runner {
     char note[512];     /* what the first cell that shows its output is told; "" for nothing */
     struct cell *ahead; /* made ahead, not started; or NULL */
     int64_t ahead_us;   /* what making it took */
-    bool rehearsed;     /* it has loaded what the first error and completion need: rehearsal.h */
+    bool preloaded;     /* it has loaded what the first error and completion need: preload.h */
     bool touched;       /* user's code has been in the session's image: run_brings_code() */
     bool ahead_failed;  /* the next request will find out why */
     struct run *run;    /* RUNNER_RUNNING, or refused and not concluded yet; else NULL */

@@ -65,9 +65,9 @@ static void make_kernel(struct harness *h) {
     flow_init(&jupyter->flow);
     outbox_init(&kernel->outbox, -1, "", "");
     history_init(&kernel->history, "", NULL, &kernel->log);
-    rehearsal_init(&kernel->rehearsal);
-    kernel->rehearsal.over = true; /* the worker that a test plays is asked only what the test asks */
-    kernel->settle.done = true;    /* a test that wants records opens them */
+    preload_init(&kernel->preload);
+    kernel->preload.over = true; /* the worker that a test plays is asked only what the test asks */
+    kernel->settle.done = true;  /* a test that wants records opens them */
     assert_int_equal(comms_init(&jupyter->comms), 0);
     if (channels_open(&jupyter->channels, &jupyter->connection, why, sizeof why) < 0)
         fail_msg("%s", why);
@@ -142,7 +142,7 @@ static void stop_kernel(struct harness *h) {
     struct kernel *kernel = &h->kernel;
     struct jupyter *jupyter = &kernel->jupyter;
     asides_fini(&kernel->asides);
-    rehearsal_cancel(&kernel->rehearsal);
+    preload_cancel(&kernel->preload);
     runner_fini(&kernel->runner);
     info_fini(&jupyter->info);
     comms_fini(&jupyter->comms);

@@ -116,7 +116,7 @@ def test_config_magic_changes_the_completer(new_worker, label):
     assert worker.execute("get_ipython().Completer.use_jedi").result == "False"
 
 
-def test_complete_needs_no_jedi_before_the_rehearsal_and_uses_it_afterwards(new_worker, label):
+def test_complete_needs_no_jedi_before_the_preload_and_uses_it_afterwards(new_worker, label):
     worker = new_worker(label)
     worker.execute("def bravo(n: int) -> str: return ''\nfirst = second = 'text'")
     assert "bravo" in complete(worker, "bra", 3)["matches"]

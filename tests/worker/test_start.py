@@ -83,7 +83,7 @@ def test_warm_loads_what_errors_and_completions_need(new_worker, label):
     assert worker.execute("sys.last_type if hasattr(sys, 'last_type') else None").of("execute_result") == []
 
 
-# What a start, a rehearsal and a check may import, were it there for everybody to be found.
+# What a start, a preload and a check may import, were it there for everybody to be found.
 IMPORTED = ("jedi", "parso", "pygments", "stack_data", "executing", "pure_eval", "asttokens", "jsonschema")
 
 

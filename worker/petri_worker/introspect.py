@@ -29,7 +29,7 @@ class CellInspector(Inspector):
         return found
 
 
-def rehearse(shell):
+def preload(shell):
     """Completes a name with jedi, which is used from then on."""
     global _is_ready
     _is_ready = True
@@ -42,7 +42,7 @@ def prepare(shell):
     from IPython.utils import tokenutil  # noqa: F401
 
     if version_info[0] < 9:
-        rehearse(shell)
+        preload(shell)
 
 
 def is_complete(shell, request):

@@ -21,7 +21,7 @@ def start(shell, executor):
 
 def idle(shell):
     """Formats a traceback (lexer, style, source lines), and completes a name (jedi). Returns the reply."""
-    from petri_worker.introspect import rehearse
+    from petri_worker.introspect import preload
 
     with installed_only():
         filename = shell.compile.cache("1 / 0\n")
@@ -29,5 +29,5 @@ def idle(shell):
             exec(compile("1 / 0\n", filename, "exec"), {})
         except ZeroDivisionError:
             shell.InteractiveTB.structured_traceback(*sys.exc_info(), tb_offset=1)
-        rehearse(shell)
+        preload(shell)
     return {"status": "ok"}

@@ -1,10 +1,10 @@
 /*
- * rehearsal.h - what the interpreter loads for its first error and its first completion, loaded before anybody waits.
+ * preload.h - what the interpreter loads for its first error and its first completion, loaded before anybody waits.
  *
  * Once the kernel has been idle for a moment, the worker is asked to warm up in
  * a cell of its own, which is committed: every later cell, and every completion
  * in a throw-away copy, begins with it. A request that comes meanwhile discards
- * the rehearsal, which is tried again later.
+ * the preload, which is tried again later.
  *
  * Nobody has asked for that cell and no record tells of it, so it runs only as
  * long as no code of the user's has been committed: in an image that none has
@@ -13,14 +13,14 @@
  *
  * See: docs/worker-wire.md, "warm".
  */
-#ifndef PETRI_REHEARSAL_H
-#define PETRI_REHEARSAL_H
+#ifndef PETRI_PRELOAD_H
+#define PETRI_PRELOAD_H
 
 #include "kernel/worker/exchange.h"
 
 struct runner;
 
-struct rehearsal {
+struct preload {
     struct cell *cell; /* owned; NULL while there is none */
     struct exchange exchange;
     int64_t begin_us; /* when to begin; CLOCK_NEVER while it runs, or while the runner is not idle */
@@ -28,15 +28,15 @@ struct rehearsal {
     bool over; /* it has been committed, or has failed too often */
 };
 
-void rehearsal_init(struct rehearsal *rehearsal);
+void preload_init(struct preload *preload);
 
 /* Whether there is one: the runner must not make a cell ahead, for the image is about to change. */
-bool rehearsal_runs(const struct rehearsal *rehearsal);
+bool preload_runs(const struct preload *preload);
 
 /* Ends it, if there is one: a request has come. The image is as it was. */
-void rehearsal_cancel(struct rehearsal *rehearsal);
+void preload_cancel(struct preload *preload);
 
-void rehearsal_watch(struct rehearsal *rehearsal, struct poll_set *set);
-void rehearsal_tick(struct rehearsal *rehearsal, struct runner *runner, int64_t now_us);
+void preload_watch(struct preload *preload, struct poll_set *set);
+void preload_tick(struct preload *preload, struct runner *runner, int64_t now_us);
 
 #endif

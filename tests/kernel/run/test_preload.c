@@ -12,13 +12,13 @@
 
 enum { IDLE_S = 1, ROUNDS = 50, STUCK_ROUNDS = 10000 };
 
-static void rehearse(struct kernel *kernel) {
-    kernel->rehearsal.over = false;
+static void enable_preload(struct kernel *kernel) {
+    kernel->preload.over = false;
 }
 
 static int start(void **state) {
     (void)state;
-    harness_start_warm(&h, rehearse);
+    harness_start_warm(&h, enable_preload);
     return 0;
 }
 
@@ -53,7 +53,7 @@ static int n_starts(void) {
     return n;
 }
 
-static void expect_rehearsal(void) {
+static void expect_preload(void) {
     int before = n_starts();
     for (int i = 0; i < STUCK_ROUNDS && n_starts() == before; i++) {
         take_a_turn();
@@ -64,9 +64,9 @@ static void expect_rehearsal(void) {
     json_decref(frame);
 }
 
-static void test_rehearsal_is_committed_before_the_first_cell(void **state) {
+static void test_preload_is_committed_before_the_first_cell(void **state) {
     (void)state;
-    expect_rehearsal();
+    expect_preload();
     harness_done(&h, "ok");
     for (int i = 0; i < STUCK_ROUNDS && !strstr(fake_story(h.session), "commit create"); i++)
         take_a_turn();
@@ -75,14 +75,14 @@ static void test_rehearsal_is_committed_before_the_first_cell(void **state) {
     assert_string_equal(fake_story(h.session), "create start freeze commit create start freeze commit create");
 }
 
-static void test_no_rehearsal_runs_once_a_cell_was_committed(void **state) {
+static void test_no_preload_runs_once_a_cell_was_committed(void **state) {
     (void)state;
     run_cell("ok");
     be_idle();
     assert_string_equal(fake_story(h.session), "create start freeze commit create");
 }
 
-static void test_no_rehearsal_runs_once_a_cell_with_an_error_was_committed(void **state) {
+static void test_no_preload_runs_once_a_cell_with_an_error_was_committed(void **state) {
     (void)state;
     run_cell("ZeroDivisionError");
     be_idle();
@@ -100,20 +100,20 @@ static void run_comm(json_t *petri) {
 }
 
 /* JupyterLab's widgets send one to every new kernel. */
-static void test_rehearsal_runs_after_a_comm_message_that_no_code_waits_for(void **state) {
+static void test_preload_runs_after_a_comm_message_that_no_code_waits_for(void **state) {
     (void)state;
     run_comm(NULL);
-    expect_rehearsal();
+    expect_preload();
 }
 
-static void test_no_rehearsal_runs_once_a_message_has_brought_files(void **state) {
+static void test_no_preload_runs_once_a_message_has_brought_files(void **state) {
     (void)state;
     run_comm(json_pack("{s:[{s:s, s:s}]}", "files", "path", "jedi.py", "text", "harm()"));
     be_idle();
     assert_string_equal(fake_story(h.session), "create put start freeze commit create");
 }
 
-static void test_rehearsal_runs_after_cells_that_left_nothing(void **state) {
+static void test_preload_runs_after_cells_that_left_nothing(void **state) {
     char id[37];
     json_t *fresh = json_pack("{s:{s:b}}", "petri", "fresh", 1);
     (void)state;
@@ -125,12 +125,12 @@ static void test_rehearsal_runs_after_cells_that_left_nothing(void **state) {
     json_decref(harness_next_cell(&h));
     harness_done(&h, "ok");
     expect_status(id, "ok");
-    expect_rehearsal();
+    expect_preload();
 }
 
-static void test_rehearsal_over_its_cpu_time_is_given_up(void **state) {
+static void test_preload_over_its_cpu_time_is_given_up(void **state) {
     (void)state;
-    expect_rehearsal();
+    expect_preload();
     fake_plan(h.session, &(struct fake_plan){.processors = 1});
     fake_clock_put_forward(15 * CLOCK_S); /* of the 20 s that it may take */
     for (int i = 0; i < STUCK_ROUNDS && !strstr(fake_story(h.session), "discard"); i++)
@@ -138,17 +138,17 @@ static void test_rehearsal_over_its_cpu_time_is_given_up(void **state) {
     assert_non_null(strstr(fake_story(h.session), "create start discard")); /* and tried again, after a while */
 }
 
-#define REHEARSAL(test) cmocka_unit_test_setup_teardown(test, start, cells_stop)
+#define PRELOAD(test) cmocka_unit_test_setup_teardown(test, start, cells_stop)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        REHEARSAL(test_rehearsal_is_committed_before_the_first_cell),
-        REHEARSAL(test_no_rehearsal_runs_once_a_cell_was_committed),
-        REHEARSAL(test_no_rehearsal_runs_once_a_cell_with_an_error_was_committed),
-        REHEARSAL(test_rehearsal_runs_after_a_comm_message_that_no_code_waits_for),
-        REHEARSAL(test_no_rehearsal_runs_once_a_message_has_brought_files),
-        REHEARSAL(test_rehearsal_runs_after_cells_that_left_nothing),
-        REHEARSAL(test_rehearsal_over_its_cpu_time_is_given_up),
+        PRELOAD(test_preload_is_committed_before_the_first_cell),
+        PRELOAD(test_no_preload_runs_once_a_cell_was_committed),
+        PRELOAD(test_no_preload_runs_once_a_cell_with_an_error_was_committed),
+        PRELOAD(test_preload_runs_after_a_comm_message_that_no_code_waits_for),
+        PRELOAD(test_no_preload_runs_once_a_message_has_brought_files),
+        PRELOAD(test_preload_runs_after_cells_that_left_nothing),
+        PRELOAD(test_preload_over_its_cpu_time_is_given_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
