@@ -2,7 +2,7 @@
 
 #include "kernel/base/cleanup.h"
 #include "kernel/base/paths.h"
-#include "kernel/worker/trial.h"
+#include "kernel/worker/selftest.h"
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
@@ -75,7 +75,7 @@ static enum finding probe_cell(const char *python, char *text, size_t size) {
         snprintf(text, size, "there is no Python 3 to try with; name one with --python.");
         return FINDING_UNUSABLE;
     }
-    if (enter(&workdir, &ground, text, size) != FINDING_GOOD || trial_run(&ground, &workdir, python, text, size) < 0)
+    if (enter(&workdir, &ground, text, size) != FINDING_GOOD || selftest_run(&ground, &workdir, python, text, size) < 0)
         return FINDING_UNUSABLE;
     snprintf(text, size, "%s was started, captured, and ran a cell.", python);
     return FINDING_GOOD;

@@ -4,7 +4,7 @@
  *     CLOSED --start, open--> OPEN --done, death, a limit, a broken wire--> one of the ends --close--> CLOSED
  *
  * All that runs in a cell runs so: the session's cell, completion beside it, a
- * check of what came of a run, the warm-up of an interpreter, the trial of
+ * check of what came of a run, the warm-up of an interpreter, the self-test of
  * `petri doctor`; and the interpreter that starts, which gets no request.
  *
  * The handlers of the poll set read and write, and mark what has happened.

@@ -1,4 +1,4 @@
-#include "trial.h"
+#include "selftest.h"
 
 #include "kernel/base/clock.h"
 #include "kernel/interpreter/launch.h"
@@ -9,17 +9,17 @@
 
 enum { PATIENCE_S = 60, MAX_FRAME_BYTES = 1 << 20, TAIL_BYTES = 320 };
 
-struct trial {
+struct selftest {
     struct session *session;
     struct cell *cell;
     struct exchange exchange;
     int64_t due_us;
 };
 
-static void cleanup_trial(struct trial *trial) {
-    exchange_close(&trial->exchange);
-    cell_discard(trial->cell);
-    session_destroy(trial->session);
+static void cleanup_selftest(struct selftest *selftest) {
+    exchange_close(&selftest->exchange);
+    cell_discard(selftest->cell);
+    session_destroy(selftest->session);
 }
 
 /* What a worker says while it starts; the rest is dropped. */
@@ -59,9 +59,9 @@ static void read_last_line(int fd, char *buf, size_t size) {
     snprintf(buf, size, "%s", line ? line + 1 : text);
 }
 
-static int say_interpreter(const struct trial *trial, int r, char *why, size_t why_bytes) {
+static int say_interpreter(const struct selftest *selftest, int r, char *why, size_t why_bytes) {
     char last[TAIL_BYTES];
-    read_last_line(session_stderr_fd(trial->session), last, sizeof last);
+    read_last_line(session_stderr_fd(selftest->session), last, sizeof last);
     snprintf(why, why_bytes, "the interpreter %s%s%s. Mend it, or name another with --python.",
              r == -ETIMEDOUT ? "was not ready after a minute" : "ended while it was starting", last[0] ? ": " : "",
              last);
@@ -73,60 +73,62 @@ static int say_sandbox(const struct sandbox_error *error, int r, char *why, size
     return r;
 }
 
-static int start(struct trial *trial, const struct launch *launch, char *why, size_t why_bytes) {
+static int start(struct selftest *selftest, const struct launch *launch, char *why, size_t why_bytes) {
     struct sandbox_error error = {0};
-    int r = launch_session(launch, &trial->session, &error);
+    int r = launch_session(launch, &selftest->session, &error);
     if (r < 0)
         return say_sandbox(&error, r, why, why_bytes);
     const struct exchange_options options = {
-        .calls = &start_calls, .max_frame_bytes = MAX_FRAME_BYTES, .due_us = trial->due_us};
-    r = exchange_open(&trial->exchange, session_control_fd(trial->session), session_exit_fd(trial->session), &options);
+        .calls = &start_calls, .max_frame_bytes = MAX_FRAME_BYTES, .due_us = selftest->due_us};
+    r = exchange_open(&selftest->exchange, session_control_fd(selftest->session), session_exit_fd(selftest->session),
+                      &options);
     if (r == 0)
-        r = await_done(&trial->exchange);
+        r = await_done(&selftest->exchange);
     if (r < 0)
-        return say_interpreter(trial, r, why, why_bytes);
-    r = session_capture(trial->session, &error);
+        return say_interpreter(selftest, r, why, why_bytes);
+    r = session_capture(selftest->session, &error);
     return r < 0 ? say_sandbox(&error, r, why, why_bytes) : 0;
 }
 
 /* Sends the cell its request, lets it run and waits for the answer. */
-static int answer(struct trial *trial, const struct limits *limits) {
+static int answer(struct selftest *selftest, const struct limits *limits) {
     json_auto_t *frame =
         json_pack("{s:s, s:i, s:s, s:b, s:b, s:{}, s:b, s:i}", "type", "execute", "cell", 1, "code", "1 + 1", "silent",
                   1, "store_history", 0, "user_expressions", "allow_stdin", 0, "execution_count", 0);
     const struct exchange_options options = {.max_frame_bytes = MAX_FRAME_BYTES,
-                                             .due_us = trial->due_us,
+                                             .due_us = selftest->due_us,
                                              .limits = limits,
-                                             .is_watched = session_is_watched(trial->session)};
-    exchange_close(&trial->exchange);
-    int r = exchange_start(&trial->exchange, trial->cell, frame, &options);
-    return r == 0 ? await_done(&trial->exchange) : r;
+                                             .is_watched = session_is_watched(selftest->session)};
+    exchange_close(&selftest->exchange);
+    int r = exchange_start(&selftest->exchange, selftest->cell, frame, &options);
+    return r == 0 ? await_done(&selftest->exchange) : r;
 }
 
-static int run_cell(struct trial *trial, const struct limits *limits, char *why, size_t why_bytes) {
+static int run_cell(struct selftest *selftest, const struct limits *limits, char *why, size_t why_bytes) {
     struct sandbox_error error = {0};
     struct cell_end end;
-    int r = cell_create(trial->session, &(struct cell_options){.source = CELL_FROM_CURRENT}, &trial->cell, &error);
+    int r =
+        cell_create(selftest->session, &(struct cell_options){.source = CELL_FROM_CURRENT}, &selftest->cell, &error);
     if (r < 0)
         return say_sandbox(&error, r, why, why_bytes);
-    r = answer(trial, limits);
+    r = answer(selftest, limits);
     if (r < 0) {
         snprintf(why, why_bytes, "a cell was made, but did not answer: %s.", strerror(-r));
         return r;
     }
-    r = cell_freeze(trial->cell, &end, &error);
+    r = cell_freeze(selftest->cell, &end, &error);
     if (r < 0)
         return say_sandbox(&error, r, why, why_bytes);
-    cell_commit(steal_pointer(trial->cell));
+    cell_commit(steal_pointer(selftest->cell));
     return 0;
 }
 
-int trial_run(const struct sandbox_ground *ground, const struct workdir *workdir, const char *python, char *why,
-              size_t why_bytes) {
-    struct trial trial __attribute__((cleanup(cleanup_trial))) = {.due_us = clock_us() + PATIENCE_S * CLOCK_S};
+int selftest_run(const struct sandbox_ground *ground, const struct workdir *workdir, const char *python, char *why,
+                 size_t why_bytes) {
+    struct selftest selftest __attribute__((cleanup(cleanup_selftest))) = {.due_us = clock_us() + PATIENCE_S * CLOCK_S};
     struct paths paths;
     struct limits limits;
-    exchange_init(&trial.exchange);
+    exchange_init(&selftest.exchange);
     limits_defaults(PROFILE_NOTEBOOK, &limits);
     limits_settle(&limits);
     int r = paths_find(&paths);
@@ -140,6 +142,6 @@ int trial_run(const struct sandbox_ground *ground, const struct workdir *workdir
                                   .python = python,
                                   .profile = PROFILE_NOTEBOOK,
                                   .limits = &limits};
-    r = start(&trial, &launch, why, why_bytes);
-    return r < 0 ? r : run_cell(&trial, &limits, why, why_bytes);
+    r = start(&selftest, &launch, why, why_bytes);
+    return r < 0 ? r : run_cell(&selftest, &limits, why, why_bytes);
 }

@@ -1,8 +1,8 @@
 /*
- * trial.h - one cell from end to end, without any client: whether this machine can do it.
+ * selftest.h - one cell from end to end, without any client: whether this machine can do it.
  */
-#ifndef PETRI_TRIAL_H
-#define PETRI_TRIAL_H
+#ifndef PETRI_SELFTEST_H
+#define PETRI_SELFTEST_H
 
 #include "kernel/base/cleanup.h"
 #include "kernel/files/workdir.h"
@@ -14,7 +14,7 @@
  * Blocks until that is done, for a minute at most. 0, or -errno with one
  * sentence in why.
  */
-int trial_run(const struct sandbox_ground *ground, const struct workdir *workdir, const char *python, char *why,
-              size_t why_bytes) KERNEL_MUST_CHECK;
+int selftest_run(const struct sandbox_ground *ground, const struct workdir *workdir, const char *python, char *why,
+                 size_t why_bytes) KERNEL_MUST_CHECK;
 
 #endif
