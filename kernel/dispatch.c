@@ -41,16 +41,16 @@ const struct route dispatch_routes[] = {
     {"comm_info_request", SHELL | CONTROL, ROUTE_NOW, .answer = answer_comm_info},
     {"comm_msg", SHELL, ROUTE_CELL, .cell = &comm_cell},
     {"comm_open", SHELL, ROUTE_CELL, .cell = &comm_cell},
-    {"complete_request", SHELL, ROUTE_ASIDE, .aside = &aside_complete},
+    {"complete_request", SHELL, ROUTE_INTROSPECTION, .introspection = &introspect_complete},
     {"connect_request", SHELL | CONTROL, ROUTE_NOW, .answer = control_connect},
     {"create_subshell_request", CONTROL, ROUTE_NOW, .answer = control_subshell},
     {"debug_request", SHELL | CONTROL, ROUTE_NOW, .answer = control_debug},
     {"delete_subshell_request", CONTROL, ROUTE_NOW, .answer = control_subshell},
     {"execute_request", SHELL | CONTROL, ROUTE_CELL, .cell = &execute_cell},
     {"history_request", SHELL | CONTROL, ROUTE_NOW, .answer = answer_history},
-    {"inspect_request", SHELL, ROUTE_ASIDE, .aside = &aside_inspect},
+    {"inspect_request", SHELL, ROUTE_INTROSPECTION, .introspection = &introspect_inspect},
     {"interrupt_request", SHELL | CONTROL, ROUTE_NOW, .answer = control_interrupt},
-    {"is_complete_request", SHELL, ROUTE_ASIDE, .aside = &aside_is_complete},
+    {"is_complete_request", SHELL, ROUTE_INTROSPECTION, .introspection = &introspect_is_complete},
     {"kernel_info_request", SHELL | CONTROL, ROUTE_KEEP, .keep = keep_info},
     {"list_subshell_request", CONTROL, ROUTE_NOW, .answer = control_subshell},
     {"shutdown_request", SHELL | CONTROL, ROUTE_NOW, .answer = control_shutdown},
@@ -91,8 +91,8 @@ static void dispatch(struct kernel *kernel, struct request *request) {
     case ROUTE_CELL:
         runner_submit(&kernel->runner, request);
         break;
-    case ROUTE_ASIDE:
-        asides_submit(&kernel->asides, &kernel->jupyter, request);
+    case ROUTE_INTROSPECTION:
+        introspections_submit(&kernel->introspections, &kernel->jupyter, request);
         break;
     }
 }

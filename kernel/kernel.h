@@ -14,7 +14,7 @@
 #include "kernel/jupyter/usage.h"
 #include "kernel/records/history.h"
 #include "kernel/run/accounts.h"
-#include "kernel/run/aside.h"
+#include "kernel/run/introspection.h"
 #include "kernel/run/preload.h"
 #include "kernel/run/runner.h"
 #include "kernel/settle.h"
@@ -34,7 +34,7 @@ struct kernel {
     struct outbox outbox;
     struct writeback writeback;
     struct runner runner;
-    struct asides asides;
+    struct introspections introspections;
     struct preload preload;
     struct usage usage;
     bool stopping;

@@ -66,7 +66,7 @@ static int turn(struct kernel *kernel) {
     poll_set_init(&set);
     watch_channels(kernel, &set);
     runner_watch(&kernel->runner, &set);
-    asides_watch(&kernel->asides, &kernel->runner, &set);
+    introspections_watch(&kernel->introspections, &kernel->runner, &set);
     preload_watch(&kernel->preload, &set);
     denied_watch(&kernel->runner, &set);
     flow_watch(&kernel->jupyter, &set);
@@ -76,7 +76,7 @@ static int turn(struct kernel *kernel) {
     flow_tick(&kernel->jupyter, now_us);
     info_tick(&kernel->jupyter, now_us);
     tick_runs(kernel, now_us);
-    asides_tick(&kernel->asides, &kernel->runner, now_us);
+    introspections_tick(&kernel->introspections, &kernel->runner, now_us);
     preload_tick(&kernel->preload, &kernel->runner, now_us);
     settle_tick(kernel);
     return r;

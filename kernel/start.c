@@ -213,7 +213,7 @@ static void choose_writing(struct kernel *kernel, const struct start_options *op
 }
 
 static void finish(struct kernel *kernel) {
-    asides_fini(&kernel->asides);
+    introspections_fini(&kernel->introspections);
     preload_cancel(&kernel->preload);
     runner_fini(&kernel->runner);
     info_fini(&kernel->jupyter.info);
@@ -297,7 +297,7 @@ int start_kernel(const struct start_options *options) {
         return START_EXIT_USAGE;
     }
     join(&kernel);
-    asides_init(&kernel.asides);
+    introspections_init(&kernel.introspections);
     flow_init(&kernel.jupyter.flow);
     preload_init(&kernel.preload);
     prepare(options, kernel.config.inputs, &start);

@@ -4,16 +4,16 @@
 #ifndef PETRI_ROUTE_H
 #define PETRI_ROUTE_H
 
-struct aside_kind;
+struct introspection_kind;
 struct cell_kind;
 struct kernel;
 struct request;
 
 enum route_way {
-    ROUTE_NOW,   /* answer() answers it at once; busy, idle and freeing are seen to */
-    ROUTE_KEEP,  /* keep() takes it over and sees to busy, idle and freeing itself */
-    ROUTE_CELL,  /* it runs as a cell and may change the session: runner.h */
-    ROUTE_ASIDE, /* it runs in a throw-away beside the session's cell: aside.h */
+    ROUTE_NOW,           /* answer() answers it at once; busy, idle and freeing are seen to */
+    ROUTE_KEEP,          /* keep() takes it over and sees to busy, idle and freeing itself */
+    ROUTE_CELL,          /* it runs as a cell and may change the session: runner.h */
+    ROUTE_INTROSPECTION, /* it runs in a throw-away beside the session's cell: introspection.h */
 };
 
 struct route {
@@ -24,7 +24,7 @@ struct route {
         void (*answer)(struct kernel *kernel, const struct request *request);
         void (*keep)(struct kernel *kernel, struct request *request);
         const struct cell_kind *cell;
-        const struct aside_kind *aside;
+        const struct introspection_kind *introspection;
     };
 };
 

@@ -75,7 +75,7 @@ int64_t limits_ceiling(enum profile profile, enum limit limit);
 void limits_settle(struct limits *limits);
 
 /*
- * What a request beside the cell (aside.h) may use while these limits are in
+ * What a request beside the cell (introspection.h) may use while these limits are in
  * force: of no limit more than the session's cells, and of memory and processes
  * so much that all that run at once have no more together. ret_limits is
  * settled; what a request beside has no part in has the session's value.

@@ -61,7 +61,7 @@ static void make_kernel(struct harness *h) {
     kernel->accounts =
         (struct accounts){.log = &kernel->log, .config = &kernel->config, .session_id = jupyter->channels.session_id};
     make_runner(kernel);
-    asides_init(&kernel->asides);
+    introspections_init(&kernel->introspections);
     flow_init(&jupyter->flow);
     outbox_init(&kernel->outbox, -1, "", "");
     history_init(&kernel->history, "", NULL, &kernel->log);
@@ -141,7 +141,7 @@ void harness_start_warm(struct harness *h, harness_change *change) {
 static void stop_kernel(struct harness *h) {
     struct kernel *kernel = &h->kernel;
     struct jupyter *jupyter = &kernel->jupyter;
-    asides_fini(&kernel->asides);
+    introspections_fini(&kernel->introspections);
     preload_cancel(&kernel->preload);
     runner_fini(&kernel->runner);
     info_fini(&jupyter->info);

@@ -1,5 +1,5 @@
 /*
- * aside.h - requests that run beside the session's cell and change nothing.
+ * introspection.h - requests that run beside the session's cell and change nothing.
  *
  * Completion, inspection and is-complete run in a throw-away copy of the last
  * committed image: each is a cell that is always rolled back, within the limits
@@ -9,8 +9,8 @@
  * all places are taken and another request waits, the one that has run for longest
  * gives way after half a second.
  */
-#ifndef PETRI_ASIDE_H
-#define PETRI_ASIDE_H
+#ifndef PETRI_INTROSPECTION_H
+#define PETRI_INTROSPECTION_H
 
 #include "kernel/jupyter/request.h"
 #include "kernel/worker/answer.h"
@@ -19,8 +19,8 @@
 struct jupyter;
 struct runner;
 
-/* What is particular to a kind of aside. */
-struct aside_kind {
+/* What is particular to a kind of introspection. */
+struct introspection_kind {
     const char *reply_type;
     enum answer_kind answer;
     json_t *(*frame)(const json_t *content);     /* the request for the worker */
@@ -30,30 +30,30 @@ struct aside_kind {
     int limit_ms, cold_ms;
 };
 
-extern const struct aside_kind aside_complete;
-extern const struct aside_kind aside_inspect;
-extern const struct aside_kind aside_is_complete;
+extern const struct introspection_kind introspect_complete;
+extern const struct introspection_kind introspect_inspect;
+extern const struct introspection_kind introspect_is_complete;
 
-enum { ASIDES_AT_ONCE = 4 };
+enum { INTROSPECTIONS_AT_ONCE = 4 };
 
-struct asides {
-    struct aside {
+struct introspections {
+    struct introspection {
         struct request *request; /* NULL where the slot is free */
         struct cell *cell;       /* owned */
         struct exchange exchange;
         int64_t started_us;
         bool has_begun; /* what it needs is loaded */
-    } slots[ASIDES_AT_ONCE];
+    } slots[INTROSPECTIONS_AT_ONCE];
     struct request_queue waiting;
 };
 
-void asides_init(struct asides *asides);
-void asides_fini(struct asides *asides);
+void introspections_init(struct introspections *all);
+void introspections_fini(struct introspections *all);
 
-/* A request whose route is ROUTE_ASIDE; takes it over. */
-void asides_submit(struct asides *asides, struct jupyter *jupyter, struct request *request);
+/* A request whose route is ROUTE_INTROSPECTION; takes it over. */
+void introspections_submit(struct introspections *all, struct jupyter *jupyter, struct request *request);
 
-void asides_watch(struct asides *asides, const struct runner *runner, struct poll_set *set);
-void asides_tick(struct asides *asides, struct runner *runner, int64_t now_us);
+void introspections_watch(struct introspections *all, const struct runner *runner, struct poll_set *set);
+void introspections_tick(struct introspections *all, struct runner *runner, int64_t now_us);
 
 #endif

@@ -1,0 +1,222 @@
+#include "introspection.h"
+
+#include "kernel/base/clock.h"
+#include "kernel/jupyter/jupyter.h"
+#include "kernel/jupyter/reply.h"
+#include "kernel/jupyter/route.h"
+#include "kernel/run/runner.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    MAX_FRAME_BYTES = 8 << 20,
+    LIMIT_MS = 2000,    /* jedi may take more than one, on a busy machine */
+    COLD_MS = 10000,    /* to load it takes as long as a start */
+    GIVE_WAY_MS = 500,  /* whoever types has typed on by then, and asks for something else */
+    TOKENIZE_MS = 1000, /* a console that waits longer for is_complete never asks again */
+};
+
+static json_t *field(const json_t *content, const char *key, json_t *otherwise) {
+    json_t *value = json_object_get(content, key);
+    if (!value || json_typeof(value) != json_typeof(otherwise))
+        return otherwise;
+    json_decref(otherwise);
+    return json_incref(value);
+}
+
+static json_t *code_of(const json_t *content) {
+    return field(content, "code", json_string(""));
+}
+
+static json_t *cursor_of(const json_t *content) {
+    return field(content, "cursor_pos", json_integer(0));
+}
+
+static json_t *complete_frame(const json_t *content) {
+    return json_pack("{s:s, s:o, s:o}", "type", "complete", "code", code_of(content), "cursor_pos", cursor_of(content));
+}
+
+static json_t *complete_otherwise(const json_t *content) {
+    return json_pack("{s:s, s:[], s:o, s:o, s:{}}", "status", "ok", "matches", "cursor_start", cursor_of(content),
+                     "cursor_end", cursor_of(content), "metadata");
+}
+
+static json_t *inspect_frame(const json_t *content) {
+    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "type", "inspect", "code", code_of(content), "cursor_pos",
+                     cursor_of(content), "detail_level", field(content, "detail_level", json_integer(0)),
+                     "omit_sections", field(content, "omit_sections", json_array()));
+}
+
+static json_t *inspect_otherwise(const json_t *content) {
+    (void)content;
+    return json_pack("{s:s, s:b, s:{}, s:{}}", "status", "ok", "found", 0, "data", "metadata");
+}
+
+static json_t *is_complete_frame(const json_t *content) {
+    return json_pack("{s:s, s:o}", "type", "is_complete", "code", code_of(content));
+}
+
+static json_t *is_complete_otherwise(const json_t *content) {
+    (void)content;
+    return json_pack("{s:s}", "status", "unknown");
+}
+
+const struct introspection_kind introspect_complete = {"complete_reply",   ANSWER_COMPLETE, complete_frame,
+                                                       complete_otherwise, LIMIT_MS,        COLD_MS};
+const struct introspection_kind introspect_inspect = {"inspect_reply",   ANSWER_INSPECT, inspect_frame,
+                                                      inspect_otherwise, LIMIT_MS,       COLD_MS};
+const struct introspection_kind introspect_is_complete = {"is_complete_reply",   ANSWER_IS_COMPLETE, is_complete_frame,
+                                                          is_complete_otherwise, TOKENIZE_MS,        TOKENIZE_MS};
+
+void introspections_init(struct introspections *all) {
+    *all = (struct introspections){0};
+    for (int i = 0; i < INTROSPECTIONS_AT_ONCE; i++)
+        exchange_init(&all->slots[i].exchange);
+}
+
+static void clear_slot(struct introspection *slot) {
+    exchange_close(&slot->exchange);
+    cell_discard(steal_pointer(slot->cell));
+}
+
+void introspections_fini(struct introspections *all) {
+    for (int i = 0; i < INTROSPECTIONS_AT_ONCE; i++) {
+        clear_slot(&all->slots[i]);
+        request_destroy(steal_pointer(all->slots[i].request));
+    }
+    request_queue_clear(&all->waiting);
+}
+
+/* It runs in a cell: it has no more than the session's limits give one. */
+static int64_t due_us(const struct runner *runner, const struct request *request) {
+    const struct introspection_kind *kind = request->route->introspection;
+    struct limits limits;
+    limits_beside(&runner->limits, INTROSPECTIONS_AT_ONCE, &limits);
+    int64_t own_ms = runner->preloaded ? kind->limit_ms : kind->cold_ms;
+    return request->arrived_us + clock_sooner(own_ms, limits.values[LIMIT_TIMEOUT]) * CLOCK_MS;
+}
+
+/* Answers with what the worker said, or, content being NULL, with what is said otherwise. content is borrowed. */
+static void answer(struct runner *runner, struct request *request, const json_t *content) {
+    const struct introspection_kind *kind = request->route->introspection;
+    json_t *reply = content ? answer_fields(kind->answer, content) : json_object();
+    json_auto_t *otherwise = kind->otherwise(request->message.content);
+    const char *status = json_string_value(json_object_get(reply, "status"));
+    if (!status || strcmp(status, "error") != 0)
+        json_object_update_missing(reply, otherwise);
+    reply_send(runner->jupyter, request, kind->reply_type, NULL, reply);
+    reply_idle(runner->jupyter, request);
+}
+
+/* The exchange has ended, or is ended here: answers with what has come of it. */
+static void finish(struct runner *runner, struct introspection *slot) {
+    answer(runner, steal_pointer(slot->request), slot->exchange.reply);
+    clear_slot(slot);
+}
+
+/* 0 or -errno: the cell is made, runs and has its request. */
+static int start(struct runner *runner, struct introspection *slot, struct sandbox_error *ret_error) {
+    const struct cell_options cell = {.source = CELL_FROM_CURRENT, .aside = true};
+    struct limits limits;
+    json_auto_t *frame = slot->request->route->introspection->frame(slot->request->message.content);
+    limits_beside(&runner->limits, INTROSPECTIONS_AT_ONCE, &limits);
+    const struct exchange_options options = {.max_frame_bytes = MAX_FRAME_BYTES,
+                                             .due_us = due_us(runner, slot->request),
+                                             .limits = &limits,
+                                             .is_watched = session_is_watched(runner->session)};
+    slot->has_begun = false;
+    int r = cell_create(runner->session, &cell, &slot->cell, ret_error);
+    if (r == 0)
+        r = exchange_start(&slot->exchange, slot->cell, frame, &options);
+    slot->started_us = clock_us();
+    return r;
+}
+
+/* NULL where as many run as may. */
+static struct introspection *free_slot(struct introspections *all, const struct runner *runner) {
+    struct introspection *found = NULL;
+    struct limits limits;
+    int left = limits_beside(&runner->limits, INTROSPECTIONS_AT_ONCE, &limits);
+    for (int i = 0; i < INTROSPECTIONS_AT_ONCE; i++) {
+        if (all->slots[i].request)
+            left--;
+        else
+            found = &all->slots[i];
+    }
+    return left > 0 ? found : NULL;
+}
+
+static void start_waiting(struct introspections *all, struct runner *runner) {
+    struct introspection *slot;
+    while (all->waiting.first && (slot = free_slot(all, runner))) {
+        struct sandbox_error error = {0};
+        char text[512];
+        slot->request = request_queue_pop(&all->waiting);
+        if (start(runner, slot, &error) < 0) {
+            log_write(runner->log, LOG_LEVEL_WARNING, "a %s is answered without a cell: %s",
+                      slot->request->message.msg_type, sandbox_error_text(&error, text, sizeof text));
+            finish(runner, slot);
+        }
+    }
+}
+
+void introspections_submit(struct introspections *all, struct jupyter *jupyter, struct request *request) {
+    reply_busy(jupyter, request);
+    request_queue_push(&all->waiting, request);
+}
+
+/* The one that gives way to a request that waits; NULL where none waits, or there is room. */
+static struct introspection *longest(struct introspections *all, const struct runner *runner) {
+    struct introspection *found = NULL;
+    if (!all->waiting.first || free_slot(all, runner))
+        return NULL;
+    for (int i = 0; i < INTROSPECTIONS_AT_ONCE; i++) {
+        struct introspection *slot = &all->slots[i];
+        if (slot->request && (!found || slot->started_us < found->started_us))
+            found = slot;
+    }
+    return found;
+}
+
+static int64_t gives_way_us(const struct introspection *slot) {
+    return slot->started_us + GIVE_WAY_MS * CLOCK_MS;
+}
+
+/* The worker has said something: what it needs is loaded, and the user's code may run from now on. */
+static void note_begun(struct introspection *slot, int64_t now_us) {
+    struct exchange *exchange = &slot->exchange;
+    if (!slot->has_begun && exchange->heard)
+        exchange->due_us =
+            clock_sooner(exchange->due_us, now_us + slot->request->route->introspection->limit_ms * CLOCK_MS);
+    slot->has_begun = exchange->heard;
+}
+
+void introspections_watch(struct introspections *all, const struct runner *runner, struct poll_set *set) {
+    for (int i = 0; i < INTROSPECTIONS_AT_ONCE; i++)
+        exchange_watch(&all->slots[i].exchange, set);
+    if (all->waiting.first)
+        poll_set_deadline(set, due_us(runner, all->waiting.first));
+    const struct introspection *first = longest(all, runner);
+    if (first)
+        poll_set_deadline(set, gives_way_us(first));
+}
+
+void introspections_tick(struct introspections *all, struct runner *runner, int64_t now_us) {
+    bool hopeless = runner->state == RUNNER_UNAVAILABLE;
+    for (int i = 0; i < INTROSPECTIONS_AT_ONCE; i++) {
+        struct introspection *slot = &all->slots[i];
+        exchange_tick(&slot->exchange, now_us);
+        if (exchange_has_ended(&slot->exchange))
+            finish(runner, slot);
+        else
+            note_begun(slot, now_us);
+    }
+    while (all->waiting.first && (hopeless || due_us(runner, all->waiting.first) <= now_us))
+        answer(runner, request_queue_pop(&all->waiting), NULL);
+    struct introspection *first = longest(all, runner);
+    if (first && gives_way_us(first) <= now_us)
+        finish(runner, first);
+    if (runner_has_image(runner))
+        start_waiting(all, runner);
+}
