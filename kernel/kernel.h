@@ -1,14 +1,15 @@
 /*
  * kernel.h - one running kernel: its parts, which start.c joins and loop.c turns.
  *
- * Only what composes them knows of it (start, loop, dispatch, control, settle);
+ * Only what composes them knows of it (start, loop, dispatch, control, deferred);
  * the parts get what they need passed.
  */
 #ifndef PETRI_KERNEL_H
 #define PETRI_KERNEL_H
 
 #include "kernel/base/pace.h"
-#include "kernel/files/outbox.h"
+#include "kernel/deferred.h"
+#include "kernel/files/export.h"
 #include "kernel/files/writeback.h"
 #include "kernel/jupyter/jupyter.h"
 #include "kernel/jupyter/usage.h"
@@ -17,7 +18,6 @@
 #include "kernel/run/introspection.h"
 #include "kernel/run/preload.h"
 #include "kernel/run/runner.h"
-#include "kernel/settle.h"
 
 struct kernel {
     struct log log;
@@ -27,11 +27,11 @@ struct kernel {
     struct pace dropped; /* of the log's lines about messages that were; anybody may send them */
     uint64_t untold;     /* such messages since the last line */
     int signal_fd;       /* -1 where signals are nobody's business, as in tests */
-    struct settle settle;
+    struct deferred deferred;
     struct history history;
     struct accounts accounts;
     struct patterns *refused; /* of code that is not run; NULL for none */
-    struct outbox outbox;
+    struct export export;
     struct writeback writeback;
     struct runner runner;
     struct introspections introspections;

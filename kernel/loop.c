@@ -31,9 +31,9 @@ static void watch_channels(struct kernel *kernel, struct poll_set *set) {
     void **sockets = jupyter->channels.sockets;
     if (kernel->signal_fd >= 0)
         poll_set_add_fd(set, kernel->signal_fd, ZMQ_POLLIN, signal_ready, kernel);
-    if (jupyter->unheard_us > clock_us()) {
+    if (jupyter->hold_requests_until_us > clock_us()) {
         poll_set_add_socket(set, sockets[CHANNEL_IOPUB], ZMQ_POLLIN, iopub_serve, jupyter);
-        poll_set_deadline(set, jupyter->unheard_us);
+        poll_set_deadline(set, jupyter->hold_requests_until_us);
         return;
     }
     poll_set_add_socket(set, sockets[CHANNEL_CONTROL], ZMQ_POLLIN, dispatch_control, kernel);
@@ -53,7 +53,7 @@ static void tick_runs(struct kernel *kernel, int64_t now_us) {
         if (!runner_can_begin(runner))
             break;
         preload_cancel(&kernel->preload);
-        settle_now(kernel);
+        deferred_now(kernel);
         runner_begin(runner);
     }
     if (!preload_runs(&kernel->preload)) /* which may change the image */
@@ -69,16 +69,16 @@ static int turn(struct kernel *kernel) {
     introspections_watch(&kernel->introspections, &kernel->runner, &set);
     preload_watch(&kernel->preload, &set);
     denied_watch(&kernel->runner, &set);
-    flow_watch(&kernel->jupyter, &set);
+    backpressure_watch(&kernel->jupyter, &set);
     poll_set_deadline(&set, info_deadline(&kernel->jupyter.info));
     int r = poll_set_turn(&set);
     int64_t now_us = clock_us();
-    flow_tick(&kernel->jupyter, now_us);
+    backpressure_tick(&kernel->jupyter, now_us);
     info_tick(&kernel->jupyter, now_us);
     tick_runs(kernel, now_us);
     introspections_tick(&kernel->introspections, &kernel->runner, now_us);
     preload_tick(&kernel->preload, &kernel->runner, now_us);
-    settle_tick(kernel);
+    deferred_tick(kernel);
     return r;
 }
 

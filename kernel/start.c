@@ -108,7 +108,7 @@ static void tell_read_only(struct kernel *kernel) {
     const size_t n = strlen(runner->note);
     snprintf(runner->note + n, sizeof runner->note - n,
              "petri: this folder is not written: cells don't see it as it is%s.\n",
-             kernel->outbox.off ? "" : "; files that they make are copied to outputs");
+             kernel->export.off ? "" : "; files that they make are copied to outputs");
 }
 
 static void start_session(struct kernel *kernel, struct start *start) {
@@ -167,7 +167,7 @@ static int serve(struct kernel *kernel, struct start *start) {
     if (connection_withhold(&kernel->jupyter.connection) < 0)
         return fail(kernel, "the key can't be kept from other processes");
     start_session(kernel, start);
-    kernel->settle = (struct settle){.python = start->why_not[0] ? NULL : start->python, .paths = &start->paths};
+    kernel->deferred = (struct deferred){.python = start->why_not[0] ? NULL : start->python, .paths = &start->paths};
     if (open_channels(kernel, why, sizeof why) < 0)
         return fail(kernel, why);
     iopub_await_subscriber(&kernel->jupyter);
@@ -181,9 +181,9 @@ static void choose_outbox(struct kernel *kernel, const struct start_options *opt
     const char *path = options->artifacts;
     const struct workdir *workdir = &start->workdir;
     if (path)
-        outbox_init_at(&kernel->outbox, path);
+        export_init_at(&kernel->export, path);
     else
-        outbox_init(&kernel->outbox, workdir->fd, workdir->path, workdir->shown ? kernel->config.artifacts : "");
+        export_init(&kernel->export, workdir->fd, workdir->path, workdir->shown ? kernel->config.artifacts : "");
 }
 
 /* What a kernel that was killed in the middle of it had begun to write is written, whoever comes next. */
@@ -229,7 +229,7 @@ static void finish(struct kernel *kernel) {
     heartbeat_join(&kernel->jupyter.heartbeat);
     channels_close(&kernel->jupyter.channels);
     connection_fini(&kernel->jupyter.connection);
-    outbox_fini(&kernel->outbox);
+    export_fini(&kernel->export);
     writeback_fini(&kernel->writeback);
     config_fini(&kernel->config);
     if (kernel->signal_fd >= 0)
@@ -279,7 +279,7 @@ static void join(struct kernel *kernel) {
     runner->log = &kernel->log;
     runner->jupyter = &kernel->jupyter;
     runner->history = &kernel->history;
-    runner->outbox = &kernel->outbox;
+    runner->export = &kernel->export;
     runner->writeback = &kernel->writeback;
     runner->accounts = &kernel->accounts;
     runner->config = &kernel->config;
@@ -298,7 +298,7 @@ int start_kernel(const struct start_options *options) {
     }
     join(&kernel);
     introspections_init(&kernel.introspections);
-    flow_init(&kernel.jupyter.flow);
+    backpressure_init(&kernel.jupyter.backpressure);
     preload_init(&kernel.preload);
     prepare(options, kernel.config.inputs, &start);
     choose_outbox(&kernel, options, &start);

@@ -1,7 +1,7 @@
 #include "artifact_kind.h"
 
 #include "kernel/base/filename.h"
-#include "kernel/files/outbox_log.h"
+#include "kernel/files/export_log.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -26,8 +26,8 @@ bool artifact_path_is_refused(const char *path, char *ret_why, size_t size) {
     const char *problem = filename_problem(path, strlen(path));
     if (problem)
         (void)snprintf(ret_why, size, "its path %s", problem);
-    else if (filename_has(path, OUTBOX_OWN_NAMES, false))
-        (void)snprintf(ret_why, size, "names that begin with " OUTBOX_OWN_NAMES " are petri's own");
+    else if (filename_has(path, EXPORT_OWN_NAMES, false))
+        (void)snprintf(ret_why, size, "names that begin with " EXPORT_OWN_NAMES " are petri's own");
     else if (filename_has(path, FILENAME_CACHE, true))
         (void)snprintf(ret_why, size, "it is in a cache of Python's");
     else

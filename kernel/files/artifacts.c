@@ -4,8 +4,8 @@
 #include "kernel/base/clock.h"
 #include "kernel/base/host_file.h"
 #include "kernel/files/artifact_kind.h"
+#include "kernel/files/autorun.h"
 #include "kernel/files/mime.h"
-#include "kernel/files/selfstart.h"
 #include "protocol/bytes.h"
 #include "protocol/text.h"
 
@@ -37,7 +37,7 @@ struct reading {
     struct stat before;
     crypto_hash_sha256_state hash;
     char sha256[2 * crypto_hash_sha256_BYTES + 1]; /* once all of it is read; "" before */
-    struct outbox_file copy;
+    struct export_file copy;
     struct bytes content; /* where it is to stand in the report */
 };
 
@@ -45,7 +45,7 @@ struct artifacts {
     struct cell *cell;
     const struct ask *ask;
     const struct limits *limits;
-    struct outbox *outbox;
+    struct export *export;
     struct artifact *artifact;
     size_t n, omitted;
     size_t at; /* the one whose turn it is */
@@ -53,8 +53,8 @@ struct artifacts {
     struct reading reading;
     int64_t lock_until_us; /* how long to wait for another kernel; 0 before the first try */
     int64_t due_us;        /* when to go on */
-    bool tried;            /* whether there is an outbox to copy to is known */
-    char no_outbox[192];   /* why nothing is copied; "" where it is */
+    bool tried;            /* whether there is an export to copy to is known */
+    char no_export[192];   /* why nothing is copied; "" where it is */
     unsigned char *chunk;  /* owned */
     json_t *rows;          /* owned */
 };
@@ -91,18 +91,18 @@ static void check_size(struct artifact *artifact, const struct limits *limits, u
         *total += artifact->bytes;
 }
 
-/* Where the copy goes: what stands in the outbox by its path already keeps it. */
-static const char *outbox_path(const struct outbox *outbox, const char *path) {
-    size_t n = outbox ? strlen(outbox->name) : 0;
-    return n > 0 && strncmp(path, outbox->name, n) == 0 && path[n] == '/' ? path + n + 1 : path;
+/* Where the copy goes: what stands in the export by its path already keeps it. */
+static const char *export_path(const struct export *export, const char *path) {
+    size_t n = export ? strlen(export->name) : 0;
+    return n > 0 && strncmp(path, export->name, n) == 0 && path[n] == '/' ? path + n + 1 : path;
 }
 
 /* What the host would run by itself is told and given to who asks for it, but it is not put there. */
-static void check_selfstart(struct artifact *artifact, const struct outbox *outbox) {
+static void check_selfstart(struct artifact *artifact, const struct export *export) {
     char why[128];
     if (artifact->refused[0] || artifact->change == CELL_DELETED)
         return;
-    artifact->withheld = selfstart_is(outbox_path(outbox, artifact->path), why, sizeof why);
+    artifact->withheld = autorun_is(export_path(export, artifact->path), why, sizeof why);
     if (artifact->withheld)
         refuse(artifact, "a name in its path %s", why);
 }
@@ -154,7 +154,7 @@ int artifacts_begin(const struct artifacts_options *options, struct artifacts **
     artifacts->cell = options->cell;
     artifacts->ask = options->ask;
     artifacts->limits = options->limits;
-    artifacts->outbox = options->outbox;
+    artifacts->export = options->export;
     artifacts->reading.fd = artifacts->reading.copy.fd = -1;
     int r = cell_list_changes(options->cell, CELL_FILES, note, artifacts);
     if (r < 0 || artifacts->n == 0) {
@@ -172,8 +172,8 @@ static void end_reading(struct artifacts *artifacts) {
     struct reading *reading = &artifacts->reading;
     if (reading->fd >= 0)
         close(reading->fd);
-    if (artifacts->outbox)
-        outbox_drop(artifacts->outbox, &reading->copy);
+    if (artifacts->export)
+        export_drop(artifacts->export, &reading->copy);
     bytes_fini(&reading->content);
     *reading = (struct reading){.fd = -1, .copy.fd = -1};
 }
@@ -183,7 +183,7 @@ void artifacts_destroy(struct artifacts *artifacts) {
         return;
     end_reading(artifacts);
     if (artifacts->tried)
-        outbox_close(artifacts->outbox);
+        export_close(artifacts->export);
     for (size_t i = 0; i < artifacts->n; i++) {
         free(artifacts->artifact[i].path);
         json_decref(artifacts->artifact[i].row);
@@ -195,24 +195,24 @@ void artifacts_destroy(struct artifacts *artifacts) {
 }
 
 /* Whether it is known what to do about copying: false while another kernel copies. */
-static bool open_outbox(struct artifacts *artifacts) {
-    struct outbox *outbox = artifacts->outbox;
+static bool open_export(struct artifacts *artifacts) {
+    struct export *export = artifacts->export;
     int64_t now_us = clock_us();
     if (artifacts->tried)
         return true;
-    int r = outbox->off ? 0 : outbox_open(outbox);
+    int r = export->off ? 0 : export_open(export);
     if (artifacts->lock_until_us == 0)
         artifacts->lock_until_us = now_us + LOCK_MS * CLOCK_MS;
     if (r == -EAGAIN && now_us < artifacts->lock_until_us) {
         artifacts->due_us = now_us + RETRY_MS * CLOCK_MS;
         return false;
     }
-    outbox->compare_bytes = artifacts->limits->values[LIMIT_ARTIFACTS];
-    if (outbox->off)
-        snprintf(artifacts->no_outbox, sizeof artifacts->no_outbox, "copying is off");
+    export->compare_bytes = artifacts->limits->values[LIMIT_ARTIFACTS];
+    if (export->off)
+        snprintf(artifacts->no_export, sizeof artifacts->no_export, "copying is off");
     else if (r < 0)
-        snprintf(artifacts->no_outbox, sizeof artifacts->no_outbox, "%.100s can't be written: %s",
-                 outbox->name[0] ? outbox->name : outbox->parent,
+        snprintf(artifacts->no_export, sizeof artifacts->no_export, "%.100s can't be written: %s",
+                 export->name[0] ? export->name : export->parent,
                  r == -EAGAIN ? "another kernel is copying" : strerror(-r));
     artifacts->tried = true;
     return true;
@@ -248,13 +248,13 @@ static bool was_given(const struct artifacts *artifacts, const struct artifact *
 
 static void start_copy(struct artifacts *artifacts, struct artifact *artifact) {
     struct reading *reading = &artifacts->reading;
-    if (artifact->refused[0] || !artifacts->outbox)
+    if (artifact->refused[0] || !artifacts->export)
         return;
-    if (artifacts->no_outbox[0]) {
-        refuse(artifact, "%s", artifacts->no_outbox);
+    if (artifacts->no_export[0]) {
+        refuse(artifact, "%s", artifacts->no_export);
         return;
     }
-    int r = outbox_begin(artifacts->outbox, &reading->copy);
+    int r = export_begin(artifacts->export, &reading->copy);
     if (r < 0)
         refuse(artifact, "its copy can't be made: %s", strerror(-r));
 }
@@ -262,7 +262,7 @@ static void start_copy(struct artifacts *artifacts, struct artifact *artifact) {
 /* Opens the file whose turn it is; where it is not to be read, that is all. */
 static void start_reading(struct artifacts *artifacts, struct artifact *artifact) {
     struct reading *reading = &artifacts->reading;
-    check_selfstart(artifact, artifacts->outbox);
+    check_selfstart(artifact, artifacts->export);
     bool readable = !artifact->refused[0] || artifact->too_large || artifact->withheld;
     if (artifact->change == CELL_DELETED || !readable)
         return;
@@ -282,14 +282,14 @@ static void start_reading(struct artifacts *artifacts, struct artifact *artifact
     crypto_hash_sha256_init(&reading->hash);
 }
 
-/* The first half of a file's turn. False where it has to wait for the outbox. */
+/* The first half of a file's turn. False where it has to wait for the export. */
 static bool begin_turn(struct artifacts *artifacts, struct artifact *artifact) {
     struct reading *reading = &artifacts->reading;
     if (reading->fd < 0)
         start_reading(artifacts, artifact);
     if (reading->fd < 0 || artifact->given || reading->begun)
         return true;
-    if (!artifact->refused[0] && artifacts->outbox && !open_outbox(artifacts))
+    if (!artifact->refused[0] && artifacts->export && !open_export(artifacts))
         return false;
     reading->begun = true;
     start_copy(artifacts, artifact);
@@ -307,18 +307,18 @@ static bool has_changed(const struct reading *reading) {
 
 /* True once it has its place, or gets none. */
 static bool place_copy(struct artifacts *artifacts, struct artifact *artifact, int64_t until_us) {
-    struct outbox *outbox = artifacts->outbox;
-    const struct outbox_place place = {
-        .path = outbox_path(outbox, artifact->path), .sha256 = artifacts->reading.sha256, .until_us = until_us};
+    struct export *export = artifacts->export;
+    const struct export_place place = {
+        .path = export_path(export, artifact->path), .sha256 = artifacts->reading.sha256, .until_us = until_us};
     char path[PATH_MAX], shown[2 * PATH_MAX];
-    int r = outbox_place(outbox, &artifacts->reading.copy, &place, path);
+    int r = export_place(export, &artifacts->reading.copy, &place, path);
     if (r == -EINPROGRESS)
         return false;
     if (r < 0) {
         refuse(artifact, "its copy can't be given its name: %s", strerror(-r));
         return true;
     }
-    snprintf(shown, sizeof shown, "%s/%s", outbox->name[0] ? outbox->name : outbox->parent, path);
+    snprintf(shown, sizeof shown, "%s/%s", export->name[0] ? export->name : export->parent, path);
     json_object_set_new(artifact->row, "copied_to", text_to_json(shown, strlen(shown)));
     return true;
 }
@@ -362,7 +362,7 @@ static void take_chunk(struct artifacts *artifacts, struct artifact *artifact, s
     int r = reading->copy.fd >= 0 ? host_write(reading->copy.fd, artifacts->chunk, bytes) : 0;
     if (r < 0) {
         refuse(artifact, "its copy can't be written: %s", strerror(-r));
-        outbox_drop(artifacts->outbox, &reading->copy);
+        export_drop(artifacts->export, &reading->copy);
     }
 }
 
@@ -399,8 +399,8 @@ static bool read_some(struct artifacts *artifacts, struct artifact *artifact, in
 }
 
 static void finish(struct artifacts *artifacts) {
-    if (artifacts->outbox)
-        outbox_close(artifacts->outbox);
+    if (artifacts->export)
+        export_close(artifacts->export);
     artifacts->rows = json_array();
     for (size_t i = 0; i < artifacts->n; i++) {
         const struct artifact *artifact = &artifacts->artifact[i];

@@ -3,14 +3,14 @@
  *
  * Between the end of a cell and its answer, when nothing of the cell runs any
  * more: what it has changed of the notebook's folder is listed, hashed, told
- * by its content, and copied to the outbox, within the caps. What is not copied
+ * by its content, and copied to the export, within the caps. What is not copied
  * is named with the reason. The work is done in slices, so that the kernel
  * answers others meanwhile.
  */
 #ifndef PETRI_ARTIFACTS_H
 #define PETRI_ARTIFACTS_H
 
-#include "kernel/files/outbox.h"
+#include "kernel/files/export.h"
 #include "kernel/policy/ask.h"
 
 #include <stdbool.h>
@@ -28,7 +28,7 @@ struct artifacts_options {
     struct cell *cell; /* frozen */
     const struct ask *ask;
     const struct limits *limits;
-    struct outbox *outbox; /* NULL where they are not copied, only read: writing.h may write them */
+    struct export *export; /* NULL where they are not copied, only read: writing.h may write them */
 };
 
 /*

@@ -5,7 +5,7 @@
 #include "kernel/base/filename.h"
 #include "kernel/base/host_file.h"
 #include "kernel/files/artifact_kind.h"
-#include "kernel/files/selfstart.h"
+#include "kernel/files/autorun.h"
 #include "kernel/policy/limits.h"
 #include "protocol/text.h"
 
@@ -82,7 +82,7 @@ static void judge(const struct writing *writing, struct writing_entry *entry) {
     if (removal || folder ? artifact_path_is_refused(entry->path, why, sizeof why)
                           : artifact_is_refused(entry->path, entry->mode, entry->links, why, sizeof why))
         writing_refuse(entry, "%s", why);
-    else if (selfstart_is_in_work(name, writing->options.writeback->allowed, why, sizeof why))
+    else if (autorun_is_in_work(name, writing->options.writeback->allowed, why, sizeof why))
         writing_refuse(entry, "a name in its path %s; \"allow\" of the configuration's \"writable\" can name it", why);
     else if (!removal && !folder && entry->bytes > (uint64_t)most)
         writing_refuse(entry, "it is larger than the limit of %s (artifact)",

@@ -8,7 +8,7 @@
  * Until it is decided whatever fails, or an interrupt, has nothing of it written,
  * and the next cell tries again. What is left out by itself is named with the
  * reason: what is no plain file, what is larger than `artifact`, what programs of
- * the host look for (selfstart.h) unless it is allowed, and what somebody else has
+ * the host look for (autorun.h) unless it is allowed, and what somebody else has
  * changed meanwhile. Where all together are more than `artifacts`, or more
  * than WRITING_FILES_MAX, nothing is written.
  */

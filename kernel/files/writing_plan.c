@@ -5,7 +5,7 @@
 
 #include "kernel/base/filename.h"
 #include "kernel/files/artifact_kind.h"
-#include "kernel/files/selfstart.h"
+#include "kernel/files/autorun.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -56,8 +56,8 @@ static bool is_to_stay(const struct writing *writing, struct writing_entry *entr
     char name[FILENAME_PATH_BYTES + NAME_MAX + 4];
     const bool cached = filename_has(path, FILENAME_CACHE, true) && !filename_problem(path, strlen(path));
     if ((!cached && artifact_path_is_refused(path, why, size)) ||
-        selfstart_is_in_work(name_of(path, st->st_mode, name, sizeof name), writing->options.writeback->allowed, why,
-                             size))
+        autorun_is_in_work(name_of(path, st->st_mode, name, sizeof name), writing->options.writeback->allowed, why,
+                           size))
         return true;
     const char *reason = keeps(writing, path, st);
     if (!reason)

@@ -51,11 +51,11 @@ void iopub_stream(struct jupyter *jupyter, const json_t *parent, const char *nam
 }
 
 void iopub_await_subscriber(struct jupyter *jupyter) {
-    jupyter->unheard_us = clock_us() + AWAIT_MS * CLOCK_MS;
+    jupyter->hold_requests_until_us = clock_us() + AWAIT_MS * CLOCK_MS;
 }
 
 static void welcome(struct jupyter *jupyter, const char *subscription, size_t bytes) {
-    jupyter->unheard_us = 0;
+    jupyter->hold_requests_until_us = 0;
     struct frame topic = {subscription + 1, bytes - 1};
     json_auto_t *content = json_pack("{s:o}", "subscription", text_to_json(topic.data, topic.bytes));
     struct message_parts parts = {

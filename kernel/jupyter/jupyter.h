@@ -7,9 +7,9 @@
 #define PETRI_JUPYTER_H
 
 #include "kernel/base/log.h"
+#include "kernel/jupyter/backpressure.h"
 #include "kernel/jupyter/channels.h"
 #include "kernel/jupyter/comms.h"
-#include "kernel/jupyter/flow.h"
 #include "kernel/jupyter/heartbeat.h"
 #include "kernel/jupyter/info.h"
 
@@ -17,12 +17,12 @@ struct jupyter {
     const struct log *log; /* borrowed */
     struct connection connection;
     struct channels channels;
-    struct flow flow;
+    struct backpressure backpressure;
     struct heartbeat heartbeat;
     struct info info;
     struct comms comms;
-    int64_t unheard_us;            /* until then no request is read, so that somebody listens first: iopub.h */
-    const struct request *running; /* as the session's cell; borrowed; NULL where none does */
+    int64_t hold_requests_until_us; /* until then no request is read, so that somebody listens first: iopub.h */
+    const struct request *running;  /* as the session's cell; borrowed; NULL where none does */
 };
 
 #endif

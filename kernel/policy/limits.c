@@ -17,7 +17,7 @@
 #define MIB (1024 * KIB)
 #define GIB (1024 * MIB)
 #define OF_THE_MACHINE INT64_MAX /* as a ceiling: what this machine has to give */
-#define FOLLOWS INT64_C(0)       /* as a default: limits_settle() works it out */
+#define FOLLOWS INT64_C(0)       /* as a default: limits_resolve() works it out */
 
 const struct limit_row limit_rows[LIMIT_N] = {
     [LIMIT_TIMEOUT] = {"timeout",
@@ -175,7 +175,7 @@ int64_t limits_ceiling(enum profile profile, enum limit limit) {
     return ceiling < machine ? ceiling : machine;
 }
 
-void limits_settle(struct limits *limits) {
+void limits_resolve(struct limits *limits) {
     int64_t *values = limits->values;
     if (values[LIMIT_CPU] == FOLLOWS)
         values[LIMIT_CPU] = values[LIMIT_TIMEOUT] * values[LIMIT_CPUS];
@@ -193,7 +193,7 @@ static const struct {
 
 int limits_beside(const struct limits *in_force, int at_most, struct limits *ret_limits) {
     struct limits limits = *in_force;
-    limits_settle(&limits);
+    limits_resolve(&limits);
     int at_once = (int)lesser(limits.values[LIMIT_CPUS], at_most);
     for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++) {
         int64_t *value = &limits.values[beside[i].limit];

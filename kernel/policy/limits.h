@@ -72,13 +72,13 @@ void limits_defaults(enum profile profile, struct limits *ret_limits);
 int64_t limits_ceiling(enum profile profile, enum limit limit);
 
 /* Gives a value to what follows from others: cpu, where nobody asked for it, from timeout and cpus. */
-void limits_settle(struct limits *limits);
+void limits_resolve(struct limits *limits);
 
 /*
  * What a request beside the cell (introspection.h) may use while these limits are in
  * force: of no limit more than the session's cells, and of memory and processes
  * so much that all that run at once have no more together. ret_limits is
- * settled; what a request beside has no part in has the session's value.
+ * resolved; what a request beside has no part in has the session's value.
  * Returns how many run at once, at_most or fewer: one for each of the processors
  * that the session has.
  */

@@ -3,7 +3,7 @@
  *
  * Before it: what its metadata.petri asks for, within the ceilings, and whether
  * its task has anything left. After it: its run report, and the record. What
- * comes between is the same for all in any case: runner.h, watchdog.h, finish.h.
+ * comes between is the same for all in any case: runner.h, watchdog.h, collect.h.
  */
 #ifndef PETRI_ACCOUNT_H
 #define PETRI_ACCOUNT_H

@@ -73,11 +73,11 @@ static json_t *request_of(const struct run *run) {
     return request;
 }
 
-/* Limits as they are once they are settled; those of tasks don't change a result. */
+/* Limits as they are once they are resolved; those of tasks don't change a result. */
 static json_t *limits_of(const struct run *run) {
     struct limits limits = run->asked.limits;
     json_t *values = json_array();
-    limits_settle(&limits);
+    limits_resolve(&limits);
     for (int i = 0; i < LIMIT_N; i++)
         if (!limit_rows[i].tightens)
             json_array_append_new(values, json_integer(limits.values[i]));

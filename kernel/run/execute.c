@@ -57,7 +57,7 @@ static json_t *ask_all(struct runner *runner, struct run *run, json_t *code, enu
 
 static void show_limits(struct runner *runner, const struct run *run) {
     struct limits limits = run->asked.limits;
-    limits_settle(&limits);
+    limits_resolve(&limits);
     auto_free char *table = limits_table(runner->profile, &limits);
     if (table && !run->asked.silent)
         iopub_stream(runner->jupyter, run->request->message.header, "stdout", table, strlen(table));

@@ -1,6 +1,6 @@
 #include "messages.h"
 
-#include "kernel/jupyter/flow.h"
+#include "kernel/jupyter/backpressure.h"
 #include "kernel/jupyter/iopub.h"
 #include "kernel/jupyter/jupyter.h"
 #include "kernel/run/input.h"
@@ -77,7 +77,7 @@ static void publish_message(struct runner *runner, const struct origin *origin, 
     if (parts.parent == own)
         transcript_message(&run->result.transcript, message->kind->msg_type, message->content, message->content_bytes,
                            parts.n_buffers > 0);
-    if (flow_drops(runner->jupyter)) {
+    if (backpressure_drops(runner->jupyter)) {
         run->result.dropped_bytes += message->bytes;
         return;
     }
@@ -130,7 +130,7 @@ static const char *handle_frame(struct exchange *exchange, enum wire_type type, 
 
 static bool holds(const struct exchange *exchange) {
     const struct runner *runner = exchange->arg;
-    return flow_holds(runner->jupyter);
+    return backpressure_holds(runner->jupyter);
 }
 
 static void measured(struct exchange *exchange, int64_t now_us) {

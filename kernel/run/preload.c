@@ -43,7 +43,7 @@ static void nowhere(void *arg, const char *name, const char *data, size_t bytes)
 static void start(struct preload *preload, struct runner *runner, int64_t now_us) {
     struct limits limits = runner->limits;
     json_auto_t *frame = json_pack("{s:s}", "type", "warm");
-    limits_settle(&limits);
+    limits_resolve(&limits);
     limits.values[LIMIT_CPU] = clock_sooner(CPU_MS, limits.values[LIMIT_CPU]);
     const struct exchange_options options = {.max_frame_bytes = MAX_FRAME_BYTES,
                                              .due_us = now_us + WALL_MS * CLOCK_MS,

@@ -48,7 +48,7 @@ enum run_phase {
     RUN_BEGINS,
     RUN_WORKS,    /* its cell runs */
     RUN_FAILED,   /* the cell can't go on: it is to be discarded */
-    RUN_FINISHES, /* the cell is frozen: finish.h */
+    RUN_COLLECTS, /* the cell is frozen: collect.h */
     RUN_OVER,     /* to be answered */
 };
 

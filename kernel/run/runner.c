@@ -12,13 +12,13 @@
 #include "kernel/base/clock.h"
 #include "kernel/files/inputs.h"
 #include "kernel/files/writeback.h"
-#include "kernel/jupyter/flow.h"
+#include "kernel/jupyter/backpressure.h"
 #include "kernel/jupyter/iopub.h"
 #include "kernel/jupyter/jupyter.h"
 #include "kernel/jupyter/reply.h"
 #include "kernel/policy/config.h"
+#include "kernel/run/collect.h"
 #include "kernel/run/execute.h"
-#include "kernel/run/finish.h"
 #include "kernel/run/input.h"
 #include "kernel/run/messages.h"
 #include "kernel/run/refuse.h"
@@ -105,7 +105,7 @@ bool runner_aborts(const struct runner *runner) {
 }
 
 /* What the run has changed stands, or stands no more. */
-static void settle_session(struct runner *runner, struct run *run) {
+static void update_session(struct runner *runner, struct run *run) {
     comms_end(&runner->jupyter->comms, run->result.rolled_back || run->asked.ask.fresh);
     if (!run->result.rolled_back)
         runner->limits = run->asked.session_limits;
@@ -134,7 +134,7 @@ void runner_conclude(struct runner *runner) {
     /* Before the answer: what a client sends once it has that is not to be aborted. */
     if (runner_aborts(runner))
         request_queue_move(&runner->pending, run->request->route, &aborted);
-    settle_session(runner, run);
+    update_session(runner, run);
     kind->end(runner, run);
     runner->jupyter->running = NULL;
     reply_idle(runner->jupyter, steal_pointer(run->request));
@@ -265,8 +265,8 @@ static void freeze(struct runner *runner) {
     take_reply(runner, run, reply);
     judge_reply(run);
     tell_leftovers(runner);
-    finish_begin(runner);
-    run->now.phase = RUN_FINISHES;
+    collect_begin(runner);
+    run->now.phase = RUN_COLLECTS;
 }
 
 /* The exchange with the cell has ended: how decides what becomes of the run. */
@@ -298,7 +298,7 @@ static void sink(void *arg, const char *name, const char *data, size_t bytes) {
     struct runner *runner = arg;
     struct run *run = runner->run;
     transcript_stream(&run->result.transcript, name, data, bytes);
-    if (flow_drops(runner->jupyter))
+    if (backpressure_drops(runner->jupyter))
         run->result.dropped_bytes += bytes;
     else if (!run->asked.silent) {
         captures_note(run, "stream", NULL);
@@ -407,7 +407,7 @@ void runner_begin(struct runner *runner) {
     runner->jupyter->running = request;
     comms_begin(&runner->jupyter->comms);
     run_kind(run)->begin(runner, run, &frame);
-    limits_settle(&run->asked.limits);
+    limits_resolve(&run->asked.limits);
     if (run->result.outcome != OUTCOME_OK || run->result.cached)
         run->now.phase = RUN_OVER;
     else
@@ -416,7 +416,7 @@ void runner_begin(struct runner *runner) {
 
 void runner_interrupt(struct runner *runner) {
     struct run *run = runner->run;
-    if (run && run->now.phase == RUN_FINISHES)
+    if (run && run->now.phase == RUN_COLLECTS)
         run->now.interrupted = true;
     if (!run || run->now.phase != RUN_WORKS)
         return;
@@ -446,11 +446,11 @@ static void watch_outputs(struct outputs *outputs, struct poll_set *set) {
 
 void runner_watch(struct runner *runner, struct poll_set *set) {
     const struct run *run = runner->run;
-    if (run && run->now.phase == RUN_FINISHES) {
-        finish_watch(runner, set);
+    if (run && run->now.phase == RUN_COLLECTS) {
+        collect_watch(runner, set);
         return;
     }
-    if (runner->exchange.state == EXCHANGE_OPEN && !flow_holds(runner->jupyter))
+    if (runner->exchange.state == EXCHANGE_OPEN && !backpressure_holds(runner->jupyter))
         watch_outputs(&runner->outputs, set);
     exchange_watch(&runner->exchange, set);
     if (run)
@@ -465,6 +465,6 @@ void runner_tick(struct runner *runner, int64_t now_us) {
         work(runner, now_us);
     if (run && run->now.phase == RUN_FAILED)
         discard_failed(runner);
-    if (run && run->now.phase == RUN_FINISHES && finish_step(runner, clock_us()))
+    if (run && run->now.phase == RUN_COLLECTS && collect_step(runner, clock_us()))
         runner->run->now.phase = RUN_OVER;
 }

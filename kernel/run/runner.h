@@ -6,7 +6,7 @@
  *
  * and, while there is a run, its phase (run.h):
  *
- *     RUN_BEGINS --started--> RUN_WORKS --done, frozen--> RUN_FINISHES --its files, its checks--> RUN_OVER
+ *     RUN_BEGINS --started--> RUN_WORKS --done, frozen--> RUN_COLLECTS --its files, its checks--> RUN_OVER
  *          \--refused, cached--> RUN_OVER   \--death, a limit--> RUN_FAILED --discarded--> RUN_OVER
  *
  * Requests that run as cells wait in one queue and run one after another. A
@@ -17,7 +17,7 @@
  * with the worker, or by run_fail(). runner_tick() alone takes a run from phase
  * to phase, and the loop alone begins and concludes one. The sources that share
  * this state are few: runner.c, warm.c (WARMING), watchdog.c, input.c, messages.c
- * (RUN_WORKS) and finish.c (RUN_FINISHES); each is called by runner.c and calls
+ * (RUN_WORKS) and collect.c (RUN_COLLECTS); each is called by runner.c and calls
  * none of the others but input.c.
  */
 #ifndef PETRI_RUNNER_H
@@ -31,7 +31,7 @@
 struct config;
 struct history;
 struct jupyter;
-struct outbox;
+struct export;
 struct writeback;
 
 enum runner_state {
@@ -52,7 +52,7 @@ struct runner {
     const struct log *log;
     struct jupyter *jupyter;
     struct history *history;
-    struct outbox *outbox;
+    struct export *export;
     struct writeback *writeback;
     struct accounts *accounts;
     const struct config *config;

@@ -130,7 +130,7 @@ int selftest_run(const struct sandbox_ground *ground, const struct workdir *work
     struct limits limits;
     exchange_init(&selftest.exchange);
     limits_defaults(PROFILE_NOTEBOOK, &limits);
-    limits_settle(&limits);
+    limits_resolve(&limits);
     int r = paths_find(&paths);
     if (r < 0) {
         snprintf(why, why_bytes, "petri's own files are not where its program is: build or install it anew.");

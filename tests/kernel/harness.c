@@ -39,7 +39,7 @@ static void make_runner(struct kernel *kernel) {
     *runner = (struct runner){.log = &kernel->log,
                               .jupyter = &kernel->jupyter,
                               .history = &kernel->history,
-                              .outbox = &kernel->outbox,
+                              .export = &kernel->export,
                               .writeback = &kernel->writeback,
                               .accounts = &kernel->accounts,
                               .config = &kernel->config,
@@ -62,12 +62,12 @@ static void make_kernel(struct harness *h) {
         (struct accounts){.log = &kernel->log, .config = &kernel->config, .session_id = jupyter->channels.session_id};
     make_runner(kernel);
     introspections_init(&kernel->introspections);
-    flow_init(&jupyter->flow);
-    outbox_init(&kernel->outbox, -1, "", "");
+    backpressure_init(&jupyter->backpressure);
+    export_init(&kernel->export, -1, "", "");
     history_init(&kernel->history, "", NULL, &kernel->log);
     preload_init(&kernel->preload);
-    kernel->preload.over = true; /* the worker that a test plays is asked only what the test asks */
-    kernel->settle.done = true;  /* a test that wants records opens them */
+    kernel->preload.over = true;  /* the worker that a test plays is asked only what the test asks */
+    kernel->deferred.done = true; /* a test that wants records opens them */
     assert_int_equal(comms_init(&jupyter->comms), 0);
     if (channels_open(&jupyter->channels, &jupyter->connection, why, sizeof why) < 0)
         fail_msg("%s", why);

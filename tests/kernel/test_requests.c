@@ -238,7 +238,7 @@ static void test_malformed_message_of_a_type_without_reply_gets_none(void **stat
 }
 
 static void long_unheard(struct kernel *kernel) {
-    kernel->jupyter.unheard_us = INT64_MAX - 1;
+    kernel->jupyter.hold_requests_until_us = INT64_MAX - 1;
 }
 
 /* The harness' client subscribes, and only by that does its first request get an answer. */

@@ -51,7 +51,7 @@ static void test_limits_defaults_are_settled_and_within_the_ceiling(void **state
     for (int profile = 0; profile < PROFILE_N; profile++) {
         struct limits limits;
         limits_defaults((enum profile)profile, &limits);
-        limits_settle(&limits);
+        limits_resolve(&limits);
         for (int i = 0; i < LIMIT_N; i++) {
             assert_true(limits.values[i] > 0);
             assert_true(limits.values[i] <= limits_ceiling((enum profile)profile, (enum limit)i));
@@ -62,10 +62,10 @@ static void test_limits_defaults_are_settled_and_within_the_ceiling(void **state
 static void test_limits_cpu_follows_timeout_and_cpus(void **state) {
     struct limits limits = {.values = {[LIMIT_TIMEOUT] = 3000, [LIMIT_CPUS] = 2}};
     (void)state;
-    limits_settle(&limits);
+    limits_resolve(&limits);
     assert_int_equal(limits.values[LIMIT_CPU], 6000);
     limits.values[LIMIT_CPU] = 10;
-    limits_settle(&limits);
+    limits_resolve(&limits);
     assert_int_equal(limits.values[LIMIT_CPU], 10);
 }
 
@@ -75,7 +75,7 @@ static void test_limits_beside_a_cell_are_no_more_than_its_own(void **state) {
         struct limits limits, beside;
         limits_defaults((enum profile)profile, &limits);
         int at_once = limits_beside(&limits, 4, &beside);
-        limits_settle(&limits);
+        limits_resolve(&limits);
         assert_in_range(at_once, 1, limits.values[LIMIT_CPUS]);
         assert_int_equal(beside.values[LIMIT_CPUS], 1);
         for (int i = 0; i < LIMIT_N; i++)

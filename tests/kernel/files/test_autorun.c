@@ -1,4 +1,4 @@
-#include "kernel/files/selfstart.h"
+#include "kernel/files/autorun.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,7 @@ static void test_selfstart_data_is_copied_under_its_name(void **state) {
     };
     (void)state;
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
-        if (selfstart_is(paths[i], why, sizeof why))
+        if (autorun_is(paths[i], why, sizeof why))
             fail_msg("%s %s", paths[i], why);
 }
 
@@ -71,7 +71,7 @@ static void test_selfstart_what_tools_run_by_its_name_is_refused(void **state) {
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (!selfstart_is(rows[i].path, why, sizeof why))
+        if (!autorun_is(rows[i].path, why, sizeof why))
             fail_msg("%s is not refused", rows[i].path);
         assert_string_equal(why, rows[i].why);
     }
@@ -80,12 +80,12 @@ static void test_selfstart_what_tools_run_by_its_name_is_refused(void **state) {
 static void test_selfstart_reason_is_cut_to_its_room(void **state) {
     char little[8] = "xxxxxxx";
     (void)state;
-    assert_true(selfstart_is(".git", little, 4));
+    assert_true(autorun_is(".git", little, 4));
     assert_string_equal(little, "is ");
 }
 
 static bool is_in_work(const char *path, json_t *allowed) {
-    bool is = selfstart_is_in_work(path, allowed, why, sizeof why);
+    bool is = autorun_is_in_work(path, allowed, why, sizeof why);
     json_decref(allowed);
     return is;
 }
@@ -104,7 +104,7 @@ static void test_selfstart_what_is_allowed_is_no_matter(void **state) {
 
 static void test_selfstart_modules_in_a_folder_that_people_work_in(void **state) {
     (void)state;
-    assert_false(selfstart_is("json.py", why, sizeof why));
+    assert_false(autorun_is("json.py", why, sizeof why));
     assert_true(is_in_work("json.py", NULL));
     assert_string_equal(why, "is a module's, which Python imports from the folder that it is started in");
     assert_true(is_in_work("pkg/FAST.SO", NULL));

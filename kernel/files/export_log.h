@@ -1,5 +1,5 @@
 /*
- * outbox_log.h - what petri has written into an outbox: the file `.petri-sha256` there.
+ * export_log.h - what petri has written into the folder of exports: the file `.petri-sha256` there.
  *
  * In the format of sha256sum(1); the last line of a name holds. Whoever may
  * write to the folder may write this too: it only ever says which files petri
@@ -10,8 +10,8 @@
  * It is written anew, with one line for each file that is still there, when it
  * has grown; and where there are more than it may hold, the oldest are forgotten.
  */
-#ifndef PETRI_OUTBOX_LOG_H
-#define PETRI_OUTBOX_LOG_H
+#ifndef PETRI_EXPORT_LOG_H
+#define PETRI_EXPORT_LOG_H
 
 #include "kernel/base/cleanup.h"
 
@@ -20,12 +20,12 @@
 #include <sys/types.h>
 
 /* What names of petri's own begin with, there and among the files of cells. */
-#define OUTBOX_OWN_NAMES ".petri"
-#define OUTBOX_COPY_NAME OUTBOX_OWN_NAMES "-copy-"
+#define EXPORT_OWN_NAMES ".petri"
+#define EXPORT_COPY_NAME EXPORT_OWN_NAMES "-copy-"
 
-enum { OUTBOX_LOG_BYTES_MAX = 16 << 20, OUTBOX_NAME_BYTES = 64 };
+enum { EXPORT_LOG_BYTES_MAX = 16 << 20, EXPORT_NAME_BYTES = 64 };
 
-struct outbox_log {
+struct export_log {
     json_t *written;  /* path: sha256, as far as it was read; the youngest last; owned */
     ino_t inode;      /* of the file it was read from */
     int64_t born_ns;  /* and when that was made: numbers of inodes come again */
@@ -34,20 +34,20 @@ struct outbox_log {
     off_t tidy_bytes; /* beyond this size it is written anew */
 };
 
-void outbox_log_init(struct outbox_log *log, off_t max_bytes);
-void outbox_log_fini(struct outbox_log *log);
+void export_log_init(struct export_log *log, off_t max_bytes);
+void export_log_fini(struct export_log *log);
 
 /* Reads what was added since, of the log in a folder that nobody else writes to: dir_fd is locked. 0 or -ENOMEM, -EIO.
  */
-int outbox_log_read(struct outbox_log *log, int dir_fd) KERNEL_MUST_CHECK;
+int export_log_read(struct export_log *log, int dir_fd) KERNEL_MUST_CHECK;
 
 /* The digest that petri wrote under a path, hexadecimal, or NULL. Borrowed until the log changes. */
-const char *outbox_log_find(const struct outbox_log *log, const char *path);
+const char *export_log_find(const struct export_log *log, const char *path);
 
 /* Adds a line. 0 or -errno. */
-int outbox_log_note(struct outbox_log *log, int dir_fd, const char *path, const char *sha256) KERNEL_MUST_CHECK;
+int export_log_note(struct export_log *log, int dir_fd, const char *path, const char *sha256) KERNEL_MUST_CHECK;
 
 /* Makes a file under a name of petri's own, which goes to ret_name, for writing. A descriptor or -errno. */
-int outbox_make_file(int dir_fd, char ret_name[OUTBOX_NAME_BYTES]) KERNEL_MUST_CHECK;
+int export_make_file(int dir_fd, char ret_name[EXPORT_NAME_BYTES]) KERNEL_MUST_CHECK;
 
 #endif

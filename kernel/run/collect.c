@@ -1,10 +1,10 @@
-#include "finish.h"
+#include "collect.h"
 
 #include "kernel/base/clock.h"
 #include "kernel/base/log.h"
 #include "kernel/files/artifacts.h"
+#include "kernel/files/export.h"
 #include "kernel/files/inputs_read.h"
-#include "kernel/files/outbox.h"
 #include "kernel/files/writeback.h"
 #include "kernel/files/writing.h"
 #include "kernel/jupyter/iopub.h"
@@ -33,7 +33,7 @@ static void end_files(struct runner *runner, struct run *run) {
     struct artifacts_more more = {.refused = run->result.artifacts_omitted};
     if (writing)
         writing_tell(writing, run->result.artifact_rows, &more);
-    if (writing || !runner->outbox->off)
+    if (writing || !runner->export->off)
         tell(runner, run, &more);
     artifacts_destroy(artifacts);
     writing_destroy(writing);
@@ -50,12 +50,12 @@ static int begin_writing(struct runner *runner, struct run *run) {
     return is_written(runner, run) ? writing_begin(&options, &run->now.writing) : 0;
 }
 
-void finish_begin(struct runner *runner) {
+void collect_begin(struct runner *runner) {
     struct run *run = runner->run;
     const struct artifacts_options options = {.cell = run->now.cell,
                                               .ask = &run->asked.ask,
                                               .limits = &run->asked.limits,
-                                              .outbox = is_written(runner, run) ? NULL : runner->outbox};
+                                              .export = is_written(runner, run) ? NULL : runner->export};
     int r = artifacts_begin(&options, &run->now.artifacts);
     if (r == 0 && (r = begin_writing(runner, run)) < 0)
         artifacts_destroy(steal_pointer(run->now.artifacts));
@@ -105,7 +105,7 @@ static void cancel(struct run *run) {
     captures_cancel(run);
 }
 
-bool finish_step(struct runner *runner, int64_t now_us) {
+bool collect_step(struct runner *runner, int64_t now_us) {
     struct run *run = runner->run;
     if (run->now.interrupted)
         cancel(run);
@@ -114,7 +114,7 @@ bool finish_step(struct runner *runner, int64_t now_us) {
     return !run_kind(run)->has_reply || !captures_wait(run, now_us, &runner->hold_us);
 }
 
-void finish_watch(struct runner *runner, struct poll_set *set) {
+void collect_watch(struct runner *runner, struct poll_set *set) {
     struct run *run = runner->run;
     if (captures_waits(run))
         captures_watch(run, set);

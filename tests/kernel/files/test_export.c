@@ -1,4 +1,4 @@
-#include "kernel/files/outbox.h"
+#include "kernel/files/export.h"
 #include "tests/kernel/tree.h"
 
 #include <dirent.h>
@@ -13,24 +13,24 @@
 
 #include <cmocka.h>
 
-static struct outbox outbox;
+static struct export export;
 
 /* By a descriptor of the tree. */
-static void init(struct outbox *to, const char *name) {
+static void init(struct export *to, const char *name) {
     int fd = open(tree, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    outbox_init(to, fd, tree, name);
+    export_init(to, fd, tree, name);
     close(fd);
 }
 
 static int start(void **state) {
     if (tree_make(state) < 0 || chdir(tree) < 0)
         return -1;
-    init(&outbox, "outputs");
+    init(&export, "outputs");
     return 0;
 }
 
 static int stop(void **state) {
-    outbox_fini(&outbox);
+    export_fini(&export);
     return chdir("/") < 0 ? -1 : tree_remove(state);
 }
 
@@ -52,34 +52,34 @@ static void expect_text(const char *path, const char *expected) {
 }
 
 /* Copies text to path; the path that it got goes to ret_path. */
-static int copy_to(struct outbox *to, const char *path, const char *text, char ret_path[PATH_MAX]) {
-    struct outbox_file file;
+static int copy_to(struct export *to, const char *path, const char *text, char ret_path[PATH_MAX]) {
+    struct export_file file;
     unsigned char hash[crypto_hash_sha256_BYTES];
     char hex[2 * sizeof hash + 1];
     crypto_hash_sha256(hash, (const unsigned char *)text, strlen(text));
     sodium_bin2hex(hex, sizeof hex, hash, sizeof hash);
-    assert_int_equal(outbox_open(to), 0);
-    assert_int_equal(outbox_begin(to, &file), 0);
+    assert_int_equal(export_open(to), 0);
+    assert_int_equal(export_begin(to, &file), 0);
     assert_int_equal(write(file.fd, text, strlen(text)), strlen(text));
-    const struct outbox_place place = {.path = path, .sha256 = hex}; /* each slice is over at once */
+    const struct export_place place = {.path = path, .sha256 = hex}; /* each slice is over at once */
     int r;
     to->compare_bytes = 1 << 20;
-    for (int slices = 0; (r = outbox_place(to, &file, &place, ret_path)) == -EINPROGRESS; slices++)
+    for (int slices = 0; (r = export_place(to, &file, &place, ret_path)) == -EINPROGRESS; slices++)
         assert_true(slices < 1000);
-    outbox_close(to);
+    export_close(to);
     return r;
 }
 
 static void expect_copied(const char *path, const char *text, const char *expected) {
     char got[PATH_MAX], whole[PATH_MAX + 16];
-    assert_int_equal(copy_to(&outbox, path, text, got), 0);
+    assert_int_equal(copy_to(&export, path, text, got), 0);
     assert_string_equal(got, expected);
     snprintf(whole, sizeof whole, "outputs/%s", expected);
     expect_text(whole, text);
 }
 
 static void test_outbox_replaces_files_that_petri_wrote(void **state) {
-    struct outbox other;
+    struct export other;
     char got[PATH_MAX];
     (void)state;
     expect_copied("plot.png", "one", "plot.png");
@@ -88,7 +88,7 @@ static void test_outbox_replaces_files_that_petri_wrote(void **state) {
     init(&other, "outputs"); /* another kernel, later */
     assert_int_equal(copy_to(&other, "plot.png", "four", got), 0);
     assert_string_equal(got, "plot.png");
-    outbox_fini(&other);
+    export_fini(&other);
     expect_copied("plot.png", "five", "plot.png");
 }
 
@@ -131,40 +131,40 @@ static void test_outbox_does_not_follow_links(void **state) {
     assert_int_equal(mkdir("outputs", 0755), 0);
     assert_int_equal(mkdir("elsewhere", 0755), 0);
     assert_int_equal(symlink("../elsewhere", "outputs/sub"), 0);
-    assert_int_equal(copy_to(&outbox, "sub/a", "x", got), -ELOOP);
+    assert_int_equal(copy_to(&export, "sub/a", "x", got), -ELOOP);
     put("outputs/file", "x");
-    assert_int_equal(copy_to(&outbox, "file/a", "x", got), -ENOTDIR);
+    assert_int_equal(copy_to(&export, "file/a", "x", got), -ENOTDIR);
     assert_int_equal(rename("outputs", "moved"), 0);
     assert_int_equal(symlink("elsewhere", "outputs"), 0);
-    assert_int_equal(outbox_open(&outbox), -ELOOP);
+    assert_int_equal(export_open(&export), -ELOOP);
     assert_int_equal(rmdir("elsewhere"), 0); /* it is empty */
 }
 
 static void test_outbox_that_another_kernel_holds_is_refused(void **state) {
-    struct outbox other;
+    struct export other;
     (void)state;
-    outbox_init_at(&other, tree);
-    assert_int_equal(outbox_open(&other), 0);
-    outbox_fini(&other);
+    export_init_at(&other, tree);
+    assert_int_equal(export_open(&other), 0);
+    export_fini(&other);
     init(&other, "outputs");
-    assert_int_equal(outbox_open(&outbox), 0);
-    assert_int_equal(outbox_open(&other), -EAGAIN);
-    outbox_close(&outbox);
-    assert_int_equal(outbox_open(&other), 0);
-    outbox_fini(&other);
+    assert_int_equal(export_open(&export), 0);
+    assert_int_equal(export_open(&other), -EAGAIN);
+    export_close(&export);
+    assert_int_equal(export_open(&other), 0);
+    export_fini(&other);
 }
 
 static void test_outbox_removes_what_a_killed_kernel_left(void **state) {
-    struct outbox_file file;
+    struct export_file file;
     char path[128];
     (void)state;
-    assert_int_equal(outbox_open(&outbox), 0);
-    assert_int_equal(outbox_begin(&outbox, &file), 0);
+    assert_int_equal(export_open(&export), 0);
+    assert_int_equal(export_begin(&export, &file), 0);
     snprintf(path, sizeof path, "outputs/%s", file.name);
     assert_int_equal(access(path, F_OK), 0);
     close(file.fd);
-    outbox_close(&outbox);
-    assert_int_equal(outbox_open(&outbox), 0);
+    export_close(&export);
+    assert_int_equal(export_open(&export), 0);
     assert_int_equal(access(path, F_OK), -1);
 }
 
@@ -173,8 +173,8 @@ static void test_outbox_with_a_damaged_log_overwrites_nothing(void **state) {
     expect_copied("a", "one", "a");
     put("outputs/.petri-sha256",
         "nonsense\n\n  \nabc  a\n7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff4");
-    outbox_fini(&outbox);
-    init(&outbox, "outputs");
+    export_fini(&export);
+    init(&export, "outputs");
     expect_copied("a", "two", "a (2)");
     expect_copied("a", "three", "a (2)");
 }
@@ -196,9 +196,9 @@ static off_t log_bytes(void) {
 }
 
 static void start_anew(off_t max_bytes) {
-    outbox_fini(&outbox);
-    init(&outbox, "outputs");
-    outbox_log_init(&outbox.log, max_bytes);
+    export_fini(&export);
+    init(&export, "outputs");
+    export_log_init(&export.log, max_bytes);
 }
 
 static void test_outbox_with_more_files_than_its_log_can_name_goes_on_and_forgets_the_oldest(void **state) {
@@ -236,7 +236,7 @@ static void test_outbox_with_a_log_over_any_size_is_written_to_and_the_log_is_sm
     (void)state;
     expect_copied("a", "one", "a");
     assert_int_equal(truncate("outputs/.petri-sha256", (off_t)1 << 40), 0);
-    start_anew(OUTBOX_LOG_BYTES_MAX);
+    start_anew(EXPORT_LOG_BYTES_MAX);
     expect_copied("a", "two", "a (2)");
     assert_in_range(log_bytes(), 1, 200);
     expect_copied("a", "three", "a (2)");
@@ -266,7 +266,7 @@ static void test_outbox_with_something_else_in_the_place_of_its_log_makes_a_new_
     (void)state;
     put("target", "kept");
     for (size_t i = 0; i < sizeof plant / sizeof plant[0]; i++) {
-        start_anew(OUTBOX_LOG_BYTES_MAX);
+        start_anew(EXPORT_LOG_BYTES_MAX);
         assert_int_equal(mkdir("outputs", 0755), 0);
         put("outputs/a", "one");
         plant[i]("outputs/.petri-sha256");
@@ -291,25 +291,25 @@ static void test_outbox_reads_no_planted_file_that_is_larger_than_it_may(void **
 /* A megabyte of a character goes to a name; how often that took another slice. */
 static int copy_large(char character) {
     enum { BYTES = 1 << 20 };
-    struct outbox_file file;
+    struct export_file file;
     unsigned char hash[crypto_hash_sha256_BYTES], *data = malloc(BYTES);
     char hex[2 * sizeof hash + 1], got[PATH_MAX];
     assert_non_null(data);
     memset(data, character, BYTES);
     crypto_hash_sha256(hash, data, BYTES);
     sodium_bin2hex(hex, sizeof hex, hash, sizeof hash);
-    assert_int_equal(outbox_open(&outbox), 0);
-    assert_int_equal(outbox_begin(&outbox, &file), 0);
+    assert_int_equal(export_open(&export), 0);
+    assert_int_equal(export_begin(&export, &file), 0);
     assert_int_equal(write(file.fd, data, BYTES), BYTES);
     free(data);
-    const struct outbox_place place = {.path = "large", .sha256 = hex};
-    outbox.compare_bytes = BYTES;
+    const struct export_place place = {.path = "large", .sha256 = hex};
+    export.compare_bytes = BYTES;
     int slices = 0, r;
-    while ((r = outbox_place(&outbox, &file, &place, got)) == -EINPROGRESS)
+    while ((r = export_place(&export, &file, &place, got)) == -EINPROGRESS)
         slices++;
     assert_int_equal(r, 0);
     assert_string_equal(got, "large");
-    outbox_close(&outbox);
+    export_close(&export);
     return slices;
 }
 
@@ -321,12 +321,12 @@ static void test_outbox_reads_what_stands_there_in_slices(void **state) {
 }
 
 static void test_outbox_without_a_folder_is_off(void **state) {
-    struct outbox none;
+    struct export none;
     (void)state;
     init(&none, "");
     assert_true(none.off);
-    assert_int_equal(outbox_open(&none), -ENOENT);
-    outbox_init_at(&none, "");
+    assert_int_equal(export_open(&none), -ENOENT);
+    export_init_at(&none, "");
     assert_true(none.off);
 }
 

@@ -1,4 +1,4 @@
-#include "selfstart.h"
+#include "autorun.h"
 
 #include <fnmatch.h>
 #include <limits.h>
@@ -269,7 +269,7 @@ static bool is_allowed(const json_t *allowed, const char *name, const char *path
     return false;
 }
 
-bool selfstart_is_but(const char *path, const json_t *allowed, char *ret_why, size_t size) {
+bool autorun_is_but(const char *path, const json_t *allowed, char *ret_why, size_t size) {
     char name[NAME_MAX + 1];
     for (const char *at = path;; at++) {
         size_t n = strcspn(at, "/");
@@ -283,10 +283,10 @@ bool selfstart_is_but(const char *path, const json_t *allowed, char *ret_why, si
     }
 }
 
-bool selfstart_is_in_work(const char *path, const json_t *allowed, char *ret_why, size_t size) {
+bool autorun_is_in_work(const char *path, const json_t *allowed, char *ret_why, size_t size) {
     static const char *const modules[] = {"*.py", "*.pyc", "*.pyd", "*.pyo", "*.pyw", "*.so"};
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    if (selfstart_is_but(path, allowed, ret_why, size))
+    if (autorun_is_but(path, allowed, ret_why, size))
         return true;
     for (size_t i = 0; i < sizeof modules / sizeof modules[0]; i++)
         if (fnmatch(modules[i], name, FNM_CASEFOLD) == 0 && !is_allowed(allowed, name, path, strlen(path))) {
@@ -296,6 +296,6 @@ bool selfstart_is_in_work(const char *path, const json_t *allowed, char *ret_why
     return false;
 }
 
-bool selfstart_is(const char *path, char *ret_why, size_t size) {
-    return selfstart_is_but(path, NULL, ret_why, size);
+bool autorun_is(const char *path, char *ret_why, size_t size) {
+    return autorun_is_but(path, NULL, ret_why, size);
 }

@@ -17,13 +17,13 @@ enum { COMM_BYTES = sizeof "{\"comm_id\":\"some\",\"target_name\":\"t\",\"data\"
 static void *slow; /* a SUB socket that holds next to nothing */
 
 static void small_bound(struct kernel *kernel) {
-    kernel->jupyter.flow.max_bytes = BOUND;
+    kernel->jupyter.backpressure.max_bytes = BOUND;
     kernel->runner.limits.values[LIMIT_OUTPUT] = 2 * FLOOD;
 }
 
 static void no_patience(struct kernel *kernel) {
     small_bound(kernel);
-    kernel->jupyter.flow.patience_us = 1000;
+    kernel->jupyter.backpressure.patience_us = 1000;
 }
 
 /* Receives a message of the slow subscriber: its type goes to ret_type; returns the bytes of a stream's text, or those

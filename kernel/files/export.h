@@ -1,5 +1,5 @@
 /*
- * outbox.h - the folder on the host that cells' files are copied to, and what petri has written there.
+ * export.h - the folder on the host that cells' files are copied to, and what petri has written there.
  *
  * Nothing is overwritten that petri did not write: the file `.petri-sha256` in
  * the folder says what it wrote, in the format of sha256sum(1), and a file that
@@ -10,11 +10,11 @@
  *
  * See: openat2(2), RENAME_NOREPLACE in rename(2), flock(2).
  */
-#ifndef PETRI_OUTBOX_H
-#define PETRI_OUTBOX_H
+#ifndef PETRI_EXPORT_H
+#define PETRI_EXPORT_H
 
 #include "kernel/base/cleanup.h"
-#include "kernel/files/outbox_log.h"
+#include "kernel/files/export_log.h"
 
 #include <limits.h>
 #include <sodium.h>
@@ -22,35 +22,35 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-struct outbox {
+struct export {
     int parent_fd;           /* owned; its name may lead elsewhere by now. -1 where it could not be opened */
     char parent[PATH_MAX];   /* that name: for people */
     char name[NAME_MAX + 1]; /* of the folder below parent, made when it is needed; "": parent is the folder */
     bool off;                /* nothing is copied */
     int dir_fd;              /* while it is open, else -1 */
-    struct outbox_log log;   /* what petri has written there */
+    struct export_log log;   /* what petri has written there */
     off_t compare_bytes;     /* of files that stand there, which may still be read to see whether they are petri's;
                                 the caller sets it. Larger ones are somebody else's */
 };
 
 /* folder_fd: the notebook's folder, copied; folder: its name; name: of the folder below it, "" for none at all.
  * Nothing is made yet. */
-void outbox_init(struct outbox *outbox, int folder_fd, const char *folder, const char *name);
+void export_init(struct export *export, int folder_fd, const char *folder, const char *name);
 
 /* The same for a folder of any place, which exists, by its absolute path. */
-void outbox_init_at(struct outbox *outbox, const char *path);
-void outbox_fini(struct outbox *outbox);
+void export_init_at(struct export *export, const char *path);
+void export_fini(struct export *export);
 
 /*
  * Opens the folder, which is made if need be, and keeps other kernels out.
  * 0; -EAGAIN where another is in; -ELOOP or -ENOTDIR where it is no folder; or
  * another -errno.
  */
-int outbox_open(struct outbox *outbox) KERNEL_MUST_CHECK;
-void outbox_close(struct outbox *outbox);
+int export_open(struct export *export) KERNEL_MUST_CHECK;
+void export_close(struct export *export);
 
 /* What stands where a file is to go, while it is read. */
-struct outbox_look {
+struct export_look {
     int fd; /* -1 for none */
     off_t left;
     struct stat before;
@@ -58,22 +58,22 @@ struct outbox_look {
 };
 
 /* A file that is being written. All zero but fd -1 is none. */
-struct outbox_file {
+struct export_file {
     int fd; /* for writing */
-    char name[OUTBOX_NAME_BYTES];
+    char name[EXPORT_NAME_BYTES];
     int names_tried;
-    struct outbox_look look;
+    struct export_look look;
 };
 
 /* Where a file is to go. */
-struct outbox_place {
+struct export_place {
     const char *path;   /* below the folder */
     const char *sha256; /* of its content, hexadecimal */
     int64_t until_us;   /* of clock_us() */
 };
 
-/* Begins a file of an open outbox. 0 or -errno. Blocks as writing to a disk does. */
-int outbox_begin(const struct outbox *outbox, struct outbox_file *ret_file) KERNEL_MUST_CHECK;
+/* Begins a file of an open folder. 0 or -errno. Blocks as writing to a disk does. */
+int export_begin(const struct export *export, struct export_file *ret_file) KERNEL_MUST_CHECK;
 
 /*
  * Gives a written file its place: its path, or a free name like it. Reads files
@@ -82,10 +82,10 @@ int outbox_begin(const struct outbox *outbox, struct outbox_file *ret_file) KERN
  * up. 0 with the path that it has got in ret_path; -EEXIST where a hundred names
  * are taken; -ELOOP or -ENOTDIR where a folder in path is none; or another -errno.
  */
-int outbox_place(struct outbox *outbox, struct outbox_file *file, const struct outbox_place *place,
+int export_place(struct export *export, struct export_file *file, const struct export_place *place,
                  char ret_path[PATH_MAX]) KERNEL_MUST_CHECK;
 
 /* Drops a file that was begun; none is allowed. */
-void outbox_drop(const struct outbox *outbox, struct outbox_file *file);
+void export_drop(const struct export *export, struct export_file *file);
 
 #endif

@@ -1,4 +1,4 @@
-#include "outbox.h"
+#include "export.h"
 
 #include "kernel/base/clock.h"
 #include "kernel/base/filename.h"
@@ -13,46 +13,46 @@
 
 enum { NAMES_TRIED = 100, PIECE_BYTES = 128 << 10 };
 
-void outbox_init(struct outbox *outbox, int folder_fd, const char *folder, const char *name) {
-    *outbox = (struct outbox){.parent_fd = -1, .dir_fd = -1, .off = name[0] == '\0' || folder_fd < 0};
-    outbox_log_init(&outbox->log, OUTBOX_LOG_BYTES_MAX);
-    snprintf(outbox->parent, sizeof outbox->parent, "%s", folder);
-    snprintf(outbox->name, sizeof outbox->name, "%s", name);
-    if (!outbox->off)
-        outbox->parent_fd = fcntl(folder_fd, F_DUPFD_CLOEXEC, 0);
+void export_init(struct export *export, int folder_fd, const char *folder, const char *name) {
+    *export = (struct export){.parent_fd = -1, .dir_fd = -1, .off = name[0] == '\0' || folder_fd < 0};
+    export_log_init(&export->log, EXPORT_LOG_BYTES_MAX);
+    snprintf(export->parent, sizeof export->parent, "%s", folder);
+    snprintf(export->name, sizeof export->name, "%s", name);
+    if (!export->off)
+        export->parent_fd = fcntl(folder_fd, F_DUPFD_CLOEXEC, 0);
 }
 
-void outbox_init_at(struct outbox *outbox, const char *path) {
-    *outbox = (struct outbox){.parent_fd = -1, .dir_fd = -1, .off = path[0] != '/'};
-    outbox_log_init(&outbox->log, OUTBOX_LOG_BYTES_MAX);
-    snprintf(outbox->parent, sizeof outbox->parent, "%s", path);
-    if (!outbox->off)
-        outbox->parent_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+void export_init_at(struct export *export, const char *path) {
+    *export = (struct export){.parent_fd = -1, .dir_fd = -1, .off = path[0] != '/'};
+    export_log_init(&export->log, EXPORT_LOG_BYTES_MAX);
+    snprintf(export->parent, sizeof export->parent, "%s", path);
+    if (!export->off)
+        export->parent_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-void outbox_fini(struct outbox *outbox) {
-    outbox_close(outbox);
-    if (outbox->parent_fd >= 0)
-        close(outbox->parent_fd);
-    outbox->parent_fd = -1;
-    outbox_log_fini(&outbox->log);
+void export_fini(struct export *export) {
+    export_close(export);
+    if (export->parent_fd >= 0)
+        close(export->parent_fd);
+    export->parent_fd = -1;
+    export_log_fini(&export->log);
 }
 
-void outbox_close(struct outbox *outbox) {
-    if (outbox->dir_fd >= 0)
-        close(outbox->dir_fd);
-    outbox->dir_fd = -1;
+void export_close(struct export *export) {
+    if (export->dir_fd >= 0)
+        close(export->dir_fd);
+    export->dir_fd = -1;
 }
 
-static int open_folder(const struct outbox *outbox) {
+static int open_folder(const struct export *export) {
     const int flags = O_RDONLY | O_DIRECTORY;
-    if (outbox->parent_fd < 0)
+    if (export->parent_fd < 0)
         return -ENOENT;
-    if (outbox->name[0] == '\0')
-        return host_open_beneath(outbox->parent_fd, ".", flags, 0);
-    if (mkdirat(outbox->parent_fd, outbox->name, 0777) && errno != EEXIST)
+    if (export->name[0] == '\0')
+        return host_open_beneath(export->parent_fd, ".", flags, 0);
+    if (mkdirat(export->parent_fd, export->name, 0777) && errno != EEXIST)
         return -errno;
-    return host_open_beneath(outbox->parent_fd, outbox->name, flags, 0);
+    return host_open_beneath(export->parent_fd, export->name, flags, 0);
 }
 
 /* What a kernel that was killed has left half written. Nobody writes now: the folder is locked. */
@@ -61,7 +61,7 @@ static void remove_leftovers(int dir_fd) {
     DIR *dir = copy < 0 ? NULL : fdopendir(copy);
     struct dirent *entry;
     while (dir && (entry = readdir(dir)))
-        if (strncmp(entry->d_name, OUTBOX_COPY_NAME, strlen(OUTBOX_COPY_NAME)) == 0)
+        if (strncmp(entry->d_name, EXPORT_COPY_NAME, strlen(EXPORT_COPY_NAME)) == 0)
             unlinkat(dir_fd, entry->d_name, 0);
     if (dir)
         closedir(dir);
@@ -69,44 +69,44 @@ static void remove_leftovers(int dir_fd) {
         close(copy);
 }
 
-int outbox_open(struct outbox *outbox) {
-    int fd = outbox->off ? -ENOENT : open_folder(outbox);
+int export_open(struct export *export) {
+    int fd = export->off ? -ENOENT : open_folder(export);
     if (fd < 0)
         return fd;
-    outbox->dir_fd = fd;
+    export->dir_fd = fd;
     int r = flock(fd, LOCK_EX | LOCK_NB) ? (errno == EWOULDBLOCK ? -EAGAIN : -errno) : 0;
     if (r == 0) {
         remove_leftovers(fd);
-        r = outbox_log_read(&outbox->log, fd);
+        r = export_log_read(&export->log, fd);
     }
     if (r < 0)
-        outbox_close(outbox);
+        export_close(export);
     return r;
 }
 
-int outbox_begin(const struct outbox *outbox, struct outbox_file *ret_file) {
-    struct outbox_file file = {.look.fd = -1};
-    file.fd = outbox_make_file(outbox->dir_fd, file.name);
+int export_begin(const struct export *export, struct export_file *ret_file) {
+    struct export_file file = {.look.fd = -1};
+    file.fd = export_make_file(export->dir_fd, file.name);
     if (file.fd < 0)
         return file.fd;
     *ret_file = file;
     return 0;
 }
 
-static void end_look(struct outbox_look *look) {
+static void end_look(struct export_look *look) {
     if (look->fd >= 0)
         close(look->fd);
     look->fd = -1;
 }
 
-void outbox_drop(const struct outbox *outbox, struct outbox_file *file) {
+void export_drop(const struct export *export, struct export_file *file) {
     if (file->fd < 0)
         return;
     end_look(&file->look);
     close(file->fd);
     file->fd = -1;
-    if (outbox->dir_fd >= 0)
-        unlinkat(outbox->dir_fd, file->name, 0);
+    if (export->dir_fd >= 0)
+        unlinkat(export->dir_fd, file->name, 0);
 }
 
 /* Opens the folder that path's last name goes into, making what is missing; the name's place goes to ret_at. */
@@ -127,18 +127,18 @@ static int open_parent(int dir_fd, const char *path, size_t *ret_at) {
 
 /* Opens what stands under a name, where it may be a file that petri wrote: regular, with no other name, and not larger
  * than what may still be read. 0 or -errno. */
-static int begin_look(struct outbox *outbox, struct outbox_look *look, int parent_fd, const char *name) {
+static int begin_look(struct export *export, struct export_look *look, int parent_fd, const char *name) {
     const struct host_file wanted = {.owner = HOST_ANYBODYS, .one_name = true};
     char why[200];
     auto_fd fd = host_open_beneath(parent_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     int r = fd < 0 ? fd : host_file_check(fd, &wanted, why, sizeof why);
     if (r == 0 && fstat(fd, &look->before) < 0)
         r = -errno;
-    if (r == 0 && look->before.st_size > outbox->compare_bytes)
+    if (r == 0 && look->before.st_size > export->compare_bytes)
         r = -EFBIG;
     if (r < 0)
         return r;
-    outbox->compare_bytes -= look->before.st_size;
+    export->compare_bytes -= look->before.st_size;
     look->left = look->before.st_size;
     crypto_hash_sha256_init(&look->hash);
     look->fd = steal_descriptor(&fd);
@@ -146,7 +146,7 @@ static int begin_look(struct outbox *outbox, struct outbox_look *look, int paren
 }
 
 /* Reads it, up to the size that it had. 0 once it is done, -EINPROGRESS, or -errno. */
-static int look_on(struct outbox_look *look, int64_t until_us) {
+static int look_on(struct export_look *look, int64_t until_us) {
     auto_free unsigned char *piece = malloc(PIECE_BYTES);
     if (!piece)
         return -ENOMEM;
@@ -163,7 +163,7 @@ static int look_on(struct outbox_look *look, int64_t until_us) {
 }
 
 /* Whether what was read is what stands under the name by now, and is what petri wrote. */
-static bool is_as_written(struct outbox_look *look, const struct stat *now, const char *ours) {
+static bool is_as_written(struct export_look *look, const struct stat *now, const char *ours) {
     unsigned char hash[crypto_hash_sha256_BYTES];
     char hex[2 * sizeof hash + 1];
     crypto_hash_sha256_final(&look->hash, hash);
@@ -173,12 +173,12 @@ static bool is_as_written(struct outbox_look *look, const struct stat *now, cons
 }
 
 /* 1 where what stands there is as petri wrote it, 0 where it is not, or -EINPROGRESS. */
-static int is_ours(struct outbox *outbox, struct outbox_file *file, int parent_fd, const char *path, const char *name,
+static int is_ours(struct export *export, struct export_file *file, int parent_fd, const char *path, const char *name,
                    int64_t until_us) {
-    struct outbox_look *look = &file->look;
+    struct export_look *look = &file->look;
     struct stat now;
-    const char *ours = outbox_log_find(&outbox->log, path);
-    int r = !ours ? -ENOENT : look->fd < 0 ? begin_look(outbox, look, parent_fd, name) : 0;
+    const char *ours = export_log_find(&export->log, path);
+    int r = !ours ? -ENOENT : look->fd < 0 ? begin_look(export, look, parent_fd, name) : 0;
     if (r == 0)
         r = look_on(look, until_us);
     if (r == -EINPROGRESS)
@@ -191,42 +191,42 @@ static int is_ours(struct outbox *outbox, struct outbox_file *file, int parent_f
 /* Puts the file under one path; what stands there with the same content stays. 0, -EEXIST where somebody else's stands
  * there, -EINPROGRESS, or -errno. The log has it before the file has its name: whatever happens between, it never
  * claims too little. */
-static int place_at(struct outbox *outbox, struct outbox_file *file, const struct outbox_place *place, int parent_fd,
+static int place_at(struct export *export, struct export_file *file, const struct export_place *place, int parent_fd,
                     const char *path, size_t name_at) {
     struct stat st;
     const char *name = path + name_at;
     bool stands = fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
-    int ours = stands ? is_ours(outbox, file, parent_fd, path, name, place->until_us) : 0;
+    int ours = stands ? is_ours(export, file, parent_fd, path, name, place->until_us) : 0;
     if (stands && ours <= 0)
         return ours < 0 ? ours : -EEXIST;
-    if (stands && strcmp(outbox_log_find(&outbox->log, path), place->sha256) == 0) {
-        outbox_drop(outbox, file);
+    if (stands && strcmp(export_log_find(&export->log, path), place->sha256) == 0) {
+        export_drop(export, file);
         return 0;
     }
-    int r = outbox_log_note(&outbox->log, outbox->dir_fd, path, place->sha256);
+    int r = export_log_note(&export->log, export->dir_fd, path, place->sha256);
     if (r < 0)
         return r;
     if (stands)
-        return renameat(outbox->dir_fd, file->name, parent_fd, name) ? -errno : 0;
-    return host_rename_to_free(outbox->dir_fd, file->name, parent_fd, name);
+        return renameat(export->dir_fd, file->name, parent_fd, name) ? -errno : 0;
+    return host_rename_to_free(export->dir_fd, file->name, parent_fd, name);
 }
 
-int outbox_place(struct outbox *outbox, struct outbox_file *file, const struct outbox_place *place,
+int export_place(struct export *export, struct export_file *file, const struct export_place *place,
                  char ret_path[PATH_MAX]) {
     char tried[PATH_MAX];
     size_t name_at = 0;
-    auto_fd parent_fd = open_parent(outbox->dir_fd, place->path, &name_at);
+    auto_fd parent_fd = open_parent(export->dir_fd, place->path, &name_at);
     int r = parent_fd < 0 ? parent_fd : -EEXIST;
     while (r == -EEXIST && file->names_tried < NAMES_TRIED) {
         r = filename_nth(place->path, file->names_tried + 1, tried, sizeof tried);
         if (r == 0)
-            r = place_at(outbox, file, place, parent_fd, tried, name_at);
+            r = place_at(export, file, place, parent_fd, tried, name_at);
         file->names_tried += r == -EEXIST;
     }
     if (r == -EINPROGRESS)
         return r;
     if (r < 0) {
-        outbox_drop(outbox, file);
+        export_drop(export, file);
         return r;
     }
     if (file->fd >= 0)

@@ -1,4 +1,4 @@
-#include "outbox_log.h"
+#include "export_log.h"
 
 #include "kernel/base/host_file.h"
 #include "protocol/bytes.h"
@@ -10,31 +10,31 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define LOG_NAME OUTBOX_OWN_NAMES "-sha256"
+#define LOG_NAME EXPORT_OWN_NAMES "-sha256"
 
 enum { HEX_BYTES = 64, TIDY_PART = 4 };
 
-void outbox_log_init(struct outbox_log *log, off_t max_bytes) {
-    *log = (struct outbox_log){.max_bytes = max_bytes, .tidy_bytes = max_bytes / TIDY_PART};
+void export_log_init(struct export_log *log, off_t max_bytes) {
+    *log = (struct export_log){.max_bytes = max_bytes, .tidy_bytes = max_bytes / TIDY_PART};
 }
 
-void outbox_log_fini(struct outbox_log *log) {
+void export_log_fini(struct export_log *log) {
     json_decref(log->written);
     log->written = NULL;
 }
 
-int outbox_make_file(int dir_fd, char ret_name[OUTBOX_NAME_BYTES]) {
+int export_make_file(int dir_fd, char ret_name[EXPORT_NAME_BYTES]) {
     unsigned char random[8];
     char hex[2 * sizeof random + 1];
     randombytes_buf(random, sizeof random);
     sodium_bin2hex(hex, sizeof hex, random, sizeof random);
-    snprintf(ret_name, OUTBOX_NAME_BYTES, OUTBOX_COPY_NAME "%s", hex);
+    snprintf(ret_name, EXPORT_NAME_BYTES, EXPORT_COPY_NAME "%s", hex);
     int fd = openat(dir_fd, ret_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     return fd < 0 ? -errno : fd;
 }
 
 /* Nothing is known of what stands in the folder. */
-static int forget(struct outbox_log *log) {
+static int forget(struct export_log *log) {
     json_decref(log->written);
     log->written = json_object();
     log->inode = 0;
@@ -51,11 +51,11 @@ static int64_t born_ns(int fd) {
     return stx.stx_btime.tv_sec * INT64_C(1000000000) + stx.stx_btime.tv_nsec;
 }
 
-static bool is_as_read(const struct outbox_log *log, int fd, const struct stat *st) {
+static bool is_as_read(const struct export_log *log, int fd, const struct stat *st) {
     return st->st_ino == log->inode && st->st_size >= log->bytes && born_ns(fd) == log->born_ns;
 }
 
-static void note_file(struct outbox_log *log, int fd, const struct stat *st) {
+static void note_file(struct export_log *log, int fd, const struct stat *st) {
     log->inode = st->st_ino;
     log->born_ns = born_ns(fd);
 }
@@ -76,13 +76,13 @@ static int open_log(int dir_fd, int flags, struct stat *ret_st) {
 }
 
 /* The youngest last. */
-static int set_written(struct outbox_log *log, const char *path, json_t *sha256) {
+static int set_written(struct export_log *log, const char *path, json_t *sha256) {
     json_object_del(log->written, path);
     return json_object_set_new(log->written, path, sha256) ? -ENOMEM : 0;
 }
 
 /* One line, "SHA256  PATH", without its end; others are passed over. */
-static void note_line(struct outbox_log *log, const char *line, size_t n) {
+static void note_line(struct export_log *log, const char *line, size_t n) {
     char path[PATH_MAX];
     if (n <= HEX_BYTES + 2 || n - HEX_BYTES - 2 >= sizeof path || memcmp(line + HEX_BYTES, "  ", 2) != 0)
         return;
@@ -92,7 +92,7 @@ static void note_line(struct outbox_log *log, const char *line, size_t n) {
 }
 
 /* Whole lines of text; a last one without its end was never finished. Returns the bytes of what was read. */
-static size_t note_lines(struct outbox_log *log, const char *text, size_t n) {
+static size_t note_lines(struct export_log *log, const char *text, size_t n) {
     size_t at = 0;
     const char *end;
     while ((end = memchr(text + at, '\n', n - at))) {
@@ -104,7 +104,7 @@ static size_t note_lines(struct outbox_log *log, const char *text, size_t n) {
 }
 
 /* From where it was read before, or the last max_bytes: then the first line may be the end of one, and is none. */
-static int read_on(struct outbox_log *log, int fd, off_t size) {
+static int read_on(struct export_log *log, int fd, off_t size) {
     off_t from = size - log->bytes > log->max_bytes ? size - log->max_bytes : log->bytes;
     size_t bytes = (size_t)(size - from);
     auto_free char *text = bytes ? malloc(bytes) : NULL;
@@ -125,7 +125,7 @@ static void add_line(struct bytes *out, const char *path, const char *sha256) {
 }
 
 /* Forgets what is no longer there. Returns the bytes of the lines of the others. */
-static off_t forget_missing(struct outbox_log *log, int dir_fd) {
+static off_t forget_missing(struct export_log *log, int dir_fd) {
     const char *path;
     void *next;
     json_t *sha256;
@@ -141,7 +141,7 @@ static off_t forget_missing(struct outbox_log *log, int dir_fd) {
 }
 
 /* And the oldest of the others, as long as they are too many. */
-static void forget_oldest(struct outbox_log *log, off_t bytes) {
+static void forget_oldest(struct export_log *log, off_t bytes) {
     const char *path;
     void *next;
     json_t *sha256;
@@ -153,7 +153,7 @@ static void forget_oldest(struct outbox_log *log, off_t bytes) {
     }
 }
 
-static int write_lines(const struct outbox_log *log, int fd, off_t *ret_bytes) {
+static int write_lines(const struct export_log *log, int fd, off_t *ret_bytes) {
     auto_bytes text = {0};
     const char *path;
     json_t *sha256;
@@ -169,11 +169,11 @@ static int write_lines(const struct outbox_log *log, int fd, off_t *ret_bytes) {
 }
 
 /* Puts a new log in the place of what stands there, in one step: with a line for each file that is still there. */
-static int write_anew(struct outbox_log *log, int dir_fd) {
-    char name[OUTBOX_NAME_BYTES];
+static int write_anew(struct export_log *log, int dir_fd) {
+    char name[EXPORT_NAME_BYTES];
     struct stat st;
     off_t bytes = 0;
-    auto_fd fd = outbox_make_file(dir_fd, name);
+    auto_fd fd = export_make_file(dir_fd, name);
     if (fd < 0)
         return fd;
     forget_oldest(log, forget_missing(log, dir_fd));
@@ -192,7 +192,7 @@ static int write_anew(struct outbox_log *log, int dir_fd) {
     return 0;
 }
 
-int outbox_log_read(struct outbox_log *log, int dir_fd) {
+int export_log_read(struct export_log *log, int dir_fd) {
     struct stat st;
     auto_fd fd = open_log(dir_fd, O_RDONLY, &st);
     int r = fd < 0 || !log->written || !is_as_read(log, fd, &st) ? forget(log) : 0;
@@ -205,11 +205,11 @@ int outbox_log_read(struct outbox_log *log, int dir_fd) {
     return r;
 }
 
-const char *outbox_log_find(const struct outbox_log *log, const char *path) {
+const char *export_log_find(const struct export_log *log, const char *path) {
     return json_string_value(json_object_get(log->written, path));
 }
 
-static int append(struct outbox_log *log, int fd, const struct stat *st, const char *path, const char *sha256) {
+static int append(struct export_log *log, int fd, const struct stat *st, const char *path, const char *sha256) {
     auto_bytes line = {0};
     bytes_append_text(&line, st->st_size > log->bytes ? "\n" : ""); /* the end of a line that was cut off */
     add_line(&line, path, sha256);
@@ -222,7 +222,7 @@ static int append(struct outbox_log *log, int fd, const struct stat *st, const c
     return set_written(log, path, json_string(sha256));
 }
 
-int outbox_log_note(struct outbox_log *log, int dir_fd, const char *path, const char *sha256) {
+int export_log_note(struct export_log *log, int dir_fd, const char *path, const char *sha256) {
     struct stat st;
     auto_fd fd = open_log(dir_fd, O_WRONLY | O_APPEND, &st);
     if (fd == -ENOENT || fd == -EBADF) {

@@ -1,4 +1,4 @@
-#include "settle.h"
+#include "deferred.h"
 
 #include "kernel/base/digest.h"
 #include "kernel/interpreter/environment.h"
@@ -23,11 +23,12 @@ static void open_records(struct kernel *kernel) {
 
 /* What cells run in, as it is recorded with each run. Nothing of it is needed to run one. */
 static void take_fingerprint(struct kernel *kernel) {
-    const struct settle *settle = &kernel->settle;
+    const struct deferred *deferred = &kernel->deferred;
     struct distributions found;
-    const struct launch launch = {.paths = settle->paths, .python = settle->python, .limits = &kernel->config.limits};
+    const struct launch launch = {
+        .paths = deferred->paths, .python = deferred->python, .limits = &kernel->config.limits};
     char **settings = launch_environment(&launch);
-    int r = distributions_find(settle->python, settle->paths->site, &found);
+    int r = distributions_find(deferred->python, deferred->paths->site, &found);
     if (r == 0) {
         kernel->accounts.environment = fingerprint_make(&found, settings);
         distributions_fini(&found);
@@ -37,19 +38,19 @@ static void take_fingerprint(struct kernel *kernel) {
     environment_free(settings);
     if (!kernel->accounts.environment ||
         digest_json(kernel->accounts.environment, kernel->accounts.environment_sha256) < 0)
-        log_write(&kernel->log, LOG_LEVEL_WARNING, "the environment of %s can't be recorded", settle->python);
+        log_write(&kernel->log, LOG_LEVEL_WARNING, "the environment of %s can't be recorded", deferred->python);
 }
 
-void settle_now(struct kernel *kernel) {
-    if (kernel->settle.done)
+void deferred_now(struct kernel *kernel) {
+    if (kernel->deferred.done)
         return;
-    kernel->settle.done = true;
+    kernel->deferred.done = true;
     open_records(kernel);
-    if (kernel->settle.python)
+    if (kernel->deferred.python)
         take_fingerprint(kernel);
 }
 
-void settle_tick(struct kernel *kernel) {
+void deferred_tick(struct kernel *kernel) {
     if (kernel->jupyter.info.answered || kernel->runner.state != RUNNER_WARMING)
-        settle_now(kernel);
+        deferred_now(kernel);
 }

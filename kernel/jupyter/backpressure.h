@@ -1,5 +1,5 @@
 /*
- * flow.h - a cell speaks no faster than its slowest listener hears.
+ * backpressure.h - a cell speaks no faster than its slowest listener hears.
  *
  * What was published and has not left yet is bounded: over the bound nothing
  * more is read from the running cell, which then waits in its next write, as
@@ -13,8 +13,8 @@
  * not stop a kernel for ever. Status, replies and the kernel's own errors are
  * never dropped.
  */
-#ifndef PETRI_FLOW_H
-#define PETRI_FLOW_H
+#ifndef PETRI_BACKPRESSURE_H
+#define PETRI_BACKPRESSURE_H
 
 #include "kernel/base/poll_set.h"
 
@@ -22,7 +22,7 @@
 
 struct jupyter;
 
-struct flow {
+struct backpressure {
     size_t max_bytes;    /* published and not left yet, from which on nothing is read */
     int64_t patience_us; /* without any of it leaving, until it is dropped */
     size_t least_bytes;  /* the fewest seen since it is full */
@@ -31,15 +31,15 @@ struct flow {
     bool stuck;
 };
 
-void flow_init(struct flow *flow);
+void backpressure_init(struct backpressure *backpressure);
 
 /* Whether to read nothing from the cell for now. */
-bool flow_holds(const struct jupyter *jupyter);
+bool backpressure_holds(const struct jupyter *jupyter);
 
 /* Whether to drop what the cell says. */
-bool flow_drops(const struct jupyter *jupyter);
+bool backpressure_drops(const struct jupyter *jupyter);
 
-void flow_watch(const struct jupyter *jupyter, struct poll_set *set);
-void flow_tick(struct jupyter *jupyter, int64_t now_us);
+void backpressure_watch(const struct jupyter *jupyter, struct poll_set *set);
+void backpressure_tick(struct jupyter *jupyter, int64_t now_us);
 
 #endif

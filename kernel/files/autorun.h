@@ -1,5 +1,5 @@
 /*
- * selfstart.h - names under which a program of the host runs or loads a file by itself.
+ * autorun.h - names under which a program of the host runs or loads a file by itself.
  *
  * A copy of a cell's file is data: nobody is to run it but who means to. Two
  * rules need no list: what is hidden (a name that begins with a dot is the
@@ -7,8 +7,8 @@
  * for an option (`tar c *` with a name that begins with a dash). The rest is a
  * table of names, each with the program that looks for it.
  */
-#ifndef PETRI_SELFSTART_H
-#define PETRI_SELFSTART_H
+#ifndef PETRI_AUTORUN_H
+#define PETRI_AUTORUN_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -20,19 +20,19 @@
  * settings of tools are"), cut to size bytes. Names are compared as file systems
  * do that tell no capital letters from small ones.
  */
-bool selfstart_is(const char *path, char *ret_why, size_t size);
+bool autorun_is(const char *path, char *ret_why, size_t size);
 
 /*
  * The same but for what the operator has allowed: an array of patterns of
  * fnmatch(3), or NULL. One without a slash allows each name that it matches; one
  * with slashes the path up to a name. "*" allows all; other patterns name a leading dot.
  */
-bool selfstart_is_but(const char *path, const json_t *allowed, char *ret_why, size_t size);
+bool autorun_is_but(const char *path, const json_t *allowed, char *ret_why, size_t size);
 
 /*
  * The same for a folder that people work in, where an interpreter that is started
  * finds modules before all others: a "json.py" there runs when somebody imports json.
  */
-bool selfstart_is_in_work(const char *path, const json_t *allowed, char *ret_why, size_t size);
+bool autorun_is_in_work(const char *path, const json_t *allowed, char *ret_why, size_t size);
 
 #endif

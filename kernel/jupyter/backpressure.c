@@ -1,0 +1,48 @@
+#include "backpressure.h"
+
+#include "kernel/base/clock.h"
+#include "kernel/jupyter/jupyter.h"
+
+enum {
+    LOOK_AGAIN_MS = 2, /* nobody tells when messages leave: libzmq says that XPUB can always be written to */
+    PATIENCE_S = 45,   /* longer than TCP's, which costs nobody else anything */
+};
+#define MAX_BYTES ((size_t)32 << 20)
+
+void backpressure_init(struct backpressure *backpressure) {
+    *backpressure = (struct backpressure){.max_bytes = MAX_BYTES, .patience_us = PATIENCE_S * CLOCK_S};
+}
+
+static bool is_full(const struct jupyter *jupyter) {
+    return channels_unsent_bytes(&jupyter->channels) >= jupyter->backpressure.max_bytes;
+}
+
+bool backpressure_holds(const struct jupyter *jupyter) {
+    return !jupyter->backpressure.stuck && is_full(jupyter);
+}
+
+bool backpressure_drops(const struct jupyter *jupyter) {
+    return jupyter->backpressure.stuck && is_full(jupyter);
+}
+
+void backpressure_watch(const struct jupyter *jupyter, struct poll_set *set) {
+    if (backpressure_holds(jupyter))
+        poll_set_deadline(set, clock_us() + LOOK_AGAIN_MS * CLOCK_MS);
+}
+
+void backpressure_tick(struct jupyter *jupyter, int64_t now_us) {
+    struct backpressure *backpressure = &jupyter->backpressure;
+    size_t unsent = channels_unsent_bytes(&jupyter->channels);
+    bool was_full = backpressure->full;
+    backpressure->full = unsent >= backpressure->max_bytes;
+    if (!backpressure->full) {
+        backpressure->stuck = false;
+    } else if (!was_full || unsent < backpressure->least_bytes) {
+        backpressure->least_bytes = unsent;
+        backpressure->moved_us = now_us;
+        backpressure->stuck = false;
+    } else if (!backpressure->stuck && now_us - backpressure->moved_us >= backpressure->patience_us) {
+        backpressure->stuck = true;
+        log_write(jupyter->log, LOG_LEVEL_WARNING, "a client does not read what is published: output is dropped");
+    }
+}
