@@ -43,7 +43,7 @@ struct reading {
 
 struct artifacts {
     struct cell *cell;
-    const struct ask *ask;
+    const struct spec *spec;
     const struct limits *limits;
     struct export *export;
     struct artifact *artifact;
@@ -152,7 +152,7 @@ int artifacts_begin(const struct artifacts_options *options, struct artifacts **
     if (!artifacts)
         return -ENOMEM;
     artifacts->cell = options->cell;
-    artifacts->ask = options->ask;
+    artifacts->spec = options->spec;
     artifacts->limits = options->limits;
     artifacts->export = options->export;
     artifacts->reading.fd = artifacts->reading.copy.fd = -1;
@@ -239,10 +239,10 @@ static bool holds(int fd, const unsigned char *data, size_t bytes, unsigned char
 
 /* A file that the request brought is no artifact where the cell has left it as it was. */
 static bool was_given(const struct artifacts *artifacts, const struct artifact *artifact) {
-    const struct ask *ask = artifacts->ask;
-    for (size_t i = 0; i < ask->n_files; i++)
-        if (strcmp(ask->files[i].path, artifact->path) == 0)
-            return holds(artifacts->reading.fd, ask->files[i].data, ask->files[i].bytes, artifacts->chunk);
+    const struct spec *spec = artifacts->spec;
+    for (size_t i = 0; i < spec->n_files; i++)
+        if (strcmp(spec->files[i].path, artifact->path) == 0)
+            return holds(artifacts->reading.fd, spec->files[i].data, spec->files[i].bytes, artifacts->chunk);
     return false;
 }
 
@@ -324,7 +324,7 @@ static bool place_copy(struct artifacts *artifacts, struct artifact *artifact, i
 }
 
 static bool wants_content(const struct artifacts *artifacts, const struct artifact *artifact) {
-    return artifact->bytes <= (uint64_t)artifacts->ask->inline_bytes && artifacts->ask->inline_bytes > 0 &&
+    return artifact->bytes <= (uint64_t)artifacts->spec->inline_bytes && artifacts->spec->inline_bytes > 0 &&
            artifact->bytes + artifacts->inline_bytes <= ARTIFACTS_INLINE_BYTES;
 }
 

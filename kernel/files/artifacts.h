@@ -11,7 +11,7 @@
 #define PETRI_ARTIFACTS_H
 
 #include "kernel/files/export.h"
-#include "kernel/policy/ask.h"
+#include "kernel/policy/spec.h"
 
 #include <stdbool.h>
 
@@ -26,7 +26,7 @@ struct artifacts;
 /* Whose files, and where to; borrowed until they are dealt with. */
 struct artifacts_options {
     struct cell *cell; /* frozen */
-    const struct ask *ask;
+    const struct spec *spec;
     const struct limits *limits;
     struct export *export; /* NULL where they are not copied, only read: writing.h may write them */
 };

@@ -25,7 +25,7 @@ static const char *problem_text(int err) {
     return strerror(err);
 }
 
-static json_t *row_of(const struct ask_file *file) {
+static json_t *row_of(const struct spec_file *file) {
     char hex[DIGEST_HEX];
     digest_bytes(file->data, file->bytes, hex);
     return json_pack("{s:s, s:I, s:s}", "path", file->path, "bytes", (json_int_t)file->bytes, "sha256", hex);
@@ -37,9 +37,9 @@ void inputs_add(struct inputs *inputs, json_t *row) {
     json_array_append_new(inputs->rows, row);
 }
 
-int inputs_put(struct cell *cell, const struct ask *ask, struct inputs *inputs, char *why, size_t why_bytes) {
-    for (size_t i = 0; i < ask->n_files; i++) {
-        const struct ask_file *file = &ask->files[i];
+int inputs_put(struct cell *cell, const struct spec *spec, struct inputs *inputs, char *why, size_t why_bytes) {
+    for (size_t i = 0; i < spec->n_files; i++) {
+        const struct spec_file *file = &spec->files[i];
         int r = cell_put_file(cell, file->path, file->data, file->bytes);
         if (r < 0) {
             snprintf(why, why_bytes, "the file \"%.200s\" can't be put there: %s", file->path, problem_text(-r));

@@ -5,7 +5,7 @@
 #define PETRI_INPUTS_H
 
 #include "kernel/base/cleanup.h"
-#include "kernel/policy/ask.h"
+#include "kernel/policy/spec.h"
 
 struct cell;
 
@@ -19,10 +19,10 @@ struct inputs {
 void inputs_add(struct inputs *inputs, json_t *row);
 
 /*
- * Puts the files of ask into a cell that has not started, and notes them. 0, or
+ * Puts the files of spec into a cell that has not started, and notes them. 0, or
  * -errno with one sentence without a full stop in why.
  */
-int inputs_put(struct cell *cell, const struct ask *ask, struct inputs *inputs, char *why,
+int inputs_put(struct cell *cell, const struct spec *spec, struct inputs *inputs, char *why,
                size_t why_bytes) KERNEL_MUST_CHECK;
 
 #endif

@@ -15,7 +15,7 @@ enum { CHUNK_BYTES = 256 << 10, HEX_BYTES = 65 };
 
 struct inputs_read {
     struct cell *cell;
-    const struct ask *ask;
+    const struct spec *spec;
     struct inputs *inputs;
     json_t *known;
     char **paths; /* owned */
@@ -44,7 +44,7 @@ int inputs_read_begin(const struct inputs_read_options *options, struct inputs_r
         return n == 0 ? 0 : -ENOMEM;
     }
     *reading = (struct inputs_read){.cell = options->cell,
-                                    .ask = options->ask,
+                                    .spec = options->spec,
                                     .inputs = options->inputs,
                                     .known = options->known,
                                     .paths = paths,
@@ -86,9 +86,9 @@ static void add_row(struct inputs_read *reading, const char *sha256) {
         reading->inputs->complete = false;
 }
 
-static bool was_brought(const struct ask *ask, const char *path) {
-    for (size_t i = 0; i < ask->n_files; i++)
-        if (strcmp(ask->files[i].path, path) == 0)
+static bool was_brought(const struct spec *spec, const char *path) {
+    for (size_t i = 0; i < spec->n_files; i++)
+        if (strcmp(spec->files[i].path, path) == 0)
             return true;
     return false;
 }
@@ -97,7 +97,7 @@ static bool was_brought(const struct ask *ask, const char *path) {
 static void open_file(struct inputs_read *reading) {
     char key[160];
     const char *path = reading->paths[reading->at];
-    if (was_brought(reading->ask, path))
+    if (was_brought(reading->spec, path))
         return;
     reading->fd = cell_open_before(reading->cell, path);
     if (reading->fd < 0) {

@@ -25,10 +25,10 @@ struct inputs_read;
 
 /* All borrowed until the reading is destroyed. */
 struct inputs_read_options {
-    struct cell *cell;     /* frozen */
-    const struct ask *ask; /* whose files are no rows again */
-    json_t *known;         /* an object of hashes that this keeps between runs */
-    struct inputs *inputs; /* where the rows go */
+    struct cell *cell;       /* frozen */
+    const struct spec *spec; /* whose files are no rows again */
+    json_t *known;           /* an object of hashes that this keeps between runs */
+    struct inputs *inputs;   /* where the rows go */
 };
 
 /*

@@ -1,7 +1,7 @@
 #include "config_keys.h"
 
 #include "kernel/base/pattern.h"
-#include "kernel/policy/limits_ask.h"
+#include "kernel/policy/limits_change.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -217,8 +217,8 @@ static int read_profile(const struct reading *reading, const char *name, const j
     if (profile_from_name(name, &profile) < 0)
         return refuse(reading, ": \"%.40s\" is no profile; there are \"notebook\" and \"strict\"", name);
     limits_defaults(profile, &limits);
-    const struct limits_asking asking = {profile, ASKER_SESSION, why, sizeof why};
-    if (limits_ask_json(&asking, &limits, json) < 0)
+    const struct limits_change change = {profile, ASKER_SESSION, why, sizeof why};
+    if (limits_change_json(&change, &limits, json) < 0)
         return refuse(reading, ": \"%s\": %s", name, why);
     if (profile == reading->profile)
         reading->config->limits = limits;

@@ -8,10 +8,10 @@
 
 void account_begin(struct accounts *accounts, struct run *run) {
     char why[sizeof run->result.facts.detail];
-    const struct limits_asking limits = {accounts->profile, ASKER_CELL, why, sizeof why};
-    const struct asking asking = {&limits, accounts->config->environment};
+    const struct limits_change limits = {accounts->profile, ASKER_CELL, why, sizeof why};
+    const struct spec_terms terms = {&limits, accounts->config->environment};
     const json_t *petri = json_object_get(run->request->message.metadata, "petri");
-    if (ask_parse(&asking, petri, &run->asked.limits, &run->asked.ask) < 0)
+    if (spec_parse(&terms, petri, &run->asked.limits, &run->asked.spec) < 0)
         run_set_outcome(run, OUTCOME_REFUSED, why);
     else
         budget_check(accounts, run);

@@ -13,7 +13,7 @@
 struct accounts;
 struct session;
 
-/* Reads what the request asks for into run->asked.ask and run->asked.limits. Sets the outcome where it may not run. */
+/* Reads what the request asks for into run->asked.spec and run->asked.limits. Sets the outcome where it may not run. */
 void account_begin(struct accounts *accounts, struct run *run);
 
 /*

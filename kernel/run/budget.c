@@ -69,20 +69,20 @@ static json_t *history_of(struct accounts *accounts, const char *task) {
 void budget_check(struct accounts *accounts, struct run *run) {
     struct record_totals totals;
     char used_text[32], most_text[32], why[256];
-    if (run->asked.ask.task[0] == '\0')
+    if (run->asked.spec.task[0] == '\0')
         return;
-    totals_of(accounts, run->asked.ask.task, &totals);
+    totals_of(accounts, run->asked.spec.task, &totals);
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         int64_t used = *(const int64_t *)((const char *)&totals + counts[i].counted);
         int64_t most = run->asked.limits.values[counts[i].limit];
         enum limit_unit unit = limit_rows[counts[i].limit].unit;
         if (used < most)
             continue;
-        snprintf(why, sizeof why, "task %.80s has used %s %s and its limit %s is %s", run->asked.ask.task,
+        snprintf(why, sizeof why, "task %.80s has used %s %s and its limit %s is %s", run->asked.spec.task,
                  limits_text(unit, used, used_text, sizeof used_text), counts[i].what, limit_rows[counts[i].limit].name,
                  limits_text(unit, most, most_text, sizeof most_text));
         run_set_outcome(run, OUTCOME_BUDGET, why);
-        run->result.facts.history = history_of(accounts, run->asked.ask.task);
+        run->result.facts.history = history_of(accounts, run->asked.spec.task);
         return;
     }
 }

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 static int64_t ttl_ms(const struct accounts *accounts, const struct run *run) {
-    int64_t ttl = run->asked.ask.cache_ms != 0 ? run->asked.ask.cache_ms : accounts->config->cache.ttl_ms;
+    int64_t ttl = run->asked.spec.cache_ms != 0 ? run->asked.spec.cache_ms : accounts->config->cache.ttl_ms;
     return ttl > 0 ? ttl : 0;
 }
 
@@ -64,10 +64,10 @@ static json_t *request_of(const struct run *run) {
     json_object_del(request, "task");
     json_object_del(request, "cache");
     json_object_del(request, "limits");
-    for (size_t i = 0; i < run->asked.ask.n_files; i++) {
+    for (size_t i = 0; i < run->asked.spec.n_files; i++) {
         char hex[DIGEST_HEX];
-        digest_bytes(run->asked.ask.files[i].data, run->asked.ask.files[i].bytes, hex);
-        json_array_append_new(files, json_pack("[s, s]", run->asked.ask.files[i].path, hex));
+        digest_bytes(run->asked.spec.files[i].data, run->asked.spec.files[i].bytes, hex);
+        json_array_append_new(files, json_pack("[s, s]", run->asked.spec.files[i].path, hex));
     }
     json_object_set_new(request, "files", files);
     return request;
@@ -98,7 +98,7 @@ static void make_key(const struct accounts *accounts, struct run *run) {
 
 static bool is_plain(const struct run *run) {
     const json_t *expressions = json_object_get(run->request->message.content, "user_expressions");
-    return run->asked.ask.fresh && !run->asked.silent && json_object_size(expressions) == 0;
+    return run->asked.spec.fresh && !run->asked.silent && json_object_size(expressions) == 0;
 }
 
 void cache_look(struct accounts *accounts, struct run *run) {

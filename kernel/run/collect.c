@@ -41,7 +41,7 @@ static void end_files(struct runner *runner, struct run *run) {
 
 /* Files that a fresh run makes are nobody's: it has no part in the session's. */
 static bool is_written(const struct runner *runner, const struct run *run) {
-    return runner->writeback->on && !run->asked.ask.fresh;
+    return runner->writeback->on && !run->asked.spec.fresh;
 }
 
 static int begin_writing(struct runner *runner, struct run *run) {
@@ -53,7 +53,7 @@ static int begin_writing(struct runner *runner, struct run *run) {
 void collect_begin(struct runner *runner) {
     struct run *run = runner->run;
     const struct artifacts_options options = {.cell = run->now.cell,
-                                              .ask = &run->asked.ask,
+                                              .spec = &run->asked.spec,
                                               .limits = &run->asked.limits,
                                               .export = is_written(runner, run) ? NULL : runner->export};
     int r = artifacts_begin(&options, &run->now.artifacts);
@@ -65,7 +65,7 @@ void collect_begin(struct runner *runner) {
         tell(runner, run, &(struct artifacts_more){0});
     }
     r = inputs_read_begin(&(struct inputs_read_options){.cell = run->now.cell,
-                                                        .ask = &run->asked.ask,
+                                                        .spec = &run->asked.spec,
                                                         .known = runner->known_inputs,
                                                         .inputs = &run->result.inputs},
                           &run->now.inputs_read);

@@ -16,7 +16,7 @@ static void begin(struct runner *runner, struct run *run, json_t **ret_frame) {
     run->asked.n_buffers = message->n_buffers;
     *ret_frame = json_pack("{s:s, s:O, s:s, s:O, s:O, s:O*, s:O*}", "type", "comm", "header", message->header,
                            "msg_type", message->msg_type, "content", message->content, "metadata", message->metadata,
-                           "stdin", run->asked.ask.stdin_text, "env", run->asked.ask.env);
+                           "stdin", run->asked.spec.stdin_text, "env", run->asked.spec.env);
 }
 
 /* There is no reply to a comm message: what went wrong is told to everybody, and the report is in the record. */

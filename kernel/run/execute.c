@@ -4,7 +4,7 @@
 #include "kernel/jupyter/iopub.h"
 #include "kernel/jupyter/jupyter.h"
 #include "kernel/jupyter/reply.h"
-#include "kernel/policy/limits_ask.h"
+#include "kernel/policy/limits_change.h"
 #include "kernel/records/history.h"
 #include "kernel/run/account.h"
 #include "kernel/run/accounts.h"
@@ -41,11 +41,11 @@ static void check_code(struct run *run, const json_t *code) {
  * What the code asks for in its first line, and what the client does, who has
  * the last word about limits. Returns the code to run, or NULL with an outcome.
  */
-static json_t *ask_all(struct runner *runner, struct run *run, json_t *code, enum limits_line *ret_line) {
+static json_t *spec_all(struct runner *runner, struct run *run, json_t *code, enum limits_line *ret_line) {
     char why[sizeof run->result.facts.detail];
-    const struct limits_asking asking = {runner->profile, ASKER_CELL, why, sizeof why};
+    const struct limits_change change = {runner->profile, ASKER_CELL, why, sizeof why};
     json_auto_t *rest = NULL;
-    if (limits_ask_code(&asking, &run->asked.limits, code, &rest, ret_line) < 0) {
+    if (limits_change_code(&change, &run->asked.limits, code, &rest, ret_line) < 0) {
         run_set_outcome(run, OUTCOME_REFUSED, why);
         return NULL;
     }
@@ -71,7 +71,7 @@ static json_t *make_frame(const struct config *config, const struct run *run, js
                      run->asked.silent, "store_history", run->asked.counts, "user_expressions",
                      json_is_object(expressions) ? json_incref(expressions) : json_object(), "allow_stdin",
                      run->asked.allow_stdin, "execution_count", run->asked.execution_count, "stdin",
-                     run->asked.ask.stdin_text, "env", run->asked.ask.env, "refuse", refuse_modules(config));
+                     run->asked.spec.stdin_text, "env", run->asked.spec.env, "refuse", refuse_modules(config));
 }
 
 static void begin(struct runner *runner, struct run *run, json_t **ret_frame) {
@@ -91,7 +91,7 @@ static void begin(struct runner *runner, struct run *run, json_t **ret_frame) {
         iopub_publish(runner->jupyter, run->request->message.header, "execute_input",
                       json_pack("{s:O, s:i}", "code", code, "execution_count", run->asked.execution_count));
     if (run->result.outcome == OUTCOME_OK)
-        rest = ask_all(runner, run, code, &line);
+        rest = spec_all(runner, run, code, &line);
     if (run->result.outcome == OUTCOME_OK)
         refuse_check(runner, run, code);
     if (run->result.outcome == OUTCOME_OK)

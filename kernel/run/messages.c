@@ -24,7 +24,7 @@ static struct origin origin_of(const struct runner *runner, const json_t *frame)
     uint64_t number = json_is_integer(parent) ? (uint64_t)json_integer_value(parent) : run->number;
     if (number == run->number)
         return (struct origin){0};
-    return (struct origin){true, run->asked.ask.fresh ? NULL : run_parents_find(&runner->parents, number)};
+    return (struct origin){true, run->asked.spec.fresh ? NULL : run_parents_find(&runner->parents, number)};
 }
 
 static void tell(struct runner *runner, const char *line) {

@@ -110,9 +110,9 @@ static json_t *message_of(struct recording *recording, const struct run *run) {
 
 /* The files of a run, as they are stored: the redacted ones are owned by texts. */
 struct files {
-    struct record_input inputs[ASK_FILES];
-    char digests[ASK_FILES][DIGEST_HEX];
-    struct bytes texts[ASK_FILES];
+    struct record_input inputs[SPEC_FILES];
+    char digests[SPEC_FILES][DIGEST_HEX];
+    struct bytes texts[SPEC_FILES];
     size_t n;
 };
 
@@ -122,7 +122,7 @@ static void files_free(struct files **files) {
     free(*files);
 }
 
-static json_t *add_file(struct recording *recording, struct files *files, const struct ask_file *file, size_t *kept) {
+static json_t *add_file(struct recording *recording, struct files *files, const struct spec_file *file, size_t *kept) {
     size_t i = files->n++;
     struct record_input *input = &files->inputs[i];
     size_t before = recording->redacted;
@@ -145,8 +145,8 @@ static json_t *add_file(struct recording *recording, struct files *files, const 
 static json_t *files_of(struct recording *recording, const struct run *run, struct files *files) {
     json_t *list = json_array();
     size_t kept = 0;
-    for (size_t i = 0; i < run->asked.ask.n_files; i++)
-        json_array_append_new(list, add_file(recording, files, &run->asked.ask.files[i], &kept));
+    for (size_t i = 0; i < run->asked.spec.n_files; i++)
+        json_array_append_new(list, add_file(recording, files, &run->asked.spec.files[i], &kept));
     return list;
 }
 
@@ -165,7 +165,7 @@ static json_t *make_body(struct accounts *accounts, const struct run *run, const
         json_object_set_new(recording.body, "folder", text_to_json(folder, strlen(folder)));
     json_object_set_new(recording.body, "execution_count", json_integer(run->asked.execution_count));
     json_object_set_new(recording.body, "follows",
-                        json_integer(run->asked.ask.fresh ? 0 : (json_int_t)run->number - 1));
+                        json_integer(run->asked.spec.fresh ? 0 : (json_int_t)run->number - 1));
     json_object_set_new(recording.body, "redacted", recording.counts);
     return recording.body;
 }
@@ -224,7 +224,7 @@ bool recording_store(struct accounts *accounts, const struct run *run, const jso
         const struct record record = {
             .run_id = run->run_id,
             .session_id = accounts->session_id,
-            .task = run->asked.ask.task,
+            .task = run->asked.spec.task,
             .outcome = outcome_row(run->result.outcome)->name,
             .started = run->started,
             .started_ms = clock_date_ms() - wall_ms,
@@ -242,7 +242,7 @@ bool recording_store(struct accounts *accounts, const struct run *run, const jso
         stored = body && records_store(&accounts->records, &record) == 0;
     }
     if (!stored && did_run(run))
-        budget_count(accounts, run->asked.ask.task,
+        budget_count(accounts, run->asked.spec.task,
                      &(struct record_totals){.runs = 1, .wall_ms = wall_ms, .artifact_bytes = artifact_bytes(report)});
     return stored;
 }

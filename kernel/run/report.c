@@ -40,9 +40,9 @@ static json_t *error_of(const struct run *run) {
 static json_t *what_ran(const struct accounts *accounts, const struct run *run) {
     return json_pack("{s:s, s:s, s:s, s:b, s:b, s:s, s:s, s:s, s:s, s:s*}", "run_id", run->run_id, "session_id",
                      accounts->session_id, "outcome", outcome_row(run->result.outcome)->name, "rolled_back",
-                     run->result.rolled_back, "fresh", run->asked.ask.fresh, "language", "python", "code_sha256",
+                     run->result.rolled_back, "fresh", run->asked.spec.fresh, "language", "python", "code_sha256",
                      run->asked.code_sha256, "environment_sha256", accounts->environment_sha256, "profile",
-                     profile_name(accounts->profile), "task", run->asked.ask.task[0] ? run->asked.ask.task : NULL);
+                     profile_name(accounts->profile), "task", run->asked.spec.task[0] ? run->asked.spec.task : NULL);
 }
 
 static json_t *rows_of(json_t *rows) {

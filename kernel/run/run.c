@@ -43,7 +43,7 @@ void run_destroy(struct run *run) {
     json_decref(run->now.question.unasked);
     json_decref(run->result.checks);
     json_decref(run->result.artifact_rows);
-    ask_fini(&run->asked.ask);
+    spec_fini(&run->asked.spec);
     json_decref(run->result.inputs.rows);
     json_decref(run->result.cached);
     transcript_fini(&run->result.transcript);
@@ -61,7 +61,7 @@ const struct cell_kind *run_kind(const struct run *run) {
 }
 
 bool run_brings_code(const struct run *run) {
-    return run->asked.code || run->asked.ask.n_files > 0;
+    return run->asked.code || run->asked.spec.n_files > 0;
 }
 
 void run_set_outcome(struct run *run, enum outcome outcome, const char *detail) {

@@ -6,8 +6,8 @@
 
 #include "kernel/files/inputs.h"
 #include "kernel/jupyter/request.h"
-#include "kernel/policy/ask.h"
 #include "kernel/policy/limits.h"
+#include "kernel/policy/spec.h"
 #include "kernel/run/captures.h"
 #include "kernel/run/validation.h"
 #include "kernel/worker/displays.h"
@@ -57,7 +57,7 @@ struct run_request {
     json_t *code;         /* as the request has it, owned; NULL where it has none */
     char code_sha256[65]; /* hexadecimal; "" where the request has no code */
     int skipped_lines;    /* of it, that the worker does not get: one of limits, before what has to be the first */
-    struct ask ask;       /* beside its code */
+    struct spec spec;     /* beside its code */
     struct limits limits; /* in force for this run */
     struct limits session_limits; /* in force after it, unless it is rolled back */
     const struct frame *buffers;  /* go with the frame to the worker; of the request's message */

@@ -106,16 +106,16 @@ bool runner_aborts(const struct runner *runner) {
 
 /* What the run has changed stands, or stands no more. */
 static void update_session(struct runner *runner, struct run *run) {
-    comms_end(&runner->jupyter->comms, run->result.rolled_back || run->asked.ask.fresh);
+    comms_end(&runner->jupyter->comms, run->result.rolled_back || run->asked.spec.fresh);
     if (!run->result.rolled_back)
         runner->limits = run->asked.session_limits;
-    if (run->now.cell && !run->result.rolled_back && !run->asked.ask.fresh)
+    if (run->now.cell && !run->result.rolled_back && !run->asked.spec.fresh)
         run_parents_note(&runner->parents, run->number, run->request->message.header);
 }
 
 /* The answer is out; what is expensive comes now. */
 static void end_cell(struct runner *runner, struct run *run) {
-    if (run->now.cell && run->asked.ask.fresh) {
+    if (run->now.cell && run->asked.spec.fresh) {
         cell_discard(steal_pointer(run->now.cell));
     } else if (run->now.cell) {
         cell_commit(steal_pointer(run->now.cell));
@@ -323,7 +323,7 @@ static json_t *caps(const struct run *run) {
 
 /* The cell made ahead, or for a fresh run one of image 0: the other stays for the next request. */
 static int take_cell(struct runner *runner, struct run *run, struct sandbox_error *ret_error) {
-    if (run->asked.ask.fresh)
+    if (run->asked.spec.fresh)
         return make_cell(runner, CELL_FROM_FIRST, &run->now.cell, &run->result.sandbox_us, ret_error);
     int r = runner->ahead ? 0 : make_next(runner, ret_error);
     runner->ahead_failed = false;
@@ -378,7 +378,7 @@ static void run_cell(struct runner *runner, json_t *frame) {
         refuse(run, OUTCOME_SANDBOX, runner->why);
     } else if (take_cell(runner, run, &error) < 0) {
         refuse(run, OUTCOME_SANDBOX, sandbox_error_text(&error, text, sizeof text));
-    } else if (inputs_put(run->now.cell, &run->asked.ask, &run->result.inputs, text, sizeof text) < 0) {
+    } else if (inputs_put(run->now.cell, &run->asked.spec, &run->result.inputs, text, sizeof text) < 0) {
         refuse(run, OUTCOME_REFUSED, text);
     } else if (start_cell(runner, frame, &error) < 0) {
         refuse(run, OUTCOME_SANDBOX, error.step ? sandbox_error_text(&error, text, sizeof text) : error.detail);

@@ -19,10 +19,10 @@ static const struct limits limits_of_check = {
     .values = {[LIMIT_MEMORY] = INT64_C(512) << 20, [LIMIT_CPU] = CPU_MS, [LIMIT_PROCESSES] = 16, [LIMIT_CPUS] = 1}};
 
 static json_t *stdout_frame(const struct run *run) {
-    if (!run->asked.ask.stdout_regex)
+    if (!run->asked.spec.stdout_regex)
         return NULL;
     return json_pack("{s:s, s:s, s:O, s:o}", "type", "check", "what", "stdout_regex", "pattern",
-                     run->asked.ask.stdout_regex, "text", transcript_text(&run->result.transcript, OUTPUT_STDOUT));
+                     run->asked.spec.stdout_regex, "text", transcript_text(&run->result.transcript, OUTPUT_STDOUT));
 }
 
 static const char *result_problem(const struct run *run) {
@@ -30,10 +30,10 @@ static const char *result_problem(const struct run *run) {
 }
 
 static json_t *result_frame(const struct run *run) {
-    if (!run->asked.ask.result_json_schema)
+    if (!run->asked.spec.result_json_schema)
         return NULL;
     return json_pack("{s:s, s:s, s:O, s:O?}", "type", "check", "what", "result_json_schema", "schema",
-                     run->asked.ask.result_json_schema, "data", run->result.transcript.result);
+                     run->asked.spec.result_json_schema, "data", run->result.transcript.result);
 }
 
 /* The checks that need a cell; frame is NULL where nothing is expected. problem: why there is nothing to look at. */
@@ -75,7 +75,7 @@ static const json_t *find_artifact(const struct run *run, const char *path) {
     return NULL;
 }
 
-static void check_artifact(struct run *run, const struct ask_expected *expected) {
+static void check_artifact(struct run *run, const struct spec_expected *expected) {
     char name[FILENAME_PATH_BYTES + 16], detail[512];
     const json_t *row = find_artifact(run, expected->path);
     const char *mime = json_string_value(json_object_get(row, "mime"));
@@ -100,8 +100,8 @@ static void check_artifact(struct run *run, const struct ask_expected *expected)
 }
 
 static void check_artifacts(struct run *run) {
-    for (size_t i = 0; i < run->asked.ask.n_expected; i++)
-        check_artifact(run, &run->asked.ask.expected[i]);
+    for (size_t i = 0; i < run->asked.spec.n_expected; i++)
+        check_artifact(run, &run->asked.spec.expected[i]);
 }
 
 void validation_cancel(struct run *run, const char *why) {
@@ -116,8 +116,8 @@ void validation_cancel(struct run *run, const char *why) {
 
 void validation_fail(struct run *run, const char *why) {
     char name[FILENAME_PATH_BYTES + 16];
-    for (size_t i = 0; i < run->asked.ask.n_expected; i++) {
-        snprintf(name, sizeof name, "artifact %s", run->asked.ask.expected[i].path);
+    for (size_t i = 0; i < run->asked.spec.n_expected; i++) {
+        snprintf(name, sizeof name, "artifact %s", run->asked.spec.expected[i].path);
         add(run, name, false, why);
     }
     validation_cancel(run, why);

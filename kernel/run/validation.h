@@ -26,7 +26,7 @@ struct validation {
 void validation_init(struct validation *validation);
 void validation_fini(struct validation *validation);
 
-/* Goes on with what run->asked.ask expects, once the run's artifacts are known; rows go to run->result.checks. True
+/* Goes on with what run->asked.spec expects, once the run's artifacts are known; rows go to run->result.checks. True
  * once all is done. */
 bool validation_step(struct session *session, struct run *run, int64_t now_us);
 

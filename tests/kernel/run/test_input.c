@@ -26,7 +26,7 @@ static void expect_question(const char *prompt, bool password) {
     message_fini(&question);
 }
 
-static void ask_for_input(int seq) {
+static void spec_for_input(int seq) {
     say_question(seq, "", false);
     expect_question("", false);
 }
@@ -143,7 +143,7 @@ static void test_input_answer_of_another_client_is_ignored(void **state) {
     char id[37];
     (void)state;
     begin_cell("asks", id);
-    ask_for_input(1);
+    spec_for_input(1);
     answer_as_another("not mine to say");
     for (int i = 0; i < ROUNDS; i++)
         take_a_turn(); /* of the loop or more, in which it could be heard */
@@ -157,7 +157,7 @@ static void test_input_wait_does_not_count_to_the_time_limit(void **state) {
     char id[37];
     (void)state;
     begin_cell("asks", id);
-    ask_for_input(1);
+    spec_for_input(1);
     for (int i = 0; i < 3; i++) { /* at the limit the kernel would ask for the stack, and then end the cell */
         take_a_turn();
         fake_clock_put_forward(limit_us);
@@ -182,7 +182,7 @@ static void test_input_that_nobody_answers_ends_the_cell_at_its_limit(void **sta
     char id[37];
     (void)state;
     begin_cell("asks", id);
-    ask_for_input(1);
+    spec_for_input(1);
     put_forward(limit_us);
     harness_receive(&h, CHANNEL_SHELL, &reply);
     expect_text(report_of(&reply), "outcome", "timeout");
@@ -197,11 +197,11 @@ static void test_input_limit_is_for_all_questions_of_a_cell(void **state) {
     char id[37];
     (void)state;
     begin_cell("asks twice", id);
-    ask_for_input(1);
+    spec_for_input(1);
     take_a_turn();
     put_forward(limit_us / 2);
     expect_answered(1, "x");
-    ask_for_input(2);
+    spec_for_input(2);
     take_a_turn();
     put_forward(limit_us / 2);
     expect_nobody_answered(id);
@@ -216,7 +216,7 @@ static void test_input_wait_of_a_cell_that_computes_counts_to_the_time_limit(voi
     char id[37];
     (void)state;
     begin_cell("asks, and has a thread", id);
-    ask_for_input(1);
+    spec_for_input(1);
     use_processors(1);
     put_forward(limit_us);
     expect_failure(id, "busy execute_input error:CellTimeout idle", "CellTimeout",
@@ -228,7 +228,7 @@ static void test_input_wait_counts_as_far_as_the_cell_computes(void **state) {
     char id[37];
     (void)state;
     begin_cell("asks, and has a thread", id);
-    ask_for_input(1);
+    spec_for_input(1);
     use_processors(0.25);
     put_forward(2 * limit_us); /* half of the limit was computed */
     expect_answered(1, "x");
@@ -242,7 +242,7 @@ static void test_input_wait_counts_no_more_than_has_passed(void **state) {
     char id[37];
     (void)state;
     begin_cell("asks, and has threads", id);
-    ask_for_input(1);
+    spec_for_input(1);
     use_processors(1.5);
     put_forward(limit_us / 4 * 3);
     expect_answered(1, "x");
@@ -279,7 +279,7 @@ static void interrupt(void) {
 
 /* Asks with seq, and is answered. */
 static void expect_answer_goes_to(int seq) {
-    ask_for_input(seq);
+    spec_for_input(seq);
     expect_answered(seq, "x");
 }
 
@@ -302,7 +302,7 @@ static void test_interrupt_while_input_waits_withdraws_the_question(void **state
     char id[37];
     (void)state;
     begin_cell("asks", id);
-    ask_for_input(1);
+    spec_for_input(1);
     interrupt();
     expect_answer_goes_to(2);
     harness_done(&h, "KeyboardInterrupt");
@@ -314,7 +314,7 @@ static void test_interrupt_before_a_question_arrives_lets_the_code_ask_again(voi
     (void)state;
     begin_cell("asks", id);
     interrupt();
-    ask_for_input(1); /* sent before its worker heard of the interrupt, which has ended the waiting for it */
+    spec_for_input(1); /* sent before its worker heard of the interrupt, which has ended the waiting for it */
     expect_answer_goes_to(2);
     harness_done(&h, "ok");
     expect_status(id, "ok");

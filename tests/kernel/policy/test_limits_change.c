@@ -1,4 +1,4 @@
-#include "kernel/policy/limits_ask.h"
+#include "kernel/policy/limits_change.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -9,18 +9,18 @@
 
 static struct limits limits;
 static char why[256];
-static struct limits_asking asking;
+static struct limits_change change;
 
 static int setup(void **state) {
     (void)state;
     limits_defaults(PROFILE_STRICT, &limits);
     why[0] = '\0';
-    asking = (struct limits_asking){PROFILE_STRICT, ASKER_CELL, why, sizeof why};
+    change = (struct limits_change){PROFILE_STRICT, ASKER_CELL, why, sizeof why};
     return 0;
 }
 
-static int ask_line(const char *line) {
-    return limits_ask_line(&asking, &limits, line, strlen(line));
+static int spec_line(const char *line) {
+    return limits_change_line(&change, &limits, line, strlen(line));
 }
 
 static void test_ask_line_sets_values_in_every_form(void **state) {
@@ -36,10 +36,10 @@ static void test_ask_line_sets_values_in_every_form(void **state) {
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        assert_int_equal(ask_line(rows[i].line), 0);
+        assert_int_equal(spec_line(rows[i].line), 0);
         assert_int_equal(limits.values[rows[i].limit], rows[i].value);
     }
-    assert_int_equal(ask_line(""), 0);
+    assert_int_equal(spec_line(""), 0);
 }
 
 static void test_ask_line_refuses_with_a_reason(void **state) {
@@ -66,7 +66,7 @@ static void test_ask_line_refuses_with_a_reason(void **state) {
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        assert_int_equal(ask_line(rows[i].line), -EINVAL);
+        assert_int_equal(spec_line(rows[i].line), -EINVAL);
         assert_string_equal(why, rows[i].why);
     }
 }
@@ -74,23 +74,23 @@ static void test_ask_line_refuses_with_a_reason(void **state) {
 /* What a task may use is the operator's and the client's to say: code can only ask for less. */
 static void test_ask_of_task_limits_can_only_lower_them(void **state) {
     (void)state;
-    assert_int_equal(ask_line("runs=9 budget=1m"), 0);
-    assert_int_equal(ask_line("runs=8"), 0);
+    assert_int_equal(spec_line("runs=9 budget=1m"), 0);
+    assert_int_equal(spec_line("runs=8"), 0);
     assert_int_equal(limits.values[LIMIT_RUNS], 8);
-    assert_int_equal(ask_line("runs=9"), -EINVAL);
+    assert_int_equal(spec_line("runs=9"), -EINVAL);
     assert_string_equal(why, "runs can only be lowered, and it is 8");
-    assert_int_equal(ask_line("budget=2m"), -EINVAL);
+    assert_int_equal(spec_line("budget=2m"), -EINVAL);
     assert_string_equal(why, "budget can only be lowered, and it is 60 s");
 }
 
 static void test_ask_json_takes_texts_and_numbers(void **state) {
     json_t *json = json_pack("{s:s, s:i}", "memory", "1M", "timeout", 1500);
     (void)state;
-    assert_int_equal(limits_ask_json(&asking, &limits, json), 0);
+    assert_int_equal(limits_change_json(&change, &limits, json), 0);
     assert_int_equal(limits.values[LIMIT_MEMORY], 1 << 20);
     assert_int_equal(limits.values[LIMIT_TIMEOUT], 1500);
     json_decref(json);
-    assert_int_equal(limits_ask_json(&asking, &limits, NULL), 0);
+    assert_int_equal(limits_change_json(&change, &limits, NULL), 0);
 }
 
 static void test_ask_json_refuses_bad_values_and_unknown_names(void **state) {
@@ -99,7 +99,7 @@ static void test_ask_json_refuses_bad_values_and_unknown_names(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         why[0] = '\0';
-        assert_int_equal(limits_ask_json(&asking, &limits, rows[i]), -EINVAL);
+        assert_int_equal(limits_change_json(&change, &limits, rows[i]), -EINVAL);
         assert_true(why[0] != '\0');
         json_decref(rows[i]);
     }
@@ -107,8 +107,8 @@ static void test_ask_json_refuses_bad_values_and_unknown_names(void **state) {
 
 static void test_ask_for_the_session_can_set_session_limits(void **state) {
     (void)state;
-    asking.asker = ASKER_SESSION;
-    assert_int_equal(ask_line("disk=1M"), 0);
+    change.asker = ASKER_SESSION;
+    assert_int_equal(spec_line("disk=1M"), 0);
     assert_int_equal(limits.values[LIMIT_DISK], 1 << 20);
 }
 
@@ -138,7 +138,7 @@ static void test_ask_code_keeps_line_numbers_and_magics(void **state) {
         json_t *rest = NULL;
         enum limits_line line;
         limits_defaults(PROFILE_STRICT, &limits);
-        assert_int_equal(limits_ask_code(&asking, &limits, code, &rest, &line), 0);
+        assert_int_equal(limits_change_code(&change, &limits, code, &rest, &line), 0);
         assert_int_equal(line, rows[i].line);
         assert_string_equal(json_string_value(rest), rows[i].rest);
         assert_int_equal(limits.values[LIMIT_TIMEOUT], rows[i].timeout);
@@ -152,7 +152,7 @@ static void test_ask_code_keeps_a_nul_in_the_code(void **state) {
     json_t *rest = NULL;
     enum limits_line line;
     (void)state;
-    assert_int_equal(limits_ask_code(&asking, &limits, code, &rest, &line), 0);
+    assert_int_equal(limits_change_code(&change, &limits, code, &rest, &line), 0);
     assert_int_equal(json_string_length(rest), 21);
     assert_memory_equal(json_string_value(rest), "# %%limits cpus=1\na\0b", 21);
     json_decref(code);

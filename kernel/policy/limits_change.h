@@ -1,11 +1,11 @@
 /*
- * limits_ask.h - other limits than the profile's: asked for by a cell, a request or the configuration.
+ * limits_change.h - other limits than the profile's: asked for by a cell, a request or the configuration.
  *
  * Durations take ms, s, m, h; sizes K, M, G (powers of 1024), with or without
  * a B or iB. What is over the ceiling is refused with a sentence that names it.
  */
-#ifndef PETRI_LIMITS_ASK_H
-#define PETRI_LIMITS_ASK_H
+#ifndef PETRI_LIMITS_CHANGE_H
+#define PETRI_LIMITS_CHANGE_H
 
 #include "kernel/policy/limits.h"
 
@@ -14,7 +14,7 @@
 /* Whose wish it is: a cell can't change what was fixed when its session started. */
 enum limits_asker { ASKER_CELL, ASKER_SESSION };
 
-struct limits_asking {
+struct limits_change {
     enum profile profile; /* whose ceilings hold */
     enum limits_asker asker;
     char *why; /* one sentence, without a full stop, where something is refused */
@@ -27,16 +27,16 @@ int limits_parse(enum limit_unit unit, const char *text, int64_t *ret_value) __a
 /* All below: 0 with limits changed, or -EINVAL with why, then limits may be changed in part. */
 
 /* One limit by its name, with a value as people write it. */
-int limits_ask(const struct limits_asking *asking, struct limits *limits, const char *name, const char *text)
+int limits_change_one(const struct limits_change *change, struct limits *limits, const char *name, const char *text)
     __attribute__((warn_unused_result));
 
 /* "timeout=10s memory=1G", n bytes of it. */
-int limits_ask_line(const struct limits_asking *asking, struct limits *limits, const char *line, size_t n)
+int limits_change_line(const struct limits_change *change, struct limits *limits, const char *line, size_t n)
     __attribute__((warn_unused_result));
 
 /* {"timeout": "10s", "processes": 8}; a number counts in the limit's own unit: milliseconds, bytes. NULL asks nothing.
  */
-int limits_ask_json(const struct limits_asking *asking, struct limits *limits, const json_t *json)
+int limits_change_json(const struct limits_change *change, struct limits *limits, const json_t *json)
     __attribute__((warn_unused_result));
 
 /* What the first line of a cell says about limits. */
@@ -54,7 +54,7 @@ enum limits_line {
  * has to come first. ret_code is the caller's, and the code itself where there
  * is no such line.
  */
-int limits_ask_code(const struct limits_asking *asking, struct limits *limits, json_t *code, json_t **ret_code,
-                    enum limits_line *ret_line) __attribute__((warn_unused_result));
+int limits_change_code(const struct limits_change *change, struct limits *limits, json_t *code, json_t **ret_code,
+                       enum limits_line *ret_line) __attribute__((warn_unused_result));
 
 #endif

@@ -1,4 +1,4 @@
-#include "limits_ask.h"
+#include "limits_change.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -36,10 +36,10 @@ static const char *const unit_forms[] = {[UNIT_COUNT] = "a whole number",
                                          [UNIT_MS] = "a duration such as 500ms, 10s, 5m or 1h",
                                          [UNIT_BYTES] = "a size such as 512M or 2G"};
 
-static __attribute__((format(printf, 2, 3))) int refuse(const struct limits_asking *asking, const char *format, ...) {
+static __attribute__((format(printf, 2, 3))) int refuse(const struct limits_change *change, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    vsnprintf(asking->why, asking->why_bytes, format, args);
+    vsnprintf(change->why, change->why_bytes, format, args);
     va_end(args);
     return -EINVAL;
 }
@@ -69,47 +69,47 @@ static int find_limit(const char *name) {
     return i;
 }
 
-static int set(const struct limits_asking *asking, struct limits *limits, int limit, int64_t value) {
+static int set(const struct limits_change *change, struct limits *limits, int limit, int64_t value) {
     const struct limit_row *row = &limit_rows[limit];
-    int64_t ceiling = limits_ceiling(asking->profile, (enum limit)limit);
+    int64_t ceiling = limits_ceiling(change->profile, (enum limit)limit);
     char asked[32];
     char most[32];
-    if (asking->asker == ASKER_CELL && row->of_session)
-        return refuse(asking, "%s is fixed by the configuration when the session starts", row->name);
+    if (change->asker == ASKER_CELL && row->of_session)
+        return refuse(change, "%s is fixed by the configuration when the session starts", row->name);
     if (value > ceiling)
-        return refuse(asking, "%s %s is over the ceiling of %s in profile %s", row->name,
+        return refuse(change, "%s %s is over the ceiling of %s in profile %s", row->name,
                       limits_text(row->unit, value, asked, sizeof asked),
-                      limits_text(row->unit, ceiling, most, sizeof most), profile_name(asking->profile));
-    if (asking->asker == ASKER_CELL && row->tightens && value > limits->values[limit])
-        return refuse(asking, "%s can only be lowered, and it is %s", row->name,
+                      limits_text(row->unit, ceiling, most, sizeof most), profile_name(change->profile));
+    if (change->asker == ASKER_CELL && row->tightens && value > limits->values[limit])
+        return refuse(change, "%s can only be lowered, and it is %s", row->name,
                       limits_text(row->unit, limits->values[limit], most, sizeof most));
     limits->values[limit] = value;
     return 0;
 }
 
-static int refuse_name(const struct limits_asking *asking, const char *name) {
+static int refuse_name(const struct limits_change *change, const char *name) {
     char names[256] = "";
     for (size_t i = 0, n = 0; i < LIMIT_N; i++)
         n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "", limit_rows[i].name);
-    return refuse(asking, "there is no limit '%.40s'; there are %s", name, names);
+    return refuse(change, "there is no limit '%.40s'; there are %s", name, names);
 }
 
-int limits_ask(const struct limits_asking *asking, struct limits *limits, const char *name, const char *text) {
+int limits_change_one(const struct limits_change *change, struct limits *limits, const char *name, const char *text) {
     int64_t value;
     int limit = find_limit(name);
     if (limit == LIMIT_N)
-        return refuse_name(asking, name);
+        return refuse_name(change, name);
     if (limits_parse(limit_rows[limit].unit, text, &value) < 0)
-        return refuse(asking, "%s needs %s, not '%.40s'", name, unit_forms[limit_rows[limit].unit], text);
-    return set(asking, limits, limit, value);
+        return refuse(change, "%s needs %s, not '%.40s'", name, unit_forms[limit_rows[limit].unit], text);
+    return set(change, limits, limit, value);
 }
 
-int limits_ask_line(const struct limits_asking *asking, struct limits *limits, const char *line, size_t n) {
+int limits_change_line(const struct limits_change *change, struct limits *limits, const char *line, size_t n) {
     char copy[512];
     char *rest = copy;
     char *word;
     if (n >= sizeof copy)
-        return refuse(asking, "the line of limits is too long");
+        return refuse(change, "the line of limits is too long");
     memcpy(copy, line, n);
     copy[n] = '\0';
     while ((word = strsep(&rest, " \t\r"))) {
@@ -117,36 +117,37 @@ int limits_ask_line(const struct limits_asking *asking, struct limits *limits, c
         if (word[0] == '\0')
             continue;
         if (!equals)
-            return refuse(asking, "limits are written name=value, not '%.40s'", word);
+            return refuse(change, "limits are written name=value, not '%.40s'", word);
         *equals = '\0';
-        int r = limits_ask(asking, limits, word, equals + 1);
+        int r = limits_change_one(change, limits, word, equals + 1);
         if (r < 0)
             return r;
     }
     return 0;
 }
 
-static int ask_value(const struct limits_asking *asking, struct limits *limits, const char *name, const json_t *value) {
+static int read_value(const struct limits_change *change, struct limits *limits, const char *name,
+                      const json_t *value) {
     int limit = find_limit(name);
     if (json_is_string(value))
-        return limits_ask(asking, limits, name, json_string_value(value));
+        return limits_change_one(change, limits, name, json_string_value(value));
     if (limit == LIMIT_N)
-        return refuse_name(asking, name);
+        return refuse_name(change, name);
     if (!json_is_integer(value) || json_integer_value(value) <= 0)
-        return refuse(asking, "%s needs %s", name, unit_forms[limit_rows[limit].unit]);
-    return set(asking, limits, limit, json_integer_value(value));
+        return refuse(change, "%s needs %s", name, unit_forms[limit_rows[limit].unit]);
+    return set(change, limits, limit, json_integer_value(value));
 }
 
-int limits_ask_json(const struct limits_asking *asking, struct limits *limits, const json_t *json) {
+int limits_change_json(const struct limits_change *change, struct limits *limits, const json_t *json) {
     const char *name;
     json_t *value;
     int r = 0;
     if (!json)
         return 0;
     if (!json_is_object(json))
-        return refuse(asking, "limits are an object of names and values");
+        return refuse(change, "limits are an object of names and values");
     json_object_foreach((json_t *)json, name, value) {
-        r = ask_value(asking, limits, name, value);
+        r = read_value(change, limits, name, value);
         if (r < 0)
             break;
     }
@@ -197,8 +198,8 @@ static bool is_blank(const char *text, size_t n) {
     return n == 0;
 }
 
-int limits_ask_code(const struct limits_asking *asking, struct limits *limits, json_t *code, json_t **ret_code,
-                    enum limits_line *ret_line) {
+int limits_change_code(const struct limits_change *change, struct limits *limits, json_t *code, json_t **ret_code,
+                       enum limits_line *ret_line) {
     const char *text = json_string_value(code);
     size_t bytes = json_string_length(code);
     size_t n;
@@ -211,12 +212,12 @@ int limits_ask_code(const struct limits_asking *asking, struct limits *limits, j
     const char *line_end = memchr(text, '\n', bytes);
     if (!line_end)
         line_end = text + bytes;
-    int r = limits_ask_line(asking, limits, text + n, (size_t)(line_end - text) - n);
+    int r = limits_change_line(change, limits, text + n, (size_t)(line_end - text) - n);
     if (r < 0)
         return r;
     json_t *rest = without_line(text, bytes, line_end);
     if (!rest)
-        return refuse(asking, "there is no memory");
+        return refuse(change, "there is no memory");
     *ret_code = rest;
     *ret_line = is_blank(text + n, (size_t)(line_end - text) - n) ? LIMITS_LINE_SHOW : line;
     return 0;

@@ -1,5 +1,5 @@
 #include "kernel/base/filename.h"
-#include "kernel/policy/ask.h"
+#include "kernel/policy/spec.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -10,30 +10,30 @@
 
 #include <cmocka.h>
 
-static struct ask ask;
+static struct spec spec;
 static struct limits limits;
 static char why[512];
 
 static int parse(const char *text) {
     json_t *json = json_loads(text, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
     json_t *environment = json_pack("[s, s]", "MODE", "REGION");
-    const struct limits_asking limits_asking = {PROFILE_NOTEBOOK, ASKER_CELL, why, sizeof why};
+    const struct limits_change limits_change = {PROFILE_NOTEBOOK, ASKER_CELL, why, sizeof why};
     assert_non_null(json);
     limits_defaults(PROFILE_NOTEBOOK, &limits);
     why[0] = '\0';
-    int r = ask_parse(&(struct asking){&limits_asking, environment}, json, &limits, &ask);
+    int r = spec_parse(&(struct spec_terms){&limits_change, environment}, json, &limits, &spec);
     json_decref(json);
     json_decref(environment);
     return r;
 }
 
 static void test_ask_without_any_key_is_all_zero(void **state) {
-    static const struct ask nothing;
+    static const struct spec nothing;
     (void)state;
     assert_int_equal(parse("{}"), 0);
-    assert_memory_equal(&ask, &nothing, sizeof ask);
-    assert_int_equal(ask_parse(NULL, NULL, &limits, &ask), 0);
-    assert_memory_equal(&ask, &nothing, sizeof ask);
+    assert_memory_equal(&spec, &nothing, sizeof spec);
+    assert_int_equal(spec_parse(NULL, NULL, &limits, &spec), 0);
+    assert_memory_equal(&spec, &nothing, sizeof spec);
 }
 
 static void test_ask_all_keys_are_read(void **state) {
@@ -46,25 +46,25 @@ static void test_ask_all_keys_are_read(void **state) {
               " \"stdout_regex\": \"^a\", \"result_json_schema\": {\"type\": \"integer\"}}}"),
         0);
     assert_int_equal(limits.values[LIMIT_TIMEOUT], 3000);
-    assert_int_equal(ask.n_files, 2);
-    assert_string_equal(ask.files[0].path, "a/b.csv");
-    assert_int_equal(ask.files[0].bytes, 3);
-    assert_memory_equal(ask.files[0].data, "x\0y", 3);
-    assert_int_equal(ask.files[1].bytes, 2);
-    assert_memory_equal(ask.files[1].data, "\0\xff", 2);
-    assert_string_equal(json_string_value(ask.stdin_text), "1\n2\n");
-    assert_string_equal(json_string_value(json_object_get(ask.env, "MODE")), "fast");
-    assert_string_equal(ask.task, "T-1");
-    assert_true(ask.fresh);
-    assert_int_equal(ask.inline_bytes, 100);
-    assert_int_equal(ask.n_expected, 2);
-    assert_string_equal(ask.expected[0].mime, "image/png");
-    assert_int_equal(ask.expected[0].max_bytes, 9);
-    assert_null(ask.expected[1].mime);
-    assert_int_equal(ask.expected[1].max_bytes, -1);
-    assert_string_equal(json_string_value(ask.stdout_regex), "^a");
-    assert_true(json_is_object(ask.result_json_schema));
-    ask_fini(&ask);
+    assert_int_equal(spec.n_files, 2);
+    assert_string_equal(spec.files[0].path, "a/b.csv");
+    assert_int_equal(spec.files[0].bytes, 3);
+    assert_memory_equal(spec.files[0].data, "x\0y", 3);
+    assert_int_equal(spec.files[1].bytes, 2);
+    assert_memory_equal(spec.files[1].data, "\0\xff", 2);
+    assert_string_equal(json_string_value(spec.stdin_text), "1\n2\n");
+    assert_string_equal(json_string_value(json_object_get(spec.env, "MODE")), "fast");
+    assert_string_equal(spec.task, "T-1");
+    assert_true(spec.fresh);
+    assert_int_equal(spec.inline_bytes, 100);
+    assert_int_equal(spec.n_expected, 2);
+    assert_string_equal(spec.expected[0].mime, "image/png");
+    assert_int_equal(spec.expected[0].max_bytes, 9);
+    assert_null(spec.expected[1].mime);
+    assert_int_equal(spec.expected[1].max_bytes, -1);
+    assert_string_equal(json_string_value(spec.stdout_regex), "^a");
+    assert_true(json_is_object(spec.result_json_schema));
+    spec_fini(&spec);
 }
 
 static void test_ask_bad_metadata_is_refused_with_a_reason(void **state) {
@@ -113,10 +113,10 @@ static void test_ask_bad_metadata_is_refused_with_a_reason(void **state) {
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        ask.n_files = 77;
+        spec.n_files = 77;
         assert_int_equal(parse(rows[i].text), -EINVAL);
         assert_string_equal(why, rows[i].why);
-        assert_int_equal(ask.n_files, 77); /* untouched on failure */
+        assert_int_equal(spec.n_files, 77); /* untouched on failure */
     }
 }
 
@@ -136,11 +136,11 @@ static char *repeated(const char *before, const char *item, int n, const char *a
 static void test_ask_one_file_more_than_the_limit_is_refused(void **state) {
     (void)state;
     for (int over = 0; over < 2; over++) {
-        char *text = repeated("{\"files\": [", "{\"path\": \"%d\", \"text\": \"\"}", ASK_FILES + over, "]}");
+        char *text = repeated("{\"files\": [", "{\"path\": \"%d\", \"text\": \"\"}", SPEC_FILES + over, "]}");
         assert_int_equal(parse(text), over ? -EINVAL : 0);
         free(text);
         if (!over)
-            ask_fini(&ask);
+            spec_fini(&spec);
     }
     assert_string_equal(why, "metadata.petri: \"files\" has to be a list of up to 256 files");
 }

@@ -1,12 +1,12 @@
-#include "ask_object.h"
+#include "spec_object.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-int ask_refuse(const struct ask_reading *reading, const char *format, ...) {
-    const struct limits_asking *limits = reading->asking->limits;
+int spec_refuse(const struct spec_reading *reading, const char *format, ...) {
+    const struct limits_change *limits = reading->terms->limits;
     va_list args;
     va_start(args, format);
     vsnprintf(limits->why, limits->why_bytes, format, args);
@@ -14,12 +14,12 @@ int ask_refuse(const struct ask_reading *reading, const char *format, ...) {
     return -EINVAL;
 }
 
-bool ask_is_text(const json_t *json, size_t max) {
+bool spec_is_text(const json_t *json, size_t max) {
     size_t n = json_string_length(json);
     return json_is_string(json) && n > 0 && n <= max && strlen(json_string_value(json)) == n;
 }
 
-static int refuse_key(const struct ask_reading *reading, const char *where, const struct ask_key *keys, size_t n,
+static int refuse_key(const struct spec_reading *reading, const char *where, const struct spec_key *keys, size_t n,
                       const char *key) {
     char names[256] = "";
     size_t at = 0;
@@ -29,10 +29,10 @@ static int refuse_key(const struct ask_reading *reading, const char *where, cons
                                : i + 1 == n ? " and "
                                             : ", ",
                                keys[i].name);
-    return ask_refuse(reading, "%s has no \"%.40s\"; there %s %s", where, key, n == 1 ? "is" : "are", names);
+    return spec_refuse(reading, "%s has no \"%.40s\"; there %s %s", where, key, n == 1 ? "is" : "are", names);
 }
 
-static int read_key(const struct ask_reading *reading, const char *where, const struct ask_key *keys, size_t n,
+static int read_key(const struct spec_reading *reading, const char *where, const struct spec_key *keys, size_t n,
                     const char *name, const json_t *value) {
     size_t i = 0;
     while (i < n && strcmp(keys[i].name, name) != 0)
@@ -40,16 +40,16 @@ static int read_key(const struct ask_reading *reading, const char *where, const 
     if (i == n)
         return refuse_key(reading, where, keys, n, name);
     int r = keys[i].parse(reading, value);
-    return r == ASK_NOT_THIS ? ask_refuse(reading, "%s: \"%s\" has to be %s", where, name, keys[i].takes) : r;
+    return r == SPEC_NOT_THIS ? spec_refuse(reading, "%s: \"%s\" has to be %s", where, name, keys[i].takes) : r;
 }
 
-int ask_read_object(const struct ask_reading *reading, const char *where, const struct ask_key *keys, size_t n,
-                    const json_t *json) {
+int spec_read_object(const struct spec_reading *reading, const char *where, const struct spec_key *keys, size_t n,
+                     const json_t *json) {
     const char *name;
     json_t *value;
     int r = 0;
     if (!json_is_object(json))
-        return ask_refuse(reading, "%s has to be an object", where);
+        return spec_refuse(reading, "%s has to be an object", where);
     json_object_foreach((json_t *)json, name, value) {
         r = read_key(reading, where, keys, n, name, value);
         if (r < 0)

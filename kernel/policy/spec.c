@@ -1,0 +1,126 @@
+#include "spec.h"
+
+#include "kernel/base/cleanup.h"
+#include "kernel/policy/spec_parts.h"
+
+#include <string.h>
+
+static int spec_the_limits(const struct spec_reading *reading, const json_t *json) {
+    return limits_change_json(reading->terms->limits, reading->limits, json);
+}
+
+static int spec_stdin(const struct spec_reading *reading, const json_t *json) {
+    if (!json_is_string(json) || json_string_length(json) > SPEC_STDIN_BYTES)
+        return SPEC_NOT_THIS;
+    reading->spec->stdin_text = json_incref((json_t *)json);
+    return 0;
+}
+
+static bool is_allowed(const json_t *names, const char *name) {
+    size_t i;
+    json_t *allowed;
+    json_array_foreach(names, i, allowed) if (strcmp(json_string_value(allowed), name) == 0) return true;
+    return false;
+}
+
+static int refuse_variable(const struct spec_reading *reading, const char *name) {
+    const json_t *allowed = reading->terms->environment;
+    char names[256] = "";
+    size_t at = 0;
+    for (size_t i = 0; i < json_array_size(allowed) && at < sizeof names; i++)
+        at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "",
+                               json_string_value(json_array_get(allowed, i)));
+    return spec_refuse(reading, "env: the configuration does not allow \"%.60s\"; it allows %s", name,
+                       names[0] ? names : "no names");
+}
+
+static int spec_env(const struct spec_reading *reading, const json_t *json) {
+    const char *name;
+    json_t *value;
+    if (!json_is_object(json) || json_object_size(json) > SPEC_ENV)
+        return SPEC_NOT_THIS;
+    json_object_foreach((json_t *)json, name, value) {
+        if (!is_allowed(reading->terms->environment, name))
+            return refuse_variable(reading, name);
+        if (!json_is_string(value) || (json_string_length(value) > 0 && !spec_is_text(value, SPEC_ENV_BYTES)))
+            return spec_refuse(reading, "env: \"%.60s\" has to be a text of up to 32 KiB without NUL", name);
+    }
+    reading->spec->env = json_incref((json_t *)json);
+    return 0;
+}
+
+static int spec_task(const struct spec_reading *reading, const json_t *json) {
+    if (!spec_is_text(json, SPEC_TASK_BYTES))
+        return SPEC_NOT_THIS;
+    for (const char *at = json_string_value(json); *at; at++)
+        if ((unsigned char)*at < 0x20 || *at == 0x7f)
+            return SPEC_NOT_THIS;
+    memcpy(reading->spec->task, json_string_value(json), json_string_length(json) + 1);
+    return 0;
+}
+
+static int spec_fresh(const struct spec_reading *reading, const json_t *json) {
+    if (!json_is_boolean(json))
+        return SPEC_NOT_THIS;
+    reading->spec->fresh = json_is_true(json);
+    return 0;
+}
+
+static int spec_cache(const struct spec_reading *reading, const json_t *json) {
+    if (json_is_false(json)) {
+        reading->spec->cache_ms = -1;
+        return 0;
+    }
+    return json_is_string(json) && limits_parse(UNIT_MS, json_string_value(json), &reading->spec->cache_ms) == 0
+               ? 0
+               : SPEC_NOT_THIS;
+}
+
+static int spec_inline(const struct spec_reading *reading, const json_t *json) {
+    json_int_t bytes = json_integer_value(json);
+    if (!json_is_integer(json) || bytes < 0 || bytes > SPEC_INLINE_BYTES)
+        return SPEC_NOT_THIS;
+    reading->spec->inline_bytes = bytes;
+    return 0;
+}
+
+static const struct spec_key keys[] = {
+    {"cache", spec_cache, "false, or a duration such as \"1h\""},
+    {"env", spec_env, "an object of up to 64 names and texts"},
+    {"expect", spec_expect, "an object"},
+    {"files", spec_files, "a list of up to 256 files"},
+    {"fresh", spec_fresh, "true or false"},
+    {"inline_bytes", spec_inline, "a whole number of bytes, at most 1048576"},
+    {"limits", spec_the_limits, "an object"},
+    {"stdin", spec_stdin, "a text of up to 8 MiB"},
+    {"task", spec_task, "a text of 1 to 128 bytes without control characters"},
+};
+
+int spec_parse(const struct spec_terms *terms, const json_t *json, struct limits *limits, struct spec *ret_spec) {
+    struct spec spec = {0};
+    const struct spec_reading reading = {terms, limits, &spec};
+    int r = json ? spec_read_object(&reading, "metadata.petri", keys, sizeof keys / sizeof keys[0], json) : 0;
+    if (r < 0)
+        spec_fini(&spec);
+    else
+        *ret_spec = spec;
+    return r;
+}
+
+void spec_fini(struct spec *spec) {
+    for (size_t i = 0; i < spec->n_files; i++) {
+        free(spec->files[i].path);
+        free(spec->files[i].data);
+    }
+    for (size_t i = 0; i < spec->n_expected; i++) {
+        free(spec->expected[i].path);
+        free(spec->expected[i].mime);
+    }
+    free(spec->files);
+    free(spec->expected);
+    json_decref(spec->stdin_text);
+    json_decref(spec->env);
+    json_decref(spec->result_json_schema);
+    json_decref(spec->stdout_regex);
+    *spec = (struct spec){0};
+}

@@ -1,0 +1,13 @@
+/*
+ * spec_parts.h - the parts of metadata.petri that have parts of their own; spec.c's alone.
+ */
+#ifndef PETRI_SPEC_PARTS_H
+#define PETRI_SPEC_PARTS_H
+
+#include "kernel/policy/spec_object.h"
+
+/* The keys "files" and "expect". As a parser of struct spec_key. */
+int spec_files(const struct spec_reading *reading, const json_t *json);
+int spec_expect(const struct spec_reading *reading, const json_t *json);
+
+#endif
