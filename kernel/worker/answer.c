@@ -77,7 +77,7 @@ static size_t bytes_of(const json_t *json) {
 
 /*
  * What a payload may make a front end do. `edit_magic` is not here: a front end
- * opens a file of its own machine for it, qtconsole through a shell. `spec_exit`
+ * opens a file of its own machine for it, qtconsole through a shell. `ask_exit`
  * ends the session, which in profile strict is not the code's to end.
  * See: Jupyter messaging, "Payloads (DEPRECATED)".
  */
@@ -97,7 +97,7 @@ static const struct source {
      {{"data", is_object}, {"start", is_count}},
      "petri: a page of %zu bytes is not shown: it is over the limit of %s (display)."},
     {"set_next_input", true, LIMIT_CODE, {{"text", is_string}, {"replace", is_boolean}}, NULL},
-    {"spec_exit", false, LIMIT_CODE, {{"keepkernel", is_boolean}}, NULL},
+    {"ask_exit", false, LIMIT_CODE, {{"keepkernel", is_boolean}}, NULL},
 };
 enum { N_SOURCES = sizeof sources / sizeof sources[0] };
 

@@ -50,7 +50,7 @@ static void test_answer_of_good_faith_goes_on_whole(void **state) {
         "{\"status\":\"error\",\"ename\":\"E\",\"evalue\":\"x\",\"traceback\":[\"a\"],\"user_expressions\":{},"
         "\"payload\":[{\"source\":\"page\",\"data\":{\"text/plain\":\"x\"},\"start\":0},"
         "{\"source\":\"set_next_input\",\"text\":\"x = 1\",\"replace\":true},"
-        "{\"source\":\"spec_exit\",\"keepkernel\":false}]}",
+        "{\"source\":\"ask_exit\",\"keepkernel\":false}]}",
     };
     (void)state;
     for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++) {
@@ -95,7 +95,7 @@ static void test_answer_payload_keys_are_checked(void **state) {
                    "[{\"source\":\"set_next_input\",\"text\":\"x\"}]");
     expect_payload("[{\"source\":\"page\",\"data\":\"x\",\"start\":0}]", "[]");
     expect_payload("[{\"source\":\"page\",\"data\":{},\"start\":-1}]", "[{\"source\":\"page\",\"data\":{}}]");
-    expect_payload("[{\"source\":\"spec_exit\",\"keepkernel\":7}]", "[]");
+    expect_payload("[{\"source\":\"ask_exit\",\"keepkernel\":7}]", "[]");
 }
 
 static void test_answer_payload_has_the_last_of_each_source(void **state) {
@@ -107,7 +107,7 @@ static void test_answer_payload_has_the_last_of_each_source(void **state) {
 static void test_answer_ask_exit_in_profile_strict_is_dropped(void **state) {
     (void)state;
     terms.profile = PROFILE_STRICT;
-    expect_payload("[{\"source\":\"spec_exit\",\"keepkernel\":false},{\"source\":\"set_next_input\",\"text\":\"a\"}]",
+    expect_payload("[{\"source\":\"ask_exit\",\"keepkernel\":false},{\"source\":\"set_next_input\",\"text\":\"a\"}]",
                    "[{\"source\":\"set_next_input\",\"text\":\"a\"}]");
 }
 
