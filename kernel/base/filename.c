@@ -117,6 +117,16 @@ bool filename_has(const char *path, const char *name, bool whole) {
     return false;
 }
 
+bool filename_ends(const char *name, const char *with) {
+    size_t n = strlen(name), end = strlen(with);
+    return n >= end && strcmp(name + n - end, with) == 0;
+}
+
+const char *filename_below(const char *folder, const char *path) {
+    size_t n = strlen(folder);
+    return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == '\0') ? path + n : NULL;
+}
+
 int filename_nth(const char *path, int n, char *buf, size_t size) {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;

@@ -1,5 +1,6 @@
 /*
- * filename.h - names of files that come from outside: of a request's inputs, and of what a cell has made.
+ * filename.h - names of files: what they may be where they come from outside (a request's inputs, what a cell has
+ * made), how they are shown, and what they end with and lie in.
  */
 #ifndef PETRI_FILENAME_H
 #define PETRI_FILENAME_H
@@ -30,6 +31,12 @@ int filename_nth(const char *path, int n, char *buf, size_t size);
 
 /* Whether one of the names in path is name, or, where it need not be the whole, begins with it. */
 bool filename_has(const char *path, const char *name, bool whole);
+
+/* Whether a name, or a path, ends with these characters. */
+bool filename_ends(const char *name, const char *with);
+
+/* What path has behind folder: "" for the folder itself, "/..." for what is in it; NULL where it is neither. */
+const char *filename_below(const char *folder, const char *path);
 
 /* A path whose control and unseen characters are "?", for people to read. Cut where it is longer than buf. Returns buf.
  */

@@ -1,5 +1,7 @@
 #include "workdir.h"
 
+#include "kernel/filename.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -23,15 +25,9 @@ static const char *const of_system[] = {
     "/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/run", "/sbin", "/usr", "/var",
 };
 
-/* What path has behind folder: "" for the folder itself, "/..." for what is in it; NULL where it is neither. */
-static const char *rest_of(const char *folder, const char *path) {
-    size_t n = strlen(folder);
-    return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == '\0') ? path + n : NULL;
-}
-
 static bool is_one_of(const char *path, const char *const *list, size_t n, bool with_below) {
     for (size_t i = 0; i < n; i++) {
-        const char *rest = rest_of(list[i], path);
+        const char *rest = filename_below(list[i], path);
         if (rest && (with_below || rest[0] == '\0'))
             return true;
     }
@@ -74,7 +70,7 @@ static int add_listed_homes(struct homes *homes) {
 
 /* A folder on the way may be its owner's home, or stand where homes are. */
 static int add_home_on_the_way(struct homes *homes, const char *path) {
-    const char *below = rest_of("/home", path);
+    const char *below = filename_below("/home", path);
     struct stat st;
     const struct passwd *owner = stat(path, &st) == 0 ? getpwuid(st.st_uid) : NULL;
     int r = owner ? add_home(homes, owner->pw_dir) : 0;
@@ -99,7 +95,7 @@ static int find_homes(const char *path, struct homes *homes) {
 static bool is_in_hidden(const char *path, const struct homes *homes) {
     bool hidden = false;
     for (size_t i = 0; i < homes->n; i++) {
-        const char *rest = rest_of(homes->path[i], path);
+        const char *rest = filename_below(homes->path[i], path);
         hidden |= rest && rest[0] == '/' && rest[1] == '.';
     }
     return hidden;
@@ -112,7 +108,7 @@ static bool is_named(const char *path, const struct homes *homes, const json_t *
     json_t *input;
     json_array_foreach(inputs, i, input) {
         const char *above = json_string_value(input);
-        named |= rest_of(above, path) && is_in_hidden(above, homes);
+        named |= filename_below(above, path) && is_in_hidden(above, homes);
     }
     return named;
 }

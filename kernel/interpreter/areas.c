@@ -1,6 +1,7 @@
 #include "areas.h"
 
 #include "kernel/base/cleanup.h"
+#include "kernel/base/filename.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -38,12 +39,6 @@ static const char *const in_venv[] = {"bin", "etc", "include", "lib", "lib32", "
 
 /* Prefixes that are there whatever the interpreter is, for cells see all of /usr. */
 static const char *const systems[] = {"/usr", "/usr/local"};
-
-/* What path has behind folder: "" for the folder itself, "/..." for what is in it; NULL where it is neither. */
-static const char *rest_of(const char *folder, const char *path) {
-    size_t n = strlen(folder);
-    return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == '\0') ? path + n : NULL;
-}
 
 /* Names of files are any bytes. */
 int area_add(json_t *tree, const char *path) {
@@ -194,7 +189,7 @@ static int add_of_venv(struct areas *areas, const char *prefix, const char *name
         return -ENAMETOOLONG;
     if (!real_folder(path, real) || areas_at(areas, real))
         return 0;
-    const char *rest = rest_of(prefix, real);
+    const char *rest = filename_below(prefix, real);
     return rest && rest[0] ? add_area(areas, real, AREA_VENV) : 0;
 }
 
@@ -272,7 +267,7 @@ static bool join(const char *folder, const char *path, char whole[PATH_MAX]) {
 static struct area *area_of(struct areas *areas, const char *path) {
     struct area *best = NULL;
     for (size_t i = 0; i < areas->n; i++) {
-        const char *rest = rest_of(areas->all[i].path, path);
+        const char *rest = filename_below(areas->all[i].path, path);
         if (rest && rest[0] && (!best || strlen(areas->all[i].path) > strlen(best->path)))
             best = &areas->all[i];
     }
@@ -285,7 +280,7 @@ static bool in_prefix_of(const struct areas *areas, char path[PATH_MAX], char fo
     char named[PATH_MAX], whole[2 * PATH_MAX];
     const char *rest = NULL;
     for (size_t i = 0; i < areas->n_prefixes; i++) {
-        const char *other = rest_of(areas->prefixes[i], path);
+        const char *other = filename_below(areas->prefixes[i], path);
         if (other && other[0] && (!rest || other > rest))
             rest = other;
     }

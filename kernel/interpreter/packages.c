@@ -1,6 +1,7 @@
 #include "packages.h"
 
 #include "kernel/base/cleanup.h"
+#include "kernel/base/filename.h"
 #include "kernel/interpreter/areas.h"
 #include "kernel/interpreter/unlisted.h"
 
@@ -36,14 +37,9 @@ static void want(struct closure *closure, const char *name, size_t n) {
         json_array_append_new(closure->queue, json_string(normal));
 }
 
-static bool ends(const char *text, const char *with) {
-    size_t n = strlen(text), end = strlen(with);
-    return n >= end && strcmp(text + n - end, with) == 0;
-}
-
 /* An archive or folder with all that the distribution has. */
 static bool is_egg(const struct distribution *one) {
-    return ends(one->info, ".egg");
+    return filename_ends(one->info, ".egg");
 }
 
 /* Opens a file of a distribution's metadata; NULL where it has none of this name. */
@@ -243,7 +239,7 @@ static int name_modules(const struct naming *naming, const char *folder) {
 static int name_paths_file(const struct naming *naming, json_t *tree) {
     char name[NAME_MAX + 16];
     const char *info = naming->one->info;
-    if (ends(info, ".egg") || ends(info, ".egg-link"))
+    if (filename_ends(info, ".egg") || filename_ends(info, ".egg-link"))
         return area_add(tree, "easy-install.pth");
     snprintf(name, sizeof name, "%.*s-nspkg.pth", (int)(strrchr(info, '.') - info), info);
     return area_add(tree, name);

@@ -1,6 +1,7 @@
 #include "unlisted.h"
 
 #include "kernel/base/cleanup.h"
+#include "kernel/base/filename.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -37,11 +38,6 @@ static bool begins(const char *text, const char *with) {
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-static bool ends(const char *text, const char *with) {
-    size_t n = strlen(text), end = strlen(with);
-    return n >= end && strcmp(text + n - end, with) == 0;
-}
-
 /* A module that is listed without its ending may be a folder or a file: name.py, name.cpython-311-x86_64-linux-gnu.so.
  */
 static bool is_loose(const json_t *loose, const char *name) {
@@ -49,7 +45,8 @@ static bool is_loose(const json_t *loose, const char *name) {
     if (json_object_get(loose, name))
         return true;
     return stem && json_object_get(loose, stem) &&
-           (strcmp(name + strlen(stem), ".py") == 0 || strcmp(name + strlen(stem), ".pyi") == 0 || ends(name, ".so"));
+           (strcmp(name + strlen(stem), ".py") == 0 || strcmp(name + strlen(stem), ".pyi") == 0 ||
+            filename_ends(name, ".so"));
 }
 
 /* python, python3.13t, python3-config, pypy3: the interpreter's, whoever names it. */
@@ -76,7 +73,7 @@ static bool is_own(const struct look *look, const char *name) {
 /* A distribution as one file: NAME-VERSION-py3-none-any.whl. */
 static bool is_wheel_shown(const struct look *look, const char *name) {
     auto_free char *normal = distributions_normal_name(name, strcspn(name, "-"));
-    return !ends(name, ".whl") || (normal && json_object_get(look->listed, normal));
+    return !filename_ends(name, ".whl") || (normal && json_object_get(look->listed, normal));
 }
 
 /* What is known of an entry of the area itself, besides the lists of files. */
