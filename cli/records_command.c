@@ -17,7 +17,7 @@ enum { LIMIT_RUNS_SHOWN = 20, RUNS_MAX = 1000000, COLUMN_BYTES = 1000 };
 
 static const struct log terminal_log = {.level = LOG_LEVEL_WARNING};
 
-static int fail(const char *why) {
+static int fail_with(const char *why) {
     terminal_complain("%s", why);
     return -EINVAL;
 }
@@ -27,7 +27,7 @@ int records_command_open(const struct arguments *arguments, struct records *ret_
     char path[PATH_MAX];
     char why[PATH_MAX + 256];
     if (config_load(arguments->values[OPTION_CONFIG], PROFILE_NOTEBOOK, &config, why, sizeof why) < 0)
-        return fail(why);
+        return fail_with(why);
     int r = 0;
     if (config.records.path[0])
         memcpy(path, config.records.path, sizeof path);
@@ -36,12 +36,12 @@ int records_command_open(const struct arguments *arguments, struct records *ret_
     bool on = config.records.on;
     config_fini(&config);
     if (!on)
-        return fail("the configuration has \"records\": false");
+        return fail_with("the configuration has \"records\": false");
     if (r < 0)
-        return fail("there is no home, and so there are no run records");
+        return fail_with("there is no home, and so there are no run records");
     r = records_open_existing(ret_records, path, &terminal_log, why, sizeof why);
     if (r < 0)
-        fail(why);
+        fail_with(why);
     return r;
 }
 
@@ -130,7 +130,7 @@ int command_runs(const struct arguments *arguments) {
                                           .outcome = arguments->values[OPTION_OUTCOME],
                                           .limit = parse_count(arguments->values[OPTION_LIMIT])};
     if (filter.limit == 0) {
-        fail("--limit needs a whole number above 0");
+        fail_with("--limit needs a whole number above 0");
         return EXIT_USAGE;
     }
     if (records_command_open(arguments, &records) < 0)
@@ -138,7 +138,7 @@ int command_runs(const struct arguments *arguments) {
     json_auto_t *runs = records_list(&records, &filter);
     records_close(&records);
     if (!runs) {
-        fail("the run records can't be read");
+        fail_with("the run records can't be read");
         return EXIT_FAILURE;
     }
     return arguments->values[OPTION_JSON] ? terminal_put_json(runs) : print_runs(runs);

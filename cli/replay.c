@@ -6,19 +6,19 @@
 
 #include <string.h>
 
-static const char *text_of(const json_t *json, const char *key) {
+static const char *text_or_empty(const json_t *json, const char *key) {
     const char *text = json_string_value(json_object_get(json, key));
     return text ? text : "";
 }
 
 /* All that a record has of one stream. */
-static json_t *stream_of(const json_t *record, const char *name) {
+static json_t *whole_stream(const json_t *record, const char *name) {
     auto_bytes text = {0};
     size_t i;
     json_t *row;
     json_array_foreach(json_object_get(record, "outputs"), i, row) {
         const json_t *piece = json_object_get(row, "text");
-        if (strcmp(text_of(row, "output_type"), "stream") == 0 && strcmp(text_of(row, "name"), name) == 0)
+        if (strcmp(text_or_empty(row, "output_type"), "stream") == 0 && strcmp(text_or_empty(row, "name"), name) == 0)
             bytes_append(&text, json_string_value(piece), json_string_length(piece));
     }
     return text_to_json(text.data, text.n);
@@ -28,16 +28,16 @@ void replay_of_record(const json_t *record, struct replay_side *ret_side) {
     size_t i;
     json_t *row;
     *ret_side = (struct replay_side){.report = json_object_get(record, "report"),
-                                     .stdout_text = stream_of(record, "stdout"),
-                                     .stderr_text = stream_of(record, "stderr"),
+                                     .stdout_text = whole_stream(record, "stdout"),
+                                     .stderr_text = whole_stream(record, "stderr"),
                                      .result = json_null(),
                                      .displays = json_array(),
                                      .environment = json_incref(json_object_get(record, "environment"))};
     json_array_foreach(json_object_get(record, "outputs"), i, row) {
         json_t *data = json_object_get(row, "data");
-        if (strcmp(text_of(row, "output_type"), "execute_result") == 0 && json_object_get(data, "text/plain"))
+        if (strcmp(text_or_empty(row, "output_type"), "execute_result") == 0 && json_object_get(data, "text/plain"))
             ret_side->result = json_incref(json_object_get(data, "text/plain"));
-        else if (strcmp(text_of(row, "output_type"), "display_data") == 0)
+        else if (strcmp(text_or_empty(row, "output_type"), "display_data") == 0)
             json_array_append(ret_side->displays, data);
     }
 }
@@ -69,7 +69,8 @@ void replay_side_fini(struct replay_side *side) {
 }
 
 /* Adds a row where the two are not equal; NULL is null. name may be NULL. */
-static void compare(json_t *rows, const char *what, const char *name, const json_t *before, const json_t *after) {
+static void add_difference(json_t *rows, const char *what, const char *name, const json_t *before,
+                           const json_t *after) {
     json_auto_t *null = json_null();
     json_t *old = before ? (json_t *)before : null;
     json_t *new = after ? (json_t *)after : null;
@@ -83,11 +84,11 @@ static void compare_members(json_t *rows, const char *what, const json_t *before
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)before, name, value) {
-        compare(rows, what, name, value, json_object_get(after, name));
+        add_difference(rows, what, name, value, json_object_get(after, name));
     }
     json_object_foreach((json_t *)after, name, value) {
         if (!json_object_get(before, name))
-            compare(rows, what, name, NULL, value);
+            add_difference(rows, what, name, NULL, value);
     }
 }
 
@@ -118,7 +119,7 @@ static void compare_error(json_t *rows, const struct replay_side *before, const 
     const json_t *old = json_object_get(before->report, "error");
     const json_t *new = json_object_get(after->report, "error");
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        compare(rows, "error", keys[i], json_object_get(old, keys[i]), json_object_get(new, keys[i]));
+        add_difference(rows, "error", keys[i], json_object_get(old, keys[i]), json_object_get(new, keys[i]));
 }
 
 static void compare_environment(json_t *rows, const struct replay_side *before, const struct replay_side *after) {
@@ -129,25 +130,25 @@ static void compare_environment(json_t *rows, const struct replay_side *before, 
     const json_t *old = before->environment;
     const json_t *new = after->environment;
     if (!old || !new) {
-        compare(rows, "environment", NULL, json_object_get(before->report, "environment_sha256"),
-                json_object_get(after->report, "environment_sha256"));
+        add_difference(rows, "environment", NULL, json_object_get(before->report, "environment_sha256"),
+                       json_object_get(after->report, "environment_sha256"));
         return;
     }
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         compare_members(rows, parts[i].what, json_object_get(old, parts[i].key), json_object_get(new, parts[i].key));
-    compare(rows, "petri", NULL, json_object_get(old, "petri"), json_object_get(new, "petri"));
-    compare(rows, "policy", NULL, json_object_get(old, "policy_sha256"), json_object_get(new, "policy_sha256"));
+    add_difference(rows, "petri", NULL, json_object_get(old, "petri"), json_object_get(new, "petri"));
+    add_difference(rows, "policy", NULL, json_object_get(old, "policy_sha256"), json_object_get(new, "policy_sha256"));
 }
 
 json_t *replay_compare(const struct replay_side *before, const struct replay_side *after) {
     json_t *rows = json_array();
-    compare(rows, "outcome", NULL, json_object_get(before->report, "outcome"),
-            json_object_get(after->report, "outcome"));
+    add_difference(rows, "outcome", NULL, json_object_get(before->report, "outcome"),
+                   json_object_get(after->report, "outcome"));
     compare_error(rows, before, after);
-    compare(rows, "stdout", NULL, before->stdout_text, after->stdout_text);
-    compare(rows, "stderr", NULL, before->stderr_text, after->stderr_text);
-    compare(rows, "result", NULL, before->result, after->result);
-    compare(rows, "displays", NULL, before->displays, after->displays);
+    add_difference(rows, "stdout", NULL, before->stdout_text, after->stdout_text);
+    add_difference(rows, "stderr", NULL, before->stderr_text, after->stderr_text);
+    add_difference(rows, "result", NULL, before->result, after->result);
+    add_difference(rows, "displays", NULL, before->displays, after->displays);
     compare_files(rows, "input", "inputs", before, after);
     compare_files(rows, "artifact", "artifacts", before, after);
     compare_environment(rows, before, after);

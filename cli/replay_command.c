@@ -17,7 +17,7 @@
 
 enum { VALUE_BYTES = 200 }; /* of what is shown of a difference */
 
-static int refuse(const char *why) {
+static int refuse_replay(const char *why) {
     terminal_complain("this run can't be replayed: %s", why);
     return -EINVAL;
 }
@@ -35,22 +35,22 @@ static int check_whole(const json_t *run) {
     size_t i;
     json_t *file;
     if (json_object_get(run, "message"))
-        return refuse("it was a message, to a widget say, and has no code that could be run again");
+        return refuse_replay("it was a message, to a widget say, and has no code that could be run again");
     if (json_integer_value(json_object_get(redacted, "code")) > 0)
-        return refuse("its code had secrets in it, which were not stored");
+        return refuse_replay("its code had secrets in it, which were not stored");
     if (json_integer_value(json_object_get(redacted, "request")) > 0)
-        return refuse("its standard input or variables had secrets in them, which were not stored");
+        return refuse_replay("its standard input or variables had secrets in them, which were not stored");
     if (!json_is_object(json_object_get(run, "request")) || profile_of(run) == NULL)
-        return refuse("its record is not as petri writes them");
+        return refuse_replay("its record is not as petri writes them");
     json_array_foreach(json_object_get(run, "files"), i, file) {
         if (!json_is_true(json_object_get(file, "kept")))
-            return refuse("a file that it was given was too large to be kept, or had secrets in it");
+            return refuse_replay("a file that it was given was too large to be kept, or had secrets in it");
     }
     return 0;
 }
 
 /* One row of metadata.petri.files; NULL where the content is not there. */
-static json_t *read_file(struct records *records, const json_t *file) {
+static json_t *file_row(struct records *records, const json_t *file) {
     auto_free void *data = NULL;
     size_t bytes = 0;
     const char *sha256 = json_string_value(json_object_get(file, "sha256"));
@@ -69,7 +69,7 @@ static json_t *read_files(struct records *records, const json_t *run) {
     size_t i;
     json_t *file;
     json_array_foreach(json_object_get(run, "files"), i, file) {
-        if (json_array_append_new(files, read_file(records, file)) < 0) {
+        if (json_array_append_new(files, file_row(records, file)) < 0) {
             json_decref(files);
             return NULL;
         }
@@ -78,7 +78,7 @@ static json_t *read_files(struct records *records, const json_t *run) {
 }
 
 /* The limits that were in force, as a request asks for them; the session's own can't be asked for. */
-static json_t *limits_of(const json_t *run) {
+static json_t *limits_to_ask(const json_t *run) {
     const json_t *recorded = json_object_get(json_object_get(run, "report"), "limits");
     json_t *limits = json_object();
     for (int i = 0; i < LIMIT_N; i++) {
@@ -93,7 +93,7 @@ static json_t *limits_of(const json_t *run) {
 
 /* The request again: from image 0, outside of its task, and run indeed: what the cache gives differs in nothing. NULL
  * where something of it is gone. */
-static json_t *request_of(struct records *records, const json_t *run) {
+static json_t *make_request(struct records *records, const json_t *run) {
     json_t *files = read_files(records, run);
     json_t *request = json_copy(json_object_get(run, "request"));
     if (!files || !request) {
@@ -104,7 +104,7 @@ static json_t *request_of(struct records *records, const json_t *run) {
     json_object_del(request, "task");
     json_object_set_new(request, "fresh", json_true());
     json_object_set_new(request, "cache", json_false());
-    json_object_set_new(request, "limits", limits_of(run));
+    json_object_set_new(request, "limits", limits_to_ask(run));
     if (json_array_size(files) > 0)
         json_object_set(request, "files", files);
     json_decref(files);
@@ -120,7 +120,7 @@ static int run_again(const struct arguments *arguments, const json_t *run, const
     struct client *client = NULL;
     char why[PATH_MAX + 200];
     if (replay_enter(&named, run, &options.python, why, sizeof why) < 0)
-        return refuse(why);
+        return refuse_replay(why);
     int r = client_start(&options, &client, why, sizeof why);
     if (r == 0)
         r = client_run(client, json_object_get(run, "code"), request, ret_report, why, sizeof why);
@@ -143,8 +143,8 @@ static struct patterns *patterns_of(const struct arguments *arguments) {
     return patterns;
 }
 
-static json_t *compare(const struct arguments *arguments, struct records *records, const json_t *run,
-                       const json_t *report) {
+static json_t *compare_runs(const struct arguments *arguments, struct records *records, const json_t *run,
+                            const json_t *report) {
     struct replay_side before, after;
     json_auto_t *again = NULL;
     const char *run_id = json_string_value(json_object_get(report, "run_id"));
@@ -186,7 +186,8 @@ static void put_differences(const json_t *run, const json_t *differences) {
     }
 }
 
-static int show(const struct arguments *arguments, const json_t *run, const json_t *report, json_t *differences) {
+static int show_differences(const struct arguments *arguments, const json_t *run, const json_t *report,
+                            json_t *differences) {
     bool same = json_array_size(differences) == 0;
     int written = 0;
     if (arguments->values[OPTION_JSON]) {
@@ -205,15 +206,15 @@ static int replay(const struct arguments *arguments, struct records *records, co
     json_auto_t *report = NULL;
     if (check_whole(run) < 0)
         return EXIT_USAGE;
-    json_auto_t *request = request_of(records, run);
+    json_auto_t *request = make_request(records, run);
     if (!request) {
-        refuse("what it was given is no longer in the records");
+        refuse_replay("what it was given is no longer in the records");
         return EXIT_USAGE;
     }
     if (run_again(arguments, run, request, &report) < 0)
         return EXIT_USAGE;
-    json_auto_t *differences = compare(arguments, records, run, report);
-    return show(arguments, run, report, differences);
+    json_auto_t *differences = compare_runs(arguments, records, run, report);
+    return show_differences(arguments, run, report, differences);
 }
 
 int command_replay(const struct arguments *arguments) {

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-__attribute__((format(printf, 3, 4))) static int refuse(char *why, size_t why_bytes, const char *format, ...) {
+__attribute__((format(printf, 3, 4))) static int refuse_place(char *why, size_t why_bytes, const char *format, ...) {
     va_list args;
     va_start(args, format);
     vsnprintf(why, why_bytes, format, args);
@@ -31,14 +31,14 @@ static int enter_recorded(const json_t *recorded, char *why, size_t why_bytes) {
     const char *folder = path_of(recorded);
     struct stat st;
     if (!folder)
-        return refuse(why, why_bytes, "the record names no folder by an absolute path; %s", advice);
+        return refuse_place(why, why_bytes, "the record names no folder by an absolute path; %s", advice);
     auto_fd fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) < 0)
-        return refuse(why, why_bytes, "its folder %s: %s; %s", folder, strerror(errno), advice);
+        return refuse_place(why, why_bytes, "its folder %s: %s; %s", folder, strerror(errno), advice);
     if (!host_is_trusted(st.st_uid))
-        return refuse(why, why_bytes, "its folder %s belongs to another user (uid %u); %s", folder, (unsigned)st.st_uid,
-                      advice);
-    return fchdir(fd) < 0 ? refuse(why, why_bytes, "its folder %s: %s; %s", folder, strerror(errno), advice) : 0;
+        return refuse_place(why, why_bytes, "its folder %s belongs to another user (uid %u); %s", folder,
+                            (unsigned)st.st_uid, advice);
+    return fchdir(fd) < 0 ? refuse_place(why, why_bytes, "its folder %s: %s; %s", folder, strerror(errno), advice) : 0;
 }
 
 /* Whether nobody else has a say in what a path leads to: a virtual environment's is a link, whose folder decides which
@@ -59,13 +59,14 @@ static int find_recorded(const json_t *run, const char **ret_python, char *why, 
     const json_t *named = json_object_get(interpreter, "named");
     const char *python = path_of(named);
     if (named && !python)
-        return refuse(why, why_bytes, "the record names its interpreter by no absolute path; %s", advice);
+        return refuse_place(why, why_bytes, "the record names its interpreter by no absolute path; %s", advice);
     if (python && access(python, X_OK) < 0) {
         terminal_complain("%s: %s; replaying with another interpreter", python, strerror(errno));
         python = NULL;
     }
     if (python && !is_trusted_program(python))
-        return refuse(why, why_bytes, "its interpreter %s is no program of yours or of root's; %s", python, advice);
+        return refuse_place(why, why_bytes, "its interpreter %s is no program of yours or of root's; %s", python,
+                            advice);
     *ret_python = python;
     return 0;
 }
@@ -78,11 +79,11 @@ int replay_enter(const struct replay_named *named, const json_t *run, const char
     if (r == 0 && !named->folder)
         r = enter_recorded(json_object_get(run, "folder"), why, why_bytes);
     else if (r == 0 && chdir(named->folder) < 0)
-        r = refuse(why, why_bytes, "%s: %s", named->folder, strerror(errno));
+        r = refuse_place(why, why_bytes, "%s: %s", named->folder, strerror(errno));
     if (r < 0)
         return r;
     if (!getcwd(folder, sizeof folder))
-        return refuse(why, why_bytes, "its folder: %s", strerror(errno));
+        return refuse_place(why, why_bytes, "its folder: %s", strerror(errno));
     terminal_complain("replaying in %s with %s", folder, python ? python : "python3");
     *ret_python = python;
     return 0;

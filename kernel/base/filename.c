@@ -28,19 +28,19 @@ static bool is_space(uint32_t code) {
 }
 
 /* A space, or what ends a line or goes on in it. */
-static bool is_blank(uint32_t code) {
+static bool is_blank_code(uint32_t code) {
     return is_space(code) || (code >= '\t' && code <= '\r') || code == 0x85 || code == 0x2028 || code == 0x2029;
 }
 
 /* As both below. */
-static const char *show(const char *string, bool as_line, char *buf, size_t size) {
+static const char *show_name(const char *string, bool as_line, char *buf, size_t size) {
     const unsigned char *text = (const unsigned char *)string;
     size_t n = strlen(string), at = 0, bytes;
     uint32_t before = 0;
     for (size_t i = 0; i < n && at + 1 < size; i += bytes) {
-        bool seen = unseen_look(text + i, n - i, before, &bytes) == UNSEEN_NOT, was_blank = is_blank(before);
+        bool seen = unseen_look(text + i, n - i, before, &bytes) == UNSEEN_NOT, was_blank = is_blank_code(before);
         before = unseen_decode(text + i, n - i, &bytes);
-        bool blank = as_line && is_blank(before);
+        bool blank = as_line && is_blank_code(before);
         const char *shown = blank ? " " : seen ? string + i : "?";
         size_t shown_bytes = blank && was_blank ? 0 : blank || !seen ? 1 : bytes;
         if (shown_bytes > size - 1 - at)
@@ -53,11 +53,11 @@ static const char *show(const char *string, bool as_line, char *buf, size_t size
 }
 
 const char *filename_shown(const char *path, char *buf, size_t size) {
-    return show(path, false, buf, size);
+    return show_name(path, false, buf, size);
 }
 
 const char *filename_line(const char *text, char *buf, size_t size) {
-    return show(text, true, buf, size);
+    return show_name(text, true, buf, size);
 }
 
 /* Windows, and file systems made for it, drop them: the name would be another. */

@@ -109,7 +109,7 @@ static void add_sentence(struct note *note, const char *begin, json_t *rows, siz
 }
 
 /* A sentence begins on a line of its own. */
-static void add_line(struct note *note) {
+static void begin_line(struct note *note) {
     if (note->plain.n == 0)
         return;
     bytes_append_text(&note->plain, "\n");
@@ -132,7 +132,7 @@ json_t *artifacts_note(json_t *rows, const struct artifacts_more *more) {
         struct note next = {0};
         add_sentence(&next, sentences[i].begin, rows, sentences[i].more, sentences[i].key, sentences[i].add);
         if (next.n > 0)
-            add_line(&note);
+            begin_line(&note);
         bytes_append(&note.plain, next.plain.data, next.plain.n);
         bytes_append(&note.markdown, next.markdown.data, next.markdown.n);
         bytes_fini(&next.plain);

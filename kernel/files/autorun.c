@@ -224,16 +224,16 @@ static const struct row refused_folders[] = {
     {"renv", "R"},
 };
 
-#define FIND(rows, name) find((rows), sizeof(rows) / sizeof(rows)[0], (name))
+#define FIND(rows, name) find_row((rows), sizeof(rows) / sizeof(rows)[0], (name))
 
-static const struct row *find(const struct row *rows, size_t n, const char *name) {
+static const struct row *find_row(const struct row *rows, size_t n, const char *name) {
     for (size_t i = 0; i < n; i++)
         if (fnmatch(rows[i].pattern, name, FNM_CASEFOLD) == 0)
             return &rows[i];
     return NULL;
 }
 
-static bool refuse(char *ret_why, size_t size, const char *why, const char *program, const char *end) {
+static bool say_why(char *ret_why, size_t size, const char *why, const char *program, const char *end) {
     (void)snprintf(ret_why, size, "%s%s%s", why, program, end);
     return true;
 }
@@ -244,19 +244,19 @@ static bool is_recipe(const char *name) {
 }
 
 /* One name of a path, which is the last, the file's, or a folder's. */
-static bool judge(const char *name, bool last, char *ret_why, size_t size) {
+static bool judge_name(const char *name, bool last, char *ret_why, size_t size) {
     if (name[0] == '.')
-        return refuse(ret_why, size, "is hidden, as settings of tools are", "", "");
+        return say_why(ret_why, size, "is hidden, as settings of tools are", "", "");
     if (name[0] == '-')
-        return refuse(ret_why, size, "begins with a dash, as options of commands do", "", "");
+        return say_why(ret_why, size, "begins with a dash, as options of commands do", "", "");
     const struct row *row = last ? FIND(refused, name) : FIND(refused_folders, name);
     if (!row && !(last && is_recipe(name)))
         return false;
-    return refuse(ret_why, size, "is looked for by ", row ? row->program : "a tool", ", which would run or load it");
+    return say_why(ret_why, size, "is looked for by ", row ? row->program : "a tool", ", which would run or load it");
 }
 
 /* Whether the name that ends a path, n bytes of it, is allowed. */
-static bool is_allowed(const json_t *allowed, const char *name, const char *path, size_t n) {
+static bool is_name_allowed(const json_t *allowed, const char *name, const char *path, size_t n) {
     char whole[PATH_MAX];
     size_t i;
     const json_t *pattern;
@@ -275,7 +275,7 @@ bool autorun_is_but(const char *path, const json_t *allowed, char *ret_why, size
         size_t n = strcspn(at, "/");
         bool last = at[n] == '\0';
         (void)snprintf(name, sizeof name, "%.*s", (int)n, at);
-        if (judge(name, last, ret_why, size) && !is_allowed(allowed, name, path, (size_t)(at - path) + n))
+        if (judge_name(name, last, ret_why, size) && !is_name_allowed(allowed, name, path, (size_t)(at - path) + n))
             return true;
         if (last)
             return false;
@@ -289,7 +289,7 @@ bool autorun_is_in_work(const char *path, const json_t *allowed, char *ret_why, 
     if (autorun_is_but(path, allowed, ret_why, size))
         return true;
     for (size_t i = 0; i < sizeof modules / sizeof modules[0]; i++)
-        if (fnmatch(modules[i], name, FNM_CASEFOLD) == 0 && !is_allowed(allowed, name, path, strlen(path))) {
+        if (fnmatch(modules[i], name, FNM_CASEFOLD) == 0 && !is_name_allowed(allowed, name, path, strlen(path))) {
             snprintf(ret_why, size, "is a module's, which Python imports from the folder that it is started in");
             return true;
         }

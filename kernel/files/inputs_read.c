@@ -94,7 +94,7 @@ static bool was_brought(const struct spec *spec, const char *path) {
 }
 
 /* Opens the file whose turn it is; one that is not to be read has its row then, if it gets one. */
-static void open_file(struct inputs_read *reading) {
+static void open_input(struct inputs_read *reading) {
     char key[160];
     const char *path = reading->paths[reading->at];
     if (was_brought(reading->spec, path))
@@ -120,7 +120,7 @@ static void open_file(struct inputs_read *reading) {
     close_file(reading);
 }
 
-static void end_file(struct inputs_read *reading) {
+static void end_input(struct inputs_read *reading) {
     unsigned char hash[crypto_hash_sha256_BYTES];
     char key[160], hex[HEX_BYTES];
     crypto_hash_sha256_final(&reading->hash, hash);
@@ -133,7 +133,7 @@ static void end_file(struct inputs_read *reading) {
 }
 
 /* Reads on. True where the file is done with. The host may write to it meanwhile: no more is read than was there. */
-static bool read_some(struct inputs_read *reading) {
+static bool hash_some(struct inputs_read *reading) {
     ssize_t n = read(reading->fd, reading->chunk, CHUNK_BYTES);
     uint64_t left = INPUTS_READ_BYTES - reading->hashed_bytes;
     if (n > 0 && (uint64_t)n <= left) {
@@ -145,7 +145,7 @@ static bool read_some(struct inputs_read *reading) {
     bool same = n == 0 && fstat(reading->fd, &now) == 0 && now.st_size == reading->st.st_size &&
                 memcmp(&now.st_mtim, &reading->st.st_mtim, sizeof now.st_mtim) == 0;
     if (same)
-        end_file(reading);
+        end_input(reading);
     else
         add_row(reading, NULL);
     return true;
@@ -154,8 +154,8 @@ static bool read_some(struct inputs_read *reading) {
 bool inputs_read_step(struct inputs_read *reading, int64_t until_us) {
     while (reading->at < reading->n) {
         if (reading->fd < 0)
-            open_file(reading);
-        if (reading->fd < 0 || read_some(reading)) {
+            open_input(reading);
+        if (reading->fd < 0 || hash_some(reading)) {
             close_file(reading);
             reading->at++;
         }

@@ -1,6 +1,6 @@
 #include "workdir.h"
 
-#include "kernel/filename.h"
+#include "kernel/base/filename.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -89,7 +89,7 @@ void writing_settle(struct writing *writing) {
     transaction_close(steal_pointer(writing->transaction));
 }
 
-static void tell(const struct writing_entry *entry, json_t *row) {
+static void tell_row(const struct writing_entry *entry, json_t *row) {
     const char *to = entry->placed ? entry->placed : entry->path;
     json_object_del(row, "refused");
     if (entry->refused[0])
@@ -105,7 +105,7 @@ static void tell(const struct writing_entry *entry, json_t *row) {
 static void add_row(const struct writing_entry *entry, json_t *rows) {
     json_t *row = json_pack("{s:o, s:s}", "path", text_to_json(entry->path, strlen(entry->path)), "action",
                             artifact_action(entry->change));
-    tell(entry, row);
+    tell_row(entry, row);
     json_array_append_new(rows, row);
 }
 
@@ -137,7 +137,7 @@ void writing_tell(const struct writing *writing, json_t *rows, struct artifacts_
         json_auto_t *shown = text_to_json(entry->path, strlen(entry->path));
         row = json_object_get(by_path, json_string_value(shown));
         if (row)
-            tell(entry, row);
+            tell_row(entry, row);
         else
             tell_more(entry, rows, ret_more);
     }

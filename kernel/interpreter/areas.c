@@ -85,7 +85,7 @@ static bool real_folder(const char *path, char real[PATH_MAX]) {
 }
 
 /* Adds a folder if it is there and nobody has it yet. 0 or -errno. */
-static int add_folder(struct areas *areas, const char *prefix, const char *name, enum area_kind kind) {
+static int add_real_area(struct areas *areas, const char *prefix, const char *name, enum area_kind kind) {
     char path[PATH_MAX], real[PATH_MAX];
     if (snprintf(path, sizeof path, "%s/%s", prefix, name) >= (int)sizeof path)
         return -ENAMETOOLONG;
@@ -106,7 +106,7 @@ static int add_prefix(struct areas *areas, const char *path) {
 }
 
 /* Cuts the last component off; "" where there is none left. */
-static void cut(char *path) {
+static void cut_last_name(char *path) {
     char *slash = strrchr(path, '/');
     *(slash ? slash : path) = '\0';
 }
@@ -115,24 +115,24 @@ static void cut(char *path) {
 static int add_prefix_of(struct areas *areas, const char *executable) {
     char prefix[PATH_MAX], home[PATH_MAX];
     snprintf(prefix, sizeof prefix, "%s", executable);
-    cut(prefix);
-    cut(prefix);
+    cut_last_name(prefix);
+    cut_last_name(prefix);
     int r = add_prefix(areas, prefix);
     if (r < 0 || !distributions_venv_value(prefix, "home", home, sizeof home))
         return r;
-    cut(home);
+    cut_last_name(home);
     return add_prefix(areas, home);
 }
 
 /* Follows one link of path in place. Returns whether it was one. */
-static bool follow(char path[PATH_MAX]) {
+static bool follow_link(char path[PATH_MAX]) {
     char target[PATH_MAX], whole[2 * PATH_MAX];
     ssize_t n = readlink(path, target, sizeof target - 1);
     if (n < 0)
         return false;
     target[n] = '\0';
     if (target[0] != '/')
-        cut(path);
+        cut_last_name(path);
     snprintf(whole, sizeof whole, "%s%s%s", target[0] == '/' ? "" : path, target[0] == '/' ? "" : "/", target);
     return snprintf(path, PATH_MAX, "%s", whole) < PATH_MAX;
 }
@@ -142,7 +142,7 @@ static int add_prefixes(struct areas *areas, const char *python) {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s", python);
     int r = add_prefix_of(areas, path);
-    for (int i = 0; r == 0 && i < LINKS_MAX && follow(path); i++)
+    for (int i = 0; r == 0 && i < LINKS_MAX && follow_link(path); i++)
         r = add_prefix_of(areas, path);
     for (size_t i = 0; r == 0 && i < sizeof systems / sizeof systems[0]; i++)
         r = add_prefix(areas, systems[i]);
@@ -150,11 +150,11 @@ static int add_prefixes(struct areas *areas, const char *python) {
 }
 
 /* One library of an interpreter: lib/python3.11. */
-static int add_library(struct areas *areas, const char *folder, const char *name) {
+static int add_library_folders(struct areas *areas, const char *folder, const char *name) {
     char path[PATH_MAX];
     int r = snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path ? 0 : -ENAMETOOLONG;
     for (size_t i = 0; r == 0 && i < sizeof in_library / sizeof in_library[0]; i++)
-        r = add_folder(areas, path, in_library[i].name, in_library[i].kind);
+        r = add_real_area(areas, path, in_library[i].name, in_library[i].kind);
     return r;
 }
 
@@ -169,7 +169,7 @@ static int add_libraries(struct areas *areas, const char *folder) {
     int r = 0;
     while (dir && r == 0 && (entry = readdir(dir)))
         if (is_library(entry->d_name))
-            r = add_library(areas, folder, entry->d_name);
+            r = add_library_folders(areas, folder, entry->d_name);
     return r;
 }
 
@@ -202,7 +202,7 @@ static int add_of_prefix(struct areas *areas, const char *prefix) {
             r = add_libraries(areas, path);
     }
     for (size_t i = 0; r == 0 && i < sizeof in_prefix / sizeof in_prefix[0]; i++)
-        r = add_folder(areas, prefix, in_prefix[i].name, in_prefix[i].kind);
+        r = add_real_area(areas, prefix, in_prefix[i].name, in_prefix[i].kind);
     for (size_t i = 0; r == 0 && i < sizeof in_venv / sizeof in_venv[0] && is_venv(prefix); i++)
         r = add_of_venv(areas, prefix, in_venv[i]);
     return r;
@@ -250,7 +250,7 @@ static bool join(const char *folder, const char *path, char whole[PATH_MAX]) {
         size_t part = strcspn(path, "/");
         bool is_up = part == 2 && path[0] == '.' && path[1] == '.';
         if (is_up)
-            cut(whole);
+            cut_last_name(whole);
         else if (part != 1 || path[0] != '.') {
             if (n = strlen(whole), n + part + 2 > PATH_MAX)
                 return false;

@@ -115,7 +115,7 @@ static void find_patch(const char *prefix, const char *base, const char *minor, 
 }
 
 /* Adds a folder that is there, once, by its real path. 0 or -ENOMEM. */
-static int add_folder(struct distributions *found, const char *path) {
+static int add_real_folder(struct distributions *found, const char *path) {
     char real[PATH_MAX];
     if (!realpath(path, real))
         return 0;
@@ -137,7 +137,7 @@ static int add_folders(struct distributions *found, const char *prefix, const ch
         snprintf(place, sizeof place, "%.*s%s%s", version ? (int)(version - places[i]) : (int)strlen(places[i]),
                  places[i], version ? minor : "", version ? version + 2 : "");
         snprintf(path, sizeof path, "%s/%s", prefix, place);
-        r = add_folder(found, path);
+        r = add_real_folder(found, path);
     }
     return r;
 }
@@ -171,7 +171,7 @@ static int find_folders(struct distributions *found, const char *python, const c
     if (r == 0 && sees_base)
         r = add_folders(found, base, minor);
     if (r == 0 && site[0])
-        r = add_folder(found, site);
+        r = add_real_folder(found, site);
     return r;
 }
 
@@ -238,7 +238,7 @@ int distributions_find(const char *python, const char *site, struct distribution
 
 int distributions_in(const char *folder, struct distributions *ret) {
     struct distributions found = {0};
-    int r = add_folder(&found, folder);
+    int r = add_real_folder(&found, folder);
     if (r == 0 && found.n_folders > 0)
         r = read_folder(&found, 0);
     if (r < 0)

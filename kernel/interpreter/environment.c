@@ -37,7 +37,7 @@ struct list {
     int failed;
 };
 
-__attribute__((format(printf, 2, 3))) static void add(struct list *list, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void add_variable(struct list *list, const char *format, ...) {
     va_list args;
     char *text;
     va_start(args, format);
@@ -59,14 +59,14 @@ static void add_python(struct list *list, const char *python) {
     snprintf(prefix, sizeof prefix, "%s", bin);
     dirname(prefix);
     snprintf(marker, sizeof marker, "%s/pyvenv.cfg", prefix);
-    add(list, "PATH=%s:/usr/local/bin:/usr/bin:/bin", bin);
+    add_variable(list, "PATH=%s:/usr/local/bin:/usr/bin:/bin", bin);
     if (access(marker, F_OK) == 0)
-        add(list, "VIRTUAL_ENV=%s", prefix);
+        add_variable(list, "VIRTUAL_ENV=%s", prefix);
 }
 
 /* Commands are run by the shell that users have in a terminal; cells see the host's /bin. */
 static void add_shell(struct list *list) {
-    add(list, "SHELL=%s", access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh");
+    add_variable(list, "SHELL=%s", access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh");
 }
 
 /* The time zone by its name: what TZ says, else where /etc/localtime points; a file that is no link has none. */
@@ -77,11 +77,11 @@ static void add_zone(struct list *list) {
     link[n < 0 ? 0 : n] = '\0';
     const char *name = strstr(link, "/zoneinfo/");
     if (zone)
-        add(list, "TZ=%s", zone);
+        add_variable(list, "TZ=%s", zone);
     else if (name)
-        add(list, "TZ=%s", name + strlen("/zoneinfo/"));
+        add_variable(list, "TZ=%s", name + strlen("/zoneinfo/"));
     else if (access("/etc/localtime", F_OK) < 0)
-        add(list, "TZ=UTC");
+        add_variable(list, "TZ=UTC");
 }
 
 /* For the sentence that says why a module is not found. */
@@ -92,7 +92,7 @@ static void add_packages(struct list *list, const json_t *packages) {
         n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "",
                               json_string_value(json_array_get(packages, i)));
     if (packages)
-        add(list, "PETRI_PACKAGES=%s", names);
+        add_variable(list, "PETRI_PACKAGES=%s", names);
 }
 
 char **environment_make(const struct environment_facts *facts) {
@@ -101,11 +101,11 @@ char **environment_make(const struct environment_facts *facts) {
         return NULL;
     add_python(&list, facts->python);
     for (size_t i = 0; i < N_CONSTANT; i++)
-        add(&list, "%s", constant[i]);
+        add_variable(&list, "%s", constant[i]);
     for (size_t i = 0; i < N_POOLS; i++)
-        add(&list, "%s=%" PRId64, pools[i], facts->cpus);
+        add_variable(&list, "%s=%" PRId64, pools[i], facts->cpus);
     if (facts->site[0])
-        add(&list, "PETRI_SITE=%s", facts->site);
+        add_variable(&list, "PETRI_SITE=%s", facts->site);
     add_packages(&list, facts->packages);
     add_zone(&list);
     add_shell(&list);

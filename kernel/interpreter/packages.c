@@ -78,7 +78,8 @@ static void follow_requires(struct closure *closure, FILE *file) {
         want(closure, line, name_bytes(line));
 }
 
-static void follow(struct closure *closure, const struct distributions *found, const struct distribution *one) {
+static void follow_requirements(struct closure *closure, const struct distributions *found,
+                                const struct distribution *one) {
     auto_file metadata = open_metadata(found, one, "METADATA");
     auto_file requires = metadata ? NULL : open_metadata(found, one, "requires.txt");
     if (metadata)
@@ -102,7 +103,7 @@ static json_t *closure_of(const struct distributions *found, const json_t *liste
     for (size_t at = 0; at < json_array_size(closure.queue); at++)
         for (i = 0; i < found->n; i++)
             if (strcmp(found->all[i].name, json_string_value(json_array_get(closure.queue, at))) == 0)
-                follow(&closure, found, &found->all[i]);
+                follow_requirements(&closure, found, &found->all[i]);
     json_decref(closure.installed);
     json_decref(closure.queue);
     return closure.seen;
@@ -158,7 +159,7 @@ static int name_path(const struct naming *naming, const char *from, const char *
 }
 
 /* A whole file; the caller's. NULL on ENOMEM. */
-static char *read_all(FILE *file, size_t *ret_bytes) {
+static char *read_stream(FILE *file, size_t *ret_bytes) {
     struct stat st;
     size_t bytes = fstat(fileno(file), &st) == 0 && st.st_size > 0 ? (size_t)st.st_size : 0;
     char *text = malloc(bytes + 1);
@@ -205,7 +206,7 @@ typedef int path_handler(const struct naming *naming, const char *from, const ch
 static int read_list(const struct naming *naming, FILE *file, const char *from, bool is_record, path_handler *handler) {
     char path[PATH_MAX];
     size_t bytes = 0;
-    auto_free char *text = read_all(file, &bytes);
+    auto_free char *text = read_stream(file, &bytes);
     const char *at = text, *end = text + bytes;
     int r = text ? 0 : -ENOMEM;
     *naming->cost += bytes;
@@ -323,7 +324,7 @@ static int keep_in(struct area *area, const char *path) {
     return area_add(area->hidden, above);
 }
 
-static int keep(struct areas *areas, const char *path) {
+static int keep_area(struct areas *areas, const char *path) {
     char real[PATH_MAX];
     int r = 0;
     if (!path || !realpath(path, real))
@@ -337,11 +338,11 @@ static int keep(struct areas *areas, const char *path) {
 }
 
 static int keep_all(const struct packages_facts *facts, struct areas *areas) {
-    int r = keep(areas, facts->site);
+    int r = keep_area(areas, facts->site);
     for (const char *const *path = facts->keep; r == 0 && path && *path; path++)
-        r = keep(areas, *path);
+        r = keep_area(areas, *path);
     for (size_t i = 0; r == 0 && i < json_array_size(facts->inputs); i++)
-        r = keep(areas, json_string_value(json_array_get(facts->inputs, i)));
+        r = keep_area(areas, json_string_value(json_array_get(facts->inputs, i)));
     return r;
 }
 
@@ -367,7 +368,7 @@ static int name_everything(const struct packages_facts *facts, const json_t *nam
     return r == 0 && has_shared(areas) ? name_all(facts->found, names, naming) : r;
 }
 
-static int compare(const void *a, const void *b) {
+static int by_folder(const void *a, const void *b) {
     return strcmp(((const struct session_hide *)a)->folder, ((const struct session_hide *)b)->folder);
 }
 
@@ -384,7 +385,7 @@ static int hide_unlisted(const struct packages_facts *facts, const json_t *names
         r = unlisted_find(&areas->all[i], areas->interpreter, names, &packages->hide[packages->n]);
         packages->n += r > 0;
     }
-    qsort(packages->hide, packages->n, sizeof *packages->hide, compare);
+    qsort(packages->hide, packages->n, sizeof *packages->hide, by_folder);
     return r < 0 ? r : 0;
 }
 

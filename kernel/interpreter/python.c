@@ -19,7 +19,7 @@ static const char question[] = "import sys\n"
  * Isolated (-I): nothing of the working folder is imported, which may be full of
  * somebody else's modules, and nothing of the user's own, as in cells. See: sys.flags.isolated.
  */
-static void run_child(const char *name, int out_fd) {
+static void exec_python(const char *name, int out_fd) {
     dup2(out_fd, STDOUT_FILENO);
     execlp(name, name, "-I", "-c", question, (char *)NULL);
     _exit(127);
@@ -55,7 +55,7 @@ int python_ask(const char *name, struct python *ret_python, char *why, size_t wh
     }
     pid_t pid = fork();
     if (pid == 0)
-        run_child(name, fds[1]);
+        exec_python(name, fds[1]);
     close(fds[1]);
     if (pid < 0) {
         close(fds[0]);

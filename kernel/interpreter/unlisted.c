@@ -60,7 +60,7 @@ static bool is_interpreters(const char *name) {
 }
 
 /* What the folders of a prefix, as bin and lib, have of the interpreter and of a virtual environment. */
-static bool is_own(const struct look *look, const char *name) {
+static bool is_interpreters_own(const struct look *look, const char *name) {
     char path[PATH_MAX], real[PATH_MAX];
     if (is_interpreters(name))
         return true;
@@ -88,7 +88,7 @@ static enum fate fate_at_top(const struct look *look, const char *name, enum fat
         return fate == FATE_HIDE && is_wheel_shown(look, name) ? FATE_SHOW : fate;
     case AREA_VENV:
     case AREA_SYSTEM:
-        return fate != FATE_SHOW && is_own(look, name) ? FATE_SHOW : fate;
+        return fate != FATE_SHOW && is_interpreters_own(look, name) ? FATE_SHOW : fate;
     case AREA_OTHER:
         break;
     }
@@ -145,7 +145,7 @@ static bool is_cache_shown(const struct look *look, const struct level *above, c
 static int look_through(struct look *look, const struct level *level, const struct level *caches_of);
 
 /* Looks into a folder; where nothing of it is shown, neither is it. 1 where something is, 0, or -errno. */
-static int enter(struct look *look, const struct level *level, const char *name, bool lenient, bool is_caches) {
+static int look_into(struct look *look, const struct level *level, const char *name, bool lenient, bool is_caches) {
     auto_free char *path = NULL;
     size_t n_names = look->n_names;
     const json_t *shown = json_object_get(level->shown, name), *hidden = json_object_get(level->hidden, name);
@@ -171,14 +171,14 @@ static int look_at(struct look *look, const struct level *level, const char *nam
     if (caches_of)
         return is_cache_shown(look, caches_of, name) ? 1 : add_name(look, level, name);
     if (strcmp(name, CACHES) == 0)
-        return enter(look, level, name, level->lenient, true);
+        return look_into(look, level, name, level->lenient, true);
     switch (fate_of(look, level, name)) {
     case FATE_SHOW:
         return 1;
     case FATE_ENTER:
-        return enter(look, level, name, false, false);
+        return look_into(look, level, name, false, false);
     case FATE_ENTER_LENIENT:
-        return enter(look, level, name, true, false);
+        return look_into(look, level, name, true, false);
     case FATE_HIDE:
         break;
     }

@@ -76,7 +76,7 @@ static int open_found(const char *path, const struct host_file *wanted, char *wh
     return -EPERM;
 }
 
-static int open_file(const char *path, bool named, char *why, size_t why_bytes) {
+static int open_config(const char *path, bool named, char *why, size_t why_bytes) {
     char clause[200];
     const struct host_file wanted = {
         .flags = O_RDONLY, .owner = named ? HOST_ANYBODYS : HOST_TRUSTED, .max_bytes = MAX_FILE_BYTES};
@@ -93,7 +93,7 @@ static int open_file(const char *path, bool named, char *why, size_t why_bytes) 
 }
 
 /* Whole; a file that grows meanwhile is as good as one that is too large. Bytes, or -errno. */
-static ssize_t read_file(int fd, char *text) {
+static ssize_t read_config(int fd, char *text) {
     size_t have = 0;
     ssize_t n = 1;
     while (n > 0 && have <= MAX_FILE_BYTES) {
@@ -106,11 +106,11 @@ static ssize_t read_file(int fd, char *text) {
 static int load_file(const char *path, bool named, enum profile profile, struct config *ret_config, char *why,
                      size_t why_bytes) {
     char problem[400];
-    auto_fd fd = open_file(path, named, why, why_bytes);
+    auto_fd fd = open_config(path, named, why, why_bytes);
     if (fd < 0)
         return fd;
     auto_free char *text = malloc(MAX_FILE_BYTES + 1);
-    ssize_t n = text ? read_file(fd, text) : -ENOMEM;
+    ssize_t n = text ? read_config(fd, text) : -ENOMEM;
     if (n < 0) {
         snprintf(why, why_bytes, "The configuration %s can't be read: %s.", path, strerror((int)-n));
         return (int)n;

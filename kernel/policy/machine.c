@@ -36,7 +36,7 @@ static void lower(int64_t *value, int64_t most) {
 }
 
 /* A group's limit, and what it leaves: pages that could be dropped count as held, a guess on the safe side. */
-static void apply(struct machine_memory *memory, int64_t limit, int64_t held) {
+static void lower_to_group(struct machine_memory *memory, int64_t limit, int64_t held) {
     lower(&memory->total, limit);
     lower(&memory->available, limit > held ? limit - held : 0);
 }
@@ -50,7 +50,7 @@ static void apply_v2(struct machine_memory *memory, const char *root, const char
         auto_file max = open_file("%s/sys/fs/cgroup%s/memory.max", root, path);
         auto_file current = open_file("%s/sys/fs/cgroup%s/memory.current", root, path);
         if (find_number(max, "", 1, &limit) && find_number(current, "", 1, &held))
-            apply(memory, limit, held);
+            lower_to_group(memory, limit, held);
         end = strrchr(path, '/');
         if (!end)
             return;
@@ -62,7 +62,7 @@ static void apply_v1(struct machine_memory *memory, const char *root, const char
     auto_file stat = open_file("%s/sys/fs/cgroup/memory%s/memory.stat", root, group);
     auto_file usage = open_file("%s/sys/fs/cgroup/memory%s/memory.usage_in_bytes", root, group);
     if (find_number(stat, "hierarchical_memory_limit ", 1, &limit) && find_number(usage, "", 1, &held))
-        apply(memory, limit, held);
+        lower_to_group(memory, limit, held);
 }
 
 /* A line of proc_pid_cgroup(5), "0::/group" or "9:memory:/group". In a container the folder may show the group itself.

@@ -82,7 +82,7 @@ static bool is_open(struct history *history) {
     return r == 0;
 }
 
-static sqlite3_stmt *prepare(const struct history *history, const char *sql) {
+static sqlite3_stmt *prepare_sql(const struct history *history, const char *sql) {
     sqlite3_stmt *statement = NULL;
     if (sqlite3_prepare_v2(history->db, sql, -1, &statement, NULL) != SQLITE_OK)
         complain(history, "can't be read");
@@ -103,7 +103,8 @@ static bool begin_session(struct history *history) {
 
 /* A cell by its number in this session: what was there under it goes. */
 static bool insert(const struct history *history, int number, const struct bytes *code) {
-    auto_statement replace = prepare(history, "INSERT OR REPLACE INTO cells(session, line, source) VALUES(?1, ?2, ?3)");
+    auto_statement replace =
+        prepare_sql(history, "INSERT OR REPLACE INTO cells(session, line, source) VALUES(?1, ?2, ?3)");
     return statement_run(
                history->db,
                "UPDATE totals SET (cells, bytes) = (SELECT totals.cells + 1 - count(*), totals.bytes + ?3"
@@ -118,12 +119,12 @@ static bool insert(const struct history *history, int number, const struct bytes
 
 /* Of all cells, or their bytes. */
 static int64_t total(const struct history *history, const char *sql) {
-    auto_statement statement = prepare(history, sql);
+    auto_statement statement = prepare_sql(history, sql);
     return statement && sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
 }
 
 /* The oldest cells go, as many as it takes for the others to keep within the bounds. */
-static bool make_room(const struct history *history) {
+static bool drop_oldest_cells(const struct history *history) {
     int64_t cells = total(history, "SELECT cells FROM totals");
     int64_t bytes = total(history, "SELECT bytes FROM totals");
     if (cells <= history->cells_max && bytes <= history->bytes_max)
@@ -132,7 +133,7 @@ static bool make_room(const struct history *history) {
     int64_t most_bytes = history->bytes_max - history->bytes_max / ROOM_PART;
     int64_t session = 0, line = 0, gone_cells = 0, gone_bytes = 0;
     auto_statement oldest =
-        prepare(history, "SELECT session, line, length(CAST(source AS BLOB)) FROM cells ORDER BY session, line");
+        prepare_sql(history, "SELECT session, line, length(CAST(source AS BLOB)) FROM cells ORDER BY session, line");
     while ((cells - gone_cells > most_cells || bytes - gone_bytes > most_bytes) && oldest &&
            sqlite3_step(oldest) == SQLITE_ROW) {
         session = sqlite3_column_int64(oldest, 0);
@@ -150,7 +151,7 @@ static bool make_room(const struct history *history) {
 static bool store(struct history *history, int number, const struct bytes *code) {
     if (!statement_run(history->db, "BEGIN IMMEDIATE", ""))
         return false;
-    return begin_session(history) && insert(history, number, code) && make_room(history) &&
+    return begin_session(history) && insert(history, number, code) && drop_oldest_cells(history) &&
            statement_run(history->db, "COMMIT", "");
 }
 
@@ -213,7 +214,7 @@ static int64_t integer_of(const json_t *content, const char *key, int64_t otherw
 static int64_t own_session(struct history *history) {
     if (history->session > 0)
         return history->session;
-    auto_statement last = prepare(history, "SELECT coalesce(max(session), 0) + 1 FROM sessions");
+    auto_statement last = prepare_sql(history, "SELECT coalesce(max(session), 0) + 1 FROM sessions");
     return last && sqlite3_step(last) == SQLITE_ROW ? sqlite3_column_int64(last, 0) : 1;
 }
 
@@ -234,7 +235,7 @@ static void read_asked(struct history *history, const json_t *content, struct as
     };
 }
 
-static bool bind(sqlite3_stmt *statement, const struct asked *asked) {
+static bool bind_asked(sqlite3_stmt *statement, const struct asked *asked) {
     const int64_t numbers[] = {asked->session, asked->start, asked->stop, asked->n};
     int count = sqlite3_bind_parameter_count(statement);
     for (int i = 0; i < (int)(sizeof numbers / sizeof numbers[0]); i++)
@@ -264,11 +265,11 @@ static json_t *turn_round(json_t *entries) {
 static json_t *read_entries(struct history *history, const struct access *access, const json_t *content) {
     json_t *entries = json_array();
     struct asked asked;
-    auto_statement statement = prepare(history, access->sql);
+    auto_statement statement = prepare_sql(history, access->sql);
     read_asked(history, content, &asked);
     int64_t called_0 = access->own_is_0 && integer_of(content, "session", 0) == 0 ? asked.session : -1;
     bool with_output = json_is_true(json_object_get(content, "output"));
-    if (!statement || !bind(statement, &asked))
+    if (!statement || !bind_asked(statement, &asked))
         return entries;
     while (sqlite3_step(statement) == SQLITE_ROW)
         json_array_append_new(entries, entry(statement, called_0, with_output));

@@ -90,7 +90,8 @@ int private_folder_open(const char *path, bool make, const struct log *log, char
 }
 
 /* One file; one that is not there is none. */
-static int check_file(int folder_fd, const char *name, int flags, const struct log *log, char *why, size_t why_bytes) {
+static int check_private_file(int folder_fd, const char *name, int flags, const struct log *log, char *why,
+                              size_t why_bytes) {
     char clause[200];
     struct host_file wanted = private_file;
     wanted.flags |= flags;
@@ -113,7 +114,7 @@ int private_files_check(int folder_fd, const char *name, bool make, const struct
      * fcntl(2), "Record locking". */
     for (size_t i = 0; r == 0 && i < sizeof endings / sizeof endings[0]; i++) {
         snprintf(file, sizeof file, "%s%s", name, endings[i]);
-        r = check_file(folder_fd, file, i == 0 && make ? O_CREAT : 0, log, why, why_bytes);
+        r = check_private_file(folder_fd, file, i == 0 && make ? O_CREAT : 0, log, why, why_bytes);
     }
     return r;
 }

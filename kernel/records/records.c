@@ -98,7 +98,7 @@ static int set_up(struct records *records, char *why, size_t why_bytes) {
 }
 
 /* Closes a database that can't be used; of -EIO SQLite says why, or what was kept from it. */
-static void give_up(struct records *records, int r, char *why, size_t why_bytes) {
+static void close_unusable(struct records *records, int r, char *why, size_t why_bytes) {
     if (r == -EIO && records->db)
         snprintf(why, why_bytes, "%s", database_refused()[0] ? database_refused() : sqlite3_errmsg(records->db));
     database_close(steal_pointer(records->db));
@@ -114,7 +114,7 @@ void records_open(struct records *records, const struct records_options *options
     if (r == 0)
         r = set_up(records, why, sizeof why);
     if (r < 0) {
-        give_up(records, r, why, sizeof why);
+        close_unusable(records, r, why, sizeof why);
         log_write(log, LOG_LEVEL_WARNING, "runs are not recorded in %s: %s", records->path, why);
         return;
     }
@@ -137,7 +137,7 @@ int records_open_existing(struct records *records, const char *path, const struc
         r = make_tables(records->db, clause, sizeof clause);
     }
     if (r < 0) {
-        give_up(records, r, clause, sizeof clause);
+        close_unusable(records, r, clause, sizeof clause);
         records_close(records);
         snprintf(why, why_bytes, "the run records in %s can't be read: %s", path, clause);
     }
@@ -206,7 +206,7 @@ static int64_t used_bytes(sqlite3 *db) {
 }
 
 /* Forgets the oldest runs before kept, as many as hold so many bytes, and what only they have read. */
-static bool forget_oldest(sqlite3 *db, int64_t bytes, int64_t kept) {
+static bool forget_oldest_runs(sqlite3 *db, int64_t bytes, int64_t kept) {
     auto_statement last =
         statement_make(db,
                        "SELECT max(n) FROM (SELECT n, sum(bytes) OVER (ORDER BY n) - bytes AS before FROM"
@@ -227,9 +227,9 @@ static int64_t newest(sqlite3 *db) {
 }
 
 /* Forgets the oldest runs before kept until the rest fits. Whether it does. */
-static bool make_room(sqlite3 *db, int64_t max_bytes, int64_t kept) {
+static bool forget_until_it_fits(sqlite3 *db, int64_t max_bytes, int64_t kept) {
     int64_t used = used_bytes(db);
-    while (used > max_bytes && forget_oldest(db, used - max_bytes, kept))
+    while (used > max_bytes && forget_oldest_runs(db, used - max_bytes, kept))
         used = used_bytes(db);
     return used <= max_bytes;
 }
@@ -239,7 +239,7 @@ static bool store_all(struct records *records, const struct record *record, cons
     bool ok = store_environment(db, record) && store_run(db, record);
     int64_t run = sqlite3_last_insert_rowid(db);
     ok = ok && store_inputs(db, record, run) && count_task(db, record);
-    if (ok && !make_room(db, records->max_bytes, run)) {
+    if (ok && !forget_until_it_fits(db, records->max_bytes, run)) {
         *ret_why = "it is larger than all records may be together (max_bytes)";
         return false;
     }
@@ -264,7 +264,7 @@ int records_store(struct records *records, const struct record *record) {
 }
 
 /* Runs that are too old; then what no run needs any more. */
-static bool forget(struct records *records) {
+static bool forget_expired(struct records *records) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     int64_t days = (int64_t)now.tv_sec / 86400 - records->keep_days;
@@ -279,7 +279,7 @@ static bool forget(struct records *records) {
 /* While other kernels write it is put off until the next run. */
 static void tidy(struct records *records) {
     char vacuum[64];
-    bool done = forget(records);
+    bool done = forget_expired(records);
     if (!done && sqlite3_errcode(records->db) == SQLITE_BUSY)
         return;
     records->since_tidy = 0;
@@ -296,7 +296,7 @@ static void make_room_ahead(struct records *records) {
     sqlite3 *db = records->db;
     if (used_bytes(db) <= max_bytes || sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
         return;
-    make_room(db, max_bytes, newest(db));
+    forget_until_it_fits(db, max_bytes, newest(db));
     if (sqlite3_exec(db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
         sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
 }

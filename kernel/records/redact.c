@@ -5,8 +5,8 @@
 #include "protocol/text.h"
 
 /* What a pattern finds in a view, as places of the text, which has bytes. */
-static void find(const struct patterns *patterns, size_t which, const struct secrets_view *view,
-                 struct pattern_pass *pass, size_t bytes, struct bytes *hits) {
+static void find_hits(const struct patterns *patterns, size_t which, const struct secrets_view *view,
+                      struct pattern_pass *pass, size_t bytes, struct bytes *hits) {
     struct secrets_hit hit = {.kind = "configured pattern"};
     int r;
     while ((r = patterns_next(patterns, which, pass, &hit.start, &hit.end)) > 0) {
@@ -22,8 +22,8 @@ static void find(const struct patterns *patterns, size_t which, const struct sec
 }
 
 /* One pattern over one view of the text, or over the text where there is none. Returns how many pieces it took out. */
-static size_t apply(const struct patterns *patterns, size_t which, unsigned flags, int64_t deadline_us,
-                    struct bytes *now) {
+static size_t take_out(const struct patterns *patterns, size_t which, unsigned flags, int64_t deadline_us,
+                       struct bytes *now) {
     auto_secrets_view view = {0};
     auto_bytes hits = {0};
     struct bytes next = {0};
@@ -31,7 +31,7 @@ static size_t apply(const struct patterns *patterns, size_t which, unsigned flag
     struct pattern_pass pass = {
         .text = view.n ? view.text : now->data, .bytes = view.n ? view.n : now->n, .deadline_us = deadline_us};
     if (r == 1)
-        find(patterns, which, &view, &pass, now->n, &hits);
+        find_hits(patterns, which, &view, &pass, now->n, &hits);
     now->failed = now->failed || r < 0 || hits.failed;
     if (hits.n == 0)
         return 0;
@@ -49,7 +49,7 @@ size_t redact_text(const struct patterns *patterns, const char *text, size_t byt
     for (unsigned view = 0; patterns_n(patterns) > 0 && view <= SECRETS_VIEW_N; view++) {
         int64_t deadline_us = pattern_deadline();
         for (size_t i = 0; i < patterns_n(patterns) && now.n > 0; i++)
-            n += apply(patterns, i, view < SECRETS_VIEW_N ? SECRETS_VIEW_N - 1 - view : view, deadline_us, &now);
+            n += take_out(patterns, i, view < SECRETS_VIEW_N ? SECRETS_VIEW_N - 1 - view : view, deadline_us, &now);
     }
     bytes_append(out, now.data, now.n);
     out->failed = out->failed || now.failed;

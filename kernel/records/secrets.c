@@ -27,7 +27,7 @@ static const unsigned plain = SECRETS_DIGIT | SECRETS_LOWER | SECRETS_UPPER | SE
                               SECRETS_BASE64 | SECRETS_DOT | SECRETS_TILDE | SECRETS_COLON | SECRETS_SIGN;
 
 /* The end of the escape sequence of a colour at at, or at where there is none. See: ECMA-48, SGR. */
-static size_t skip_escape(const struct secrets_text *text, size_t at) {
+static size_t skip_colour(const struct secrets_text *text, size_t at) {
     size_t end = at + 2;
     if (secrets_byte_at(text, at) != '\x1b' || secrets_byte_at(text, at + 1) != '[')
         return at;
@@ -38,7 +38,7 @@ static size_t skip_escape(const struct secrets_text *text, size_t at) {
 
 static size_t skip_escapes(const struct secrets_text *text, size_t at) {
     for (int i = 0; i < ESCAPES_MAX; i++)
-        at = skip_escape(text, at);
+        at = skip_colour(text, at);
     return at;
 }
 
@@ -54,7 +54,7 @@ static size_t skip_spaces(const struct secrets_text *text, size_t at) {
 static bool is_behind_escape(const struct secrets_text *text, size_t at) {
     for (size_t i = 2; i < ESCAPE_BYTES_MAX && i <= at; i++)
         if (text->at[at - i] == '\x1b')
-            return skip_escape(text, at - i) == at;
+            return skip_colour(text, at - i) == at;
     return false;
 }
 

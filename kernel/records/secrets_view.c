@@ -277,7 +277,7 @@ static bool read_tag(struct maker *maker, size_t at, size_t less, struct unit *r
     return true;
 }
 
-static void put(struct maker *maker, unsigned char byte, size_t start, size_t end) {
+static void put_byte(struct maker *maker, unsigned char byte, size_t start, size_t end) {
     struct secrets_view *to = &maker->to;
     size_t at = byte == '\n' ? to->n : maker->cursor;
     to->text[at] = (char)byte;
@@ -294,16 +294,16 @@ static void put_unit(struct maker *maker, size_t at, struct unit unit) {
     char spelled[4];
     if (unit.code < 0x80) {
         maker->differs = maker->differs || unit.end > at + 1;
-        put(maker, (unsigned char)unit.code, at, unit.end);
+        put_byte(maker, (unsigned char)unit.code, at, unit.end);
     } else if (as_it_is) {
         for (size_t i = at; i < unit.end; i++)
-            put(maker, maker->text[i], i, i + 1);
+            put_byte(maker, maker->text[i], i, i + 1);
     } else {
         bool is_none = unit.code > 0x10ffff || (unit.code >= 0xd800 && unit.code <= 0xdfff);
         uint32_t code = is_none ? UTF8_REPLACEMENT_CODE : unit.code;
         size_t bytes = utf8_encode(code, spelled);
         for (size_t i = 0; i < bytes; i++)
-            put(maker, (unsigned char)spelled[i], at, unit.end);
+            put_byte(maker, (unsigned char)spelled[i], at, unit.end);
         maker->differs = true;
     }
 }
@@ -323,7 +323,7 @@ static void go_back(struct maker *maker, struct unit unit) {
 }
 
 /* One character, sequence, tag or comment. Returns where the next one begins. */
-static size_t step(struct maker *maker, size_t at) {
+static size_t take_unit(struct maker *maker, size_t at) {
     struct unit unit = read_unit(maker, at);
     if (maker->flags & SECRETS_VIEW_HTML) {
         bool html = (unit.code == '<' && read_tag(maker, at, unit.end, &unit)) ||
@@ -331,7 +331,7 @@ static size_t step(struct maker *maker, size_t at) {
         if (html)
             maker->used |= SECRETS_VIEW_HTML;
         if (html && unit.code == '\n') {
-            put(maker, '\n', at, unit.end);
+            put_byte(maker, '\n', at, unit.end);
             maker->differs = true;
             return unit.end;
         }
@@ -391,7 +391,7 @@ int secrets_view_make(const char *text, size_t n, unsigned flags, struct secrets
         return -ENOMEM;
     }
     for (size_t at = 0; at < n;)
-        at = step(&maker, at);
+        at = take_unit(&maker, at);
     if (!maker.differs || maker.used != flags) {
         secrets_view_fini(&maker.to);
         return 0;

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-static int bind(sqlite3_stmt *statement, int at, char kind, va_list *args) {
+static int bind_argument(sqlite3_stmt *statement, int at, char kind, va_list *args) {
     if (kind == 'i')
         return sqlite3_bind_int64(statement, at, va_arg(*args, int64_t));
     if (kind == 't') {
@@ -20,7 +20,7 @@ static sqlite3_stmt *make(sqlite3 *db, const char *sql, const char *format, va_l
     sqlite3_stmt *statement = NULL;
     int r = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
     for (int i = 0; r == SQLITE_OK && format[i]; i++)
-        r = bind(statement, i + 1, format[i], args);
+        r = bind_argument(statement, i + 1, format[i], args);
     if (r == SQLITE_OK)
         return statement;
     sqlite3_finalize(statement);
