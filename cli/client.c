@@ -42,7 +42,7 @@ struct heard {
     bool busy, idle;
 };
 
-static int fail(char *why, size_t why_bytes, int err, const char *what) {
+static int fail_client(char *why, size_t why_bytes, int err, const char *what) {
     snprintf(why, why_bytes, "%s: %s", what, strerror(err));
     return -err;
 }
@@ -188,7 +188,7 @@ static int await(struct client *client, int64_t deadline_us, char *why, size_t w
     if (n == 0)
         return 0;
     if (n < 0)
-        return errno == EINTR ? 1 : fail(why, why_bytes, errno, "waiting for the kernel");
+        return errno == EINTR ? 1 : fail_client(why, why_bytes, errno, "waiting for the kernel");
     if (items[2].revents) {
         int r = take_signal(client);
         if (r == -EINTR)
@@ -228,7 +228,7 @@ static int await_welcome(struct client *client, char *why, size_t why_bytes) {
         if (r < 0)
             return r;
         if (clock_us() >= deadline_us)
-            return fail(why, why_bytes, ETIMEDOUT, "starting the kernel");
+            return fail_client(why, why_bytes, ETIMEDOUT, "starting the kernel");
     }
 }
 
@@ -236,21 +236,21 @@ int client_start(const struct client_options *options, struct client **ret, char
     char file[96];
     struct client *client = calloc(1, sizeof *client);
     if (!client)
-        return fail(why, why_bytes, ENOMEM, "starting");
+        return fail_client(why, why_bytes, ENOMEM, "starting");
     client->pid = client->pid_fd = client->signal_fd = -1;
     if (sodium_init() < 0)
-        return free(client), fail(why, why_bytes, ENOSYS, "libsodium");
+        return free(client), fail_client(why, why_bytes, ENOSYS, "libsodium");
     int r = make_folder(client);
     if (r == 0)
         r = write_connection(client, file, sizeof file);
     if (r < 0)
-        fail(why, why_bytes, -r, "a folder for the connection");
+        fail_client(why, why_bytes, -r, "a folder for the connection");
     if (r == 0)
         r = connection_read(file, &client->connection, why, why_bytes);
     if (r == 0 && (r = start_kernel(client, options, file)) < 0)
-        fail(why, why_bytes, -r, "starting the kernel");
+        fail_client(why, why_bytes, -r, "starting the kernel");
     if (r == 0 && (r = connect_sockets(client)) < 0)
-        fail(why, why_bytes, -r, "connecting to the kernel");
+        fail_client(why, why_bytes, -r, "connecting to the kernel");
     if (r == 0)
         r = await_welcome(client, why, why_bytes);
     if (r < 0)
@@ -304,7 +304,7 @@ static void hear(struct heard *heard, const struct message *message) {
             hearers[i].hear(heard, message->content);
 }
 
-static void take_reply(struct heard *heard, const struct message *message) {
+static void take_client_reply(struct heard *heard, const struct message *message) {
     json_t *report = json_object_get(message->metadata, "petri");
     if (json_is_object(report) && !heard->report)
         heard->report = json_incref(report);
@@ -316,7 +316,7 @@ static int take_messages(struct client *client, enum channel channel, struct hea
         struct message message = {0};
         int r = receive(client, channel, &message);
         if (r > 0 && is_for(&message, heard->id) && channel == CHANNEL_SHELL)
-            take_reply(heard, &message);
+            take_client_reply(heard, &message);
         else if (r > 0 && is_for(&message, heard->id))
             hear(heard, &message);
         message_fini(&message);
@@ -339,11 +339,11 @@ static int await_end(struct client *client, struct heard *heard, char *why, size
         if (r == 0)
             r = take_messages(client, CHANNEL_SHELL, heard);
         if (r < 0)
-            return fail(why, why_bytes, -r, "listening to the kernel");
+            return fail_client(why, why_bytes, -r, "listening to the kernel");
         if (heard->report && heard->idle)
             return 0;
         if (client->interrupt_wanted && heard->busy && (r = interrupt(client)) < 0)
-            return fail(why, why_bytes, -r, "interrupting the cell");
+            return fail_client(why, why_bytes, -r, "interrupting the cell");
         r = await(client, CLOCK_NEVER, why, why_bytes);
         if (r < 0)
             return r;
@@ -400,12 +400,12 @@ int client_run(struct client *client, const json_t *code, const json_t *petri, j
     client->interrupts = client->interrupt_wanted; /* while the kernel started */
     int r = ask(client, code, petri, heard.id);
     if (r < 0)
-        fail(why, why_bytes, -r, "asking the kernel");
+        fail_client(why, why_bytes, -r, "asking the kernel");
     else
         r = await_end(client, &heard, why, why_bytes);
     json_t *report = r == 0 ? complete(&heard) : NULL;
     if (r == 0 && !report)
-        r = fail(why, why_bytes, ENOMEM, "the report");
+        r = fail_client(why, why_bytes, ENOMEM, "the report");
     if (r == 0)
         *ret_report = report;
     bytes_fini(&heard.text[0]);

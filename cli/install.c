@@ -117,7 +117,7 @@ static void tell_packages(const struct python *python, const struct paths *paths
             python->executable, python->missing, python->executable);
 }
 
-static int fail(const char *what, int r) {
+static int fail_install(const char *what, int r) {
     terminal_complain("%s%s%s", what, r < 0 ? ": " : "", r < 0 ? strerror(-r) : "");
     return EXIT_FAILURE;
 }
@@ -130,17 +130,17 @@ int command_install(const struct arguments *arguments) {
     const char *name = arguments->values[OPTION_PYTHON];
     int r = paths_find(&paths);
     if (r < 0)
-        return fail("petri's own files are not where its program is", r);
+        return fail_install("petri's own files are not where its program is", r);
     if (python_ask(name ? name : "python3", &python, why, sizeof why) < 0)
-        return fail(why, 0);
+        return fail_install(why, 0);
     r = choose_kernels(arguments, &python, kernels, sizeof kernels);
     if (r < 0)
-        return fail(r == -ENOENT ? "there is no HOME to install into; use --prefix" : "the folder", r);
+        return fail_install(r == -ENOENT ? "there is no HOME to install into; use --prefix" : "the folder", r);
     for (size_t i = 0; i < KERNELSPEC_N; i++) {
         json_auto_t *json = kernelspec_json(&kernelspecs[i], paths.program, python.executable);
         r = json ? kernelspec_write(&kernelspecs[i], kernels, paths.kernelspec, json) : -ENOMEM;
         if (r < 0)
-            return fail(kernels, r);
+            return fail_install(kernels, r);
         terminal_print("petri: %s is registered in %s/%s\n", kernelspecs[i].display_name, kernels, kernelspecs[i].name);
     }
     if (python_compile(python.executable, paths.worker) < 0)

@@ -11,7 +11,7 @@
 #include <sys/utsname.h>
 
 /* Reads a small file of /proc or /sys as one text. 0 or -errno. */
-static int read_text(const char *path, char *buf, size_t size) {
+static int read_proc_text(const char *path, char *buf, size_t size) {
     auto_file file = fopen(path, "re");
     if (!file)
         return -errno;
@@ -86,7 +86,7 @@ static const char *cgroup_version(void) {
     char text[4096];
     if (access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0)
         return "version 2";
-    if (read_text("/proc/self/cgroup", text, sizeof text) < 0 || !strchr(text, '\n'))
+    if (read_proc_text("/proc/self/cgroup", text, sizeof text) < 0 || !strchr(text, '\n'))
         return "none";
     return strstr(text, ":memory:") ? "version 1" : "without a memory controller";
 }
@@ -114,7 +114,7 @@ static enum finding probe_cgroup(const char *python, char *text, size_t size) {
 static enum finding probe_seccomp(const char *python, char *text, size_t size) {
     char actions[512];
     (void)python;
-    if (read_text("/proc/sys/kernel/seccomp/actions_avail", actions, sizeof actions) < 0) {
+    if (read_proc_text("/proc/sys/kernel/seccomp/actions_avail", actions, sizeof actions) < 0) {
         snprintf(text, size, "there are no filters of system calls: the kernel needs CONFIG_SECCOMP_FILTER.");
         return FINDING_UNUSABLE;
     }
@@ -128,7 +128,7 @@ static enum finding probe_seccomp(const char *python, char *text, size_t size) {
 static enum finding probe_ptrace(const char *python, char *text, size_t size) {
     char scope[16];
     (void)python;
-    if (read_text("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof scope) < 0) {
+    if (read_proc_text("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof scope) < 0) {
         snprintf(text, size, "not restricted by Yama.");
         return FINDING_GOOD;
     }
@@ -144,7 +144,7 @@ static enum finding probe_ptrace(const char *python, char *text, size_t size) {
 static enum finding probe_overlay(const char *python, char *text, size_t size) {
     char systems[4096];
     (void)python;
-    bool there = read_text("/proc/filesystems", systems, sizeof systems) == 0 && strstr(systems, "\toverlay\n");
+    bool there = read_proc_text("/proc/filesystems", systems, sizeof systems) == 0 && strstr(systems, "\toverlay\n");
     snprintf(text, size, "%s",
              there ? "there is the overlay file system."
                    : "there is no overlay file system: modprobe overlay, or a kernel with CONFIG_OVERLAY_FS.");
@@ -156,7 +156,7 @@ static enum finding probe_apparmor(const char *python, char *text, size_t size) 
     auto_workdir workdir = {.fd = -1};
     struct sandbox_ground ground;
     (void)python;
-    if (read_text("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", restricted, sizeof restricted) < 0 ||
+    if (read_proc_text("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", restricted, sizeof restricted) < 0 ||
         restricted[0] == '0') {
         snprintf(text, size, "it does not restrict user namespaces.");
         return FINDING_GOOD;

@@ -37,7 +37,7 @@ static int read_all(const char *path, struct bytes *bytes) {
 }
 
 /* A file's content as a JSON string. NULL after a sentence on standard error. */
-static json_t *read_text(const char *path) {
+static json_t *read_source(const char *path) {
     auto_bytes bytes = {0};
     if (read_all(path, &bytes) < 0)
         return NULL;
@@ -96,7 +96,7 @@ static json_t *make_petri(const struct arguments *arguments) {
         json_pack("{s:{s:s*, s:s*}}", "limits", "timeout", values[OPTION_TIMEOUT], "memory", values[OPTION_MEMORY]);
     int r = petri && arguments->n_files > 0 ? add_files(petri, arguments) : 0;
     if (petri && r == 0 && values[OPTION_STDIN]) {
-        json_t *text = read_text(values[OPTION_STDIN]);
+        json_t *text = read_source(values[OPTION_STDIN]);
         r = text ? json_object_set_new(petri, "stdin", text) : -EINVAL;
     }
     if (r == 0)
@@ -134,7 +134,7 @@ int command_run(const struct arguments *arguments) {
         terminal_complain("standard input can be the code or its input, not both");
         return EXIT_USAGE;
     }
-    json_auto_t *code = read_text(arguments->operands[0]);
+    json_auto_t *code = read_source(arguments->operands[0]);
     json_auto_t *petri = code ? make_petri(arguments) : NULL;
     return petri ? run(&options, code, petri) : EXIT_USAGE;
 }

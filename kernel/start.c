@@ -37,7 +37,7 @@ struct start {
     char why_not[640];        /* why no cell can run; "" where one can */
 };
 
-static int fail(const struct kernel *kernel, const char *why) {
+static int fail_kernel(const struct kernel *kernel, const char *why) {
     log_write(&kernel->log, LOG_LEVEL_ERROR, "%s", why);
     return EXIT_FAILURE;
 }
@@ -163,17 +163,17 @@ static int open_channels(struct kernel *kernel, char *why, size_t why_bytes) {
 static int serve(struct kernel *kernel, struct start *start) {
     char why[512];
     if (open_signals(kernel) < 0 || comms_init(&kernel->jupyter.comms) < 0 || runner_init(&kernel->runner) < 0)
-        return fail(kernel, "there is no memory or no descriptor to start with");
+        return fail_kernel(kernel, "there is no memory or no descriptor to start with");
     if (connection_withhold(&kernel->jupyter.connection) < 0)
-        return fail(kernel, "the key can't be kept from other processes");
+        return fail_kernel(kernel, "the key can't be kept from other processes");
     start_session(kernel, start);
     kernel->deferred = (struct deferred){.python = start->why_not[0] ? NULL : start->python, .paths = &start->paths};
     if (open_channels(kernel, why, sizeof why) < 0)
-        return fail(kernel, why);
+        return fail_kernel(kernel, why);
     iopub_await_subscriber(&kernel->jupyter);
     iopub_status(&kernel->jupyter, NULL, "starting");
     int r = loop_run(kernel);
-    return r < 0 ? fail(kernel, zmq_strerror(-r)) : EXIT_SUCCESS;
+    return r < 0 ? fail_kernel(kernel, zmq_strerror(-r)) : EXIT_SUCCESS;
 }
 
 /* Where the files of cells are copied to. A folder that cells don't see is not the notebook's. */
@@ -212,7 +212,7 @@ static void choose_writing(struct kernel *kernel, const struct start_options *op
         log_write(&kernel->log, LOG_LEVEL_ERROR, "the folder can't be written: %s", strerror(-r));
 }
 
-static void finish(struct kernel *kernel) {
+static void free_kernel(struct kernel *kernel) {
     introspections_fini(&kernel->introspections);
     preload_cancel(&kernel->preload);
     runner_fini(&kernel->runner);
@@ -293,7 +293,7 @@ int start_kernel(const struct start_options *options) {
     char why[1024];
     log_init(&kernel.log, getenv("PETRI_LOG"));
     if (configure(&kernel, options, why, sizeof why) < 0) {
-        fail(&kernel, why);
+        fail_kernel(&kernel, why);
         return START_EXIT_USAGE;
     }
     join(&kernel);
@@ -304,7 +304,7 @@ int start_kernel(const struct start_options *options) {
     choose_outbox(&kernel, options, &start);
     choose_writing(&kernel, options, &start);
     int status = serve(&kernel, &start);
-    finish(&kernel);
+    free_kernel(&kernel);
     packages_fini(&start.packages);
     workdir_close(&start.workdir);
     return status;

@@ -10,7 +10,7 @@ void poll_set_init(struct poll_set *set) {
     set->deadline_us = CLOCK_NEVER;
 }
 
-static void add(struct poll_set *set, zmq_pollitem_t item, poll_handler *handler, void *arg) {
+static void add_item(struct poll_set *set, zmq_pollitem_t item, poll_handler *handler, void *arg) {
     assert(set->n <
            POLL_SET_MAX); /* five channels, a signal, the runner's six, two for each introspection, two for a preload */
     set->items[set->n] = item;
@@ -20,11 +20,11 @@ static void add(struct poll_set *set, zmq_pollitem_t item, poll_handler *handler
 }
 
 void poll_set_add_socket(struct poll_set *set, void *socket, short events, poll_handler *handler, void *arg) {
-    add(set, (zmq_pollitem_t){.socket = socket, .events = events}, handler, arg);
+    add_item(set, (zmq_pollitem_t){.socket = socket, .events = events}, handler, arg);
 }
 
 void poll_set_add_fd(struct poll_set *set, int fd, short events, poll_handler *handler, void *arg) {
-    add(set, (zmq_pollitem_t){.fd = fd, .events = events}, handler, arg);
+    add_item(set, (zmq_pollitem_t){.fd = fd, .events = events}, handler, arg);
 }
 
 void poll_set_deadline(struct poll_set *set, int64_t deadline_us) {

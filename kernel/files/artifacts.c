@@ -125,7 +125,7 @@ static int by_path(const void *a, const void *b) {
     return strcmp(((const struct artifact *)a)->path, ((const struct artifact *)b)->path);
 }
 
-static json_t *row_of(const struct artifact *artifact) {
+static json_t *row_of_artifact(const struct artifact *artifact) {
     json_t *row = json_pack("{s:o, s:s}", "path", text_to_json(artifact->path, strlen(artifact->path)), "action",
                             artifact_action(artifact->change));
     if (artifact->change != CELL_DELETED && S_ISREG(artifact->mode))
@@ -139,7 +139,7 @@ static void check_all(struct artifacts *artifacts) {
     qsort(artifacts->artifact, artifacts->n, sizeof artifacts->artifact[0], by_path);
     for (size_t i = 0; i < artifacts->n; i++) {
         struct artifact *artifact = &artifacts->artifact[i];
-        artifact->row = row_of(artifact);
+        artifact->row = row_of_artifact(artifact);
         if (artifact->change == CELL_DELETED)
             continue;
         check_kind(artifact);
@@ -226,7 +226,7 @@ static const char *open_problem(int err) {
 }
 
 /* Whether an open file holds these bytes. */
-static bool holds(int fd, const unsigned char *data, size_t bytes, unsigned char *chunk) {
+static bool holds_bytes(int fd, const unsigned char *data, size_t bytes, unsigned char *chunk) {
     size_t at = 0;
     ssize_t n;
     while ((n = pread(fd, chunk, CHUNK_BYTES, (off_t)at)) > 0) {
@@ -242,7 +242,7 @@ static bool was_given(const struct artifacts *artifacts, const struct artifact *
     const struct spec *spec = artifacts->spec;
     for (size_t i = 0; i < spec->n_files; i++)
         if (strcmp(spec->files[i].path, artifact->path) == 0)
-            return holds(artifacts->reading.fd, spec->files[i].data, spec->files[i].bytes, artifacts->chunk);
+            return holds_bytes(artifacts->reading.fd, spec->files[i].data, spec->files[i].bytes, artifacts->chunk);
     return false;
 }
 
@@ -398,7 +398,7 @@ static bool read_some(struct artifacts *artifacts, struct artifact *artifact, in
     return true;
 }
 
-static void finish(struct artifacts *artifacts) {
+static void finish_artifact(struct artifacts *artifacts) {
     if (artifacts->export)
         export_close(artifacts->export);
     artifacts->rows = json_array();
@@ -415,7 +415,7 @@ static void finish(struct artifacts *artifacts) {
 bool artifacts_step(struct artifacts *artifacts, int64_t until_us) {
     while (!artifacts->rows) {
         if (artifacts->at == artifacts->n) {
-            finish(artifacts);
+            finish_artifact(artifacts);
             break;
         }
         struct artifact *artifact = &artifacts->artifact[artifacts->at];

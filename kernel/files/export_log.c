@@ -34,7 +34,7 @@ int export_make_file(int dir_fd, char ret_name[EXPORT_NAME_BYTES]) {
 }
 
 /* Nothing is known of what stands in the folder. */
-static int forget(struct export_log *log) {
+static int forget_file(struct export_log *log) {
     json_decref(log->written);
     log->written = json_object();
     log->inode = 0;
@@ -195,7 +195,7 @@ static int write_anew(struct export_log *log, int dir_fd) {
 int export_log_read(struct export_log *log, int dir_fd) {
     struct stat st;
     auto_fd fd = open_log(dir_fd, O_RDONLY, &st);
-    int r = fd < 0 || !log->written || !is_as_read(log, fd, &st) ? forget(log) : 0;
+    int r = fd < 0 || !log->written || !is_as_read(log, fd, &st) ? forget_file(log) : 0;
     if (fd < 0 || r < 0)
         return r;
     note_file(log, fd, &st);

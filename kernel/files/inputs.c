@@ -25,7 +25,7 @@ static const char *problem_text(int err) {
     return strerror(err);
 }
 
-static json_t *row_of(const struct spec_file *file) {
+static json_t *row_of_input(const struct spec_file *file) {
     char hex[DIGEST_HEX];
     digest_bytes(file->data, file->bytes, hex);
     return json_pack("{s:s, s:I, s:s}", "path", file->path, "bytes", (json_int_t)file->bytes, "sha256", hex);
@@ -45,7 +45,7 @@ int inputs_put(struct cell *cell, const struct spec *spec, struct inputs *inputs
             snprintf(why, why_bytes, "the file \"%.200s\" can't be put there: %s", file->path, problem_text(-r));
             return r;
         }
-        inputs_add(inputs, row_of(file));
+        inputs_add(inputs, row_of_input(file));
     }
     return 0;
 }

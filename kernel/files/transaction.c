@@ -94,7 +94,7 @@ static int lock_own(struct transaction *transaction, bool make) {
     return check_own(transaction);
 }
 
-static int read_text(int fd, size_t bytes, char **ret_text) {
+static int read_journal_text(int fd, size_t bytes, char **ret_text) {
     auto_free char *text = malloc(bytes + 1);
     size_t n = 0;
     while (text && n < bytes) {
@@ -132,7 +132,7 @@ static int read_journal(struct transaction *transaction) {
     auto_fd fd = host_file_open(transaction->own_fd, transaction->name, &wanted, why, sizeof why);
     if (fd < 0)
         return fd == -ENOENT ? 0 : -EBADMSG;
-    int r = fstat(fd, &st) ? -errno : read_text(fd, (size_t)st.st_size, &read);
+    int r = fstat(fd, &st) ? -errno : read_journal_text(fd, (size_t)st.st_size, &read);
     auto_free char *text = read;
     if (r == 0)
         r = journal_read(text, (size_t)st.st_size, &transaction->journal);
@@ -155,7 +155,7 @@ static void keep_foreign(const struct transaction *transaction) {
 }
 
 /* Ends a transaction all of whose changes are made. */
-static void forget(struct transaction *transaction) {
+static void forget_journal(struct transaction *transaction) {
     keep_foreign(transaction);
     if (transaction->name[0])
         unlinkat(transaction->own_fd, transaction->name, 0);
@@ -175,7 +175,7 @@ static bool has_failed(const struct transaction *transaction) {
     return failed;
 }
 
-static int begin(int folder_fd, bool make, struct transaction **ret, size_t *ret_recovered) {
+static int begin_transaction(int folder_fd, bool make, struct transaction **ret, size_t *ret_recovered) {
     struct stat st;
     struct transaction *transaction = malloc(sizeof *transaction);
     if (!transaction)
@@ -207,7 +207,7 @@ static int begin(int folder_fd, bool make, struct transaction **ret, size_t *ret
         transaction_close(transaction);
         return -EUCLEAN;
     }
-    forget(transaction);
+    forget_journal(transaction);
     *ret = transaction;
     return 0;
 }
@@ -222,13 +222,13 @@ const char *transaction_problem(int r) {
 }
 
 int transaction_open(int folder_fd, struct transaction **ret, size_t *ret_recovered) {
-    return begin(folder_fd, true, ret, ret_recovered);
+    return begin_transaction(folder_fd, true, ret, ret_recovered);
 }
 
 int transaction_recover(int folder_fd) {
     struct transaction *transaction;
     size_t n;
-    int r = begin(folder_fd, false, &transaction, &n);
+    int r = begin_transaction(folder_fd, false, &transaction, &n);
     if (r < 0)
         return r == -ENOENT ? 0 : r;
     transaction_close(transaction);
@@ -240,7 +240,7 @@ void transaction_close(struct transaction *transaction) {
     if (!transaction)
         return;
     if (!transaction->decided || transaction->at == transaction->journal.n) {
-        forget(transaction);
+        forget_journal(transaction);
         unlinkat(transaction->folder_fd, JOURNAL_FOLDER, AT_REMOVEDIR);
     }
     journal_fini(&transaction->journal);
@@ -289,8 +289,8 @@ int transaction_open_folder(const struct transaction *transaction, const char *p
     return host_open_beneath(transaction->folder_fd, path, O_RDONLY | O_DIRECTORY, 0);
 }
 
-static int add(struct transaction *transaction, enum journal_kind kind, const char *path, const struct stat *before,
-               struct journal_change **ret_change) {
+static int add_change(struct transaction *transaction, enum journal_kind kind, const char *path,
+                      const struct stat *before, struct journal_change **ret_change) {
     int r = journal_add(&transaction->journal, kind, path, ret_change);
     if (r == 0) {
         (*ret_change)->before = journal_before_of(before);
@@ -302,7 +302,7 @@ static int add(struct transaction *transaction, enum journal_kind kind, const ch
 int transaction_add(struct transaction *transaction, enum journal_kind kind, const char *path,
                     const struct stat *before) {
     struct journal_change *change;
-    int r = add(transaction, kind, path, before, &change);
+    int r = add_change(transaction, kind, path, before, &change);
     if (r == 0 && (kind == JOURNAL_REMOVE || kind == JOURNAL_MAKE_FOLDER))
         next_stage(transaction, change->stage);
     if (r == 0 && kind == JOURNAL_MAKE_FOLDER && mkdirat(transaction->own_fd, change->stage, 0777))
@@ -320,7 +320,7 @@ int transaction_add_file(struct transaction *transaction, struct transaction_fil
     if (r == 0 && before && fdatasync(file->fd))
         r = -errno;
     if (r == 0)
-        r = add(transaction, JOURNAL_PUT, path, before, &change);
+        r = add_change(transaction, JOURNAL_PUT, path, before, &change);
     if (r < 0) {
         transaction_drop(transaction, file);
         return r;

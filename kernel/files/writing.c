@@ -17,7 +17,7 @@
 
 enum { CHUNK_BYTES = 256 << 10, LOCK_MS = 5000, RETRY_MS = 10, SKEW_MS = 20 };
 
-static int add(struct writing *writing, const char *path, const struct cell_file *file) {
+static int add_entry(struct writing *writing, const char *path, const struct cell_file *file) {
     char *copy = array_grow(&writing->entry, writing->n, sizeof writing->entry[0]) == 0 ? strdup(path) : NULL;
     if (!copy)
         return -ENOMEM;
@@ -29,7 +29,7 @@ static int add(struct writing *writing, const char *path, const struct cell_file
 static int note(void *arg, const struct cell_file *file) {
     struct writing *writing = arg;
     if (writing->n < WRITING_FILES_MAX)
-        return add(writing, file->path, file);
+        return add_entry(writing, file->path, file);
     writing->too_many = true;
     return 1;
 }
@@ -63,7 +63,7 @@ static int add_due(struct writing *writing) {
             file.mode = st.st_mode;
             file.bytes = (uint64_t)st.st_size;
         }
-        r = add(writing, path, &file);
+        r = add_entry(writing, path, &file);
         if (r)
             break;
         writing->entry[writing->n - 1].earlier = true;

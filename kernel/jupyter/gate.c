@@ -145,7 +145,7 @@ static const struct door *find_door(int fd, size_t n_doors) {
     return NULL;
 }
 
-static void forget(struct peer *peer) {
+static void forget_peer(struct peer *peer) {
     gate.together -= peer->cost;
     gate.n_peers -= peer->cookie != 0;
     *peer = (struct peer){0};
@@ -155,7 +155,7 @@ static void forget(struct peer *peer) {
 static void sweep(void) {
     for (int fd = 0; fd < PEERS_MAX; fd++)
         if (gate.peers[fd].cookie && gate.peers[fd].cookie != cookie_of(fd))
-            forget(&gate.peers[fd]);
+            forget_peer(&gate.peers[fd]);
 }
 
 static void end_peer(struct peer *peer, const char *why) {
@@ -176,7 +176,7 @@ static struct peer *find_peer(int fd, const struct door *door) {
     struct peer *peer = &gate.peers[fd];
     if (peer->cookie == cookie)
         return peer;
-    forget(peer);
+    forget_peer(peer);
     if (gate.n_peers >= gate.limits->peers)
         sweep();
     gate.n_peers++;
@@ -207,7 +207,7 @@ static const char *rename_peer(int fd, struct peer *peer, unsigned char *data) {
 }
 
 /* Counts what was read, and what it costs. A sentence where it is too much for one connection, else NULL. */
-static const char *count(struct peer *peer, const void *data, size_t n) {
+static const char *count_read(struct peer *peer, const void *data, size_t n) {
     struct zmtp *zmtp = &peer->zmtp;
     const struct gate_caps *caps = &gate.limits->caps[peer->door->channel];
     uint64_t begun = zmtp->begun, messages = zmtp->messages;
@@ -253,7 +253,7 @@ static ssize_t judge(int fd, const struct door *door, void *data, ssize_t n) {
     if (n <= 0)
         return n;
     atomic_store_explicit(&gate.passed, true, memory_order_relaxed);
-    const char *why = count(peer, data, (size_t)n);
+    const char *why = count_read(peer, data, (size_t)n);
     if (!why && peer->zmtp.part_n > 0)
         why = rename_peer(fd, peer, data);
     if (why)

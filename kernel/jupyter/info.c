@@ -39,7 +39,7 @@ static json_t *language_unheard(void) {
                      "ipython", "version", 3, "nbconvert_exporter", "python");
 }
 
-static json_t *make_content(const struct info *info) {
+static json_t *make_info(const struct info *info) {
     json_t *language = info->language ? json_incref(info->language) : language_unheard();
     json_t *banner = info->banner ? json_incref(info->banner) : json_string("petri " PETRI_VERSION);
     return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:b, s:[]}", "status", "ok", "protocol_version",
@@ -48,8 +48,8 @@ static json_t *make_content(const struct info *info) {
                      "supported_features");
 }
 
-static void answer(struct jupyter *jupyter, struct request *request) {
-    reply_send(jupyter, request, "kernel_info_reply", NULL, make_content(&jupyter->info));
+static void answer_info(struct jupyter *jupyter, struct request *request) {
+    reply_send(jupyter, request, "kernel_info_reply", NULL, make_info(&jupyter->info));
     reply_idle(jupyter, request);
     jupyter->info.answered = true;
 }
@@ -57,13 +57,13 @@ static void answer(struct jupyter *jupyter, struct request *request) {
 static void answer_all(struct jupyter *jupyter) {
     struct request *request;
     while ((request = request_queue_pop(&jupyter->info.waiting)))
-        answer(jupyter, request);
+        answer_info(jupyter, request);
 }
 
 void info_request(struct jupyter *jupyter, struct request *request) {
     reply_busy(jupyter, request);
     if (jupyter->info.language || jupyter->info.final)
-        answer(jupyter, request);
+        answer_info(jupyter, request);
     else
         request_queue_push(&jupyter->info.waiting, request);
 }

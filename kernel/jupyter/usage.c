@@ -125,7 +125,7 @@ static double share(uint64_t now, uint64_t before, double whole) {
 }
 
 /* Takes the readings of now and returns the reply, with the shares since the last ones. */
-static json_t *make_content(struct usage *now) {
+static json_t *make_usage(struct usage *now) {
     struct usage before = *now;
     struct processes processes;
     char host[256] = "";
@@ -145,5 +145,5 @@ static json_t *make_content(struct usage *now) {
 }
 
 void usage_request(struct usage *usage, struct jupyter *jupyter, const struct request *request) {
-    reply_send(jupyter, request, "usage_reply", NULL, make_content(usage));
+    reply_send(jupyter, request, "usage_reply", NULL, make_usage(usage));
 }

@@ -165,7 +165,7 @@ static void *place(const struct reading *reading, const struct config_key *key) 
     return (char *)reading->config + key->at;
 }
 
-static int read_text(const struct reading *reading, const struct config_key *key, const json_t *json) {
+static int read_text_key(const struct reading *reading, const struct config_key *key, const json_t *json) {
     char why[256];
     const char *text = json_string_value(json);
     if (!text || strlen(text) != json_string_length(json) || json_string_length(json) >= key->room)
@@ -258,7 +258,7 @@ static int read_value(const struct reading *reading, const struct config_key *ke
         *(bool *)place(reading, key) = json_is_true(json);
         return 0;
     case CONFIG_TEXT:
-        return read_text(reading, key, json);
+        return read_text_key(reading, key, json);
     case CONFIG_DURATION:
     case CONFIG_SIZE:
     case CONFIG_COUNT:

@@ -17,7 +17,7 @@
 enum { SLICE_MS = 10 };
 
 /* Tells people where the files are; programs have the report. */
-static void tell(const struct runner *runner, const struct run *run, const struct artifacts_more *more) {
+static void tell_files(const struct runner *runner, const struct run *run, const struct artifacts_more *more) {
     json_t *data = run->asked.silent ? NULL : artifacts_note(run->result.artifact_rows, more);
     if (data)
         iopub_publish(runner->jupyter, run->request->message.header, "display_data",
@@ -34,7 +34,7 @@ static void end_files(struct runner *runner, struct run *run) {
     if (writing)
         writing_tell(writing, run->result.artifact_rows, &more);
     if (writing || !runner->export->off)
-        tell(runner, run, &more);
+        tell_files(runner, run, &more);
     artifacts_destroy(artifacts);
     writing_destroy(writing);
 }
@@ -62,7 +62,7 @@ void collect_begin(struct runner *runner) {
     if (r < 0) {
         run->result.artifact_rows =
             json_pack("[{s:s, s:s+}]", "path", ".", "refused", "the cell's files can't be listed: ", strerror(-r));
-        tell(runner, run, &(struct artifacts_more){0});
+        tell_files(runner, run, &(struct artifacts_more){0});
     }
     r = inputs_read_begin(&(struct inputs_read_options){.cell = run->now.cell,
                                                         .spec = &run->asked.spec,

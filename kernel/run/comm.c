@@ -6,7 +6,7 @@
 #include "kernel/run/accounts.h"
 #include "kernel/run/runner.h"
 
-static void begin(struct runner *runner, struct run *run, json_t **ret_frame) {
+static void begin_comm(struct runner *runner, struct run *run, json_t **ret_frame) {
     const struct message *message = &run->request->message;
     account_begin(runner->accounts, run);
     if (run->result.outcome != OUTCOME_OK)
@@ -20,7 +20,7 @@ static void begin(struct runner *runner, struct run *run, json_t **ret_frame) {
 }
 
 /* There is no reply to a comm message: what went wrong is told to everybody, and the report is in the record. */
-static void end(struct runner *runner, struct run *run) {
+static void end_comm(struct runner *runner, struct run *run) {
     if (run->result.rolled_back) {
         run->result.error = outcome_error(run->result.outcome, &run->result.facts);
         iopub_publish(runner->jupyter, run->request->message.header, "error", json_copy(run->result.error));
@@ -30,9 +30,9 @@ static void end(struct runner *runner, struct run *run) {
     json_decref(account_end(runner->accounts, runner->session, run));
 }
 
-static void after(struct runner *runner, struct run *run) {
+static void after_comm(struct runner *runner, struct run *run) {
     (void)run;
     records_tidy(&runner->accounts->records);
 }
 
-const struct cell_kind comm_cell = {.begin = begin, .end = end, .after = after};
+const struct cell_kind comm_cell = {.begin = begin_comm, .end = end_comm, .after = after_comm};

@@ -13,7 +13,7 @@ static bool is_of(const json_t *row, const struct denied_call *call) {
            strcmp(json_string_value(json_object_get(row, "detail")), call->detail) == 0;
 }
 
-static void count(json_t *list, const struct denied_call *call) {
+static void count_call(json_t *list, const struct denied_call *call) {
     size_t i;
     json_t *row;
     json_array_foreach(list, i, row) {
@@ -37,7 +37,7 @@ static void denied_ready(void *arg, short events) {
     if (!runner_has_image(runner) || session_take_denied(runner->session, run ? run->now.cell : NULL, &call) <= 0)
         return;
     if (run && call.by_cell)
-        count(run->result.denied, &call);
+        count_call(run->result.denied, &call);
 }
 
 void denied_watch(struct runner *runner, struct poll_set *set) {

@@ -74,7 +74,7 @@ static json_t *make_frame(const struct config *config, const struct run *run, js
                      run->asked.spec.stdin_text, "env", run->asked.spec.env, "refuse", refuse_modules(config));
 }
 
-static void begin(struct runner *runner, struct run *run, json_t **ret_frame) {
+static void begin_execute(struct runner *runner, struct run *run, json_t **ret_frame) {
     json_t *code = json_object_get(run->request->message.content, "code");
     enum limits_line line = LIMITS_LINE_NONE;
     json_t *rest = NULL;
@@ -160,7 +160,7 @@ static void give_cached(struct jupyter *jupyter, struct run *run) {
                          "user_expressions", "payload"));
 }
 
-static void end(struct runner *runner, struct run *run) {
+static void end_execute(struct runner *runner, struct run *run) {
     if (run->result.cached) {
         give_cached(runner->jupyter, run);
         return;
@@ -173,13 +173,14 @@ static void end(struct runner *runner, struct run *run) {
 }
 
 /* Also a cell that was rolled back: whoever sent it wants it back, to mend it. */
-static void after(struct runner *runner, struct run *run) {
+static void after_execute(struct runner *runner, struct run *run) {
     records_tidy(&runner->accounts->records);
     if (run->asked.counts && run->asked.code)
         history_store(runner->history, run->asked.execution_count, run->asked.code);
 }
 
-const struct cell_kind execute_cell = {.has_reply = true, .begin = begin, .end = end, .after = after};
+const struct cell_kind execute_cell = {
+    .has_reply = true, .begin = begin_execute, .end = end_execute, .after = after_execute};
 
 void execute_abort(struct jupyter *jupyter, struct request_queue *requests) {
     struct request *request;

@@ -29,7 +29,7 @@ static json_t *shown_prompt(struct outputs *outputs, const json_t *prompt, bool 
 }
 
 /* The content of the input_request. The caller's; NULL on ENOMEM. */
-static json_t *make_content(struct runner *runner, const json_t *frame) {
+static json_t *make_input_request(struct runner *runner, const json_t *frame) {
     bool password = json_is_true(json_object_get(frame, "password"));
     json_t *prompt = shown_prompt(&runner->outputs, json_object_get(frame, "prompt"), password);
     return json_pack("{s:o, s:b}", "prompt", prompt, "password", password);
@@ -94,7 +94,7 @@ const char *input_ask(struct runner *runner, const json_t *frame) {
     drop_stale(runner);
     begin_waiting(runner, json_integer_value(json_object_get(frame, "seq")));
     json_decref(run->now.question.unasked);
-    run->now.question.unasked = make_content(runner, frame);
+    run->now.question.unasked = make_input_request(runner, frame);
     send_request(runner, run);
     return NULL;
 }

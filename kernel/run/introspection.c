@@ -98,7 +98,7 @@ static int64_t due_us(const struct runner *runner, const struct request *request
 }
 
 /* Answers with what the worker said, or, content being NULL, with what is said otherwise. content is borrowed. */
-static void answer(struct runner *runner, struct request *request, const json_t *content) {
+static void answer_introspection(struct runner *runner, struct request *request, const json_t *content) {
     const struct introspection_kind *kind = request->route->introspection;
     json_t *reply = content ? answer_fields(kind->answer, content) : json_object();
     json_auto_t *otherwise = kind->otherwise(request->message.content);
@@ -110,13 +110,13 @@ static void answer(struct runner *runner, struct request *request, const json_t 
 }
 
 /* The exchange has ended, or is ended here: answers with what has come of it. */
-static void finish(struct runner *runner, struct introspection *slot) {
-    answer(runner, steal_pointer(slot->request), slot->exchange.reply);
+static void finish_introspection(struct runner *runner, struct introspection *slot) {
+    answer_introspection(runner, steal_pointer(slot->request), slot->exchange.reply);
     clear_slot(slot);
 }
 
 /* 0 or -errno: the cell is made, runs and has its request. */
-static int start(struct runner *runner, struct introspection *slot, struct sandbox_error *ret_error) {
+static int start_introspection(struct runner *runner, struct introspection *slot, struct sandbox_error *ret_error) {
     const struct cell_options cell = {.source = CELL_FROM_CURRENT, .aside = true};
     struct limits limits;
     json_auto_t *frame = slot->request->route->introspection->frame(slot->request->message.content);
@@ -153,10 +153,10 @@ static void start_waiting(struct introspections *all, struct runner *runner) {
         struct sandbox_error error = {0};
         char text[512];
         slot->request = request_queue_pop(&all->waiting);
-        if (start(runner, slot, &error) < 0) {
+        if (start_introspection(runner, slot, &error) < 0) {
             log_write(runner->log, LOG_LEVEL_WARNING, "a %s is answered without a cell: %s",
                       slot->request->message.msg_type, sandbox_error_text(&error, text, sizeof text));
-            finish(runner, slot);
+            finish_introspection(runner, slot);
         }
     }
 }
@@ -208,15 +208,15 @@ void introspections_tick(struct introspections *all, struct runner *runner, int6
         struct introspection *slot = &all->slots[i];
         exchange_tick(&slot->exchange, now_us);
         if (exchange_has_ended(&slot->exchange))
-            finish(runner, slot);
+            finish_introspection(runner, slot);
         else
             note_begun(slot, now_us);
     }
     while (all->waiting.first && (hopeless || due_us(runner, all->waiting.first) <= now_us))
-        answer(runner, request_queue_pop(&all->waiting), NULL);
+        answer_introspection(runner, request_queue_pop(&all->waiting), NULL);
     struct introspection *first = longest(all, runner);
     if (first && gives_way_us(first) <= now_us)
-        finish(runner, first);
+        finish_introspection(runner, first);
     if (runner_has_image(runner))
         start_waiting(all, runner);
 }

@@ -27,7 +27,7 @@ static struct origin origin_of(const struct runner *runner, const json_t *frame)
     return (struct origin){true, run->asked.spec.fresh ? NULL : run_parents_find(&runner->parents, number)};
 }
 
-static void tell(struct runner *runner, const char *line) {
+static void tell_reader(struct runner *runner, const char *line) {
     struct outputs *outputs = &runner->outputs;
     if (line[0])
         outputs->sink(outputs->arg, "stderr", line, strlen(line));
@@ -54,7 +54,7 @@ static bool admit(struct runner *runner, struct published *message) {
         note[runner->jupyter->comms.told ? 0 : strlen(note)] = '\0';
         runner->jupyter->comms.told = true;
     }
-    tell(runner, note);
+    tell_reader(runner, note);
     return admitted;
 }
 
@@ -124,11 +124,11 @@ static const char *(*const handlers[WIRE_N_TYPES])(struct runner *runner, const 
     [WIRE_INPUT] = on_input,
 };
 
-static const char *handle_frame(struct exchange *exchange, enum wire_type type, const struct wire_frame *frame) {
+static const char *handle_cell_frame(struct exchange *exchange, enum wire_type type, const struct wire_frame *frame) {
     return handlers[type] ? handlers[type](exchange->arg, frame) : "a frame of this type may not come now";
 }
 
-static bool holds(const struct exchange *exchange) {
+static bool is_held_back(const struct exchange *exchange) {
     const struct runner *runner = exchange->arg;
     return backpressure_holds(runner->jupyter);
 }
@@ -137,4 +137,4 @@ static void measured(struct exchange *exchange, int64_t now_us) {
     watchdog_measured(exchange->arg, now_us);
 }
 
-const struct exchange_calls messages_calls = {.frame = handle_frame, .holds = holds, .measured = measured};
+const struct exchange_calls messages_calls = {.frame = handle_cell_frame, .holds = is_held_back, .measured = measured};

@@ -40,7 +40,7 @@ static void nowhere(void *arg, const char *name, const char *data, size_t bytes)
     (void)bytes;
 }
 
-static void start(struct preload *preload, struct runner *runner, int64_t now_us) {
+static void start_preload(struct preload *preload, struct runner *runner, int64_t now_us) {
     struct limits limits = runner->limits;
     json_auto_t *frame = json_pack("{s:s}", "type", "warm");
     limits_resolve(&limits);
@@ -96,5 +96,5 @@ void preload_tick(struct preload *preload, struct runner *runner, int64_t now_us
     else if (preload->begin_us == CLOCK_NEVER)
         preload->begin_us = now_us + IDLE_MS * CLOCK_MS;
     else if (preload->begin_us <= now_us)
-        start(preload, runner, now_us);
+        start_preload(preload, runner, now_us);
 }

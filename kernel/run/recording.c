@@ -20,7 +20,7 @@ struct recording {
 };
 
 /* Puts a part of the record in its place; value is stolen. */
-static void add(struct recording *recording, const char *name, json_t *value) {
+static void add_part(struct recording *recording, const char *name, json_t *value) {
     json_object_set_new(recording->body, name, value);
     json_object_set_new(recording->counts, name, json_integer((json_int_t)recording->redacted));
     recording->redacted = 0;
@@ -153,13 +153,13 @@ static json_t *files_of(struct recording *recording, const struct run *run, stru
 static json_t *make_body(struct accounts *accounts, const struct run *run, const json_t *report, struct files *files) {
     char folder[PATH_MAX];
     struct recording recording = {.patterns = accounts->redact, .counts = json_object(), .body = json_object()};
-    add(&recording, "report", redact(&recording, report));
-    add(&recording, "code", run->asked.code ? redact(&recording, run->asked.code) : json_string(""));
-    add(&recording, "request", request_of(&recording, run));
-    add(&recording, "files", files_of(&recording, run, files));
-    add(&recording, "outputs", redact_outputs(&recording, run->result.transcript.outputs));
+    add_part(&recording, "report", redact(&recording, report));
+    add_part(&recording, "code", run->asked.code ? redact(&recording, run->asked.code) : json_string(""));
+    add_part(&recording, "request", request_of(&recording, run));
+    add_part(&recording, "files", files_of(&recording, run, files));
+    add_part(&recording, "outputs", redact_outputs(&recording, run->result.transcript.outputs));
     if (!run->asked.code)
-        add(&recording, "message", message_of(&recording, run));
+        add_part(&recording, "message", message_of(&recording, run));
     json_object_set_new(recording.body, "outputs_complete", json_boolean(!run->result.transcript.cut));
     if (getcwd(folder, sizeof folder))
         json_object_set_new(recording.body, "folder", text_to_json(folder, strlen(folder)));

@@ -57,7 +57,7 @@ void validation_fini(struct validation *validation) {
     cell_discard(steal_pointer(validation->cell));
 }
 
-static void add(struct run *run, const char *check, bool ok, const char *detail) {
+static void add_check(struct run *run, const char *check, bool ok, const char *detail) {
     if (!run->result.checks)
         run->result.checks = json_array();
     json_array_append_new(run->result.checks,
@@ -96,7 +96,7 @@ static void check_artifact(struct run *run, const struct spec_expected *expected
     else
         snprintf(detail, sizeof detail, "%s, %" PRId64 " bytes", mime ? mime : "", (int64_t)bytes);
     snprintf(name, sizeof name, "artifact %s", expected->path);
-    add(run, name, there && is_type && fits && (!refused || strcmp(refused, "copying is off") == 0), detail);
+    add_check(run, name, there && is_type && fits && (!refused || strcmp(refused, "copying is off") == 0), detail);
 }
 
 static void check_artifacts(struct run *run) {
@@ -110,7 +110,7 @@ void validation_cancel(struct run *run, const char *why) {
     for (; validation->next < N_CHECKS; validation->next++) {
         json_auto_t *frame = checks[validation->next].frame(run);
         if (frame)
-            add(run, checks[validation->next].name, false, why);
+            add_check(run, checks[validation->next].name, false, why);
     }
 }
 
@@ -118,12 +118,12 @@ void validation_fail(struct run *run, const char *why) {
     char name[FILENAME_PATH_BYTES + 16];
     for (size_t i = 0; i < run->asked.spec.n_expected; i++) {
         snprintf(name, sizeof name, "artifact %s", run->asked.spec.expected[i].path);
-        add(run, name, false, why);
+        add_check(run, name, false, why);
     }
     validation_cancel(run, why);
 }
 
-static void start(struct session *session, struct run *run, json_t *frame) {
+static void start_check(struct session *session, struct run *run, json_t *frame) {
     struct validation *validation = &run->now.validation;
     const struct cell_options options = {.source = CELL_FROM_FIRST, .aside = true};
     const struct exchange_options exchange = {.max_frame_bytes = MAX_FRAME_BYTES,
@@ -141,7 +141,7 @@ static void start(struct session *session, struct run *run, json_t *frame) {
         r = exchange_start(&validation->exchange, validation->cell, frame, &exchange);
     if (r < 0) {
         validation_fini(validation);
-        add(run, checks[validation->next++].name, false, text);
+        add_check(run, checks[validation->next++].name, false, text);
     }
 }
 
@@ -151,11 +151,11 @@ static void end_check(struct run *run, bool ok, const char *detail) {
     bool cut =
         run->now.validation.next == 0 && run->result.transcript.kept_bytes[OUTPUT_STDOUT] == TRANSCRIPT_STREAM_BYTES;
     snprintf(text, sizeof text, "%s%s", detail, cut ? " (in the first 1 MiB of the output)" : "");
-    add(run, checks[run->now.validation.next++].name, ok, text);
+    add_check(run, checks[run->now.validation.next++].name, ok, text);
     validation_fini(&run->now.validation);
 }
 
-static void take_reply(struct run *run) {
+static void take_check_reply(struct run *run) {
     const json_t *reply = run->now.validation.exchange.reply;
     const json_t *ok = json_object_get(reply, "ok");
     const char *detail = json_string_value(json_object_get(reply, "detail"));
@@ -191,7 +191,7 @@ static void step_check(struct run *run, int64_t now_us) {
     struct exchange *exchange = &run->now.validation.exchange;
     exchange_tick(exchange, now_us);
     if (exchange->state == EXCHANGE_DONE)
-        take_reply(run);
+        take_check_reply(run);
     else if (exchange_has_ended(exchange))
         end_check(run, false, why_lost(exchange->state));
 }
@@ -206,11 +206,11 @@ bool validation_step(struct session *session, struct run *run, int64_t now_us) {
         json_auto_t *frame = checks[i].frame(run);
         const char *problem = frame && checks[i].problem ? checks[i].problem(run) : NULL;
         if (frame && !problem) {
-            start(session, run, frame);
+            start_check(session, run, frame);
             continue;
         }
         if (problem)
-            add(run, checks[i].name, false, problem);
+            add_check(run, checks[i].name, false, problem);
         validation->next++;
     }
     return validation->next == N_CHECKS;

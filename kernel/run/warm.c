@@ -49,7 +49,7 @@ void warm_give_up(struct runner *runner, const char *why) {
 }
 
 /* What a worker may say that starts; anything else breaks the wire. */
-static const char *handle_frame(struct exchange *exchange, enum wire_type type, const struct wire_frame *frame) {
+static const char *handle_start_frame(struct exchange *exchange, enum wire_type type, const struct wire_frame *frame) {
     const struct runner *runner = exchange->arg;
     if (type == WIRE_HELLO)
         info_hello(runner->jupyter, frame->json);
@@ -60,7 +60,7 @@ static const char *handle_frame(struct exchange *exchange, enum wire_type type, 
     return NULL;
 }
 
-static const struct exchange_calls calls = {.frame = handle_frame};
+static const struct exchange_calls calls = {.frame = handle_start_frame};
 
 void warm_begin(struct runner *runner, struct session *session) {
     const struct exchange_options options = {
@@ -76,7 +76,7 @@ void warm_begin(struct runner *runner, struct session *session) {
 }
 
 /* what says how it ended: "ended", "took longer than 60 s". */
-static void fail(struct runner *runner, const char *what) {
+static void fail_start(struct runner *runner, const char *what) {
     char last[sizeof runner->tail.text + 1];
     char why[sizeof runner->why];
     outputs_drain(&runner->outputs);
@@ -85,10 +85,10 @@ static void fail(struct runner *runner, const char *what) {
     warm_give_up(runner, why);
 }
 
-static void fail_broken(struct runner *runner) {
+static void fail_start_broken(struct runner *runner) {
     char what[sizeof runner->exchange.why + 64];
     snprintf(what, sizeof what, "broke petri's control channel (%s)", runner->exchange.why);
-    fail(runner, what);
+    fail_start(runner, what);
 }
 
 /* It is warm: it becomes image 0. */
@@ -112,9 +112,9 @@ void warm_tick(struct runner *runner, int64_t now_us) {
     else if (runner->exchange.state == EXCHANGE_DONE)
         capture(runner);
     else if (runner->exchange.state == EXCHANGE_DIED)
-        fail(runner, "ended");
+        fail_start(runner, "ended");
     else if (runner->exchange.state == EXCHANGE_LATE)
-        fail(runner, "did not get ready within 60 s");
+        fail_start(runner, "did not get ready within 60 s");
     else
-        fail_broken(runner);
+        fail_start_broken(runner);
 }

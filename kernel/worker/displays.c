@@ -79,7 +79,8 @@ static bool admit_to_all(struct displays *displays, const struct published *mess
 }
 
 /* Nothing stands in the place of what is dropped: somebody has to be told, once. */
-static void tell(struct displays *displays, const struct published *message, bool too_large, char *note, size_t size) {
+static void tell_dropped(struct displays *displays, const struct published *message, bool too_large, char *note,
+                         size_t size) {
     char limit[32];
     const char *kind = message->kind->msg_type;
     bool *told = too_large ? &displays->told_comm : &displays->told_all;
@@ -120,13 +121,13 @@ bool displays_admit(struct displays *displays, struct published *message, char *
         displays->dropped_bytes += message->bytes;
         json_t *content = instead_of(displays, message, over_n);
         if (!content && too_large && !over_n)
-            tell(displays, message, true, note, note_bytes);
+            tell_dropped(displays, message, true, note, note_bytes);
         if (!content || published_replace(message, content) < 0)
             return false;
     }
     if (admit_to_all(displays, message))
         return true;
     displays->dropped_bytes += message->bytes;
-    tell(displays, message, false, note, note_bytes);
+    tell_dropped(displays, message, false, note, note_bytes);
     return false;
 }

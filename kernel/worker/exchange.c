@@ -161,13 +161,13 @@ static bool take_frame(struct exchange *exchange) {
     return true;
 }
 
-static bool holds(const struct exchange *exchange) {
+static bool is_held(const struct exchange *exchange) {
     return exchange->calls->holds && exchange->calls->holds(exchange);
 }
 
 static void take_frames(struct exchange *exchange) {
     for (int i = 0; i < FRAMES_PER_TURN && exchange->state == EXCHANGE_OPEN; i++)
-        if (!worker_link_has_more(&exchange->link) || holds(exchange) || !take_frame(exchange))
+        if (!worker_link_has_more(&exchange->link) || is_held(exchange) || !take_frame(exchange))
             break;
 }
 
@@ -226,7 +226,7 @@ static void exit_ready(void *arg, short events) {
 void exchange_watch(struct exchange *exchange, struct poll_set *set) {
     if (exchange->state != EXCHANGE_OPEN)
         return;
-    const bool held = holds(exchange);
+    const bool held = is_held(exchange);
     short events = (short)(worker_link_events(&exchange->link) & (held ? ZMQ_POLLOUT : ZMQ_POLLIN | ZMQ_POLLOUT));
     if (events)
         poll_set_add_fd(set, exchange->link.fd, events, link_ready, exchange);

@@ -75,7 +75,7 @@ static void hand_on_whole(struct outputs *outputs, int output) {
 }
 
 /* Counts bytes of output; returns how many of them are within the limit. */
-static size_t count(struct outputs *outputs, size_t bytes) {
+static size_t count_output(struct outputs *outputs, size_t bytes) {
     uint64_t left = outputs->limit_bytes - outputs->taken_bytes;
     size_t kept = bytes < left ? bytes : (size_t)left;
     outputs->taken_bytes += kept;
@@ -100,7 +100,7 @@ static void tell_dropped(struct outputs *outputs) {
 
 size_t outputs_admit(struct outputs *outputs, size_t bytes) {
     bool told = outputs->dropped_bytes > 0;
-    size_t kept = count(outputs, bytes);
+    size_t kept = count_output(outputs, bytes);
     if (kept < bytes && !told)
         tell_dropped(outputs);
     return kept;
@@ -118,7 +118,7 @@ static size_t read_some(struct outputs *outputs, int output, size_t at_most) {
     if (stream->bytes == 0)
         stream->since_us = clock_us();
     bool told = outputs->dropped_bytes > 0;
-    stream->bytes += count(outputs, (size_t)n);
+    stream->bytes += count_output(outputs, (size_t)n);
     stream->total_bytes += (uint64_t)n;
     if (outputs->dropped_bytes > 0 && !told)
         tell_dropped(outputs);

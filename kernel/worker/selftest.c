@@ -73,7 +73,7 @@ static int say_sandbox(const struct sandbox_error *error, int r, char *why, size
     return r;
 }
 
-static int start(struct selftest *selftest, const struct launch *launch, char *why, size_t why_bytes) {
+static int start_session(struct selftest *selftest, const struct launch *launch, char *why, size_t why_bytes) {
     struct sandbox_error error = {0};
     int r = launch_session(launch, &selftest->session, &error);
     if (r < 0)
@@ -91,7 +91,7 @@ static int start(struct selftest *selftest, const struct launch *launch, char *w
 }
 
 /* Sends the cell its request, lets it run and waits for the answer. */
-static int answer(struct selftest *selftest, const struct limits *limits) {
+static int run_request(struct selftest *selftest, const struct limits *limits) {
     json_auto_t *frame =
         json_pack("{s:s, s:i, s:s, s:b, s:b, s:{}, s:b, s:i}", "type", "execute", "cell", 1, "code", "1 + 1", "silent",
                   1, "store_history", 0, "user_expressions", "allow_stdin", 0, "execution_count", 0);
@@ -111,7 +111,7 @@ static int run_cell(struct selftest *selftest, const struct limits *limits, char
         cell_create(selftest->session, &(struct cell_options){.source = CELL_FROM_CURRENT}, &selftest->cell, &error);
     if (r < 0)
         return say_sandbox(&error, r, why, why_bytes);
-    r = answer(selftest, limits);
+    r = run_request(selftest, limits);
     if (r < 0) {
         snprintf(why, why_bytes, "a cell was made, but did not answer: %s.", strerror(-r));
         return r;
@@ -142,6 +142,6 @@ int selftest_run(const struct sandbox_ground *ground, const struct workdir *work
                                   .python = python,
                                   .profile = PROFILE_NOTEBOOK,
                                   .limits = &limits};
-    r = start(&selftest, &launch, why, why_bytes);
+    r = start_session(&selftest, &launch, why, why_bytes);
     return r < 0 ? r : run_cell(&selftest, &limits, why, why_bytes);
 }

@@ -31,7 +31,7 @@ static bool is_full(struct transcript *transcript) {
     return full;
 }
 
-static void add(json_t **rows, json_t *row) {
+static void add_row(json_t **rows, json_t *row) {
     if (!*rows)
         *rows = json_array();
     json_array_append_new(*rows, row);
@@ -59,7 +59,8 @@ static void add_text(struct transcript *transcript, const char *name, const char
             return;
     }
     if (!is_full(transcript))
-        add(&transcript->outputs, json_pack("{s:s, s:s, s:O}", "output_type", "stream", "name", name, "text", piece));
+        add_row(&transcript->outputs,
+                json_pack("{s:s, s:s, s:O}", "output_type", "stream", "name", name, "text", piece));
 }
 
 static int find_stream(const char *name) {
@@ -96,7 +97,7 @@ static size_t count_values(json_t *value) {
 }
 
 /* The row that a message becomes. */
-static json_t *row_of(size_t kind, json_t *content) {
+static json_t *row_of_message(size_t kind, json_t *content) {
     json_t *row = json_pack("{s:s}", "output_type", kinds[kind].msg_type);
     for (const char *const *field = kinds[kind].fields; *field; field++)
         if (json_object_get(content, *field))
@@ -119,7 +120,7 @@ static void keep(struct transcript *transcript, size_t kind, json_t *content, si
     }
     transcript->rich_bytes += bytes;
     transcript->values += values;
-    add(&transcript->outputs, row_of(kind, content));
+    add_row(&transcript->outputs, row_of_message(kind, content));
 }
 
 void transcript_message(struct transcript *transcript, const char *msg_type, json_t *content, size_t content_bytes,
