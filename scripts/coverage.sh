@@ -32,7 +32,7 @@ find "$profiles" -name '*.profraw' >"$profiles/list"
 llvm profdata merge -sparse -failure-mode=all -f "$profiles/list" -o "$profiles/merged"
 # shellcheck disable=SC2086  # a list of words
 llvm cov report "$tree/petri" $objects -instr-profile="$profiles/merged" >"$tree/report.txt"
-for folder in protocol sandbox kernel; do
+for folder in base protocol sandbox kernel cli; do
     # shellcheck disable=SC2086
     llvm cov report "$tree/petri" $objects -instr-profile="$profiles/merged" "$root/$folder" | tail -n 1 |
         awk -v folder=$folder '{ printf "%-10s lines %s, branches %s\n", folder, $10, $13 }'
