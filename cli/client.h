@@ -11,7 +11,7 @@
 #ifndef PETRI_CLIENT_H
 #define PETRI_CLIENT_H
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 
 #include <jansson.h>
 
@@ -31,8 +31,7 @@ struct client;
  * writes what it dislikes to standard error); -EUSERS where it ended with
  * EXIT_USAGE.
  */
-int client_start(const struct client_options *options, struct client **ret, char *why,
-                 size_t why_bytes) KERNEL_MUST_CHECK;
+int client_start(const struct client_options *options, struct client **ret, char *why, size_t why_bytes) MUST_CHECK;
 
 /*
  * Runs a cell and waits for its end: code is a JSON string, petri the request's
@@ -44,7 +43,7 @@ int client_start(const struct client_options *options, struct client **ret, char
  * more of it.
  */
 int client_run(struct client *client, const json_t *code, const json_t *petri, json_t **ret_report, char *why,
-               size_t why_bytes) KERNEL_MUST_CHECK;
+               size_t why_bytes) MUST_CHECK;
 
 /* Ends the kernel and frees the client. NULL is allowed. */
 void client_stop(struct client *client);

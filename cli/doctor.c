@@ -1,10 +1,10 @@
 /*
  * doctor.c - `petri doctor`: what this machine gives, found out by trying.
  */
+#include "base/cleanup.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/probes.h"
-#include "kernel/base/cleanup.h"
 #include "kernel/base/terminal.h"
 #include "kernel/interpreter/python.h"
 

@@ -1,8 +1,8 @@
 #include "install.h"
 
+#include "base/cleanup.h"
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "kernel/base/cleanup.h"
 #include "kernel/base/paths.h"
 #include "kernel/base/terminal.h"
 #include "kernel/interpreter/python.h"

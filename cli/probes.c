@@ -1,6 +1,6 @@
 #include "probes.h"
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 #include "kernel/base/paths.h"
 #include "kernel/worker/selftest.h"
 #include "sandbox/sandbox.h"

@@ -8,7 +8,7 @@
 #ifndef PETRI_REPLAY_PLACE_H
 #define PETRI_REPLAY_PLACE_H
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 
 #include <jansson.h>
 
@@ -25,6 +25,6 @@ struct replay_named {
  * says what to do.
  */
 int replay_enter(const struct replay_named *named, const json_t *run, const char **ret_python, char *why,
-                 size_t why_bytes) KERNEL_MUST_CHECK;
+                 size_t why_bytes) MUST_CHECK;
 
 #endif

@@ -24,7 +24,7 @@ from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import KernelManager
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FOLDERS = ("cli", "kernel", "protocol", "sandbox")
+FOLDERS = ("base", "cli", "kernel", "protocol", "sandbox")
 STUCK_S = 120
 TIMES = 5
 REST_S = 1

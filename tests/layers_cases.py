@@ -16,6 +16,9 @@ CASES = [
     ("found", "protocol", '#include "../sandbox/sandbox.h"'),
     ("found", "protocol", '#include "sandbox.h"'),
     ("found", "protocol", "#include <sys/ptrace.h>"),
+    ("found", "base", "#include <jansson.h>"),
+    ("clean", "base", "#include <errno.h>"),
+    ("found", "base", '#include "protocol/message.h"'),
     ("clean", "protocol", "#include <jansson.h>"),
     ("found", "sandbox", "#include <zmq.h>"),
     ("found", "sandbox", "#include <jansson.h>"),
@@ -76,30 +79,34 @@ FLAT = {
     "kernel/log.h": "",
     "kernel/loop.c": '#include "log.h"\n',
     "cli/command.h": "",
-    **{f"{folder}/README.md": "" for folder in ("protocol", "sandbox", "kernel", "cli")},
+    **{f"{folder}/README.md": "" for folder in ("base", "protocol", "sandbox", "kernel", "cli")},
 }
 
 ROOMS_TABLE = """
+base        :
 protocol    :
 sandbox/low : sandbox/sandbox.h
 sandbox     : sandbox/sandbox.h low
+kernel/base : /base protocol
 kernel/low  : protocol
-kernel/side : protocol
+kernel/side : /base protocol
 kernel/high : sandbox/sandbox.h low
-kernel      : protocol sandbox/sandbox.h low side high
+kernel      : protocol sandbox/sandbox.h base low side high
 cli         : sandbox/sandbox.h kernel/*
 """
 BUILT = {
+    "base/error.h": "",
     "protocol/message.h": "",
     "sandbox/sandbox.h": "",
     "sandbox/sandbox.c": '#include "sandbox/low/pipe.h"\n',
     "sandbox/low/pipe.h": '#include "sandbox/sandbox.h"\n',
     "kernel/start.c": '#include "kernel/high/run.h"\n#include "kernel/side/records.h"\n',
+    "kernel/base/clock.h": '#include "base/error.h"\n',
     "kernel/low/log.h": '#include "protocol/message.h"\n',
     "kernel/side/records.h": "",
     "kernel/high/run.h": '#include "kernel/low/log.h"\n#include "sandbox/sandbox.h"\n',
     "cli/main.c": '#include "kernel/high/run.h"\n',
-    "protocol/README.md": "",
+    **{f"{folder}/README.md": "" for folder in ("base", "protocol", "kernel/base")},
     **{f"{room}/README.md": "# a\n\n" + "b\n" * 14 for room in ("sandbox/low", "kernel/low", "kernel/side")},
     **{f"{room}/README.md": "" for room in ("sandbox", "kernel/high", "kernel", "cli")},
 }
@@ -113,6 +120,11 @@ TREE_CASES = [
     ({"kernel/low/a.c": '#include "sandbox/sandbox.h"\n'}, "kernel/low/ may not include of sandbox/"),
     ({"kernel/high/a.c": '#include "kernel/side/records.h"\n'}, "kernel/high/ may not include of kernel/side/"),
     ({"kernel/high/a.c": '#include "sandbox/low/pipe.h"\n'}, "kernel/high/ may not include of sandbox/low/"),
+    ({"kernel/side/a.c": '#include "base/error.h"\n'}, ""),
+    ({"kernel/side/a.c": '#include "kernel/base/clock.h"\n'}, "kernel/side/ may not include of kernel/base/"),
+    ({"kernel/a.c": '#include "kernel/base/clock.h"\n'}, ""),
+    ({"kernel/a.c": '#include "base/error.h"\n'}, "kernel/ may not include of base/"),
+    ({"base/a.c": '#include "kernel/base/clock.h"\n'}, "base/ may not include of kernel/base/"),
     ({"sandbox/low/a.c": '#include "sandbox/private.h"\n', "sandbox/private.h": ""}, "may not include of sandbox/"),
     ({"kernel/new/a.c": "", "kernel/new/README.md": ""}, "kernel/new: it has sources and is not in the table"),
     ({"kernel/low/deep/a.c": "", "kernel/low/deep/README.md": ""}, "kernel/low/deep: it has sources"),

@@ -1,6 +1,6 @@
 #include "digest.h"
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 
 #include <errno.h>
 #include <sodium.h>

@@ -9,7 +9,7 @@
 #ifndef PETRI_HOST_FILE_H
 #define PETRI_HOST_FILE_H
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,19 +39,19 @@ struct host_file {
  * but the disk.
  */
 int host_file_open(int dir_fd, const char *path, const struct host_file *wanted, char *why,
-                   size_t why_bytes) KERNEL_MUST_CHECK;
+                   size_t why_bytes) MUST_CHECK;
 
 /* The same look at a file that is open already: wanted's flags and mode do not matter. 0 or -errno as above. */
-int host_file_check(int fd, const struct host_file *wanted, char *why, size_t why_bytes) KERNEL_MUST_CHECK;
+int host_file_check(int fd, const struct host_file *wanted, char *why, size_t why_bytes) MUST_CHECK;
 
 /* Opens a path below dir_fd, through no link and not out of it. A descriptor or -errno. See: openat2(2). */
-int host_open_beneath(int dir_fd, const char *path, int flags, mode_t mode) KERNEL_MUST_CHECK;
+int host_open_beneath(int dir_fd, const char *path, int flags, mode_t mode) MUST_CHECK;
 
 /* Renames where nothing stands, also on file systems that have no RENAME_NOREPLACE. 0, -EEXIST or -errno. */
-int host_rename_to_free(int dir_fd, const char *from, int to_dir_fd, const char *to) KERNEL_MUST_CHECK;
+int host_rename_to_free(int dir_fd, const char *from, int to_dir_fd, const char *to) MUST_CHECK;
 
 /* Writes all of it. 0 or -errno. */
-int host_write(int fd, const void *data, size_t bytes) KERNEL_MUST_CHECK;
+int host_write(int fd, const void *data, size_t bytes) MUST_CHECK;
 
 /* Whether a file or folder of this owner is as good as one's own: the effective user's, or root's. */
 bool host_is_trusted(uid_t owner);

@@ -1,7 +1,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "pattern.h"
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 #include "kernel/base/clock.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 #include "terminal.h"
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 #include "protocol/text.h"
 #include "protocol/unseen.h"
 #include "protocol/utf8.h"

@@ -1,6 +1,6 @@
 #include "artifacts.h"
 
-#include "kernel/base/array.h"
+#include "base/array.h"
 #include "kernel/base/clock.h"
 #include "kernel/base/host_file.h"
 #include "kernel/files/artifact_kind.h"

@@ -35,7 +35,7 @@ struct artifacts_options {
  * Lists the files of a frozen cell. 0 with ret, the caller's
  * (artifacts_destroy()), which is NULL where the cell has made none; or -errno.
  */
-int artifacts_begin(const struct artifacts_options *options, struct artifacts **ret) KERNEL_MUST_CHECK;
+int artifacts_begin(const struct artifacts_options *options, struct artifacts **ret) MUST_CHECK;
 
 /* Copies on, at most until clock_us() is until_us or a little longer. True once all is done. */
 bool artifacts_step(struct artifacts *artifacts, int64_t until_us);

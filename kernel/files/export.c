@@ -141,7 +141,7 @@ static int begin_look(struct export *export, struct export_look *look, int paren
     export->compare_bytes -= look->before.st_size;
     look->left = look->before.st_size;
     crypto_hash_sha256_init(&look->hash);
-    look->fd = steal_descriptor(&fd);
+    look->fd = steal_fd(&fd);
     return 0;
 }
 

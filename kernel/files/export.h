@@ -13,7 +13,7 @@
 #ifndef PETRI_EXPORT_H
 #define PETRI_EXPORT_H
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 #include "kernel/files/export_log.h"
 
 #include <limits.h>
@@ -46,7 +46,7 @@ void export_fini(struct export *export);
  * 0; -EAGAIN where another is in; -ELOOP or -ENOTDIR where it is no folder; or
  * another -errno.
  */
-int export_open(struct export *export) KERNEL_MUST_CHECK;
+int export_open(struct export *export) MUST_CHECK;
 void export_close(struct export *export);
 
 /* What stands where a file is to go, while it is read. */
@@ -73,7 +73,7 @@ struct export_place {
 };
 
 /* Begins a file of an open folder. 0 or -errno. Blocks as writing to a disk does. */
-int export_begin(const struct export *export, struct export_file *ret_file) KERNEL_MUST_CHECK;
+int export_begin(const struct export *export, struct export_file *ret_file) MUST_CHECK;
 
 /*
  * Gives a written file its place: its path, or a free name like it. Reads files
@@ -83,7 +83,7 @@ int export_begin(const struct export *export, struct export_file *ret_file) KERN
  * are taken; -ELOOP or -ENOTDIR where a folder in path is none; or another -errno.
  */
 int export_place(struct export *export, struct export_file *file, const struct export_place *place,
-                 char ret_path[PATH_MAX]) KERNEL_MUST_CHECK;
+                 char ret_path[PATH_MAX]) MUST_CHECK;
 
 /* Drops a file that was begun; none is allowed. */
 void export_drop(const struct export *export, struct export_file *file);

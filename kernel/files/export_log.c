@@ -72,7 +72,7 @@ static int open_log(int dir_fd, int flags, struct stat *ret_st) {
     if (host_file_check(fd, &wanted, why, sizeof why) < 0 || fstat(fd, ret_st) < 0 || fstat(dir_fd, &folder) < 0 ||
         (ret_st->st_uid != geteuid() && ret_st->st_uid != folder.st_uid))
         return -EBADF;
-    return steal_descriptor(&fd);
+    return steal_fd(&fd);
 }
 
 /* The youngest last. */

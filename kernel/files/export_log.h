@@ -13,7 +13,7 @@
 #ifndef PETRI_EXPORT_LOG_H
 #define PETRI_EXPORT_LOG_H
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 
 #include <jansson.h>
 #include <stdint.h>
@@ -39,15 +39,15 @@ void export_log_fini(struct export_log *log);
 
 /* Reads what was added since, of the log in a folder that nobody else writes to: dir_fd is locked. 0 or -ENOMEM, -EIO.
  */
-int export_log_read(struct export_log *log, int dir_fd) KERNEL_MUST_CHECK;
+int export_log_read(struct export_log *log, int dir_fd) MUST_CHECK;
 
 /* The digest that petri wrote under a path, hexadecimal, or NULL. Borrowed until the log changes. */
 const char *export_log_find(const struct export_log *log, const char *path);
 
 /* Adds a line. 0 or -errno. */
-int export_log_note(struct export_log *log, int dir_fd, const char *path, const char *sha256) KERNEL_MUST_CHECK;
+int export_log_note(struct export_log *log, int dir_fd, const char *path, const char *sha256) MUST_CHECK;
 
 /* Makes a file under a name of petri's own, which goes to ret_name, for writing. A descriptor or -errno. */
-int export_make_file(int dir_fd, char ret_name[EXPORT_NAME_BYTES]) KERNEL_MUST_CHECK;
+int export_make_file(int dir_fd, char ret_name[EXPORT_NAME_BYTES]) MUST_CHECK;
 
 #endif

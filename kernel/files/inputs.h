@@ -4,7 +4,7 @@
 #ifndef PETRI_INPUTS_H
 #define PETRI_INPUTS_H
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 #include "kernel/policy/spec.h"
 
 struct cell;
@@ -23,6 +23,6 @@ void inputs_add(struct inputs *inputs, json_t *row);
  * -errno with one sentence without a full stop in why.
  */
 int inputs_put(struct cell *cell, const struct spec *spec, struct inputs *inputs, char *why,
-               size_t why_bytes) KERNEL_MUST_CHECK;
+               size_t why_bytes) MUST_CHECK;
 
 #endif

@@ -9,7 +9,7 @@
 #ifndef PETRI_INPUTS_READ_H
 #define PETRI_INPUTS_READ_H
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -36,7 +36,7 @@ struct inputs_read_options {
  * (inputs_read_destroy()), which is NULL where there is nothing to hash;
  * inputs->complete is set. -errno where the list is not to be had.
  */
-int inputs_read_begin(const struct inputs_read_options *options, struct inputs_read **ret) KERNEL_MUST_CHECK;
+int inputs_read_begin(const struct inputs_read_options *options, struct inputs_read **ret) MUST_CHECK;
 
 /* Hashes on, at most until clock_us() is until_us or a little longer; rows go to inputs. True once all is done. */
 bool inputs_read_step(struct inputs_read *read, int64_t until_us);

@@ -1,6 +1,6 @@
 #include "journal.h"
 
-#include "kernel/base/array.h"
+#include "base/array.h"
 #include "kernel/base/clock.h"
 #include "kernel/base/filename.h"
 #include "protocol/text.h"

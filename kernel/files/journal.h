@@ -7,7 +7,7 @@
 #ifndef PETRI_JOURNAL_H
 #define PETRI_JOURNAL_H
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,7 +63,7 @@ void journal_fini(struct journal *journal);
 
 /* Adds a change with a copy of path. 0 with ret_change borrowed until the next call, or -ENOMEM. */
 int journal_add(struct journal *journal, enum journal_kind kind, const char *path,
-                struct journal_change **ret_change) KERNEL_MUST_CHECK;
+                struct journal_change **ret_change) MUST_CHECK;
 
 /* Forgets the changes from the n-th on. */
 void journal_cut(struct journal *journal, size_t n);
@@ -78,9 +78,9 @@ struct journal_before journal_before_of(const struct stat *st);
 bool journal_is(const struct journal_before *before, const struct stat *st);
 
 /* The text, the caller's: free(). 0 or -ENOMEM. */
-int journal_write(const struct journal *journal, char **ret_text, size_t *ret_bytes) KERNEL_MUST_CHECK;
+int journal_write(const struct journal *journal, char **ret_text, size_t *ret_bytes) MUST_CHECK;
 
 /* Reads one. 0 with ret_journal the caller's: journal_fini(); -EBADMSG or -ENOMEM. */
-int journal_read(const char *text, size_t bytes, struct journal *ret_journal) KERNEL_MUST_CHECK;
+int journal_read(const char *text, size_t bytes, struct journal *ret_journal) MUST_CHECK;
 
 #endif

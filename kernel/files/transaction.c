@@ -41,7 +41,7 @@ static int open_parent(const struct transaction *transaction, const char *path, 
     auto_fd fd = host_open_beneath(transaction->folder_fd, above, O_RDONLY | O_DIRECTORY, 0);
     if (fd < 0 || fstat(fd, &st))
         return fd < 0 ? fd : -errno;
-    return st.st_dev == transaction->device ? steal_descriptor(&fd) : -EXDEV;
+    return st.st_dev == transaction->device ? steal_fd(&fd) : -EXDEV;
 }
 
 /* What is staged is a copy, also a folder; what was put aside and could not be given back has another name by now. */

@@ -42,40 +42,40 @@ struct transaction_file {
  * `.petri` is another user's; -EBADMSG where its journal can't be read; -EUCLEAN where what it says can't be done, and
  * then it is left as it is; -EACCES where the folder's mode lets nobody write; or another -errno.
  */
-int transaction_open(int folder_fd, struct transaction **ret, size_t *ret_recovered) KERNEL_MUST_CHECK;
+int transaction_open(int folder_fd, struct transaction **ret, size_t *ret_recovered) MUST_CHECK;
 
 /* Why it can't be opened, and what to do, as a clause for people. r: what transaction_open() has returned. Static. */
 const char *transaction_problem(int r);
 
 /* Only that: where nothing is to be done, nothing is made. The number of changes, or -errno. */
-int transaction_recover(int folder_fd) KERNEL_MUST_CHECK;
+int transaction_recover(int folder_fd) MUST_CHECK;
 
 /* Forgets what was not decided, and unlocks the folder. NULL is allowed. */
 void transaction_close(struct transaction *transaction);
 
 /* Makes a file to be written. 0 or -errno. */
-int transaction_stage(struct transaction *transaction, struct transaction_file *ret_file) KERNEL_MUST_CHECK;
+int transaction_stage(struct transaction *transaction, struct transaction_file *ret_file) MUST_CHECK;
 
 /* Drops it; none is allowed. */
 void transaction_drop(struct transaction *transaction, struct transaction_file *file);
 
 /* What stands at a path below the folder, no link followed. 0; -ENOENT; -ELOOP or -ENOTDIR where a folder on the way is
  * none; -EXDEV where something else is mounted there; or another -errno. */
-int transaction_look(const struct transaction *transaction, const char *path, struct stat *ret_st) KERNEL_MUST_CHECK;
+int transaction_look(const struct transaction *transaction, const char *path, struct stat *ret_st) MUST_CHECK;
 
 /* Opens a folder below it, to read its names. A descriptor or -errno, as above. */
-int transaction_open_folder(const struct transaction *transaction, const char *path) KERNEL_MUST_CHECK;
+int transaction_open_folder(const struct transaction *transaction, const char *path) MUST_CHECK;
 
 /*
  * Adds a change, of which there is a copy then. The changes are made in their
  * order. before: what it may replace or remove, or NULL for nothing. 0 or -errno.
  */
 int transaction_add(struct transaction *transaction, enum journal_kind kind, const char *path,
-                    const struct stat *before) KERNEL_MUST_CHECK;
+                    const struct stat *before) MUST_CHECK;
 
 /* The same of a staged file, all of which is written: uses it up. It gets mode, and the times of its content. */
 int transaction_add_file(struct transaction *transaction, struct transaction_file *file, const char *path,
-                         const struct stat *before, const struct stat *content) KERNEL_MUST_CHECK;
+                         const struct stat *before, const struct stat *content) MUST_CHECK;
 
 /* Forgets the changes from the n-th on; of staged files none may be among them. */
 void transaction_forget_from(struct transaction *transaction, size_t n);
@@ -83,7 +83,7 @@ void transaction_forget_from(struct transaction *transaction, size_t n);
 size_t transaction_n(const struct transaction *transaction);
 
 /* From now on the changes are made, by whomever. 0, or -errno and nothing is. */
-int transaction_decide(struct transaction *transaction) KERNEL_MUST_CHECK;
+int transaction_decide(struct transaction *transaction) MUST_CHECK;
 
 /* Makes changes that are decided, until clock_us() is until_us or a little longer. True once all are made. */
 bool transaction_step(struct transaction *transaction, int64_t until_us);

@@ -5,7 +5,7 @@
 #ifndef PETRI_TRANSACTION_MAKE_H
 #define PETRI_TRANSACTION_MAKE_H
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 #include "kernel/files/journal.h"
 
 /*
@@ -13,6 +13,6 @@
  * files are staged, parent_fd the one that the path's last name is in. What
  * transaction_result() says of it.
  */
-int transaction_make(int own_fd, int parent_fd, const char *name, struct journal_change *change) KERNEL_MUST_CHECK;
+int transaction_make(int own_fd, int parent_fd, const char *name, struct journal_change *change) MUST_CHECK;
 
 #endif

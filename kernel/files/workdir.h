@@ -13,7 +13,7 @@
 #ifndef PETRI_WORKDIR_H
 #define PETRI_WORKDIR_H
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 #include "sandbox/sandbox.h"
 
 #include <jansson.h>
@@ -30,7 +30,7 @@ struct workdir {
 };
 
 /* Opens the working folder. inputs is the configuration's, NULL for none. 0, or -errno with a sentence in why. */
-int workdir_open(struct workdir *ret_workdir, const json_t *inputs, char *why, size_t why_bytes) KERNEL_MUST_CHECK;
+int workdir_open(struct workdir *ret_workdir, const json_t *inputs, char *why, size_t why_bytes) MUST_CHECK;
 
 /* All zero but fd -1 is allowed. */
 void workdir_close(struct workdir *workdir);

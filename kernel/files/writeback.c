@@ -1,6 +1,6 @@
 #include "writeback.h"
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 #include "kernel/base/clock.h"
 
 #include <errno.h>

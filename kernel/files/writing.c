@@ -1,6 +1,6 @@
 #include "kernel/files/writing_inside.h"
 
-#include "kernel/base/array.h"
+#include "base/array.h"
 #include "kernel/base/clock.h"
 #include "kernel/base/filename.h"
 #include "kernel/base/host_file.h"

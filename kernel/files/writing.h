@@ -33,7 +33,7 @@ struct writing_options {
 };
 
 /* 0 with ret the caller's: writing_destroy(), NULL where there is nothing to write; or -errno. */
-int writing_begin(const struct writing_options *options, struct writing **ret) KERNEL_MUST_CHECK;
+int writing_begin(const struct writing_options *options, struct writing **ret) MUST_CHECK;
 
 /* Goes on until clock_us() is until_us or a little longer. True once all is done. */
 bool writing_step(struct writing *writing, int64_t until_us);

@@ -64,10 +64,10 @@ __attribute__((format(printf, 2, 3))) void writing_refuse(struct writing_entry *
 
 /* Plans what has to be gone: what the cell has removed, and what stands in the way of what it has made. 0 or -errno.
  */
-int writing_plan_removal(struct writing *writing, struct writing_entry *entry) KERNEL_MUST_CHECK;
+int writing_plan_removal(struct writing *writing, struct writing_entry *entry) MUST_CHECK;
 
 /* Plans the folders that it needs. 0 or -errno. */
-int writing_plan_folders(struct writing *writing, struct writing_entry *entry) KERNEL_MUST_CHECK;
+int writing_plan_folders(struct writing *writing, struct writing_entry *entry) MUST_CHECK;
 
 /* Whether a file may replace what stands at its path; then ret_before is that. */
 bool writing_plan_put(const struct writing *writing, struct writing_entry *entry, struct stat *ret_before);

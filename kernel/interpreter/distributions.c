@@ -1,6 +1,6 @@
 #include "distributions.h"
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 #include "kernel/base/host_file.h"
 
 #include <ctype.h>

@@ -1,6 +1,6 @@
 #include "environment.h"
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 
 #include <inttypes.h>
 #include <libgen.h>

@@ -1,6 +1,6 @@
 #include "fingerprint.h"
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 #include "kernel/base/digest.h"
 #include "kernel/base/host_file.h"
 #include "sandbox/sandbox.h"

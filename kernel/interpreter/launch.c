@@ -1,6 +1,6 @@
 #include "launch.h"
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 #include "kernel/interpreter/environment.h"
 
 #include <errno.h>

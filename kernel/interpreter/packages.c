@@ -1,6 +1,6 @@
 #include "packages.h"
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 #include "kernel/base/filename.h"
 #include "kernel/interpreter/areas.h"
 #include "kernel/interpreter/unlisted.h"

@@ -1,6 +1,6 @@
 #include "python.h"
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 
 #include <errno.h>
 #include <fcntl.h>

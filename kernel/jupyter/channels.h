@@ -6,7 +6,7 @@
 #ifndef PETRI_CHANNELS_H
 #define PETRI_CHANNELS_H
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 #include "protocol/connection.h"
 #include "protocol/message.h"
 
@@ -28,8 +28,7 @@ struct channels {
  * has chosen are noted in connection. 0, or -errno with the endpoint that could
  * not be bound, or what else failed, in why.
  */
-int channels_open(struct channels *channels, struct connection *connection, char *why,
-                  size_t why_bytes) KERNEL_MUST_CHECK;
+int channels_open(struct channels *channels, struct connection *connection, char *why, size_t why_bytes) MUST_CHECK;
 
 /* Closes the sockets once the last messages have left, or after a second; ends the context. All zero is allowed. */
 void channels_close(struct channels *channels);
@@ -42,7 +41,7 @@ void channels_close(struct channels *channels);
  * ret_message for any other problem; 0 where nothing has arrived; -errno.
  */
 int channels_receive(struct channels *channels, enum channel channel, struct message *ret_message,
-                     enum message_problem *ret_problem) KERNEL_MUST_CHECK;
+                     enum message_problem *ret_problem) MUST_CHECK;
 
 /* How much was published and has not left for every subscriber yet. Never more than a moment old. */
 size_t channels_unsent_bytes(const struct channels *channels);
@@ -52,10 +51,10 @@ size_t channels_unsent_bytes(const struct channels *channels);
  * Never blocks: libzmq queues it. 0 or -errno; -ENOMEM also where content is NULL;
  * -EHOSTUNREACH on stdin where its client is not there.
  */
-int channels_send(struct channels *channels, enum channel channel, struct message_parts *parts) KERNEL_MUST_CHECK;
+int channels_send(struct channels *channels, enum channel channel, struct message_parts *parts) MUST_CHECK;
 
 /* The same for a stream message on iopub, whose content is made of output that need not be UTF-8. 0 or -errno. */
 int channels_send_stream(struct channels *channels, struct message_parts *parts, const char *name, const void *data,
-                         size_t bytes) KERNEL_MUST_CHECK;
+                         size_t bytes) MUST_CHECK;
 
 #endif

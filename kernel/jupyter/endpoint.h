@@ -6,7 +6,7 @@
 #ifndef PETRI_ENDPOINT_H
 #define PETRI_ENDPOINT_H
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 #include "protocol/connection.h"
 
 #include <stddef.h>
@@ -19,6 +19,6 @@
  * sentence in why.
  */
 int endpoint_bind(void *socket, struct connection *connection, enum channel channel, char *why,
-                  size_t why_bytes) KERNEL_MUST_CHECK;
+                  size_t why_bytes) MUST_CHECK;
 
 #endif

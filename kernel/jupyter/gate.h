@@ -25,7 +25,7 @@
 #ifndef PETRI_GATE_H
 #define PETRI_GATE_H
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 #include "kernel/base/log.h"
 #include "protocol/connection.h"
 
@@ -55,7 +55,7 @@ void gate_prepare(const struct gate_limits *limits, const struct log *log);
  * ipc://PATH. Called before it is bound; where libzmq chooses the port, at once
  * afterwards. What is no such endpoint, or one too many, is -EINVAL.
  */
-int gate_open(enum channel channel, const char *endpoint) KERNEL_MUST_CHECK;
+int gate_open(enum channel channel, const char *endpoint) MUST_CHECK;
 
 /* Forgets all of that and all peers, once libzmq's context has ended. */
 void gate_close(void);

@@ -16,7 +16,7 @@
  * kernel, and it has to end), or another -errno, with a sentence in why.
  */
 int registration_announce(const struct channels *channels, const struct connection *connection, char *why,
-                          size_t why_bytes) KERNEL_MUST_CHECK;
+                          size_t why_bytes) MUST_CHECK;
 
 /*
  * Whether n frames are a receipt: a delimiter, a signature and one frame that
@@ -24,6 +24,6 @@ int registration_announce(const struct channels *channels, const struct connecti
  * though it is signed: whoever sits at the port could send it back.
  */
 bool registration_is_receipt(const struct signer *signer, const struct frame *sent, const struct frame *frames,
-                             size_t n) KERNEL_MUST_CHECK;
+                             size_t n) MUST_CHECK;
 
 #endif

@@ -1,6 +1,6 @@
 #include "usage.h"
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 #include "kernel/base/clock.h"
 #include "kernel/jupyter/reply.h"
 

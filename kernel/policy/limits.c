@@ -1,6 +1,6 @@
 #include "limits.h"
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 #include "kernel/policy/machine.h"
 #include "protocol/bytes.h"
 

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "machine.h"
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -1,6 +1,6 @@
 #include "spec.h"
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 #include "kernel/policy/spec_parts.h"
 
 #include <string.h>

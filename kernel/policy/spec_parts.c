@@ -1,6 +1,6 @@
 #include "spec_parts.h"
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 #include "kernel/base/filename.h"
 
 #include <errno.h>

@@ -12,7 +12,7 @@
 #ifndef PETRI_DATABASE_H
 #define PETRI_DATABASE_H
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 #include "kernel/base/log.h"
 
 #include <sqlite3.h>
@@ -25,11 +25,11 @@
  * to others is a warning in the log.
  */
 int database_open(const char *path, bool make, const struct log *log, sqlite3 **ret_db, char *why,
-                  size_t why_bytes) KERNEL_MUST_CHECK;
+                  size_t why_bytes) MUST_CHECK;
 
 /* Whether its schema is what the statements of sql make in an empty database. 0, or -EPROTO with a clause in why; -EIO,
  * then sqlite3_errmsg() says why. */
-int database_check_schema(sqlite3 *db, const char *sql, char *why, size_t why_bytes) KERNEL_MUST_CHECK;
+int database_check_schema(sqlite3 *db, const char *sql, char *why, size_t why_bytes) MUST_CHECK;
 
 /* What was refused to SQLite last, as a clause; "" where nothing was. */
 const char *database_refused(void);

@@ -11,7 +11,7 @@
 #ifndef PETRI_HISTORY_H
 #define PETRI_HISTORY_H
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 #include "kernel/base/log.h"
 #include "kernel/jupyter/request.h"
 
@@ -41,7 +41,7 @@ struct history {
  * $XDG_DATA_HOME/petri/history.sqlite, else ~/.local/share/petri/history.sqlite.
  * 0, or -ENOENT where there is no home, or -ENAMETOOLONG.
  */
-int history_default_path(char *buf, size_t size) KERNEL_MUST_CHECK;
+int history_default_path(char *buf, size_t size) MUST_CHECK;
 
 /* path "" means no history. All are borrowed: redact (NULL for none) and log for life, path for the call. Touches no
  * file yet. */

@@ -86,7 +86,7 @@ int private_folder_open(const char *path, bool make, const struct log *log, char
     if (r < 0)
         return r;
     memcpy(ret_folder, folder, sizeof folder);
-    return steal_descriptor(&fd);
+    return steal_fd(&fd);
 }
 
 /* One file; one that is not there is none. */

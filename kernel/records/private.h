@@ -8,7 +8,7 @@
 #ifndef PETRI_PRIVATE_H
 #define PETRI_PRIVATE_H
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 #include "kernel/base/host_file.h"
 #include "kernel/base/log.h"
 
@@ -26,7 +26,7 @@ extern const struct host_file private_file;
  * or -errno with a clause in why: -EPERM where the folder is another user's.
  */
 int private_folder_open(const char *path, bool make, const struct log *log, char ret_folder[PATH_MAX], char *why,
-                        size_t why_bytes) KERNEL_MUST_CHECK;
+                        size_t why_bytes) MUST_CHECK;
 
 /*
  * Looks at a database's file and at SQLite's beside it (-wal, -shm, -journal),
@@ -34,6 +34,6 @@ int private_folder_open(const char *path, bool make, const struct log *log, char
  * none. To be called before SQLite opens it. 0, or -errno with a clause in why.
  */
 int private_files_check(int folder_fd, const char *name, bool make, const struct log *log, char *why,
-                        size_t why_bytes) KERNEL_MUST_CHECK;
+                        size_t why_bytes) MUST_CHECK;
 
 #endif

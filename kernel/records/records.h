@@ -13,7 +13,7 @@
 #ifndef PETRI_RECORDS_H
 #define PETRI_RECORDS_H
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 #include "kernel/base/log.h"
 
 #include <jansson.h>
@@ -77,7 +77,7 @@ struct record_totals {
 
 /* $XDG_DATA_HOME/petri/records.sqlite, else ~/.local/share/petri/records.sqlite. 0, -ENOENT where there is no home,
  * or -ENAMETOOLONG. */
-int records_default_path(char *buf, size_t size) KERNEL_MUST_CHECK;
+int records_default_path(char *buf, size_t size) MUST_CHECK;
 
 /* Opens the database, and makes it where there is none; forgets what is too old or too much. Says in the log where
  * that fails: then nothing is stored. log is borrowed for life. */
@@ -85,12 +85,12 @@ void records_open(struct records *records, const struct records_options *options
 
 /* Opens a database that is there, to read it. 0, or -errno with one sentence in why. */
 int records_open_existing(struct records *records, const char *path, const struct log *log, char *why,
-                          size_t why_bytes) KERNEL_MUST_CHECK;
+                          size_t why_bytes) MUST_CHECK;
 void records_close(struct records *records);
 
 /* Stores a run, whole or not at all, and forgets the oldest where there is no room for it. 0; -ENOENT where there is no
  * database; -EIO with a line in the log. */
-int records_store(struct records *records, const struct record *record) KERNEL_MUST_CHECK;
+int records_store(struct records *records, const struct record *record) MUST_CHECK;
 
 /* What need not be done before a reply: moves the log into the database, forgets what is too old, makes some room. */
 void records_tidy(struct records *records);
@@ -109,14 +109,13 @@ json_t *records_list(struct records *records, const struct records_filter *filte
 
 /* A run by its id or the beginning of one: body with "environment". 1 with ret_run, the caller's; 0 where there is
  * none; -ENOTUNIQ where several begin like that; -EBADMSG where what is stored is no record; -EIO. */
-int records_find(struct records *records, const char *prefix, json_t **ret_run) KERNEL_MUST_CHECK;
+int records_find(struct records *records, const char *prefix, json_t **ret_run) MUST_CHECK;
 
 /* The youngest run with this key that began at since_ms or later: its body, the caller's; NULL for none. */
 json_t *records_find_cached(struct records *records, const char *cache_key, int64_t since_ms);
 
 /* Bytes of an input by their digest. 1 with ret_data (malloc'ed), 0 where they were not kept, or -EIO. */
-int records_find_input(struct records *records, const char *sha256, void **ret_data,
-                       size_t *ret_bytes) KERNEL_MUST_CHECK;
+int records_find_input(struct records *records, const char *sha256, void **ret_data, size_t *ret_bytes) MUST_CHECK;
 
 /* All zero for an unknown task, or where there is no database. */
 void records_totals(struct records *records, const char *task, struct record_totals *ret_totals);

@@ -85,7 +85,7 @@ struct runner {
 };
 
 /* All but what it works with. 0 or -ENOMEM. */
-int runner_init(struct runner *runner) KERNEL_MUST_CHECK;
+int runner_init(struct runner *runner) MUST_CHECK;
 void runner_fini(struct runner *runner);
 
 /* There will be no session: says so to every request from now on. */

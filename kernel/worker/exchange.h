@@ -92,11 +92,11 @@ void exchange_init(struct exchange *exchange);
  * exchange before the cell is gone. 0, or -errno and nothing is open.
  */
 int exchange_start(struct exchange *exchange, struct cell *cell, const json_t *frame,
-                   const struct exchange_options *options) KERNEL_MUST_CHECK;
+                   const struct exchange_options *options) MUST_CHECK;
 
 /* Reads what a session's first process says while it starts. Both descriptors are borrowed. 0 or -ENOMEM. */
 int exchange_open(struct exchange *exchange, int control_fd, int exit_fd,
-                  const struct exchange_options *options) KERNEL_MUST_CHECK;
+                  const struct exchange_options *options) MUST_CHECK;
 
 /* Ends it in whatever state it is, and frees what it has. */
 void exchange_close(struct exchange *exchange);

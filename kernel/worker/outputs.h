@@ -8,7 +8,7 @@
 #ifndef PETRI_OUTPUTS_H
 #define PETRI_OUTPUTS_H
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@ struct outputs {
 enum { OUTPUTS_CHUNK = 1 << 19, OUTPUTS_DELAY_MS = 50 };
 
 /* Descriptors are borrowed until outputs_fini(). 0 or -ENOMEM. */
-int outputs_init(struct outputs *outputs, int stdout_fd, int stderr_fd) KERNEL_MUST_CHECK;
+int outputs_init(struct outputs *outputs, int stdout_fd, int stderr_fd) MUST_CHECK;
 void outputs_fini(struct outputs *outputs);
 
 /*

@@ -9,7 +9,7 @@
 #ifndef PETRI_PUBLISHED_H
 #define PETRI_PUBLISHED_H
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 #include "protocol/bytes.h"
 #include "protocol/message.h"
 #include "protocol/wire.h"
@@ -49,11 +49,11 @@ struct published {
  * Reads a publish frame that wire_check() has passed; its buffers are borrowed
  * for ret_message's life, which is the caller's: published_fini(). 0 or -ENOMEM.
  */
-int published_take(const struct wire_frame *frame, struct published *ret_message) KERNEL_MUST_CHECK;
+int published_take(const struct wire_frame *frame, struct published *ret_message) MUST_CHECK;
 void published_fini(struct published *message);
 
 /* Puts another content, which is stolen, in the place of all that the message carries. 0 or -ENOMEM. */
-int published_replace(struct published *message, json_t *content) KERNEL_MUST_CHECK;
+int published_replace(struct published *message, json_t *content) MUST_CHECK;
 
 /* The message for channels_send(), with nothing of who sends it and about what. Borrows all of it. */
 struct message_parts published_parts(const struct published *message);

@@ -4,7 +4,7 @@
 #ifndef PETRI_SELFTEST_H
 #define PETRI_SELFTEST_H
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 #include "kernel/files/workdir.h"
 #include "sandbox/sandbox.h"
 
@@ -15,6 +15,6 @@
  * sentence in why.
  */
 int selftest_run(const struct sandbox_ground *ground, const struct workdir *workdir, const char *python, char *why,
-                 size_t why_bytes) KERNEL_MUST_CHECK;
+                 size_t why_bytes) MUST_CHECK;
 
 #endif

@@ -10,7 +10,7 @@
 #ifndef PETRI_WORKER_LINK_H
 #define PETRI_WORKER_LINK_H
 
-#include "kernel/base/cleanup.h"
+#include "base/cleanup.h"
 #include "protocol/wire.h"
 
 #include <stdbool.h>
@@ -29,7 +29,7 @@ struct worker_link {
 void worker_link_init(struct worker_link *link);
 
 /* Starts afresh on another socket, which is borrowed until worker_link_detach(). 0 or -ENOMEM. */
-int worker_link_attach(struct worker_link *link, int fd, size_t max_frame_bytes) KERNEL_MUST_CHECK;
+int worker_link_attach(struct worker_link *link, int fd, size_t max_frame_bytes) MUST_CHECK;
 void worker_link_detach(struct worker_link *link);
 
 /*
@@ -38,7 +38,7 @@ void worker_link_detach(struct worker_link *link);
  * -errno: the link can't be used any further.
  */
 int worker_link_send(struct worker_link *link, const json_t *json, const struct wire_buffer *buffers,
-                     size_t n_buffers) KERNEL_MUST_CHECK;
+                     size_t n_buffers) MUST_CHECK;
 
 /* ZMQ_POLLIN or, while something is queued, ZMQ_POLLOUT; 0 once the worker closed its end and all is written. */
 short worker_link_events(const struct worker_link *link);
@@ -47,7 +47,7 @@ short worker_link_events(const struct worker_link *link);
 bool worker_link_has_more(const struct worker_link *link);
 
 /* Writes and reads once what poll said is possible. 0 or -errno. */
-int worker_link_serve(struct worker_link *link, short events) KERNEL_MUST_CHECK;
+int worker_link_serve(struct worker_link *link, short events) MUST_CHECK;
 
 /*
  * Takes the next frame that has come whole. 1: ret_frame is the caller's
@@ -55,6 +55,6 @@ int worker_link_serve(struct worker_link *link, short events) KERNEL_MUST_CHECK;
  * the wire, ret_why says how (static).
  */
 int worker_link_next(struct worker_link *link, struct wire_frame *ret_frame, enum wire_type *ret_type,
-                     const char **ret_why) KERNEL_MUST_CHECK;
+                     const char **ret_why) MUST_CHECK;
 
 #endif

@@ -3,29 +3,29 @@
  *
  * See: GCC, "Common Variable Attributes", cleanup.
  */
-#ifndef PETRI_KERNEL_CLEANUP_H
-#define PETRI_KERNEL_CLEANUP_H
+#ifndef PETRI_BASE_CLEANUP_H
+#define PETRI_BASE_CLEANUP_H
 
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-static inline void kernel_cleanup_close(const int *fd) {
+static inline void cleanup_close(const int *fd) {
     if (*fd >= 0)
         close(*fd);
 }
 
-static inline void kernel_cleanup_free(void *pointer) {
+static inline void cleanup_free(void *pointer) {
     free(*(void **)pointer);
 }
 
-static inline void kernel_cleanup_fclose(FILE **file) {
+static inline void cleanup_fclose(FILE **file) {
     if (*file)
         fclose(*file);
 }
 
-static inline void kernel_cleanup_closedir(DIR **dir) {
+static inline void cleanup_closedir(DIR **dir) {
     if (*dir)
         closedir(*dir);
 }
@@ -39,17 +39,24 @@ static inline void kernel_cleanup_closedir(DIR **dir) {
     })
 
 /* The same for a descriptor that is not closed then. */
-static inline int steal_descriptor(int *fd) {
+static inline int steal_fd(int *fd) {
     int stolen = *fd;
     *fd = -1;
     return stolen;
 }
 
-#define auto_fd __attribute__((cleanup(kernel_cleanup_close))) int
-#define auto_free __attribute__((cleanup(kernel_cleanup_free)))
-#define auto_dir __attribute__((cleanup(kernel_cleanup_closedir))) DIR *
-#define auto_file __attribute__((cleanup(kernel_cleanup_fclose))) FILE *
+/* Closes a descriptor that may be -1, and forgets it. */
+static inline void close_fd(int *fd) {
+    cleanup_close(fd);
+    *fd = -1;
+}
 
-#define KERNEL_MUST_CHECK __attribute__((warn_unused_result))
+#define auto_fd __attribute__((cleanup(cleanup_close))) int
+#define auto_free __attribute__((cleanup(cleanup_free)))
+#define auto_dir __attribute__((cleanup(cleanup_closedir))) DIR *
+#define auto_file __attribute__((cleanup(cleanup_fclose))) FILE *
+
+/* Of a function whose result says whether it has worked. */
+#define MUST_CHECK __attribute__((warn_unused_result))
 
 #endif

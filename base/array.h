@@ -1,8 +1,8 @@
 /*
- * array.h - arrays that grow by one row after the other; the one of sandbox/ is that folder's own.
+ * array.h - arrays that grow by one row after the other.
  */
-#ifndef PETRI_ARRAY_H
-#define PETRI_ARRAY_H
+#ifndef PETRI_BASE_ARRAY_H
+#define PETRI_BASE_ARRAY_H
 
 #include <errno.h>
 #include <stdlib.h>
