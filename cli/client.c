@@ -42,9 +42,8 @@ struct heard {
     bool busy, idle;
 };
 
-static int fail_client(char *why, size_t why_bytes, int err, const char *what) {
-    snprintf(why, why_bytes, "%s: %s", what, strerror(err));
-    return -err;
+static int fail_client(struct error *ret_error, int err, const char *what) {
+    return error_set(ret_error, err, "%s: %s", what, strerror(err));
 }
 
 static int make_folder(struct client *client) {
@@ -150,17 +149,14 @@ static int start_kernel(struct client *client, const struct client_options *opti
 }
 
 /* The kernel is no more. -EUSERS, -EPIPE. */
-static int reap(struct client *client, char *why, size_t why_bytes) {
+static int reap(struct client *client, struct error *ret_error) {
     int status = 0;
     while (waitpid(client->pid, &status, 0) < 0 && errno == EINTR)
         continue;
     client->pid = -1;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_USAGE) {
-        snprintf(why, why_bytes, "the kernel did not start");
-        return -EUSERS;
-    }
-    snprintf(why, why_bytes, "the kernel ended while it was needed");
-    return -EPIPE;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_USAGE)
+        return error_set(ret_error, EUSERS, "the kernel did not start");
+    return error_set(ret_error, EPIPE, "the kernel ended while it was needed");
 }
 
 /* What the user means by the signal: an end of the cell, and the second time an end of everything. */
@@ -174,8 +170,8 @@ static int take_signal(struct client *client) {
     return 0;
 }
 
-/* Waits for messages on shell or iopub. 1, 0 at the deadline, or -errno with why. */
-static int await(struct client *client, int64_t deadline_us, char *why, size_t why_bytes) {
+/* Waits for messages on shell or iopub. 1, 0 at the deadline, or -errno with ret_error. */
+static int await(struct client *client, int64_t deadline_us, struct error *ret_error) {
     zmq_pollitem_t items[] = {
         {.socket = client->channels.sockets[CHANNEL_SHELL], .events = ZMQ_POLLIN},
         {.socket = client->channels.sockets[CHANNEL_IOPUB], .events = ZMQ_POLLIN},
@@ -188,15 +184,15 @@ static int await(struct client *client, int64_t deadline_us, char *why, size_t w
     if (n == 0)
         return 0;
     if (n < 0)
-        return errno == EINTR ? 1 : fail_client(why, why_bytes, errno, "waiting for the kernel");
+        return errno == EINTR ? 1 : fail_client(ret_error, errno, "waiting for the kernel");
     if (items[2].revents) {
         int r = take_signal(client);
         if (r == -EINTR)
-            snprintf(why, why_bytes, "a signal ended it, and the cell with it");
+            error_set(ret_error, EINTR, "a signal ended it, and the cell with it");
         return r < 0 ? r : 1;
     }
     if (items[3].revents && !items[0].revents && !items[1].revents)
-        return reap(client, why, why_bytes);
+        return reap(client, ret_error);
     return 1;
 }
 
@@ -214,7 +210,7 @@ static int receive(struct client *client, enum channel channel, struct message *
 }
 
 /* Until iopub_welcome comes, what is published would be lost. */
-static int await_welcome(struct client *client, char *why, size_t why_bytes) {
+static int await_welcome(struct client *client, struct error *ret_error) {
     int64_t deadline_us = clock_us() + START_MS * CLOCK_MS;
     for (;;) {
         struct message message = {0};
@@ -224,35 +220,35 @@ static int await_welcome(struct client *client, char *why, size_t why_bytes) {
         if (welcome)
             return 0;
         if (r == 0)
-            r = await(client, deadline_us, why, why_bytes);
+            r = await(client, deadline_us, ret_error);
         if (r < 0)
             return r;
         if (clock_us() >= deadline_us)
-            return fail_client(why, why_bytes, ETIMEDOUT, "starting the kernel");
+            return fail_client(ret_error, ETIMEDOUT, "starting the kernel");
     }
 }
 
-int client_start(const struct client_options *options, struct client **ret, char *why, size_t why_bytes) {
+int client_start(const struct client_options *options, struct client **ret, struct error *ret_error) {
     char file[96];
     struct client *client = calloc(1, sizeof *client);
     if (!client)
-        return fail_client(why, why_bytes, ENOMEM, "starting");
+        return fail_client(ret_error, ENOMEM, "starting");
     client->pid = client->pid_fd = client->signal_fd = -1;
     if (sodium_init() < 0)
-        return free(client), fail_client(why, why_bytes, ENOSYS, "libsodium");
+        return free(client), fail_client(ret_error, ENOSYS, "libsodium");
     int r = make_folder(client);
     if (r == 0)
         r = write_connection(client, file, sizeof file);
     if (r < 0)
-        fail_client(why, why_bytes, -r, "a folder for the connection");
+        fail_client(ret_error, -r, "a folder for the connection");
     if (r == 0)
-        r = connection_read(file, &client->connection, why, why_bytes);
+        r = connection_read(file, &client->connection, ret_error);
     if (r == 0 && (r = start_kernel(client, options, file)) < 0)
-        fail_client(why, why_bytes, -r, "starting the kernel");
+        fail_client(ret_error, -r, "starting the kernel");
     if (r == 0 && (r = connect_sockets(client)) < 0)
-        fail_client(why, why_bytes, -r, "connecting to the kernel");
+        fail_client(ret_error, -r, "connecting to the kernel");
     if (r == 0)
-        r = await_welcome(client, why, why_bytes);
+        r = await_welcome(client, ret_error);
     if (r < 0)
         client_stop(client);
     else
@@ -333,18 +329,18 @@ static int interrupt(struct client *client) {
 }
 
 /* Until both the reply and the idle status are there. */
-static int await_end(struct client *client, struct heard *heard, char *why, size_t why_bytes) {
+static int await_end(struct client *client, struct heard *heard, struct error *ret_error) {
     for (;;) {
         int r = take_messages(client, CHANNEL_IOPUB, heard);
         if (r == 0)
             r = take_messages(client, CHANNEL_SHELL, heard);
         if (r < 0)
-            return fail_client(why, why_bytes, -r, "listening to the kernel");
+            return fail_client(ret_error, -r, "listening to the kernel");
         if (heard->report && heard->idle)
             return 0;
         if (client->interrupt_wanted && heard->busy && (r = interrupt(client)) < 0)
-            return fail_client(why, why_bytes, -r, "interrupting the cell");
-        r = await(client, CLOCK_NEVER, why, why_bytes);
+            return fail_client(ret_error, -r, "interrupting the cell");
+        r = await(client, CLOCK_NEVER, ret_error);
         if (r < 0)
             return r;
     }
@@ -394,18 +390,18 @@ static json_t *complete(struct heard *heard) {
     return report;
 }
 
-int client_run(struct client *client, const json_t *code, const json_t *petri, json_t **ret_report, char *why,
-               size_t why_bytes) {
+int client_run(struct client *client, const json_t *code, const json_t *petri, json_t **ret_report,
+               struct error *ret_error) {
     struct heard heard = {.displays = json_array()};
     client->interrupts = client->interrupt_wanted; /* while the kernel started */
     int r = ask(client, code, petri, heard.id);
     if (r < 0)
-        fail_client(why, why_bytes, -r, "asking the kernel");
+        fail_client(ret_error, -r, "asking the kernel");
     else
-        r = await_end(client, &heard, why, why_bytes);
+        r = await_end(client, &heard, ret_error);
     json_t *report = r == 0 ? complete(&heard) : NULL;
     if (r == 0 && !report)
-        r = fail_client(why, why_bytes, ENOMEM, "the report");
+        r = fail_client(ret_error, ENOMEM, "the report");
     if (r == 0)
         *ret_report = report;
     bytes_fini(&heard.text[0]);

@@ -12,6 +12,7 @@
 #define PETRI_CLIENT_H
 
 #include "base/cleanup.h"
+#include "base/error.h"
 
 #include <jansson.h>
 
@@ -27,23 +28,23 @@ struct client;
 
 /*
  * Starts a kernel and waits until it can be asked. ret is the caller's:
- * client_stop(). 0, or -errno with one sentence in why (the kernel itself
+ * client_stop(). 0, or -errno with one sentence in ret_error (the kernel itself
  * writes what it dislikes to standard error); -EUSERS where it ended with
  * EXIT_USAGE.
  */
-int client_start(const struct client_options *options, struct client **ret, char *why, size_t why_bytes) MUST_CHECK;
+int client_start(const struct client_options *options, struct client **ret, struct error *ret_error) MUST_CHECK;
 
 /*
  * Runs a cell and waits for its end: code is a JSON string, petri the request's
  * metadata.petri or NULL; both borrowed. ret_report is the caller's: the run
  * report, with what the cell put out added to it: "stdout" and "stderr"
  * (texts), "result" (the text/plain of its value, or null), "displays" [{"data",
- * "metadata"}]. 0, or -errno with one sentence in why: the kernel is gone;
+ * "metadata"}]. 0, or -errno with one sentence in ret_error: the kernel is gone;
  * -EMSGSIZE, it takes no request as large as this; or -EINTR, the user wants no
  * more of it.
  */
-int client_run(struct client *client, const json_t *code, const json_t *petri, json_t **ret_report, char *why,
-               size_t why_bytes) MUST_CHECK;
+int client_run(struct client *client, const json_t *code, const json_t *petri, json_t **ret_report,
+               struct error *ret_error) MUST_CHECK;
 
 /* Ends the kernel and frees the client. NULL is allowed. */
 void client_stop(struct client *client);

@@ -12,13 +12,13 @@
 static int check(const char *path) {
     struct config config;
     char found[PATH_MAX];
-    char why[1024];
+    struct error error;
     if (!config_find(path, found)) {
         terminal_print("There is no configuration: the defaults hold.\n");
         return 0;
     }
-    if (config_load(path, PROFILE_NOTEBOOK, &config, why, sizeof why) < 0) {
-        terminal_complain("%s", why);
+    if (config_load(path, PROFILE_NOTEBOOK, &config, &error) < 0) {
+        terminal_complain("%s", error.text);
         return EXIT_USAGE;
     }
     config_fini(&config);

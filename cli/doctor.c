@@ -95,11 +95,11 @@ static int print_json(json_t *found, enum finding worst) {
 int command_doctor(const struct arguments *arguments) {
     const char *name = arguments->values[OPTION_PYTHON];
     struct python python;
-    char why[512];
+    struct error error;
     enum finding worst;
-    int r = python_ask(name ? name : "python3", &python, why, sizeof why);
+    int r = python_ask(name ? name : "python3", &python, &error);
     if (r < 0 && name) {
-        terminal_complain("%s", why);
+        terminal_complain("%s", error.text);
         return FINDING_UNUSABLE;
     }
     json_auto_t *found = run_all(r == 0 ? python.executable : NULL, &worst);

@@ -126,13 +126,13 @@ int command_install(const struct arguments *arguments) {
     struct paths paths;
     struct python python;
     char kernels[PATH_MAX];
-    char why[512];
+    struct error error;
     const char *name = arguments->values[OPTION_PYTHON];
     int r = paths_find(&paths);
     if (r < 0)
         return fail_install("petri's own files are not where its program is", r);
-    if (python_ask(name ? name : "python3", &python, why, sizeof why) < 0)
-        return fail_install(why, 0);
+    if (python_ask(name ? name : "python3", &python, &error) < 0)
+        return fail_install(error.text, 0);
     r = choose_kernels(arguments, &python, kernels, sizeof kernels);
     if (r < 0)
         return fail_install(r == -ENOENT ? "there is no HOME to install into; use --prefix" : "the folder", r);

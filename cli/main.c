@@ -56,9 +56,9 @@ static int fail_usage(const char *why) {
 
 static int run_command(const struct command *command, int argc, char *argv[]) {
     struct arguments arguments;
-    char why[256];
-    if (options_parse(command, argc, argv, &arguments, why, sizeof why) < 0)
-        return fail_usage(why);
+    struct error error;
+    if (options_parse(command, argc, argv, &arguments, &error) < 0)
+        return fail_usage(error.text);
     if (arguments.values[OPTION_VERSION])
         return show_version();
     if (arguments.values[OPTION_HELP])

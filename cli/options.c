@@ -53,59 +53,51 @@ static bool is_trait(const char *text) {
 }
 
 /* Whether the option may stand there as it does: with a value, without, at the end. */
-static int check_form(int option, bool has_value, bool is_last, char *why, size_t why_bytes) {
+static int check_form(int option, bool has_value, bool is_last, struct error *ret_error) {
     if (!rows[option].value && has_value)
-        snprintf(why, why_bytes, "%s takes no value", rows[option].name);
-    else if (rows[option].value && !has_value && is_last)
-        snprintf(why, why_bytes, "%s needs a value: %s", rows[option].name, rows[option].value);
-    else
-        return 0;
-    return -EINVAL;
+        return error_set(ret_error, EINVAL, "%s takes no value", rows[option].name);
+    if (rows[option].value && !has_value && is_last)
+        return error_set(ret_error, EINVAL, "%s needs a value: %s", rows[option].name, rows[option].value);
+    return 0;
 }
 
 /* The one option that may be given many times. */
-static int note_file(struct arguments *arguments, char *why, size_t why_bytes) {
-    if (arguments->n_files == OPTIONS_MAX_FILES) {
-        snprintf(why, why_bytes, "%s can be given %d times", rows[OPTION_FILE].name, OPTIONS_MAX_FILES);
-        return -EINVAL;
-    }
+static int note_file(struct arguments *arguments, struct error *ret_error) {
+    if (arguments->n_files == OPTIONS_MAX_FILES)
+        return error_set(ret_error, EINVAL, "%s can be given %d times", rows[OPTION_FILE].name, OPTIONS_MAX_FILES);
     arguments->files[arguments->n_files++] = arguments->values[OPTION_FILE];
     return 0;
 }
 
 /* Reads the option at argv[*at], which may take the next one too. */
 static int read_option(const struct command *command, int argc, char *const argv[], int *at,
-                       struct arguments *arguments, char *why, size_t why_bytes) {
+                       struct arguments *arguments, struct error *ret_error) {
     const char *equals = strchr(argv[*at], '=');
     int option = find_option(command, argv[*at]);
     if (option == OPTION_N && command->passes_traits && is_trait(argv[*at]))
         return 0;
-    if (option == OPTION_N) {
-        snprintf(why, why_bytes, "petri %s has no option %s", command->name, argv[*at]);
-        return -EINVAL;
-    }
-    int r = check_form(option, equals != NULL, *at + 1 == argc, why, why_bytes);
+    if (option == OPTION_N)
+        return error_set(ret_error, EINVAL, "petri %s has no option %s", command->name, argv[*at]);
+    int r = check_form(option, equals != NULL, *at + 1 == argc, ret_error);
     if (r < 0)
         return r;
     if (!rows[option].value)
         arguments->values[option] = "";
     else
         arguments->values[option] = equals ? equals + 1 : argv[++*at];
-    return option == OPTION_FILE ? note_file(arguments, why, why_bytes) : 0;
+    return option == OPTION_FILE ? note_file(arguments, ret_error) : 0;
 }
 
-static int read_operand(const struct command *command, const char *text, struct arguments *arguments, char *why,
-                        size_t why_bytes) {
-    if (arguments->n_operands == command->n_operands + command->n_optional) {
-        snprintf(why, why_bytes, "petri %s does not know what to do with %s", command->name, text);
-        return -EINVAL;
-    }
+static int read_operand(const struct command *command, const char *text, struct arguments *arguments,
+                        struct error *ret_error) {
+    if (arguments->n_operands == command->n_operands + command->n_optional)
+        return error_set(ret_error, EINVAL, "petri %s does not know what to do with %s", command->name, text);
     arguments->operands[arguments->n_operands++] = text;
     return 0;
 }
 
 int options_parse(const struct command *command, int argc, char *const argv[], struct arguments *ret_arguments,
-                  char *why, size_t why_bytes) {
+                  struct error *ret_error) {
     struct arguments arguments = {0};
     bool only_operands = false;
     for (int i = 0; i < argc; i++) {
@@ -113,17 +105,15 @@ int options_parse(const struct command *command, int argc, char *const argv[], s
         if (!only_operands && strcmp(argv[i], "--") == 0)
             only_operands = true;
         else if (!only_operands && argv[i][0] == '-' && argv[i][1] != '\0')
-            r = read_option(command, argc, argv, &i, &arguments, why, why_bytes);
+            r = read_option(command, argc, argv, &i, &arguments, ret_error);
         else
-            r = read_operand(command, argv[i], &arguments, why, why_bytes);
+            r = read_operand(command, argv[i], &arguments, ret_error);
         if (r < 0)
             return r;
     }
     bool asks = arguments.values[OPTION_HELP] || arguments.values[OPTION_VERSION];
-    if (!asks && arguments.n_operands < command->n_operands) {
-        snprintf(why, why_bytes, "petri %s needs %s", command->name, command->operands);
-        return -EINVAL;
-    }
+    if (!asks && arguments.n_operands < command->n_operands)
+        return error_set(ret_error, EINVAL, "petri %s needs %s", command->name, command->operands);
     *ret_arguments = arguments;
     return 0;
 }

@@ -9,6 +9,8 @@
 #ifndef PETRI_OPTIONS_H
 #define PETRI_OPTIONS_H
 
+#include "base/error.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -62,10 +64,10 @@ struct command {
 
 /*
  * Reads what comes after the command's name. 0, or -EINVAL with one sentence
- * in why. With --help or --version nothing else is checked.
+ * in ret_error. With --help or --version nothing else is checked.
  */
 int options_parse(const struct command *command, int argc, char *const argv[], struct arguments *ret_arguments,
-                  char *why, size_t why_bytes) __attribute__((warn_unused_result));
+                  struct error *ret_error) __attribute__((warn_unused_result));
 
 /* Writes the usage of a command with its options to standard output. */
 void options_usage(const struct command *command);

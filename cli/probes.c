@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "kernel/base/paths.h"
+#include "kernel/base/sandbox_error.h"
 #include "kernel/worker/selftest.h"
 #include "sandbox/sandbox.h"
 
@@ -45,38 +46,43 @@ static enum finding probe_files(const char *python, char *text, size_t size) {
     return r == 0 ? FINDING_GOOD : FINDING_UNUSABLE;
 }
 
-/* Into this folder's namespaces, as the kernel does. */
-static enum finding enter(struct workdir *workdir, struct sandbox_ground *ground, char *text, size_t size) {
-    struct sandbox_error error = {0};
-    if (workdir_open(workdir, NULL, text, size) < 0)
-        return FINDING_UNUSABLE;
+/* Into this folder's namespaces, as the kernel does. 0, or -errno with a sentence in ret_error. */
+static int enter(struct workdir *workdir, struct sandbox_ground *ground, struct error *ret_error) {
+    struct sandbox_error cause = {0};
+    int r = workdir_open(workdir, NULL, ret_error);
+    if (r < 0)
+        return r;
     const struct sandbox_folder folder = workdir_folder(workdir);
-    if (sandbox_enter(&folder, ground, &error) < 0) {
-        sandbox_error_text(&error, text, size);
-        return FINDING_UNUSABLE;
-    }
-    return FINDING_GOOD;
+    r = sandbox_enter(&folder, ground, &cause);
+    return r < 0 ? error_set_sandbox(ret_error, r, &cause) : 0;
+}
+
+static enum finding fail(const struct error *error, char *text, size_t size) {
+    snprintf(text, size, "%s", error->text);
+    return FINDING_UNUSABLE;
 }
 
 static enum finding probe_namespaces(const char *python, char *text, size_t size) {
     auto_workdir workdir = {.fd = -1};
     struct sandbox_ground ground;
+    struct error error;
     (void)python;
-    enum finding finding = enter(&workdir, &ground, text, size);
-    if (finding == FINDING_GOOD)
-        snprintf(text, size, "user, pid and mount namespaces can be made.");
-    return finding;
+    if (enter(&workdir, &ground, &error) < 0)
+        return fail(&error, text, size);
+    snprintf(text, size, "user, pid and mount namespaces can be made.");
+    return FINDING_GOOD;
 }
 
 static enum finding probe_cell(const char *python, char *text, size_t size) {
     auto_workdir workdir = {.fd = -1};
     struct sandbox_ground ground;
+    struct error error;
     if (!python) {
         snprintf(text, size, "there is no Python 3 to try with; name one with --python.");
         return FINDING_UNUSABLE;
     }
-    if (enter(&workdir, &ground, text, size) != FINDING_GOOD || selftest_run(&ground, &workdir, python, text, size) < 0)
-        return FINDING_UNUSABLE;
+    if (enter(&workdir, &ground, &error) < 0 || selftest_run(&ground, &workdir, python, &error) < 0)
+        return fail(&error, text, size);
     snprintf(text, size, "%s was started, captured, and ran a cell.", python);
     return FINDING_GOOD;
 }
@@ -94,11 +100,11 @@ static const char *cgroup_version(void) {
 static enum finding probe_cgroup(const char *python, char *text, size_t size) {
     auto_workdir workdir = {.fd = -1};
     struct sandbox_ground ground;
+    struct error error;
     const char *version = cgroup_version();
     (void)python;
-    enum finding finding = enter(&workdir, &ground, text, size);
-    if (finding != FINDING_GOOD)
-        return finding;
+    if (enter(&workdir, &ground, &error) < 0)
+        return fail(&error, text, size);
     if (ground.backend) {
         snprintf(text, size, "%s; cells get groups of their own (%s).", version, sandbox_memory_backend(&ground));
         return FINDING_GOOD;
@@ -155,13 +161,14 @@ static enum finding probe_apparmor(const char *python, char *text, size_t size) 
     char restricted[16] = "";
     auto_workdir workdir = {.fd = -1};
     struct sandbox_ground ground;
+    struct error error;
     (void)python;
     if (read_proc_text("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", restricted, sizeof restricted) < 0 ||
         restricted[0] == '0') {
         snprintf(text, size, "it does not restrict user namespaces.");
         return FINDING_GOOD;
     }
-    if (enter(&workdir, &ground, text, size) == FINDING_GOOD) {
+    if (enter(&workdir, &ground, &error) == 0) {
         snprintf(text, size, "it restricts user namespaces, but not petri's.");
         return FINDING_GOOD;
     }

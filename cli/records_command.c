@@ -25,9 +25,9 @@ static int fail_with(const char *why) {
 int records_command_open(const struct arguments *arguments, struct records *ret_records) {
     struct config config;
     char path[PATH_MAX];
-    char why[PATH_MAX + 256];
-    if (config_load(arguments->values[OPTION_CONFIG], PROFILE_NOTEBOOK, &config, why, sizeof why) < 0)
-        return fail_with(why);
+    struct error error;
+    if (config_load(arguments->values[OPTION_CONFIG], PROFILE_NOTEBOOK, &config, &error) < 0)
+        return fail_with(error.text);
     int r = 0;
     if (config.records.path[0])
         memcpy(path, config.records.path, sizeof path);
@@ -39,9 +39,9 @@ int records_command_open(const struct arguments *arguments, struct records *ret_
         return fail_with("the configuration has \"records\": false");
     if (r < 0)
         return fail_with("there is no home, and so there are no run records");
-    r = records_open_existing(ret_records, path, &terminal_log, why, sizeof why);
+    r = records_open_existing(ret_records, path, &terminal_log, &error);
     if (r < 0)
-        fail_with(why);
+        fail_with(error.text);
     return r;
 }
 

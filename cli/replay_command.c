@@ -118,24 +118,23 @@ static int run_again(const struct arguments *arguments, const json_t *run, const
     struct client_options options = {
         .profile = profile_of(run), .config = arguments->values[OPTION_CONFIG], .artifacts = ""};
     struct client *client = NULL;
-    char why[PATH_MAX + 200];
-    if (replay_enter(&named, run, &options.python, why, sizeof why) < 0)
-        return refuse_replay(why);
-    int r = client_start(&options, &client, why, sizeof why);
+    struct error error;
+    if (replay_enter(&named, run, &options.python, &error) < 0)
+        return refuse_replay(error.text);
+    int r = client_start(&options, &client, &error);
     if (r == 0)
-        r = client_run(client, json_object_get(run, "code"), request, ret_report, why, sizeof why);
+        r = client_run(client, json_object_get(run, "code"), request, ret_report, &error);
     client_stop(client);
     if (r < 0)
-        terminal_complain("%s", why);
+        terminal_complain("%s", error.text);
     return r;
 }
 
 /* The patterns that the record was redacted with, as far as the configuration still has them. */
 static struct patterns *patterns_of(const struct arguments *arguments) {
     struct config config;
-    char why[512];
     struct patterns *patterns = NULL;
-    if (config_load(arguments->values[OPTION_CONFIG], PROFILE_NOTEBOOK, &config, why, sizeof why) < 0)
+    if (config_load(arguments->values[OPTION_CONFIG], PROFILE_NOTEBOOK, &config, NULL) < 0)
         return NULL;
     if (patterns_create(config.redact, &patterns) < 0)
         patterns = NULL;

@@ -7,17 +7,8 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
-
-__attribute__((format(printf, 3, 4))) static int refuse_place(char *why, size_t why_bytes, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    vsnprintf(why, why_bytes, format, args);
-    va_end(args);
-    return -EINVAL;
-}
 
 /* The text, where it is an absolute path; else NULL. */
 static const char *path_of(const json_t *json) {
@@ -26,19 +17,19 @@ static const char *path_of(const json_t *json) {
     return path && path[0] == '/' && n < PATH_MAX && strlen(path) == n ? path : NULL;
 }
 
-static int enter_recorded(const json_t *recorded, char *why, size_t why_bytes) {
+static int enter_recorded(const json_t *recorded, struct error *ret_error) {
     static const char advice[] = "name one with --folder";
     const char *folder = path_of(recorded);
     struct stat st;
     if (!folder)
-        return refuse_place(why, why_bytes, "the record names no folder by an absolute path; %s", advice);
+        return error_set(ret_error, EINVAL, "the record names no folder by an absolute path; %s", advice);
     auto_fd fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) < 0)
-        return refuse_place(why, why_bytes, "its folder %s: %s; %s", folder, strerror(errno), advice);
+        return error_set(ret_error, EINVAL, "its folder %s: %s; %s", folder, strerror(errno), advice);
     if (!host_is_trusted(st.st_uid))
-        return refuse_place(why, why_bytes, "its folder %s belongs to another user (uid %u); %s", folder,
-                            (unsigned)st.st_uid, advice);
-    return fchdir(fd) < 0 ? refuse_place(why, why_bytes, "its folder %s: %s; %s", folder, strerror(errno), advice) : 0;
+        return error_set(ret_error, EINVAL, "its folder %s belongs to another user (uid %u); %s", folder,
+                         (unsigned)st.st_uid, advice);
+    return fchdir(fd) < 0 ? error_set(ret_error, EINVAL, "its folder %s: %s; %s", folder, strerror(errno), advice) : 0;
 }
 
 /* Whether nobody else has a say in what a path leads to: a virtual environment's is a link, whose folder decides which
@@ -53,37 +44,37 @@ static bool is_trusted_program(const char *path) {
 }
 
 /* The interpreter that it ran on; NULL where the record has none, or it is gone. */
-static int find_recorded(const json_t *run, const char **ret_python, char *why, size_t why_bytes) {
+static int find_recorded(const json_t *run, const char **ret_python, struct error *ret_error) {
     static const char advice[] = "name one with --python";
     const json_t *interpreter = json_object_get(json_object_get(run, "environment"), "interpreter");
     const json_t *named = json_object_get(interpreter, "named");
     const char *python = path_of(named);
     if (named && !python)
-        return refuse_place(why, why_bytes, "the record names its interpreter by no absolute path; %s", advice);
+        return error_set(ret_error, EINVAL, "the record names its interpreter by no absolute path; %s", advice);
     if (python && access(python, X_OK) < 0) {
         terminal_complain("%s: %s; replaying with another interpreter", python, strerror(errno));
         python = NULL;
     }
     if (python && !is_trusted_program(python))
-        return refuse_place(why, why_bytes, "its interpreter %s is no program of yours or of root's; %s", python,
-                            advice);
+        return error_set(ret_error, EINVAL, "its interpreter %s is no program of yours or of root's; %s", python,
+                         advice);
     *ret_python = python;
     return 0;
 }
 
-int replay_enter(const struct replay_named *named, const json_t *run, const char **ret_python, char *why,
-                 size_t why_bytes) {
+int replay_enter(const struct replay_named *named, const json_t *run, const char **ret_python,
+                 struct error *ret_error) {
     char folder[PATH_MAX] = "?";
     const char *python = named->python;
-    int r = named->python ? 0 : find_recorded(run, &python, why, why_bytes);
+    int r = named->python ? 0 : find_recorded(run, &python, ret_error);
     if (r == 0 && !named->folder)
-        r = enter_recorded(json_object_get(run, "folder"), why, why_bytes);
+        r = enter_recorded(json_object_get(run, "folder"), ret_error);
     else if (r == 0 && chdir(named->folder) < 0)
-        r = refuse_place(why, why_bytes, "%s: %s", named->folder, strerror(errno));
+        r = error_set(ret_error, EINVAL, "%s: %s", named->folder, strerror(errno));
     if (r < 0)
         return r;
     if (!getcwd(folder, sizeof folder))
-        return refuse_place(why, why_bytes, "its folder: %s", strerror(errno));
+        return error_set(ret_error, EINVAL, "its folder: %s", strerror(errno));
     terminal_complain("replaying in %s with %s", folder, python ? python : "python3");
     *ret_python = python;
     return 0;

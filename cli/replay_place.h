@@ -9,6 +9,7 @@
 #define PETRI_REPLAY_PLACE_H
 
 #include "base/cleanup.h"
+#include "base/error.h"
 
 #include <jansson.h>
 
@@ -21,10 +22,10 @@ struct replay_named {
 /*
  * Makes the folder the working one, and says on standard error what it is and by
  * which interpreter the run is run: that goes to ret_python, NULL for petri's own
- * choice; borrowed from named and run. 0, or -EINVAL with a clause in why, which
+ * choice; borrowed from named and run. 0, or -EINVAL with a clause in ret_error, which
  * says what to do.
  */
-int replay_enter(const struct replay_named *named, const json_t *run, const char **ret_python, char *why,
-                 size_t why_bytes) MUST_CHECK;
+int replay_enter(const struct replay_named *named, const json_t *run, const char **ret_python,
+                 struct error *ret_error) MUST_CHECK;
 
 #endif

@@ -108,14 +108,14 @@ static json_t *make_petri(const struct arguments *arguments) {
 static int run(const struct client_options *options, const json_t *code, const json_t *petri) {
     struct client *client = NULL;
     json_auto_t *report = NULL;
-    char why[512];
-    int r = client_start(options, &client, why, sizeof why);
+    struct error error;
+    int r = client_start(options, &client, &error);
     if (r == 0)
-        r = client_run(client, code, petri, &report, why, sizeof why);
+        r = client_run(client, code, petri, &report, &error);
     client_stop(client);
     if (r == 0)
         return terminal_put_json(report) == 0 ? client_exit_status(report) : EXIT_FAILURE;
-    terminal_complain("%s", why);
+    terminal_complain("%s", error.text);
     return r == -EUSERS || r == -EMSGSIZE ? EXIT_USAGE : r == -EINTR ? 130 : EXIT_SANDBOX;
 }
 

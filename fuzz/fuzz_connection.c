@@ -28,14 +28,12 @@ static void check_endpoint(const struct connection *connection, int channel) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct connection connection;
-    char why[64];
-    size_t room = size > 0 ? data[size - 1] % sizeof why + 1 : sizeof why;
-    memset(why, 1, sizeof why);
-    int r = connection_parse((const char *)data, size, &connection, why, room);
+    struct error error;
+    memset(&error, 1, sizeof error);
+    int r = connection_parse((const char *)data, size, &connection, &error);
     if (r < 0) {
-        INVARIANT(r == -EINVAL);
-        INVARIANT(strnlen(why, room) < room && (room == 1 || why[0] == 'T'));
-        INVARIANT(room == sizeof why || why[room] == 1);
+        INVARIANT(r == -EINVAL && error.err == EINVAL);
+        INVARIANT(strnlen(error.text, sizeof error.text) < sizeof error.text && error.text[0] == 'T');
         return 0;
     }
     for (int channel = 0; channel < CHANNEL_N; channel++) {

@@ -8,6 +8,7 @@
 #include "start.h"
 
 #include "kernel/base/clock.h"
+#include "kernel/base/sandbox_error.h"
 #include "kernel/files/transaction.h"
 #include "kernel/interpreter/launch.h"
 #include "kernel/interpreter/python.h"
@@ -34,7 +35,7 @@ struct start {
     struct sandbox_ground ground;
     bool writable;            /* cells were to change the folder */
     struct packages packages; /* what the configuration hides */
-    char why_not[640];        /* why no cell can run; "" where one can */
+    struct error broken;      /* why no cell can run; its text is "" where one can */
 };
 
 static int fail_kernel(const struct kernel *kernel, const char *why) {
@@ -49,7 +50,7 @@ static int find_python(const char *name, struct start *start) {
         snprintf(start->python, sizeof start->python, "%s", name);
         return 0;
     }
-    int r = python_ask(name ? name : "python3", &python, start->why_not, sizeof start->why_not);
+    int r = python_ask(name ? name : "python3", &python, &start->broken);
     if (r == 0)
         memcpy(start->python, python.executable, sizeof start->python);
     return r;
@@ -57,14 +58,15 @@ static int find_python(const char *name, struct start *start) {
 
 /* Whatever is missing for cells does not keep the kernel from answering: it says what it is. */
 static void prepare(const struct start_options *options, const json_t *inputs, struct start *start) {
-    struct sandbox_error error = {0};
-    if (workdir_open(&start->workdir, inputs, start->why_not, sizeof start->why_not) < 0)
+    struct sandbox_error cause = {0};
+    if (workdir_open(&start->workdir, inputs, &start->broken) < 0)
         return;
     const struct sandbox_folder folder = workdir_folder(&start->workdir);
-    if (paths_find(&start->paths) < 0)
-        snprintf(start->why_not, sizeof start->why_not, "petri's own files are not where its program is");
-    else if (find_python(options->python, start) == 0 && sandbox_enter(&folder, &start->ground, &error) < 0)
-        sandbox_error_text(&error, start->why_not, sizeof start->why_not);
+    int r = paths_find(&start->paths);
+    if (r < 0)
+        error_set(&start->broken, -r, "petri's own files are not where its program is");
+    else if (find_python(options->python, start) == 0 && (r = sandbox_enter(&folder, &start->ground, &cause)) < 0)
+        error_set_sandbox(&start->broken, r, &cause);
 }
 
 static int open_signals(struct kernel *kernel) {
@@ -83,7 +85,7 @@ static void hide_packages(struct kernel *kernel, struct start *start) {
     struct distributions found;
     const char *site = start->paths.site;
     const json_t *listed = kernel->config.packages;
-    if (!listed || start->why_not[0])
+    if (!listed || start->broken.text[0])
         return;
     int r = distributions_find(start->python, site, &found);
     if (r == 0) {
@@ -98,8 +100,7 @@ static void hide_packages(struct kernel *kernel, struct start *start) {
         distributions_fini(&found);
     }
     if (r < 0)
-        snprintf(start->why_not, sizeof start->why_not, "the packages of %.400s can't be told apart: %s", start->python,
-                 strerror(-r));
+        error_set(&start->broken, -r, "the packages of %.400s can't be told apart: %s", start->python, strerror(-r));
 }
 
 /* Whoever has asked for a folder that is written. */
@@ -123,8 +124,7 @@ static void start_session(struct kernel *kernel, struct start *start) {
                                   .listed = kernel->config.packages,
                                   .inputs = kernel->config.inputs};
     struct session *session;
-    struct sandbox_error error = {0};
-    if (start->why_not[0] == '\0' && launch_session(&launch, &session, &error) == 0) {
+    if (start->broken.text[0] == '\0' && launch_session(&launch, &session, &start->broken) == 0) {
         const struct session_view view = session_view(session);
         workdir_note(&start->workdir, &view, kernel->runner.note, sizeof kernel->runner.note);
         if (view.apart)
@@ -133,9 +133,7 @@ static void start_session(struct kernel *kernel, struct start *start) {
             tell_read_only(kernel);
         warm_begin(&kernel->runner, session);
     } else {
-        warm_give_up(&kernel->runner, start->why_not[0]
-                                          ? start->why_not
-                                          : sandbox_error_text(&error, start->why_not, sizeof start->why_not));
+        warm_give_up(&kernel->runner, start->broken.text);
     }
 }
 
@@ -150,26 +148,27 @@ static void warn_of_empty_key(const struct kernel *kernel) {
                   connection->ip);
 }
 
-static int open_channels(struct kernel *kernel, char *why, size_t why_bytes) {
+static int open_channels(struct kernel *kernel, struct error *ret_error) {
     gate_prepare(NULL, &kernel->log);
     warn_of_empty_key(kernel);
-    int r = channels_open(&kernel->jupyter.channels, &kernel->jupyter.connection, why, why_bytes);
+    int r = channels_open(&kernel->jupyter.channels, &kernel->jupyter.connection, ret_error);
     if (r == 0)
         r = heartbeat_start(&kernel->jupyter.heartbeat, kernel->jupyter.channels.context, &kernel->jupyter.connection,
-                            why, why_bytes);
-    return r < 0 ? r : registration_announce(&kernel->jupyter.channels, &kernel->jupyter.connection, why, why_bytes);
+                            ret_error);
+    return r < 0 ? r : registration_announce(&kernel->jupyter.channels, &kernel->jupyter.connection, ret_error);
 }
 
 static int serve(struct kernel *kernel, struct start *start) {
-    char why[512];
+    struct error error;
     if (open_signals(kernel) < 0 || comms_init(&kernel->jupyter.comms) < 0 || runner_init(&kernel->runner) < 0)
         return fail_kernel(kernel, "there is no memory or no descriptor to start with");
     if (connection_withhold(&kernel->jupyter.connection) < 0)
         return fail_kernel(kernel, "the key can't be kept from other processes");
     start_session(kernel, start);
-    kernel->deferred = (struct deferred){.python = start->why_not[0] ? NULL : start->python, .paths = &start->paths};
-    if (open_channels(kernel, why, sizeof why) < 0)
-        return fail_kernel(kernel, why);
+    kernel->deferred =
+        (struct deferred){.python = start->broken.text[0] ? NULL : start->python, .paths = &start->paths};
+    if (open_channels(kernel, &error) < 0)
+        return fail_kernel(kernel, error.text);
     iopub_await_subscriber(&kernel->jupyter);
     iopub_status(&kernel->jupyter, NULL, "starting");
     int r = loop_run(kernel);
@@ -202,7 +201,7 @@ static void choose_writing(struct kernel *kernel, const struct start_options *op
     start->writable =
         (options->writable || config->writable.on) && kernel->profile != PROFILE_STRICT && !options->artifacts;
     writeback_init(&kernel->writeback);
-    if (start->why_not[0])
+    if (start->broken.text[0])
         return;
     end_writing(kernel, workdir);
     if (!start->writable || !workdir->shown)
@@ -237,19 +236,15 @@ static void free_kernel(struct kernel *kernel) {
 }
 
 /* What is wrong with the command line or the files it names ends the program with START_EXIT_USAGE. */
-static int configure(struct kernel *kernel, const struct start_options *options, char *why, size_t why_bytes) {
+static int configure(struct kernel *kernel, const struct start_options *options, struct error *ret_error) {
     const struct config *config = &kernel->config;
     char history[PATH_MAX];
     const char *profile = options->profile;
-    if (profile && profile_from_name(profile, &kernel->profile) < 0) {
-        snprintf(why, why_bytes, "there is no profile %s", profile);
-        return -EINVAL;
-    }
-    if (options->writable && kernel->profile == PROFILE_STRICT) {
-        snprintf(why, why_bytes, "profile strict writes to no folder: --writable is for profile notebook");
-        return -EINVAL;
-    }
-    int r = config_load(options->config, kernel->profile, &kernel->config, why, why_bytes);
+    if (profile && profile_from_name(profile, &kernel->profile) < 0)
+        return error_set(ret_error, EINVAL, "there is no profile %s", profile);
+    if (options->writable && kernel->profile == PROFILE_STRICT)
+        return error_set(ret_error, EINVAL, "profile strict writes to no folder: --writable is for profile notebook");
+    int r = config_load(options->config, kernel->profile, &kernel->config, ret_error);
     if (r < 0)
         return r;
     kernel->runner.limits = config->limits;
@@ -258,14 +253,12 @@ static int configure(struct kernel *kernel, const struct start_options *options,
     r = patterns_create(config->redact, &kernel->accounts.redact);
     if (r == 0)
         r = patterns_create(config->refuse.patterns, &kernel->refused);
-    if (r < 0) {
-        snprintf(why, why_bytes, "there is no memory for the patterns of the configuration");
-        return r;
-    }
+    if (r < 0)
+        return error_set(ret_error, -r, "there is no memory for the patterns of the configuration");
     if (!config->history || history_default_path(history, sizeof history) < 0)
         history[0] = '\0';
     history_init(&kernel->history, history, kernel->accounts.redact, &kernel->log);
-    return connection_read(options->connection_file, &kernel->jupyter.connection, why, why_bytes);
+    return connection_read(options->connection_file, &kernel->jupyter.connection, ret_error);
 }
 
 /* Each part gets what it works with. */
@@ -290,10 +283,10 @@ static void join(struct kernel *kernel) {
 int start_kernel(const struct start_options *options) {
     struct kernel kernel = {.signal_fd = -1, .usage = {.pid = getpid()}};
     struct start start = {.workdir = {.fd = -1}, .ground = {.folder_fd = -1}};
-    char why[1024];
+    struct error error;
     log_init(&kernel.log, getenv("PETRI_LOG"));
-    if (configure(&kernel, options, why, sizeof why) < 0) {
-        fail_kernel(&kernel, why);
+    if (configure(&kernel, options, &error) < 0) {
+        fail_kernel(&kernel, error.text);
         return START_EXIT_USAGE;
     }
     join(&kernel);

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,24 +18,8 @@
 
 enum { MAX_DEPTH = 8, CURVE_KEY_BYTES = 40 };
 
-/* Where the sentence about what is wrong goes. */
-struct why {
-    char *text;
-    size_t bytes;
-};
-
-static int __attribute__((format(printf, 2, 3))) refuse(const struct why *why, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is, one line up. */
-    (void)vsnprintf(why->text, why->bytes, format, arguments);
-    va_end(arguments);
-    return -EINVAL;
-}
-
-static int no_memory(const struct why *why) {
-    (void)refuse(why, "There is not enough memory to read the connection file.");
-    return -ENOMEM;
+static int no_memory(struct error *ret_error) {
+    return error_set(ret_error, ENOMEM, "There is not enough memory to read the connection file.");
 }
 
 /* A key whose value is text: into the member at offset, with room for size bytes; missing where there is none. */
@@ -74,7 +57,7 @@ static bool is_absent(const json_t *json) {
 }
 
 static int read_text(const json_t *file, const struct text_field *field, struct connection *connection,
-                     const struct why *why) {
+                     struct error *ret_error) {
     const json_t *json = json_object_get(file, field->key);
     char *member = (char *)connection + field->offset;
     if (is_absent(json)) {
@@ -82,81 +65,87 @@ static int read_text(const json_t *file, const struct text_field *field, struct 
         return 0;
     }
     if (!json_is_string(json)) {
-        return refuse(why, "The connection file's \"%s\" is not a string.", field->key);
+        return error_set(ret_error, EINVAL, "The connection file's \"%s\" is not a string.", field->key);
     }
     const char *text = json_string_value(json);
     size_t bytes = json_string_length(json);
     if (memchr(text, '\0', bytes) != NULL) {
-        return refuse(why, "The connection file's \"%s\" has a NUL character in it.", field->key);
+        return error_set(ret_error, EINVAL, "The connection file's \"%s\" has a NUL character in it.", field->key);
     }
     if (bytes >= field->size) {
-        return refuse(why, "The connection file's \"%s\" is longer than %zu bytes.", field->key, field->size - 1);
+        return error_set(ret_error, EINVAL, "The connection file's \"%s\" is longer than %zu bytes.", field->key,
+                         field->size - 1);
     }
     memcpy(member, text, bytes + 1);
     return 0;
 }
 
-static int read_port(const json_t *file, const char *key, int *ret_port, const struct why *why) {
+static int read_port(const json_t *file, const char *key, int *ret_port, struct error *ret_error) {
     const json_t *json = json_object_get(file, key);
     if (json == NULL) {
-        return refuse(why, "The connection file has no \"%s\".", key);
+        return error_set(ret_error, EINVAL, "The connection file has no \"%s\".", key);
     }
     if (!json_is_integer(json)) {
-        return refuse(why, "The connection file's \"%s\" is not an integer.", key);
+        return error_set(ret_error, EINVAL, "The connection file's \"%s\" is not an integer.", key);
     }
     json_int_t port = json_integer_value(json);
     if (port < 1 || port > 65535) {
-        return refuse(why, "The connection file's \"%s\" is %" JSON_INTEGER_FORMAT ", but a port is from 1 to 65535.",
-                      key, port);
+        return error_set(ret_error, EINVAL,
+                         "The connection file's \"%s\" is %" JSON_INTEGER_FORMAT ", but a port is from 1 to 65535.",
+                         key, port);
     }
     *ret_port = (int)port;
     return 0;
 }
 
-static int check_scheme(const json_t *file, const struct why *why) {
+static int check_scheme(const json_t *file, struct error *ret_error) {
     static const char known[] = "hmac-sha256";
     const json_t *json = json_object_get(file, "signature_scheme");
     if (is_absent(json)) {
         return 0;
     }
     if (!json_is_string(json)) {
-        return refuse(why, "The connection file's \"signature_scheme\" is not a string.");
+        return error_set(ret_error, EINVAL, "The connection file's \"signature_scheme\" is not a string.");
     }
     if (json_string_length(json) != sizeof known - 1 || strcmp(json_string_value(json), known) != 0) {
-        return refuse(why, "The connection file's \"signature_scheme\" is \"%.40s\", but only \"%s\" is known.",
-                      json_string_value(json), known);
+        return error_set(ret_error, EINVAL,
+                         "The connection file's \"signature_scheme\" is \"%.40s\", but only \"%s\" is known.",
+                         json_string_value(json), known);
     }
     return 0;
 }
 
-static int read_key(const json_t *file, struct connection *connection, const struct why *why) {
+static int read_key(const json_t *file, struct connection *connection, struct error *ret_error) {
     const json_t *json = json_object_get(file, "key");
     if (json == NULL) {
-        return refuse(why, "The connection file has no \"key\" (an empty one means that messages are not signed).");
+        return error_set(ret_error, EINVAL,
+                         "The connection file has no \"key\" (an empty one means that messages are not signed).");
     }
     if (!json_is_string(json)) {
-        return refuse(why, "The connection file's \"key\" is not a string.");
+        return error_set(ret_error, EINVAL, "The connection file's \"key\" is not a string.");
     }
     size_t bytes = json_string_length(json);
     connection->key = secret_alloc(bytes + 1);
     if (connection->key == NULL) {
-        return no_memory(why);
+        return no_memory(ret_error);
     }
     memcpy(connection->key, json_string_value(json), bytes + 1);
     connection->key_bytes = bytes;
     return 0;
 }
 
-static int check_curve(const struct connection *connection, const struct why *why) {
+static int check_curve(const struct connection *connection, struct error *ret_error) {
     size_t public_bytes = strlen(connection->curve_publickey);
     size_t secret_bytes = strlen(connection->curve_secretkey);
     if ((public_bytes == 0) != (secret_bytes == 0)) {
-        return refuse(why, "The connection file has only one of \"curve_publickey\" and \"curve_secretkey\".");
+        return error_set(ret_error, EINVAL,
+                         "The connection file has only one of \"curve_publickey\" and \"curve_secretkey\".");
     }
     if (public_bytes > 0 && (public_bytes != CURVE_KEY_BYTES || secret_bytes != CURVE_KEY_BYTES)) {
-        return refuse(why,
-                      "The connection file's \"curve_publickey\" and \"curve_secretkey\" must have %d characters each.",
-                      CURVE_KEY_BYTES);
+        return error_set(
+            ret_error, EINVAL,
+            "The connection file's \"curve_publickey\" and \"curve_secretkey\" must have %d characters each.",
+            CURVE_KEY_BYTES);
     }
     return 0;
 }
@@ -171,23 +160,24 @@ static void write_tcp_endpoint(const struct connection *connection, int port, ch
     (void)snprintf(buf, size, bare_v6 ? "tcp://[%s]:%s" : "tcp://%s:%s", connection->ip, number);
 }
 
-static int make_tcp_endpoint(struct connection *connection, enum channel channel, const struct why *why) {
-    (void)why;
+static int make_tcp_endpoint(struct connection *connection, enum channel channel, struct error *ret_error) {
+    (void)ret_error;
     write_tcp_endpoint(connection, connection->port[channel], connection->endpoint[channel],
                        sizeof connection->endpoint[channel]);
     return 0;
 }
 
-static int make_ipc_endpoint(struct connection *connection, enum channel channel, const struct why *why) {
+static int make_ipc_endpoint(struct connection *connection, enum channel channel, struct error *ret_error) {
     char *endpoint = connection->endpoint[channel];
     int bytes = snprintf(endpoint, sizeof connection->endpoint[channel], "ipc://%s-%d", connection->ip,
                          connection->port[channel]);
     size_t path_bytes = (size_t)bytes - strlen("ipc://");
     size_t room = sizeof((struct sockaddr_un *)0)->sun_path;
     if (path_bytes >= room) {
-        return refuse(why,
-                      "The connection file's \"ip\" makes socket paths of %zu bytes, but a path may have %zu at most.",
-                      path_bytes, room - 1);
+        return error_set(
+            ret_error, EINVAL,
+            "The connection file's \"ip\" makes socket paths of %zu bytes, but a path may have %zu at most.",
+            path_bytes, room - 1);
     }
     return 0;
 }
@@ -195,15 +185,15 @@ static int make_ipc_endpoint(struct connection *connection, enum channel channel
 /* See: jupyter_client, ConnectionFileMixin, "transport". */
 static const struct {
     const char *name;
-    int (*make_endpoint)(struct connection *connection, enum channel channel, const struct why *why);
+    int (*make_endpoint)(struct connection *connection, enum channel channel, struct error *ret_error);
 } transports[] = {
     {"tcp", make_tcp_endpoint},
     {"ipc", make_ipc_endpoint},
 };
 
-static int make_endpoints(struct connection *connection, const struct why *why) {
+static int make_endpoints(struct connection *connection, struct error *ret_error) {
     if (connection->ip[0] == '\0') {
-        return refuse(why, "The connection file's \"ip\" is empty.");
+        return error_set(ret_error, EINVAL, "The connection file's \"ip\" is empty.");
     }
     for (size_t i = 0; i < sizeof transports / sizeof transports[0]; i++) {
         if (strcmp(connection->transport, transports[i].name) != 0) {
@@ -211,80 +201,81 @@ static int make_endpoints(struct connection *connection, const struct why *why) 
         }
         int r = 0;
         for (int channel = 0; channel < CHANNEL_N && r == 0; channel++) {
-            r = transports[i].make_endpoint(connection, (enum channel)channel, why);
+            r = transports[i].make_endpoint(connection, (enum channel)channel, ret_error);
         }
         return r;
     }
-    return refuse(why, "The connection file's \"transport\" is \"%s\", but only \"tcp\" and \"ipc\" are known.",
-                  connection->transport);
+    return error_set(ret_error, EINVAL,
+                     "The connection file's \"transport\" is \"%s\", but only \"tcp\" and \"ipc\" are known.",
+                     connection->transport);
 }
 
-static int read_ports(const json_t *file, struct connection *connection, const struct why *why) {
+static int read_ports(const json_t *file, struct connection *connection, struct error *ret_error) {
     int r = 0;
     for (int channel = 0; channel < CHANNEL_N && r == 0; channel++) {
-        r = read_port(file, connection_port_keys[channel], &connection->port[channel], why);
+        r = read_port(file, connection_port_keys[channel], &connection->port[channel], ret_error);
     }
     return r;
 }
 
-static int read_registration(const json_t *file, struct connection *connection, const struct why *why) {
+static int read_registration(const json_t *file, struct connection *connection, struct error *ret_error) {
     int port = 0;
-    int r = read_port(file, "registration_port", &port, why);
+    int r = read_port(file, "registration_port", &port, ret_error);
     if (r == 0) {
-        r = read_text(file, &registration_ip, connection, why);
+        r = read_text(file, &registration_ip, connection, ret_error);
     }
     if (r < 0) {
         return r;
     }
     if (connection->kernel_id[0] == '\0') {
-        return refuse(why, "The registration file has no \"kernel_id\".");
+        return error_set(ret_error, EINVAL, "The registration file has no \"kernel_id\".");
     }
     if (strcmp(connection->transport, "tcp") != 0) {
         /* To choose the paths of sockets could only mean to take them from somebody. */
-        return refuse(why, "The registration file's \"transport\" is \"%s\", but only \"tcp\" can be registered.",
-                      connection->transport);
+        return error_set(ret_error, EINVAL,
+                         "The registration file's \"transport\" is \"%s\", but only \"tcp\" can be registered.",
+                         connection->transport);
     }
     write_tcp_endpoint(connection, port, connection->registration, sizeof connection->registration);
     return 0;
 }
 
-static int read_fields(const json_t *file, struct connection *connection, const struct why *why) {
+static int read_fields(const json_t *file, struct connection *connection, struct error *ret_error) {
     int r = 0;
     for (size_t i = 0; i < sizeof text_fields / sizeof text_fields[0] && r == 0; i++) {
-        r = read_text(file, &text_fields[i], connection, why);
+        r = read_text(file, &text_fields[i], connection, ret_error);
     }
     if (r == 0) {
-        r = is_absent(json_object_get(file, "registration_port")) ? read_ports(file, connection, why)
-                                                                  : read_registration(file, connection, why);
+        r = is_absent(json_object_get(file, "registration_port")) ? read_ports(file, connection, ret_error)
+                                                                  : read_registration(file, connection, ret_error);
     }
     if (r == 0) {
-        r = check_scheme(file, why);
+        r = check_scheme(file, ret_error);
     }
     if (r == 0) {
-        r = check_curve(connection, why);
+        r = check_curve(connection, ret_error);
     }
     if (r == 0) {
-        r = make_endpoints(connection, why);
+        r = make_endpoints(connection, ret_error);
     }
-    return r < 0 ? r : read_key(file, connection, why);
+    return r < 0 ? r : read_key(file, connection, ret_error);
 }
 
-int connection_parse(const char *text, size_t bytes, struct connection *ret, char *why_text, size_t why_bytes) {
-    const struct why why = {why_text, why_bytes};
+int connection_parse(const char *text, size_t bytes, struct connection *ret, struct error *ret_error) {
     if (utf8_valid((const unsigned char *)text, bytes) != bytes) {
         /* Mended text would be another key, and every message wrongly signed. */
-        return refuse(&why, "The connection file is not UTF-8.");
+        return error_set(ret_error, EINVAL, "The connection file is not UTF-8.");
     }
     json_auto_t *file = NULL;
     int r = text_parse(text, bytes, MAX_DEPTH, &file);
     if (r == -ENOMEM) {
-        return no_memory(&why);
+        return no_memory(ret_error);
     }
     if (r < 0 || !json_is_object(file)) {
-        return refuse(&why, "The connection file is not a JSON object.");
+        return error_set(ret_error, EINVAL, "The connection file is not a JSON object.");
     }
     struct connection connection = {0};
-    r = read_fields(file, &connection, &why);
+    r = read_fields(file, &connection, ret_error);
     if (r < 0) {
         connection_fini(&connection);
         return r;
@@ -314,17 +305,16 @@ static ssize_t read_file(const char *path, char *data, size_t n) {
     return r;
 }
 
-int connection_read(const char *path, struct connection *ret, char *why_text, size_t why_bytes) {
-    const struct why why = {why_text, why_bytes};
+int connection_read(const char *path, struct connection *ret, struct error *ret_error) {
     char text[CONNECTION_MAX_BYTES + 1];
     ssize_t n = read_file(path, text, sizeof text);
     if (n < 0) {
-        (void)refuse(&why, "The connection file %s can't be read: %s.", path, strerror((int)-n));
-        return (int)n;
+        return error_set(ret_error, (int)-n, "The connection file %s can't be read: %s.", path, strerror((int)-n));
     }
     int r = (size_t)n > CONNECTION_MAX_BYTES
-                ? refuse(&why, "The connection file %s is larger than %d bytes.", path, CONNECTION_MAX_BYTES)
-                : connection_parse(text, (size_t)n, ret, why_text, why_bytes);
+                ? error_set(ret_error, EINVAL, "The connection file %s is larger than %d bytes.", path,
+                            CONNECTION_MAX_BYTES)
+                : connection_parse(text, (size_t)n, ret, ret_error);
     sodium_memzero(text, sizeof text);
     return r;
 }

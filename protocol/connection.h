@@ -10,6 +10,8 @@
 #ifndef PETRI_CONNECTION_H
 #define PETRI_CONNECTION_H
 
+#include "base/error.h"
+
 #include <stddef.h>
 
 enum channel { CHANNEL_SHELL, CHANNEL_CONTROL, CHANNEL_IOPUB, CHANNEL_STDIN, CHANNEL_HB, CHANNEL_N };
@@ -42,19 +44,18 @@ int connection_withhold(struct connection *connection);
  * ip 127.0.0.1 and signature_scheme hmac-sha256 where the file doesn't say. A
  * file with a registration_port is a registration file: it must have a
  * kernel_id, and its transport is tcp.
- * 0, -ENOMEM, or -EINVAL, each with one plain sentence in why (at most
- * why_bytes with the NUL). *ret is the caller's: connection_fini(), which
- * wipes the key.
+ * 0, -ENOMEM, or -EINVAL, each with one plain sentence in
+ * ret_error. *ret is the caller's: connection_fini(), which wipes the key.
  */
-int connection_parse(const char *text, size_t bytes, struct connection *ret, char *why, size_t why_bytes)
+int connection_parse(const char *text, size_t bytes, struct connection *ret, struct error *ret_error)
     __attribute__((warn_unused_result));
 
 /*
  * Reads and parses the file at path, at most CONNECTION_MAX_BYTES. 0, -EINVAL,
- * -ENOMEM, or the -errno of open(2) or read(2); why as above. May block as
+ * -ENOMEM, or the -errno of open(2) or read(2); ret_error as above. May block as
  * reading a file does.
  */
-int connection_read(const char *path, struct connection *ret, char *why, size_t why_bytes)
+int connection_read(const char *path, struct connection *ret, struct error *ret_error)
     __attribute__((warn_unused_result));
 
 void connection_fini(struct connection *connection);

@@ -38,47 +38,38 @@ static bool is_owner_wanted(const struct stat *st, enum host_owner owner) {
     return owner == HOST_ANYBODYS || (owner == HOST_TRUSTED ? host_is_trusted(st->st_uid) : st->st_uid == geteuid());
 }
 
-int host_file_check(int fd, const struct host_file *wanted, char *why, size_t why_bytes) {
+int host_file_check(int fd, const struct host_file *wanted, struct error *ret_error) {
     struct stat st;
     char owner[32];
-    int r = 0;
-    if (fstat(fd, &st) < 0) {
-        r = -errno;
-        snprintf(why, why_bytes, "%s", strerror(-r));
-    } else if (!S_ISREG(st.st_mode)) {
-        r = -EINVAL;
-        snprintf(why, why_bytes, "it is no regular file");
-    } else if (!is_owner_wanted(&st, wanted->owner)) {
-        r = -EPERM;
-        snprintf(why, why_bytes, "it belongs to another user%s", host_owner_text(st.st_uid, owner, sizeof owner));
-    } else if (wanted->owner == HOST_TRUSTED && (st.st_mode & S_IWOTH)) {
-        r = -EPERM;
-        snprintf(why, why_bytes, "every user can write to it (mode %04o)", (unsigned)(st.st_mode & 07777));
-    } else if (wanted->one_name && st.st_nlink > 1) {
-        r = -EMLINK;
-        snprintf(why, why_bytes, "it has more than one name (hard links)");
-    } else if (wanted->max_bytes > 0 && st.st_size > wanted->max_bytes) {
-        r = -EFBIG;
-        snprintf(why, why_bytes, "it is too large (%lld bytes; %lld are allowed)", (long long)st.st_size,
-                 (long long)wanted->max_bytes);
-    }
-    return r;
+    if (fstat(fd, &st) < 0)
+        return error_set_errno(ret_error, errno);
+    if (!S_ISREG(st.st_mode))
+        return error_set(ret_error, EINVAL, "it is no regular file");
+    if (!is_owner_wanted(&st, wanted->owner))
+        return error_set(ret_error, EPERM, "it belongs to another user%s",
+                         host_owner_text(st.st_uid, owner, sizeof owner));
+    if (wanted->owner == HOST_TRUSTED && (st.st_mode & S_IWOTH))
+        return error_set(ret_error, EPERM, "every user can write to it (mode %04o)", (unsigned)(st.st_mode & 07777));
+    if (wanted->one_name && st.st_nlink > 1)
+        return error_set(ret_error, EMLINK, "it has more than one name (hard links)");
+    if (wanted->max_bytes > 0 && st.st_size > wanted->max_bytes)
+        return error_set(ret_error, EFBIG, "it is too large (%lld bytes; %lld are allowed)", (long long)st.st_size,
+                         (long long)wanted->max_bytes);
+    return 0;
 }
 
 /* What a name that can't be opened leads to: ELOOP is a link, and ENXIO a FIFO that nobody reads, or a socket. */
-static int open_failed(int err, char *why, size_t why_bytes) {
-    snprintf(why, why_bytes, "%s",
-             err == ELOOP                    ? "it is a link"
-             : err == ENXIO || err == EISDIR ? "it is no regular file"
-                                             : strerror(err));
-    return err == ENXIO || err == EISDIR ? -EINVAL : -err;
+static int open_failed(int err, struct error *ret_error) {
+    if (err == ENXIO || err == EISDIR)
+        return error_set(ret_error, EINVAL, "it is no regular file");
+    return error_set(ret_error, err, "%s", err == ELOOP ? "it is a link" : strerror(err));
 }
 
-int host_file_open(int dir_fd, const char *path, const struct host_file *wanted, char *why, size_t why_bytes) {
+int host_file_open(int dir_fd, const char *path, const struct host_file *wanted, struct error *ret_error) {
     int fd = openat(dir_fd, path, wanted->flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, wanted->mode);
     if (fd < 0)
-        return open_failed(errno, why, why_bytes);
-    int r = host_file_check(fd, wanted, why, why_bytes);
+        return open_failed(errno, ret_error);
+    int r = host_file_check(fd, wanted, ret_error);
     if (r < 0)
         close(fd);
     return r < 0 ? r : fd;

@@ -10,6 +10,7 @@
 #define PETRI_HOST_FILE_H
 
 #include "base/cleanup.h"
+#include "base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,15 +35,14 @@ struct host_file {
 
 /*
  * Opens a regular file; dir_fd and path are openat(2)'s. A descriptor, or -errno
- * with a clause in why ("it is a link"): -ELOOP, -EINVAL for what is no regular
+ * with a clause in ret_error ("it is a link"): -ELOOP, -EINVAL for what is no regular
  * file, -EPERM for another's, -EMLINK, -EFBIG, or of openat(2). Waits for nothing
  * but the disk.
  */
-int host_file_open(int dir_fd, const char *path, const struct host_file *wanted, char *why,
-                   size_t why_bytes) MUST_CHECK;
+int host_file_open(int dir_fd, const char *path, const struct host_file *wanted, struct error *ret_error) MUST_CHECK;
 
 /* The same look at a file that is open already: wanted's flags and mode do not matter. 0 or -errno as above. */
-int host_file_check(int fd, const struct host_file *wanted, char *why, size_t why_bytes) MUST_CHECK;
+int host_file_check(int fd, const struct host_file *wanted, struct error *ret_error) MUST_CHECK;
 
 /* Opens a path below dir_fd, through no link and not out of it. A descriptor or -errno. See: openat2(2). */
 int host_open_beneath(int dir_fd, const char *path, int flags, mode_t mode) MUST_CHECK;

@@ -23,24 +23,24 @@ struct patterns {
     pcre2_code *codes[PATTERN_MAX];
 };
 
-static pcre2_code *compile(const char *text, char *why, size_t why_bytes) {
+static pcre2_code *compile(const char *text, struct error *ret_error) {
     int error = 0;
     size_t at = 0;
     char said[200] = "";
     if (strlen(text) == 0 || strlen(text) > PATTERN_BYTES_MAX) {
-        snprintf(why, why_bytes, "a pattern has between 1 and %d bytes", PATTERN_BYTES_MAX);
+        error_set(ret_error, EINVAL, "a pattern has between 1 and %d bytes", PATTERN_BYTES_MAX);
         return NULL;
     }
     pcre2_code *code = pcre2_compile((PCRE2_SPTR)text, strlen(text), OPTIONS, &error, &at, NULL);
     if (!code) {
         pcre2_get_error_message(error, (PCRE2_UCHAR *)said, sizeof said);
-        snprintf(why, why_bytes, "%s at byte %zu of the pattern", said, at);
+        error_set(ret_error, EINVAL, "%s at byte %zu of the pattern", said, at);
     }
     return code;
 }
 
-int pattern_check(const char *text, char *why, size_t why_bytes) {
-    pcre2_code *code = compile(text, why, why_bytes);
+int pattern_check(const char *text, struct error *ret_error) {
+    pcre2_code *code = compile(text, ret_error);
     pcre2_code_free(code);
     return code ? 0 : -EINVAL;
 }
@@ -56,13 +56,11 @@ void patterns_destroy(struct patterns *patterns) {
 }
 
 static int add_all(struct patterns *patterns, const json_t *texts) {
-    char why[256];
     size_t i;
     json_t *text;
     json_array_foreach(texts, i, text) {
-        pcre2_code *code = patterns->n < PATTERN_MAX && json_is_string(text)
-                               ? compile(json_string_value(text), why, sizeof why)
-                               : NULL;
+        pcre2_code *code =
+            patterns->n < PATTERN_MAX && json_is_string(text) ? compile(json_string_value(text), NULL) : NULL;
         if (!code)
             return -EINVAL;
         patterns->codes[patterns->n++] = code;

@@ -12,6 +12,8 @@
 #ifndef PETRI_PATTERN_H
 #define PETRI_PATTERN_H
 
+#include "base/error.h"
+
 #include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,8 +27,8 @@ enum {
 
 struct patterns;
 
-/* Whether text is a pattern. 0, or -EINVAL with what is wrong in why. */
-int pattern_check(const char *text, char *why, size_t why_bytes) __attribute__((warn_unused_result));
+/* Whether text is a pattern. 0, or -EINVAL with a clause of what is wrong in ret_error. */
+int pattern_check(const char *text, struct error *ret_error) __attribute__((warn_unused_result));
 
 /* texts: an array of strings that pattern_check() took, or NULL for none; borrowed for the call. ret_patterns is the
  * caller's: patterns_destroy(). 0, -EINVAL or -ENOMEM. */

@@ -129,9 +129,8 @@ static int open_parent(int dir_fd, const char *path, size_t *ret_at) {
  * than what may still be read. 0 or -errno. */
 static int begin_look(struct export *export, struct export_look *look, int parent_fd, const char *name) {
     const struct host_file wanted = {.owner = HOST_ANYBODYS, .one_name = true};
-    char why[200];
     auto_fd fd = host_open_beneath(parent_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-    int r = fd < 0 ? fd : host_file_check(fd, &wanted, why, sizeof why);
+    int r = fd < 0 ? fd : host_file_check(fd, &wanted, NULL);
     if (r == 0 && fstat(fd, &look->before) < 0)
         r = -errno;
     if (r == 0 && look->before.st_size > export->compare_bytes)

@@ -37,14 +37,12 @@ void inputs_add(struct inputs *inputs, json_t *row) {
     json_array_append_new(inputs->rows, row);
 }
 
-int inputs_put(struct cell *cell, const struct spec *spec, struct inputs *inputs, char *why, size_t why_bytes) {
+int inputs_put(struct cell *cell, const struct spec *spec, struct inputs *inputs, struct error *ret_error) {
     for (size_t i = 0; i < spec->n_files; i++) {
         const struct spec_file *file = &spec->files[i];
         int r = cell_put_file(cell, file->path, file->data, file->bytes);
-        if (r < 0) {
-            snprintf(why, why_bytes, "the file \"%.200s\" can't be put there: %s", file->path, problem_text(-r));
-            return r;
-        }
+        if (r < 0)
+            return error_set(ret_error, -r, "the file \"%.200s\" can't be put there: %s", file->path, problem_text(-r));
         inputs_add(inputs, row_of_input(file));
     }
     return 0;

@@ -5,6 +5,7 @@
 #define PETRI_INPUTS_H
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "kernel/policy/spec.h"
 
 struct cell;
@@ -20,9 +21,8 @@ void inputs_add(struct inputs *inputs, json_t *row);
 
 /*
  * Puts the files of spec into a cell that has not started, and notes them. 0, or
- * -errno with one sentence without a full stop in why.
+ * -errno with one sentence without a full stop in ret_error.
  */
-int inputs_put(struct cell *cell, const struct spec *spec, struct inputs *inputs, char *why,
-               size_t why_bytes) MUST_CHECK;
+int inputs_put(struct cell *cell, const struct spec *spec, struct inputs *inputs, struct error *ret_error) MUST_CHECK;
 
 #endif

@@ -123,13 +123,12 @@ static void name_journal(struct transaction *transaction, const struct stat *tok
 static int read_journal(struct transaction *transaction) {
     static const struct host_file wanted = {
         .flags = O_RDONLY | O_NOFOLLOW, .owner = HOST_OWN, .one_name = true, .max_bytes = JOURNAL_BYTES_MAX};
-    char why[200];
     struct stat st;
     char *read = NULL;
     if (fstatat(transaction->own_fd, TOKEN_NAME, &st, AT_SYMLINK_NOFOLLOW))
         return errno == ENOENT ? 0 : -errno;
     name_journal(transaction, &st);
-    auto_fd fd = host_file_open(transaction->own_fd, transaction->name, &wanted, why, sizeof why);
+    auto_fd fd = host_file_open(transaction->own_fd, transaction->name, &wanted, NULL);
     if (fd < 0)
         return fd == -ENOENT ? 0 : -EBADMSG;
     int r = fstat(fd, &st) ? -errno : read_journal_text(fd, (size_t)st.st_size, &read);

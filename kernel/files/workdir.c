@@ -143,7 +143,7 @@ static int look(struct workdir *workdir, const json_t *inputs) {
     return r;
 }
 
-int workdir_open(struct workdir *ret_workdir, const json_t *inputs, char *why, size_t why_bytes) {
+int workdir_open(struct workdir *ret_workdir, const json_t *inputs, struct error *ret_error) {
     struct workdir workdir = {.fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC)};
     struct stat st;
     int r = workdir.fd < 0 || fstat(workdir.fd, &st) < 0 || !getcwd(workdir.path, sizeof workdir.path) ? -errno : 0;
@@ -152,9 +152,8 @@ int workdir_open(struct workdir *ret_workdir, const json_t *inputs, char *why, s
     if (r == 0)
         r = look(&workdir, inputs);
     if (r < 0) {
-        snprintf(why, why_bytes, "the notebook's folder: %s", strerror(-r));
         workdir_close(&workdir);
-        return r;
+        return error_set(ret_error, -r, "the notebook's folder: %s", strerror(-r));
     }
     choose_mapping(&workdir, &st);
     *ret_workdir = workdir;

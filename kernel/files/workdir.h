@@ -14,6 +14,7 @@
 #define PETRI_WORKDIR_H
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "sandbox/sandbox.h"
 
 #include <jansson.h>
@@ -29,8 +30,8 @@ struct workdir {
     char **homes; /* as session_options has them; owned */
 };
 
-/* Opens the working folder. inputs is the configuration's, NULL for none. 0, or -errno with a sentence in why. */
-int workdir_open(struct workdir *ret_workdir, const json_t *inputs, char *why, size_t why_bytes) MUST_CHECK;
+/* Opens the working folder. inputs is the configuration's, NULL for none. 0, or -errno with a sentence in ret_error. */
+int workdir_open(struct workdir *ret_workdir, const json_t *inputs, struct error *ret_error) MUST_CHECK;
 
 /* All zero but fd -1 is allowed. */
 void workdir_close(struct workdir *workdir);

@@ -102,31 +102,33 @@ static void give_up(struct writing *writing, const char *why, bool again) {
     writing->phase = WRITING_MADE;
 }
 
-/* Why nothing of the cell is written: there is too much of it. "" where there isn't. */
-static void find_excess(const struct writing *writing, char *why, size_t why_bytes) {
+/* Nothing of the cell is written where there is too much of it. 0, or -E2BIG or -EFBIG with a sentence in ret_error. */
+static int check_excess(const struct writing *writing, struct error *ret_error) {
     const int64_t most = writing->options.limits->values[LIMIT_ARTIFACTS];
     char size[32];
     uint64_t total = 0;
     for (size_t i = 0; i < writing->n; i++)
         if (!writing->entry[i].refused[0] && writing->entry[i].change != CELL_DELETED)
             total += writing->entry[i].bytes;
-    why[0] = '\0';
     if (writing->too_many)
-        snprintf(why, why_bytes, "nothing is written, for the cell has changed more than %d files", WRITING_FILES_MAX);
-    else if (total > (uint64_t)most)
-        snprintf(why, why_bytes, "nothing is written, for the cell's files are more than the limit of %s (artifacts)",
-                 limits_text(UNIT_BYTES, most, size, sizeof size));
+        return error_set(ret_error, E2BIG, "nothing is written, for the cell has changed more than %d files",
+                         WRITING_FILES_MAX);
+    if (total > (uint64_t)most)
+        return error_set(ret_error, EFBIG,
+                         "nothing is written, for the cell's files are more than the limit of %s (artifacts)",
+                         limits_text(UNIT_BYTES, most, size, sizeof size));
+    return 0;
 }
 
 static void judge_all(struct writing *writing) {
-    char why[160];
+    struct error error;
     for (size_t i = 0; i < writing->n; i++)
         judge(writing, &writing->entry[i]);
-    find_excess(writing, why, sizeof why);
+    int r = check_excess(writing, &error);
     if (writing->too_many)
         writeback_lose_track(writing->options.writeback);
-    if (why[0])
-        give_up(writing, why, false);
+    if (r < 0)
+        give_up(writing, error.text, false);
 }
 
 int writing_begin(const struct writing_options *options, struct writing **ret) {

@@ -50,8 +50,7 @@ void distributions_fini(struct distributions *distributions) {
 
 FILE *distributions_open(const char *path) {
     static const struct host_file wanted = {.flags = O_RDONLY, .owner = HOST_ANYBODYS, .max_bytes = METADATA_BYTES};
-    char why[256];
-    auto_fd fd = host_file_open(AT_FDCWD, path, &wanted, why, sizeof why);
+    auto_fd fd = host_file_open(AT_FDCWD, path, &wanted, NULL);
     FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
     fd = file ? -1 : fd;
     return file;

@@ -1,6 +1,7 @@
 #include "launch.h"
 
 #include "base/cleanup.h"
+#include "kernel/base/sandbox_error.h"
 #include "kernel/interpreter/environment.h"
 
 #include <errno.h>
@@ -9,15 +10,16 @@
 #include <string.h>
 
 static int create(const struct launch *launch, char **environment, struct session **ret_session,
-                  struct sandbox_error *ret_error) {
+                  struct error *ret_error) {
     const struct paths *paths = launch->paths;
+    struct sandbox_error cause = {0};
     char main_file[PATH_MAX + 32];
     snprintf(main_file, sizeof main_file, "%s/petri_worker/__main__.py", paths->worker);
     const char *const argv[] = {launch->python, main_file, NULL};
     size_t n = 0;
     auto_free const char **readonly = calloc(json_array_size(launch->inputs) + 3, sizeof *readonly);
     if (!readonly)
-        return -ENOMEM;
+        return error_set(ret_error, ENOMEM, "there is no memory");
     readonly[n++] = paths->worker;
     if (paths->site[0])
         readonly[n++] = paths->site;
@@ -37,7 +39,8 @@ static int create(const struct launch *launch, char **environment, struct sessio
         .disk_bytes = (uint64_t)launch->limits->values[LIMIT_DISK],
         .disk_inodes = (uint64_t)launch->limits->values[LIMIT_FILES],
     };
-    return session_create(&options, ret_session, ret_error);
+    int r = session_create(&options, ret_session, &cause);
+    return r < 0 ? error_set_sandbox(ret_error, r, &cause) : 0;
 }
 
 char **launch_environment(const struct launch *launch) {
@@ -47,10 +50,10 @@ char **launch_environment(const struct launch *launch) {
                                                         .packages = launch->listed});
 }
 
-int launch_session(const struct launch *launch, struct session **ret_session, struct sandbox_error *ret_error) {
+int launch_session(const struct launch *launch, struct session **ret_session, struct error *ret_error) {
     char **environment = launch_environment(launch);
     if (!environment)
-        return -ENOMEM;
+        return error_set(ret_error, ENOMEM, "there is no memory");
     int r = create(launch, environment, ret_session, ret_error);
     environment_free(environment);
     return r;

@@ -4,6 +4,8 @@
 #ifndef PETRI_LAUNCH_H
 #define PETRI_LAUNCH_H
 
+#include "base/cleanup.h"
+#include "base/error.h"
 #include "kernel/base/paths.h"
 #include "kernel/files/workdir.h"
 #include "kernel/interpreter/packages.h"
@@ -25,8 +27,7 @@ struct launch {
 /* The environment of cells. The caller's: environment_free(); NULL on ENOMEM. */
 char **launch_environment(const struct launch *launch);
 
-/* 0: ret_session is the caller's; or -errno, where error says what failed unless it was memory (-ENOMEM, step 0). */
-int launch_session(const struct launch *launch, struct session **ret_session,
-                   struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+/* 0: ret_session is the caller's; or -errno with a sentence in ret_error. */
+int launch_session(const struct launch *launch, struct session **ret_session, struct error *ret_error) MUST_CHECK;
 
 #endif

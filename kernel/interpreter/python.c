@@ -45,30 +45,27 @@ static int read_answer(int fd, struct python *python) {
     return r;
 }
 
-int python_ask(const char *name, struct python *ret_python, char *why, size_t why_bytes) {
+int python_ask(const char *name, struct python *ret_python, struct error *ret_error) {
     struct python python = {0};
     int fds[2];
     int status = 0;
-    if (pipe2(fds, O_CLOEXEC) < 0) {
-        snprintf(why, why_bytes, "%s can't be asked what it is: %s", name, strerror(errno));
-        return -EMFILE;
-    }
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        return error_set(ret_error, EMFILE, "%s can't be asked what it is: %s", name, strerror(errno));
     pid_t pid = fork();
     if (pid == 0)
         exec_python(name, fds[1]);
     close(fds[1]);
     if (pid < 0) {
         close(fds[0]);
-        snprintf(why, why_bytes, "no process could be started to ask %s", name);
-        return -EAGAIN;
+        return error_set(ret_error, EAGAIN, "no process could be started to ask %s", name);
     }
     int r = read_answer(fds[0], &python);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;
     if (r < 0 || status != 0 || python.executable[0] != '/') {
         bool absent = WIFEXITED(status) && WEXITSTATUS(status) == 127;
-        snprintf(why, why_bytes, "%s %s", name, absent ? "can't be run: is it an interpreter?" : "is no Python 3");
-        return absent ? -ENOENT : -EINVAL;
+        return error_set(ret_error, absent ? ENOENT : EINVAL, "%s %s", name,
+                         absent ? "can't be run: is it an interpreter?" : "is no Python 3");
     }
     *ret_python = python;
     return 0;

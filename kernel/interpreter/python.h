@@ -4,6 +4,8 @@
 #ifndef PETRI_PYTHON_H
 #define PETRI_PYTHON_H
 
+#include "base/error.h"
+
 #include <limits.h>
 #include <stddef.h>
 
@@ -15,9 +17,9 @@ struct python {
 
 /*
  * Runs name (a path, or a name on the PATH) once and waits for its answer. 0,
- * or -errno with one sentence in why.
+ * or -errno with one sentence in ret_error.
  */
-int python_ask(const char *name, struct python *ret_python, char *why, size_t why_bytes)
+int python_ask(const char *name, struct python *ret_python, struct error *ret_error)
     __attribute__((warn_unused_result));
 
 /*

@@ -91,28 +91,26 @@ static int make_socket(struct channels *channels, size_t row, bool encrypted) {
     return r < 0 ? r : set_channel_options(socket, channel, encrypted);
 }
 
-static int open_socket(struct channels *channels, size_t row, struct connection *connection, char *why,
-                       size_t why_bytes) {
+static int open_socket(struct channels *channels, size_t row, struct connection *connection, struct error *ret_error) {
     enum channel channel = channel_rows[row].channel;
     int r = make_socket(channels, row, connection->curve_secretkey[0] != '\0');
     if (r < 0)
-        snprintf(why, why_bytes, "a socket can't be made: %s", zmq_strerror(-r));
-    return r < 0 ? r : endpoint_bind(channels->sockets[channel], connection, channel, why, why_bytes);
+        return error_set(ret_error, -r, "a socket can't be made: %s", zmq_strerror(-r));
+    return endpoint_bind(channels->sockets[channel], connection, channel, ret_error);
 }
 
-int channels_open(struct channels *channels, struct connection *connection, char *why, size_t why_bytes) {
+int channels_open(struct channels *channels, struct connection *connection, struct error *ret_error) {
     *channels = (struct channels){.username = "kernel", .serves = true};
     channels->signer = signer_create(connection->key, connection->key_bytes);
     channels->nobody = signer_create("", 0);
     channels->context = zmq_ctx_new();
     if (!channels->signer || !channels->nobody || !channels->context) {
-        snprintf(why, why_bytes, "there is no memory for the sockets");
         channels_close(channels);
-        return -ENOMEM;
+        return error_set(ret_error, ENOMEM, "there is no memory for the sockets");
     }
     signer_new_session(channels->signer, channels->session_id);
     for (size_t row = 0; row < N_CHANNEL_ROWS; row++) {
-        int r = open_socket(channels, row, connection, why, why_bytes);
+        int r = open_socket(channels, row, connection, ret_error);
         if (r < 0) {
             channels_close(channels);
             return r;

@@ -7,6 +7,7 @@
 #define PETRI_CHANNELS_H
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "protocol/connection.h"
 #include "protocol/message.h"
 
@@ -26,9 +27,9 @@ struct channels {
 /*
  * Makes the context and binds shell, control, iopub and stdin; ports that libzmq
  * has chosen are noted in connection. 0, or -errno with the endpoint that could
- * not be bound, or what else failed, in why.
+ * not be bound, or what else failed, in ret_error.
  */
-int channels_open(struct channels *channels, struct connection *connection, char *why, size_t why_bytes) MUST_CHECK;
+int channels_open(struct channels *channels, struct connection *connection, struct error *ret_error) MUST_CHECK;
 
 /* Closes the sockets once the last messages have left, or after a second; ends the context. All zero is allowed. */
 void channels_close(struct channels *channels);

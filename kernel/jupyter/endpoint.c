@@ -41,25 +41,21 @@ static int note_port(void *socket, struct connection *connection, enum channel c
  * a kernel that has died; and where everybody can write to the folder, anybody
  * can put another socket in the place of ours.
  */
-static int check_place(const char *endpoint, char *why, size_t why_bytes) {
+static int check_place(const char *endpoint, struct error *ret_error) {
     char folder[sizeof((struct connection *)0)->endpoint[0]];
     const char *path = endpoint + strlen(IPC);
     struct stat st;
     if (strncmp(endpoint, IPC, strlen(IPC)) != 0)
         return 0;
-    if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode)) {
-        snprintf(why, why_bytes, "%s can't be bound: something is there that is no socket", endpoint);
-        return -EEXIST;
-    }
+    if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
+        return error_set(ret_error, EEXIST, "%s can't be bound: something is there that is no socket", endpoint);
     snprintf(folder, sizeof folder, "%s", path);
     char *slash = strrchr(folder, '/');
     if (slash)
         slash[slash == folder] = '\0';
-    if (stat(slash ? folder : ".", &st) == 0 && st.st_mode & S_IWOTH && !(st.st_mode & S_ISVTX)) {
-        snprintf(why, why_bytes, "%s can't be bound: everybody can write to its folder and replace what is there",
-                 endpoint);
-        return -EPERM;
-    }
+    if (stat(slash ? folder : ".", &st) == 0 && st.st_mode & S_IWOTH && !(st.st_mode & S_ISVTX))
+        return error_set(ret_error, EPERM,
+                         "%s can't be bound: everybody can write to its folder and replace what is there", endpoint);
     return 0;
 }
 
@@ -71,16 +67,14 @@ static int bind_for_owner(void *socket, const char *endpoint) {
     return r;
 }
 
-int endpoint_bind(void *socket, struct connection *connection, enum channel channel, char *why, size_t why_bytes) {
+int endpoint_bind(void *socket, struct connection *connection, enum channel channel, struct error *ret_error) {
     const char *endpoint = connection->endpoint[channel];
     int r = serve_curve(socket, connection);
-    if (r < 0) {
-        snprintf(why, why_bytes,
-                 zmq_has("curve") ? "the connection file's keys are no CURVE keys"
-                                  : "the connection file asks for encryption, which this libzmq has not");
-        return r;
-    }
-    r = check_place(endpoint, why, why_bytes);
+    if (r < 0)
+        return error_set(ret_error, -r,
+                         zmq_has("curve") ? "the connection file's keys are no CURVE keys"
+                                          : "the connection file asks for encryption, which this libzmq has not");
+    r = check_place(endpoint, ret_error);
     if (r < 0)
         return r;
     bool chosen_later = connection->port[channel] == 0;
@@ -93,6 +87,6 @@ int endpoint_bind(void *socket, struct connection *connection, enum channel chan
     if (r == 0 && chosen_later)
         r = gate_open(channel, endpoint);
     if (r < 0)
-        snprintf(why, why_bytes, "%s can't be bound: %s", endpoint, zmq_strerror(-r));
-    return r;
+        return error_set(ret_error, -r, "%s can't be bound: %s", endpoint, zmq_strerror(-r));
+    return 0;
 }

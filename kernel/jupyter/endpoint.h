@@ -7,6 +7,7 @@
 #define PETRI_ENDPOINT_H
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "protocol/connection.h"
 
 #include <stddef.h>
@@ -16,9 +17,9 @@
  * Where the port is libzmq's choice, it is noted in connection. A socket in the
  * file system is its owner's alone, and neither takes the place of what is no
  * socket nor stands where everybody could put another one. 0, or -errno with a
- * sentence in why.
+ * sentence in ret_error.
  */
-int endpoint_bind(void *socket, struct connection *connection, enum channel channel, char *why,
-                  size_t why_bytes) MUST_CHECK;
+int endpoint_bind(void *socket, struct connection *connection, enum channel channel,
+                  struct error *ret_error) MUST_CHECK;
 
 #endif

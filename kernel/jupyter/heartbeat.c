@@ -53,15 +53,15 @@ static int make_socket(struct heartbeat *heartbeat, void *context) {
     return 0;
 }
 
-int heartbeat_start(struct heartbeat *heartbeat, void *context, struct connection *connection, char *why,
-                    size_t why_bytes) {
+int heartbeat_start(struct heartbeat *heartbeat, void *context, struct connection *connection,
+                    struct error *ret_error) {
     int r = make_socket(heartbeat, context);
     if (r < 0)
-        snprintf(why, why_bytes, "the heartbeat's socket can't be made: %s", zmq_strerror(-r));
+        error_set(ret_error, -r, "the heartbeat's socket can't be made: %s", zmq_strerror(-r));
     else
-        r = endpoint_bind(heartbeat->socket, connection, CHANNEL_HB, why, why_bytes);
+        r = endpoint_bind(heartbeat->socket, connection, CHANNEL_HB, ret_error);
     if (r == 0 && (r = start_thread(heartbeat)) < 0)
-        snprintf(why, why_bytes, "the heartbeat's thread can't be started: %s", zmq_strerror(-r));
+        error_set(ret_error, -r, "the heartbeat's thread can't be started: %s", zmq_strerror(-r));
     if (r < 0 && heartbeat->socket) {
         zmq_close(heartbeat->socket);
         heartbeat->socket = NULL;

@@ -7,6 +7,7 @@
 #ifndef PETRI_HEARTBEAT_H
 #define PETRI_HEARTBEAT_H
 
+#include "base/error.h"
 #include "protocol/connection.h"
 
 #include <pthread.h>
@@ -19,10 +20,10 @@ struct heartbeat {
 /*
  * Binds its socket as endpoint_bind() does and starts the thread, with every
  * signal blocked. context is a ZeroMQ context. 0, or -errno with a sentence in
- * why. The thread ends when the context is shut down.
+ * ret_error. The thread ends when the context is shut down.
  */
-int heartbeat_start(struct heartbeat *heartbeat, void *context, struct connection *connection, char *why,
-                    size_t why_bytes) __attribute__((warn_unused_result));
+int heartbeat_start(struct heartbeat *heartbeat, void *context, struct connection *connection, struct error *ret_error)
+    __attribute__((warn_unused_result));
 
 /* Waits for the thread's end; zmq_ctx_shutdown() comes first. All zero is allowed. */
 void heartbeat_join(struct heartbeat *heartbeat);

@@ -119,8 +119,8 @@ static int shake_hands(void *socket, const struct signer *signer, const struct c
     return r < 0 ? r : await_receipt(socket, signer, &ports);
 }
 
-int registration_announce(const struct channels *channels, const struct connection *connection, char *why,
-                          size_t why_bytes) {
+int registration_announce(const struct channels *channels, const struct connection *connection,
+                          struct error *ret_error) {
     if (connection->registration[0] == '\0')
         return 0;
     void *socket = zmq_socket(channels->context, ZMQ_DEALER);
@@ -128,7 +128,7 @@ int registration_announce(const struct channels *channels, const struct connecti
     if (socket)
         zmq_close(socket);
     if (r < 0)
-        snprintf(why, why_bytes, "the kernel's ports could not be registered at %s: %s", connection->registration,
-                 zmq_strerror(-r));
+        error_set(ret_error, -r, "the kernel's ports could not be registered at %s: %s", connection->registration,
+                  zmq_strerror(-r));
     return r;
 }

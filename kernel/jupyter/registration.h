@@ -13,10 +13,10 @@
  * the registration socket, and waits for the signed receipt, for half a minute
  * at most. What is wrongly signed is nobody's. Blocks. 0 also where there is
  * nothing to do; -ETIMEDOUT where no receipt came (then nobody knows of this
- * kernel, and it has to end), or another -errno, with a sentence in why.
+ * kernel, and it has to end), or another -errno, with a sentence in ret_error.
  */
-int registration_announce(const struct channels *channels, const struct connection *connection, char *why,
-                          size_t why_bytes) MUST_CHECK;
+int registration_announce(const struct channels *channels, const struct connection *connection,
+                          struct error *ret_error) MUST_CHECK;
 
 /*
  * Whether n frames are a receipt: a delimiter, a signature and one frame that

@@ -37,16 +37,14 @@ void config_fini(struct config *config) {
     *config = (struct config){0};
 }
 
-int config_parse(const char *text, size_t bytes, enum profile profile, struct config *ret_config, char *why,
-                 size_t why_bytes) {
+int config_parse(const char *text, size_t bytes, enum profile profile, struct config *ret_config,
+                 struct error *ret_error) {
     struct config config;
     json_auto_t *json = text_parse_json(text, bytes, MAX_DEPTH);
-    if (!json_is_object(json)) {
-        snprintf(why, why_bytes, "It is not a JSON object.");
-        return -EINVAL;
-    }
+    if (!json_is_object(json))
+        return error_set(ret_error, EINVAL, "It is not a JSON object.");
     set_defaults(profile, &config);
-    int r = config_read(json, profile, &config, why, why_bytes);
+    int r = config_read(json, profile, &config, ret_error);
     if (r < 0)
         config_fini(&config);
     else
@@ -59,36 +57,31 @@ int config_parse(const char *text, size_t bytes, enum profile profile, struct co
  * user's, as with sudo(8) that keeps the environment, and what decides what cells
  * see and what is kept must not be theirs.
  */
-static int open_found(const char *path, const struct host_file *wanted, char *why, size_t why_bytes) {
+static int open_found(const char *path, const struct host_file *wanted, struct error *ret_error) {
     char folder[PATH_MAX], name[PATH_MAX];
     struct stat st;
     snprintf(folder, sizeof folder, "%s", path);
     snprintf(name, sizeof name, "%s", path);
     auto_fd fd = open(dirname(folder), O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) < 0) {
-        int r = -errno;
-        snprintf(why, why_bytes, "%s", strerror(-r));
-        return r;
-    }
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return error_set_errno(ret_error, errno);
     if (host_is_trusted(st.st_uid))
-        return host_file_open(fd, basename(name), wanted, why, why_bytes);
-    snprintf(why, why_bytes, "its folder belongs to another user (uid %u)", (unsigned)st.st_uid);
-    return -EPERM;
+        return host_file_open(fd, basename(name), wanted, ret_error);
+    return error_set(ret_error, EPERM, "its folder belongs to another user (uid %u)", (unsigned)st.st_uid);
 }
 
-static int open_config(const char *path, bool named, char *why, size_t why_bytes) {
-    char clause[200];
+static int open_file(const char *path, bool named, struct error *ret_error) {
+    struct error cause;
     const struct host_file wanted = {
         .flags = O_RDONLY, .owner = named ? HOST_ANYBODYS : HOST_TRUSTED, .max_bytes = MAX_FILE_BYTES};
-    int fd = named ? host_file_open(AT_FDCWD, path, &wanted, clause, sizeof clause)
-                   : open_found(path, &wanted, clause, sizeof clause);
+    int fd = named ? host_file_open(AT_FDCWD, path, &wanted, &cause) : open_found(path, &wanted, &cause);
     if (fd == -EPERM)
-        snprintf(why, why_bytes,
-                 "The configuration %s is not used: %s. Name it with --config to use it all the same, or start petri "
-                 "with a HOME and an XDG_CONFIG_HOME of your own (sudo -H).",
-                 path, clause);
+        error_set(ret_error, -fd,
+                  "The configuration %s is not used: %s. Name it with --config to use it all the same, or start petri "
+                  "with a HOME and an XDG_CONFIG_HOME of your own (sudo -H).",
+                  path, cause.text);
     else if (fd < 0)
-        snprintf(why, why_bytes, "The configuration %s can't be read: %s.", path, clause);
+        error_set(ret_error, -fd, "The configuration %s can't be read: %s.", path, cause.text);
     return fd;
 }
 
@@ -103,21 +96,19 @@ static ssize_t read_config(int fd, char *text) {
     return n < 0 ? -errno : have > MAX_FILE_BYTES ? -EFBIG : (ssize_t)have;
 }
 
-static int load_file(const char *path, bool named, enum profile profile, struct config *ret_config, char *why,
-                     size_t why_bytes) {
-    char problem[400];
-    auto_fd fd = open_config(path, named, why, why_bytes);
+static int load_file(const char *path, bool named, enum profile profile, struct config *ret_config,
+                     struct error *ret_error) {
+    struct error cause;
+    auto_fd fd = open_file(path, named, ret_error);
     if (fd < 0)
         return fd;
     auto_free char *text = malloc(MAX_FILE_BYTES + 1);
     ssize_t n = text ? read_config(fd, text) : -ENOMEM;
-    if (n < 0) {
-        snprintf(why, why_bytes, "The configuration %s can't be read: %s.", path, strerror((int)-n));
-        return (int)n;
-    }
-    int r = config_parse(text, (size_t)n, profile, ret_config, problem, sizeof problem);
+    if (n < 0)
+        return error_set(ret_error, (int)-n, "The configuration %s can't be read: %s.", path, strerror((int)-n));
+    int r = config_parse(text, (size_t)n, profile, ret_config, &cause);
     if (r < 0)
-        snprintf(why, why_bytes, "The configuration %s: %s", path, problem);
+        error_set(ret_error, -r, "The configuration %s: %s", path, cause.text);
     return r;
 }
 
@@ -136,10 +127,10 @@ int config_find(const char *path, char ret_path[PATH_MAX]) {
     return 1;
 }
 
-int config_load(const char *path, enum profile profile, struct config *ret_config, char *why, size_t why_bytes) {
+int config_load(const char *path, enum profile profile, struct config *ret_config, struct error *ret_error) {
     char found[PATH_MAX];
     if (config_find(path, found))
-        return load_file(found, path != NULL, profile, ret_config, why, why_bytes);
+        return load_file(found, path != NULL, profile, ret_config, ret_error);
     set_defaults(profile, ret_config);
     return 0;
 }

@@ -15,6 +15,7 @@
 #ifndef PETRI_CONFIG_H
 #define PETRI_CONFIG_H
 
+#include "base/error.h"
 #include "kernel/policy/limits.h"
 
 #include <limits.h>
@@ -51,15 +52,16 @@ struct config {
 
 void config_fini(struct config *config);
 
-/* Parses the text of a file. 0, or -EINVAL with one sentence in why. ret_config is the caller's: config_fini(). */
-int config_parse(const char *text, size_t bytes, enum profile profile, struct config *ret_config, char *why,
-                 size_t why_bytes) __attribute__((warn_unused_result));
+/* Parses the text of a file. 0, or -EINVAL with one sentence in ret_error. ret_config is the caller's: config_fini().
+ */
+int config_parse(const char *text, size_t bytes, enum profile profile, struct config *ret_config,
+                 struct error *ret_error) __attribute__((warn_unused_result));
 
 /*
  * Finds and reads the file; path is the value of --config, or NULL. 0 (also
- * where there is none and path is NULL), or -errno with one sentence in why.
+ * where there is none and path is NULL), or -errno with one sentence in ret_error.
  */
-int config_load(const char *path, enum profile profile, struct config *ret_config, char *why, size_t why_bytes)
+int config_load(const char *path, enum profile profile, struct config *ret_config, struct error *ret_error)
     __attribute__((warn_unused_result));
 
 /* The file that config_load() would read: 1, or 0 where there is none and the defaults hold. */

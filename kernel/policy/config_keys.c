@@ -11,7 +11,7 @@
 
 enum { TEXTS_MAX = 1000 };
 
-static int check_variable(const char *text, char *why, size_t why_bytes) {
+static int check_variable(const char *text, struct error *ret_error) {
     static const char *const ours[] = {"PATH", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP"};
     size_t n = 0;
     while (isalnum((unsigned char)text[n]) || text[n] == '_')
@@ -21,50 +21,44 @@ static int check_variable(const char *text, char *why, size_t why_bytes) {
         good = good && strcmp(text, ours[i]) != 0;
     if (good && strncmp(text, "LD_", 3) != 0 && strncmp(text, "PETRI_", 6) != 0)
         return 0;
-    snprintf(why, why_bytes, "'%.60s' is no name that a variable of a cell may have", text);
-    return -EINVAL;
+    return error_set(ret_error, EINVAL, "'%.60s' is no name that a variable of a cell may have", text);
 }
 
-static int check_absolute(const char *text, char *why, size_t why_bytes) {
+static int check_absolute(const char *text, struct error *ret_error) {
     if (text[0] == '/' && text[1] != '\0' && strlen(text) < PATH_MAX)
         return 0;
-    snprintf(why, why_bytes, "'%.60s' is no absolute path of a folder", text);
-    return -EINVAL;
+    return error_set(ret_error, EINVAL, "'%.60s' is no absolute path of a folder", text);
 }
 
 /* See: PyPA, "Names and normalization". */
-static int check_distribution(const char *text, char *why, size_t why_bytes) {
+static int check_distribution(const char *text, struct error *ret_error) {
     size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
     if (n > 0 && n < 200 && text[n] == '\0' && isalnum((unsigned char)text[0]) && isalnum((unsigned char)text[n - 1]))
         return 0;
-    snprintf(why, why_bytes, "'%.60s' is no name of a distribution", text);
-    return -EINVAL;
+    return error_set(ret_error, EINVAL, "'%.60s' is no name of a distribution", text);
 }
 
-static int check_module(const char *text, char *why, size_t why_bytes) {
+static int check_module(const char *text, struct error *ret_error) {
     size_t n = strlen(text);
     bool good = n > 0 && n < 200 && text[0] != '.' && text[n - 1] != '.' && !isdigit((unsigned char)text[0]);
     for (size_t i = 0; i < n; i++)
         good = good && (isalnum((unsigned char)text[i]) || strchr("_.", text[i]) || (unsigned char)text[i] >= 0x80);
     if (good)
         return 0;
-    snprintf(why, why_bytes, "'%.60s' is no name of a module", text);
-    return -EINVAL;
+    return error_set(ret_error, EINVAL, "'%.60s' is no name of a module", text);
 }
 
-static int check_file_name(const char *text, char *why, size_t why_bytes) {
+static int check_file_name(const char *text, struct error *ret_error) {
     if (text[0] != '\0' && text[0] != '.' && !strchr(text, '/'))
         return 0;
-    snprintf(why, why_bytes, "'%.60s' is no name of a folder beside the notebook", text);
-    return -EINVAL;
+    return error_set(ret_error, EINVAL, "'%.60s' is no name of a folder beside the notebook", text);
 }
 
-static int check_name_pattern(const char *text, char *why, size_t why_bytes) {
+static int check_name_pattern(const char *text, struct error *ret_error) {
     size_t n = strlen(text);
     if (n > 0 && n < 200 && text[0] != '/' && text[n - 1] != '/')
         return 0;
-    snprintf(why, why_bytes, "'%.60s' is no pattern of a name, or of a path below the folder", text);
-    return -EINVAL;
+    return error_set(ret_error, EINVAL, "'%.60s' is no pattern of a name, or of a path below the folder", text);
 }
 
 #define AT(member) offsetof(struct config, member)
@@ -142,8 +136,7 @@ _Static_assert(sizeof kind_forms / sizeof kind_forms[0] == CONFIG_KIND_N, "one f
 struct reading {
     enum profile profile;
     struct config *config;
-    char *why;
-    size_t why_bytes;
+    struct error *ret_error;
     char path[160]; /* "\"records\", \"path\"": the key that is read, for sentences */
 };
 
@@ -153,8 +146,7 @@ static __attribute__((format(printf, 2, 3))) int refuse(const struct reading *re
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    snprintf(reading->why, reading->why_bytes, "%s%s%s.", reading->path, what[0] == ':' ? "" : " ", what);
-    return -EINVAL;
+    return error_set(reading->ret_error, EINVAL, "%s%s%s.", reading->path, what[0] == ':' ? "" : " ", what);
 }
 
 static int refuse_kind(const struct reading *reading, const struct config_key *key) {
@@ -166,18 +158,18 @@ static void *place(const struct reading *reading, const struct config_key *key) 
 }
 
 static int read_text_key(const struct reading *reading, const struct config_key *key, const json_t *json) {
-    char why[256];
+    struct error cause;
     const char *text = json_string_value(json);
     if (!text || strlen(text) != json_string_length(json) || json_string_length(json) >= key->room)
         return refuse_kind(reading, key);
-    if (key->check && key->check(text, why, sizeof why) < 0)
-        return refuse(reading, ": %s", why);
+    if (key->check && key->check(text, &cause) < 0)
+        return refuse(reading, ": %s", cause.text);
     snprintf(place(reading, key), key->room, "%s", text);
     return 0;
 }
 
 static int read_texts(const struct reading *reading, const struct config_key *key, const json_t *json) {
-    char why[256];
+    struct error cause;
     size_t i;
     json_t *text;
     json_t **texts = place(reading, key);
@@ -190,8 +182,8 @@ static int read_texts(const struct reading *reading, const struct config_key *ke
         const char *value = json_string_value(text);
         if (!value || strlen(value) != json_string_length(text))
             return refuse_kind(reading, key);
-        if (key->check(value, why, sizeof why) < 0)
-            return refuse(reading, ": %s", why);
+        if (key->check(value, &cause) < 0)
+            return refuse(reading, ": %s", cause.text);
     }
     json_decref(*texts);
     *texts = json_incref((json_t *)json);
@@ -213,13 +205,13 @@ static int read_number(const struct reading *reading, const struct config_key *k
 static int read_profile(const struct reading *reading, const char *name, const json_t *json) {
     enum profile profile;
     struct limits limits;
-    char why[256];
+    struct error cause;
     if (profile_from_name(name, &profile) < 0)
         return refuse(reading, ": \"%.40s\" is no profile; there are \"notebook\" and \"strict\"", name);
     limits_defaults(profile, &limits);
-    const struct limits_change change = {profile, ASKER_SESSION, why, sizeof why};
+    const struct limits_change change = {profile, ASKER_SESSION, &cause};
     if (limits_change_json(&change, &limits, json) < 0)
-        return refuse(reading, ": \"%s\": %s", name, why);
+        return refuse(reading, ": \"%s\": %s", name, cause.text);
     if (profile == reading->profile)
         reading->config->limits = limits;
     return 0;
@@ -308,7 +300,7 @@ static int read_object(const struct reading *reading, const struct config_key *k
     return r;
 }
 
-int config_read(const json_t *json, enum profile profile, struct config *config, char *why, size_t why_bytes) {
-    const struct reading reading = {.profile = profile, .config = config, .why = why, .why_bytes = why_bytes};
+int config_read(const json_t *json, enum profile profile, struct config *config, struct error *ret_error) {
+    const struct reading reading = {.profile = profile, .config = config, .ret_error = ret_error};
     return read_object(&reading, &config_root, json);
 }

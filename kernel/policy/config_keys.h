@@ -28,8 +28,8 @@ struct config_key {
     size_t at;   /* offset in struct config; of an object that can be false: of the bool that says so */
     size_t room; /* of a text */
     bool or_false;
-    /* Of a text, or of each of several: 0, or -EINVAL with what is wrong in why, a clause. NULL takes all. */
-    int (*check)(const char *text, char *why, size_t why_bytes);
+    /* Of a text, or of each of several: 0, or -EINVAL with what is wrong in ret_error, a clause. NULL takes all. */
+    int (*check)(const char *text, struct error *ret_error);
     const char *form; /* what check() takes, for the schema: a regular expression, or NULL */
     const struct config_key *members;
     size_t n_members;
@@ -39,8 +39,8 @@ struct config_key {
 extern const struct config_key config_root;
 
 /* Reads json, of one key, into config, which keeps what it already has of it on failure. 0, or -EINVAL with one
- * sentence in why. */
-int config_read(const json_t *json, enum profile profile, struct config *config, char *why, size_t why_bytes)
+ * sentence in ret_error. */
+int config_read(const json_t *json, enum profile profile, struct config *config, struct error *ret_error)
     __attribute__((warn_unused_result));
 
 #endif

@@ -39,9 +39,9 @@ static const char *const unit_forms[] = {[UNIT_COUNT] = "a whole number",
 static __attribute__((format(printf, 2, 3))) int refuse(const struct limits_change *change, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    vsnprintf(change->why, change->why_bytes, format, args);
+    int r = error_vset(change->ret_error, EINVAL, format, args);
     va_end(args);
-    return -EINVAL;
+    return r;
 }
 
 int limits_parse(enum limit_unit unit, const char *text, int64_t *ret_value) {

@@ -7,6 +7,7 @@
 #ifndef PETRI_LIMITS_CHANGE_H
 #define PETRI_LIMITS_CHANGE_H
 
+#include "base/error.h"
 #include "kernel/policy/limits.h"
 
 #include <stdbool.h>
@@ -17,14 +18,13 @@ enum limits_asker { ASKER_CELL, ASKER_SESSION };
 struct limits_change {
     enum profile profile; /* whose ceilings hold */
     enum limits_asker asker;
-    char *why; /* one sentence, without a full stop, where something is refused */
-    size_t why_bytes;
+    struct error *ret_error; /* one sentence, without a full stop, where something is refused */
 };
 
 /* A value as people write it. 0, or -EINVAL where text is no value of this unit, or no positive one. */
 int limits_parse(enum limit_unit unit, const char *text, int64_t *ret_value) __attribute__((warn_unused_result));
 
-/* All below: 0 with limits changed, or -EINVAL with why, then limits may be changed in part. */
+/* All below: 0 with limits changed, or -EINVAL with ret_error, then limits may be changed in part. */
 
 /* One limit by its name, with a value as people write it. */
 int limits_change_one(const struct limits_change *change, struct limits *limits, const char *name, const char *text)

@@ -63,14 +63,14 @@ struct spec {
 
 /* What a request may ask for, and where what it asks for goes. */
 struct spec_terms {
-    const struct limits_change *limits; /* whose why takes the sentence */
+    const struct limits_change *limits; /* whose ret_error takes the sentence */
     const json_t *environment;          /* array of the names that env may set; NULL for none */
 };
 
 /*
  * Reads metadata.petri; json NULL asks for nothing. 0 with ret_spec, the
  * caller's, and limits changed; or -EINVAL with one sentence without a full
- * stop in terms->limits->why, then limits may be changed in part. Nothing in
+ * stop in terms->limits->ret_error, then limits may be changed in part. Nothing in
  * ret_spec points into json but by reference count.
  */
 int spec_parse(const struct spec_terms *terms, const json_t *json, struct limits *limits, struct spec *ret_spec)

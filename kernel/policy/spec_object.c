@@ -6,12 +6,11 @@
 #include <string.h>
 
 int spec_refuse(const struct spec_reading *reading, const char *format, ...) {
-    const struct limits_change *limits = reading->terms->limits;
     va_list args;
     va_start(args, format);
-    vsnprintf(limits->why, limits->why_bytes, format, args);
+    int r = error_vset(reading->terms->limits->ret_error, EINVAL, format, args);
     va_end(args);
-    return -EINVAL;
+    return r;
 }
 
 bool spec_is_text(const json_t *json, size_t max) {

@@ -22,7 +22,7 @@ struct spec_key {
     const char *takes;
 };
 
-/* Puts a sentence into why. Returns -EINVAL. */
+/* Puts a sentence into ret_error. Returns -EINVAL. */
 __attribute__((format(printf, 2, 3))) int spec_refuse(const struct spec_reading *reading, const char *format, ...);
 
 /* What a parser returns where its value is not what the key takes: spec_read_object() says so. */

@@ -20,10 +20,10 @@ static struct opened_folder {
     int fd;
     unsigned uses;
 } folders[FOLDERS_MAX];
-static char refused[256];
+static struct error refused;
 
 const char *database_refused(void) {
-    return refused;
+    return refused.text;
 }
 
 static struct opened_folder *find_folder(const char *path, size_t n) {
@@ -71,10 +71,10 @@ static int open_for_sqlite(const char *path, int flags, int mode) {
                     flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, (mode_t)mode);
     if (fd < 0 || (fstat(fd, &st) == 0 && (S_ISDIR(st.st_mode) || S_ISCHR(st.st_mode))))
         return fd;
-    char why[200];
-    if (host_file_check(fd, &private_file, why, sizeof why) == 0)
+    struct error cause;
+    if (host_file_check(fd, &private_file, &cause) == 0)
         return fd;
-    snprintf(refused, sizeof refused, "of its file %.40s, %s", slash ? slash + 1 : path, why);
+    error_set(&refused, EPERM, "of its file %.40s, %s", slash ? slash + 1 : path, cause.text);
     close(fd);
     errno = EPERM;
     return -1;
@@ -118,17 +118,16 @@ static int harden(sqlite3 *db) {
 }
 
 /* Folder and file name without a link, joined. */
-static int open_connection(const char *folder, const char *name, sqlite3 **ret_db, char *why, size_t why_bytes) {
+static int open_connection(const char *folder, const char *name, sqlite3 **ret_db, struct error *ret_error) {
     char path[PATH_MAX];
     sqlite3 *db = NULL;
     int r = snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path ? -ENAMETOOLONG : use_own_open();
-    if (r < 0) {
-        snprintf(why, why_bytes, "%s", r == -ENOSYS ? "this SQLite lets nobody see what it opens" : strerror(-r));
-        return r;
-    }
-    refused[0] = '\0';
+    if (r < 0)
+        return error_set(ret_error, -r, "%s",
+                         r == -ENOSYS ? "this SQLite lets nobody see what it opens" : strerror(-r));
+    refused.text[0] = '\0';
     if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW, NULL) != SQLITE_OK || harden(db) < 0) {
-        snprintf(why, why_bytes, "%s", refused[0] ? refused : db ? sqlite3_errmsg(db) : strerror(ENOMEM));
+        error_set(ret_error, EIO, "%s", refused.text[0] ? refused.text : db ? sqlite3_errmsg(db) : strerror(ENOMEM));
         sqlite3_close(db);
         return -EIO;
     }
@@ -136,24 +135,22 @@ static int open_connection(const char *folder, const char *name, sqlite3 **ret_d
     return 0;
 }
 
-int database_open(const char *path, bool make, const struct log *log, sqlite3 **ret_db, char *why, size_t why_bytes) {
+int database_open(const char *path, bool make, const struct log *log, sqlite3 **ret_db, struct error *ret_error) {
     char folder[PATH_MAX], copy[PATH_MAX];
     snprintf(copy, sizeof copy, "%s", path);
     const char *name = basename(copy);
-    int fd = private_folder_open(path, make, log, folder, why, why_bytes);
+    int fd = private_folder_open(path, make, log, folder, ret_error);
     if (fd < 0)
         return fd;
-    int r = private_files_check(fd, name, make, log, why, why_bytes);
+    int r = private_files_check(fd, name, make, log, ret_error);
     if (r < 0) {
         close(fd);
         return r;
     }
     r = keep_folder(folder, fd);
-    if (r < 0) {
-        snprintf(why, why_bytes, "%s", strerror(-r));
-        return r;
-    }
-    r = open_connection(folder, name, ret_db, why, why_bytes);
+    if (r < 0)
+        return error_set_errno(ret_error, -r);
+    r = open_connection(folder, name, ret_db, ret_error);
     if (r < 0)
         drop_folder(folder, strlen(folder));
     return r;
@@ -189,7 +186,7 @@ static bool is_same_name(sqlite3_stmt *one, sqlite3_stmt *other) {
 }
 
 /* Both are in the same order, so the first rows that differ say what is too much, or missing. */
-static int compare_schemas(sqlite3 *db, sqlite3 *model, char *why, size_t why_bytes) {
+static int compare_schemas(sqlite3 *db, sqlite3 *model, struct error *ret_error) {
     auto_statement found = statement_make(db, schema_query, "");
     auto_statement wanted = statement_make(model, schema_query, "");
     int r = SQLITE_ROW, w = SQLITE_ROW, order = 0;
@@ -206,16 +203,16 @@ static int compare_schemas(sqlite3 *db, sqlite3 *model, char *why, size_t why_by
         return 0;
     bool more = w != SQLITE_ROW || (r == SQLITE_ROW && (order < 0 || is_same_name(found, wanted)));
     sqlite3_stmt *row = more ? found : wanted;
-    snprintf(why, why_bytes,
-             more ? "it has the %.20s %.60s, which petri did not make like that" : "it is without the %.20s %.60s",
-             statement_text(row, 0), statement_text(row, 1));
-    return -EPROTO;
+    return error_set(ret_error, EPROTO,
+                     more ? "it has the %.20s %.60s, which petri did not make like that"
+                          : "it is without the %.20s %.60s",
+                     statement_text(row, 0), statement_text(row, 1));
 }
 
-int database_check_schema(sqlite3 *db, const char *sql, char *why, size_t why_bytes) {
+int database_check_schema(sqlite3 *db, const char *sql, struct error *ret_error) {
     sqlite3 *model = NULL;
     int r = sqlite3_open(":memory:", &model) == SQLITE_OK && sqlite3_exec(model, sql, NULL, NULL, NULL) == SQLITE_OK
-                ? compare_schemas(db, model, why, why_bytes)
+                ? compare_schemas(db, model, ret_error)
                 : -EIO;
     sqlite3_close(model);
     return r;

@@ -13,6 +13,7 @@
 #define PETRI_DATABASE_H
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "kernel/base/log.h"
 
 #include <sqlite3.h>
@@ -21,15 +22,15 @@
 /*
  * Opens the database at an absolute path; with make, the file (0600) and the
  * folders above it (0700) are made where they are not there. 0 with ret_db, the
- * caller's (database_close()), or -errno with a clause in why. What can't be closed
+ * caller's (database_close()), or -errno with a clause in ret_error. What can't be closed
  * to others is a warning in the log.
  */
-int database_open(const char *path, bool make, const struct log *log, sqlite3 **ret_db, char *why,
-                  size_t why_bytes) MUST_CHECK;
+int database_open(const char *path, bool make, const struct log *log, sqlite3 **ret_db,
+                  struct error *ret_error) MUST_CHECK;
 
-/* Whether its schema is what the statements of sql make in an empty database. 0, or -EPROTO with a clause in why; -EIO,
- * then sqlite3_errmsg() says why. */
-int database_check_schema(sqlite3 *db, const char *sql, char *why, size_t why_bytes) MUST_CHECK;
+/* Whether its schema is what the statements of sql make in an empty database. 0, or -EPROTO with a clause in ret_error;
+ * -EIO, then sqlite3_errmsg() says why. */
+int database_check_schema(sqlite3 *db, const char *sql, struct error *ret_error) MUST_CHECK;
 
 /* What was refused to SQLite last, as a clause; "" where nothing was. */
 const char *database_refused(void);

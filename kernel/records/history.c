@@ -55,27 +55,27 @@ static void complain(const struct history *history, const char *what) {
               sqlite3_errmsg(history->db));
 }
 
-static int open_database(struct history *history, char *why, size_t why_bytes) {
-    int r = database_open(history->path, true, history->log, &history->db, why, why_bytes);
+static int open_database(struct history *history, struct error *ret_error) {
+    int r = database_open(history->path, true, history->log, &history->db, ret_error);
     if (r < 0)
         return r;
     sqlite3_limit(history->db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, GLOB_BYTES_MAX);
     if (statement_set_up(history->db, pragmas, BUSY_MS) != SQLITE_OK ||
         statement_set_up(history->db, schema, BUSY_MS) != SQLITE_OK)
         return -EIO;
-    return database_check_schema(history->db, schema, why, why_bytes);
+    return database_check_schema(history->db, schema, ret_error);
 }
 
 /* Whether there is a database to work with. */
 static bool is_open(struct history *history) {
-    char why[512];
+    struct error error;
     if (history->db || history->failed || history->path[0] == '\0')
         return history->db != NULL;
-    int r = open_database(history, why, sizeof why);
+    int r = open_database(history, &error);
     if (r == -EIO && history->db)
-        snprintf(why, sizeof why, "%s", database_refused()[0] ? database_refused() : sqlite3_errmsg(history->db));
+        error_set(&error, EIO, "%s", database_refused()[0] ? database_refused() : sqlite3_errmsg(history->db));
     if (r < 0) {
-        log_write(history->log, LOG_LEVEL_WARNING, "there is no history in %s: %s", history->path, why);
+        log_write(history->log, LOG_LEVEL_WARNING, "there is no history in %s: %s", history->path, error.text);
         database_close(steal_pointer(history->db));
         history->failed = true;
     }

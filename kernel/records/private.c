@@ -24,17 +24,16 @@ static void close_to_others(int fd, const char *name, const struct log *log) {
                   (unsigned)(st.st_mode & 07777));
 }
 
-static int refuse_folder(const char *folder, uid_t owner, char *why, size_t why_bytes) {
+static int refuse_folder(const char *folder, uid_t owner, struct error *ret_error) {
     char text[32];
-    snprintf(why, why_bytes,
-             "the folder %s belongs to another user%s; start petri with a HOME of your own (sudo -H), or name "
-             "a file in a folder of your own (\"records\": {\"path\": ...})",
-             folder, host_owner_text(owner, text, sizeof text));
-    return -EPERM;
+    return error_set(ret_error, EPERM,
+                     "the folder %s belongs to another user%s; start petri with a HOME of your own (sudo -H), or name "
+                     "a file in a folder of your own (\"records\": {\"path\": ...})",
+                     folder, host_owner_text(owner, text, sizeof text));
 }
 
 /* Where the folder is not there yet, or can't be seen: the nearest one above it says whose it is. */
-static int check_above(const char *folder, char *why, size_t why_bytes) {
+static int check_above(const char *folder, struct error *ret_error) {
     char above[PATH_MAX];
     struct stat st;
     snprintf(above, sizeof above, "%s", folder);
@@ -43,16 +42,16 @@ static int check_above(const char *folder, char *why, size_t why_bytes) {
         memcpy(copy, above, sizeof copy);
         snprintf(above, sizeof above, "%s", dirname(copy));
     }
-    return stat(above, &st) == 0 && host_is_anothers(st.st_uid) ? refuse_folder(above, st.st_uid, why, why_bytes) : 0;
+    return stat(above, &st) == 0 && host_is_anothers(st.st_uid) ? refuse_folder(above, st.st_uid, ret_error) : 0;
 }
 
-static int check_folder(int fd, const char *folder, const struct log *log, char *why, size_t why_bytes) {
+static int check_folder(int fd, const char *folder, const struct log *log, struct error *ret_error) {
     char name[PATH_MAX];
     struct stat st;
     if (fstat(fd, &st) < 0)
-        return -errno;
+        return error_set_errno(ret_error, errno);
     if (host_is_anothers(st.st_uid))
-        return refuse_folder(folder, st.st_uid, why, why_bytes);
+        return refuse_folder(folder, st.st_uid, ret_error);
     snprintf(name, sizeof name, "%s", folder);
     if (strcmp(basename(name), "petri") == 0)
         close_to_others(fd, folder, log);
@@ -63,13 +62,13 @@ static int check_folder(int fd, const char *folder, const struct log *log, char 
     return 0;
 }
 
-int private_folder_open(const char *path, bool make, const struct log *log, char ret_folder[PATH_MAX], char *why,
-                        size_t why_bytes) {
+int private_folder_open(const char *path, bool make, const struct log *log, char ret_folder[PATH_MAX],
+                        struct error *ret_error) {
     char copy[PATH_MAX], folder[PATH_MAX];
     if (snprintf(copy, sizeof copy, "%s", path) >= (int)sizeof copy)
-        return -ENAMETOOLONG;
+        return error_set_errno(ret_error, ENAMETOOLONG);
     const char *named = dirname(copy);
-    int r = make ? check_above(named, why, why_bytes) : 0;
+    int r = make ? check_above(named, ret_error) : 0;
     if (r < 0)
         return r;
     r = make ? paths_make_folders(named, 0700) : 0;
@@ -78,11 +77,9 @@ int private_folder_open(const char *path, bool make, const struct log *log, char
     auto_fd fd = r < 0 ? -1 : open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (r == 0 && fd < 0)
         r = -errno;
-    if (r < 0) {
-        snprintf(why, why_bytes, "%s", strerror(-r));
-        return r;
-    }
-    r = check_folder(fd, folder, log, why, why_bytes);
+    if (r < 0)
+        return error_set_errno(ret_error, -r);
+    r = check_folder(fd, folder, log, ret_error);
     if (r < 0)
         return r;
     memcpy(ret_folder, folder, sizeof folder);
@@ -90,31 +87,29 @@ int private_folder_open(const char *path, bool make, const struct log *log, char
 }
 
 /* One file; one that is not there is none. */
-static int check_private_file(int folder_fd, const char *name, int flags, const struct log *log, char *why,
-                              size_t why_bytes) {
-    char clause[200];
+static int check_file(int folder_fd, const char *name, int flags, const struct log *log, struct error *ret_error) {
+    struct error cause;
     struct host_file wanted = private_file;
     wanted.flags |= flags;
-    auto_fd fd = host_file_open(folder_fd, name, &wanted, clause, sizeof clause);
+    auto_fd fd = host_file_open(folder_fd, name, &wanted, &cause);
+    if (fd < 0 && fd != -ENOENT)
+        return error_set(ret_error, -fd, "of its file %s, %s", name, cause.text);
     if (fd >= 0)
         close_to_others(fd, name, log);
-    else if (fd != -ENOENT)
-        snprintf(why, why_bytes, "of its file %s, %s", name, clause);
-    return fd < 0 && fd != -ENOENT ? fd : 0;
+    return 0;
 }
 
-int private_files_check(int folder_fd, const char *name, bool make, const struct log *log, char *why,
-                        size_t why_bytes) {
+int private_files_check(int folder_fd, const char *name, bool make, const struct log *log, struct error *ret_error) {
     static const char *const endings[] = {"", "-wal", "-shm", "-journal"};
     char file[NAME_MAX + 1];
-    int r = strlen(name) + sizeof "-journal" > sizeof file ? -ENAMETOOLONG : 0;
-    if (r < 0)
-        snprintf(why, why_bytes, "%s", strerror(-r));
+    int r = 0;
+    if (strlen(name) + sizeof "-journal" > sizeof file)
+        return error_set_errno(ret_error, ENAMETOOLONG);
     /* Closed before SQLite opens them: a later close would take away the locks that SQLite holds on the file. See:
      * fcntl(2), "Record locking". */
     for (size_t i = 0; r == 0 && i < sizeof endings / sizeof endings[0]; i++) {
         snprintf(file, sizeof file, "%s%s", name, endings[i]);
-        r = check_private_file(folder_fd, file, i == 0 && make ? O_CREAT : 0, log, why, why_bytes);
+        r = check_file(folder_fd, file, i == 0 && make ? O_CREAT : 0, log, ret_error);
     }
     return r;
 }

@@ -9,6 +9,7 @@
 #define PETRI_PRIVATE_H
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "kernel/base/host_file.h"
 #include "kernel/base/log.h"
 
@@ -23,17 +24,17 @@ extern const struct host_file private_file;
  * the environment of another, as sudo(8) may, would leave there what its owner can
  * not use. A folder that is petri's own (by its name, as in ~/.local/share/petri)
  * is closed to others. The name without links goes to ret_folder. A descriptor,
- * or -errno with a clause in why: -EPERM where the folder is another user's.
+ * or -errno with a clause in ret_error: -EPERM where the folder is another user's.
  */
-int private_folder_open(const char *path, bool make, const struct log *log, char ret_folder[PATH_MAX], char *why,
-                        size_t why_bytes) MUST_CHECK;
+int private_folder_open(const char *path, bool make, const struct log *log, char ret_folder[PATH_MAX],
+                        struct error *ret_error) MUST_CHECK;
 
 /*
  * Looks at a database's file and at SQLite's beside it (-wal, -shm, -journal),
  * and closes them to others; with make, an empty file is made where there is
- * none. To be called before SQLite opens it. 0, or -errno with a clause in why.
+ * none. To be called before SQLite opens it. 0, or -errno with a clause in ret_error.
  */
-int private_files_check(int folder_fd, const char *name, bool make, const struct log *log, char *why,
-                        size_t why_bytes) MUST_CHECK;
+int private_files_check(int folder_fd, const char *name, bool make, const struct log *log,
+                        struct error *ret_error) MUST_CHECK;
 
 #endif

@@ -72,74 +72,70 @@ static int version_of(sqlite3 *db) {
 }
 
 /* A new database has version 0. 0; -EPROTO where a later petri, or somebody else, has made it; -EIO. */
-static int make_tables(sqlite3 *db, char *why, size_t why_bytes) {
+static int make_tables(sqlite3 *db, struct error *ret_error) {
     int version = version_of(db);
     if (version != 0 && version != VERSION) {
-        snprintf(why, why_bytes, "it was made by a later version of petri");
-        return version > 0 ? -EPROTO : -EIO;
+        return error_set(ret_error, version > 0 ? EPROTO : EIO, "it was made by a later version of petri");
     }
     if (version == 0 && sqlite3_exec(db, schema, NULL, NULL, NULL) != SQLITE_OK) {
         sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
         return -EIO;
     }
-    return database_check_schema(db, schema, why, why_bytes);
+    return database_check_schema(db, schema, ret_error);
 }
 
-static int set_up(struct records *records, char *why, size_t why_bytes) {
+static int set_up(struct records *records, struct error *ret_error) {
     sqlite3 *db = records->db;
     if (version_of(db) == 0 && statement_set_up(db, vacuum_pragma, STATEMENT_OPENING_MS) != SQLITE_OK)
         return -EIO;
     if (statement_set_up(db, pragmas, STATEMENT_OPENING_MS) != SQLITE_OK)
         return -EIO;
     sqlite3_wal_hook(db, note_wal, records);
-    int made = make_tables(db, why, why_bytes);
+    int made = make_tables(db, ret_error);
     sqlite3_busy_timeout(db, BUSY_MS);
     return made;
 }
 
 /* Closes a database that can't be used; of -EIO SQLite says why, or what was kept from it. */
-static void close_unusable(struct records *records, int r, char *why, size_t why_bytes) {
+static void give_up(struct records *records, int r, struct error *ret_error) {
     if (r == -EIO && records->db)
-        snprintf(why, why_bytes, "%s", database_refused()[0] ? database_refused() : sqlite3_errmsg(records->db));
+        error_set(ret_error, EIO, "%s", database_refused()[0] ? database_refused() : sqlite3_errmsg(records->db));
     database_close(steal_pointer(records->db));
 }
 
 void records_open(struct records *records, const struct records_options *options, const struct log *log) {
-    char why[512];
+    struct error error;
     *records = (struct records){.log = log, .keep_days = options->keep_days, .max_bytes = options->max_bytes};
     if (options->path[0] == '\0')
         return;
     snprintf(records->path, sizeof records->path, "%s", options->path);
-    int r = database_open(records->path, true, log, &records->db, why, sizeof why);
+    int r = database_open(records->path, true, log, &records->db, &error);
     if (r == 0)
-        r = set_up(records, why, sizeof why);
+        r = set_up(records, &error);
     if (r < 0) {
-        close_unusable(records, r, why, sizeof why);
-        log_write(log, LOG_LEVEL_WARNING, "runs are not recorded in %s: %s", records->path, why);
+        give_up(records, r, &error);
+        log_write(log, LOG_LEVEL_WARNING, "runs are not recorded in %s: %s", records->path, error.text);
         return;
     }
     records->since_tidy = TIDY_RUNS;
     records_tidy(records);
 }
 
-int records_open_existing(struct records *records, const char *path, const struct log *log, char *why,
-                          size_t why_bytes) {
-    char clause[512];
+int records_open_existing(struct records *records, const char *path, const struct log *log, struct error *ret_error) {
+    struct error cause;
     *records = (struct records){.log = log};
     snprintf(records->path, sizeof records->path, "%s", path);
-    if (access(path, F_OK) < 0) {
-        snprintf(why, why_bytes, "there are no run records in %s", path);
-        return -ENOENT;
-    }
-    int r = database_open(path, false, log, &records->db, clause, sizeof clause);
+    if (access(path, F_OK) < 0)
+        return error_set(ret_error, ENOENT, "there are no run records in %s", path);
+    int r = database_open(path, false, log, &records->db, &cause);
     if (r == 0) {
         sqlite3_busy_timeout(records->db, BUSY_MS);
-        r = make_tables(records->db, clause, sizeof clause);
+        r = make_tables(records->db, &cause);
     }
     if (r < 0) {
-        close_unusable(records, r, clause, sizeof clause);
+        give_up(records, r, &cause);
         records_close(records);
-        snprintf(why, why_bytes, "the run records in %s can't be read: %s", path, clause);
+        error_set(ret_error, -r, "the run records in %s can't be read: %s", path, cause.text);
     }
     return r;
 }

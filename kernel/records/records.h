@@ -14,6 +14,7 @@
 #define PETRI_RECORDS_H
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "kernel/base/log.h"
 
 #include <jansson.h>
@@ -83,9 +84,9 @@ int records_default_path(char *buf, size_t size) MUST_CHECK;
  * that fails: then nothing is stored. log is borrowed for life. */
 void records_open(struct records *records, const struct records_options *options, const struct log *log);
 
-/* Opens a database that is there, to read it. 0, or -errno with one sentence in why. */
-int records_open_existing(struct records *records, const char *path, const struct log *log, char *why,
-                          size_t why_bytes) MUST_CHECK;
+/* Opens a database that is there, to read it. 0, or -errno with one sentence in ret_error. */
+int records_open_existing(struct records *records, const char *path, const struct log *log,
+                          struct error *ret_error) MUST_CHECK;
 void records_close(struct records *records);
 
 /* Stores a run, whole or not at all, and forgets the oldest where there is no room for it. 0; -ENOENT where there is no

@@ -7,12 +7,12 @@
 #include "kernel/run/report.h"
 
 void account_begin(struct accounts *accounts, struct run *run) {
-    char why[sizeof run->result.facts.detail];
-    const struct limits_change limits = {accounts->profile, ASKER_CELL, why, sizeof why};
+    struct error error;
+    const struct limits_change limits = {accounts->profile, ASKER_CELL, &error};
     const struct spec_terms terms = {&limits, accounts->config->environment};
     const json_t *petri = json_object_get(run->request->message.metadata, "petri");
     if (spec_parse(&terms, petri, &run->asked.limits, &run->asked.spec) < 0)
-        run_set_outcome(run, OUTCOME_REFUSED, why);
+        run_set_outcome(run, OUTCOME_REFUSED, error.text);
     else
         budget_check(accounts, run);
 }

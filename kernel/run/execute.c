@@ -42,11 +42,11 @@ static void check_code(struct run *run, const json_t *code) {
  * the last word about limits. Returns the code to run, or NULL with an outcome.
  */
 static json_t *spec_all(struct runner *runner, struct run *run, json_t *code, enum limits_line *ret_line) {
-    char why[sizeof run->result.facts.detail];
-    const struct limits_change change = {runner->profile, ASKER_CELL, why, sizeof why};
+    struct error error;
+    const struct limits_change change = {runner->profile, ASKER_CELL, &error};
     json_auto_t *rest = NULL;
     if (limits_change_code(&change, &run->asked.limits, code, &rest, ret_line) < 0) {
-        run_set_outcome(run, OUTCOME_REFUSED, why);
+        run_set_outcome(run, OUTCOME_REFUSED, error.text);
         return NULL;
     }
     if (*ret_line == LIMITS_LINE_SESSION)

@@ -1,6 +1,7 @@
 #include "introspection.h"
 
 #include "kernel/base/clock.h"
+#include "kernel/base/sandbox_error.h"
 #include "kernel/jupyter/jupyter.h"
 #include "kernel/jupyter/reply.h"
 #include "kernel/jupyter/route.h"
@@ -115,8 +116,9 @@ static void finish_introspection(struct runner *runner, struct introspection *sl
     clear_slot(slot);
 }
 
-/* 0 or -errno: the cell is made, runs and has its request. */
-static int start_introspection(struct runner *runner, struct introspection *slot, struct sandbox_error *ret_error) {
+/* 0: the cell is made, runs and has its request; or -errno with a sentence in ret_error. */
+static int start_introspection(struct runner *runner, struct introspection *slot, struct error *ret_error) {
+    struct sandbox_error cause = {0};
     const struct cell_options cell = {.source = CELL_FROM_CURRENT, .aside = true};
     struct limits limits;
     json_auto_t *frame = slot->request->route->introspection->frame(slot->request->message.content);
@@ -126,9 +128,11 @@ static int start_introspection(struct runner *runner, struct introspection *slot
                                              .limits = &limits,
                                              .is_watched = session_is_watched(runner->session)};
     slot->has_begun = false;
-    int r = cell_create(runner->session, &cell, &slot->cell, ret_error);
-    if (r == 0)
-        r = exchange_start(&slot->exchange, slot->cell, frame, &options);
+    int r = cell_create(runner->session, &cell, &slot->cell, &cause);
+    if (r < 0)
+        error_set_sandbox(ret_error, r, &cause);
+    else if ((r = exchange_start(&slot->exchange, slot->cell, frame, &options)) < 0)
+        error_set(ret_error, -r, "starting the cell failed: %s", strerror(-r));
     slot->started_us = clock_us();
     return r;
 }
@@ -150,12 +154,11 @@ static struct introspection *free_slot(struct introspections *all, const struct 
 static void start_waiting(struct introspections *all, struct runner *runner) {
     struct introspection *slot;
     while (all->waiting.first && (slot = free_slot(all, runner))) {
-        struct sandbox_error error = {0};
-        char text[512];
+        struct error error;
         slot->request = request_queue_pop(&all->waiting);
         if (start_introspection(runner, slot, &error) < 0) {
             log_write(runner->log, LOG_LEVEL_WARNING, "a %s is answered without a cell: %s",
-                      slot->request->message.msg_type, sandbox_error_text(&error, text, sizeof text));
+                      slot->request->message.msg_type, error.text);
             finish_introspection(runner, slot);
         }
     }

@@ -10,6 +10,7 @@
 #include "runner.h"
 
 #include "kernel/base/clock.h"
+#include "kernel/base/sandbox_error.h"
 #include "kernel/files/inputs.h"
 #include "kernel/files/writeback.h"
 #include "kernel/jupyter/backpressure.h"
@@ -67,11 +68,12 @@ void runner_submit(struct runner *runner, struct request *request) {
     request_queue_push(&runner->pending, request);
 }
 
-/* Makes a cell; ret_us is what it took. 0 or -errno with error. */
+/* Makes a cell; ret_us is what it took. 0 or -errno with a sentence in ret_error. */
 static int make_cell(struct runner *runner, enum cell_source source, struct cell **ret_cell, int64_t *ret_us,
-                     struct sandbox_error *ret_error) {
+                     struct error *ret_error) {
+    struct sandbox_error cause = {0};
     int64_t before_us = clock_us();
-    int r = cell_create(runner->session, &(struct cell_options){.source = source}, ret_cell, ret_error);
+    int r = cell_create(runner->session, &(struct cell_options){.source = source}, ret_cell, &cause);
     unsigned strays = session_take_strays(runner->session);
     if (strays > 0)
         log_write(runner->log, LOG_LEVEL_ERROR,
@@ -82,21 +84,20 @@ static int make_cell(struct runner *runner, enum cell_source source, struct cell
     if (r == 0 && runner->config->records.on && cell_watch_opened(*ret_cell) < 0)
         log_write(runner->log, LOG_LEVEL_DEBUG, "the files that a cell opens are not noted");
     *ret_us = clock_us() - before_us;
-    return r;
+    return r < 0 ? error_set_sandbox(ret_error, r, &cause) : 0;
 }
 
 /* Makes the next cell. As above. */
-static int make_next(struct runner *runner, struct sandbox_error *ret_error) {
+static int make_next(struct runner *runner, struct error *ret_error) {
     return make_cell(runner, CELL_FROM_CURRENT, &runner->ahead, &runner->ahead_us, ret_error);
 }
 
 void runner_make_ahead(struct runner *runner) {
-    struct sandbox_error error = {0};
-    char text[512];
+    struct error error;
     if (runner->state != RUNNER_IDLE || runner->ahead || runner->ahead_failed || make_next(runner, &error) == 0)
         return;
     runner->ahead_failed = true;
-    log_write(runner->log, LOG_LEVEL_WARNING, "%s", sandbox_error_text(&error, text, sizeof text));
+    log_write(runner->log, LOG_LEVEL_WARNING, "%s", error.text);
 }
 
 bool runner_aborts(const struct runner *runner) {
@@ -322,7 +323,7 @@ static json_t *caps(const struct run *run) {
 }
 
 /* The cell made ahead, or for a fresh run one of image 0: the other stays for the next request. */
-static int take_cell(struct runner *runner, struct run *run, struct sandbox_error *ret_error) {
+static int take_cell(struct runner *runner, struct run *run, struct error *ret_error) {
     if (run->asked.spec.fresh)
         return make_cell(runner, CELL_FROM_FIRST, &run->now.cell, &run->result.sandbox_us, ret_error);
     int r = runner->ahead ? 0 : make_next(runner, ret_error);
@@ -334,8 +335,8 @@ static int take_cell(struct runner *runner, struct run *run, struct sandbox_erro
     return 0;
 }
 
-/* Starts the cell with its request. 0, or -errno with error. */
-static int start_cell(struct runner *runner, json_t *frame, struct sandbox_error *ret_error) {
+/* Starts the cell with its request. 0, or -errno with a sentence in ret_error. */
+static int start_cell(struct runner *runner, json_t *frame, struct error *ret_error) {
     struct run *run = runner->run;
     const struct exchange_options options = {.calls = &messages_calls,
                                              .arg = runner,
@@ -351,9 +352,7 @@ static int start_cell(struct runner *runner, json_t *frame, struct sandbox_error
     run->now.displays.limit_n = run->asked.limits.values[LIMIT_DISPLAYS];
     json_object_set_new(frame, "caps", caps(run));
     int r = exchange_start(&runner->exchange, run->now.cell, frame, &options);
-    if (r < 0)
-        snprintf(ret_error->detail, sizeof ret_error->detail, "starting the cell failed: %s", strerror(-r));
-    return r;
+    return r < 0 ? error_set(ret_error, -r, "starting the cell failed: %s", strerror(-r)) : 0;
 }
 
 /* The run is over before its cell has run. */
@@ -372,16 +371,15 @@ static void tell_note(struct runner *runner) {
 
 static void run_cell(struct runner *runner, json_t *frame) {
     struct run *run = runner->run;
-    struct sandbox_error error = {0};
-    char text[512];
+    struct error error;
     if (runner->state == RUNNER_UNAVAILABLE) {
         refuse(run, OUTCOME_SANDBOX, runner->why);
     } else if (take_cell(runner, run, &error) < 0) {
-        refuse(run, OUTCOME_SANDBOX, sandbox_error_text(&error, text, sizeof text));
-    } else if (inputs_put(run->now.cell, &run->asked.spec, &run->result.inputs, text, sizeof text) < 0) {
-        refuse(run, OUTCOME_REFUSED, text);
+        refuse(run, OUTCOME_SANDBOX, error.text);
+    } else if (inputs_put(run->now.cell, &run->asked.spec, &run->result.inputs, &error) < 0) {
+        refuse(run, OUTCOME_REFUSED, error.text);
     } else if (start_cell(runner, frame, &error) < 0) {
-        refuse(run, OUTCOME_SANDBOX, error.step ? sandbox_error_text(&error, text, sizeof text) : error.detail);
+        refuse(run, OUTCOME_SANDBOX, error.text);
     } else {
         runner->state = RUNNER_RUNNING;
         run->now.phase = RUN_WORKS;

@@ -2,6 +2,7 @@
 
 #include "kernel/base/clock.h"
 #include "kernel/base/filename.h"
+#include "kernel/base/sandbox_error.h"
 #include "kernel/run/run.h"
 #include "protocol/text.h"
 
@@ -130,18 +131,16 @@ static void start_check(struct session *session, struct run *run, json_t *frame)
                                               .due_us = clock_us() + WALL_MS * CLOCK_MS,
                                               .limits = &limits_of_check,
                                               .is_watched = session_is_watched(session)};
-    struct sandbox_error error = {0};
-    char text[512];
-    int r = cell_create(session, &options, &validation->cell, &error);
+    struct sandbox_error cause = {0};
+    struct error error;
+    int r = cell_create(session, &options, &validation->cell, &cause);
     if (r < 0)
-        sandbox_error_text(&error, text, sizeof text);
-    else
-        snprintf(text, sizeof text, "the check could not be started");
-    if (r == 0)
-        r = exchange_start(&validation->exchange, validation->cell, frame, &exchange);
+        error_set_sandbox(&error, r, &cause);
+    else if ((r = exchange_start(&validation->exchange, validation->cell, frame, &exchange)) < 0)
+        error_set(&error, -r, "the check could not be started");
     if (r < 0) {
         validation_fini(validation);
-        add_check(run, checks[validation->next++].name, false, text);
+        add_check(run, checks[validation->next++].name, false, error.text);
     }
 }
 

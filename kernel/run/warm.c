@@ -1,6 +1,7 @@
 #include "warm.h"
 
 #include "kernel/base/clock.h"
+#include "kernel/base/sandbox_error.h"
 #include "kernel/jupyter/jupyter.h"
 #include "kernel/run/runner.h"
 
@@ -93,11 +94,13 @@ static void fail_start_broken(struct runner *runner) {
 
 /* It is warm: it becomes image 0. */
 static void capture(struct runner *runner) {
-    struct sandbox_error error = {0};
-    char text[512];
+    struct sandbox_error cause = {0};
+    struct error error;
     outputs_drain(&runner->outputs);
-    if (session_capture(runner->session, &error) < 0) {
-        warm_give_up(runner, sandbox_error_text(&error, text, sizeof text));
+    int r = session_capture(runner->session, &cause);
+    if (r < 0) {
+        error_set_sandbox(&error, r, &cause);
+        warm_give_up(runner, error.text);
         return;
     }
     exchange_close(&runner->exchange);

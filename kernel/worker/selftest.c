@@ -1,6 +1,7 @@
 #include "selftest.h"
 
 #include "kernel/base/clock.h"
+#include "kernel/base/sandbox_error.h"
 #include "kernel/interpreter/launch.h"
 #include "kernel/worker/exchange.h"
 
@@ -59,25 +60,19 @@ static void read_last_line(int fd, char *buf, size_t size) {
     snprintf(buf, size, "%s", line ? line + 1 : text);
 }
 
-static int say_interpreter(const struct selftest *selftest, int r, char *why, size_t why_bytes) {
+static int say_interpreter(const struct selftest *selftest, int r, struct error *ret_error) {
     char last[TAIL_BYTES];
     read_last_line(session_stderr_fd(selftest->session), last, sizeof last);
-    snprintf(why, why_bytes, "the interpreter %s%s%s. Mend it, or name another with --python.",
-             r == -ETIMEDOUT ? "was not ready after a minute" : "ended while it was starting", last[0] ? ": " : "",
-             last);
-    return r;
+    return error_set(ret_error, -r, "the interpreter %s%s%s. Mend it, or name another with --python.",
+                     r == -ETIMEDOUT ? "was not ready after a minute" : "ended while it was starting",
+                     last[0] ? ": " : "", last);
 }
 
-static int say_sandbox(const struct sandbox_error *error, int r, char *why, size_t why_bytes) {
-    sandbox_error_text(error, why, why_bytes);
-    return r;
-}
-
-static int start_session(struct selftest *selftest, const struct launch *launch, char *why, size_t why_bytes) {
-    struct sandbox_error error = {0};
-    int r = launch_session(launch, &selftest->session, &error);
+static int start_session(struct selftest *selftest, const struct launch *launch, struct error *ret_error) {
+    struct sandbox_error cause = {0};
+    int r = launch_session(launch, &selftest->session, ret_error);
     if (r < 0)
-        return say_sandbox(&error, r, why, why_bytes);
+        return r;
     const struct exchange_options options = {
         .calls = &start_calls, .max_frame_bytes = MAX_FRAME_BYTES, .due_us = selftest->due_us};
     r = exchange_open(&selftest->exchange, session_control_fd(selftest->session), session_exit_fd(selftest->session),
@@ -85,9 +80,9 @@ static int start_session(struct selftest *selftest, const struct launch *launch,
     if (r == 0)
         r = await_done(&selftest->exchange);
     if (r < 0)
-        return say_interpreter(selftest, r, why, why_bytes);
-    r = session_capture(selftest->session, &error);
-    return r < 0 ? say_sandbox(&error, r, why, why_bytes) : 0;
+        return say_interpreter(selftest, r, ret_error);
+    r = session_capture(selftest->session, &cause);
+    return r < 0 ? error_set_sandbox(ret_error, r, &cause) : 0;
 }
 
 /* Sends the cell its request, lets it run and waits for the answer. */
@@ -104,27 +99,25 @@ static int run_request(struct selftest *selftest, const struct limits *limits) {
     return r == 0 ? await_done(&selftest->exchange) : r;
 }
 
-static int run_cell(struct selftest *selftest, const struct limits *limits, char *why, size_t why_bytes) {
-    struct sandbox_error error = {0};
+static int run_cell(struct selftest *selftest, const struct limits *limits, struct error *ret_error) {
+    struct sandbox_error cause = {0};
     struct cell_end end;
     int r =
-        cell_create(selftest->session, &(struct cell_options){.source = CELL_FROM_CURRENT}, &selftest->cell, &error);
+        cell_create(selftest->session, &(struct cell_options){.source = CELL_FROM_CURRENT}, &selftest->cell, &cause);
     if (r < 0)
-        return say_sandbox(&error, r, why, why_bytes);
+        return error_set_sandbox(ret_error, r, &cause);
     r = run_request(selftest, limits);
-    if (r < 0) {
-        snprintf(why, why_bytes, "a cell was made, but did not answer: %s.", strerror(-r));
-        return r;
-    }
-    r = cell_freeze(selftest->cell, &end, &error);
     if (r < 0)
-        return say_sandbox(&error, r, why, why_bytes);
+        return error_set(ret_error, -r, "a cell was made, but did not answer: %s.", strerror(-r));
+    r = cell_freeze(selftest->cell, &end, &cause);
+    if (r < 0)
+        return error_set_sandbox(ret_error, r, &cause);
     cell_commit(steal_pointer(selftest->cell));
     return 0;
 }
 
-int selftest_run(const struct sandbox_ground *ground, const struct workdir *workdir, const char *python, char *why,
-                 size_t why_bytes) {
+int selftest_run(const struct sandbox_ground *ground, const struct workdir *workdir, const char *python,
+                 struct error *ret_error) {
     struct selftest selftest __attribute__((cleanup(cleanup_selftest))) = {.due_us = clock_us() + PATIENCE_S * CLOCK_S};
     struct paths paths;
     struct limits limits;
@@ -132,16 +125,14 @@ int selftest_run(const struct sandbox_ground *ground, const struct workdir *work
     limits_defaults(PROFILE_NOTEBOOK, &limits);
     limits_resolve(&limits);
     int r = paths_find(&paths);
-    if (r < 0) {
-        snprintf(why, why_bytes, "petri's own files are not where its program is: build or install it anew.");
-        return r;
-    }
+    if (r < 0)
+        return error_set(ret_error, -r, "petri's own files are not where its program is: build or install it anew.");
     const struct launch launch = {.ground = ground,
                                   .paths = &paths,
                                   .workdir = workdir,
                                   .python = python,
                                   .profile = PROFILE_NOTEBOOK,
                                   .limits = &limits};
-    r = start_session(&selftest, &launch, why, why_bytes);
-    return r < 0 ? r : run_cell(&selftest, &limits, why, why_bytes);
+    r = start_session(&selftest, &launch, ret_error);
+    return r < 0 ? r : run_cell(&selftest, &limits, ret_error);
 }

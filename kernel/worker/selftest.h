@@ -5,6 +5,7 @@
 #define PETRI_SELFTEST_H
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "kernel/files/workdir.h"
 #include "sandbox/sandbox.h"
 
@@ -12,9 +13,9 @@
  * Starts the worker on an interpreter (an absolute path), makes it an image and
  * runs one cell of it. ground is that of sandbox_enter() in workdir.
  * Blocks until that is done, for a minute at most. 0, or -errno with one
- * sentence in why.
+ * sentence in ret_error.
  */
-int selftest_run(const struct sandbox_ground *ground, const struct workdir *workdir, const char *python, char *why,
-                 size_t why_bytes) MUST_CHECK;
+int selftest_run(const struct sandbox_ground *ground, const struct workdir *workdir, const char *python,
+                 struct error *ret_error) MUST_CHECK;
 
 #endif

@@ -28,11 +28,11 @@ static const struct {
     {{0}, "petri try needs FILE"},
 };
 
-static int parse(const char *const words[MAX_WORDS], struct arguments *ret, char *why, size_t size) {
+static int parse(const char *const words[MAX_WORDS], struct arguments *ret, struct error *ret_error) {
     int n = 0;
     while (n < MAX_WORDS && words[n])
         n++;
-    return options_parse(&command, n, (char *const *)words, ret, why, size);
+    return options_parse(&command, n, (char *const *)words, ret, ret_error);
 }
 
 static void test_options_in_every_form_are_read(void **state) {
@@ -41,8 +41,8 @@ static void test_options_in_every_form_are_read(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         struct arguments arguments;
-        char why[128] = "";
-        assert_int_equal(parse(forms[i], &arguments, why, sizeof why), 0);
+        struct error error = {0};
+        assert_int_equal(parse(forms[i], &arguments, &error), 0);
         assert_string_equal(arguments.values[OPTION_PYTHON], "/p");
         assert_string_equal(arguments.values[OPTION_JSON], "");
         assert_null(arguments.values[OPTION_USER]);
@@ -66,9 +66,9 @@ static void test_options_of_ipython_are_ignored_where_the_command_allows(void **
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         const char *const argv[] = {words[i].word, "f"};
         struct arguments arguments;
-        char why[128];
-        assert_int_equal(options_parse(&command, 2, (char *const *)argv, &arguments, why, sizeof why), -EINVAL);
-        int r = options_parse(&passes, 2, (char *const *)argv, &arguments, why, sizeof why);
+        struct error error;
+        assert_int_equal(options_parse(&command, 2, (char *const *)argv, &arguments, &error), -EINVAL);
+        int r = options_parse(&passes, 2, (char *const *)argv, &arguments, &error);
         assert_int_equal(r, words[i].status);
         if (r == 0)
             assert_string_equal(arguments.operands[0], "f");
@@ -78,9 +78,9 @@ static void test_options_of_ipython_are_ignored_where_the_command_allows(void **
 static void test_options_after_the_double_dash_are_operands(void **state) {
     static const char *const words[MAX_WORDS] = {"--", "--json"};
     struct arguments arguments;
-    char why[128];
+    struct error error;
     (void)state;
-    assert_int_equal(parse(words, &arguments, why, sizeof why), 0);
+    assert_int_equal(parse(words, &arguments, &error), 0);
     assert_string_equal(arguments.operands[0], "--json");
     assert_null(arguments.values[OPTION_JSON]);
 }
@@ -89,9 +89,9 @@ static void test_options_that_are_invalid_are_refused_by_name(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct arguments arguments = {.n_operands = 77};
-        char why[128] = "";
-        assert_int_equal(parse(bad[i].words, &arguments, why, sizeof why), -EINVAL);
-        assert_string_equal(why, bad[i].why);
+        struct error error = {0};
+        assert_int_equal(parse(bad[i].words, &arguments, &error), -EINVAL);
+        assert_string_equal(error.text, bad[i].why);
         assert_int_equal(arguments.n_operands, 77); /* untouched on failure */
     }
 }
@@ -99,9 +99,9 @@ static void test_options_that_are_invalid_are_refused_by_name(void **state) {
 static void test_options_help_needs_no_operand(void **state) {
     static const char *const words[MAX_WORDS] = {"--help"};
     struct arguments arguments;
-    char why[128];
+    struct error error;
     (void)state;
-    assert_int_equal(parse(words, &arguments, why, sizeof why), 0);
+    assert_int_equal(parse(words, &arguments, &error), 0);
     assert_non_null(arguments.values[OPTION_HELP]);
 }
 

@@ -53,7 +53,7 @@ static void make_runner(struct kernel *kernel) {
 static void make_kernel(struct harness *h) {
     struct kernel *kernel = &h->kernel;
     struct jupyter *jupyter = &kernel->jupyter;
-    char why[256] = "";
+    struct error error = {0};
     *kernel = (struct kernel){.signal_fd = -1, .usage = {.pid = getpid()}};
     log_init(&kernel->log, "error");
     make_connection(h);
@@ -69,10 +69,9 @@ static void make_kernel(struct harness *h) {
     kernel->preload.over = true;  /* the worker that a test plays is asked only what the test asks */
     kernel->deferred.done = true; /* a test that wants records opens them */
     assert_int_equal(comms_init(&jupyter->comms), 0);
-    if (channels_open(&jupyter->channels, &jupyter->connection, why, sizeof why) < 0)
-        fail_msg("%s", why);
-    assert_int_equal(
-        heartbeat_start(&jupyter->heartbeat, jupyter->channels.context, &jupyter->connection, why, sizeof why), 0);
+    if (channels_open(&jupyter->channels, &jupyter->connection, &error) < 0)
+        fail_msg("%s", error.text);
+    assert_int_equal(heartbeat_start(&jupyter->heartbeat, jupyter->channels.context, &jupyter->connection, &error), 0);
     h->session = fake_session_create();
     warm_begin(&kernel->runner, h->session);
 }

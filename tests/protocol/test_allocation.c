@@ -134,10 +134,10 @@ static int parse_connection(void) {
     static const char text[] = "{\"shell_port\":1,\"iopub_port\":2,\"stdin_port\":3,\"control_port\":4,\"hb_port\":5,"
                                "\"key\":\"k\",\"ip\":\"::1\"}";
     struct connection connection = {0};
-    char why[128] = "";
-    int r = connection_parse(text, sizeof text - 1, &connection, why, sizeof why);
+    struct error error = {0};
+    int r = connection_parse(text, sizeof text - 1, &connection, &error);
     connection_fini(&connection);
-    assert_string_equal(why, r == 0 ? "" : "There is not enough memory to read the connection file.");
+    assert_string_equal(error.text, r == 0 ? "" : "There is not enough memory to read the connection file.");
     return r;
 }
 

@@ -14,7 +14,7 @@
 
 enum { SOMEBODY = 12345 };
 
-static char why[200];
+static struct error error;
 
 static const struct host_file strict = {
     .flags = O_RDONLY | O_NOFOLLOW, .owner = HOST_TRUSTED, .one_name = true, .max_bytes = 100};
@@ -25,12 +25,12 @@ static const char *in(const char *name) {
 }
 
 static void expect(const char *name, int result, const char *clause) {
-    why[0] = '\0';
-    int fd = host_file_open(AT_FDCWD, in(name), &strict, why, sizeof why);
+    error.text[0] = '\0';
+    int fd = host_file_open(AT_FDCWD, in(name), &strict, &error);
     if (fd >= 0)
         close(fd);
     assert_int_equal(fd < 0 ? fd : 0, result);
-    assert_string_equal(why, clause);
+    assert_string_equal(error.text, clause);
 }
 
 static void make_socket(const char *path) {

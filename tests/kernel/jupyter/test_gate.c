@@ -40,14 +40,14 @@ static struct connection connection;
 static struct channels channels;
 
 static int open_channels(const struct gate_limits *limits) {
-    char why[256];
+    struct error error;
     connection = (struct connection){.transport = "tcp", .ip = "127.0.0.1"};
     for (int i = 0; i < CHANNEL_N; i++)
         snprintf(connection.endpoint[i], sizeof connection.endpoint[i], "tcp://127.0.0.1:*");
     gate_prepare(limits, NULL);
-    int r = channels_open(&channels, &connection, why, sizeof why);
+    int r = channels_open(&channels, &connection, &error);
     if (r < 0)
-        print_error("%s\n", why);
+        print_error("%s\n", error.text);
     return r;
 }
 

@@ -12,11 +12,11 @@
 #include <cmocka.h>
 
 static struct config config;
-static char why[512];
+static struct error error;
 
 static int parse(const char *text) {
-    why[0] = '\0';
-    return config_parse(text, strlen(text), PROFILE_STRICT, &config, why, sizeof why);
+    error.text[0] = '\0';
+    return config_parse(text, strlen(text), PROFILE_STRICT, &config, &error);
 }
 
 static void test_config_without_keys_is_the_defaults(void **state) {
@@ -85,7 +85,7 @@ static void test_config_that_is_invalid_is_refused_with_a_reason(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         config.grace_ms = 77;
         assert_int_equal(parse(rows[i].text), -EINVAL);
-        assert_string_equal(why, rows[i].why);
+        assert_string_equal(error.text, rows[i].why);
         assert_int_equal(config.grace_ms, 77); /* untouched on failure */
     }
 }
@@ -126,7 +126,7 @@ static void test_config_schema_has_the_keys_of_the_parser(void **state) {
     json_object_foreach((json_t *)properties, name, property) {
         snprintf(text, sizeof text, "{\"%s\": null}", name);
         assert_int_equal(parse(text), -EINVAL);
-        assert_null(strstr(why, "is not known"));
+        assert_null(strstr(error.text, "is not known"));
         assert_non_null(json_object_get(property, "description"));
     }
     const json_t *profiles = json_object_get(json_object_get(properties, "profiles"), "properties");
@@ -139,8 +139,8 @@ static void test_config_schema_has_the_keys_of_the_parser(void **state) {
 
 static void test_config_file_that_is_named_and_missing_is_an_error(void **state) {
     (void)state;
-    assert_int_equal(config_load("/nowhere/petri.json", PROFILE_STRICT, &config, why, sizeof why), -ENOENT);
-    assert_string_equal(why, "The configuration /nowhere/petri.json can't be read: No such file or directory.");
+    assert_int_equal(config_load("/nowhere/petri.json", PROFILE_STRICT, &config, &error), -ENOENT);
+    assert_string_equal(error.text, "The configuration /nowhere/petri.json can't be read: No such file or directory.");
 }
 
 static void test_config_file_is_read(void **state) {
@@ -151,17 +151,17 @@ static void test_config_file_is_read(void **state) {
     assert_true(fd >= 0);
     assert_int_equal(write(fd, text, sizeof text - 1), sizeof text - 1);
     close(fd);
-    assert_int_equal(config_load(path, PROFILE_STRICT, &config, why, sizeof why), 0);
+    assert_int_equal(config_load(path, PROFILE_STRICT, &config, &error), 0);
     assert_int_equal(config.limits.values[LIMIT_PROCESSES], 3);
     unlink(path);
 }
 
 /* What a start finds in a HOME like that, with this in the configuration's place. Returns what is said. */
 static const char *found(void) {
-    why[0] = '\0';
-    if (config_load(NULL, PROFILE_STRICT, &config, why, sizeof why) == 0)
+    error.text[0] = '\0';
+    if (config_load(NULL, PROFILE_STRICT, &config, &error) == 0)
         config_fini(&config);
-    return why;
+    return error.text;
 }
 
 static int set_home(void **state) {
@@ -191,7 +191,7 @@ static void test_config_of_another_user_is_used_only_where_it_is_named(void **st
              "it all the same, or start petri with a HOME and an XDG_CONFIG_HOME of your own (sudo -H).",
              in("petri/config.json"));
     assert_string_equal(found(), expected);
-    assert_int_equal(config_load(in("petri/config.json"), PROFILE_STRICT, &config, why, sizeof why), 0);
+    assert_int_equal(config_load(in("petri/config.json"), PROFILE_STRICT, &config, &error), 0);
     assert_false(config.history);
     assert_int_equal(chown(in("petri/config.json"), 0, 0), 0);
     assert_int_equal(chown(in("petri"), 12345, 12345), 0);
@@ -218,8 +218,8 @@ static void test_config_that_is_a_fifo_or_without_end_is_refused_at_once(void **
     tree_folder("petri");
     assert_int_equal(mkfifo(in("petri/config.json"), 0600), 0);
     assert_non_null(strstr(found(), "can't be read: it is no regular file."));
-    assert_int_equal(config_load(in("petri/config.json"), PROFILE_STRICT, &config, why, sizeof why), -EINVAL);
-    assert_int_equal(config_load("/dev/zero", PROFILE_STRICT, &config, why, sizeof why), -EINVAL);
+    assert_int_equal(config_load(in("petri/config.json"), PROFILE_STRICT, &config, &error), -EINVAL);
+    assert_int_equal(config_load("/dev/zero", PROFILE_STRICT, &config, &error), -EINVAL);
     assert_int_equal(unlink(in("petri/config.json")), 0);
     tree_file("petri/config.json", "{}");
     assert_int_equal(truncate(in("petri/config.json"), (off_t)1 << 40), 0);

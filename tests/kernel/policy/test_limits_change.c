@@ -8,14 +8,14 @@
 #include <cmocka.h>
 
 static struct limits limits;
-static char why[256];
+static struct error error;
 static struct limits_change change;
 
 static int setup(void **state) {
     (void)state;
     limits_defaults(PROFILE_STRICT, &limits);
-    why[0] = '\0';
-    change = (struct limits_change){PROFILE_STRICT, ASKER_CELL, why, sizeof why};
+    error.text[0] = '\0';
+    change = (struct limits_change){PROFILE_STRICT, ASKER_CELL, &error};
     return 0;
 }
 
@@ -67,7 +67,7 @@ static void test_ask_line_refuses_with_a_reason(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         assert_int_equal(spec_line(rows[i].line), -EINVAL);
-        assert_string_equal(why, rows[i].why);
+        assert_string_equal(error.text, rows[i].why);
     }
 }
 
@@ -78,9 +78,9 @@ static void test_ask_of_task_limits_can_only_lower_them(void **state) {
     assert_int_equal(spec_line("runs=8"), 0);
     assert_int_equal(limits.values[LIMIT_RUNS], 8);
     assert_int_equal(spec_line("runs=9"), -EINVAL);
-    assert_string_equal(why, "runs can only be lowered, and it is 8");
+    assert_string_equal(error.text, "runs can only be lowered, and it is 8");
     assert_int_equal(spec_line("budget=2m"), -EINVAL);
-    assert_string_equal(why, "budget can only be lowered, and it is 60 s");
+    assert_string_equal(error.text, "budget can only be lowered, and it is 60 s");
 }
 
 static void test_ask_json_takes_texts_and_numbers(void **state) {
@@ -98,9 +98,9 @@ static void test_ask_json_refuses_bad_values_and_unknown_names(void **state) {
                       json_pack("{s:i}", "timeout", -1), json_pack("{s:i}", "nothing", 1), json_pack("[s]", "timeout")};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        why[0] = '\0';
+        error.text[0] = '\0';
         assert_int_equal(limits_change_json(&change, &limits, rows[i]), -EINVAL);
-        assert_true(why[0] != '\0');
+        assert_true(error.text[0] != '\0');
         json_decref(rows[i]);
     }
 }

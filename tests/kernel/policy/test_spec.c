@@ -12,15 +12,15 @@
 
 static struct spec spec;
 static struct limits limits;
-static char why[512];
+static struct error error;
 
 static int parse(const char *text) {
     json_t *json = json_loads(text, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
     json_t *environment = json_pack("[s, s]", "MODE", "REGION");
-    const struct limits_change limits_change = {PROFILE_NOTEBOOK, ASKER_CELL, why, sizeof why};
+    const struct limits_change limits_change = {PROFILE_NOTEBOOK, ASKER_CELL, &error};
     assert_non_null(json);
     limits_defaults(PROFILE_NOTEBOOK, &limits);
-    why[0] = '\0';
+    error.text[0] = '\0';
     int r = spec_parse(&(struct spec_terms){&limits_change, environment}, json, &limits, &spec);
     json_decref(json);
     json_decref(environment);
@@ -115,7 +115,7 @@ static void test_ask_bad_metadata_is_refused_with_a_reason(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         spec.n_files = 77;
         assert_int_equal(parse(rows[i].text), -EINVAL);
-        assert_string_equal(why, rows[i].why);
+        assert_string_equal(error.text, rows[i].why);
         assert_int_equal(spec.n_files, 77); /* untouched on failure */
     }
 }
@@ -142,7 +142,7 @@ static void test_ask_one_file_more_than_the_limit_is_refused(void **state) {
         if (!over)
             spec_fini(&spec);
     }
-    assert_string_equal(why, "metadata.petri: \"files\" has to be a list of up to 256 files");
+    assert_string_equal(error.text, "metadata.petri: \"files\" has to be a list of up to 256 files");
 }
 
 static void test_filename_of_a_bad_path_gives_its_problem(void **state) {

@@ -15,12 +15,13 @@
 enum { SOMEBODY = 12345 };
 
 static struct log quiet;
-static char path[PATH_MAX], why[512];
+static char path[PATH_MAX];
+static struct error error;
 static sqlite3 *db;
 
 static int setup(void **state) {
     log_init(&quiet, "error");
-    why[0] = '\0';
+    error.text[0] = '\0';
     int r = tree_make(state);
     tree_path(path, "a/x.sqlite");
     return r;
@@ -44,7 +45,7 @@ static void expect_bytes(const char *name, off_t bytes) {
 }
 
 static void open_it(void) {
-    assert_int_equal(database_open(path, true, &quiet, &db, why, sizeof why), 0);
+    assert_int_equal(database_open(path, true, &quiet, &db, &error), 0);
 }
 
 static void test_database_that_is_open_has_its_log_in_a_file_of_its_own(void **state) {
@@ -179,9 +180,9 @@ static void test_records_that_somebody_has_poisoned_are_not_used_and_say_why(voi
         assert_int_equal(sqlite3_open(path, &poisoned), SQLITE_OK);
         assert_int_equal(sqlite3_exec(poisoned, poisons[i].sql, NULL, NULL, NULL), SQLITE_OK);
         assert_int_equal(sqlite3_close(poisoned), SQLITE_OK);
-        assert_true(records_open_existing(&records, path, &quiet, why, sizeof why) < 0);
+        assert_true(records_open_existing(&records, path, &quiet, &error) < 0);
         snprintf(expected, sizeof expected, "the run records in %s can't be read: %s", path, poisons[i].why);
-        assert_string_equal(why, expected);
+        assert_string_equal(error.text, expected);
         records_open(&records, &options, &quiet);
         assert_null(records.db);
         assert_int_equal(unlink(path), 0);

@@ -13,12 +13,13 @@
 enum { SOMEBODY = 12345 };
 
 static struct log quiet;
-static char folder[PATH_MAX], why[512];
+static char folder[PATH_MAX];
+static struct error error;
 
 static int setup(void **state) {
     log_init(&quiet, "error");
     umask(0);
-    why[0] = '\0';
+    error.text[0] = '\0';
     return tree_make(state);
 }
 
@@ -40,10 +41,10 @@ static void expect_mode(const char *name, mode_t mode) {
 
 /* Both halves, for a file in the tree. */
 static int prepare(const char *path) {
-    int fd = private_folder_open(in(path), true, &quiet, folder, why, sizeof why);
+    int fd = private_folder_open(in(path), true, &quiet, folder, &error);
     if (fd < 0)
         return fd;
-    int r = private_files_check(fd, strrchr(path, '/') ? strrchr(path, '/') + 1 : path, true, &quiet, why, sizeof why);
+    int r = private_files_check(fd, strrchr(path, '/') ? strrchr(path, '/') + 1 : path, true, &quiet, &error);
     close(fd);
     return r;
 }
@@ -92,7 +93,7 @@ static void test_private_database_that_can_not_be_made_says_why(void **state) {
     (void)state;
     make_file("data", 0600);
     assert_int_equal(prepare("data/petri/x.sqlite"), -ENOTDIR);
-    assert_string_equal(why, "Not a directory");
+    assert_string_equal(error.text, "Not a directory");
 }
 
 /* As with sudo(8) that keeps HOME. */
@@ -101,7 +102,8 @@ static void test_private_database_in_or_below_a_folder_of_anothers_is_refused(vo
     tree_folder("home/.local/share");
     give_away("home/.local/share");
     assert_int_equal(prepare("home/.local/share/petri/x.sqlite"), -EPERM);
-    assert_non_null(strstr(why, "home/.local/share belongs to another user (uid 12345); start petri with a HOME of"));
+    assert_non_null(
+        strstr(error.text, "home/.local/share belongs to another user (uid 12345); start petri with a HOME of"));
     assert_int_equal(access(in("home/.local/share/petri"), F_OK), -1);
     tree_folder("home/.local/share/petri");
     assert_int_equal(prepare("home/.local/share/petri/x.sqlite"), 0);
@@ -165,7 +167,7 @@ static void test_private_database_with_something_else_in_the_place_of_a_file_is_
             planted[i].put(tree_path(path, name));
             assert_true(prepare("data/x.sqlite") < 0);
             snprintf(expected, sizeof expected, "of its file %s, %s", names[n], planted[i].why);
-            assert_string_equal(why, expected);
+            assert_string_equal(error.text, expected);
             if (access(in("target"), F_OK) == 0)
                 expect_mode("target", 0644);
             assert_int_equal(remove(path), 0);

@@ -323,16 +323,16 @@ static void write_over(const char *text) {
 
 static void test_records_that_are_damaged_store_nothing_and_say_so(void **state) {
     struct records again;
-    char why[256];
+    struct error error;
     (void)state;
     write_over("this is no database\n");
     records_open(&records, &options, &quiet);
     assert_null(records.db);
     assert_int_equal(store(a_record("1"), json_object()), -ENOENT);
-    assert_int_equal(records_open_existing(&again, path, &quiet, why, sizeof why), -EIO);
-    assert_non_null(strstr(why, "file is not a database"));
-    assert_int_equal(records_open_existing(&again, "/nowhere/r.sqlite", &quiet, why, sizeof why), -ENOENT);
-    assert_string_equal(why, "there are no run records in /nowhere/r.sqlite");
+    assert_int_equal(records_open_existing(&again, path, &quiet, &error), -EIO);
+    assert_non_null(strstr(error.text, "file is not a database"));
+    assert_int_equal(records_open_existing(&again, "/nowhere/r.sqlite", &quiet, &error), -ENOENT);
+    assert_string_equal(error.text, "there are no run records in /nowhere/r.sqlite");
 }
 
 static void test_records_file_is_closed_to_other_users(void **state) {

@@ -127,8 +127,8 @@ static unsigned live_once(unsigned first, unsigned n_runs, long delay_us) {
 static unsigned check(unsigned n_told) {
     struct records records;
     struct record_totals totals;
-    char why[256];
-    assert_int_equal(records_open_existing(&records, path, &quiet, why, sizeof why), 0);
+    struct error error;
+    assert_int_equal(records_open_existing(&records, path, &quiet, &error), 0);
     json_t *list = records_list(&records, &(struct records_filter){.limit = RUNS_MAX});
     assert_non_null(list);
     unsigned n = (unsigned)json_array_size(list);
@@ -245,8 +245,8 @@ static void test_records_opened_by_many_processes_at_once_have_all_runs(void **s
     close(fds[0]);
     close(fds[1]);
     struct records records;
-    char why[256];
-    assert_int_equal(records_open_existing(&records, path, &quiet, why, sizeof why), 0);
+    struct error error;
+    assert_int_equal(records_open_existing(&records, path, &quiet, &error), 0);
     json_t *list = records_list(&records, &(struct records_filter){.limit = RUNS_MAX});
     assert_int_equal(json_array_size(list), MANY);
     json_decref(list);

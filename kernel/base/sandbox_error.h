@@ -1,0 +1,13 @@
+/*
+ * sandbox_error.h - what sandbox/ says of a step that failed, as any error of the kernel's.
+ */
+#ifndef PETRI_SANDBOX_ERROR_TEXT_H
+#define PETRI_SANDBOX_ERROR_TEXT_H
+
+#include "base/error.h"
+#include "sandbox/sandbox.h"
+
+/* Fills ret_error, NULL for nobody, with the step, its errno and the sentence of sandbox_error_text(). Returns r. */
+int error_set_sandbox(struct error *ret_error, int r, const struct sandbox_error *cause);
+
+#endif
