@@ -23,12 +23,16 @@ void log_init(struct log *log, const char *level_name) {
             log->level = (enum log_level)level;
 }
 
-void log_write(const struct log *log, enum log_level level, const char *format, ...) {
+void log_write_from(const struct log *log, enum log_level level, const char *file, const char *function,
+                    const char *format, ...) {
     char line[1024];
     va_list args;
     if (level > log->level)
         return;
+    const char *slash = strrchr(file, '/');
     int head = snprintf(line, sizeof line, "petri: %s: ", level_names[level]);
+    if (log->level == LOG_LEVEL_DEBUG)
+        head += snprintf(line + head, sizeof line - (size_t)head, "%.60s:%.60s: ", slash ? slash + 1 : file, function);
     va_start(args, format);
     vsnprintf(line + head, sizeof line - (size_t)head, format, args);
     va_end(args);
