@@ -224,6 +224,11 @@ static int prefault(struct cell *cell) {
     return cell->prefaulted ? prefault_apply(&cell->session->prefault, &worker) : 0;
 }
 
+int cell_take_sandbox(struct cell *cell, struct sandbox_error *ret_error) {
+    cell->sandbox_asked = false;
+    return nursery_take(&cell->session->nursery, &cell->init, ret_error);
+}
+
 /* By which the cell's tasks can be told from others. */
 static int identify(struct cell *cell) {
     char path[32];

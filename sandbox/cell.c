@@ -61,11 +61,6 @@ static int assemble_on_one_cpu(struct cell *cell, struct sandbox_error *error) {
     return r;
 }
 
-int cell_take_sandbox(struct cell *cell, struct sandbox_error *ret_error) {
-    cell->sandbox_asked = false;
-    return nursery_take(&cell->session->nursery, &cell->init, ret_error);
-}
-
 int cell_create(struct session *session, const struct cell_options *options, struct cell **ret_cell,
                 struct sandbox_error *ret_error) {
     session_reap(session);
