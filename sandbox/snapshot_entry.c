@@ -1,0 +1,119 @@
+#define _GNU_SOURCE
+#include "snapshot_entry.h"
+
+#include "snapshot_walk.h"
+#include "tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* More than a tick of the clock that files have their times from. */
+enum { TICK_NS = 20000000, NS_PER_S = 1000000000 };
+
+static bool is_same_time(struct timespec a, struct timespec b) {
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+bool snapshot_has_changed(const struct snapshot_node *node, const struct stat *live) {
+    return node->suspect || node->recent || !is_same_time(node->changed, live->st_ctim) ||
+           (S_ISREG(live->st_mode) && !is_same_time(node->used, live->st_atim));
+}
+
+/* A clock that has been set back makes files look recent, or of the future: both are looked at again. */
+static bool is_recent(struct timespec time, struct timespec now) {
+    const int64_t s = now.tv_sec - time.tv_sec;
+    const int64_t ns = s * NS_PER_S + now.tv_nsec - time.tv_nsec;
+    return s <= 1 && ns < TICK_NS;
+}
+
+void snapshot_note(struct snapshot_node *node, const struct stat *live) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    node->changed = live->st_ctim;
+    node->used = live->st_atim;
+    node->recent = is_recent(live->st_ctim, now) || (S_ISREG(live->st_mode) && is_recent(live->st_atim, now));
+    node->suspect = false;
+}
+
+int snapshot_note_name(struct snapshot_node *node, int fd, const char *name) {
+    struct stat folder;
+    if (fstat(fd, &folder))
+        return -errno;
+    if (!node->name || strcmp(node->name, name) != 0) {
+        char *copy = strdup(name);
+        if (!copy)
+            return -ENOMEM;
+        free(node->name);
+        node->name = copy;
+    }
+    node->folder = folder.st_ino;
+    return 0;
+}
+
+void snapshot_number(ino_t inode, char ret_name[SNAPSHOT_NAME_BYTES]) {
+    snprintf(ret_name, SNAPSHOT_NAME_BYTES, "%ju", (uintmax_t)inode);
+}
+
+int snapshot_put_aside(int fd, const char *name, ino_t inode, int aside_fd) {
+    char number[SNAPSHOT_NAME_BYTES];
+    snapshot_number(inode, number);
+    if (renameat2(fd, name, aside_fd, number, RENAME_NOREPLACE) == 0)
+        return 0;
+    return errno != EEXIST || unlinkat(fd, name, 0) ? -errno : 0;
+}
+
+int snapshot_link_aside(int fd, const char *name, ino_t inode, int aside_fd) {
+    char number[SNAPSHOT_NAME_BYTES];
+    snapshot_number(inode, number);
+    return linkat(fd, name, aside_fd, number, 0) && errno != EEXIST ? -errno : 0;
+}
+
+int snapshot_take(int aside_fd, ino_t inode, int fd, const char *name, bool stays) {
+    char number[SNAPSHOT_NAME_BYTES];
+    snapshot_number(inode, number);
+    if ((stays ? linkat(aside_fd, number, fd, name, 0) : renameat2(aside_fd, number, fd, name, RENAME_NOREPLACE)) == 0)
+        return 1;
+    return errno == ENOENT ? 0 : -errno;
+}
+
+static int make_symlink(int from_fd, const char *name, int to_fd) {
+    char target[PATH_MAX];
+    ssize_t n = readlinkat(from_fd, name, target, sizeof target - 1);
+    if (n < 0)
+        return -errno;
+    target[n] = 0;
+    return symlinkat(target, to_fd, name) ? -errno : 0;
+}
+
+int snapshot_make(int from_fd, const char *name, const struct stat *st, int to_fd, struct stat *ret_st) {
+    int r;
+    if (S_ISLNK(st->st_mode))
+        r = make_symlink(from_fd, name, to_fd);
+    else if (S_ISDIR(st->st_mode))
+        r = mkdirat(to_fd, name, 0700) ? -errno : 0;
+    else
+        r = mknodat(to_fd, name, (st->st_mode & S_IFMT) | 0600, st->st_rdev) ? -errno : 0;
+    return r == 0 && fstatat(to_fd, name, ret_st, AT_SYMLINK_NOFOLLOW) ? -errno : r;
+}
+
+int snapshot_open(int fd, const char *name, int flags) {
+    int opened = openat(fd, name, flags | O_NOFOLLOW | O_NOATIME | O_NONBLOCK | O_CLOEXEC);
+    return opened < 0 ? -errno : opened;
+}
+
+static int remove_entry(void *arg, const struct snapshot_place *place, const char *name, const struct stat *st) {
+    (void)arg, (void)st;
+    int r = tree_remove(place->fd, name);
+    return r < 0 ? r : SNAPSHOT_PAST;
+}
+
+int snapshot_empty(int fd) {
+    return snapshot_walk(fd, -1, &(struct snapshot_walker){.visit = remove_entry}, NULL);
+}
