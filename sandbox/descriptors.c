@@ -17,7 +17,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/kcmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -91,35 +90,6 @@ void descriptors_fini(struct descriptors *list) {
     *list = (struct descriptors){0};
 }
 
-int descriptors_refuse(const struct descriptors_look *look, const struct descriptor *descriptor, const char *format,
-                       ...) {
-    char what[128];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
-    va_end(args);
-    return error_set(look->error, STEP_DESCRIPTORS, ENOTSUP, "descriptor %d, %s", descriptor->fd, what);
-}
-
-int descriptors_take(const struct descriptors_look *look, const struct descriptor *descriptor) {
-    auto_fd fd = system_pidfd_getfd(look->pidfd, descriptor->fd);
-    if (fd < 0)
-        return fd;
-    /* The image never uses it again, and what a cell gets in its place has the flags that were recorded. */
-    return fcntl(fd, F_SETFL, descriptor->flags | O_NONBLOCK) ? -errno : steal_fd(&fd);
-}
-
-static int by_number(const void *a, const void *b) {
-    int x = ((const struct descriptor *)a)->fd, y = ((const struct descriptor *)b)->fd;
-    return (x > y) - (x < y);
-}
-
-size_t descriptors_index(const struct descriptors *list, int fd) {
-    const struct descriptor key = {.fd = fd};
-    const struct descriptor *found = list->n ? bsearch(&key, list->at, list->n, sizeof key, by_number) : NULL;
-    return found ? (size_t)(found - list->at) : list->n;
-}
-
 /* The numbers of a process' descriptors, in order, but for its control socket. */
 static int list_numbers(int dir_fd, struct descriptors *list, struct sandbox_error *error) {
     auto_fd copy = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
@@ -138,8 +108,7 @@ static int list_numbers(int dir_fd, struct descriptors *list, struct sandbox_err
             return -ENOMEM;
         list->at[list->n++] = (struct descriptor){.fd = fd};
     }
-    if (list->n)
-        qsort(list->at, list->n, sizeof *list->at, by_number);
+    descriptors_sort(list);
     return 0;
 }
 

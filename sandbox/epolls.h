@@ -6,7 +6,8 @@
 #ifndef PETRI_SANDBOX_EPOLLS_H
 #define PETRI_SANDBOX_EPOLLS_H
 
-#include "descriptors.h"
+#include "descriptor.h"
+#include "giver.h"
 
 int epolls_look(struct descriptors_look *look, struct descriptors *list) SANDBOX_MUST_CHECK;
 int epolls_give(struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "giver.h"
 
-#include "descriptors.h"
+#include "descriptor.h"
 #include "system.h"
 #include "tracee.h"
 

@@ -9,7 +9,8 @@
 #ifndef PETRI_SANDBOX_LOCKS_H
 #define PETRI_SANDBOX_LOCKS_H
 
-#include "descriptors.h"
+#include "descriptor.h"
+#include "giver.h"
 #include "procfs.h"
 
 /* More of one descriptor and its cell is rolled back. */

@@ -14,7 +14,8 @@
 #define PETRI_SANDBOX_SOCKETS_H
 
 #include "content.h"
-#include "descriptors.h"
+#include "descriptor.h"
+#include "giver.h"
 
 #include <sys/socket.h>
 
