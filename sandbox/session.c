@@ -1,6 +1,6 @@
 #define _GNU_SOURCE
 #include "cell.h"
-#include "denied.h"
+#include "filter_listener.h"
 
 #include "bounds.h"
 #include "cleanup.h"
@@ -217,7 +217,7 @@ static bool is_in(pid_t pid, const struct cell *cell) {
 
 int session_take_denied(struct session *session, const struct cell *cell, struct denied_call *ret_call) {
     pid_t pid;
-    int r = denied_take(session->denied_fd, ret_call, &pid);
+    int r = filter_listener_take(session->denied_fd, ret_call, &pid);
     if (r == 1)
         ret_call->by_cell = is_in(pid, cell);
     return r;

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "denied.h"
+#include "filter_listener.h"
 
 #include "cleanup.h"
 #include "filter.h"
@@ -101,7 +101,7 @@ static int answer(int listener_fd, const struct seccomp_notif *notif, const stru
     return ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &response) && errno != ENOENT ? -errno : 0;
 }
 
-int denied_take(int listener_fd, struct denied_call *ret_call, pid_t *ret_pid) {
+int filter_listener_take(int listener_fd, struct denied_call *ret_call, pid_t *ret_pid) {
     struct seccomp_notif notif = {0};
     struct denied_call call = {0};
     if (ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_RECV, &notif))

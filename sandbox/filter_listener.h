@@ -1,10 +1,10 @@
 /*
- * denied.h - system calls that the filter asks us about: what was tried, and the answer.
+ * filter_listener.h - system calls that the filter asks us about: what was tried, and the answer.
  *
  * See: seccomp_unotify(2).
  */
-#ifndef PETRI_SANDBOX_DENIED_H
-#define PETRI_SANDBOX_DENIED_H
+#ifndef PETRI_SANDBOX_FILTER_LISTENER_H
+#define PETRI_SANDBOX_FILTER_LISTENER_H
 
 #include "sandbox.h"
 
@@ -15,6 +15,6 @@
  * that made it, as we know it. 1, 0 where none is waiting any more or it is of
  * no interest (a connection to the sandbox's own loopback), or -errno.
  */
-int denied_take(int listener_fd, struct denied_call *ret_call, pid_t *ret_pid);
+int filter_listener_take(int listener_fd, struct denied_call *ret_call, pid_t *ret_pid);
 
 #endif
