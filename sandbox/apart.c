@@ -1,12 +1,12 @@
 #define _GNU_SOURCE
 #include "apart.h"
 
-#include "cleanup.h"
-#include "error.h"
-#include "overlay.h"
-#include "process.h"
-#include "show.h"
-#include "system.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/error.h"
+#include "sandbox/overlay.h"
+#include "sandbox/process.h"
+#include "sandbox/show.h"
+#include "sandbox/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

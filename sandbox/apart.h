@@ -14,8 +14,8 @@
 #ifndef PETRI_SANDBOX_APART_H
 #define PETRI_SANDBOX_APART_H
 
-#include "folder.h"
-#include "sandbox.h"
+#include "sandbox/folder.h"
+#include "sandbox/sandbox.h"
 
 enum { APART_MAX = 64 };
 

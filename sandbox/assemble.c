@@ -11,13 +11,13 @@
  * made in the image's memory is over before the first task is detached.
  */
 #define _GNU_SOURCE
-#include "cell.h"
-#include "cleanup.h"
-#include "error.h"
-#include "helper.h"
-#include "layers.h"
-#include "system.h"
-#include "tracee.h"
+#include "sandbox/cell.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/error.h"
+#include "sandbox/helper.h"
+#include "sandbox/layers.h"
+#include "sandbox/system.h"
+#include "sandbox/tracee.h"
 
 #include <errno.h>
 #include <fcntl.h>

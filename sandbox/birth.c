@@ -1,12 +1,12 @@
 #define _GNU_SOURCE
 #include "birth.h"
 
-#include "channel.h"
-#include "cleanup.h"
-#include "error.h"
-#include "layers.h"
-#include "mounts.h"
-#include "system.h"
+#include "sandbox/channel.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/error.h"
+#include "sandbox/layers.h"
+#include "sandbox/mounts.h"
+#include "sandbox/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,9 +7,9 @@
 #ifndef PETRI_SANDBOX_BIRTH_H
 #define PETRI_SANDBOX_BIRTH_H
 
-#include "hollow.h"
-#include "mounts.h"
-#include "nursery.h"
+#include "sandbox/hollow.h"
+#include "sandbox/mounts.h"
+#include "sandbox/nursery.h"
 
 /* What sandboxes are made from. */
 struct birthplace {

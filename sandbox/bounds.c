@@ -1,9 +1,9 @@
 #define _GNU_SOURCE
 #include "bounds.h"
 
-#include "cleanup.h"
-#include "process.h"
-#include "system.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/process.h"
+#include "sandbox/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

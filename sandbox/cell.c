@@ -4,15 +4,15 @@
 #define _GNU_SOURCE
 #include "cell.h"
 
-#include "cleanup.h"
-#include "error.h"
-#include "kin.h"
-#include "layers.h"
-#include "locks.h"
-#include "process.h"
-#include "strays.h"
-#include "system.h"
-#include "tracee.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/error.h"
+#include "sandbox/kin.h"
+#include "sandbox/layers.h"
+#include "sandbox/locks.h"
+#include "sandbox/process.h"
+#include "sandbox/strays.h"
+#include "sandbox/system.h"
+#include "sandbox/tracee.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -4,10 +4,10 @@
 #ifndef PETRI_SANDBOX_CELL_H
 #define PETRI_SANDBOX_CELL_H
 
-#include "opened.h"
-#include "resources.h"
-#include "session.h"
-#include "watcher.h"
+#include "sandbox/opened.h"
+#include "sandbox/resources.h"
+#include "sandbox/session.h"
+#include "sandbox/watcher.h"
 
 #include <linux/capability.h>
 #include <time.h>

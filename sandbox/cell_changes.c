@@ -6,12 +6,12 @@
  * the cell runs any more, so all of it is for frozen cells and lost ones.
  */
 #define _GNU_SOURCE
-#include "cell.h"
-#include "changes.h"
-#include "cleanup.h"
-#include "layers.h"
-#include "system.h"
-#include "tree.h"
+#include "sandbox/cell.h"
+#include "sandbox/changes.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/layers.h"
+#include "sandbox/system.h"
+#include "sandbox/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,10 +6,10 @@
  * as the cell sees them. What it has left is read by cell_changes.c.
  */
 #define _GNU_SOURCE
-#include "cell.h"
-#include "cleanup.h"
-#include "layers.h"
-#include "system.h"
+#include "sandbox/cell.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/layers.h"
+#include "sandbox/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 #define _GNU_SOURCE
 #include "changes.h"
 
-#include "cleanup.h"
-#include "overlay.h"
-#include "same.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/overlay.h"
+#include "sandbox/same.h"
 
 #include <errno.h>
 #include <fcntl.h>

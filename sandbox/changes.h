@@ -9,8 +9,8 @@
 #ifndef PETRI_SANDBOX_CHANGES_H
 #define PETRI_SANDBOX_CHANGES_H
 
-#include "sandbox.h"
-#include "snapshot.h"
+#include "sandbox/sandbox.h"
+#include "sandbox/snapshot.h"
 
 #include <time.h>
 

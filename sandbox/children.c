@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "children.h"
 
-#include "helper.h"
-#include "tracee.h"
+#include "sandbox/helper.h"
+#include "sandbox/tracee.h"
 
 #include <errno.h>
 #include <sched.h>

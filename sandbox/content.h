@@ -4,7 +4,7 @@
 #ifndef PETRI_SANDBOX_CONTENT_H
 #define PETRI_SANDBOX_CONTENT_H
 
-#include "sandbox.h"
+#include "sandbox/sandbox.h"
 
 /* All zero is none; data is owned: free(). */
 struct content {

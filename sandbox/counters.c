@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "counters.h"
 
-#include "cleanup.h"
-#include "process.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

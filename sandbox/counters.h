@@ -10,8 +10,8 @@
 #ifndef PETRI_SANDBOX_COUNTERS_H
 #define PETRI_SANDBOX_COUNTERS_H
 
-#include "descriptor.h"
-#include "giver.h"
+#include "sandbox/descriptor.h"
+#include "sandbox/giver.h"
 
 int counters_look_eventfd(struct descriptors_look *look, struct descriptors *list) SANDBOX_MUST_CHECK;
 int counters_look_timerfd(struct descriptors_look *look, struct descriptors *list) SANDBOX_MUST_CHECK;

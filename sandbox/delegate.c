@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "delegate.h"
 
-#include "cgroup.h"
-#include "cleanup.h"
+#include "sandbox/cgroup.h"
+#include "sandbox/cleanup.h"
 
 #include <dlfcn.h>
 #include <errno.h>

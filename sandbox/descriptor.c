@@ -1,9 +1,9 @@
 #define _GNU_SOURCE
 #include "descriptor.h"
 
-#include "cleanup.h"
-#include "error.h"
-#include "system.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/error.h"
+#include "sandbox/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,17 +1,17 @@
 #define _GNU_SOURCE
 #include "descriptors.h"
 
-#include "array.h"
-#include "cleanup.h"
-#include "counters.h"
-#include "epolls.h"
-#include "error.h"
-#include "files.h"
-#include "locks.h"
-#include "pipes.h"
-#include "procfs.h"
-#include "sockets.h"
-#include "system.h"
+#include "sandbox/array.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/counters.h"
+#include "sandbox/epolls.h"
+#include "sandbox/error.h"
+#include "sandbox/files.h"
+#include "sandbox/locks.h"
+#include "sandbox/pipes.h"
+#include "sandbox/procfs.h"
+#include "sandbox/sockets.h"
+#include "sandbox/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -18,8 +18,8 @@
 #ifndef PETRI_SANDBOX_DESCRIPTORS_H
 #define PETRI_SANDBOX_DESCRIPTORS_H
 
-#include "descriptor.h"
-#include "giver.h"
+#include "sandbox/descriptor.h"
+#include "sandbox/giver.h"
 
 /*
  * More of them and a cell is rolled back: each costs the next cell a

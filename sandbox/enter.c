@@ -8,11 +8,11 @@
  * session's; an ordinary user has only one uid to give, the own one.
  */
 #define _GNU_SOURCE
-#include "bounds.h"
-#include "cleanup.h"
-#include "error.h"
-#include "resources.h"
-#include "system.h"
+#include "sandbox/bounds.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/error.h"
+#include "sandbox/resources.h"
+#include "sandbox/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

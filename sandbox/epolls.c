@@ -1,9 +1,9 @@
 #define _GNU_SOURCE
 #include "epolls.h"
 
-#include "array.h"
-#include "cleanup.h"
-#include "process.h"
+#include "sandbox/array.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/process.h"
 
 #include <errno.h>
 #include <linux/kcmp.h>

@@ -6,8 +6,8 @@
 #ifndef PETRI_SANDBOX_EPOLLS_H
 #define PETRI_SANDBOX_EPOLLS_H
 
-#include "descriptor.h"
-#include "giver.h"
+#include "sandbox/descriptor.h"
+#include "sandbox/giver.h"
 
 int epolls_look(struct descriptors_look *look, struct descriptors *list) SANDBOX_MUST_CHECK;
 int epolls_give(struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;

@@ -4,7 +4,7 @@
 #ifndef PETRI_SANDBOX_ERROR_H
 #define PETRI_SANDBOX_ERROR_H
 
-#include "sandbox.h"
+#include "sandbox/sandbox.h"
 
 enum sandbox_step {
     STEP_NONE,

@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "etc.h"
 
-#include "cleanup.h"
-#include "error.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/error.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 #ifndef PETRI_SANDBOX_ETC_H
 #define PETRI_SANDBOX_ETC_H
 
-#include "sandbox.h"
+#include "sandbox/sandbox.h"
 
 /* Writes /etc's files: some made up, some copied from the host's root at old. 0 or -errno. */
 int etc_build(const char *old, struct sandbox_error *ret_error);

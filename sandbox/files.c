@@ -1,9 +1,9 @@
 #define _GNU_SOURCE
 #include "files.h"
 
-#include "cleanup.h"
-#include "saved.h"
-#include "system.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/saved.h"
+#include "sandbox/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

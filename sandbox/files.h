@@ -13,8 +13,8 @@
 #ifndef PETRI_SANDBOX_FILES_H
 #define PETRI_SANDBOX_FILES_H
 
-#include "descriptor.h"
-#include "giver.h"
+#include "sandbox/descriptor.h"
+#include "sandbox/giver.h"
 
 /* Tells a file or folder, or what is only a path (O_PATH), by its link. 0, -ENOTSUP as descriptors_refuse(), or
  * -ENOMEM.

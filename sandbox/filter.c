@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "filter.h"
 
-#include "cleanup.h"
-#include "sandbox.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/sandbox.h"
 
 #include <errno.h>
 #include <linux/audit.h>

@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "filter_listener.h"
 
-#include "cleanup.h"
-#include "filter.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/filter.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

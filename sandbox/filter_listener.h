@@ -6,7 +6,7 @@
 #ifndef PETRI_SANDBOX_FILTER_LISTENER_H
 #define PETRI_SANDBOX_FILTER_LISTENER_H
 
-#include "sandbox.h"
+#include "sandbox/sandbox.h"
 
 #include <sys/types.h>
 

@@ -1,9 +1,9 @@
 #define _GNU_SOURCE
 #include "folder.h"
 
-#include "array.h"
-#include "cleanup.h"
-#include "overlay.h"
+#include "sandbox/array.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/overlay.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 #define _GNU_SOURCE
 #include "giver.h"
 
-#include "descriptor.h"
-#include "system.h"
-#include "tracee.h"
+#include "sandbox/descriptor.h"
+#include "sandbox/system.h"
+#include "sandbox/tracee.h"
 
 #include <errno.h>
 #include <fcntl.h>

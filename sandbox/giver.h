@@ -12,7 +12,7 @@
 #ifndef PETRI_SANDBOX_GIVER_H
 #define PETRI_SANDBOX_GIVER_H
 
-#include "remote.h"
+#include "sandbox/remote.h"
 
 struct descriptors;
 

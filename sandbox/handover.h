@@ -8,7 +8,7 @@
 #ifndef PETRI_SANDBOX_HANDOVER_H
 #define PETRI_SANDBOX_HANDOVER_H
 
-#include "sandbox.h"
+#include "sandbox/sandbox.h"
 
 struct handover {
     struct session_options options; /* with pointers into what follows, and to ground */

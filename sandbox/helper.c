@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "helper.h"
 
-#include "error.h"
-#include "tracee.h"
+#include "sandbox/error.h"
+#include "sandbox/tracee.h"
 
 #include <errno.h>
 #include <linux/capability.h>

@@ -15,7 +15,7 @@
 #ifndef PETRI_SANDBOX_HELPER_H
 #define PETRI_SANDBOX_HELPER_H
 
-#include "remote.h"
+#include "sandbox/remote.h"
 
 /* Where a task is born, and as whom. */
 struct helper_birth {

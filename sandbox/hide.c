@@ -1,12 +1,12 @@
 #define _GNU_SOURCE
 #include "hide.h"
 
-#include "cleanup.h"
-#include "error.h"
-#include "folder.h"
-#include "overlay.h"
-#include "prefix.h"
-#include "system.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/error.h"
+#include "sandbox/folder.h"
+#include "sandbox/overlay.h"
+#include "sandbox/prefix.h"
+#include "sandbox/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@
 #ifndef PETRI_SANDBOX_HIDE_H
 #define PETRI_SANDBOX_HIDE_H
 
-#include "sandbox.h"
+#include "sandbox/sandbox.h"
 
 struct prefix_list;
 

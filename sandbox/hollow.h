@@ -12,7 +12,7 @@
 #ifndef PETRI_SANDBOX_HOLLOW_H
 #define PETRI_SANDBOX_HOLLOW_H
 
-#include "sandbox.h"
+#include "sandbox/sandbox.h"
 
 /*
  * Where Linux's own pages lie (vdso, vvar), which stay: they have no secret,

@@ -1,10 +1,10 @@
 #define _GNU_SOURCE
 #include "image.h"
 
-#include "cleanup.h"
-#include "error.h"
-#include "process.h"
-#include "tracee.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/error.h"
+#include "sandbox/process.h"
+#include "sandbox/tracee.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,10 +7,10 @@
 #ifndef PETRI_SANDBOX_IMAGE_H
 #define PETRI_SANDBOX_IMAGE_H
 
-#include "children.h"
-#include "descriptors.h"
-#include "shared.h"
-#include "threads.h"
+#include "sandbox/children.h"
+#include "sandbox/descriptors.h"
+#include "sandbox/shared.h"
+#include "sandbox/threads.h"
 
 #include <limits.h>
 

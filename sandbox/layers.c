@@ -1,9 +1,9 @@
 #define _GNU_SOURCE
 #include "layers.h"
 
-#include "cleanup.h"
-#include "folder.h"
-#include "tree.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/folder.h"
+#include "sandbox/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -26,7 +26,7 @@
 #ifndef PETRI_SANDBOX_LAYERS_H
 #define PETRI_SANDBOX_LAYERS_H
 
-#include "sandbox.h"
+#include "sandbox/sandbox.h"
 
 #include <sys/types.h>
 

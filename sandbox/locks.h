@@ -9,9 +9,9 @@
 #ifndef PETRI_SANDBOX_LOCKS_H
 #define PETRI_SANDBOX_LOCKS_H
 
-#include "descriptor.h"
-#include "giver.h"
-#include "procfs.h"
+#include "sandbox/descriptor.h"
+#include "sandbox/giver.h"
+#include "sandbox/procfs.h"
 
 /* More of one descriptor and its cell is rolled back. */
 enum { LOCKS_MAX = 64 };

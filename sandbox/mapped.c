@@ -1,11 +1,11 @@
 #define _GNU_SOURCE
 #include "mapped.h"
 
-#include "array.h"
-#include "cleanup.h"
-#include "process.h"
-#include "system.h"
-#include "tree.h"
+#include "sandbox/array.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/process.h"
+#include "sandbox/system.h"
+#include "sandbox/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

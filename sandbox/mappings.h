@@ -6,7 +6,7 @@
 #ifndef PETRI_SANDBOX_MAPPINGS_H
 #define PETRI_SANDBOX_MAPPINGS_H
 
-#include "sandbox.h"
+#include "sandbox/sandbox.h"
 
 #include <sys/types.h>
 

@@ -1,16 +1,16 @@
 #define _GNU_SOURCE
 #include "mounts.h"
 
-#include "cleanup.h"
-#include "error.h"
-#include "etc.h"
-#include "folder.h"
-#include "mounts_inside.h"
-#include "prefix.h"
-#include "proc.h"
-#include "show.h"
-#include "sys.h"
-#include "system.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/error.h"
+#include "sandbox/etc.h"
+#include "sandbox/folder.h"
+#include "sandbox/mounts_inside.h"
+#include "sandbox/prefix.h"
+#include "sandbox/proc.h"
+#include "sandbox/show.h"
+#include "sandbox/sys.h"
+#include "sandbox/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -10,10 +10,10 @@
 #ifndef PETRI_SANDBOX_MOUNTS_H
 #define PETRI_SANDBOX_MOUNTS_H
 
-#include "apart.h"
-#include "folder.h"
-#include "hide.h"
-#include "sandbox.h"
+#include "sandbox/apart.h"
+#include "sandbox/folder.h"
+#include "sandbox/hide.h"
+#include "sandbox/sandbox.h"
 
 #include <limits.h>
 

@@ -7,12 +7,12 @@
  * same device and inode number, in each later cell.
  */
 #define _GNU_SOURCE
-#include "mounts.h"
-#include "mounts_inside.h"
+#include "sandbox/mounts.h"
+#include "sandbox/mounts_inside.h"
 
-#include "error.h"
-#include "layers.h"
-#include "proc.h"
+#include "sandbox/error.h"
+#include "sandbox/layers.h"
+#include "sandbox/proc.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,16 +1,16 @@
 #define _GNU_SOURCE
 #include "nursery.h"
 
-#include "birth.h"
-#include "channel.h"
-#include "cleanup.h"
-#include "error.h"
-#include "excess.h"
-#include "folder.h"
-#include "handover.h"
-#include "layers.h"
-#include "mounts.h"
-#include "system.h"
+#include "sandbox/birth.h"
+#include "sandbox/channel.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/error.h"
+#include "sandbox/excess.h"
+#include "sandbox/folder.h"
+#include "sandbox/handover.h"
+#include "sandbox/layers.h"
+#include "sandbox/mounts.h"
+#include "sandbox/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

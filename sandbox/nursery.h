@@ -21,7 +21,7 @@
 #ifndef PETRI_SANDBOX_NURSERY_H
 #define PETRI_SANDBOX_NURSERY_H
 
-#include "sandbox.h"
+#include "sandbox/sandbox.h"
 
 #include <sys/types.h>
 

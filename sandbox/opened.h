@@ -12,7 +12,7 @@
 #ifndef PETRI_SANDBOX_OPENED_H
 #define PETRI_SANDBOX_OPENED_H
 
-#include "sandbox.h"
+#include "sandbox/sandbox.h"
 
 #include <time.h>
 

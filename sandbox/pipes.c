@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "pipes.h"
 
-#include "cleanup.h"
-#include "content.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/content.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -10,8 +10,8 @@
 #ifndef PETRI_SANDBOX_PIPES_H
 #define PETRI_SANDBOX_PIPES_H
 
-#include "descriptor.h"
-#include "giver.h"
+#include "sandbox/descriptor.h"
+#include "sandbox/giver.h"
 
 int pipes_look(struct descriptors_look *look, struct descriptors *list) SANDBOX_MUST_CHECK;
 int pipes_give(struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;

@@ -1,9 +1,9 @@
 #define _GNU_SOURCE
 #include "prefault.h"
 
-#include "cleanup.h"
-#include "process.h"
-#include "tracee.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/process.h"
+#include "sandbox/tracee.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 #define _GNU_SOURCE
 #include "prefix.h"
 
-#include "cleanup.h"
-#include "folder.h"
-#include "system.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/folder.h"
+#include "sandbox/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

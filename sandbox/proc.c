@@ -1,9 +1,9 @@
 #define _GNU_SOURCE
 #include "proc.h"
 
-#include "cleanup.h"
-#include "error.h"
-#include "system.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/error.h"
+#include "sandbox/system.h"
 
 #include <dirent.h>
 #include <errno.h>

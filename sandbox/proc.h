@@ -12,7 +12,7 @@
 #ifndef PETRI_SANDBOX_PROC_H
 #define PETRI_SANDBOX_PROC_H
 
-#include "sandbox.h"
+#include "sandbox/sandbox.h"
 
 /*
  * Makes what the entries are covered with in folder, which must exist and be

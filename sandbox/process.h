@@ -4,7 +4,7 @@
 #ifndef PETRI_SANDBOX_PROCESS_H
 #define PETRI_SANDBOX_PROCESS_H
 
-#include "procfs.h"
+#include "sandbox/procfs.h"
 
 #include <stdio.h>
 

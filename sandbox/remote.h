@@ -23,7 +23,7 @@
 #ifndef PETRI_SANDBOX_REMOTE_H
 #define PETRI_SANDBOX_REMOTE_H
 
-#include "sandbox.h"
+#include "sandbox/sandbox.h"
 
 #include <sys/types.h>
 #include <sys/user.h>

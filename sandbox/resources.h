@@ -13,7 +13,7 @@
 #ifndef PETRI_SANDBOX_RESOURCES_H
 #define PETRI_SANDBOX_RESOURCES_H
 
-#include "resources_backend.h"
+#include "sandbox/resources_backend.h"
 
 #include <sys/types.h>
 

@@ -4,7 +4,7 @@
 #ifndef PETRI_SANDBOX_RESOURCES_BACKEND_H
 #define PETRI_SANDBOX_RESOURCES_BACKEND_H
 
-#include "sandbox.h"
+#include "sandbox/sandbox.h"
 
 /* What a group says. memory_bytes leaves out what can be taken back at once (clean cache of files). */
 struct resources_reading {

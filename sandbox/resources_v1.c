@@ -4,11 +4,11 @@
  * Only root may make them; nobody delegates them.
  */
 #define _GNU_SOURCE
-#include "cgroup.h"
-#include "cleanup.h"
-#include "excess.h"
-#include "resources_backend.h"
-#include "system.h"
+#include "sandbox/cgroup.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/excess.h"
+#include "sandbox/resources_backend.h"
+#include "sandbox/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

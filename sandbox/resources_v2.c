@@ -6,12 +6,12 @@
  * was started in must be its own. Where it isn't, systemd is asked for one.
  */
 #define _GNU_SOURCE
-#include "cgroup.h"
-#include "cleanup.h"
-#include "delegate.h"
-#include "excess.h"
-#include "resources_backend.h"
-#include "system.h"
+#include "sandbox/cgroup.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/delegate.h"
+#include "sandbox/excess.h"
+#include "sandbox/resources_backend.h"
+#include "sandbox/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "saved.h"
 
-#include "cleanup.h"
-#include "io.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/io.h"
 
 #include <errno.h>
 #include <fcntl.h>

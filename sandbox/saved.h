@@ -11,7 +11,7 @@
 #ifndef PETRI_SANDBOX_SAVED_H
 #define PETRI_SANDBOX_SAVED_H
 
-#include "sandbox.h"
+#include "sandbox/sandbox.h"
 
 #include <sys/stat.h>
 #include <sys/types.h>

@@ -1,16 +1,16 @@
 #define _GNU_SOURCE
-#include "cell.h"
-#include "filter_listener.h"
+#include "sandbox/cell.h"
+#include "sandbox/filter_listener.h"
 
-#include "bounds.h"
-#include "cleanup.h"
-#include "error.h"
-#include "folder.h"
-#include "helper.h"
-#include "layers.h"
-#include "resources.h"
-#include "system.h"
-#include "tracee.h"
+#include "sandbox/bounds.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/error.h"
+#include "sandbox/folder.h"
+#include "sandbox/helper.h"
+#include "sandbox/layers.h"
+#include "sandbox/resources.h"
+#include "sandbox/system.h"
+#include "sandbox/tracee.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,12 +4,12 @@
 #ifndef PETRI_SANDBOX_SESSION_H
 #define PETRI_SANDBOX_SESSION_H
 
-#include "filter.h"
-#include "folder.h"
-#include "image.h"
-#include "nursery.h"
-#include "prefault.h"
-#include "session_files.h"
+#include "sandbox/filter.h"
+#include "sandbox/folder.h"
+#include "sandbox/image.h"
+#include "sandbox/nursery.h"
+#include "sandbox/prefault.h"
+#include "sandbox/session_files.h"
 
 #include <sys/resource.h>
 

@@ -1,15 +1,15 @@
 #define _GNU_SOURCE
 #include "session_files.h"
 
-#include "array.h"
-#include "cell.h"
-#include "changes.h"
-#include "cleanup.h"
-#include "folder.h"
-#include "layers.h"
-#include "overlay.h"
-#include "system.h"
-#include "tree.h"
+#include "sandbox/array.h"
+#include "sandbox/cell.h"
+#include "sandbox/changes.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/folder.h"
+#include "sandbox/layers.h"
+#include "sandbox/overlay.h"
+#include "sandbox/system.h"
+#include "sandbox/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

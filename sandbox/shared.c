@@ -1,12 +1,12 @@
 #define _GNU_SOURCE
 #include "shared.h"
 
-#include "array.h"
-#include "cleanup.h"
-#include "error.h"
-#include "mappings.h"
-#include "procfs.h"
-#include "system.h"
+#include "sandbox/array.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/error.h"
+#include "sandbox/mappings.h"
+#include "sandbox/procfs.h"
+#include "sandbox/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -15,9 +15,9 @@
 #ifndef PETRI_SANDBOX_SHARED_H
 #define PETRI_SANDBOX_SHARED_H
 
-#include "descriptors.h"
-#include "mapped.h"
-#include "saved.h"
+#include "sandbox/descriptors.h"
+#include "sandbox/mapped.h"
+#include "sandbox/saved.h"
 
 /* The most of it in all: a cell must not wait for gigabytes to be copied. */
 #define SHARED_MAX_BYTES (256ULL << 20)

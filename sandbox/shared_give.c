@@ -1,9 +1,9 @@
 #define _GNU_SOURCE
-#include "shared.h"
+#include "sandbox/shared.h"
 
-#include "cleanup.h"
-#include "io.h"
-#include "tracee.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/io.h"
+#include "sandbox/tracee.h"
 
 #include <errno.h>
 #include <fcntl.h>

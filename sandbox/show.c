@@ -1,12 +1,12 @@
 #define _GNU_SOURCE
 #include "show.h"
 
-#include "cleanup.h"
-#include "error.h"
-#include "folder.h"
-#include "overlay.h"
-#include "process.h"
-#include "system.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/error.h"
+#include "sandbox/folder.h"
+#include "sandbox/overlay.h"
+#include "sandbox/process.h"
+#include "sandbox/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

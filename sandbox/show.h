@@ -15,7 +15,7 @@
 #ifndef PETRI_SANDBOX_SHOW_H
 #define PETRI_SANDBOX_SHOW_H
 
-#include "sandbox.h"
+#include "sandbox/sandbox.h"
 
 /* Whose inodes are shown. */
 enum show_as {

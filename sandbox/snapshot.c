@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
-#include "snapshot_inside.h"
+#include "sandbox/snapshot_inside.h"
 
-#include "cleanup.h"
-#include "tree.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,10 +7,10 @@
  * it is made the same.
  */
 #define _GNU_SOURCE
-#include "snapshot_inside.h"
+#include "sandbox/snapshot_inside.h"
 
-#include "cleanup.h"
-#include "same.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/same.h"
 
 #include <errno.h>
 #include <fcntl.h>

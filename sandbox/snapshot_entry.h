@@ -6,7 +6,7 @@
 #ifndef PETRI_SANDBOX_SNAPSHOT_ENTRY_H
 #define PETRI_SANDBOX_SNAPSHOT_ENTRY_H
 
-#include "snapshot_node.h"
+#include "sandbox/snapshot_node.h"
 
 #include <stdbool.h>
 #include <sys/stat.h>

@@ -4,10 +4,10 @@
 #ifndef PETRI_SANDBOX_SNAPSHOT_INSIDE_H
 #define PETRI_SANDBOX_SNAPSHOT_INSIDE_H
 
-#include "snapshot.h"
-#include "snapshot_entry.h"
-#include "snapshot_node.h"
-#include "snapshot_walk.h"
+#include "sandbox/snapshot.h"
+#include "sandbox/snapshot_entry.h"
+#include "sandbox/snapshot_node.h"
+#include "sandbox/snapshot_walk.h"
 
 #include <stdint.h>
 

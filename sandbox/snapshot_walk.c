@@ -1,9 +1,9 @@
 #define _GNU_SOURCE
 #include "snapshot_walk.h"
 
-#include "array.h"
-#include "cleanup.h"
-#include "tree.h"
+#include "sandbox/array.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

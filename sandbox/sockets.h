@@ -13,9 +13,9 @@
 #ifndef PETRI_SANDBOX_SOCKETS_H
 #define PETRI_SANDBOX_SOCKETS_H
 
-#include "content.h"
-#include "descriptor.h"
-#include "giver.h"
+#include "sandbox/content.h"
+#include "sandbox/descriptor.h"
+#include "sandbox/giver.h"
 
 #include <sys/socket.h>
 

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "sockets.h"
+#include "sandbox/sockets.h"
 
 #include <linux/in6.h>
 #include <netinet/in.h>

@@ -1,9 +1,9 @@
 #define _GNU_SOURCE
 #include "strays.h"
 
-#include "cell.h"
-#include "kin.h"
-#include "process.h"
+#include "sandbox/cell.h"
+#include "sandbox/kin.h"
+#include "sandbox/process.h"
 
 #include <signal.h>
 #include <stdio.h>

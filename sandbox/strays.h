@@ -11,7 +11,7 @@
 #ifndef PETRI_SANDBOX_STRAYS_H
 #define PETRI_SANDBOX_STRAYS_H
 
-#include "session.h"
+#include "sandbox/session.h"
 
 /*
  * Kills and reaps the children that are in a pid namespace below ours and that

@@ -9,7 +9,7 @@
 #ifndef PETRI_SANDBOX_SYS_H
 #define PETRI_SANDBOX_SYS_H
 
-#include "sandbox.h"
+#include "sandbox/sandbox.h"
 
 #define SYS_PROCESSORS "/sys/devices/system/cpu"
 

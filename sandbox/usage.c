@@ -2,12 +2,12 @@
  * usage.c - what a cell may use and what it has used.
  */
 #define _GNU_SOURCE
-#include "bounds.h"
-#include "cell.h"
-#include "excess.h"
-#include "process.h"
-#include "system.h"
-#include "watcher.h"
+#include "sandbox/bounds.h"
+#include "sandbox/cell.h"
+#include "sandbox/excess.h"
+#include "sandbox/process.h"
+#include "sandbox/system.h"
+#include "sandbox/watcher.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,10 @@
 #define _GNU_SOURCE
 #include "watcher.h"
 
-#include "cleanup.h"
-#include "excess.h"
-#include "kin.h"
-#include "process.h"
+#include "sandbox/cleanup.h"
+#include "sandbox/excess.h"
+#include "sandbox/kin.h"
+#include "sandbox/process.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
