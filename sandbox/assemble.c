@@ -11,12 +11,12 @@
  * made in the image's memory is over before the first task is detached.
  */
 #define _GNU_SOURCE
+#include "sandbox/base/cleanup.h"
+#include "sandbox/base/error.h"
+#include "sandbox/base/system.h"
 #include "sandbox/cell.h"
-#include "sandbox/cleanup.h"
-#include "sandbox/error.h"
 #include "sandbox/helper.h"
 #include "sandbox/layers.h"
-#include "sandbox/system.h"
 #include "sandbox/tracee.h"
 
 #include <errno.h>

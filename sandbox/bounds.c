@@ -1,9 +1,9 @@
 #define _GNU_SOURCE
 #include "bounds.h"
 
-#include "sandbox/cleanup.h"
+#include "sandbox/base/cleanup.h"
+#include "sandbox/base/system.h"
 #include "sandbox/process.h"
-#include "sandbox/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

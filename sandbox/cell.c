@@ -4,14 +4,14 @@
 #define _GNU_SOURCE
 #include "cell.h"
 
-#include "sandbox/cleanup.h"
-#include "sandbox/error.h"
+#include "sandbox/base/cleanup.h"
+#include "sandbox/base/error.h"
+#include "sandbox/base/system.h"
 #include "sandbox/kin.h"
 #include "sandbox/layers.h"
 #include "sandbox/locks.h"
 #include "sandbox/process.h"
 #include "sandbox/strays.h"
-#include "sandbox/system.h"
 #include "sandbox/tracee.h"
 
 #include <errno.h>

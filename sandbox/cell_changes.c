@@ -6,11 +6,11 @@
  * the cell runs any more, so all of it is for frozen cells and lost ones.
  */
 #define _GNU_SOURCE
+#include "sandbox/base/cleanup.h"
+#include "sandbox/base/system.h"
 #include "sandbox/cell.h"
 #include "sandbox/changes.h"
-#include "sandbox/cleanup.h"
 #include "sandbox/layers.h"
-#include "sandbox/system.h"
 #include "sandbox/tree.h"
 
 #include <errno.h>

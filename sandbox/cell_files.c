@@ -6,10 +6,10 @@
  * as the cell sees them. What it has left is read by cell_changes.c.
  */
 #define _GNU_SOURCE
+#include "sandbox/base/cleanup.h"
+#include "sandbox/base/system.h"
 #include "sandbox/cell.h"
-#include "sandbox/cleanup.h"
 #include "sandbox/layers.h"
-#include "sandbox/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "cgroup.h"
 
-#include "sandbox/cleanup.h"
-#include "sandbox/system.h"
+#include "sandbox/base/cleanup.h"
+#include "sandbox/base/system.h"
 
 #include <errno.h>
 #include <limits.h>

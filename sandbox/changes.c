@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "changes.h"
 
-#include "sandbox/cleanup.h"
+#include "sandbox/base/cleanup.h"
 #include "sandbox/overlay.h"
 #include "sandbox/same.h"
 

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "counters.h"
 
-#include "sandbox/cleanup.h"
+#include "sandbox/base/cleanup.h"
 #include "sandbox/process.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #include "delegate.h"
 
 #include "sandbox/cgroup.h"
-#include "sandbox/cleanup.h"
+#include "sandbox/base/cleanup.h"
 
 #include <dlfcn.h>
 #include <errno.h>

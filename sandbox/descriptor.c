@@ -1,9 +1,9 @@
 #define _GNU_SOURCE
 #include "descriptor.h"
 
-#include "sandbox/cleanup.h"
-#include "sandbox/error.h"
-#include "sandbox/system.h"
+#include "sandbox/base/cleanup.h"
+#include "sandbox/base/error.h"
+#include "sandbox/base/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,17 +1,17 @@
 #define _GNU_SOURCE
 #include "descriptors.h"
 
-#include "sandbox/array.h"
-#include "sandbox/cleanup.h"
+#include "sandbox/base/array.h"
+#include "sandbox/base/cleanup.h"
+#include "sandbox/base/error.h"
+#include "sandbox/base/system.h"
 #include "sandbox/counters.h"
 #include "sandbox/epolls.h"
-#include "sandbox/error.h"
 #include "sandbox/files.h"
 #include "sandbox/locks.h"
 #include "sandbox/pipes.h"
 #include "sandbox/procfs.h"
 #include "sandbox/sockets.h"
-#include "sandbox/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

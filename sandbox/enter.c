@@ -8,11 +8,11 @@
  * session's; an ordinary user has only one uid to give, the own one.
  */
 #define _GNU_SOURCE
+#include "sandbox/base/cleanup.h"
+#include "sandbox/base/error.h"
+#include "sandbox/base/system.h"
 #include "sandbox/bounds.h"
-#include "sandbox/cleanup.h"
-#include "sandbox/error.h"
 #include "sandbox/resources.h"
-#include "sandbox/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "epolls.h"
 
-#include "sandbox/array.h"
-#include "sandbox/cleanup.h"
+#include "sandbox/base/array.h"
+#include "sandbox/base/cleanup.h"
 #include "sandbox/process.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "etc.h"
 
-#include "sandbox/cleanup.h"
-#include "sandbox/error.h"
+#include "sandbox/base/cleanup.h"
+#include "sandbox/base/error.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 #define _GNU_SOURCE
 #include "files.h"
 
-#include "sandbox/cleanup.h"
+#include "sandbox/base/cleanup.h"
+#include "sandbox/base/system.h"
 #include "sandbox/saved.h"
-#include "sandbox/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "filter_listener.h"
 
-#include "sandbox/cleanup.h"
+#include "sandbox/base/cleanup.h"
 #include "sandbox/filter.h"
 
 #include <arpa/inet.h>

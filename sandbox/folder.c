@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "folder.h"
 
-#include "sandbox/array.h"
-#include "sandbox/cleanup.h"
+#include "sandbox/base/array.h"
+#include "sandbox/base/cleanup.h"
 #include "sandbox/overlay.h"
 
 #include <errno.h>

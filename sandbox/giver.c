@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "giver.h"
 
+#include "sandbox/base/system.h"
 #include "sandbox/descriptor.h"
-#include "sandbox/system.h"
 #include "sandbox/tracee.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "helper.h"
 
-#include "sandbox/error.h"
+#include "sandbox/base/error.h"
 #include "sandbox/tracee.h"
 
 #include <errno.h>

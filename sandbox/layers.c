@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "layers.h"
 
-#include "sandbox/cleanup.h"
+#include "sandbox/base/cleanup.h"
 #include "sandbox/folder.h"
 #include "sandbox/tree.h"
 

@@ -1,10 +1,10 @@
 #define _GNU_SOURCE
 #include "mapped.h"
 
-#include "sandbox/array.h"
-#include "sandbox/cleanup.h"
+#include "sandbox/base/array.h"
+#include "sandbox/base/cleanup.h"
+#include "sandbox/base/system.h"
 #include "sandbox/process.h"
-#include "sandbox/system.h"
 #include "sandbox/tree.h"
 
 #include <errno.h>

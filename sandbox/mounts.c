@@ -1,8 +1,9 @@
 #define _GNU_SOURCE
 #include "mounts.h"
 
-#include "sandbox/cleanup.h"
-#include "sandbox/error.h"
+#include "sandbox/base/cleanup.h"
+#include "sandbox/base/error.h"
+#include "sandbox/base/system.h"
 #include "sandbox/etc.h"
 #include "sandbox/folder.h"
 #include "sandbox/mounts_inside.h"
@@ -10,7 +11,6 @@
 #include "sandbox/proc.h"
 #include "sandbox/show.h"
 #include "sandbox/sys.h"
-#include "sandbox/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

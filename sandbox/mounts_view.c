@@ -10,7 +10,7 @@
 #include "sandbox/mounts.h"
 #include "sandbox/mounts_inside.h"
 
-#include "sandbox/error.h"
+#include "sandbox/base/error.h"
 #include "sandbox/layers.h"
 #include "sandbox/proc.h"
 

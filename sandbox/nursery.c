@@ -1,16 +1,16 @@
 #define _GNU_SOURCE
 #include "nursery.h"
 
+#include "sandbox/base/cleanup.h"
+#include "sandbox/base/error.h"
+#include "sandbox/base/excess.h"
+#include "sandbox/base/system.h"
 #include "sandbox/birth.h"
 #include "sandbox/channel.h"
-#include "sandbox/cleanup.h"
-#include "sandbox/error.h"
-#include "sandbox/excess.h"
 #include "sandbox/folder.h"
 #include "sandbox/handover.h"
 #include "sandbox/layers.h"
 #include "sandbox/mounts.h"
-#include "sandbox/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "opened.h"
 
-#include "sandbox/cleanup.h"
+#include "sandbox/base/cleanup.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "pipes.h"
 
-#include "sandbox/cleanup.h"
+#include "sandbox/base/cleanup.h"
 #include "sandbox/content.h"
 
 #include <errno.h>

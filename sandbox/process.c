@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "process.h"
 
-#include "sandbox/system.h"
+#include "sandbox/base/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

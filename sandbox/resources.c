@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "resources.h"
 
-#include "sandbox/system.h"
+#include "sandbox/base/system.h"
 
 #include <stdio.h>
 #include <sys/stat.h>

@@ -7,11 +7,11 @@
  */
 #define _GNU_SOURCE
 #include "sandbox/cgroup.h"
-#include "sandbox/cleanup.h"
+#include "sandbox/base/cleanup.h"
 #include "sandbox/delegate.h"
-#include "sandbox/excess.h"
+#include "sandbox/base/excess.h"
 #include "sandbox/resources_backend.h"
-#include "sandbox/system.h"
+#include "sandbox/base/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

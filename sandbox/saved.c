@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "saved.h"
 
-#include "sandbox/cleanup.h"
-#include "sandbox/io.h"
+#include "sandbox/base/cleanup.h"
+#include "sandbox/base/io.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,14 +2,14 @@
 #include "sandbox/cell.h"
 #include "sandbox/filter_listener.h"
 
+#include "sandbox/base/cleanup.h"
+#include "sandbox/base/error.h"
+#include "sandbox/base/system.h"
 #include "sandbox/bounds.h"
-#include "sandbox/cleanup.h"
-#include "sandbox/error.h"
 #include "sandbox/folder.h"
 #include "sandbox/helper.h"
 #include "sandbox/layers.h"
 #include "sandbox/resources.h"
-#include "sandbox/system.h"
 #include "sandbox/tracee.h"
 
 #include <errno.h>

@@ -1,14 +1,14 @@
 #define _GNU_SOURCE
 #include "session_files.h"
 
-#include "sandbox/array.h"
+#include "sandbox/base/array.h"
+#include "sandbox/base/cleanup.h"
+#include "sandbox/base/system.h"
 #include "sandbox/cell.h"
 #include "sandbox/changes.h"
-#include "sandbox/cleanup.h"
 #include "sandbox/folder.h"
 #include "sandbox/layers.h"
 #include "sandbox/overlay.h"
-#include "sandbox/system.h"
 #include "sandbox/tree.h"
 
 #include <errno.h>

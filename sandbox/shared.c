@@ -1,12 +1,12 @@
 #define _GNU_SOURCE
 #include "shared.h"
 
-#include "sandbox/array.h"
-#include "sandbox/cleanup.h"
-#include "sandbox/error.h"
+#include "sandbox/base/array.h"
+#include "sandbox/base/cleanup.h"
+#include "sandbox/base/error.h"
+#include "sandbox/base/system.h"
 #include "sandbox/mappings.h"
 #include "sandbox/procfs.h"
-#include "sandbox/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

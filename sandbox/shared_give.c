@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "sandbox/shared.h"
 
-#include "sandbox/cleanup.h"
-#include "sandbox/io.h"
+#include "sandbox/base/cleanup.h"
+#include "sandbox/base/io.h"
 #include "sandbox/tracee.h"
 
 #include <errno.h>

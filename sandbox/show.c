@@ -1,12 +1,12 @@
 #define _GNU_SOURCE
 #include "show.h"
 
-#include "sandbox/cleanup.h"
-#include "sandbox/error.h"
+#include "sandbox/base/cleanup.h"
+#include "sandbox/base/error.h"
+#include "sandbox/base/system.h"
 #include "sandbox/folder.h"
 #include "sandbox/overlay.h"
 #include "sandbox/process.h"
-#include "sandbox/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "sandbox/snapshot_inside.h"
 
-#include "sandbox/cleanup.h"
+#include "sandbox/base/cleanup.h"
 #include "sandbox/tree.h"
 
 #include <errno.h>

@@ -9,7 +9,7 @@
 #define _GNU_SOURCE
 #include "sandbox/snapshot_inside.h"
 
-#include "sandbox/cleanup.h"
+#include "sandbox/base/cleanup.h"
 #include "sandbox/same.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "snapshot_node.h"
 
-#include "sandbox/array.h"
+#include "sandbox/base/array.h"
 
 #include <search.h>
 #include <stdlib.h>

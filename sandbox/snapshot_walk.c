@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "snapshot_walk.h"
 
-#include "sandbox/array.h"
-#include "sandbox/cleanup.h"
+#include "sandbox/base/array.h"
+#include "sandbox/base/cleanup.h"
 #include "sandbox/tree.h"
 
 #include <errno.h>

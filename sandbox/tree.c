@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "tree.h"
 
-#include "sandbox/cleanup.h"
+#include "sandbox/base/cleanup.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,11 +2,11 @@
  * usage.c - what a cell may use and what it has used.
  */
 #define _GNU_SOURCE
+#include "sandbox/base/excess.h"
+#include "sandbox/base/system.h"
 #include "sandbox/bounds.h"
 #include "sandbox/cell.h"
-#include "sandbox/excess.h"
 #include "sandbox/process.h"
-#include "sandbox/system.h"
 #include "sandbox/watcher.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "watcher.h"
 
-#include "sandbox/cleanup.h"
-#include "sandbox/excess.h"
+#include "sandbox/base/cleanup.h"
+#include "sandbox/base/excess.h"
 #include "sandbox/kin.h"
 #include "sandbox/process.h"
 

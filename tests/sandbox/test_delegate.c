@@ -3,7 +3,7 @@
 #include "as_user.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/delegate.h"
-#include "sandbox/system.h"
+#include "sandbox/base/system.h"
 #include "sandbox/watcher.h"
 
 #include <fcntl.h>

@@ -2,8 +2,8 @@
  */
 #include "live.h"
 
+#include "sandbox/base/system.h"
 #include "sandbox/session.h"
-#include "sandbox/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* What is read from and written to control groups, against folders of plain files in Linux's formats. */
 #include "sandbox/cgroup.h"
 #include "sandbox/resources.h"
-#include "sandbox/system.h"
+#include "sandbox/base/system.h"
 #include "sandbox/tree.h"
 
 #include <errno.h>

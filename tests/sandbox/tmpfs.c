@@ -1,7 +1,7 @@
 #include "tmpfs.h"
 
 #include "as_user.h"
-#include "sandbox/system.h"
+#include "sandbox/base/system.h"
 
 #include <errno.h>
 #include <fcntl.h>

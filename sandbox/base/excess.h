@@ -4,8 +4,8 @@
  * What is measured at different times, or piece by piece, need not add up:
  * pages and room come free between two looks.
  */
-#ifndef PETRI_SANDBOX_EXCESS_H
-#define PETRI_SANDBOX_EXCESS_H
+#ifndef PETRI_SANDBOX_BASE_EXCESS_H
+#define PETRI_SANDBOX_BASE_EXCESS_H
 
 #include <stdint.h>
 

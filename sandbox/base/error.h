@@ -1,8 +1,8 @@
 /*
  * error.h - the steps that can fail, and the sentence each failure becomes.
  */
-#ifndef PETRI_SANDBOX_ERROR_H
-#define PETRI_SANDBOX_ERROR_H
+#ifndef PETRI_SANDBOX_BASE_ERROR_H
+#define PETRI_SANDBOX_BASE_ERROR_H
 
 #include "sandbox/sandbox.h"
 

@@ -1,8 +1,8 @@
 /*
  * system.h - system calls that libc has no wrapper for, and small acts on files and processes.
  */
-#ifndef PETRI_SANDBOX_SYSTEM_H
-#define PETRI_SANDBOX_SYSTEM_H
+#ifndef PETRI_SANDBOX_BASE_SYSTEM_H
+#define PETRI_SANDBOX_BASE_SYSTEM_H
 
 #include <stdbool.h>
 #include <stddef.h>

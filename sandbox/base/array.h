@@ -1,8 +1,8 @@
 /*
  * array.h - arrays that grow by one row after the other.
  */
-#ifndef PETRI_SANDBOX_ARRAY_H
-#define PETRI_SANDBOX_ARRAY_H
+#ifndef PETRI_SANDBOX_BASE_ARRAY_H
+#define PETRI_SANDBOX_BASE_ARRAY_H
 
 #include <errno.h>
 #include <stdlib.h>

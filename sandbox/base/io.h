@@ -1,8 +1,8 @@
 /*
  * io.h - reading and writing a file at an offset, as many bytes as were asked for.
  */
-#ifndef PETRI_SANDBOX_IO_H
-#define PETRI_SANDBOX_IO_H
+#ifndef PETRI_SANDBOX_BASE_IO_H
+#define PETRI_SANDBOX_BASE_IO_H
 
 #include <sys/types.h>
 
