@@ -4,7 +4,7 @@
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/error.h"
 #include "sandbox/base/system.h"
-#include "sandbox/overlay.h"
+#include "sandbox/files/overlay.h"
 #include "sandbox/process.h"
 #include "sandbox/show.h"
 

@@ -14,7 +14,7 @@
 #ifndef PETRI_SANDBOX_APART_H
 #define PETRI_SANDBOX_APART_H
 
-#include "sandbox/folder.h"
+#include "sandbox/files/folder.h"
 #include "sandbox/sandbox.h"
 
 enum { APART_MAX = 64 };

@@ -15,8 +15,8 @@
 #include "sandbox/base/error.h"
 #include "sandbox/base/system.h"
 #include "sandbox/cell.h"
+#include "sandbox/files/layers.h"
 #include "sandbox/helper.h"
-#include "sandbox/layers.h"
 #include "sandbox/tracee.h"
 
 #include <errno.h>

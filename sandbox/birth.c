@@ -5,7 +5,7 @@
 #include "sandbox/base/error.h"
 #include "sandbox/base/system.h"
 #include "sandbox/channel.h"
-#include "sandbox/layers.h"
+#include "sandbox/files/layers.h"
 #include "sandbox/mounts.h"
 
 #include <errno.h>

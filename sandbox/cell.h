@@ -4,7 +4,7 @@
 #ifndef PETRI_SANDBOX_CELL_H
 #define PETRI_SANDBOX_CELL_H
 
-#include "sandbox/opened.h"
+#include "sandbox/files/opened.h"
 #include "sandbox/resources.h"
 #include "sandbox/session.h"
 #include "sandbox/watcher.h"

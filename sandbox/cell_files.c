@@ -9,7 +9,7 @@
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/system.h"
 #include "sandbox/cell.h"
-#include "sandbox/layers.h"
+#include "sandbox/files/layers.h"
 
 #include <errno.h>
 #include <fcntl.h>

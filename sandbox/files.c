@@ -3,7 +3,7 @@
 
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/system.h"
-#include "sandbox/saved.h"
+#include "sandbox/files/saved.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,8 +4,8 @@
 #include "sandbox/base/array.h"
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/system.h"
+#include "sandbox/files/tree.h"
 #include "sandbox/process.h"
-#include "sandbox/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -14,9 +14,9 @@
 #ifndef PETRI_SANDBOX_MAPPED_H
 #define PETRI_SANDBOX_MAPPED_H
 
+#include "sandbox/files/snapshot.h"
 #include "sandbox/giver.h"
 #include "sandbox/mappings.h"
-#include "sandbox/snapshot.h"
 
 struct mapped_file {
     uint64_t start, end, offset;

@@ -5,7 +5,7 @@
 #include "sandbox/base/error.h"
 #include "sandbox/base/system.h"
 #include "sandbox/etc.h"
-#include "sandbox/folder.h"
+#include "sandbox/files/folder.h"
 #include "sandbox/mounts_inside.h"
 #include "sandbox/prefix.h"
 #include "sandbox/proc.h"

@@ -11,7 +11,7 @@
 #define PETRI_SANDBOX_MOUNTS_H
 
 #include "sandbox/apart.h"
-#include "sandbox/folder.h"
+#include "sandbox/files/folder.h"
 #include "sandbox/hide.h"
 #include "sandbox/sandbox.h"
 

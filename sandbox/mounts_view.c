@@ -11,7 +11,7 @@
 #include "sandbox/mounts_inside.h"
 
 #include "sandbox/base/error.h"
-#include "sandbox/layers.h"
+#include "sandbox/files/layers.h"
 #include "sandbox/proc.h"
 
 #include <errno.h>

@@ -7,9 +7,9 @@
 #include "sandbox/base/system.h"
 #include "sandbox/birth.h"
 #include "sandbox/channel.h"
-#include "sandbox/folder.h"
+#include "sandbox/files/folder.h"
+#include "sandbox/files/layers.h"
 #include "sandbox/handover.h"
-#include "sandbox/layers.h"
 #include "sandbox/mounts.h"
 
 #include <errno.h>

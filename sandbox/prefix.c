@@ -3,7 +3,7 @@
 
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/system.h"
-#include "sandbox/folder.h"
+#include "sandbox/files/folder.h"
 
 #include <errno.h>
 #include <fcntl.h>

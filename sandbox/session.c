@@ -6,9 +6,9 @@
 #include "sandbox/base/error.h"
 #include "sandbox/base/system.h"
 #include "sandbox/bounds.h"
-#include "sandbox/folder.h"
+#include "sandbox/files/folder.h"
+#include "sandbox/files/layers.h"
 #include "sandbox/helper.h"
-#include "sandbox/layers.h"
 #include "sandbox/resources.h"
 #include "sandbox/tracee.h"
 

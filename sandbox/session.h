@@ -4,8 +4,8 @@
 #ifndef PETRI_SANDBOX_SESSION_H
 #define PETRI_SANDBOX_SESSION_H
 
+#include "sandbox/files/folder.h"
 #include "sandbox/filter.h"
-#include "sandbox/folder.h"
 #include "sandbox/image.h"
 #include "sandbox/nursery.h"
 #include "sandbox/prefault.h"

@@ -5,11 +5,11 @@
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/system.h"
 #include "sandbox/cell.h"
-#include "sandbox/changes.h"
-#include "sandbox/folder.h"
-#include "sandbox/layers.h"
-#include "sandbox/overlay.h"
-#include "sandbox/tree.h"
+#include "sandbox/files/changes.h"
+#include "sandbox/files/folder.h"
+#include "sandbox/files/layers.h"
+#include "sandbox/files/overlay.h"
+#include "sandbox/files/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

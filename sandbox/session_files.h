@@ -13,8 +13,8 @@
 #ifndef PETRI_SANDBOX_SESSION_FILES_H
 #define PETRI_SANDBOX_SESSION_FILES_H
 
+#include "sandbox/files/snapshot.h"
 #include "sandbox/sandbox.h"
-#include "sandbox/snapshot.h"
 
 #include <stdint.h>
 #include <time.h>

@@ -16,8 +16,8 @@
 #define PETRI_SANDBOX_SHARED_H
 
 #include "sandbox/descriptors.h"
+#include "sandbox/files/saved.h"
 #include "sandbox/mapped.h"
-#include "sandbox/saved.h"
 
 /* The most of it in all: a cell must not wait for gigabytes to be copied. */
 #define SHARED_MAX_BYTES (256ULL << 20)

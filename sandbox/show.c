@@ -4,8 +4,8 @@
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/error.h"
 #include "sandbox/base/system.h"
-#include "sandbox/folder.h"
-#include "sandbox/overlay.h"
+#include "sandbox/files/folder.h"
+#include "sandbox/files/overlay.h"
 #include "sandbox/process.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 #include "live.h"
 
-#include "sandbox/tree.h"
+#include "sandbox/files/tree.h"
 
 #include <dirent.h>
 #include <errno.h>

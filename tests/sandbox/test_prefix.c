@@ -1,7 +1,7 @@
 /* Which folders an interpreter needs: its prefixes, in folder trees that the tests make. */
 #include "sandbox/prefix.h"
 
-#include "sandbox/tree.h"
+#include "sandbox/files/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

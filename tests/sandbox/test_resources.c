@@ -2,7 +2,7 @@
 #include "sandbox/cgroup.h"
 #include "sandbox/resources.h"
 #include "sandbox/base/system.h"
-#include "sandbox/tree.h"
+#include "sandbox/files/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* Removing what somebody hostile has left. */
-#include "as_user.h"
-#include "sandbox/tree.h"
+#include "sandbox/files/tree.h"
+#include "tests/sandbox/as_user.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -8,8 +8,8 @@
  * All of it may be done to a file that its mode closes to its owner: that is
  * changed for the moment, which only the time of its last change shows.
  */
-#ifndef PETRI_SANDBOX_SAVED_H
-#define PETRI_SANDBOX_SAVED_H
+#ifndef PETRI_SANDBOX_FILES_SAVED_H
+#define PETRI_SANDBOX_FILES_SAVED_H
 
 #include "sandbox/sandbox.h"
 

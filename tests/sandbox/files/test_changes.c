@@ -1,8 +1,8 @@
 /* What a layer has of its own, on layers written by hand, in both of their formats. */
-#include "as_user.h"
-#include "listing.h"
-#include "sandbox/changes.h"
-#include "tmpfs.h"
+#include "sandbox/files/changes.h"
+#include "tests/sandbox/as_user.h"
+#include "tests/sandbox/listing.h"
+#include "tests/sandbox/tmpfs.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

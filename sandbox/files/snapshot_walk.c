@@ -3,7 +3,7 @@
 
 #include "sandbox/base/array.h"
 #include "sandbox/base/cleanup.h"
-#include "sandbox/tree.h"
+#include "sandbox/files/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,8 +4,8 @@
  * No depth needs more than two descriptors, and a folder's names are read before
  * the first of them is visited. Nobody else may be changing the trees.
  */
-#ifndef PETRI_SANDBOX_SNAPSHOT_WALK_H
-#define PETRI_SANDBOX_SNAPSHOT_WALK_H
+#ifndef PETRI_SANDBOX_FILES_SNAPSHOT_WALK_H
+#define PETRI_SANDBOX_FILES_SNAPSHOT_WALK_H
 
 #include <sys/stat.h>
 

@@ -1,5 +1,5 @@
 /* Whatever is done to a file, afterwards it holds what it did before, and takes no more room. */
-#include "sandbox/saved.h"
+#include "sandbox/files/saved.h"
 
 #include <errno.h>
 #include <fcntl.h>

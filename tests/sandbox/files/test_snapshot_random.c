@@ -4,10 +4,10 @@
  * were, and each in the inode that it had, unless that has gone: a guarded one never
  * has. PETRI_SEED takes up one seed, PETRI_SNAPSHOTS as many as one wants.
  */
-#include "as_user.h"
-#include "sandbox/snapshot.h"
-#include "sandbox/tree.h"
-#include "tmpfs.h"
+#include "sandbox/files/snapshot.h"
+#include "sandbox/files/tree.h"
+#include "tests/sandbox/as_user.h"
+#include "tests/sandbox/tmpfs.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
-#include "sandbox/snapshot_inside.h"
+#include "sandbox/files/snapshot_inside.h"
 
 #include "sandbox/base/cleanup.h"
-#include "sandbox/tree.h"
+#include "sandbox/files/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 
 #include "sandbox/base/array.h"
 #include "sandbox/base/cleanup.h"
-#include "sandbox/overlay.h"
+#include "sandbox/files/overlay.h"
 
 #include <errno.h>
 #include <fcntl.h>

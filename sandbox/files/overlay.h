@@ -4,8 +4,8 @@
  * A whiteout is a character device 0:0; a folder with the attribute
  * user.overlay.opaque hides what is below it. See: overlayfs.rst.
  */
-#ifndef PETRI_SANDBOX_OVERLAY_H
-#define PETRI_SANDBOX_OVERLAY_H
+#ifndef PETRI_SANDBOX_FILES_OVERLAY_H
+#define PETRI_SANDBOX_FILES_OVERLAY_H
 
 #include <stdbool.h>
 #include <sys/stat.h>

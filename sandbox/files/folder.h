@@ -6,8 +6,8 @@
  * with a dot are not there, but for what the interpreter, petri itself or what
  * is to be read needs.
  */
-#ifndef PETRI_SANDBOX_FOLDER_H
-#define PETRI_SANDBOX_FOLDER_H
+#ifndef PETRI_SANDBOX_FILES_FOLDER_H
+#define PETRI_SANDBOX_FILES_FOLDER_H
 
 #include <stdbool.h>
 #include <stddef.h>

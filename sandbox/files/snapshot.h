@@ -22,8 +22,8 @@
  *
  * See: docs/sandbox.md.
  */
-#ifndef PETRI_SANDBOX_SNAPSHOT_H
-#define PETRI_SANDBOX_SNAPSHOT_H
+#ifndef PETRI_SANDBOX_FILES_SNAPSHOT_H
+#define PETRI_SANDBOX_FILES_SNAPSHOT_H
 
 #include <stdbool.h>
 #include <sys/types.h>

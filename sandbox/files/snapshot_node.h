@@ -5,8 +5,8 @@
  * long as there is one; for the case that they should begin anew, the kind of the
  * file is kept beside it.
  */
-#ifndef PETRI_SANDBOX_SNAPSHOT_NODE_H
-#define PETRI_SANDBOX_SNAPSHOT_NODE_H
+#ifndef PETRI_SANDBOX_FILES_SNAPSHOT_NODE_H
+#define PETRI_SANDBOX_FILES_SNAPSHOT_NODE_H
 
 #include <stdbool.h>
 #include <stdint.h>

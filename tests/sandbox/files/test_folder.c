@@ -1,10 +1,10 @@
 /* What is hidden of a folder: rules over paths, and the whiteouts that they become. */
-#include "sandbox/folder.h"
+#include "sandbox/files/folder.h"
 
-#include "sandbox/overlay.h"
+#include "sandbox/files/overlay.h"
 
-#include "as_user.h"
-#include "tmpfs.h"
+#include "tests/sandbox/as_user.h"
+#include "tests/sandbox/tmpfs.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

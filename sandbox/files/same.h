@@ -8,8 +8,8 @@
  *
  * See: lseek(2), SEEK_DATA; fallocate(2), FALLOC_FL_PUNCH_HOLE.
  */
-#ifndef PETRI_SANDBOX_SAME_H
-#define PETRI_SANDBOX_SAME_H
+#ifndef PETRI_SANDBOX_FILES_SAME_H
+#define PETRI_SANDBOX_FILES_SAME_H
 
 #include <sys/stat.h>
 

@@ -1,7 +1,7 @@
 /* What is live when a snapshot is made: its copy is the same. */
-#include "as_user.h"
-#include "sandbox/snapshot.h"
-#include "tmpfs.h"
+#include "sandbox/files/snapshot.h"
+#include "tests/sandbox/as_user.h"
+#include "tests/sandbox/tmpfs.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

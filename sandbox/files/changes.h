@@ -6,11 +6,11 @@
  * own all that is in the layer is its, in overlayfs' format; where the upper ones
  * are the live files, it is what differs from the base.
  */
-#ifndef PETRI_SANDBOX_CHANGES_H
-#define PETRI_SANDBOX_CHANGES_H
+#ifndef PETRI_SANDBOX_FILES_CHANGES_H
+#define PETRI_SANDBOX_FILES_CHANGES_H
 
+#include "sandbox/files/snapshot.h"
 #include "sandbox/sandbox.h"
-#include "sandbox/snapshot.h"
 
 #include <time.h>
 

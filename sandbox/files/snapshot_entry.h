@@ -3,10 +3,10 @@
  *
  * The part of a snapshot that making it, committing it and restoring it have in common.
  */
-#ifndef PETRI_SANDBOX_SNAPSHOT_ENTRY_H
-#define PETRI_SANDBOX_SNAPSHOT_ENTRY_H
+#ifndef PETRI_SANDBOX_FILES_SNAPSHOT_ENTRY_H
+#define PETRI_SANDBOX_FILES_SNAPSHOT_ENTRY_H
 
-#include "sandbox/snapshot_node.h"
+#include "sandbox/files/snapshot_node.h"
 
 #include <stdbool.h>
 #include <sys/stat.h>

@@ -2,8 +2,8 @@
 #include "changes.h"
 
 #include "sandbox/base/cleanup.h"
-#include "sandbox/overlay.h"
-#include "sandbox/same.h"
+#include "sandbox/files/overlay.h"
+#include "sandbox/files/same.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 /* Files that cells write, kept and restored: what a lost cell has done, each kind of it, is undone in the same inodes.
  */
-#include "as_user.h"
-#include "sandbox/snapshot.h"
-#include "sandbox/tree.h"
-#include "tmpfs.h"
+#include "sandbox/files/snapshot.h"
+#include "sandbox/files/tree.h"
+#include "tests/sandbox/as_user.h"
+#include "tests/sandbox/tmpfs.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -23,8 +23,8 @@
  *
  * dir_fd is where live, kept and cells are. See: overlayfs.rst.
  */
-#ifndef PETRI_SANDBOX_LAYERS_H
-#define PETRI_SANDBOX_LAYERS_H
+#ifndef PETRI_SANDBOX_FILES_LAYERS_H
+#define PETRI_SANDBOX_FILES_LAYERS_H
 
 #include "sandbox/sandbox.h"
 

@@ -7,10 +7,10 @@
  * it is made the same.
  */
 #define _GNU_SOURCE
-#include "sandbox/snapshot_inside.h"
+#include "sandbox/files/snapshot_inside.h"
 
 #include "sandbox/base/cleanup.h"
-#include "sandbox/same.h"
+#include "sandbox/files/same.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,8 +4,8 @@
  * Ours, because fts(3) and nftw(3) keep the names of a whole folder in memory,
  * or a descriptor for each level.
  */
-#ifndef PETRI_SANDBOX_TREE_H
-#define PETRI_SANDBOX_TREE_H
+#ifndef PETRI_SANDBOX_FILES_TREE_H
+#define PETRI_SANDBOX_FILES_TREE_H
 
 #include <sys/types.h>
 

@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "snapshot_entry.h"
 
-#include "sandbox/snapshot_walk.h"
-#include "sandbox/tree.h"
+#include "sandbox/files/snapshot_walk.h"
+#include "sandbox/files/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

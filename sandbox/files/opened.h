@@ -9,8 +9,8 @@
  *
  * See: inotify(7), overlayfs.rst.
  */
-#ifndef PETRI_SANDBOX_OPENED_H
-#define PETRI_SANDBOX_OPENED_H
+#ifndef PETRI_SANDBOX_FILES_OPENED_H
+#define PETRI_SANDBOX_FILES_OPENED_H
 
 #include "sandbox/sandbox.h"
 

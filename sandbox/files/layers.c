@@ -2,8 +2,8 @@
 #include "layers.h"
 
 #include "sandbox/base/cleanup.h"
-#include "sandbox/folder.h"
-#include "sandbox/tree.h"
+#include "sandbox/files/folder.h"
+#include "sandbox/files/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
