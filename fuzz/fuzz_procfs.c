@@ -9,7 +9,7 @@
  */
 #include "fuzz.h"
 
-#include "sandbox/procfs.h"
+#include "sandbox/process/procfs.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -5,7 +5,7 @@
 #include "sandbox/base/error.h"
 #include "sandbox/base/system.h"
 #include "sandbox/files/overlay.h"
-#include "sandbox/process.h"
+#include "sandbox/process/process.h"
 #include "sandbox/show.h"
 
 #include <errno.h>

@@ -8,9 +8,9 @@
 #include "sandbox/base/error.h"
 #include "sandbox/base/system.h"
 #include "sandbox/files/layers.h"
-#include "sandbox/kin.h"
 #include "sandbox/locks.h"
-#include "sandbox/process.h"
+#include "sandbox/process/kin.h"
+#include "sandbox/process/process.h"
 #include "sandbox/strays.h"
 #include "sandbox/tracee.h"
 

@@ -10,7 +10,7 @@
 #include "sandbox/files.h"
 #include "sandbox/locks.h"
 #include "sandbox/pipes.h"
-#include "sandbox/procfs.h"
+#include "sandbox/process/procfs.h"
 #include "sandbox/sockets.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/error.h"
-#include "sandbox/process.h"
+#include "sandbox/process/process.h"
 #include "sandbox/tracee.h"
 
 #include <errno.h>

@@ -11,7 +11,7 @@
 
 #include "sandbox/descriptor.h"
 #include "sandbox/giver.h"
-#include "sandbox/procfs.h"
+#include "sandbox/process/procfs.h"
 
 /* More of one descriptor and its cell is rolled back. */
 enum { LOCKS_MAX = 64 };

@@ -5,7 +5,7 @@
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/system.h"
 #include "sandbox/files/tree.h"
-#include "sandbox/process.h"
+#include "sandbox/process/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -16,7 +16,7 @@
 
 #include "sandbox/files/snapshot.h"
 #include "sandbox/giver.h"
-#include "sandbox/mappings.h"
+#include "sandbox/process/mappings.h"
 
 struct mapped_file {
     uint64_t start, end, offset;

@@ -2,7 +2,7 @@
 #include "prefault.h"
 
 #include "sandbox/base/cleanup.h"
-#include "sandbox/process.h"
+#include "sandbox/process/process.h"
 #include "sandbox/tracee.h"
 
 #include <errno.h>

@@ -5,8 +5,8 @@
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/error.h"
 #include "sandbox/base/system.h"
-#include "sandbox/mappings.h"
-#include "sandbox/procfs.h"
+#include "sandbox/process/mappings.h"
+#include "sandbox/process/procfs.h"
 
 #include <errno.h>
 #include <fcntl.h>

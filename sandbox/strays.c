@@ -2,8 +2,8 @@
 #include "strays.h"
 
 #include "sandbox/cell.h"
-#include "sandbox/kin.h"
-#include "sandbox/process.h"
+#include "sandbox/process/kin.h"
+#include "sandbox/process/process.h"
 
 #include <signal.h>
 #include <stdio.h>

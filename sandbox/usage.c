@@ -6,7 +6,7 @@
 #include "sandbox/base/system.h"
 #include "sandbox/bounds.h"
 #include "sandbox/cell.h"
-#include "sandbox/process.h"
+#include "sandbox/process/process.h"
 #include "sandbox/watcher.h"
 
 #include <errno.h>

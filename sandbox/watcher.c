@@ -3,8 +3,8 @@
 
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/excess.h"
-#include "sandbox/kin.h"
-#include "sandbox/process.h"
+#include "sandbox/process/kin.h"
+#include "sandbox/process/process.h"
 
 #include <fcntl.h>
 #include <stdbool.h>

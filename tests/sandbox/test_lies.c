@@ -17,7 +17,7 @@
 #include "live.h"
 
 #include "sandbox/cell.h"
-#include "sandbox/process.h"
+#include "sandbox/process/process.h"
 #include "sandbox/session.h"
 #include "sandbox/tracee.h"
 

@@ -7,7 +7,7 @@
 #include "live.h"
 
 #include "sandbox/cell.h"
-#include "sandbox/kin.h"
+#include "sandbox/process/kin.h"
 #include "sandbox/session.h"
 #include "sandbox/tracee.h"
 

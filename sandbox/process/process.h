@@ -1,10 +1,10 @@
 /*
  * process.h - the files that Linux has of a process or task in /proc, opened for procfs.h.
  */
-#ifndef PETRI_SANDBOX_PROCESS_H
-#define PETRI_SANDBOX_PROCESS_H
+#ifndef PETRI_SANDBOX_PROCESS_PROCESS_H
+#define PETRI_SANDBOX_PROCESS_PROCESS_H
 
-#include "sandbox/procfs.h"
+#include "sandbox/process/procfs.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
 #include "kin.h"
 
 #include "sandbox/base/cleanup.h"
-#include "sandbox/process.h"
+#include "sandbox/process/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,8 +3,8 @@
  *
  * See: proc_pid_task_tid_children(5), CONFIG_PROC_CHILDREN.
  */
-#ifndef PETRI_SANDBOX_KIN_H
-#define PETRI_SANDBOX_KIN_H
+#ifndef PETRI_SANDBOX_PROCESS_KIN_H
+#define PETRI_SANDBOX_PROCESS_KIN_H
 
 #include <stdbool.h>
 #include <stddef.h>

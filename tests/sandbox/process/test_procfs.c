@@ -1,5 +1,5 @@
 /* Texts of /proc are read as Linux writes them, whatever code of a cell has called its tasks and files. */
-#include "sandbox/procfs.h"
+#include "sandbox/process/procfs.h"
 
 #include <limits.h>
 #include <setjmp.h>

@@ -3,7 +3,7 @@
 
 #include "sandbox/base/array.h"
 #include "sandbox/base/cleanup.h"
-#include "sandbox/process.h"
+#include "sandbox/process/process.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,6 +1,6 @@
 /* Shared mappings without a named file are found, on Linux with a query for them and without; names make no others. */
-#include "sandbox/mappings.h"
 #include "sandbox/prefault.h"
+#include "sandbox/process/mappings.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

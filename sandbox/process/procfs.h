@@ -13,8 +13,8 @@
  *
  * See: proc(5).
  */
-#ifndef PETRI_SANDBOX_PROCFS_H
-#define PETRI_SANDBOX_PROCFS_H
+#ifndef PETRI_SANDBOX_PROCESS_PROCFS_H
+#define PETRI_SANDBOX_PROCESS_PROCFS_H
 
 #include <stdbool.h>
 #include <stddef.h>

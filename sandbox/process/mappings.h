@@ -3,8 +3,8 @@
  *
  * See: proc_pid_maps(5), PROCMAP_QUERY.
  */
-#ifndef PETRI_SANDBOX_MAPPINGS_H
-#define PETRI_SANDBOX_MAPPINGS_H
+#ifndef PETRI_SANDBOX_PROCESS_MAPPINGS_H
+#define PETRI_SANDBOX_PROCESS_MAPPINGS_H
 
 #include "sandbox/sandbox.h"
 
