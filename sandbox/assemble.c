@@ -16,8 +16,8 @@
 #include "sandbox/base/system.h"
 #include "sandbox/cell.h"
 #include "sandbox/files/layers.h"
-#include "sandbox/helper.h"
-#include "sandbox/tracee.h"
+#include "sandbox/inject/helper.h"
+#include "sandbox/inject/tracee.h"
 
 #include <errno.h>
 #include <fcntl.h>

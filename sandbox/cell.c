@@ -8,11 +8,11 @@
 #include "sandbox/base/error.h"
 #include "sandbox/base/system.h"
 #include "sandbox/files/layers.h"
+#include "sandbox/inject/tracee.h"
 #include "sandbox/locks.h"
 #include "sandbox/process/kin.h"
 #include "sandbox/process/process.h"
 #include "sandbox/strays.h"
-#include "sandbox/tracee.h"
 
 #include <errno.h>
 #include <sched.h>

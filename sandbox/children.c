@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "children.h"
 
-#include "sandbox/helper.h"
-#include "sandbox/tracee.h"
+#include "sandbox/inject/helper.h"
+#include "sandbox/inject/tracee.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -12,7 +12,7 @@
 #ifndef PETRI_SANDBOX_CHILDREN_H
 #define PETRI_SANDBOX_CHILDREN_H
 
-#include "sandbox/remote.h"
+#include "sandbox/inject/remote.h"
 
 /* More than these are forgotten, the oldest first: each costs every cell some calls. */
 enum { CHILDREN_MAX = 64 };

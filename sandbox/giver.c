@@ -3,7 +3,7 @@
 
 #include "sandbox/base/system.h"
 #include "sandbox/descriptor.h"
-#include "sandbox/tracee.h"
+#include "sandbox/inject/tracee.h"
 
 #include <errno.h>
 #include <fcntl.h>

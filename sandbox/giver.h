@@ -12,7 +12,7 @@
 #ifndef PETRI_SANDBOX_GIVER_H
 #define PETRI_SANDBOX_GIVER_H
 
-#include "sandbox/remote.h"
+#include "sandbox/inject/remote.h"
 
 struct descriptors;
 

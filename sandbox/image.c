@@ -3,8 +3,8 @@
 
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/error.h"
+#include "sandbox/inject/tracee.h"
 #include "sandbox/process/process.h"
-#include "sandbox/tracee.h"
 
 #include <errno.h>
 #include <fcntl.h>

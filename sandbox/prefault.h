@@ -11,7 +11,7 @@
 #ifndef PETRI_SANDBOX_PREFAULT_H
 #define PETRI_SANDBOX_PREFAULT_H
 
-#include "sandbox/remote.h"
+#include "sandbox/inject/remote.h"
 
 /* Ranges of addresses that are about to be written. */
 enum { PREFAULT_LESSONS = 2 }; /* how many cells are looked at before what they share is taken for a habit */

@@ -8,9 +8,9 @@
 #include "sandbox/bounds.h"
 #include "sandbox/files/folder.h"
 #include "sandbox/files/layers.h"
-#include "sandbox/helper.h"
+#include "sandbox/inject/helper.h"
+#include "sandbox/inject/tracee.h"
 #include "sandbox/resources.h"
-#include "sandbox/tracee.h"
 
 #include <errno.h>
 #include <fcntl.h>

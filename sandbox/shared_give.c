@@ -3,7 +3,7 @@
 
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/io.h"
-#include "sandbox/tracee.h"
+#include "sandbox/inject/tracee.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #ifndef PETRI_SANDBOX_THREADS_H
 #define PETRI_SANDBOX_THREADS_H
 
-#include "sandbox/remote.h"
+#include "sandbox/inject/remote.h"
 
 #include <signal.h>
 

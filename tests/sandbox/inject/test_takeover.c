@@ -4,12 +4,12 @@
  * the task to code of its own, from outside, as no cell can; and then looks at
  * what that code could do.
  */
-#include "live.h"
+#include "tests/sandbox/live.h"
 
 #include "sandbox/cell.h"
+#include "sandbox/inject/tracee.h"
 #include "sandbox/process/kin.h"
 #include "sandbox/session.h"
-#include "sandbox/tracee.h"
 
 #include <errno.h>
 #include <fcntl.h>

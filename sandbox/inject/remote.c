@@ -2,8 +2,8 @@
 #include "remote.h"
 
 #include "sandbox/base/cleanup.h"
+#include "sandbox/inject/tracee.h"
 #include "sandbox/process/process.h"
-#include "sandbox/tracee.h"
 
 #include <errno.h>
 #include <fcntl.h>

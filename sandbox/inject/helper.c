@@ -2,7 +2,7 @@
 #include "helper.h"
 
 #include "sandbox/base/error.h"
-#include "sandbox/tracee.h"
+#include "sandbox/inject/tracee.h"
 
 #include <errno.h>
 #include <linux/capability.h>

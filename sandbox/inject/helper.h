@@ -12,10 +12,10 @@
  *
  * See: setns(2) of a pidfd, clone3(2).
  */
-#ifndef PETRI_SANDBOX_HELPER_H
-#define PETRI_SANDBOX_HELPER_H
+#ifndef PETRI_SANDBOX_INJECT_HELPER_H
+#define PETRI_SANDBOX_INJECT_HELPER_H
 
-#include "sandbox/remote.h"
+#include "sandbox/inject/remote.h"
 
 /* Where a task is born, and as whom. */
 struct helper_birth {

@@ -1,7 +1,7 @@
 /* System calls made by a stopped task for us, on a child of the test's own. */
-#include "as_user.h"
-#include "sandbox/remote.h"
-#include "sandbox/tracee.h"
+#include "sandbox/inject/remote.h"
+#include "sandbox/inject/tracee.h"
+#include "tests/sandbox/as_user.h"
 
 #include <errno.h>
 #include <fcntl.h>

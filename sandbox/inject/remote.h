@@ -20,8 +20,8 @@
  *
  * See: compel in CRIU; ptrace(2), PTRACE_SYSCALL, PTRACE_GET_SYSCALL_INFO.
  */
-#ifndef PETRI_SANDBOX_REMOTE_H
-#define PETRI_SANDBOX_REMOTE_H
+#ifndef PETRI_SANDBOX_INJECT_REMOTE_H
+#define PETRI_SANDBOX_INJECT_REMOTE_H
 
 #include "sandbox/sandbox.h"
 

@@ -14,12 +14,12 @@
  *
  * PETRI_SEED repeats a sequence, PETRI_STRANGE changes how many sessions there are.
  */
-#include "live.h"
+#include "tests/sandbox/live.h"
 
 #include "sandbox/cell.h"
+#include "sandbox/inject/tracee.h"
 #include "sandbox/process/process.h"
 #include "sandbox/session.h"
-#include "sandbox/tracee.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,8 +3,8 @@
  *
  * See: ptrace(2), PTRACE_SEIZE; proc_pid_mem(5).
  */
-#ifndef PETRI_SANDBOX_TRACEE_H
-#define PETRI_SANDBOX_TRACEE_H
+#ifndef PETRI_SANDBOX_INJECT_TRACEE_H
+#define PETRI_SANDBOX_INJECT_TRACEE_H
 
 #include <stdbool.h>
 #include <stddef.h>
