@@ -5,9 +5,9 @@
 #define PETRI_SANDBOX_CELL_H
 
 #include "sandbox/files/opened.h"
-#include "sandbox/resources.h"
+#include "sandbox/limits/resources.h"
+#include "sandbox/limits/watcher.h"
 #include "sandbox/session.h"
-#include "sandbox/watcher.h"
 
 #include <linux/capability.h>
 #include <time.h>

@@ -11,8 +11,8 @@
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/error.h"
 #include "sandbox/base/system.h"
-#include "sandbox/bounds.h"
-#include "sandbox/resources.h"
+#include "sandbox/limits/bounds.h"
+#include "sandbox/limits/resources.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,12 +5,12 @@
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/error.h"
 #include "sandbox/base/system.h"
-#include "sandbox/bounds.h"
 #include "sandbox/files/folder.h"
 #include "sandbox/files/layers.h"
 #include "sandbox/inject/helper.h"
 #include "sandbox/inject/tracee.h"
-#include "sandbox/resources.h"
+#include "sandbox/limits/bounds.h"
+#include "sandbox/limits/resources.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* A scope that is not given: by a bus that the test plays, below a /run of its own. test_delegate.c has one given. */
 #include "as_user.h"
-#include "sandbox/delegate.h"
-#include "sandbox/watcher.h"
+#include "sandbox/limits/delegate.h"
+#include "sandbox/limits/watcher.h"
 #include "tmpfs.h"
 
 #include <dlfcn.h>

@@ -14,8 +14,8 @@
  * See: systemd.scope(5), org.freedesktop.systemd1(5), "Control Group APIs and
  * Delegation" of systemd, sd-bus(3).
  */
-#ifndef PETRI_SANDBOX_DELEGATE_H
-#define PETRI_SANDBOX_DELEGATE_H
+#ifndef PETRI_SANDBOX_LIMITS_DELEGATE_H
+#define PETRI_SANDBOX_LIMITS_DELEGATE_H
 
 /*
  * Moves this process into a delegated scope of its own, which ends with it.

@@ -1,6 +1,6 @@
 /* What Linux counts by user: cells that take all they can get leave enough to the user's other programs. */
-#include "live.h"
-#include "sandbox/bounds.h"
+#include "sandbox/limits/bounds.h"
+#include "tests/sandbox/live.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -10,8 +10,8 @@
  *
  * See: cgroup-v1/memory.rst, cgroup-v2.rst, cgroups(7).
  */
-#ifndef PETRI_SANDBOX_RESOURCES_H
-#define PETRI_SANDBOX_RESOURCES_H
+#ifndef PETRI_SANDBOX_LIMITS_RESOURCES_H
+#define PETRI_SANDBOX_LIMITS_RESOURCES_H
 
 #include "sandbox/resources_backend.h"
 

@@ -2,9 +2,9 @@
  * test_delegate_bus.c has those that are not given. */
 #include "as_user.h"
 #include "sandbox/cgroup.h"
-#include "sandbox/delegate.h"
+#include "sandbox/limits/delegate.h"
 #include "sandbox/base/system.h"
-#include "sandbox/watcher.h"
+#include "sandbox/limits/watcher.h"
 
 #include <fcntl.h>
 #include <limits.h>

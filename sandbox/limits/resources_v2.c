@@ -8,7 +8,7 @@
 #define _GNU_SOURCE
 #include "sandbox/cgroup.h"
 #include "sandbox/base/cleanup.h"
-#include "sandbox/delegate.h"
+#include "sandbox/limits/delegate.h"
 #include "sandbox/base/excess.h"
 #include "sandbox/resources_backend.h"
 #include "sandbox/base/system.h"

@@ -3,8 +3,8 @@
  *
  * See: proc_pid_smaps(5), proc_pid_stat(5).
  */
-#ifndef PETRI_SANDBOX_WATCHER_H
-#define PETRI_SANDBOX_WATCHER_H
+#ifndef PETRI_SANDBOX_LIMITS_WATCHER_H
+#define PETRI_SANDBOX_LIMITS_WATCHER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -9,8 +9,8 @@
  *
  * See: docs/shared-objects.md, getrlimit(2), ETOOMANYREFS in unix(7).
  */
-#ifndef PETRI_SANDBOX_BOUNDS_H
-#define PETRI_SANDBOX_BOUNDS_H
+#ifndef PETRI_SANDBOX_LIMITS_BOUNDS_H
+#define PETRI_SANDBOX_LIMITS_BOUNDS_H
 
 #include <stdbool.h>
 #include <sys/resource.h>
