@@ -5,7 +5,7 @@
 #define PETRI_SANDBOX_SESSION_H
 
 #include "sandbox/files/folder.h"
-#include "sandbox/filter.h"
+#include "sandbox/filter/filter.h"
 #include "sandbox/image.h"
 #include "sandbox/nursery.h"
 #include "sandbox/prefault.h"

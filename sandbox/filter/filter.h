@@ -16,8 +16,8 @@
  *
  * See: seccomp(2), seccomp_filter.rst.
  */
-#ifndef PETRI_SANDBOX_FILTER_H
-#define PETRI_SANDBOX_FILTER_H
+#ifndef PETRI_SANDBOX_FILTER_FILTER_H
+#define PETRI_SANDBOX_FILTER_FILTER_H
 
 #include <linux/filter.h>
 #include <stddef.h>

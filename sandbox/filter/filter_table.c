@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "sandbox/filter.h"
+#include "sandbox/filter/filter.h"
 
 #include <asm/prctl.h>
 #include <asm/termbits.h>

@@ -1,7 +1,7 @@
 /* The policy of cells: its table, what the program made of it answers, and that Linux reads the program alike. */
-#include "filter_live.h"
-#include "sandbox/filter.h"
+#include "sandbox/filter/filter.h"
 #include "sandbox/inject/remote.h"
+#include "tests/sandbox/filter/filter_live.h"
 
 #include <elf.h>
 #include <errno.h>

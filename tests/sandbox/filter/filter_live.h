@@ -4,7 +4,7 @@
 #ifndef PETRI_TESTS_FILTER_LIVE_H
 #define PETRI_TESTS_FILTER_LIVE_H
 
-#include "sandbox/filter.h"
+#include "sandbox/filter/filter.h"
 
 /* Makes each call in a process of its own, under the program; fails the cmocka test where an answer is another. */
 void filter_live_check(const struct filter *filter);

@@ -2,7 +2,7 @@
 #include "filter_listener.h"
 
 #include "sandbox/base/cleanup.h"
-#include "sandbox/filter.h"
+#include "sandbox/filter/filter.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -3,8 +3,8 @@
  *
  * See: seccomp_unotify(2).
  */
-#ifndef PETRI_SANDBOX_FILTER_LISTENER_H
-#define PETRI_SANDBOX_FILTER_LISTENER_H
+#ifndef PETRI_SANDBOX_FILTER_FILTER_LISTENER_H
+#define PETRI_SANDBOX_FILTER_FILTER_LISTENER_H
 
 #include "sandbox/sandbox.h"
 
