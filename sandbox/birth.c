@@ -6,7 +6,7 @@
 #include "sandbox/base/system.h"
 #include "sandbox/channel.h"
 #include "sandbox/files/layers.h"
-#include "sandbox/mounts.h"
+#include "sandbox/mounts/mounts.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@
 #define PETRI_SANDBOX_BIRTH_H
 
 #include "sandbox/hollow.h"
-#include "sandbox/mounts.h"
+#include "sandbox/mounts/mounts.h"
 #include "sandbox/nursery.h"
 
 /* What sandboxes are made from. */

@@ -10,7 +10,7 @@
 #include "sandbox/files/folder.h"
 #include "sandbox/files/layers.h"
 #include "sandbox/handover.h"
-#include "sandbox/mounts.h"
+#include "sandbox/mounts/mounts.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #include "sandbox/base/system.h"
 #include "sandbox/files/folder.h"
 #include "sandbox/files/overlay.h"
-#include "sandbox/prefix.h"
+#include "sandbox/mounts/prefix.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,8 +5,8 @@
 #include "sandbox/base/error.h"
 #include "sandbox/base/system.h"
 #include "sandbox/files/overlay.h"
+#include "sandbox/mounts/show.h"
 #include "sandbox/process/process.h"
-#include "sandbox/show.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,8 +3,8 @@
  *
  * They are named from it so that the options of an overlay, which a cell can read, tell nothing.
  */
-#ifndef PETRI_SANDBOX_MOUNTS_INSIDE_H
-#define PETRI_SANDBOX_MOUNTS_INSIDE_H
+#ifndef PETRI_SANDBOX_MOUNTS_MOUNTS_INSIDE_H
+#define PETRI_SANDBOX_MOUNTS_MOUNTS_INSIDE_H
 
 #define MOUNTS_LIVE "live" /* these three: see layers.h */
 #define MOUNTS_KEPT "kept"

@@ -1,8 +1,8 @@
 /*
  * etc.h - the minimal /etc of a sandbox.
  */
-#ifndef PETRI_SANDBOX_ETC_H
-#define PETRI_SANDBOX_ETC_H
+#ifndef PETRI_SANDBOX_MOUNTS_ETC_H
+#define PETRI_SANDBOX_MOUNTS_ETC_H
 
 #include "sandbox/sandbox.h"
 

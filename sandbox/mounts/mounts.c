@@ -4,13 +4,13 @@
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/error.h"
 #include "sandbox/base/system.h"
-#include "sandbox/etc.h"
 #include "sandbox/files/folder.h"
-#include "sandbox/mounts_inside.h"
-#include "sandbox/prefix.h"
-#include "sandbox/proc.h"
-#include "sandbox/show.h"
-#include "sandbox/sys.h"
+#include "sandbox/mounts/etc.h"
+#include "sandbox/mounts/mounts_inside.h"
+#include "sandbox/mounts/prefix.h"
+#include "sandbox/mounts/proc.h"
+#include "sandbox/mounts/show.h"
+#include "sandbox/mounts/sys.h"
 
 #include <errno.h>
 #include <fcntl.h>

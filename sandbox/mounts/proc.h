@@ -9,8 +9,8 @@
  *
  * See: procfs(5), proc.rst ("Mount options"), mount_namespaces(7).
  */
-#ifndef PETRI_SANDBOX_PROC_H
-#define PETRI_SANDBOX_PROC_H
+#ifndef PETRI_SANDBOX_MOUNTS_PROC_H
+#define PETRI_SANDBOX_MOUNTS_PROC_H
 
 #include "sandbox/sandbox.h"
 

@@ -5,8 +5,8 @@
  * folder of whiteouts above; or an empty folder. Every sandbox has it in place
  * of the folder, wherever cells see that. See: overlay.h.
  */
-#ifndef PETRI_SANDBOX_HIDE_H
-#define PETRI_SANDBOX_HIDE_H
+#ifndef PETRI_SANDBOX_MOUNTS_HIDE_H
+#define PETRI_SANDBOX_MOUNTS_HIDE_H
 
 #include "sandbox/sandbox.h"
 

@@ -1,8 +1,8 @@
 /*
  * prefix.h - which folders an interpreter needs, found without running it.
  */
-#ifndef PETRI_SANDBOX_PREFIX_H
-#define PETRI_SANDBOX_PREFIX_H
+#ifndef PETRI_SANDBOX_MOUNTS_PREFIX_H
+#define PETRI_SANDBOX_MOUNTS_PREFIX_H
 
 #include <limits.h>
 

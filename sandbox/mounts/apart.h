@@ -11,8 +11,8 @@
  *
  * See: clone_private_mount() in overlayfs, mount_namespaces(7) on locked mounts.
  */
-#ifndef PETRI_SANDBOX_APART_H
-#define PETRI_SANDBOX_APART_H
+#ifndef PETRI_SANDBOX_MOUNTS_APART_H
+#define PETRI_SANDBOX_MOUNTS_APART_H
 
 #include "sandbox/files/folder.h"
 #include "sandbox/sandbox.h"

@@ -1,7 +1,7 @@
 /* What a cell sees and may do: files, privileges, the network, and nothing of the host's. */
-#include "live.h"
+#include "tests/sandbox/live.h"
 
-#include "sandbox/sys.h"
+#include "sandbox/mounts/sys.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>

@@ -7,12 +7,12 @@
  *
  * See: docs/sandbox.md, mount_namespaces(7), overlayfs.rst.
  */
-#ifndef PETRI_SANDBOX_MOUNTS_H
-#define PETRI_SANDBOX_MOUNTS_H
+#ifndef PETRI_SANDBOX_MOUNTS_MOUNTS_H
+#define PETRI_SANDBOX_MOUNTS_MOUNTS_H
 
-#include "sandbox/apart.h"
 #include "sandbox/files/folder.h"
-#include "sandbox/hide.h"
+#include "sandbox/mounts/apart.h"
+#include "sandbox/mounts/hide.h"
 #include "sandbox/sandbox.h"
 
 #include <limits.h>

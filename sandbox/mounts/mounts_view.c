@@ -7,12 +7,12 @@
  * same device and inode number, in each later cell.
  */
 #define _GNU_SOURCE
-#include "sandbox/mounts.h"
-#include "sandbox/mounts_inside.h"
+#include "sandbox/mounts/mounts.h"
+#include "sandbox/mounts/mounts_inside.h"
 
 #include "sandbox/base/error.h"
 #include "sandbox/files/layers.h"
-#include "sandbox/proc.h"
+#include "sandbox/mounts/proc.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
 /* Folders that a cell leaves open: none leads past the next cell's own layer. */
-#include "live.h"
+#include "tests/sandbox/live.h"
 
 #include <errno.h>
 #include <fcntl.h>

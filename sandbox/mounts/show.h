@@ -12,8 +12,8 @@
  *
  * See: overlayfs.rst, docs/shared-objects.md.
  */
-#ifndef PETRI_SANDBOX_SHOW_H
-#define PETRI_SANDBOX_SHOW_H
+#ifndef PETRI_SANDBOX_MOUNTS_SHOW_H
+#define PETRI_SANDBOX_MOUNTS_SHOW_H
 
 #include "sandbox/sandbox.h"
 

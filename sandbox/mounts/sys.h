@@ -6,8 +6,8 @@
  *
  * See: sysfs-devices-system-cpu.
  */
-#ifndef PETRI_SANDBOX_SYS_H
-#define PETRI_SANDBOX_SYS_H
+#ifndef PETRI_SANDBOX_MOUNTS_SYS_H
+#define PETRI_SANDBOX_MOUNTS_SYS_H
 
 #include "sandbox/sandbox.h"
 

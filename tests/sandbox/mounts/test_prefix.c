@@ -1,5 +1,5 @@
 /* Which folders an interpreter needs: its prefixes, in folder trees that the tests make. */
-#include "sandbox/prefix.h"
+#include "sandbox/mounts/prefix.h"
 
 #include "sandbox/files/tree.h"
 
