@@ -7,9 +7,9 @@
 #include "sandbox/files/folder.h"
 #include "sandbox/filter/filter.h"
 #include "sandbox/image.h"
-#include "sandbox/nursery.h"
 #include "sandbox/prefault.h"
 #include "sandbox/session_files.h"
+#include "sandbox/spawn/nursery.h"
 
 #include <sys/resource.h>
 

@@ -5,8 +5,8 @@
  * kernel process' memory and environment but what stands in here. See:
  * memfd_create(2).
  */
-#ifndef PETRI_SANDBOX_HANDOVER_H
-#define PETRI_SANDBOX_HANDOVER_H
+#ifndef PETRI_SANDBOX_SPAWN_HANDOVER_H
+#define PETRI_SANDBOX_SPAWN_HANDOVER_H
 
 #include "sandbox/sandbox.h"
 

@@ -5,12 +5,12 @@
 #include "sandbox/base/error.h"
 #include "sandbox/base/excess.h"
 #include "sandbox/base/system.h"
-#include "sandbox/birth.h"
-#include "sandbox/channel.h"
 #include "sandbox/files/folder.h"
 #include "sandbox/files/layers.h"
-#include "sandbox/handover.h"
 #include "sandbox/mounts/mounts.h"
+#include "sandbox/spawn/birth.h"
+#include "sandbox/spawn/channel.h"
+#include "sandbox/spawn/handover.h"
 
 #include <errno.h>
 #include <fcntl.h>

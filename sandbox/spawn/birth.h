@@ -4,12 +4,12 @@
  * Each sets itself up, reports {step, errno} over a pipe, and becomes what it
  * is for.
  */
-#ifndef PETRI_SANDBOX_BIRTH_H
-#define PETRI_SANDBOX_BIRTH_H
+#ifndef PETRI_SANDBOX_SPAWN_BIRTH_H
+#define PETRI_SANDBOX_SPAWN_BIRTH_H
 
-#include "sandbox/hollow.h"
 #include "sandbox/mounts/mounts.h"
-#include "sandbox/nursery.h"
+#include "sandbox/spawn/hollow.h"
+#include "sandbox/spawn/nursery.h"
 
 /* What sandboxes are made from. */
 struct birthplace {

@@ -9,8 +9,8 @@
  * See: SECCOMP_SET_MODE_STRICT in seccomp(2). Where the process has a filter
  * already, as in a container, it is a filter of the same effect.
  */
-#ifndef PETRI_SANDBOX_HOLLOW_H
-#define PETRI_SANDBOX_HOLLOW_H
+#ifndef PETRI_SANDBOX_SPAWN_HOLLOW_H
+#define PETRI_SANDBOX_SPAWN_HOLLOW_H
 
 #include "sandbox/sandbox.h"
 

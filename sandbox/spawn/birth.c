@@ -4,9 +4,9 @@
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/error.h"
 #include "sandbox/base/system.h"
-#include "sandbox/channel.h"
 #include "sandbox/files/layers.h"
 #include "sandbox/mounts/mounts.h"
+#include "sandbox/spawn/channel.h"
 
 #include <errno.h>
 #include <fcntl.h>

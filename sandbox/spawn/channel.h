@@ -3,8 +3,8 @@
  *
  * See: unix(7), SCM_RIGHTS, SCM_CREDENTIALS.
  */
-#ifndef PETRI_SANDBOX_CHANNEL_H
-#define PETRI_SANDBOX_CHANNEL_H
+#ifndef PETRI_SANDBOX_SPAWN_CHANNEL_H
+#define PETRI_SANDBOX_SPAWN_CHANNEL_H
 
 #include <stddef.h>
 #include <sys/types.h>

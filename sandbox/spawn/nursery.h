@@ -18,8 +18,8 @@
  *
  * See: clone(2), CLONE_PARENT; docs/sandbox.md.
  */
-#ifndef PETRI_SANDBOX_NURSERY_H
-#define PETRI_SANDBOX_NURSERY_H
+#ifndef PETRI_SANDBOX_SPAWN_NURSERY_H
+#define PETRI_SANDBOX_SPAWN_NURSERY_H
 
 #include "sandbox/sandbox.h"
 
