@@ -8,7 +8,7 @@
 #define PETRI_SANDBOX_IMAGE_H
 
 #include "sandbox/children.h"
-#include "sandbox/descriptors.h"
+#include "sandbox/descriptors/descriptors.h"
 #include "sandbox/shared.h"
 #include "sandbox/threads.h"
 

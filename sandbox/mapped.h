@@ -14,8 +14,8 @@
 #ifndef PETRI_SANDBOX_MAPPED_H
 #define PETRI_SANDBOX_MAPPED_H
 
+#include "sandbox/descriptors/giver.h"
 #include "sandbox/files/snapshot.h"
-#include "sandbox/giver.h"
 #include "sandbox/process/mappings.h"
 
 struct mapped_file {

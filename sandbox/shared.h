@@ -15,7 +15,7 @@
 #ifndef PETRI_SANDBOX_SHARED_H
 #define PETRI_SANDBOX_SHARED_H
 
-#include "sandbox/descriptors.h"
+#include "sandbox/descriptors/descriptors.h"
 #include "sandbox/files/saved.h"
 #include "sandbox/mapped.h"
 

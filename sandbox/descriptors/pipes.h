@@ -7,11 +7,11 @@
  *
  * See: pipe(7), fifo(7).
  */
-#ifndef PETRI_SANDBOX_PIPES_H
-#define PETRI_SANDBOX_PIPES_H
+#ifndef PETRI_SANDBOX_DESCRIPTORS_PIPES_H
+#define PETRI_SANDBOX_DESCRIPTORS_PIPES_H
 
-#include "sandbox/descriptor.h"
-#include "sandbox/giver.h"
+#include "sandbox/descriptors/descriptor.h"
+#include "sandbox/descriptors/giver.h"
 
 int pipes_look(struct descriptors_look *look, struct descriptors *list) SANDBOX_MUST_CHECK;
 int pipes_give(struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;

@@ -2,7 +2,7 @@
 #include "pipes.h"
 
 #include "sandbox/base/cleanup.h"
-#include "sandbox/content.h"
+#include "sandbox/descriptors/content.h"
 
 #include <errno.h>
 #include <fcntl.h>

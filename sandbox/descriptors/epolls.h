@@ -3,11 +3,11 @@
  *
  * See: epoll(7), proc_pid_fdinfo(5), KCMP_EPOLL_TFD in kcmp(2).
  */
-#ifndef PETRI_SANDBOX_EPOLLS_H
-#define PETRI_SANDBOX_EPOLLS_H
+#ifndef PETRI_SANDBOX_DESCRIPTORS_EPOLLS_H
+#define PETRI_SANDBOX_DESCRIPTORS_EPOLLS_H
 
-#include "sandbox/descriptor.h"
-#include "sandbox/giver.h"
+#include "sandbox/descriptors/descriptor.h"
+#include "sandbox/descriptors/giver.h"
 
 int epolls_look(struct descriptors_look *look, struct descriptors *list) SANDBOX_MUST_CHECK;
 int epolls_give(struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;

@@ -7,11 +7,11 @@
  *
  * See: proc_pid_fdinfo(5), eventfd(2), timerfd_create(2), signalfd(2), inotify(7).
  */
-#ifndef PETRI_SANDBOX_COUNTERS_H
-#define PETRI_SANDBOX_COUNTERS_H
+#ifndef PETRI_SANDBOX_DESCRIPTORS_COUNTERS_H
+#define PETRI_SANDBOX_DESCRIPTORS_COUNTERS_H
 
-#include "sandbox/descriptor.h"
-#include "sandbox/giver.h"
+#include "sandbox/descriptors/descriptor.h"
+#include "sandbox/descriptors/giver.h"
 
 int counters_look_eventfd(struct descriptors_look *look, struct descriptors *list) SANDBOX_MUST_CHECK;
 int counters_look_timerfd(struct descriptors_look *look, struct descriptors *list) SANDBOX_MUST_CHECK;

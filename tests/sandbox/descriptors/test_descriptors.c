@@ -1,6 +1,6 @@
 /* What a cell that is lost did to descriptors and shared memory of earlier cells never happened; a good one's goes on.
  */
-#include "live.h"
+#include "tests/sandbox/live.h"
 
 #include "sandbox/base/system.h"
 #include "sandbox/session.h"

@@ -10,11 +10,11 @@
  *
  * See: open(2), proc_pid_fd(5).
  */
-#ifndef PETRI_SANDBOX_FILES_H
-#define PETRI_SANDBOX_FILES_H
+#ifndef PETRI_SANDBOX_DESCRIPTORS_FILES_H
+#define PETRI_SANDBOX_DESCRIPTORS_FILES_H
 
-#include "sandbox/descriptor.h"
-#include "sandbox/giver.h"
+#include "sandbox/descriptors/descriptor.h"
+#include "sandbox/descriptors/giver.h"
 
 /* Tells a file or folder, or what is only a path (O_PATH), by its link. 0, -ENOTSUP as descriptors_refuse(), or
  * -ENOMEM.

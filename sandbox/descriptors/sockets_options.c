@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "sandbox/sockets.h"
+#include "sandbox/descriptors/sockets.h"
 
 #include <linux/in6.h>
 #include <netinet/in.h>

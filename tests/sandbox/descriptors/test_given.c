@@ -1,5 +1,5 @@
 /* What a cell leaves can be given to each later one, or the cell that left it is refused: no session is lost by it. */
-#include "live.h"
+#include "tests/sandbox/live.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,8 +3,8 @@
  *
  * The part that descriptors.h and each kind of descriptor have in common. See: descriptors.h.
  */
-#ifndef PETRI_SANDBOX_DESCRIPTOR_H
-#define PETRI_SANDBOX_DESCRIPTOR_H
+#ifndef PETRI_SANDBOX_DESCRIPTORS_DESCRIPTOR_H
+#define PETRI_SANDBOX_DESCRIPTORS_DESCRIPTOR_H
 
 #include "sandbox/sandbox.h"
 

@@ -2,7 +2,7 @@
 #include "giver.h"
 
 #include "sandbox/base/system.h"
-#include "sandbox/descriptor.h"
+#include "sandbox/descriptors/descriptor.h"
 #include "sandbox/inject/tracee.h"
 
 #include <errno.h>

@@ -6,11 +6,11 @@
  *
  * See: proc_pid_fdinfo(5), fcntl_locking(2), flock(2).
  */
-#ifndef PETRI_SANDBOX_LOCKS_H
-#define PETRI_SANDBOX_LOCKS_H
+#ifndef PETRI_SANDBOX_DESCRIPTORS_LOCKS_H
+#define PETRI_SANDBOX_DESCRIPTORS_LOCKS_H
 
-#include "sandbox/descriptor.h"
-#include "sandbox/giver.h"
+#include "sandbox/descriptors/descriptor.h"
+#include "sandbox/descriptors/giver.h"
 #include "sandbox/process/procfs.h"
 
 /* More of one descriptor and its cell is rolled back. */

@@ -9,8 +9,8 @@
  *
  * See: remote.h, dup(2).
  */
-#ifndef PETRI_SANDBOX_GIVER_H
-#define PETRI_SANDBOX_GIVER_H
+#ifndef PETRI_SANDBOX_DESCRIPTORS_GIVER_H
+#define PETRI_SANDBOX_DESCRIPTORS_GIVER_H
 
 #include "sandbox/inject/remote.h"
 

@@ -10,12 +10,12 @@
  *
  * See: unix(7), tcp(7), SO_PEEK_OFF in socket(7).
  */
-#ifndef PETRI_SANDBOX_SOCKETS_H
-#define PETRI_SANDBOX_SOCKETS_H
+#ifndef PETRI_SANDBOX_DESCRIPTORS_SOCKETS_H
+#define PETRI_SANDBOX_DESCRIPTORS_SOCKETS_H
 
-#include "sandbox/content.h"
-#include "sandbox/descriptor.h"
-#include "sandbox/giver.h"
+#include "sandbox/descriptors/content.h"
+#include "sandbox/descriptors/descriptor.h"
+#include "sandbox/descriptors/giver.h"
 
 #include <sys/socket.h>
 

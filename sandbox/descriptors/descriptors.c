@@ -5,13 +5,13 @@
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/error.h"
 #include "sandbox/base/system.h"
-#include "sandbox/counters.h"
-#include "sandbox/epolls.h"
-#include "sandbox/files.h"
-#include "sandbox/locks.h"
-#include "sandbox/pipes.h"
+#include "sandbox/descriptors/counters.h"
+#include "sandbox/descriptors/epolls.h"
+#include "sandbox/descriptors/files.h"
+#include "sandbox/descriptors/locks.h"
+#include "sandbox/descriptors/pipes.h"
+#include "sandbox/descriptors/sockets.h"
 #include "sandbox/process/procfs.h"
-#include "sandbox/sockets.h"
 
 #include <errno.h>
 #include <fcntl.h>

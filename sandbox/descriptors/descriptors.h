@@ -15,11 +15,11 @@
  *
  * See: proc_pid_fd(5), proc_pid_fdinfo(5), kcmp(2), dup(2).
  */
-#ifndef PETRI_SANDBOX_DESCRIPTORS_H
-#define PETRI_SANDBOX_DESCRIPTORS_H
+#ifndef PETRI_SANDBOX_DESCRIPTORS_DESCRIPTORS_H
+#define PETRI_SANDBOX_DESCRIPTORS_DESCRIPTORS_H
 
-#include "sandbox/descriptor.h"
-#include "sandbox/giver.h"
+#include "sandbox/descriptors/descriptor.h"
+#include "sandbox/descriptors/giver.h"
 
 /*
  * More of them and a cell is rolled back: each costs the next cell a

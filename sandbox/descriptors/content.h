@@ -1,8 +1,8 @@
 /*
  * content.h - what waits in a pipe or socket, piece by piece, as it was written.
  */
-#ifndef PETRI_SANDBOX_CONTENT_H
-#define PETRI_SANDBOX_CONTENT_H
+#ifndef PETRI_SANDBOX_DESCRIPTORS_CONTENT_H
+#define PETRI_SANDBOX_DESCRIPTORS_CONTENT_H
 
 #include "sandbox/sandbox.h"
 
