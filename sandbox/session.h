@@ -6,8 +6,8 @@
 
 #include "sandbox/files/folder.h"
 #include "sandbox/filter/filter.h"
-#include "sandbox/image.h"
-#include "sandbox/prefault.h"
+#include "sandbox/image/image.h"
+#include "sandbox/image/prefault.h"
 #include "sandbox/session_files.h"
 #include "sandbox/spawn/nursery.h"
 

@@ -1,5 +1,5 @@
 /* Shared mappings without a named file are found, on Linux with a query for them and without; names make no others. */
-#include "sandbox/prefault.h"
+#include "sandbox/image/prefault.h"
 #include "sandbox/process/mappings.h"
 
 #include <setjmp.h>

@@ -9,8 +9,8 @@
  *
  * See: waitpid(2); clone3(2), set_tid.
  */
-#ifndef PETRI_SANDBOX_CHILDREN_H
-#define PETRI_SANDBOX_CHILDREN_H
+#ifndef PETRI_SANDBOX_IMAGE_CHILDREN_H
+#define PETRI_SANDBOX_IMAGE_CHILDREN_H
 
 #include "sandbox/inject/remote.h"
 

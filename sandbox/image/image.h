@@ -4,13 +4,13 @@
  * A keeper is a task that owns an address space, a file table and signal
  * dispositions, and stays in a ptrace stop for life.
  */
-#ifndef PETRI_SANDBOX_IMAGE_H
-#define PETRI_SANDBOX_IMAGE_H
+#ifndef PETRI_SANDBOX_IMAGE_IMAGE_H
+#define PETRI_SANDBOX_IMAGE_IMAGE_H
 
-#include "sandbox/children.h"
 #include "sandbox/descriptors/descriptors.h"
-#include "sandbox/shared.h"
-#include "sandbox/threads.h"
+#include "sandbox/image/children.h"
+#include "sandbox/image/shared.h"
+#include "sandbox/image/threads.h"
 
 #include <limits.h>
 

@@ -8,8 +8,8 @@
  *
  * See: madvise(2), MADV_POPULATE_WRITE; proc_pid_pagemap(5).
  */
-#ifndef PETRI_SANDBOX_PREFAULT_H
-#define PETRI_SANDBOX_PREFAULT_H
+#ifndef PETRI_SANDBOX_IMAGE_PREFAULT_H
+#define PETRI_SANDBOX_IMAGE_PREFAULT_H
 
 #include "sandbox/inject/remote.h"
 

@@ -1,6 +1,6 @@
 /* Shared memory and files without a name: what can't be given in reasonable time is refused, what can is put back. */
-#include "live.h"
-#include "sandbox/shared.h"
+#include "sandbox/image/shared.h"
+#include "tests/sandbox/live.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -12,12 +12,12 @@
  *
  * See: mmap(2), MAP_SHARED; memfd_create(2).
  */
-#ifndef PETRI_SANDBOX_SHARED_H
-#define PETRI_SANDBOX_SHARED_H
+#ifndef PETRI_SANDBOX_IMAGE_SHARED_H
+#define PETRI_SANDBOX_IMAGE_SHARED_H
 
 #include "sandbox/descriptors/descriptors.h"
 #include "sandbox/files/saved.h"
-#include "sandbox/mapped.h"
+#include "sandbox/image/mapped.h"
 
 /* The most of it in all: a cell must not wait for gigabytes to be copied. */
 #define SHARED_MAX_BYTES (256ULL << 20)

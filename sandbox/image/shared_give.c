@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "sandbox/shared.h"
+#include "sandbox/image/shared.h"
 
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/io.h"

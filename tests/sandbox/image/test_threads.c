@@ -1,5 +1,5 @@
 /* Threads go on from cell to cell, in whatever they were doing, and keep their signals and robust mutexes. */
-#include "live.h"
+#include "tests/sandbox/live.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  *
  * See: set_robust_list(2), rseq(2), sigaltstack(2), PR_GET_TID_ADDRESS(2const).
  */
-#ifndef PETRI_SANDBOX_THREADS_H
-#define PETRI_SANDBOX_THREADS_H
+#ifndef PETRI_SANDBOX_IMAGE_THREADS_H
+#define PETRI_SANDBOX_IMAGE_THREADS_H
 
 #include "sandbox/inject/remote.h"
 

@@ -11,8 +11,8 @@
  *
  * See: proc_pid_pagemap(5).
  */
-#ifndef PETRI_SANDBOX_MAPPED_H
-#define PETRI_SANDBOX_MAPPED_H
+#ifndef PETRI_SANDBOX_IMAGE_MAPPED_H
+#define PETRI_SANDBOX_IMAGE_MAPPED_H
 
 #include "sandbox/descriptors/giver.h"
 #include "sandbox/files/snapshot.h"
