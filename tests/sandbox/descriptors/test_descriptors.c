@@ -3,7 +3,7 @@
 #include "tests/sandbox/live.h"
 
 #include "sandbox/base/system.h"
-#include "sandbox/session.h"
+#include "sandbox/session/session.h"
 
 #include <errno.h>
 #include <fcntl.h>

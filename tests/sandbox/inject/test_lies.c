@@ -16,10 +16,10 @@
  */
 #include "tests/sandbox/live.h"
 
-#include "sandbox/cell.h"
 #include "sandbox/inject/tracee.h"
 #include "sandbox/process/process.h"
-#include "sandbox/session.h"
+#include "sandbox/session/cell.h"
+#include "sandbox/session/session.h"
 
 #include <dirent.h>
 #include <errno.h>

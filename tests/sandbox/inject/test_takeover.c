@@ -6,10 +6,10 @@
  */
 #include "tests/sandbox/live.h"
 
-#include "sandbox/cell.h"
 #include "sandbox/inject/tracee.h"
 #include "sandbox/process/kin.h"
-#include "sandbox/session.h"
+#include "sandbox/session/cell.h"
+#include "sandbox/session/session.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* Children that live in a pid namespace below ours and that the session knows nothing of. */
-#include "live.h"
+#include "tests/sandbox/live.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -1,6 +1,6 @@
 /* What goes on from cell to cell, what ends with a cell, and what a lost cell leaves as it was. */
-#include "live.h"
-#include "sandbox/session.h"
+#include "sandbox/session/session.h"
+#include "tests/sandbox/live.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,10 +8,10 @@
  *
  * See: pid_namespaces(7), NSpid in proc_pid_status(5).
  */
-#ifndef PETRI_SANDBOX_STRAYS_H
-#define PETRI_SANDBOX_STRAYS_H
+#ifndef PETRI_SANDBOX_SESSION_STRAYS_H
+#define PETRI_SANDBOX_SESSION_STRAYS_H
 
-#include "sandbox/session.h"
+#include "sandbox/session/session.h"
 
 /*
  * Kills and reaps the children that are in a pid namespace below ours and that

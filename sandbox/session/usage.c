@@ -4,10 +4,10 @@
 #define _GNU_SOURCE
 #include "sandbox/base/excess.h"
 #include "sandbox/base/system.h"
-#include "sandbox/cell.h"
 #include "sandbox/limits/bounds.h"
 #include "sandbox/limits/watcher.h"
 #include "sandbox/process/process.h"
+#include "sandbox/session/cell.h"
 
 #include <errno.h>
 #include <fcntl.h>

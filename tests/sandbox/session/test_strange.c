@@ -4,9 +4,9 @@
  *
  * PETRI_SEED repeats a sequence, PETRI_STRANGE changes how many sessions there are.
  */
-#include "live.h"
+#include "tests/sandbox/live.h"
 
-#include "sandbox/session.h"
+#include "sandbox/session/session.h"
 
 #include <errno.h>
 #include <poll.h>

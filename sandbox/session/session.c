@@ -1,6 +1,6 @@
 #define _GNU_SOURCE
-#include "sandbox/cell.h"
 #include "sandbox/filter/filter_listener.h"
+#include "sandbox/session/cell.h"
 
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/error.h"

@@ -8,10 +8,10 @@
 #define _GNU_SOURCE
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/system.h"
-#include "sandbox/cell.h"
 #include "sandbox/files/changes.h"
 #include "sandbox/files/layers.h"
 #include "sandbox/files/tree.h"
+#include "sandbox/session/cell.h"
 
 #include <errno.h>
 #include <fcntl.h>

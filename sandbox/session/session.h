@@ -1,14 +1,14 @@
 /*
  * session.h - the insides of a session, shared by session.c and the cells.
  */
-#ifndef PETRI_SANDBOX_SESSION_H
-#define PETRI_SANDBOX_SESSION_H
+#ifndef PETRI_SANDBOX_SESSION_SESSION_H
+#define PETRI_SANDBOX_SESSION_SESSION_H
 
 #include "sandbox/files/folder.h"
 #include "sandbox/filter/filter.h"
 #include "sandbox/image/image.h"
 #include "sandbox/image/prefault.h"
-#include "sandbox/session_files.h"
+#include "sandbox/session/session_files.h"
 #include "sandbox/spawn/nursery.h"
 
 #include <sys/resource.h>

@@ -1,6 +1,6 @@
 /* A cell's files of the notebook's folder: put there before it runs, listed and read after it. */
-#include "listing.h"
-#include "live.h"
+#include "tests/sandbox/listing.h"
+#include "tests/sandbox/live.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -12,7 +12,7 @@
 #include "sandbox/inject/tracee.h"
 #include "sandbox/process/kin.h"
 #include "sandbox/process/process.h"
-#include "sandbox/strays.h"
+#include "sandbox/session/strays.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -8,8 +8,8 @@
 #define _GNU_SOURCE
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/system.h"
-#include "sandbox/cell.h"
 #include "sandbox/files/layers.h"
+#include "sandbox/session/cell.h"
 
 #include <errno.h>
 #include <fcntl.h>

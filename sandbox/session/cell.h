@@ -1,13 +1,13 @@
 /*
  * cell.h - the insides of a cell, shared by the file that makes it and the one that ends it.
  */
-#ifndef PETRI_SANDBOX_CELL_H
-#define PETRI_SANDBOX_CELL_H
+#ifndef PETRI_SANDBOX_SESSION_CELL_H
+#define PETRI_SANDBOX_SESSION_CELL_H
 
 #include "sandbox/files/opened.h"
 #include "sandbox/limits/resources.h"
 #include "sandbox/limits/watcher.h"
-#include "sandbox/session.h"
+#include "sandbox/session/session.h"
 
 #include <linux/capability.h>
 #include <time.h>

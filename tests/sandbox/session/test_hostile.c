@@ -1,7 +1,7 @@
 /* Cells that leave processes behind, that fork without end, that damage what petri needs: each is contained. */
-#include "live.h"
-#include "sandbox/cell.h"
 #include "sandbox/process/kin.h"
+#include "sandbox/session/cell.h"
+#include "tests/sandbox/live.h"
 
 #include <dirent.h>
 #include <errno.h>

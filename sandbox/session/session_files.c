@@ -4,12 +4,12 @@
 #include "sandbox/base/array.h"
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/system.h"
-#include "sandbox/cell.h"
 #include "sandbox/files/changes.h"
 #include "sandbox/files/folder.h"
 #include "sandbox/files/layers.h"
 #include "sandbox/files/overlay.h"
 #include "sandbox/files/tree.h"
+#include "sandbox/session/cell.h"
 
 #include <errno.h>
 #include <fcntl.h>

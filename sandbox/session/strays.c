@@ -1,9 +1,9 @@
 #define _GNU_SOURCE
 #include "strays.h"
 
-#include "sandbox/cell.h"
 #include "sandbox/process/kin.h"
 #include "sandbox/process/process.h"
+#include "sandbox/session/cell.h"
 
 #include <signal.h>
 #include <stdio.h>

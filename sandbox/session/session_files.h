@@ -10,8 +10,8 @@
  *
  * See: snapshot.h, layers.h; overlayfs.rst, "Changes to underlying filesystems".
  */
-#ifndef PETRI_SANDBOX_SESSION_FILES_H
-#define PETRI_SANDBOX_SESSION_FILES_H
+#ifndef PETRI_SANDBOX_SESSION_SESSION_FILES_H
+#define PETRI_SANDBOX_SESSION_SESSION_FILES_H
 
 #include "sandbox/files/snapshot.h"
 #include "sandbox/sandbox.h"

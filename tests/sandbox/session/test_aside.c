@@ -1,5 +1,5 @@
 /* A cell aside, a completion say, has nothing in common with the image that it could change. */
-#include "live.h"
+#include "tests/sandbox/live.h"
 
 #include <errno.h>
 #include <fcntl.h>

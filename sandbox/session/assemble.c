@@ -14,10 +14,10 @@
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/error.h"
 #include "sandbox/base/system.h"
-#include "sandbox/cell.h"
 #include "sandbox/files/layers.h"
 #include "sandbox/inject/helper.h"
 #include "sandbox/inject/tracee.h"
+#include "sandbox/session/cell.h"
 
 #include <errno.h>
 #include <fcntl.h>
