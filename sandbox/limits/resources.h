@@ -13,7 +13,7 @@
 #ifndef PETRI_SANDBOX_LIMITS_RESOURCES_H
 #define PETRI_SANDBOX_LIMITS_RESOURCES_H
 
-#include "sandbox/resources_backend.h"
+#include "sandbox/limits/resources_backend.h"
 
 #include <sys/types.h>
 

@@ -4,10 +4,10 @@
  * Only root may make them; nobody delegates them.
  */
 #define _GNU_SOURCE
-#include "sandbox/cgroup.h"
+#include "sandbox/limits/cgroup.h"
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/excess.h"
-#include "sandbox/resources_backend.h"
+#include "sandbox/limits/resources_backend.h"
 #include "sandbox/base/system.h"
 
 #include <errno.h>

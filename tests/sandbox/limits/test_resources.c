@@ -1,5 +1,5 @@
 /* What is read from and written to control groups, against folders of plain files in Linux's formats. */
-#include "sandbox/cgroup.h"
+#include "sandbox/limits/cgroup.h"
 #include "sandbox/limits/resources.h"
 #include "sandbox/base/system.h"
 #include "sandbox/files/tree.h"
