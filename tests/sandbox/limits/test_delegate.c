@@ -1,10 +1,10 @@
 /* A scope from systemd. Only where a manager answers, as in the virtual machine of `make test-vm`, so not in ctest.
  * test_delegate_bus.c has those that are not given. */
-#include "as_user.h"
+#include "sandbox/base/system.h"
 #include "sandbox/limits/cgroup.h"
 #include "sandbox/limits/delegate.h"
-#include "sandbox/base/system.h"
 #include "sandbox/limits/watcher.h"
+#include "tests/sandbox/as_user.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -1,8 +1,8 @@
 /* A scope that is not given: by a bus that the test plays, below a /run of its own. test_delegate.c has one given. */
-#include "as_user.h"
 #include "sandbox/limits/delegate.h"
 #include "sandbox/limits/watcher.h"
-#include "tmpfs.h"
+#include "tests/sandbox/as_user.h"
+#include "tests/sandbox/tmpfs.h"
 
 #include <dlfcn.h>
 #include <errno.h>
