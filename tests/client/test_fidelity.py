@@ -10,26 +10,26 @@ from pages import names, settle
 
 PAGE = ROOT / "docs" / "fidelity.md"
 
-# Blocks: rows of (what is done, its cells, the way out). What is seen of the last cell stands beside it.
+# Blocks: rows of (action, its cells, what to do). What the last cell shows stands beside the action.
 ROWS = {
     "limits": [
         (
-            "A cell needs more memory than it may have",
+            "A cell needs more memory than its limit",
             ["%%limits memory=300M\nblocks = []\nwhile True: blocks.append(bytes(range(256)) * 40_000)"],
             "`%%limits memory=8G` in its first line; `profiles` of the configuration for all cells",
         ),
         (
-            "A cell runs for longer than it may",
+            "A cell runs longer than its limit",
             ["%%limits timeout=1s\nwhile True: pass"],
-            "`%%limits timeout=30m`, up to the ceiling; smaller steps, of which those that are done stay",
+            "`%%limits timeout=30m`, up to the ceiling; smaller steps: those that are done stay",
         ),
         (
-            "The session's files are more than it may have",
+            "The session's files pass their limit",
             ["with open('/tmp/large', 'wb') as file: file.write(bytes(100_000_000))"],
             "`disk` and `files` of the configuration's profiles",
         ),
         (
-            "A cell prints without an end",
+            "A cell prints endlessly",
             ["%%limits output=1M\nfor n in range(300_000): print(n)"],
             "`%%limits output=64M`; a file",
         ),
@@ -48,29 +48,29 @@ ROWS = {
         (
             "A child process is left running",
             ["import os\nos.remove('/tmp/large')", "import subprocess\nchild = subprocess.Popen(['sleep', '1000'])"],
-            "wait for it in the cell that starts it; what shall go on is a thread",
+            "wait for it in the cell that starts it; use a thread for work that shall go on",
         ),
-        ("and asked for in a later cell", ["child.wait()"], "it was killed (SIGKILL) with its cell"),
+        ("and a later cell waits for it", ["child.wait()"], "it was killed (SIGKILL) with its cell"),
         (
-            "A pool has work when its cell ends",
+            "A pool still has work when its cell ends",
             ["import multiprocessing, time\npool = multiprocessing.Pool(1)\nlater = pool.apply_async(time.sleep, [1000])"],
             "ask for the results in the same cell",
         ),
-        ("and is asked for its result", ["later.get()"], "the pool itself goes on, with new processes"),
+        ("and a later cell asks for its result", ["later.get()"], "the pool itself goes on, with new processes"),
         (
-            "A number of a process is kept",
+            "A process id is kept",
             ["import os\npid = os.getpid()", "pid == os.getpid()"],
-            "the number stays the same, and is that of a process in the cell's own namespace",
+            "it stays the same; it is a pid of the cell's own namespace",
         ),
     ],
     "host": [
         (
             "A connection to another machine",
             ["import socket\nsocket.create_connection(('192.0.2.1', 80), 1)"],
-            "files that are put beside the notebook; there is no network in a cell",
+            "put files beside the notebook; a cell has no network",
         ),
         (
-            "A file of the host's is changed",
+            "A cell changes a file of the host",
             ["open('data.csv', 'a').write('more')\nopen('data.csv').read()"],
             "cells see it changed; the host's file stays as it was. Files that a cell has made are copied to `outputs/`; "
             "in the writable mode the folder itself is changed",
@@ -81,7 +81,7 @@ ROWS = {
             "`inputs` of the configuration names other folders",
         ),
         (
-            "A variable of the environment that Jupyter was started in",
+            "An environment variable with which Jupyter was started",
             ["import os\nos.environ['API_KEY']"],
             "`%env NAME=value` in a cell, which the next ones see too; a request's `env`, for names that the "
             "configuration's `environment` lists",
@@ -94,12 +94,12 @@ ROWS = {
         (
             "A mount",
             ["import ctypes\nctypes.CDLL(None, use_errno=True).mount(b'none', b'/tmp', b'tmpfs', 0, None)"],
-            "`/tmp`, the home and the notebook's folder can be written to",
+            "a cell can write to `/tmp`, the home and the notebook's folder",
         ),
         (
             "A terminal",
             ["!tty"],
-            "commands write as into a file: `ls -C` for columns, `--color=always`",
+            "commands write as to a file: `ls -C` for columns, `--color=always`",
         ),
     ],
 }
@@ -132,7 +132,7 @@ def blocks(tmp_path_factory):
     made = {}
     with given("API_KEY"), petri.Session(config=config, folder=folder) as session:
         for name, rows in ROWS.items():
-            table = "| what is done | what is seen | and the way out |\n| --- | --- | --- |\n"
+            table = "| action | what you see | what to do |\n| --- | --- | --- |\n"
             for what, cells, way_out in rows:
                 for code in cells:
                     result = session.run(code)

@@ -32,15 +32,15 @@ DIFFERENCES = {
         ),
         "test_message_spec::test_kernel_info_request": "Wants subshells to be offered; petri has none.",
         "test_message_spec::test_subshell": (
-            "A session's state is what its last cell has left: there is nothing that a second cell could run in at "
-            "the same time. The requests are answered with an error."
+            "A session has one state, that after its last cell, so a second cell can't run at the same time. The "
+            "requests are answered with an error."
         ),
         "test_kernel::test_async_cell_waiting_for_comm_reply": (
-            "A comm message is a cell, with limits and rollback: it waits for the one that runs, so a cell can't await "
-            "what a comm message will bring."
+            "A comm message is a cell, with limits and rollback: it waits for the running one, so a cell can't await "
+            "the effect of a comm message."
         ),
         "test_kernel::test_print_to_correct_cell_from_thread[thread-local]": (
-            "A thread's output belongs to the cell that has started the thread; no call says otherwise."
+            "A thread's output belongs to the cell that has started the thread; no call changes that."
         ),
         "test_kernel::test_print_to_correct_cell_from_thread[none]": (
             "Wants a thread's output to go to whichever cell is running; petri gives it to the one that started it."

@@ -21,10 +21,10 @@ KERNELS = {"python3": "ipykernel", "xpython": "xeus-python", "petri": "petri"}
 
 HEAD = """# The protocol, row by row
 
-Made by `tests/surface/page.py` from the probes beside it, which ask each kernel
-through jupyter_client. "yes" is what a probe found; a kernel that has something
-else, or had no answer after ten seconds, twice, has "no". `make test` asks petri again
-and fails where its column is not this one: the test of a row is
+`tests/surface/page.py` makes this page with the probes beside it, which ask each kernel
+through jupyter_client. "yes" means that the probe found what it looks for; "no" means that
+the kernel answered otherwise, or twice not within ten seconds. `make test` asks petri again
+and fails if its column differs: the test of a row is
 `tests/surface/test_surface.py`, `test_row_is_answered_as_the_page_says[name in the last column]`.
 
 """
