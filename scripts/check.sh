@@ -9,7 +9,7 @@ set -eu
 "$scripts/venv.sh" run check test
 
 step "layers" "$root/tests/layers"
-step "each source has its test" "$root/tests/sources"
+step "each source has its test, each page its files" "$root/tests/sources"
 step "unit tests" unit_tests
 step "worker" python_tests tests/worker --door test
 step "end to end, the main things" python_tests tests/e2e --door check

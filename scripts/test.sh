@@ -15,8 +15,8 @@ set -eu
 
 step "layers" "$root/tests/layers"
 step "layers: a violation is found" "$root/tests/layers" --self-test
-step "each source has its test" "$root/tests/sources"
-step "each source has its test: a mistake is found" "$root/tests/sources" --self-test
+step "each source has its test, each page its files" "$root/tests/sources"
+step "each source has its test, each page its files: a mistake is found" "$root/tests/sources" --self-test
 step "notebooks are valid and without outputs" "$venv/bin/python" "$scripts/check_notebooks.py" "$root/examples"
 step "unit tests" unit_tests
 step "unit tests with ASan and UBSan" "$scripts/ctest.sh" asan -j "$jobs"
