@@ -12,7 +12,7 @@
  *     if (fd < 0)
  *         return error_set(ret_error, -fd, "%s can't be read: %s", path, cause.text);
  *
- * See: GLib, "Error Reporting"; sd-bus-errors(3); OpenSSH, ssherr.h.
+ * See: GLib, "Error Reporting"; sd-bus-errors(3); OpenSSH, the ssherr module.
  */
 #ifndef PETRI_BASE_ERROR_H
 #define PETRI_BASE_ERROR_H
@@ -33,7 +33,7 @@ struct error {
  * is cut where it is too long and may be made of ret_error's own. Returns -err,
  * or -EIO where err is 0, so that a function can end with it.
  *
- * sandbox/error.h has an error_set() too, so the linker knows this one by another name.
+ * sandbox/base/error.h has an error_set() too, so the linker knows this one by another name.
  */
 int error_set(struct error *ret_error, int err, const char *format, ...) __asm__("petri_error_set")
     __attribute__((format(printf, 3, 4)));

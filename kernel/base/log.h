@@ -21,7 +21,7 @@ struct log {
 void log_init(struct log *log, const char *level_name);
 
 /*
- * Writes one line "petri: level: text", at level debug of the log "petri: level: file.c:function: text", with one
+ * Writes one line "petri: level: text", at level debug of the log "petri: level: SOURCE:FUNCTION: text", with one
  * write(2), so that lines of several writers do not mix; what is not seen in it as it is becomes question marks.
  */
 #define log_write(log, level, ...) log_write_from((log), (level), __FILE__, __func__, __VA_ARGS__)
