@@ -6,6 +6,8 @@
 #ifndef PETRI_INSTALL_H
 #define PETRI_INSTALL_H
 
+#include "base/cleanup.h"
+
 #include <jansson.h>
 #include <stdbool.h>
 
@@ -27,7 +29,7 @@ json_t *kernelspec_json(const struct kernelspec *spec, const char *program, cons
  * logos. What stands there under these names is replaced, links too: nothing is
  * written through them. 0, or -errno: -ELOOP or -ENOTDIR where the folder is a link.
  */
-int kernelspec_write(const struct kernelspec *spec, const char *kernels, const char *logos, const json_t *json)
-    __attribute__((warn_unused_result));
+int kernelspec_write(const struct kernelspec *spec, const char *kernels, const char *logos,
+                     const json_t *json) MUST_CHECK;
 
 #endif

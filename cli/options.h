@@ -9,6 +9,7 @@
 #ifndef PETRI_OPTIONS_H
 #define PETRI_OPTIONS_H
 
+#include "base/cleanup.h"
 #include "base/error.h"
 
 #include <stdbool.h>
@@ -67,7 +68,7 @@ struct command {
  * in ret_error. With --help or --version nothing else is checked.
  */
 int options_parse(const struct command *command, int argc, char *const argv[], struct arguments *ret_arguments,
-                  struct error *ret_error) __attribute__((warn_unused_result));
+                  struct error *ret_error) MUST_CHECK;
 
 /* Writes the usage of a command with its options to standard output. */
 void options_usage(const struct command *command);

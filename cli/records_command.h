@@ -4,6 +4,7 @@
 #ifndef PETRI_RECORDS_COMMAND_H
 #define PETRI_RECORDS_COMMAND_H
 
+#include "base/cleanup.h"
 #include "kernel/records/records.h"
 
 struct arguments;

@@ -7,9 +7,11 @@
 #ifndef PETRI_LOOP_H
 #define PETRI_LOOP_H
 
+#include "base/cleanup.h"
+
 struct kernel;
 
 /* Turns until kernel->stopping. 0 or -errno. */
-int loop_run(struct kernel *kernel) __attribute__((warn_unused_result));
+int loop_run(struct kernel *kernel) MUST_CHECK;
 
 #endif

@@ -21,7 +21,7 @@ bool bytes_reserve(struct bytes *bytes, size_t more) {
     size_t capacity = grown > needed ? grown : needed;
     capacity = capacity > SMALLEST ? capacity : SMALLEST;
     char *data = realloc(bytes->data, capacity);
-    if (data == NULL) {
+    if (!data) {
         bytes->failed = true;
         return false;
     }

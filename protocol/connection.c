@@ -82,7 +82,7 @@ static int read_text(const json_t *file, const struct text_field *field, struct 
 
 static int read_port(const json_t *file, const char *key, int *ret_port, struct error *ret_error) {
     const json_t *json = json_object_get(file, key);
-    if (json == NULL) {
+    if (!json) {
         return error_set(ret_error, EINVAL, "The connection file has no \"%s\".", key);
     }
     if (!json_is_integer(json)) {
@@ -117,7 +117,7 @@ static int check_scheme(const json_t *file, struct error *ret_error) {
 
 static int read_key(const json_t *file, struct connection *connection, struct error *ret_error) {
     const json_t *json = json_object_get(file, "key");
-    if (json == NULL) {
+    if (!json) {
         return error_set(ret_error, EINVAL,
                          "The connection file has no \"key\" (an empty one means that messages are not signed).");
     }
@@ -126,7 +126,7 @@ static int read_key(const json_t *file, struct connection *connection, struct er
     }
     size_t bytes = json_string_length(json);
     connection->key = secret_alloc(bytes + 1);
-    if (connection->key == NULL) {
+    if (!connection->key) {
         return no_memory(ret_error);
     }
     memcpy(connection->key, json_string_value(json), bytes + 1);

@@ -10,6 +10,7 @@
 #ifndef PETRI_CONNECTION_H
 #define PETRI_CONNECTION_H
 
+#include "base/cleanup.h"
 #include "base/error.h"
 
 #include <stddef.h>
@@ -47,16 +48,14 @@ int connection_withhold(struct connection *connection);
  * 0, -ENOMEM, or -EINVAL, each with one plain sentence in
  * ret_error. *ret is the caller's: connection_fini(), which wipes the key.
  */
-int connection_parse(const char *text, size_t bytes, struct connection *ret, struct error *ret_error)
-    __attribute__((warn_unused_result));
+int connection_parse(const char *text, size_t bytes, struct connection *ret, struct error *ret_error) MUST_CHECK;
 
 /*
  * Reads and parses the file at path, at most CONNECTION_MAX_BYTES. 0, -EINVAL,
  * -ENOMEM, or the -errno of open(2) or read(2); ret_error as above. May block as
  * reading a file does.
  */
-int connection_read(const char *path, struct connection *ret, struct error *ret_error)
-    __attribute__((warn_unused_result));
+int connection_read(const char *path, struct connection *ret, struct error *ret_error) MUST_CHECK;
 
 void connection_fini(struct connection *connection);
 

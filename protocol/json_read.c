@@ -58,7 +58,7 @@ static void skip_space(struct reader *reader) {
 
 /* For what jansson makes: NULL there can only mean that memory ran out. */
 static json_t *made(struct reader *reader, json_t *json) {
-    if (json == NULL) {
+    if (!json) {
         reader->no_memory = true;
     }
     return json;
@@ -120,7 +120,7 @@ static bool read_escape(struct reader *reader) {
         return read_unicode_escape(reader);
     }
     const char *found = name != '\0' ? strchr(names, name) : NULL;
-    if (found == NULL) {
+    if (!found) {
         return false;
     }
     bytes_append(&reader->scratch, &values[found - names], 1);
@@ -192,7 +192,7 @@ static char *read_key(struct reader *reader) {
         const char *nul = memchr(text, '\0', left);
         size_t run = nul != NULL ? (size_t)(nul - text) : left;
         bytes_append(&key, text, run);
-        if (nul != NULL) {
+        if (nul) {
             bytes_append_text(&key, UTF8_REPLACEMENT);
             run++;
         }
@@ -267,7 +267,7 @@ static json_t *read_number(struct reader *reader) {
 
 static bool read_member(struct reader *reader, json_t *object) {
     char *key = count(reader, 1) ? read_key(reader) : NULL;
-    if (key == NULL) {
+    if (!key) {
         return false;
     }
     skip_space(reader);
@@ -283,7 +283,7 @@ static bool read_member(struct reader *reader, json_t *object) {
 
 static bool read_element(struct reader *reader, json_t *array) {
     json_t *value = read_value(reader);
-    if (value == NULL) {
+    if (!value) {
         return false;
     }
     if (json_array_append_new(array, value) < 0) {
@@ -302,7 +302,7 @@ static json_t *read_container(struct reader *reader, bool object) {
     }
     reader->depth_left--;
     json_auto_t *container = made(reader, object ? json_object() : json_array());
-    if (container == NULL) {
+    if (!container) {
         return NULL;
     }
     skip_space(reader);
@@ -364,7 +364,7 @@ int text_parse_capped(const char *text, size_t bytes, size_t max_depth, size_t m
     };
     json_auto_t *value = read_value(&reader);
     bytes_fini(&reader.scratch);
-    if (value == NULL) {
+    if (!value) {
         return reader.no_memory ? -ENOMEM : reader.too_many ? -E2BIG : -EBADMSG;
     }
     skip_space(&reader);

@@ -7,6 +7,8 @@
 #ifndef PETRI_JSON_WRITE_H
 #define PETRI_JSON_WRITE_H
 
+#include "base/cleanup.h"
+
 #include <jansson.h>
 #include <stddef.h>
 
@@ -19,6 +21,6 @@ void json_write_string(struct bytes *out, const void *text, size_t n);
  * Appends value, keys in the order they were set. 0, or -EINVAL for nesting
  * over TEXT_DEPTH_LIMIT. Whether memory sufficed: bytes_ok(out).
  */
-int json_write(struct bytes *out, const json_t *value) __attribute__((warn_unused_result));
+int json_write(struct bytes *out, const json_t *value) MUST_CHECK;
 
 #endif

@@ -11,11 +11,11 @@
 #ifndef PETRI_MESSAGE_H
 #define PETRI_MESSAGE_H
 
+#include "base/cleanup.h"
+
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
-
-#define MESSAGE_MUST_CHECK __attribute__((warn_unused_result))
 
 /* A run of bytes; who owns it is said where it is used. */
 struct frame {
@@ -80,7 +80,7 @@ struct message {
  * See: Jupyter messaging, "The wire protocol"; text.h.
  */
 enum message_problem message_decode(struct signer *signer, const struct message_caps *caps, const struct frame *frames,
-                                    size_t n_frames, struct message *ret) MESSAGE_MUST_CHECK;
+                                    size_t n_frames, struct message *ret) MUST_CHECK;
 void message_fini(struct message *message);
 
 /* The frames of a message to send: frames[i] point into memory that message_out_fini() frees. */
@@ -114,8 +114,7 @@ struct message_parts {
  *
  * See: Jupyter messaging, "Message header".
  */
-int message_encode(struct signer *signer, const struct message_parts *parts,
-                   struct message_out *ret) MESSAGE_MUST_CHECK;
+int message_encode(struct signer *signer, const struct message_parts *parts, struct message_out *ret) MUST_CHECK;
 
 /*
  * The same for the content {"name": name, "text": text}, straight from bytes of
@@ -124,7 +123,7 @@ int message_encode(struct signer *signer, const struct message_parts *parts,
  * See: Jupyter messaging, "Streams (stdout, stderr, etc)".
  */
 int message_encode_stream(struct signer *signer, const struct message_parts *parts, const char *name, const void *text,
-                          size_t bytes, struct message_out *ret) MESSAGE_MUST_CHECK;
+                          size_t bytes, struct message_out *ret) MUST_CHECK;
 void message_out_fini(struct message_out *out);
 
 /* A fresh random UUID as 36 characters and NUL (libsodium's generator). */

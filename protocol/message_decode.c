@@ -101,7 +101,7 @@ static enum message_problem copy_frames(const struct frame *frames, size_t n, st
         bytes += frames[i].bytes;
     }
     struct frame *copies = malloc(bytes > 0 ? bytes : 1);
-    if (copies == NULL) {
+    if (!copies) {
         return MESSAGE_NO_MEMORY;
     }
     char *at = (char *)(copies + n);

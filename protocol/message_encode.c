@@ -36,9 +36,9 @@ static void add_frames(struct builder *builder, const struct frame *frames, size
 
 /* text: what somebody has written of json already, or data NULL. */
 static int add_json(struct builder *builder, const json_t *json, const struct frame *text) {
-    if (text->data != NULL) {
+    if (text->data) {
         bytes_append(&builder->out, text->data, text->bytes);
-    } else if (json == NULL) {
+    } else if (!json) {
         bytes_append_text(&builder->out, "{}");
     } else if (!json_is_object(json) || json_write(&builder->out, json) < 0) {
         return -EINVAL;
@@ -134,12 +134,12 @@ static void finish(struct builder *builder, const struct signer *signer, size_t 
 
 static int encode(const struct signer *signer, const struct message_parts *parts, const struct stream *stream,
                   struct message_out *ret) {
-    if (parts->msg_type == NULL || parts->session == NULL) {
+    if (!parts->msg_type || !parts->session) {
         return -EINVAL;
     }
     struct builder builder = {.frames =
                                   calloc(parts->n_identities + 2 + N_SIGNED + parts->n_buffers, sizeof(struct frame))};
-    if (builder.frames == NULL) {
+    if (!builder.frames) {
         return -ENOMEM;
     }
     int r = add_message(&builder, parts, stream);

@@ -22,7 +22,7 @@ int secret_withhold(void *memory, size_t bytes) {
 }
 
 void secret_free(void *memory, size_t bytes) {
-    if (memory != NULL) {
+    if (memory) {
         sodium_memzero(memory, bytes);
         (void)munmap(memory, bytes);
     }

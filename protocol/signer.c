@@ -31,13 +31,13 @@ struct signer *signer_create(const void *key, size_t key_bytes) {
         return NULL;
     }
     struct signer *signer = calloc(1, sizeof *signer);
-    if (signer == NULL) {
+    if (!signer) {
         return NULL;
     }
     signer->has_key = key_bytes > 0;
     if (signer->has_key) {
         signer->keyed = secret_alloc(sizeof *signer->keyed);
-        if (signer->keyed == NULL || secret_withhold(signer->keyed, sizeof *signer->keyed) < 0) {
+        if (!signer->keyed || secret_withhold(signer->keyed, sizeof *signer->keyed) < 0) {
             signer_destroy(signer);
             return NULL;
         }
@@ -47,7 +47,7 @@ struct signer *signer_create(const void *key, size_t key_bytes) {
 }
 
 void signer_destroy(struct signer *signer) {
-    if (signer != NULL) {
+    if (signer) {
         secret_free(signer->keyed, sizeof *signer->keyed);
         free(signer);
     }

@@ -12,6 +12,8 @@
 #ifndef PETRI_TEXT_H
 #define PETRI_TEXT_H
 
+#include "base/cleanup.h"
+
 #include <jansson.h>
 #include <stddef.h>
 
@@ -29,7 +31,7 @@
  * 0, -EBADMSG where it is not JSON or too deep, -ENOMEM. *ret is the caller's.
  * See: RFC 8259.
  */
-int text_parse(const char *text, size_t bytes, size_t max_depth, json_t **ret) __attribute__((warn_unused_result));
+int text_parse(const char *text, size_t bytes, size_t max_depth, json_t **ret) MUST_CHECK;
 
 /*
  * The same with a cap on what the value takes in memory, which its text says
@@ -38,14 +40,13 @@ int text_parse(const char *text, size_t bytes, size_t max_depth, json_t **ret) _
  * TEXT_CONTAINER_COUNT times. -E2BIG over max_values, found before more is made.
  */
 #define TEXT_CONTAINER_COUNT 4
-int text_parse_capped(const char *text, size_t bytes, size_t max_depth, size_t max_values, json_t **ret)
-    __attribute__((warn_unused_result));
+int text_parse_capped(const char *text, size_t bytes, size_t max_depth, size_t max_values, json_t **ret) MUST_CHECK;
 
 /* The same as text_parse() for callers who need no reason: NULL where it is not JSON or memory ran out. */
-json_t *text_parse_json(const char *text, size_t bytes, size_t max_depth) __attribute__((warn_unused_result));
+json_t *text_parse_json(const char *text, size_t bytes, size_t max_depth) MUST_CHECK;
 
 /* bytes as a JSON string; what is not UTF-8 becomes U+FFFD, NUL is kept. NULL on ENOMEM. */
-json_t *text_to_json(const void *bytes, size_t n) __attribute__((warn_unused_result));
+json_t *text_to_json(const void *bytes, size_t n) MUST_CHECK;
 
 /*
  * A JSON string made as printf() makes one; what is not UTF-8 becomes U+FFFD:

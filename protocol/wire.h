@@ -15,11 +15,12 @@
 #ifndef PETRI_WIRE_H
 #define PETRI_WIRE_H
 
+#include "base/cleanup.h"
+
 #include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define WIRE_MUST_CHECK __attribute__((warn_unused_result))
 #define WIRE_MAX_BUFFERS 256
 #define WIRE_MAX_DEPTH 256                /* nesting of a frame's JSON */
 #define WIRE_MAX_VALUES ((size_t)1 << 20) /* in it, as text_parse_capped() counts: some 100 MB at the very most */
@@ -50,11 +51,11 @@ void wire_reader_destroy(struct wire_reader *reader);
  * where a frame's worth of bytes waits to be taken, -ENOMEM, or what
  * wire_reader_next() has refused the stream with.
  */
-ssize_t wire_reader_fill(struct wire_reader *reader, int fd) WIRE_MUST_CHECK;
+ssize_t wire_reader_fill(struct wire_reader *reader, int fd) MUST_CHECK;
 
 /* The same from memory and without a bound, for tests and the fuzz target. 0, -ENOMEM, or why the stream was refused.
  */
-int wire_reader_feed(struct wire_reader *reader, const void *data, size_t bytes) WIRE_MUST_CHECK;
+int wire_reader_feed(struct wire_reader *reader, const void *data, size_t bytes) MUST_CHECK;
 
 /*
  * Takes the next whole frame. Returns 1 with ret_frame filled (the caller's:
@@ -64,7 +65,7 @@ int wire_reader_feed(struct wire_reader *reader, const void *data, size_t bytes)
  * reader says the same again.
  * A frame over the cap is refused from its header alone.
  */
-int wire_reader_next(struct wire_reader *reader, struct wire_frame *ret_frame) WIRE_MUST_CHECK;
+int wire_reader_next(struct wire_reader *reader, struct wire_frame *ret_frame) MUST_CHECK;
 void wire_frame_fini(struct wire_frame *frame);
 
 /*
@@ -73,7 +74,7 @@ void wire_frame_fini(struct wire_frame *frame);
  * -ENOMEM.
  */
 int wire_encode(const json_t *json, const struct wire_buffer *buffers, size_t n_buffers, void **ret_data,
-                size_t *ret_bytes) WIRE_MUST_CHECK;
+                size_t *ret_bytes) MUST_CHECK;
 
 /* What a worker may say. */
 enum wire_type {
@@ -92,6 +93,6 @@ enum wire_type {
  * kernel may send. 0 or -EBADMSG, then ret_why names the first thing that is
  * wrong (a static string).
  */
-int wire_check(const json_t *json, enum wire_type *ret_type, const char **ret_why) WIRE_MUST_CHECK;
+int wire_check(const json_t *json, enum wire_type *ret_type, const char **ret_why) MUST_CHECK;
 
 #endif

@@ -170,7 +170,7 @@ static const char *find_problem(const json_t *json, enum wire_type *ret_type) {
         return "\"type\" is missing or is not one that a worker may send";
     }
     const char *why = check_scope(json, types[type]);
-    if (why != NULL) {
+    if (why) {
         return why;
     }
     const char *msg_type = "";
@@ -189,7 +189,7 @@ static const char *find_problem(const json_t *json, enum wire_type *ret_type) {
 int wire_check(const json_t *json, enum wire_type *ret_type, const char **ret_why) {
     enum wire_type type;
     const char *why = find_problem(json, &type);
-    if (why != NULL) {
+    if (why) {
         *ret_why = why;
         return -EBADMSG;
     }

@@ -28,14 +28,14 @@ struct head {
 
 struct wire_reader *wire_reader_create(size_t max_bytes) {
     struct wire_reader *reader = calloc(1, sizeof *reader);
-    if (reader != NULL) {
+    if (reader) {
         reader->max_bytes = max_bytes;
     }
     return reader;
 }
 
 void wire_reader_destroy(struct wire_reader *reader) {
-    if (reader != NULL) {
+    if (reader) {
         bytes_fini(&reader->held);
         free(reader);
     }

@@ -12,6 +12,8 @@
 #ifndef PETRI_ZMTP_H
 #define PETRI_ZMTP_H
 
+#include "base/cleanup.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -69,6 +71,6 @@ struct zmtp {
  * ZMTP 1.0 (libzmq 2), which no client of today does, a command that is longer
  * than any is, or a second identity.
  */
-int zmtp_count(struct zmtp *zmtp, const void *data, size_t n) __attribute__((warn_unused_result));
+int zmtp_count(struct zmtp *zmtp, const void *data, size_t n) MUST_CHECK;
 
 #endif

@@ -4,6 +4,8 @@
 #ifndef PETRI_DIGEST_H
 #define PETRI_DIGEST_H
 
+#include "base/cleanup.h"
+
 #include <jansson.h>
 #include <stddef.h>
 
@@ -16,6 +18,6 @@ void digest_to_hex(const unsigned char digest[DIGEST_BYTES], char ret_hex[DIGEST
 void digest_bytes(const void *data, size_t bytes, char ret_hex[DIGEST_HEX]);
 
 /* Of a JSON value's text with sorted keys. 0 or -ENOMEM. */
-int digest_json(const json_t *json, char ret_hex[DIGEST_HEX]) __attribute__((warn_unused_result));
+int digest_json(const json_t *json, char ret_hex[DIGEST_HEX]) MUST_CHECK;
 
 #endif

@@ -7,6 +7,8 @@
 #ifndef PETRI_PATHS_H
 #define PETRI_PATHS_H
 
+#include "base/cleanup.h"
+
 #include <limits.h>
 #include <sys/types.h>
 
@@ -18,10 +20,10 @@ struct paths {
 };
 
 /* Finds them. 0, or -ENOENT where the program stands alone, or another -errno. */
-int paths_find(struct paths *ret_paths) __attribute__((warn_unused_result));
+int paths_find(struct paths *ret_paths) MUST_CHECK;
 
 /* The same for a program at this path; for tests. */
-int paths_find_for(const char *program, struct paths *ret_paths) __attribute__((warn_unused_result));
+int paths_find_for(const char *program, struct paths *ret_paths) MUST_CHECK;
 
 /*
  * A file of the user's: name below the folder that the environment variable
@@ -29,10 +31,9 @@ int paths_find_for(const char *program, struct paths *ret_paths) __attribute__((
  * ".local/share", "petri/history.sqlite"). 0, -ENOENT where there is no home, or
  * -ENAMETOOLONG. See: XDG Base Directory Specification.
  */
-int paths_of_user(const char *variable, const char *otherwise, const char *name, char *buf, size_t size)
-    __attribute__((warn_unused_result));
+int paths_of_user(const char *variable, const char *otherwise, const char *name, char *buf, size_t size) MUST_CHECK;
 
 /* Makes a folder and those above it, as far as they are not there. 0 or -errno. */
-int paths_make_folders(const char *path, mode_t mode) __attribute__((warn_unused_result));
+int paths_make_folders(const char *path, mode_t mode) MUST_CHECK;
 
 #endif

@@ -12,6 +12,7 @@
 #ifndef PETRI_PATTERN_H
 #define PETRI_PATTERN_H
 
+#include "base/cleanup.h"
 #include "base/error.h"
 
 #include <jansson.h>
@@ -28,11 +29,11 @@ enum {
 struct patterns;
 
 /* Whether text is a pattern. 0, or -EINVAL with a clause of what is wrong in ret_error. */
-int pattern_check(const char *text, struct error *ret_error) __attribute__((warn_unused_result));
+int pattern_check(const char *text, struct error *ret_error) MUST_CHECK;
 
 /* texts: an array of strings that pattern_check() took, or NULL for none; borrowed for the call. ret_patterns is the
  * caller's: patterns_destroy(). 0, -EINVAL or -ENOMEM. */
-int patterns_create(const json_t *texts, struct patterns **ret_patterns) __attribute__((warn_unused_result));
+int patterns_create(const json_t *texts, struct patterns **ret_patterns) MUST_CHECK;
 void patterns_destroy(struct patterns *patterns);
 
 /* How many there are; NULL has none. */
@@ -55,6 +56,6 @@ int64_t pattern_deadline(void);
  * is known of what is behind pass->at.
  */
 int patterns_next(const struct patterns *patterns, size_t which, struct pattern_pass *pass, size_t *ret_start,
-                  size_t *ret_end) __attribute__((warn_unused_result));
+                  size_t *ret_end) MUST_CHECK;
 
 #endif

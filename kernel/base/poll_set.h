@@ -15,6 +15,8 @@
 #ifndef PETRI_POLL_SET_H
 #define PETRI_POLL_SET_H
 
+#include "base/cleanup.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #include <zmq.h>
@@ -42,6 +44,6 @@ void poll_set_add_fd(struct poll_set *set, int fd, short events, poll_handler *h
 void poll_set_deadline(struct poll_set *set, int64_t deadline_us);
 
 /* Waits, then calls the handlers of what is ready in the order of their adding. 0 or -errno. */
-int poll_set_turn(struct poll_set *set) __attribute__((warn_unused_result));
+int poll_set_turn(struct poll_set *set) MUST_CHECK;
 
 #endif

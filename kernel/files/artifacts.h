@@ -10,6 +10,7 @@
 #ifndef PETRI_ARTIFACTS_H
 #define PETRI_ARTIFACTS_H
 
+#include "base/cleanup.h"
 #include "kernel/files/export.h"
 #include "kernel/policy/spec.h"
 

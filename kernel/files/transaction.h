@@ -21,6 +21,7 @@
 #ifndef PETRI_TRANSACTION_H
 #define PETRI_TRANSACTION_H
 
+#include "base/cleanup.h"
 #include "kernel/files/journal.h"
 
 #include <stdbool.h>

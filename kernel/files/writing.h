@@ -15,6 +15,7 @@
 #ifndef PETRI_WRITING_H
 #define PETRI_WRITING_H
 
+#include "base/cleanup.h"
 #include "kernel/files/artifacts.h"
 #include "kernel/files/writeback.h"
 

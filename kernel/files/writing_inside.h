@@ -5,6 +5,7 @@
 #ifndef PETRI_WRITING_INSIDE_H
 #define PETRI_WRITING_INSIDE_H
 
+#include "base/cleanup.h"
 #include "kernel/files/transaction.h"
 #include "kernel/files/writing.h"
 

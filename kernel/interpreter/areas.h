@@ -16,6 +16,7 @@
 #ifndef PETRI_AREAS_H
 #define PETRI_AREAS_H
 
+#include "base/cleanup.h"
 #include "kernel/interpreter/distributions.h"
 
 #include <jansson.h>
@@ -49,8 +50,7 @@ struct areas {
 
 /* Finds them. site: petri's own copy of IPython, or "" for none: it is no area. ret is the caller's: areas_fini(). 0,
  * -ENOMEM, or -E2BIG where there are too many. */
-int areas_find(const struct distributions *found, const char *site, struct areas *ret)
-    __attribute__((warn_unused_result));
+int areas_find(const struct distributions *found, const char *site, struct areas *ret) MUST_CHECK;
 void areas_fini(struct areas *areas);
 
 /* The area that is this folder, or NULL. */
@@ -61,10 +61,9 @@ struct area *areas_at(struct areas *areas, const char *folder);
  * hidden paths of the area that it lies in, if in any. Returns 0, -ENOMEM, or
  * -E2BIG for one area too many.
  */
-int areas_name(struct areas *areas, const char *folder, const char *path, bool shown)
-    __attribute__((warn_unused_result));
+int areas_name(struct areas *areas, const char *folder, const char *path, bool shown) MUST_CHECK;
 
 /* Adds a path to a tree. 0 or -ENOMEM. */
-int area_add(json_t *tree, const char *path) __attribute__((warn_unused_result));
+int area_add(json_t *tree, const char *path) MUST_CHECK;
 
 #endif

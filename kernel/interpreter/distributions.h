@@ -12,6 +12,8 @@
 #ifndef PETRI_DISTRIBUTIONS_H
 #define PETRI_DISTRIBUTIONS_H
 
+#include "base/cleanup.h"
+
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,12 +40,11 @@ struct distributions {
 
 /* python: the interpreter as its user names it, absolute; site: petri's own copy of IPython, or "". ret is the
  * caller's: distributions_fini(). 0, -errno where the interpreter is not there, or -ENOMEM. */
-int distributions_find(const char *python, const char *site, struct distributions *ret)
-    __attribute__((warn_unused_result));
+int distributions_find(const char *python, const char *site, struct distributions *ret) MUST_CHECK;
 void distributions_fini(struct distributions *distributions);
 
 /* The same for one folder by its real path, whoever imports from it: what is in it, and nothing of an interpreter. */
-int distributions_in(const char *folder, struct distributions *ret) __attribute__((warn_unused_result));
+int distributions_in(const char *folder, struct distributions *ret) MUST_CHECK;
 
 /* Opens a file that an installer wrote, or that somebody has put in its place: NULL where there is none, where it is no
  * file (a FIFO would keep us waiting), and where it is larger than 64 MiB. The caller's: fclose(). */

@@ -12,6 +12,7 @@
 #ifndef PETRI_PACKAGES_H
 #define PETRI_PACKAGES_H
 
+#include "base/cleanup.h"
 #include "kernel/base/log.h"
 #include "kernel/interpreter/distributions.h"
 #include "sandbox/sandbox.h"
@@ -36,7 +37,7 @@ struct packages {
 
 /* Reads lists of files, those of 90 distributions (30,000 files) for some 10 ms. ret is the caller's: packages_fini().
  * 0, -ENOMEM, -E2BIG where there is too much of something, or -errno where a folder can't be read. */
-int packages_hide(const struct packages_facts *facts, struct packages *ret) __attribute__((warn_unused_result));
+int packages_hide(const struct packages_facts *facts, struct packages *ret) MUST_CHECK;
 void packages_fini(struct packages *packages);
 
 #endif

@@ -4,6 +4,7 @@
 #ifndef PETRI_PYTHON_H
 #define PETRI_PYTHON_H
 
+#include "base/cleanup.h"
 #include "base/error.h"
 
 #include <limits.h>
@@ -19,14 +20,13 @@ struct python {
  * Runs name (a path, or a name on the PATH) once and waits for its answer. 0,
  * or -errno with one sentence in ret_error.
  */
-int python_ask(const char *name, struct python *ret_python, struct error *ret_error)
-    __attribute__((warn_unused_result));
+int python_ask(const char *name, struct python *ret_python, struct error *ret_error) MUST_CHECK;
 
 /*
  * Has an interpreter compile the modules of a folder, which sandboxes see
  * read-only and would otherwise compile anew at every start. 0, or -errno
  * where the folder can't be written: then starts are slower.
  */
-int python_compile(const char *executable, const char *folder) __attribute__((warn_unused_result));
+int python_compile(const char *executable, const char *folder) MUST_CHECK;
 
 #endif

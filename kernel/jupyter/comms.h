@@ -10,6 +10,7 @@
 #ifndef PETRI_COMMS_H
 #define PETRI_COMMS_H
 
+#include "base/cleanup.h"
 #include "kernel/jupyter/request.h"
 
 struct jupyter;
@@ -23,7 +24,7 @@ struct comms {
 enum { COMMS_MAX = 10000 }; /* a name is 256 bytes at most: some 10 MB; a widget takes three */
 
 /* 0 or -ENOMEM. */
-int comms_init(struct comms *comms) __attribute__((warn_unused_result));
+int comms_init(struct comms *comms) MUST_CHECK;
 void comms_fini(struct comms *comms);
 
 /* A cell begins; it ended and its state stays, or is rolled back. */

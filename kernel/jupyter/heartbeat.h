@@ -7,6 +7,7 @@
 #ifndef PETRI_HEARTBEAT_H
 #define PETRI_HEARTBEAT_H
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "protocol/connection.h"
 
@@ -22,8 +23,8 @@ struct heartbeat {
  * signal blocked. context is a ZeroMQ context. 0, or -errno with a sentence in
  * ret_error. The thread ends when the context is shut down.
  */
-int heartbeat_start(struct heartbeat *heartbeat, void *context, struct connection *connection, struct error *ret_error)
-    __attribute__((warn_unused_result));
+int heartbeat_start(struct heartbeat *heartbeat, void *context, struct connection *connection,
+                    struct error *ret_error) MUST_CHECK;
 
 /* Waits for the thread's end; zmq_ctx_shutdown() comes first. All zero is allowed. */
 void heartbeat_join(struct heartbeat *heartbeat);

@@ -6,6 +6,7 @@
 #ifndef PETRI_REGISTRATION_H
 #define PETRI_REGISTRATION_H
 
+#include "base/cleanup.h"
 #include "kernel/jupyter/channels.h"
 
 /*

@@ -15,6 +15,7 @@
 #ifndef PETRI_CONFIG_H
 #define PETRI_CONFIG_H
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "kernel/policy/limits.h"
 
@@ -55,14 +56,13 @@ void config_fini(struct config *config);
 /* Parses the text of a file. 0, or -EINVAL with one sentence in ret_error. ret_config is the caller's: config_fini().
  */
 int config_parse(const char *text, size_t bytes, enum profile profile, struct config *ret_config,
-                 struct error *ret_error) __attribute__((warn_unused_result));
+                 struct error *ret_error) MUST_CHECK;
 
 /*
  * Finds and reads the file; path is the value of --config, or NULL. 0 (also
  * where there is none and path is NULL), or -errno with one sentence in ret_error.
  */
-int config_load(const char *path, enum profile profile, struct config *ret_config, struct error *ret_error)
-    __attribute__((warn_unused_result));
+int config_load(const char *path, enum profile profile, struct config *ret_config, struct error *ret_error) MUST_CHECK;
 
 /* The file that config_load() would read: 1, or 0 where there is none and the defaults hold. */
 int config_find(const char *path, char ret_path[PATH_MAX]);

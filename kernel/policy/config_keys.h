@@ -4,6 +4,7 @@
 #ifndef PETRI_CONFIG_KEYS_H
 #define PETRI_CONFIG_KEYS_H
 
+#include "base/cleanup.h"
 #include "kernel/policy/config.h"
 
 #include <stddef.h>
@@ -40,7 +41,6 @@ extern const struct config_key config_root;
 
 /* Reads json, of one key, into config, which keeps what it already has of it on failure. 0, or -EINVAL with one
  * sentence in ret_error. */
-int config_read(const json_t *json, enum profile profile, struct config *config, struct error *ret_error)
-    __attribute__((warn_unused_result));
+int config_read(const json_t *json, enum profile profile, struct config *config, struct error *ret_error) MUST_CHECK;
 
 #endif

@@ -8,6 +8,8 @@
 #ifndef PETRI_LIMITS_H
 #define PETRI_LIMITS_H
 
+#include "base/cleanup.h"
+
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,7 +58,7 @@ extern const struct limit_row limit_rows[LIMIT_N];
 const char *profile_name(enum profile profile);
 
 /* 0, or -EINVAL where no profile has this name. */
-int profile_from_name(const char *name, enum profile *ret_profile) __attribute__((warn_unused_result));
+int profile_from_name(const char *name, enum profile *ret_profile) MUST_CHECK;
 
 #define LIMITS_NONE INT64_MAX        /* as a default or ceiling: there is no limit */
 #define LIMITS_SHARE (INT64_MAX - 1) /* as a default: a share of what the machine has */

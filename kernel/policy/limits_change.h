@@ -7,6 +7,7 @@
 #ifndef PETRI_LIMITS_CHANGE_H
 #define PETRI_LIMITS_CHANGE_H
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "kernel/policy/limits.h"
 
@@ -22,22 +23,21 @@ struct limits_change {
 };
 
 /* A value as people write it. 0, or -EINVAL where text is no value of this unit, or no positive one. */
-int limits_parse(enum limit_unit unit, const char *text, int64_t *ret_value) __attribute__((warn_unused_result));
+int limits_parse(enum limit_unit unit, const char *text, int64_t *ret_value) MUST_CHECK;
 
 /* All below: 0 with limits changed, or -EINVAL with ret_error, then limits may be changed in part. */
 
 /* One limit by its name, with a value as people write it. */
-int limits_change_one(const struct limits_change *change, struct limits *limits, const char *name, const char *text)
-    __attribute__((warn_unused_result));
+int limits_change_one(const struct limits_change *change, struct limits *limits, const char *name,
+                      const char *text) MUST_CHECK;
 
 /* "timeout=10s memory=1G", n bytes of it. */
-int limits_change_line(const struct limits_change *change, struct limits *limits, const char *line, size_t n)
-    __attribute__((warn_unused_result));
+int limits_change_line(const struct limits_change *change, struct limits *limits, const char *line,
+                       size_t n) MUST_CHECK;
 
 /* {"timeout": "10s", "processes": 8}; a number counts in the limit's own unit: milliseconds, bytes. NULL asks nothing.
  */
-int limits_change_json(const struct limits_change *change, struct limits *limits, const json_t *json)
-    __attribute__((warn_unused_result));
+int limits_change_json(const struct limits_change *change, struct limits *limits, const json_t *json) MUST_CHECK;
 
 /* What the first line of a cell says about limits. */
 enum limits_line {
@@ -55,6 +55,6 @@ enum limits_line {
  * is no such line.
  */
 int limits_change_code(const struct limits_change *change, struct limits *limits, json_t *code, json_t **ret_code,
-                       enum limits_line *ret_line) __attribute__((warn_unused_result));
+                       enum limits_line *ret_line) MUST_CHECK;
 
 #endif

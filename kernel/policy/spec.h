@@ -14,6 +14,7 @@
 #ifndef PETRI_SPEC_H
 #define PETRI_SPEC_H
 
+#include "base/cleanup.h"
 #include "kernel/policy/limits_change.h"
 
 enum {
@@ -73,8 +74,8 @@ struct spec_terms {
  * stop in terms->limits->ret_error, then limits may be changed in part. Nothing in
  * ret_spec points into json but by reference count.
  */
-int spec_parse(const struct spec_terms *terms, const json_t *json, struct limits *limits, struct spec *ret_spec)
-    __attribute__((warn_unused_result));
+int spec_parse(const struct spec_terms *terms, const json_t *json, struct limits *limits,
+               struct spec *ret_spec) MUST_CHECK;
 
 void spec_fini(struct spec *spec);
 

@@ -4,6 +4,7 @@
 #ifndef PETRI_SPEC_OBJECT_H
 #define PETRI_SPEC_OBJECT_H
 
+#include "base/cleanup.h"
 #include "kernel/policy/spec.h"
 
 #include <stdbool.h>
@@ -30,7 +31,7 @@ enum { SPEC_NOT_THIS = -1000 };
 
 /* Reads an object by a table of n keys; where names it in sentences: "metadata.petri", "files[2]". 0 or -EINVAL. */
 int spec_read_object(const struct spec_reading *reading, const char *where, const struct spec_key *keys, size_t n,
-                     const json_t *json) __attribute__((warn_unused_result));
+                     const json_t *json) MUST_CHECK;
 
 /* Whether json is a text of 1 to max bytes without NUL. */
 bool spec_is_text(const json_t *json, size_t max);

@@ -13,6 +13,8 @@
 #ifndef PETRI_SECRETS_VIEW_H
 #define PETRI_SECRETS_VIEW_H
 
+#include "base/cleanup.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,8 +37,7 @@ struct secrets_view {
  * that other flags, or for 0 the text itself, don't have: then there is none;
  * -ENOMEM, also for texts over 4 GiB.
  */
-int secrets_view_make(const char *text, size_t n, unsigned flags, struct secrets_view *ret_view)
-    __attribute__((warn_unused_result));
+int secrets_view_make(const char *text, size_t n, unsigned flags, struct secrets_view *ret_view) MUST_CHECK;
 
 /* Frees what secrets_view_make() made; an empty one (all 0) has nothing. */
 void secrets_view_fini(struct secrets_view *view);

@@ -23,6 +23,7 @@
 #ifndef PETRI_RUNNER_H
 #define PETRI_RUNNER_H
 
+#include "base/cleanup.h"
 #include "kernel/run/account.h"
 #include "kernel/run/run.h"
 #include "kernel/worker/exchange.h"

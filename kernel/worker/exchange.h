@@ -17,6 +17,7 @@
 #ifndef PETRI_EXCHANGE_H
 #define PETRI_EXCHANGE_H
 
+#include "base/cleanup.h"
 #include "kernel/base/poll_set.h"
 #include "kernel/policy/limits.h"
 #include "kernel/worker/worker_link.h"
