@@ -36,9 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         INVARIANT(strnlen(error.text, sizeof error.text) < sizeof error.text && error.text[0] == 'T');
         return 0;
     }
-    for (int channel = 0; channel < CHANNEL_N; channel++) {
+    for (int channel = 0; channel < CHANNEL_N; channel++)
         check_endpoint(&connection, channel);
-    }
     INVARIANT(connection.key != NULL && connection.key_bytes <= size);
     INVARIANT(strnlen(connection.registration, sizeof connection.registration) < sizeof connection.registration);
     INVARIANT(strnlen(connection.kernel_id, sizeof connection.kernel_id) < sizeof connection.kernel_id);

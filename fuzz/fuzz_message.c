@@ -83,16 +83,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         signers[HAS_KEY] = signer_create("key", 3);
         INVARIANT(signers[0] != NULL && signers[HAS_KEY] != NULL);
     }
-    if (size == 0) {
+    if (size == 0)
         return 0;
-    }
     struct frame frames[MAX_FRAMES];
     char hex[SIGNER_HEX_BYTES];
     struct signer *signer = signers[data[0] & HAS_KEY];
     size_t n = split(data + 1, size - 1, frames);
-    if ((data[0] & SIGN) != 0) {
+    if ((data[0] & SIGN) != 0)
         sign(signer, frames, n, hex);
-    }
     struct message message;
     enum message_problem problem = message_decode(signer, &caps, frames, n, &message);
     INVARIANT(message_problem_text(problem) != NULL && problem != MESSAGE_NO_MEMORY);
@@ -100,9 +98,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         INVARIANT((data[0] & HAS_KEY) == 0 || (data[0] & SIGN) != 0);
         check_round_trip(signer, &message);
         message_fini(&message);
-        if ((data[0] & HAS_KEY) != 0) {
+        if ((data[0] & HAS_KEY) != 0)
             INVARIANT(message_decode(signer, &caps, frames, n, &message) == MESSAGE_REPLAYED);
-        }
     }
     return 0;
 }

@@ -44,9 +44,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     auto_bytes again = {0};
     size_t n = secrets_remove((const char *)data, size, &out);
     INVARIANT(bytes_ok(&out));
-    if (n == 0) {
+    if (n == 0)
         INVARIANT(out.n == size && (size == 0 || memcmp(out.data, data, size) == 0));
-    }
     check_rest((const char *)data, size, &out);
     INVARIANT(secrets_remove(out.data, out.n, &again) == 0);
     INVARIANT(again.n == out.n);

@@ -32,9 +32,8 @@ static void check_plain_bytes(const char *text, size_t n) {
     const char *mended = json_string_value(string);
     size_t mended_bytes = json_string_length(string);
     INVARIANT(utf8_valid((const unsigned char *)mended, mended_bytes) == mended_bytes);
-    if (utf8_valid((const unsigned char *)text, n) == n) {
+    if (utf8_valid((const unsigned char *)text, n) == n)
         INVARIANT(whole == n && mended_bytes == n && memcmp(mended, text, n) == 0);
-    }
     check_round_trip(string);
 }
 
@@ -43,9 +42,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     json_auto_t *ours = text_parse_json(text, size, DEPTH);
     json_auto_t *unlimited = text_parse_json(text, size, TEXT_DEPTH_LIMIT);
     json_auto_t *theirs = json_loadb(text, size, JANSSON, NULL);
-    if (theirs != NULL && unlimited != NULL) {
+    if (theirs != NULL && unlimited != NULL)
         INVARIANT(json_equal(unlimited, theirs));
-    }
     /* jansson goes twice as deep as ours, which takes as many bytes, and it overlooks a NUL behind a number. */
     INVARIANT(theirs == NULL || unlimited != NULL || size > TEXT_DEPTH_LIMIT || memchr(text, '\0', size) != NULL);
     if (ours != NULL) {

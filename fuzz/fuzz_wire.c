@@ -70,16 +70,14 @@ static void read_stream(const uint8_t *data, size_t size, size_t piece, struct r
         INVARIANT(wire_reader_feed(reader, data + at, size - at < piece ? size - at : piece) == 0);
         take_all(reader, results);
     }
-    if (results->end < 0) {
+    if (results->end < 0)
         INVARIANT(wire_reader_feed(reader, "", 1) == results->end);
-    }
     wire_reader_destroy(reader);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    if (size == 0 || size > CAP) {
+    if (size == 0 || size > CAP)
         return 0;
-    }
     struct results pieces = {.n = 0};
     struct results whole = {.n = 0};
     read_stream(data + 1, size - 1, (size_t)data[0] + 1, &pieces);

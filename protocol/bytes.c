@@ -6,12 +6,10 @@
 enum { SMALLEST = 64 };
 
 bool bytes_reserve(struct bytes *bytes, size_t more) {
-    if (bytes->failed) {
+    if (bytes->failed)
         return false;
-    }
-    if (more <= bytes->capacity - bytes->n) {
+    if (more <= bytes->capacity - bytes->n)
         return true;
-    }
     if (more > SIZE_MAX / 2 - bytes->n) {
         bytes->failed = true;
         return false;

@@ -33,9 +33,8 @@ static inline bool bytes_ok(const struct bytes *bytes) {
 }
 
 static inline void bytes_append(struct bytes *bytes, const void *data, size_t n) {
-    if (n == 0 || (n > bytes->capacity - bytes->n && !bytes_reserve(bytes, n))) {
+    if (n == 0 || (n > bytes->capacity - bytes->n && !bytes_reserve(bytes, n)))
         return;
-    }
     memcpy(bytes->data + bytes->n, data, n);
     bytes->n += n;
 }

@@ -64,14 +64,12 @@ static int read_text(const json_t *file, const struct text_field *field, struct 
         (void)snprintf(member, field->size, "%s", field->missing);
         return 0;
     }
-    if (!json_is_string(json)) {
+    if (!json_is_string(json))
         return error_set(ret_error, EINVAL, "The connection file's \"%s\" is not a string.", field->key);
-    }
     const char *text = json_string_value(json);
     size_t bytes = json_string_length(json);
-    if (memchr(text, '\0', bytes) != NULL) {
+    if (memchr(text, '\0', bytes) != NULL)
         return error_set(ret_error, EINVAL, "The connection file's \"%s\" has a NUL character in it.", field->key);
-    }
     if (bytes >= field->size) {
         return error_set(ret_error, EINVAL, "The connection file's \"%s\" is longer than %zu bytes.", field->key,
                          field->size - 1);
@@ -82,12 +80,10 @@ static int read_text(const json_t *file, const struct text_field *field, struct 
 
 static int read_port(const json_t *file, const char *key, int *ret_port, struct error *ret_error) {
     const json_t *json = json_object_get(file, key);
-    if (!json) {
+    if (!json)
         return error_set(ret_error, EINVAL, "The connection file has no \"%s\".", key);
-    }
-    if (!json_is_integer(json)) {
+    if (!json_is_integer(json))
         return error_set(ret_error, EINVAL, "The connection file's \"%s\" is not an integer.", key);
-    }
     json_int_t port = json_integer_value(json);
     if (port < 1 || port > 65535) {
         return error_set(ret_error, EINVAL,
@@ -101,12 +97,10 @@ static int read_port(const json_t *file, const char *key, int *ret_port, struct 
 static int check_scheme(const json_t *file, struct error *ret_error) {
     static const char known[] = "hmac-sha256";
     const json_t *json = json_object_get(file, "signature_scheme");
-    if (is_absent(json)) {
+    if (is_absent(json))
         return 0;
-    }
-    if (!json_is_string(json)) {
+    if (!json_is_string(json))
         return error_set(ret_error, EINVAL, "The connection file's \"signature_scheme\" is not a string.");
-    }
     if (json_string_length(json) != sizeof known - 1 || strcmp(json_string_value(json), known) != 0) {
         return error_set(ret_error, EINVAL,
                          "The connection file's \"signature_scheme\" is \"%.40s\", but only \"%s\" is known.",
@@ -121,14 +115,12 @@ static int read_key(const json_t *file, struct connection *connection, struct er
         return error_set(ret_error, EINVAL,
                          "The connection file has no \"key\" (an empty one means that messages are not signed).");
     }
-    if (!json_is_string(json)) {
+    if (!json_is_string(json))
         return error_set(ret_error, EINVAL, "The connection file's \"key\" is not a string.");
-    }
     size_t bytes = json_string_length(json);
     connection->key = secret_alloc(bytes + 1);
-    if (!connection->key) {
+    if (!connection->key)
         return no_memory(ret_error);
-    }
     memcpy(connection->key, json_string_value(json), bytes + 1);
     connection->key_bytes = bytes;
     return 0;
@@ -154,9 +146,8 @@ static int check_curve(const struct connection *connection, struct error *ret_er
 static void write_tcp_endpoint(const struct connection *connection, int port, char *buf, size_t size) {
     bool bare_v6 = strchr(connection->ip, ':') != NULL && connection->ip[0] != '[';
     char number[16] = "*";
-    if (port > 0) {
+    if (port > 0)
         (void)snprintf(number, sizeof number, "%d", port);
-    }
     (void)snprintf(buf, size, bare_v6 ? "tcp://[%s]:%s" : "tcp://%s:%s", connection->ip, number);
 }
 
@@ -192,17 +183,14 @@ static const struct {
 };
 
 static int make_endpoints(struct connection *connection, struct error *ret_error) {
-    if (connection->ip[0] == '\0') {
+    if (connection->ip[0] == '\0')
         return error_set(ret_error, EINVAL, "The connection file's \"ip\" is empty.");
-    }
     for (size_t i = 0; i < sizeof transports / sizeof transports[0]; i++) {
-        if (strcmp(connection->transport, transports[i].name) != 0) {
+        if (strcmp(connection->transport, transports[i].name) != 0)
             continue;
-        }
         int r = 0;
-        for (int channel = 0; channel < CHANNEL_N && r == 0; channel++) {
+        for (int channel = 0; channel < CHANNEL_N && r == 0; channel++)
             r = transports[i].make_endpoint(connection, (enum channel)channel, ret_error);
-        }
         return r;
     }
     return error_set(ret_error, EINVAL,
@@ -212,24 +200,20 @@ static int make_endpoints(struct connection *connection, struct error *ret_error
 
 static int read_ports(const json_t *file, struct connection *connection, struct error *ret_error) {
     int r = 0;
-    for (int channel = 0; channel < CHANNEL_N && r == 0; channel++) {
+    for (int channel = 0; channel < CHANNEL_N && r == 0; channel++)
         r = read_port(file, connection_port_keys[channel], &connection->port[channel], ret_error);
-    }
     return r;
 }
 
 static int read_registration(const json_t *file, struct connection *connection, struct error *ret_error) {
     int port = 0;
     int r = read_port(file, "registration_port", &port, ret_error);
-    if (r == 0) {
+    if (r == 0)
         r = read_text(file, &registration_ip, connection, ret_error);
-    }
-    if (r < 0) {
+    if (r < 0)
         return r;
-    }
-    if (connection->kernel_id[0] == '\0') {
+    if (connection->kernel_id[0] == '\0')
         return error_set(ret_error, EINVAL, "The registration file has no \"kernel_id\".");
-    }
     if (strcmp(connection->transport, "tcp") != 0) {
         /* To choose the paths of sockets could only mean to take them from somebody. */
         return error_set(ret_error, EINVAL,
@@ -242,22 +226,18 @@ static int read_registration(const json_t *file, struct connection *connection, 
 
 static int read_fields(const json_t *file, struct connection *connection, struct error *ret_error) {
     int r = 0;
-    for (size_t i = 0; i < sizeof text_fields / sizeof text_fields[0] && r == 0; i++) {
+    for (size_t i = 0; i < sizeof text_fields / sizeof text_fields[0] && r == 0; i++)
         r = read_text(file, &text_fields[i], connection, ret_error);
-    }
     if (r == 0) {
         r = is_absent(json_object_get(file, "registration_port")) ? read_ports(file, connection, ret_error)
                                                                   : read_registration(file, connection, ret_error);
     }
-    if (r == 0) {
+    if (r == 0)
         r = check_scheme(file, ret_error);
-    }
-    if (r == 0) {
+    if (r == 0)
         r = check_curve(connection, ret_error);
-    }
-    if (r == 0) {
+    if (r == 0)
         r = make_endpoints(connection, ret_error);
-    }
     return r < 0 ? r : read_key(file, connection, ret_error);
 }
 
@@ -268,12 +248,10 @@ int connection_parse(const char *text, size_t bytes, struct connection *ret, str
     }
     json_auto_t *file = NULL;
     int r = text_parse(text, bytes, MAX_DEPTH, &file);
-    if (r == -ENOMEM) {
+    if (r == -ENOMEM)
         return no_memory(ret_error);
-    }
-    if (r < 0 || !json_is_object(file)) {
+    if (r < 0 || !json_is_object(file))
         return error_set(ret_error, EINVAL, "The connection file is not a JSON object.");
-    }
     struct connection connection = {0};
     r = read_fields(file, &connection, ret_error);
     if (r < 0) {
@@ -287,18 +265,16 @@ int connection_parse(const char *text, size_t bytes, struct connection *ret, str
 /* Reads at most n bytes of the file at path. */
 static ssize_t read_file(const char *path, char *data, size_t n) {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0) {
+    if (fd < 0)
         return -errno;
-    }
     size_t have = 0;
     ssize_t r = 1;
     while (r > 0 && have < n) {
         r = read(fd, data + have, n - have);
-        if (r < 0 && errno == EINTR) {
+        if (r < 0 && errno == EINTR)
             r = 1;
-        } else if (r > 0) {
+        else if (r > 0)
             have += (size_t)r;
-        }
     }
     r = r < 0 ? -errno : (ssize_t)have;
     (void)close(fd);
@@ -308,9 +284,8 @@ static ssize_t read_file(const char *path, char *data, size_t n) {
 int connection_read(const char *path, struct connection *ret, struct error *ret_error) {
     char text[CONNECTION_MAX_BYTES + 1];
     ssize_t n = read_file(path, text, sizeof text);
-    if (n < 0) {
+    if (n < 0)
         return error_set(ret_error, (int)-n, "The connection file %s can't be read: %s.", path, strerror((int)-n));
-    }
     int r = (size_t)n > CONNECTION_MAX_BYTES
                 ? error_set(ret_error, EINVAL, "The connection file %s is larger than %d bytes.", path,
                             CONNECTION_MAX_BYTES)

@@ -33,9 +33,8 @@ static int peek(const struct reader *reader) {
 }
 
 static bool take(struct reader *reader, char byte) {
-    if (peek(reader) != byte) {
+    if (peek(reader) != byte)
         return false;
-    }
     reader->at++;
     return true;
 }
@@ -51,38 +50,33 @@ static bool count(struct reader *reader, size_t n) {
 }
 
 static void skip_space(struct reader *reader) {
-    for (int c = peek(reader); c == ' ' || c == '\n' || c == '\r' || c == '\t'; c = peek(reader)) {
+    for (int c = peek(reader); c == ' ' || c == '\n' || c == '\r' || c == '\t'; c = peek(reader))
         reader->at++;
-    }
 }
 
 /* For what jansson makes: NULL there can only mean that memory ran out. */
 static json_t *made(struct reader *reader, json_t *json) {
-    if (!json) {
+    if (!json)
         reader->no_memory = true;
-    }
     return json;
 }
 
 static int hex_digit(unsigned char c) {
-    if (c >= '0' && c <= '9') {
+    if (c >= '0' && c <= '9')
         return c - '0';
-    }
     c |= 0x20;
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 /* The code unit of an escape, \u and four digits, at text, or -1. */
 static int32_t hex_escape(const unsigned char *text, const unsigned char *end) {
-    if (end - text < 6 || text[0] != '\\' || text[1] != 'u') {
+    if (end - text < 6 || text[0] != '\\' || text[1] != 'u')
         return -1;
-    }
     int32_t unit = 0;
     for (int i = 2; i < 6; i++) {
         int digit = hex_digit(text[i]);
-        if (digit < 0) {
+        if (digit < 0)
             return -1;
-        }
         unit = unit * 16 + digit;
     }
     return unit;
@@ -90,9 +84,8 @@ static int32_t hex_escape(const unsigned char *text, const unsigned char *end) {
 
 static bool read_unicode_escape(struct reader *reader) {
     int32_t unit = hex_escape(reader->at, reader->end);
-    if (unit < 0) {
+    if (unit < 0)
         return false;
-    }
     reader->at += 6;
     uint32_t code = (uint32_t)unit;
     if (code >= 0xD800 && code <= 0xDFFF) {
@@ -112,17 +105,14 @@ static bool read_unicode_escape(struct reader *reader) {
 static bool read_escape(struct reader *reader) {
     static const char names[] = "\"\\/bfnrt";
     static const char values[] = "\"\\/\b\f\n\r\t";
-    if (reader->end - reader->at < 2) {
+    if (reader->end - reader->at < 2)
         return false;
-    }
     int name = reader->at[1];
-    if (name == 'u') {
+    if (name == 'u')
         return read_unicode_escape(reader);
-    }
     const char *found = name != '\0' ? strchr(names, name) : NULL;
-    if (!found) {
+    if (!found)
         return false;
-    }
     bytes_append(&reader->scratch, &values[found - names], 1);
     reader->at += 2;
     return true;
@@ -155,9 +145,8 @@ static bool read_text(struct reader *reader) {
             return bytes_ok(&reader->scratch);
         }
         if (c == '\\') {
-            if (!read_escape(reader)) {
+            if (!read_escape(reader))
                 return false;
-            }
         } else if (c >= 0x80) {
             read_multibyte(reader);
         } else {
@@ -173,18 +162,16 @@ static json_t *read_string(struct reader *reader) {
         reader->at = text + plain + 1;
         return made(reader, json_stringn_nocheck((const char *)text, plain));
     }
-    if (!read_text(reader)) {
+    if (!read_text(reader))
         return NULL;
-    }
     const char *data = reader->scratch.n > 0 ? reader->scratch.data : "";
     return made(reader, json_stringn_nocheck(data, reader->scratch.n));
 }
 
 /* A key as a malloc'ed C string. */
 static char *read_key(struct reader *reader) {
-    if (!take(reader, '"') || !read_text(reader)) {
+    if (!take(reader, '"') || !read_text(reader))
         return NULL;
-    }
     auto_bytes key = {0};
     const char *text = reader->scratch.data;
     size_t left = reader->scratch.n;
@@ -212,9 +199,8 @@ static char *read_key(struct reader *reader) {
 /* Steps over digits; whether there was one. */
 static bool skip_digits(struct reader *reader) {
     const unsigned char *from = reader->at;
-    while (peek(reader) >= '0' && peek(reader) <= '9') {
+    while (peek(reader) >= '0' && peek(reader) <= '9')
         reader->at++;
-    }
     return reader->at > from;
 }
 
@@ -222,20 +208,17 @@ static bool skip_digits(struct reader *reader) {
 static bool skip_number(struct reader *reader, bool *ret_integer) {
     *ret_integer = true;
     (void)take(reader, '-');
-    if (!take(reader, '0') && !skip_digits(reader)) {
+    if (!take(reader, '0') && !skip_digits(reader))
         return false;
-    }
     if (take(reader, '.')) {
         *ret_integer = false;
-        if (!skip_digits(reader)) {
+        if (!skip_digits(reader))
             return false;
-        }
     }
     if (take(reader, 'e') || take(reader, 'E')) {
         *ret_integer = false;
-        if (!take(reader, '+')) {
+        if (!take(reader, '+'))
             (void)take(reader, '-');
-        }
         return skip_digits(reader);
     }
     return true;
@@ -244,9 +227,8 @@ static bool skip_number(struct reader *reader, bool *ret_integer) {
 static json_t *read_number(struct reader *reader) {
     const unsigned char *text = reader->at;
     bool integer;
-    if (!skip_number(reader, &integer)) {
+    if (!skip_number(reader, &integer))
         return NULL;
-    }
     reader->scratch.n = 0;
     bytes_append(&reader->scratch, text, (size_t)(reader->at - text));
     bytes_append(&reader->scratch, "", 1);
@@ -257,9 +239,8 @@ static json_t *read_number(struct reader *reader) {
     if (integer) {
         errno = 0;
         long long value = strtoll(reader->scratch.data, NULL, 10);
-        if (errno == 0) {
+        if (errno == 0)
             return made(reader, json_integer(value));
-        }
     }
     double real = strtod(reader->scratch.data, NULL);
     return made(reader, json_real(isinf(real) ? copysign(DBL_MAX, real) : real));
@@ -267,9 +248,8 @@ static json_t *read_number(struct reader *reader) {
 
 static bool read_member(struct reader *reader, json_t *object) {
     char *key = count(reader, 1) ? read_key(reader) : NULL;
-    if (!key) {
+    if (!key)
         return false;
-    }
     skip_space(reader);
     json_t *value = take(reader, ':') ? read_value(reader) : NULL;
     bool ok = value != NULL;
@@ -283,9 +263,8 @@ static bool read_member(struct reader *reader, json_t *object) {
 
 static bool read_element(struct reader *reader, json_t *array) {
     json_t *value = read_value(reader);
-    if (!value) {
+    if (!value)
         return false;
-    }
     if (json_array_append_new(array, value) < 0) {
         reader->no_memory = true;
         return false;
@@ -297,26 +276,22 @@ static bool read_element(struct reader *reader, json_t *array) {
 static json_t *read_container(struct reader *reader, bool object) {
     char close = object ? '}' : ']';
     reader->at++;
-    if (reader->depth_left == 0 || !count(reader, TEXT_CONTAINER_COUNT - 1)) {
+    if (reader->depth_left == 0 || !count(reader, TEXT_CONTAINER_COUNT - 1))
         return NULL;
-    }
     reader->depth_left--;
     json_auto_t *container = made(reader, object ? json_object() : json_array());
-    if (!container) {
+    if (!container)
         return NULL;
-    }
     skip_space(reader);
     bool more = !take(reader, close);
     while (more) {
         skip_space(reader);
-        if (!(object ? read_member(reader, container) : read_element(reader, container))) {
+        if (!(object ? read_member(reader, container) : read_element(reader, container)))
             return NULL;
-        }
         skip_space(reader);
         more = take(reader, ',');
-        if (!more && !take(reader, close)) {
+        if (!more && !take(reader, close))
             return NULL;
-        }
     }
     reader->depth_left++;
     return json_incref(container);
@@ -324,18 +299,16 @@ static json_t *read_container(struct reader *reader, bool object) {
 
 static json_t *read_word(struct reader *reader, const char *word, json_t *value) {
     size_t bytes = strlen(word);
-    if ((size_t)(reader->end - reader->at) < bytes || memcmp(reader->at, word, bytes) != 0) {
+    if ((size_t)(reader->end - reader->at) < bytes || memcmp(reader->at, word, bytes) != 0)
         return NULL;
-    }
     reader->at += bytes;
     return value;
 }
 
 static json_t *read_value(struct reader *reader) {
     skip_space(reader);
-    if (!count(reader, 1)) {
+    if (!count(reader, 1))
         return NULL;
-    }
     switch (peek(reader)) {
     case '{':
         return read_container(reader, true);
@@ -364,13 +337,11 @@ int text_parse_capped(const char *text, size_t bytes, size_t max_depth, size_t m
     };
     json_auto_t *value = read_value(&reader);
     bytes_fini(&reader.scratch);
-    if (!value) {
+    if (!value)
         return reader.no_memory ? -ENOMEM : reader.too_many ? -E2BIG : -EBADMSG;
-    }
     skip_space(&reader);
-    if (reader.at != reader.end) {
+    if (reader.at != reader.end)
         return -EBADMSG;
-    }
     *ret = json_incref(value);
     return 0;
 }

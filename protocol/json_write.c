@@ -59,14 +59,12 @@ static void write_real(struct bytes *out, double real) {
     char text[32];
     for (int precision = 15; precision <= 17; precision++) {
         (void)snprintf(text, sizeof text, "%.*g", precision, real);
-        if (strtod(text, NULL) == real) {
+        if (strtod(text, NULL) == real)
             break;
-        }
     }
     bytes_append_text(out, text);
-    if (strpbrk(text, ".e") == NULL) {
+    if (strpbrk(text, ".e") == NULL)
         bytes_append_text(out, ".0");
-    }
 }
 
 static void write_integer(struct bytes *out, json_int_t integer) {
@@ -84,9 +82,8 @@ static int write_object(struct bytes *out, const json_t *object, size_t depth_le
         json_write_string(out, key, strlen(key));
         bytes_append(out, ":", 1);
         int r = write_value(out, json_object_iter_value(iter), depth_left);
-        if (r < 0) {
+        if (r < 0)
             return r;
-        }
         separator = ",";
     }
     bytes_append_text(out, *separator == '{' ? "{}" : "}");
@@ -98,9 +95,8 @@ static int write_array(struct bytes *out, const json_t *array, size_t depth_left
     for (size_t i = 0; i < json_array_size(array); i++) {
         bytes_append(out, ",", i > 0 ? 1 : 0);
         int r = write_value(out, json_array_get(array, i), depth_left);
-        if (r < 0) {
+        if (r < 0)
             return r;
-        }
     }
     bytes_append(out, "]", 1);
     return 0;

@@ -55,9 +55,8 @@ void message_new_id(char ret_id[37]) {
     sodium_bin2hex(hex, sizeof hex, random, sizeof random);
     size_t at = 0;
     for (size_t i = 0; i < 32; i++) {
-        if (i == 8 || i == 12 || i == 16 || i == 20) {
+        if (i == 8 || i == 12 || i == 16 || i == 20)
             ret_id[at++] = '-';
-        }
         ret_id[at++] = hex[i];
     }
     ret_id[at] = '\0';

@@ -12,14 +12,12 @@ enum { SIGNATURE, HEADER, PARENT, METADATA, CONTENT, N_FIXED };
 static const char delimiter[] = "<IDS|MSG>";
 
 static enum message_problem check_caps(const struct message_caps *caps, const struct frame *frames, size_t n) {
-    if (n > caps->max_frames) {
+    if (n > caps->max_frames)
         return MESSAGE_TOO_MANY_FRAMES;
-    }
     size_t left = caps->max_bytes;
     for (size_t i = 0; i < n; i++) {
-        if (frames[i].bytes > left) {
+        if (frames[i].bytes > left)
             return MESSAGE_TOO_LARGE;
-        }
         left -= frames[i].bytes;
     }
     return MESSAGE_OK;
@@ -31,32 +29,27 @@ static bool is_delimiter(const struct frame *frame) {
 
 static enum message_problem find_fixed(const struct frame *frames, size_t n, size_t *ret_n_identities) {
     size_t i = 0;
-    while (i < n && !is_delimiter(&frames[i])) {
+    while (i < n && !is_delimiter(&frames[i]))
         i++;
-    }
-    if (i == n) {
+    if (i == n)
         return MESSAGE_NO_DELIMITER;
-    }
-    if (n - i - 1 < N_FIXED) {
+    if (n - i - 1 < N_FIXED)
         return MESSAGE_TOO_SHORT;
-    }
     *ret_n_identities = i;
     return MESSAGE_OK;
 }
 
 static enum message_problem authenticate(struct signer *signer, const struct frame *fixed) {
-    if (!signer_verify(signer, &fixed[HEADER], N_FIXED - HEADER, &fixed[SIGNATURE])) {
+    if (!signer_verify(signer, &fixed[HEADER], N_FIXED - HEADER, &fixed[SIGNATURE]))
         return MESSAGE_BAD_SIGNATURE;
-    }
     return signer_seen(signer, &fixed[SIGNATURE]) ? MESSAGE_REPLAYED : MESSAGE_OK;
 }
 
 static enum message_problem parse_object(const struct frame *frame, const struct message_caps *caps, json_t **ret) {
     json_t *json;
     int r = text_parse_capped(frame->data, frame->bytes, caps->max_depth, caps->max_values, &json);
-    if (r < 0) {
+    if (r < 0)
         return r == -ENOMEM ? MESSAGE_NO_MEMORY : MESSAGE_BAD_JSON;
-    }
     if (!json_is_object(json)) {
         json_decref(json);
         return MESSAGE_BAD_JSON;
@@ -74,9 +67,8 @@ static enum message_problem parse_parts(const struct frame *fixed, const struct 
         [CONTENT] = &message->content,
     };
     enum message_problem problem = MESSAGE_OK;
-    for (size_t i = HEADER; i < N_FIXED && problem == MESSAGE_OK; i++) {
+    for (size_t i = HEADER; i < N_FIXED && problem == MESSAGE_OK; i++)
         problem = parse_object(&fixed[i], caps, parts[i]);
-    }
     return problem;
 }
 
@@ -97,19 +89,16 @@ static enum message_problem check_header(struct message *message) {
 /* Copies frames into one block of memory: the array, then the bytes. */
 static enum message_problem copy_frames(const struct frame *frames, size_t n, struct frame **ret) {
     size_t bytes = n * sizeof *frames;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         bytes += frames[i].bytes;
-    }
     struct frame *copies = malloc(bytes > 0 ? bytes : 1);
-    if (!copies) {
+    if (!copies)
         return MESSAGE_NO_MEMORY;
-    }
     char *at = (char *)(copies + n);
     for (size_t i = 0; i < n; i++) {
         copies[i] = (struct frame){.data = at, .bytes = frames[i].bytes};
-        if (frames[i].bytes > 0) {
+        if (frames[i].bytes > 0)
             memcpy(at, frames[i].data, frames[i].bytes);
-        }
         at += frames[i].bytes;
     }
     *ret = copies;
@@ -120,15 +109,12 @@ static enum message_problem copy_frames(const struct frame *frames, size_t n, st
 static enum message_problem build(const struct message_caps *caps, const struct frame *frames,
                                   const struct frame *fixed, struct message *message) {
     enum message_problem problem = parse_parts(fixed, caps, message);
-    if (problem == MESSAGE_OK) {
+    if (problem == MESSAGE_OK)
         problem = check_header(message);
-    }
-    if (problem == MESSAGE_OK) {
+    if (problem == MESSAGE_OK)
         problem = copy_frames(frames, message->n_identities, &message->identities);
-    }
-    if (problem == MESSAGE_OK) {
+    if (problem == MESSAGE_OK)
         problem = copy_frames(fixed + N_FIXED, message->n_buffers, &message->buffers);
-    }
     return problem;
 }
 
@@ -136,17 +122,14 @@ enum message_problem message_decode(struct signer *signer, const struct message_
                                     size_t n_frames, struct message *ret) {
     size_t n_identities = 0;
     enum message_problem problem = check_caps(caps, frames, n_frames);
-    if (problem == MESSAGE_OK) {
+    if (problem == MESSAGE_OK)
         problem = find_fixed(frames, n_frames, &n_identities);
-    }
-    if (problem != MESSAGE_OK) {
+    if (problem != MESSAGE_OK)
         return problem;
-    }
     const struct frame *fixed = frames + n_identities + 1;
     problem = authenticate(signer, fixed);
-    if (problem != MESSAGE_OK) {
+    if (problem != MESSAGE_OK)
         return problem;
-    }
     struct message message = {
         .n_identities = n_identities,
         .n_buffers = n_frames - n_identities - 1 - N_FIXED,

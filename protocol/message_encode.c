@@ -36,13 +36,12 @@ static void add_frames(struct builder *builder, const struct frame *frames, size
 
 /* text: what somebody has written of json already, or data NULL. */
 static int add_json(struct builder *builder, const json_t *json, const struct frame *text) {
-    if (text->data) {
+    if (text->data)
         bytes_append(&builder->out, text->data, text->bytes);
-    } else if (!json) {
+    else if (!json)
         bytes_append_text(&builder->out, "{}");
-    } else if (!json_is_object(json) || json_write(&builder->out, json) < 0) {
+    else if (!json_is_object(json) || json_write(&builder->out, json) < 0)
         return -EINVAL;
-    }
     end_frame(builder);
     return 0;
 }
@@ -104,17 +103,14 @@ static int add_message(struct builder *builder, const struct message_parts *part
     add_frames(builder, &(struct frame){unsigned_yet, sizeof unsigned_yet}, 1);
     add_header(builder, parts);
     int r = add_json(builder, parts->parent, &(struct frame){0});
-    if (r == 0) {
+    if (r == 0)
         r = add_json(builder, parts->metadata, &parts->metadata_text);
-    }
-    if (r == 0 && stream != NULL) {
+    if (r == 0 && stream != NULL)
         add_stream(builder, stream);
-    } else if (r == 0) {
+    else if (r == 0)
         r = add_json(builder, parts->content, &parts->content_text);
-    }
-    if (r < 0) {
+    if (r < 0)
         return r;
-    }
     add_frames(builder, parts->buffers, parts->n_buffers);
     return bytes_ok(&builder->out) ? 0 : -ENOMEM;
 }
@@ -134,14 +130,12 @@ static void finish(struct builder *builder, const struct signer *signer, size_t 
 
 static int encode(const struct signer *signer, const struct message_parts *parts, const struct stream *stream,
                   struct message_out *ret) {
-    if (!parts->msg_type || !parts->session) {
+    if (!parts->msg_type || !parts->session)
         return -EINVAL;
-    }
     struct builder builder = {.frames =
                                   calloc(parts->n_identities + 2 + N_SIGNED + parts->n_buffers, sizeof(struct frame))};
-    if (!builder.frames) {
+    if (!builder.frames)
         return -ENOMEM;
-    }
     int r = add_message(&builder, parts, stream);
     if (r < 0) {
         free(builder.frames);

@@ -7,9 +7,8 @@
 
 void *secret_alloc(size_t bytes) {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) {
+    if (memory == MAP_FAILED)
         return NULL;
-    }
     if (madvise(memory, bytes, MADV_DONTDUMP) != 0) {
         (void)munmap(memory, bytes);
         return NULL;

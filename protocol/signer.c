@@ -27,13 +27,11 @@ struct signer {
 };
 
 struct signer *signer_create(const void *key, size_t key_bytes) {
-    if (sodium_init() < 0) {
+    if (sodium_init() < 0)
         return NULL;
-    }
     struct signer *signer = calloc(1, sizeof *signer);
-    if (!signer) {
+    if (!signer)
         return NULL;
-    }
     signer->has_key = key_bytes > 0;
     if (signer->has_key) {
         signer->keyed = secret_alloc(sizeof *signer->keyed);
@@ -54,13 +52,11 @@ void signer_destroy(struct signer *signer) {
 }
 
 size_t signer_sign(const struct signer *signer, const struct frame *frames, size_t n, char ret_hex[SIGNER_HEX_BYTES]) {
-    if (!signer->has_key) {
+    if (!signer->has_key)
         return 0;
-    }
     crypto_auth_hmacsha256_state state = *signer->keyed;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         crypto_auth_hmacsha256_update(&state, frames[i].data, frames[i].bytes);
-    }
     unsigned char digest[DIGEST_BYTES];
     char hex[SIGNER_HEX_BYTES + 1];
     crypto_auth_hmacsha256_final(&state, digest);
@@ -81,9 +77,8 @@ static uint32_t *find_slot(struct signer *signer, const unsigned char *digest) {
     uint64_t hash;
     memcpy(&hash, digest, sizeof hash); /* a digest is evenly spread, and made with a key */
     size_t i = hash & (SLOTS - 1);
-    while (signer->slots[i] != 0 && memcmp(signer->digests[signer->slots[i] - 1], digest, DIGEST_BYTES) != 0) {
+    while (signer->slots[i] != 0 && memcmp(signer->digests[signer->slots[i] - 1], digest, DIGEST_BYTES) != 0)
         i = (i + 1) & (SLOTS - 1);
-    }
     return &signer->slots[i];
 }
 
@@ -98,17 +93,14 @@ static void forget_oldest(struct signer *signer) {
 }
 
 bool signer_seen(struct signer *signer, const struct frame *signature) {
-    if (!signer->has_key) {
+    if (!signer->has_key)
         return false;
-    }
     unsigned char digest[DIGEST_BYTES] = {0};
     (void)sodium_hex2bin(digest, sizeof digest, signature->data, signature->bytes, NULL, NULL, NULL);
-    if (*find_slot(signer, digest) != 0) {
+    if (*find_slot(signer, digest) != 0)
         return true;
-    }
-    if (signer->n == SIGNER_REMEMBERED) {
+    if (signer->n == SIGNER_REMEMBERED)
         forget_oldest(signer);
-    }
     size_t place = (signer->oldest + signer->n) % SIGNER_REMEMBERED;
     memcpy(signer->digests[place], digest, DIGEST_BYTES);
     *find_slot(signer, digest) = (uint32_t)place + 1;
@@ -126,9 +118,8 @@ static void sign_session(const struct signer *signer, char id[SESSION_CHARS + 1]
     static const char purpose[] = "session";
     char hex[SIGNER_HEX_BYTES];
     const struct frame frames[] = {{purpose, sizeof purpose}, {id, SESSION_SIGNED}};
-    if (signer_sign(signer, frames, 2, hex) == 0) {
+    if (signer_sign(signer, frames, 2, hex) == 0)
         return;
-    }
     memcpy(id + SESSION_SIGNED, hex, SESSION_REST);
     memcpy(id + SESSION_CHARS - SESSION_DIGITS, hex + SESSION_REST, SESSION_DIGITS);
 }
@@ -140,9 +131,8 @@ void signer_new_session(const struct signer *signer, char ret_id[37]) {
 
 bool signer_is_session(const struct signer *signer, const char *id) {
     char own[SESSION_CHARS + 1];
-    if (!signer->has_key || strlen(id) != SESSION_CHARS) {
+    if (!signer->has_key || strlen(id) != SESSION_CHARS)
         return false;
-    }
     memcpy(own, id, sizeof own);
     sign_session(signer, own);
     return sodium_memcmp(own, id, SESSION_CHARS) == 0;

@@ -24,12 +24,10 @@ static void append_mended(struct bytes *out, const unsigned char *text, size_t n
 }
 
 json_t *text_to_json(const void *bytes, size_t n) {
-    if (n == 0) {
+    if (n == 0)
         return json_string_nocheck("");
-    }
-    if (utf8_valid(bytes, n) == n) {
+    if (utf8_valid(bytes, n) == n)
         return json_stringn_nocheck(bytes, n);
-    }
     auto_bytes mended = {0};
     append_mended(&mended, bytes, n);
     return bytes_ok(&mended) ? json_stringn_nocheck(mended.data, mended.n) : NULL;
@@ -41,9 +39,8 @@ json_t *text_format(const char *format, ...) {
     va_start(arguments, format);
     int n = vasprintf(&text, format, arguments);
     va_end(arguments);
-    if (n < 0) {
+    if (n < 0)
         return NULL;
-    }
     json_t *json = text_to_json(text, (size_t)n);
     free(text);
     return json;
@@ -54,9 +51,8 @@ size_t text_whole_utf8(const void *bytes, size_t n) {
     for (size_t back = 1; back <= 3 && back <= n; back++) {
         size_t piece;
         enum utf8_piece kind = utf8_next(text + n - back, back, &piece);
-        if (kind == UTF8_CUT && piece == back) {
+        if (kind == UTF8_CUT && piece == back)
             return n - back;
-        }
     }
     return n;
 }

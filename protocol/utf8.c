@@ -19,23 +19,19 @@ static const struct lead leads[0x40] = {
 
 enum utf8_piece utf8_next(const unsigned char *text, size_t n, size_t *ret_bytes) {
     *ret_bytes = 1;
-    if (text[0] < 0x80) {
+    if (text[0] < 0x80)
         return UTF8_WHOLE;
-    }
-    if (text[0] < 0xC0 || leads[text[0] - 0xC0].bytes == 0) {
+    if (text[0] < 0xC0 || leads[text[0] - 0xC0].bytes == 0)
         return UTF8_BAD;
-    }
     const struct lead *lead = &leads[text[0] - 0xC0];
     for (size_t i = 1; i < lead->bytes; i++) {
         *ret_bytes = i;
-        if (i == n) {
+        if (i == n)
             return UTF8_CUT;
-        }
         unsigned char min = i == 1 ? lead->second_min : 0x80;
         unsigned char max = i == 1 ? lead->second_max : 0xBF;
-        if (text[i] < min || text[i] > max) {
+        if (text[i] < min || text[i] > max)
             return UTF8_BAD;
-        }
     }
     *ret_bytes = lead->bytes;
     return UTF8_WHOLE;
@@ -66,12 +62,10 @@ static bool is_plain(unsigned char byte) {
 
 size_t utf8_plain(const unsigned char *text, size_t n) {
     size_t i = 0;
-    while (n - i >= 8 && is_plain8(load8(text + i))) {
+    while (n - i >= 8 && is_plain8(load8(text + i)))
         i += 8;
-    }
-    while (i < n && is_plain(text[i])) {
+    while (i < n && is_plain(text[i]))
         i++;
-    }
     return i;
 }
 
@@ -83,9 +77,8 @@ size_t utf8_valid(const unsigned char *text, size_t n) {
             continue;
         }
         size_t bytes;
-        if (utf8_next(text + i, n - i, &bytes) != UTF8_WHOLE) {
+        if (utf8_next(text + i, n - i, &bytes) != UTF8_WHOLE)
             break;
-        }
         i += bytes;
     }
     return i;
@@ -94,9 +87,8 @@ size_t utf8_valid(const unsigned char *text, size_t n) {
 size_t utf8_multibyte(const unsigned char *text, size_t n) {
     size_t i = 0;
     size_t bytes;
-    while (i < n && text[i] >= 0x80 && utf8_next(text + i, n - i, &bytes) == UTF8_WHOLE) {
+    while (i < n && text[i] >= 0x80 && utf8_next(text + i, n - i, &bytes) == UTF8_WHOLE)
         i += bytes;
-    }
     return i;
 }
 

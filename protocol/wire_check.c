@@ -37,9 +37,8 @@ static bool is_object(const json_t *json) {
 
 static bool is_strings(const json_t *json) {
     bool ok = json_is_array(json);
-    for (size_t i = 0; ok && i < json_array_size(json); i++) {
+    for (size_t i = 0; ok && i < json_array_size(json); i++)
         ok = json_is_string(json_array_get(json, i));
-    }
     return ok;
 }
 
@@ -133,13 +132,11 @@ static const struct {
 static const char *check_scope(const json_t *object, const char *scope) {
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         const struct rule *rule = &rules[i];
-        if (strcmp(rule->scope, scope) != 0) {
+        if (strcmp(rule->scope, scope) != 0)
             continue;
-        }
         const json_t *value = json_object_get(object, rule->key);
-        if (value == NULL ? rule->required : !rule->kind(value)) {
+        if (value == NULL ? rule->required : !rule->kind(value))
             return rule->why;
-        }
     }
     return NULL;
 }
@@ -147,9 +144,8 @@ static const char *check_scope(const json_t *object, const char *scope) {
 /* The place of a JSON string in a list of names, or n. */
 static size_t find_name(const json_t *json, const char *const *names, size_t n) {
     size_t i = 0;
-    while (i < n && (!is_name(json) || strcmp(json_string_value(json), names[i]) != 0)) {
+    while (i < n && (!is_name(json) || strcmp(json_string_value(json), names[i]) != 0))
         i++;
-    }
     return i;
 }
 
@@ -166,20 +162,17 @@ static const char *check_inner(const json_t *json, enum wire_type type, const ch
 
 static const char *find_problem(const json_t *json, enum wire_type *ret_type) {
     size_t type = find_name(json_object_get(json, "type"), types, WIRE_N_TYPES);
-    if (type == WIRE_N_TYPES) {
+    if (type == WIRE_N_TYPES)
         return "\"type\" is missing or is not one that a worker may send";
-    }
     const char *why = check_scope(json, types[type]);
-    if (why) {
+    if (why)
         return why;
-    }
     const char *msg_type = "";
     if (type == WIRE_PUBLISH) {
         size_t n_published = sizeof published / sizeof published[0];
         size_t i = find_name(json_object_get(json, "msg_type"), published, n_published);
-        if (i == n_published) {
+        if (i == n_published)
             return "publish: \"msg_type\" is not one that a worker may publish";
-        }
         msg_type = published[i];
     }
     *ret_type = (enum wire_type)type;

@@ -28,9 +28,8 @@ struct head {
 
 struct wire_reader *wire_reader_create(size_t max_bytes) {
     struct wire_reader *reader = calloc(1, sizeof *reader);
-    if (reader) {
+    if (reader)
         reader->max_bytes = max_bytes;
-    }
     return reader;
 }
 
@@ -65,34 +64,28 @@ static int make_room(struct wire_reader *reader, size_t n) {
 }
 
 ssize_t wire_reader_fill(struct wire_reader *reader, int fd) {
-    if (reader->failed < 0) {
+    if (reader->failed < 0)
         return reader->failed;
-    }
     struct bytes *held = &reader->held;
-    if (held->n - reader->taken > reader->max_bytes) {
+    if (held->n - reader->taken > reader->max_bytes)
         return -ENOBUFS;
-    }
     int r = make_room(reader, READ_BYTES);
-    if (r < 0) {
+    if (r < 0)
         return r;
-    }
     size_t room = held->capacity - held->n;
     ssize_t n = read(fd, held->data + held->n, room < MAX_READ_BYTES ? room : MAX_READ_BYTES);
-    if (n < 0) {
+    if (n < 0)
         return -errno;
-    }
     held->n += (size_t)n;
     return n;
 }
 
 int wire_reader_feed(struct wire_reader *reader, const void *data, size_t bytes) {
-    if (reader->failed < 0) {
+    if (reader->failed < 0)
         return reader->failed;
-    }
     int r = make_room(reader, bytes);
-    if (r < 0) {
+    if (r < 0)
         return r;
-    }
     bytes_append(&reader->held, data, bytes);
     return 0;
 }
@@ -104,24 +97,19 @@ static size_t get_u32(const char *at) {
 
 /* 1 with the lengths, 0 where not all of them are there, -EMSGSIZE, -EBADMSG. */
 static int read_head(const char *at, size_t left, size_t max_bytes, struct head *ret) {
-    if (left < 8) {
+    if (left < 8)
         return 0;
-    }
     struct head head = {.json_bytes = get_u32(at), .n_buffers = get_u32(at + 4)};
-    if (head.json_bytes == 0 || head.n_buffers > WIRE_MAX_BUFFERS) {
+    if (head.json_bytes == 0 || head.n_buffers > WIRE_MAX_BUFFERS)
         return -EBADMSG;
-    }
     head.head_bytes = 8 + 4 * head.n_buffers;
     head.frame_bytes = head.head_bytes + head.json_bytes;
-    for (size_t i = 0; i < head.n_buffers && left >= 12 + 4 * i; i++) {
+    for (size_t i = 0; i < head.n_buffers && left >= 12 + 4 * i; i++)
         head.frame_bytes += get_u32(at + 8 + 4 * i);
-    }
-    if (head.frame_bytes > max_bytes) {
+    if (head.frame_bytes > max_bytes)
         return -EMSGSIZE;
-    }
-    if (left < head.head_bytes) {
+    if (left < head.head_bytes)
         return 0;
-    }
     *ret = head;
     return 1;
 }
@@ -129,9 +117,8 @@ static int read_head(const char *at, size_t left, size_t max_bytes, struct head 
 static int parse_json(const char *text, size_t bytes, json_t **ret) {
     json_t *json;
     int r = text_parse_capped(text, bytes, WIRE_MAX_DEPTH, WIRE_MAX_VALUES, &json);
-    if (r < 0) {
+    if (r < 0)
         return r;
-    }
     if (!json_is_object(json) || !json_is_string(json_object_get(json, "type"))) {
         json_decref(json);
         return -EBADMSG;
@@ -151,36 +138,30 @@ static void point_at_buffers(const char *at, const struct head *head, struct wir
 }
 
 static int take_frame(struct wire_reader *reader, struct wire_frame *ret_frame) {
-    if (reader->held.n == reader->taken) {
+    if (reader->held.n == reader->taken)
         return 0;
-    }
     const char *at = reader->held.data + reader->taken;
     size_t left = reader->held.n - reader->taken;
     struct head head;
     int r = read_head(at, left, reader->max_bytes, &head);
-    if (r <= 0) {
+    if (r <= 0)
         return r;
-    }
-    if (left < head.frame_bytes) {
+    if (left < head.frame_bytes)
         return 0;
-    }
     r = parse_json(at + head.head_bytes, head.json_bytes, &ret_frame->json);
-    if (r < 0) {
+    if (r < 0)
         return r;
-    }
     point_at_buffers(at, &head, ret_frame);
     reader->taken += head.frame_bytes;
     return 1;
 }
 
 int wire_reader_next(struct wire_reader *reader, struct wire_frame *ret_frame) {
-    if (reader->failed < 0) {
+    if (reader->failed < 0)
         return reader->failed;
-    }
     int r = take_frame(reader, ret_frame);
-    if (r == -EBADMSG || r == -EMSGSIZE || r == -E2BIG) {
+    if (r == -EBADMSG || r == -EMSGSIZE || r == -E2BIG)
         reader->failed = r;
-    }
     return r;
 }
 

@@ -131,12 +131,11 @@ static int take_first(struct zmtp *zmtp, const unsigned char *data, size_t n, si
     int r = 0;
     if (zmtp->curve)
         return 0;
-    for (size_t k = 0; k < n && r == 0; k++) {
+    for (size_t k = 0; k < n && r == 0; k++)
         if (is_2_0(zmtp))
             take_identity(zmtp, i + k);
         else
             r = take_ready(zmtp, data[k], i + k);
-    }
     return r;
 }
 

@@ -74,9 +74,8 @@ static int version_of(sqlite3 *db) {
 /* A new database has version 0. 0; -EPROTO where a later petri, or somebody else, has made it; -EIO. */
 static int make_tables(sqlite3 *db, struct error *ret_error) {
     int version = version_of(db);
-    if (version != 0 && version != VERSION) {
+    if (version != 0 && version != VERSION)
         return error_set(ret_error, version > 0 ? EPROTO : EIO, "it was made by a later version of petri");
-    }
     if (version == 0 && sqlite3_exec(db, schema, NULL, NULL, NULL) != SQLITE_OK) {
         sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
         return -EIO;

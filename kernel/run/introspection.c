@@ -142,12 +142,11 @@ static struct introspection *free_slot(struct introspections *all, const struct 
     struct introspection *found = NULL;
     struct limits limits;
     int left = limits_beside(&runner->limits, INTROSPECTIONS_AT_ONCE, &limits);
-    for (int i = 0; i < INTROSPECTIONS_AT_ONCE; i++) {
+    for (int i = 0; i < INTROSPECTIONS_AT_ONCE; i++)
         if (all->slots[i].request)
             left--;
         else
             found = &all->slots[i];
-    }
     return left > 0 ? found : NULL;
 }
 

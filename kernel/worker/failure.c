@@ -25,12 +25,11 @@ static json_t *plain_line(const char *line, size_t n) {
     char plain[LINE_BYTES_MAX];
     size_t bytes = 0;
     const char *end = line + n;
-    for (const char *at = line; at < end && bytes < sizeof plain;) {
+    for (const char *at = line; at < end && bytes < sizeof plain;)
         if (end - at >= 2 && at[0] == '\x1b' && at[1] == '[')
             at = skip_escape(at, end);
         else
             plain[bytes++] = *at++;
-    }
     return text_to_json(plain, text_whole_utf8(plain, bytes));
 }
 

@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "delegate.h"
 
-#include "sandbox/limits/cgroup.h"
 #include "sandbox/base/cleanup.h"
+#include "sandbox/limits/cgroup.h"
 
 #include <dlfcn.h>
 #include <errno.h>

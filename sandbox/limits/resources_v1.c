@@ -4,11 +4,11 @@
  * Only root may make them; nobody delegates them.
  */
 #define _GNU_SOURCE
-#include "sandbox/limits/cgroup.h"
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/excess.h"
-#include "sandbox/limits/resources_backend.h"
 #include "sandbox/base/system.h"
+#include "sandbox/limits/cgroup.h"
+#include "sandbox/limits/resources_backend.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,12 +6,12 @@
  * was started in must be its own. Where it isn't, systemd is asked for one.
  */
 #define _GNU_SOURCE
-#include "sandbox/limits/cgroup.h"
 #include "sandbox/base/cleanup.h"
-#include "sandbox/limits/delegate.h"
 #include "sandbox/base/excess.h"
-#include "sandbox/limits/resources_backend.h"
 #include "sandbox/base/system.h"
+#include "sandbox/limits/cgroup.h"
+#include "sandbox/limits/delegate.h"
+#include "sandbox/limits/resources_backend.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,9 +9,8 @@ json_t *fixture_load(const char *name) {
     json_error_t error;
     (void)snprintf(path, sizeof path, "fixtures/%s", name);
     json_t *rows = json_load_file(path, JSON_ALLOW_NUL, &error);
-    if (!json_is_array(rows) || json_array_size(rows) == 0) {
+    if (!json_is_array(rows) || json_array_size(rows) == 0)
         fail_msg("%s: %s (run make_fixtures.py)", path, error.text);
-    }
     return rows;
 }
 

@@ -30,9 +30,8 @@ static bool failed;    /* whether one did */
 static size_t largest; /* block that was asked for */
 
 static bool fails(void) {
-    if (left < 0 || left-- > 0) {
+    if (left < 0 || left-- > 0)
         return false;
-    }
     failed = true;
     return true;
 }
@@ -51,9 +50,8 @@ void *__wrap_calloc(size_t n, size_t size) {
 }
 
 void *__wrap_realloc(void *old, size_t size) {
-    if (fails()) {
+    if (fails())
         return NULL;
-    }
     largest = size > largest ? size : largest;
     return old == NULL ? counted(__real_malloc(size)) : __real_realloc(old, size);
 }
@@ -153,9 +151,8 @@ static int encode_wire(void) {
 static int read_wire(void) {
     static const char stream[] = "\x15\0\0\0\1\0\0\0\2\0\0\0{\"type\":\"re\\u0061dy\"}xy";
     struct wire_reader *reader = wire_reader_create(1000);
-    if (reader == NULL) {
+    if (reader == NULL)
         return -ENOMEM;
-    }
     struct wire_frame frame = {0};
     int r = wire_reader_feed(reader, stream, sizeof stream - 1);
     if (r == -ENOMEM) { /* which passes: nothing was taken */
@@ -198,16 +195,14 @@ static void fail_each_allocation(const char *name, operation *run, int least) {
         left = n;
         int r = run();
         left = -1;
-        if (live != before) {
+        if (live != before)
             fail_msg("%s leaves %ld blocks behind when allocation %d fails", name, live - before, n);
-        }
         if (!failed) {
             assert_int_equal(r, 0);
             break;
         }
-        if (r != -ENOMEM) {
+        if (r != -ENOMEM)
             fail_msg("%s says %d when allocation %d fails", name, r, n);
-        }
     }
     assert_in_range(n, least, 1000);
 }
@@ -219,9 +214,8 @@ static void test_any_failed_allocation_is_enomem_and_leaks_nothing(void **state)
     content = json_pack("{s:s,s:[i,f]}", "text", "some text\n", "list", 1, 2.5);
     assert_non_null(no_key);
     assert_non_null(content);
-    for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
+    for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++)
         fail_each_allocation(operations[i].name, operations[i].run, operations[i].least);
-    }
     json_decref(content);
     signer_destroy(no_key);
     assert_int_equal(live, 0);

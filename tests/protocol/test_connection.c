@@ -159,9 +159,8 @@ static void test_parse_key_with_nul_and_non_ascii_keeps_its_bytes(void **state) 
 static int parse_text(const char *text, struct error *ret_error) {
     struct connection connection;
     int r = connection_parse(text, strlen(text), &connection, ret_error);
-    if (r == 0) {
+    if (r == 0)
         connection_fini(&connection);
-    }
     return r;
 }
 
@@ -258,9 +257,8 @@ static int read_padded(size_t n, struct error *ret_error) {
     assert_int_equal(fclose(file), 0);
     struct connection connection;
     int r = connection_read(path, &connection, ret_error);
-    if (r == 0) {
+    if (r == 0)
         connection_fini(&connection);
-    }
     assert_int_equal(unlink(path), 0);
     return r;
 }

@@ -63,9 +63,8 @@ static void test_write_string_with_invalid_utf8_reads_back_as_in_python(void **s
         json_write_string(&out, bytes, n);
         json_auto_t *json = json_loadb(out.data, out.n, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
         json_auto_t *expected = json_stringn(text, text_bytes);
-        if (json == NULL || !json_equal(json, expected)) {
+        if (json == NULL || !json_equal(json, expected))
             fail_msg("row %zu of broken_utf8.json differs", i);
-        }
         free(bytes);
         free(text);
     }

@@ -20,17 +20,15 @@ static void row_init(struct row *row, const json_t *json) {
     row->n_frames = json_array_size(frames);
     assert_non_null(row->signer);
     assert_in_range(row->n_frames, 1, MAX_FRAMES);
-    for (size_t i = 0; i < row->n_frames; i++) {
+    for (size_t i = 0; i < row->n_frames; i++)
         row->frames[i].data = fixture_unhex(json_array_get(frames, i), &row->frames[i].bytes);
-    }
     free(key);
 }
 
 static void row_fini(struct row *row) {
     signer_destroy(row->signer);
-    for (size_t i = 0; i < row->n_frames; i++) {
+    for (size_t i = 0; i < row->n_frames; i++)
         free((void *)(uintptr_t)row->frames[i].data);
-    }
 }
 
 static enum message_problem decode(struct signer *signer, const struct frame *frames, size_t n, struct message *ret) {
@@ -42,12 +40,10 @@ static void check_golden(const json_t *json) {
     struct message message;
     row_init(&row, json);
     enum message_problem problem = decode(row.signer, row.frames, row.n_frames, &message);
-    if (problem != MESSAGE_OK) {
+    if (problem != MESSAGE_OK)
         fail_msg("%s: %s", json_string_value(json_object_get(json, "name")), message_problem_text(problem));
-    }
-    if (!json_equal(message.content, json_object_get(json, "content"))) {
+    if (!json_equal(message.content, json_object_get(json, "content")))
         fail_msg("%s: other content", json_string_value(json_object_get(json, "name")));
-    }
     assert_string_equal(message.msg_id, "m-1");
     assert_string_equal(message.msg_type, "execute_request");
     assert_int_equal(json_object_size(message.header), 5);
@@ -66,9 +62,8 @@ static void check_golden(const json_t *json) {
 static void test_decode_signed_by_python_gives_what_python_reads(void **state) {
     (void)state;
     json_auto_t *rows = fixture_load("messages.json");
-    for (size_t i = 0; i < json_array_size(rows); i++) {
+    for (size_t i = 0; i < json_array_size(rows); i++)
         check_golden(json_array_get(rows, i));
-    }
 }
 
 /* One bit anywhere in what is signed, or in the signature. */
@@ -169,12 +164,10 @@ static void test_decode_malformed_frames_give_the_matching_problem(void **state)
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         struct message message;
         enum message_problem problem = decode(signer, shapes[i].frames, shapes[i].n_frames, &message);
-        if (problem != shapes[i].problem) {
+        if (problem != shapes[i].problem)
             fail_msg("%s: %s", shapes[i].name, message_problem_text(problem));
-        }
-        if (problem == MESSAGE_OK) {
+        if (problem == MESSAGE_OK)
             message_fini(&message);
-        }
     }
     signer_destroy(signer);
 }
@@ -186,9 +179,8 @@ static enum message_problem decode_capped(const struct message_caps *caps, struc
     struct message message;
     struct signer *signer = signer_create("", 0);
     enum message_problem problem = message_decode(signer, caps, frames, 7, &message);
-    if (problem == MESSAGE_OK) {
+    if (problem == MESSAGE_OK)
         message_fini(&message);
-    }
     signer_destroy(signer);
     return problem;
 }
@@ -230,9 +222,8 @@ static enum message_problem decode_ids(size_t id_bytes, size_t type_bytes) {
     struct message message;
     struct signer *signer = signer_create("", 0);
     enum message_problem problem = decode(signer, frames, 6, &message);
-    if (problem == MESSAGE_OK) {
+    if (problem == MESSAGE_OK)
         message_fini(&message);
-    }
     signer_destroy(signer);
     return problem;
 }
@@ -250,9 +241,8 @@ static void test_each_problem_has_a_sentence_of_its_own(void **state) {
         const char *text = message_problem_text((enum message_problem)i);
         assert_non_null(text);
         assert_int_equal(text[strlen(text) - 1], '.');
-        for (int j = 0; j < i; j++) {
+        for (int j = 0; j < i; j++)
             assert_string_not_equal(text, message_problem_text((enum message_problem)j));
-        }
     }
 }
 

@@ -23,9 +23,8 @@ static void assert_pattern(const char *text, const char *pattern) {
         bool ok = pattern[i] == 'h'   ? isxdigit((unsigned char)text[i]) && !isupper((unsigned char)text[i])
                   : pattern[i] == 'd' ? isdigit((unsigned char)text[i]) != 0
                                       : text[i] == pattern[i];
-        if (!ok) {
+        if (!ok)
             fail_msg("%s is not like %s", text, pattern);
-        }
     }
 }
 
@@ -98,9 +97,8 @@ static void test_encode_without_optional_parts_has_empty_objects(void **state) {
     assert_signed(signer, &out.frames[1]);
     assert_header(&out.frames[2], "{\"msg_id\":\"ID\",\"msg_type\":\"status\",\"username\":\"\",\"session\":\"s\","
                                   "\"date\":\"DATE\",\"version\":\"5.6\"}");
-    for (size_t i = 3; i < 6; i++) {
+    for (size_t i = 3; i < 6; i++)
         assert_frame_text(out.frames[i], "{}");
-    }
     message_out_fini(&out);
     signer_destroy(signer);
 }

@@ -15,9 +15,8 @@ enum { N_PARTS = 4 };
 static void unhex_parts(const json_t *row, struct frame parts[N_PARTS]) {
     const json_t *list = json_object_get(row, "parts");
     assert_int_equal(json_array_size(list), N_PARTS);
-    for (size_t i = 0; i < N_PARTS; i++) {
+    for (size_t i = 0; i < N_PARTS; i++)
         parts[i].data = fixture_unhex(json_array_get(list, i), &parts[i].bytes);
-    }
 }
 
 static void check_row(const json_t *row) {
@@ -37,18 +36,16 @@ static void check_row(const json_t *row) {
     assert_false(signer_verify(signer, parts, N_PARTS, &(struct frame){hex, SIGNER_HEX_BYTES}));
 
     signer_destroy(signer);
-    for (size_t i = 0; i < N_PARTS; i++) {
+    for (size_t i = 0; i < N_PARTS; i++)
         free((void *)(uintptr_t)parts[i].data);
-    }
     free(key);
 }
 
 static void test_sign_gives_what_python_gives(void **state) {
     (void)state;
     json_auto_t *rows = fixture_load("signatures.json");
-    for (size_t i = 0; i < json_array_size(rows); i++) {
+    for (size_t i = 0; i < json_array_size(rows); i++)
         check_row(json_array_get(rows, i));
-    }
 }
 
 static void test_verify_signature_of_wrong_length_is_refused(void **state) {
@@ -87,12 +84,10 @@ static bool seen(struct signer *signer, unsigned number) {
 static void test_seen_remembers_the_promised_number_of_signatures(void **state) {
     (void)state;
     struct signer *signer = signer_create("k", 1);
-    for (unsigned i = 0; i < SIGNER_REMEMBERED; i++) {
+    for (unsigned i = 0; i < SIGNER_REMEMBERED; i++)
         assert_false(seen(signer, i));
-    }
-    for (unsigned i = 0; i < SIGNER_REMEMBERED; i++) {
+    for (unsigned i = 0; i < SIGNER_REMEMBERED; i++)
         assert_true(seen(signer, i));
-    }
     signer_destroy(signer);
 }
 
@@ -100,12 +95,10 @@ static void test_seen_full_forgets_the_oldest_tenth_only(void **state) {
     (void)state;
     struct signer *signer = signer_create("k", 1);
     unsigned culled = SIGNER_REMEMBERED / 10;
-    for (unsigned i = 0; i <= SIGNER_REMEMBERED; i++) {
+    for (unsigned i = 0; i <= SIGNER_REMEMBERED; i++)
         assert_false(seen(signer, i));
-    }
-    for (unsigned i = culled; i <= SIGNER_REMEMBERED; i++) {
+    for (unsigned i = culled; i <= SIGNER_REMEMBERED; i++)
         assert_true(seen(signer, i));
-    }
     assert_false(seen(signer, 0));
     assert_false(seen(signer, culled - 1));
     signer_destroy(signer);
@@ -118,9 +111,8 @@ static void test_seen_after_many_signatures_remembers_the_newest(void **state) {
     unsigned kept = SIGNER_REMEMBERED - SIGNER_REMEMBERED / 10;
     for (unsigned i = 0; i < 5 * SIGNER_REMEMBERED; i++) {
         assert_false(seen(signer, i));
-        if (i >= kept && i % 97 == 0) {
+        if (i >= kept && i % 97 == 0)
             assert_true(seen(signer, i - kept + 1));
-        }
     }
     signer_destroy(signer);
 }
@@ -135,9 +127,8 @@ static void test_secret_is_not_in_a_copy_of_the_process(void **state) {
     int said[2], status;
     assert_int_equal(pipe(said), 0);
     pid_t pid = fork();
-    if (pid == 0) { /* by a system call, which says EFAULT */
+    if (pid == 0) /* by a system call, which says EFAULT */
         _exit(write(said[1], secret + 4999, 1) == 1 || errno != EFAULT);
-    }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
     assert_int_equal(write(said[1], secret + 4999, 1), 1);

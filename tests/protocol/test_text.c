@@ -74,9 +74,8 @@ static void test_parse_invalid_json_is_refused(void **state) {
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         json_t *json = NULL;
         int r = text_parse(refused[i].text, refused[i].bytes, DEPTH, &json);
-        if (r != -EBADMSG || json != NULL) {
+        if (r != -EBADMSG || json != NULL)
             fail_msg("%s: %d", refused[i].name, r);
-        }
         assert_null(text_parse_json(refused[i].text, refused[i].bytes, DEPTH));
     }
 }
@@ -118,9 +117,8 @@ static void test_parse_odd_json_gives_the_value_that_jansson_can_hold(void **sta
         json_auto_t *same = json_loads(mended[i].same, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
         json_auto_t *json = text_parse_json(mended[i].text, strlen(mended[i].text), DEPTH);
         assert_non_null(same);
-        if (json == NULL || !json_equal(json, same)) {
+        if (json == NULL || !json_equal(json, same))
             fail_msg("%s is not taken as %s", mended[i].text, mended[i].same);
-        }
     }
 }
 
@@ -192,9 +190,8 @@ static void test_invalid_utf8_is_replaced_as_python_does(void **state) {
         void *text = fixture_bytes(json_array_get(rows, i), "text", &text_bytes);
         json_auto_t *json = text_to_json(bytes, n);
         json_auto_t *expected = json_stringn(text, text_bytes);
-        if (expected == NULL || !json_equal(json, expected)) {
+        if (expected == NULL || !json_equal(json, expected))
             fail_msg("row %zu of broken_utf8.json differs", i);
-        }
         bool same = n == text_bytes && memcmp(bytes, text, n) == 0;
         assert_int_equal(utf8_valid(bytes, n) == n, same);
         free(bytes);
@@ -216,9 +213,8 @@ static void test_invalid_utf8_in_json_is_replaced_as_python_does(void **state) {
             int quoted_bytes = snprintf(quoted, sizeof quoted, "\"%.*s\"", (int)n, bytes);
             json_auto_t *json = text_parse_json(quoted, (size_t)quoted_bytes, 0);
             json_auto_t *expected = json_stringn(text, text_bytes);
-            if (!json_equal(json, expected)) {
+            if (!json_equal(json, expected))
                 fail_msg("row %zu of broken_utf8.json differs", i);
-            }
             n_tried++;
         }
         free(bytes);
@@ -250,9 +246,8 @@ static void test_whole_utf8_holds_back_only_an_incomplete_character(void **state
         {"\xE0\x80", 2},
     };
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_int_equal(text_whole_utf8(rows[i].text, strlen(rows[i].text)), rows[i].whole);
-    }
 }
 
 /* A long text of every length of character, cut in two at each place and joined again. */
@@ -286,15 +281,13 @@ static void test_scans_find_each_byte_at_each_place(void **state) {
 static void test_encode_each_code_point_reads_back(void **state) {
     (void)state;
     for (uint32_t code = 0; code <= 0x10FFFF; code++) {
-        if (code >= 0xD800 && code <= 0xDFFF) {
+        if (code >= 0xD800 && code <= 0xDFFF)
             continue;
-        }
         char text[4];
         size_t n = utf8_encode(code, text);
         size_t bytes;
-        if (utf8_next((unsigned char *)text, n, &bytes) != UTF8_WHOLE || bytes != n) {
+        if (utf8_next((unsigned char *)text, n, &bytes) != UTF8_WHOLE || bytes != n)
             fail_msg("U+%04X doesn't read back", code);
-        }
     }
 }
 

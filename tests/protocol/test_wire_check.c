@@ -14,13 +14,11 @@ static json_t *parse(const char *text) {
     char quoted[2048];
     size_t n = strlen(text);
     assert_true(n < sizeof quoted);
-    for (size_t i = 0; i <= n; i++) {
+    for (size_t i = 0; i <= n; i++)
         quoted[i] = text[i] == '\'' ? '"' : text[i];
-    }
     json_t *json = json_loads(quoted, JSON_ALLOW_NUL, NULL);
-    if (json == NULL) {
+    if (json == NULL)
         fail_msg("the test's own JSON is wrong: %s", text);
-    }
     return json;
 }
 
@@ -56,9 +54,8 @@ static void test_check_good_frames_pass(void **state) {
         enum wire_type type = WIRE_N_TYPES;
         const char *why = NULL;
         int r = wire_check(json, &type, &why);
-        if (r != 0 || type != rows[i].type) {
+        if (r != 0 || type != rows[i].type)
             fail_msg("%s: %s", rows[i].json, why != NULL ? why : "another type");
-        }
     }
 }
 
@@ -128,9 +125,8 @@ static void test_check_bad_frames_say_what_is_wrong(void **state) {
         enum wire_type type = WIRE_N_TYPES;
         const char *why = "";
         int r = wire_check(json, &type, &why);
-        if (r != -EBADMSG || type != WIRE_N_TYPES || strcmp(why, rows[i].why) != 0) {
+        if (r != -EBADMSG || type != WIRE_N_TYPES || strcmp(why, rows[i].why) != 0)
             fail_msg("%s: %d, %s", rows[i].json, r, why);
-        }
     }
 }
 

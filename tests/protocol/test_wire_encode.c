@@ -48,9 +48,8 @@ static void test_encode_over_a_limit_is_refused(void **state) {
     buffers[0].bytes = (size_t)UINT32_MAX + 1; /* refused before it is looked at */
     assert_int_equal(wire_encode(json, buffers, 1, &data, &bytes), -EINVAL);
     json_t *nested = json_object();
-    for (int i = 0; i < TEXT_DEPTH_LIMIT; i++) {
+    for (int i = 0; i < TEXT_DEPTH_LIMIT; i++)
         nested = json_pack("{s:o}", "a", nested);
-    }
     assert_int_equal(wire_encode(nested, NULL, 0, &data, &bytes), -EINVAL);
     json_decref(nested);
     assert_null(data);

@@ -37,11 +37,9 @@ static void assert_numbered(const struct wire_frame *frame, int i, size_t buffer
     assert_int_equal(frame->buffers[0].bytes, buffer_bytes);
     assert_int_equal(frame->buffers[1].bytes, 1);
     const unsigned char *bytes = frame->buffers[0].data;
-    for (size_t k = 0; k < buffer_bytes; k++) {
-        if (bytes[k] != (i & 0xFF)) {
+    for (size_t k = 0; k < buffer_bytes; k++)
+        if (bytes[k] != (i & 0xFF))
             fail_msg("byte %zu of frame %d", k, i);
-        }
-    }
     assert_int_equal(*(const unsigned char *)frame->buffers[1].data, i & 0xFF);
 }
 
@@ -79,9 +77,8 @@ static void read_in_pieces(size_t piece) {
 static void test_next_frames_in_pieces_come_whole(void **state) {
     static const size_t pieces[] = {1, 2, 3, 7, 8, 64, 1000, 65536, SIZE_MAX / 2};
     (void)state;
-    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
+    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++)
         read_in_pieces(pieces[i]);
-    }
 }
 
 static void test_next_without_a_whole_frame_asks_for_more(void **state) {
@@ -135,9 +132,8 @@ static void test_next_bad_stream_refused_for_good(void **state) {
         assert_int_equal(wire_reader_next(reader, &frame), 1);
         wire_frame_fini(&frame);
         int r = wire_reader_next(reader, &frame);
-        if (r != rows[i].error) {
+        if (r != rows[i].error)
             fail_msg("%s: %d", rows[i].name, r);
-        }
         assert_int_equal(wire_reader_next(reader, &frame), rows[i].error);
         assert_int_equal(wire_reader_feed(reader, HELLO, sizeof HELLO - 1), rows[i].error);
         assert_int_equal(wire_reader_fill(reader, -1), rows[i].error);

@@ -47,9 +47,8 @@ static void status_flags_are_rolled_back(struct live *live) {
     int fds[] = {0, 1, 2, 4, 0};
     fds[4] = (int)live_call(live, SYS_open, "\"/dev/null %d", O_WRONLY);
     struct cell *lost = live_start(live);
-    for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {
+    for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
         CHECK_TEXT(live_ask(lost, "call %d %d %d %d", SYS_fcntl, fds[i], F_SETFL, O_NONBLOCK | O_APPEND), "0");
-    }
     cell_discard(lost);
     for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
         CHECK_EQUAL(live_call(live, SYS_fcntl, "%d %d", fds[i], F_GETFL) & (O_NONBLOCK | O_APPEND), 0);

@@ -1,8 +1,8 @@
 /* What is read from and written to control groups, against folders of plain files in Linux's formats. */
-#include "sandbox/limits/cgroup.h"
-#include "sandbox/limits/resources.h"
 #include "sandbox/base/system.h"
 #include "sandbox/files/tree.h"
+#include "sandbox/limits/cgroup.h"
+#include "sandbox/limits/resources.h"
 
 #include <errno.h>
 #include <fcntl.h>
