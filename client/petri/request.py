@@ -21,7 +21,7 @@ from petri.limits import Duration, LimitValue, Size, limits_request, millisecond
 FileContent = Union[str, bytes, "os.PathLike[str]"]
 """A text, bytes, or the path of a file on this machine to read."""
 
-# As the kernel's spec.h and filename.h have them.
+# As kernel/policy/spec.h and kernel/base/filename.h have them.
 FILES = 256
 FILE_BYTES = 32 << 20
 FILES_BYTES = 64 << 20

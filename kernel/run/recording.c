@@ -9,7 +9,10 @@
 
 #include <string.h>
 
-enum { SUMMARY_BYTES = 100 };
+enum {
+    SUMMARY_BYTES = 100,
+    LOOK_S = 5, /* more than the worker needs to see what a cell imports */
+};
 
 /* What is taken together while a record is made. */
 struct recording {
@@ -205,11 +208,12 @@ static bool is_redacted(const json_t *counts) {
     return false;
 }
 
-/* That nothing of it ran for an import that is refused is the worker's word: what has used CPU time counts. */
+/* That nothing ran for an import that is refused is the worker's word: what took long counts all the same. */
 static bool did_run(const struct run *run) {
-    if (run->result.outcome == OUTCOME_REFUSED)
-        return run->result.facts.end.usage.cpu_us > 0;
-    return run->result.outcome != OUTCOME_BUDGET && run->result.outcome != OUTCOME_SANDBOX;
+    const struct run_result *result = &run->result;
+    bool was_long = result->facts.end.usage.cpu_us > 0 && result->ended_us - run->started_us > LOOK_S * CLOCK_S;
+    return (result->outcome != OUTCOME_REFUSED || was_long) && result->outcome != OUTCOME_BUDGET &&
+           result->outcome != OUTCOME_SANDBOX;
 }
 
 bool recording_store(struct accounts *accounts, const struct run *run, const json_t *report, const char *cache_key) {

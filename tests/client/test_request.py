@@ -60,8 +60,8 @@ def test_expect_may_be_a_mapping_and_a_schema_may_be_false():
 
 
 def test_the_bounds_are_those_of_the_kernel():
-    headers = "".join((ROOT / "kernel" / name).read_text() for name in ("spec.h", "filename.h"))
-    row = re.compile(r"\b(?:ASK|FILENAME)_(\w+) = (\d+)(?: << (\d+))?,")
+    headers = "".join((ROOT / "kernel" / name).read_text() for name in ("policy/spec.h", "base/filename.h"))
+    row = re.compile(r"\b(?:SPEC|FILENAME)_(\w+) = (\d+)(?: << (\d+))?,")
     kernels = {name: int(number) << int(shift or 0) for name, number, shift in row.findall(headers)}
     ours = {name: value for name, value in vars(bounds).items() if name.isupper() and isinstance(value, int)}
     assert len(ours) > 8 and ours == {name: kernels.get(name) for name in ours}
