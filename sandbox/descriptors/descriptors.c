@@ -7,8 +7,8 @@
 #include "sandbox/base/system.h"
 #include "sandbox/descriptors/counters.h"
 #include "sandbox/descriptors/epolls.h"
-#include "sandbox/descriptors/files.h"
 #include "sandbox/descriptors/locks.h"
+#include "sandbox/descriptors/open_files.h"
 #include "sandbox/descriptors/pipes.h"
 #include "sandbox/descriptors/sockets.h"
 #include "sandbox/process/procfs.h"
@@ -49,8 +49,8 @@ static const struct {
 } kinds[] = {
     [DESCRIPTOR_KEPT] = {.give = give_kept},
     [DESCRIPTOR_OUTPUT] = {.give = silence},
-    [DESCRIPTOR_FILE] = {.give = files_give},
-    [DESCRIPTOR_UNNAMED] = {.give = files_give_unnamed},
+    [DESCRIPTOR_FILE] = {.give = open_files_give},
+    [DESCRIPTOR_UNNAMED] = {.give = open_files_give_unnamed},
     [DESCRIPTOR_MEMFD] = {.look = NULL}, /* shared.h */
     [DESCRIPTOR_PIPE] = {.look = pipes_look, .give = pipes_give, .fini = pipes_fini},
     [DESCRIPTOR_SOCKET] = {sockets_look, sockets_give, sockets_put_back, sockets_fini},
@@ -164,7 +164,7 @@ static int tell_kind(const struct descriptors_look *look, const char *name, stru
     if (i < n)
         descriptor->kind = (descriptor->flags & O_PATH) ? DESCRIPTOR_KEPT : links[i].kind;
     else if (link[0] == '/' && (is_file || (descriptor->flags & O_PATH)))
-        return files_tell(look, link, descriptor);
+        return open_files_tell(look, link, descriptor);
     else if (link[0] == '/' && S_ISFIFO(descriptor->mode))
         descriptor->kind = DESCRIPTOR_PIPE;
     else if (link[0] == '/' && S_ISCHR(descriptor->mode))

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "files.h"
+#include "open_files.h"
 
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/system.h"
@@ -33,7 +33,7 @@ static bool leads_to(const struct descriptors_look *look, const char *path, cons
  * which are the session's by now; and what is only a path can be opened for
  * writing by /proc. Neither could be undone.
  */
-int files_tell(const struct descriptors_look *look, const char *link, struct descriptor *descriptor) {
+int open_files_tell(const struct descriptors_look *look, const char *link, struct descriptor *descriptor) {
     descriptor->kind = DESCRIPTOR_FILE;
     if (leads_to(look, link, descriptor)) {
         descriptor->path = strdup(link);
@@ -148,7 +148,7 @@ static int give_some(struct descriptors *list, struct giver *giver, const size_t
     return r ? r : giver_run(giver);
 }
 
-int files_give(struct descriptors *list, struct giver *giver) {
+int open_files_give(struct descriptors *list, struct giver *giver) {
     size_t rows[AT_ONCE], n = 0, used = 0;
     uint64_t paths[AT_ONCE];
     int r = giver_run(giver);
@@ -182,7 +182,7 @@ static int give_unnamed(struct descriptors *list, struct giver *giver, size_t i)
     return made < 0 ? 0 : settle(list, giver, i, made);
 }
 
-int files_give_unnamed(struct descriptors *list, struct giver *giver) {
+int open_files_give_unnamed(struct descriptors *list, struct giver *giver) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < list->n; i++)
         if (list->at[i].kind == DESCRIPTOR_UNNAMED && descriptor_is_first(list, i))

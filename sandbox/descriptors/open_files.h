@@ -1,5 +1,5 @@
 /*
- * files.h - the files and folders of an image: opened anew for each cell, on their paths as it sees them.
+ * open_files.h - the files and folders of an image: opened anew for each cell, on their paths as it sees them.
  *
  * So a cell has open files of its own, with the flags and offsets that they
  * had. One that its owner may not
@@ -10,8 +10,8 @@
  *
  * See: open(2), proc_pid_fd(5).
  */
-#ifndef PETRI_SANDBOX_DESCRIPTORS_FILES_H
-#define PETRI_SANDBOX_DESCRIPTORS_FILES_H
+#ifndef PETRI_SANDBOX_DESCRIPTORS_OPEN_FILES_H
+#define PETRI_SANDBOX_DESCRIPTORS_OPEN_FILES_H
 
 #include "sandbox/descriptors/descriptor.h"
 #include "sandbox/descriptors/giver.h"
@@ -19,9 +19,10 @@
 /* Tells a file or folder, or what is only a path (O_PATH), by its link. 0, -ENOTSUP as descriptors_refuse(), or
  * -ENOMEM.
  */
-int files_tell(const struct descriptors_look *look, const char *link, struct descriptor *descriptor) SANDBOX_MUST_CHECK;
+int open_files_tell(const struct descriptors_look *look, const char *link,
+                    struct descriptor *descriptor) SANDBOX_MUST_CHECK;
 
-int files_give(struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;
-int files_give_unnamed(struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;
+int open_files_give(struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;
+int open_files_give_unnamed(struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;
 
 #endif
