@@ -5,7 +5,7 @@
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/error.h"
 #include "sandbox/base/system.h"
-#include "sandbox/descriptors/counters.h"
+#include "sandbox/descriptors/anon_inodes.h"
 #include "sandbox/descriptors/epolls.h"
 #include "sandbox/descriptors/locks.h"
 #include "sandbox/descriptors/open_files.h"
@@ -54,10 +54,10 @@ static const struct {
     [DESCRIPTOR_MEMFD] = {.look = NULL}, /* shared.h */
     [DESCRIPTOR_PIPE] = {.look = pipes_look, .give = pipes_give, .fini = pipes_fini},
     [DESCRIPTOR_SOCKET] = {sockets_look, sockets_give, sockets_put_back, sockets_fini},
-    [DESCRIPTOR_EVENTFD] = {.look = counters_look_eventfd, .give = counters_give_eventfd},
-    [DESCRIPTOR_TIMERFD] = {.look = counters_look_timerfd, .give = counters_give_timerfd},
-    [DESCRIPTOR_SIGNALFD] = {.look = counters_look_signalfd, .give = counters_give_signalfd},
-    [DESCRIPTOR_INOTIFY] = {.give = counters_give_inotify},
+    [DESCRIPTOR_EVENTFD] = {.look = anon_inodes_look_eventfd, .give = anon_inodes_give_eventfd},
+    [DESCRIPTOR_TIMERFD] = {.look = anon_inodes_look_timerfd, .give = anon_inodes_give_timerfd},
+    [DESCRIPTOR_SIGNALFD] = {.look = anon_inodes_look_signalfd, .give = anon_inodes_give_signalfd},
+    [DESCRIPTOR_INOTIFY] = {.give = anon_inodes_give_inotify},
     [DESCRIPTOR_EPOLL] = {.look = epolls_look, .give = epolls_give, .fini = epolls_fini},
 };
 _Static_assert(sizeof kinds / sizeof kinds[0] == DESCRIPTOR_KINDS, "one row a kind");

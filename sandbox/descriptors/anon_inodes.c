@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "counters.h"
+#include "anon_inodes.h"
 
 #include "sandbox/base/cleanup.h"
 #include "sandbox/process/process.h"
@@ -76,7 +76,7 @@ static int record_eventfd(struct descriptors_look *look, struct descriptor *desc
     return 0;
 }
 
-int counters_look_eventfd(struct descriptors_look *look, struct descriptors *list) {
+int anon_inodes_look_eventfd(struct descriptors_look *look, struct descriptors *list) {
     return look_all(look, list, DESCRIPTOR_EVENTFD, sizeof(struct eventfd_state), record_eventfd);
 }
 
@@ -115,7 +115,7 @@ static int record_timerfd(struct descriptors_look *look, struct descriptor *desc
     return 0;
 }
 
-int counters_look_timerfd(struct descriptors_look *look, struct descriptors *list) {
+int anon_inodes_look_timerfd(struct descriptors_look *look, struct descriptors *list) {
     return look_all(look, list, DESCRIPTOR_TIMERFD, sizeof(struct timerfd_state), record_timerfd);
 }
 
@@ -124,7 +124,7 @@ static int record_signalfd(struct descriptors_look *look, struct descriptor *des
     return procfs_find_number(text, "sigmask", 16, descriptor->state) ? 0 : -EBADMSG;
 }
 
-int counters_look_signalfd(struct descriptors_look *look, struct descriptors *list) {
+int anon_inodes_look_signalfd(struct descriptors_look *look, struct descriptors *list) {
     return look_all(look, list, DESCRIPTOR_SIGNALFD, sizeof(uint64_t), record_signalfd);
 }
 
@@ -173,7 +173,7 @@ static int settle_eventfd(struct giver *giver, const struct descriptor *descript
     return write(fd, &state->count, sizeof state->count) == sizeof state->count ? 0 : -EIO;
 }
 
-int counters_give_eventfd(struct descriptors *list, struct giver *giver) {
+int anon_inodes_give_eventfd(struct descriptors *list, struct giver *giver) {
     return give_all(list, giver, DESCRIPTOR_EVENTFD, make_eventfd, settle_eventfd);
 }
 
@@ -194,7 +194,7 @@ static int settle_timerfd(struct giver *giver, const struct descriptor *descript
     return timerfd_settime(fd, flags, &state->first, NULL) ? -errno : 0;
 }
 
-int counters_give_timerfd(struct descriptors *list, struct giver *giver) {
+int anon_inodes_give_timerfd(struct descriptors *list, struct giver *giver) {
     return give_all(list, giver, DESCRIPTOR_TIMERFD, make_timerfd, settle_timerfd);
 }
 
@@ -204,7 +204,7 @@ static struct remote_call make_signalfd(struct giver *giver, const struct descri
                                 .argument = {(uint64_t)-1, giver_at(giver, 0), SIGNAL_SET_BYTES, O_CLOEXEC}};
 }
 
-int counters_give_signalfd(struct descriptors *list, struct giver *giver) {
+int anon_inodes_give_signalfd(struct descriptors *list, struct giver *giver) {
     return give_all(list, giver, DESCRIPTOR_SIGNALFD, make_signalfd, NULL);
 }
 
@@ -214,6 +214,6 @@ static struct remote_call make_inotify(struct giver *giver, const struct descrip
     return (struct remote_call){.number = SYS_inotify_init1, .argument = {O_CLOEXEC}};
 }
 
-int counters_give_inotify(struct descriptors *list, struct giver *giver) {
+int anon_inodes_give_inotify(struct descriptors *list, struct giver *giver) {
     return give_all(list, giver, DESCRIPTOR_INOTIFY, make_inotify, NULL);
 }

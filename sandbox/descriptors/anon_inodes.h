@@ -1,0 +1,26 @@
+/*
+ * anon_inodes.h - eventfds, timerfds, signalfds and inotify of an image: objects that are told by what /proc says of
+ * them.
+ *
+ * A timer goes on in the next cell towards the moment that it had: so it may be
+ * past at once. A fresh inotify watches nothing, and so did the old one: its
+ * watches were on files as an earlier sandbox saw them.
+ *
+ * See: proc_pid_fdinfo(5), eventfd(2), timerfd_create(2), signalfd(2), inotify(7).
+ */
+#ifndef PETRI_SANDBOX_DESCRIPTORS_ANON_INODES_H
+#define PETRI_SANDBOX_DESCRIPTORS_ANON_INODES_H
+
+#include "sandbox/descriptors/descriptor.h"
+#include "sandbox/descriptors/giver.h"
+
+int anon_inodes_look_eventfd(struct descriptors_look *look, struct descriptors *list) SANDBOX_MUST_CHECK;
+int anon_inodes_look_timerfd(struct descriptors_look *look, struct descriptors *list) SANDBOX_MUST_CHECK;
+int anon_inodes_look_signalfd(struct descriptors_look *look, struct descriptors *list) SANDBOX_MUST_CHECK;
+
+int anon_inodes_give_eventfd(struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;
+int anon_inodes_give_timerfd(struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;
+int anon_inodes_give_signalfd(struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;
+int anon_inodes_give_inotify(struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;
+
+#endif
