@@ -129,43 +129,43 @@ int anon_inodes_look_signalfd(struct descriptors_look *look, struct descriptors 
 }
 
 /* Has the task make one for the first row of each open file of a kind, and does with it what remains. */
-static int give_all(struct descriptors *list, struct giver *giver, enum descriptor_kind kind,
-                    struct remote_call (*make)(struct giver *giver, const struct descriptor *descriptor),
-                    int (*settle)(struct giver *giver, const struct descriptor *descriptor, int made)) {
+static int restore_all(struct descriptors *list, struct restorer *restorer, enum descriptor_kind kind,
+                       struct remote_call (*make)(struct restorer *restorer, const struct descriptor *descriptor),
+                       int (*settle)(struct restorer *restorer, const struct descriptor *descriptor, int made)) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < list->n; i++) {
         if (list->at[i].kind != kind || !descriptor_is_first(list, i))
             continue;
-        int made = giver_make(giver, make(giver, &list->at[i]));
+        int made = restorer_make(restorer, make(restorer, &list->at[i]));
         if (made < 0 && made != -EUCLEAN && kind == DESCRIPTOR_INOTIFY) {
             list->at[i].shared = true; /* a user may have few of them, and this one watches nothing of use */
             continue;
         }
         if (made < 0)
             return made;
-        r = settle ? settle(giver, &list->at[i], made) : 0;
+        r = settle ? settle(restorer, &list->at[i], made) : 0;
         if (r == 0)
-            r = giver_place(giver, list, i, made);
+            r = restorer_place(restorer, list, i, made);
         if (r == 0)
-            r = giver_close(giver, made);
+            r = restorer_close(restorer, made);
     }
     return r;
 }
 
-static struct remote_call make_eventfd(struct giver *giver, const struct descriptor *descriptor) {
+static struct remote_call make_eventfd(struct restorer *restorer, const struct descriptor *descriptor) {
     const struct eventfd_state *state = descriptor->state;
-    (void)giver;
+    (void)restorer;
     return (struct remote_call){.number = SYS_eventfd2,
                                 .argument = {state->count <= UINT32_MAX ? state->count : 0,
                                              (uint64_t)(EFD_CLOEXEC | (state->semaphore ? EFD_SEMAPHORE : 0))}};
 }
 
 /* A count that eventfd(2) does not take at the beginning. */
-static int settle_eventfd(struct giver *giver, const struct descriptor *descriptor, int made) {
+static int settle_eventfd(struct restorer *restorer, const struct descriptor *descriptor, int made) {
     const struct eventfd_state *state = descriptor->state;
     if (state->count <= UINT32_MAX)
         return 0;
-    auto_fd fd = giver_take(giver, made);
+    auto_fd fd = restorer_take(restorer, made);
     if (fd < 0)
         return fd;
     if (poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, 0) != 1)
@@ -173,47 +173,47 @@ static int settle_eventfd(struct giver *giver, const struct descriptor *descript
     return write(fd, &state->count, sizeof state->count) == sizeof state->count ? 0 : -EIO;
 }
 
-int anon_inodes_give_eventfd(struct descriptors *list, struct giver *giver) {
-    return give_all(list, giver, DESCRIPTOR_EVENTFD, make_eventfd, settle_eventfd);
+int anon_inodes_restore_eventfd(struct descriptors *list, struct restorer *restorer) {
+    return restore_all(list, restorer, DESCRIPTOR_EVENTFD, make_eventfd, settle_eventfd);
 }
 
-static struct remote_call make_timerfd(struct giver *giver, const struct descriptor *descriptor) {
+static struct remote_call make_timerfd(struct restorer *restorer, const struct descriptor *descriptor) {
     const struct timerfd_state *state = descriptor->state;
-    (void)giver;
+    (void)restorer;
     return (struct remote_call){.number = SYS_timerfd_create, .argument = {(uint64_t)state->clock, TFD_CLOEXEC}};
 }
 
-static int settle_timerfd(struct giver *giver, const struct descriptor *descriptor, int made) {
+static int settle_timerfd(struct restorer *restorer, const struct descriptor *descriptor, int made) {
     const struct timerfd_state *state = descriptor->state;
     if (!state->armed)
         return 0;
-    auto_fd fd = giver_take(giver, made);
+    auto_fd fd = restorer_take(restorer, made);
     if (fd < 0)
         return fd;
     const int flags = TFD_TIMER_ABSTIME | (state->cancelled_on_set ? TFD_TIMER_CANCEL_ON_SET : 0);
     return timerfd_settime(fd, flags, &state->first, NULL) ? -errno : 0;
 }
 
-int anon_inodes_give_timerfd(struct descriptors *list, struct giver *giver) {
-    return give_all(list, giver, DESCRIPTOR_TIMERFD, make_timerfd, settle_timerfd);
+int anon_inodes_restore_timerfd(struct descriptors *list, struct restorer *restorer) {
+    return restore_all(list, restorer, DESCRIPTOR_TIMERFD, make_timerfd, settle_timerfd);
 }
 
-static struct remote_call make_signalfd(struct giver *giver, const struct descriptor *descriptor) {
-    const int r = giver_put(giver, 0, descriptor->state, SIGNAL_SET_BYTES);
+static struct remote_call make_signalfd(struct restorer *restorer, const struct descriptor *descriptor) {
+    const int r = restorer_put(restorer, 0, descriptor->state, SIGNAL_SET_BYTES);
     return (struct remote_call){.number = r ? -1 : SYS_signalfd4,
-                                .argument = {(uint64_t)-1, giver_at(giver, 0), SIGNAL_SET_BYTES, O_CLOEXEC}};
+                                .argument = {(uint64_t)-1, restorer_at(restorer, 0), SIGNAL_SET_BYTES, O_CLOEXEC}};
 }
 
-int anon_inodes_give_signalfd(struct descriptors *list, struct giver *giver) {
-    return give_all(list, giver, DESCRIPTOR_SIGNALFD, make_signalfd, NULL);
+int anon_inodes_restore_signalfd(struct descriptors *list, struct restorer *restorer) {
+    return restore_all(list, restorer, DESCRIPTOR_SIGNALFD, make_signalfd, NULL);
 }
 
-static struct remote_call make_inotify(struct giver *giver, const struct descriptor *descriptor) {
-    (void)giver;
+static struct remote_call make_inotify(struct restorer *restorer, const struct descriptor *descriptor) {
+    (void)restorer;
     (void)descriptor;
     return (struct remote_call){.number = SYS_inotify_init1, .argument = {O_CLOEXEC}};
 }
 
-int anon_inodes_give_inotify(struct descriptors *list, struct giver *giver) {
-    return give_all(list, giver, DESCRIPTOR_INOTIFY, make_inotify, NULL);
+int anon_inodes_restore_inotify(struct descriptors *list, struct restorer *restorer) {
+    return restore_all(list, restorer, DESCRIPTOR_INOTIFY, make_inotify, NULL);
 }

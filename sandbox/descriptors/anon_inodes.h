@@ -12,15 +12,15 @@
 #define PETRI_SANDBOX_DESCRIPTORS_ANON_INODES_H
 
 #include "sandbox/descriptors/descriptor.h"
-#include "sandbox/descriptors/giver.h"
+#include "sandbox/descriptors/restorer.h"
 
 int anon_inodes_look_eventfd(struct descriptors_look *look, struct descriptors *list) SANDBOX_MUST_CHECK;
 int anon_inodes_look_timerfd(struct descriptors_look *look, struct descriptors *list) SANDBOX_MUST_CHECK;
 int anon_inodes_look_signalfd(struct descriptors_look *look, struct descriptors *list) SANDBOX_MUST_CHECK;
 
-int anon_inodes_give_eventfd(struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;
-int anon_inodes_give_timerfd(struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;
-int anon_inodes_give_signalfd(struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;
-int anon_inodes_give_inotify(struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;
+int anon_inodes_restore_eventfd(struct descriptors *list, struct restorer *restorer) SANDBOX_MUST_CHECK;
+int anon_inodes_restore_timerfd(struct descriptors *list, struct restorer *restorer) SANDBOX_MUST_CHECK;
+int anon_inodes_restore_signalfd(struct descriptors *list, struct restorer *restorer) SANDBOX_MUST_CHECK;
+int anon_inodes_restore_inotify(struct descriptors *list, struct restorer *restorer) SANDBOX_MUST_CHECK;
 
 #endif

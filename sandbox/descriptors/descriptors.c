@@ -31,34 +31,34 @@ enum { LOCKS_BYTES = 8192 };           /* of an fdinfo: room for more than LOCKS
     (O_ACCMODE | O_APPEND | O_NONBLOCK | O_SYNC | O_DSYNC | O_DIRECT | O_DIRECTORY | O_NOATIME | O_PATH | O_CLOEXEC)
 #define STATUS_FLAGS (O_APPEND | O_NONBLOCK | O_ASYNC | O_DIRECT | O_NOATIME)
 
-static int silence(struct descriptors *list, struct giver *giver);
-static int give_kept(struct descriptors *list, struct giver *giver);
+static int silence(struct descriptors *list, struct restorer *restorer);
+static int restore_kept(struct descriptors *list, struct restorer *restorer);
 
 /*
  * What is done for each kind, in this order where there is an order. look:
  * records the state of all of the kind, and refuses what has none that could be
- * given; give: makes them for a new cell; put_back: takes back what a lost cell
+ * given; restore: makes them for a new cell; put_back: takes back what a lost cell
  * did to a shared one, beside its flags and offset, by a duplicate; fini: frees
  * the state of one.
  */
 static const struct {
     int (*look)(struct descriptors_look *look, struct descriptors *list);
-    int (*give)(struct descriptors *list, struct giver *giver);
+    int (*restore)(struct descriptors *list, struct restorer *restorer);
     int (*put_back)(const struct descriptor *descriptor, int fd);
     void (*fini)(struct descriptor *descriptor);
 } kinds[] = {
-    [DESCRIPTOR_KEPT] = {.give = give_kept},
-    [DESCRIPTOR_OUTPUT] = {.give = silence},
-    [DESCRIPTOR_FILE] = {.give = open_files_give},
-    [DESCRIPTOR_UNNAMED] = {.give = open_files_give_unnamed},
+    [DESCRIPTOR_KEPT] = {.restore = restore_kept},
+    [DESCRIPTOR_OUTPUT] = {.restore = silence},
+    [DESCRIPTOR_FILE] = {.restore = open_files_restore},
+    [DESCRIPTOR_UNNAMED] = {.restore = open_files_restore_unnamed},
     [DESCRIPTOR_MEMFD] = {.look = NULL}, /* shared.h */
-    [DESCRIPTOR_PIPE] = {.look = pipes_look, .give = pipes_give, .fini = pipes_fini},
-    [DESCRIPTOR_SOCKET] = {sockets_look, sockets_give, sockets_put_back, sockets_fini},
-    [DESCRIPTOR_EVENTFD] = {.look = anon_inodes_look_eventfd, .give = anon_inodes_give_eventfd},
-    [DESCRIPTOR_TIMERFD] = {.look = anon_inodes_look_timerfd, .give = anon_inodes_give_timerfd},
-    [DESCRIPTOR_SIGNALFD] = {.look = anon_inodes_look_signalfd, .give = anon_inodes_give_signalfd},
-    [DESCRIPTOR_INOTIFY] = {.give = anon_inodes_give_inotify},
-    [DESCRIPTOR_EPOLL] = {.look = epolls_look, .give = epolls_give, .fini = epolls_fini},
+    [DESCRIPTOR_PIPE] = {.look = pipes_look, .restore = pipes_restore, .fini = pipes_fini},
+    [DESCRIPTOR_SOCKET] = {sockets_look, sockets_restore, sockets_put_back, sockets_fini},
+    [DESCRIPTOR_EVENTFD] = {.look = anon_inodes_look_eventfd, .restore = anon_inodes_restore_eventfd},
+    [DESCRIPTOR_TIMERFD] = {.look = anon_inodes_look_timerfd, .restore = anon_inodes_restore_timerfd},
+    [DESCRIPTOR_SIGNALFD] = {.look = anon_inodes_look_signalfd, .restore = anon_inodes_restore_signalfd},
+    [DESCRIPTOR_INOTIFY] = {.restore = anon_inodes_restore_inotify},
+    [DESCRIPTOR_EPOLL] = {.look = epolls_look, .restore = epolls_restore, .fini = epolls_fini},
 };
 _Static_assert(sizeof kinds / sizeof kinds[0] == DESCRIPTOR_KINDS, "one row a kind");
 
@@ -339,9 +339,10 @@ static int look_at_all(struct descriptors_look *look, struct descriptors *list) 
         r = look_at(look, &list->at[i]);
         list->of_kind[list->at[i].kind]++;
     }
-    if (r == 0 && list->n - list->of_kind[DESCRIPTOR_KEPT] - list->of_kind[DESCRIPTOR_OUTPUT] > DESCRIPTORS_GIVEN_MAX)
+    if (r == 0 &&
+        list->n - list->of_kind[DESCRIPTOR_KEPT] - list->of_kind[DESCRIPTOR_OUTPUT] > DESCRIPTORS_RESTORED_MAX)
         return error_set(look->error, STEP_DESCRIPTORS, ENOTSUP, "more than %d open files, pipes and sockets",
-                         DESCRIPTORS_GIVEN_MAX);
+                         DESCRIPTORS_RESTORED_MAX);
     if (r == 0)
         r = relate(look->pid, list);
     for (int kind = 0; r == 0 && kind < DESCRIPTOR_KINDS; kind++)
@@ -367,13 +368,13 @@ int descriptors_find(pid_t pid, const struct descriptors_known *known, struct de
 }
 
 /* Of an aside. */
-static int silence(struct descriptors *list, struct giver *giver) {
-    int null_fd = giver->aside ? giver_open(giver, "/dev/null", O_RDWR) : 0;
+static int silence(struct descriptors *list, struct restorer *restorer) {
+    int null_fd = restorer->aside ? restorer_open(restorer, "/dev/null", O_RDWR) : 0;
     int r = null_fd < 0 ? null_fd : 0;
-    for (size_t i = 0; r == 0 && giver->aside && i < list->n; i++)
+    for (size_t i = 0; r == 0 && restorer->aside && i < list->n; i++)
         if (list->at[i].kind == DESCRIPTOR_OUTPUT && descriptor_is_first(list, i))
-            r = giver_number(giver, list, i, null_fd);
-    return r == 0 && giver->aside ? giver_close(giver, null_fd) : r;
+            r = restorer_number(restorer, list, i, null_fd);
+    return r == 0 && restorer->aside ? restorer_close(restorer, null_fd) : r;
 }
 
 /*
@@ -381,28 +382,28 @@ static int silence(struct descriptors *list, struct giver *giver) {
  * leaves nothing, and nobody looks at what it did. So it has devices of its
  * own, and the numbers of the rest; petri's pipe for traces is all it shares.
  */
-static int give_kept(struct descriptors *list, struct giver *giver) {
+static int restore_kept(struct descriptors *list, struct restorer *restorer) {
     int r = 0;
-    for (size_t i = 0; r == 0 && giver->aside && i < list->n; i++) {
+    for (size_t i = 0; r == 0 && restorer->aside && i < list->n; i++) {
         const struct descriptor *descriptor = &list->at[i];
         if (descriptor->kind != DESCRIPTOR_KEPT || descriptor->flags & O_PATH || S_ISFIFO(descriptor->mode))
             continue;
-        int made = S_ISCHR(descriptor->mode) ? giver_reopen(giver, descriptor->fd, descriptor->flags) : -EACCES;
+        int made = S_ISCHR(descriptor->mode) ? restorer_reopen(restorer, descriptor->fd, descriptor->flags) : -EACCES;
         if (made == -EUCLEAN)
             return made;
-        r = made < 0 ? giver_withhold(giver, list, i) : giver_place(giver, list, i, made);
+        r = made < 0 ? restorer_withhold(restorer, list, i) : restorer_place(restorer, list, i, made);
         if (r == 0 && made >= 0)
-            r = giver_close(giver, made);
+            r = restorer_close(restorer, made);
     }
     return r;
 }
 
-int descriptors_give(struct descriptors *list, struct giver *giver) {
+int descriptors_restore(struct descriptors *list, struct restorer *restorer) {
     int r = 0;
     for (int kind = 0; r == 0 && kind < DESCRIPTOR_KINDS; kind++)
-        if (list->of_kind[kind] && kinds[kind].give)
-            r = kinds[kind].give(list, giver);
-    return r ? r : locks_give(list, giver);
+        if (list->of_kind[kind] && kinds[kind].restore)
+            r = kinds[kind].restore(list, restorer);
+    return r ? r : locks_restore(list, restorer);
 }
 
 /* Only what differs is set, so that nothing is asked of a file that nobody has touched. */

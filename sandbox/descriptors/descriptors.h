@@ -19,13 +19,13 @@
 #define PETRI_SANDBOX_DESCRIPTORS_DESCRIPTORS_H
 
 #include "sandbox/descriptors/descriptor.h"
-#include "sandbox/descriptors/giver.h"
+#include "sandbox/descriptors/restorer.h"
 
 /*
  * More of them and a cell is rolled back: each costs the next cell a
  * microsecond, and one that is given to it some twenty.
  */
-enum { DESCRIPTORS_MAX = 32768, DESCRIPTORS_GIVEN_MAX = 8192 };
+enum { DESCRIPTORS_MAX = 32768, DESCRIPTORS_RESTORED_MAX = 8192 };
 
 /*
  * Finds what a stopped process has open, but for its control socket, and takes
@@ -39,10 +39,10 @@ int descriptors_find(pid_t pid, const struct descriptors_known *known, struct de
 void descriptors_fini(struct descriptors *list);
 
 /*
- * Has the giver's task make what the image had, under the same numbers. A cell
+ * Has the restorer's task make what the image had, under the same numbers. A cell
  * aside gets /dev/null in the place of the session's pipes. 0, -EUCLEAN or -errno.
  */
-int descriptors_give(struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;
+int descriptors_restore(struct descriptors *list, struct restorer *restorer) SANDBOX_MUST_CHECK;
 
 /*
  * Puts flags and offsets of what cells share with the image back, from outside.

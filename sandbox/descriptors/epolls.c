@@ -119,14 +119,14 @@ int epolls_look(struct descriptors_look *look, struct descriptors *list) {
     return r;
 }
 
-static int make(struct descriptors *list, struct giver *giver, size_t i) {
-    int made = giver_make(giver, (struct remote_call){.number = SYS_epoll_create1, .argument = {EPOLL_CLOEXEC}});
-    int r = made < 0 ? made : giver_place(giver, list, i, made);
-    return r ? r : giver_close(giver, made);
+static int make(struct descriptors *list, struct restorer *restorer, size_t i) {
+    int made = restorer_make(restorer, (struct remote_call){.number = SYS_epoll_create1, .argument = {EPOLL_CLOEXEC}});
+    int r = made < 0 ? made : restorer_place(restorer, list, i, made);
+    return r ? r : restorer_close(restorer, made);
 }
 
 /* Adds some watches; one that can't be is left out: what it watched was given as something that can't be watched. */
-static int add_some(struct giver *giver, int epoll_fd, const struct watch *watch, size_t n) {
+static int add_some(struct restorer *restorer, int epoll_fd, const struct watch *watch, size_t n) {
     struct remote_call calls[AT_ONCE];
     struct epoll_event events[AT_ONCE];
     size_t m = 0;
@@ -135,28 +135,28 @@ static int add_some(struct giver *giver, int epoll_fd, const struct watch *watch
         if (watch[i].fd >= 0)
             calls[m++] = (struct remote_call){.number = SYS_epoll_ctl,
                                               .argument = {(uint64_t)epoll_fd, EPOLL_CTL_ADD, (uint64_t)watch[i].fd,
-                                                           giver_at(giver, i * sizeof events[0])}};
+                                                           restorer_at(restorer, i * sizeof events[0])}};
     }
-    int r = giver_put(giver, 0, events, n * sizeof events[0]);
+    int r = restorer_put(restorer, 0, events, n * sizeof events[0]);
     for (size_t from = 0, failed; r == 0 && from < m; from += failed + 1) {
-        r = remote_run(giver->task, calls + from, m - from);
+        r = remote_run(restorer->task, calls + from, m - from);
         if (remote_failure(calls + from, m - from, &failed) == 0)
             break;
     }
     return r;
 }
 
-int epolls_give(struct descriptors *list, struct giver *giver) {
+int epolls_restore(struct descriptors *list, struct restorer *restorer) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < list->n; i++)
         if (list->at[i].kind == DESCRIPTOR_EPOLL && descriptor_is_first(list, i))
-            r = make(list, giver, i);
+            r = make(list, restorer, i);
     for (size_t i = 0; r == 0 && i < list->n; i++) {
         const struct epoll_state *state = list->at[i].state;
         if (list->at[i].kind != DESCRIPTOR_EPOLL || !descriptor_is_first(list, i))
             continue;
         for (size_t from = 0; r == 0 && from < state->n; from += AT_ONCE)
-            r = add_some(giver, list->at[i].fd, state->watch + from,
+            r = add_some(restorer, list->at[i].fd, state->watch + from,
                          state->n - from < AT_ONCE ? state->n - from : AT_ONCE);
     }
     return r;

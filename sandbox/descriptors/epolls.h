@@ -7,10 +7,10 @@
 #define PETRI_SANDBOX_DESCRIPTORS_EPOLLS_H
 
 #include "sandbox/descriptors/descriptor.h"
-#include "sandbox/descriptors/giver.h"
+#include "sandbox/descriptors/restorer.h"
 
 int epolls_look(struct descriptors_look *look, struct descriptors *list) SANDBOX_MUST_CHECK;
-int epolls_give(struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;
+int epolls_restore(struct descriptors *list, struct restorer *restorer) SANDBOX_MUST_CHECK;
 void epolls_fini(struct descriptor *descriptor);
 
 #endif

@@ -94,25 +94,25 @@ int locks_end(const struct descriptors *list, const struct remote_task *keeper) 
     return r;
 }
 
-static int give(struct giver *giver, int fd, const struct lock *lock) {
+static int restore(struct restorer *restorer, int fd, const struct lock *lock) {
     const struct flock record = {
         .l_type = lock->write ? F_WRLCK : F_RDLCK, .l_start = (off_t)lock->start, .l_len = (off_t)lock->bytes};
     struct remote_call call = {.number = SYS_fcntl,
-                               .argument = {(uint64_t)fd, (uint64_t)lock->command, giver_at(giver, 0)}};
+                               .argument = {(uint64_t)fd, (uint64_t)lock->command, restorer_at(restorer, 0)}};
     if (lock->command == WHOLE)
         call = (struct remote_call){
             .number = SYS_flock, .argument = {(uint64_t)fd, (uint64_t)((lock->write ? LOCK_EX : LOCK_SH) | LOCK_NB)}};
-    int r = giver_put(giver, 0, &record, sizeof record);
-    return r ? r : giver_call(giver, &call);
+    int r = restorer_put(restorer, 0, &record, sizeof record);
+    return r ? r : restorer_call(restorer, &call);
 }
 
-int locks_give(const struct descriptors *list, struct giver *giver) {
+int locks_restore(const struct descriptors *list, struct restorer *restorer) {
     const bool any = list->of_kind[DESCRIPTOR_FILE] + list->of_kind[DESCRIPTOR_UNNAMED] > 0;
-    int r = giver_run(giver);
-    for (size_t i = 0; r == 0 && any && !giver->layered && i < list->n; i++) {
+    int r = restorer_run(restorer);
+    for (size_t i = 0; r == 0 && any && !restorer->layered && i < list->n; i++) {
         const struct locks *locks = locks_of(list, i);
         for (size_t k = 0; r == 0 && locks && k < locks->n; k++)
-            r = give(giver, list->at[i].fd, &locks->lock[k]);
+            r = restore(restorer, list->at[i].fd, &locks->lock[k]);
     }
     return r;
 }

@@ -10,7 +10,7 @@
 #define PETRI_SANDBOX_DESCRIPTORS_LOCKS_H
 
 #include "sandbox/descriptors/descriptor.h"
-#include "sandbox/descriptors/giver.h"
+#include "sandbox/descriptors/restorer.h"
 #include "sandbox/process/procfs.h"
 
 /* More of one descriptor and its cell is rolled back. */
@@ -23,7 +23,7 @@ int locks_note(struct procfs_text fdinfo, struct descriptor *descriptor) SANDBOX
 /* Ends an image's record locks, which only its keeper can do. 0 or -errno. */
 int locks_end(const struct descriptors *list, const struct remote_task *keeper) SANDBOX_MUST_CHECK;
 
-/* Has the giver's task take them, when it has all its files; what can't be had again is gone. 0 or -EUCLEAN. */
-int locks_give(const struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;
+/* Has the restorer's task take them, when it has all its files; what can't be had again is gone. 0 or -EUCLEAN. */
+int locks_restore(const struct descriptors *list, struct restorer *restorer) SANDBOX_MUST_CHECK;
 
 #endif

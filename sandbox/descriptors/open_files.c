@@ -53,9 +53,9 @@ static int open_flags(const struct descriptor *descriptor) {
 
 /* Whether what was opened is what it should be: the host may have put something else in its place. 1, 0, or -EUCLEAN.
  */
-static int is_of_its_kind(struct giver *giver, const struct descriptor *descriptor, int made) {
+static int is_of_its_kind(struct restorer *restorer, const struct descriptor *descriptor, int made) {
     struct stat st;
-    auto_fd fd = giver_take(giver, made);
+    auto_fd fd = restorer_take(restorer, made);
     if (fd == -EUCLEAN)
         return fd;
     return fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == (descriptor->mode & S_IFMT);
@@ -66,126 +66,128 @@ static int is_of_its_kind(struct giver *giver, const struct descriptor *descript
  * away). A file stays shared where what it holds can be put back. Of a folder or
  * a path, which lead to the files of an earlier sandbox, there is only the number.
  */
-static int do_without(struct descriptors *list, struct giver *giver, size_t i) {
+static int do_without(struct descriptors *list, struct restorer *restorer, size_t i) {
     struct descriptor *descriptor = &list->at[i];
-    if (giver->aside)
-        return giver_withhold(giver, list, i);
+    if (restorer->aside)
+        return restorer_withhold(restorer, list, i);
     descriptor->shared = S_ISREG(descriptor->mode) && !(descriptor->flags & O_PATH) &&
-                         saved_has_room(giver->keeper, descriptor->fd, &giver->room);
-    return descriptor->shared ? 0 : giver_withhold(giver, list, i);
+                         saved_has_room(restorer->keeper, descriptor->fd, &restorer->room);
+    return descriptor->shared ? 0 : restorer_withhold(restorer, list, i);
 }
 
 /* Puts what was opened in its place, at its offset. */
-static int settle(struct descriptors *list, struct giver *giver, size_t i, int made) {
+static int settle(struct descriptors *list, struct restorer *restorer, size_t i, int made) {
     struct descriptor *descriptor = &list->at[i];
-    int r = is_of_its_kind(giver, descriptor, made);
+    int r = is_of_its_kind(restorer, descriptor, made);
     if (r < 0)
         return r;
     if (r == 0) {
-        r = giver_close(giver, made);
-        return r ? r : do_without(list, giver, i);
+        r = restorer_close(restorer, made);
+        return r ? r : do_without(list, restorer, i);
     }
     r = 0;
     if (!(descriptor->flags & (O_NONBLOCK | O_PATH)))
-        r = giver_add(giver, (struct remote_call){.number = SYS_fcntl,
-                                                  .argument = {(uint64_t)made, F_SETFL, (uint64_t)descriptor->flags}});
+        r = restorer_add(restorer,
+                         (struct remote_call){.number = SYS_fcntl,
+                                              .argument = {(uint64_t)made, F_SETFL, (uint64_t)descriptor->flags}});
     if (r == 0 && !(descriptor->flags & (O_DIRECTORY | O_PATH)) && descriptor->offset > 0)
-        r = giver_add(giver,
-                      (struct remote_call){.number = SYS_lseek,
-                                           .argument = {(uint64_t)made, (uint64_t)descriptor->offset, SEEK_SET}});
+        r = restorer_add(restorer,
+                         (struct remote_call){.number = SYS_lseek,
+                                              .argument = {(uint64_t)made, (uint64_t)descriptor->offset, SEEK_SET}});
     if (r == 0)
-        r = giver_place(giver, list, i, made);
-    return r ? r : giver_close(giver, made);
+        r = restorer_place(restorer, list, i, made);
+    return r ? r : restorer_close(restorer, made);
 }
 
 /* A file of the cell's own that its mode keeps it from opening, opened all the same; its path is at scratch. */
-static int open_with_mode(struct giver *giver, const struct descriptor *descriptor) {
-    const struct remote_call change = {.number = SYS_chmod, .argument = {giver_at(giver, 0), S_IRUSR | S_IWUSR}};
-    int r = giver_put(giver, 0, descriptor->path, strlen(descriptor->path) + 1);
-    if (r || giver_do(giver, change))
+static int open_with_mode(struct restorer *restorer, const struct descriptor *descriptor) {
+    const struct remote_call change = {.number = SYS_chmod, .argument = {restorer_at(restorer, 0), S_IRUSR | S_IWUSR}};
+    int r = restorer_put(restorer, 0, descriptor->path, strlen(descriptor->path) + 1);
+    if (r || restorer_do(restorer, change))
         return r ? r : -EACCES;
-    int made = giver_open(giver, descriptor->path, open_flags(descriptor));
-    int back = giver_do(
-        giver, (struct remote_call){.number = SYS_chmod, .argument = {giver_at(giver, 0), descriptor->mode & 07777}});
+    int made = restorer_open(restorer, descriptor->path, open_flags(descriptor));
+    int back =
+        restorer_do(restorer, (struct remote_call){.number = SYS_chmod,
+                                                   .argument = {restorer_at(restorer, 0), descriptor->mode & 07777}});
     return made >= 0 && back == -EUCLEAN ? -EUCLEAN : made;
 }
 
 /* One that did not open at the first try. */
-static int give_again(struct descriptors *list, struct giver *giver, size_t i, int result) {
+static int restore_again(struct descriptors *list, struct restorer *restorer, size_t i, int result) {
     struct descriptor *descriptor = &list->at[i];
     if (result == -EACCES && S_ISREG(descriptor->mode))
-        result = open_with_mode(giver, descriptor);
+        result = open_with_mode(restorer, descriptor);
     if (result >= 0)
-        return settle(list, giver, i, result);
+        return settle(list, restorer, i, result);
     const bool passing = result == -EUCLEAN || result == -ENOMEM || result == -EMFILE || result == -ENFILE;
-    return passing ? result : do_without(list, giver, i);
+    return passing ? result : do_without(list, restorer, i);
 }
 
 /*
  * A few files at once. A batch ends at the first call that fails, and one that
  * fails must not keep the others from being opened.
  */
-static int give_some(struct descriptors *list, struct giver *giver, const size_t *rows, const uint64_t *paths,
-                     size_t n) {
+static int restore_some(struct descriptors *list, struct restorer *restorer, const size_t *rows, const uint64_t *paths,
+                        size_t n) {
     struct remote_call calls[AT_ONCE];
     for (size_t k = 0; k < n; k++)
         calls[k] = (struct remote_call){
             .number = SYS_openat, .argument = {(uint64_t)AT_FDCWD, paths[k], (uint64_t)open_flags(&list->at[rows[k]])}};
     int r = 0;
     for (size_t from = 0, failed = 0; r == 0 && from < n; from += failed + 1) {
-        r = remote_run(giver->task, calls + from, n - from);
+        r = remote_run(restorer->task, calls + from, n - from);
         if (remote_failure(calls + from, n - from, &failed) == 0)
             break;
     }
     int made[AT_ONCE];
     for (size_t k = 0; r == 0 && k < n; k++) {
         made[k] = remote_as_descriptor(calls[k].result);
-        r = made[k] >= 0 ? settle(list, giver, rows[k], made[k]) : 0;
+        r = made[k] >= 0 ? settle(list, restorer, rows[k], made[k]) : 0;
     }
     for (size_t k = 0; r == 0 && k < n; k++)
         if (made[k] < 0)
-            r = give_again(list, giver, rows[k], made[k]);
-    return r ? r : giver_run(giver);
+            r = restore_again(list, restorer, rows[k], made[k]);
+    return r ? r : restorer_run(restorer);
 }
 
-int open_files_give(struct descriptors *list, struct giver *giver) {
+int open_files_restore(struct descriptors *list, struct restorer *restorer) {
     size_t rows[AT_ONCE], n = 0, used = 0;
     uint64_t paths[AT_ONCE];
-    int r = giver_run(giver);
+    int r = restorer_run(restorer);
     for (size_t i = 0; r == 0 && i < list->n; i++) {
         const struct descriptor *descriptor = &list->at[i];
         if (descriptor->kind != DESCRIPTOR_FILE || !descriptor_is_first(list, i))
             continue;
         size_t bytes = strlen(descriptor->path) + 1;
         if (n == AT_ONCE || used + bytes > PATHS_BYTES) {
-            r = give_some(list, giver, rows, paths, n);
+            r = restore_some(list, restorer, rows, paths, n);
             n = used = 0;
         }
         if (r == 0)
-            r = giver_put(giver, used, descriptor->path, bytes);
+            r = restorer_put(restorer, used, descriptor->path, bytes);
         rows[n] = i;
-        paths[n++] = giver_at(giver, used);
+        paths[n++] = restorer_at(restorer, used);
         used += bytes;
     }
-    return r == 0 && n ? give_some(list, giver, rows, paths, n) : r;
+    return r == 0 && n ? restore_some(list, restorer, rows, paths, n) : r;
 }
 
 /* A cell aside runs beside the one whose file it is: nobody could tell whose changes to put back. */
-static int give_unnamed(struct descriptors *list, struct giver *giver, size_t i) {
+static int restore_unnamed(struct descriptors *list, struct restorer *restorer, size_t i) {
     struct descriptor *descriptor = &list->at[i];
-    if (giver->aside || descriptor->withheld)
-        return giver_withhold(giver, list, i);
-    int made = giver_reopen(giver, descriptor->fd, descriptor->flags);
+    if (restorer->aside || descriptor->withheld)
+        return restorer_withhold(restorer, list, i);
+    int made = restorer_reopen(restorer, descriptor->fd, descriptor->flags);
     if (made == -EUCLEAN)
         return made;
     descriptor->shared = made < 0;
-    return made < 0 ? 0 : settle(list, giver, i, made);
+    return made < 0 ? 0 : settle(list, restorer, i, made);
 }
 
-int open_files_give_unnamed(struct descriptors *list, struct giver *giver) {
+int open_files_restore_unnamed(struct descriptors *list, struct restorer *restorer) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < list->n; i++)
         if (list->at[i].kind == DESCRIPTOR_UNNAMED && descriptor_is_first(list, i))
-            r = give_unnamed(list, giver, i);
+            r = restore_unnamed(list, restorer, i);
     return r;
 }

@@ -14,7 +14,7 @@
 #define PETRI_SANDBOX_DESCRIPTORS_OPEN_FILES_H
 
 #include "sandbox/descriptors/descriptor.h"
-#include "sandbox/descriptors/giver.h"
+#include "sandbox/descriptors/restorer.h"
 
 /* Tells a file or folder, or what is only a path (O_PATH), by its link. 0, -ENOTSUP as descriptors_refuse(), or
  * -ENOMEM.
@@ -22,7 +22,7 @@
 int open_files_tell(const struct descriptors_look *look, const char *link,
                     struct descriptor *descriptor) SANDBOX_MUST_CHECK;
 
-int open_files_give(struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;
-int open_files_give_unnamed(struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;
+int open_files_restore(struct descriptors *list, struct restorer *restorer) SANDBOX_MUST_CHECK;
+int open_files_restore_unnamed(struct descriptors *list, struct restorer *restorer) SANDBOX_MUST_CHECK;
 
 #endif

@@ -133,13 +133,13 @@ int pipes_look(struct descriptors_look *look, struct descriptors *list) {
 }
 
 /* Puts the content into a pipe that a task has made, and gives it the size that it had. */
-static int fill(struct giver *giver, int made, const struct pipe_state *pipe) {
+static int fill(struct restorer *restorer, int made, const struct pipe_state *pipe) {
     const char *piece;
     uint32_t bytes;
     const bool usual = !pipe->taken || pipe->capacity == USUAL_PAGES * PAGE_BYTES;
     if (pipe->content.bytes == 0 && usual)
         return 0;
-    auto_fd fd = giver_take(giver, made);
+    auto_fd fd = restorer_take(restorer, made);
     if (fd < 0)
         return fd;
     if (!usual)
@@ -153,120 +153,122 @@ static int fill(struct giver *giver, int made, const struct pipe_state *pipe) {
 }
 
 /* Gives each open file of a pipe its part of the new one; made are its ends, the same twice where one is for both. */
-static int place(struct giver *giver, const struct descriptors *list, size_t object, const int made[2]) {
+static int place(struct restorer *restorer, const struct descriptors *list, size_t object, const int made[2]) {
     bool used[2] = {made[0] == made[1], made[0] == made[1]};
     int r = 0;
     for (size_t i = object; r == 0 && i != DESCRIPTORS_NONE; i = list->at[i].next_object) {
         const int mode = list->at[i].flags & O_ACCMODE, end = mode == O_WRONLY;
         if (mode == O_RDWR || used[end]) {
-            int again = giver_reopen(giver, made[0], mode);
+            int again = restorer_reopen(restorer, made[0], mode);
             if (again < 0)
                 return again;
-            r = giver_place(giver, list, i, again);
+            r = restorer_place(restorer, list, i, again);
             if (r == 0)
-                r = giver_close(giver, again);
+                r = restorer_close(restorer, again);
         } else {
             used[end] = true;
-            r = giver_place(giver, list, i, made[end]);
+            r = restorer_place(restorer, list, i, made[end]);
         }
     }
     if (r == 0)
-        r = giver_close(giver, made[0]);
-    return r == 0 && made[1] != made[0] ? giver_close(giver, made[1]) : r;
+        r = restorer_close(restorer, made[0]);
+    return r == 0 && made[1] != made[0] ? restorer_close(restorer, made[1]) : r;
 }
 
 /* What stands at a path, which is at scratch. 0, -ENOENT where it is no FIFO, or another -errno. */
-static int look_at_fifo(struct giver *giver, const char *path, mode_t *ret_mode) {
+static int look_at_fifo(struct restorer *restorer, const char *path, mode_t *ret_mode) {
     struct stat st;
-    int r = giver_put(giver, 0, path, strlen(path) + 1);
+    int r = restorer_put(restorer, 0, path, strlen(path) + 1);
     if (r)
         return r;
-    int found = giver_do(giver, (struct remote_call){.number = SYS_newfstatat,
-                                                     .argument = {(uint64_t)AT_FDCWD, giver_at(giver, 0),
-                                                                  giver_at(giver, PATH_BYTES), AT_SYMLINK_NOFOLLOW}});
+    int found = restorer_do(restorer,
+                            (struct remote_call){.number = SYS_newfstatat,
+                                                 .argument = {(uint64_t)AT_FDCWD, restorer_at(restorer, 0),
+                                                              restorer_at(restorer, PATH_BYTES), AT_SYMLINK_NOFOLLOW}});
     if (found)
         return found == -EUCLEAN ? found : -ENOENT;
-    r = giver_get(giver, PATH_BYTES, &st, sizeof st);
+    r = restorer_get(restorer, PATH_BYTES, &st, sizeof st);
     *ret_mode = st.st_mode & 07777;
     return r == 0 && !S_ISFIFO(st.st_mode) ? -ENOENT : r;
 }
 
 /* A FIFO in the place of the one that a path leads to, which the image has open: they would be one pipe. 0, -ENOENT
  * where there is none, or -EUCLEAN. */
-static int renew_fifo(struct giver *giver, const char *path) {
+static int renew_fifo(struct restorer *restorer, const char *path) {
     mode_t mode = 0;
-    int r = look_at_fifo(giver, path, &mode);
-    const uint64_t at = giver_at(giver, 0);
+    int r = look_at_fifo(restorer, path, &mode);
+    const uint64_t at = restorer_at(restorer, 0);
     const struct remote_call calls[] = {
         {.number = SYS_unlink, .argument = {at}},
         {.number = SYS_mknod, .argument = {at, S_IFIFO | S_IRUSR | S_IWUSR}},
         {.number = SYS_chmod, .argument = {at, mode}},
     };
     for (size_t i = 0; r == 0 && i < sizeof calls / sizeof calls[0]; i++)
-        r = giver_do(giver, calls[i]);
+        r = restorer_do(restorer, calls[i]);
     return r == 0 || r == -EUCLEAN ? r : -ENOENT;
 }
 
 /* A FIFO at its path, for both ends, which blocks nobody; a pipe where there is none any more. */
-static int open_fifo(struct giver *giver, const char *path, int made[2]) {
+static int open_fifo(struct restorer *restorer, const char *path, int made[2]) {
     struct stat st;
-    int opened = giver->layered ? 0 : renew_fifo(giver, path);
+    int opened = restorer->layered ? 0 : renew_fifo(restorer, path);
     if (opened == 0)
-        opened = giver_open(giver, path, O_RDWR | O_NONBLOCK);
+        opened = restorer_open(restorer, path, O_RDWR | O_NONBLOCK);
     if (opened < 0)
         return opened;
-    auto_fd fd = giver_take(giver, opened);
+    auto_fd fd = restorer_take(restorer, opened);
     if (fd == -EUCLEAN)
         return fd;
     if (fd < 0 || fstat(fd, &st) || !S_ISFIFO(st.st_mode))
-        return giver_close(giver, opened) ? -EUCLEAN : -ENOENT;
+        return restorer_close(restorer, opened) ? -EUCLEAN : -ENOENT;
     made[0] = made[1] = opened;
     return 0;
 }
 
 /* The ends of as many new pipes as there are objects. */
-static int make(struct giver *giver, const struct descriptors *list, const size_t *objects, size_t n,
+static int make(struct restorer *restorer, const struct descriptors *list, const size_t *objects, size_t n,
                 int made[AT_ONCE][2]) {
-    int r = giver_run(giver);
+    int r = restorer_run(restorer);
     for (size_t k = 0; r == 0 && k < n; k++)
-        r = giver_add(giver, (struct remote_call){.number = SYS_pipe2,
-                                                  .argument = {giver_at(giver, k * sizeof made[0]), O_CLOEXEC}});
+        r = restorer_add(restorer,
+                         (struct remote_call){.number = SYS_pipe2,
+                                              .argument = {restorer_at(restorer, k * sizeof made[0]), O_CLOEXEC}});
     if (r == 0)
-        r = giver_run(giver);
+        r = restorer_run(restorer);
     if (r == 0)
-        r = giver_get(giver, 0, made, n * sizeof made[0]);
+        r = restorer_get(restorer, 0, made, n * sizeof made[0]);
     for (size_t k = 0; r == 0 && k < n; k++) {
         const char *path = list->at[objects[k]].path;
         int pipe[2] = {made[k][0], made[k][1]};
-        const int opened = path ? open_fifo(giver, path, made[k]) : -ENOENT;
+        const int opened = path ? open_fifo(restorer, path, made[k]) : -ENOENT;
         r = opened == -EUCLEAN ? opened : 0;
         for (int end = 0; opened == 0 && r == 0 && end < 2; end++)
-            r = giver_close(giver, pipe[end]);
+            r = restorer_close(restorer, pipe[end]);
     }
     return r;
 }
 
-static int give_some(struct giver *giver, const struct descriptors *list, const size_t *objects, size_t n) {
+static int restore_some(struct restorer *restorer, const struct descriptors *list, const size_t *objects, size_t n) {
     int made[AT_ONCE][2];
-    int r = make(giver, list, objects, n, made);
+    int r = make(restorer, list, objects, n, made);
     for (size_t k = 0; r == 0 && k < n; k++) {
-        r = fill(giver, made[k][1], list->at[objects[k]].state);
+        r = fill(restorer, made[k][1], list->at[objects[k]].state);
         if (r == 0)
-            r = place(giver, list, objects[k], made[k]);
+            r = place(restorer, list, objects[k], made[k]);
     }
     return r;
 }
 
-int pipes_give(struct descriptors *list, struct giver *giver) {
+int pipes_restore(struct descriptors *list, struct restorer *restorer) {
     size_t objects[AT_ONCE], n = 0;
     int r = 0;
     for (size_t i = 0; r == 0 && i < list->n; i++) {
         if (list->at[i].kind == DESCRIPTOR_PIPE && descriptor_is_object(list, i))
             objects[n++] = i;
         if (n == AT_ONCE) {
-            r = give_some(giver, list, objects, n);
+            r = restore_some(restorer, list, objects, n);
             n = 0;
         }
     }
-    return r == 0 && n ? give_some(giver, list, objects, n) : r;
+    return r == 0 && n ? restore_some(restorer, list, objects, n) : r;
 }

@@ -11,10 +11,10 @@
 #define PETRI_SANDBOX_DESCRIPTORS_PIPES_H
 
 #include "sandbox/descriptors/descriptor.h"
-#include "sandbox/descriptors/giver.h"
+#include "sandbox/descriptors/restorer.h"
 
 int pipes_look(struct descriptors_look *look, struct descriptors *list) SANDBOX_MUST_CHECK;
-int pipes_give(struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;
+int pipes_restore(struct descriptors *list, struct restorer *restorer) SANDBOX_MUST_CHECK;
 void pipes_fini(struct descriptor *descriptor);
 
 #endif

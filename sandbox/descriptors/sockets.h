@@ -15,7 +15,7 @@
 
 #include "sandbox/descriptors/content.h"
 #include "sandbox/descriptors/descriptor.h"
-#include "sandbox/descriptors/giver.h"
+#include "sandbox/descriptors/restorer.h"
 
 #include <sys/socket.h>
 
@@ -53,7 +53,7 @@ struct socket_state {
 };
 
 int sockets_look(struct descriptors_look *look, struct descriptors *list) SANDBOX_MUST_CHECK;
-int sockets_give(struct descriptors *list, struct giver *giver) SANDBOX_MUST_CHECK;
+int sockets_restore(struct descriptors *list, struct restorer *restorer) SANDBOX_MUST_CHECK;
 void sockets_fini(struct descriptor *descriptor);
 
 /*

@@ -139,21 +139,21 @@ void mapped_suspect_touched(const struct mapped *before, const struct mapped *af
 }
 
 /* The copy of a file as the task sees it. What it calls the descriptor, or -errno. */
-static int open_copy(const struct mapped_file *file, struct giver *giver) {
+static int open_copy(const struct mapped_file *file, struct restorer *restorer) {
     struct stat st;
-    int made = file->path[0] == '/' ? giver_open(giver, file->path, O_RDONLY | O_NONBLOCK) : -ENOENT;
+    int made = file->path[0] == '/' ? restorer_open(restorer, file->path, O_RDONLY | O_NONBLOCK) : -ENOENT;
     if (made < 0)
         return made;
-    auto_fd fd = giver_take(giver, made);
+    auto_fd fd = restorer_take(restorer, made);
     if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == file->kept)
         return made;
-    int r = fd == -EUCLEAN ? fd : giver_close(giver, made);
+    int r = fd == -EUCLEAN ? fd : restorer_close(restorer, made);
     return r ? r : -ENOENT;
 }
 
 /* In the place of the file's mapping. What can't be had nobody can touch. */
-static int give(const struct mapped_file *file, struct giver *giver) {
-    const int made = open_copy(file, giver);
+static int restore(const struct mapped_file *file, struct restorer *restorer) {
+    const int made = open_copy(file, restorer);
     const bool has = made >= 0;
     if (made == -EUCLEAN)
         return made;
@@ -162,16 +162,16 @@ static int give(const struct mapped_file *file, struct giver *giver) {
         .argument = {file->start, file->end - file->start, (uint64_t)(has ? file->protection : PROT_NONE),
                      (uint64_t)(MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE | (has ? 0 : MAP_ANONYMOUS)),
                      has ? (uint64_t)made : UINT64_MAX, has ? file->offset : 0}};
-    int r = giver_call(giver, &call);
+    int r = restorer_call(restorer, &call);
     if (r == 0 && call.result != (int64_t)file->start)
         r = call.result < 0 ? (int)call.result : -EUCLEAN;
-    return r == 0 && has ? giver_close(giver, made) : r;
+    return r == 0 && has ? restorer_close(restorer, made) : r;
 }
 
-int mapped_give(const struct mapped *mapped, struct giver *giver) {
+int mapped_restore(const struct mapped *mapped, struct restorer *restorer) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < mapped->n; i++)
         if (mapped->file[i].kept)
-            r = give(&mapped->file[i], giver);
+            r = restore(&mapped->file[i], restorer);
     return r;
 }

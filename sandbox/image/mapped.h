@@ -14,7 +14,7 @@
 #ifndef PETRI_SANDBOX_IMAGE_MAPPED_H
 #define PETRI_SANDBOX_IMAGE_MAPPED_H
 
-#include "sandbox/descriptors/giver.h"
+#include "sandbox/descriptors/restorer.h"
 #include "sandbox/files/snapshot.h"
 #include "sandbox/process/mappings.h"
 
@@ -55,6 +55,6 @@ void mapped_suspect_all(const struct mapped *mapped, struct snapshot *files);
 void mapped_suspect_touched(const struct mapped *before, const struct mapped *after, pid_t pid, struct snapshot *files);
 
 /* Gives a task of a cell that is thrown away the copies. 0 or -errno. */
-int mapped_give(const struct mapped *mapped, struct giver *giver) SANDBOX_MUST_CHECK;
+int mapped_restore(const struct mapped *mapped, struct restorer *restorer) SANDBOX_MUST_CHECK;
 
 #endif

@@ -77,10 +77,10 @@ void shared_fini(struct shared *shared);
 int shared_find(pid_t pid, struct descriptors *list, const struct shared_known *known, struct shared *ret,
                 struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
 
-/* Has a giver's task make its own copies, of files that have a name only where it is thrown away; memory_fd is the
+/* Has a restorer's task make its own copies, of files that have a name only where it is thrown away; memory_fd is the
  * image's. 0 or -errno. */
-int shared_give(const struct shared *shared, const struct descriptors *list, int memory_fd,
-                struct giver *giver) SANDBOX_MUST_CHECK;
+int shared_restore(const struct shared *shared, const struct descriptors *list, int memory_fd,
+                   struct restorer *restorer) SANDBOX_MUST_CHECK;
 
 /*
  * Saves the contents of what cells share with an image: unlinked files, and

@@ -189,19 +189,19 @@ static int settle_tasks(const struct cell *cell) {
 }
 
 /* Without capabilities, like everything that the worker opens. */
-static int give_own(struct cell *cell) {
+static int restore_objects(struct cell *cell) {
     struct remote_task task = worker_of(cell);
     struct image *image = cell->image;
-    struct giver giver = {.task = &task,
-                          .pidfd = cell->worker_pidfd,
-                          .keeper = image->keeper,
-                          .aside = cell->aside,
-                          .layered = cell->layer != LAYER_LIVE,
-                          .room = SHARED_MAX_BYTES};
+    struct restorer restorer = {.task = &task,
+                                .pidfd = cell->worker_pidfd,
+                                .keeper = image->keeper,
+                                .aside = cell->aside,
+                                .layered = cell->layer != LAYER_LIVE,
+                                .room = SHARED_MAX_BYTES};
     const size_t *of_kind = image->descriptors.of_kind;
     cell->wrote = cell->layer == LAYER_LIVE && of_kind[DESCRIPTOR_SOCKET] + of_kind[DESCRIPTOR_PIPE] > 0; /* at paths */
-    int r = shared_give(&image->shared, &image->descriptors, image->memory_fd, &giver);
-    return r ? r : descriptors_give(&image->descriptors, &giver);
+    int r = shared_restore(&image->shared, &image->descriptors, image->memory_fd, &restorer);
+    return r ? r : descriptors_restore(&image->descriptors, &restorer);
 }
 
 /* The last that the tasks are made to do: a call with which they may become redirectable, and their registers. */
@@ -306,9 +306,9 @@ int cell_assemble(struct cell *cell, struct sandbox_error *ret_error) {
         r = settle(cell, pair, init_fd, ret_error);
     if (r)
         return r;
-    r = give_own(cell);
+    r = restore_objects(cell);
     if (r)
-        return error_set(ret_error, STEP_DESCRIPTORS, -r, "giving the cell its own");
+        return error_set(ret_error, STEP_DESCRIPTORS, -r, "restoring descriptors and shared memory");
     if (prlimit(cell->worker, RLIMIT_NOFILE, &cell->session->descriptors, NULL))
         return error_set(ret_error, STEP_CREDENTIALS, errno, "descriptors");
     r = restore_threads(cell);

@@ -48,21 +48,21 @@ int sockets_try(const struct socket_state *state) {
     return r;
 }
 
-static int make_pair(struct giver *giver, int type, int made[2]) {
-    int r = giver_add(
-        giver, (struct remote_call){.number = SYS_socketpair,
-                                    .argument = {AF_UNIX, (uint64_t)(type | SOCK_CLOEXEC), 0, giver_at(giver, 0)}});
-    return r ? r : giver_get(giver, 0, made, 2 * sizeof made[0]);
+static int make_pair(struct restorer *restorer, int type, int made[2]) {
+    int r = restorer_add(restorer, (struct remote_call){.number = SYS_socketpair,
+                                                        .argument = {AF_UNIX, (uint64_t)(type | SOCK_CLOEXEC), 0,
+                                                                     restorer_at(restorer, 0)}});
+    return r ? r : restorer_get(restorer, 0, made, 2 * sizeof made[0]);
 }
 
 /* Both sides of a pair, or one whose other side has hung up. */
-static int give_pair(struct descriptors *list, struct giver *giver, size_t i) {
+static int restore_pair(struct descriptors *list, struct restorer *restorer, size_t i) {
     struct socket_state *state = list->at[i].state;
     struct socket_state *peer = state->role == SOCKET_PAIRED ? list->at[state->peer].state : NULL;
-    int made[2], r = make_pair(giver, state->type, made);
+    int made[2], r = make_pair(restorer, state->type, made);
     if (r)
         return r;
-    auto_fd side = giver_take(giver, made[0]), other = side < 0 ? side : giver_take(giver, made[1]);
+    auto_fd side = restorer_take(restorer, made[0]), other = side < 0 ? side : restorer_take(restorer, made[1]);
     if (other < 0)
         return other;
     r = fill(other, state);
@@ -76,11 +76,11 @@ static int give_pair(struct descriptors *list, struct giver *giver, size_t i) {
     if (peer && peer->at_end)
         (void)shutdown(other, SHUT_RD);
     if (r == 0)
-        r = giver_place(giver, list, i, made[0]);
+        r = restorer_place(restorer, list, i, made[0]);
     if (r == 0 && peer)
-        r = giver_place(giver, list, state->peer, made[1]);
+        r = restorer_place(restorer, list, state->peer, made[1]);
     for (int k = 0; r == 0 && k < 2; k++)
-        r = giver_close(giver, made[k]);
+        r = restorer_close(restorer, made[k]);
     return r;
 }
 
@@ -89,26 +89,28 @@ static int give_pair(struct descriptors *list, struct giver *giver, size_t i) {
  * an earlier sandbox, and nobody is behind it any more. Where there is none, nobody
  * could find the socket before, and nobody shall now.
  */
-static int make_way(struct giver *giver, const struct socket_state *state, mode_t *ret_mode) {
+static int make_way(struct restorer *restorer, const struct socket_state *state, mode_t *ret_mode) {
     const struct sockaddr_un *name = (const struct sockaddr_un *)&state->name;
     char path[sizeof name->sun_path + 1] = "";
     struct stat st;
     memcpy(path, name->sun_path, state->name_bytes - offsetof(struct sockaddr_un, sun_path));
-    int r = giver_put(giver, PATH_AT, path, sizeof path);
+    int r = restorer_put(restorer, PATH_AT, path, sizeof path);
     if (r)
         return r;
-    int found = giver_do(giver, (struct remote_call){.number = SYS_newfstatat,
-                                                     .argument = {(uint64_t)AT_FDCWD, giver_at(giver, PATH_AT),
-                                                                  giver_at(giver, STAT_AT), AT_SYMLINK_NOFOLLOW}});
+    int found =
+        restorer_do(restorer, (struct remote_call){.number = SYS_newfstatat,
+                                                   .argument = {(uint64_t)AT_FDCWD, restorer_at(restorer, PATH_AT),
+                                                                restorer_at(restorer, STAT_AT), AT_SYMLINK_NOFOLLOW}});
     if (found)
         return found == -EUCLEAN ? found : -ENOENT;
-    r = giver_get(giver, STAT_AT, &st, sizeof st);
+    r = restorer_get(restorer, STAT_AT, &st, sizeof st);
     if (r == 0 && !S_ISSOCK(st.st_mode))
         r = -ENOENT;
     if (r)
         return r;
     *ret_mode = st.st_mode & 07777;
-    return giver_do(giver, (struct remote_call){.number = SYS_unlink, .argument = {giver_at(giver, PATH_AT)}});
+    return restorer_do(restorer,
+                       (struct remote_call){.number = SYS_unlink, .argument = {restorer_at(restorer, PATH_AT)}});
 }
 
 static bool has_path(const struct socket_state *state) {
@@ -116,63 +118,65 @@ static bool has_path(const struct socket_state *state) {
 }
 
 /* Gives a socket the name that it had; without its path a Unix socket gets another, so that it can listen. */
-static int bind_name(struct giver *giver, const struct socket_state *state, int made) {
+static int bind_name(struct restorer *restorer, const struct socket_state *state, int made) {
     const sa_family_t none = AF_UNIX;
     mode_t mode = 0;
-    int r = has_path(state) ? make_way(giver, state, &mode) : 0;
+    int r = has_path(state) ? make_way(restorer, state, &mode) : 0;
     const bool lost = r == -ENOENT;
     if (r && !lost)
         return r;
     const void *name = lost ? (const void *)&none : &state->name;
     const size_t bytes = lost ? sizeof none : state->name_bytes;
-    r = giver_put(giver, ADDRESS_AT, name, bytes);
+    r = restorer_put(restorer, ADDRESS_AT, name, bytes);
     if (r == 0)
-        r = giver_do(giver, (struct remote_call){.number = SYS_bind,
-                                                 .argument = {(uint64_t)made, giver_at(giver, ADDRESS_AT), bytes}});
+        r = restorer_do(restorer,
+                        (struct remote_call){.number = SYS_bind,
+                                             .argument = {(uint64_t)made, restorer_at(restorer, ADDRESS_AT), bytes}});
     if (r == 0 && has_path(state) && !lost)
-        r = giver_do(giver, (struct remote_call){.number = SYS_chmod, .argument = {giver_at(giver, PATH_AT), mode}});
+        r = restorer_do(restorer,
+                        (struct remote_call){.number = SYS_chmod, .argument = {restorer_at(restorer, PATH_AT), mode}});
     return r;
 }
 
-static int give_single(struct descriptors *list, struct giver *giver, size_t i) {
+static int restore_single(struct descriptors *list, struct restorer *restorer, size_t i) {
     const struct socket_state *state = list->at[i].state;
-    int made = giver_make(
-        giver, (struct remote_call){.number = SYS_socket,
-                                    .argument = {(uint64_t)state->domain, (uint64_t)(state->type | SOCK_CLOEXEC),
-                                                 (uint64_t)state->protocol}});
+    int made = restorer_make(
+        restorer, (struct remote_call){.number = SYS_socket,
+                                       .argument = {(uint64_t)state->domain, (uint64_t)(state->type | SOCK_CLOEXEC),
+                                                    (uint64_t)state->protocol}});
     if (made < 0)
         return made;
-    auto_fd fd = giver_take(giver, made);
+    auto_fd fd = restorer_take(restorer, made);
     if (fd < 0)
         return fd;
     sockets_set_options(fd, state);
-    int r = state->name_bytes ? bind_name(giver, state, made) : 0;
+    int r = state->name_bytes ? bind_name(restorer, state, made) : 0;
     if (r == 0 && state->role == SOCKET_LISTENS)
-        r = giver_do(
-            giver, (struct remote_call){.number = SYS_listen, .argument = {(uint64_t)made, (uint64_t)state->backlog}});
+        r = restorer_do(restorer, (struct remote_call){.number = SYS_listen,
+                                                       .argument = {(uint64_t)made, (uint64_t)state->backlog}});
     if (state->at_end)
         (void)shutdown(fd, SHUT_RDWR); /* it says that there is no connection, and then reads as one that is over */
     if (r == 0 && state->role == SOCKET_CONNECTED)
         (void)connect(fd, (const struct sockaddr *)&state->other, state->other_bytes);
     if (r != -EUCLEAN) /* its folder may be gone, the disk full: then nobody finds it, and the session goes on */
-        r = giver_place(giver, list, i, made);
-    return r ? r : giver_close(giver, made);
+        r = restorer_place(restorer, list, i, made);
+    return r ? r : restorer_close(restorer, made);
 }
 
 /* A connection is the image's own: a cell has that one, and what runs aside none. */
-static int give(struct descriptors *list, struct giver *giver, size_t i) {
+static int restore(struct descriptors *list, struct restorer *restorer, size_t i) {
     const struct socket_state *state = list->at[i].state;
     if (list->at[i].shared)
-        return giver->aside ? giver_withhold(giver, list, i) : 0;
+        return restorer->aside ? restorer_withhold(restorer, list, i) : 0;
     if (state->role == SOCKET_ORPHANED || (state->role == SOCKET_PAIRED && state->peer > i))
-        return give_pair(list, giver, i);
-    return state->role == SOCKET_PAIRED ? 0 : give_single(list, giver, i);
+        return restore_pair(list, restorer, i);
+    return state->role == SOCKET_PAIRED ? 0 : restore_single(list, restorer, i);
 }
 
-int sockets_give(struct descriptors *list, struct giver *giver) {
+int sockets_restore(struct descriptors *list, struct restorer *restorer) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < list->n; i++)
         if (list->at[i].kind == DESCRIPTOR_SOCKET && descriptor_is_first(list, i))
-            r = give(list, giver, i);
+            r = restore(list, restorer, i);
     return r;
 }

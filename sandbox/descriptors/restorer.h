@@ -1,5 +1,5 @@
 /*
- * giver.h - a cell's worker, before it runs, makes the descriptors that its cell is to have.
+ * restorer.h - a cell's worker, before it runs, makes the descriptors that its cell is to have.
  *
  * It is in its sandbox and has no capability left, so what it makes belongs to
  * the sandbox, and it can make nothing that a cell could not. Calls are queued
@@ -9,14 +9,14 @@
  *
  * See: remote.h, dup(2).
  */
-#ifndef PETRI_SANDBOX_DESCRIPTORS_GIVER_H
-#define PETRI_SANDBOX_DESCRIPTORS_GIVER_H
+#ifndef PETRI_SANDBOX_DESCRIPTORS_RESTORER_H
+#define PETRI_SANDBOX_DESCRIPTORS_RESTORER_H
 
 #include "sandbox/inject/remote.h"
 
 struct descriptors;
 
-struct giver {
+struct restorer {
     const struct remote_task *task;
     int pidfd;     /* of that task */
     pid_t keeper;  /* of the image: has the originals */
@@ -28,49 +28,51 @@ struct giver {
 };
 
 /* Queues a call, of which only the success counts; makes those queued where there is no room for it. 0 or -errno. */
-int giver_add(struct giver *giver, struct remote_call call) SANDBOX_MUST_CHECK;
+int restorer_add(struct restorer *restorer, struct remote_call call) SANDBOX_MUST_CHECK;
 
 /* Makes what is queued. 0, or -errno of the first call that failed. */
-int giver_run(struct giver *giver) SANDBOX_MUST_CHECK;
+int restorer_run(struct restorer *restorer) SANDBOX_MUST_CHECK;
 
 /* Makes one call at once, after what is queued. 0, whatever its result, or -errno. */
-int giver_call(struct giver *giver, struct remote_call *call) SANDBOX_MUST_CHECK;
+int restorer_call(struct restorer *restorer, struct remote_call *call) SANDBOX_MUST_CHECK;
 
 /* The same for one that gives 0, or a descriptor. That, or -errno. */
-int giver_do(struct giver *giver, struct remote_call call) SANDBOX_MUST_CHECK;
-int giver_make(struct giver *giver, struct remote_call call) SANDBOX_MUST_CHECK;
+int restorer_do(struct restorer *restorer, struct remote_call call) SANDBOX_MUST_CHECK;
+int restorer_make(struct restorer *restorer, struct remote_call call) SANDBOX_MUST_CHECK;
 
 /* Puts bytes into the task's scratch memory, at an offset, once nothing that is queued needs what is there. 0 or
  * -errno. */
-int giver_put(struct giver *giver, size_t offset, const void *data, size_t bytes) SANDBOX_MUST_CHECK;
+int restorer_put(struct restorer *restorer, size_t offset, const void *data, size_t bytes) SANDBOX_MUST_CHECK;
 
 /* Reads them, once what is queued has been made. 0 or -errno. */
-int giver_get(struct giver *giver, size_t offset, void *ret_data, size_t bytes) SANDBOX_MUST_CHECK;
+int restorer_get(struct restorer *restorer, size_t offset, void *ret_data, size_t bytes) SANDBOX_MUST_CHECK;
 
 /* The address of an offset of the scratch memory. */
-uint64_t giver_at(const struct giver *giver, size_t offset);
+uint64_t restorer_at(const struct restorer *restorer, size_t offset);
 
 /* Opens a path as the task sees it; through no link at its end. What the task calls the descriptor, or -errno. */
-int giver_open(struct giver *giver, const char *path, int flags) SANDBOX_MUST_CHECK;
+int restorer_open(struct restorer *restorer, const char *path, int flags) SANDBOX_MUST_CHECK;
 
 /* Opens what a descriptor of the task's leads to once more, and waits for nobody: another open file on the same object.
  * O_NONBLOCK of flags is its own. */
-int giver_reopen(struct giver *giver, int made, int flags) SANDBOX_MUST_CHECK;
+int restorer_reopen(struct restorer *restorer, int made, int flags) SANDBOX_MUST_CHECK;
 
 /* Queues what puts a descriptor that the task has made under each number that shared the open file of the first-th row.
  * made stays open. */
-int giver_number(struct giver *giver, const struct descriptors *list, size_t first, int made) SANDBOX_MUST_CHECK;
+int restorer_number(struct restorer *restorer, const struct descriptors *list, size_t first,
+                    int made) SANDBOX_MUST_CHECK;
 
 /* The same, and gives it the status flags that the open file had. */
-int giver_place(struct giver *giver, const struct descriptors *list, size_t first, int made) SANDBOX_MUST_CHECK;
+int restorer_place(struct restorer *restorer, const struct descriptors *list, size_t first,
+                   int made) SANDBOX_MUST_CHECK;
 
 /* The same with a descriptor that nothing can be done with: there is the number, and each call that uses it fails. */
-int giver_withhold(struct giver *giver, const struct descriptors *list, size_t first) SANDBOX_MUST_CHECK;
+int restorer_withhold(struct restorer *restorer, const struct descriptors *list, size_t first) SANDBOX_MUST_CHECK;
 
 /* Queues the closing of what was only needed on the way. */
-int giver_close(struct giver *giver, int made) SANDBOX_MUST_CHECK;
+int restorer_close(struct restorer *restorer, int made) SANDBOX_MUST_CHECK;
 
 /* Our duplicate, close-on-exec, of what the task has made. -errno on failure. */
-int giver_take(struct giver *giver, int made) SANDBOX_MUST_CHECK;
+int restorer_take(struct restorer *restorer, int made) SANDBOX_MUST_CHECK;
 
 #endif

@@ -60,7 +60,7 @@ static int copy_mappings(const struct shared *shared, size_t piece, int memory_f
 }
 
 static int fill(const struct shared *shared, size_t i, const struct descriptors *list, int memory_fd,
-                const struct giver *giver, int to) {
+                const struct restorer *restorer, int to) {
     const struct shared_piece *piece = &shared->piece[i];
     auto_free char *block = malloc(BLOCK_BYTES);
     if (!block || ftruncate(to, (off_t)piece->bytes))
@@ -68,7 +68,7 @@ static int fill(const struct shared *shared, size_t i, const struct descriptors 
     if (piece->descriptor == SHARED_NO_DESCRIPTOR)
         return copy_mappings(shared, i, memory_fd, to, block);
     char path[48];
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", giver->keeper, list->at[piece->descriptor].fd);
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", restorer->keeper, list->at[piece->descriptor].fd);
     auto_fd from = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (from < 0)
         return -errno;
@@ -76,7 +76,7 @@ static int fill(const struct shared *shared, size_t i, const struct descriptors 
 }
 
 /* In the place of what was mapped. Where the cell has sealed its mapping it has the old one: it wanted no other. */
-static int map(const struct shared *shared, size_t piece, struct giver *giver, int made) {
+static int map(const struct shared *shared, size_t piece, struct restorer *restorer, int made) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < shared->n_mappings; i++) {
         const struct shared_mapping *mapping = &shared->mapping[i];
@@ -86,7 +86,7 @@ static int map(const struct shared *shared, size_t piece, struct giver *giver, i
                                    .argument = {mapping->start, mapping->end - mapping->start,
                                                 (uint64_t)mapping->protection, MAP_SHARED | MAP_FIXED, (uint64_t)made,
                                                 mapping->offset}};
-        r = giver_call(giver, &call);
+        r = restorer_call(restorer, &call);
         if (r == 0 && call.result != (int64_t)mapping->start && call.result != -EPERM)
             r = call.result ? remote_as_nothing(call.result) : -EUCLEAN;
     }
@@ -94,22 +94,22 @@ static int map(const struct shared *shared, size_t piece, struct giver *giver, i
 }
 
 /* Gives each open file of a memfd its own, at its offset. */
-static int place(const struct descriptors *list, struct giver *giver, size_t object, int made) {
+static int place(const struct descriptors *list, struct restorer *restorer, size_t object, int made) {
     int r = 0;
     for (size_t i = object; r == 0 && i != DESCRIPTORS_NONE; i = list->at[i].next_object) {
         const struct descriptor *descriptor = &list->at[i];
         const int flags = (descriptor->flags & (O_ACCMODE | STATUS_FLAGS));
-        int again = giver_reopen(giver, made, flags);
+        int again = restorer_reopen(restorer, made, flags);
         if (again < 0)
             return again;
         if (descriptor->offset > 0)
-            r = giver_add(giver,
-                          (struct remote_call){.number = SYS_lseek,
+            r = restorer_add(
+                restorer, (struct remote_call){.number = SYS_lseek,
                                                .argument = {(uint64_t)again, (uint64_t)descriptor->offset, SEEK_SET}});
         if (r == 0)
-            r = giver_place(giver, list, i, again);
+            r = restorer_place(restorer, list, i, again);
         if (r == 0)
-            r = giver_close(giver, again);
+            r = restorer_close(restorer, again);
     }
     return r;
 }
@@ -120,14 +120,14 @@ static void read_name(const char *link, char name[NAME_MAX]) {
     snprintf(name, MEMFD_NAME_BYTES, "%.*s", end ? (int)(end - begin - 1) : 6, end ? begin + 1 : "shared");
 }
 
-static int make(struct giver *giver, const struct shared_piece *piece, const struct descriptors *list) {
+static int make(struct restorer *restorer, const struct shared_piece *piece, const struct descriptors *list) {
     char name[NAME_MAX];
     const unsigned flags = MFD_CLOEXEC | (piece->seals == F_SEAL_SEAL ? 0 : MFD_ALLOW_SEALING);
     read_name(piece->descriptor == SHARED_NO_DESCRIPTOR ? NULL : list->at[piece->descriptor].path, name);
-    int r = giver_put(giver, 0, name, strlen(name) + 1);
+    int r = restorer_put(restorer, 0, name, strlen(name) + 1);
     return r ? r
-             : giver_make(giver,
-                          (struct remote_call){.number = SYS_memfd_create, .argument = {giver_at(giver, 0), flags}});
+             : restorer_make(restorer, (struct remote_call){.number = SYS_memfd_create,
+                                                            .argument = {restorer_at(restorer, 0), flags}});
 }
 
 /* One that can't be sealed says that it is sealed against seals. */
@@ -137,33 +137,34 @@ static int seal(int fd, const struct shared_piece *piece) {
 
 /* A mapping that may be written keeps a file from being sealed against that, and such a seal keeps it from being mapped
  * so. */
-static int give_piece(const struct shared *shared, size_t i, const struct descriptors *list, int memory_fd,
-                      struct giver *giver) {
+static int restore_piece(const struct shared *shared, size_t i, const struct descriptors *list, int memory_fd,
+                         struct restorer *restorer) {
     const struct shared_piece *piece = &shared->piece[i];
     const bool seal_first = piece->seals & F_SEAL_WRITE;
-    int made = make(giver, piece, list);
-    auto_fd fd = made < 0 ? made : giver_take(giver, made);
+    int made = make(restorer, piece, list);
+    auto_fd fd = made < 0 ? made : restorer_take(restorer, made);
     if (fd < 0)
         return fd;
-    int r = fill(shared, i, list, memory_fd, giver, fd);
+    int r = fill(shared, i, list, memory_fd, restorer, fd);
     /* Opened before it has its mode, which may forbid that, and before its seals, which may forbid a mode. */
     if (r == 0 && piece->descriptor != SHARED_NO_DESCRIPTOR)
-        r = place(list, giver, piece->descriptor, made);
+        r = place(list, restorer, piece->descriptor, made);
     if (r == 0 && piece->descriptor != SHARED_NO_DESCRIPTOR && fchmod(fd, list->at[piece->descriptor].mode & 07777))
         r = -errno;
     if (r == 0 && seal_first)
         r = seal(fd, piece);
     if (r == 0)
-        r = map(shared, i, giver, made);
+        r = map(shared, i, restorer, made);
     if (r == 0 && !seal_first)
         r = seal(fd, piece);
-    return r ? r : giver_close(giver, made);
+    return r ? r : restorer_close(restorer, made);
 }
 
-int shared_give(const struct shared *shared, const struct descriptors *list, int memory_fd, struct giver *giver) {
+int shared_restore(const struct shared *shared, const struct descriptors *list, int memory_fd,
+                   struct restorer *restorer) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < shared->n; i++)
         if (!shared->piece[i].is_saved_by_us)
-            r = give_piece(shared, i, list, memory_fd, giver);
-    return r == 0 && giver->layered ? mapped_give(&shared->mapped, giver) : r;
+            r = restore_piece(shared, i, list, memory_fd, restorer);
+    return r == 0 && restorer->layered ? mapped_restore(&shared->mapped, restorer) : r;
 }
