@@ -31,8 +31,8 @@ struct timerfd_state {
 /* Runs record for the first row of each open file of a kind, with what /proc says of it and state_bytes of new state.
  */
 static int
-look_all(struct descriptors_look *look, struct descriptors *list, enum descriptor_kind kind, size_t state_bytes,
-         int (*record)(struct descriptors_look *look, struct descriptor *descriptor, struct procfs_text text)) {
+dump_all(struct descriptors_source *source, struct descriptors *list, enum descriptor_kind kind, size_t state_bytes,
+         int (*record)(struct descriptors_source *source, struct descriptor *descriptor, struct procfs_text text)) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < list->n; i++) {
         struct descriptor *descriptor = &list->at[i];
@@ -42,9 +42,9 @@ look_all(struct descriptors_look *look, struct descriptors *list, enum descripto
             continue;
         descriptor->state = calloc(1, state_bytes);
         snprintf(file, sizeof file, "fdinfo/%d", descriptor->fd);
-        r = descriptor->state ? process_read(look->pid, file, buf, sizeof buf, &text) : -ENOMEM;
+        r = descriptor->state ? process_read(source->pid, file, buf, sizeof buf, &text) : -ENOMEM;
         if (r == 0)
-            r = record(look, descriptor, text);
+            r = record(source, descriptor, text);
     }
     return r;
 }
@@ -60,7 +60,7 @@ static bool is_semaphore(int fd, uint64_t count) {
     return read(fd, &value, sizeof value) == sizeof value && value == 1;
 }
 
-static int record_eventfd(struct descriptors_look *look, struct descriptor *descriptor, struct procfs_text text) {
+static int record_eventfd(struct descriptors_source *source, struct descriptor *descriptor, struct procfs_text text) {
     struct eventfd_state *state = descriptor->state;
     uint64_t semaphore;
     if (!procfs_find_number(text, "eventfd-count", 16, &state->count))
@@ -69,15 +69,15 @@ static int record_eventfd(struct descriptors_look *look, struct descriptor *desc
         state->semaphore = semaphore != 0;
         return 0;
     }
-    auto_fd fd = descriptors_take(look, descriptor);
+    auto_fd fd = descriptors_take(source, descriptor);
     if (fd < 0)
         return fd;
     state->semaphore = is_semaphore(fd, state->count);
     return 0;
 }
 
-int anon_inodes_look_eventfd(struct descriptors_look *look, struct descriptors *list) {
-    return look_all(look, list, DESCRIPTOR_EVENTFD, sizeof(struct eventfd_state), record_eventfd);
+int anon_inodes_dump_eventfd(struct descriptors_source *source, struct descriptors *list) {
+    return dump_all(source, list, DESCRIPTOR_EVENTFD, sizeof(struct eventfd_state), record_eventfd);
 }
 
 /* Nanoseconds, INT64_MAX for those that are more. */
@@ -91,12 +91,12 @@ static struct timespec from_ns(int64_t ns) {
     return (struct timespec){.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S};
 }
 
-static int record_timerfd(struct descriptors_look *look, struct descriptor *descriptor, struct procfs_text text) {
+static int record_timerfd(struct descriptors_source *source, struct descriptor *descriptor, struct procfs_text text) {
     struct timerfd_state *state = descriptor->state;
     uint64_t clock, ticks, flags;
     int64_t s, ns, every_s, every_part_ns;
     struct timespec now;
-    (void)look;
+    (void)source;
     if (!procfs_find_number(text, "clockid", 10, &clock) || clock > INT_MAX ||
         !procfs_find_number(text, "ticks", 10, &ticks) || !procfs_find_number(text, "settime flags", 8, &flags) ||
         !procfs_find_time(text, "it_value", &s, &ns) ||
@@ -115,17 +115,17 @@ static int record_timerfd(struct descriptors_look *look, struct descriptor *desc
     return 0;
 }
 
-int anon_inodes_look_timerfd(struct descriptors_look *look, struct descriptors *list) {
-    return look_all(look, list, DESCRIPTOR_TIMERFD, sizeof(struct timerfd_state), record_timerfd);
+int anon_inodes_dump_timerfd(struct descriptors_source *source, struct descriptors *list) {
+    return dump_all(source, list, DESCRIPTOR_TIMERFD, sizeof(struct timerfd_state), record_timerfd);
 }
 
-static int record_signalfd(struct descriptors_look *look, struct descriptor *descriptor, struct procfs_text text) {
-    (void)look;
+static int record_signalfd(struct descriptors_source *source, struct descriptor *descriptor, struct procfs_text text) {
+    (void)source;
     return procfs_find_number(text, "sigmask", 16, descriptor->state) ? 0 : -EBADMSG;
 }
 
-int anon_inodes_look_signalfd(struct descriptors_look *look, struct descriptors *list) {
-    return look_all(look, list, DESCRIPTOR_SIGNALFD, sizeof(uint64_t), record_signalfd);
+int anon_inodes_dump_signalfd(struct descriptors_source *source, struct descriptors *list) {
+    return dump_all(source, list, DESCRIPTOR_SIGNALFD, sizeof(uint64_t), record_signalfd);
 }
 
 /* Has the task make one for the first row of each open file of a kind, and does with it what remains. */

@@ -14,9 +14,9 @@
 #include "sandbox/descriptors/descriptor.h"
 #include "sandbox/descriptors/restorer.h"
 
-int anon_inodes_look_eventfd(struct descriptors_look *look, struct descriptors *list) SANDBOX_MUST_CHECK;
-int anon_inodes_look_timerfd(struct descriptors_look *look, struct descriptors *list) SANDBOX_MUST_CHECK;
-int anon_inodes_look_signalfd(struct descriptors_look *look, struct descriptors *list) SANDBOX_MUST_CHECK;
+int anon_inodes_dump_eventfd(struct descriptors_source *source, struct descriptors *list) SANDBOX_MUST_CHECK;
+int anon_inodes_dump_timerfd(struct descriptors_source *source, struct descriptors *list) SANDBOX_MUST_CHECK;
+int anon_inodes_dump_signalfd(struct descriptors_source *source, struct descriptors *list) SANDBOX_MUST_CHECK;
 
 int anon_inodes_restore_eventfd(struct descriptors *list, struct restorer *restorer) SANDBOX_MUST_CHECK;
 int anon_inodes_restore_timerfd(struct descriptors *list, struct restorer *restorer) SANDBOX_MUST_CHECK;

@@ -11,18 +11,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-int descriptors_refuse(const struct descriptors_look *look, const struct descriptor *descriptor, const char *format,
+int descriptors_refuse(const struct descriptors_source *source, const struct descriptor *descriptor, const char *format,
                        ...) {
     char what[128];
     va_list args;
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    return error_set(look->error, STEP_DESCRIPTORS, ENOTSUP, "descriptor %d, %s", descriptor->fd, what);
+    return error_set(source->error, STEP_DESCRIPTORS, ENOTSUP, "descriptor %d, %s", descriptor->fd, what);
 }
 
-int descriptors_take(const struct descriptors_look *look, const struct descriptor *descriptor) {
-    auto_fd fd = system_pidfd_getfd(look->pidfd, descriptor->fd);
+int descriptors_take(const struct descriptors_source *source, const struct descriptor *descriptor) {
+    auto_fd fd = system_pidfd_getfd(source->pidfd, descriptor->fd);
     if (fd < 0)
         return fd;
     /* The image never uses it again, and what a cell gets in its place has the flags that were recorded. */

@@ -65,7 +65,7 @@ struct descriptors_known {
 };
 
 /* The process that is looked at: stopped, like all who share its descriptors. */
-struct descriptors_look {
+struct descriptors_source {
     pid_t pid;
     int pidfd;
     int dir_fd, info_fd; /* its /proc/PID/fd and fdinfo */
@@ -89,12 +89,12 @@ void descriptors_sort(struct descriptors *list);
 size_t descriptors_index(const struct descriptors *list, int fd);
 
 /* Our duplicate, close-on-exec, of one of the process' descriptors, that never blocks. -errno on failure. */
-int descriptors_take(const struct descriptors_look *look, const struct descriptor *descriptor);
+int descriptors_take(const struct descriptors_source *source, const struct descriptor *descriptor);
 
 #define DESCRIPTORS_FULL ": 16 MiB wait in the cell's pipes and sockets, and that is the most"
 
 /* Writes why a cell can't be carried on, as a printf-style end of "descriptor 7, ". -ENOTSUP. */
-int descriptors_refuse(const struct descriptors_look *look, const struct descriptor *descriptor, const char *format,
+int descriptors_refuse(const struct descriptors_source *source, const struct descriptor *descriptor, const char *format,
                        ...) __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -35,14 +35,14 @@ static int silence(struct descriptors *list, struct restorer *restorer);
 static int restore_kept(struct descriptors *list, struct restorer *restorer);
 
 /*
- * What is done for each kind, in this order where there is an order. look:
+ * What is done for each kind, in this order where there is an order. dump:
  * records the state of all of the kind, and refuses what has none that could be
  * given; restore: makes them for a new cell; put_back: takes back what a lost cell
  * did to a shared one, beside its flags and offset, by a duplicate; fini: frees
  * the state of one.
  */
 static const struct {
-    int (*look)(struct descriptors_look *look, struct descriptors *list);
+    int (*dump)(struct descriptors_source *source, struct descriptors *list);
     int (*restore)(struct descriptors *list, struct restorer *restorer);
     int (*put_back)(const struct descriptor *descriptor, int fd);
     void (*fini)(struct descriptor *descriptor);
@@ -51,14 +51,14 @@ static const struct {
     [DESCRIPTOR_OUTPUT] = {.restore = silence},
     [DESCRIPTOR_FILE] = {.restore = open_files_restore},
     [DESCRIPTOR_UNNAMED] = {.restore = open_files_restore_unnamed},
-    [DESCRIPTOR_MEMFD] = {.look = NULL}, /* shared.h */
-    [DESCRIPTOR_PIPE] = {.look = pipes_look, .restore = pipes_restore, .fini = pipes_fini},
-    [DESCRIPTOR_SOCKET] = {sockets_look, sockets_restore, sockets_put_back, sockets_fini},
-    [DESCRIPTOR_EVENTFD] = {.look = anon_inodes_look_eventfd, .restore = anon_inodes_restore_eventfd},
-    [DESCRIPTOR_TIMERFD] = {.look = anon_inodes_look_timerfd, .restore = anon_inodes_restore_timerfd},
-    [DESCRIPTOR_SIGNALFD] = {.look = anon_inodes_look_signalfd, .restore = anon_inodes_restore_signalfd},
+    [DESCRIPTOR_MEMFD] = {.dump = NULL}, /* shared.h */
+    [DESCRIPTOR_PIPE] = {.dump = pipes_dump, .restore = pipes_restore, .fini = pipes_fini},
+    [DESCRIPTOR_SOCKET] = {sockets_dump, sockets_restore, sockets_put_back, sockets_fini},
+    [DESCRIPTOR_EVENTFD] = {.dump = anon_inodes_dump_eventfd, .restore = anon_inodes_restore_eventfd},
+    [DESCRIPTOR_TIMERFD] = {.dump = anon_inodes_dump_timerfd, .restore = anon_inodes_restore_timerfd},
+    [DESCRIPTOR_SIGNALFD] = {.dump = anon_inodes_dump_signalfd, .restore = anon_inodes_restore_signalfd},
     [DESCRIPTOR_INOTIFY] = {.restore = anon_inodes_restore_inotify},
-    [DESCRIPTOR_EPOLL] = {.look = epolls_look, .restore = epolls_restore, .fini = epolls_fini},
+    [DESCRIPTOR_EPOLL] = {.dump = epolls_dump, .restore = epolls_restore, .fini = epolls_fini},
 };
 _Static_assert(sizeof kinds / sizeof kinds[0] == DESCRIPTOR_KINDS, "one row a kind");
 
@@ -121,21 +121,21 @@ static void unlock(int fd) {
 
 /* Locks are noted, and those of open files ended. A lease would keep a file from being opened, and only its owner can
  * end it. */
-static int take_locks(const struct descriptors_look *look, struct descriptor *descriptor, struct procfs_text info) {
-    auto_fd fd = system_pidfd_getfd(look->pidfd, descriptor->fd);
+static int take_locks(const struct descriptors_source *source, struct descriptor *descriptor, struct procfs_text info) {
+    auto_fd fd = system_pidfd_getfd(source->pidfd, descriptor->fd);
     if (fd < 0)
         return fd;
     if (fcntl(fd, F_GETLEASE) != F_UNLCK)
-        return descriptors_refuse(look, descriptor, "a file with a lease (F_SETLEASE)");
+        return descriptors_refuse(source, descriptor, "a file with a lease (F_SETLEASE)");
     int r = S_ISREG(descriptor->mode) || S_ISDIR(descriptor->mode) ? locks_note(info, descriptor) : 0;
     unlock(fd);
-    return r == -E2BIG ? descriptors_refuse(look, descriptor, "a file with more than %d locks", LOCKS_MAX) : r;
+    return r == -E2BIG ? descriptors_refuse(source, descriptor, "a file with more than %d locks", LOCKS_MAX) : r;
 }
 
-static int read_flags(const struct descriptors_look *look, const char *name, struct descriptor *descriptor) {
+static int read_flags(const struct descriptors_source *source, const char *name, struct descriptor *descriptor) {
     char buf[LOCKS_BYTES];
     uint64_t flags;
-    auto_fd fd = openat(look->info_fd, name, O_RDONLY | O_CLOEXEC);
+    auto_fd fd = openat(source->info_fd, name, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, buf, sizeof buf); /* locks stand before what may be long */
     if (n < 0)
         return -errno;
@@ -147,13 +147,13 @@ static int read_flags(const struct descriptors_look *look, const char *name, str
     if ((descriptor->flags & O_TMPFILE) == O_TMPFILE)
         descriptor->flags &= ~O_DIRECTORY; /* O_TMPFILE has its bit, and is no folder */
     descriptor->flags &= KEPT_FLAGS;
-    return procfs_find(text, "lock", &locks) ? take_locks(look, descriptor, text) : 0;
+    return procfs_find(text, "lock", &locks) ? take_locks(source, descriptor, text) : 0;
 }
 
 /* Which kind it is, by what Linux says it leads to. */
-static int tell_kind(const struct descriptors_look *look, const char *name, struct descriptor *descriptor) {
+static int tell_kind(const struct descriptors_source *source, const char *name, struct descriptor *descriptor) {
     char link[PATH_MAX];
-    ssize_t bytes = readlinkat(look->dir_fd, name, link, sizeof link - 1);
+    ssize_t bytes = readlinkat(source->dir_fd, name, link, sizeof link - 1);
     if (bytes < 0)
         return -errno;
     link[bytes] = 0;
@@ -164,13 +164,13 @@ static int tell_kind(const struct descriptors_look *look, const char *name, stru
     if (i < n)
         descriptor->kind = (descriptor->flags & O_PATH) ? DESCRIPTOR_KEPT : links[i].kind;
     else if (link[0] == '/' && (is_file || (descriptor->flags & O_PATH)))
-        return open_files_tell(look, link, descriptor);
+        return open_files_tell(source, link, descriptor);
     else if (link[0] == '/' && S_ISFIFO(descriptor->mode))
         descriptor->kind = DESCRIPTOR_PIPE;
     else if (link[0] == '/' && S_ISCHR(descriptor->mode))
         descriptor->kind = DESCRIPTOR_KEPT;
     else if (!(descriptor->flags & O_PATH))
-        return descriptors_refuse(look, descriptor, "%.40s", link);
+        return descriptors_refuse(source, descriptor, "%.40s", link);
     if (link[0] != '/' || descriptor->kind == DESCRIPTOR_KEPT)
         return 0;
     descriptor->path = strdup(link); /* of a FIFO, and what a memfd is called */
@@ -178,11 +178,11 @@ static int tell_kind(const struct descriptors_look *look, const char *name, stru
 }
 
 /* Which of the session's own pipes it is an end of, or DESCRIPTORS_OUTPUTS. */
-static int find_output(const struct descriptors_look *look, const struct stat *st) {
+static int find_output(const struct descriptors_source *source, const struct stat *st) {
     struct stat output;
     int i = 0;
     while (i < DESCRIPTORS_OUTPUTS &&
-           (fstat(look->known->outputs[i], &output) || output.st_dev != st->st_dev || output.st_ino != st->st_ino))
+           (fstat(source->known->outputs[i], &output) || output.st_dev != st->st_dev || output.st_ino != st->st_ino))
         i++;
     return i;
 }
@@ -193,17 +193,17 @@ static int find_output(const struct descriptors_look *look, const struct stat *s
  * asked, which is most of what looking costs. Whether it is closed at an exec is
  * of no consequence here: what is kept is copied with the table of descriptors.
  */
-static bool is_known(const struct descriptors_look *look, struct descriptor *descriptor) {
-    const struct descriptors *listed = look->known->listed;
+static bool is_known(const struct descriptors_source *source, struct descriptor *descriptor) {
+    const struct descriptors *listed = source->known->listed;
     const size_t i = listed ? descriptors_index(listed, descriptor->fd) : 0;
     if (!listed || i == listed->n)
         return false;
     const struct descriptor *before = &listed->at[i];
     if ((before->kind != DESCRIPTOR_KEPT && before->kind != DESCRIPTOR_OUTPUT) || S_ISREG(before->mode) ||
         S_ISDIR(before->mode) ||
-        syscall(SYS_kcmp, look->known->before, look->pid, KCMP_FILE, before->fd, descriptor->fd) != 0)
+        syscall(SYS_kcmp, source->known->before, source->pid, KCMP_FILE, before->fd, descriptor->fd) != 0)
         return false;
-    auto_fd fd = system_pidfd_getfd(look->pidfd, descriptor->fd);
+    auto_fd fd = system_pidfd_getfd(source->pidfd, descriptor->fd);
     const int flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
     if (flags < 0)
         return false;
@@ -212,28 +212,28 @@ static bool is_known(const struct descriptors_look *look, struct descriptor *des
     return true;
 }
 
-static int look_at(const struct descriptors_look *look, struct descriptor *descriptor) {
+static int look_at(const struct descriptors_source *source, struct descriptor *descriptor) {
     char name[16];
     struct stat st;
-    if (is_known(look, descriptor))
+    if (is_known(source, descriptor))
         return 0;
     snprintf(name, sizeof name, "%d", descriptor->fd);
-    if (fstatat(look->dir_fd, name, &st, 0))
+    if (fstatat(source->dir_fd, name, &st, 0))
         return -errno;
     descriptor->mode = st.st_mode;
     descriptor->device = st.st_dev;
     descriptor->inode = st.st_ino;
     descriptor->bytes = (uint64_t)st.st_size;
-    int r = read_flags(look, name, descriptor);
+    int r = read_flags(source, name, descriptor);
     if (r)
         return r;
-    const int output = S_ISFIFO(st.st_mode) ? find_output(look, &st) : DESCRIPTORS_OUTPUTS;
+    const int output = S_ISFIFO(st.st_mode) ? find_output(source, &st) : DESCRIPTORS_OUTPUTS;
     if (output < DESCRIPTORS_OUTPUTS) {
         descriptor->kind = output < DESCRIPTORS_SILENCED ? DESCRIPTOR_OUTPUT : DESCRIPTOR_KEPT;
         return 0;
     }
     if (!S_ISSOCK(st.st_mode) || (descriptor->flags & O_PATH))
-        return tell_kind(look, name, descriptor);
+        return tell_kind(source, name, descriptor);
     descriptor->kind = DESCRIPTOR_SOCKET;
     return 0;
 }
@@ -303,11 +303,11 @@ static int relate(pid_t pid, struct descriptors *list) {
  * ordinary cell neither opens nor closes anything for good. 1, 0 where one must
  * look at all of it, or -errno. See: proc_pid_fd(5), its size.
  */
-static int is_as_before(const struct descriptors_look *look, struct descriptors *list) {
-    const struct descriptors *listed = look->known->listed;
+static int is_as_before(const struct descriptors_source *source, struct descriptors *list) {
+    const struct descriptors *listed = source->known->listed;
     char path[32];
     struct stat st;
-    snprintf(path, sizeof path, "/proc/%d/fd", look->pid);
+    snprintf(path, sizeof path, "/proc/%d/fd", source->pid);
     if (!listed || stat(path, &st) || (size_t)st.st_size != listed->n + 1)
         return 0;
     list->at = calloc(listed->n, sizeof *list->at);
@@ -315,7 +315,7 @@ static int is_as_before(const struct descriptors_look *look, struct descriptors 
         return -ENOMEM;
     for (size_t i = 0; i < listed->n; i++) {
         list->at[i].fd = listed->at[i].fd;
-        if (!is_known(look, &list->at[i]))
+        if (!is_known(source, &list->at[i]))
             return 0;
     }
     list->n = listed->n;
@@ -324,42 +324,42 @@ static int is_as_before(const struct descriptors_look *look, struct descriptors 
 }
 
 /* Looks at all that is open. */
-static int look_at_all(struct descriptors_look *look, struct descriptors *list) {
+static int look_at_all(struct descriptors_source *source, struct descriptors *list) {
     char path[32];
-    snprintf(path, sizeof path, "/proc/%d/fd", look->pid);
+    snprintf(path, sizeof path, "/proc/%d/fd", source->pid);
     auto_fd dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    snprintf(path, sizeof path, "/proc/%d/fdinfo", look->pid);
+    snprintf(path, sizeof path, "/proc/%d/fdinfo", source->pid);
     auto_fd info_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    look->dir_fd = dir_fd;
-    look->info_fd = info_fd;
+    source->dir_fd = dir_fd;
+    source->info_fd = info_fd;
     free(list->at);
     *list = (struct descriptors){0};
-    int r = dir_fd < 0 || info_fd < 0 ? -errno : list_numbers(dir_fd, list, look->error);
+    int r = dir_fd < 0 || info_fd < 0 ? -errno : list_numbers(dir_fd, list, source->error);
     for (size_t i = 0; r == 0 && i < list->n; i++) {
-        r = look_at(look, &list->at[i]);
+        r = look_at(source, &list->at[i]);
         list->of_kind[list->at[i].kind]++;
     }
     if (r == 0 &&
         list->n - list->of_kind[DESCRIPTOR_KEPT] - list->of_kind[DESCRIPTOR_OUTPUT] > DESCRIPTORS_RESTORED_MAX)
-        return error_set(look->error, STEP_DESCRIPTORS, ENOTSUP, "more than %d open files, pipes and sockets",
+        return error_set(source->error, STEP_DESCRIPTORS, ENOTSUP, "more than %d open files, pipes and sockets",
                          DESCRIPTORS_RESTORED_MAX);
     if (r == 0)
-        r = relate(look->pid, list);
+        r = relate(source->pid, list);
     for (int kind = 0; r == 0 && kind < DESCRIPTOR_KINDS; kind++)
-        if (list->of_kind[kind] && kinds[kind].look)
-            r = kinds[kind].look(look, list);
+        if (list->of_kind[kind] && kinds[kind].dump)
+            r = kinds[kind].dump(source, list);
     return r;
 }
 
-int descriptors_find(pid_t pid, const struct descriptors_known *known, struct descriptors *ret,
+int descriptors_dump(pid_t pid, const struct descriptors_known *known, struct descriptors *ret,
                      struct sandbox_error *ret_error) {
     struct descriptors list = {0};
     auto_fd pidfd = system_pidfd_open(pid);
-    struct descriptors_look look = {
+    struct descriptors_source source = {
         .pid = pid, .pidfd = pidfd, .known = known, .room = CONTENT_MAX_BYTES, .error = ret_error};
-    int r = pidfd < 0 ? pidfd : is_as_before(&look, &list);
+    int r = pidfd < 0 ? pidfd : is_as_before(&source, &list);
     if (r == 0)
-        r = look_at_all(&look, &list);
+        r = look_at_all(&source, &list);
     if (r < 0)
         descriptors_fini(&list);
     else

@@ -33,7 +33,7 @@ enum { DESCRIPTORS_MAX = 32768, DESCRIPTORS_RESTORED_MAX = 8192 };
  * known is borrowed for the call. ret is the caller's: descriptors_fini(). 0, -ENOTSUP where something can't be carried
  * on (then error->detail says what in words for a user), or -errno.
  */
-int descriptors_find(pid_t pid, const struct descriptors_known *known, struct descriptors *ret,
+int descriptors_dump(pid_t pid, const struct descriptors_known *known, struct descriptors *ret,
                      struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
 
 void descriptors_fini(struct descriptors *list);

@@ -38,10 +38,10 @@ void epolls_fini(struct descriptor *descriptor) {
     free(((struct epoll_state *)descriptor->state)->watch);
 }
 
-static bool leads_to(const struct descriptors_look *look, int fd, const struct kcmp_epoll_slot *slot,
+static bool leads_to(const struct descriptors_source *source, int fd, const struct kcmp_epoll_slot *slot,
                      struct work *work) {
     work->steps += STEPS_OF_CALL + work->watches;
-    return syscall(SYS_kcmp, look->pid, look->pid, KCMP_EPOLL_TFD, fd, slot) == 0;
+    return syscall(SYS_kcmp, source->pid, source->pid, KCMP_EPOLL_TFD, fd, slot) == 0;
 }
 
 /* Whether an inode's number tells what it is: eventfds and the like have one for all of them. */
@@ -51,15 +51,15 @@ static bool has_inode(const struct descriptor *descriptor) {
 }
 
 /* A number that leads to what is watched, which is often the one it was added by; -1 where there is none. */
-static int find_watched(const struct descriptors_look *look, const struct descriptors *list,
+static int find_watched(const struct descriptors_source *source, const struct descriptors *list,
                         const struct kcmp_epoll_slot *slot, ino_t inode, struct work *work) {
     size_t i = descriptors_index(list, (int)slot->tfd);
     if (i < list->n && has_inode(&list->at[i]) && list->at[i].inode == inode)
         return (int)slot->tfd;
-    if (i < list->n && leads_to(look, (int)slot->tfd, slot, work))
+    if (i < list->n && leads_to(source, (int)slot->tfd, slot, work))
         return (int)slot->tfd;
     for (i = 0; i < list->n && work->steps < STEPS_MAX; i++)
-        if (descriptor_is_first(list, i) && leads_to(look, list->at[i].fd, slot, work))
+        if (descriptor_is_first(list, i) && leads_to(source, list->at[i].fd, slot, work))
             return list->at[i].fd;
     return -1;
 }
@@ -71,7 +71,7 @@ static int add_watch(struct epoll_state *state, const struct watch *watch) {
     return r;
 }
 
-static int record_watch(const struct descriptors_look *look, const struct descriptors *list,
+static int record_watch(const struct descriptors_source *source, const struct descriptors *list,
                         const struct descriptor *descriptor, struct procfs_text line, struct work *work) {
     struct epoll_state *state = descriptor->state;
     struct procfs_watch said;
@@ -82,19 +82,19 @@ static int record_watch(const struct descriptors_look *look, const struct descri
         return -EBADMSG;
     watch.added_as = said.fd;
     if (++work->watches > WATCHES_MAX)
-        return descriptors_refuse(look, descriptor, "an epoll: %d watches are the most", WATCHES_MAX);
+        return descriptors_refuse(source, descriptor, "an epoll: %d watches are the most", WATCHES_MAX);
     struct kcmp_epoll_slot slot = {.efd = (uint32_t)descriptor->fd, .tfd = (uint32_t)watch.added_as};
     for (size_t i = 0; i < state->n; i++)
         slot.toff += state->watch[i].added_as == watch.added_as;
-    watch.fd = find_watched(look, list, &slot, (ino_t)said.inode, work);
+    watch.fd = find_watched(source, list, &slot, (ino_t)said.inode, work);
     if (work->steps >= STEPS_MAX)
-        return descriptors_refuse(look, descriptor, "an epoll with too many watches whose descriptors are closed");
+        return descriptors_refuse(source, descriptor, "an epoll with too many watches whose descriptors are closed");
     watch.event = (struct epoll_event){.events = said.events, .data.u64 = said.data};
     return add_watch(state, &watch);
 }
 
-static int look_at(const struct descriptors_look *look, const struct descriptors *list, struct descriptor *descriptor,
-                   struct work *work) {
+static int look_at(const struct descriptors_source *source, const struct descriptors *list,
+                   struct descriptor *descriptor, struct work *work) {
     char file[32];
     auto_free char *buf = NULL;
     size_t size = 0;
@@ -102,20 +102,20 @@ static int look_at(const struct descriptors_look *look, const struct descriptors
     int r = 0;
     descriptor->state = calloc(1, sizeof(struct epoll_state));
     snprintf(file, sizeof file, "fdinfo/%d", descriptor->fd);
-    auto_file info = descriptor->state ? process_open(look->pid, file) : NULL;
+    auto_file info = descriptor->state ? process_open(source->pid, file) : NULL;
     if (!info)
         return -errno;
     while (r == 0 && process_next_line(info, &buf, &size, &line))
-        r = record_watch(look, list, descriptor, line, work);
+        r = record_watch(source, list, descriptor, line, work);
     return r;
 }
 
-int epolls_look(struct descriptors_look *look, struct descriptors *list) {
+int epolls_dump(struct descriptors_source *source, struct descriptors *list) {
     struct work work = {0};
     int r = 0;
     for (size_t i = 0; r == 0 && i < list->n; i++)
         if (list->at[i].kind == DESCRIPTOR_EPOLL && descriptor_is_first(list, i))
-            r = look_at(look, list, &list->at[i], &work);
+            r = look_at(source, list, &list->at[i], &work);
     return r;
 }
 

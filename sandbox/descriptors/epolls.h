@@ -9,7 +9,7 @@
 #include "sandbox/descriptors/descriptor.h"
 #include "sandbox/descriptors/restorer.h"
 
-int epolls_look(struct descriptors_look *look, struct descriptors *list) SANDBOX_MUST_CHECK;
+int epolls_dump(struct descriptors_source *source, struct descriptors *list) SANDBOX_MUST_CHECK;
 int epolls_restore(struct descriptors *list, struct restorer *restorer) SANDBOX_MUST_CHECK;
 void epolls_fini(struct descriptor *descriptor);
 

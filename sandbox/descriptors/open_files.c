@@ -20,10 +20,10 @@ enum { AT_ONCE = 8, PATHS_BYTES = REMOTE_SCRATCH_BYTES };
  * descriptor. What Linux says of a descriptor is no proof: " (deleted)" may be
  * part of a name, and a folder that is gone may say nothing of it.
  */
-static bool leads_to(const struct descriptors_look *look, const char *path, const struct descriptor *descriptor) {
+static bool leads_to(const struct descriptors_source *source, const char *path, const struct descriptor *descriptor) {
     struct stat st;
     char root[32];
-    snprintf(root, sizeof root, "/proc/%d/root", look->known->viewer);
+    snprintf(root, sizeof root, "/proc/%d/root", source->known->viewer);
     auto_fd fd = system_open_in_root(root, path, false);
     return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == descriptor->device && st.st_ino == descriptor->inode;
 }
@@ -33,14 +33,14 @@ static bool leads_to(const struct descriptors_look *look, const char *path, cons
  * which are the session's by now; and what is only a path can be opened for
  * writing by /proc. Neither could be undone.
  */
-int open_files_tell(const struct descriptors_look *look, const char *link, struct descriptor *descriptor) {
+int open_files_tell(const struct descriptors_source *source, const char *link, struct descriptor *descriptor) {
     descriptor->kind = DESCRIPTOR_FILE;
-    if (leads_to(look, link, descriptor)) {
+    if (leads_to(source, link, descriptor)) {
         descriptor->path = strdup(link);
         return descriptor->path ? 0 : -ENOMEM;
     }
     if (!S_ISREG(descriptor->mode) || descriptor->flags & O_PATH)
-        return descriptors_refuse(look, descriptor, "%s that was deleted",
+        return descriptors_refuse(source, descriptor, "%s that was deleted",
                                   S_ISDIR(descriptor->mode) ? "a folder" : "a path (O_PATH)");
     descriptor->kind = DESCRIPTOR_UNNAMED;
     return 0;

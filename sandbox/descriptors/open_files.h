@@ -19,7 +19,7 @@
 /* Tells a file or folder, or what is only a path (O_PATH), by its link. 0, -ENOTSUP as descriptors_refuse(), or
  * -ENOMEM.
  */
-int open_files_tell(const struct descriptors_look *look, const char *link,
+int open_files_tell(const struct descriptors_source *source, const char *link,
                     struct descriptor *descriptor) SANDBOX_MUST_CHECK;
 
 int open_files_restore(struct descriptors *list, struct restorer *restorer) SANDBOX_MUST_CHECK;

@@ -57,7 +57,7 @@ static uint64_t count_pages(const struct content *content) {
  * have every size. Then this one is made small, for all of a user's pipes
  * together have a limit.
  */
-static int settle_capacity(struct descriptors_look *look, const struct descriptor *reader, int fd,
+static int settle_capacity(struct descriptors_source *source, const struct descriptor *reader, int fd,
                            struct pipe_state *pipe) {
     const int before = fcntl(fd, F_GETPIPE_SZ);
     const uint64_t needed = count_pages(&pipe->content) * PAGE_BYTES;
@@ -67,25 +67,25 @@ static int settle_capacity(struct descriptors_look *look, const struct descripto
     if (needed > (uint64_t)before)
         pipe->capacity = needed <= CAPACITY_MAX ? fcntl(fd, F_SETPIPE_SZ, (int)needed) : -1;
     if (pipe->capacity < 0)
-        return descriptors_refuse(look, reader, "a pipe: more waits in it than a new one can be made for");
+        return descriptors_refuse(source, reader, "a pipe: more waits in it than a new one can be made for");
     (void)fcntl(fd, F_SETPIPE_SZ, LEAST_BYTES); /* it may not be worth it */
     return 0;
 }
 
 /* Empties a pipe. */
-static int take_content(struct descriptors_look *look, const struct descriptor *reader, struct pipe_state *pipe) {
+static int take_content(struct descriptors_source *source, const struct descriptor *reader, struct pipe_state *pipe) {
     char buf[READ_BYTES];
     ssize_t n;
-    auto_fd fd = descriptors_take(look, reader);
+    auto_fd fd = descriptors_take(source, reader);
     if (fd < 0)
         return fd;
     pipe->taken = true;
     while ((n = read(fd, buf, sizeof buf)) > 0) {
-        int r = content_add(&pipe->content, buf, (uint32_t)n, &look->room);
+        int r = content_add(&pipe->content, buf, (uint32_t)n, &source->room);
         if (r)
-            return r == -E2BIG ? descriptors_refuse(look, reader, "a pipe" DESCRIPTORS_FULL) : r;
+            return r == -E2BIG ? descriptors_refuse(source, reader, "a pipe" DESCRIPTORS_FULL) : r;
     }
-    return n < 0 && errno != EAGAIN ? -errno : settle_capacity(look, reader, fd, pipe);
+    return n < 0 && errno != EAGAIN ? -errno : settle_capacity(source, reader, fd, pipe);
 }
 
 /* The pages that a pipe takes of its user's. */
@@ -95,20 +95,20 @@ static uint64_t pages_of(const struct pipe_state *pipe) {
 }
 
 /* Whether the pipes of one cell, all together, leave the user's pages to others and to other cells. */
-static int check_pages(const struct descriptors_look *look, const struct descriptors *list) {
+static int check_pages(const struct descriptors_source *source, const struct descriptors *list) {
     uint64_t pages = 0;
     for (size_t i = 0; i < list->n; i++) {
         if (list->at[i].kind != DESCRIPTOR_PIPE || !descriptor_is_object(list, i))
             continue;
         pages += pages_of(list->at[i].state);
         if (pages > PAGES_MAX)
-            return descriptors_refuse(look, &list->at[i], "a pipe: all pipes together have %d pages at most",
+            return descriptors_refuse(source, &list->at[i], "a pipe: all pipes together have %d pages at most",
                                       PAGES_MAX);
     }
     return 0;
 }
 
-int pipes_look(struct descriptors_look *look, struct descriptors *list) {
+int pipes_dump(struct descriptors_source *source, struct descriptors *list) {
     size_t n = 0;
     int r = 0;
     for (size_t i = 0; r == 0 && i < list->n; i++) {
@@ -118,7 +118,7 @@ int pipes_look(struct descriptors_look *look, struct descriptors *list) {
         struct descriptor *object = &list->at[descriptor->object];
         if (!object->state) {
             if (++n > PIPES_MAX)
-                return descriptors_refuse(look, descriptor, "a pipe: %d are the most", PIPES_MAX);
+                return descriptors_refuse(source, descriptor, "a pipe: %d are the most", PIPES_MAX);
             struct pipe_state *pipe = calloc(1, sizeof *pipe);
             if (!pipe)
                 return -ENOMEM;
@@ -127,9 +127,9 @@ int pipes_look(struct descriptors_look *look, struct descriptors *list) {
         struct pipe_state *pipe = object->state;
         pipe->packets |= may_write(descriptor) && (descriptor->flags & O_DIRECT);
         if (may_read(descriptor) && !pipe->taken)
-            r = take_content(look, descriptor, pipe);
+            r = take_content(source, descriptor, pipe);
     }
-    return r ? r : check_pages(look, list);
+    return r ? r : check_pages(source, list);
 }
 
 /* Puts the content into a pipe that a task has made, and gives it the size that it had. */

@@ -13,7 +13,7 @@
 #include "sandbox/descriptors/descriptor.h"
 #include "sandbox/descriptors/restorer.h"
 
-int pipes_look(struct descriptors_look *look, struct descriptors *list) SANDBOX_MUST_CHECK;
+int pipes_dump(struct descriptors_source *source, struct descriptors *list) SANDBOX_MUST_CHECK;
 int pipes_restore(struct descriptors *list, struct restorer *restorer) SANDBOX_MUST_CHECK;
 void pipes_fini(struct descriptor *descriptor);
 

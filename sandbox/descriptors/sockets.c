@@ -43,8 +43,8 @@ static bool is_inet(const struct socket_state *state) {
  * Our duplicate, with its flags as they are: a connection is the next cell's own,
  * and a thread that waits in it would be told to come back later. Nothing here waits.
  */
-static int take(const struct descriptors_look *look, const struct descriptor *descriptor) {
-    return system_pidfd_getfd(look->pidfd, descriptor->fd);
+static int take(const struct descriptors_source *source, const struct descriptor *descriptor) {
+    return system_pidfd_getfd(source->pidfd, descriptor->fd);
 }
 
 /* What has gone through a connection; more is more. */
@@ -108,14 +108,15 @@ static void name_sides(int fd, struct socket_state *state) {
  * a file, which count for less than copies, and many may have sent to it. So
  * much is tried; any socket takes SURE_BYTES.
  */
-static int check_room(const struct descriptors_look *look, const struct descriptor *descriptor,
+static int check_room(const struct descriptors_source *source, const struct descriptor *descriptor,
                       const struct socket_state *state) {
     int r = state->content.bytes > SURE_BYTES ? sockets_try(state) : 0;
-    return r == -ENOBUFS ? descriptors_refuse(look, descriptor, "a socket: more waits in it than a new one takes") : r;
+    return r == -ENOBUFS ? descriptors_refuse(source, descriptor, "a socket: more waits in it than a new one takes")
+                         : r;
 }
 
 /* Looks at all that waits, without taking it: what can't be copied must not be closed by us. */
-static int peek_content(struct descriptors_look *look, const struct descriptor *descriptor, int fd,
+static int peek_content(struct descriptors_source *source, const struct descriptor *descriptor, int fd,
                         struct socket_state *state) {
     const int none = 0;
     int waits = 0, r = 0;
@@ -134,17 +135,17 @@ static int peek_content(struct descriptors_look *look, const struct descriptor *
         if (n < 0 || (n == 0 && (state->type == SOCK_STREAM || state->at_end)))
             break;
         if (message.msg_flags & MSG_CTRUNC)
-            return descriptors_refuse(look, descriptor, "a socket that open files are on their way through");
+            return descriptors_refuse(source, descriptor, "a socket that open files are on their way through");
         if (message.msg_flags & MSG_TRUNC)
-            return descriptors_refuse(look, descriptor, "a socket with a message of more than 1 MiB");
+            return descriptors_refuse(source, descriptor, "a socket with a message of more than 1 MiB");
         seen += (uint64_t)n;
-        r = content_add(&state->content, buf, (uint32_t)n, &look->room);
+        r = content_add(&state->content, buf, (uint32_t)n, &source->room);
     }
     if (r == -E2BIG)
-        return descriptors_refuse(look, descriptor, "a socket" DESCRIPTORS_FULL);
+        return descriptors_refuse(source, descriptor, "a socket" DESCRIPTORS_FULL);
     if (r == 0 && state->type == SOCK_STREAM && seen != (uint64_t)waits)
-        return descriptors_refuse(look, descriptor, "a socket with urgent data");
-    return r ? r : check_room(look, descriptor, state);
+        return descriptors_refuse(source, descriptor, "a socket with urgent data");
+    return r ? r : check_room(source, descriptor, state);
 }
 
 /* Of POLLIN and POLLRDHUP. */
@@ -175,20 +176,20 @@ static int look_at_lone(int fd, struct socket_state *state) {
     return 0;
 }
 
-static int look_at(struct descriptors_look *look, struct descriptor *descriptor) {
+static int look_at(struct descriptors_source *source, struct descriptor *descriptor) {
     struct socket_state *state = calloc(1, sizeof *state);
     if (!state)
         return -ENOMEM;
     *state = (struct socket_state){.other_bytes = sizeof state->other};
     descriptor->state = state;
-    auto_fd fd = take(look, descriptor);
+    auto_fd fd = take(source, descriptor);
     if (fd < 0)
         return fd;
     state->domain = integer_option(fd, SOL_SOCKET, SO_DOMAIN);
     state->type = integer_option(fd, SOL_SOCKET, SO_TYPE);
     state->protocol = integer_option(fd, SOL_SOCKET, SO_PROTOCOL);
     if (!is_inet(state) && state->domain != AF_UNIX)
-        return descriptors_refuse(look, descriptor, "a socket of family %d", state->domain);
+        return descriptors_refuse(source, descriptor, "a socket of family %d", state->domain);
     sockets_read_options(fd, state);
     read_name(fd, state);
     if (integer_option(fd, SOL_SOCKET, SO_ACCEPTCONN) == 1)
@@ -204,13 +205,13 @@ static int look_at(struct descriptors_look *look, struct descriptor *descriptor)
     const short events = poll_once(fd);
     state->at_end = state->type != SOCK_DGRAM && (events & POLLRDHUP);
     name_sides(fd, state);
-    return (events & POLLIN) ? peek_content(look, descriptor, fd, state) : 0;
+    return (events & POLLIN) ? peek_content(source, descriptor, fd, state) : 0;
 }
 
 /* Once all have names. */
-static int read_other(const struct descriptors_look *look, const struct descriptor *descriptor) {
+static int read_other(const struct descriptors_source *source, const struct descriptor *descriptor) {
     struct socket_state *state = descriptor->state;
-    auto_fd fd = take(look, descriptor);
+    auto_fd fd = take(source, descriptor);
     if (fd < 0)
         return fd;
     state->other_bytes = sizeof state->other;
@@ -245,14 +246,14 @@ static bool has_peer(const struct descriptors *list, size_t i) {
     return state && state->role == SOCKET_ORPHANED;
 }
 
-int sockets_look(struct descriptors_look *look, struct descriptors *list) {
+int sockets_dump(struct descriptors_source *source, struct descriptors *list) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < list->n; i++)
         if (list->at[i].kind == DESCRIPTOR_SOCKET && descriptor_is_first(list, i))
-            r = look_at(look, &list->at[i]);
+            r = look_at(source, &list->at[i]);
     for (size_t i = 0; r == 0 && i < list->n; i++)
         if (has_peer(list, i))
-            r = read_other(look, &list->at[i]);
+            r = read_other(source, &list->at[i]);
     for (size_t i = 0; r == 0 && i < list->n; i++)
         if (has_peer(list, i))
             join(list, i);

@@ -52,7 +52,7 @@ struct socket_state {
     } option[SOCKET_OPTIONS_MAX];
 };
 
-int sockets_look(struct descriptors_look *look, struct descriptors *list) SANDBOX_MUST_CHECK;
+int sockets_dump(struct descriptors_source *source, struct descriptors *list) SANDBOX_MUST_CHECK;
 int sockets_restore(struct descriptors *list, struct restorer *restorer) SANDBOX_MUST_CHECK;
 void sockets_fini(struct descriptor *descriptor);
 

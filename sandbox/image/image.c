@@ -70,7 +70,7 @@ int image_find_shared(struct image *image, pid_t viewer, const struct image *bef
     const struct shared_known shared_known = {files, before ? &before->shared.mapped : NULL, viewer};
     const struct descriptors_known known = {viewer, outputs, before ? before->keeper : 0,
                                             before ? &before->descriptors : NULL};
-    int r = descriptors_find(image->keeper, &known, &image->descriptors, ret_error);
+    int r = descriptors_dump(image->keeper, &known, &image->descriptors, ret_error);
     if (r == 0)
         r = shared_find(image->keeper, &image->descriptors, &shared_known, &image->shared, ret_error);
     return r == 0 || r == -ENOTSUP
