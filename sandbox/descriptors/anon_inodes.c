@@ -130,7 +130,7 @@ int anon_inodes_dump_signalfd(struct descriptors_source *source, struct descript
 
 /* Has the task make one for the first row of each open file of a kind, and does with it what remains. */
 static int restore_all(struct descriptors *list, struct restorer *restorer, enum descriptor_kind kind,
-                       struct remote_call (*make)(struct restorer *restorer, const struct descriptor *descriptor),
+                       struct inject_call (*make)(struct restorer *restorer, const struct descriptor *descriptor),
                        int (*settle)(struct restorer *restorer, const struct descriptor *descriptor, int made)) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < list->n; i++) {
@@ -152,10 +152,10 @@ static int restore_all(struct descriptors *list, struct restorer *restorer, enum
     return r;
 }
 
-static struct remote_call make_eventfd(struct restorer *restorer, const struct descriptor *descriptor) {
+static struct inject_call make_eventfd(struct restorer *restorer, const struct descriptor *descriptor) {
     const struct eventfd_state *state = descriptor->state;
     (void)restorer;
-    return (struct remote_call){.number = SYS_eventfd2,
+    return (struct inject_call){.number = SYS_eventfd2,
                                 .argument = {state->count <= UINT32_MAX ? state->count : 0,
                                              (uint64_t)(EFD_CLOEXEC | (state->semaphore ? EFD_SEMAPHORE : 0))}};
 }
@@ -177,10 +177,10 @@ int anon_inodes_restore_eventfd(struct descriptors *list, struct restorer *resto
     return restore_all(list, restorer, DESCRIPTOR_EVENTFD, make_eventfd, settle_eventfd);
 }
 
-static struct remote_call make_timerfd(struct restorer *restorer, const struct descriptor *descriptor) {
+static struct inject_call make_timerfd(struct restorer *restorer, const struct descriptor *descriptor) {
     const struct timerfd_state *state = descriptor->state;
     (void)restorer;
-    return (struct remote_call){.number = SYS_timerfd_create, .argument = {(uint64_t)state->clock, TFD_CLOEXEC}};
+    return (struct inject_call){.number = SYS_timerfd_create, .argument = {(uint64_t)state->clock, TFD_CLOEXEC}};
 }
 
 static int settle_timerfd(struct restorer *restorer, const struct descriptor *descriptor, int made) {
@@ -198,9 +198,9 @@ int anon_inodes_restore_timerfd(struct descriptors *list, struct restorer *resto
     return restore_all(list, restorer, DESCRIPTOR_TIMERFD, make_timerfd, settle_timerfd);
 }
 
-static struct remote_call make_signalfd(struct restorer *restorer, const struct descriptor *descriptor) {
+static struct inject_call make_signalfd(struct restorer *restorer, const struct descriptor *descriptor) {
     const int r = restorer_put(restorer, 0, descriptor->state, SIGNAL_SET_BYTES);
-    return (struct remote_call){.number = r ? -1 : SYS_signalfd4,
+    return (struct inject_call){.number = r ? -1 : SYS_signalfd4,
                                 .argument = {(uint64_t)-1, restorer_at(restorer, 0), SIGNAL_SET_BYTES, O_CLOEXEC}};
 }
 
@@ -208,10 +208,10 @@ int anon_inodes_restore_signalfd(struct descriptors *list, struct restorer *rest
     return restore_all(list, restorer, DESCRIPTOR_SIGNALFD, make_signalfd, NULL);
 }
 
-static struct remote_call make_inotify(struct restorer *restorer, const struct descriptor *descriptor) {
+static struct inject_call make_inotify(struct restorer *restorer, const struct descriptor *descriptor) {
     (void)restorer;
     (void)descriptor;
-    return (struct remote_call){.number = SYS_inotify_init1, .argument = {O_CLOEXEC}};
+    return (struct inject_call){.number = SYS_inotify_init1, .argument = {O_CLOEXEC}};
 }
 
 int anon_inodes_restore_inotify(struct descriptors *list, struct restorer *restorer) {

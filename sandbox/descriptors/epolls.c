@@ -16,7 +16,7 @@
  * while we look for what is watched: where the number that it was added by is
  * closed, every descriptor is asked about.
  */
-enum { WATCHES_MAX = 8192, STEPS_MAX = 8 << 20, STEPS_OF_CALL = 100, AT_ONCE = REMOTE_MAX_CALLS };
+enum { WATCHES_MAX = 8192, STEPS_MAX = 8 << 20, STEPS_OF_CALL = 100, AT_ONCE = INJECT_MAX_CALLS };
 
 struct work {
     size_t watches, steps;
@@ -120,27 +120,27 @@ int epolls_dump(struct descriptors_source *source, struct descriptors *list) {
 }
 
 static int make(struct descriptors *list, struct restorer *restorer, size_t i) {
-    int made = restorer_make(restorer, (struct remote_call){.number = SYS_epoll_create1, .argument = {EPOLL_CLOEXEC}});
+    int made = restorer_make(restorer, (struct inject_call){.number = SYS_epoll_create1, .argument = {EPOLL_CLOEXEC}});
     int r = made < 0 ? made : restorer_place(restorer, list, i, made);
     return r ? r : restorer_close(restorer, made);
 }
 
 /* Adds some watches; one that can't be is left out: what it watched was given as something that can't be watched. */
 static int add_some(struct restorer *restorer, int epoll_fd, const struct watch *watch, size_t n) {
-    struct remote_call calls[AT_ONCE];
+    struct inject_call calls[AT_ONCE];
     struct epoll_event events[AT_ONCE];
     size_t m = 0;
     for (size_t i = 0; i < n; i++) {
         events[i] = watch[i].event;
         if (watch[i].fd >= 0)
-            calls[m++] = (struct remote_call){.number = SYS_epoll_ctl,
+            calls[m++] = (struct inject_call){.number = SYS_epoll_ctl,
                                               .argument = {(uint64_t)epoll_fd, EPOLL_CTL_ADD, (uint64_t)watch[i].fd,
                                                            restorer_at(restorer, i * sizeof events[0])}};
     }
     int r = restorer_put(restorer, 0, events, n * sizeof events[0]);
     for (size_t from = 0, failed; r == 0 && from < m; from += failed + 1) {
-        r = remote_run(restorer->task, calls + from, m - from);
-        if (remote_failure(calls + from, m - from, &failed) == 0)
+        r = inject_batch(restorer->task, calls + from, m - from);
+        if (inject_failure(calls + from, m - from, &failed) == 0)
             break;
     }
     return r;

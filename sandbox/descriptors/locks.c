@@ -77,19 +77,19 @@ static bool has_records(const struct locks *locks) {
     return false;
 }
 
-int locks_end(const struct descriptors *list, const struct remote_task *keeper) {
+int locks_end(const struct descriptors *list, const struct inject_task *keeper) {
     const struct flock none = {.l_type = F_UNLCK};
-    const struct remote_memory memory = {keeper->site->scratch, &none, sizeof none};
+    const struct inject_memory memory = {keeper->area->scratch, &none, sizeof none};
     int r = 0;
     for (size_t i = 0; r == 0 && i < list->n; i++) {
         const struct locks *locks = locks_of(list, i);
         if (!locks || !has_records(locks))
             continue;
-        struct remote_call call = {.number = SYS_fcntl,
-                                   .argument = {(uint64_t)list->at[i].fd, F_SETLK, keeper->site->scratch}};
-        r = remote_call_checked(keeper, &call, &memory, NULL);
+        struct inject_call call = {.number = SYS_fcntl,
+                                   .argument = {(uint64_t)list->at[i].fd, F_SETLK, keeper->area->scratch}};
+        r = inject_checked(keeper, &call, &memory, NULL);
         if (r == 0)
-            r = remote_failure(&call, 1, NULL);
+            r = inject_failure(&call, 1, NULL);
     }
     return r;
 }
@@ -97,10 +97,10 @@ int locks_end(const struct descriptors *list, const struct remote_task *keeper) 
 static int restore(struct restorer *restorer, int fd, const struct lock *lock) {
     const struct flock record = {
         .l_type = lock->write ? F_WRLCK : F_RDLCK, .l_start = (off_t)lock->start, .l_len = (off_t)lock->bytes};
-    struct remote_call call = {.number = SYS_fcntl,
+    struct inject_call call = {.number = SYS_fcntl,
                                .argument = {(uint64_t)fd, (uint64_t)lock->command, restorer_at(restorer, 0)}};
     if (lock->command == WHOLE)
-        call = (struct remote_call){
+        call = (struct inject_call){
             .number = SYS_flock, .argument = {(uint64_t)fd, (uint64_t)((lock->write ? LOCK_EX : LOCK_SH) | LOCK_NB)}};
     int r = restorer_put(restorer, 0, &record, sizeof record);
     return r ? r : restorer_call(restorer, &call);

@@ -21,7 +21,7 @@ enum { LOCKS_MAX = 64 };
 int locks_note(struct procfs_text fdinfo, struct descriptor *descriptor) SANDBOX_MUST_CHECK;
 
 /* Ends an image's record locks, which only its keeper can do. 0 or -errno. */
-int locks_end(const struct descriptors *list, const struct remote_task *keeper) SANDBOX_MUST_CHECK;
+int locks_end(const struct descriptors *list, const struct inject_task *keeper) SANDBOX_MUST_CHECK;
 
 /* Has the restorer's task take them, when it has all its files; what can't be had again is gone. 0 or -EUCLEAN. */
 int locks_restore(const struct descriptors *list, struct restorer *restorer) SANDBOX_MUST_CHECK;

@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { AT_ONCE = 8, PATHS_BYTES = REMOTE_SCRATCH_BYTES };
+enum { AT_ONCE = 8, PATHS_BYTES = INJECT_SCRATCH_BYTES };
 
 /*
  * Whether a path, as the stopped process sees it, is the object behind a
@@ -88,11 +88,11 @@ static int settle(struct descriptors *list, struct restorer *restorer, size_t i,
     r = 0;
     if (!(descriptor->flags & (O_NONBLOCK | O_PATH)))
         r = restorer_add(restorer,
-                         (struct remote_call){.number = SYS_fcntl,
+                         (struct inject_call){.number = SYS_fcntl,
                                               .argument = {(uint64_t)made, F_SETFL, (uint64_t)descriptor->flags}});
     if (r == 0 && !(descriptor->flags & (O_DIRECTORY | O_PATH)) && descriptor->offset > 0)
         r = restorer_add(restorer,
-                         (struct remote_call){.number = SYS_lseek,
+                         (struct inject_call){.number = SYS_lseek,
                                               .argument = {(uint64_t)made, (uint64_t)descriptor->offset, SEEK_SET}});
     if (r == 0)
         r = restorer_place(restorer, list, i, made);
@@ -101,13 +101,13 @@ static int settle(struct descriptors *list, struct restorer *restorer, size_t i,
 
 /* A file of the cell's own that its mode keeps it from opening, opened all the same; its path is at scratch. */
 static int open_with_mode(struct restorer *restorer, const struct descriptor *descriptor) {
-    const struct remote_call change = {.number = SYS_chmod, .argument = {restorer_at(restorer, 0), S_IRUSR | S_IWUSR}};
+    const struct inject_call change = {.number = SYS_chmod, .argument = {restorer_at(restorer, 0), S_IRUSR | S_IWUSR}};
     int r = restorer_put(restorer, 0, descriptor->path, strlen(descriptor->path) + 1);
     if (r || restorer_do(restorer, change))
         return r ? r : -EACCES;
     int made = restorer_open(restorer, descriptor->path, open_flags(descriptor));
     int back =
-        restorer_do(restorer, (struct remote_call){.number = SYS_chmod,
+        restorer_do(restorer, (struct inject_call){.number = SYS_chmod,
                                                    .argument = {restorer_at(restorer, 0), descriptor->mode & 07777}});
     return made >= 0 && back == -EUCLEAN ? -EUCLEAN : made;
 }
@@ -129,19 +129,19 @@ static int restore_again(struct descriptors *list, struct restorer *restorer, si
  */
 static int restore_some(struct descriptors *list, struct restorer *restorer, const size_t *rows, const uint64_t *paths,
                         size_t n) {
-    struct remote_call calls[AT_ONCE];
+    struct inject_call calls[AT_ONCE];
     for (size_t k = 0; k < n; k++)
-        calls[k] = (struct remote_call){
+        calls[k] = (struct inject_call){
             .number = SYS_openat, .argument = {(uint64_t)AT_FDCWD, paths[k], (uint64_t)open_flags(&list->at[rows[k]])}};
     int r = 0;
     for (size_t from = 0, failed = 0; r == 0 && from < n; from += failed + 1) {
-        r = remote_run(restorer->task, calls + from, n - from);
-        if (remote_failure(calls + from, n - from, &failed) == 0)
+        r = inject_batch(restorer->task, calls + from, n - from);
+        if (inject_failure(calls + from, n - from, &failed) == 0)
             break;
     }
     int made[AT_ONCE];
     for (size_t k = 0; r == 0 && k < n; k++) {
-        made[k] = remote_as_descriptor(calls[k].result);
+        made[k] = inject_result_descriptor(calls[k].result);
         r = made[k] >= 0 ? settle(list, restorer, rows[k], made[k]) : 0;
     }
     for (size_t k = 0; r == 0 && k < n; k++)

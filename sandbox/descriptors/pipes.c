@@ -182,7 +182,7 @@ static int look_at_fifo(struct restorer *restorer, const char *path, mode_t *ret
     if (r)
         return r;
     int found = restorer_do(restorer,
-                            (struct remote_call){.number = SYS_newfstatat,
+                            (struct inject_call){.number = SYS_newfstatat,
                                                  .argument = {(uint64_t)AT_FDCWD, restorer_at(restorer, 0),
                                                               restorer_at(restorer, PATH_BYTES), AT_SYMLINK_NOFOLLOW}});
     if (found)
@@ -198,7 +198,7 @@ static int renew_fifo(struct restorer *restorer, const char *path) {
     mode_t mode = 0;
     int r = look_at_fifo(restorer, path, &mode);
     const uint64_t at = restorer_at(restorer, 0);
-    const struct remote_call calls[] = {
+    const struct inject_call calls[] = {
         {.number = SYS_unlink, .argument = {at}},
         {.number = SYS_mknod, .argument = {at, S_IFIFO | S_IRUSR | S_IWUSR}},
         {.number = SYS_chmod, .argument = {at, mode}},
@@ -231,7 +231,7 @@ static int make(struct restorer *restorer, const struct descriptors *list, const
     int r = restorer_run(restorer);
     for (size_t k = 0; r == 0 && k < n; k++)
         r = restorer_add(restorer,
-                         (struct remote_call){.number = SYS_pipe2,
+                         (struct inject_call){.number = SYS_pipe2,
                                               .argument = {restorer_at(restorer, k * sizeof made[0]), O_CLOEXEC}});
     if (r == 0)
         r = restorer_run(restorer);

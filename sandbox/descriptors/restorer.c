@@ -18,39 +18,39 @@
 int restorer_run(struct restorer *restorer) {
     size_t n = restorer->n;
     restorer->n = 0;
-    int r = n ? remote_run(restorer->task, restorer->call, n) : 0;
-    return r ? r : remote_failure(restorer->call, n, NULL);
+    int r = n ? inject_batch(restorer->task, restorer->call, n) : 0;
+    return r ? r : inject_failure(restorer->call, n, NULL);
 }
 
-int restorer_add(struct restorer *restorer, struct remote_call call) {
-    int r = restorer->n == REMOTE_MAX_CALLS ? restorer_run(restorer) : 0;
+int restorer_add(struct restorer *restorer, struct inject_call call) {
+    int r = restorer->n == INJECT_MAX_CALLS ? restorer_run(restorer) : 0;
     if (r == 0)
         restorer->call[restorer->n++] = call;
     return r;
 }
 
-int restorer_call(struct restorer *restorer, struct remote_call *call) {
+int restorer_call(struct restorer *restorer, struct inject_call *call) {
     int r = restorer_run(restorer);
-    return r ? r : remote_run(restorer->task, call, 1);
+    return r ? r : inject_batch(restorer->task, call, 1);
 }
 
-int restorer_do(struct restorer *restorer, struct remote_call call) {
+int restorer_do(struct restorer *restorer, struct inject_call call) {
     int r = restorer_call(restorer, &call);
-    return r ? r : remote_as_nothing(call.result);
+    return r ? r : inject_result_status(call.result);
 }
 
-int restorer_make(struct restorer *restorer, struct remote_call call) {
+int restorer_make(struct restorer *restorer, struct inject_call call) {
     int r = restorer_call(restorer, &call);
-    return r ? r : remote_as_descriptor(call.result);
+    return r ? r : inject_result_descriptor(call.result);
 }
 
 uint64_t restorer_at(const struct restorer *restorer, size_t offset) {
-    return restorer->task->site->scratch + offset;
+    return restorer->task->area->scratch + offset;
 }
 
 int restorer_put(struct restorer *restorer, size_t offset, const void *data, size_t bytes) {
     int r = restorer_run(restorer);
-    if (r == 0 && offset + bytes > REMOTE_SCRATCH_BYTES)
+    if (r == 0 && offset + bytes > INJECT_SCRATCH_BYTES)
         r = -E2BIG;
     return r ? r : memory_write(restorer->task->memory_fd, restorer_at(restorer, offset), data, bytes);
 }
@@ -64,7 +64,7 @@ static int open_at(struct restorer *restorer, const char *path, int flags) {
     int r = restorer_put(restorer, 0, path, strlen(path) + 1);
     if (r)
         return r;
-    return restorer_make(restorer, (struct remote_call){.number = SYS_openat,
+    return restorer_make(restorer, (struct inject_call){.number = SYS_openat,
                                                         .argument = {(uint64_t)AT_FDCWD, restorer_at(restorer, 0),
                                                                      (uint64_t)(flags | O_CLOEXEC | O_NOCTTY)}});
 }
@@ -80,14 +80,14 @@ int restorer_reopen(struct restorer *restorer, int made, int flags) {
     if (opened < 0 || (flags & O_NONBLOCK))
         return opened;
     int r =
-        restorer_add(restorer, (struct remote_call){.number = SYS_fcntl, .argument = {(uint64_t)opened, F_SETFL, 0}});
+        restorer_add(restorer, (struct inject_call){.number = SYS_fcntl, .argument = {(uint64_t)opened, F_SETFL, 0}});
     return r ? r : opened;
 }
 
 int restorer_number(struct restorer *restorer, const struct descriptors *list, size_t first, int made) {
     int r = 0;
     for (size_t i = first; r == 0 && i != DESCRIPTORS_NONE; i = list->at[i].next)
-        r = restorer_add(restorer, (struct remote_call){.number = SYS_dup3,
+        r = restorer_add(restorer, (struct inject_call){.number = SYS_dup3,
                                                         .argument = {(uint64_t)made, (uint64_t)list->at[i].fd,
                                                                      (uint64_t)(list->at[i].flags & O_CLOEXEC)}});
     return r;
@@ -98,7 +98,7 @@ int restorer_place(struct restorer *restorer, const struct descriptors *list, si
     int r = restorer_number(restorer, list, first, made);
     if (r == 0 && (flags & STATUS_FLAGS) && !(flags & O_PATH))
         r = restorer_add(restorer,
-                         (struct remote_call){.number = SYS_fcntl,
+                         (struct inject_call){.number = SYS_fcntl,
                                               .argument = {(uint64_t)made, F_SETFL, (uint64_t)(flags & STATUS_FLAGS)}});
     return r;
 }
@@ -110,7 +110,7 @@ int restorer_withhold(struct restorer *restorer, const struct descriptors *list,
 }
 
 int restorer_close(struct restorer *restorer, int made) {
-    return restorer_add(restorer, (struct remote_call){.number = SYS_close, .argument = {(uint64_t)made}});
+    return restorer_add(restorer, (struct inject_call){.number = SYS_close, .argument = {(uint64_t)made}});
 }
 
 int restorer_take(struct restorer *restorer, int made) {

@@ -7,38 +7,38 @@
  * content afterwards, the latter from us. Few may be open on the way: a cell may
  * have used up its descriptors, and there are some more for us, but not many.
  *
- * See: remote.h, dup(2).
+ * See: inject.h, dup(2).
  */
 #ifndef PETRI_SANDBOX_DESCRIPTORS_RESTORER_H
 #define PETRI_SANDBOX_DESCRIPTORS_RESTORER_H
 
-#include "sandbox/inject/remote.h"
+#include "sandbox/inject/inject.h"
 
 struct descriptors;
 
 struct restorer {
-    const struct remote_task *task;
+    const struct inject_task *task;
     int pidfd;     /* of that task */
     pid_t keeper;  /* of the image: has the originals */
     bool aside;    /* has no part in the session's output, nor in a file whose contents would have to be put back */
     bool layered;  /* is thrown away, with a layer of its own (layers.h) */
     uint64_t room; /* bytes of the files that the cell may share with the image for want of its own */
     size_t n;
-    struct remote_call call[REMOTE_MAX_CALLS]; /* queued */
+    struct inject_call call[INJECT_MAX_CALLS]; /* queued */
 };
 
 /* Queues a call, of which only the success counts; makes those queued where there is no room for it. 0 or -errno. */
-int restorer_add(struct restorer *restorer, struct remote_call call) SANDBOX_MUST_CHECK;
+int restorer_add(struct restorer *restorer, struct inject_call call) SANDBOX_MUST_CHECK;
 
 /* Makes what is queued. 0, or -errno of the first call that failed. */
 int restorer_run(struct restorer *restorer) SANDBOX_MUST_CHECK;
 
 /* Makes one call at once, after what is queued. 0, whatever its result, or -errno. */
-int restorer_call(struct restorer *restorer, struct remote_call *call) SANDBOX_MUST_CHECK;
+int restorer_call(struct restorer *restorer, struct inject_call *call) SANDBOX_MUST_CHECK;
 
 /* The same for one that gives 0, or a descriptor. That, or -errno. */
-int restorer_do(struct restorer *restorer, struct remote_call call) SANDBOX_MUST_CHECK;
-int restorer_make(struct restorer *restorer, struct remote_call call) SANDBOX_MUST_CHECK;
+int restorer_do(struct restorer *restorer, struct inject_call call) SANDBOX_MUST_CHECK;
+int restorer_make(struct restorer *restorer, struct inject_call call) SANDBOX_MUST_CHECK;
 
 /* Puts bytes into the task's scratch memory, at an offset, once nothing that is queued needs what is there. 0 or
  * -errno. */

@@ -49,7 +49,7 @@ int sockets_try(const struct socket_state *state) {
 }
 
 static int make_pair(struct restorer *restorer, int type, int made[2]) {
-    int r = restorer_add(restorer, (struct remote_call){.number = SYS_socketpair,
+    int r = restorer_add(restorer, (struct inject_call){.number = SYS_socketpair,
                                                         .argument = {AF_UNIX, (uint64_t)(type | SOCK_CLOEXEC), 0,
                                                                      restorer_at(restorer, 0)}});
     return r ? r : restorer_get(restorer, 0, made, 2 * sizeof made[0]);
@@ -98,7 +98,7 @@ static int make_way(struct restorer *restorer, const struct socket_state *state,
     if (r)
         return r;
     int found =
-        restorer_do(restorer, (struct remote_call){.number = SYS_newfstatat,
+        restorer_do(restorer, (struct inject_call){.number = SYS_newfstatat,
                                                    .argument = {(uint64_t)AT_FDCWD, restorer_at(restorer, PATH_AT),
                                                                 restorer_at(restorer, STAT_AT), AT_SYMLINK_NOFOLLOW}});
     if (found)
@@ -110,7 +110,7 @@ static int make_way(struct restorer *restorer, const struct socket_state *state,
         return r;
     *ret_mode = st.st_mode & 07777;
     return restorer_do(restorer,
-                       (struct remote_call){.number = SYS_unlink, .argument = {restorer_at(restorer, PATH_AT)}});
+                       (struct inject_call){.number = SYS_unlink, .argument = {restorer_at(restorer, PATH_AT)}});
 }
 
 static bool has_path(const struct socket_state *state) {
@@ -130,18 +130,18 @@ static int bind_name(struct restorer *restorer, const struct socket_state *state
     r = restorer_put(restorer, ADDRESS_AT, name, bytes);
     if (r == 0)
         r = restorer_do(restorer,
-                        (struct remote_call){.number = SYS_bind,
+                        (struct inject_call){.number = SYS_bind,
                                              .argument = {(uint64_t)made, restorer_at(restorer, ADDRESS_AT), bytes}});
     if (r == 0 && has_path(state) && !lost)
         r = restorer_do(restorer,
-                        (struct remote_call){.number = SYS_chmod, .argument = {restorer_at(restorer, PATH_AT), mode}});
+                        (struct inject_call){.number = SYS_chmod, .argument = {restorer_at(restorer, PATH_AT), mode}});
     return r;
 }
 
 static int restore_single(struct descriptors *list, struct restorer *restorer, size_t i) {
     const struct socket_state *state = list->at[i].state;
     int made = restorer_make(
-        restorer, (struct remote_call){.number = SYS_socket,
+        restorer, (struct inject_call){.number = SYS_socket,
                                        .argument = {(uint64_t)state->domain, (uint64_t)(state->type | SOCK_CLOEXEC),
                                                     (uint64_t)state->protocol}});
     if (made < 0)
@@ -152,7 +152,7 @@ static int restore_single(struct descriptors *list, struct restorer *restorer, s
     sockets_set_options(fd, state);
     int r = state->name_bytes ? bind_name(restorer, state, made) : 0;
     if (r == 0 && state->role == SOCKET_LISTENS)
-        r = restorer_do(restorer, (struct remote_call){.number = SYS_listen,
+        r = restorer_do(restorer, (struct inject_call){.number = SYS_listen,
                                                        .argument = {(uint64_t)made, (uint64_t)state->backlog}});
     if (state->at_end)
         (void)shutdown(fd, SHUT_RDWR); /* it says that there is no connection, and then reads as one that is over */

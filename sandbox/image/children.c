@@ -25,11 +25,11 @@ static void add(struct children *children, pid_t pid, int status) {
     children->child[children->n++] = (struct child){pid, status};
 }
 
-int children_reap(const struct remote_task *worker, struct children *children) {
-    const uint64_t at = worker->site->scratch;
+int children_reap(const struct inject_task *worker, struct children *children) {
+    const uint64_t at = worker->area->scratch;
     for (;;) {
-        struct remote_call wait = {.number = SYS_wait4, .argument = {(uint64_t)-1, at, WNOHANG | __WALL}};
-        int status = 0, r = remote_call_checked(worker, &wait, NULL, NULL);
+        struct inject_call wait = {.number = SYS_wait4, .argument = {(uint64_t)-1, at, WNOHANG | __WALL}};
+        int status = 0, r = inject_checked(worker, &wait, NULL, NULL);
         if (r || wait.result <= 0)
             return r;
         r = memory_read(worker->memory_fd, at, &status, sizeof status);
@@ -41,19 +41,19 @@ int children_reap(const struct remote_task *worker, struct children *children) {
 
 /* Signals of which Linux would write down the memory, which is the worker's too, and end all who share it: not of one
  * that is not dumpable. See: core(5). */
-static int set_dumpable(const struct remote_task *worker, uint64_t dumpable) {
-    struct remote_call call = {.number = SYS_prctl, .argument = {PR_SET_DUMPABLE, dumpable}};
-    int r = remote_run(worker, &call, 1);
-    return r ? r : remote_failure(&call, 1, NULL);
+static int set_dumpable(const struct inject_task *worker, uint64_t dumpable) {
+    struct inject_call call = {.number = SYS_prctl, .argument = {PR_SET_DUMPABLE, dumpable}};
+    int r = inject_batch(worker, &call, 1);
+    return r ? r : inject_failure(&call, 1, NULL);
 }
 
 /* Ends a newborn child by a signal that the worker may have a handler for. */
-static int end_by_signal(const struct remote_task *child, int signal) {
-    const uint64_t at = child->site->scratch, none = 0;
+static int end_by_signal(const struct inject_task *child, int signal) {
+    const uint64_t at = child->area->scratch, none = 0;
     const struct { uint64_t handler, flags, restorer, mask; } action = {0}; /* as the system call has it; SIG_DFL */
-    const struct remote_memory memory = {at, &action, sizeof action};
-    struct remote_call call = {.number = SYS_rt_sigaction, .argument = {(uint64_t)signal, at, 0, sizeof none}};
-    int status, r = remote_call_checked(child, &call, &memory, NULL);
+    const struct inject_memory memory = {at, &action, sizeof action};
+    struct inject_call call = {.number = SYS_rt_sigaction, .argument = {(uint64_t)signal, at, 0, sizeof none}};
+    int status, r = inject_checked(child, &call, &memory, NULL);
     if (r == 0 && ptrace(PTRACE_SETSIGMASK, child->tid, sizeof none, &none))
         r = -errno;
     if (r == 0 && kill(child->tid, signal))
@@ -77,11 +77,11 @@ static bool is_deadly(int signal) {
 }
 
 /* A status stood in the cell's memory for a moment: it may be anything, and what none can be is taken for SIGKILL. */
-static int end(const struct remote_task *child, int status) {
+static int end(const struct inject_task *child, int status) {
     int r = -ECANCELED;
     if (WIFEXITED(status))
-        r = remote_call_last(
-            child, (struct remote_call){.number = SYS_exit_group, .argument = {(uint64_t)WEXITSTATUS(status)}});
+        r = inject_last(child,
+                        (struct inject_call){.number = SYS_exit_group, .argument = {(uint64_t)WEXITSTATUS(status)}});
     else if (WTERMSIG(status) != SIGKILL && is_deadly(WTERMSIG(status)))
         r = end_by_signal(child, WTERMSIG(status));
     if (r)
@@ -90,11 +90,11 @@ static int end(const struct remote_task *child, int status) {
     return r == -ECANCELED ? 0 : r;
 }
 
-static int bear(const struct remote_task *worker, const struct child *dead) {
+static int bear(const struct inject_task *worker, const struct child *dead) {
     const struct helper_clone clone = {
         .arguments = {.flags = SHARED_CHILD,
                       .exit_signal = SIGCHLD,
-                      .stack = worker->site->scratch + REMOTE_SCRATCH_BYTES - STACK_BYTES,
+                      .stack = worker->area->scratch + INJECT_SCRATCH_BYTES - STACK_BYTES,
                       .stack_size = STACK_BYTES},
         .tid = (uint64_t)dead->pid,
     };
@@ -102,12 +102,12 @@ static int bear(const struct remote_task *worker, const struct child *dead) {
     int r = helper_clone_task(worker, clone, &born);
     if (born <= 0)
         return r == -EAGAIN ? 0 : r; /* no room for one more process: it is forgotten */
-    const struct remote_task child = {born, 0, worker->memory_fd, worker->site};
+    const struct inject_task child = {born, 0, worker->memory_fd, worker->area};
     int ended = end(&child, dead->status);
     return r ? r : ended;
 }
 
-int children_bear(const struct remote_task *worker, const struct children *children) {
+int children_bear(const struct inject_task *worker, const struct children *children) {
     int r = children->n ? set_dumpable(worker, 0) : 0;
     for (size_t i = 0; r == 0 && i < children->n; i++)
         r = bear(worker, &children->child[i]);

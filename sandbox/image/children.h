@@ -12,7 +12,7 @@
 #ifndef PETRI_SANDBOX_IMAGE_CHILDREN_H
 #define PETRI_SANDBOX_IMAGE_CHILDREN_H
 
-#include "sandbox/inject/remote.h"
+#include "sandbox/inject/inject.h"
 
 /* More than these are forgotten, the oldest first: each costs every cell some calls. */
 enum { CHILDREN_MAX = 64 };
@@ -29,9 +29,9 @@ struct children {
 };
 
 /* Has a stopped worker wait for its dead children; they are added. 0 or -errno. */
-int children_reap(const struct remote_task *worker, struct children *children) SANDBOX_MUST_CHECK;
+int children_reap(const struct inject_task *worker, struct children *children) SANDBOX_MUST_CHECK;
 
 /* Has a new worker, which has CAP_CHECKPOINT_RESTORE still, bear them and lets them end. 0 or -errno. */
-int children_bear(const struct remote_task *worker, const struct children *children) SANDBOX_MUST_CHECK;
+int children_bear(const struct inject_task *worker, const struct children *children) SANDBOX_MUST_CHECK;
 
 #endif

@@ -41,14 +41,14 @@ void image_unref(struct image *image, pid_t *ret_dying) {
     free(image);
 }
 
-int image_copy_keeper(const struct image *image, const struct remote_site *site, pid_t *ret_keeper,
+int image_copy_keeper(const struct image *image, const struct inject_area *area, pid_t *ret_keeper,
                       int *ret_memory_fd) {
-    struct remote_task task = {image->keeper, image->keeper, image->memory_fd, site};
-    struct remote_call call = {.number = SYS_clone, .argument = {CLONE_PARENT | SIGCHLD}};
+    struct inject_task task = {image->keeper, image->keeper, image->memory_fd, area};
+    struct inject_call call = {.number = SYS_clone, .argument = {CLONE_PARENT | SIGCHLD}};
     pid_t keeper = 0;
-    int r = remote_call_checked(&task, &call, NULL, &keeper);
+    int r = inject_checked(&task, &call, NULL, &keeper);
     if (r == 0)
-        r = remote_failure(&call, 1, NULL);
+        r = inject_failure(&call, 1, NULL);
     if (r == 0 && keeper <= 0)
         r = -EUCLEAN;
     auto_fd memory_fd = r == 0 ? tracee_open_memory(keeper) : -1;

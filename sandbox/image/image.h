@@ -42,7 +42,7 @@ void image_unref(struct image *image, pid_t *ret_dying);
  * A copy-on-write copy of an image's address space: a new keeper, stopped, with
  * the memory descriptor. Both are the caller's. 0, -EUCLEAN or -errno.
  */
-int image_copy_keeper(const struct image *image, const struct remote_site *site, pid_t *ret_keeper, int *ret_memory_fd);
+int image_copy_keeper(const struct image *image, const struct inject_area *area, pid_t *ret_keeper, int *ret_memory_fd);
 
 /*
  * Finds what of a stopped process a copy can't simply share: its descriptors,

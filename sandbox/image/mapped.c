@@ -157,7 +157,7 @@ static int restore(const struct mapped_file *file, struct restorer *restorer) {
     const bool has = made >= 0;
     if (made == -EUCLEAN)
         return made;
-    struct remote_call call = {
+    struct inject_call call = {
         .number = SYS_mmap,
         .argument = {file->start, file->end - file->start, (uint64_t)(has ? file->protection : PROT_NONE),
                      (uint64_t)(MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE | (has ? 0 : MAP_ANONYMOUS)),

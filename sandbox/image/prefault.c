@@ -85,19 +85,19 @@ void prefault_intersect(struct prefault *habit, const struct prefault *other) {
     *habit = both;
 }
 
-int prefault_apply(const struct prefault *prefault, const struct remote_task *task) {
-    struct remote_call calls[REMOTE_MAX_CALLS];
+int prefault_apply(const struct prefault *prefault, const struct inject_task *task) {
+    struct inject_call calls[INJECT_MAX_CALLS];
     size_t next = 0;
     while (next < prefault->n) {
         size_t n = 0, failed = 0;
-        for (size_t i = next; i < prefault->n && n < REMOTE_MAX_CALLS; i++)
-            calls[n++] = (struct remote_call){
+        for (size_t i = next; i < prefault->n && n < INJECT_MAX_CALLS; i++)
+            calls[n++] = (struct inject_call){
                 .number = SYS_madvise,
                 .argument = {prefault->range[i].address, prefault->range[i].bytes, MADV_POPULATE_WRITE}};
-        int r = remote_run(task, calls, n);
+        int r = inject_batch(task, calls, n);
         if (r)
             return r;
-        r = remote_failure(calls, n, &failed);
+        r = inject_failure(calls, n, &failed);
         if (r == -EUCLEAN)
             return r;
         next += r ? failed + 1 : n;

@@ -11,7 +11,7 @@
 #ifndef PETRI_SANDBOX_IMAGE_PREFAULT_H
 #define PETRI_SANDBOX_IMAGE_PREFAULT_H
 
-#include "sandbox/inject/remote.h"
+#include "sandbox/inject/inject.h"
 
 /* Ranges of addresses that are about to be written. */
 enum { PREFAULT_LESSONS = 2 }; /* how many cells are looked at before what they share is taken for a habit */
@@ -37,7 +37,7 @@ int prefault_learn(pid_t pid, struct prefault *ret);
 void prefault_intersect(struct prefault *habit, const struct prefault *other);
 
 /* Has a stopped task populate the ranges; those that are no longer there are passed over. 0, -EUCLEAN or -errno. */
-int prefault_apply(const struct prefault *prefault, const struct remote_task *task);
+int prefault_apply(const struct prefault *prefault, const struct inject_task *task);
 
 /*
  * Makes Linux copy the page tables of a stopped process' private file mappings

@@ -82,13 +82,13 @@ static int map(const struct shared *shared, size_t piece, struct restorer *resto
         const struct shared_mapping *mapping = &shared->mapping[i];
         if (mapping->piece != piece)
             continue;
-        struct remote_call call = {.number = SYS_mmap,
+        struct inject_call call = {.number = SYS_mmap,
                                    .argument = {mapping->start, mapping->end - mapping->start,
                                                 (uint64_t)mapping->protection, MAP_SHARED | MAP_FIXED, (uint64_t)made,
                                                 mapping->offset}};
         r = restorer_call(restorer, &call);
         if (r == 0 && call.result != (int64_t)mapping->start && call.result != -EPERM)
-            r = call.result ? remote_as_nothing(call.result) : -EUCLEAN;
+            r = call.result ? inject_result_status(call.result) : -EUCLEAN;
     }
     return r;
 }
@@ -104,7 +104,7 @@ static int place(const struct descriptors *list, struct restorer *restorer, size
             return again;
         if (descriptor->offset > 0)
             r = restorer_add(
-                restorer, (struct remote_call){.number = SYS_lseek,
+                restorer, (struct inject_call){.number = SYS_lseek,
                                                .argument = {(uint64_t)again, (uint64_t)descriptor->offset, SEEK_SET}});
         if (r == 0)
             r = restorer_place(restorer, list, i, again);
@@ -126,7 +126,7 @@ static int make(struct restorer *restorer, const struct shared_piece *piece, con
     read_name(piece->descriptor == SHARED_NO_DESCRIPTOR ? NULL : list->at[piece->descriptor].path, name);
     int r = restorer_put(restorer, 0, name, strlen(name) + 1);
     return r ? r
-             : restorer_make(restorer, (struct remote_call){.number = SYS_memfd_create,
+             : restorer_make(restorer, (struct inject_call){.number = SYS_memfd_create,
                                                             .argument = {restorer_at(restorer, 0), flags}});
 }
 

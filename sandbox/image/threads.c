@@ -271,11 +271,11 @@ static int read_inner_id(pid_t tid, pid_t *ret_id) {
  * the thread holds would be marked as a dead owner's, and pthread_join(3) would
  * find the thread ended; but it goes on in the next cell.
  */
-static int record_inside(pid_t tid, int memory_fd, const struct remote_site *site, struct thread *thread,
+static int record_inside(pid_t tid, int memory_fd, const struct inject_area *area, struct thread *thread,
                          uint64_t *ret_features) {
-    uint64_t scratch = site->scratch;
-    struct remote_task task = {tid, thread->tid, memory_fd, site};
-    struct remote_call calls[] = {
+    uint64_t scratch = area->scratch;
+    struct inject_task task = {tid, thread->tid, memory_fd, area};
+    struct inject_call calls[] = {
         {.number = SYS_sigaltstack, .argument = {0, scratch + offsetof(struct told, alternate_stack)}},
         {.number = SYS_prctl, .argument = {PR_GET_TID_ADDRESS, scratch + offsetof(struct told, clear_tid)}},
         {.number = SYS_prctl, .argument = {PR_GET_NAME, scratch + offsetof(struct told, name)}},
@@ -285,9 +285,9 @@ static int record_inside(pid_t tid, int memory_fd, const struct remote_site *sit
     };
     enum { N = sizeof calls / sizeof calls[0] };
     struct told told;
-    int r = remote_run(&task, calls, N);
+    int r = inject_batch(&task, calls, N);
     if (r == 0)
-        r = remote_failure(calls, N - 1, NULL); /* Linux has the last since 5.16 */
+        r = inject_failure(calls, N - 1, NULL); /* Linux has the last since 5.16 */
     if (r == 0)
         r = memory_read(memory_fd, scratch, &told, sizeof told);
     if (r)
@@ -318,15 +318,15 @@ int threads_record_registers(const pid_t *tids, size_t n, struct threads *ret) {
     return r;
 }
 
-int threads_record_registrations(const pid_t *tids, int memory_fd, const struct remote_site *site,
+int threads_record_registrations(const pid_t *tids, int memory_fd, const struct inject_area *area,
                                  struct threads *threads) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < threads->n; i++)
-        r = record_inside(tids[i], memory_fd, site, &threads->thread[i], &threads->extended_features);
+        r = record_inside(tids[i], memory_fd, area, &threads->thread[i], &threads->extended_features);
     return r;
 }
 
-size_t thread_restore_calls(const struct thread *thread, int memory_fd, uint64_t scratch, struct remote_call *calls) {
+size_t thread_restore_calls(const struct thread *thread, int memory_fd, uint64_t scratch, struct inject_call *calls) {
     struct told told = {.alternate_stack = thread->alternate_stack};
     size_t n = 0;
     memcpy(told.name, thread->name, sizeof told.name);
@@ -334,30 +334,30 @@ size_t thread_restore_calls(const struct thread *thread, int memory_fd, uint64_t
     if (memory_write(memory_fd, scratch, &told, sizeof told))
         return 0;
     if (thread->robust_list)
-        calls[n++] = (struct remote_call){.number = SYS_set_robust_list,
+        calls[n++] = (struct inject_call){.number = SYS_set_robust_list,
                                           .argument = {thread->robust_list, thread->robust_list_bytes}};
     if (!(thread->alternate_stack.ss_flags & SS_DISABLE))
-        calls[n++] = (struct remote_call){.number = SYS_sigaltstack,
+        calls[n++] = (struct inject_call){.number = SYS_sigaltstack,
                                           .argument = {scratch + offsetof(struct told, alternate_stack), 0}};
     calls[n++] =
-        (struct remote_call){.number = SYS_prctl, .argument = {PR_SET_NAME, scratch + offsetof(struct told, name)}};
+        (struct inject_call){.number = SYS_prctl, .argument = {PR_SET_NAME, scratch + offsetof(struct told, name)}};
     return n;
 }
 
-int threads_request_features(const struct threads *threads, const struct remote_task *task) {
+int threads_request_features(const struct threads *threads, const struct inject_task *task) {
     int r = 0;
     for (uint64_t i = FIRST_ASKED_FOR; r == 0 && i <= LAST_ASKED_FOR; i++) {
-        struct remote_call call = {.number = SYS_arch_prctl, .argument = {REQUEST_FEATURE, i}};
+        struct inject_call call = {.number = SYS_arch_prctl, .argument = {REQUEST_FEATURE, i}};
         if (threads->extended_features & UINT64_C(1) << i)
-            r = remote_run(task, &call, 1); /* where it isn't granted, the registers that need it can't be set */
+            r = inject_batch(task, &call, 1); /* where it isn't granted, the registers that need it can't be set */
     }
     return r;
 }
 
-int thread_restore_rseq(const struct thread *thread, const struct remote_task *task) {
-    struct remote_call call = {.number = SYS_rseq,
+int thread_restore_rseq(const struct thread *thread, const struct inject_task *task) {
+    struct inject_call call = {.number = SYS_rseq,
                                .argument = {thread->rseq_address, thread->rseq_bytes, 0, thread->rseq_signature}};
-    return thread->rseq_address ? remote_call_checked(task, &call, NULL, NULL) : 0;
+    return thread->rseq_address ? inject_checked(task, &call, NULL, NULL) : 0;
 }
 
 int thread_restore_registers(const struct thread *thread, pid_t tid) {

@@ -6,7 +6,7 @@
 #ifndef PETRI_SANDBOX_IMAGE_THREADS_H
 #define PETRI_SANDBOX_IMAGE_THREADS_H
 
-#include "sandbox/inject/remote.h"
+#include "sandbox/inject/inject.h"
 
 #include <signal.h>
 
@@ -55,10 +55,10 @@ int threads_record_registers(const pid_t *tids, size_t n, struct threads *ret);
 
 /*
  * Records the rest, which each thread must be asked for: it runs a few calls in
- * site, and its registers are lost. Nobody else may be running in that memory.
+ * area, and its registers are lost. Nobody else may be running in that memory.
  * 0, -EUCLEAN, or -errno.
  */
-int threads_record_registrations(const pid_t *tids, int memory_fd, const struct remote_site *site,
+int threads_record_registrations(const pid_t *tids, int memory_fd, const struct inject_area *area,
                                  struct threads *threads);
 
 /*
@@ -66,12 +66,12 @@ int threads_record_registrations(const pid_t *tids, int memory_fd, const struct 
  * must be asked for (AMX), as the recorded process has: before it has other
  * threads or a signal stack. 0, -EUCLEAN or -errno.
  */
-int threads_request_features(const struct threads *threads, const struct remote_task *task);
+int threads_request_features(const struct threads *threads, const struct inject_task *task);
 
 /* Appends to calls (room for THREAD_CALLS) what makes a fresh task the thread; returns how many. Uses scratch from
  * offset on. Where Linux doesn't take one of them, the thread goes on without. */
 enum { THREAD_CALLS = 3, THREAD_SCRATCH_BYTES = 64 };
-size_t thread_restore_calls(const struct thread *thread, int memory_fd, uint64_t scratch, struct remote_call *calls);
+size_t thread_restore_calls(const struct thread *thread, int memory_fd, uint64_t scratch, struct inject_call *calls);
 
 /*
  * Registers the thread's restartable sequences, as the last call that its task
@@ -79,7 +79,7 @@ size_t thread_restore_calls(const struct thread *thread, int memory_fd, uint64_t
  * Linux doesn't take them any more (the cell has unmapped the memory, say), the
  * thread goes on without. 0 or -errno.
  */
-int thread_restore_rseq(const struct thread *thread, const struct remote_task *task);
+int thread_restore_rseq(const struct thread *thread, const struct inject_task *task);
 
 /* Sets what can be set from outside: registers and mask. The task must not run before it is detached. 0 or -errno. */
 int thread_restore_registers(const struct thread *thread, pid_t tid);

@@ -15,71 +15,71 @@
     (CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
 #define SHARED_PROCESS (CLONE_VM | CLONE_FILES | CLONE_SIGHAND | CLONE_PARENT)
 
-int helper_do(const struct remote_task *task, struct remote_call call) {
-    int r = remote_call_checked(task, &call, NULL, NULL);
-    return r ? r : remote_as_nothing(call.result);
+int helper_do(const struct inject_task *task, struct inject_call call) {
+    int r = inject_checked(task, &call, NULL, NULL);
+    return r ? r : inject_result_status(call.result);
 }
 
-int helper_open(const struct remote_task *task, struct remote_call call) {
-    int r = remote_call_checked(task, &call, NULL, NULL);
-    return r ? r : remote_as_descriptor(call.result);
+int helper_open(const struct inject_task *task, struct inject_call call) {
+    int r = inject_checked(task, &call, NULL, NULL);
+    return r ? r : inject_result_descriptor(call.result);
 }
 
-int helper_clone_task(const struct remote_task *task, struct helper_clone clone, pid_t *ret_born) {
-    const uint64_t at = task->site->scratch;
+int helper_clone_task(const struct inject_task *task, struct helper_clone clone, pid_t *ret_born) {
+    const uint64_t at = task->area->scratch;
     if (clone.tid) {
         clone.arguments.set_tid = at + offsetof(struct helper_clone, tid);
         clone.arguments.set_tid_size = 1;
     }
     if (clone.arguments.child_tid)
         clone.arguments.flags |= CLONE_CHILD_CLEARTID;
-    const struct remote_memory memory = {at, &clone, sizeof clone};
-    struct remote_call call = {.number = SYS_clone3, .argument = {at, sizeof clone.arguments}};
-    int r = remote_call_checked(task, &call, &memory, ret_born);
-    return r ? r : remote_failure(&call, 1, NULL);
+    const struct inject_memory memory = {at, &clone, sizeof clone};
+    struct inject_call call = {.number = SYS_clone3, .argument = {at, sizeof clone.arguments}};
+    int r = inject_checked(task, &call, &memory, ret_born);
+    return r ? r : inject_failure(&call, 1, NULL);
 }
 
-int helper_keep_capabilities(const struct remote_task *task, uint64_t kept) {
-    const uint64_t at = task->site->scratch;
+int helper_keep_capabilities(const struct inject_task *task, uint64_t kept) {
+    const uint64_t at = task->area->scratch;
     struct {
         struct __user_cap_header_struct header;
         struct __user_cap_data_struct data[2];
     } put = {.header = {.version = _LINUX_CAPABILITY_VERSION_3}};
     for (int i = 0; i < 2; i++)
         put.data[i].effective = put.data[i].permitted = (uint32_t)(kept >> (32 * i));
-    const struct remote_memory memory = {at, &put, sizeof put};
-    struct remote_call call = {.number = SYS_capset, .argument = {at, at + sizeof put.header}};
-    int r = remote_call_checked(task, &call, &memory, NULL);
-    return r ? r : remote_failure(&call, 1, NULL);
+    const struct inject_memory memory = {at, &put, sizeof put};
+    struct inject_call call = {.number = SYS_capset, .argument = {at, at + sizeof put.header}};
+    int r = inject_checked(task, &call, &memory, NULL);
+    return r ? r : inject_failure(&call, 1, NULL);
 }
 
 /*
  * The helper's part. Whoever enters a user namespace has every capability
  * there; what it bears needs one of them to get its id.
  */
-static int enter_and_clone(const struct remote_task *helper, const struct helper_birth *birth, int init_fd,
+static int enter_and_clone(const struct inject_task *helper, const struct helper_birth *birth, int init_fd,
                            pid_t *ret_born, struct sandbox_error *error) {
     const struct helper_clone clone = {.arguments = {.flags = SHARED_PROCESS, .child_tid = birth->clear_tid},
                                        .tid = (uint64_t)birth->tid};
     int r =
-        helper_do(helper, (struct remote_call){.number = SYS_setns, .argument = {(uint64_t)init_fd, ALL_NAMESPACES}});
+        helper_do(helper, (struct inject_call){.number = SYS_setns, .argument = {(uint64_t)init_fd, ALL_NAMESPACES}});
     if (r)
         return error_set(error, STEP_SETNS, -r, "%s", "");
     r = helper_clone_task(helper, clone, ret_born);
     return r ? error_set(error, STEP_CLONE, -r, "%s", "") : 0;
 }
 
-int helper_bear(const struct remote_task *keeper, const struct helper_birth *birth, pid_t *ret_born, int *ret_init_fd,
+int helper_bear(const struct inject_task *keeper, const struct helper_birth *birth, pid_t *ret_born, int *ret_init_fd,
                 struct sandbox_error *ret_error) {
     pid_t pid = 0;
-    struct remote_call clone = {.number = SYS_clone, .argument = {SHARED_PROCESS | SIGCHLD}};
+    struct inject_call clone = {.number = SYS_clone, .argument = {SHARED_PROCESS | SIGCHLD}};
     int init_fd =
-        helper_open(keeper, (struct remote_call){.number = SYS_pidfd_open, .argument = {(uint64_t)birth->init}});
-    int r = init_fd < 0 ? init_fd : remote_call_checked(keeper, &clone, NULL, &pid);
+        helper_open(keeper, (struct inject_call){.number = SYS_pidfd_open, .argument = {(uint64_t)birth->init}});
+    int r = init_fd < 0 ? init_fd : inject_checked(keeper, &clone, NULL, &pid);
     if (r == 0)
-        r = remote_failure(&clone, 1, NULL);
+        r = inject_failure(&clone, 1, NULL);
     if (r == 0) {
-        const struct remote_task helper = {pid, 0, keeper->memory_fd, keeper->site};
+        const struct inject_task helper = {pid, 0, keeper->memory_fd, keeper->area};
         r = enter_and_clone(&helper, birth, init_fd, ret_born, ret_error);
     } else {
         error_set(ret_error, STEP_INJECT, -r, "helper");

@@ -7,7 +7,7 @@
  *
  * The helper is killed. Keeper, helper and task share memory, descriptors and
  * handlers; all are our children, and none has a parent of its own. All that
- * the three do is checked call by call (remote.h): the keeper stands in the
+ * the three do is checked call by call (inject.h): the keeper stands in the
  * cage, the helper has every capability in the namespaces that it has entered.
  *
  * See: setns(2) of a pidfd, clone3(2).
@@ -15,7 +15,7 @@
 #ifndef PETRI_SANDBOX_INJECT_HELPER_H
 #define PETRI_SANDBOX_INJECT_HELPER_H
 
-#include "sandbox/inject/remote.h"
+#include "sandbox/inject/inject.h"
 
 /* Where a task is born, and as whom. */
 struct helper_birth {
@@ -38,7 +38,7 @@ struct helper_clone {
  * that has one. Takes the start of the scratch memory. 0 or -errno; ret_born is
  * the caller's to end, also on failure, where it isn't 0.
  */
-int helper_clone_task(const struct remote_task *task, struct helper_clone clone, pid_t *ret_born) SANDBOX_MUST_CHECK;
+int helper_clone_task(const struct inject_task *task, struct helper_clone clone, pid_t *ret_born) SANDBOX_MUST_CHECK;
 
 /*
  * Has a keeper bear a task: stopped, with every capability in its user
@@ -46,14 +46,14 @@ int helper_clone_task(const struct remote_task *task, struct helper_clone clone,
  * and should be closed. 0 or -errno with ret_error filled; ret_born is the
  * caller's to end, also on failure, where it isn't 0.
  */
-int helper_bear(const struct remote_task *keeper, const struct helper_birth *birth, pid_t *ret_born, int *ret_init_fd,
+int helper_bear(const struct inject_task *keeper, const struct helper_birth *birth, pid_t *ret_born, int *ret_init_fd,
                 struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
 
 /* One checked call that gives 0, or a descriptor: that, or the -errno of it or of its being made. */
-int helper_do(const struct remote_task *task, struct remote_call call) SANDBOX_MUST_CHECK;
-int helper_open(const struct remote_task *task, struct remote_call call) SANDBOX_MUST_CHECK;
+int helper_do(const struct inject_task *task, struct inject_call call) SANDBOX_MUST_CHECK;
+int helper_open(const struct inject_task *task, struct inject_call call) SANDBOX_MUST_CHECK;
 
 /* Leaves a task only those capabilities, as a mask, in every set but the bounding one. 0 or -errno. */
-int helper_keep_capabilities(const struct remote_task *task, uint64_t kept) SANDBOX_MUST_CHECK;
+int helper_keep_capabilities(const struct inject_task *task, uint64_t kept) SANDBOX_MUST_CHECK;
 
 #endif

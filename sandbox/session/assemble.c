@@ -7,7 +7,7 @@
  *     threads       the others
  *
  * What is done outside the sandbox, or with a capability that is worth
- * something, is checked call by call; see remote.h. Every system call that is
+ * something, is checked call by call; see inject.h. Every system call that is
  * made in the image's memory is over before the first task is detached.
  */
 #define _GNU_SOURCE
@@ -34,17 +34,17 @@
 
 enum { LAST_CAPABILITY = 40, STACK_BYTES = 4096 };
 
-static struct remote_task task_of(const struct cell *cell, pid_t tid, pid_t tid_inside) {
-    return (struct remote_task){tid, tid_inside, cell->memory_fd, &cell->session->site};
+static struct inject_task task_of(const struct cell *cell, pid_t tid, pid_t tid_inside) {
+    return (struct inject_task){tid, tid_inside, cell->memory_fd, &cell->session->area};
 }
 
-static struct remote_task worker_of(const struct cell *cell) {
+static struct inject_task worker_of(const struct cell *cell) {
     return task_of(cell, cell->worker, cell->image->threads.thread[0].tid);
 }
 
-static int run(const struct remote_task *task, struct remote_call *calls, size_t n) {
-    int r = remote_run(task, calls, n);
-    return r ? r : remote_failure(calls, n, NULL);
+static int run(const struct inject_task *task, struct inject_call *calls, size_t n) {
+    int r = inject_batch(task, calls, n);
+    return r ? r : inject_failure(calls, n, NULL);
 }
 
 static bool is_stream(int fd) {
@@ -58,9 +58,9 @@ static bool is_stream(int fd) {
  * socket, of the other we get a copy. Both stay in the keeper's descriptors for now.
  */
 static int open_control(struct cell *cell, int pair[2]) {
-    uint64_t scratch = cell->session->site.scratch;
-    const struct remote_task keeper = task_of(cell, cell->keeper, 0);
-    int r = helper_do(&keeper, (struct remote_call){.number = SYS_socketpair,
+    uint64_t scratch = cell->session->area.scratch;
+    const struct inject_task keeper = task_of(cell, cell->keeper, 0);
+    int r = helper_do(&keeper, (struct inject_call){.number = SYS_socketpair,
                                                     .argument = {AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, scratch}});
     if (r == 0)
         r = memory_read(cell->memory_fd, scratch, pair, 2 * sizeof pair[0]);
@@ -80,15 +80,15 @@ static int open_control(struct cell *cell, int pair[2]) {
  * control socket, and what else has been opened is closed. The image may have
  * closed that number itself: then one of these may have got it.
  */
-static size_t descriptor_calls(const int pair[2], int init_fd, struct remote_call *calls) {
+static size_t descriptor_calls(const int pair[2], int init_fd, struct inject_call *calls) {
     size_t n = 0;
     const int closed[] = {pair[0], pair[1], init_fd};
     if (pair[0] != SANDBOX_CONTROL_FD)
         calls[n++] =
-            (struct remote_call){.number = SYS_dup3, .argument = {(uint64_t)pair[0], SANDBOX_CONTROL_FD, O_CLOEXEC}};
+            (struct inject_call){.number = SYS_dup3, .argument = {(uint64_t)pair[0], SANDBOX_CONTROL_FD, O_CLOEXEC}};
     for (size_t i = 0; i < sizeof closed / sizeof closed[0]; i++)
         if (closed[i] != SANDBOX_CONTROL_FD)
-            calls[n++] = (struct remote_call){.number = SYS_close, .argument = {(uint64_t)closed[i]}};
+            calls[n++] = (struct inject_call){.number = SYS_close, .argument = {(uint64_t)closed[i]}};
     return n;
 }
 
@@ -99,28 +99,28 @@ static size_t descriptor_calls(const int pair[2], int init_fd, struct remote_cal
  * /proc/self unreadable: that is taken back.
  */
 static int settle_process(const struct cell *cell, const int pair[2], int init_fd) {
-    const struct remote_task worker = worker_of(cell);
-    struct remote_call calls[REMOTE_MAX_CALLS];
+    const struct inject_task worker = worker_of(cell);
+    struct inject_call calls[INJECT_MAX_CALLS];
     int r = helper_keep_capabilities(&worker, CELL_MAKING_CAPABILITIES);
     if (r)
         return r;
     size_t n = descriptor_calls(pair, init_fd, calls);
-    calls[n++] = (struct remote_call){.number = SYS_prctl, .argument = {PR_SET_DUMPABLE, 1}};
-    calls[n++] = (struct remote_call){.number = SYS_umask, .argument = {cell->image->file_mask}};
-    calls[n++] = (struct remote_call){.number = SYS_setpgid};
+    calls[n++] = (struct inject_call){.number = SYS_prctl, .argument = {PR_SET_DUMPABLE, 1}};
+    calls[n++] = (struct inject_call){.number = SYS_umask, .argument = {cell->image->file_mask}};
+    calls[n++] = (struct inject_call){.number = SYS_setpgid};
     for (uint64_t cap = 0; cap <= LAST_CAPABILITY; cap++)
-        calls[n++] = (struct remote_call){.number = SYS_prctl, .argument = {PR_CAPBSET_DROP, cap}};
+        calls[n++] = (struct inject_call){.number = SYS_prctl, .argument = {PR_CAPBSET_DROP, cap}};
     return run(&worker, calls, n);
 }
 
 /* Where the folder that the last cell stood in is gone, the worker stays where setns(2) has put it: in the root. */
 static int go_to_folder(const struct cell *cell) {
-    const struct remote_task worker = worker_of(cell);
+    const struct inject_task worker = worker_of(cell);
     const char *folder = cell->image->folder;
-    uint64_t at = cell->session->site.scratch;
-    struct remote_call call = {.number = SYS_chdir, .argument = {at}};
+    uint64_t at = cell->session->area.scratch;
+    struct inject_call call = {.number = SYS_chdir, .argument = {at}};
     int r = memory_write(cell->memory_fd, at, folder, strlen(folder) + 1);
-    return r ? r : remote_run(&worker, &call, 1);
+    return r ? r : inject_batch(&worker, &call, 1);
 }
 
 static void remember_task(struct cell *cell, pid_t tid) {
@@ -129,8 +129,8 @@ static void remember_task(struct cell *cell, pid_t tid) {
 
 static int clone_threads(struct cell *cell) {
     const struct threads *threads = &cell->image->threads;
-    const struct remote_task worker = worker_of(cell);
-    const uint64_t stack = cell->session->site.scratch + REMOTE_SCRATCH_BYTES - STACK_BYTES;
+    const struct inject_task worker = worker_of(cell);
+    const uint64_t stack = cell->session->area.scratch + INJECT_SCRATCH_BYTES - STACK_BYTES;
     int r = 0;
     for (size_t i = 1; r == 0 && i < threads->n; i++) {
         const struct thread *thread = &threads->thread[i];
@@ -150,28 +150,28 @@ static int clone_threads(struct cell *cell) {
 }
 
 /* No capability in any set. In scratch at offset, below what the other calls use. */
-static int put_capset(const struct cell *cell, uint64_t at, struct remote_call *ret_call) {
+static int put_capset(const struct cell *cell, uint64_t at, struct inject_call *ret_call) {
     struct {
         struct __user_cap_header_struct header;
         struct __user_cap_data_struct data[2];
     } put = {.header = {.version = _LINUX_CAPABILITY_VERSION_3}};
-    *ret_call = (struct remote_call){.number = SYS_capset, .argument = {at, at + sizeof put.header}};
+    *ret_call = (struct inject_call){.number = SYS_capset, .argument = {at, at + sizeof put.header}};
     return memory_write(cell->memory_fd, at, &put, sizeof put);
 }
 
 /* What a task does for itself: the end of its capabilities, without which there is no cell; then its registrations. A
  * batch ends at the first call that fails. */
-static int settle_task(const struct cell *cell, const struct remote_task *task, const struct thread *thread) {
-    const uint64_t scratch = cell->session->site.scratch;
-    struct remote_call calls[1 + THREAD_CALLS];
+static int settle_task(const struct cell *cell, const struct inject_task *task, const struct thread *thread) {
+    const uint64_t scratch = cell->session->area.scratch;
+    struct inject_call calls[1 + THREAD_CALLS];
     size_t n = 1 + thread_restore_calls(thread, cell->memory_fd, scratch, calls + 1), failed = 0;
     if (n == 1 || put_capset(cell, scratch + THREAD_SCRATCH_BYTES, &calls[0]))
         return -EUCLEAN;
     for (size_t from = 0; from < n; from += failed + 1) {
-        int r = remote_run(task, calls + from, n - from);
+        int r = inject_batch(task, calls + from, n - from);
         if (r)
             return r;
-        r = remote_failure(calls + from, n - from, &failed);
+        r = inject_failure(calls + from, n - from, &failed);
         if (r == 0 || r == -EUCLEAN || from + failed == 0)
             return r;
     }
@@ -182,7 +182,7 @@ static int settle_tasks(const struct cell *cell) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < cell->n_tids; i++) {
         const struct thread *thread = &cell->image->threads.thread[i];
-        const struct remote_task task = task_of(cell, cell->tids[i], thread->tid);
+        const struct inject_task task = task_of(cell, cell->tids[i], thread->tid);
         r = settle_task(cell, &task, thread);
     }
     return r;
@@ -190,7 +190,7 @@ static int settle_tasks(const struct cell *cell) {
 
 /* Without capabilities, like everything that the worker opens. */
 static int restore_objects(struct cell *cell) {
-    struct remote_task task = worker_of(cell);
+    struct inject_task task = worker_of(cell);
     struct image *image = cell->image;
     struct restorer restorer = {.task = &task,
                                 .pidfd = cell->worker_pidfd,
@@ -209,7 +209,7 @@ static int restore_threads(const struct cell *cell) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < cell->n_tids; i++) {
         const struct thread *thread = &cell->image->threads.thread[i];
-        const struct remote_task task = task_of(cell, cell->tids[i], thread->tid);
+        const struct inject_task task = task_of(cell, cell->tids[i], thread->tid);
         r = thread_restore_rseq(thread, &task);
         if (r == 0)
             r = thread_restore_registers(thread, cell->tids[i]);
@@ -219,7 +219,7 @@ static int restore_threads(const struct cell *cell) {
 
 /* Takes the faults that the cell is about to have; in the sandbox, like everything that is not checked. */
 static int prefault(struct cell *cell) {
-    const struct remote_task worker = worker_of(cell);
+    const struct inject_task worker = worker_of(cell);
     cell->prefaulted = cell->session->n_learned >= PREFAULT_LESSONS;
     return cell->prefaulted ? prefault_apply(&cell->session->prefault, &worker) : 0;
 }
@@ -243,7 +243,7 @@ static int identify(struct cell *cell) {
 /* The keeper's part and the helper's: afterwards the worker is there. */
 static int give_birth(struct cell *cell, int pair[2], int *ret_init_fd, struct sandbox_error *error) {
     const struct thread *main_thread = &cell->image->threads.thread[0];
-    int r = image_copy_keeper(cell->image, &cell->session->site, &cell->keeper, &cell->memory_fd);
+    int r = image_copy_keeper(cell->image, &cell->session->area, &cell->keeper, &cell->memory_fd);
     if (r)
         return error_set(error, STEP_IMAGE, -r, "%s", "");
     if (cell->aside)
@@ -259,7 +259,7 @@ static int give_birth(struct cell *cell, int pair[2], int *ret_init_fd, struct s
     r = identify(cell);
     if (r)
         return error_set(error, STEP_NURSERY, -r, "pid namespace");
-    const struct remote_task keeper = task_of(cell, cell->keeper, 0);
+    const struct inject_task keeper = task_of(cell, cell->keeper, 0);
     const struct helper_birth birth = {cell->init.pid_in_cage, main_thread->tid, main_thread->clear_tid};
     r = helper_bear(&keeper, &birth, &cell->worker, ret_init_fd, error);
     if (cell->worker > 0)
@@ -269,7 +269,7 @@ static int give_birth(struct cell *cell, int pair[2], int *ret_init_fd, struct s
 
 /* What the tasks do before they are what they were. */
 static int settle(struct cell *cell, const int pair[2], int init_fd, struct sandbox_error *error) {
-    const struct remote_task worker = worker_of(cell);
+    const struct inject_task worker = worker_of(cell);
     cell->worker_pidfd = system_pidfd_open(cell->worker);
     int r = cell->worker_pidfd < 0 ? cell->worker_pidfd : settle_process(cell, pair, init_fd);
     if (r)

@@ -154,10 +154,10 @@ void cell_end_of(struct cell *cell, struct cell_end *ret_end) {
  * miss it while its parents die one after the other.
  */
 static int kill_children(struct cell *cell) {
-    const struct remote_task worker = {cell->worker, 0, cell->memory_fd, &cell->session->site};
+    const struct inject_task worker = {cell->worker, 0, cell->memory_fd, &cell->session->area};
     for (int round = 0; round < KILL_ROUNDS; round++) {
-        struct remote_call kill_all = {.number = SYS_kill, .argument = {(uint64_t)-1, SIGKILL}};
-        int r = remote_call_checked(&worker, &kill_all, NULL, NULL);
+        struct inject_call kill_all = {.number = SYS_kill, .argument = {(uint64_t)-1, SIGKILL}};
+        int r = inject_checked(&worker, &kill_all, NULL, NULL);
         if (r || kill_all.result == -ESRCH)
             return r;
         if (kill_all.result < 0)
@@ -181,7 +181,7 @@ static int kill_children(struct cell *cell) {
  */
 static int record(struct cell *cell, unsigned *ret_leftovers, struct sandbox_error *error) {
     struct kin kin = {0};
-    int r = remote_write_code(cell->memory_fd, &cell->session->site);
+    int r = inject_write_code(cell->memory_fd, &cell->session->area);
     if (r)
         return error_set(error, STEP_INJECT, -r, "the cell unmapped petri's page of code");
     r = threads_record_registers(cell->tids, cell->n_tids, &cell->threads);
@@ -192,13 +192,13 @@ static int record(struct cell *cell, unsigned *ret_leftovers, struct sandbox_err
     if (r)
         return error_set(error, STEP_THREADS, -r, "ending the cell's other processes");
     *ret_leftovers = kin.alive;
-    r = remote_check_site(cell->keeper, cell->memory_fd, &cell->session->site);
+    r = inject_check_area(cell->keeper, cell->memory_fd, &cell->session->area);
     if (r == 0)
-        r = remote_claim_site(
-            &(struct remote_task){cell->worker, cell->threads.thread[0].tid, cell->memory_fd, &cell->session->site});
+        r = inject_renew_area(
+            &(struct inject_task){cell->worker, cell->threads.thread[0].tid, cell->memory_fd, &cell->session->area});
     if (r)
         return error_set(error, STEP_INJECT, -r, "the cell replaced petri's pages");
-    r = threads_record_registrations(cell->tids, cell->memory_fd, &cell->session->site, &cell->threads);
+    r = threads_record_registrations(cell->tids, cell->memory_fd, &cell->session->area, &cell->threads);
     return r ? error_set(error, STEP_INJECT, -r, "recording the threads") : 0;
 }
 
@@ -321,7 +321,7 @@ static void end_marks(const struct cell *cell) {
 /* The locks of the new image, which its cells take again. */
 static void end_locks(const struct cell *cell) {
     struct image *image = cell->result;
-    const struct remote_task keeper = {image->keeper, 0, image->memory_fd, &cell->session->site};
+    const struct inject_task keeper = {image->keeper, 0, image->memory_fd, &cell->session->area};
     int r = locks_end(&image->descriptors, &keeper);
     image->broken = r;
 }

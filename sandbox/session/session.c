@@ -265,12 +265,12 @@ void session_set_current(struct session *session, struct image *image) {
 }
 
 /* What the first keeper does in the cage, and all later ones have from it: it gives up what it has there. */
-static int settle_keeper(const struct remote_task *keeper, int init_fd) {
-    int r = helper_do(keeper, (struct remote_call){.number = SYS_close, .argument = {(uint64_t)init_fd}});
+static int settle_keeper(const struct inject_task *keeper, int init_fd) {
+    int r = helper_do(keeper, (struct inject_call){.number = SYS_close, .argument = {(uint64_t)init_fd}});
     if (r == 0)
-        r = helper_do(keeper, (struct remote_call){.number = SYS_prctl, .argument = {PR_SET_DUMPABLE, 1}});
+        r = helper_do(keeper, (struct inject_call){.number = SYS_prctl, .argument = {PR_SET_DUMPABLE, 1}});
     for (uint64_t cap = 0; r == 0 && cap <= CAP_LAST_CAP; cap++)
-        r = helper_do(keeper, (struct remote_call){.number = SYS_prctl, .argument = {PR_CAPBSET_DROP, cap}});
+        r = helper_do(keeper, (struct inject_call){.number = SYS_prctl, .argument = {PR_CAPBSET_DROP, cap}});
     return r ? r : helper_keep_capabilities(keeper, 0);
 }
 
@@ -284,13 +284,13 @@ static int make_first_keeper(struct session *session, const struct image *worker
     const struct helper_birth birth = {.init = session->nursery.cage};
     pid_t copy = 0, keeper = 0;
     int memory_fd = -1, init_fd = -1;
-    int r = image_copy_keeper(worker, &session->site, &copy, &memory_fd);
+    int r = image_copy_keeper(worker, &session->area, &copy, &memory_fd);
     if (r)
         return error_set(error, STEP_IMAGE, -r, "%s", "");
-    const struct remote_task outside = {copy, 0, memory_fd, &session->site};
+    const struct inject_task outside = {copy, 0, memory_fd, &session->area};
     r = helper_bear(&outside, &birth, &keeper, &init_fd, error);
     tracee_kill(copy);
-    const struct remote_task inside = {keeper, 0, memory_fd, &session->site};
+    const struct inject_task inside = {keeper, 0, memory_fd, &session->area};
     if (r == 0 && (r = settle_keeper(&inside, init_fd)))
         r = error_set(error, STEP_CREDENTIALS, -r, "the first keeper");
     if (r) {
@@ -308,10 +308,10 @@ static int make_first_keeper(struct session *session, const struct image *worker
 /* What can be told of the stopped worker's threads. */
 static int record_worker(struct session *session, int memory_fd, const pid_t *tids, size_t n,
                          struct threads *ret_threads) {
-    int r = remote_make_site(session->worker, memory_fd, &session->site);
+    int r = inject_make_area(session->worker, memory_fd, &session->area);
     if (r == 0)
         r = threads_record_registers(tids, n, ret_threads);
-    return r ? r : threads_record_registrations(tids, memory_fd, &session->site, ret_threads);
+    return r ? r : threads_record_registrations(tids, memory_fd, &session->area, ret_threads);
 }
 
 /* Records the stopped worker and gives its memory to a keeper. */
@@ -348,41 +348,41 @@ static int make_first_image(struct session *session, const pid_t *tids, size_t n
     return image_find_shared(image, session->worker, NULL, session->outputs, NULL, error);
 }
 
-static struct remote_task first_keeper(const struct session *session) {
+static struct inject_task first_keeper(const struct session *session) {
     const struct image *image = session->first;
-    return (struct remote_task){image->keeper, 0, image->memory_fd, &session->site};
+    return (struct inject_task){image->keeper, 0, image->memory_fd, &session->area};
 }
 
 /* The listener becomes ours alone. */
 static int take_listener(struct session *session, int fd) {
-    const struct remote_task keeper = first_keeper(session);
+    const struct inject_task keeper = first_keeper(session);
     auto_fd pidfd = system_pidfd_open(keeper.tid);
     session->denied_fd = pidfd < 0 ? pidfd : system_pidfd_getfd(pidfd, fd);
     if (session->denied_fd < 0)
         return session->denied_fd;
-    return helper_do(&keeper, (struct remote_call){.number = SYS_close, .argument = {(uint64_t)fd}});
+    return helper_do(&keeper, (struct inject_call){.number = SYS_close, .argument = {(uint64_t)fd}});
 }
 
 /* Puts the first keeper, and so every task to come, under the filter. It has no_new_privs from its start. */
 static int install_filter(struct session *session) {
     const struct filter *filter = &session->filter;
-    const uint64_t at = session->site.scratch;
+    const uint64_t at = session->area.scratch;
     struct {
         uint16_t n;
         uint64_t program;
     } header = {.n = (uint16_t)filter->n, .program = at + sizeof header};
-    unsigned char put[REMOTE_SCRATCH_BYTES];
+    unsigned char put[INJECT_SCRATCH_BYTES];
     size_t bytes = filter->n * sizeof *filter->program;
     if (sizeof header + bytes > sizeof put)
         return -E2BIG;
     memcpy(put, &header, sizeof header);
     memcpy(put + sizeof header, filter->program, bytes);
-    const struct remote_task keeper = first_keeper(session);
-    const struct remote_memory memory = {at, put, sizeof header + bytes};
-    struct remote_call call = {.number = SYS_seccomp,
+    const struct inject_task keeper = first_keeper(session);
+    const struct inject_memory memory = {at, put, sizeof header + bytes};
+    struct inject_call call = {.number = SYS_seccomp,
                                .argument = {SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, at}};
-    int r = remote_call_checked(&keeper, &call, &memory, NULL);
-    const int fd = r ? r : remote_as_descriptor(call.result);
+    int r = inject_checked(&keeper, &call, &memory, NULL);
+    const int fd = r ? r : inject_result_descriptor(call.result);
     return fd < 0 ? fd : take_listener(session, fd);
 }
 

@@ -22,7 +22,7 @@ struct session {
     struct sandbox_ground ground;
     struct nursery nursery;
     struct filter filter;
-    struct remote_site site;
+    struct inject_area area;
     struct rlimit descriptors; /* of cells; see bounds.h */
     struct prefault prefault;  /* what cells of this session are about to write */
     uint64_t n_learned;

@@ -219,7 +219,7 @@ void do_end(char **words) {
 }
 
 /* The bounds of petri's pages: the one anonymous mapping with code in it, and the data after it. */
-static int find_site(uintptr_t *ret_code, uintptr_t *ret_code_end) {
+static int find_parasite(uintptr_t *ret_code, uintptr_t *ret_code_end) {
     char line[512], permissions[8], name[256];
     FILE *maps = fopen("/proc/self/maps", "re");
     int found = 0;
@@ -316,8 +316,8 @@ void do_spoil(char **words) {
         r = close(WORKER_FD);
         return;
     }
-    if (!find_site(&code, &end)) {
-        reply("no site");
+    if (!find_parasite(&code, &end)) {
+        reply("no parasite");
         return;
     }
     size_t bytes = end - code;

@@ -31,7 +31,7 @@
 enum { PAGE = 4096, SITE_PAGES = 9, OWN_PAGES = 16, MAX_THREADS = 6, STACK = 65536, MAX_FD = 40, PATH_BYTES = 32 };
 
 static uint64_t random_state;
-static uintptr_t site;
+static uintptr_t parasite;
 static char own[OWN_PAGES * PAGE] __attribute__((aligned(PAGE)));
 static int n_threads;
 
@@ -52,7 +52,7 @@ static void *pick_pages(size_t *ret_bytes) {
     int petris = pick(2) == 0;
     unsigned pages = petris ? SITE_PAGES : OWN_PAGES, first = pick(pages);
     *ret_bytes = (1 + pick(pages - first)) * PAGE;
-    return (petris ? (char *)site : own) + first * PAGE;
+    return (petris ? (char *)parasite : own) + first * PAGE;
 }
 
 static void advise(void) {
@@ -143,7 +143,8 @@ static void map_named(void) {
 }
 
 static void control_process(void) {
-    prctl((int)pick(80), pick(4) ? pick(70) : (unsigned long)site, pick(2) ? pick(16) : (unsigned long)own, pick(4), 0);
+    prctl((int)pick(80), pick(4) ? pick(70) : (unsigned long)parasite, pick(2) ? pick(16) : (unsigned long)own, pick(4),
+          0);
 }
 
 static void control_machine(void) {
@@ -155,13 +156,13 @@ static void control_machine(void) {
 
 static void set_signal_stack(void) {
     stack_t stack = {
-        .ss_sp = pick(2) ? own : (char *)site, .ss_flags = (int)PICK(0, SS_DISABLE, 1U << 31), .ss_size = 16384};
+        .ss_sp = pick(2) ? own : (char *)parasite, .ss_flags = (int)PICK(0, SS_DISABLE, 1U << 31), .ss_size = 16384};
     sigaltstack(&stack, NULL);
 }
 
 static void set_handler(void) {
     struct sigaction action = {.sa_flags = (int)PICK(0, SA_ONSTACK, SA_RESTART, SA_NOCLDWAIT, SA_SIGINFO)};
-    action.sa_handler = (void (*)(int))PICK((long)SIG_DFL, (long)SIG_IGN, (long)site);
+    action.sa_handler = (void (*)(int))PICK((long)SIG_DFL, (long)SIG_IGN, (long)parasite);
     sigaction((int)PICK(SIGCHLD, SIGTRAP, SIGSTOP, SIGCONT, SIGUSR1, SIGTTOU, SIGPIPE, SIGSYS, 33, 40), &action, NULL);
 }
 
@@ -178,7 +179,7 @@ static void send_signals(void) {
 static void register_sequence(void) {
     static struct rseq_cs all __attribute__((aligned(32)));
     struct rseq *area = (struct rseq *)((char *)__builtin_thread_pointer() + __rseq_offset);
-    all = (struct rseq_cs){.start_ip = site, .post_commit_offset = PAGE, .abort_ip = site + pick(PAGE)};
+    all = (struct rseq_cs){.start_ip = parasite, .post_commit_offset = PAGE, .abort_ip = parasite + pick(PAGE)};
     if (pick(2))
         syscall(SYS_rseq, area, sizeof *area, RSEQ_FLAG_UNREGISTER, RSEQ_SIG);
     if (pick(2))
@@ -187,9 +188,9 @@ static void register_sequence(void) {
 }
 
 static void register_lists(void) {
-    syscall(SYS_set_robust_list, pick(2) ? (void *)site : own, 24);
+    syscall(SYS_set_robust_list, pick(2) ? (void *)parasite : own, 24);
     if (pick(2))
-        syscall(SYS_set_tid_address, pick(2) ? (void *)site : own);
+        syscall(SYS_set_tid_address, pick(2) ? (void *)parasite : own);
 }
 
 /* A file of a few, in folders that may be shut or gone, or one that a descriptor leads to. */
@@ -284,7 +285,7 @@ static void handle_descriptors(void) {
 
 static void *be_thread(void *argument) {
     if ((uintptr_t)argument == 0)
-        syscall(SYS_set_robust_list, site, 24);
+        syscall(SYS_set_robust_list, parasite, 24);
     if ((uintptr_t)argument == 1)
         pthread_setname_np(pthread_self(), ") R 1 1 (x");
     for (;;)
@@ -387,7 +388,7 @@ static void (*const doings[])(void) = {
 /* strange SEED N SITE: does n of these things. */
 void do_strange(char **words) {
     random_state = strtoull(words[1], NULL, 0) * 0x9e3779b97f4a7c15ULL + 1;
-    site = (uintptr_t)strtoull(words[3], NULL, 0);
+    parasite = (uintptr_t)strtoull(words[3], NULL, 0);
     n_threads = 0;
     for (long n = strtol(words[2], NULL, 0); n > 0; n--)
         doings[pick(sizeof doings / sizeof doings[0])]();

@@ -1,6 +1,6 @@
 /* The policy of cells: its table, what the program made of it answers, and that Linux reads the program alike. */
 #include "sandbox/filter/filter.h"
-#include "sandbox/inject/remote.h"
+#include "sandbox/inject/inject.h"
 #include "tests/sandbox/filter/filter_live.h"
 
 #include <elf.h>
@@ -377,7 +377,7 @@ static void test_denied_calls_become_notifications_where_requested(void **state)
 static void test_program_fits_into_scratch_memory_and_below_bpf_maxinsns(void **state) {
     const struct filter *filter = *state;
     assert_true(filter->n <= BPF_MAXINSNS);
-    assert_true(filter->n * sizeof *filter->program + 16 <= REMOTE_SCRATCH_BYTES);
+    assert_true(filter->n * sizeof *filter->program + 16 <= INJECT_SCRATCH_BYTES);
 }
 
 static void test_program_installed_answers_as_the_table_says(void **state) {

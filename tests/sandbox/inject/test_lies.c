@@ -85,7 +85,7 @@ static uint64_t lie_about(uint64_t truth) {
                                      (uint64_t)-4096,
                                      0x7ffffffff000,
                                      0xffff800000000000};
-    const struct remote_site *site = &lies.live->session->site;
+    const struct inject_area *area = &lies.live->session->area;
     switch (next() % 9) {
     case 0:
         return (uint64_t) - (int64_t)(next() % 133);
@@ -98,7 +98,7 @@ static uint64_t lie_about(uint64_t truth) {
     case 4:
         return next() % 64; /* another descriptor */
     case 5:
-        return site->code + next() % (2 * 4096 + REMOTE_SCRATCH_BYTES);
+        return area->code + next() % (2 * 4096 + INJECT_SCRATCH_BYTES);
     case 6:
         return next();
     case 7:
@@ -165,9 +165,9 @@ long __wrap_ptrace(enum __ptrace_request request, ...) {
 }
 
 /* A table of calls has results at the end of its rows; they alone matter. */
-static void lie_about_calls(struct remote_call *calls, size_t n) {
+static void lie_about_calls(struct inject_call *calls, size_t n) {
     do {
-        struct remote_call *call = &calls[next() % n];
+        struct inject_call *call = &calls[next() % n];
         call->result = (int64_t)lie_about((uint64_t)call->result);
     } while (one_in(2));
 }
@@ -188,8 +188,8 @@ int __wrap_memory_read(int memory_fd, uint64_t address, void *buf, size_t bytes)
         return r;
     if (one_in(16))
         return -EFAULT;
-    if (address == lies.live->session->site.table && bytes >= sizeof(struct remote_call))
-        lie_about_calls(buf, bytes / sizeof(struct remote_call));
+    if (address == lies.live->session->area.table && bytes >= sizeof(struct inject_call))
+        lie_about_calls(buf, bytes / sizeof(struct inject_call));
     else
         lie_in(buf, bytes);
     return 0;

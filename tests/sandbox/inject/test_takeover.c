@@ -93,12 +93,12 @@ static void take_over(pid_t tid, bool checked) {
     attack.by_image = tid == session->current->keeper;
     int memory_fd = tracee_open_memory(tid);
     CHECK(memory_fd >= 0);
-    CHECK_EQUAL(memory_write(memory_fd, session->site.code + CODE_AT, takeover_code_start, bytes), 0);
+    CHECK_EQUAL(memory_write(memory_fd, session->area.code + CODE_AT, takeover_code_start, bytes), 0);
     close(memory_fd);
     CHECK_EQUAL(tracee_get_regs(tid, &regs), 0);
     regs.orig_rax = ~0ULL; /* and what it stood in front of is not made */
-    regs.rip = session->site.code + CODE_AT;
-    regs.r15 = session->site.scratch;
+    regs.rip = session->area.code + CODE_AT;
+    regs.r15 = session->area.scratch;
     CHECK_EQUAL(tracee_set_regs(tid, &regs), 0);
 }
 

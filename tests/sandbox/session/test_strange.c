@@ -64,7 +64,7 @@ static bool runs(struct live *live) {
 /* Whether it still answers. */
 static bool be_strange(const struct live *live, const struct cell *cell, uint64_t seed) {
     live_send(cell, "strange %llu %d %#llx", (unsigned long long)seed, DOINGS,
-              (unsigned long long)live->session->site.code);
+              (unsigned long long)live->session->area.code);
     return answer(cell) != NULL;
 }
 

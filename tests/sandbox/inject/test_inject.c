@@ -1,5 +1,5 @@
 /* System calls made by a stopped task for us, on a child of the test's own. */
-#include "sandbox/inject/remote.h"
+#include "sandbox/inject/inject.h"
 #include "sandbox/inject/tracee.h"
 #include "tests/sandbox/as_user.h"
 
@@ -21,12 +21,12 @@
 
 #include <cmocka.h>
 
-/* A stopped child, its site, and what makes it make calls. */
+/* A stopped child, its area, and what makes it make calls. */
 struct subject {
     pid_t pid;
     int memory_fd;
-    struct remote_site site;
-    struct remote_task task;
+    struct inject_area area;
+    struct inject_task task;
 };
 
 static void make_subject(struct subject *subject) {
@@ -43,19 +43,19 @@ static void make_subject(struct subject *subject) {
     CHECK_EQUAL(tracee_seize(subject->pid), 0);
     CHECK_EQUAL(tracee_await_stop(subject->pid, 5000, &status), 0);
     CHECK((subject->memory_fd = tracee_open_memory(subject->pid)) >= 0);
-    CHECK_EQUAL(remote_make_site(subject->pid, subject->memory_fd, &subject->site), 0);
-    subject->task = (struct remote_task){subject->pid, subject->pid, subject->memory_fd, &subject->site};
+    CHECK_EQUAL(inject_make_area(subject->pid, subject->memory_fd, &subject->area), 0);
+    subject->task = (struct inject_task){subject->pid, subject->pid, subject->memory_fd, &subject->area};
 }
 
-static int run(const struct subject *subject, struct remote_call *calls, size_t n) {
-    return remote_run(&subject->task, calls, n);
+static int run(const struct subject *subject, struct inject_call *calls, size_t n) {
+    return inject_batch(&subject->task, calls, n);
 }
 
 static int batch_gives_each_result(void *unused) {
     struct subject subject;
     (void)unused;
     make_subject(&subject);
-    struct remote_call calls[] = {{.number = SYS_getpid},
+    struct inject_call calls[] = {{.number = SYS_getpid},
                                   {.number = SYS_getppid},
                                   {.number = SYS_umask, .argument = {0123}},
                                   {.number = SYS_umask}};
@@ -63,7 +63,7 @@ static int batch_gives_each_result(void *unused) {
     CHECK_EQUAL(calls[0].result, subject.pid);
     CHECK_EQUAL(calls[1].result, getpid());
     CHECK_EQUAL(calls[3].result, 0123);
-    CHECK_EQUAL(remote_failure(calls, 4, NULL), 0);
+    CHECK_EQUAL(inject_failure(calls, 4, NULL), 0);
     CHECK_EQUAL(run(&subject, calls, 1), 0); /* and once more */
     return 0;
 }
@@ -75,12 +75,12 @@ static int all_six_arguments_arrive(void *unused) {
     char text[8] = "";
     (void)unused;
     make_subject(&subject);
-    at = subject.site.scratch;
+    at = subject.area.scratch;
     CHECK_EQUAL(memory_write(subject.memory_fd, at, "/proc/self/exe", 15), 0);
-    struct remote_call open_call = {.number = SYS_openat, .argument = {(uint64_t)AT_FDCWD, at, O_RDONLY, 0}};
+    struct inject_call open_call = {.number = SYS_openat, .argument = {(uint64_t)AT_FDCWD, at, O_RDONLY, 0}};
     CHECK_EQUAL(run(&subject, &open_call, 1), 0);
     CHECK(open_call.result >= 0);
-    struct remote_call map = {.number = SYS_mmap,
+    struct inject_call map = {.number = SYS_mmap,
                               .argument = {0, 4096, PROT_READ, MAP_PRIVATE, (uint64_t)open_call.result, 0}};
     CHECK_EQUAL(run(&subject, &map, 1), 0);
     CHECK(map.result > 0);
@@ -94,31 +94,31 @@ static int first_failure_ends_the_batch(void *unused) {
     size_t failed = 99;
     (void)unused;
     make_subject(&subject);
-    struct remote_call calls[] = {{.number = SYS_umask, .argument = {077}},
+    struct inject_call calls[] = {{.number = SYS_umask, .argument = {077}},
                                   {.number = SYS_close, .argument = {12345}},
                                   {.number = SYS_umask, .argument = {0}}};
     CHECK_EQUAL(run(&subject, calls, 3), 0);
     CHECK_EQUAL(calls[1].result, -EBADF);
-    CHECK(calls[2].result == REMOTE_NOT_MADE);
-    CHECK_EQUAL(remote_failure(calls, 3, &failed), -EBADF);
+    CHECK(calls[2].result == INJECT_NOT_MADE);
+    CHECK_EQUAL(inject_failure(calls, 3, &failed), -EBADF);
     CHECK_EQUAL(failed, 1);
-    struct remote_call ask = {.number = SYS_umask};
+    struct inject_call ask = {.number = SYS_umask};
     CHECK_EQUAL(run(&subject, &ask, 1), 0);
     CHECK_EQUAL(ask.result, 077);
-    CHECK_EQUAL(remote_failure(&calls[2], 1, NULL), -EUCLEAN);
+    CHECK_EQUAL(inject_failure(&calls[2], 1, NULL), -EUCLEAN);
     return 0;
 }
 
 static int batch_over_the_number_of_calls_is_refused(void *unused) {
     struct subject subject;
-    struct remote_call calls[REMOTE_MAX_CALLS + 1];
+    struct inject_call calls[INJECT_MAX_CALLS + 1];
     (void)unused;
     make_subject(&subject);
-    for (size_t i = 0; i < REMOTE_MAX_CALLS + 1; i++)
-        calls[i] = (struct remote_call){.number = SYS_getpid};
-    CHECK_EQUAL(run(&subject, calls, REMOTE_MAX_CALLS + 1), -E2BIG);
-    CHECK_EQUAL(run(&subject, calls, REMOTE_MAX_CALLS), 0);
-    CHECK_EQUAL(calls[REMOTE_MAX_CALLS - 1].result, subject.pid);
+    for (size_t i = 0; i < INJECT_MAX_CALLS + 1; i++)
+        calls[i] = (struct inject_call){.number = SYS_getpid};
+    CHECK_EQUAL(run(&subject, calls, INJECT_MAX_CALLS + 1), -E2BIG);
+    CHECK_EQUAL(run(&subject, calls, INJECT_MAX_CALLS), 0);
+    CHECK_EQUAL(calls[INJECT_MAX_CALLS - 1].result, subject.pid);
     return 0;
 }
 
@@ -129,13 +129,13 @@ static int clone_is_reported_and_stopped(void *unused) {
     make_subject(&subject);
     for (int i = 0; i < 2; i++) {
         pid_t born = 0;
-        struct remote_call call = {.number = SYS_clone, .argument = {flags[i]}};
-        CHECK_EQUAL(remote_call_checked(&subject.task, &call, NULL, &born), 0);
+        struct inject_call call = {.number = SYS_clone, .argument = {flags[i]}};
+        CHECK_EQUAL(inject_checked(&subject.task, &call, NULL, &born), 0);
         CHECK_EQUAL(call.result, born);
         struct subject copy = subject;
         copy.task.tid = copy.task.tid_inside = born;
         copy.task.memory_fd = tracee_open_memory(born);
-        struct remote_call ask = {.number = SYS_getpid};
+        struct inject_call ask = {.number = SYS_getpid};
         CHECK_EQUAL(run(&copy, &ask, 1), 0);
         CHECK_EQUAL(ask.result, born);
         tracee_kill(born);
@@ -157,9 +157,8 @@ static int unexpected_clone_is_an_error(void *unused) {
     for (int checked = 0; checked < 2; checked++) {
         struct subject subject;
         make_subject(&subject);
-        struct remote_call call = {.number = SYS_clone, .argument = {CLONE_PARENT | SIGCHLD}};
-        CHECK_EQUAL(checked ? remote_call_checked(&subject.task, &call, NULL, NULL) : run(&subject, &call, 1),
-                    -EUCLEAN);
+        struct inject_call call = {.number = SYS_clone, .argument = {CLONE_PARENT | SIGCHLD}};
+        CHECK_EQUAL(checked ? inject_checked(&subject.task, &call, NULL, NULL) : run(&subject, &call, 1), -EUCLEAN);
         check_killed(&subject);
     }
     return 0;
@@ -187,13 +186,13 @@ static int taken_over_task_makes_no_call(void *argument) {
     struct subject subject;
     make_subject(&subject);
     mode_t before = umask(0);
-    CHECK_EQUAL(memory_write(subject.memory_fd, subject.site.code, takeovers[i].code, sizeof takeovers[i].code), 0);
-    struct remote_call call = {.number = SYS_umask, .argument = {before, 2, 3, 4, 5, 6}};
-    int r = remote_call_checked(&subject.task, &call, NULL, NULL);
+    CHECK_EQUAL(memory_write(subject.memory_fd, subject.area.code, takeovers[i].code, sizeof takeovers[i].code), 0);
+    struct inject_call call = {.number = SYS_umask, .argument = {before, 2, 3, 4, 5, 6}};
+    int r = inject_checked(&subject.task, &call, NULL, NULL);
     if (r != -EUCLEAN)
         (void)fprintf(stderr, "%s: %d\n", takeovers[i].what, r);
     CHECK_EQUAL(r, -EUCLEAN);
-    CHECK(call.result == REMOTE_NOT_MADE);
+    CHECK(call.result == INJECT_NOT_MADE);
     check_killed(&subject);
     return 0;
 }
@@ -204,9 +203,9 @@ static int endless_batch_is_killed(void *unused) {
     struct subject subject;
     (void)unused;
     make_subject(&subject);
-    for (uint64_t at = subject.site.code; at < subject.site.code + 100; at += sizeof loop)
+    for (uint64_t at = subject.area.code; at < subject.area.code + 100; at += sizeof loop)
         CHECK_EQUAL(memory_write(subject.memory_fd, at, loop, sizeof loop), 0);
-    struct remote_call call = {.number = SYS_getpid};
+    struct inject_call call = {.number = SYS_getpid};
     CHECK_EQUAL(run(&subject, &call, 1), -EUCLEAN);
     check_killed(&subject);
     return 0;
@@ -220,13 +219,13 @@ static int changed_memory_is_an_error(void *unused) {
     struct subject subject;
     (void)unused;
     make_subject(&subject);
-    struct remote_memory memory = {subject.site.scratch, data, sizeof data};
-    struct remote_call call = {.number = SYS_write, .argument = {-1ULL, subject.site.scratch, sizeof data}};
-    CHECK_EQUAL(remote_call_checked(&subject.task, &call, &memory, NULL), 0);
+    struct inject_memory memory = {subject.area.scratch, data, sizeof data};
+    struct inject_call call = {.number = SYS_write, .argument = {-1ULL, subject.area.scratch, sizeof data}};
+    CHECK_EQUAL(inject_checked(&subject.task, &call, &memory, NULL), 0);
     CHECK_EQUAL(call.result, -EBADF);
-    CHECK_EQUAL(memory_write(subject.memory_fd, subject.site.code, code, sizeof code), 0);
-    CHECK_EQUAL(remote_call_checked(&subject.task, &call, &memory, NULL), -EUCLEAN);
-    CHECK(call.result == REMOTE_NOT_MADE);
+    CHECK_EQUAL(memory_write(subject.memory_fd, subject.area.code, code, sizeof code), 0);
+    CHECK_EQUAL(inject_checked(&subject.task, &call, &memory, NULL), -EUCLEAN);
+    CHECK(call.result == INJECT_NOT_MADE);
     check_killed(&subject);
     return 0;
 }
@@ -242,8 +241,8 @@ static int registers_of_the_task_are_not_used(void *unused) {
     regs.eflags |= TRAP | DIRECTION | ALIGNMENT;
     regs.cs = 0x23; /* code of 32 bits */
     CHECK_EQUAL(tracee_set_regs(subject.pid, &regs), 0);
-    struct remote_call calls[] = {{.number = SYS_getpid}, {.number = SYS_getppid}};
-    CHECK_EQUAL(remote_call_checked(&subject.task, &calls[0], NULL, NULL), 0);
+    struct inject_call calls[] = {{.number = SYS_getpid}, {.number = SYS_getppid}};
+    CHECK_EQUAL(inject_checked(&subject.task, &calls[0], NULL, NULL), 0);
     CHECK_EQUAL(calls[0].result, subject.pid);
     CHECK_EQUAL(run(&subject, calls, 2), 0);
     CHECK_EQUAL(calls[1].result, getpid());
@@ -256,17 +255,17 @@ static int foreign_stop_signal_is_swallowed(void *unused) {
     (void)unused;
     make_subject(&subject);
     CHECK(kill(subject.pid, SIGSTOP) == 0 && kill(subject.pid, SIGUSR1) == 0 && kill(subject.pid, SIGTERM) == 0);
-    struct remote_call calls[] = {{.number = SYS_getpid}, {.number = SYS_getppid}};
+    struct inject_call calls[] = {{.number = SYS_getpid}, {.number = SYS_getppid}};
     CHECK_EQUAL(run(&subject, calls, 2), 0);
     CHECK_EQUAL(calls[1].result, getpid());
     CHECK(kill(subject.pid, SIGSTOP) == 0 && kill(subject.pid, SIGUSR1) == 0);
-    CHECK_EQUAL(remote_call_checked(&subject.task, &calls[0], NULL, NULL), 0);
+    CHECK_EQUAL(inject_checked(&subject.task, &calls[0], NULL, NULL), 0);
     CHECK_EQUAL(calls[0].result, subject.pid);
     return 0;
 }
 
 /*
- * What a task can do to the site by itself, and whether that can be mended: then
+ * What a task can do to the area by itself, and whether that can be mended: then
  * a copy of the task can be made that works. Where it can't, that is known before.
  */
 enum { OVER_FILE = -3 }; /* stands for the descriptor of a file */
@@ -309,27 +308,27 @@ static const struct {
     {"data that is thrown away", SYS_madvise, false, {MADV_DONTNEED}, true},
 };
 
-/* A file in memory, as large as the site, open in the subject. */
+/* A file in memory, as large as the area, open in the subject. */
 static uint64_t make_file(const struct subject *subject) {
-    struct remote_call make = {.number = SYS_memfd_create, .argument = {subject->site.scratch, 0}};
+    struct inject_call make = {.number = SYS_memfd_create, .argument = {subject->area.scratch, 0}};
     CHECK_EQUAL(run(subject, &make, 1), 0);
     CHECK(make.result >= 0);
-    struct remote_call cut = {.number = SYS_ftruncate, .argument = {(uint64_t)make.result, 1 << 16}};
+    struct inject_call cut = {.number = SYS_ftruncate, .argument = {(uint64_t)make.result, 1 << 16}};
     CHECK_EQUAL(run(subject, &cut, 1), 0);
     return (uint64_t)make.result;
 }
 
 static void do_damage(const struct subject *subject, size_t i) {
     enum { PAGE = 4096 };
-    uint64_t at = subject->site.code + (damages[i].code ? 0 : PAGE);
-    uint64_t bytes = damages[i].code ? PAGE : PAGE + REMOTE_SCRATCH_BYTES;
-    struct remote_call call = {.number = damages[i].number,
+    uint64_t at = subject->area.code + (damages[i].code ? 0 : PAGE);
+    uint64_t bytes = damages[i].code ? PAGE : PAGE + INJECT_SCRATCH_BYTES;
+    struct inject_call call = {.number = damages[i].number,
                                .argument = {at, bytes, damages[i].argument[0], damages[i].argument[1],
                                             damages[i].argument[2], damages[i].argument[3]}};
     if (call.argument[4] == (uint64_t)OVER_FILE)
         call.argument[4] = make_file(subject);
-    CHECK_EQUAL(remote_call_checked(&subject->task, &call, NULL, NULL), 0);
-    CHECK_EQUAL(remote_failure(&call, 1, NULL), 0);
+    CHECK_EQUAL(inject_checked(&subject->task, &call, NULL, NULL), 0);
+    CHECK_EQUAL(inject_failure(&call, 1, NULL), 0);
 }
 
 static int damage_is_mended_or_an_error(void *argument) {
@@ -337,20 +336,20 @@ static int damage_is_mended_or_an_error(void *argument) {
     size_t i = *(const size_t *)argument;
     pid_t born = 0;
     make_subject(&subject);
-    CHECK_EQUAL(remote_check_site(subject.pid, subject.memory_fd, &subject.site), 0);
+    CHECK_EQUAL(inject_check_area(subject.pid, subject.memory_fd, &subject.area), 0);
     do_damage(&subject, i);
-    int checked = remote_check_site(subject.pid, subject.memory_fd, &subject.site);
-    int claimed = checked ? checked : remote_claim_site(&subject.task);
+    int checked = inject_check_area(subject.pid, subject.memory_fd, &subject.area);
+    int claimed = checked ? checked : inject_renew_area(&subject.task);
     if (claimed != (damages[i].mended ? 0 : -EUCLEAN))
         (void)fprintf(stderr, "%s: check %d, claim %d\n", damages[i].what, checked, claimed);
     CHECK_EQUAL(claimed, damages[i].mended ? 0 : -EUCLEAN);
     if (claimed)
         return 0;
-    struct remote_call copy = {.number = SYS_clone, .argument = {CLONE_PARENT | SIGCHLD}};
-    CHECK_EQUAL(remote_call_checked(&subject.task, &copy, NULL, &born), 0);
+    struct inject_call copy = {.number = SYS_clone, .argument = {CLONE_PARENT | SIGCHLD}};
+    CHECK_EQUAL(inject_checked(&subject.task, &copy, NULL, &born), 0);
     subject.task.tid = subject.task.tid_inside = born;
     subject.task.memory_fd = tracee_open_memory(born);
-    struct remote_call ask = {.number = SYS_getpid};
+    struct inject_call ask = {.number = SYS_getpid};
     CHECK_EQUAL(run(&subject, &ask, 1), 0);
     CHECK_EQUAL(ask.result, born);
     return 0;
@@ -360,9 +359,9 @@ static int dead_task_is_an_error(void *unused) {
     struct subject subject;
     (void)unused;
     make_subject(&subject);
-    struct remote_call call = {.number = SYS_exit_group, .argument = {3}};
+    struct inject_call call = {.number = SYS_exit_group, .argument = {3}};
     CHECK_EQUAL(run(&subject, &call, 1), -EUCLEAN);
-    struct remote_call ask = {.number = SYS_getpid};
+    struct inject_call ask = {.number = SYS_getpid};
     CHECK_EQUAL(run(&subject, &ask, 1), -EUCLEAN);
     return 0;
 }
@@ -411,14 +410,14 @@ static void test_results_that_linux_does_not_give_are_errors(void **state) {
         {-4096, -EUCLEAN, -EUCLEAN},
         {-(INT64_C(1) << 32), -EUCLEAN, -EUCLEAN},
         {INT64_MAX, -EUCLEAN, -EUCLEAN},
-        {REMOTE_NOT_MADE, -EUCLEAN, -EUCLEAN},
+        {INJECT_NOT_MADE, -EUCLEAN, -EUCLEAN},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const struct remote_call call = {.result = rows[i].result};
-        assert_int_equal(remote_as_nothing(rows[i].result), rows[i].nothing);
-        assert_int_equal(remote_as_descriptor(rows[i].result), rows[i].descriptor);
-        assert_int_equal(remote_failure(&call, 1, NULL), rows[i].result < 0 ? rows[i].nothing : 0);
+        const struct inject_call call = {.result = rows[i].result};
+        assert_int_equal(inject_result_status(rows[i].result), rows[i].nothing);
+        assert_int_equal(inject_result_descriptor(rows[i].result), rows[i].descriptor);
+        assert_int_equal(inject_failure(&call, 1, NULL), rows[i].result < 0 ? rows[i].nothing : 0);
     }
 }
 
@@ -439,5 +438,5 @@ int main(void) {
         cmocka_unit_test(test_changed_memory_is_an_error),
         cmocka_unit_test(test_registers_of_the_task_are_not_used),
     };
-    return cmocka_run_group_tests_name("remote", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("inject", tests, NULL, NULL);
 }

@@ -1,9 +1,9 @@
 /*
- * remote.h - system calls made by somebody else: a stopped task makes them for us.
+ * inject.h - system calls that a stopped task makes for us.
  *
  * In the image stand a page of code and some pages of data that are ours (the
- * site). Whoever owns the memory of an image may have prepared it so that its
- * tasks do something else than they are told, so there are two ways to be told:
+ * parasite area). Whoever owns the memory of an image may have prepared it so that
+ * its tasks do something else than they are told, so there are two ways to be told:
  *
  *     checked    One call. The task stops in front of it and behind it, and
  *                what it is about to ask of Linux is compared with what is due,
@@ -20,8 +20,8 @@
  *
  * See: compel in CRIU; ptrace(2), PTRACE_SYSCALL, PTRACE_GET_SYSCALL_INFO.
  */
-#ifndef PETRI_SANDBOX_INJECT_REMOTE_H
-#define PETRI_SANDBOX_INJECT_REMOTE_H
+#ifndef PETRI_SANDBOX_INJECT_INJECT_H
+#define PETRI_SANDBOX_INJECT_INJECT_H
 
 #include "sandbox/sandbox.h"
 
@@ -29,53 +29,53 @@
 #include <sys/user.h>
 
 enum {
-    REMOTE_MAX_CALLS = 64,
-    REMOTE_SCRATCH_BYTES = 7 * 4096,
+    INJECT_MAX_CALLS = 64,
+    INJECT_SCRATCH_BYTES = 7 * 4096,
 };
 
 /* Where our pages stand in the image, and the segments of 64-bit code there. */
-struct remote_site {
+struct inject_area {
     uint64_t code;
     uint64_t table;
-    uint64_t scratch; /* REMOTE_SCRATCH_BYTES, for what calls point to */
+    uint64_t scratch; /* INJECT_SCRATCH_BYTES, for what calls point to */
     uint64_t code_segment, stack_segment;
 };
 
 /* One call, laid out as the code reads it. */
-struct remote_call {
+struct inject_call {
     int64_t number;
     uint64_t argument[6];
-    int64_t result; /* as the system call returns it; REMOTE_NOT_MADE where an earlier one failed */
+    int64_t result; /* as the system call returns it; INJECT_NOT_MADE where an earlier one failed */
 };
 
-#define REMOTE_NOT_MADE INT64_MIN
+#define INJECT_NOT_MADE INT64_MIN
 
 /* A stopped task that makes calls. */
-struct remote_task {
+struct inject_task {
     pid_t tid;        /* as we know it */
     pid_t tid_inside; /* as it knows itself; of no use to checked calls */
     int memory_fd;    /* of its address space */
-    const struct remote_site *site;
+    const struct inject_area *area;
 };
 
-/* Makes the site in a stopped, trusted task (one that has run no cell yet). 0 or -errno. */
-int remote_make_site(pid_t tid, int memory_fd, struct remote_site *ret_site);
+/* Makes the area in a stopped, trusted task (one that has run no cell yet). 0 or -errno. */
+int inject_make_area(pid_t tid, int memory_fd, struct inject_area *ret_area);
 
-/* Writes the code into the site: once after code of a cell has run in this memory. 0 or -errno. */
-int remote_write_code(int memory_fd, const struct remote_site *site);
+/* Writes the code into the area: once after code of a cell has run in this memory. 0 or -errno. */
+int inject_write_code(int memory_fd, const struct inject_area *area);
 
 /*
- * Writes the code again, and looks whether the site of the stopped process pid
+ * Writes the code again, and looks whether the area of the stopped process pid
  * is still its own: private pages. Shared ones, mapped in their place, would let
  * a cell change the calls that we have the image make while the cell runs.
  * 0, -EUCLEAN, or -errno.
  *
  * See: pagemap.rst.
  */
-int remote_check_site(pid_t pid, int memory_fd, const struct remote_site *site);
+int inject_check_area(pid_t pid, int memory_fd, const struct inject_area *area);
 
 /* What a call points to. */
-struct remote_memory {
+struct inject_memory {
     uint64_t address; /* in the scratch memory */
     const void *data; /* borrowed */
     size_t bytes;
@@ -89,37 +89,37 @@ struct remote_memory {
  * the task did something else, and is killed; -errno. That the call failed is
  * not an error: look at call->result.
  */
-int remote_call_checked(const struct remote_task *task, struct remote_call *call, const struct remote_memory *memory,
-                        pid_t *ret_born) SANDBOX_MUST_CHECK;
+int inject_checked(const struct inject_task *task, struct inject_call *call, const struct inject_memory *memory,
+                   pid_t *ret_born) SANDBOX_MUST_CHECK;
 
 /* The same for a call that ends the task, which is left to be reaped. 0; -EUCLEAN, or -errno. */
-int remote_call_last(const struct remote_task *task, struct remote_call call) SANDBOX_MUST_CHECK;
+int inject_last(const struct inject_task *task, struct inject_call call) SANDBOX_MUST_CHECK;
 
 /*
  * Has a task make n calls as a batch, to the first that fails. The rest as
  * above.
  */
-int remote_run(const struct remote_task *task, struct remote_call *calls, size_t n) SANDBOX_MUST_CHECK;
+int inject_batch(const struct inject_task *task, struct inject_call *calls, size_t n) SANDBOX_MUST_CHECK;
 
 /*
- * Has a task make the site fit for copies of its memory again: pages of memory
+ * Has a task make the area fit for copies of its memory again: pages of memory
  * and of no file, protected as they have to be, that a copy has too. A cell may
  * have changed all of that, and a page that lies over a file goes when the file
  * is cut short, in the image as well. 0, -EUCLEAN where it can't be had, or -errno.
  *
  * See: MADV_DONTFORK, MADV_WIPEONFORK in madvise(2).
  */
-int remote_claim_site(const struct remote_task *task) SANDBOX_MUST_CHECK;
+int inject_renew_area(const struct inject_task *task) SANDBOX_MUST_CHECK;
 
 /*
  * What a result says. It stood in a task's register or in memory that was a cell's: what Linux doesn't give for such a
  * call is not cut to what would fit, but -EUCLEAN. Of a call that gives 0: 0 or -errno. Of one that gives a
  * descriptor: its number or -errno.
  */
-int remote_as_nothing(int64_t result) SANDBOX_MUST_CHECK;
-int remote_as_descriptor(int64_t result) SANDBOX_MUST_CHECK;
+int inject_result_status(int64_t result) SANDBOX_MUST_CHECK;
+int inject_result_descriptor(int64_t result) SANDBOX_MUST_CHECK;
 
 /* The result of the first call that failed, as -errno, or 0; ret_index may be NULL. */
-int remote_failure(const struct remote_call *calls, size_t n, size_t *ret_index);
+int inject_failure(const struct inject_call *calls, size_t n, size_t *ret_index);
 
 #endif

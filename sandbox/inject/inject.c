@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "remote.h"
+#include "inject.h"
 
 #include "sandbox/base/cleanup.h"
 #include "sandbox/inject/tracee.h"
@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-enum { PAGE = 4096, SITE_BYTES = 2 * PAGE + REMOTE_SCRATCH_BYTES };
+enum { PAGE = 4096, AREA_BYTES = 2 * PAGE + INJECT_SCRATCH_BYTES };
 
 /* How long Linux may take for a call, and how long a task may execute code before it is clear that it isn't ours. */
 enum { STOP_MS = 10000, LOOK_MS = 100, OWN_CODE_MS = 300 };
@@ -27,8 +27,8 @@ enum { MAX_STOPS = 10000 };
 
 enum { FLAGS = 0x202 }; /* of a task that begins: interrupts, and the bit that is always set */
 
-_Static_assert(sizeof(struct remote_call) == 64, "the code below counts on it");
-_Static_assert(REMOTE_MAX_CALLS * sizeof(struct remote_call) <= PAGE, "the table is one page");
+_Static_assert(sizeof(struct inject_call) == 64, "the code below counts on it");
+_Static_assert(INJECT_MAX_CALLS * sizeof(struct inject_call) <= PAGE, "the table is one page");
 
 /*
  * At first the one instruction that checked calls need. Then the batches:
@@ -37,11 +37,11 @@ _Static_assert(REMOTE_MAX_CALLS * sizeof(struct remote_call) <= PAGE, "the table
  * the image its disposition of SIGTRAP where that is ignored or blocked.
  */
 __asm__(".pushsection .rodata\n"
-        "remote_code_start:\n"
+        "inject_code_start:\n"
         "    syscall\n"
-        "remote_code_returned:\n"
-        "    jmp remote_code_returned\n"
-        "remote_code_batch:\n"
+        "inject_code_returned:\n"
+        "    jmp inject_code_returned\n"
+        "inject_code_batch:\n"
         "1:  movq 0(%rbx), %rax\n"
         "    movq 8(%rbx), %rdi\n"
         "    movq 16(%rbx), %rsi\n"
@@ -60,24 +60,24 @@ __asm__(".pushsection .rodata\n"
         "    movl %r12d, %edi\n"
         "    movl $19, %esi\n" /* SIGSTOP */
         "    syscall\n"
-        "remote_code_stop:\n"
-        "    jmp remote_code_stop\n"
-        "remote_code_end:\n"
+        "inject_code_stop:\n"
+        "    jmp inject_code_stop\n"
+        "inject_code_end:\n"
         ".popsection\n");
-extern const char remote_code_start[], remote_code_returned[], remote_code_batch[], remote_code_stop[],
-    remote_code_end[];
+extern const char inject_code_start[], inject_code_returned[], inject_code_batch[], inject_code_stop[],
+    inject_code_end[];
 _Static_assert(SYS_tkill == 200 && SIGSTOP == 19, "as the code has them");
 
 static size_t code_bytes(void) {
-    return (size_t)(remote_code_end - remote_code_start);
+    return (size_t)(inject_code_end - inject_code_start);
 }
 
-int remote_write_code(int memory_fd, const struct remote_site *site) {
-    return memory_write(memory_fd, site->code, remote_code_start, code_bytes());
+int inject_write_code(int memory_fd, const struct inject_area *area) {
+    return memory_write(memory_fd, area->code, inject_code_start, code_bytes());
 }
 
 /* Where a system call instruction finds its number and arguments. See: syscall(2). */
-static void put_call(struct user_regs_struct *regs, const struct remote_call *call) {
+static void put_call(struct user_regs_struct *regs, const struct inject_call *call) {
     regs->rax = (unsigned long long)call->number;
     regs->rdi = call->argument[0];
     regs->rsi = call->argument[1];
@@ -88,7 +88,7 @@ static void put_call(struct user_regs_struct *regs, const struct remote_call *ca
 }
 
 /* One call through a system call instruction put where the task stands. Only for a task that is to be trusted. */
-static int64_t call_in_place(pid_t tid, int memory_fd, const struct remote_call *call) {
+static int64_t call_in_place(pid_t tid, int memory_fd, const struct inject_call *call) {
     static const unsigned char instruction[] = {0x0f, 0x05};
     unsigned char kept[sizeof instruction];
     struct user_regs_struct before, regs;
@@ -115,9 +115,9 @@ static int64_t call_in_place(pid_t tid, int memory_fd, const struct remote_call 
     return r ? r : (int64_t)regs.rax;
 }
 
-int remote_make_site(pid_t tid, int memory_fd, struct remote_site *ret_site) {
-    struct remote_call map = {
-        .number = SYS_mmap, .argument = {0, SITE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, ~0ULL, 0}};
+int inject_make_area(pid_t tid, int memory_fd, struct inject_area *ret_area) {
+    struct inject_call map = {
+        .number = SYS_mmap, .argument = {0, AREA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, ~0ULL, 0}};
     int64_t address = call_in_place(tid, memory_fd, &map);
     if (address < 0)
         return (int)address;
@@ -125,40 +125,40 @@ int remote_make_site(pid_t tid, int memory_fd, struct remote_site *ret_site) {
     int got = tracee_get_regs(tid, &regs);
     if (got)
         return got;
-    struct remote_site site = {.code = (uint64_t)address,
+    struct inject_area area = {.code = (uint64_t)address,
                                .table = (uint64_t)address + PAGE,
                                .scratch = (uint64_t)address + 2 * PAGE,
                                .code_segment = regs.cs,
                                .stack_segment = regs.ss};
-    struct remote_call protect = {.number = SYS_mprotect, .argument = {site.code, PAGE, PROT_READ | PROT_EXEC}};
+    struct inject_call protect = {.number = SYS_mprotect, .argument = {area.code, PAGE, PROT_READ | PROT_EXEC}};
     int64_t r = call_in_place(tid, memory_fd, &protect);
     if (r == 0)
-        r = remote_write_code(memory_fd, &site);
+        r = inject_write_code(memory_fd, &area);
     if (r == 0)
-        *ret_site = site;
+        *ret_area = area;
     return (int)r;
 }
 
-int remote_check_site(pid_t pid, int memory_fd, const struct remote_site *site) {
-    uint64_t entries[SITE_BYTES / PAGE];
-    int r = remote_write_code(memory_fd, site);
-    for (uint64_t at = site->code + PAGE; r == 0 && at < site->code + SITE_BYTES; at += PAGE)
+int inject_check_area(pid_t pid, int memory_fd, const struct inject_area *area) {
+    uint64_t entries[AREA_BYTES / PAGE];
+    int r = inject_write_code(memory_fd, area);
+    for (uint64_t at = area->code + PAGE; r == 0 && at < area->code + AREA_BYTES; at += PAGE)
         r = memory_write(memory_fd, at, "", 1); /* so that there is a page to look at */
     if (r)
         return r == -EFAULT ? -EUCLEAN : r;
     auto_fd pages = process_open_fd(pid, "pagemap", O_RDONLY);
     if (pages < 0)
         return pages;
-    r = memory_read(pages, site->code / PAGE * sizeof entries[0], entries, sizeof entries);
-    for (size_t i = 0; r == 0 && i < SITE_BYTES / PAGE; i++)
+    r = memory_read(pages, area->code / PAGE * sizeof entries[0], entries, sizeof entries);
+    for (size_t i = 0; r == 0 && i < AREA_BYTES / PAGE; i++)
         if (!procfs_page_is_private(entries[i]))
             r = -EUCLEAN;
     return r;
 }
 
-/* A place in the site's page of code. */
-static uint64_t address_of(const struct remote_task *task, const char *label) {
-    return task->site->code + (uint64_t)(label - remote_code_start);
+/* A place in the area's page of code. */
+static uint64_t address_of(const struct inject_task *task, const char *label) {
+    return task->area->code + (uint64_t)(label - inject_code_start);
 }
 
 /*
@@ -166,15 +166,15 @@ static uint64_t address_of(const struct remote_task *task, const char *label) {
  * cell's, flags and segments too, which can single-step it, or have it read our
  * code as that of another machine. The rest is the caller's.
  */
-static struct user_regs_struct clean_registers(const struct remote_task *task, const char *label) {
+static struct user_regs_struct clean_registers(const struct inject_task *task, const char *label) {
     return (struct user_regs_struct){.orig_rax = ~0ULL,
                                      .rip = address_of(task, label),
-                                     .cs = task->site->code_segment,
-                                     .ss = task->site->stack_segment,
+                                     .cs = task->area->code_segment,
+                                     .ss = task->area->stack_segment,
                                      .eflags = FLAGS};
 }
 
-static int prepare(const struct remote_task *task, const struct user_regs_struct *regs) {
+static int prepare(const struct inject_task *task, const struct user_regs_struct *regs) {
     int r = tracee_set_regs(task->tid, regs);
     return r ? r : tracee_block_signals(task->tid);
 }
@@ -198,7 +198,7 @@ static int await_stop(pid_t tid, int *ret_status) {
 }
 
 /* A task that has not done what it was told is not trusted with another instruction. */
-static int give_up(const struct remote_task *task, int r) {
+static int give_up(const struct inject_task *task, int r) {
     kill(task->tid, SIGKILL);
     return r == -ESRCH || r == -EFAULT || r == -ETIMEDOUT ? -EUCLEAN : r;
 }
@@ -227,7 +227,7 @@ static bool is_syscall_stop(int status) {
 }
 
 /* Whether the memory that a call points to is what it has to be. */
-static bool has_memory(const struct remote_task *task, const struct remote_memory *memory) {
+static bool has_memory(const struct inject_task *task, const struct inject_memory *memory) {
     unsigned char now[512];
     for (size_t done = 0; memory && done < memory->bytes; done += sizeof now) {
         size_t n = memory->bytes - done < sizeof now ? memory->bytes - done : sizeof now;
@@ -239,9 +239,9 @@ static bool has_memory(const struct remote_task *task, const struct remote_memor
 }
 
 /* Whether the task stands in front of the very call that is due. */
-static bool is_due(const struct remote_task *task, const struct remote_call *call, const struct syscall_stop *stop,
-                   const struct remote_memory *memory) {
-    if (stop->arch != AUDIT_ARCH_X86_64 || stop->instruction_pointer != address_of(task, remote_code_returned) ||
+static bool is_due(const struct inject_task *task, const struct inject_call *call, const struct syscall_stop *stop,
+                   const struct inject_memory *memory) {
+    if (stop->arch != AUDIT_ARCH_X86_64 || stop->instruction_pointer != address_of(task, inject_code_returned) ||
         stop->number != (uint64_t)call->number)
         return false;
     return memcmp(stop->argument, call->argument, sizeof stop->argument) == 0 && has_memory(task, memory);
@@ -253,7 +253,7 @@ struct progress {
 };
 
 /* Judges a stop. 1 where the call is done, 0 where the task is to go on, or -errno. */
-static int judge(const struct remote_task *task, struct remote_call *call, const struct remote_memory *memory,
+static int judge(const struct inject_task *task, struct inject_call *call, const struct inject_memory *memory,
                  pid_t *ret_born, int status, struct progress *progress) {
     struct syscall_stop stop;
     if (tracee_is_birth(status) && (!ret_born || !progress->entered || progress->born))
@@ -279,10 +279,10 @@ static int judge(const struct remote_task *task, struct remote_call *call, const
 }
 
 /* 1 where it is done, or -errno. */
-static int call_checked(const struct remote_task *task, struct remote_call *call, const struct remote_memory *memory,
+static int call_checked(const struct inject_task *task, struct inject_call *call, const struct inject_memory *memory,
                         pid_t *ret_born, struct progress *progress) {
-    struct user_regs_struct regs = clean_registers(task, remote_code_start);
-    call->result = REMOTE_NOT_MADE;
+    struct user_regs_struct regs = clean_registers(task, inject_code_start);
+    call->result = INJECT_NOT_MADE;
     put_call(&regs, call);
     int status, r = memory ? memory_write(task->memory_fd, memory->address, memory->data, memory->bytes) : 0;
     if (r == 0)
@@ -297,39 +297,39 @@ static int call_checked(const struct remote_task *task, struct remote_call *call
     return r;
 }
 
-int remote_call_checked(const struct remote_task *task, struct remote_call *call, const struct remote_memory *memory,
-                        pid_t *ret_born) {
+int inject_checked(const struct inject_task *task, struct inject_call *call, const struct inject_memory *memory,
+                   pid_t *ret_born) {
     struct progress progress = {0};
     int r = call_checked(task, call, memory, ret_born, &progress);
     return r == 1 ? 0 : give_up(task, r);
 }
 
-int remote_call_last(const struct remote_task *task, struct remote_call call) {
+int inject_last(const struct inject_task *task, struct inject_call call) {
     struct progress progress = {0};
     int r = call_checked(task, &call, NULL, NULL, &progress);
     return r == -ESRCH && progress.entered ? 0 : give_up(task, r == 1 ? -EUCLEAN : r);
 }
 
-static int start_batch(const struct remote_task *task, struct remote_call *calls, size_t n) {
-    struct user_regs_struct regs = clean_registers(task, remote_code_batch);
+static int start_batch(const struct inject_task *task, struct inject_call *calls, size_t n) {
+    struct user_regs_struct regs = clean_registers(task, inject_code_batch);
     for (size_t i = 0; i < n; i++)
-        calls[i].result = REMOTE_NOT_MADE;
-    int r = memory_write(task->memory_fd, task->site->table, calls, n * sizeof *calls);
-    regs.rbx = task->site->table;
+        calls[i].result = INJECT_NOT_MADE;
+    int r = memory_write(task->memory_fd, task->area->table, calls, n * sizeof *calls);
+    regs.rbx = task->area->table;
     regs.rbp = n;
     regs.r12 = (unsigned long long)task->tid_inside;
     return r ? r : prepare(task, &regs);
 }
 
 /* Whether a SIGSTOP is our code's last act; it may as well have been sent by the cell, and that can't be blocked. */
-static int is_at_end(const struct remote_task *task) {
+static int is_at_end(const struct inject_task *task) {
     struct user_regs_struct regs;
     int r = tracee_get_regs(task->tid, &regs);
-    return r ? r : regs.rip == address_of(task, remote_code_stop);
+    return r ? r : regs.rip == address_of(task, inject_code_stop);
 }
 
-int remote_run(const struct remote_task *task, struct remote_call *calls, size_t n) {
-    int status, r = n <= REMOTE_MAX_CALLS ? start_batch(task, calls, n) : -E2BIG;
+int inject_batch(const struct inject_task *task, struct inject_call *calls, size_t n) {
+    int status, r = n <= INJECT_MAX_CALLS ? start_batch(task, calls, n) : -E2BIG;
     if (r == -E2BIG)
         return r;
     for (int stops = 0; r == 0; stops++) {
@@ -346,40 +346,40 @@ int remote_run(const struct remote_task *task, struct remote_call *calls, size_t
             r = is_at_end(task);
     }
     if (r == 1)
-        r = memory_read(task->memory_fd, task->site->table, calls, n * sizeof *calls);
+        r = memory_read(task->memory_fd, task->area->table, calls, n * sizeof *calls);
     return r ? give_up(task, r) : 0;
 }
 
-int remote_claim_site(const struct remote_task *task) {
-    const uint64_t code = task->site->code, data = code + PAGE;
-    struct remote_call calls[] = {
-        {.number = SYS_mprotect, .argument = {data, SITE_BYTES - PAGE, PROT_READ | PROT_WRITE}},
+int inject_renew_area(const struct inject_task *task) {
+    const uint64_t code = task->area->code, data = code + PAGE;
+    struct inject_call calls[] = {
+        {.number = SYS_mprotect, .argument = {data, AREA_BYTES - PAGE, PROT_READ | PROT_WRITE}},
         {.number = SYS_mprotect, .argument = {code, PAGE, PROT_READ | PROT_EXEC}},
-        {.number = SYS_madvise, .argument = {code, SITE_BYTES, MADV_DOFORK}},
+        {.number = SYS_madvise, .argument = {code, AREA_BYTES, MADV_DOFORK}},
         /* Linux does this for memory alone, and takes it back for anything. */
-        {.number = SYS_madvise, .argument = {code, SITE_BYTES, MADV_WIPEONFORK}},
-        {.number = SYS_madvise, .argument = {code, SITE_BYTES, MADV_KEEPONFORK}},
+        {.number = SYS_madvise, .argument = {code, AREA_BYTES, MADV_WIPEONFORK}},
+        {.number = SYS_madvise, .argument = {code, AREA_BYTES, MADV_KEEPONFORK}},
     };
     enum { N = sizeof calls / sizeof calls[0] };
-    int r = remote_run(task, calls, N);
-    return r == 0 && remote_failure(calls, N, NULL) ? -EUCLEAN : r;
+    int r = inject_batch(task, calls, N);
+    return r == 0 && inject_failure(calls, N, NULL) ? -EUCLEAN : r;
 }
 
-/* As Linux has errors; anything else, REMOTE_NOT_MADE included, is none of its. */
+/* As Linux has errors; anything else, INJECT_NOT_MADE included, is none of its. */
 static int as_error(int64_t result) {
     enum { LAST_ERROR = 4095 };
     return result < 0 && result >= -LAST_ERROR ? (int)result : -EUCLEAN;
 }
 
-int remote_as_nothing(int64_t result) {
+int inject_result_status(int64_t result) {
     return result == 0 ? 0 : as_error(result);
 }
 
-int remote_as_descriptor(int64_t result) {
+int inject_result_descriptor(int64_t result) {
     return result >= 0 && result <= INT_MAX ? (int)result : as_error(result);
 }
 
-int remote_failure(const struct remote_call *calls, size_t n, size_t *ret_index) {
+int inject_failure(const struct inject_call *calls, size_t n, size_t *ret_index) {
     for (size_t i = 0; i < n; i++)
         if (calls[i].result < 0) {
             if (ret_index)
