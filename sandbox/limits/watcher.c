@@ -3,7 +3,7 @@
 
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/excess.h"
-#include "sandbox/process/kin.h"
+#include "sandbox/process/descendants.h"
 #include "sandbox/process/process.h"
 
 #include <fcntl.h>
@@ -158,7 +158,7 @@ static void add_children(pid_t pid, struct family *found) {
     while (dir && (entry = readdir(dir))) {
         pid_t tid;
         int n = procfs_parse_id(entry->d_name, &tid)
-                    ? kin_list_children(pid, tid, found->pid + found->n, MAX_PROCESSES - found->n)
+                    ? descendants_list_children(pid, tid, found->pid + found->n, MAX_PROCESSES - found->n)
                     : 0;
         found->n += n > 0 ? (size_t)n : 0;
     }

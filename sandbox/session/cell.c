@@ -10,7 +10,7 @@
 #include "sandbox/descriptors/locks.h"
 #include "sandbox/files/layers.h"
 #include "sandbox/inject/tracee.h"
-#include "sandbox/process/kin.h"
+#include "sandbox/process/descendants.h"
 #include "sandbox/process/process.h"
 #include "sandbox/session/strays.h"
 
@@ -162,7 +162,7 @@ static int kill_children(struct cell *cell) {
             return r;
         if (kill_all.result < 0)
             return (int)kill_all.result;
-        r = kin_await_dead(cell->tids, cell->n_tids, cell->init.pid);
+        r = descendants_await_dead(cell->tids, cell->n_tids, cell->init.pid);
         if (r == 0)
             r = children_reap(&worker, &cell->children);
         if (r)
@@ -180,18 +180,18 @@ static int kill_children(struct cell *cell) {
  * forking while we count, but not that there is somebody: then all are killed.
  */
 static int record(struct cell *cell, unsigned *ret_leftovers, struct sandbox_error *error) {
-    struct kin kin = {0};
+    struct descendants found = {0};
     int r = inject_write_code(cell->memory_fd, &cell->session->area);
     if (r)
         return error_set(error, STEP_INJECT, -r, "the cell unmapped petri's page of code");
     r = threads_record_registers(cell->tids, cell->n_tids, &cell->threads);
     if (r == 0)
-        r = kin_count(cell->tids, cell->n_tids, cell->init.pid, &kin);
-    if (r == 0 && kin.any)
+        r = descendants_count(cell->tids, cell->n_tids, cell->init.pid, &found);
+    if (r == 0 && found.any)
         r = kill_children(cell);
     if (r)
         return error_set(error, STEP_THREADS, -r, "ending the cell's other processes");
-    *ret_leftovers = kin.alive;
+    *ret_leftovers = found.alive;
     r = inject_check_area(cell->keeper, cell->memory_fd, &cell->session->area);
     if (r == 0)
         r = inject_renew_area(

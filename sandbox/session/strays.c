@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "strays.h"
 
-#include "sandbox/process/kin.h"
+#include "sandbox/process/descendants.h"
 #include "sandbox/process/process.h"
 #include "sandbox/session/cell.h"
 
@@ -42,7 +42,7 @@ static bool is_below(pid_t pid) {
 
 void strays_end(struct session *session) {
     pid_t children[MAX_CHILDREN];
-    int n = kin_list_children(getpid(), gettid(), children, MAX_CHILDREN);
+    int n = descendants_list_children(getpid(), gettid(), children, MAX_CHILDREN);
     for (int i = 0; i < n; i++) {
         if (is_known(session, children[i]) || !is_below(children[i]))
             continue;

@@ -7,7 +7,7 @@
 #include "tests/sandbox/live.h"
 
 #include "sandbox/inject/tracee.h"
-#include "sandbox/process/kin.h"
+#include "sandbox/process/descendants.h"
 #include "sandbox/session/cell.h"
 #include "sandbox/session/session.h"
 
@@ -148,7 +148,7 @@ static void check_confined(const char *said) {
 static int count_children(struct live *live) {
     pid_t pids[64];
     session_await_dead(live->session);
-    int n = kin_list_children(getpid(), getpid(), pids, 64), alive = 0;
+    int n = descendants_list_children(getpid(), getpid(), pids, 64), alive = 0;
     for (int i = 0; i < n; i++) {
         char path[32], state = 0;
         (void)snprintf(path, sizeof path, "/proc/%d/stat", pids[i]);

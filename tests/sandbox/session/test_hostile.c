@@ -1,5 +1,5 @@
 /* Cells that leave processes behind, that fork without end, that damage what petri needs: each is contained. */
-#include "sandbox/process/kin.h"
+#include "sandbox/process/descendants.h"
 #include "sandbox/session/cell.h"
 #include "tests/sandbox/live.h"
 
@@ -229,11 +229,11 @@ static void sequence_over_petris_code_loses_its_cell_at_most(struct live *live) 
 
 /* A list of children may miss somebody: then nobody waits by it for those who are killed. */
 static bool lists_miss_all;
-int __real_kin_await_dead(const pid_t *tids, size_t n, pid_t init);
-int __wrap_kin_await_dead(const pid_t *tids, size_t n, pid_t init);
+int __real_descendants_await_dead(const pid_t *tids, size_t n, pid_t init);
+int __wrap_descendants_await_dead(const pid_t *tids, size_t n, pid_t init);
 
-int __wrap_kin_await_dead(const pid_t *tids, size_t n, pid_t init) {
-    return lists_miss_all ? 0 : __real_kin_await_dead(tids, n, init);
+int __wrap_descendants_await_dead(const pid_t *tids, size_t n, pid_t init) {
+    return lists_miss_all ? 0 : __real_descendants_await_dead(tids, n, init);
 }
 
 static int count_in_sandbox(const struct cell *cell) {

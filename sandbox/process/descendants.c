@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "kin.h"
+#include "descendants.h"
 
 #include "sandbox/base/cleanup.h"
 #include "sandbox/process/process.h"
@@ -21,7 +21,7 @@ static bool is_alive(pid_t pid) {
     return (stat.state != 'Z' && stat.state != 'X') || stat.threads > 1;
 }
 
-int kin_list_children(pid_t process, pid_t tid, pid_t *ret_pids, size_t max) {
+int descendants_list_children(pid_t process, pid_t tid, pid_t *ret_pids, size_t max) {
     char file[48], buf[4096];
     struct procfs_ids reader = {0};
     size_t n = 0;
@@ -39,12 +39,12 @@ int kin_list_children(pid_t process, pid_t tid, pid_t *ret_pids, size_t max) {
 }
 
 /* -ENOENT: the thread has ended, or this Linux has no such lists; then there may be some. */
-static int count_children(pid_t process, pid_t tid, struct kin *kin) {
+static int count_children(pid_t process, pid_t tid, struct descendants *found) {
     pid_t children[MAX_CHILDREN];
-    int n = kin_list_children(process, tid, children, MAX_CHILDREN);
+    int n = descendants_list_children(process, tid, children, MAX_CHILDREN);
     for (int i = 0; i < n; i++)
-        kin->alive += is_alive(children[i]);
-    kin->any |= n != 0;
+        found->alive += is_alive(children[i]);
+    found->any |= n != 0;
     return n < 0 && n != -ENOENT ? n : 0;
 }
 
@@ -52,23 +52,23 @@ static int count_children(pid_t process, pid_t tid, struct kin *kin) {
  * Init last: a process whose parent dies in between becomes its child. Those
  * of the stopped threads can't become more once they have none.
  */
-int kin_count(const pid_t *tids, size_t n, pid_t init, struct kin *ret_kin) {
-    struct kin kin = {0};
+int descendants_count(const pid_t *tids, size_t n, pid_t init, struct descendants *ret_descendants) {
+    struct descendants found = {0};
     int r = 0;
     for (size_t i = 0; r == 0 && i < n; i++)
-        r = count_children(tids[0], tids[i], &kin);
+        r = count_children(tids[0], tids[i], &found);
     if (r == 0)
-        r = count_children(init, init, &kin);
+        r = count_children(init, init, &found);
     if (r == 0)
-        *ret_kin = kin;
+        *ret_descendants = found;
     return r;
 }
 
-int kin_await_dead(const pid_t *tids, size_t n, pid_t init) {
+int descendants_await_dead(const pid_t *tids, size_t n, pid_t init) {
     for (int round = 0; round < ROUNDS; round++) {
-        struct kin kin = {0};
-        int r = kin_count(tids, n, init, &kin);
-        if (r || kin.alive == 0)
+        struct descendants found = {0};
+        int r = descendants_count(tids, n, init, &found);
+        if (r || found.alive == 0)
             return r;
         nanosleep(&(struct timespec){.tv_nsec = NAP_US * 1000}, NULL);
     }
