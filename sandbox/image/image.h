@@ -8,9 +8,9 @@
 #define PETRI_SANDBOX_IMAGE_IMAGE_H
 
 #include "sandbox/descriptors/descriptors.h"
-#include "sandbox/image/children.h"
 #include "sandbox/image/shared.h"
 #include "sandbox/image/threads.h"
+#include "sandbox/image/zombies.h"
 
 #include <limits.h>
 
@@ -21,7 +21,7 @@ struct image {
     mode_t file_mask;
     char folder[PATH_MAX]; /* working directory, as a cell sees it */
     struct threads threads;
-    struct children children;
+    struct zombies zombies;
     struct descriptors descriptors;
     struct shared shared;
     int broken; /* -errno where what a lost cell has changed could not be put back; then no cell is made of it */

@@ -280,7 +280,7 @@ static int settle(struct cell *cell, const int pair[2], int init_fd, struct sand
     r = clone_threads(cell);
     if (r)
         return error_set(error, STEP_CLONE, -r, "threads");
-    r = cell->aside ? 0 : children_bear(&worker, &cell->image->children);
+    r = cell->aside ? 0 : zombies_restore(&worker, &cell->image->zombies);
     if (r)
         return error_set(error, STEP_CLONE, -r, "ended children");
     r = settle_tasks(cell);

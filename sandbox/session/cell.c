@@ -164,7 +164,7 @@ static int kill_children(struct cell *cell) {
             return (int)kill_all.result;
         r = descendants_await_dead(cell->tids, cell->n_tids, cell->init.pid);
         if (r == 0)
-            r = children_reap(&worker, &cell->children);
+            r = zombies_reap(&worker, &cell->zombies);
         if (r)
             return r;
         if (round > 0)
@@ -206,7 +206,7 @@ static int make_result(struct cell *cell, struct sandbox_error *error) {
     cell->result = image_create(cell->keeper, cell->memory_fd, &cell->threads);
     if (!cell->result)
         return error_set(error, STEP_MEMORY, ENOMEM, "%s", "");
-    cell->result->children = cell->children;
+    cell->result->zombies = cell->zombies;
     cell->keeper = 0;
     cell->memory_fd = -1;
     int r = image_read_place(cell->result, cell->worker);

@@ -43,13 +43,13 @@ struct cell {
     int control_fd;
     pid_t *tids; /* the tasks that are our tracees, the worker first */
     size_t n_tids;
-    struct opened opened;     /* files of the notebook's folder, as far as they are watched */
-    struct threads threads;   /* recorded by cell_freeze() */
-    struct children children; /* that it has not waited for, by cell_freeze() */
-    struct image *result;     /* the image to be, by cell_freeze() */
-    int status;               /* of the worker, as waitpid(2) gave it; valid when ended */
-    struct usage_base base;   /* what it is measured against */
-    struct cell_usage usage;  /* as far as it is known */
+    struct opened opened;    /* files of the notebook's folder, as far as they are watched */
+    struct threads threads;  /* recorded by cell_freeze() */
+    struct zombies zombies;  /* that it has not waited for, by cell_freeze() */
+    struct image *result;    /* the image to be, by cell_freeze() */
+    int status;              /* of the worker, as waitpid(2) gave it; valid when ended */
+    struct usage_base base;  /* what it is measured against */
+    struct cell_usage usage; /* as far as it is known */
 };
 
 /* Takes the sandbox that was asked for, once. 0 or -errno. */

@@ -115,7 +115,7 @@ static int limit_memory(struct cell *cell, uint64_t bytes) {
 int cell_limit(struct cell *cell, const struct cell_limits *limits) {
     int r = offer_to_oom_killer(cell->worker, "1000");
     if (r == 0 && limits->processes) /* the sandbox's pid 1 and the dead of earlier cells don't count */
-        r = set_limit(cell->worker, RLIMIT_NPROC, limits->processes + 1 + cell->image->children.n);
+        r = set_limit(cell->worker, RLIMIT_NPROC, limits->processes + 1 + cell->image->zombies.n);
     if (r == 0 && limits->memory_bytes)
         r = set_limit(cell->worker, RLIMIT_DATA, data_bytes(cell->worker) + limits->memory_bytes + RESERVE_BYTES);
     if (r == 0)

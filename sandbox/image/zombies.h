@@ -1,5 +1,5 @@
 /*
- * children.h - children of a cell that are dead, and that nobody has waited for yet.
+ * zombies.h - children of a cell that are dead, and that nobody has waited for yet.
  *
  * A cell's other processes end with it. Its worker's children must be found dead
  * by the next cell, each under its number and with its status: a program that
@@ -9,29 +9,29 @@
  *
  * See: waitpid(2); clone3(2), set_tid.
  */
-#ifndef PETRI_SANDBOX_IMAGE_CHILDREN_H
-#define PETRI_SANDBOX_IMAGE_CHILDREN_H
+#ifndef PETRI_SANDBOX_IMAGE_ZOMBIES_H
+#define PETRI_SANDBOX_IMAGE_ZOMBIES_H
 
 #include "sandbox/inject/inject.h"
 
 /* More than these are forgotten, the oldest first: each costs every cell some calls. */
-enum { CHILDREN_MAX = 64 };
+enum { ZOMBIES_MAX = 64 };
 
-struct child {
+struct zombie {
     pid_t pid;  /* in the cell's pid namespace */
     int status; /* as wait(2) gives it */
 };
 
 /* All zero is none. */
-struct children {
+struct zombies {
     size_t n;
-    struct child child[CHILDREN_MAX];
+    struct zombie zombie[ZOMBIES_MAX];
 };
 
 /* Has a stopped worker wait for its dead children; they are added. 0 or -errno. */
-int children_reap(const struct inject_task *worker, struct children *children) SANDBOX_MUST_CHECK;
+int zombies_reap(const struct inject_task *worker, struct zombies *zombies) SANDBOX_MUST_CHECK;
 
 /* Has a new worker, which has CAP_CHECKPOINT_RESTORE still, bear them and lets them end. 0 or -errno. */
-int children_bear(const struct inject_task *worker, const struct children *children) SANDBOX_MUST_CHECK;
+int zombies_restore(const struct inject_task *worker, const struct zombies *zombies) SANDBOX_MUST_CHECK;
 
 #endif

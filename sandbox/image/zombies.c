@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "children.h"
+#include "zombies.h"
 
 #include "sandbox/inject/helper.h"
 #include "sandbox/inject/tracee.h"
@@ -19,13 +19,13 @@ enum { STACK_BYTES = 4096, STOP_MS = 10000 };
 /* What the worker and such a child share: to copy none of it. Their signal dispositions are each its own. */
 #define SHARED_CHILD (CLONE_VM | CLONE_FS | CLONE_FILES)
 
-static void add(struct children *children, pid_t pid, int status) {
-    if (children->n == CHILDREN_MAX)
-        memmove(children->child, children->child + 1, --children->n * sizeof children->child[0]);
-    children->child[children->n++] = (struct child){pid, status};
+static void add(struct zombies *zombies, pid_t pid, int status) {
+    if (zombies->n == ZOMBIES_MAX)
+        memmove(zombies->zombie, zombies->zombie + 1, --zombies->n * sizeof zombies->zombie[0]);
+    zombies->zombie[zombies->n++] = (struct zombie){pid, status};
 }
 
-int children_reap(const struct inject_task *worker, struct children *children) {
+int zombies_reap(const struct inject_task *worker, struct zombies *zombies) {
     const uint64_t at = worker->area->scratch;
     for (;;) {
         struct inject_call wait = {.number = SYS_wait4, .argument = {(uint64_t)-1, at, WNOHANG | __WALL}};
@@ -35,7 +35,7 @@ int children_reap(const struct inject_task *worker, struct children *children) {
         r = memory_read(worker->memory_fd, at, &status, sizeof status);
         if (r)
             return r;
-        add(children, (pid_t)wait.result, status);
+        add(zombies, (pid_t)wait.result, status);
     }
 }
 
@@ -90,26 +90,26 @@ static int end(const struct inject_task *child, int status) {
     return r == -ECANCELED ? 0 : r;
 }
 
-static int bear(const struct inject_task *worker, const struct child *dead) {
+static int restore(const struct inject_task *worker, const struct zombie *zombie) {
     const struct helper_clone clone = {
         .arguments = {.flags = SHARED_CHILD,
                       .exit_signal = SIGCHLD,
                       .stack = worker->area->scratch + INJECT_SCRATCH_BYTES - STACK_BYTES,
                       .stack_size = STACK_BYTES},
-        .tid = (uint64_t)dead->pid,
+        .tid = (uint64_t)zombie->pid,
     };
     pid_t born = 0;
     int r = helper_clone_task(worker, clone, &born);
     if (born <= 0)
         return r == -EAGAIN ? 0 : r; /* no room for one more process: it is forgotten */
     const struct inject_task child = {born, 0, worker->memory_fd, worker->area};
-    int ended = end(&child, dead->status);
+    int ended = end(&child, zombie->status);
     return r ? r : ended;
 }
 
-int children_bear(const struct inject_task *worker, const struct children *children) {
-    int r = children->n ? set_dumpable(worker, 0) : 0;
-    for (size_t i = 0; r == 0 && i < children->n; i++)
-        r = bear(worker, &children->child[i]);
-    return r == 0 && children->n ? set_dumpable(worker, 1) : r;
+int zombies_restore(const struct inject_task *worker, const struct zombies *zombies) {
+    int r = zombies->n ? set_dumpable(worker, 0) : 0;
+    for (size_t i = 0; r == 0 && i < zombies->n; i++)
+        r = restore(worker, &zombies->zombie[i]);
+    return r == 0 && zombies->n ? set_dumpable(worker, 1) : r;
 }
