@@ -5,7 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "sandbox/base/cleanup.h"
-#include "sandbox/base/excess.h"
+#include "sandbox/base/difference.h"
 #include "sandbox/base/system.h"
 #include "sandbox/limits/cgroup.h"
 #include "sandbox/limits/resources_backend.h"
@@ -121,8 +121,8 @@ static int v1_read(const struct resources_group *group, struct resources_reading
         r = cgroup_read_number(group->cpu_fd, "cpuacct.usage", &cpu_ns);
     if (r)
         return r;
-    uint64_t file_cache = excess(stat[0], stat[1]);
-    reading.memory_bytes = excess(reading.memory_bytes, file_cache);
+    uint64_t file_cache = positive_difference(stat[0], stat[1]);
+    reading.memory_bytes = positive_difference(reading.memory_bytes, file_cache);
     reading.cpu_us = cpu_ns / 1000;
     *ret_reading = reading;
     return 0;

@@ -7,7 +7,7 @@
  */
 #define _GNU_SOURCE
 #include "sandbox/base/cleanup.h"
-#include "sandbox/base/excess.h"
+#include "sandbox/base/difference.h"
 #include "sandbox/base/system.h"
 #include "sandbox/limits/cgroup.h"
 #include "sandbox/limits/delegate.h"
@@ -153,8 +153,8 @@ static int v2_read(const struct resources_group *group, struct resources_reading
         r = cgroup_read_key(group->cpu_fd, "cpu.stat", "usage_usec", &reading.cpu_us);
     if (r)
         return r;
-    uint64_t cache = excess(file, shared);
-    reading.memory_bytes = excess(reading.memory_bytes, cache);
+    uint64_t cache = positive_difference(file, shared);
+    reading.memory_bytes = positive_difference(reading.memory_bytes, cache);
     *ret_reading = reading;
     return 0;
 }

@@ -2,7 +2,7 @@
 #include "watcher.h"
 
 #include "sandbox/base/cleanup.h"
-#include "sandbox/base/excess.h"
+#include "sandbox/base/difference.h"
 #include "sandbox/process/descendants.h"
 #include "sandbox/process/process.h"
 
@@ -71,10 +71,10 @@ static void add_file(struct watcher_reading *reading, const struct stat *st) {
 }
 
 uint64_t watcher_files_beside(const struct watcher_reading *now, const struct watcher_reading *before) {
-    uint64_t bytes = excess(now->more_files_bytes, before->more_files_bytes);
+    uint64_t bytes = positive_difference(now->more_files_bytes, before->more_files_bytes);
     for (size_t i = 0; i < now->n_files; i++) {
         const struct watcher_file *was = find_file(before, now->file[i].inode);
-        bytes += excess(now->file[i].bytes, was ? was->bytes : 0);
+        bytes += positive_difference(now->file[i].bytes, was ? was->bytes : 0);
     }
     return bytes;
 }

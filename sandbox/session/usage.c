@@ -2,7 +2,7 @@
  * usage.c - what a cell may use and what it has used.
  */
 #define _GNU_SOURCE
-#include "sandbox/base/excess.h"
+#include "sandbox/base/difference.h"
 #include "sandbox/base/system.h"
 #include "sandbox/limits/bounds.h"
 #include "sandbox/limits/watcher.h"
@@ -161,9 +161,9 @@ static void add_written(pid_t pid, void *context) {
     if (has_memory_of(pid, watching->worker))
         return;
     watcher_read_shares(pid, &shares);
-    uint64_t beside = excess(shares.anon_bytes, watching->image.anon_bytes);
+    uint64_t beside = positive_difference(shares.anon_bytes, watching->image.anon_bytes);
     watching->written_bytes += beside > shares.private_bytes ? beside : shares.private_bytes;
-    watching->written_bytes += excess(shares.tables_bytes, watching->image.tables_bytes);
+    watching->written_bytes += positive_difference(shares.tables_bytes, watching->image.tables_bytes);
     watching->shared_bytes += shares.shared_bytes;
 }
 
@@ -173,7 +173,7 @@ static void visit_all(const struct cell *cell, void (*visit)(pid_t pid, void *co
 }
 
 static void note_tasks(struct cell *cell, const struct watcher_reading *reading) {
-    unsigned tasks = (unsigned)excess(reading->tasks, 1); /* without the sandbox's pid 1 */
+    unsigned tasks = (unsigned)positive_difference(reading->tasks, 1); /* without the sandbox's pid 1 */
     if (tasks > cell->usage.processes_peak)
         cell->usage.processes_peak = tasks;
 }
@@ -188,7 +188,7 @@ static void measure_watched(struct cell *cell) {
     uint64_t limit = cell->base.memory_limit_bytes;
     visit_all(cell, add_reading, &watching);
     uint64_t files = watcher_files_beside(&watching.reading, &cell->base.watched) +
-                     excess(session_files_bytes(cell->session), cell->base.files_bytes);
+                     positive_difference(session_files_bytes(cell->session), cell->base.files_bytes);
     cell->usage.memory_bytes = watching.reading.memory_bytes + files;
     cell->usage.cpu_us = watching.reading.cpu_us;
     note_tasks(cell, &watching.reading);
@@ -217,7 +217,7 @@ static void measure_grouped(struct cell *cell) {
     if (cell->session->ground.backend->read(group_of(cell), &reading))
         return; /* the last figures stand; the limit is kept by Linux all the same */
     const struct resources_reading *base = &cell->base.reading;
-    cell->usage.memory_bytes = excess(reading.memory_bytes, base->memory_bytes);
+    cell->usage.memory_bytes = positive_difference(reading.memory_bytes, base->memory_bytes);
     cell->usage.cpu_us = reading.cpu_us - base->cpu_us;
     cell->usage.over_memory |= reading.oom_kills > base->oom_kills;
     count_tasks(cell);

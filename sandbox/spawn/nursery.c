@@ -2,8 +2,8 @@
 #include "nursery.h"
 
 #include "sandbox/base/cleanup.h"
+#include "sandbox/base/difference.h"
 #include "sandbox/base/error.h"
-#include "sandbox/base/excess.h"
 #include "sandbox/base/system.h"
 #include "sandbox/files/folder.h"
 #include "sandbox/files/layers.h"
@@ -130,8 +130,8 @@ static int end_loan(const struct session_options *options, int files_fd, enum mo
     struct room taken = {0}, left = {0};
     int r = measure_room(files_fd, which == MOUNTS_LIVE_FILES ? "live" : "cells", &taken, &left);
     return r ? r
-             : mounts_set_room(which, taken.bytes + excess(options->disk_bytes, taken.bytes),
-                               taken.inodes + excess(options->disk_inodes, taken.inodes));
+             : mounts_set_room(which, taken.bytes + positive_difference(options->disk_bytes, taken.bytes),
+                               taken.inodes + positive_difference(options->disk_inodes, taken.inodes));
 }
 
 /* Names beside those of cells take their room, too; as many as there may be files. */
