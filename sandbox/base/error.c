@@ -66,7 +66,7 @@ static const struct {
                      "The kernel needs CONFIG_SECCOMP_FILTER; in a container, permit seccomp."},
     [STEP_CGROUP] = {"moving the worker into its control group", "Check the permissions of the control group."},
     [STEP_DESCRIPTORS] = {"carrying open files on", "Restart the kernel if this does not end."},
-    [STEP_BOUNDS] = {"lowering the limits of cells", "The hard limit on open files (ulimit -Hn) is too low."},
+    [STEP_USER_LIMITS] = {"lowering the limits of cells", "The hard limit on open files (ulimit -Hn) is too low."},
     [STEP_PYTHON] = {"finding the interpreter", "Give its path with --python."},
 };
 _Static_assert(sizeof steps / sizeof steps[0] == STEP_N, "one row a step");

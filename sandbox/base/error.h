@@ -43,7 +43,7 @@ enum sandbox_step {
     STEP_PYTHON,
     STEP_CGROUP,
     STEP_DESCRIPTORS,
-    STEP_BOUNDS,
+    STEP_USER_LIMITS,
     STEP_N,
 };
 

@@ -9,8 +9,8 @@
 #include "sandbox/files/layers.h"
 #include "sandbox/inject/helper.h"
 #include "sandbox/inject/tracee.h"
-#include "sandbox/limits/bounds.h"
 #include "sandbox/limits/resources.h"
+#include "sandbox/limits/user_limits.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -114,9 +114,9 @@ static int start(struct session *session, const struct session_options *options,
     session->worker_pidfd = system_pidfd_open(session->worker);
     if (session->worker_pidfd < 0)
         return error_set(error, STEP_NURSERY, -session->worker_pidfd, "pidfd_open");
-    r = bounds_lower(session->worker, SPARE_DESCRIPTORS, &session->descriptors);
+    r = user_limits_lower(session->worker, SPARE_DESCRIPTORS, &session->descriptors);
     if (r)
-        return error_set(error, STEP_BOUNDS, -r, "%s", "");
+        return error_set(error, STEP_USER_LIMITS, -r, "%s", "");
     r = resources_join(&session->ground.cells, session->worker);
     if (r)
         return error_set(error, STEP_CGROUP, -r, "%s", session_memory_backend(session));

@@ -23,7 +23,7 @@ struct session {
     struct nursery nursery;
     struct filter filter;
     struct inject_area area;
-    struct rlimit descriptors; /* of cells; see bounds.h */
+    struct rlimit descriptors; /* of cells; see user_limits.h */
     struct prefault prefault;  /* what cells of this session are about to write */
     uint64_t n_learned;
     struct image *first;   /* image 0 */

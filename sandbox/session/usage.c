@@ -4,7 +4,7 @@
 #define _GNU_SOURCE
 #include "sandbox/base/difference.h"
 #include "sandbox/base/system.h"
-#include "sandbox/limits/bounds.h"
+#include "sandbox/limits/user_limits.h"
 #include "sandbox/limits/watcher.h"
 #include "sandbox/process/process.h"
 #include "sandbox/session/cell.h"
@@ -232,14 +232,14 @@ static bool is_replaced(const struct cell *cell) {
 
 static void note_in_flight(pid_t pid, void *context) {
     bool *holds = context;
-    *holds |= bounds_holds_in_flight(pid);
+    *holds |= user_limits_holds_in_flight(pid);
 }
 
 /* Of the user's many descriptors in flight some are the cell's, and nothing but code that means harm comes to as many:
- * what limits senders one by one (bounds.h) doesn't limit those that send at the same time. */
+ * what limits senders one by one (user_limits.h) doesn't limit those that send at the same time. */
 static void measure_in_flight(struct cell *cell) {
     bool holds = false;
-    if (!bounds_in_flight_exceeded())
+    if (!user_limits_in_flight_exceeded())
         return;
     watcher_visit(cell->worker, note_in_flight, &holds);
     watcher_visit(cell->init.pid, note_in_flight, &holds);

@@ -11,8 +11,8 @@
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/error.h"
 #include "sandbox/base/system.h"
-#include "sandbox/limits/bounds.h"
 #include "sandbox/limits/resources.h"
+#include "sandbox/limits/user_limits.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -367,7 +367,7 @@ int sandbox_enter(const struct sandbox_folder *folder, struct sandbox_ground *re
     int drawn = choose_ids(&uids, &gids);
     if (drawn)
         return error_set(ret_error, STEP_ID_MAP, -drawn, "getrandom");
-    bounds_raise_own();
+    user_limits_raise_own();
     if (uids.has_private && setgroups(0, NULL))
         return error_set(ret_error, STEP_CREDENTIALS, errno, "setgroups");
     auto_fd folder_fd = folder->fd < 0 ? -1 : open_mapped(folder, &uids, &gids);

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "bounds.h"
+#include "user_limits.h"
 
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/system.h"
@@ -24,7 +24,7 @@ static const struct {
     {RLIMIT_RTPRIO, 0},
 };
 
-void bounds_raise_own(void) {
+void user_limits_raise_own(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit))
         return;
@@ -44,10 +44,10 @@ static int lower(pid_t pid, __rlimit_resource_t resource, rlim_t most) {
 
 /* Well below our own also where that is small. */
 static rlim_t cells_descriptors(rlim_t hard) {
-    return hard / 2 < BOUNDS_DESCRIPTORS ? hard / 2 : BOUNDS_DESCRIPTORS;
+    return hard / 2 < USER_LIMITS_DESCRIPTORS ? hard / 2 : USER_LIMITS_DESCRIPTORS;
 }
 
-int bounds_lower(pid_t pid, unsigned spare, struct rlimit *ret_descriptors) {
+int user_limits_lower(pid_t pid, unsigned spare, struct rlimit *ret_descriptors) {
     struct rlimit own;
     if (getrlimit(RLIMIT_NOFILE, &own))
         return -errno;
@@ -77,15 +77,15 @@ static int send_one(const int pair[2]) {
     return sendmsg(pair[0], &message, MSG_DONTWAIT) == 1 ? 0 : errno;
 }
 
-bool bounds_in_flight_exceeded(void) {
+bool user_limits_in_flight_exceeded(void) {
     static int pair[2] = {-1, -1}; /* for good: making them is most of what the question costs */
     struct rlimit own;
     char byte;
     int err = 0;
-    if (getrlimit(RLIMIT_NOFILE, &own) || own.rlim_max < BOUNDS_IN_FLIGHT ||
+    if (getrlimit(RLIMIT_NOFILE, &own) || own.rlim_max < USER_LIMITS_IN_FLIGHT ||
         (pair[0] < 0 && socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair)))
         return false;
-    struct rlimit low = {BOUNDS_IN_FLIGHT, own.rlim_max};
+    struct rlimit low = {USER_LIMITS_IN_FLIGHT, own.rlim_max};
     if (setrlimit(RLIMIT_NOFILE, &low) == 0) {
         err = send_one(pair);
         (void)setrlimit(RLIMIT_NOFILE, &own); /* up to the hard limit one may always go */
@@ -103,7 +103,7 @@ static bool has_in_flight(int folder_fd, const char *name) {
     return procfs_find_number(text, "scm_fds", 10, &waiting) && waiting > 0;
 }
 
-bool bounds_holds_in_flight(pid_t pid) {
+bool user_limits_holds_in_flight(pid_t pid) {
     char path[32];
     struct dirent *entry;
     bool holds = false;

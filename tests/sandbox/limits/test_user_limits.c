@@ -1,5 +1,5 @@
 /* What Linux counts by user: cells that take all they can get leave enough to the user's other programs. */
-#include "sandbox/limits/bounds.h"
+#include "sandbox/limits/user_limits.h"
 #include "tests/sandbox/live.h"
 
 #include <errno.h>
@@ -127,9 +127,9 @@ static void senders_at_one_time_are_noticed_and_ended(struct live *live) {
 static void descriptors_in_flight_of_others_end_no_cell(struct live *live) {
     struct cell_usage usage;
     (void)own_descriptors(); /* enough for this */
-    for (int i = 0; i <= BOUNDS_IN_FLIGHT; i++)
+    for (int i = 0; i <= USER_LIMITS_IN_FLIGHT; i++)
         CHECK_EQUAL(send_a_descriptor(), 0); /* and keep it there */
-    CHECK(bounds_in_flight_exceeded());
+    CHECK(user_limits_in_flight_exceeded());
     struct cell *cell = live_start(live);
     live_ask(cell, "add 0");
     cell_measure(cell, &usage);
@@ -170,7 +170,7 @@ static long limit_of_cells(struct live *live, const char *line, int n) {
 
 static void limits_of_cells_lie_well_below_the_kernels(struct live *live) {
     rlim_t own = own_descriptors();
-    rlim_t least = own / 2 < BOUNDS_DESCRIPTORS ? own / 2 : BOUNDS_DESCRIPTORS;
+    rlim_t least = own / 2 < USER_LIMITS_DESCRIPTORS ? own / 2 : USER_LIMITS_DESCRIPTORS;
     for (int n = 0; n < 2; n++) {
         CHECK_EQUAL(limit_of_cells(live, "Max open files", n), (long)least);
         CHECK_EQUAL(limit_of_cells(live, "Max pending signals", n), 1024);

@@ -1,5 +1,5 @@
 /*
- * bounds.h - how much a session's tasks may take of what Linux counts by user.
+ * user_limits.h - how much a session's tasks may take of what Linux counts by user.
  *
  * Some counts know no namespace: descriptors in flight through sockets, waiting
  * signals and timers, locked memory. All that a user runs, in a sandbox and out
@@ -9,42 +9,42 @@
  *
  * See: docs/shared-objects.md, getrlimit(2), ETOOMANYREFS in unix(7).
  */
-#ifndef PETRI_SANDBOX_LIMITS_BOUNDS_H
-#define PETRI_SANDBOX_LIMITS_BOUNDS_H
+#ifndef PETRI_SANDBOX_LIMITS_USER_LIMITS_H
+#define PETRI_SANDBOX_LIMITS_USER_LIMITS_H
 
 #include <stdbool.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
 /* The most descriptors that a task of a cell may have open, where the hard limit is no lower than twice that. */
-enum { BOUNDS_DESCRIPTORS = 512 };
+enum { USER_LIMITS_DESCRIPTORS = 512 };
 
 /* Raises this process' soft limit of descriptors to its hard one: that is what counts of the whole user are compared
  * with. Where that fails, all stays as it was. */
-void bounds_raise_own(void);
+void user_limits_raise_own(void);
 
 /*
  * Lowers the limits of a task, and so of all that will be copied from it.
  * ret_descriptors: what cells get; the task itself gets spare descriptors more.
  * 0 or -errno; -EMFILE where the hard limit leaves too few.
  */
-int bounds_lower(pid_t pid, unsigned spare, struct rlimit *ret_descriptors) __attribute__((warn_unused_result));
+int user_limits_lower(pid_t pid, unsigned spare, struct rlimit *ret_descriptors) __attribute__((warn_unused_result));
 
 /*
  * As many descriptors in flight as one sender after the other comes to, with
- * BOUNDS_DESCRIPTORS and the 253 that Linux takes in one message. Senders at the
+ * USER_LIMITS_DESCRIPTORS and the 253 that Linux takes in one message. Senders at the
  * same time come to more: Linux compares first and counts later.
  */
-enum { BOUNDS_IN_FLIGHT = BOUNDS_DESCRIPTORS + 253 };
+enum { USER_LIMITS_IN_FLIGHT = USER_LIMITS_DESCRIPTORS + 253 };
 
 /*
  * Whether this user's programs, here and outside, have more in flight than
  * that: by sending one with a limit of that height, for some ten microseconds.
  * false also where it can't be told. Not for two threads at a time.
  */
-bool bounds_in_flight_exceeded(void);
+bool user_limits_in_flight_exceeded(void);
 
 /* Whether descriptors wait in a socket that a process has open. See: scm_fds in proc_pid_fdinfo(5). */
-bool bounds_holds_in_flight(pid_t pid);
+bool user_limits_holds_in_flight(pid_t pid);
 
 #endif
