@@ -163,7 +163,7 @@ static void init_end(const struct birthplace *place, const struct line *line, in
                      const struct sandbox_error *error) {
     struct report done = {0};
     if (r == 0)
-        r = hollow_become(&place->kept, line->said_write, &done, sizeof done);
+        r = init_become(&place->kept, line->said_write, &done, sizeof done);
     report(line->said_write, r, error);
     _exit(1);
 }

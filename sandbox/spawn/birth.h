@@ -8,13 +8,13 @@
 #define PETRI_SANDBOX_SPAWN_BIRTH_H
 
 #include "sandbox/mounts/mounts.h"
-#include "sandbox/spawn/hollow.h"
+#include "sandbox/spawn/init.h"
 #include "sandbox/spawn/nursery.h"
 
 /* What sandboxes are made from. */
 struct birthplace {
     struct template *template;
-    struct hollow_kept kept;
+    struct init_kept kept;
     pid_t cage;   /* its pid 1; 0 while there is none */
     char *stacks; /* of those that go into the cage; stay as long as the process */
 };

@@ -163,8 +163,8 @@ static int open_nest(const struct session_options *options, const struct nursery
                      struct answer *first) {
     struct template *template = nest->place.template;
     struct sandbox_error *error = &first->error;
-    hollow_leave_out_libraries();
-    int r = hollow_find_kept(&nest->place.kept);
+    init_leave_out_libraries();
+    int r = init_find_kept(&nest->place.kept);
     if (r)
         return error_set(error, STEP_NURSERY, -r, "/proc/self/maps");
     if (unshare(CLONE_NEWNS))

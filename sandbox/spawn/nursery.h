@@ -8,7 +8,7 @@
  *       worker        started by the nursery, but a child of the kernel
  *
  * Code of a cell that got hold of a keeper could see the cage and what is below
- * it: inits, which are hollow (hollow.h). The nursery and the kernel have no
+ * it: inits, which are hollow (init.h). The nursery and the kernel have no
  * number there. But for its first answer nothing that the nursery says carries a
  * descriptor: Linux counts those on their way by user, and others may have used
  * them up.

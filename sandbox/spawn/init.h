@@ -1,5 +1,5 @@
 /*
- * hollow.h - a process that keeps namespaces alive and is nothing else.
+ * init.h - a process that keeps namespaces alive and is nothing else.
  *
  * A pid 1 is born as a copy of the nursery, and code of a cell that gets hold
  * of one of our tasks may be able to look at it. So it gives up what it has:
@@ -9,8 +9,8 @@
  * See: SECCOMP_SET_MODE_STRICT in seccomp(2). Where the process has a filter
  * already, as in a container, it is a filter of the same effect.
  */
-#ifndef PETRI_SANDBOX_SPAWN_HOLLOW_H
-#define PETRI_SANDBOX_SPAWN_HOLLOW_H
+#ifndef PETRI_SANDBOX_SPAWN_INIT_H
+#define PETRI_SANDBOX_SPAWN_INIT_H
 
 #include "sandbox/sandbox.h"
 
@@ -19,22 +19,22 @@
  * and may be sealed, so that nobody can unmap them. The same in all copies of a
  * process. start == end where there are none.
  */
-struct hollow_kept {
+struct init_kept {
     uint64_t start, end;
 };
 
 /* Finds them in this process, with /proc. 0 or -errno. */
-int hollow_find_kept(struct hollow_kept *ret_kept) SANDBOX_MUST_CHECK;
+int init_find_kept(struct init_kept *ret_kept) SANDBOX_MUST_CHECK;
 
-enum { HOLLOW_MAX_WORD_BYTES = 1024 };
+enum { INIT_MAX_REPORT_BYTES = 1024 };
 
 /*
  * Becomes such a process for good, and then writes word to said_fd; at most
- * HOLLOW_MAX_WORD_BYTES. Returns only on failure, with -errno. The process must
+ * INIT_MAX_REPORT_BYTES. Returns only on failure, with -errno. The process must
  * have one thread and ignore SIGCHLD; children that are left to it are reaped
  * by Linux.
  */
-int hollow_become(const struct hollow_kept *kept, int said_fd, const void *word, size_t bytes) SANDBOX_MUST_CHECK;
+int init_become(const struct init_kept *kept, int said_fd, const void *word, size_t bytes) SANDBOX_MUST_CHECK;
 
 /*
  * From now on the libraries of the program, but for libc, are not part of
@@ -42,6 +42,6 @@ int hollow_become(const struct hollow_kept *kept, int said_fd, const void *word,
  * process that calls them nevertheless dies. See: MADV_DONTFORK in madvise(2),
  * dl_iterate_phdr(3).
  */
-void hollow_leave_out_libraries(void);
+void init_leave_out_libraries(void);
 
 #endif

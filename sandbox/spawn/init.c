@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "hollow.h"
+#include "init.h"
 
 #include "sandbox/base/cleanup.h"
 #include "sandbox/process/process.h"
@@ -25,7 +25,7 @@
 
 enum {
     PAGE = 4096,
-    SAID_FD = 0,
+    STATUS_FD = 0,
     SLEEP_FD = 1,
     SLEEP_WRITE_FD = 2,
     MAX_CALLS = 8,
@@ -49,7 +49,7 @@ _Static_assert(sizeof(struct call) == CALL_BYTES, "the code below counts on it")
  * writes to. exit(2) is what strict mode allows.
  */
 __asm__(".pushsection .rodata\n"
-        "hollow_code_start:\n"
+        "init_code_start:\n"
         "1:  movq 0(%rbx), %rax\n"
         "    movq 8(%rbx), %rdi\n"
         "    movq 16(%rbx), %rsi\n"
@@ -70,9 +70,9 @@ __asm__(".pushsection .rodata\n"
         "    movl $1, %edi\n"
         "    syscall\n"
         "    jmp 3b\n"
-        "hollow_code_end:\n"
+        "init_code_end:\n"
         ".popsection\n");
-extern const char hollow_code_start[], hollow_code_end[];
+extern const char init_code_start[], init_code_end[];
 _Static_assert(SYS_read == 0 && SYS_exit == 60 && SLEEP_FD == 1, "as the code has them");
 
 /*
@@ -96,17 +96,17 @@ struct page {
     struct call call[MAX_CALLS];
     struct sock_filter filter[sizeof strict / sizeof strict[0]];
     struct sock_fprog program;
-    unsigned char word[HOLLOW_MAX_WORD_BYTES];
+    unsigned char word[INIT_MAX_REPORT_BYTES];
 };
 _Static_assert(sizeof(struct page) <= PAGE, "one page");
 
-int hollow_find_kept(struct hollow_kept *ret_kept) {
+int init_find_kept(struct init_kept *ret_kept) {
     auto_free char *buf = NULL;
     size_t size = 0;
     struct procfs_text line;
     struct procfs_mapping at;
     auto_file maps = process_open(getpid(), "maps");
-    struct hollow_kept found = {ADDRESSES_END, ADDRESSES_END};
+    struct init_kept found = {ADDRESSES_END, ADDRESSES_END};
     if (!maps)
         return -errno;
     while (process_next_line(maps, &buf, &size, &line)) {
@@ -122,10 +122,10 @@ int hollow_find_kept(struct hollow_kept *ret_kept) {
     return 0;
 }
 
-static struct hollow_kept place_of(const struct dl_phdr_info *object, size_t i) {
+static struct init_kept place_of(const struct dl_phdr_info *object, size_t i) {
     const uint64_t start = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr;
     const uint64_t end = start + object->dlpi_phdr[i].p_memsz;
-    return (struct hollow_kept){start & ~(uint64_t)(PAGE - 1), (end + PAGE - 1) & ~(uint64_t)(PAGE - 1)};
+    return (struct init_kept){start & ~(uint64_t)(PAGE - 1), (end + PAGE - 1) & ~(uint64_t)(PAGE - 1)};
 }
 
 /* The program itself, Linux's and the loader's part, and where libc's functions are. */
@@ -134,7 +134,7 @@ static bool is_needed(const struct dl_phdr_info *object) {
         object->dlpi_addr == getauxval(AT_BASE))
         return true;
     for (size_t i = 0; i < object->dlpi_phnum; i++) {
-        const struct hollow_kept at = place_of(object, i);
+        const struct init_kept at = place_of(object, i);
         if (object->dlpi_phdr[i].p_type == PT_LOAD && (uint64_t)write >= at.start && (uint64_t)write < at.end)
             return true;
     }
@@ -147,14 +147,14 @@ static int leave_out(struct dl_phdr_info *object, size_t size, void *unused) {
         return 0;
     for (size_t i = 0; i < object->dlpi_phnum; i++)
         if (object->dlpi_phdr[i].p_type == PT_LOAD) {
-            const struct hollow_kept at = place_of(object, i);
+            const struct init_kept at = place_of(object, i);
             (void)madvise((void *)at.start, at.end - at.start, MADV_DONTFORK); /* where it fails, only time is lost */
         }
     return 0;
 }
 
 /* A sanitizer is called by every function, and needs its libraries. */
-void hollow_leave_out_libraries(void) {
+void init_leave_out_libraries(void) {
 #ifdef PETRI_SANITIZED
     (void)leave_out;
 #else
@@ -169,8 +169,8 @@ static size_t add_unmap(struct call *calls, size_t n, uint64_t start, uint64_t e
 }
 
 /* What unmaps all but two ranges. */
-static size_t unmap_all_but(struct hollow_kept a, struct hollow_kept b, struct call *calls) {
-    struct hollow_kept low = a.start < b.start ? a : b, high = a.start < b.start ? b : a;
+static size_t unmap_all_but(struct init_kept a, struct init_kept b, struct call *calls) {
+    struct init_kept low = a.start < b.start ? a : b, high = a.start < b.start ? b : a;
     size_t n = add_unmap(calls, 0, 0, low.start);
     n = add_unmap(calls, n, low.end, high.start);
     return add_unmap(calls, n, high.end, ADDRESSES_END);
@@ -181,7 +181,7 @@ static int arrange_descriptors(int said_fd) {
     int pair[2];
     if (pipe2(pair, O_CLOEXEC))
         return -errno;
-    const int from[] = {[SAID_FD] = said_fd, [SLEEP_FD] = pair[0], [SLEEP_WRITE_FD] = pair[1]};
+    const int from[] = {[STATUS_FD] = said_fd, [SLEEP_FD] = pair[0], [SLEEP_WRITE_FD] = pair[1]};
     int high[3];
     for (int i = 0; i < 3; i++)
         if ((high[i] = fcntl(from[i], F_DUPFD_CLOEXEC, 16)) < 0)
@@ -192,21 +192,21 @@ static int arrange_descriptors(int said_fd) {
     return close_range(3, ~0U, 0) ? -errno : 0;
 }
 
-static struct page *make_page(const struct hollow_kept *kept, const void *word, size_t bytes, size_t *ret_calls) {
+static struct page *make_page(const struct init_kept *kept, const void *word, size_t bytes, size_t *ret_calls) {
     struct page *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED)
         return NULL;
     uint64_t at = (uint64_t)page;
-    memcpy(page->code, hollow_code_start, (size_t)(hollow_code_end - hollow_code_start));
+    memcpy(page->code, init_code_start, (size_t)(init_code_end - init_code_start));
     memcpy(page->word, word, bytes);
     memcpy(page->filter, strict, sizeof strict);
     page->program = (struct sock_fprog){.len = sizeof strict / sizeof strict[0], .filter = page->filter};
-    size_t n = unmap_all_but((struct hollow_kept){at, at + PAGE}, *kept, page->call);
+    size_t n = unmap_all_but((struct init_kept){at, at + PAGE}, *kept, page->call);
     if (prctl(PR_GET_SECCOMP) == SECCOMP_MODE_DISABLED)
         page->call[n++] = (struct call){SYS_prctl, {PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0}};
     else
         page->call[n++] = (struct call){SYS_prctl, {PR_SET_SECCOMP, SECCOMP_MODE_FILTER, (uint64_t)&page->program}};
-    page->call[n++] = (struct call){SYS_write, {SAID_FD, (uint64_t)page->word, bytes}};
+    page->call[n++] = (struct call){SYS_write, {STATUS_FD, (uint64_t)page->word, bytes}};
     *ret_calls = n;
     return mprotect(page, PAGE, PROT_READ | PROT_EXEC) ? NULL : page;
 }
@@ -233,9 +233,9 @@ static int unregister_sequences(void) {
 #endif
 }
 
-int hollow_become(const struct hollow_kept *kept, int said_fd, const void *word, size_t bytes) {
+int init_become(const struct init_kept *kept, int said_fd, const void *word, size_t bytes) {
     size_t n = 0;
-    if (bytes > HOLLOW_MAX_WORD_BYTES)
+    if (bytes > INIT_MAX_REPORT_BYTES)
         return -E2BIG;
     const struct page *page = make_page(kept, word, bytes, &n);
     int r = page ? unregister_sequences() : -errno;
