@@ -96,29 +96,29 @@ static int read_layer(int fd, uint64_t *ret_layer) {
 }
 
 /* Our end of the two pipes that a pid 1 is made with, and its own. */
-struct line {
-    int go_read, go_write, said_read, said_write;
+struct pipes {
+    int start_read, start_write, status_read, status_write;
 };
 
-static int line_init(struct line *line, struct sandbox_error *error) {
-    int go[2], said[2];
-    if (pipe2(go, O_CLOEXEC))
+static int pipes_init(struct pipes *pipes, struct sandbox_error *error) {
+    int start[2], status[2];
+    if (pipe2(start, O_CLOEXEC))
         return error_set(error, STEP_PIPE, errno, "%s", "");
-    if (pipe2(said, O_CLOEXEC)) {
+    if (pipe2(status, O_CLOEXEC)) {
         int err = errno;
-        close(go[0]);
-        close(go[1]);
+        close(start[0]);
+        close(start[1]);
         return error_set(error, STEP_PIPE, err, "%s", "");
     }
-    *line = (struct line){go[0], go[1], said[0], said[1]};
+    *pipes = (struct pipes){start[0], start[1], status[0], status[1]};
     return 0;
 }
 
-static void line_fini(struct line *line) {
-    close_fd(&line->go_read);
-    close_fd(&line->go_write);
-    close_fd(&line->said_read);
-    close_fd(&line->said_write);
+static void pipes_fini(struct pipes *pipes) {
+    close_fd(&pipes->start_read);
+    close_fd(&pipes->start_write);
+    close_fd(&pipes->status_read);
+    close_fd(&pipes->status_write);
 }
 
 static int write_id_map(const char *path, unsigned inside, unsigned outside) {
@@ -138,12 +138,12 @@ static int map_ids(const struct sandbox_ground *ground, unsigned uid, unsigned g
 }
 
 /* What every pid 1 begins with: it lives no longer than the nursery, and is somebody. */
-static int init_begin(const struct birthplace *place, struct line *line, unsigned uid, unsigned gid,
+static int init_begin(const struct birthplace *place, struct pipes *pipes, unsigned uid, unsigned gid,
                       struct sandbox_error *error) {
     prctl(PR_SET_NAME, "petri-init");
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    close_fd(&line->go_write);
-    close_fd(&line->said_read);
+    close_fd(&pipes->start_write);
+    close_fd(&pipes->status_read);
     prctl(PR_SET_DUMPABLE, 1); /* or its own /proc is closed to it: the nursery has changed users */
     return map_ids(place->template->options->ground, uid, gid, error);
 }
@@ -159,39 +159,39 @@ static void init_stay(void) {
 }
 
 /* The last word of a pid 1, with which it becomes an empty one. */
-static void init_end(const struct birthplace *place, const struct line *line, int r,
+static void init_end(const struct birthplace *place, const struct pipes *pipes, int r,
                      const struct sandbox_error *error) {
     struct report done = {0};
     if (r == 0)
-        r = init_become(&place->kept, line->said_write, &done, sizeof done);
-    report(line->said_write, r, error);
+        r = init_become(&place->kept, pipes->status_write, &done, sizeof done);
+    report(pipes->status_write, r, error);
     _exit(1);
 }
 
 /* The life of a sandbox's pid 1. */
-static void init_main(const struct birthplace *place, struct line *line) {
+static void init_main(const struct birthplace *place, struct pipes *pipes) {
     struct sandbox_error error = {0};
     uint64_t layer;
-    int r = init_begin(place, line, CELL_UID, CELL_GID, &error);
+    int r = init_begin(place, pipes, CELL_UID, CELL_GID, &error);
     if (r == 0)
         r = grow(&error);
     init_stay();
-    if (read_layer(line->go_read, &layer))
+    if (read_layer(pipes->start_read, &layer))
         _exit(0);
     if (r == 0)
         r = mounts_build_sandbox(place->template, layer, &error);
-    init_end(place, line, r, &error);
+    init_end(place, pipes, r, &error);
 }
 
 /* And of the cage's. */
-static void cage_main(const struct birthplace *place, struct line *line) {
+static void cage_main(const struct birthplace *place, struct pipes *pipes) {
     struct sandbox_error error = {0};
     const struct sandbox_ground *ground = place->template->options->ground;
-    int r = init_begin(place, line, ground->worker_uid, ground->worker_gid, &error);
+    int r = init_begin(place, pipes, ground->worker_uid, ground->worker_gid, &error);
     if (r == 0)
         r = mounts_build_empty(&error);
     init_stay();
-    init_end(place, line, r, &error);
+    init_end(place, pipes, r, &error);
 }
 
 /*
@@ -224,22 +224,22 @@ static int make_stacks(struct birthplace *place) {
 
 int birth_cage(struct birthplace *place, struct sandbox_error *ret_error) {
     const struct sandbox_ground *ground = place->template->options->ground;
-    struct line line;
+    struct pipes pipes;
     int r = make_stacks(place);
     if (r)
         return error_set(ret_error, STEP_MEMORY, -r, "%s", "");
-    r = line_init(&line, ret_error);
+    r = pipes_init(&pipes, ret_error);
     if (r)
         return r;
     pid_t pid = clone_cage(ground);
     if (pid == 0)
-        cage_main(place, &line);
-    close_fd(&line.said_write);
+        cage_main(place, &pipes);
+    close_fd(&pipes.status_write);
     if (pid < 0)
         r = error_set(ret_error, STEP_NAMESPACES, errno, "the cage");
     if (r == 0)
-        r = await_report(line.said_read, false, ret_error);
-    line_fini(&line);
+        r = await_report(pipes.status_read, false, ret_error);
+    pipes_fini(&pipes);
     if (r == 0)
         place->cage = pid;
     return r;
@@ -255,7 +255,7 @@ struct born {
 /* What the processes that go into the cage have before them. They use the nursery's memory: it waits for each. */
 struct journey {
     const struct birthplace *place;
-    struct line *line;
+    struct pipes *pipes;
     int born_fd;
     struct born born;
 };
@@ -298,7 +298,7 @@ static int bear_sandbox(void *argument) {
     born->pid = clone_process(SANDBOX_NAMESPACES | CLONE_PARENT | SIGCHLD);
     if (born->pid == 0) {
         close(journey->born_fd);
-        init_main(journey->place, journey->line);
+        init_main(journey->place, journey->pipes);
     }
     int r = born->pid < 0 ? -errno : channel_send_pid(journey->born_fd, born->pid);
     if (r)
@@ -330,17 +330,17 @@ static int make_born_sockets(int pair[2], struct sandbox_error *error) {
 }
 
 int birth_begin(const struct birthplace *place, struct embryo *ret_embryo, struct sandbox_error *ret_error) {
-    struct line line;
+    struct pipes pipes;
     struct embryo embryo = {0};
     int sockets[2];
     int r = make_born_sockets(sockets, ret_error);
     if (r)
         return r;
     auto_fd born_read = sockets[0], born_write = sockets[1];
-    r = line_init(&line, ret_error);
+    r = pipes_init(&pipes, ret_error);
     if (r)
         return r;
-    struct journey journey = {.place = place, .line = &line, .born_fd = born_write};
+    struct journey journey = {.place = place, .pipes = &pipes, .born_fd = born_write};
     if (clone_and_wait(place, 0, go_and_bear, &journey, 0) < 0)
         journey.born.result = error_set(&journey.born.error, STEP_FORK, errno, "%s", "");
     close_fd(&born_write);
@@ -351,29 +351,29 @@ int birth_begin(const struct birthplace *place, struct embryo *ret_embryo, struc
         r = error_set(ret_error, STEP_NAMESPACES, -r, "the process ended early");
     embryo.pid_in_cage = journey.born.pid;
     if (r == 0) {
-        embryo.go_fd = steal_fd(&line.go_write);
-        embryo.said_fd = steal_fd(&line.said_read);
+        embryo.start_fd = steal_fd(&pipes.start_write);
+        embryo.status_fd = steal_fd(&pipes.status_read);
         *ret_embryo = embryo;
     }
-    line_fini(&line);
+    pipes_fini(&pipes);
     return r;
 }
 
 void birth_drop(struct embryo *embryo) {
     kill(embryo->pid, SIGKILL);
-    close_fd(&embryo->go_fd);
-    close_fd(&embryo->said_fd);
+    close_fd(&embryo->start_fd);
+    close_fd(&embryo->status_fd);
     *embryo = (struct embryo){0};
 }
 
 int birth_finish(struct embryo *embryo, uint64_t layer, struct sandbox_error *ret_error) {
-    int r = write(embryo->go_fd, &layer, sizeof layer) == sizeof layer
-                ? await_report(embryo->said_fd, false, ret_error)
+    int r = write(embryo->start_fd, &layer, sizeof layer) == sizeof layer
+                ? await_report(embryo->status_fd, false, ret_error)
                 : error_set(ret_error, STEP_NAMESPACES, EPIPE, "the process ended early");
     if (r)
         kill(embryo->pid, SIGKILL);
-    close_fd(&embryo->go_fd);
-    close_fd(&embryo->said_fd);
+    close_fd(&embryo->start_fd);
+    close_fd(&embryo->status_fd);
     return r;
 }
 
@@ -469,19 +469,19 @@ static void worker_main(const struct template *template, const struct nursery_bo
 
 int birth_worker(const struct template *template, const struct nursery_boot *boot, pid_t *ret_pid,
                  struct sandbox_error *ret_error) {
-    int said[2];
-    if (pipe2(said, O_CLOEXEC))
+    int status[2];
+    if (pipe2(status, O_CLOEXEC))
         return error_set(ret_error, STEP_PIPE, errno, "%s", "");
     pid_t pid = clone_process(WORKER_NAMESPACES | CLONE_PARENT | SIGCHLD);
     if (pid == 0) {
-        close(said[0]);
-        worker_main(template, boot, said[1]);
+        close(status[0]);
+        worker_main(template, boot, status[1]);
     }
-    close(said[1]);
-    auto_fd said_read = said[0];
+    close(status[1]);
+    auto_fd status_read = status[0];
     if (pid < 0)
         return error_set(ret_error, STEP_NAMESPACES, errno, "%s", "");
-    int r = await_report(said_read, true, ret_error);
+    int r = await_report(status_read, true, ret_error);
     if (r == 0)
         *ret_pid = pid;
     return r;

@@ -23,8 +23,8 @@ struct birthplace {
 struct embryo {
     pid_t pid;         /* in our pid namespace */
     pid_t pid_in_cage; /* as keepers know it */
-    int go_fd;         /* takes the layer */
-    int said_fd;       /* gives the report */
+    int start_fd;      /* takes the layer */
+    int status_fd;     /* gives the report */
 };
 
 /*

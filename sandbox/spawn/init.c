@@ -177,11 +177,11 @@ static size_t unmap_all_but(struct init_kept a, struct init_kept b, struct call 
 }
 
 /* Only two descriptors stay, and the other end of the second, without which a read would find its end. */
-static int arrange_descriptors(int said_fd) {
+static int arrange_descriptors(int status_fd) {
     int pair[2];
     if (pipe2(pair, O_CLOEXEC))
         return -errno;
-    const int from[] = {[STATUS_FD] = said_fd, [SLEEP_FD] = pair[0], [SLEEP_WRITE_FD] = pair[1]};
+    const int from[] = {[STATUS_FD] = status_fd, [SLEEP_FD] = pair[0], [SLEEP_WRITE_FD] = pair[1]};
     int high[3];
     for (int i = 0; i < 3; i++)
         if ((high[i] = fcntl(from[i], F_DUPFD_CLOEXEC, 16)) < 0)
@@ -233,14 +233,14 @@ static int unregister_sequences(void) {
 #endif
 }
 
-int init_become(const struct init_kept *kept, int said_fd, const void *word, size_t bytes) {
+int init_become(const struct init_kept *kept, int status_fd, const void *word, size_t bytes) {
     size_t n = 0;
     if (bytes > INIT_MAX_REPORT_BYTES)
         return -E2BIG;
     const struct page *page = make_page(kept, word, bytes, &n);
     int r = page ? unregister_sequences() : -errno;
     if (r == 0)
-        r = arrange_descriptors(said_fd); /* last: afterwards nothing can be said but the word */
+        r = arrange_descriptors(status_fd); /* last: afterwards nothing can be said but the word */
     if (r)
         return r;
     __asm__ volatile("movq %0, %%rbx\n"
