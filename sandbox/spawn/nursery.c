@@ -10,7 +10,7 @@
 #include "sandbox/mounts/mounts.h"
 #include "sandbox/spawn/birth.h"
 #include "sandbox/spawn/channel.h"
-#include "sandbox/spawn/handover.h"
+#include "sandbox/spawn/options.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -275,21 +275,21 @@ static void nursery_main(const struct session_options *options, const struct nur
 }
 
 /* The descriptors that it is started with, by number. */
-enum { SOCKET_FD = 3, HANDOVER_FD, CONTROL_FD, STDOUT_FD, STDERR_FD, TRACE_FD, FOLDER_FD, END_FD };
+enum { SOCKET_FD = 3, OPTIONS_FD, CONTROL_FD, STDOUT_FD, STDERR_FD, TRACE_FD, FOLDER_FD, END_FD };
 
 void sandbox_begin(void) {
-    struct handover handover;
+    struct options parsed;
     const struct nursery_boot boot = {CONTROL_FD, STDOUT_FD, STDERR_FD, TRACE_FD};
     if (strcmp(program_invocation_name, NURSERY_NAME) != 0)
         return;
     for (int fd = SOCKET_FD; fd < END_FD; fd++)
         (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-    if (handover_read(HANDOVER_FD, &handover))
+    if (options_read(OPTIONS_FD, &parsed))
         _exit(1);
-    close(HANDOVER_FD);
-    handover.options.ground = &handover.ground;
-    handover.ground.folder_fd = handover.has_folder_fd ? FOLDER_FD : -1;
-    nursery_main(&handover.options, &boot, SOCKET_FD);
+    close(OPTIONS_FD);
+    parsed.options.ground = &parsed.ground;
+    parsed.ground.folder_fd = parsed.has_folder_fd ? FOLDER_FD : -1;
+    nursery_main(&parsed.options, &boot, SOCKET_FD);
 }
 
 /* Puts the descriptors in their places, and closes all others. */
@@ -350,16 +350,16 @@ static int await_nursery(int socket, pid_t pid, struct nursery *ret_nursery, pid
 int nursery_start(const struct session_options *options, const struct nursery_boot *boot, struct nursery *ret_nursery,
                   pid_t *ret_worker, struct sandbox_error *ret_error) {
     int pair[2];
-    auto_fd handover_fd = handover_write(options);
-    if (handover_fd < 0)
-        return error_set(ret_error, STEP_NURSERY, -handover_fd, "handing over");
+    auto_fd options_fd = options_write(options);
+    if (options_fd < 0)
+        return error_set(ret_error, STEP_NURSERY, -options_fd, "writing its options");
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
         return error_set(ret_error, STEP_PIPE, errno, "%s", "");
     auto_fd ours = pair[0], theirs = pair[1];
     pid_t pid = fork();
     if (pid == 0)
         become_nursery((const int[END_FD]){[SOCKET_FD] = theirs,
-                                           [HANDOVER_FD] = handover_fd,
+                                           [OPTIONS_FD] = options_fd,
                                            [CONTROL_FD] = boot->control_fd,
                                            [STDOUT_FD] = boot->stdout_fd,
                                            [STDERR_FD] = boot->stderr_fd,

@@ -1,16 +1,16 @@
 /*
- * handover.h - what the nursery is told, from one program to another.
+ * options.h - what the nursery is told, from one program to another.
  *
  * The nursery is the same program, started anew: so it has nothing of the
  * kernel process' memory and environment but what stands in here. See:
  * memfd_create(2).
  */
-#ifndef PETRI_SANDBOX_SPAWN_HANDOVER_H
-#define PETRI_SANDBOX_SPAWN_HANDOVER_H
+#ifndef PETRI_SANDBOX_SPAWN_OPTIONS_H
+#define PETRI_SANDBOX_SPAWN_OPTIONS_H
 
 #include "sandbox/sandbox.h"
 
-struct handover {
+struct options {
     struct session_options options; /* with pointers into what follows, and to ground */
     struct sandbox_ground ground;   /* its users alone; folder_fd is the reader's to set */
     bool has_folder_fd;
@@ -21,11 +21,11 @@ struct handover {
 };
 
 /* Writes options into a file in memory: a descriptor, the caller's, or -errno. */
-int handover_write(const struct session_options *options) SANDBOX_MUST_CHECK;
+int options_write(const struct session_options *options) SANDBOX_MUST_CHECK;
 
-/* Reads them. ret is the caller's: handover_fini(). 0, -EBADMSG, or -errno. */
-int handover_read(int fd, struct handover *ret) SANDBOX_MUST_CHECK;
+/* Reads them. ret is the caller's: options_fini(). 0, -EBADMSG, or -errno. */
+int options_read(int fd, struct options *ret) SANDBOX_MUST_CHECK;
 
-void handover_fini(struct handover *handover);
+void options_fini(struct options *parsed);
 
 #endif

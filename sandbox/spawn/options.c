@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "handover.h"
+#include "options.h"
 
 #include "sandbox/base/cleanup.h"
 
@@ -43,7 +43,7 @@ static void put_hide(FILE *file, const struct session_hide *hide) {
     put_list(file, (const char *const *)hide->names);
 }
 
-int handover_write(const struct session_options *options) {
+int options_write(const struct session_options *options) {
     struct head head = {.uid = options->ground->worker_uid,
                         .gid = options->ground->worker_gid,
                         .disk_bytes = options->disk_bytes,
@@ -58,7 +58,7 @@ int handover_write(const struct session_options *options) {
                         .has_readonly = options->readonly != NULL};
     for (size_t i = 0; i < options->n_hide; i++)
         head.n_names += count((const char *const *)options->hide[i].names);
-    auto_fd fd = memfd_create("petri-handover", MFD_CLOEXEC);
+    auto_fd fd = memfd_create("petri-options", MFD_CLOEXEC);
     auto_file file = fd < 0 ? NULL : fdopen(dup(fd), "we");
     if (!file)
         return -errno;
@@ -76,12 +76,12 @@ int handover_write(const struct session_options *options) {
     return steal_fd(&fd);
 }
 
-void handover_fini(struct handover *handover) {
-    free(handover->text);
-    free(handover->strings);
-    free(handover->hide);
-    free(handover->names);
-    *handover = (struct handover){0};
+void options_fini(struct options *parsed) {
+    free(parsed->text);
+    free(parsed->strings);
+    free(parsed->hide);
+    free(parsed->names);
+    *parsed = (struct options){0};
 }
 
 /* A text to read from; ends before end. */
@@ -111,10 +111,10 @@ static const char *const *take_list(struct cursor *cursor, uint32_t n, const cha
     return list;
 }
 
-static void take_hide(struct cursor *cursor, const struct head *head, struct handover *handover) {
-    char **names = handover->names, **end = names + head->n_names + head->n_hide;
+static void take_hide(struct cursor *cursor, const struct head *head, struct options *parsed) {
+    char **names = parsed->names, **end = names + head->n_names + head->n_hide;
     for (uint32_t i = 0; i < head->n_hide && !cursor->failed; i++) {
-        struct session_hide *hide = &handover->hide[i];
+        struct session_hide *hide = &parsed->hide[i];
         hide->folder = take(cursor);
         const char *number = take(cursor);
         int n = number ? atoi(number) : 0;
@@ -129,15 +129,15 @@ static void take_hide(struct cursor *cursor, const struct head *head, struct han
     }
 }
 
-static int make_tables(const struct head *head, struct handover *handover) {
+static int make_tables(const struct head *head, struct options *parsed) {
     if (head->n_homes > MAX_STRINGS || head->n_readonly > MAX_STRINGS || head->n_argv > MAX_STRINGS ||
         head->n_env > MAX_STRINGS || head->n_hide > MAX_STRINGS || head->n_names > MAX_STRINGS)
         return -EBADMSG;
-    handover->strings =
-        calloc((size_t)head->n_homes + head->n_readonly + head->n_argv + head->n_env + 4, sizeof *handover->strings);
-    handover->hide = calloc((size_t)head->n_hide + 1, sizeof *handover->hide);
-    handover->names = calloc((size_t)head->n_names + head->n_hide + 1, sizeof *handover->names);
-    return handover->strings && handover->hide && handover->names ? 0 : -ENOMEM;
+    parsed->strings =
+        calloc((size_t)head->n_homes + head->n_readonly + head->n_argv + head->n_env + 4, sizeof *parsed->strings);
+    parsed->hide = calloc((size_t)head->n_hide + 1, sizeof *parsed->hide);
+    parsed->names = calloc((size_t)head->n_names + head->n_hide + 1, sizeof *parsed->names);
+    return parsed->strings && parsed->hide && parsed->names ? 0 : -ENOMEM;
 }
 
 static int read_whole(int fd, char **ret_text, size_t *ret_bytes) {
@@ -157,10 +157,10 @@ static int read_whole(int fd, char **ret_text, size_t *ret_bytes) {
     return 0;
 }
 
-int handover_read(int fd, struct handover *ret) {
+int options_read(int fd, struct options *ret) {
     struct head head;
     size_t bytes = 0;
-    *ret = (struct handover){0};
+    *ret = (struct options){0};
     int r = read_whole(fd, &ret->text, &bytes);
     if (r)
         return r;
@@ -180,7 +180,7 @@ int handover_read(int fd, struct handover *ret) {
         take_hide(&cursor, &head, ret);
     }
     if (cursor.failed) {
-        handover_fini(ret);
+        options_fini(ret);
         return r ? r : -EBADMSG;
     }
     options->hide = ret->hide;
