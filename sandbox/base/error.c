@@ -48,7 +48,7 @@ static const struct {
     [STEP_NO_NEW_PRIVS] = {"setting no_new_privs", ""},
     [STEP_EXEC] = {"starting the interpreter", "Check the path given with --python."},
     [STEP_FORK] = {"starting a process", "The limit on processes (ulimit -u, pids.max) is too low."},
-    [STEP_NURSERY] = {"talking to the process that makes sandboxes", "It ended; restart the kernel."},
+    [STEP_ZYGOTE] = {"talking to the process that makes sandboxes", "It ended; restart the kernel."},
     [STEP_PIPE] = {"making a pipe or socket", "The limit on open files (ulimit -n) is too low."},
     [STEP_MEMORY] = {"getting memory", ""},
     [STEP_PTRACE] =

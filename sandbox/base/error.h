@@ -29,7 +29,7 @@ enum sandbox_step {
     STEP_NO_NEW_PRIVS,
     STEP_EXEC,
     STEP_FORK,
-    STEP_NURSERY,
+    STEP_ZYGOTE,
     STEP_PIPE,
     STEP_MEMORY,
     STEP_PTRACE,

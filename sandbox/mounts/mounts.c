@@ -27,7 +27,7 @@
 
 /*
  * What is the template's own and no cell sees stands on a file system of its
- * own: while the template is built, here; from then on it is the nursery's
+ * own: while the template is built, here; from then on it is the zygote's
  * root, with what cells see below MOUNTS_ROOT. It is the working folder all the
  * time.
  */
@@ -183,7 +183,7 @@ static int build_hidden(struct sandbox_error *error) {
 }
 
 /*
- * The whole of procfs: for the nursery, and because Linux mounts no other in a
+ * The whole of procfs: for the zygote, and because Linux mounts no other in a
  * sandbox's user namespace where none stands uncovered. It goes to HIDDEN in the end.
  */
 static int mount_proc(struct sandbox_error *error) {

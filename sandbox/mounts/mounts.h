@@ -1,7 +1,7 @@
 /*
  * mounts.h - what a cell sees of files: the template all sandboxes start from, and the mounts of one sandbox.
  *
- * The template is made once, in the nursery's mount namespace. A sandbox's own
+ * The template is made once, in the zygote's mount namespace. A sandbox's own
  * mount namespace is a copy of it, with the few mounts on top that must be its
  * own, /proc and the overlays with its layer, and without what no cell sees.
  *
@@ -17,7 +17,7 @@
 
 #include <limits.h>
 
-/* In the nursery's namespace: what holds the session's files (layers.h). Not in a sandbox's. */
+/* In the zygote's namespace: what holds the session's files (layers.h). Not in a sandbox's. */
 #define MOUNTS_FILES_DIR "/"
 
 /* The same: the notebook's folder, as the host has it. */
@@ -35,7 +35,7 @@ enum { MOUNTS_MAX_ON_TOP = 24 };
 bool mounts_shows_folder_path(const struct session_options *options);
 
 /*
- * What the template was built from, kept by the nursery. A read-only path that
+ * What the template was built from, kept by the zygote. A read-only path that
  * lies below a private area (/tmp, say) is shown anew in each sandbox, on top
  * of that area.
  */
@@ -57,14 +57,14 @@ struct template {
 int mounts_build_template(const struct session_options *options, struct template *ret_template,
                           struct sandbox_error *ret_error);
 
-/* In the nursery's namespace: whether the i-th of what is shown on top is a file, and no folder. */
+/* In the zygote's namespace: whether the i-th of what is shown on top is a file, and no folder. */
 bool mounts_is_file_on_top(int i);
 
-/* In the nursery's namespace: how much the live files may take from now on, or the layers of cells. 0 or -errno. */
+/* In the zygote's namespace: how much the live files may take from now on, or the layers of cells. 0 or -errno. */
 enum mounts_files { MOUNTS_LIVE_FILES, MOUNTS_CELLS_FILES };
 int mounts_set_room(enum mounts_files which, uint64_t bytes, uint64_t inodes);
 
-/* In the nursery's namespace, once the files of layers.h are there: mounts the notebook's folder as the session's cells
+/* In the zygote's namespace, once the files of layers.h are there: mounts the notebook's folder as the session's cells
  * see it. 0 or -errno. */
 int mounts_show_session(const struct template *template, struct sandbox_error *ret_error);
 
@@ -79,7 +79,7 @@ int mounts_refresh_session(const struct template *template);
 int mounts_renew_session(const struct template *template, struct sandbox_error *ret_error);
 
 /*
- * In a copy of the template, in a pid namespace of its own or the nursery's:
+ * In a copy of the template, in a pid namespace of its own or the zygote's:
  * what of a sandbox needs no layer, its root and its /proc (proc.h). The caller
  * is chrooted by it, until mounts_build_sandbox(). 0 or -errno.
  */

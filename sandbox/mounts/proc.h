@@ -24,7 +24,7 @@ int proc_build_covers(const char *folder, struct sandbox_error *ret_error);
 /*
  * Mounts the procfs of the caller's pid namespace at target, read-only, and
  * covers it with what stands in folder. The mount namespace must have a procfs
- * that nothing covers, or Linux allows no other: the nursery's. 0 or -errno
+ * that nothing covers, or Linux allows no other: the zygote's. 0 or -errno
  * with ret_error filled.
  */
 int proc_mount(const char *folder, const char *target, struct sandbox_error *ret_error);

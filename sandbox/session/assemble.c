@@ -226,7 +226,7 @@ static int prefault(struct cell *cell) {
 
 int cell_take_sandbox(struct cell *cell, struct sandbox_error *ret_error) {
     cell->sandbox_asked = false;
-    return nursery_take(&cell->session->nursery, &cell->init, ret_error);
+    return zygote_take_sandbox(&cell->session->zygote, &cell->init, ret_error);
 }
 
 /* By which the cell's tasks can be told from others. */
@@ -258,7 +258,7 @@ static int give_birth(struct cell *cell, int pair[2], int *ret_init_fd, struct s
         return r;
     r = identify(cell);
     if (r)
-        return error_set(error, STEP_NURSERY, -r, "pid namespace");
+        return error_set(error, STEP_ZYGOTE, -r, "pid namespace");
     const struct inject_task keeper = task_of(cell, cell->keeper, 0);
     const struct helper_birth birth = {cell->init.pid_in_cage, main_thread->tid, main_thread->clear_tid};
     r = helper_bear(&keeper, &birth, &cell->worker, ret_init_fd, error);

@@ -67,7 +67,7 @@ int cell_create(struct session *session, const struct cell_options *options, str
     struct cell *cell = cell_new(session, options);
     if (!cell)
         return error_set(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
-    int r = nursery_request(&session->nursery, cell->layer, ret_error);
+    int r = zygote_request_sandbox(&session->zygote, cell->layer, ret_error);
     cell->sandbox_asked = r == 0;
     if (r == 0)
         r = assemble_on_one_cpu(cell, ret_error);
@@ -248,7 +248,7 @@ int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct sandbox_erro
     return 0;
 }
 
-/* Ends the sandbox with all that is in it. The nursery's children are reaped as they end. */
+/* Ends the sandbox with all that is in it. The zygote's children are reaped as they end. */
 static void end_sandbox(struct cell *cell) {
     if (cell->worker > 0 && !cell->ended)
         kill(cell->worker, SIGKILL);
@@ -376,7 +376,7 @@ void cell_discard(struct cell *cell) {
     if (changed || cell->wrote)
         await_gone(cell);
     if (cell->layer != LAYER_LIVE)
-        layer_remove(cell->session->nursery.files_fd, cell->layer);
+        layer_remove(cell->session->zygote.files_fd, cell->layer);
     else if (cell->wrote)
         put_files_back(cell);
     if (changed)

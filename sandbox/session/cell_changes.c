@@ -22,7 +22,7 @@
 static int open_folder_of(const struct cell *cell, const char *files) {
     char path[LAYER_NAME_SIZE + 16];
     snprintf(path, sizeof path, "%s/folder", files);
-    return tree_open(cell->session->nursery.files_fd, path);
+    return tree_open(cell->session->zygote.files_fd, path);
 }
 
 static int open_upper(const struct cell *cell) {

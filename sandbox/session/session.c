@@ -96,7 +96,7 @@ static int note_homes(struct session *session, const struct session_options *opt
 }
 
 int session_hide_added(struct session *session) {
-    return folder_seen_renew(&session->homes, session->folder_fd) ? nursery_hide(&session->nursery) : 0;
+    return folder_seen_renew(&session->homes, session->folder_fd) ? zygote_hide_added(&session->zygote) : 0;
 }
 
 static int start(struct session *session, const struct session_options *options, struct sandbox_error *error) {
@@ -104,8 +104,8 @@ static int start(struct session *session, const struct session_options *options,
     int r = plumbing_init(&plumbing);
     if (r)
         return error_set(error, STEP_PIPE, -r, "%s", "");
-    struct nursery_boot boot = {plumbing.control[1], plumbing.out[1], plumbing.err[1], plumbing.trace[1]};
-    r = nursery_start(options, &boot, &session->nursery, &session->worker, error);
+    struct zygote_worker_fds worker_fds = {plumbing.control[1], plumbing.out[1], plumbing.err[1], plumbing.trace[1]};
+    r = zygote_start(options, &worker_fds, &session->zygote, &session->worker, error);
     if (r == 0)
         take_ends(session, &plumbing);
     plumbing_fini(&plumbing);
@@ -113,7 +113,7 @@ static int start(struct session *session, const struct session_options *options,
         return r;
     session->worker_pidfd = system_pidfd_open(session->worker);
     if (session->worker_pidfd < 0)
-        return error_set(error, STEP_NURSERY, -session->worker_pidfd, "pidfd_open");
+        return error_set(error, STEP_ZYGOTE, -session->worker_pidfd, "pidfd_open");
     r = user_limits_lower(session->worker, SPARE_DESCRIPTORS, &session->descriptors);
     if (r)
         return error_set(error, STEP_USER_LIMITS, -r, "%s", "");
@@ -131,7 +131,7 @@ int session_create(const struct session_options *options, struct session **ret_s
         return error_set(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
     session->ground = *options->ground;
     session->next_layer = LAYER_LIVE + 1;
-    session->nursery = (struct nursery){-1, -1, -1, -1, {0}};
+    session->zygote = (struct zygote){-1, -1, -1, -1, {0}};
     session->control_fd = session->worker_pidfd = -1;
     for (size_t i = 0; i < DESCRIPTORS_OUTPUTS; i++)
         session->outputs[i] = -1;
@@ -168,7 +168,7 @@ void session_destroy(struct session *session) {
     session_bury(session, dying);
     session_await_dead(session);
     session_files_end(session);
-    nursery_stop(&session->nursery);
+    zygote_stop(&session->zygote);
     close_fd(&session->worker_pidfd);
     close_fd(&session->control_fd);
     for (size_t i = 0; i < DESCRIPTORS_OUTPUTS; i++)
@@ -184,7 +184,7 @@ void session_destroy(struct session *session) {
 }
 
 struct session_view session_view(const struct session *session) {
-    return session->nursery.view;
+    return session->zygote.view;
 }
 
 int session_control_fd(const struct session *session) {
@@ -281,7 +281,7 @@ static int settle_keeper(const struct inject_task *keeper, int init_fd) {
  */
 static int make_first_keeper(struct session *session, const struct image *worker, pid_t *ret_keeper, int *ret_memory_fd,
                              struct sandbox_error *error) {
-    const struct helper_birth birth = {.init = session->nursery.cage};
+    const struct helper_birth birth = {.init = session->zygote.cage};
     pid_t copy = 0, keeper = 0;
     int memory_fd = -1, init_fd = -1;
     int r = image_copy_keeper(worker, &session->area, &copy, &memory_fd);

@@ -9,7 +9,7 @@
 #include "sandbox/image/image.h"
 #include "sandbox/image/prefault.h"
 #include "sandbox/session/session_files.h"
-#include "sandbox/spawn/nursery.h"
+#include "sandbox/spawn/zygote.h"
 
 #include <sys/resource.h>
 
@@ -20,7 +20,7 @@ enum session_output { SESSION_STDOUT, SESSION_STDERR, SESSION_TRACE };
 
 struct session {
     struct sandbox_ground ground;
-    struct nursery nursery;
+    struct zygote zygote;
     struct filter filter;
     struct inject_area area;
     struct rlimit descriptors; /* of cells; see user_limits.h */

@@ -37,7 +37,7 @@ static int open_folders(struct session *session) {
     *folders = (struct snapshot_folders){-1, -1, -1, -1, -1};
     int r = 0;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if ((*rows[i].fd = tree_open(session->nursery.files_fd, rows[i].path)) < 0)
+        if ((*rows[i].fd = tree_open(session->zygote.files_fd, rows[i].path)) < 0)
             r = *rows[i].fd;
     return r;
 }
@@ -54,7 +54,7 @@ static void close_folders(struct snapshot_folders *folders) {
 static int keep_first(const struct session *session) {
     struct snapshot_folders folders = session->files.folders;
     struct snapshot *copy = NULL;
-    auto_fd first = tree_open(session->nursery.files_fd, "kept/first");
+    auto_fd first = tree_open(session->zygote.files_fd, "kept/first");
     folders.kept = first;
     int r = first < 0 ? first : snapshot_create(&folders, &copy);
     snapshot_destroy(copy);
@@ -81,12 +81,13 @@ void session_files_end(struct session *session) {
     close_fd(&session->files.view_fd);
 }
 
-/* Names that we give to files take room of which cells may have used up all there is: it is lent. */
+/* Names that we give to files count for the limit of files, which cells may have reached: then it is raised for the
+ * moment. */
 static int with_room(const struct session *session, int (*step)(struct snapshot *snapshot, void *arg), void *arg) {
     int r = step(session->files.snapshot, arg);
-    if (r == -ENOSPC && nursery_lend_names(&session->nursery) == 0) {
+    if (r == -ENOSPC && zygote_raise_file_limit(&session->zygote) == 0) {
         r = step(session->files.snapshot, arg);
-        int ended = nursery_end_loan(&session->nursery);
+        int ended = zygote_lower_file_limit(&session->zygote);
         r = r ? r : ended;
     }
     return r;
@@ -216,12 +217,12 @@ static bool is_shown(const struct session *session, int view_fd, int live_fd, co
 static int reconfigure(struct session *session) {
     struct session_files *files = &session->files;
     if (files->view_fd < 0)
-        files->view_fd = system_pick_mount(session->nursery.files_fd, "view");
+        files->view_fd = system_pick_mount(session->zygote.files_fd, "view");
     return files->view_fd < 0 ? files->view_fd : system_reconfigure(files->view_fd);
 }
 
 int session_files_refresh(struct session *session) {
-    return session->nursery.view.apart || reconfigure(session) ? nursery_refresh(&session->nursery) : 0;
+    return session->zygote.view.apart || reconfigure(session) ? zygote_refresh(&session->zygote) : 0;
 }
 
 /* Has the overlay show what lies below it. names: those that may have to do with it; released: as above. */
@@ -229,7 +230,7 @@ static int refresh(struct session *session, const struct names *names, bool rele
     int r = session_files_refresh(session);
     if (r || (names->failed == 0 && names->n == 0))
         return r;
-    auto_fd view_fd = tree_open(session->nursery.files_fd, "view");
+    auto_fd view_fd = tree_open(session->zygote.files_fd, "view");
     auto_fd live_fd = tree_open(session->files.folders.live, "folder");
     bool right = names->failed == 0 && view_fd >= 0 && live_fd >= 0;
     for (size_t i = 0; right && i < names->n; i++)
@@ -238,7 +239,7 @@ static int refresh(struct session *session, const struct names *names, bool rele
         return 0;
     close_fd(&view_fd);
     close_fd(&session->files.view_fd);
-    return nursery_renew(&session->nursery);
+    return zygote_renew(&session->zygote);
 }
 
 void session_files_commit(const struct cell *cell) {
@@ -378,7 +379,7 @@ uint64_t session_files_bytes(const struct session *session) {
     struct statvfs files;
     uint64_t bytes = 0;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        auto_fd fd = tree_open(session->nursery.files_fd, parts[i]);
+        auto_fd fd = tree_open(session->zygote.files_fd, parts[i]);
         if (fd >= 0 && fstatvfs(fd, &files) == 0)
             bytes += (uint64_t)(files.f_blocks - files.f_bfree) * files.f_frsize;
     }

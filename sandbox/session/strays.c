@@ -28,7 +28,7 @@ static bool is_known(const struct session *session, pid_t pid) {
     for (const struct cell *cell = session->cells; cell; cell = cell->next)
         if (is_of_cell(cell, pid))
             return true;
-    return pid == session->nursery.pid || pid == session->worker || is_of_image(session->first, pid) ||
+    return pid == session->zygote.pid || pid == session->worker || is_of_image(session->first, pid) ||
            is_of_image(session->current, pid);
 }
 

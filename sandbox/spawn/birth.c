@@ -77,7 +77,7 @@ static int name_host(struct sandbox_error *error) {
     return sethostname("petri", 5) ? error_set(error, STEP_HOSTNAME, errno, "%s", "") : 0;
 }
 
-/* An embryo's part of the work: who it is, and what needs no layer. */
+/* What a sandbox does while it is prepared: it takes its user, and makes what needs no layer. */
 static int grow(struct sandbox_error *error) {
     if (setresgid(CELL_GID, CELL_GID, CELL_GID) || setresuid(CELL_UID, CELL_UID, CELL_UID))
         return error_set(error, STEP_CREDENTIALS, errno, "%s", "");
@@ -137,14 +137,14 @@ static int map_ids(const struct sandbox_ground *ground, unsigned uid, unsigned g
     return r ? error_set(error, STEP_ID_MAP, -r, "%s", "") : 0;
 }
 
-/* What every pid 1 begins with: it lives no longer than the nursery, and is somebody. */
+/* What every pid 1 begins with: it lives no longer than the zygote, and is somebody. */
 static int init_begin(const struct birthplace *place, struct pipes *pipes, unsigned uid, unsigned gid,
                       struct sandbox_error *error) {
     prctl(PR_SET_NAME, "petri-init");
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     close_fd(&pipes->start_write);
     close_fd(&pipes->status_read);
-    prctl(PR_SET_DUMPABLE, 1); /* or its own /proc is closed to it: the nursery has changed users */
+    prctl(PR_SET_DUMPABLE, 1); /* or its own /proc is closed to it: the zygote has changed users */
     return map_ids(place->template->options->ground, uid, gid, error);
 }
 
@@ -252,7 +252,7 @@ struct born {
     struct sandbox_error error;
 };
 
-/* What the processes that go into the cage have before them. They use the nursery's memory: it waits for each. */
+/* What the processes that go into the cage have before them. They use the zygote's memory: it waits for each. */
 struct journey {
     const struct birthplace *place;
     struct pipes *pipes;
@@ -289,7 +289,7 @@ static int enter_cage(const struct birthplace *place, struct sandbox_error *erro
 
 /*
  * Makes a sandbox as a process of the cage: its pid 1 is a child of the
- * nursery, with the nursery's mounts. Its namespaces belong to the user whom
+ * zygote, with the zygote's mounts. Its namespaces belong to the user whom
  * keepers run as, and are children of the cage's: that lets a helper enter them.
  */
 static int bear_sandbox(void *argument) {
@@ -329,9 +329,9 @@ static int make_born_sockets(int pair[2], struct sandbox_error *error) {
     return error_set(error, STEP_PIPE, errno, "%s", "");
 }
 
-int birth_begin(const struct birthplace *place, struct embryo *ret_embryo, struct sandbox_error *ret_error) {
+int birth_begin(const struct birthplace *place, struct prepared *ret_prepared, struct sandbox_error *ret_error) {
     struct pipes pipes;
-    struct embryo embryo = {0};
+    struct prepared prepared = {0};
     int sockets[2];
     int r = make_born_sockets(sockets, ret_error);
     if (r)
@@ -347,39 +347,40 @@ int birth_begin(const struct birthplace *place, struct embryo *ret_embryo, struc
     r = journey.born.result;
     if (r)
         *ret_error = journey.born.error;
-    else if ((r = channel_receive_pid(born_read, &embryo.pid)))
+    else if ((r = channel_receive_pid(born_read, &prepared.pid)))
         r = error_set(ret_error, STEP_NAMESPACES, -r, "the process ended early");
-    embryo.pid_in_cage = journey.born.pid;
+    prepared.pid_in_cage = journey.born.pid;
     if (r == 0) {
-        embryo.start_fd = steal_fd(&pipes.start_write);
-        embryo.status_fd = steal_fd(&pipes.status_read);
-        *ret_embryo = embryo;
+        prepared.start_fd = steal_fd(&pipes.start_write);
+        prepared.status_fd = steal_fd(&pipes.status_read);
+        *ret_prepared = prepared;
     }
     pipes_fini(&pipes);
     return r;
 }
 
-void birth_drop(struct embryo *embryo) {
-    kill(embryo->pid, SIGKILL);
-    close_fd(&embryo->start_fd);
-    close_fd(&embryo->status_fd);
-    *embryo = (struct embryo){0};
+void birth_drop(struct prepared *prepared) {
+    kill(prepared->pid, SIGKILL);
+    close_fd(&prepared->start_fd);
+    close_fd(&prepared->status_fd);
+    *prepared = (struct prepared){0};
 }
 
-int birth_finish(struct embryo *embryo, uint64_t layer, struct sandbox_error *ret_error) {
-    int r = write(embryo->start_fd, &layer, sizeof layer) == sizeof layer
-                ? await_report(embryo->status_fd, false, ret_error)
+int birth_finish(struct prepared *prepared, uint64_t layer, struct sandbox_error *ret_error) {
+    int r = write(prepared->start_fd, &layer, sizeof layer) == sizeof layer
+                ? await_report(prepared->status_fd, false, ret_error)
                 : error_set(ret_error, STEP_NAMESPACES, EPIPE, "the process ended early");
     if (r)
-        kill(embryo->pid, SIGKILL);
-    close_fd(&embryo->start_fd);
-    close_fd(&embryo->status_fd);
+        kill(prepared->pid, SIGKILL);
+    close_fd(&prepared->start_fd);
+    close_fd(&prepared->status_fd);
     return r;
 }
 
 /* Puts the worker's descriptors in their places and closes all others but report_fd, which is close-on-exec. */
-static int arrange_descriptors(const struct nursery_boot *boot, int *report_fd) {
-    int high[5] = {open("/dev/null", O_RDONLY), boot->stdout_fd, boot->stderr_fd, boot->control_fd, boot->trace_fd};
+static int arrange_descriptors(const struct zygote_worker_fds *worker_fds, int *report_fd) {
+    int high[5] = {open("/dev/null", O_RDONLY), worker_fds->stdout_fd, worker_fds->stderr_fd, worker_fds->control_fd,
+                   worker_fds->trace_fd};
     enum { N = 5 };
     for (int i = 0; i < N; i++)
         if (high[i] < 0 || (high[i] = fcntl(high[i], F_DUPFD_CLOEXEC, 64)) < 0)
@@ -437,7 +438,7 @@ static int go_to_folder(const struct template *template, struct sandbox_error *e
     return chdir(folder) ? error_set(error, STEP_MOUNT_BIND, errno, "%s", folder) : 0;
 }
 
-static void worker_main(const struct template *template, const struct nursery_boot *boot, int report_fd) {
+static void worker_main(const struct template *template, const struct zygote_worker_fds *worker_fds, int report_fd) {
     const struct session_options *options = template->options;
     struct sandbox_error error = {0};
     int step;
@@ -450,7 +451,7 @@ static void worker_main(const struct template *template, const struct nursery_bo
         r = name_host(&error);
     if (r == 0)
         r = go_to_folder(template, &error);
-    if (r == 0 && (step = arrange_descriptors(boot, &report_fd)))
+    if (r == 0 && (step = arrange_descriptors(worker_fds, &report_fd)))
         r = error_set(&error, STEP_PIPE, -step, "%s", "");
     setsid();
     reset_signals();
@@ -467,7 +468,7 @@ static void worker_main(const struct template *template, const struct nursery_bo
     _exit(1);
 }
 
-int birth_worker(const struct template *template, const struct nursery_boot *boot, pid_t *ret_pid,
+int birth_worker(const struct template *template, const struct zygote_worker_fds *worker_fds, pid_t *ret_pid,
                  struct sandbox_error *ret_error) {
     int status[2];
     if (pipe2(status, O_CLOEXEC))
@@ -475,7 +476,7 @@ int birth_worker(const struct template *template, const struct nursery_boot *boo
     pid_t pid = clone_process(WORKER_NAMESPACES | CLONE_PARENT | SIGCHLD);
     if (pid == 0) {
         close(status[0]);
-        worker_main(template, boot, status[1]);
+        worker_main(template, worker_fds, status[1]);
     }
     close(status[1]);
     auto_fd status_read = status[0];

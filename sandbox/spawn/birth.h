@@ -1,5 +1,5 @@
 /*
- * birth.h - the kinds of process that the nursery bears: the cage's pid 1, a sandbox's, and the worker.
+ * birth.h - the kinds of process that the zygote bears: the cage's pid 1, a sandbox's, and the worker.
  *
  * Each sets itself up, reports {step, errno} over a pipe, and becomes what it
  * is for.
@@ -9,7 +9,7 @@
 
 #include "sandbox/mounts/mounts.h"
 #include "sandbox/spawn/init.h"
-#include "sandbox/spawn/nursery.h"
+#include "sandbox/spawn/zygote.h"
 
 /* What sandboxes are made from. */
 struct birthplace {
@@ -20,7 +20,7 @@ struct birthplace {
 };
 
 /* A sandbox's pid 1 whose namespaces are there, and that waits to be told which layer its files are to be. */
-struct embryo {
+struct prepared {
     pid_t pid;         /* in our pid namespace */
     pid_t pid_in_cage; /* as keepers know it */
     int start_fd;      /* takes the layer */
@@ -34,16 +34,17 @@ struct embryo {
 int birth_cage(struct birthplace *place, struct sandbox_error *ret_error);
 
 /* Makes the namespaces of a sandbox in a cage, with all that doesn't depend on the layer. 0 or -errno. */
-int birth_begin(const struct birthplace *place, struct embryo *ret_embryo, struct sandbox_error *ret_error);
+int birth_begin(const struct birthplace *place, struct prepared *ret_prepared, struct sandbox_error *ret_error);
 
-/* Ends an embryo that is not needed. */
-void birth_drop(struct embryo *embryo);
+/* Ends a prepared sandbox that is not needed. */
+void birth_drop(struct prepared *prepared);
 
-/* Gives an embryo its layer, which exists, or the live files: it becomes a sandbox. Uses the embryo up. 0 or -errno. */
-int birth_finish(struct embryo *embryo, uint64_t layer, struct sandbox_error *ret_error);
+/* Gives a prepared sandbox its layer, which exists, or the live files, and awaits its report. Uses it up. 0 or -errno.
+ */
+int birth_finish(struct prepared *prepared, uint64_t layer, struct sandbox_error *ret_error);
 
 /* Starts the worker, as a child of our parent, with the view and without the privileges of a cell. 0 or -errno. */
-int birth_worker(const struct template *template, const struct nursery_boot *boot, pid_t *ret_pid,
+int birth_worker(const struct template *template, const struct zygote_worker_fds *worker_fds, pid_t *ret_pid,
                  struct sandbox_error *ret_error);
 
 #endif

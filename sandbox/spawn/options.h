@@ -1,7 +1,7 @@
 /*
- * options.h - what the nursery is told, from one program to another.
+ * options.h - what the zygote is told, from one program to another.
  *
- * The nursery is the same program, started anew: so it has nothing of the
+ * The zygote is the same program, started anew: so it has nothing of the
  * kernel process' memory and environment but what stands in here. See:
  * memfd_create(2).
  */

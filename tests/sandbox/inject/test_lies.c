@@ -202,7 +202,7 @@ int __wrap_kill(pid_t pid, int signal);
 int __wrap_kill(pid_t pid, int signal) {
     if (lies.on) {
         CHECK(pid > 1 && pid != getpid() && pid != lies.bystander);
-        CHECK(pid != lies.live->session->nursery.pid && pid != lies.live->session->nursery.cage);
+        CHECK(pid != lies.live->session->zygote.pid && pid != lies.live->session->zygote.cage);
     }
     return __real_kill(pid, signal);
 }
@@ -299,7 +299,7 @@ static void await_processes(int most) {
     CHECK(!"no process is left");
 }
 
-/* One that the nursery was bearing when it ended has become our child, and nobody else reaps it. */
+/* One that the zygote was bearing when it ended has become our child, and nobody else reaps it. */
 static void await_last(void) {
     for (int i = 0; i < 5000 && live_count_processes() > 1; i++) {
         while (waitpid(-1, NULL, WNOHANG) > 0)
@@ -309,7 +309,7 @@ static void await_last(void) {
     await_processes(1);
 }
 
-/* Between cells: we and the bystander, the nursery and the cage, the keepers of two images; a sandbox for the next. */
+/* Between cells: we and the bystander, the zygote and the cage, the keepers of two images; a sandbox for the next. */
 enum { PROCESSES = 7 };
 
 static void check_as_before(const char *descriptors) {

@@ -144,7 +144,7 @@ static void check_confined(const char *said) {
     CHECK(strstr(said, only_id) != NULL); /* and no other below */
 }
 
-/* Our children but those that are dead and not reaped yet: the nursery, and the images' keepers. */
+/* Our children but those that are dead and not reaped yet: the zygote, and the images' keepers. */
 static int count_children(struct live *live) {
     pid_t pids[64];
     session_await_dead(live->session);
@@ -298,8 +298,8 @@ static void nothing_of_the_kernel_process_is_in_reach(struct live *live) {
     struct cell *cell = live_start(live);
     CHECK_TEXT(live_ask(cell, "add 0"), "0");
     CHECK(has_secret(getpid()));
-    CHECK(!has_secret(live->session->nursery.pid));
-    CHECK(!has_secret(live->session->nursery.cage));
+    CHECK(!has_secret(live->session->zygote.pid));
+    CHECK(!has_secret(live->session->zygote.cage));
     CHECK(!has_secret(cell->init.pid));
     CHECK(!has_secret(cell->worker));
     CHECK(!has_secret(live->session->first->keeper));
@@ -346,7 +346,7 @@ static void send_to_call(pid_t pid) {
 
 static void neighbours_of_a_cell_are_hollow(struct live *live) {
     struct cell *cell = live_start(live);
-    check_hollow(live->session->nursery.cage);
+    check_hollow(live->session->zygote.cage);
     check_hollow(cell->init.pid);
     CHECK_TEXT(live_ask(cell, "add 1"), "1");
     pid_t init = cell->init.pid;

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "nursery.h"
+#include "zygote.h"
 
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/difference.h"
@@ -25,12 +25,12 @@
 
 enum { STOP_MS = 2000 };
 
-#define NURSERY_NAME "petri-nursery"
+#define ZYGOTE_NAME "petri-zygote"
 
 /* More than a sandbox takes of the session's files: its layer's folders, and what overlays make in theirs. */
 enum { SANDBOX_INODES = 64, SANDBOX_BYTES = 1 << 20 };
 
-/* One answer of the nursery. */
+/* One answer of the zygote. */
 struct answer {
     int result;
     struct sandbox_init init; /* a sandbox's, or the cage's; without its pidfd */
@@ -40,7 +40,14 @@ struct answer {
 };
 
 struct request {
-    enum { REQUEST_SANDBOX, REQUEST_LOAN, REQUEST_END_OF_LOAN, REQUEST_HIDE, REQUEST_REFRESH, REQUEST_RENEW } what;
+    enum {
+        REQUEST_SANDBOX,
+        REQUEST_RAISE_LIMIT,
+        REQUEST_LOWER_LIMIT,
+        REQUEST_HIDE,
+        REQUEST_REFRESH,
+        REQUEST_RENEW
+    } what;
     uint64_t layer; /* of a sandbox */
 };
 
@@ -113,10 +120,10 @@ static int measure_room(int files_fd, const char *which, struct room *ret_taken,
 
 /*
  * Cells may use up all the room that there is for layers, and go on: what a
- * sandbox takes before its cell runs is lent beside it. Returns 1 where it was,
+ * sandbox takes before its cell runs is added to the limit. Returns 1 where it was,
  * or -errno.
  */
-static int lend_room(int files_fd) {
+static int add_room(int files_fd) {
     struct room taken = {0}, left = {0};
     int r = measure_room(files_fd, "cells", &taken, &left);
     if (r || (left.inodes >= SANDBOX_INODES && left.bytes >= SANDBOX_BYTES))
@@ -125,8 +132,8 @@ static int lend_room(int files_fd) {
     return r ? r : 1;
 }
 
-/* Ends a loan: what is taken may stay, and nothing may be added beyond the session's limits. */
-static int end_loan(const struct session_options *options, int files_fd, enum mounts_files which) {
+/* Puts a limit back: what is taken may stay, and nothing may be added beyond the session's limits. */
+static int restore_limit(const struct session_options *options, int files_fd, enum mounts_files which) {
     struct room taken = {0}, left = {0};
     int r = measure_room(files_fd, which == MOUNTS_LIVE_FILES ? "live" : "cells", &taken, &left);
     return r ? r
@@ -135,7 +142,7 @@ static int end_loan(const struct session_options *options, int files_fd, enum mo
 }
 
 /* Names beside those of cells take their room, too; as many as there may be files. */
-static int lend_names(const struct session_options *options, int files_fd) {
+static int raise_file_limit(const struct session_options *options, int files_fd) {
     struct room taken = {0}, left = {0};
     int r = measure_room(files_fd, "live", &taken, &left);
     return r ? r
@@ -151,77 +158,77 @@ static int make_layer(struct template *template, int files_fd, uint64_t layer, s
     return r ? error_set(error, STEP_LAYER, -r, "%s", r == -ENOSPC ? "the disk limit is reached" : "") : 0;
 }
 
-/* What the nursery has. */
-struct nest {
+/* What the zygote has. */
+struct state {
     struct birthplace place;
     int files_fd; /* root of the session's files */
     int socket;
 };
 
 /* Builds the template, makes the cage and starts the worker. */
-static int open_nest(const struct session_options *options, const struct nursery_boot *boot, struct nest *nest,
-                     struct answer *first) {
-    struct template *template = nest->place.template;
+static int prepare_state(const struct session_options *options, const struct zygote_worker_fds *worker_fds,
+                         struct state *state, struct answer *first) {
+    struct template *template = state->place.template;
     struct sandbox_error *error = &first->error;
     init_leave_out_libraries();
-    int r = init_find_kept(&nest->place.kept);
+    int r = init_find_kept(&state->place.kept);
     if (r)
-        return error_set(error, STEP_NURSERY, -r, "/proc/self/maps");
+        return error_set(error, STEP_ZYGOTE, -r, "/proc/self/maps");
     if (unshare(CLONE_NEWNS))
         return error_set(error, STEP_MOUNT_NAMESPACE, errno, "%s", "");
     r = mounts_build_template(options, template, error);
-    if (r == 0 && (nest->files_fd = open(MOUNTS_FILES_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+    if (r == 0 && (state->files_fd = open(MOUNTS_FILES_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
         r = error_set(error, STEP_LAYER, errno, MOUNTS_FILES_DIR);
     if (r == 0)
-        r = prepare(template, nest->files_fd, error);
+        r = prepare(template, state->files_fd, error);
     if (r == 0)
-        r = birth_cage(&nest->place, error);
+        r = birth_cage(&state->place, error);
     if (r == 0)
-        r = birth_worker(template, boot, &first->worker, error);
-    first->init.pid = nest->place.cage;
+        r = birth_worker(template, worker_fds, &first->worker, error);
+    first->init.pid = state->place.cage;
     first->view = template->apart.view;
     return r;
 }
 
-/* Makes the sandbox asked for, from the embryo that is ready or from a new one. */
-static int make_sandbox(const struct nest *nest, uint64_t layer, struct embryo *ready, struct sandbox_init *ret_init,
-                        struct sandbox_error *error) {
-    struct template *template = nest->place.template;
-    const int files_fd = nest->files_fd;
-    struct embryo embryo = *ready;
-    *ready = (struct embryo){0};
-    int lent = layer == LAYER_LIVE ? 0 : lend_room(files_fd);
-    int r = lent < 0 ? error_set(error, STEP_LAYER, -lent, "room") : make_layer(template, files_fd, layer, error);
-    if (r == 0 && embryo.pid == 0)
-        r = birth_begin(&nest->place, &embryo, error);
-    *ret_init = (struct sandbox_init){.pid = embryo.pid, .pid_in_cage = embryo.pid_in_cage};
+/* Makes the sandbox asked for, from the prepared one or from a new one. */
+static int make_sandbox(const struct state *state, uint64_t layer, struct prepared *ready,
+                        struct sandbox_init *ret_init, struct sandbox_error *error) {
+    struct template *template = state->place.template;
+    const int files_fd = state->files_fd;
+    struct prepared prepared = *ready;
+    *ready = (struct prepared){0};
+    int added = layer == LAYER_LIVE ? 0 : add_room(files_fd);
+    int r = added < 0 ? error_set(error, STEP_LAYER, -added, "room") : make_layer(template, files_fd, layer, error);
+    if (r == 0 && prepared.pid == 0)
+        r = birth_begin(&state->place, &prepared, error);
+    *ret_init = (struct sandbox_init){.pid = prepared.pid, .pid_in_cage = prepared.pid_in_cage};
     if (r == 0)
-        r = birth_finish(&embryo, layer, error);
-    int ended = lent > 0 ? end_loan(template->options, files_fd, MOUNTS_CELLS_FILES) : 0;
+        r = birth_finish(&prepared, layer, error);
+    int ended = added > 0 ? restore_limit(template->options, files_fd, MOUNTS_CELLS_FILES) : 0;
     return r || ended == 0 ? r : error_set(error, STEP_LAYER, -ended, "room");
 }
 
-/* An embryo has the mounts that there were when it was made. */
-static int renew(const struct nest *nest, struct embryo *ready, struct sandbox_error *error) {
+/* A prepared sandbox has the mounts that there were when it was made. */
+static int renew(const struct state *state, struct prepared *ready, struct sandbox_error *error) {
     if (ready->pid)
         birth_drop(ready);
-    return mounts_renew_session(nest->place.template, error);
+    return mounts_renew_session(state->place.template, error);
 }
 
 /* Does what is answered with a result alone. */
-static int serve_request(const struct nest *nest, const struct request *request, struct embryo *ready) {
+static int serve_request(const struct state *state, const struct request *request, struct prepared *ready) {
     struct answer packet = {0};
-    struct template *template = nest->place.template;
+    struct template *template = state->place.template;
     int r = 0;
     switch (request->what) {
-    case REQUEST_LOAN:
-        r = lend_names(template->options, nest->files_fd);
+    case REQUEST_RAISE_LIMIT:
+        r = raise_file_limit(template->options, state->files_fd);
         break;
-    case REQUEST_END_OF_LOAN:
-        r = end_loan(template->options, nest->files_fd, MOUNTS_LIVE_FILES);
+    case REQUEST_LOWER_LIMIT:
+        r = restore_limit(template->options, state->files_fd, MOUNTS_LIVE_FILES);
         break;
     case REQUEST_HIDE:
-        r = hide_entries(template, nest->files_fd);
+        r = hide_entries(template, state->files_fd);
         if (r == 0)
             r = mounts_refresh_session(template);
         break;
@@ -229,47 +236,47 @@ static int serve_request(const struct nest *nest, const struct request *request,
         r = mounts_refresh_session(template);
         break;
     case REQUEST_RENEW:
-        r = renew(nest, ready, &packet.error);
+        r = renew(state, ready, &packet.error);
         break;
     case REQUEST_SANDBOX:
-        r = make_sandbox(nest, request->layer, ready, &packet.init, &packet.error);
+        r = make_sandbox(state, request->layer, ready, &packet.init, &packet.error);
         break;
     }
     packet.result = r;
-    return answer(nest->socket, packet);
+    return answer(state->socket, packet);
 }
 
-/* One embryo is always ready: the namespaces are most of the work, and need not wait for the question. */
-static void serve(const struct nest *nest) {
-    struct embryo ready = {0};
+/* One sandbox is always prepared: its namespaces are most of the work, and need not wait for the request. */
+static void serve(const struct state *state) {
+    struct prepared ready = {0};
     struct request request;
     int none, r = 0;
     while (r == 0) {
         struct sandbox_error error = {0};
-        if (ready.pid == 0 && birth_begin(&nest->place, &ready, &error))
-            ready = (struct embryo){0}; /* whoever asks is told, if it fails again */
-        if (channel_receive(nest->socket, &request, sizeof request, &none))
+        if (ready.pid == 0 && birth_begin(&state->place, &ready, &error))
+            ready = (struct prepared){0}; /* whoever asks is told, if it fails again */
+        if (channel_receive(state->socket, &request, sizeof request, &none))
             return;
-        r = serve_request(nest, &request, &ready);
+        r = serve_request(state, &request, &ready);
     }
 }
 
-/* The whole life of the nursery. Ended children need no wait: they are reaped as they end. */
-static void nursery_main(const struct session_options *options, const struct nursery_boot *boot, int socket) {
-    prctl(PR_SET_NAME, NURSERY_NAME);
+/* The whole life of the zygote. Ended children need no wait: they are reaped as they end. */
+static void zygote_main(const struct session_options *options, const struct zygote_worker_fds *worker_fds, int socket) {
+    prctl(PR_SET_NAME, ZYGOTE_NAME);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGCHLD, SIG_IGN);
     struct answer first = {0};
-    struct nest nest = {.place.template = calloc(1, sizeof *nest.place.template), .files_fd = -1, .socket = socket};
-    first.result = nest.place.template ? open_nest(options, boot, &nest, &first)
-                                       : error_set(&first.error, STEP_MEMORY, ENOMEM, "%s", "");
-    int sent = channel_send(socket, &first, sizeof first, first.result ? -1 : nest.files_fd);
+    struct state state = {.place.template = calloc(1, sizeof *state.place.template), .files_fd = -1, .socket = socket};
+    first.result = state.place.template ? prepare_state(options, worker_fds, &state, &first)
+                                        : error_set(&first.error, STEP_MEMORY, ENOMEM, "%s", "");
+    int sent = channel_send(socket, &first, sizeof first, first.result ? -1 : state.files_fd);
     if (sent == 0 && first.result == 0) {
-        close(boot->control_fd);
-        close(boot->stdout_fd);
-        close(boot->stderr_fd);
-        close(boot->trace_fd);
-        serve(&nest);
+        close(worker_fds->control_fd);
+        close(worker_fds->stdout_fd);
+        close(worker_fds->stderr_fd);
+        close(worker_fds->trace_fd);
+        serve(&state);
     }
     _exit(0);
 }
@@ -279,8 +286,8 @@ enum { SOCKET_FD = 3, OPTIONS_FD, CONTROL_FD, STDOUT_FD, STDERR_FD, TRACE_FD, FO
 
 void sandbox_begin(void) {
     struct options parsed;
-    const struct nursery_boot boot = {CONTROL_FD, STDOUT_FD, STDERR_FD, TRACE_FD};
-    if (strcmp(program_invocation_name, NURSERY_NAME) != 0)
+    const struct zygote_worker_fds worker_fds = {CONTROL_FD, STDOUT_FD, STDERR_FD, TRACE_FD};
+    if (strcmp(program_invocation_name, ZYGOTE_NAME) != 0)
         return;
     for (int fd = SOCKET_FD; fd < END_FD; fd++)
         (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -289,7 +296,7 @@ void sandbox_begin(void) {
     close(OPTIONS_FD);
     parsed.options.ground = &parsed.ground;
     parsed.ground.folder_fd = parsed.has_folder_fd ? FOLDER_FD : -1;
-    nursery_main(&parsed.options, &boot, SOCKET_FD);
+    zygote_main(&parsed.options, &worker_fds, SOCKET_FD);
 }
 
 /* Puts the descriptors in their places, and closes all others. */
@@ -312,9 +319,9 @@ static void leave_out_path(char *buf, size_t size, char *ret_env[2]) {
     ret_env[1] = NULL;
 }
 
-/* In a copy of the kernel process: starts the program anew, as the nursery. */
-static void become_nursery(const int from[END_FD]) {
-    static char name[] = NURSERY_NAME;
+/* In a copy of the kernel process: starts the program anew, as the zygote. */
+static void become_zygote(const int from[END_FD]) {
+    static char name[] = ZYGOTE_NAME;
     char *env[2], path[PATH_MAX], *argv[] = {name, NULL};
     struct answer failed = {0};
     leave_out_path(path, sizeof path, env);
@@ -323,52 +330,52 @@ static void become_nursery(const int from[END_FD]) {
         execve("/proc/self/exe", argv, env);
         r = -errno;
     }
-    failed.result = error_set(&failed.error, STEP_NURSERY, -r, "starting it");
+    failed.result = error_set(&failed.error, STEP_ZYGOTE, -r, "starting it");
     (void)answer(r == -EMFILE ? from[SOCKET_FD] : SOCKET_FD, failed);
     _exit(1);
 }
 
-/* Waits for what the nursery says once it is ready. 0 or -errno. */
-static int await_nursery(int socket, pid_t pid, struct nursery *ret_nursery, pid_t *ret_worker,
-                         struct sandbox_error *error) {
+/* Waits for what the zygote says once it is ready. 0 or -errno. */
+static int await_zygote(int socket, pid_t pid, struct zygote *ret_zygote, pid_t *ret_worker,
+                        struct sandbox_error *error) {
     int files_fd = -1;
     struct answer first;
     int r = channel_receive(socket, &first, sizeof first, &files_fd);
     if (r)
-        return error_set(error, STEP_NURSERY, -r, "starting");
+        return error_set(error, STEP_ZYGOTE, -r, "starting");
     if (first.result) {
         close_fd(&files_fd);
         *error = first.error;
         return first.result;
     }
-    *ret_nursery = (struct nursery){
-        .pid = pid, .cage = first.init.pid, .socket = socket, .files_fd = files_fd, .view = first.view};
+    *ret_zygote =
+        (struct zygote){.pid = pid, .cage = first.init.pid, .socket = socket, .files_fd = files_fd, .view = first.view};
     *ret_worker = first.worker;
     return 0;
 }
 
-int nursery_start(const struct session_options *options, const struct nursery_boot *boot, struct nursery *ret_nursery,
-                  pid_t *ret_worker, struct sandbox_error *ret_error) {
+int zygote_start(const struct session_options *options, const struct zygote_worker_fds *worker_fds,
+                 struct zygote *ret_zygote, pid_t *ret_worker, struct sandbox_error *ret_error) {
     int pair[2];
     auto_fd options_fd = options_write(options);
     if (options_fd < 0)
-        return error_set(ret_error, STEP_NURSERY, -options_fd, "writing its options");
+        return error_set(ret_error, STEP_ZYGOTE, -options_fd, "writing its options");
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
         return error_set(ret_error, STEP_PIPE, errno, "%s", "");
     auto_fd ours = pair[0], theirs = pair[1];
     pid_t pid = fork();
     if (pid == 0)
-        become_nursery((const int[END_FD]){[SOCKET_FD] = theirs,
-                                           [OPTIONS_FD] = options_fd,
-                                           [CONTROL_FD] = boot->control_fd,
-                                           [STDOUT_FD] = boot->stdout_fd,
-                                           [STDERR_FD] = boot->stderr_fd,
-                                           [TRACE_FD] = boot->trace_fd,
-                                           [FOLDER_FD] = options->ground->folder_fd});
+        become_zygote((const int[END_FD]){[SOCKET_FD] = theirs,
+                                          [OPTIONS_FD] = options_fd,
+                                          [CONTROL_FD] = worker_fds->control_fd,
+                                          [STDOUT_FD] = worker_fds->stdout_fd,
+                                          [STDERR_FD] = worker_fds->stderr_fd,
+                                          [TRACE_FD] = worker_fds->trace_fd,
+                                          [FOLDER_FD] = options->ground->folder_fd});
     close_fd(&theirs);
     if (pid < 0)
         return error_set(ret_error, STEP_FORK, errno, "%s", "");
-    int r = await_nursery(ours, pid, ret_nursery, ret_worker, ret_error);
+    int r = await_zygote(ours, pid, ret_zygote, ret_worker, ret_error);
     if (r == 0) {
         (void)steal_fd(&ours);
         return 0;
@@ -379,73 +386,73 @@ int nursery_start(const struct session_options *options, const struct nursery_bo
 }
 
 /*
- * The cage first, with all that is in it: its inits are the nursery's children,
- * and would be left to us unreaped, and the cage's with them. Then the nursery,
+ * The cage first, with all that is in it: its inits are the zygote's children,
+ * and would be left to us unreaped, and the cage's with them. Then the zygote,
  * which ends by itself when nobody speaks to it any more: killed while it bears
- * an embryo, it would leave us the one that it has sent into the cage.
+ * an prepared, it would leave us the one that it has sent into the cage.
  */
-void nursery_stop(struct nursery *nursery) {
-    auto_fd cage_fd = nursery->cage > 0 ? system_pidfd_open(nursery->cage) : -1;
-    auto_fd nursery_fd = nursery->pid > 0 ? system_pidfd_open(nursery->pid) : -1;
+void zygote_stop(struct zygote *zygote) {
+    auto_fd cage_fd = zygote->cage > 0 ? system_pidfd_open(zygote->cage) : -1;
+    auto_fd zygote_fd = zygote->pid > 0 ? system_pidfd_open(zygote->pid) : -1;
     if (cage_fd >= 0 && system_pidfd_signal(cage_fd, SIGKILL) == 0)
         (void)system_pidfd_await(cage_fd, STOP_MS);
-    close_fd(&nursery->socket);
-    close_fd(&nursery->files_fd);
-    if (nursery_fd >= 0)
-        (void)system_pidfd_await(nursery_fd, STOP_MS);
-    if (nursery->pid > 0) {
-        kill(nursery->pid, SIGKILL);
-        waitpid(nursery->pid, NULL, 0);
+    close_fd(&zygote->socket);
+    close_fd(&zygote->files_fd);
+    if (zygote_fd >= 0)
+        (void)system_pidfd_await(zygote_fd, STOP_MS);
+    if (zygote->pid > 0) {
+        kill(zygote->pid, SIGKILL);
+        waitpid(zygote->pid, NULL, 0);
     }
-    *nursery = (struct nursery){-1, -1, -1, -1, {0}};
+    *zygote = (struct zygote){-1, -1, -1, -1, {0}};
 }
 
-int nursery_request(const struct nursery *nursery, uint64_t layer, struct sandbox_error *ret_error) {
+int zygote_request_sandbox(const struct zygote *zygote, uint64_t layer, struct sandbox_error *ret_error) {
     struct request request = {.what = REQUEST_SANDBOX, .layer = layer};
-    int r = channel_send(nursery->socket, &request, sizeof request, -1);
-    return r ? error_set(ret_error, STEP_NURSERY, -r, "asking for a sandbox") : 0;
+    int r = channel_send(zygote->socket, &request, sizeof request, -1);
+    return r ? error_set(ret_error, STEP_ZYGOTE, -r, "asking for a sandbox") : 0;
 }
 
-static int ask_and_await(const struct nursery *nursery, struct request request) {
+static int ask_and_await(const struct zygote *zygote, struct request request) {
     struct answer packet;
-    int none, r = channel_send(nursery->socket, &request, sizeof request, -1);
+    int none, r = channel_send(zygote->socket, &request, sizeof request, -1);
     if (r == 0)
-        r = channel_receive(nursery->socket, &packet, sizeof packet, &none);
+        r = channel_receive(zygote->socket, &packet, sizeof packet, &none);
     return r ? r : packet.result;
 }
 
-int nursery_lend_names(const struct nursery *nursery) {
-    return ask_and_await(nursery, (struct request){.what = REQUEST_LOAN});
+int zygote_raise_file_limit(const struct zygote *zygote) {
+    return ask_and_await(zygote, (struct request){.what = REQUEST_RAISE_LIMIT});
 }
 
-int nursery_end_loan(const struct nursery *nursery) {
-    return ask_and_await(nursery, (struct request){.what = REQUEST_END_OF_LOAN});
+int zygote_lower_file_limit(const struct zygote *zygote) {
+    return ask_and_await(zygote, (struct request){.what = REQUEST_LOWER_LIMIT});
 }
 
-int nursery_hide(const struct nursery *nursery) {
-    return ask_and_await(nursery, (struct request){.what = REQUEST_HIDE});
+int zygote_hide_added(const struct zygote *zygote) {
+    return ask_and_await(zygote, (struct request){.what = REQUEST_HIDE});
 }
 
-int nursery_refresh(const struct nursery *nursery) {
-    return ask_and_await(nursery, (struct request){.what = REQUEST_REFRESH});
+int zygote_refresh(const struct zygote *zygote) {
+    return ask_and_await(zygote, (struct request){.what = REQUEST_REFRESH});
 }
 
-int nursery_renew(const struct nursery *nursery) {
-    return ask_and_await(nursery, (struct request){.what = REQUEST_RENEW});
+int zygote_renew(const struct zygote *zygote) {
+    return ask_and_await(zygote, (struct request){.what = REQUEST_RENEW});
 }
 
-int nursery_take(const struct nursery *nursery, struct sandbox_init *ret_init, struct sandbox_error *ret_error) {
+int zygote_take_sandbox(const struct zygote *zygote, struct sandbox_init *ret_init, struct sandbox_error *ret_error) {
     struct answer packet;
-    int none, r = channel_receive(nursery->socket, &packet, sizeof packet, &none);
+    int none, r = channel_receive(zygote->socket, &packet, sizeof packet, &none);
     if (r)
-        return error_set(ret_error, STEP_NURSERY, -r, "taking a sandbox");
+        return error_set(ret_error, STEP_ZYGOTE, -r, "taking a sandbox");
     if (packet.result) {
         *ret_error = packet.error;
         return packet.result;
     }
     int pidfd = system_pidfd_open(packet.init.pid);
     if (pidfd < 0)
-        return error_set(ret_error, STEP_NURSERY, -pidfd, "pidfd_open");
+        return error_set(ret_error, STEP_ZYGOTE, -pidfd, "pidfd_open");
     *ret_init = packet.init;
     ret_init->pidfd = pidfd;
     return 0;
