@@ -135,12 +135,12 @@ static void put_first(struct list *list, pid_t pid) {
 }
 
 /* A thread is in the middle of a clone(2): its child goes its own way, unless it is a thread too. */
-static int let_born_go(pid_t pid, pid_t tid) {
-    pid_t born;
-    int r = tracee_get_born(tid, &born);
-    if (r || syscall(SYS_tgkill, pid, born, 0) == 0)
+static int let_child_go(pid_t pid, pid_t tid) {
+    pid_t child;
+    int r = tracee_get_child(tid, &child);
+    if (r || syscall(SYS_tgkill, pid, child, 0) == 0)
         return r;
-    return tracee_let_go(born, STOP_MS);
+    return tracee_let_go(child, STOP_MS);
 }
 
 /*
@@ -151,13 +151,13 @@ static int let_born_go(pid_t pid, pid_t tid) {
 static int await_stop(pid_t pid, pid_t tid) {
     int status, r;
     while ((r = tracee_await_stop(tid, STOP_MS, &status)) == 0) {
-        bool gives_birth = tracee_is_birth(status);
-        if (status >> 16 != 0 && !gives_birth)
+        bool clones = tracee_is_clone(status);
+        if (status >> 16 != 0 && !clones)
             return 0;
-        if (gives_birth)
-            r = let_born_go(pid, tid);
+        if (clones)
+            r = let_child_go(pid, tid);
         if (r == 0)
-            r = tracee_stop_again(tid, gives_birth ? 0 : WSTOPSIG(status));
+            r = tracee_stop_again(tid, clones ? 0 : WSTOPSIG(status));
         if (r)
             return r;
     }

@@ -47,7 +47,7 @@ static int set_dumpable(const struct inject_task *worker, uint64_t dumpable) {
     return r ? r : inject_failure(&call, 1, NULL);
 }
 
-/* Ends a newborn child by a signal that the worker may have a handler for. */
+/* Ends a new child by a signal that the worker may have a handler for. */
 static int end_by_signal(const struct inject_task *child, int signal) {
     const uint64_t at = child->area->scratch, none = 0;
     const struct { uint64_t handler, flags, restorer, mask; } action = {0}; /* as the system call has it; SIG_DFL */
@@ -98,11 +98,11 @@ static int restore(const struct inject_task *worker, const struct zombie *zombie
                       .stack_size = STACK_BYTES},
         .tid = (uint64_t)zombie->pid,
     };
-    pid_t born = 0;
-    int r = helper_clone_task(worker, clone, &born);
-    if (born <= 0)
+    pid_t pid = 0;
+    int r = helper_clone_task(worker, clone, &pid);
+    if (pid <= 0)
         return r == -EAGAIN ? 0 : r; /* no room for one more process: it is forgotten */
-    const struct inject_task child = {born, 0, worker->memory_fd, worker->area};
+    const struct inject_task child = {pid, 0, worker->memory_fd, worker->area};
     int ended = end(&child, zombie->status);
     return r ? r : ended;
 }

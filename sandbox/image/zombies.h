@@ -4,7 +4,7 @@
  * A cell's other processes end with it. Its worker's children must be found dead
  * by the next cell, each under its number and with its status: a program that
  * waits for one which isn't there takes it for still running, or for one that has
- * ended well. So each cell's worker bears them again, and each of them ends at
+ * ended well. So each cell's worker clones them again, and each of them ends at
  * once as it has ended before. What they were, and their own children, is gone.
  *
  * See: waitpid(2); clone3(2), set_tid.
@@ -31,7 +31,7 @@ struct zombies {
 /* Has a stopped worker wait for its dead children; they are added. 0 or -errno. */
 int zombies_reap(const struct inject_task *worker, struct zombies *zombies) SANDBOX_MUST_CHECK;
 
-/* Has a new worker, which has CAP_CHECKPOINT_RESTORE still, bear them and lets them end. 0 or -errno. */
+/* Has a new worker, which has CAP_CHECKPOINT_RESTORE still, clone them, and ends them. 0 or -errno. */
 int zombies_restore(const struct inject_task *worker, const struct zombies *zombies) SANDBOX_MUST_CHECK;
 
 #endif

@@ -25,7 +25,7 @@ int helper_open(const struct inject_task *task, struct inject_call call) {
     return r ? r : inject_result_descriptor(call.result);
 }
 
-int helper_clone_task(const struct inject_task *task, struct helper_clone clone, pid_t *ret_born) {
+int helper_clone_task(const struct inject_task *task, struct helper_clone clone, pid_t *ret_child) {
     const uint64_t at = task->area->scratch;
     if (clone.tid) {
         clone.arguments.set_tid = at + offsetof(struct helper_clone, tid);
@@ -35,7 +35,7 @@ int helper_clone_task(const struct inject_task *task, struct helper_clone clone,
         clone.arguments.flags |= CLONE_CHILD_CLEARTID;
     const struct inject_memory memory = {at, &clone, sizeof clone};
     struct inject_call call = {.number = SYS_clone3, .argument = {at, sizeof clone.arguments}};
-    int r = inject_checked(task, &call, &memory, ret_born);
+    int r = inject_checked(task, &call, &memory, ret_child);
     return r ? r : inject_failure(&call, 1, NULL);
 }
 
@@ -55,32 +55,32 @@ int helper_keep_capabilities(const struct inject_task *task, uint64_t kept) {
 
 /*
  * The helper's part. Whoever enters a user namespace has every capability
- * there; what it bears needs one of them to get its id.
+ * there; what it clones needs one of them to get its id.
  */
-static int enter_and_clone(const struct inject_task *helper, const struct helper_birth *birth, int init_fd,
-                           pid_t *ret_born, struct sandbox_error *error) {
-    const struct helper_clone clone = {.arguments = {.flags = SHARED_PROCESS, .child_tid = birth->clear_tid},
-                                       .tid = (uint64_t)birth->tid};
+static int enter_and_clone(const struct inject_task *helper, const struct helper_target *target, int init_fd,
+                           pid_t *ret_child, struct sandbox_error *error) {
+    const struct helper_clone clone = {.arguments = {.flags = SHARED_PROCESS, .child_tid = target->clear_tid},
+                                       .tid = (uint64_t)target->tid};
     int r =
         helper_do(helper, (struct inject_call){.number = SYS_setns, .argument = {(uint64_t)init_fd, ALL_NAMESPACES}});
     if (r)
         return error_set(error, STEP_SETNS, -r, "%s", "");
-    r = helper_clone_task(helper, clone, ret_born);
+    r = helper_clone_task(helper, clone, ret_child);
     return r ? error_set(error, STEP_CLONE, -r, "%s", "") : 0;
 }
 
-int helper_bear(const struct inject_task *keeper, const struct helper_birth *birth, pid_t *ret_born, int *ret_init_fd,
-                struct sandbox_error *ret_error) {
+int helper_spawn(const struct inject_task *keeper, const struct helper_target *target, pid_t *ret_child,
+                 int *ret_init_fd, struct sandbox_error *ret_error) {
     pid_t pid = 0;
     struct inject_call clone = {.number = SYS_clone, .argument = {SHARED_PROCESS | SIGCHLD}};
     int init_fd =
-        helper_open(keeper, (struct inject_call){.number = SYS_pidfd_open, .argument = {(uint64_t)birth->init}});
+        helper_open(keeper, (struct inject_call){.number = SYS_pidfd_open, .argument = {(uint64_t)target->init}});
     int r = init_fd < 0 ? init_fd : inject_checked(keeper, &clone, NULL, &pid);
     if (r == 0)
         r = inject_failure(&clone, 1, NULL);
     if (r == 0) {
         const struct inject_task helper = {pid, 0, keeper->memory_fd, keeper->area};
-        r = enter_and_clone(&helper, birth, init_fd, ret_born, ret_error);
+        r = enter_and_clone(&helper, target, init_fd, ret_child, ret_error);
     } else {
         error_set(ret_error, STEP_INJECT, -r, "helper");
     }

@@ -3,7 +3,7 @@
  *
  *     keeper    opens the other namespaces, and clones
  *     helper      enters them, and clones
- *     task          the one that is wanted, born inside
+ *     task          the one that is wanted, cloned inside
  *
  * The helper is killed. Keeper, helper and task share memory, descriptors and
  * handlers; all are our children, and none has a parent of its own. All that
@@ -17,8 +17,8 @@
 
 #include "sandbox/inject/inject.h"
 
-/* Where a task is born, and as whom. */
-struct helper_birth {
+/* Where a task is cloned, and as whom. */
+struct helper_target {
     pid_t init;         /* a process in the namespaces, as the keeper knows it */
     pid_t tid;          /* the new task's id there, or 0 for any */
     uint64_t clear_tid; /* address that the task's end clears, or 0 */
@@ -35,19 +35,19 @@ struct helper_clone {
 
 /*
  * Has task clone another one by what clone says; with an id of its own where
- * that has one. Takes the start of the scratch memory. 0 or -errno; ret_born is
+ * that has one. Takes the start of the scratch memory. 0 or -errno; ret_child is
  * the caller's to end, also on failure, where it isn't 0.
  */
-int helper_clone_task(const struct inject_task *task, struct helper_clone clone, pid_t *ret_born) SANDBOX_MUST_CHECK;
+int helper_clone_task(const struct inject_task *task, struct helper_clone clone, pid_t *ret_child) SANDBOX_MUST_CHECK;
 
 /*
- * Has a keeper bear a task: stopped, with every capability in its user
+ * Has a keeper spawn a task: stopped, with every capability in its user
  * namespace. ret_init_fd is a pidfd of init in the descriptors that all share,
- * and should be closed. 0 or -errno with ret_error filled; ret_born is the
+ * and should be closed. 0 or -errno with ret_error filled; ret_child is the
  * caller's to end, also on failure, where it isn't 0.
  */
-int helper_bear(const struct inject_task *keeper, const struct helper_birth *birth, pid_t *ret_born, int *ret_init_fd,
-                struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+int helper_spawn(const struct inject_task *keeper, const struct helper_target *target, pid_t *ret_child,
+                 int *ret_init_fd, struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
 
 /* One checked call that gives 0, or a descriptor: that, or the -errno of it or of its being made. */
 int helper_do(const struct inject_task *task, struct inject_call call) SANDBOX_MUST_CHECK;

@@ -203,17 +203,17 @@ static int give_up(const struct inject_task *task, int r) {
     return r == -ESRCH || r == -EFAULT || r == -ETIMEDOUT ? -EUCLEAN : r;
 }
 
-/* A task has been born: it is a tracee, and will stop before its first instruction. */
-static int take_born(pid_t parent, pid_t *ret_born) {
-    int status, r = tracee_get_born(parent, ret_born);
-    return r ? r : tracee_await_stop(*ret_born, STOP_MS, &status);
+/* A task has been cloned: it is a tracee, and will stop before its first instruction. */
+static int take_child(pid_t parent, pid_t *ret_child) {
+    int status, r = tracee_get_child(parent, ret_child);
+    return r ? r : tracee_await_stop(*ret_child, STOP_MS, &status);
 }
 
 /* One that nobody has asked for. */
-static int refuse_born(pid_t parent) {
-    pid_t born;
-    if (tracee_get_born(parent, &born) == 0)
-        tracee_kill(born);
+static int refuse_child(pid_t parent) {
+    pid_t child;
+    if (tracee_get_child(parent, &child) == 0)
+        tracee_kill(child);
     return -EUCLEAN;
 }
 
@@ -249,18 +249,18 @@ static bool is_due(const struct inject_task *task, const struct inject_call *cal
 
 /* How far a checked call has come. */
 struct progress {
-    bool entered, born;
+    bool entered, cloned;
 };
 
 /* Judges a stop. 1 where the call is done, 0 where the task is to go on, or -errno. */
 static int judge(const struct inject_task *task, struct inject_call *call, const struct inject_memory *memory,
-                 pid_t *ret_born, int status, struct progress *progress) {
+                 pid_t *ret_child, int status, struct progress *progress) {
     struct syscall_stop stop;
-    if (tracee_is_birth(status) && (!ret_born || !progress->entered || progress->born))
-        return refuse_born(task->tid);
-    if (tracee_is_birth(status)) {
-        progress->born = true;
-        return take_born(task->tid, ret_born);
+    if (tracee_is_clone(status) && (!ret_child || !progress->entered || progress->cloned))
+        return refuse_child(task->tid);
+    if (tracee_is_clone(status)) {
+        progress->cloned = true;
+        return take_child(task->tid, ret_child);
     }
     if (is_passed_over(status) || (status >> 16 == PTRACE_EVENT_SECCOMP && progress->entered))
         return 0; /* the last is a call that the filter leaves to us, compared when it was entered */
@@ -280,7 +280,7 @@ static int judge(const struct inject_task *task, struct inject_call *call, const
 
 /* 1 where it is done, or -errno. */
 static int call_checked(const struct inject_task *task, struct inject_call *call, const struct inject_memory *memory,
-                        pid_t *ret_born, struct progress *progress) {
+                        pid_t *ret_child, struct progress *progress) {
     struct user_regs_struct regs = clean_registers(task, inject_code_start);
     call->result = INJECT_NOT_MADE;
     put_call(&regs, call);
@@ -292,15 +292,15 @@ static int call_checked(const struct inject_task *task, struct inject_call *call
         if (r == 0)
             r = await_stop(task->tid, &status);
         if (r == 0)
-            r = judge(task, call, memory, ret_born, status, progress);
+            r = judge(task, call, memory, ret_child, status, progress);
     }
     return r;
 }
 
 int inject_checked(const struct inject_task *task, struct inject_call *call, const struct inject_memory *memory,
-                   pid_t *ret_born) {
+                   pid_t *ret_child) {
     struct progress progress = {0};
-    int r = call_checked(task, call, memory, ret_born, &progress);
+    int r = call_checked(task, call, memory, ret_child, &progress);
     return r == 1 ? 0 : give_up(task, r);
 }
 
@@ -338,8 +338,8 @@ int inject_batch(const struct inject_task *task, struct inject_call *calls, size
             r = await_stop(task->tid, &status);
         if (r)
             break;
-        if (tracee_is_birth(status))
-            r = refuse_born(task->tid);
+        if (tracee_is_clone(status))
+            r = refuse_child(task->tid);
         else if (!is_passed_over(status))
             r = -EUCLEAN; /* a fault, or a call that the filter leaves to us: our code is not what ran */
         else if (status >> 16 == 0)

@@ -14,7 +14,7 @@
  *                and the way for tasks in a sandbox that may do no more than
  *                its cell: what they do instead, the cell could have done.
  *
- * A task that does anything else, gives birth, or stays in its own code, is
+ * A task that does anything else, clones another one, or stays in its own code, is
  * killed. Nobody else may be running in that memory, but for checked calls
  * that point to none.
  *
@@ -83,14 +83,14 @@ struct inject_memory {
 
 /*
  * Has a task make one checked call. memory, or NULL, is put in its place before
- * and compared when the task stands in front of the call. ret_born takes the
+ * and compared when the task stands in front of the call. ret_child takes the
  * task that the call has cloned, which is left stopped; NULL where none is
  * expected. The task's registers and signal mask are lost. 0; -EUCLEAN where
  * the task did something else, and is killed; -errno. That the call failed is
  * not an error: look at call->result.
  */
 int inject_checked(const struct inject_task *task, struct inject_call *call, const struct inject_memory *memory,
-                   pid_t *ret_born) SANDBOX_MUST_CHECK;
+                   pid_t *ret_child) SANDBOX_MUST_CHECK;
 
 /* The same for a call that ends the task, which is left to be reaped. 0; -EUCLEAN, or -errno. */
 int inject_last(const struct inject_task *task, struct inject_call call) SANDBOX_MUST_CHECK;

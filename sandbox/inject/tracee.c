@@ -104,16 +104,16 @@ int tracee_stop_again(pid_t tid, int signal) {
     return tracee_deliver(tid, signal);
 }
 
-bool tracee_is_birth(int status) {
+bool tracee_is_clone(int status) {
     int event = status >> 16;
     return event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK;
 }
 
-int tracee_get_born(pid_t parent, pid_t *ret_born) {
+int tracee_get_child(pid_t parent, pid_t *ret_child) {
     unsigned long message;
     if (ptrace(PTRACE_GETEVENTMSG, parent, 0, &message))
         return -errno;
-    *ret_born = (pid_t)message;
+    *ret_child = (pid_t)message;
     return 0;
 }
 

@@ -33,16 +33,16 @@ int tracee_await_stop(pid_t tid, int timeout_ms, int *ret_status);
  */
 int tracee_stop_again(pid_t tid, int signal);
 
-/* Whether a status is that of a task stopped at the birth of another one, which is a tracee too. */
-bool tracee_is_birth(int status);
+/* Whether a status is that of a task stopped in a clone(2) whose child is a tracee too. */
+bool tracee_is_clone(int status);
 
-/* The task that was born, as we know it. 0 or -errno. */
-int tracee_get_born(pid_t parent, pid_t *ret_born);
+/* The task that was cloned, as we know it. 0 or -errno. */
+int tracee_get_child(pid_t parent, pid_t *ret_child);
 
 /* Whether a thread is a tracee of ours already; not to be asked of our children. */
 bool tracee_is_ours(pid_t tid);
 
-/* Waits at most timeout_ms for a newborn tracee to stop, and is its tracer no longer. 0 or -errno. */
+/* Waits at most timeout_ms for a new tracee to stop, and is its tracer no longer. 0 or -errno. */
 int tracee_let_go(pid_t tid, int timeout_ms);
 
 /* Lets a stopped tracee go on; without a signal. 0 or -errno. */

@@ -241,7 +241,7 @@ static int identify(struct cell *cell) {
 }
 
 /* The keeper's part and the helper's: afterwards the worker is there. */
-static int give_birth(struct cell *cell, int pair[2], int *ret_init_fd, struct sandbox_error *error) {
+static int clone_worker(struct cell *cell, int pair[2], int *ret_init_fd, struct sandbox_error *error) {
     const struct thread *main_thread = &cell->image->threads.thread[0];
     int r = image_copy_keeper(cell->image, &cell->session->area, &cell->keeper, &cell->memory_fd);
     if (r)
@@ -260,8 +260,8 @@ static int give_birth(struct cell *cell, int pair[2], int *ret_init_fd, struct s
     if (r)
         return error_set(error, STEP_ZYGOTE, -r, "pid namespace");
     const struct inject_task keeper = task_of(cell, cell->keeper, 0);
-    const struct helper_birth birth = {cell->init.pid_in_cage, main_thread->tid, main_thread->clear_tid};
-    r = helper_bear(&keeper, &birth, &cell->worker, ret_init_fd, error);
+    const struct helper_target target = {cell->init.pid_in_cage, main_thread->tid, main_thread->clear_tid};
+    r = helper_spawn(&keeper, &target, &cell->worker, ret_init_fd, error);
     if (cell->worker > 0)
         remember_task(cell, cell->worker);
     return r;
@@ -301,7 +301,7 @@ int cell_assemble(struct cell *cell, struct sandbox_error *ret_error) {
     cell->tids = calloc(cell->image->threads.n, sizeof *cell->tids);
     if (!cell->tids)
         return error_set(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
-    int r = give_birth(cell, pair, &init_fd, ret_error);
+    int r = clone_worker(cell, pair, &init_fd, ret_error);
     if (r == 0)
         r = settle(cell, pair, init_fd, ret_error);
     if (r)

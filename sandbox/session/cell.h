@@ -57,7 +57,7 @@ int cell_take_sandbox(struct cell *cell, struct sandbox_error *ret_error);
 
 /*
  * The capabilities, as a mask, that a worker has in its sandbox while it is made:
- * to bear threads with their ids, and to empty its bounding set. They give code
+ * to clone threads with their ids, and to empty its bounding set. They give code
  * of a cell nothing.
  */
 #define CELL_MAKING_CAPABILITIES (UINT64_C(1) << CAP_CHECKPOINT_RESTORE | UINT64_C(1) << CAP_SETPCAP)

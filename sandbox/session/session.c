@@ -281,14 +281,14 @@ static int settle_keeper(const struct inject_task *keeper, int init_fd) {
  */
 static int make_first_keeper(struct session *session, const struct image *worker, pid_t *ret_keeper, int *ret_memory_fd,
                              struct sandbox_error *error) {
-    const struct helper_birth birth = {.init = session->zygote.cage};
+    const struct helper_target target = {.init = session->zygote.cage};
     pid_t copy = 0, keeper = 0;
     int memory_fd = -1, init_fd = -1;
     int r = image_copy_keeper(worker, &session->area, &copy, &memory_fd);
     if (r)
         return error_set(error, STEP_IMAGE, -r, "%s", "");
     const struct inject_task outside = {copy, 0, memory_fd, &session->area};
-    r = helper_bear(&outside, &birth, &keeper, &init_fd, error);
+    r = helper_spawn(&outside, &target, &keeper, &init_fd, error);
     tracee_kill(copy);
     const struct inject_task inside = {keeper, 0, memory_fd, &session->area};
     if (r == 0 && (r = settle_keeper(&inside, init_fd)))

@@ -1,7 +1,7 @@
 /*
  * init.h - a process that keeps namespaces alive and is nothing else.
  *
- * A pid 1 is born as a copy of the zygote, and code of a cell that gets hold
+ * A pid 1 begins as a copy of the zygote, and code of a cell that gets hold
  * of one of our tasks may be able to look at it. So it gives up what it has:
  * all memory but one page, which can only be executed, all descriptors but two,
  * and every system call but those with which it says that it is done and sleeps.

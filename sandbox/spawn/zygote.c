@@ -8,9 +8,9 @@
 #include "sandbox/files/folder.h"
 #include "sandbox/files/layers.h"
 #include "sandbox/mounts/mounts.h"
-#include "sandbox/spawn/birth.h"
 #include "sandbox/spawn/channel.h"
 #include "sandbox/spawn/options.h"
+#include "sandbox/spawn/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -160,7 +160,7 @@ static int make_layer(struct template *template, int files_fd, uint64_t layer, s
 
 /* What the zygote has. */
 struct state {
-    struct birthplace place;
+    struct spawn_context context;
     int files_fd; /* root of the session's files */
     int socket;
 };
@@ -168,10 +168,10 @@ struct state {
 /* Builds the template, makes the cage and starts the worker. */
 static int prepare_state(const struct session_options *options, const struct zygote_worker_fds *worker_fds,
                          struct state *state, struct answer *first) {
-    struct template *template = state->place.template;
+    struct template *template = state->context.template;
     struct sandbox_error *error = &first->error;
     init_leave_out_libraries();
-    int r = init_find_kept(&state->place.kept);
+    int r = init_find_kept(&state->context.kept);
     if (r)
         return error_set(error, STEP_ZYGOTE, -r, "/proc/self/maps");
     if (unshare(CLONE_NEWNS))
@@ -182,10 +182,10 @@ static int prepare_state(const struct session_options *options, const struct zyg
     if (r == 0)
         r = prepare(template, state->files_fd, error);
     if (r == 0)
-        r = birth_cage(&state->place, error);
+        r = spawn_cage(&state->context, error);
     if (r == 0)
-        r = birth_worker(template, worker_fds, &first->worker, error);
-    first->init.pid = state->place.cage;
+        r = spawn_worker(template, worker_fds, &first->worker, error);
+    first->init.pid = state->context.cage;
     first->view = template->apart.view;
     return r;
 }
@@ -193,17 +193,17 @@ static int prepare_state(const struct session_options *options, const struct zyg
 /* Makes the sandbox asked for, from the prepared one or from a new one. */
 static int make_sandbox(const struct state *state, uint64_t layer, struct prepared *ready,
                         struct sandbox_init *ret_init, struct sandbox_error *error) {
-    struct template *template = state->place.template;
+    struct template *template = state->context.template;
     const int files_fd = state->files_fd;
     struct prepared prepared = *ready;
     *ready = (struct prepared){0};
     int added = layer == LAYER_LIVE ? 0 : add_room(files_fd);
     int r = added < 0 ? error_set(error, STEP_LAYER, -added, "room") : make_layer(template, files_fd, layer, error);
     if (r == 0 && prepared.pid == 0)
-        r = birth_begin(&state->place, &prepared, error);
+        r = spawn_prepare(&state->context, &prepared, error);
     *ret_init = (struct sandbox_init){.pid = prepared.pid, .pid_in_cage = prepared.pid_in_cage};
     if (r == 0)
-        r = birth_finish(&prepared, layer, error);
+        r = spawn_finish(&prepared, layer, error);
     int ended = added > 0 ? restore_limit(template->options, files_fd, MOUNTS_CELLS_FILES) : 0;
     return r || ended == 0 ? r : error_set(error, STEP_LAYER, -ended, "room");
 }
@@ -211,14 +211,14 @@ static int make_sandbox(const struct state *state, uint64_t layer, struct prepar
 /* A prepared sandbox has the mounts that there were when it was made. */
 static int renew(const struct state *state, struct prepared *ready, struct sandbox_error *error) {
     if (ready->pid)
-        birth_drop(ready);
-    return mounts_renew_session(state->place.template, error);
+        spawn_discard(ready);
+    return mounts_renew_session(state->context.template, error);
 }
 
 /* Does what is answered with a result alone. */
 static int serve_request(const struct state *state, const struct request *request, struct prepared *ready) {
     struct answer packet = {0};
-    struct template *template = state->place.template;
+    struct template *template = state->context.template;
     int r = 0;
     switch (request->what) {
     case REQUEST_RAISE_LIMIT:
@@ -253,7 +253,7 @@ static void serve(const struct state *state) {
     int none, r = 0;
     while (r == 0) {
         struct sandbox_error error = {0};
-        if (ready.pid == 0 && birth_begin(&state->place, &ready, &error))
+        if (ready.pid == 0 && spawn_prepare(&state->context, &ready, &error))
             ready = (struct prepared){0}; /* whoever asks is told, if it fails again */
         if (channel_receive(state->socket, &request, sizeof request, &none))
             return;
@@ -267,9 +267,10 @@ static void zygote_main(const struct session_options *options, const struct zygo
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGCHLD, SIG_IGN);
     struct answer first = {0};
-    struct state state = {.place.template = calloc(1, sizeof *state.place.template), .files_fd = -1, .socket = socket};
-    first.result = state.place.template ? prepare_state(options, worker_fds, &state, &first)
-                                        : error_set(&first.error, STEP_MEMORY, ENOMEM, "%s", "");
+    struct state state = {
+        .context.template = calloc(1, sizeof *state.context.template), .files_fd = -1, .socket = socket};
+    first.result = state.context.template ? prepare_state(options, worker_fds, &state, &first)
+                                          : error_set(&first.error, STEP_MEMORY, ENOMEM, "%s", "");
     int sent = channel_send(socket, &first, sizeof first, first.result ? -1 : state.files_fd);
     if (sent == 0 && first.result == 0) {
         close(worker_fds->control_fd);
@@ -388,8 +389,8 @@ int zygote_start(const struct session_options *options, const struct zygote_work
 /*
  * The cage first, with all that is in it: its inits are the zygote's children,
  * and would be left to us unreaped, and the cage's with them. Then the zygote,
- * which ends by itself when nobody speaks to it any more: killed while it bears
- * an prepared, it would leave us the one that it has sent into the cage.
+ * which ends by itself when nobody speaks to it any more: killed while it prepares
+ * a sandbox, it would leave us the process that it has sent into the cage.
  */
 void zygote_stop(struct zygote *zygote) {
     auto_fd cage_fd = zygote->cage > 0 ? system_pidfd_open(zygote->cage) : -1;

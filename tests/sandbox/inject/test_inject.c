@@ -128,17 +128,17 @@ static int clone_is_reported_and_stopped(void *unused) {
     (void)unused;
     make_subject(&subject);
     for (int i = 0; i < 2; i++) {
-        pid_t born = 0;
+        pid_t child = 0;
         struct inject_call call = {.number = SYS_clone, .argument = {flags[i]}};
-        CHECK_EQUAL(inject_checked(&subject.task, &call, NULL, &born), 0);
-        CHECK_EQUAL(call.result, born);
+        CHECK_EQUAL(inject_checked(&subject.task, &call, NULL, &child), 0);
+        CHECK_EQUAL(call.result, child);
         struct subject copy = subject;
-        copy.task.tid = copy.task.tid_inside = born;
-        copy.task.memory_fd = tracee_open_memory(born);
+        copy.task.tid = copy.task.tid_inside = child;
+        copy.task.memory_fd = tracee_open_memory(child);
         struct inject_call ask = {.number = SYS_getpid};
         CHECK_EQUAL(run(&copy, &ask, 1), 0);
-        CHECK_EQUAL(ask.result, born);
-        tracee_kill(born);
+        CHECK_EQUAL(ask.result, child);
+        tracee_kill(child);
     }
     return 0;
 }
@@ -334,7 +334,7 @@ static void do_damage(const struct subject *subject, size_t i) {
 static int damage_is_mended_or_an_error(void *argument) {
     struct subject subject;
     size_t i = *(const size_t *)argument;
-    pid_t born = 0;
+    pid_t child = 0;
     make_subject(&subject);
     CHECK_EQUAL(inject_check_area(subject.pid, subject.memory_fd, &subject.area), 0);
     do_damage(&subject, i);
@@ -346,12 +346,12 @@ static int damage_is_mended_or_an_error(void *argument) {
     if (claimed)
         return 0;
     struct inject_call copy = {.number = SYS_clone, .argument = {CLONE_PARENT | SIGCHLD}};
-    CHECK_EQUAL(inject_checked(&subject.task, &copy, NULL, &born), 0);
-    subject.task.tid = subject.task.tid_inside = born;
-    subject.task.memory_fd = tracee_open_memory(born);
+    CHECK_EQUAL(inject_checked(&subject.task, &copy, NULL, &child), 0);
+    subject.task.tid = subject.task.tid_inside = child;
+    subject.task.memory_fd = tracee_open_memory(child);
     struct inject_call ask = {.number = SYS_getpid};
     CHECK_EQUAL(run(&subject, &ask, 1), 0);
-    CHECK_EQUAL(ask.result, born);
+    CHECK_EQUAL(ask.result, child);
     return 0;
 }
 

@@ -8,9 +8,9 @@
  * that wasn't committed the session is what it was, and after one that was, a cell can be made. What such a cell does
  * is the cell's own affair: it has spoilt what it owns.
  *
- * Not lied about is what Linux says and no memory can change: that a task was born, and which; pagemap; and what a task
- * stands in front of, where that is a keeper of the session's images. One that does anything but what it was told is
- * killed, and the image with it: see test_takeover.
+ * Not lied about is what Linux says and no memory can change: that a task was cloned, and which; pagemap; and what a
+ * task stands in front of, where that is a keeper of the session's images. One that does anything but what it was told
+ * is killed, and the image with it: see test_takeover.
  *
  * PETRI_SEED repeats a sequence, PETRI_STRANGE changes how many sessions there are.
  */

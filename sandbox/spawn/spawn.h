@@ -1,18 +1,18 @@
 /*
- * birth.h - the kinds of process that the zygote bears: the cage's pid 1, a sandbox's, and the worker.
+ * spawn.h - the kinds of process that the zygote spawns: the cage's pid 1, a sandbox's, and the worker.
  *
  * Each sets itself up, reports {step, errno} over a pipe, and becomes what it
  * is for.
  */
-#ifndef PETRI_SANDBOX_SPAWN_BIRTH_H
-#define PETRI_SANDBOX_SPAWN_BIRTH_H
+#ifndef PETRI_SANDBOX_SPAWN_SPAWN_H
+#define PETRI_SANDBOX_SPAWN_SPAWN_H
 
 #include "sandbox/mounts/mounts.h"
 #include "sandbox/spawn/init.h"
 #include "sandbox/spawn/zygote.h"
 
 /* What sandboxes are made from. */
-struct birthplace {
+struct spawn_context {
     struct template *template;
     struct init_kept kept;
     pid_t cage;   /* its pid 1; 0 while there is none */
@@ -31,20 +31,20 @@ struct prepared {
  * Makes the cage, where keepers live: a user and a pid namespace, of which those
  * of all sandboxes are children, an empty root, no network. 0 or -errno.
  */
-int birth_cage(struct birthplace *place, struct sandbox_error *ret_error);
+int spawn_cage(struct spawn_context *context, struct sandbox_error *ret_error);
 
 /* Makes the namespaces of a sandbox in a cage, with all that doesn't depend on the layer. 0 or -errno. */
-int birth_begin(const struct birthplace *place, struct prepared *ret_prepared, struct sandbox_error *ret_error);
+int spawn_prepare(const struct spawn_context *context, struct prepared *ret_prepared, struct sandbox_error *ret_error);
 
 /* Ends a prepared sandbox that is not needed. */
-void birth_drop(struct prepared *prepared);
+void spawn_discard(struct prepared *prepared);
 
 /* Gives a prepared sandbox its layer, which exists, or the live files, and awaits its report. Uses it up. 0 or -errno.
  */
-int birth_finish(struct prepared *prepared, uint64_t layer, struct sandbox_error *ret_error);
+int spawn_finish(struct prepared *prepared, uint64_t layer, struct sandbox_error *ret_error);
 
 /* Starts the worker, as a child of our parent, with the view and without the privileges of a cell. 0 or -errno. */
-int birth_worker(const struct template *template, const struct zygote_worker_fds *worker_fds, pid_t *ret_pid,
+int spawn_worker(const struct template *template, const struct zygote_worker_fds *worker_fds, pid_t *ret_pid,
                  struct sandbox_error *ret_error);
 
 #endif

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "birth.h"
+#include "spawn.h"
 
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/error.h"
@@ -138,14 +138,14 @@ static int map_ids(const struct sandbox_ground *ground, unsigned uid, unsigned g
 }
 
 /* What every pid 1 begins with: it lives no longer than the zygote, and is somebody. */
-static int init_begin(const struct birthplace *place, struct pipes *pipes, unsigned uid, unsigned gid,
+static int init_begin(const struct spawn_context *context, struct pipes *pipes, unsigned uid, unsigned gid,
                       struct sandbox_error *error) {
     prctl(PR_SET_NAME, "petri-init");
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     close_fd(&pipes->start_write);
     close_fd(&pipes->status_read);
     prctl(PR_SET_DUMPABLE, 1); /* or its own /proc is closed to it: the zygote has changed users */
-    return map_ids(place->template->options->ground, uid, gid, error);
+    return map_ids(context->template->options->ground, uid, gid, error);
 }
 
 /*
@@ -159,39 +159,39 @@ static void init_stay(void) {
 }
 
 /* The last word of a pid 1, with which it becomes an empty one. */
-static void init_end(const struct birthplace *place, const struct pipes *pipes, int r,
+static void init_end(const struct spawn_context *context, const struct pipes *pipes, int r,
                      const struct sandbox_error *error) {
     struct report done = {0};
     if (r == 0)
-        r = init_become(&place->kept, pipes->status_write, &done, sizeof done);
+        r = init_become(&context->kept, pipes->status_write, &done, sizeof done);
     report(pipes->status_write, r, error);
     _exit(1);
 }
 
 /* The life of a sandbox's pid 1. */
-static void init_main(const struct birthplace *place, struct pipes *pipes) {
+static void init_main(const struct spawn_context *context, struct pipes *pipes) {
     struct sandbox_error error = {0};
     uint64_t layer;
-    int r = init_begin(place, pipes, CELL_UID, CELL_GID, &error);
+    int r = init_begin(context, pipes, CELL_UID, CELL_GID, &error);
     if (r == 0)
         r = grow(&error);
     init_stay();
     if (read_layer(pipes->start_read, &layer))
         _exit(0);
     if (r == 0)
-        r = mounts_build_sandbox(place->template, layer, &error);
-    init_end(place, pipes, r, &error);
+        r = mounts_build_sandbox(context->template, layer, &error);
+    init_end(context, pipes, r, &error);
 }
 
 /* And of the cage's. */
-static void cage_main(const struct birthplace *place, struct pipes *pipes) {
+static void cage_main(const struct spawn_context *context, struct pipes *pipes) {
     struct sandbox_error error = {0};
-    const struct sandbox_ground *ground = place->template->options->ground;
-    int r = init_begin(place, pipes, ground->worker_uid, ground->worker_gid, &error);
+    const struct sandbox_ground *ground = context->template->options->ground;
+    int r = init_begin(context, pipes, ground->worker_uid, ground->worker_gid, &error);
     if (r == 0)
         r = mounts_build_empty(&error);
     init_stay();
-    init_end(place, pipes, r, &error);
+    init_end(context, pipes, r, &error);
 }
 
 /*
@@ -210,7 +210,7 @@ static pid_t clone_cage(const struct sandbox_ground *ground) {
 }
 
 /* Two, each with a page below it that nobody may touch. */
-static int make_stacks(struct birthplace *place) {
+static int make_stacks(struct spawn_context *context) {
     char *stacks = mmap(NULL, STACKS * STACK_BYTES, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (stacks == MAP_FAILED)
@@ -218,14 +218,14 @@ static int make_stacks(struct birthplace *place) {
     for (size_t i = 0; i < STACKS; i++)
         if (mprotect(stacks + i * STACK_BYTES, GUARD_BYTES, PROT_NONE))
             return -errno;
-    place->stacks = stacks;
+    context->stacks = stacks;
     return 0;
 }
 
-int birth_cage(struct birthplace *place, struct sandbox_error *ret_error) {
-    const struct sandbox_ground *ground = place->template->options->ground;
+int spawn_cage(struct spawn_context *context, struct sandbox_error *ret_error) {
+    const struct sandbox_ground *ground = context->template->options->ground;
     struct pipes pipes;
-    int r = make_stacks(place);
+    int r = make_stacks(context);
     if (r)
         return error_set(ret_error, STEP_MEMORY, -r, "%s", "");
     r = pipes_init(&pipes, ret_error);
@@ -233,7 +233,7 @@ int birth_cage(struct birthplace *place, struct sandbox_error *ret_error) {
         return r;
     pid_t pid = clone_cage(ground);
     if (pid == 0)
-        cage_main(place, &pipes);
+        cage_main(context, &pipes);
     close_fd(&pipes.status_write);
     if (pid < 0)
         r = error_set(ret_error, STEP_NAMESPACES, errno, "the cage");
@@ -241,12 +241,12 @@ int birth_cage(struct birthplace *place, struct sandbox_error *ret_error) {
         r = await_report(pipes.status_read, false, ret_error);
     pipes_fini(&pipes);
     if (r == 0)
-        place->cage = pid;
+        context->cage = pid;
     return r;
 }
 
 /* What comes of going into the cage: the pid 1 made there, as it is known there, or an error. */
-struct born {
+struct outcome {
     int result;
     pid_t pid;
     struct sandbox_error error;
@@ -254,10 +254,10 @@ struct born {
 
 /* What the processes that go into the cage have before them. They use the zygote's memory: it waits for each. */
 struct journey {
-    const struct birthplace *place;
+    const struct spawn_context *context;
     struct pipes *pipes;
-    int born_fd;
-    struct born born;
+    int id_fd;
+    struct outcome outcome;
 };
 
 /*
@@ -266,19 +266,19 @@ struct journey {
  * which waits for the end of that use alone; if we ended before the process has,
  * it would be left to our parent. (That of CLONE_PARENT is not ours to wait for.)
  */
-static pid_t clone_and_wait(const struct birthplace *place, size_t nth, int (*run)(void *), struct journey *journey,
-                            int flags) {
+static pid_t clone_and_wait(const struct spawn_context *context, size_t nth, int (*run)(void *),
+                            struct journey *journey, int flags) {
     flags |= CLONE_VM | CLONE_VFORK | SIGCHLD;
-    pid_t pid = clone(run, place->stacks + (nth + 1) * STACK_BYTES, flags, journey);
+    pid_t pid = clone(run, context->stacks + (nth + 1) * STACK_BYTES, flags, journey);
     if (pid > 0)
         (void)waitpid(pid, NULL, __WALL);
     return pid;
 }
 
 /* In the cage: its user, and its pid namespace for children. None that lives there may look at our memory. */
-static int enter_cage(const struct birthplace *place, struct sandbox_error *error) {
-    const struct sandbox_ground *ground = place->template->options->ground;
-    auto_fd cage_fd = system_pidfd_open(place->cage);
+static int enter_cage(const struct spawn_context *context, struct sandbox_error *error) {
+    const struct sandbox_ground *ground = context->template->options->ground;
+    auto_fd cage_fd = system_pidfd_open(context->cage);
     if (cage_fd < 0 || prctl(PR_SET_DUMPABLE, 0) || setns(cage_fd, CLONE_NEWUSER | CLONE_NEWPID))
         return error_set(error, STEP_NAMESPACES, cage_fd < 0 ? -cage_fd : errno, "entering the cage");
     if (syscall(SYS_setresgid, ground->worker_gid, ground->worker_gid, ground->worker_gid) ||
@@ -292,34 +292,34 @@ static int enter_cage(const struct birthplace *place, struct sandbox_error *erro
  * zygote, with the zygote's mounts. Its namespaces belong to the user whom
  * keepers run as, and are children of the cage's: that lets a helper enter them.
  */
-static int bear_sandbox(void *argument) {
+static int clone_init(void *argument) {
     struct journey *journey = argument;
-    struct born *born = &journey->born;
-    born->pid = clone_process(SANDBOX_NAMESPACES | CLONE_PARENT | SIGCHLD);
-    if (born->pid == 0) {
-        close(journey->born_fd);
-        init_main(journey->place, journey->pipes);
+    struct outcome *outcome = &journey->outcome;
+    outcome->pid = clone_process(SANDBOX_NAMESPACES | CLONE_PARENT | SIGCHLD);
+    if (outcome->pid == 0) {
+        close(journey->id_fd);
+        init_main(journey->context, journey->pipes);
     }
-    int r = born->pid < 0 ? -errno : channel_send_pid(journey->born_fd, born->pid);
+    int r = outcome->pid < 0 ? -errno : channel_send_pid(journey->id_fd, outcome->pid);
     if (r)
-        born->result = error_set(&born->error, STEP_NAMESPACES, -r, "%s", "");
+        outcome->result = error_set(&outcome->error, STEP_NAMESPACES, -r, "%s", "");
     return 0;
 }
 
 /*
- * A process belongs to a pid namespace from its birth on, and only then can it
- * make another below it: so it takes one that enters the cage, and one born in it.
+ * A process is in the pid namespace that it was cloned into, and makes namespaces
+ * below that one: so it takes one process that enters the cage, and one cloned there.
  */
-static int go_and_bear(void *argument) {
+static int clone_in_cage(void *argument) {
     struct journey *journey = argument;
-    struct born *born = &journey->born;
-    born->result = enter_cage(journey->place, &born->error);
-    if (born->result == 0 && clone_and_wait(journey->place, 1, bear_sandbox, journey, CLONE_PARENT) < 0)
-        born->result = error_set(&born->error, STEP_FORK, errno, "%s", "");
+    struct outcome *outcome = &journey->outcome;
+    outcome->result = enter_cage(journey->context, &outcome->error);
+    if (outcome->result == 0 && clone_and_wait(journey->context, 1, clone_init, journey, CLONE_PARENT) < 0)
+        outcome->result = error_set(&outcome->error, STEP_FORK, errno, "%s", "");
     return 0;
 }
 
-static int make_born_sockets(int pair[2], struct sandbox_error *error) {
+static int make_id_sockets(int pair[2], struct sandbox_error *error) {
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
         return error_set(error, STEP_PIPE, errno, "%s", "");
     if (setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &(int){1}, sizeof(int)) == 0)
@@ -329,27 +329,27 @@ static int make_born_sockets(int pair[2], struct sandbox_error *error) {
     return error_set(error, STEP_PIPE, errno, "%s", "");
 }
 
-int birth_begin(const struct birthplace *place, struct prepared *ret_prepared, struct sandbox_error *ret_error) {
+int spawn_prepare(const struct spawn_context *context, struct prepared *ret_prepared, struct sandbox_error *ret_error) {
     struct pipes pipes;
     struct prepared prepared = {0};
     int sockets[2];
-    int r = make_born_sockets(sockets, ret_error);
+    int r = make_id_sockets(sockets, ret_error);
     if (r)
         return r;
-    auto_fd born_read = sockets[0], born_write = sockets[1];
+    auto_fd id_read = sockets[0], id_write = sockets[1];
     r = pipes_init(&pipes, ret_error);
     if (r)
         return r;
-    struct journey journey = {.place = place, .pipes = &pipes, .born_fd = born_write};
-    if (clone_and_wait(place, 0, go_and_bear, &journey, 0) < 0)
-        journey.born.result = error_set(&journey.born.error, STEP_FORK, errno, "%s", "");
-    close_fd(&born_write);
-    r = journey.born.result;
+    struct journey journey = {.context = context, .pipes = &pipes, .id_fd = id_write};
+    if (clone_and_wait(context, 0, clone_in_cage, &journey, 0) < 0)
+        journey.outcome.result = error_set(&journey.outcome.error, STEP_FORK, errno, "%s", "");
+    close_fd(&id_write);
+    r = journey.outcome.result;
     if (r)
-        *ret_error = journey.born.error;
-    else if ((r = channel_receive_pid(born_read, &prepared.pid)))
+        *ret_error = journey.outcome.error;
+    else if ((r = channel_receive_pid(id_read, &prepared.pid)))
         r = error_set(ret_error, STEP_NAMESPACES, -r, "the process ended early");
-    prepared.pid_in_cage = journey.born.pid;
+    prepared.pid_in_cage = journey.outcome.pid;
     if (r == 0) {
         prepared.start_fd = steal_fd(&pipes.start_write);
         prepared.status_fd = steal_fd(&pipes.status_read);
@@ -359,14 +359,14 @@ int birth_begin(const struct birthplace *place, struct prepared *ret_prepared, s
     return r;
 }
 
-void birth_drop(struct prepared *prepared) {
+void spawn_discard(struct prepared *prepared) {
     kill(prepared->pid, SIGKILL);
     close_fd(&prepared->start_fd);
     close_fd(&prepared->status_fd);
     *prepared = (struct prepared){0};
 }
 
-int birth_finish(struct prepared *prepared, uint64_t layer, struct sandbox_error *ret_error) {
+int spawn_finish(struct prepared *prepared, uint64_t layer, struct sandbox_error *ret_error) {
     int r = write(prepared->start_fd, &layer, sizeof layer) == sizeof layer
                 ? await_report(prepared->status_fd, false, ret_error)
                 : error_set(ret_error, STEP_NAMESPACES, EPIPE, "the process ended early");
@@ -468,7 +468,7 @@ static void worker_main(const struct template *template, const struct zygote_wor
     _exit(1);
 }
 
-int birth_worker(const struct template *template, const struct zygote_worker_fds *worker_fds, pid_t *ret_pid,
+int spawn_worker(const struct template *template, const struct zygote_worker_fds *worker_fds, pid_t *ret_pid,
                  struct sandbox_error *ret_error) {
     int status[2];
     if (pipe2(status, O_CLOEXEC))
