@@ -44,9 +44,9 @@ enum kind {
 };
 
 /* The folders of HIDDEN. */
-static const char *const hidden[] = {MOUNTS_LIVE,   MOUNTS_KEPT, MOUNTS_CELLS,   MOUNTS_VIEW,   MOUNTS_FOLDER,
-                                     APART_FILES,   APART_PARTS, MOUNTS_PRIVATE, MOUNTS_ON_TOP, EMPTY,
-                                     MOUNTS_COVERS, PROC,        MOUNTS_ROOT};
+static const char *const hidden[] = {
+    MOUNTS_LIVE,    MOUNTS_KEPT,   MOUNTS_CELLS, MOUNTS_VIEW,   MOUNTS_FOLDER, SUBMOUNTS_FILES, SUBMOUNTS_PARTS,
+    MOUNTS_PRIVATE, MOUNTS_ON_TOP, EMPTY,        MOUNTS_COVERS, PROC,          MOUNTS_ROOT};
 
 /* All of the template but what the session's options add. In order: a mount stands before what is below it. */
 static const struct {
@@ -372,7 +372,7 @@ static int build_options(struct template *template, const struct prefix_list *pr
     if (r == 0)
         r = mount_folder(options, error);
     if (r == 0 && options->ground->folder_fd >= 0)
-        r = apart_build(HIDDEN "/" MOUNTS_FOLDER, &template->rules, &template->apart, error);
+        r = submounts_build(HIDDEN "/" MOUNTS_FOLDER, &template->rules, &template->submounts, error);
     if (r == 0 && mounts_shows_folder_path(options))
         r = show_make_folders(options->folder, 0755, error);
     return r;

@@ -11,8 +11,8 @@
 #define PETRI_SANDBOX_MOUNTS_MOUNTS_H
 
 #include "sandbox/files/folder.h"
-#include "sandbox/mounts/apart.h"
 #include "sandbox/mounts/hide.h"
+#include "sandbox/mounts/submounts.h"
 #include "sandbox/sandbox.h"
 
 #include <limits.h>
@@ -24,7 +24,7 @@
 #define MOUNTS_FOLDER_DIR "/folder"
 
 /* The same where it was taken apart: what isn't a part. */
-#define MOUNTS_PARTED_DIR "/" APART_FILES
+#define MOUNTS_PARTED_DIR "/" SUBMOUNTS_FILES
 
 /* The home folder of cells. */
 #define MOUNTS_HOME "/home/petri"
@@ -41,9 +41,9 @@ bool mounts_shows_folder_path(const struct session_options *options);
  */
 struct template {
     const struct session_options *options;
-    struct folder_rules rules; /* of the notebook's folder */
-    struct folder_seen seen;   /* by them */
-    struct apart apart;        /* and its parts, where it has some */
+    struct folder_rules rules;  /* of the notebook's folder */
+    struct folder_seen seen;    /* by them */
+    struct submounts submounts; /* and its parts, where it has some */
     struct hide_places hidden;
     int n_on_top;
     char on_top[MOUNTS_MAX_ON_TOP][PATH_MAX];

@@ -35,7 +35,7 @@ enum { VIEW_FLAGS = MS_NOSUID | MS_NODEV | MS_STRICTATIME, LAYER_FLAGS = MS_NOSU
 
 /* What lies below the session's files. */
 #define LOWEST MOUNTS_KEPT "/hidden:" MOUNTS_FOLDER ":" MOUNT_POINTS
-#define LOWEST_APART APART_FILES ":" MOUNT_POINTS
+#define LOWEST_WITH_SUBMOUNTS SUBMOUNTS_FILES ":" MOUNT_POINTS
 
 /* with: 0, or MS_REC for all that is mounted below. */
 static int bind(const char *source, const char *target, unsigned long with, struct sandbox_error *error) {
@@ -69,12 +69,12 @@ static void escape(const char *path, char *out, size_t size) {
 
 /* A part of the folder that is a folder, as an overlay over itself: what lies over the folder has what is below its
  * path. base: of a layer, what was there before it; or NULL. */
-static int mount_part(const struct apart_part *part, size_t i, const char *base, const char *upper, const char *work,
-                      const char *target, unsigned long flags, struct sandbox_error *error) {
+static int mount_part(const struct submounts_part *part, size_t i, const char *base, const char *upper,
+                      const char *work, const char *target, unsigned long flags, struct sandbox_error *error) {
     char escaped[PATH_MAX], lower[2 * PATH_MAX], inner[PATH_MAX + 64], works[64];
     escape(part->path, escaped, sizeof escaped);
-    snprintf(lower, sizeof lower, "%s%s%s" APART_PARTS "/%zu", base ? base : "", base ? escaped : "", base ? ":" : "",
-             i);
+    snprintf(lower, sizeof lower, "%s%s%s" SUBMOUNTS_PARTS "/%zu", base ? base : "", base ? escaped : "",
+             base ? ":" : "", i);
     snprintf(inner, sizeof inner, "%s%s", upper, escaped);
     snprintf(works, sizeof works, "%s/%zu", work, i);
     return mount_overlay(lower, inner, works, target, flags, error);
@@ -92,25 +92,25 @@ static int put_part(const char *from, const char *folder, const char *path, unsi
 
 /* The parts first: an upper folder in one that an overlay has already would be taken for a mistake. See:
  * ovl_check_layer() in overlayfs. */
-static int mount_view(const struct apart *apart, struct sandbox_error *error) {
+static int mount_view(const struct submounts *submounts, struct sandbox_error *error) {
     char place[40];
     int r = 0;
-    for (size_t i = 0; r == 0 && i < apart->n; i++) {
-        snprintf(place, sizeof place, APART_SHOWN, i);
-        if (apart->part[i].folder)
-            r = mount_part(&apart->part[i], i, NULL, LIVE_FILES "/folder", MOUNTS_LIVE "/" APART_WORK, place,
+    for (size_t i = 0; r == 0 && i < submounts->n; i++) {
+        snprintf(place, sizeof place, SUBMOUNTS_SHOWN, i);
+        if (submounts->part[i].folder)
+            r = mount_part(&submounts->part[i], i, NULL, LIVE_FILES "/folder", MOUNTS_LIVE "/" SUBMOUNTS_WORK, place,
                            VIEW_FLAGS, error);
     }
     if (r == 0)
-        r = mount_overlay(apart->used ? LOWEST_APART : LOWEST, LIVE_FILES "/folder", MOUNTS_LIVE "/folder.work",
-                          MOUNTS_VIEW, VIEW_FLAGS, error);
-    for (size_t i = 0; r == 0 && i < apart->n; i++) {
-        const bool folder = apart->part[i].folder;
+        r = mount_overlay(submounts->used ? LOWEST_WITH_SUBMOUNTS : LOWEST, LIVE_FILES "/folder",
+                          MOUNTS_LIVE "/folder.work", MOUNTS_VIEW, VIEW_FLAGS, error);
+    for (size_t i = 0; r == 0 && i < submounts->n; i++) {
+        const bool folder = submounts->part[i].folder;
         if (folder)
-            snprintf(place, sizeof place, APART_SHOWN, i);
+            snprintf(place, sizeof place, SUBMOUNTS_SHOWN, i);
         else
-            snprintf(place, sizeof place, APART_PARTS "/%zu", i);
-        r = put_part(place, MOUNTS_VIEW, apart->part[i].path, folder ? MS_MOVE : MS_BIND, error);
+            snprintf(place, sizeof place, SUBMOUNTS_PARTS "/%zu", i);
+        r = put_part(place, MOUNTS_VIEW, submounts->part[i].path, folder ? MS_MOVE : MS_BIND, error);
     }
     return r;
 }
@@ -138,7 +138,7 @@ int mounts_show_session(const struct template *template, struct sandbox_error *r
     setfsuid(ground->worker_uid);
     int raised = raise_override();
     int r = raised ? error_set(ret_error, STEP_CREDENTIALS, -raised, "the overlay's")
-                   : mount_view(&template->apart, ret_error);
+                   : mount_view(&template->submounts, ret_error);
     setfsuid(0);
     setfsgid(0);
     (void)prctl(PR_SET_PDEATHSIG, signal);
@@ -148,8 +148,8 @@ int mounts_show_session(const struct template *template, struct sandbox_error *r
 int mounts_refresh_session(const struct template *template) {
     char path[PATH_MAX + 16];
     int r = mount(NULL, MOUNTS_VIEW, NULL, MS_REMOUNT | VIEW_FLAGS, NULL) ? -errno : 0;
-    for (size_t i = 0; r == 0 && i < template->apart.n; i++) {
-        const struct apart_part *part = &template->apart.part[i];
+    for (size_t i = 0; r == 0 && i < template->submounts.n; i++) {
+        const struct submounts_part *part = &template->submounts.part[i];
         snprintf(path, sizeof path, MOUNTS_VIEW "%s", part->path);
         if (part->folder && mount(NULL, path, NULL, MS_REMOUNT | VIEW_FLAGS, NULL) && errno != EACCES &&
             errno != EINVAL)
@@ -167,23 +167,25 @@ int mounts_renew_session(const struct template *template, struct sandbox_error *
 /* What a layer has of the notebook's folder, over what was kept and what the host has. */
 static int mount_folder_layer(const struct template *template, const char *base, const char *layer,
                               struct sandbox_error *error) {
-    const struct apart *apart = &template->apart;
+    const struct submounts *submounts = &template->submounts;
     char lower[128], upper[64], works[64], work[64], below[64], part[32];
     snprintf(below, sizeof below, "%s/folder", base);
     snprintf(upper, sizeof upper, "%s/folder", layer);
-    snprintf(works, sizeof works, "%s/" APART_WORK, layer);
+    snprintf(works, sizeof works, "%s/" SUBMOUNTS_WORK, layer);
     snprintf(work, sizeof work, "%s/folder.work", layer);
-    snprintf(lower, sizeof lower, "%s:%s", below, apart->used ? LOWEST_APART : LOWEST);
+    snprintf(lower, sizeof lower, "%s:%s", below, submounts->used ? LOWEST_WITH_SUBMOUNTS : LOWEST);
     int r = 0;
-    for (size_t i = 0; r == 0 && i < apart->n; i++) {
-        snprintf(part, sizeof part, APART_PARTS "/%zu", i);
-        r = apart->part[i].folder ? mount_part(&apart->part[i], i, below, upper, works, part, LAYER_FLAGS, error) : 0;
+    for (size_t i = 0; r == 0 && i < submounts->n; i++) {
+        snprintf(part, sizeof part, SUBMOUNTS_PARTS "/%zu", i);
+        r = submounts->part[i].folder
+                ? mount_part(&submounts->part[i], i, below, upper, works, part, LAYER_FLAGS, error)
+                : 0;
     }
     if (r == 0)
         r = mount_overlay(lower, upper, work, "/work", LAYER_FLAGS, error);
-    for (size_t i = 0; r == 0 && i < apart->n; i++) {
-        snprintf(part, sizeof part, APART_PARTS "/%zu", i);
-        r = put_part(part, "/work", apart->part[i].path, apart->part[i].folder ? MS_MOVE : MS_BIND, error);
+    for (size_t i = 0; r == 0 && i < submounts->n; i++) {
+        snprintf(part, sizeof part, SUBMOUNTS_PARTS "/%zu", i);
+        r = put_part(part, "/work", submounts->part[i].path, submounts->part[i].folder ? MS_MOVE : MS_BIND, error);
     }
     return r;
 }

@@ -57,7 +57,7 @@ static int answer(int socket, struct answer packet) {
 
 /* Hides what is hidden of the folder's homes, from the cells to come, and what has been added since. */
 static int hide_entries(struct template *template, int files_fd) {
-    if (!template->rules.homes[0] || template->options->ground->folder_fd < 0 || template->apart.used)
+    if (!template->rules.homes[0] || template->options->ground->folder_fd < 0 || template->submounts.used)
         return 0;
     auto_fd folder_fd = open(MOUNTS_FOLDER_DIR, O_PATH | O_DIRECTORY | O_CLOEXEC);
     auto_fd layer_fd = openat(files_fd, "kept/hidden", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -67,14 +67,15 @@ static int hide_entries(struct template *template, int files_fd) {
 /* What the parts of the notebook's folder need over it. */
 static int make_parts(const struct template *template, int files_fd, const char *folder, const char *work) {
     const struct sandbox_ground *ground = template->options->ground;
-    if (template->apart.n == 0)
+    if (template->submounts.n == 0)
         return 0;
     auto_fd from_fd = open(MOUNTS_PARTED_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     auto_fd folder_fd = openat(files_fd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     auto_fd work_fd = openat(files_fd, work, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return from_fd < 0 || folder_fd < 0 || work_fd < 0
                ? -errno
-               : apart_prepare(&template->apart, from_fd, folder_fd, work_fd, ground->worker_uid, ground->worker_gid);
+               : submounts_prepare(&template->submounts, from_fd, folder_fd, work_fd, ground->worker_uid,
+                                   ground->worker_gid);
 }
 
 /* Makes the live files, and shows them. */
@@ -186,7 +187,7 @@ static int prepare_state(const struct session_options *options, const struct zyg
     if (r == 0)
         r = spawn_worker(template, worker_fds, &first->worker, error);
     first->init.pid = state->context.cage;
-    first->view = template->apart.view;
+    first->view = template->submounts.view;
     return r;
 }
 

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "apart.h"
+#include "submounts.h"
 
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/error.h"
@@ -21,7 +21,7 @@ enum { COPY_BYTES = 4 << 20, ALL_BYTES = 64 << 20, MAX_ENTRIES = 4000, MAX_POINT
 
 struct taking {
     const struct folder_rules *rules;
-    struct apart *apart;
+    struct submounts *submounts;
     struct sandbox_error *error;
     size_t n_points;
     char *point[MAX_POINTS]; /* what is mounted in the folder: below it, as all paths here */
@@ -74,27 +74,27 @@ static int fail(const struct taking *taking, int err, const char *path) {
 
 /* An entry that stands by itself in each sandbox. */
 static int add_part(struct taking *taking, int fd, const char *path, bool folder) {
-    struct apart *apart = taking->apart;
+    struct submounts *submounts = taking->submounts;
     char place[32], shown[40];
-    if (apart->n == APART_MAX) {
-        apart->view.omitted++;
+    if (submounts->n == SUBMOUNTS_MAX) {
+        submounts->view.omitted++;
         return 0;
     }
-    snprintf(place, sizeof place, APART_PARTS "/%zu", apart->n);
+    snprintf(place, sizeof place, SUBMOUNTS_PARTS "/%zu", submounts->n);
     int r = folder ? show_make_folders(place, 0755, taking->error) : show_make_file(place, taking->error);
     if (r == 0 && folder) {
-        snprintf(shown, sizeof shown, APART_SHOWN, apart->n);
+        snprintf(shown, sizeof shown, SUBMOUNTS_SHOWN, submounts->n);
         r = show_make_folders(shown, 0755, taking->error);
     }
     if (r)
         return r;
     auto_fd tree = system_open_tree_of(fd);
     r = tree < 0 ? tree : system_move_mount(tree, place);
-    if (r == 0 && !(apart->part[apart->n].path = strdup(path)))
+    if (r == 0 && !(submounts->part[submounts->n].path = strdup(path)))
         r = -ENOMEM;
     if (r)
         return fail(taking, -r, path);
-    apart->part[apart->n++].folder = folder;
+    submounts->part[submounts->n++].folder = folder;
     return 0;
 }
 
@@ -140,10 +140,10 @@ static int copy_file(struct taking *taking, int dir_fd, const char *name, int to
 static int take_file(struct taking *taking, int dir_fd, int fd, int to_fd, const char *path, const struct stat *st) {
     const char *name = strrchr(path, '/') + 1;
     if (st->st_size <= COPY_BYTES && taking->bytes + (size_t)st->st_size <= ALL_BYTES) {
-        taking->apart->view.omitted += copy_file(taking, dir_fd, name, to_fd, st) != 0;
+        taking->submounts->view.omitted += copy_file(taking, dir_fd, name, to_fd, st) != 0;
         return 0;
     }
-    taking->apart->view.only_read++;
+    taking->submounts->view.only_read++;
     auto_fd place = openat(to_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     return place < 0 ? fail(taking, errno, path) : add_part(taking, fd, path, false);
 }
@@ -176,7 +176,7 @@ static int take_entry(struct taking *taking, int dir_fd, int to_fd, const char *
     struct stat st;
     auto_fd fd = openat(dir_fd, strrchr(path, '/') + 1, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) || taking->entries++ >= MAX_ENTRIES) {
-        taking->apart->view.omitted++;
+        taking->submounts->view.omitted++;
         return 0;
     }
     if (S_ISDIR(st.st_mode))
@@ -199,7 +199,7 @@ static int take_entries(struct taking *taking, int dir_fd, int to_fd, const char
             continue;
         int n = snprintf(inner, sizeof inner, "%s/%s", path, entry->d_name);
         if (n >= (int)sizeof inner)
-            taking->apart->view.omitted++;
+            taking->submounts->view.omitted++;
         else if (folder_fate(taking->rules, inner) != FOLDER_HIDE)
             r = take_entry(taking, copy, to_fd, inner);
     }
@@ -207,17 +207,17 @@ static int take_entries(struct taking *taking, int dir_fd, int to_fd, const char
 }
 
 static int take_apart(const char *path, struct taking *taking) {
-    if (mount("petri", APART_FILES, "tmpfs", MS_NOSUID | MS_NODEV, FILES_OPTIONS))
+    if (mount("petri", SUBMOUNTS_FILES, "tmpfs", MS_NOSUID | MS_NODEV, FILES_OPTIONS))
         return error_set(taking->error, STEP_MOUNT_TMPFS, errno, "the notebook's folder");
     auto_fd dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    auto_fd to_fd = open(APART_FILES, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    taking->apart->used = taking->apart->view.apart = true;
+    auto_fd to_fd = open(SUBMOUNTS_FILES, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    taking->submounts->used = taking->submounts->view.apart = true;
     return dir_fd < 0 || to_fd < 0 ? fail(taking, errno, "/.") : take_entries(taking, dir_fd, to_fd, "");
 }
 
-int apart_build(const char *path, const struct folder_rules *rules, struct apart *ret,
-                struct sandbox_error *ret_error) {
-    struct taking taking = {.rules = rules, .apart = ret, .error = ret_error};
+int submounts_build(const char *path, const struct folder_rules *rules, struct submounts *ret,
+                    struct sandbox_error *ret_error) {
+    struct taking taking = {.rules = rules, .submounts = ret, .error = ret_error};
     int r = find_points(path, &taking);
     if (r)
         r = error_set(ret_error, STEP_FOLDER, -r, "what is mounted in it");
@@ -241,7 +241,7 @@ static int make_folder(int from_fd, int layer_fd, const char *path) {
 }
 
 /* The folders on the way to a part, and of one that is a folder its own. */
-static int make_folders(const struct apart_part *part, int from_fd, int layer_fd) {
+static int make_folders(const struct submounts_part *part, int from_fd, int layer_fd) {
     char *path = part->path + 1;
     int r = 0;
     for (char *slash = strchr(path, '/'); r == 0 && slash; slash = strchr(slash + 1, '/')) {
@@ -254,18 +254,19 @@ static int make_folders(const struct apart_part *part, int from_fd, int layer_fd
 
 static int make_work(size_t i, int work_fd, unsigned uid, unsigned gid) {
     char path[32];
-    snprintf(path, sizeof path, APART_WORK "/%zu", i);
-    if (mkdirat(work_fd, APART_WORK, 0755) && errno != EEXIST)
+    snprintf(path, sizeof path, SUBMOUNTS_WORK "/%zu", i);
+    if (mkdirat(work_fd, SUBMOUNTS_WORK, 0755) && errno != EEXIST)
         return -errno;
     if (mkdirat(work_fd, path, 0755) && errno != EEXIST)
         return -errno;
     return fchownat(work_fd, path, uid, gid, AT_SYMLINK_NOFOLLOW) ? -errno : 0;
 }
 
-int apart_prepare(const struct apart *apart, int from_fd, int folder_fd, int work_fd, unsigned uid, unsigned gid) {
+int submounts_prepare(const struct submounts *submounts, int from_fd, int folder_fd, int work_fd, unsigned uid,
+                      unsigned gid) {
     int r = 0;
-    for (size_t i = 0; r == 0 && i < apart->n; i++) {
-        r = make_folders(&apart->part[i], from_fd, folder_fd);
+    for (size_t i = 0; r == 0 && i < submounts->n; i++) {
+        r = make_folders(&submounts->part[i], from_fd, folder_fd);
         if (r == 0)
             r = make_work(i, work_fd, uid, gid);
     }

@@ -1,5 +1,5 @@
 /*
- * apart.h - a notebook's folder in which something is mounted: a container's volume, say.
+ * submounts.h - a notebook's folder in which something is mounted: a container's volume, say.
  *
  * Linux lets no overlay lie over such a folder where the mounts came from
  * another user namespace: it would uncover what they cover. So the folder is
@@ -11,31 +11,31 @@
  *
  * See: clone_private_mount() in overlayfs, mount_namespaces(7) on locked mounts.
  */
-#ifndef PETRI_SANDBOX_MOUNTS_APART_H
-#define PETRI_SANDBOX_MOUNTS_APART_H
+#ifndef PETRI_SANDBOX_MOUNTS_SUBMOUNTS_H
+#define PETRI_SANDBOX_MOUNTS_SUBMOUNTS_H
 
 #include "sandbox/files/folder.h"
 #include "sandbox/sandbox.h"
 
-enum { APART_MAX = 64 };
+enum { SUBMOUNTS_MAX = 64 };
 
-/* Where the parts stand, from the template's working folder; the lowest layer is APART_FILES. */
-#define APART_FILES "apart"
-#define APART_PARTS "parts"
+/* Where the parts stand, from the template's working folder; the lowest layer is SUBMOUNTS_FILES. */
+#define SUBMOUNTS_FILES "apart"
+#define SUBMOUNTS_PARTS "parts"
 
 /* Beside a layer, the folder of those that overlayfs works in, one a part. */
-#define APART_WORK "parts.work"
+#define SUBMOUNTS_WORK "parts.work"
 
 /* Where the session's own overlay over the i-th part stands for a moment, from the template's working folder. */
-#define APART_SHOWN APART_PARTS "/%zu.shown"
+#define SUBMOUNTS_SHOWN SUBMOUNTS_PARTS "/%zu.shown"
 
-struct apart {
+struct submounts {
     bool used; /* else the folder is whole */
     size_t n;
-    struct apart_part {
+    struct submounts_part {
         char *path; /* below the folder, begins with a slash; owned */
         bool folder;
-    } part[APART_MAX];
+    } part[SUBMOUNTS_MAX];
     struct session_view view;
 };
 
@@ -44,8 +44,8 @@ struct apart {
  * absolute one, apart, where something is mounted in it. old: where a /proc
  * stands. 0 or -errno with ret_error filled.
  */
-int apart_build(const char *path, const struct folder_rules *rules, struct apart *ret,
-                struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+int submounts_build(const char *path, const struct folder_rules *rules, struct submounts *ret,
+                    struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
 
 /*
  * Makes what the parts need in a layer: in folder_fd, what lies over the
@@ -53,7 +53,7 @@ int apart_build(const char *path, const struct folder_rules *rules, struct apart
  * MOUNTS_PARTED_DIR; and in work_fd, owned by uid and gid, those that overlayfs
  * works in. 0 or -errno.
  */
-int apart_prepare(const struct apart *apart, int from_fd, int folder_fd, int work_fd, unsigned uid,
-                  unsigned gid) SANDBOX_MUST_CHECK;
+int submounts_prepare(const struct submounts *submounts, int from_fd, int folder_fd, int work_fd, unsigned uid,
+                      unsigned gid) SANDBOX_MUST_CHECK;
 
 #endif
