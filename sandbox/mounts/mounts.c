@@ -366,7 +366,7 @@ static int build_options(struct template *template, const struct prefix_list *pr
     for (const char *const *path = options->readonly; r == 0 && path && *path; path++)
         r = show_option(template, &host, *path, error);
     if (r == 0)
-        r = hide_build(options, OLD, error);
+        r = masked_paths_build(options, OLD, error);
     if (r == 0)
         r = mount_session_files(options, error);
     if (r == 0)
@@ -388,7 +388,7 @@ int mounts_build_template(const struct session_options *options, struct template
     if (r)
         return error_set(ret_error, STEP_PYTHON, -r, "%s", options->python);
     const char *const *kept = list_kept(options, prefixes);
-    if (!kept || hide_find(options, prefixes, &ret_template->hidden) ||
+    if (!kept || masked_paths_find(options, prefixes, &ret_template->masked) ||
         folder_rules_init(&ret_template->rules, options->folder, options->homes, kept))
         return error_set(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
     umask(022);

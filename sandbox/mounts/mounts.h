@@ -11,7 +11,7 @@
 #define PETRI_SANDBOX_MOUNTS_MOUNTS_H
 
 #include "sandbox/files/folder.h"
-#include "sandbox/mounts/hide.h"
+#include "sandbox/mounts/masked_paths.h"
 #include "sandbox/mounts/submounts.h"
 #include "sandbox/sandbox.h"
 
@@ -44,7 +44,7 @@ struct template {
     struct folder_rules rules;  /* of the notebook's folder */
     struct folder_seen seen;    /* by them */
     struct submounts submounts; /* and its parts, where it has some */
-    struct hide_places hidden;
+    struct masked_places masked;
     int n_on_top;
     char on_top[MOUNTS_MAX_ON_TOP][PATH_MAX];
 };

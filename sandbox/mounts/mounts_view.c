@@ -264,11 +264,11 @@ int mounts_build_sandbox(const struct template *template, uint64_t layer, struct
     if (r == 0)
         r = bind_on_top(template, ret_error);
     if (r == 0)
-        r = hide_show(&template->hidden, template->options->folder, true, ret_error);
+        r = masked_paths_show(&template->masked, template->options->folder, true, ret_error);
     if (r == 0 && mounts_shows_folder_path(template->options))
         r = bind("/work", template->options->folder, MS_REC, ret_error);
     if (r == 0)
-        r = hide_show(&template->hidden, template->options->folder, false, ret_error);
+        r = masked_paths_show(&template->masked, template->options->folder, false, ret_error);
     return r ? r : leave_template(ret_error);
 }
 

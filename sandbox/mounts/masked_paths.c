@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "hide.h"
+#include "masked_paths.h"
 
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/error.h"
@@ -19,7 +19,7 @@
 #define PLACE "hide"
 enum { PLACE_SIZE = 48 };
 
-static bool has(const struct hide_places *places, size_t folder, const char *path) {
+static bool has(const struct masked_places *places, size_t folder, const char *path) {
     for (size_t i = 0; i < places->n; i++)
         if (places->place[i].folder == folder && strcmp(places->place[i].path, path) == 0)
             return true;
@@ -27,23 +27,23 @@ static bool has(const struct hide_places *places, size_t folder, const char *pat
 }
 
 /* A place of a folder: head, and below it rest. */
-static int add(struct hide_places *places, size_t folder, const char *head, const char *rest) {
+static int add(struct masked_places *places, size_t folder, const char *head, const char *rest) {
     auto_free char *path = NULL;
     if (asprintf(&path, "%s%s", head, rest) < 0)
         return -ENOMEM;
     if (has(places, folder, path))
         return 0;
-    struct hide_place *grown = reallocarray(places->place, places->n + 1, sizeof *grown);
+    struct masked_place *grown = reallocarray(places->place, places->n + 1, sizeof *grown);
     if (!grown)
         return -ENOMEM;
     places->place = grown;
-    grown[places->n++] = (struct hide_place){folder, path};
+    grown[places->n++] = (struct masked_place){folder, path};
     path = NULL;
     return 0;
 }
 
 /* The places of the session's folders in what cells see at shown, which on the host is at path. */
-static int add_in(struct hide_places *places, const struct session_options *options, const char *path,
+static int add_in(struct masked_places *places, const struct session_options *options, const char *path,
                   const char *shown) {
     auto_free char *real = realpath(path, NULL);
     int r = 0;
@@ -60,7 +60,8 @@ static bool is_link(const char *path) {
 }
 
 /* Only where cells see the folder itself: it must not cover what the template has of its own by that name. */
-int hide_find(const struct session_options *options, const struct prefix_list *prefixes, struct hide_places *ret) {
+int masked_paths_find(const struct session_options *options, const struct prefix_list *prefixes,
+                      struct masked_places *ret) {
     static const char *const system[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", NULL};
     char path[PATH_MAX + 16];
     int r = 0;
@@ -152,7 +153,7 @@ static int build(size_t i, const struct session_hide *hide, const char *old, str
     return r ? error_set(error, STEP_MOUNT_OVERLAY, -r, "%s", hide->folder) : 0;
 }
 
-int hide_build(const struct session_options *options, const char *old, struct sandbox_error *ret_error) {
+int masked_paths_build(const struct session_options *options, const char *old, struct sandbox_error *ret_error) {
     int r = options->n_hide > 0 ? make_folder(PLACE, ret_error) : 0;
     for (size_t i = 0; r == 0 && i < options->n_hide; i++)
         r = build(i, &options->hide[i], old, ret_error);
@@ -160,7 +161,7 @@ int hide_build(const struct session_options *options, const char *old, struct sa
 }
 
 /* A place where the folder is not seen needs nothing. */
-static int put(const struct hide_place *place, struct sandbox_error *error) {
+static int put(const struct masked_place *place, struct sandbox_error *error) {
     char source[PLACE_SIZE];
     struct stat st;
     place_of(place->folder, "", source);
@@ -170,7 +171,8 @@ static int put(const struct hide_place *place, struct sandbox_error *error) {
                                                            : 0;
 }
 
-int hide_show(const struct hide_places *places, const char *folder, bool above, struct sandbox_error *ret_error) {
+int masked_paths_show(const struct masked_places *places, const char *folder, bool above,
+                      struct sandbox_error *ret_error) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < places->n; i++) {
         const char *rest = folder_rest(places->place[i].path, folder);
