@@ -2,8 +2,8 @@
 #include "changes.h"
 
 #include "sandbox/base/cleanup.h"
+#include "sandbox/files/mirror.h"
 #include "sandbox/files/overlay.h"
-#include "sandbox/files/same.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -98,7 +98,7 @@ static int is_kept(const struct walk *walk, const struct level *level, const cha
         return 0;
     auto_fd one = openat(level->fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     auto_fd other = openat(level->below.base_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    return one < 0 || other < 0 ? -errno : same_compare(one, other);
+    return one < 0 || other < 0 ? -errno : mirror_compare(one, other);
 }
 
 static int visit_folder(struct walk *walk, const struct level *level, const char *name, const struct stat *st) {

@@ -10,7 +10,7 @@
 #include "sandbox/files/snapshot_inside.h"
 
 #include "sandbox/base/cleanup.h"
-#include "sandbox/files/same.h"
+#include "sandbox/files/mirror.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -88,10 +88,10 @@ static int find(struct snapshot *snapshot, const struct snapshot_place *place, c
 static int copy_file(const struct snapshot_place *place, const char *name) {
     auto_fd from = snapshot_open(place->fd, name, O_RDONLY);
     auto_fd to = from < 0 ? from : snapshot_open(place->other_fd, name, O_RDWR);
-    int r = to < 0 ? to : same_free_room(from, to);
+    int r = to < 0 ? to : mirror_free_room(from, to);
     if (r == 0)
-        r = same_fill(from, to);
-    return r ? r : same_attributes(from, to);
+        r = mirror_fill(from, to);
+    return r ? r : mirror_attributes(from, to);
 }
 
 /* A live entry; the kept folder is the other one. */
@@ -109,7 +109,7 @@ static int bring_up(void *arg, const struct snapshot_place *place, const char *n
         return 0;
     r = S_ISREG(live->st_mode) ? copy_file(place, name) : 0;
     if (r == 0)
-        r = same_status(place->other_fd, name, live);
+        r = mirror_status(place->other_fd, name, live);
     if (r == 0)
         snapshot_note(node, live);
     return r;
@@ -128,10 +128,10 @@ static int leave_folder(void *arg, const struct snapshot_place *place, const cha
     if (snapshot_has_changed(node, &live)) {
         auto_fd from = snapshot_open(place->fd, name, O_RDONLY | O_DIRECTORY);
         auto_fd to = from < 0 ? from : snapshot_open(place->other_fd, name, O_RDONLY | O_DIRECTORY);
-        r = to < 0 ? to : same_attributes(from, to);
+        r = to < 0 ? to : mirror_attributes(from, to);
     }
     if (r == 0)
-        r = same_status(place->other_fd, name, &live);
+        r = mirror_status(place->other_fd, name, &live);
     if (r == 0)
         snapshot_note(node, &live);
     return r;

@@ -10,7 +10,7 @@
 #include "sandbox/files/snapshot_inside.h"
 
 #include "sandbox/base/cleanup.h"
-#include "sandbox/files/same.h"
+#include "sandbox/files/mirror.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -115,7 +115,7 @@ static int place_entry(void *arg, const struct snapshot_place *place, const char
         return r || !S_ISDIR(kept->st_mode) ? r : SNAPSHOT_INTO_BOTH;
     auto_fd from = snapshot_open(place->fd, name, O_RDONLY);
     auto_fd to = from < 0 ? from : snapshot_open(place->other_fd, name, O_RDWR);
-    return to < 0 ? to : same_free_room(from, to);
+    return to < 0 ? to : mirror_free_room(from, to);
 }
 
 static int put_back(const struct snapshot_place *place, const char *name, const struct stat *kept) {
@@ -126,8 +126,8 @@ static int put_back(const struct snapshot_place *place, const char *name, const 
     auto_fd to = from < 0 ? from : snapshot_open(place->other_fd, name, flags);
     int r = to < 0 ? to : 0;
     if (r == 0 && S_ISREG(kept->st_mode))
-        r = same_fill(from, to);
-    return r ? r : same_attributes(from, to);
+        r = mirror_fill(from, to);
+    return r ? r : mirror_attributes(from, to);
 }
 
 static int restore(struct snapshot *snapshot, const struct snapshot_place *place, const char *name,
@@ -139,7 +139,7 @@ static int restore(struct snapshot *snapshot, const struct snapshot_place *place
         return r;
     r = put_back(place, name, kept);
     if (r == 0)
-        r = same_status(place->other_fd, name, kept);
+        r = mirror_status(place->other_fd, name, kept);
     if (r == 0 && fstatat(place->other_fd, name, &live, AT_SYMLINK_NOFOLLOW))
         r = -errno;
     if (r == 0)

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "same.h"
+#include "mirror.h"
 
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/io.h"
@@ -69,7 +69,7 @@ static int each_difference(int from_fd, int to_fd, off_t at, off_t end, differen
     return r;
 }
 
-int same_compare(int one_fd, int other_fd) {
+int mirror_compare(int one_fd, int other_fd) {
     struct stat one, other;
     if (fstat(one_fd, &one) || fstat(other_fd, &other))
         return -errno;
@@ -89,7 +89,7 @@ static int punch(int fd, off_t at, off_t end) {
     return 0;
 }
 
-int same_free_room(int from_fd, int to_fd) {
+int mirror_free_room(int from_fd, int to_fd) {
     struct stat from, to;
     if (fstat(from_fd, &from) || fstat(to_fd, &to))
         return -errno;
@@ -102,7 +102,7 @@ int same_free_room(int from_fd, int to_fd) {
     return r ? r : punch(to_fd, hole, from.st_size);
 }
 
-int same_fill(int from_fd, int to_fd) {
+int mirror_fill(int from_fd, int to_fd) {
     struct stat from;
     if (fstat(from_fd, &from))
         return -errno;
@@ -137,7 +137,7 @@ static int remove_attributes(int from_fd, int to_fd, char *names) {
     return n < 0 ? (int)n : 0;
 }
 
-int same_attributes(int from_fd, int to_fd) {
+int mirror_attributes(int from_fd, int to_fd) {
     char few[256];
     if (flistxattr(from_fd, few, sizeof few) <= 0 && flistxattr(to_fd, few, sizeof few) <= 0 && errno != ERANGE)
         return 0; /* as most files */
@@ -152,7 +152,7 @@ int same_attributes(int from_fd, int to_fd) {
 }
 
 /* The owner first, for a change of that takes away a mode's S_ISUID. */
-int same_status(int dir_fd, const char *name, const struct stat *st) {
+int mirror_status(int dir_fd, const char *name, const struct stat *st) {
     struct stat is;
     if (fstatat(dir_fd, name, &is, AT_SYMLINK_NOFOLLOW))
         return -errno;

@@ -1,5 +1,5 @@
 /*
- * same.h - making one file what another is, in place: with all else that has it open or mapped.
+ * mirror.h - making one file what another is, in place: with all else that has it open or mapped.
  *
  * A file that is replaced is another file to whoever has the old one open; one
  * that is written anew from its beginning is, for a moment, empty to whoever has
@@ -8,26 +8,26 @@
  *
  * See: lseek(2), SEEK_DATA; fallocate(2), FALLOC_FL_PUNCH_HOLE.
  */
-#ifndef PETRI_SANDBOX_FILES_SAME_H
-#define PETRI_SANDBOX_FILES_SAME_H
+#ifndef PETRI_SANDBOX_FILES_MIRROR_H
+#define PETRI_SANDBOX_FILES_MIRROR_H
 
 #include <sys/stat.h>
 
 /* Whether two regular files hold the same bytes. 1, 0 or -errno. */
-int same_compare(int one_fd, int other_fd);
+int mirror_compare(int one_fd, int other_fd);
 
 /* Gives the second regular file the size of the first, and frees what room the first has none for. 0 or -errno. */
-int same_free_room(int from_fd, int to_fd);
+int mirror_free_room(int from_fd, int to_fd);
 
 /* After that: writes what differs into the second. 0, -ENOSPC where there is no room for it, or -errno. */
-int same_fill(int from_fd, int to_fd);
+int mirror_fill(int from_fd, int to_fd);
 
 /* Gives the second of two files or folders the attributes (user.*) of the first, and no others. Where a file system
  * has none there is nothing to do. 0 or -errno. */
-int same_attributes(int from_fd, int to_fd);
+int mirror_attributes(int from_fd, int to_fd);
 
 /* Gives what stands at a name the owner, the mode and the time of change of contents that st says; those that it has
  * already aren't set. 0 or -errno. */
-int same_status(int dir_fd, const char *name, const struct stat *st);
+int mirror_status(int dir_fd, const char *name, const struct stat *st);
 
 #endif
