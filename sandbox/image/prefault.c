@@ -35,7 +35,7 @@ static void add_page(struct prefault *p, uint64_t address, size_t *pages) {
     }
 }
 
-static int learn_mapping(int pagemap, const struct procfs_mapping *m, struct prefault *p, size_t *pages) {
+static int sample_mapping(int pagemap, const struct procfs_mapping *m, struct prefault *p, size_t *pages) {
     uint64_t entries[AT_ONCE];
     for (uint64_t at = m->start; at < m->end && *pages < PAGES_MAX; at += sizeof entries / sizeof *entries * PAGE) {
         size_t want = (m->end - at) / PAGE < AT_ONCE ? (m->end - at) / PAGE : AT_ONCE;
@@ -49,25 +49,25 @@ static int learn_mapping(int pagemap, const struct procfs_mapping *m, struct pre
     return 0;
 }
 
-int prefault_learn(pid_t pid, struct prefault *ret) {
-    struct prefault learned = {.range = calloc(RANGES_MAX, sizeof *learned.range)};
+int prefault_sample(pid_t pid, struct prefault *ret) {
+    struct prefault sample = {.range = calloc(RANGES_MAX, sizeof *sample.range)};
     auto_free char *buf = NULL;
     size_t pages = 0, size = 0;
     struct procfs_text line;
     auto_fd pagemap = process_open_fd(pid, "pagemap", O_RDONLY);
     auto_file maps = process_open(pid, "maps");
-    int r = !learned.range ? -ENOMEM : pagemap < 0 ? pagemap : !maps ? -errno : 0;
+    int r = !sample.range ? -ENOMEM : pagemap < 0 ? pagemap : !maps ? -errno : 0;
     while (r == 0 && process_next_line(maps, &buf, &size, &line)) {
         struct procfs_mapping m;
         if (!procfs_parse_mapping(line, &m))
             r = -EBADMSG;
         else if ((m.protection & PROT_WRITE) && !m.shared && (m.end - m.start) / PAGE <= MAPPING_MAX_PAGES)
-            r = learn_mapping(pagemap, &m, &learned, &pages);
+            r = sample_mapping(pagemap, &m, &sample, &pages);
     }
     if (r)
-        prefault_fini(&learned);
+        prefault_fini(&sample);
     else
-        *ret = learned;
+        *ret = sample;
     return r;
 }
 

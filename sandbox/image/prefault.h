@@ -14,7 +14,7 @@
 #include "sandbox/inject/inject.h"
 
 /* Ranges of addresses that are about to be written. */
-enum { PREFAULT_LESSONS = 2 }; /* how many cells are looked at before what they share is taken for a habit */
+enum { PREFAULT_SAMPLES = 2 }; /* how many cells are looked at before what they share is taken for a habit */
 
 struct prefault {
     size_t n;
@@ -27,11 +27,11 @@ struct prefault {
 void prefault_fini(struct prefault *prefault);
 
 /*
- * Learns from a stopped task what its cell has written: the pages of private
+ * Finds out from a stopped task what its cell has written: the pages of private
  * memory that it shares with no copy. Some milliseconds for a large image; what
  * is too large to be an interpreter's habit is left out. 0 or -errno.
  */
-int prefault_learn(pid_t pid, struct prefault *ret);
+int prefault_sample(pid_t pid, struct prefault *ret);
 
 /* Leaves in habit what is also in other: what two cells have written, a third is likely to. */
 void prefault_intersect(struct prefault *habit, const struct prefault *other);

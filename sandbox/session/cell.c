@@ -300,17 +300,17 @@ static void cell_free(struct cell *cell) {
 }
 
 /* What the first cells of a session have in common is what the interpreter does in every cell. */
-static void learn(const struct cell *cell) {
+static void sample_writes(const struct cell *cell) {
     struct session *session = cell->session;
-    struct prefault learned;
-    if (cell->prefaulted || session->n_learned >= PREFAULT_LESSONS || prefault_learn(cell->worker, &learned))
+    struct prefault sample;
+    if (cell->prefaulted || session->n_samples >= PREFAULT_SAMPLES || prefault_sample(cell->worker, &sample))
         return;
-    if (session->n_learned++ == 0) {
-        session->prefault = learned;
+    if (session->n_samples++ == 0) {
+        session->prefault = sample;
         return;
     }
-    prefault_intersect(&session->prefault, &learned);
-    prefault_fini(&learned);
+    prefault_intersect(&session->prefault, &sample);
+    prefault_fini(&sample);
 }
 
 /* Its locks, and modes that it has set, end with it. */
@@ -327,7 +327,7 @@ static void end_locks(const struct cell *cell) {
 }
 
 void cell_commit(struct cell *cell) {
-    learn(cell);
+    sample_writes(cell);
     shared_forget(&cell->image->shared);
     end_sandbox(cell);
     if (cell->left_processes)

@@ -26,7 +26,7 @@ struct cell {
     struct image *image;      /* what it was made from; a reference */
     bool aside;               /* and so has no part in the session's output */
     bool sandbox_asked;       /* for, and not taken */
-    bool prefaulted;          /* with what the session has learned of cells; then nothing can be learned from it */
+    bool prefaulted;          /* by what the session has sampled; then it can be no sample itself */
     bool started;             /* detached: its tasks run by themselves */
     bool ended;               /* its worker is dead and reaped */
     bool left_processes;      /* had other processes when it was frozen */

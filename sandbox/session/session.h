@@ -25,7 +25,7 @@ struct session {
     struct inject_area area;
     struct rlimit descriptors; /* of cells; see user_limits.h */
     struct prefault prefault;  /* what cells of this session are about to write */
-    uint64_t n_learned;
+    uint64_t n_samples;
     struct image *first;   /* image 0 */
     struct image *current; /* the last committed one */
     struct session_files files;
