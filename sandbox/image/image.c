@@ -28,12 +28,12 @@ struct image *image_ref(struct image *image) {
     return image;
 }
 
-void image_unref(struct image *image, pid_t *ret_dying) {
-    *ret_dying = 0;
+void image_unref(struct image *image, pid_t *ret_killed) {
+    *ret_killed = 0;
     if (!image || --image->references > 0)
         return;
     kill(image->keeper, SIGKILL);
-    *ret_dying = image->keeper;
+    *ret_killed = image->keeper;
     close(image->memory_fd);
     threads_fini(&image->threads);
     descriptors_fini(&image->descriptors);

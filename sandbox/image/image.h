@@ -35,8 +35,8 @@ struct image *image_create(pid_t keeper, int memory_fd, struct threads *threads)
 
 struct image *image_ref(struct image *image);
 
-/* Gives up a reference; with the last the keeper is killed and *ret_dying is its pid, to be reaped; otherwise 0. */
-void image_unref(struct image *image, pid_t *ret_dying);
+/* Gives up a reference; with the last the keeper is killed and *ret_killed is its pid, to be reaped; otherwise 0. */
+void image_unref(struct image *image, pid_t *ret_killed);
 
 /*
  * A copy-on-write copy of an image's address space: a new keeper, stopped, with

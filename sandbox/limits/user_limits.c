@@ -47,14 +47,14 @@ static rlim_t cells_descriptors(rlim_t hard) {
     return hard / 2 < USER_LIMITS_DESCRIPTORS ? hard / 2 : USER_LIMITS_DESCRIPTORS;
 }
 
-int user_limits_lower(pid_t pid, unsigned spare, struct rlimit *ret_descriptors) {
+int user_limits_lower(pid_t pid, unsigned extra, struct rlimit *ret_descriptors) {
     struct rlimit own;
     if (getrlimit(RLIMIT_NOFILE, &own))
         return -errno;
     rlim_t descriptors = cells_descriptors(own.rlim_max);
-    if (descriptors < 2 * (rlim_t)spare)
+    if (descriptors < 2 * (rlim_t)extra)
         return -EMFILE;
-    int r = lower(pid, RLIMIT_NOFILE, descriptors + spare);
+    int r = lower(pid, RLIMIT_NOFILE, descriptors + extra);
     for (size_t i = 0; r == 0 && i < sizeof rows / sizeof rows[0]; i++)
         r = lower(pid, rows[i].resource, rows[i].most);
     if (r == 0)

@@ -25,10 +25,10 @@ void user_limits_raise_own(void);
 
 /*
  * Lowers the limits of a task, and so of all that will be copied from it.
- * ret_descriptors: what cells get; the task itself gets spare descriptors more.
+ * ret_descriptors: what cells get; the task itself gets extra descriptors more.
  * 0 or -errno; -EMFILE where the hard limit leaves too few.
  */
-int user_limits_lower(pid_t pid, unsigned spare, struct rlimit *ret_descriptors) __attribute__((warn_unused_result));
+int user_limits_lower(pid_t pid, unsigned extra, struct rlimit *ret_descriptors) __attribute__((warn_unused_result));
 
 /*
  * As many descriptors in flight as one sender after the other comes to, with

@@ -82,7 +82,7 @@ int cell_create(struct session *session, const struct cell_options *options, str
 
 /* The others first: when the worker goes on, all it may wait for is there. */
 int cell_start(struct cell *cell, const struct cell_limits *limits) {
-    session_await_dead(cell->session);
+    session_await_killed(cell->session);
     cell_renew_watches(cell);
     int r = session_hide_added(cell->session);
     if (r == 0 && cell->layer == LAYER_LIVE)
@@ -123,7 +123,7 @@ void cell_signal(const struct cell *cell, int signal) {
         kill(cell->worker, signal);
 }
 
-/* Reaps the worker; its last breath is measured before. */
+/* Reaps the worker; measured before: afterwards there is nothing left to measure. */
 static void reap_worker(struct cell *cell) {
     struct cell_usage usage;
     if (cell->ended || cell->worker <= 0)
@@ -280,15 +280,15 @@ static void await_gone(const struct cell *cell) {
 }
 
 static void cell_free(struct cell *cell) {
-    pid_t dying;
+    pid_t killed;
     struct cell **at = &cell->session->cells;
     while (*at != cell)
         at = &(*at)->next;
     *at = cell->next;
-    image_unref(cell->image, &dying);
-    session_bury(cell->session, dying);
-    image_unref(cell->result, &dying);
-    session_bury(cell->session, dying);
+    image_unref(cell->image, &killed);
+    session_reap_later(cell->session, killed);
+    image_unref(cell->result, &killed);
+    session_reap_later(cell->session, killed);
     threads_fini(&cell->threads);
     opened_fini(&cell->opened);
     close_fd(&cell->memory_fd);
@@ -314,7 +314,7 @@ static void sample_writes(const struct cell *cell) {
 }
 
 /* Its locks, and modes that it has set, end with it. */
-static void end_marks(const struct cell *cell) {
+static void end_locks_and_modes(const struct cell *cell) {
     descriptors_end_cell(&cell->image->descriptors, cell->image->keeper, cell->session->outputs);
 }
 
@@ -332,9 +332,9 @@ void cell_commit(struct cell *cell) {
     end_sandbox(cell);
     if (cell->left_processes)
         await_room(cell);
-    end_marks(cell);
+    end_locks_and_modes(cell);
     end_locks(cell);
-    cell_spare(cell->result->keeper);
+    cell_reset_oom_score(cell->result->keeper);
     session_files_commit(cell);
     session_set_current(cell->session, cell->result);
     cell->result = NULL;
@@ -345,7 +345,7 @@ void cell_commit(struct cell *cell) {
  * made of the image. */
 static void put_files_back(struct cell *cell) {
     opened_fini(&cell->opened);
-    session_await_dead(cell->session);
+    session_await_killed(cell->session);
     int r = session_files_restore(cell);
     if (r && cell->image->broken == 0)
         cell->image->broken = r;
@@ -353,7 +353,7 @@ static void put_files_back(struct cell *cell) {
 
 /* What the cell shared with its image. A fresh run shares some of that with the session's image, too. */
 static void put_back(const struct cell *cell) {
-    end_marks(cell);
+    end_locks_and_modes(cell);
     image_put_back_shared(cell->image);
     if (cell->image != cell->session->current)
         image_put_back_shared(cell->session->current);
@@ -369,8 +369,8 @@ void cell_discard(struct cell *cell) {
     cell_lift_limit(cell);
     if (cell->keeper > 0) {
         kill(cell->keeper, SIGKILL);
-        session_bury(cell->session,
-                     cell->keeper); /* to free a gigabyte takes a while, and somebody waits for the answer */
+        session_reap_later(cell->session,
+                           cell->keeper); /* to free a gigabyte takes a while, and somebody waits for the answer */
     }
     const bool changed = cell->started && !cell->aside;
     if (changed || cell->wrote)

@@ -82,6 +82,6 @@ int cell_limit(struct cell *cell, const struct cell_limits *limits);
 void cell_lift_limit(const struct cell *cell);
 
 /* Takes back what cell_limit() said to the OOM killer: the keeper of a committed image is no cell. */
-void cell_spare(pid_t keeper);
+void cell_reset_oom_score(pid_t keeper);
 
 #endif

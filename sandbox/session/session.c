@@ -25,7 +25,7 @@
 #include <sys/wait.h>
 
 /* Keepers have some descriptors more than cells: one whose cell has used its last can still be told to open some. */
-enum { SPARE_DESCRIPTORS = 16, PIPE_BYTES = 1 << 20 };
+enum { EXTRA_DESCRIPTORS = 16, PIPE_BYTES = 1 << 20 };
 
 /* Both ends of everything between us and the worker. */
 struct plumbing {
@@ -114,7 +114,7 @@ static int start(struct session *session, const struct session_options *options,
     session->worker_pidfd = system_pidfd_open(session->worker);
     if (session->worker_pidfd < 0)
         return error_set(error, STEP_ZYGOTE, -session->worker_pidfd, "pidfd_open");
-    r = user_limits_lower(session->worker, SPARE_DESCRIPTORS, &session->descriptors);
+    r = user_limits_lower(session->worker, EXTRA_DESCRIPTORS, &session->descriptors);
     if (r)
         return error_set(error, STEP_USER_LIMITS, -r, "%s", "");
     r = resources_join(&session->ground.cells, session->worker);
@@ -157,16 +157,16 @@ static void end_worker(struct session *session) {
 }
 
 void session_destroy(struct session *session) {
-    pid_t dying;
+    pid_t killed;
     if (!session)
         return;
     if (session->worker > 0)
         end_worker(session);
-    image_unref(session->current, &dying);
-    session_bury(session, dying);
-    image_unref(session->first, &dying);
-    session_bury(session, dying);
-    session_await_dead(session);
+    image_unref(session->current, &killed);
+    session_reap_later(session, killed);
+    image_unref(session->first, &killed);
+    session_reap_later(session, killed);
+    session_await_killed(session);
     session_files_end(session);
     zygote_stop(&session->zygote);
     close_fd(&session->worker_pidfd);
@@ -235,32 +235,32 @@ unsigned session_take_strays(struct session *session) {
 
 void session_reap(struct session *session) {
     size_t kept = 0;
-    for (size_t i = 0; i < session->n_dying; i++) {
+    for (size_t i = 0; i < session->n_killed; i++) {
         int status;
-        pid_t r = waitpid(session->dying[i], &status, __WALL | WNOHANG);
+        pid_t r = waitpid(session->killed[i], &status, __WALL | WNOHANG);
         if (r == 0 || (r > 0 && WIFSTOPPED(status)))
-            session->dying[kept++] = session->dying[i];
+            session->killed[kept++] = session->killed[i];
     }
-    session->n_dying = kept;
+    session->n_killed = kept;
 }
 
-void session_await_dead(struct session *session) {
-    while (session->n_dying > 0)
-        tracee_reap(session->dying[--session->n_dying]);
+void session_await_killed(struct session *session) {
+    while (session->n_killed > 0)
+        tracee_reap(session->killed[--session->n_killed]);
 }
 
-void session_bury(struct session *session, pid_t pid) {
+void session_reap_later(struct session *session, pid_t pid) {
     if (pid <= 0)
         return;
-    if (session->n_dying == SESSION_MAX_DYING)
-        tracee_reap(session->dying[--session->n_dying]);
-    session->dying[session->n_dying++] = pid;
+    if (session->n_killed == SESSION_MAX_KILLED)
+        tracee_reap(session->killed[--session->n_killed]);
+    session->killed[session->n_killed++] = pid;
 }
 
 void session_set_current(struct session *session, struct image *image) {
-    pid_t dying;
-    image_unref(session->current, &dying);
-    session_bury(session, dying);
+    pid_t killed;
+    image_unref(session->current, &killed);
+    session_reap_later(session, killed);
     session->current = image;
 }
 
@@ -295,7 +295,7 @@ static int make_first_keeper(struct session *session, const struct image *worker
         r = error_set(error, STEP_CREDENTIALS, -r, "the first keeper");
     if (r) {
         close_fd(&memory_fd);
-        session_bury(session, keeper);
+        session_reap_later(session, keeper);
         if (keeper > 0)
             kill(keeper, SIGKILL);
         return r;
@@ -335,7 +335,7 @@ static int make_first_image(struct session *session, const pid_t *tids, size_t n
         threads_fini(&threads);
         close_fd(&memory_fd);
         kill(keeper, SIGKILL);
-        session_bury(session, keeper);
+        session_reap_later(session, keeper);
         return error_set(error, STEP_MEMORY, ENOMEM, "%s", "");
     }
     r = prefault_keep_tables(image->keeper, image->memory_fd);

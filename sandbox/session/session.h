@@ -13,7 +13,7 @@
 
 #include <sys/resource.h>
 
-enum { SESSION_MAX_DYING = 64 };
+enum { SESSION_MAX_KILLED = 64 };
 
 /* The pipes of a session that its cells write to. */
 enum session_output { SESSION_STDOUT, SESSION_STDERR, SESSION_TRACE };
@@ -39,8 +39,8 @@ struct session {
     char *folder;                     /* where cells see it beside /work; owned */
     int folder_fd;                    /* the notebook's folder below the layers, or -1 where cells see none */
     struct folder_seen homes;         /* the notebook's folder itself, or in it, as they were looked at last */
-    pid_t dying[SESSION_MAX_DYING];   /* killed, and not reaped yet: their memory takes a while to be freed */
-    size_t n_dying;
+    pid_t killed[SESSION_MAX_KILLED]; /* killed, and not reaped yet: their memory takes a while to be freed */
+    size_t n_killed;
     struct cell *cells; /* all that there are; struct cell's next */
     unsigned strays;    /* processes that strays.h has ended, and nobody has been told of */
 };
@@ -49,10 +49,10 @@ struct session {
 void session_reap(struct session *session);
 
 /* Waits until all that has been killed is dead and its memory free: before memory is measured. */
-void session_await_dead(struct session *session);
+void session_await_killed(struct session *session);
 
 /* Takes over a killed child: it is reaped when it is dead. 0 is ignored. */
-void session_bury(struct session *session, pid_t pid);
+void session_reap_later(struct session *session, pid_t pid);
 
 /* Before a cell begins: hides what has been added to homes since its sandbox was made. 0 or -errno. */
 int session_hide_added(struct session *session);

@@ -22,8 +22,8 @@ static bool is_of_cell(const struct cell *cell, pid_t pid) {
 }
 
 static bool is_known(const struct session *session, pid_t pid) {
-    for (size_t i = 0; i < session->n_dying; i++)
-        if (session->dying[i] == pid)
+    for (size_t i = 0; i < session->n_killed; i++)
+        if (session->killed[i] == pid)
             return true;
     for (const struct cell *cell = session->cells; cell; cell = cell->next)
         if (is_of_cell(cell, pid))

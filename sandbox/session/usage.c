@@ -58,14 +58,14 @@ static int set_limit(pid_t pid, __rlimit_resource_t resource, uint64_t value) {
 }
 
 /* A cell's processes are the first to go when memory runs out: the image that it would be rolled back to is not. */
-static int offer_to_oom_killer(pid_t pid, const char *score) {
+static int set_oom_score(pid_t pid, const char *score) {
     char path[40];
     snprintf(path, sizeof path, "/proc/%d/oom_score_adj", pid);
     return system_write_file(AT_FDCWD, path, score);
 }
 
-void cell_spare(pid_t keeper) {
-    if (offer_to_oom_killer(keeper, "0"))
+void cell_reset_oom_score(pid_t keeper) {
+    if (set_oom_score(keeper, "0"))
         return; /* it stays a candidate; whoever set our own score below 0 has decided so */
 }
 
@@ -113,7 +113,7 @@ static int limit_memory(struct cell *cell, uint64_t bytes) {
 }
 
 int cell_limit(struct cell *cell, const struct cell_limits *limits) {
-    int r = offer_to_oom_killer(cell->worker, "1000");
+    int r = set_oom_score(cell->worker, "1000");
     if (r == 0 && limits->processes) /* the sandbox's pid 1 and the dead of earlier cells don't count */
         r = set_limit(cell->worker, RLIMIT_NPROC, limits->processes + 1 + cell->image->zombies.n);
     if (r == 0 && limits->memory_bytes)

@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-enum { DEEP = 50000, WIDE = 5000, SPARE_DESCRIPTORS = 6 };
+enum { DEEP = 50000, WIDE = 5000, EXTRA_DESCRIPTORS = 6 };
 
 static char base[64];
 
@@ -55,14 +55,14 @@ static int go_down(int dir_fd, const char *name) {
     return fd;
 }
 
-/* Removes name from base, with hardly a descriptor to spare, and looks that it is gone and nothing was left open. */
+/* Removes name from base, with hardly a descriptor to extra, and looks that it is gone and nothing was left open. */
 static int remove_with_few_descriptors(const char *name) {
     int fd = open_base(), next, after;
     struct rlimit limit;
     struct stat st;
     CHECK((next = dup(fd)) >= 0 && close(next) == 0);
     CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
-    limit.rlim_cur = (rlim_t)next + SPARE_DESCRIPTORS;
+    limit.rlim_cur = (rlim_t)next + EXTRA_DESCRIPTORS;
     CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
     CHECK_EQUAL(tree_remove(fd, name), 0);
     CHECK((after = dup(fd)) == next);

@@ -314,7 +314,7 @@ enum { PROCESSES = 7 };
 
 static void check_as_before(const char *descriptors) {
     static char now[DESCRIPTORS_BYTES];
-    session_await_dead(lies.live->session);
+    session_await_killed(lies.live->session);
     await_processes(PROCESSES);
     list_descriptors(now);
     CHECK_TEXT(now, descriptors);
