@@ -6,10 +6,10 @@
 #include "sandbox/base/system.h"
 #include "sandbox/files/folder.h"
 #include "sandbox/mounts/etc.h"
+#include "sandbox/mounts/host_paths.h"
 #include "sandbox/mounts/mounts_inside.h"
 #include "sandbox/mounts/prefix.h"
 #include "sandbox/mounts/proc.h"
-#include "sandbox/mounts/show.h"
 #include "sandbox/mounts/sys.h"
 
 #include <errno.h>
@@ -103,14 +103,14 @@ bool mounts_shows_folder_path(const struct session_options *options) {
 }
 
 /* As long as the old root stands. What the table above shows is nobody's home. */
-static const struct show_host system_host = {.root = OLD};
+static const struct host_paths system_host = {.root = OLD};
 
 static int show_or_link(const char *path, struct sandbox_error *error) {
     char old[PATH_MAX], link[PATH_MAX];
     snprintf(old, sizeof old, OLD "%s", path);
     ssize_t n = readlink(old, link, sizeof link - 1);
     if (n < 0)
-        return show_path(&system_host, path, path, SHOW_AS_CAN_BE, error);
+        return host_paths_show(&system_host, path, path, HOST_PATHS_AS_CAN_BE, error);
     link[n] = 0;
     return symlink(link, path) ? error_set(error, STEP_TEMPLATE_FILE, errno, "%s", path) : 0;
 }
@@ -119,7 +119,7 @@ static int show_or_link(const char *path, struct sandbox_error *error) {
 static int show_device(const char *path, struct sandbox_error *error) {
     char old[PATH_MAX];
     snprintf(old, sizeof old, OLD "%s", path);
-    int r = show_make_file(path, error);
+    int r = host_paths_make_file(path, error);
     if (r)
         return r;
     if (mount(old, path, NULL, MS_BIND, NULL))
@@ -131,12 +131,12 @@ static int show_device(const char *path, struct sandbox_error *error) {
 /* A link on the way to the notebook's folder, as /var/tmp, is a folder then: what is shown has its own place. */
 static int build_row(size_t i, const struct session_options *options, struct sandbox_error *error) {
     if (rows[i].kind == KIND_LINK && folder_rest(rows[i].path, options->folder))
-        return show_make_folders(rows[i].path, 0755, error);
+        return host_paths_make_folders(rows[i].path, 0755, error);
     switch (rows[i].kind) {
     case KIND_FOLDER:
-        return show_make_folders(rows[i].path, rows[i].mode, error);
+        return host_paths_make_folders(rows[i].path, rows[i].mode, error);
     case KIND_SHOW:
-        return show_path(&system_host, rows[i].path, rows[i].path, SHOW_AS_CAN_BE, error);
+        return host_paths_show(&system_host, rows[i].path, rows[i].path, HOST_PATHS_AS_CAN_BE, error);
     case KIND_SYSTEM:
         return show_or_link(rows[i].path, error);
     case KIND_DEVICE:
@@ -276,11 +276,11 @@ static int place_of(struct template *template, const char *path, char place[PATH
     return 0;
 }
 
-static int show_option(struct template *template, const struct show_host *host, const char *path,
+static int show_option(struct template *template, const struct host_paths *host, const char *path,
                        struct sandbox_error *error) {
     char place[PATH_MAX];
     int r = place_of(template, path, place, error);
-    return r ? r : show_path(host, path, place, SHOW_AS_OVERLAY, error);
+    return r ? r : host_paths_show(host, path, place, HOST_PATHS_AS_OVERLAY, error);
 }
 
 static bool is_link(const char *path) {
@@ -296,7 +296,7 @@ static int show_part(const char *path, const char *place, struct sandbox_error *
     snprintf(old, sizeof old, OLD "%s", path);
     ssize_t n = is_link(path) ? readlink(old, link, sizeof link - 1) : -1;
     if (n <= 0 || memchr(link, '/', (size_t)n))
-        return show_path(&system_host, path, place, SHOW_AS_CAN_BE, error);
+        return host_paths_show(&system_host, path, place, HOST_PATHS_AS_CAN_BE, error);
     link[n] = 0;
     return symlink(link, place) && errno != EEXIST && errno != EROFS
                ? error_set(error, STEP_TEMPLATE_FILE, errno, "%s", place)
@@ -308,7 +308,7 @@ static int show_prefix(struct template *template, const char *prefix, struct san
     char place[PATH_MAX], path[PATH_MAX + 16], at[PATH_MAX + 16];
     int r = place_of(template, prefix, place, error);
     if (r == 0)
-        r = show_make_folders(place, 0755, error);
+        r = host_paths_make_folders(place, 0755, error);
     for (const char *const *part = prefix_parts; r == 0 && *part; part++) {
         snprintf(path, sizeof path, "%s/%s", prefix, *part);
         snprintf(at, sizeof at, "%s/%s", place, *part);
@@ -324,7 +324,7 @@ static int make_link(const struct prefix_link *link, struct sandbox_error *error
         return 0;
     memcpy(folder, link->path, strlen(link->path) + 1);
     *strrchr(folder, '/') = 0;
-    int r = show_make_folders(folder, 0755, error);
+    int r = host_paths_make_folders(folder, 0755, error);
     if (r == 0 && symlink(link->target, link->path) && errno != EEXIST && errno != EROFS)
         r = error_set(error, STEP_TEMPLATE_FILE, errno, "%s", link->path);
     return r;
@@ -357,7 +357,7 @@ static const char *const *list_kept(const struct session_options *options, const
 static int build_options(struct template *template, const struct prefix_list *prefixes, const char *const *kept,
                          struct sandbox_error *error) {
     const struct session_options *options = template->options;
-    const struct show_host host = {.root = OLD, .homes = options->homes, .kept = kept};
+    const struct host_paths host = {.root = OLD, .homes = options->homes, .kept = kept};
     int r = 0;
     for (int i = 0; r == 0 && i < prefixes->n; i++)
         r = show_prefix(template, prefixes->path[i], error);
@@ -374,7 +374,7 @@ static int build_options(struct template *template, const struct prefix_list *pr
     if (r == 0 && options->ground->folder_fd >= 0)
         r = submounts_build(HIDDEN "/" MOUNTS_FOLDER, &template->rules, &template->submounts, error);
     if (r == 0 && mounts_shows_folder_path(options))
-        r = show_make_folders(options->folder, 0755, error);
+        r = host_paths_make_folders(options->folder, 0755, error);
     return r;
 }
 

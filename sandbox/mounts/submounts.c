@@ -5,7 +5,7 @@
 #include "sandbox/base/error.h"
 #include "sandbox/base/system.h"
 #include "sandbox/files/overlay.h"
-#include "sandbox/mounts/show.h"
+#include "sandbox/mounts/host_paths.h"
 #include "sandbox/process/process.h"
 
 #include <errno.h>
@@ -81,10 +81,10 @@ static int add_part(struct taking *taking, int fd, const char *path, bool folder
         return 0;
     }
     snprintf(place, sizeof place, SUBMOUNTS_PARTS "/%zu", submounts->n);
-    int r = folder ? show_make_folders(place, 0755, taking->error) : show_make_file(place, taking->error);
+    int r = folder ? host_paths_make_folders(place, 0755, taking->error) : host_paths_make_file(place, taking->error);
     if (r == 0 && folder) {
         snprintf(shown, sizeof shown, SUBMOUNTS_SHOWN, submounts->n);
-        r = show_make_folders(shown, 0755, taking->error);
+        r = host_paths_make_folders(shown, 0755, taking->error);
     }
     if (r)
         return r;

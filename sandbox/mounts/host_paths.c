@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "show.h"
+#include "host_paths.h"
 
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/error.h"
@@ -30,7 +30,7 @@
  * a mount of every sandbox. */
 enum { MAX_ENTRIES = 256, MAX_COVERED = 256 };
 
-int show_make_folders(const char *path, unsigned mode, struct sandbox_error *ret_error) {
+int host_paths_make_folders(const char *path, unsigned mode, struct sandbox_error *ret_error) {
     char whole[PATH_MAX];
     int n = snprintf(whole, sizeof whole, "%s", path);
     if (n < 0 || (size_t)n >= sizeof whole)
@@ -47,14 +47,14 @@ int show_make_folders(const char *path, unsigned mode, struct sandbox_error *ret
     return 0;
 }
 
-int show_make_file(const char *path, struct sandbox_error *ret_error) {
+int host_paths_make_file(const char *path, struct sandbox_error *ret_error) {
     auto_fd fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     return fd < 0 ? error_set(ret_error, STEP_TEMPLATE_FILE, errno, "%s", path) : 0;
 }
 
 /* One thing of the host's, open, and where it is to be seen. */
 struct shown {
-    const struct show_host *host;
+    const struct host_paths *host;
     int fd;
     const char *target; /* exists, and is a folder where fd is one */
 };
@@ -71,7 +71,7 @@ static int path_of(const struct shown *shown, char path[PATH_MAX]) {
 }
 
 static int cover(const char *path, struct sandbox_error *error) {
-    int r = show_make_file(NOTHING, error);
+    int r = host_paths_make_file(NOTHING, error);
     if (r == 0 && mount(NOTHING, path, NULL, MS_BIND, NULL))
         r = error_set(error, STEP_MOUNT_BIND, errno, "covering %s", path);
     return r;
@@ -160,7 +160,7 @@ static int show_entry(const struct shown *folder, const char *name, struct sandb
         return show_link(folder->fd, name, target, error);
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
         return 0;
-    int r = S_ISDIR(st.st_mode) ? show_make_folders(target, 0755, error) : show_make_file(target, error);
+    int r = S_ISDIR(st.st_mode) ? host_paths_make_folders(target, 0755, error) : host_paths_make_file(target, error);
     return r ? r : show_open(&(struct shown){folder->host, fd, target}, &st, error);
 }
 
@@ -242,7 +242,7 @@ static int hide_in(const struct shown *shown, char ret_place[PATH_MAX], struct s
         do
             snprintf(ret_place, PATH_MAX, WHITE "/%d", n++);
         while (stat(ret_place, &st) == 0);
-        r = show_make_folders(ret_place, 0755, error);
+        r = host_paths_make_folders(ret_place, 0755, error);
         auto_fd fd = openat(shown->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         auto_fd white = open(ret_place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (r == 0)
@@ -262,8 +262,8 @@ static int show_overlay(const struct shown *shown, const char *path, struct sand
     return r ? error_set(error, STEP_MOUNT_OVERLAY, -r, "%s", path) : 0;
 }
 
-int show_path(const struct show_host *host, const char *path, const char *target, enum show_as as,
-              struct sandbox_error *ret_error) {
+int host_paths_show(const struct host_paths *host, const char *path, const char *target, enum host_paths_as as,
+                    struct sandbox_error *ret_error) {
     struct stat st;
     auto_fd fd = system_open_in_root(host->root, path, true);
     if (fd == -ENOENT || fd == -ENOTDIR)
@@ -272,10 +272,11 @@ int show_path(const struct show_host *host, const char *path, const char *target
         return error_set(ret_error, STEP_MOUNT_BIND, fd < 0 ? -fd : errno, "%s", path);
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
         return error_set(ret_error, STEP_MOUNT_BIND, EINVAL, "%s is no file or folder", path);
-    int r = S_ISDIR(st.st_mode) ? show_make_folders(target, 0755, ret_error) : show_make_file(target, ret_error);
+    int r = S_ISDIR(st.st_mode) ? host_paths_make_folders(target, 0755, ret_error)
+                                : host_paths_make_file(target, ret_error);
     if (r)
         return r;
     const struct shown shown = {host, fd, target};
-    return as == SHOW_AS_OVERLAY && S_ISDIR(st.st_mode) ? show_overlay(&shown, path, ret_error)
-                                                        : show_open(&shown, &st, ret_error);
+    return as == HOST_PATHS_AS_OVERLAY && S_ISDIR(st.st_mode) ? show_overlay(&shown, path, ret_error)
+                                                              : show_open(&shown, &st, ret_error);
 }

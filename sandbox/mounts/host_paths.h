@@ -1,5 +1,5 @@
 /*
- * show.h - how the host's files and folders come into a template, all of them read-only.
+ * host_paths.h - how the host's files and folders come into a template, all of them read-only.
  *
  * A bind mount shows the host's own inodes. Whoever has one of those can lock
  * it, hold up whoever writes to it, flush it to the disk, and talk to whoever is
@@ -12,34 +12,34 @@
  *
  * See: overlayfs.rst, docs/shared-objects.md.
  */
-#ifndef PETRI_SANDBOX_MOUNTS_SHOW_H
-#define PETRI_SANDBOX_MOUNTS_SHOW_H
+#ifndef PETRI_SANDBOX_MOUNTS_HOST_PATHS_H
+#define PETRI_SANDBOX_MOUNTS_HOST_PATHS_H
 
 #include "sandbox/sandbox.h"
 
 /* Whose inodes are shown. */
-enum show_as {
-    SHOW_AS_CAN_BE,  /* the session's own, with all that is mounted in it; the host's where there is no other way, but
-                        for sockets and FIFOs */
-    SHOW_AS_OVERLAY, /* a folder is the session's own, or an error, and may be listed; what is mounted in it, and what
-                        is hidden of a home, isn't there */
+enum host_paths_as {
+    HOST_PATHS_AS_CAN_BE,  /* the session's own, with all that is mounted in it; the host's where there is no other way,
+                        but  for sockets and FIFOs */
+    HOST_PATHS_AS_OVERLAY, /* a folder is the session's own, or an error, and may be listed; what is mounted in it, and
+                        what is hidden of a home, isn't there */
 };
 
 /* The host's files, for as long as a template is built. */
-struct show_host {
+struct host_paths {
     const char *root;         /* where its root stands */
     const char *const *homes; /* of which hidden entries are not shown, as struct session_options has them */
     const char *const *kept;  /* but for these; see folder.h */
 };
 
 /* Shows path, a file or folder, at target. One that the host does not have is passed over. */
-int show_path(const struct show_host *host, const char *path, const char *target, enum show_as as,
-              struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+int host_paths_show(const struct host_paths *host, const char *path, const char *target, enum host_paths_as as,
+                    struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
 
 /* Makes path with its parents, in the template; what is there or can't be changed is left. mode is that of the last. */
-int show_make_folders(const char *path, unsigned mode, struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+int host_paths_make_folders(const char *path, unsigned mode, struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
 
 /* Makes an empty file, on which another can be mounted. */
-int show_make_file(const char *path, struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+int host_paths_make_file(const char *path, struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
 
 #endif
