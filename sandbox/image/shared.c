@@ -24,7 +24,7 @@ void shared_fini(struct shared *shared) {
     shared_forget(shared);
     free(shared->piece);
     free(shared->mapping);
-    mapped_fini(&shared->mapped);
+    mapped_files_fini(&shared->mapped);
     *shared = (struct shared){0};
 }
 
@@ -75,8 +75,8 @@ struct finding {
 };
 
 static int add_file(const struct finding *finding, const struct mapping *mapping) {
-    struct mapped *mapped = &finding->shared->mapped;
-    return mapped->n == SHARED_MAX_MAPPINGS ? -E2BIG : mapped_add(mapped, mapping, finding->known->before);
+    struct mapped_files *mapped = &finding->shared->mapped;
+    return mapped->n == SHARED_MAX_MAPPINGS ? -E2BIG : mapped_files_add(mapped, mapping, finding->known->before);
 }
 
 /* A file that a cell has unlinked, and that was put back when the cell was lost, has its name again, whatever is told
@@ -88,7 +88,7 @@ static int add_mapping(void *arg, const struct mapping *mapping) {
         return add_memory(finding->shared, mapping);
     if (mapping->is_named || (files && snapshot_stands(files, mapping->inode)))
         return add_file(finding, mapping);
-    auto_free char *other = mapped_find_name(finding->known->viewer, mapping, &finding->names_left);
+    auto_free char *other = mapped_files_find_name(finding->known->viewer, mapping, &finding->names_left);
     if (!other)
         return add_memory(finding->shared, mapping);
     struct mapping renamed = *mapping;

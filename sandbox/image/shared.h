@@ -4,7 +4,7 @@
  * A copy of an address space has the very pages of a MAP_SHARED mapping. So
  * each cell gets memory of its own in its place: a memfd with the same content,
  * mapped at the same addresses, and under the numbers that a memfd had. Files that
- * have a name are mapped.h's. An
+ * have a name are mapped_files.h's. An
  * unlinked file on a disk stays the same file, for it may be mapped or not: its
  * contents are saved before a cell starts, and put back when it is rolled back
  * (saved.h), whoever has it open for what: its owner can open it once more
@@ -17,7 +17,7 @@
 
 #include "sandbox/descriptors/descriptors.h"
 #include "sandbox/files/saved.h"
-#include "sandbox/image/mapped.h"
+#include "sandbox/image/mapped_files.h"
 
 /* The most of it in all: a cell must not wait for gigabytes to be copied. */
 #define SHARED_MAX_BYTES (256ULL << 20)
@@ -57,14 +57,14 @@ struct shared {
     struct shared_piece *piece;
     size_t n_mappings;
     struct shared_mapping *mapping;
-    struct mapped mapped; /* files that have a name */
+    struct mapped_files mapped; /* files that have a name */
 };
 
 /* What is known of the session's files before one looks. */
 struct shared_known {
-    const struct snapshot *files; /* NULL before there is one */
-    const struct mapped *before;  /* what the image before had mapped, or NULL */
-    pid_t viewer;                 /* a process that sees them */
+    const struct snapshot *files;      /* NULL before there is one */
+    const struct mapped_files *before; /* what the image before had mapped, or NULL */
+    pid_t viewer;                      /* a process that sees them */
 };
 
 void shared_fini(struct shared *shared);

@@ -166,5 +166,5 @@ int shared_restore(const struct shared *shared, const struct descriptors *list, 
     for (size_t i = 0; r == 0 && i < shared->n; i++)
         if (!shared->piece[i].is_saved_by_us)
             r = restore_piece(shared, i, list, memory_fd, restorer);
-    return r == 0 && restorer->layered ? mapped_restore(&shared->mapped, restorer) : r;
+    return r == 0 && restorer->layered ? mapped_files_restore(&shared->mapped, restorer) : r;
 }

@@ -155,7 +155,7 @@ static int by_number(const void *a, const void *b) {
 
 /* The live files that an image has open or mapped, and numbers that are none's, sorted. ret_numbers is the caller's. */
 static int find_held(const struct session *session, const struct image *image, ino_t **ret_numbers, size_t *ret_n) {
-    const struct mapped *mapped = &image->shared.mapped;
+    const struct mapped_files *mapped = &image->shared.mapped;
     const struct descriptors *list = &image->descriptors;
     auto_fd folder_fd = tree_open(session->files.folders.live, "folder");
     auto_free ino_t *numbers = malloc((list->of_kind[DESCRIPTOR_FILE] + mapped->n + 1) * sizeof *numbers);
@@ -245,13 +245,13 @@ static int refresh(struct session *session, const struct names *names, bool rele
 void session_files_commit(const struct cell *cell) {
     struct session *session = cell->session;
     struct snapshot *snapshot = session->files.snapshot;
-    struct mapped *before = &cell->image->shared.mapped, *after = &cell->result->shared.mapped;
+    struct mapped_files *before = &cell->image->shared.mapped, *after = &cell->result->shared.mapped;
     if (cell->had_children)
-        mapped_suspect_all(before, snapshot);
+        mapped_files_suspect_all(before, snapshot);
     else
-        mapped_suspect_touched(before, after, cell->result->keeper, snapshot);
+        mapped_files_suspect_touched(before, after, cell->result->keeper, snapshot);
     session->files.failed = with_room(session, commit, NULL);
-    mapped_note(after, snapshot);
+    mapped_files_note(after, snapshot);
     if (session->files.failed == 0)
         session->files.failed = with_room(session, guard, (void *)cell);
     if (session->files.failed == 0 && (session->files.released.n > 0 || session->files.released.failed))
@@ -338,7 +338,7 @@ static int tell_held(const struct session *session, int live_fd, const char *pat
 int session_files_list_held(const struct cell *cell, cell_held_handler *handler, void *arg) {
     const struct session *session = cell->session;
     const struct descriptors *list = &cell->result->descriptors;
-    const struct mapped *mapped = &cell->result->shared.mapped;
+    const struct mapped_files *mapped = &cell->result->shared.mapped;
     auto_fd live_fd = tree_open(session->files.folders.live, "folder");
     int r = live_fd < 0 ? live_fd : 0;
     for (size_t i = 0; r == 0 && i < list->n; i++)
@@ -360,7 +360,7 @@ int session_files_restore(const struct cell *cell) {
     struct names names = {0};
     if (session->files.failed)
         return session->files.failed;
-    mapped_suspect_all(&cell->image->shared.mapped, snapshot);
+    mapped_files_suspect_all(&cell->image->shared.mapped, snapshot);
     const int listed = cell_list_names(cell, add_changed, &names);
     if (listed)
         names.failed = listed;

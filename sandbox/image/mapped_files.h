@@ -1,5 +1,5 @@
 /*
- * mapped.h - shared mappings of files that have a name: a file's contents by another door.
+ * mapped_files.h - shared mappings of files that have a name: a file's contents by another door.
  *
  * A copy of an address space maps the same files. The session's cells write
  * the live files (layers.h), so to them that is as it should be: what one cell
@@ -11,8 +11,8 @@
  *
  * See: proc_pid_pagemap(5).
  */
-#ifndef PETRI_SANDBOX_IMAGE_MAPPED_H
-#define PETRI_SANDBOX_IMAGE_MAPPED_H
+#ifndef PETRI_SANDBOX_IMAGE_MAPPED_FILES_H
+#define PETRI_SANDBOX_IMAGE_MAPPED_FILES_H
 
 #include "sandbox/descriptors/restorer.h"
 #include "sandbox/files/snapshot.h"
@@ -26,35 +26,36 @@ struct mapped_file {
     char *path; /* owned */
 };
 
-struct mapped {
+struct mapped_files {
     size_t n;
     struct mapped_file *file;
 };
 
-void mapped_fini(struct mapped *mapped);
+void mapped_files_fini(struct mapped_files *mapped);
 
 /*
  * The path of a file that has lost the name that it was mapped by and has another one in the same folder, as
  * sem_open(3) gives files theirs; the caller's. viewer: a process that sees the session's files; left: how many names
  * may be looked at, which become fewer. NULL where there is none, or none is found.
  */
-char *mapped_find_name(pid_t viewer, const struct mapping *mapping, size_t *left);
+char *mapped_files_find_name(pid_t viewer, const struct mapping *mapping, size_t *left);
 
 /* Adds a mapping. before: those of the image that the cell was made of, which know the paths that Linux no longer
  * tells; or NULL. 0 or -ENOMEM. */
-int mapped_add(struct mapped *mapped, const struct mapping *mapping, const struct mapped *before);
+int mapped_files_add(struct mapped_files *mapped, const struct mapping *mapping, const struct mapped_files *before);
 
 /* After a commit: notes the copies. */
-void mapped_note(struct mapped *mapped, const struct snapshot *files);
+void mapped_files_note(struct mapped_files *mapped, const struct snapshot *files);
 
 /* Has the snapshot suspect all these files. */
-void mapped_suspect_all(const struct mapped *mapped, struct snapshot *files);
+void mapped_files_suspect_all(const struct mapped_files *mapped, struct snapshot *files);
 
 /* The same with those that a cell has touched: before and after are the mappings at its beginning and its end, pid has
  * its memory. */
-void mapped_suspect_touched(const struct mapped *before, const struct mapped *after, pid_t pid, struct snapshot *files);
+void mapped_files_suspect_touched(const struct mapped_files *before, const struct mapped_files *after, pid_t pid,
+                                  struct snapshot *files);
 
 /* Gives a task of a cell that is thrown away the copies. 0 or -errno. */
-int mapped_restore(const struct mapped *mapped, struct restorer *restorer) SANDBOX_MUST_CHECK;
+int mapped_files_restore(const struct mapped_files *mapped, struct restorer *restorer) SANDBOX_MUST_CHECK;
 
 #endif

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "mapped.h"
+#include "mapped_files.h"
 
 #include "sandbox/base/array.h"
 #include "sandbox/base/cleanup.h"
@@ -23,21 +23,21 @@
 
 enum { ENTRIES = 4096 };
 
-void mapped_fini(struct mapped *mapped) {
+void mapped_files_fini(struct mapped_files *mapped) {
     for (size_t i = 0; i < mapped->n; i++)
         free(mapped->file[i].path);
     free(mapped->file);
-    *mapped = (struct mapped){0};
+    *mapped = (struct mapped_files){0};
 }
 
-static const struct mapped_file *find(const struct mapped *mapped, uint64_t start, uint64_t end, ino_t inode) {
+static const struct mapped_file *find(const struct mapped_files *mapped, uint64_t start, uint64_t end, ino_t inode) {
     for (size_t i = 0; mapped && i < mapped->n; i++)
         if (mapped->file[i].start == start && mapped->file[i].end == end && mapped->file[i].inode == inode)
             return &mapped->file[i];
     return NULL;
 }
 
-int mapped_add(struct mapped *mapped, const struct mapping *mapping, const struct mapped *before) {
+int mapped_files_add(struct mapped_files *mapped, const struct mapping *mapping, const struct mapped_files *before) {
     const struct mapped_file *known = find(before, mapping->start, mapping->end, mapping->inode);
     int r = array_make_room(&mapped->file, mapped->n, sizeof *mapped->file);
     char *path = r == 0 ? strdup(known ? known->path : mapping->name) : NULL;
@@ -76,7 +76,7 @@ static int compare(void *arg, const char *name, off_t next) {
 
 /* Only where the device is the same as well: through an overlay, whose numbers may be those of other files, none is
  * found. */
-char *mapped_find_name(pid_t viewer, const struct mapping *mapping, size_t *left) {
+char *mapped_files_find_name(pid_t viewer, const struct mapping *mapping, size_t *left) {
     char root[32], *path = NULL;
     const char *end = strrchr(mapping->name, '/');
     if (!end || end == mapping->name)
@@ -91,12 +91,12 @@ char *mapped_find_name(pid_t viewer, const struct mapping *mapping, size_t *left
     return path;
 }
 
-void mapped_note(struct mapped *mapped, const struct snapshot *files) {
+void mapped_files_note(struct mapped_files *mapped, const struct snapshot *files) {
     for (size_t i = 0; i < mapped->n; i++)
         mapped->file[i].kept = snapshot_kept(files, mapped->file[i].inode);
 }
 
-void mapped_suspect_all(const struct mapped *mapped, struct snapshot *files) {
+void mapped_files_suspect_all(const struct mapped_files *mapped, struct snapshot *files) {
     for (size_t i = 0; i < mapped->n; i++)
         snapshot_suspect(files, mapped->file[i].inode);
 }
@@ -124,8 +124,8 @@ static bool may_swap(void) {
     return sysinfo(&info) || info.totalswap > 0;
 }
 
-void mapped_suspect_touched(const struct mapped *before, const struct mapped *after, pid_t pid,
-                            struct snapshot *files) {
+void mapped_files_suspect_touched(const struct mapped_files *before, const struct mapped_files *after, pid_t pid,
+                                  struct snapshot *files) {
     const bool all = may_swap();
     auto_file pages = before->n + after->n && !all ? process_open(pid, "pagemap") : NULL;
     for (size_t i = 0; i < before->n; i++) {
@@ -168,7 +168,7 @@ static int restore(const struct mapped_file *file, struct restorer *restorer) {
     return r == 0 && has ? restorer_close(restorer, made) : r;
 }
 
-int mapped_restore(const struct mapped *mapped, struct restorer *restorer) {
+int mapped_files_restore(const struct mapped_files *mapped, struct restorer *restorer) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < mapped->n; i++)
         if (mapped->file[i].kept)
