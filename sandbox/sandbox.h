@@ -20,11 +20,11 @@
 #ifndef PETRI_SANDBOX_H
 #define PETRI_SANDBOX_H
 
+#include "base/cleanup.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#define SANDBOX_MUST_CHECK __attribute__((warn_unused_result))
 
 struct session;
 struct cell;
@@ -89,7 +89,7 @@ struct sandbox_folder {
  * See: user_namespaces(7), pid_namespaces(7), PR_SET_PDEATHSIG in prctl(2).
  */
 int sandbox_enter(const struct sandbox_folder *folder, struct sandbox_ground *ret_ground,
-                  struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+                  struct sandbox_error *ret_error) MUST_CHECK;
 
 /* The policy on system calls as text, a line a row, so that two can be compared. The caller's: free(); NULL on ENOMEM.
  */
@@ -140,7 +140,7 @@ struct session_view session_view(const struct session *session);
  * has said that it is ready. ret_session is the caller's: session_destroy().
  */
 int session_create(const struct session_options *options, struct session **ret_session,
-                   struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+                   struct sandbox_error *ret_error) MUST_CHECK;
 
 /* Ends every process of the session and frees it. NULL is allowed. */
 void session_destroy(struct session *session);
@@ -165,7 +165,7 @@ int session_stderr_fd(const struct session *session);
  * Makes the started worker image 0: stops it for good, with all its threads.
  * It must be blocked reading its control socket, at the start of a frame.
  */
-int session_capture(struct session *session, struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+int session_capture(struct session *session, struct sandbox_error *ret_error) MUST_CHECK;
 
 enum cell_source {
     CELL_FROM_CURRENT, /* the last committed image */
@@ -183,7 +183,7 @@ struct cell_options {
  * ret_cell is the caller's: cell_commit() or cell_discard().
  */
 int cell_create(struct session *session, const struct cell_options *options, struct cell **ret_cell,
-                struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+                struct sandbox_error *ret_error) MUST_CHECK;
 
 /* What the operating system holds a running cell to. 0 stands for no limit. */
 struct cell_limits {
@@ -200,17 +200,17 @@ struct cell_limits {
  * where a parent is a link, -EISDIR where a folder stands there, -EXDEV where a
  * part of petri's or the interpreter's does, -ENOSPC, or another -errno.
  */
-int cell_put_file(struct cell *cell, const char *path, const void *data, size_t bytes) SANDBOX_MUST_CHECK;
+int cell_put_file(struct cell *cell, const char *path, const void *data, size_t bytes) MUST_CHECK;
 
 /*
  * From now on it is noted which files of the notebook's folder the cell opens;
  * before cell_start(). Takes as long as reading the folders, of which so many
  * are watched and no more. 0 or -errno, then nothing is noted.
  */
-int cell_watch_opened(struct cell *cell) SANDBOX_MUST_CHECK;
+int cell_watch_opened(struct cell *cell) MUST_CHECK;
 
 /* Lets the cell run, within limits: its worker goes on with the read of its control socket. */
-int cell_start(struct cell *cell, const struct cell_limits *limits) SANDBOX_MUST_CHECK;
+int cell_start(struct cell *cell, const struct cell_limits *limits) MUST_CHECK;
 
 /* What a cell has used since its start. */
 struct cell_usage {
@@ -249,8 +249,7 @@ int session_denied_fd(const struct session *session);
  * readable, for it waits where no call does. cell is the one that is running, or NULL. 1 with
  * ret_call, 0 where there was nothing to tell, or -errno.
  */
-int session_take_denied(struct session *session, const struct cell *cell,
-                        struct denied_call *ret_call) SANDBOX_MUST_CHECK;
+int session_take_denied(struct session *session, const struct cell *cell, struct denied_call *ret_call) MUST_CHECK;
 
 /* Read end of the pipe behind descriptor 4, to which the worker writes its stack when it is asked to; non-blocking,
  * borrowed. */
@@ -292,7 +291,7 @@ struct cell_end {
  * could have (detail says what, in words for a user). In all four cases ret_end
  * is filled, and only cell_discard() is left.
  */
-int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct sandbox_error *ret_error) MUST_CHECK;
 
 enum cell_change { CELL_CREATED, CELL_CHANGED, CELL_DELETED };
 
@@ -320,14 +319,14 @@ typedef int cell_change_handler(void *arg, const struct cell_file *file);
  * there is nothing; else it takes as long as reading the folders.
  */
 int cell_list_changes(const struct cell *cell, enum cell_listing what, cell_change_handler *handler,
-                      void *arg) SANDBOX_MUST_CHECK;
+                      void *arg) MUST_CHECK;
 
 /*
  * Opens such a file, a regular one, for reading. A descriptor, which is the
  * caller's; -ELOOP for a link in the path, -EMLINK where the file has more
  * names than one, -EINVAL where it is no regular file, or -errno.
  */
-int cell_open_change(const struct cell *cell, const char *path) SANDBOX_MUST_CHECK;
+int cell_open_change(const struct cell *cell, const char *path) MUST_CHECK;
 
 /*
  * The files below the notebook's folder that a frozen cell has opened, sorted,
@@ -335,14 +334,14 @@ int cell_open_change(const struct cell *cell, const char *path) SANDBOX_MUST_CHE
  * caller's: free(). 1, 0 where there may have been more, or -errno (-EBADF: the
  * cell was not watched).
  */
-int cell_take_opened(struct cell *cell, char ***ret_paths, size_t *ret_n) SANDBOX_MUST_CHECK;
+int cell_take_opened(struct cell *cell, char ***ret_paths, size_t *ret_n) MUST_CHECK;
 
 /*
  * Opens a regular file of the notebook's folder as it was before this cell, for
  * reading. A descriptor, which is the caller's; -ENOENT where there was none,
  * -EINVAL where it was no regular file, or -errno.
  */
-int cell_open_before(const struct cell *cell, const char *path) SANDBOX_MUST_CHECK;
+int cell_open_before(const struct cell *cell, const char *path) MUST_CHECK;
 
 /*
  * Gives up what a frozen cell has at a path of the notebook's folder, a file or
@@ -352,7 +351,7 @@ int cell_open_before(const struct cell *cell, const char *path) SANDBOX_MUST_CHE
  * file. Of a folder only that it hid the host's is given up. 1, 0 where it stays,
  * or -errno. Afterwards nothing but cell_commit() may follow.
  */
-int cell_release_file(struct cell *cell, const char *path) SANDBOX_MUST_CHECK;
+int cell_release_file(struct cell *cell, const char *path) MUST_CHECK;
 
 /* Called for each; path is borrowed for the call. Other than 0 ends the listing. */
 typedef int cell_held_handler(void *arg, const char *path, bool is_hosts);
@@ -362,7 +361,7 @@ typedef int cell_held_handler(void *arg, const char *path, bool is_hosts);
  * has open or mapped. By their paths later cells see these, also where the host has put another
  * one there by now: is_hosts is whether it is still the host's. 0, what the handler returned, or -errno.
  */
-int cell_list_held(const struct cell *cell, cell_held_handler *handler, void *arg) SANDBOX_MUST_CHECK;
+int cell_list_held(const struct cell *cell, cell_held_handler *handler, void *arg) MUST_CHECK;
 
 /* Makes the frozen cell's state the session's image and its files the session's files. Frees the cell. */
 void cell_commit(struct cell *cell);

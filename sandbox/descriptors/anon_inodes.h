@@ -11,16 +11,17 @@
 #ifndef PETRI_SANDBOX_DESCRIPTORS_ANON_INODES_H
 #define PETRI_SANDBOX_DESCRIPTORS_ANON_INODES_H
 
+#include "base/cleanup.h"
 #include "sandbox/descriptors/descriptor.h"
 #include "sandbox/descriptors/restorer.h"
 
-int anon_inodes_dump_eventfd(struct descriptors_source *source, struct descriptors *list) SANDBOX_MUST_CHECK;
-int anon_inodes_dump_timerfd(struct descriptors_source *source, struct descriptors *list) SANDBOX_MUST_CHECK;
-int anon_inodes_dump_signalfd(struct descriptors_source *source, struct descriptors *list) SANDBOX_MUST_CHECK;
+int anon_inodes_dump_eventfd(struct descriptors_source *source, struct descriptors *list) MUST_CHECK;
+int anon_inodes_dump_timerfd(struct descriptors_source *source, struct descriptors *list) MUST_CHECK;
+int anon_inodes_dump_signalfd(struct descriptors_source *source, struct descriptors *list) MUST_CHECK;
 
-int anon_inodes_restore_eventfd(struct descriptors *list, struct restorer *restorer) SANDBOX_MUST_CHECK;
-int anon_inodes_restore_timerfd(struct descriptors *list, struct restorer *restorer) SANDBOX_MUST_CHECK;
-int anon_inodes_restore_signalfd(struct descriptors *list, struct restorer *restorer) SANDBOX_MUST_CHECK;
-int anon_inodes_restore_inotify(struct descriptors *list, struct restorer *restorer) SANDBOX_MUST_CHECK;
+int anon_inodes_restore_eventfd(struct descriptors *list, struct restorer *restorer) MUST_CHECK;
+int anon_inodes_restore_timerfd(struct descriptors *list, struct restorer *restorer) MUST_CHECK;
+int anon_inodes_restore_signalfd(struct descriptors *list, struct restorer *restorer) MUST_CHECK;
+int anon_inodes_restore_inotify(struct descriptors *list, struct restorer *restorer) MUST_CHECK;
 
 #endif

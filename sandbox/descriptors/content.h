@@ -13,7 +13,7 @@ struct content {
 };
 
 /* Appends a piece; data is copied. *room is what may still be added to this or others. 0, -E2BIG, or -ENOMEM. */
-int content_add(struct content *content, const void *data, uint32_t bytes, uint64_t *room) SANDBOX_MUST_CHECK;
+int content_add(struct content *content, const void *data, uint32_t bytes, uint64_t *room) MUST_CHECK;
 
 /* The piece at *at, which moves behind it; borrowed. NULL at the end. */
 const char *content_next(const struct content *content, size_t *at, uint32_t *ret_bytes);

@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "descriptors.h"
 
-#include "sandbox/base/array.h"
-#include "sandbox/base/cleanup.h"
+#include "base/array.h"
+#include "base/cleanup.h"
 #include "sandbox/base/error.h"
 #include "sandbox/base/system.h"
 #include "sandbox/descriptors/anon_inodes.h"
@@ -104,7 +104,7 @@ static int list_numbers(int dir_fd, struct descriptors *list, struct sandbox_err
             continue;
         if (list->n == DESCRIPTORS_MAX)
             return error_set(error, STEP_DESCRIPTORS, ENOTSUP, "more than %d open files", DESCRIPTORS_MAX);
-        if (array_make_room(&list->at, list->n, sizeof *list->at))
+        if (array_grow(&list->at, list->n, sizeof *list->at))
             return -ENOMEM;
         list->at[list->n++] = (struct descriptor){.fd = fd};
     }

@@ -18,6 +18,7 @@
 #ifndef PETRI_SANDBOX_DESCRIPTORS_DESCRIPTORS_H
 #define PETRI_SANDBOX_DESCRIPTORS_DESCRIPTORS_H
 
+#include "base/cleanup.h"
 #include "sandbox/descriptors/descriptor.h"
 #include "sandbox/descriptors/restorer.h"
 
@@ -34,7 +35,7 @@ enum { DESCRIPTORS_MAX = 32768, DESCRIPTORS_RESTORED_MAX = 8192 };
  * on (then error->detail says what in words for a user), or -errno.
  */
 int descriptors_dump(pid_t pid, const struct descriptors_known *known, struct descriptors *ret,
-                     struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+                     struct sandbox_error *ret_error) MUST_CHECK;
 
 void descriptors_fini(struct descriptors *list);
 
@@ -42,7 +43,7 @@ void descriptors_fini(struct descriptors *list);
  * Has the restorer's task make what the image had, under the same numbers. A cell
  * aside gets /dev/null in the place of the session's pipes. 0, -EUCLEAN or -errno.
  */
-int descriptors_restore(struct descriptors *list, struct restorer *restorer) SANDBOX_MUST_CHECK;
+int descriptors_restore(struct descriptors *list, struct restorer *restorer) MUST_CHECK;
 
 /*
  * Puts flags and offsets of what cells share with the image back, from outside.

@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "epolls.h"
 
-#include "sandbox/base/array.h"
-#include "sandbox/base/cleanup.h"
+#include "base/array.h"
+#include "base/cleanup.h"
 #include "sandbox/process/process.h"
 
 #include <errno.h>
@@ -65,7 +65,7 @@ static int find_watched(const struct descriptors_source *source, const struct de
 }
 
 static int add_watch(struct epoll_state *state, const struct watch *watch) {
-    int r = array_make_room(&state->watch, state->n, sizeof *watch);
+    int r = array_grow(&state->watch, state->n, sizeof *watch);
     if (r == 0)
         state->watch[state->n++] = *watch;
     return r;

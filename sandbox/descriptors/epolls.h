@@ -6,11 +6,12 @@
 #ifndef PETRI_SANDBOX_DESCRIPTORS_EPOLLS_H
 #define PETRI_SANDBOX_DESCRIPTORS_EPOLLS_H
 
+#include "base/cleanup.h"
 #include "sandbox/descriptors/descriptor.h"
 #include "sandbox/descriptors/restorer.h"
 
-int epolls_dump(struct descriptors_source *source, struct descriptors *list) SANDBOX_MUST_CHECK;
-int epolls_restore(struct descriptors *list, struct restorer *restorer) SANDBOX_MUST_CHECK;
+int epolls_dump(struct descriptors_source *source, struct descriptors *list) MUST_CHECK;
+int epolls_restore(struct descriptors *list, struct restorer *restorer) MUST_CHECK;
 void epolls_fini(struct descriptor *descriptor);
 
 #endif

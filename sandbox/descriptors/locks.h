@@ -9,6 +9,7 @@
 #ifndef PETRI_SANDBOX_DESCRIPTORS_LOCKS_H
 #define PETRI_SANDBOX_DESCRIPTORS_LOCKS_H
 
+#include "base/cleanup.h"
 #include "sandbox/descriptors/descriptor.h"
 #include "sandbox/descriptors/restorer.h"
 #include "sandbox/process/procfs.h"
@@ -18,12 +19,12 @@ enum { LOCKS_MAX = 64 };
 
 /* Notes the locks that an fdinfo tells of, in the state of a file's descriptor. 0, -E2BIG where there are more than
  * LOCKS_MAX, -EBADMSG or -ENOMEM. */
-int locks_note(struct procfs_text fdinfo, struct descriptor *descriptor) SANDBOX_MUST_CHECK;
+int locks_note(struct procfs_text fdinfo, struct descriptor *descriptor) MUST_CHECK;
 
 /* Ends an image's record locks, which only its keeper can do. 0 or -errno. */
-int locks_end(const struct descriptors *list, const struct inject_task *keeper) SANDBOX_MUST_CHECK;
+int locks_end(const struct descriptors *list, const struct inject_task *keeper) MUST_CHECK;
 
 /* Has the restorer's task take them, when it has all its files; what can't be had again is gone. 0 or -EUCLEAN. */
-int locks_restore(const struct descriptors *list, struct restorer *restorer) SANDBOX_MUST_CHECK;
+int locks_restore(const struct descriptors *list, struct restorer *restorer) MUST_CHECK;
 
 #endif

@@ -13,6 +13,7 @@
 #ifndef PETRI_SANDBOX_DESCRIPTORS_OPEN_FILES_H
 #define PETRI_SANDBOX_DESCRIPTORS_OPEN_FILES_H
 
+#include "base/cleanup.h"
 #include "sandbox/descriptors/descriptor.h"
 #include "sandbox/descriptors/restorer.h"
 
@@ -20,9 +21,9 @@
  * -ENOMEM.
  */
 int open_files_tell(const struct descriptors_source *source, const char *link,
-                    struct descriptor *descriptor) SANDBOX_MUST_CHECK;
+                    struct descriptor *descriptor) MUST_CHECK;
 
-int open_files_restore(struct descriptors *list, struct restorer *restorer) SANDBOX_MUST_CHECK;
-int open_files_restore_unnamed(struct descriptors *list, struct restorer *restorer) SANDBOX_MUST_CHECK;
+int open_files_restore(struct descriptors *list, struct restorer *restorer) MUST_CHECK;
+int open_files_restore_unnamed(struct descriptors *list, struct restorer *restorer) MUST_CHECK;
 
 #endif

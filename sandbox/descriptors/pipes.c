@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "pipes.h"
 
-#include "sandbox/base/cleanup.h"
+#include "base/cleanup.h"
 #include "sandbox/descriptors/content.h"
 
 #include <errno.h>

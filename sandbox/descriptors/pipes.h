@@ -10,11 +10,12 @@
 #ifndef PETRI_SANDBOX_DESCRIPTORS_PIPES_H
 #define PETRI_SANDBOX_DESCRIPTORS_PIPES_H
 
+#include "base/cleanup.h"
 #include "sandbox/descriptors/descriptor.h"
 #include "sandbox/descriptors/restorer.h"
 
-int pipes_dump(struct descriptors_source *source, struct descriptors *list) SANDBOX_MUST_CHECK;
-int pipes_restore(struct descriptors *list, struct restorer *restorer) SANDBOX_MUST_CHECK;
+int pipes_dump(struct descriptors_source *source, struct descriptors *list) MUST_CHECK;
+int pipes_restore(struct descriptors *list, struct restorer *restorer) MUST_CHECK;
 void pipes_fini(struct descriptor *descriptor);
 
 #endif

@@ -12,6 +12,7 @@
 #ifndef PETRI_SANDBOX_DESCRIPTORS_RESTORER_H
 #define PETRI_SANDBOX_DESCRIPTORS_RESTORER_H
 
+#include "base/cleanup.h"
 #include "sandbox/inject/inject.h"
 
 struct descriptors;
@@ -28,51 +29,49 @@ struct restorer {
 };
 
 /* Queues a call, of which only the success counts; makes those queued where there is no room for it. 0 or -errno. */
-int restorer_add(struct restorer *restorer, struct inject_call call) SANDBOX_MUST_CHECK;
+int restorer_add(struct restorer *restorer, struct inject_call call) MUST_CHECK;
 
 /* Makes what is queued. 0, or -errno of the first call that failed. */
-int restorer_run(struct restorer *restorer) SANDBOX_MUST_CHECK;
+int restorer_run(struct restorer *restorer) MUST_CHECK;
 
 /* Makes one call at once, after what is queued. 0, whatever its result, or -errno. */
-int restorer_call(struct restorer *restorer, struct inject_call *call) SANDBOX_MUST_CHECK;
+int restorer_call(struct restorer *restorer, struct inject_call *call) MUST_CHECK;
 
 /* The same for one that gives 0, or a descriptor. That, or -errno. */
-int restorer_do(struct restorer *restorer, struct inject_call call) SANDBOX_MUST_CHECK;
-int restorer_make(struct restorer *restorer, struct inject_call call) SANDBOX_MUST_CHECK;
+int restorer_do(struct restorer *restorer, struct inject_call call) MUST_CHECK;
+int restorer_make(struct restorer *restorer, struct inject_call call) MUST_CHECK;
 
 /* Puts bytes into the task's scratch memory, at an offset, once nothing that is queued needs what is there. 0 or
  * -errno. */
-int restorer_put(struct restorer *restorer, size_t offset, const void *data, size_t bytes) SANDBOX_MUST_CHECK;
+int restorer_put(struct restorer *restorer, size_t offset, const void *data, size_t bytes) MUST_CHECK;
 
 /* Reads them, once what is queued has been made. 0 or -errno. */
-int restorer_get(struct restorer *restorer, size_t offset, void *ret_data, size_t bytes) SANDBOX_MUST_CHECK;
+int restorer_get(struct restorer *restorer, size_t offset, void *ret_data, size_t bytes) MUST_CHECK;
 
 /* The address of an offset of the scratch memory. */
 uint64_t restorer_at(const struct restorer *restorer, size_t offset);
 
 /* Opens a path as the task sees it; through no link at its end. What the task calls the descriptor, or -errno. */
-int restorer_open(struct restorer *restorer, const char *path, int flags) SANDBOX_MUST_CHECK;
+int restorer_open(struct restorer *restorer, const char *path, int flags) MUST_CHECK;
 
 /* Opens what a descriptor of the task's leads to once more, and waits for nobody: another open file on the same object.
  * O_NONBLOCK of flags is its own. */
-int restorer_reopen(struct restorer *restorer, int made, int flags) SANDBOX_MUST_CHECK;
+int restorer_reopen(struct restorer *restorer, int made, int flags) MUST_CHECK;
 
 /* Queues what puts a descriptor that the task has made under each number that shared the open file of the first-th row.
  * made stays open. */
-int restorer_number(struct restorer *restorer, const struct descriptors *list, size_t first,
-                    int made) SANDBOX_MUST_CHECK;
+int restorer_number(struct restorer *restorer, const struct descriptors *list, size_t first, int made) MUST_CHECK;
 
 /* The same, and gives it the status flags that the open file had. */
-int restorer_place(struct restorer *restorer, const struct descriptors *list, size_t first,
-                   int made) SANDBOX_MUST_CHECK;
+int restorer_place(struct restorer *restorer, const struct descriptors *list, size_t first, int made) MUST_CHECK;
 
 /* The same with a descriptor that nothing can be done with: there is the number, and each call that uses it fails. */
-int restorer_withhold(struct restorer *restorer, const struct descriptors *list, size_t first) SANDBOX_MUST_CHECK;
+int restorer_withhold(struct restorer *restorer, const struct descriptors *list, size_t first) MUST_CHECK;
 
 /* Queues the closing of what was only needed on the way. */
-int restorer_close(struct restorer *restorer, int made) SANDBOX_MUST_CHECK;
+int restorer_close(struct restorer *restorer, int made) MUST_CHECK;
 
 /* Our duplicate, close-on-exec, of what the task has made. -errno on failure. */
-int restorer_take(struct restorer *restorer, int made) SANDBOX_MUST_CHECK;
+int restorer_take(struct restorer *restorer, int made) MUST_CHECK;
 
 #endif

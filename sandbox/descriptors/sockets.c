@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "sockets.h"
 
-#include "sandbox/base/cleanup.h"
+#include "base/cleanup.h"
 #include "sandbox/base/system.h"
 
 #include <errno.h>

@@ -13,6 +13,7 @@
 #ifndef PETRI_SANDBOX_DESCRIPTORS_SOCKETS_H
 #define PETRI_SANDBOX_DESCRIPTORS_SOCKETS_H
 
+#include "base/cleanup.h"
 #include "sandbox/descriptors/content.h"
 #include "sandbox/descriptors/descriptor.h"
 #include "sandbox/descriptors/restorer.h"
@@ -52,8 +53,8 @@ struct socket_state {
     } option[SOCKET_OPTIONS_MAX];
 };
 
-int sockets_dump(struct descriptors_source *source, struct descriptors *list) SANDBOX_MUST_CHECK;
-int sockets_restore(struct descriptors *list, struct restorer *restorer) SANDBOX_MUST_CHECK;
+int sockets_dump(struct descriptors_source *source, struct descriptors *list) MUST_CHECK;
+int sockets_restore(struct descriptors *list, struct restorer *restorer) MUST_CHECK;
 void sockets_fini(struct descriptor *descriptor);
 
 /*
@@ -63,7 +64,7 @@ void sockets_fini(struct descriptor *descriptor);
 int sockets_put_back(const struct descriptor *descriptor, int fd);
 
 /* Whether a new pair takes what was recorded: tried on one of our own. 0, -ENOBUFS where it doesn't, or -errno. */
-int sockets_try(const struct socket_state *state) SANDBOX_MUST_CHECK;
+int sockets_try(const struct socket_state *state) MUST_CHECK;
 
 /* Reads the options of a socket of ours, or sets those that are not as they were. See: sockets_options.c. */
 void sockets_read_options(int fd, struct socket_state *state);

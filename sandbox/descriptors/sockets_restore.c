@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "sandbox/descriptors/sockets.h"
 
-#include "sandbox/base/cleanup.h"
+#include "base/cleanup.h"
 
 #include <errno.h>
 #include <fcntl.h>

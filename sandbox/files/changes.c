@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "changes.h"
 
-#include "sandbox/base/cleanup.h"
+#include "base/cleanup.h"
 #include "sandbox/files/mirror.h"
 #include "sandbox/files/overlay.h"
 

@@ -30,13 +30,13 @@ struct changes_options {
  * to be looked into is a row of its own, and a new one only where it is asked for. Returns 0, what the handler
  * returned, or -errno. Blocks for as long as it takes to read the folders, and of live files those that changed.
  */
-int changes_list(const struct changes_options *options, cell_change_handler *handler, void *arg) SANDBOX_MUST_CHECK;
+int changes_list(const struct changes_options *options, cell_change_handler *handler, void *arg) MUST_CHECK;
 
 /*
  * Opens a regular file as it was before the cell, for reading; base_fd and
  * folder_fd are as above. A descriptor; -ENOENT where there was none, -EINVAL
  * where it was no regular file, or -errno.
  */
-int changes_open_before(int base_fd, int folder_fd, const char *path) SANDBOX_MUST_CHECK;
+int changes_open_before(int base_fd, int folder_fd, const char *path) MUST_CHECK;
 
 #endif

@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "folder.h"
 
-#include "sandbox/base/array.h"
-#include "sandbox/base/cleanup.h"
+#include "base/array.h"
+#include "base/cleanup.h"
 #include "sandbox/files/overlay.h"
 
 #include <errno.h>
@@ -103,7 +103,7 @@ static int hide_entries(const struct hiding *hiding, int folder_fd, int layer_fd
 int folder_seen_add(struct folder_seen *seen, const char *path, const struct timespec *changed) {
     if (seen->n == MAX_SEEN)
         return -E2BIG;
-    if (array_make_room(&seen->at, seen->n, sizeof *seen->at))
+    if (array_grow(&seen->at, seen->n, sizeof *seen->at))
         return -ENOMEM;
     char *copy = strdup(path);
     if (!copy)

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "layers.h"
 
-#include "sandbox/base/cleanup.h"
+#include "base/cleanup.h"
 #include "sandbox/files/folder.h"
 #include "sandbox/files/tree.h"
 

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "mirror.h"
 
-#include "sandbox/base/cleanup.h"
+#include "base/cleanup.h"
 #include "sandbox/base/io.h"
 
 #include <errno.h>

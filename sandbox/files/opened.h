@@ -32,7 +32,7 @@ struct opened {
 };
 
 /* An instance of inotify. A descriptor or -errno. */
-int opened_start(void) SANDBOX_MUST_CHECK;
+int opened_start(void) MUST_CHECK;
 
 /*
  * Watches the folder at folder_fd and those in it, the upper ones first;
@@ -40,7 +40,7 @@ int opened_start(void) SANDBOX_MUST_CHECK;
  * nobody has taken are gone. 0 or -errno; ret is the caller's; fd and host_fd
  * are borrowed until opened_fini().
  */
-int opened_watch(int fd, int folder_fd, int host_fd, struct opened *ret) SANDBOX_MUST_CHECK;
+int opened_watch(int fd, int folder_fd, int host_fd, struct opened *ret) MUST_CHECK;
 
 /* Whether the host has changed a watched folder since: there may be folders in it that are not watched. */
 bool opened_is_stale(const struct opened *opened);
@@ -51,6 +51,6 @@ void opened_fini(struct opened *opened);
  * are the caller's, as one block: free(). 1, 0 where there may have been more,
  * or -errno.
  */
-int opened_take(struct opened *opened, char ***ret_paths, size_t *ret_n) SANDBOX_MUST_CHECK;
+int opened_take(struct opened *opened, char ***ret_paths, size_t *ret_n) MUST_CHECK;
 
 #endif

@@ -29,7 +29,7 @@ void saved_fini(struct saved *saved);
  * mode; blocks nowhere. A descriptor, close-on-exec, or -errno (-EINVAL: no
  * regular file).
  */
-int saved_open(pid_t pid, int number, int flags) SANDBOX_MUST_CHECK;
+int saved_open(pid_t pid, int number, int flags) MUST_CHECK;
 
 /* Whether nobody can write to an open file, however it is opened: it lies on a mount that is read-only. */
 bool saved_is_constant(int fd);
@@ -38,12 +38,12 @@ bool saved_is_constant(int fd);
 bool saved_has_room(pid_t pid, int number, uint64_t *room);
 
 /* Keeps what it holds, at most *room bytes, which are taken from that. 0, -EFBIG or -errno. */
-int saved_take(struct saved *saved, pid_t pid, int number, uint64_t *room) SANDBOX_MUST_CHECK;
+int saved_take(struct saved *saved, pid_t pid, int number, uint64_t *room) MUST_CHECK;
 
 /* The first round. 0 or -errno. */
-int saved_free_room(const struct saved *saved, pid_t pid, int number) SANDBOX_MUST_CHECK;
+int saved_free_room(const struct saved *saved, pid_t pid, int number) MUST_CHECK;
 
 /* The second. A file that nobody has changed is only read. 0 or -errno. */
-int saved_put_back(const struct saved *saved, pid_t pid, int number) SANDBOX_MUST_CHECK;
+int saved_put_back(const struct saved *saved, pid_t pid, int number) MUST_CHECK;
 
 #endif

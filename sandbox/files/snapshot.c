@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "sandbox/files/snapshot_inside.h"
 
-#include "sandbox/base/cleanup.h"
+#include "base/cleanup.h"
 #include "sandbox/files/tree.h"
 
 #include <errno.h>

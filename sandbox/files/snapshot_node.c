@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "snapshot_node.h"
 
-#include "sandbox/base/array.h"
+#include "base/array.h"
 
 #include <search.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ static void note_forgotten(const void *at, VISIT visit, void *arg) {
     struct snapshot_node *node = *(struct snapshot_node *const *)at;
     if ((visit != preorder && visit != leaf) || node->round == forgotten->round || forgotten->result)
         return;
-    forgotten->result = array_make_room(&forgotten->node, forgotten->n, sizeof(struct snapshot_node *));
+    forgotten->result = array_grow(&forgotten->node, forgotten->n, sizeof(struct snapshot_node *));
     if (forgotten->result == 0)
         forgotten->node[forgotten->n++] = node;
 }

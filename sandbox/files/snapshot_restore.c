@@ -9,7 +9,7 @@
 #define _GNU_SOURCE
 #include "sandbox/files/snapshot_inside.h"
 
-#include "sandbox/base/cleanup.h"
+#include "base/cleanup.h"
 #include "sandbox/files/mirror.h"
 
 #include <errno.h>

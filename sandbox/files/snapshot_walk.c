@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "snapshot_walk.h"
 
-#include "sandbox/base/array.h"
-#include "sandbox/base/cleanup.h"
+#include "base/array.h"
+#include "base/cleanup.h"
 #include "sandbox/files/tree.h"
 
 #include <errno.h>
@@ -44,7 +44,7 @@ static int note_name(void *arg, const char *name, off_t next) {
 
 /* Begins with the folder that the walk stands in. */
 static int begin(struct walk *walk) {
-    int r = array_make_room(&walk->level, walk->n, sizeof *walk->level);
+    int r = array_grow(&walk->level, walk->n, sizeof *walk->level);
     if (r)
         return r;
     walk->level[walk->n] = (struct level){0};

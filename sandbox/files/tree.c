@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "tree.h"
 
-#include "sandbox/base/cleanup.h"
+#include "base/cleanup.h"
 
 #include <dirent.h>
 #include <errno.h>

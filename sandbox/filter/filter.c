@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "filter.h"
 
-#include "sandbox/base/cleanup.h"
+#include "base/cleanup.h"
 #include "sandbox/sandbox.h"
 
 #include <errno.h>

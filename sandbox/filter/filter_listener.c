@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "filter_listener.h"
 
-#include "sandbox/base/cleanup.h"
+#include "base/cleanup.h"
 #include "sandbox/filter/filter.h"
 
 #include <arpa/inet.h>

@@ -7,6 +7,7 @@
 #ifndef PETRI_SANDBOX_IMAGE_IMAGE_H
 #define PETRI_SANDBOX_IMAGE_IMAGE_H
 
+#include "base/cleanup.h"
 #include "sandbox/descriptors/descriptors.h"
 #include "sandbox/image/shared.h"
 #include "sandbox/image/threads.h"
@@ -53,10 +54,10 @@ int image_copy_keeper(const struct image *image, const struct inject_area *area,
  */
 int image_find_shared(struct image *image, pid_t viewer, const struct image *before,
                       const int outputs[DESCRIPTORS_OUTPUTS], const struct snapshot *files,
-                      struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+                      struct sandbox_error *ret_error) MUST_CHECK;
 
 /* Saves what a cell of this image could change in it, before the cell starts. 0 or -errno. */
-int image_save_shared(struct image *image) SANDBOX_MUST_CHECK;
+int image_save_shared(struct image *image) MUST_CHECK;
 
 /* Puts it back after the cell was lost; where that fails, the image is broken. */
 void image_put_back_shared(struct image *image);

@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "mapped_files.h"
 
-#include "sandbox/base/array.h"
-#include "sandbox/base/cleanup.h"
+#include "base/array.h"
+#include "base/cleanup.h"
 #include "sandbox/base/system.h"
 #include "sandbox/files/tree.h"
 #include "sandbox/process/process.h"
@@ -39,7 +39,7 @@ static const struct mapped_file *find(const struct mapped_files *mapped, uint64_
 
 int mapped_files_add(struct mapped_files *mapped, const struct mapping *mapping, const struct mapped_files *before) {
     const struct mapped_file *known = find(before, mapping->start, mapping->end, mapping->inode);
-    int r = array_make_room(&mapped->file, mapped->n, sizeof *mapped->file);
+    int r = array_grow(&mapped->file, mapped->n, sizeof *mapped->file);
     char *path = r == 0 ? strdup(known ? known->path : mapping->name) : NULL;
     if (!path)
         return -ENOMEM;

@@ -14,6 +14,7 @@
 #ifndef PETRI_SANDBOX_IMAGE_MAPPED_FILES_H
 #define PETRI_SANDBOX_IMAGE_MAPPED_FILES_H
 
+#include "base/cleanup.h"
 #include "sandbox/descriptors/restorer.h"
 #include "sandbox/files/snapshot.h"
 #include "sandbox/process/mappings.h"
@@ -56,6 +57,6 @@ void mapped_files_suspect_touched(const struct mapped_files *before, const struc
                                   struct snapshot *files);
 
 /* Gives a task of a cell that is thrown away the copies. 0 or -errno. */
-int mapped_files_restore(const struct mapped_files *mapped, struct restorer *restorer) SANDBOX_MUST_CHECK;
+int mapped_files_restore(const struct mapped_files *mapped, struct restorer *restorer) MUST_CHECK;
 
 #endif

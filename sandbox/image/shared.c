@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "shared.h"
 
-#include "sandbox/base/array.h"
-#include "sandbox/base/cleanup.h"
+#include "base/array.h"
+#include "base/cleanup.h"
 #include "sandbox/base/error.h"
 #include "sandbox/base/system.h"
 #include "sandbox/process/mappings.h"
@@ -29,7 +29,7 @@ void shared_fini(struct shared *shared) {
 }
 
 static int add_piece(struct shared *shared, const struct shared_piece *piece) {
-    int r = array_make_room(&shared->piece, shared->n, sizeof *piece);
+    int r = array_grow(&shared->piece, shared->n, sizeof *piece);
     if (r == 0)
         shared->piece[shared->n++] = *piece;
     return r;
@@ -53,7 +53,7 @@ static int add_memory(struct shared *shared, const struct mapping *mapping) {
                                                                      .is_memory = mapping->is_memory,
                                                                      .descriptor = SHARED_NO_DESCRIPTOR});
     if (r == 0)
-        r = array_make_room(&shared->mapping, shared->n_mappings, sizeof *shared->mapping);
+        r = array_grow(&shared->mapping, shared->n_mappings, sizeof *shared->mapping);
     if (r)
         return r;
     const uint64_t end = mapping->offset + (mapping->end - mapping->start);

@@ -15,6 +15,7 @@
 #ifndef PETRI_SANDBOX_IMAGE_SHARED_H
 #define PETRI_SANDBOX_IMAGE_SHARED_H
 
+#include "base/cleanup.h"
 #include "sandbox/descriptors/descriptors.h"
 #include "sandbox/files/saved.h"
 #include "sandbox/image/mapped_files.h"
@@ -75,18 +76,18 @@ void shared_fini(struct shared *shared);
  * are too many bytes, or such as can't be copied (then error->detail says what); or -errno.
  */
 int shared_find(pid_t pid, struct descriptors *list, const struct shared_known *known, struct shared *ret,
-                struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+                struct sandbox_error *ret_error) MUST_CHECK;
 
 /* Has a restorer's task make its own copies, of files that have a name only where it is thrown away; memory_fd is the
  * image's. 0 or -errno. */
 int shared_restore(const struct shared *shared, const struct descriptors *list, int memory_fd,
-                   struct restorer *restorer) SANDBOX_MUST_CHECK;
+                   struct restorer *restorer) MUST_CHECK;
 
 /*
  * Saves the contents of what cells share with an image: unlinked files, and
  * those that could not be opened anew. pid: its keeper. 0 or -errno.
  */
-int shared_save(struct shared *shared, const struct descriptors *list, pid_t pid) SANDBOX_MUST_CHECK;
+int shared_save(struct shared *shared, const struct descriptors *list, pid_t pid) MUST_CHECK;
 
 /* Puts back what is saved. 0 or -errno of the first piece that could not be. */
 int shared_put_back(const struct shared *shared, const struct descriptors *list, pid_t pid);

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "sandbox/image/shared.h"
 
-#include "sandbox/base/cleanup.h"
+#include "base/cleanup.h"
 #include "sandbox/base/io.h"
 #include "sandbox/inject/tracee.h"
 

@@ -12,6 +12,7 @@
 #ifndef PETRI_SANDBOX_IMAGE_ZOMBIES_H
 #define PETRI_SANDBOX_IMAGE_ZOMBIES_H
 
+#include "base/cleanup.h"
 #include "sandbox/inject/inject.h"
 
 /* More than these are forgotten, the oldest first: each costs every cell some calls. */
@@ -29,9 +30,9 @@ struct zombies {
 };
 
 /* Has a stopped worker wait for its dead children; they are added. 0 or -errno. */
-int zombies_reap(const struct inject_task *worker, struct zombies *zombies) SANDBOX_MUST_CHECK;
+int zombies_reap(const struct inject_task *worker, struct zombies *zombies) MUST_CHECK;
 
 /* Has a new worker, which has CAP_CHECKPOINT_RESTORE still, clone them, and ends them. 0 or -errno. */
-int zombies_restore(const struct inject_task *worker, const struct zombies *zombies) SANDBOX_MUST_CHECK;
+int zombies_restore(const struct inject_task *worker, const struct zombies *zombies) MUST_CHECK;
 
 #endif

@@ -15,6 +15,7 @@
 #ifndef PETRI_SANDBOX_INJECT_HELPER_H
 #define PETRI_SANDBOX_INJECT_HELPER_H
 
+#include "base/cleanup.h"
 #include "sandbox/inject/inject.h"
 
 /* Where a task is cloned, and as whom. */
@@ -38,7 +39,7 @@ struct helper_clone {
  * that has one. Takes the start of the scratch memory. 0 or -errno; ret_child is
  * the caller's to end, also on failure, where it isn't 0.
  */
-int helper_clone_task(const struct inject_task *task, struct helper_clone clone, pid_t *ret_child) SANDBOX_MUST_CHECK;
+int helper_clone_task(const struct inject_task *task, struct helper_clone clone, pid_t *ret_child) MUST_CHECK;
 
 /*
  * Has a keeper spawn a task: stopped, with every capability in its user
@@ -47,13 +48,13 @@ int helper_clone_task(const struct inject_task *task, struct helper_clone clone,
  * caller's to end, also on failure, where it isn't 0.
  */
 int helper_spawn(const struct inject_task *keeper, const struct helper_target *target, pid_t *ret_child,
-                 int *ret_init_fd, struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+                 int *ret_init_fd, struct sandbox_error *ret_error) MUST_CHECK;
 
 /* One checked call that gives 0, or a descriptor: that, or the -errno of it or of its being made. */
-int helper_do(const struct inject_task *task, struct inject_call call) SANDBOX_MUST_CHECK;
-int helper_open(const struct inject_task *task, struct inject_call call) SANDBOX_MUST_CHECK;
+int helper_do(const struct inject_task *task, struct inject_call call) MUST_CHECK;
+int helper_open(const struct inject_task *task, struct inject_call call) MUST_CHECK;
 
 /* Leaves a task only those capabilities, as a mask, in every set but the bounding one. 0 or -errno. */
-int helper_keep_capabilities(const struct inject_task *task, uint64_t kept) SANDBOX_MUST_CHECK;
+int helper_keep_capabilities(const struct inject_task *task, uint64_t kept) MUST_CHECK;
 
 #endif

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "inject.h"
 
-#include "sandbox/base/cleanup.h"
+#include "base/cleanup.h"
 #include "sandbox/inject/tracee.h"
 #include "sandbox/process/process.h"
 

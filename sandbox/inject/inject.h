@@ -90,16 +90,16 @@ struct inject_memory {
  * not an error: look at call->result.
  */
 int inject_checked(const struct inject_task *task, struct inject_call *call, const struct inject_memory *memory,
-                   pid_t *ret_child) SANDBOX_MUST_CHECK;
+                   pid_t *ret_child) MUST_CHECK;
 
 /* The same for a call that ends the task, which is left to be reaped. 0; -EUCLEAN, or -errno. */
-int inject_last(const struct inject_task *task, struct inject_call call) SANDBOX_MUST_CHECK;
+int inject_last(const struct inject_task *task, struct inject_call call) MUST_CHECK;
 
 /*
  * Has a task make n calls as a batch, to the first that fails. The rest as
  * above.
  */
-int inject_batch(const struct inject_task *task, struct inject_call *calls, size_t n) SANDBOX_MUST_CHECK;
+int inject_batch(const struct inject_task *task, struct inject_call *calls, size_t n) MUST_CHECK;
 
 /*
  * Has a task make the area fit for copies of its memory again: pages of memory
@@ -109,15 +109,15 @@ int inject_batch(const struct inject_task *task, struct inject_call *calls, size
  *
  * See: MADV_DONTFORK, MADV_WIPEONFORK in madvise(2).
  */
-int inject_renew_area(const struct inject_task *task) SANDBOX_MUST_CHECK;
+int inject_renew_area(const struct inject_task *task) MUST_CHECK;
 
 /*
  * What a result says. It stood in a task's register or in memory that was a cell's: what Linux doesn't give for such a
  * call is not cut to what would fit, but -EUCLEAN. Of a call that gives 0: 0 or -errno. Of one that gives a
  * descriptor: its number or -errno.
  */
-int inject_result_status(int64_t result) SANDBOX_MUST_CHECK;
-int inject_result_descriptor(int64_t result) SANDBOX_MUST_CHECK;
+int inject_result_status(int64_t result) MUST_CHECK;
+int inject_result_descriptor(int64_t result) MUST_CHECK;
 
 /* The result of the first call that failed, as -errno, or 0; ret_index may be NULL. */
 int inject_failure(const struct inject_call *calls, size_t n, size_t *ret_index);

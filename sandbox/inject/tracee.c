@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "tracee.h"
 
-#include "sandbox/base/cleanup.h"
+#include "base/cleanup.h"
 #include "sandbox/process/process.h"
 
 #include <errno.h>

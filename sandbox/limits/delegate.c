@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "delegate.h"
 
-#include "sandbox/base/cleanup.h"
+#include "base/cleanup.h"
 #include "sandbox/limits/cgroup.h"
 
 #include <dlfcn.h>

@@ -4,7 +4,7 @@
  * Only root may make them; nobody delegates them.
  */
 #define _GNU_SOURCE
-#include "sandbox/base/cleanup.h"
+#include "base/cleanup.h"
 #include "sandbox/base/difference.h"
 #include "sandbox/base/system.h"
 #include "sandbox/limits/cgroup.h"

@@ -6,7 +6,7 @@
  * was started in must be its own. Where it isn't, systemd is asked for one.
  */
 #define _GNU_SOURCE
-#include "sandbox/base/cleanup.h"
+#include "base/cleanup.h"
 #include "sandbox/base/difference.h"
 #include "sandbox/base/system.h"
 #include "sandbox/limits/cgroup.h"

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "user_limits.h"
 
-#include "sandbox/base/cleanup.h"
+#include "base/cleanup.h"
 #include "sandbox/base/system.h"
 #include "sandbox/process/process.h"
 

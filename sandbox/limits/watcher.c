@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "watcher.h"
 
-#include "sandbox/base/cleanup.h"
+#include "base/cleanup.h"
 #include "sandbox/base/difference.h"
 #include "sandbox/process/descendants.h"
 #include "sandbox/process/process.h"

@@ -45,7 +45,7 @@ struct submounts {
  * stands. 0 or -errno with ret_error filled.
  */
 int submounts_build(const char *path, const struct folder_rules *rules, struct submounts *ret,
-                    struct sandbox_error *ret_error) SANDBOX_MUST_CHECK;
+                    struct sandbox_error *ret_error) MUST_CHECK;
 
 /*
  * Makes what the parts need in a layer: in folder_fd, what lies over the
@@ -54,6 +54,6 @@ int submounts_build(const char *path, const struct folder_rules *rules, struct s
  * works in. 0 or -errno.
  */
 int submounts_prepare(const struct submounts *submounts, int from_fd, int folder_fd, int work_fd, unsigned uid,
-                      unsigned gid) SANDBOX_MUST_CHECK;
+                      unsigned gid) MUST_CHECK;
 
 #endif

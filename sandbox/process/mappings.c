@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "mappings.h"
 
-#include "sandbox/base/array.h"
-#include "sandbox/base/cleanup.h"
+#include "base/array.h"
+#include "base/cleanup.h"
 #include "sandbox/process/process.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ struct look {
 static int put_aside(struct look *look, const struct mapping *mapping) {
     if (look->n == MAPPINGS_MAX)
         return -E2BIG;
-    int r = array_make_room(&look->open_for_reading, look->n, sizeof *mapping);
+    int r = array_grow(&look->open_for_reading, look->n, sizeof *mapping);
     if (r == 0)
         look->open_for_reading[look->n++] = *mapping;
     return r;

@@ -31,9 +31,9 @@ typedef int mapping_handler(void *arg, const struct mapping *mapping);
  * that may be written to. 0, what handler said, -E2BIG where there are more than MAPPINGS_MAX files that can't be
  * written to, or -errno.
  */
-int mappings_each(pid_t pid, mapping_handler *handler, void *arg) SANDBOX_MUST_CHECK;
+int mappings_each(pid_t pid, mapping_handler *handler, void *arg) MUST_CHECK;
 
 /* How many mappings of all kinds a process has. Takes as long as the text of all is read. 0 or -errno. */
-int mappings_count(pid_t pid, size_t *ret_n) SANDBOX_MUST_CHECK;
+int mappings_count(pid_t pid, size_t *ret_n) MUST_CHECK;
 
 #endif

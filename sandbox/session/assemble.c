@@ -11,7 +11,7 @@
  * made in the image's memory is over before the first task is detached.
  */
 #define _GNU_SOURCE
-#include "sandbox/base/cleanup.h"
+#include "base/cleanup.h"
 #include "sandbox/base/error.h"
 #include "sandbox/base/system.h"
 #include "sandbox/files/layers.h"

@@ -4,7 +4,7 @@
 #define _GNU_SOURCE
 #include "cell.h"
 
-#include "sandbox/base/cleanup.h"
+#include "base/cleanup.h"
 #include "sandbox/base/error.h"
 #include "sandbox/base/system.h"
 #include "sandbox/descriptors/locks.h"

@@ -6,7 +6,7 @@
  * the cell runs any more, so all of it is for frozen cells and lost ones.
  */
 #define _GNU_SOURCE
-#include "sandbox/base/cleanup.h"
+#include "base/cleanup.h"
 #include "sandbox/base/system.h"
 #include "sandbox/files/changes.h"
 #include "sandbox/files/layers.h"

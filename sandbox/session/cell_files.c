@@ -6,7 +6,7 @@
  * as the cell sees them. What it has left is read by cell_changes.c.
  */
 #define _GNU_SOURCE
-#include "sandbox/base/cleanup.h"
+#include "base/cleanup.h"
 #include "sandbox/base/system.h"
 #include "sandbox/files/layers.h"
 #include "sandbox/session/cell.h"

@@ -2,7 +2,7 @@
 #include "sandbox/filter/filter_listener.h"
 #include "sandbox/session/cell.h"
 
-#include "sandbox/base/cleanup.h"
+#include "base/cleanup.h"
 #include "sandbox/base/error.h"
 #include "sandbox/base/system.h"
 #include "sandbox/files/folder.h"

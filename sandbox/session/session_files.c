@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "session_files.h"
 
-#include "sandbox/base/array.h"
-#include "sandbox/base/cleanup.h"
+#include "base/array.h"
+#include "base/cleanup.h"
 #include "sandbox/base/system.h"
 #include "sandbox/files/changes.h"
 #include "sandbox/files/folder.h"
@@ -94,7 +94,7 @@ static int with_room(const struct session *session, int (*step)(struct snapshot 
 }
 
 static int names_add(struct names *names, const char *path) {
-    int r = names->n == NAMES_MAX ? -E2BIG : array_make_room(&names->path, names->n, sizeof *names->path);
+    int r = names->n == NAMES_MAX ? -E2BIG : array_grow(&names->path, names->n, sizeof *names->path);
     if (r == 0 && !(names->path[names->n] = strdup(path)))
         r = -ENOMEM;
     if (r == 0)

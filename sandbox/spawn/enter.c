@@ -8,7 +8,7 @@
  * session's; an ordinary user has only one uid to give, the own one.
  */
 #define _GNU_SOURCE
-#include "sandbox/base/cleanup.h"
+#include "base/cleanup.h"
 #include "sandbox/base/error.h"
 #include "sandbox/base/system.h"
 #include "sandbox/limits/resources.h"

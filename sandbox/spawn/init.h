@@ -24,7 +24,7 @@ struct init_kept {
 };
 
 /* Finds them in this process, with /proc. 0 or -errno. */
-int init_find_kept(struct init_kept *ret_kept) SANDBOX_MUST_CHECK;
+int init_find_kept(struct init_kept *ret_kept) MUST_CHECK;
 
 enum { INIT_MAX_REPORT_BYTES = 1024 };
 
@@ -34,7 +34,7 @@ enum { INIT_MAX_REPORT_BYTES = 1024 };
  * have one thread and ignore SIGCHLD; children that are left to it are reaped
  * by Linux.
  */
-int init_become(const struct init_kept *kept, int status_fd, const void *word, size_t bytes) SANDBOX_MUST_CHECK;
+int init_become(const struct init_kept *kept, int status_fd, const void *word, size_t bytes) MUST_CHECK;
 
 /*
  * From now on the libraries of the program, but for libc, are not part of

@@ -21,10 +21,10 @@ struct options {
 };
 
 /* Writes options into a file in memory: a descriptor, the caller's, or -errno. */
-int options_write(const struct session_options *options) SANDBOX_MUST_CHECK;
+int options_write(const struct session_options *options) MUST_CHECK;
 
 /* Reads them. ret is the caller's: options_fini(). 0, -EBADMSG, or -errno. */
-int options_read(int fd, struct options *ret) SANDBOX_MUST_CHECK;
+int options_read(int fd, struct options *ret) MUST_CHECK;
 
 void options_fini(struct options *parsed);
 

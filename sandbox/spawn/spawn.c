@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "spawn.h"
 
-#include "sandbox/base/cleanup.h"
+#include "base/cleanup.h"
 #include "sandbox/base/error.h"
 #include "sandbox/base/system.h"
 #include "sandbox/files/layers.h"
