@@ -255,6 +255,19 @@ long live_call(struct live *live, long number, const char *format, ...) {
     return strtol(live_do(live, "call %ld %s", number, arguments), NULL, 10);
 }
 
+struct live_pair live_make_pair(struct live *live, const char *what) {
+    struct live_pair pair;
+    CHECK_EQUAL(sscanf(live_do(live, "make %s", what), "%d %d", &pair.a, &pair.b), 2);
+    CHECK(pair.a > 4 && pair.b > 4);
+    return pair;
+}
+
+int live_make_one(struct live *live, const char *what) {
+    int fd = (int)strtol(live_do(live, "make %s", what), NULL, 10);
+    CHECK(fd > 4);
+    return fd;
+}
+
 unsigned live_commit(struct cell *cell) {
     struct cell_end end;
     struct sandbox_error error = {0};
@@ -284,6 +297,23 @@ void live_make_connection(struct live *live, const struct cell *cell, int ret_fd
     if (asks[0].revents)
         CHECK(session_take_denied(live->session, cell, &call) >= 0);
     CHECK_EQUAL(sscanf(live_receive(cell), "%d %d", &ret_fds[0], &ret_fds[1]), 2);
+}
+
+int live_worker_of(const struct cell *cell) {
+    char line[64];
+    int pid = 0;
+    (void)snprintf(line, sizeof line, "/proc/self/fdinfo/%d", cell_exit_fd(cell));
+    FILE *file = fopen(line, "re");
+    while (file && fgets(line, sizeof line, file))
+        (void)sscanf(line, "Pid: %d", &pid);
+    CHECK(file && pid > 0);
+    (void)fclose(file);
+    return pid;
+}
+
+void live_check_hidden(const char *answer) {
+    if (strcmp(answer, "EPERM") != 0)
+        CHECK_TEXT(answer, "ENOENT");
 }
 
 void live_check_refused(struct live *live, struct cell *cell, const char *reason) {

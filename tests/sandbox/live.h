@@ -67,11 +67,24 @@ unsigned live_commit(struct cell *cell);
 /* The same for a cell that nobody knows whether it can be carried on: commits it, or discards it for what it did. */
 void live_end(struct cell *cell);
 
+/* Whole cells that make what the worker can make, a pair of descriptors or one: their numbers, which must be new. */
+struct live_pair {
+    int a, b;
+};
+struct live_pair live_make_pair(struct live *live, const char *what);
+int live_make_one(struct live *live, const char *what);
+
 /* Has a running cell connect to itself: both ends. What it asks of the network is let through, as the kernel does. */
 void live_make_connection(struct live *live, const struct cell *cell, int ret_fds[2]);
 
 /* The cell can't be carried on, for a reason that has the text; it is discarded, and the session is as it was. */
 void live_check_refused(struct live *live, struct cell *cell, const char *reason);
+
+/* The process of a running cell's worker, as we number it. */
+int live_worker_of(const struct cell *cell);
+
+/* The answer is that about a process which is not shown: which one depends on what Linux remembers of the name. */
+void live_check_hidden(const char *answer);
 
 /* How many processes there are, for who looks. */
 int live_count_processes(void);
