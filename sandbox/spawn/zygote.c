@@ -9,8 +9,8 @@
 #include "sandbox/files/layers.h"
 #include "sandbox/mounts/mounts.h"
 #include "sandbox/spawn/channel.h"
-#include "sandbox/spawn/options.h"
 #include "sandbox/spawn/spawn.h"
+#include "sandbox/spawn/zygote_options.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -287,13 +287,13 @@ static void zygote_main(const struct session_options *options, const struct zygo
 enum { SOCKET_FD = 3, OPTIONS_FD, CONTROL_FD, STDOUT_FD, STDERR_FD, TRACE_FD, FOLDER_FD, END_FD };
 
 void sandbox_begin(void) {
-    struct options parsed;
+    struct zygote_options parsed;
     const struct zygote_worker_fds worker_fds = {CONTROL_FD, STDOUT_FD, STDERR_FD, TRACE_FD};
     if (strcmp(program_invocation_name, ZYGOTE_NAME) != 0)
         return;
     for (int fd = SOCKET_FD; fd < END_FD; fd++)
         (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-    if (options_read(OPTIONS_FD, &parsed))
+    if (zygote_options_read(OPTIONS_FD, &parsed))
         _exit(1);
     close(OPTIONS_FD);
     parsed.options.ground = &parsed.ground;
@@ -359,7 +359,7 @@ static int await_zygote(int socket, pid_t pid, struct zygote *ret_zygote, pid_t 
 int zygote_start(const struct session_options *options, const struct zygote_worker_fds *worker_fds,
                  struct zygote *ret_zygote, pid_t *ret_worker, struct sandbox_error *ret_error) {
     int pair[2];
-    auto_fd options_fd = options_write(options);
+    auto_fd options_fd = zygote_options_write(options);
     if (options_fd < 0)
         return error_set(ret_error, STEP_ZYGOTE, -options_fd, "writing its options");
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "options.h"
+#include "zygote_options.h"
 
 #include "base/cleanup.h"
 
@@ -43,7 +43,7 @@ static void put_hide(FILE *file, const struct session_hide *hide) {
     put_list(file, (const char *const *)hide->names);
 }
 
-int options_write(const struct session_options *options) {
+int zygote_options_write(const struct session_options *options) {
     struct head head = {.uid = options->ground->worker_uid,
                         .gid = options->ground->worker_gid,
                         .disk_bytes = options->disk_bytes,
@@ -76,12 +76,12 @@ int options_write(const struct session_options *options) {
     return steal_fd(&fd);
 }
 
-void options_fini(struct options *parsed) {
+void zygote_options_fini(struct zygote_options *parsed) {
     free(parsed->text);
     free(parsed->strings);
     free(parsed->hide);
     free(parsed->names);
-    *parsed = (struct options){0};
+    *parsed = (struct zygote_options){0};
 }
 
 /* A text to read from; ends before end. */
@@ -111,7 +111,7 @@ static const char *const *take_list(struct cursor *cursor, uint32_t n, const cha
     return list;
 }
 
-static void take_hide(struct cursor *cursor, const struct head *head, struct options *parsed) {
+static void take_hide(struct cursor *cursor, const struct head *head, struct zygote_options *parsed) {
     char **names = parsed->names, **end = names + head->n_names + head->n_hide;
     for (uint32_t i = 0; i < head->n_hide && !cursor->failed; i++) {
         struct session_hide *hide = &parsed->hide[i];
@@ -129,7 +129,7 @@ static void take_hide(struct cursor *cursor, const struct head *head, struct opt
     }
 }
 
-static int make_tables(const struct head *head, struct options *parsed) {
+static int make_tables(const struct head *head, struct zygote_options *parsed) {
     if (head->n_homes > MAX_STRINGS || head->n_readonly > MAX_STRINGS || head->n_argv > MAX_STRINGS ||
         head->n_env > MAX_STRINGS || head->n_hide > MAX_STRINGS || head->n_names > MAX_STRINGS)
         return -EBADMSG;
@@ -157,10 +157,10 @@ static int read_whole(int fd, char **ret_text, size_t *ret_bytes) {
     return 0;
 }
 
-int options_read(int fd, struct options *ret) {
+int zygote_options_read(int fd, struct zygote_options *ret) {
     struct head head;
     size_t bytes = 0;
-    *ret = (struct options){0};
+    *ret = (struct zygote_options){0};
     int r = read_whole(fd, &ret->text, &bytes);
     if (r)
         return r;
@@ -180,7 +180,7 @@ int options_read(int fd, struct options *ret) {
         take_hide(&cursor, &head, ret);
     }
     if (cursor.failed) {
-        options_fini(ret);
+        zygote_options_fini(ret);
         return r ? r : -EBADMSG;
     }
     options->hide = ret->hide;
