@@ -1,14 +1,28 @@
 #include "error.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
+/* What is too long loses its middle: a sentence begins with what failed and ends with why. */
+static void put_text(struct error *error, const char *text, size_t n) {
+    static const char gap[] = "...";
+    const size_t room = sizeof error->text - 1, end = (room - strlen(gap)) / 2, begin = room - strlen(gap) - end;
+    if (n <= room)
+        memcpy(error->text, text, n + 1);
+    else
+        snprintf(error->text, sizeof error->text, "%.*s%s%s", (int)begin, text, gap, text + n - end);
+}
+
+/* No memory is taken: there may be none, or it may be that of the process that waits for this one (CLONE_VM). */
 int error_vset(struct error *ret_error, int err, const char *format, va_list args) {
+    char text[PATH_MAX + ERROR_TEXT_BYTES]; /* and not ret_error's, which args may have */
     if (ret_error) {
-        struct error error = {.err = err};
-        vsnprintf(error.text, sizeof error.text, format, args);
-        *ret_error = error;
+        int n = vsnprintf(text, sizeof text, format, args);
+        ret_error->err = err;
+        ret_error->step = 0;
+        put_text(ret_error, n < 0 ? "" : text, n < 0 ? 0 : strlen(text));
     }
     return err ? -err : -EIO;
 }

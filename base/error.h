@@ -17,26 +17,23 @@
 #ifndef PETRI_BASE_ERROR_H
 #define PETRI_BASE_ERROR_H
 
-#include <limits.h>
 #include <stdarg.h>
 
-enum { ERROR_TEXT_BYTES = PATH_MAX + 256 }; /* a path and a sentence about it */
+/* A sentence with a long path in it; small enough that processes tell each other by one write to a pipe. */
+enum { ERROR_TEXT_BYTES = 2048 };
 
 struct error {
     int err;                     /* errno, positive; 0 where there is none */
-    int step;                    /* of making a sandbox, as sandbox.h counts them; 0 for anything else */
+    int step;                    /* of making a sandbox: sandbox/base/step.h; 0 for anything else */
     char text[ERROR_TEXT_BYTES]; /* one sentence, or a clause of one where the function says so */
 };
 
 /*
  * Fills ret_error, NULL for nobody, with an errno and a printf-style text, which
- * is cut where it is too long and may be made of ret_error's own. Returns -err,
+ * loses its middle where it is too long and may be made of ret_error's own. Returns -err,
  * or -EIO where err is 0, so that a function can end with it.
- *
- * sandbox/base/error.h has an error_set() too, so the linker knows this one by another name.
  */
-int error_set(struct error *ret_error, int err, const char *format, ...) __asm__("petri_error_set")
-    __attribute__((format(printf, 3, 4)));
+int error_set(struct error *ret_error, int err, const char *format, ...) __attribute__((format(printf, 3, 4)));
 int error_vset(struct error *ret_error, int err, const char *format, va_list args)
     __attribute__((format(printf, 3, 0)));
 

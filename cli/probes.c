@@ -48,7 +48,7 @@ static enum finding probe_files(const char *python, char *text, size_t size) {
 
 /* Into this folder's namespaces, as the kernel does. 0, or -errno with a sentence in ret_error. */
 static int enter(struct workdir *workdir, struct sandbox_ground *ground, struct error *ret_error) {
-    struct sandbox_error cause = {0};
+    struct error cause = {0};
     int r = workdir_open(workdir, NULL, ret_error);
     if (r < 0)
         return r;

@@ -58,7 +58,7 @@ static int find_python(const char *name, struct start *start) {
 
 /* Whatever is missing for cells does not keep the kernel from answering: it says what it is. */
 static void prepare(const struct start_options *options, const json_t *inputs, struct start *start) {
-    struct sandbox_error cause = {0};
+    struct error cause = {0};
     if (workdir_open(&start->workdir, inputs, &start->broken) < 0)
         return;
     const struct sandbox_folder folder = workdir_folder(&start->workdir);

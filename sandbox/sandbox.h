@@ -21,6 +21,7 @@
 #define PETRI_SANDBOX_H
 
 #include "base/cleanup.h"
+#include "base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,18 +38,13 @@ struct cell;
  */
 void sandbox_begin(void);
 
-/* Why something could not be made: the step that failed, its errno, and the object it failed on. */
-struct sandbox_error {
-    int step; /* enum sandbox_step, error.h */
-    int err;  /* errno, positive; 0 where the step failed without one */
-    char detail[192];
-};
-
 /*
- * One sentence for a person: what failed, why, and how to mend it. Writes at
- * most size bytes with the NUL into buf and returns buf.
+ * What fails here fills an error with the step that failed, its errno (0 where the
+ * step failed without one), and as its text a clause: what it failed on. This
+ * makes it one sentence for a person: what failed, why, and how to mend it. Writes
+ * at most size bytes with the NUL into buf and returns buf.
  */
-const char *sandbox_error_text(const struct sandbox_error *error, char *buf, size_t size);
+const char *sandbox_error_text(const struct error *error, char *buf, size_t size);
 
 /* A control group of the session's: its folders, or -1. See: cgroups(7). */
 struct resources_group {
@@ -89,7 +85,7 @@ struct sandbox_folder {
  * See: user_namespaces(7), pid_namespaces(7), PR_SET_PDEATHSIG in prctl(2).
  */
 int sandbox_enter(const struct sandbox_folder *folder, struct sandbox_ground *ret_ground,
-                  struct sandbox_error *ret_error) MUST_CHECK;
+                  struct error *ret_error) MUST_CHECK;
 
 /* The policy on system calls as text, a line a row, so that two can be compared. The caller's: free(); NULL on ENOMEM.
  */
@@ -140,7 +136,7 @@ struct session_view session_view(const struct session *session);
  * has said that it is ready. ret_session is the caller's: session_destroy().
  */
 int session_create(const struct session_options *options, struct session **ret_session,
-                   struct sandbox_error *ret_error) MUST_CHECK;
+                   struct error *ret_error) MUST_CHECK;
 
 /* Ends every process of the session and frees it. NULL is allowed. */
 void session_destroy(struct session *session);
@@ -165,7 +161,7 @@ int session_stderr_fd(const struct session *session);
  * Makes the started worker image 0: stops it for good, with all its threads.
  * It must be blocked reading its control socket, at the start of a frame.
  */
-int session_capture(struct session *session, struct sandbox_error *ret_error) MUST_CHECK;
+int session_capture(struct session *session, struct error *ret_error) MUST_CHECK;
 
 enum cell_source {
     CELL_FROM_CURRENT, /* the last committed image */
@@ -183,7 +179,7 @@ struct cell_options {
  * ret_cell is the caller's: cell_commit() or cell_discard().
  */
 int cell_create(struct session *session, const struct cell_options *options, struct cell **ret_cell,
-                struct sandbox_error *ret_error) MUST_CHECK;
+                struct error *ret_error) MUST_CHECK;
 
 /* What the operating system holds a running cell to. 0 stands for no limit. */
 struct cell_limits {
@@ -291,7 +287,7 @@ struct cell_end {
  * could have (detail says what, in words for a user). In all four cases ret_end
  * is filled, and only cell_discard() is left.
  */
-int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct sandbox_error *ret_error) MUST_CHECK;
+int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct error *ret_error) MUST_CHECK;
 
 enum cell_change { CELL_CREATED, CELL_CHANGED, CELL_DELETED };
 

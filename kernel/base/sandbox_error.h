@@ -8,6 +8,6 @@
 #include "sandbox/sandbox.h"
 
 /* Fills ret_error, NULL for nobody, with the step, its errno and the sentence of sandbox_error_text(). Returns r. */
-int error_set_sandbox(struct error *ret_error, int r, const struct sandbox_error *cause);
+int error_set_sandbox(struct error *ret_error, int r, const struct error *cause);
 
 #endif

@@ -12,7 +12,7 @@
 static int create(const struct launch *launch, char **environment, struct session **ret_session,
                   struct error *ret_error) {
     const struct paths *paths = launch->paths;
-    struct sandbox_error cause = {0};
+    struct error cause = {0};
     char main_file[PATH_MAX + 32];
     snprintf(main_file, sizeof main_file, "%s/petri_worker/__main__.py", paths->worker);
     const char *const argv[] = {launch->python, main_file, NULL};

@@ -58,7 +58,7 @@ static void start_preload(struct preload *preload, struct runner *runner, int64_
 }
 
 static void commit(struct preload *preload, struct runner *runner) {
-    struct sandbox_error error = {0};
+    struct error error = {0};
     struct cell_end end;
     if (cell_freeze(preload->cell, &end, &error) == 0) {
         cell_commit(steal_pointer(preload->cell));

@@ -71,7 +71,7 @@ void runner_submit(struct runner *runner, struct request *request) {
 /* Makes a cell; ret_us is what it took. 0 or -errno with a sentence in ret_error. */
 static int make_cell(struct runner *runner, enum cell_source source, struct cell **ret_cell, int64_t *ret_us,
                      struct error *ret_error) {
-    struct sandbox_error cause = {0};
+    struct error cause = {0};
     int64_t before_us = clock_us();
     int r = cell_create(runner->session, &(struct cell_options){.source = source}, ret_cell, &cause);
     unsigned strays = session_take_strays(runner->session);
@@ -190,17 +190,17 @@ static void fail_broken(struct run *run, const char *why) {
     run_fail(run, OUTCOME_CRASH);
 }
 
-static void fail_frozen(struct run *run, int r, const struct sandbox_error *error) {
+static void fail_frozen(struct run *run, int r, const struct error *error) {
     if (r == -ENOMEM || run->result.facts.end.usage.over_memory) {
         fail_over_memory(run);
         return;
     }
     if (r == -ENOTSUP)
         snprintf(run->result.facts.detail, sizeof run->result.facts.detail,
-                 "left open what no later cell could have (%s)", error->detail);
+                 "left open what no later cell could have (%.300s)", error->text);
     else if (r == -EUCLEAN)
-        snprintf(run->result.facts.detail, sizeof run->result.facts.detail, "no longer has what petri needs (%s)",
-                 error->detail);
+        snprintf(run->result.facts.detail, sizeof run->result.facts.detail, "no longer has what petri needs (%.300s)",
+                 error->text);
     else if (r != -ESRCH)
         sandbox_error_text(error, run->result.facts.detail, sizeof run->result.facts.detail);
     run_fail(run, OUTCOME_CRASH);
@@ -245,7 +245,7 @@ static void judge_reply(struct run *run) {
 /* The worker has answered: nothing of the cell runs from here on. */
 static void freeze(struct runner *runner) {
     struct run *run = runner->run;
-    struct sandbox_error error = {0};
+    struct error error = {0};
     if (refuse_heard(runner->config, run, runner->exchange.reply)) {
         run_fail(run, run->result.outcome);
         return;

@@ -131,7 +131,7 @@ static void start_check(struct session *session, struct run *run, json_t *frame)
                                               .due_us = clock_us() + WALL_MS * CLOCK_MS,
                                               .limits = &limits_of_check,
                                               .is_watched = session_is_watched(session)};
-    struct sandbox_error cause = {0};
+    struct error cause = {0};
     struct error error;
     int r = cell_create(session, &options, &validation->cell, &cause);
     if (r < 0)

@@ -94,7 +94,7 @@ static void fail_start_broken(struct runner *runner) {
 
 /* It is warm: it becomes image 0. */
 static void capture(struct runner *runner) {
-    struct sandbox_error cause = {0};
+    struct error cause = {0};
     struct error error;
     outputs_drain(&runner->outputs);
     int r = session_capture(runner->session, &cause);

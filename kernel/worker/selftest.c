@@ -69,7 +69,7 @@ static int say_interpreter(const struct selftest *selftest, int r, struct error 
 }
 
 static int start_session(struct selftest *selftest, const struct launch *launch, struct error *ret_error) {
-    struct sandbox_error cause = {0};
+    struct error cause = {0};
     int r = launch_session(launch, &selftest->session, ret_error);
     if (r < 0)
         return r;
@@ -100,7 +100,7 @@ static int run_request(struct selftest *selftest, const struct limits *limits) {
 }
 
 static int run_cell(struct selftest *selftest, const struct limits *limits, struct error *ret_error) {
-    struct sandbox_error cause = {0};
+    struct error cause = {0};
     struct cell_end end;
     int r =
         cell_create(selftest->session, &(struct cell_options){.source = CELL_FROM_CURRENT}, &selftest->cell, &cause);

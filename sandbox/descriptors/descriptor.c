@@ -2,7 +2,7 @@
 #include "descriptor.h"
 
 #include "base/cleanup.h"
-#include "sandbox/base/error.h"
+#include "sandbox/base/step.h"
 #include "sandbox/base/system.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ int descriptors_refuse(const struct descriptors_source *source, const struct des
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    return error_set(source->error, STEP_DESCRIPTORS, ENOTSUP, "descriptor %d, %s", descriptor->fd, what);
+    return step_failed(source->error, STEP_DESCRIPTORS, ENOTSUP, "descriptor %d, %s", descriptor->fd, what);
 }
 
 int descriptors_take(const struct descriptors_source *source, const struct descriptor *descriptor) {

@@ -71,7 +71,7 @@ struct descriptors_source {
     int dir_fd, info_fd; /* its /proc/PID/fd and fdinfo */
     const struct descriptors_known *known;
     uint64_t room; /* bytes that may still be recorded of what waits in pipes and sockets */
-    struct sandbox_error *error;
+    struct error *error;
 };
 
 /* A row is the first of its open file, the first of its object. */

@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "sandbox/base/error.h"
+#include "sandbox/base/step.h"
 #include "sandbox/base/system.h"
 #include "sandbox/descriptors/anon_inodes.h"
 #include "sandbox/descriptors/epolls.h"
@@ -91,7 +91,7 @@ void descriptors_fini(struct descriptors *list) {
 }
 
 /* The numbers of a process' descriptors, in order, but for its control socket. */
-static int list_numbers(int dir_fd, struct descriptors *list, struct sandbox_error *error) {
+static int list_numbers(int dir_fd, struct descriptors *list, struct error *error) {
     auto_fd copy = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
     auto_dir dir = copy < 0 ? NULL : fdopendir(copy);
     struct dirent *entry;
@@ -103,7 +103,7 @@ static int list_numbers(int dir_fd, struct descriptors *list, struct sandbox_err
         if (!procfs_parse_id(entry->d_name, &fd) || fd == SANDBOX_CONTROL_FD)
             continue;
         if (list->n == DESCRIPTORS_MAX)
-            return error_set(error, STEP_DESCRIPTORS, ENOTSUP, "more than %d open files", DESCRIPTORS_MAX);
+            return step_failed(error, STEP_DESCRIPTORS, ENOTSUP, "more than %d open files", DESCRIPTORS_MAX);
         if (array_grow(&list->at, list->n, sizeof *list->at))
             return -ENOMEM;
         list->at[list->n++] = (struct descriptor){.fd = fd};
@@ -341,8 +341,8 @@ static int look_at_all(struct descriptors_source *source, struct descriptors *li
     }
     if (r == 0 &&
         list->n - list->of_kind[DESCRIPTOR_KEPT] - list->of_kind[DESCRIPTOR_OUTPUT] > DESCRIPTORS_RESTORED_MAX)
-        return error_set(source->error, STEP_DESCRIPTORS, ENOTSUP, "more than %d open files, pipes and sockets",
-                         DESCRIPTORS_RESTORED_MAX);
+        return step_failed(source->error, STEP_DESCRIPTORS, ENOTSUP, "more than %d open files, pipes and sockets",
+                           DESCRIPTORS_RESTORED_MAX);
     if (r == 0)
         r = relate(source->pid, list);
     for (int kind = 0; r == 0 && kind < DESCRIPTOR_KINDS; kind++)
@@ -352,7 +352,7 @@ static int look_at_all(struct descriptors_source *source, struct descriptors *li
 }
 
 int descriptors_dump(pid_t pid, const struct descriptors_known *known, struct descriptors *ret,
-                     struct sandbox_error *ret_error) {
+                     struct error *ret_error) {
     struct descriptors list = {0};
     auto_fd pidfd = system_pidfd_open(pid);
     struct descriptors_source source = {

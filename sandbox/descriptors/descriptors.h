@@ -32,10 +32,10 @@ enum { DESCRIPTORS_MAX = 32768, DESCRIPTORS_RESTORED_MAX = 8192 };
  * Finds what a stopped process has open, but for its control socket, and takes
  * what waits in its pipes: it is to be an image, which never reads them itself.
  * known is borrowed for the call. ret is the caller's: descriptors_fini(). 0, -ENOTSUP where something can't be carried
- * on (then error->detail says what in words for a user), or -errno.
+ * on (then error->text says what in words for a user), or -errno.
  */
 int descriptors_dump(pid_t pid, const struct descriptors_known *known, struct descriptors *ret,
-                     struct sandbox_error *ret_error) MUST_CHECK;
+                     struct error *ret_error) MUST_CHECK;
 
 void descriptors_fini(struct descriptors *list);
 

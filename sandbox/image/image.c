@@ -2,7 +2,7 @@
 #include "image.h"
 
 #include "base/cleanup.h"
-#include "sandbox/base/error.h"
+#include "sandbox/base/step.h"
 #include "sandbox/inject/tracee.h"
 #include "sandbox/process/process.h"
 
@@ -65,8 +65,7 @@ int image_copy_keeper(const struct image *image, const struct inject_area *area,
 }
 
 int image_find_shared(struct image *image, pid_t viewer, const struct image *before,
-                      const int outputs[DESCRIPTORS_OUTPUTS], const struct snapshot *files,
-                      struct sandbox_error *ret_error) {
+                      const int outputs[DESCRIPTORS_OUTPUTS], const struct snapshot *files, struct error *ret_error) {
     const struct shared_known shared_known = {files, before ? &before->shared.mapped : NULL, viewer};
     const struct descriptors_known known = {viewer, outputs, before ? before->keeper : 0,
                                             before ? &before->descriptors : NULL};
@@ -75,7 +74,7 @@ int image_find_shared(struct image *image, pid_t viewer, const struct image *bef
         r = shared_find(image->keeper, &image->descriptors, &shared_known, &image->shared, ret_error);
     return r == 0 || r == -ENOTSUP
                ? r
-               : error_set(ret_error, STEP_DESCRIPTORS, -r, "its open files can't be read: %s", strerror(-r));
+               : step_failed(ret_error, STEP_DESCRIPTORS, -r, "its open files can't be read: %s", strerror(-r));
 }
 
 int image_save_shared(struct image *image) {

@@ -54,7 +54,7 @@ int image_copy_keeper(const struct image *image, const struct inject_area *area,
  */
 int image_find_shared(struct image *image, pid_t viewer, const struct image *before,
                       const int outputs[DESCRIPTORS_OUTPUTS], const struct snapshot *files,
-                      struct sandbox_error *ret_error) MUST_CHECK;
+                      struct error *ret_error) MUST_CHECK;
 
 /* Saves what a cell of this image could change in it, before the cell starts. 0 or -errno. */
 int image_save_shared(struct image *image) MUST_CHECK;

@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "sandbox/base/error.h"
+#include "sandbox/base/step.h"
 #include "sandbox/base/system.h"
 #include "sandbox/process/mappings.h"
 #include "sandbox/process/procfs.h"
@@ -102,22 +102,22 @@ static int add_mapping(void *arg, const struct mapping *mapping) {
  * so anyway: that may copy it from below.
  */
 static int add_unnamed(pid_t pid, const struct descriptors *list, struct shared_piece *piece, struct shared *shared,
-                       struct sandbox_error *error) {
+                       struct error *error) {
     const size_t object = piece->descriptor;
     int flags = O_RDONLY;
     for (size_t i = object; i != DESCRIPTORS_NONE; i = list->at[i].next_object)
         flags = (list->at[i].flags & O_ACCMODE) == O_RDONLY ? flags : O_RDWR;
     auto_fd fd = saved_open(pid, list->at[object].fd, flags);
     if (fd < 0)
-        return error_set(error, STEP_DESCRIPTORS, ENOTSUP,
-                         "descriptor %d, a file without a name that can't be opened again", list->at[object].fd);
+        return step_failed(error, STEP_DESCRIPTORS, ENOTSUP,
+                           "descriptor %d, a file without a name that can't be opened again", list->at[object].fd);
     piece->is_only_read = flags == O_RDONLY;
     piece->is_constant = piece->is_only_read && saved_is_constant(fd);
     return add_piece(shared, piece);
 }
 
 static int add_descriptor(pid_t pid, const struct descriptors *list, size_t i, struct shared *shared,
-                          struct sandbox_error *error) {
+                          struct error *error) {
     const struct descriptor *descriptor = &list->at[i];
     struct shared_piece piece = {.inode = descriptor->inode,
                                  .is_memory = descriptor->kind == DESCRIPTOR_MEMFD,
@@ -131,7 +131,7 @@ static int add_descriptor(pid_t pid, const struct descriptors *list, size_t i, s
     if (fd < 0 || fstatfs(fd, &fs))
         return fd < 0 ? fd : -errno;
     if (fs.f_type != TMPFS_MAGIC)
-        return error_set(error, STEP_DESCRIPTORS, ENOTSUP, "descriptor %d, memory in huge pages", descriptor->fd);
+        return step_failed(error, STEP_DESCRIPTORS, ENOTSUP, "descriptor %d, memory in huge pages", descriptor->fd);
     piece.seals = fcntl(fd, F_GET_SEALS);
     return piece.seals < 0 ? -errno : add_piece(shared, &piece);
 }
@@ -143,14 +143,14 @@ static void withhold(struct shared_piece *piece, struct descriptors *list) {
         list->at[i].withheld = true;
 }
 
-static int check_size(struct shared *shared, struct descriptors *list, struct sandbox_error *error) {
+static int check_size(struct shared *shared, struct descriptors *list, struct error *error) {
     uint64_t bytes = 0;
     for (size_t i = 0; i < shared->n && bytes <= SHARED_MAX_BYTES; i++)
         bytes += shared->piece[i].is_constant || shared->piece[i].is_only_read ? 0 : shared->piece[i].bytes;
     if (bytes > SHARED_MAX_BYTES)
-        return error_set(error, STEP_DESCRIPTORS, ENOTSUP,
-                         "more than %llu MiB of shared memory and temporary files without a name",
-                         SHARED_MAX_BYTES >> 20);
+        return step_failed(error, STEP_DESCRIPTORS, ENOTSUP,
+                           "more than %llu MiB of shared memory and temporary files without a name",
+                           SHARED_MAX_BYTES >> 20);
     for (size_t i = 0; i < shared->n; i++) {
         struct shared_piece *piece = &shared->piece[i];
         if (piece->is_constant || !piece->is_only_read)
@@ -171,17 +171,17 @@ static uint64_t most_mappings(void) {
 }
 
 /* A cell replaces each, which Linux refuses to a process that has as many as it may. */
-static int check_mappings(pid_t pid, const struct shared *shared, struct sandbox_error *error) {
+static int check_mappings(pid_t pid, const struct shared *shared, struct error *error) {
     size_t n = 0;
     int r = shared->n_mappings ? mappings_count(pid, &n) : 0;
     return r || n + SHARED_MAPPINGS_LEFT < most_mappings()
                ? r
-               : error_set(error, STEP_DESCRIPTORS, ENOTSUP,
-                           "shared memory beside %zu other mappings, the most there can be", n - shared->n_mappings);
+               : step_failed(error, STEP_DESCRIPTORS, ENOTSUP,
+                             "shared memory beside %zu other mappings, the most there can be", n - shared->n_mappings);
 }
 
 int shared_find(pid_t pid, struct descriptors *list, const struct shared_known *known, struct shared *ret,
-                struct sandbox_error *ret_error) {
+                struct error *ret_error) {
     struct shared shared = {0};
     int r = 0;
     const size_t files = list->of_kind[DESCRIPTOR_MEMFD] + list->of_kind[DESCRIPTOR_UNNAMED];
@@ -193,9 +193,9 @@ int shared_find(pid_t pid, struct descriptors *list, const struct shared_known *
     if (r == 0)
         r = mappings_each(pid, add_mapping, &(struct finding){&shared, known, SHARED_MAX_NAMES});
     if (r == -E2BIG)
-        r = error_set(ret_error, STEP_DESCRIPTORS, ENOTSUP,
-                      "more than %d pieces of shared memory and temporary files, or %d mappings of such",
-                      SHARED_MAX_PIECES, SHARED_MAX_MAPPINGS);
+        r = step_failed(ret_error, STEP_DESCRIPTORS, ENOTSUP,
+                        "more than %d pieces of shared memory and temporary files, or %d mappings of such",
+                        SHARED_MAX_PIECES, SHARED_MAX_MAPPINGS);
     if (r == 0)
         r = check_size(&shared, list, ret_error);
     if (r == 0)

@@ -73,10 +73,10 @@ void shared_fini(struct shared *shared);
 /*
  * Finds the pieces of a stopped process whose descriptors are list, in which
  * those are marked that no cell may have. known is borrowed for the call, ret is the caller's. 0; -ENOTSUP where they
- * are too many bytes, or such as can't be copied (then error->detail says what); or -errno.
+ * are too many bytes, or such as can't be copied (then error->text says what); or -errno.
  */
 int shared_find(pid_t pid, struct descriptors *list, const struct shared_known *known, struct shared *ret,
-                struct sandbox_error *ret_error) MUST_CHECK;
+                struct error *ret_error) MUST_CHECK;
 
 /* Has a restorer's task make its own copies, of files that have a name only where it is thrown away; memory_fd is the
  * image's. 0 or -errno. */

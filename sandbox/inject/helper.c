@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "helper.h"
 
-#include "sandbox/base/error.h"
+#include "sandbox/base/step.h"
 #include "sandbox/inject/tracee.h"
 
 #include <errno.h>
@@ -58,19 +58,19 @@ int helper_keep_capabilities(const struct inject_task *task, uint64_t kept) {
  * there; what it clones needs one of them to get its id.
  */
 static int enter_and_clone(const struct inject_task *helper, const struct helper_target *target, int init_fd,
-                           pid_t *ret_child, struct sandbox_error *error) {
+                           pid_t *ret_child, struct error *error) {
     const struct helper_clone clone = {.arguments = {.flags = SHARED_PROCESS, .child_tid = target->clear_tid},
                                        .tid = (uint64_t)target->tid};
     int r =
         helper_do(helper, (struct inject_call){.number = SYS_setns, .argument = {(uint64_t)init_fd, ALL_NAMESPACES}});
     if (r)
-        return error_set(error, STEP_SETNS, -r, "%s", "");
+        return step_failed(error, STEP_SETNS, -r, "%s", "");
     r = helper_clone_task(helper, clone, ret_child);
-    return r ? error_set(error, STEP_CLONE, -r, "%s", "") : 0;
+    return r ? step_failed(error, STEP_CLONE, -r, "%s", "") : 0;
 }
 
 int helper_spawn(const struct inject_task *keeper, const struct helper_target *target, pid_t *ret_child,
-                 int *ret_init_fd, struct sandbox_error *ret_error) {
+                 int *ret_init_fd, struct error *ret_error) {
     pid_t pid = 0;
     struct inject_call clone = {.number = SYS_clone, .argument = {SHARED_PROCESS | SIGCHLD}};
     int init_fd =
@@ -82,7 +82,7 @@ int helper_spawn(const struct inject_task *keeper, const struct helper_target *t
         const struct inject_task helper = {pid, 0, keeper->memory_fd, keeper->area};
         r = enter_and_clone(&helper, target, init_fd, ret_child, ret_error);
     } else {
-        error_set(ret_error, STEP_INJECT, -r, "helper");
+        step_failed(ret_error, STEP_INJECT, -r, "helper");
     }
     if (pid > 0)
         tracee_kill(pid);

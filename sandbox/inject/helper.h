@@ -48,7 +48,7 @@ int helper_clone_task(const struct inject_task *task, struct helper_clone clone,
  * caller's to end, also on failure, where it isn't 0.
  */
 int helper_spawn(const struct inject_task *keeper, const struct helper_target *target, pid_t *ret_child,
-                 int *ret_init_fd, struct sandbox_error *ret_error) MUST_CHECK;
+                 int *ret_init_fd, struct error *ret_error) MUST_CHECK;
 
 /* One checked call that gives 0, or a descriptor: that, or the -errno of it or of its being made. */
 int helper_do(const struct inject_task *task, struct inject_call call) MUST_CHECK;

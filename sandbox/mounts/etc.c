@@ -2,7 +2,7 @@
 #include "etc.h"
 
 #include "base/cleanup.h"
-#include "sandbox/base/error.h"
+#include "sandbox/base/step.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,14 +37,14 @@ static const char *const copied[] = {
 
 enum { MAX_BYTES = 4 << 20 };
 
-static int make(const char *path, const char *text, struct sandbox_error *error) {
+static int make(const char *path, const char *text, struct error *error) {
     auto_fd fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
-        return error_set(error, STEP_TEMPLATE_FILE, errno, "%s", path);
+        return step_failed(error, STEP_TEMPLATE_FILE, errno, "%s", path);
     return 0;
 }
 
-static int copy(const char *old, const char *path, struct sandbox_error *error) {
+static int copy(const char *old, const char *path, struct error *error) {
     char source[PATH_MAX];
     snprintf(source, sizeof source, "%s%s", old, path);
     auto_fd in = open(source, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -52,7 +52,7 @@ static int copy(const char *old, const char *path, struct sandbox_error *error) 
         return 0;
     auto_fd out = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (out < 0)
-        return error_set(error, STEP_TEMPLATE_FILE, errno, "%s", path);
+        return step_failed(error, STEP_TEMPLATE_FILE, errno, "%s", path);
     ssize_t n;
     off_t total = 0;
     while (total < MAX_BYTES && (n = sendfile(out, in, NULL, 1 << 20)) > 0)
@@ -60,7 +60,7 @@ static int copy(const char *old, const char *path, struct sandbox_error *error) 
     return 0;
 }
 
-int etc_build(const char *old, struct sandbox_error *ret_error) {
+int etc_build(const char *old, struct error *ret_error) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < sizeof made / sizeof made[0]; i++)
         r = make(made[i].path, made[i].text, ret_error);

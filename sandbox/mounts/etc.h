@@ -7,6 +7,6 @@
 #include "sandbox/sandbox.h"
 
 /* Writes /etc's files: some made up, some copied from the host's root at old. 0 or -errno. */
-int etc_build(const char *old, struct sandbox_error *ret_error);
+int etc_build(const char *old, struct error *ret_error);
 
 #endif

@@ -2,7 +2,7 @@
 #include "host_paths.h"
 
 #include "base/cleanup.h"
-#include "sandbox/base/error.h"
+#include "sandbox/base/step.h"
 #include "sandbox/base/system.h"
 #include "sandbox/files/folder.h"
 #include "sandbox/files/overlay.h"
@@ -30,26 +30,26 @@
  * a mount of every sandbox. */
 enum { MAX_ENTRIES = 256, MAX_COVERED = 256 };
 
-int host_paths_make_folders(const char *path, unsigned mode, struct sandbox_error *ret_error) {
+int host_paths_make_folders(const char *path, unsigned mode, struct error *ret_error) {
     char whole[PATH_MAX];
     int n = snprintf(whole, sizeof whole, "%s", path);
     if (n < 0 || (size_t)n >= sizeof whole)
-        return error_set(ret_error, STEP_TEMPLATE_FILE, ENAMETOOLONG, "%s", path);
+        return step_failed(ret_error, STEP_TEMPLATE_FILE, ENAMETOOLONG, "%s", path);
     for (char *p = whole + 1; p <= whole + n; p++) {
         if (*p != '/' && *p != 0)
             continue;
         char kept_char = *p;
         *p = 0;
         if (mkdir(whole, kept_char ? 0755 : mode) && errno != EEXIST && errno != EROFS)
-            return error_set(ret_error, STEP_TEMPLATE_FILE, errno, "%s", whole);
+            return step_failed(ret_error, STEP_TEMPLATE_FILE, errno, "%s", whole);
         *p = kept_char;
     }
     return 0;
 }
 
-int host_paths_make_file(const char *path, struct sandbox_error *ret_error) {
+int host_paths_make_file(const char *path, struct error *ret_error) {
     auto_fd fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-    return fd < 0 ? error_set(ret_error, STEP_TEMPLATE_FILE, errno, "%s", path) : 0;
+    return fd < 0 ? step_failed(ret_error, STEP_TEMPLATE_FILE, errno, "%s", path) : 0;
 }
 
 /* One thing of the host's, open, and where it is to be seen. */
@@ -70,10 +70,10 @@ static int path_of(const struct shown *shown, char path[PATH_MAX]) {
     return 0;
 }
 
-static int cover(const char *path, struct sandbox_error *error) {
+static int cover(const char *path, struct error *error) {
     int r = host_paths_make_file(NOTHING, error);
     if (r == 0 && mount(NOTHING, path, NULL, MS_BIND, NULL))
-        r = error_set(error, STEP_MOUNT_BIND, errno, "covering %s", path);
+        r = step_failed(error, STEP_MOUNT_BIND, errno, "covering %s", path);
     return r;
 }
 
@@ -81,17 +81,17 @@ static int cover(const char *path, struct sandbox_error *error) {
  * What is the host's own inode has the host's processes at its other end. One
  * that is made later is not covered.
  */
-static int cover_channels(const char *target, struct sandbox_error *error) {
+static int cover_channels(const char *target, struct error *error) {
     char *const paths[] = {strdup(target), NULL};
     FTS *walk = paths[0] ? fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL) : NULL;
     const FTSENT *entry;
-    int covered = 0, r = walk ? 0 : error_set(error, STEP_MEMORY, ENOMEM, "%s", "");
+    int covered = 0, r = walk ? 0 : step_failed(error, STEP_MEMORY, ENOMEM, "%s", "");
     while (r == 0 && (entry = fts_read(walk)))
         if (entry->fts_info == FTS_DEFAULT &&
             (S_ISSOCK(entry->fts_statp->st_mode) || S_ISFIFO(entry->fts_statp->st_mode)))
             r = ++covered <= MAX_COVERED
                     ? cover(entry->fts_path, error)
-                    : error_set(error, STEP_MOUNT_BIND, E2BIG, "%s has too many sockets and FIFOs", target);
+                    : step_failed(error, STEP_MOUNT_BIND, E2BIG, "%s has too many sockets and FIFOs", target);
     if (walk)
         fts_close(walk);
     free(paths[0]);
@@ -99,14 +99,15 @@ static int cover_channels(const char *target, struct sandbox_error *error) {
 }
 
 /* With all that is mounted in it. */
-static int bind(const struct shown *shown, struct sandbox_error *error) {
+static int bind(const struct shown *shown, struct error *error) {
     const uint64_t attributes = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
     auto_fd tree = system_open_tree_of(shown->fd);
     int r = tree < 0 ? tree : system_move_mount(tree, shown->target);
     if (r)
-        return error_set(error, STEP_MOUNT_BIND, -r, "%s", shown->target);
+        return step_failed(error, STEP_MOUNT_BIND, -r, "%s", shown->target);
     r = system_mount_setattr(AT_FDCWD, shown->target, 1, attributes, -1);
-    return r ? error_set(error, STEP_MOUNT_ATTRIBUTES, -r, "%s", shown->target) : cover_channels(shown->target, error);
+    return r ? step_failed(error, STEP_MOUNT_ATTRIBUTES, -r, "%s", shown->target)
+             : cover_channels(shown->target, error);
 }
 
 /* Whether anything is mounted below it. Linux won't let an overlay lie over such a folder: it would uncover what the
@@ -137,25 +138,25 @@ static int count_entries(int fd) {
     return dir ? n - 2 : -errno;
 }
 
-static int show_open(const struct shown *shown, const struct stat *st, struct sandbox_error *error);
+static int show_open(const struct shown *shown, const struct stat *st, struct error *error);
 
-static int show_link(int dir_fd, const char *name, const char *target, struct sandbox_error *error) {
+static int show_link(int dir_fd, const char *name, const char *target, struct error *error) {
     char link[PATH_MAX];
     ssize_t n = readlinkat(dir_fd, name, link, sizeof link - 1);
     if (n < 0)
-        return error_set(error, STEP_MOUNT_BIND, errno, "%s", target);
+        return step_failed(error, STEP_MOUNT_BIND, errno, "%s", target);
     link[n] = 0;
-    return symlink(link, target) ? error_set(error, STEP_TEMPLATE_FILE, errno, "%s", target) : 0;
+    return symlink(link, target) ? step_failed(error, STEP_TEMPLATE_FILE, errno, "%s", target) : 0;
 }
 
-static int show_entry(const struct shown *folder, const char *name, struct sandbox_error *error) {
+static int show_entry(const struct shown *folder, const char *name, struct error *error) {
     char target[PATH_MAX];
     struct stat st;
     if (snprintf(target, sizeof target, "%s/%s", folder->target, name) >= (int)sizeof target)
-        return error_set(error, STEP_MOUNT_BIND, ENAMETOOLONG, "%s", folder->target);
+        return step_failed(error, STEP_MOUNT_BIND, ENAMETOOLONG, "%s", folder->target);
     auto_fd fd = openat(folder->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st))
-        return error_set(error, STEP_MOUNT_BIND, errno, "%s", target);
+        return step_failed(error, STEP_MOUNT_BIND, errno, "%s", target);
     if (S_ISLNK(st.st_mode))
         return show_link(folder->fd, name, target, error);
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
@@ -165,12 +166,12 @@ static int show_entry(const struct shown *folder, const char *name, struct sandb
 }
 
 /* Each entry by itself, the folder between them being the template's. */
-static int take_apart(const struct shown *folder, struct sandbox_error *error) {
+static int take_apart(const struct shown *folder, struct error *error) {
     int copy = openat(folder->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
     auto_dir dir = copy < 0 ? NULL : fdopendir(copy);
     struct dirent *entry;
     if (!dir)
-        return error_set(error, STEP_MOUNT_BIND, errno, "%s", folder->target);
+        return step_failed(error, STEP_MOUNT_BIND, errno, "%s", folder->target);
     while (r == 0 && (entry = readdir(dir)))
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             r = show_entry(folder, entry->d_name, error);
@@ -182,7 +183,7 @@ static bool can_be_filled(const char *target) {
     return access(target, W_OK) == 0;
 }
 
-static int show_folder(const struct shown *shown, struct sandbox_error *error) {
+static int show_folder(const struct shown *shown, struct error *error) {
     if (overlay_show(NULL, shown->fd, shown->target) == 0)
         return 0;
     int n = has_mounts(shown) && can_be_filled(shown->target) ? count_entries(shown->fd) : -1;
@@ -221,14 +222,14 @@ static int show_file_apart(const struct shown *shown) {
     return r;
 }
 
-static int show_open(const struct shown *shown, const struct stat *st, struct sandbox_error *error) {
+static int show_open(const struct shown *shown, const struct stat *st, struct error *error) {
     if (S_ISDIR(st->st_mode))
         return show_folder(shown, error);
     return show_file_apart(shown) == 0 ? 0 : bind(shown, error);
 }
 
 /* Whiteouts of what is hidden in a folder: where they stand, or an empty text where there are none. */
-static int hide_in(const struct shown *shown, char ret_place[PATH_MAX], struct sandbox_error *error) {
+static int hide_in(const struct shown *shown, char ret_place[PATH_MAX], struct error *error) {
     char path[PATH_MAX];
     struct folder_rules rules = {0};
     struct folder_seen seen = {0};
@@ -250,28 +251,28 @@ static int hide_in(const struct shown *shown, char ret_place[PATH_MAX], struct s
     }
     folder_seen_fini(&seen);
     folder_rules_fini(&rules);
-    return r ? error_set(error, STEP_MOUNT_OVERLAY, -r, "hiding entries of a home in %s", shown->target) : 0;
+    return r ? step_failed(error, STEP_MOUNT_OVERLAY, -r, "hiding entries of a home in %s", shown->target) : 0;
 }
 
-static int show_overlay(const struct shown *shown, const char *path, struct sandbox_error *error) {
+static int show_overlay(const struct shown *shown, const char *path, struct error *error) {
     char above[PATH_MAX];
     int r = hide_in(shown, above, error);
     if (r)
         return r;
     r = overlay_show(above[0] ? above : OVERLAY_EMPTY, shown->fd, shown->target);
-    return r ? error_set(error, STEP_MOUNT_OVERLAY, -r, "%s", path) : 0;
+    return r ? step_failed(error, STEP_MOUNT_OVERLAY, -r, "%s", path) : 0;
 }
 
 int host_paths_show(const struct host_paths *host, const char *path, const char *target, enum host_paths_as as,
-                    struct sandbox_error *ret_error) {
+                    struct error *ret_error) {
     struct stat st;
     auto_fd fd = system_open_in_root(host->root, path, true);
     if (fd == -ENOENT || fd == -ENOTDIR)
         return 0;
     if (fd < 0 || fstat(fd, &st))
-        return error_set(ret_error, STEP_MOUNT_BIND, fd < 0 ? -fd : errno, "%s", path);
+        return step_failed(ret_error, STEP_MOUNT_BIND, fd < 0 ? -fd : errno, "%s", path);
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
-        return error_set(ret_error, STEP_MOUNT_BIND, EINVAL, "%s is no file or folder", path);
+        return step_failed(ret_error, STEP_MOUNT_BIND, EINVAL, "%s is no file or folder", path);
     int r = S_ISDIR(st.st_mode) ? host_paths_make_folders(target, 0755, ret_error)
                                 : host_paths_make_file(target, ret_error);
     if (r)

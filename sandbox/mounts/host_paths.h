@@ -34,12 +34,12 @@ struct host_paths {
 
 /* Shows path, a file or folder, at target. One that the host does not have is passed over. */
 int host_paths_show(const struct host_paths *host, const char *path, const char *target, enum host_paths_as as,
-                    struct sandbox_error *ret_error) MUST_CHECK;
+                    struct error *ret_error) MUST_CHECK;
 
 /* Makes path with its parents, in the template; what is there or can't be changed is left. mode is that of the last. */
-int host_paths_make_folders(const char *path, unsigned mode, struct sandbox_error *ret_error) MUST_CHECK;
+int host_paths_make_folders(const char *path, unsigned mode, struct error *ret_error) MUST_CHECK;
 
 /* Makes an empty file, on which another can be mounted. */
-int host_paths_make_file(const char *path, struct sandbox_error *ret_error) MUST_CHECK;
+int host_paths_make_file(const char *path, struct error *ret_error) MUST_CHECK;
 
 #endif

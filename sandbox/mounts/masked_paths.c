@@ -2,7 +2,7 @@
 #include "masked_paths.h"
 
 #include "base/cleanup.h"
-#include "sandbox/base/error.h"
+#include "sandbox/base/step.h"
 #include "sandbox/base/system.h"
 #include "sandbox/files/folder.h"
 #include "sandbox/files/overlay.h"
@@ -83,9 +83,9 @@ static void place_of(size_t i, const char *end, char buf[PLACE_SIZE]) {
     snprintf(buf, PLACE_SIZE, PLACE "/%zu%s", i, end);
 }
 
-static int make_folder(const char *path, struct sandbox_error *error) {
+static int make_folder(const char *path, struct error *error) {
     if (mkdir(path, 0755) && errno != EEXIST)
-        return error_set(error, STEP_TEMPLATE_FILE, errno, "%s", path);
+        return step_failed(error, STEP_TEMPLATE_FILE, errno, "%s", path);
     return 0;
 }
 
@@ -113,29 +113,29 @@ static int make_whiteout(int host_fd, int white_fd, const char *name) {
     return r ? r : overlay_put_whiteout(white_fd, name);
 }
 
-static int make_whiteouts(int host_fd, const char *folder, char *const *names, struct sandbox_error *error) {
+static int make_whiteouts(int host_fd, const char *folder, char *const *names, struct error *error) {
     auto_fd fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int r = fd < 0 ? -errno : make_like(host_fd, fd, ".");
     if (r)
-        return error_set(error, STEP_TEMPLATE_FILE, -r, "%s", folder);
+        return step_failed(error, STEP_TEMPLATE_FILE, -r, "%s", folder);
     for (size_t i = 0; r == 0 && names[i]; i++) {
         r = make_whiteout(host_fd, fd, names[i]);
         if (r == -ENOENT || r == -ENOTDIR) /* gone since it was found */
             r = 0;
         if (r)
-            r = error_set(error, STEP_TEMPLATE_FILE, -r, "hiding %s", names[i]);
+            r = step_failed(error, STEP_TEMPLATE_FILE, -r, "hiding %s", names[i]);
     }
     return r;
 }
 
 /* Of a folder of which nothing is shown an empty one stands in its place. */
-static int build(size_t i, const struct session_hide *hide, const char *old, struct sandbox_error *error) {
+static int build(size_t i, const struct session_hide *hide, const char *old, struct error *error) {
     char white[PLACE_SIZE], place[PLACE_SIZE], white_at[PATH_MAX + PLACE_SIZE], place_at[PATH_MAX + PLACE_SIZE],
         here[PATH_MAX];
     place_of(i, ".white", white);
     place_of(i, "", place);
     if (!getcwd(here, sizeof here))
-        return error_set(error, STEP_TEMPLATE_FILE, errno, "%s", PLACE);
+        return step_failed(error, STEP_TEMPLATE_FILE, errno, "%s", PLACE);
     snprintf(white_at, sizeof white_at, "%s/%s", here, white);
     snprintf(place_at, sizeof place_at, "%s/%s", here, place);
     int r = make_folder(place, error);
@@ -143,17 +143,17 @@ static int build(size_t i, const struct session_hide *hide, const char *old, str
         return r;
     auto_fd fd = system_open_in_root(old, hide->folder, true);
     if (fd < 0)
-        return error_set(error, STEP_MOUNT_OVERLAY, -fd, "%s", hide->folder);
+        return step_failed(error, STEP_MOUNT_OVERLAY, -fd, "%s", hide->folder);
     r = make_folder(white, error);
     if (r == 0)
         r = make_whiteouts(fd, white, hide->names, error);
     if (r)
         return r;
     r = overlay_show(white_at, fd, place_at);
-    return r ? error_set(error, STEP_MOUNT_OVERLAY, -r, "%s", hide->folder) : 0;
+    return r ? step_failed(error, STEP_MOUNT_OVERLAY, -r, "%s", hide->folder) : 0;
 }
 
-int masked_paths_build(const struct session_options *options, const char *old, struct sandbox_error *ret_error) {
+int masked_paths_build(const struct session_options *options, const char *old, struct error *ret_error) {
     int r = options->n_hide > 0 ? make_folder(PLACE, ret_error) : 0;
     for (size_t i = 0; r == 0 && i < options->n_hide; i++)
         r = build(i, &options->hide[i], old, ret_error);
@@ -161,18 +161,18 @@ int masked_paths_build(const struct session_options *options, const char *old, s
 }
 
 /* A place where the folder is not seen needs nothing. */
-static int put(const struct masked_place *place, struct sandbox_error *error) {
+static int put(const struct masked_place *place, struct error *error) {
     char source[PLACE_SIZE];
     struct stat st;
     place_of(place->folder, "", source);
     if (stat(place->path, &st) || !S_ISDIR(st.st_mode))
         return 0;
-    return mount(source, place->path, NULL, MS_BIND, NULL) ? error_set(error, STEP_MOUNT_BIND, errno, "%s", place->path)
-                                                           : 0;
+    return mount(source, place->path, NULL, MS_BIND, NULL)
+               ? step_failed(error, STEP_MOUNT_BIND, errno, "%s", place->path)
+               : 0;
 }
 
-int masked_paths_show(const struct masked_places *places, const char *folder, bool above,
-                      struct sandbox_error *ret_error) {
+int masked_paths_show(const struct masked_places *places, const char *folder, bool above, struct error *ret_error) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < places->n; i++) {
         const char *rest = folder_rest(places->place[i].path, folder);

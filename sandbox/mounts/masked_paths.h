@@ -29,14 +29,13 @@ int masked_paths_find(const struct session_options *options, const struct prefix
                       struct masked_places *ret);
 
 /* Makes the overlays; old: where the host's root stands. 0 or -errno with ret_error filled. */
-int masked_paths_build(const struct session_options *options, const char *old, struct sandbox_error *ret_error);
+int masked_paths_build(const struct session_options *options, const char *old, struct error *ret_error);
 
 /*
  * In a sandbox: puts the overlays in their places; those in which folder, the
  * notebook's, lies (above) before it is mounted there, for they would cover it,
  * and the others after that. 0 or -errno with ret_error filled.
  */
-int masked_paths_show(const struct masked_places *places, const char *folder, bool above,
-                      struct sandbox_error *ret_error);
+int masked_paths_show(const struct masked_places *places, const char *folder, bool above, struct error *ret_error);
 
 #endif

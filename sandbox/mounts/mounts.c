@@ -2,7 +2,7 @@
 #include "mounts.h"
 
 #include "base/cleanup.h"
-#include "sandbox/base/error.h"
+#include "sandbox/base/step.h"
 #include "sandbox/base/system.h"
 #include "sandbox/files/folder.h"
 #include "sandbox/mounts/etc.h"
@@ -105,31 +105,31 @@ bool mounts_shows_folder_path(const struct session_options *options) {
 /* As long as the old root stands. What the table above shows is nobody's home. */
 static const struct host_paths system_host = {.root = OLD};
 
-static int show_or_link(const char *path, struct sandbox_error *error) {
+static int show_or_link(const char *path, struct error *error) {
     char old[PATH_MAX], link[PATH_MAX];
     snprintf(old, sizeof old, OLD "%s", path);
     ssize_t n = readlink(old, link, sizeof link - 1);
     if (n < 0)
         return host_paths_show(&system_host, path, path, HOST_PATHS_AS_CAN_BE, error);
     link[n] = 0;
-    return symlink(link, path) ? error_set(error, STEP_TEMPLATE_FILE, errno, "%s", path) : 0;
+    return symlink(link, path) ? step_failed(error, STEP_TEMPLATE_FILE, errno, "%s", path) : 0;
 }
 
 /* Read-only: that is no matter for what is written to a device, and keeps the times of the host's inode from cells. */
-static int show_device(const char *path, struct sandbox_error *error) {
+static int show_device(const char *path, struct error *error) {
     char old[PATH_MAX];
     snprintf(old, sizeof old, OLD "%s", path);
     int r = host_paths_make_file(path, error);
     if (r)
         return r;
     if (mount(old, path, NULL, MS_BIND, NULL))
-        return error_set(error, STEP_MOUNT_BIND, errno, "%s", path);
+        return step_failed(error, STEP_MOUNT_BIND, errno, "%s", path);
     r = system_mount_setattr(AT_FDCWD, path, 0, MOUNT_ATTR_RDONLY, -1);
-    return r ? error_set(error, STEP_MOUNT_ATTRIBUTES, -r, "%s", path) : 0;
+    return r ? step_failed(error, STEP_MOUNT_ATTRIBUTES, -r, "%s", path) : 0;
 }
 
 /* A link on the way to the notebook's folder, as /var/tmp, is a folder then: what is shown has its own place. */
-static int build_row(size_t i, const struct session_options *options, struct sandbox_error *error) {
+static int build_row(size_t i, const struct session_options *options, struct error *error) {
     if (rows[i].kind == KIND_LINK && folder_rest(rows[i].path, options->folder))
         return host_paths_make_folders(rows[i].path, 0755, error);
     switch (rows[i].kind) {
@@ -142,43 +142,43 @@ static int build_row(size_t i, const struct session_options *options, struct san
     case KIND_DEVICE:
         return show_device(rows[i].path, error);
     case KIND_LINK:
-        return symlink(rows[i].link, rows[i].path) ? error_set(error, STEP_TEMPLATE_FILE, errno, "%s", rows[i].path)
+        return symlink(rows[i].link, rows[i].path) ? step_failed(error, STEP_TEMPLATE_FILE, errno, "%s", rows[i].path)
                                                    : 0;
     }
     return 0;
 }
 
-static int mount_tmpfs(const char *path, struct sandbox_error *error) {
+static int mount_tmpfs(const char *path, struct error *error) {
     if (mount("petri", path, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=16m"))
-        return error_set(error, STEP_MOUNT_TMPFS, errno, "%s", path);
+        return step_failed(error, STEP_MOUNT_TMPFS, errno, "%s", path);
     return 0;
 }
 
 /* A tmpfs becomes the root; the old root stands at OLD for as long as the template is built. */
-static int change_root(struct sandbox_error *error) {
+static int change_root(struct error *error) {
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
-        return error_set(error, STEP_MOUNT_NAMESPACE, errno, "making / private");
+        return step_failed(error, STEP_MOUNT_NAMESPACE, errno, "making / private");
     int r = mount_tmpfs("/tmp", error);
     if (r)
         return r;
     if (mkdir("/tmp" OLD, 0755) || chdir("/tmp"))
-        return error_set(error, STEP_TEMPLATE_FILE, errno, OLD);
+        return step_failed(error, STEP_TEMPLATE_FILE, errno, OLD);
     if (syscall(SYS_pivot_root, ".", "." OLD) || chdir("/"))
-        return error_set(error, STEP_PIVOT_ROOT, errno, "%s", "");
+        return step_failed(error, STEP_PIVOT_ROOT, errno, "%s", "");
     return 0;
 }
 
-static int build_hidden(struct sandbox_error *error) {
+static int build_hidden(struct error *error) {
     if (mkdir(HIDDEN, 0755))
-        return error_set(error, STEP_TEMPLATE_FILE, errno, HIDDEN);
+        return step_failed(error, STEP_TEMPLATE_FILE, errno, HIDDEN);
     int r = mount_tmpfs(HIDDEN, error);
     if (r)
         return r;
     if (chdir(HIDDEN))
-        return error_set(error, STEP_TEMPLATE_FILE, errno, HIDDEN);
+        return step_failed(error, STEP_TEMPLATE_FILE, errno, HIDDEN);
     for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++)
         if (mkdir(hidden[i], 0755))
-            return error_set(error, STEP_TEMPLATE_FILE, errno, HIDDEN "/%s", hidden[i]);
+            return step_failed(error, STEP_TEMPLATE_FILE, errno, HIDDEN "/%s", hidden[i]);
     return 0;
 }
 
@@ -186,26 +186,26 @@ static int build_hidden(struct sandbox_error *error) {
  * The whole of procfs: for the zygote, and because Linux mounts no other in a
  * sandbox's user namespace where none stands uncovered. It goes to HIDDEN in the end.
  */
-static int mount_proc(struct sandbox_error *error) {
+static int mount_proc(struct error *error) {
     if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
-        return error_set(error, STEP_MOUNT_PROC, errno, "%s", "");
+        return step_failed(error, STEP_MOUNT_PROC, errno, "%s", "");
     return proc_build_covers(MOUNTS_COVERS, error);
 }
 
-static int make_read_only(const char *path, struct sandbox_error *error) {
+static int make_read_only(const char *path, struct error *error) {
     if (mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL))
-        return error_set(error, STEP_MOUNT_ATTRIBUTES, errno, "%s", path);
+        return step_failed(error, STEP_MOUNT_ATTRIBUTES, errno, "%s", path);
     return 0;
 }
 
 /* The old root goes, HIDDEN becomes the root, and what cells see of it stands below ROOT. */
-static int change_to_hidden(struct sandbox_error *error) {
+static int change_to_hidden(struct error *error) {
     if (umount2(OLD, MNT_DETACH) || rmdir(OLD))
-        return error_set(error, STEP_PIVOT_ROOT, errno, "leaving the old root");
+        return step_failed(error, STEP_PIVOT_ROOT, errno, "leaving the old root");
     if (mount("/proc", PROC, NULL, MS_MOVE, NULL))
-        return error_set(error, STEP_MOUNT_PROC, errno, "moving it");
+        return step_failed(error, STEP_MOUNT_PROC, errno, "moving it");
     if (syscall(SYS_pivot_root, ".", MOUNTS_ROOT) || chdir("/") || rmdir(MOUNTS_ROOT HIDDEN))
-        return error_set(error, STEP_PIVOT_ROOT, errno, "%s", HIDDEN);
+        return step_failed(error, STEP_PIVOT_ROOT, errno, "%s", HIDDEN);
     int r = make_read_only(MOUNTS_ROOT, error);
     return r ? r : make_read_only("/", error);
 }
@@ -230,26 +230,26 @@ int mounts_set_room(enum mounts_files which, uint64_t bytes, uint64_t inodes) {
 }
 
 /* What is kept is a copy of what the session may have: no limit of its own could be reached. */
-static int mount_session_files(const struct session_options *options, struct sandbox_error *error) {
+static int mount_session_files(const struct session_options *options, struct error *error) {
     const uint64_t no_end_bytes = UINT64_C(1) << 50, no_end_inodes = UINT64_C(1) << 40;
     int r = mount_files(MOUNTS_LIVE, MS_STRICTATIME, options->disk_bytes, options->disk_inodes);
     if (r == 0)
         r = mount_files(MOUNTS_KEPT, MS_NOATIME, no_end_bytes, no_end_inodes);
     if (r == 0)
         r = mount_files(MOUNTS_CELLS, 0, options->disk_bytes, options->disk_inodes);
-    return r ? error_set(error, STEP_MOUNT_TMPFS, -r, "the session's files") : 0;
+    return r ? step_failed(error, STEP_MOUNT_TMPFS, -r, "the session's files") : 0;
 }
 
 /* The notebook's folder, read-only, as the lowest layer of what cells see of it. */
-static int mount_folder(const struct session_options *options, struct sandbox_error *error) {
+static int mount_folder(const struct session_options *options, struct error *error) {
     const int folder_fd = options->ground->folder_fd;
     if (folder_fd < 0)
         return 0;
     int r = system_move_mount(folder_fd, MOUNTS_FOLDER);
     if (r)
-        return error_set(error, STEP_MOUNT_BIND, -r, "%s", options->folder);
+        return step_failed(error, STEP_MOUNT_BIND, -r, "%s", options->folder);
     r = system_mount_setattr(AT_FDCWD, MOUNTS_FOLDER, 1, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, -1);
-    return r ? error_set(error, STEP_MOUNT_ATTRIBUTES, -r, "%s", options->folder) : 0;
+    return r ? step_failed(error, STEP_MOUNT_ATTRIBUTES, -r, "%s", options->folder) : 0;
 }
 
 /* The places that are a sandbox's own, and so lie on top of the template. */
@@ -263,21 +263,21 @@ static bool is_in_private_area(const char *path) {
 }
 
 /* Where path is shown: at its own place; or, where that is in a private area, where each sandbox takes it from. */
-static int place_of(struct template *template, const char *path, char place[PATH_MAX], struct sandbox_error *error) {
+static int place_of(struct template *template, const char *path, char place[PATH_MAX], struct error *error) {
     if (strlen(path) >= PATH_MAX)
-        return error_set(error, STEP_MOUNT_BIND, ENAMETOOLONG, "%.60s...", path);
+        return step_failed(error, STEP_MOUNT_BIND, ENAMETOOLONG, "%.60s...", path);
     memcpy(place, path, strlen(path) + 1);
     if (!is_in_private_area(path))
         return 0;
     if (template->n_on_top == MOUNTS_MAX_ON_TOP)
-        return error_set(error, STEP_MOUNT_BIND, E2BIG, "%s", path);
+        return step_failed(error, STEP_MOUNT_BIND, E2BIG, "%s", path);
     snprintf(place, PATH_MAX, HIDDEN "/" MOUNTS_ON_TOP "/%d", template->n_on_top);
     memcpy(template->on_top[template->n_on_top++], path, strlen(path) + 1);
     return 0;
 }
 
 static int show_option(struct template *template, const struct host_paths *host, const char *path,
-                       struct sandbox_error *error) {
+                       struct error *error) {
     char place[PATH_MAX];
     int r = place_of(template, path, place, error);
     return r ? r : host_paths_show(host, path, place, HOST_PATHS_AS_OVERLAY, error);
@@ -291,7 +291,7 @@ static bool is_link(const char *path) {
 }
 
 /* One part of a prefix: lib64 may be a link to lib beside it. */
-static int show_part(const char *path, const char *place, struct sandbox_error *error) {
+static int show_part(const char *path, const char *place, struct error *error) {
     char old[2 * PATH_MAX], link[PATH_MAX];
     snprintf(old, sizeof old, OLD "%s", path);
     ssize_t n = is_link(path) ? readlink(old, link, sizeof link - 1) : -1;
@@ -299,12 +299,12 @@ static int show_part(const char *path, const char *place, struct sandbox_error *
         return host_paths_show(&system_host, path, place, HOST_PATHS_AS_CAN_BE, error);
     link[n] = 0;
     return symlink(link, place) && errno != EEXIST && errno != EROFS
-               ? error_set(error, STEP_TEMPLATE_FILE, errno, "%s", place)
+               ? step_failed(error, STEP_TEMPLATE_FILE, errno, "%s", place)
                : 0;
 }
 
 /* What an interpreter needs of its prefix, and nothing else. */
-static int show_prefix(struct template *template, const char *prefix, struct sandbox_error *error) {
+static int show_prefix(struct template *template, const char *prefix, struct error *error) {
     char place[PATH_MAX], path[PATH_MAX + 16], at[PATH_MAX + 16];
     int r = place_of(template, prefix, place, error);
     if (r == 0)
@@ -318,7 +318,7 @@ static int show_prefix(struct template *template, const char *prefix, struct san
 }
 
 /* A link on the way to the interpreter, in a folder that is not shown. */
-static int make_link(const struct prefix_link *link, struct sandbox_error *error) {
+static int make_link(const struct prefix_link *link, struct error *error) {
     char folder[PATH_MAX];
     if (is_in_private_area(link->path))
         return 0;
@@ -326,7 +326,7 @@ static int make_link(const struct prefix_link *link, struct sandbox_error *error
     *strrchr(folder, '/') = 0;
     int r = host_paths_make_folders(folder, 0755, error);
     if (r == 0 && symlink(link->target, link->path) && errno != EEXIST && errno != EROFS)
-        r = error_set(error, STEP_TEMPLATE_FILE, errno, "%s", link->path);
+        r = step_failed(error, STEP_TEMPLATE_FILE, errno, "%s", link->path);
     return r;
 }
 
@@ -355,7 +355,7 @@ static const char *const *list_kept(const struct session_options *options, const
 }
 
 static int build_options(struct template *template, const struct prefix_list *prefixes, const char *const *kept,
-                         struct sandbox_error *error) {
+                         struct error *error) {
     const struct session_options *options = template->options;
     const struct host_paths host = {.root = OLD, .homes = options->homes, .kept = kept};
     int r = 0;
@@ -379,18 +379,18 @@ static int build_options(struct template *template, const struct prefix_list *pr
 }
 
 int mounts_build_template(const struct session_options *options, struct template *ret_template,
-                          struct sandbox_error *ret_error) {
+                          struct error *ret_error) {
     *ret_template = (struct template){.options = options};
     auto_free struct prefix_list *prefixes = calloc(1, sizeof *prefixes);
     if (!prefixes)
-        return error_set(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
+        return step_failed(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
     int r = prefix_collect(options->python, prefixes);
     if (r)
-        return error_set(ret_error, STEP_PYTHON, -r, "%s", options->python);
+        return step_failed(ret_error, STEP_PYTHON, -r, "%s", options->python);
     const char *const *kept = list_kept(options, prefixes);
     if (!kept || masked_paths_find(options, prefixes, &ret_template->masked) ||
         folder_rules_init(&ret_template->rules, options->folder, options->homes, kept))
-        return error_set(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
+        return step_failed(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
     umask(022);
     r = change_root(ret_error);
     if (r == 0)

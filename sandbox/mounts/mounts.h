@@ -55,7 +55,7 @@ struct template {
  * template is used. 0 or -errno with ret_error filled.
  */
 int mounts_build_template(const struct session_options *options, struct template *ret_template,
-                          struct sandbox_error *ret_error);
+                          struct error *ret_error);
 
 /* In the zygote's namespace: whether the i-th of what is shown on top is a file, and no folder. */
 bool mounts_is_file_on_top(int i);
@@ -66,7 +66,7 @@ int mounts_set_room(enum mounts_files which, uint64_t bytes, uint64_t inodes);
 
 /* In the zygote's namespace, once the files of layers.h are there: mounts the notebook's folder as the session's cells
  * see it. 0 or -errno. */
-int mounts_show_session(const struct template *template, struct sandbox_error *ret_error);
+int mounts_show_session(const struct template *template, struct error *ret_error);
 
 /*
  * The same: has Linux forget what it knows of that folder, for what lies below
@@ -76,23 +76,23 @@ int mounts_show_session(const struct template *template, struct sandbox_error *r
 int mounts_refresh_session(const struct template *template);
 
 /* The same: mounts it anew, for sandboxes that are not begun; it then has another device number. 0 or -errno. */
-int mounts_renew_session(const struct template *template, struct sandbox_error *ret_error);
+int mounts_renew_session(const struct template *template, struct error *ret_error);
 
 /*
  * In a copy of the template, in a pid namespace of its own or the zygote's:
  * what of a sandbox needs no layer, its root and its /proc (proc.h). The caller
  * is chrooted by it, until mounts_build_sandbox(). 0 or -errno.
  */
-int mounts_begin_sandbox(struct sandbox_error *ret_error);
+int mounts_begin_sandbox(struct error *ret_error);
 
 /*
  * After that: the other mounts of one sandbox, with the live files (LAYER_LIVE)
  * or those of the layer of this number. Leaves the caller and the namespace with nothing but what the cell
  * sees, and in its root folder. 0 or -errno.
  */
-int mounts_build_sandbox(const struct template *template, uint64_t layer, struct sandbox_error *ret_error);
+int mounts_build_sandbox(const struct template *template, uint64_t layer, struct error *ret_error);
 
 /* In a copy of the template, for the cage: a root with nothing in it, and nothing else. 0 or -errno. */
-int mounts_build_empty(struct sandbox_error *ret_error);
+int mounts_build_empty(struct error *ret_error);
 
 #endif

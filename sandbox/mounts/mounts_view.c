@@ -10,7 +10,7 @@
 #include "sandbox/mounts/mounts.h"
 #include "sandbox/mounts/mounts_inside.h"
 
-#include "sandbox/base/error.h"
+#include "sandbox/base/step.h"
 #include "sandbox/files/layers.h"
 #include "sandbox/mounts/proc.h"
 
@@ -38,21 +38,21 @@ enum { VIEW_FLAGS = MS_NOSUID | MS_NODEV | MS_STRICTATIME, LAYER_FLAGS = MS_NOSU
 #define LOWEST_WITH_SUBMOUNTS SUBMOUNTS_FILES ":" MOUNT_POINTS
 
 /* with: 0, or MS_REC for all that is mounted below. */
-static int bind(const char *source, const char *target, unsigned long with, struct sandbox_error *error) {
+static int bind(const char *source, const char *target, unsigned long with, struct error *error) {
     if (mount(source, target, NULL, MS_BIND | with, NULL))
-        return error_set(error, STEP_MOUNT_BIND, errno, "%s", target);
+        return step_failed(error, STEP_MOUNT_BIND, errno, "%s", target);
     return 0;
 }
 
 static int mount_overlay(const char *lower, const char *upper, const char *work, const char *target,
-                         unsigned long flags, struct sandbox_error *error) {
+                         unsigned long flags, struct error *error) {
     char data[4096]; /* a page, and no more */
     int n = snprintf(data, sizeof data, "userxattr,index=off%s,lowerdir=%s,upperdir=%s,workdir=%s",
                      flags & MS_STRICTATIME ? ",xino=on" : "", lower, upper, work);
     if (n >= (int)sizeof data)
-        return error_set(error, STEP_MOUNT_OVERLAY, ENAMETOOLONG, "%s", target);
+        return step_failed(error, STEP_MOUNT_OVERLAY, ENAMETOOLONG, "%s", target);
     if (mount("petri", target, "overlay", flags, data))
-        return error_set(error, STEP_MOUNT_OVERLAY, errno, "%s", target);
+        return step_failed(error, STEP_MOUNT_OVERLAY, errno, "%s", target);
     return 0;
 }
 
@@ -70,7 +70,7 @@ static void escape(const char *path, char *out, size_t size) {
 /* A part of the folder that is a folder, as an overlay over itself: what lies over the folder has what is below its
  * path. base: of a layer, what was there before it; or NULL. */
 static int mount_part(const struct submounts_part *part, size_t i, const char *base, const char *upper,
-                      const char *work, const char *target, unsigned long flags, struct sandbox_error *error) {
+                      const char *work, const char *target, unsigned long flags, struct error *error) {
     char escaped[PATH_MAX], lower[2 * PATH_MAX], inner[PATH_MAX + 64], works[64];
     escape(part->path, escaped, sizeof escaped);
     snprintf(lower, sizeof lower, "%s%s%s" SUBMOUNTS_PARTS "/%zu", base ? base : "", base ? escaped : "",
@@ -81,18 +81,17 @@ static int mount_part(const struct submounts_part *part, size_t i, const char *b
 }
 
 /* A place that we can't reach no cell can. */
-static int put_part(const char *from, const char *folder, const char *path, unsigned long how,
-                    struct sandbox_error *error) {
+static int put_part(const char *from, const char *folder, const char *path, unsigned long how, struct error *error) {
     char target[PATH_MAX + 64];
     snprintf(target, sizeof target, "%s%s", folder, path);
     if (mount(from, target, NULL, how, NULL) && errno != EACCES)
-        return error_set(error, STEP_MOUNT_BIND, errno, "%s", target);
+        return step_failed(error, STEP_MOUNT_BIND, errno, "%s", target);
     return 0;
 }
 
 /* The parts first: an upper folder in one that an overlay has already would be taken for a mistake. See:
  * ovl_check_layer() in overlayfs. */
-static int mount_view(const struct submounts *submounts, struct sandbox_error *error) {
+static int mount_view(const struct submounts *submounts, struct error *error) {
     char place[40];
     int r = 0;
     for (size_t i = 0; r == 0 && i < submounts->n; i++) {
@@ -130,14 +129,14 @@ static int raise_override(void) {
  * the caller may: that is the cells' user, to whom all belongs that cells make.
  * Who changes ids loses its parent-death signal. See: credentials(7), prctl(2).
  */
-int mounts_show_session(const struct template *template, struct sandbox_error *ret_error) {
+int mounts_show_session(const struct template *template, struct error *ret_error) {
     const struct sandbox_ground *ground = template->options->ground;
     int signal = 0;
     (void)prctl(PR_GET_PDEATHSIG, &signal);
     setfsgid(ground->worker_gid);
     setfsuid(ground->worker_uid);
     int raised = raise_override();
-    int r = raised ? error_set(ret_error, STEP_CREDENTIALS, -raised, "the overlay's")
+    int r = raised ? step_failed(ret_error, STEP_CREDENTIALS, -raised, "the overlay's")
                    : mount_view(&template->submounts, ret_error);
     setfsuid(0);
     setfsgid(0);
@@ -158,15 +157,15 @@ int mounts_refresh_session(const struct template *template) {
     return r;
 }
 
-int mounts_renew_session(const struct template *template, struct sandbox_error *ret_error) {
+int mounts_renew_session(const struct template *template, struct error *ret_error) {
     if (umount2(MOUNTS_VIEW, MNT_DETACH))
-        return error_set(ret_error, STEP_MOUNT_OVERLAY, errno, "%s", MOUNTS_VIEW);
+        return step_failed(ret_error, STEP_MOUNT_OVERLAY, errno, "%s", MOUNTS_VIEW);
     return mounts_show_session(template, ret_error);
 }
 
 /* What a layer has of the notebook's folder, over what was kept and what the host has. */
 static int mount_folder_layer(const struct template *template, const char *base, const char *layer,
-                              struct sandbox_error *error) {
+                              struct error *error) {
     const struct submounts *submounts = &template->submounts;
     char lower[128], upper[64], works[64], work[64], below[64], part[32];
     snprintf(below, sizeof below, "%s/folder", base);
@@ -190,7 +189,7 @@ static int mount_folder_layer(const struct template *template, const char *base,
     return r;
 }
 
-static int mount_private_layer(const char *base, const char *layer, struct sandbox_error *error) {
+static int mount_private_layer(const char *base, const char *layer, struct error *error) {
     char lower[64], upper[64], work[64];
     snprintf(lower, sizeof lower, "%s/private", base);
     snprintf(upper, sizeof upper, "%s/private", layer);
@@ -198,7 +197,7 @@ static int mount_private_layer(const char *base, const char *layer, struct sandb
     return mount_overlay(lower, upper, work, MOUNTS_PRIVATE, LAYER_FLAGS, error);
 }
 
-static int bind_private(const char *private, struct sandbox_error *error) {
+static int bind_private(const char *private, struct error *error) {
     static const char *const places[][2] = {{"tmp", "/tmp"}, {"home", MOUNTS_HOME}, {"shm", "/dev/shm"}};
     char path[64];
     int r = 0;
@@ -210,7 +209,7 @@ static int bind_private(const char *private, struct sandbox_error *error) {
 }
 
 /* The live files, or a layer over those that are kept. */
-static int show_files(const struct template *template, uint64_t layer, struct sandbox_error *error) {
+static int show_files(const struct template *template, uint64_t layer, struct error *error) {
     const char *base = layer_base(layer);
     char name[LAYER_NAME_SIZE];
     int r = 0;
@@ -226,7 +225,7 @@ static int show_files(const struct template *template, uint64_t layer, struct sa
 }
 
 /* What is shown on top of a private area: bound onto a mount point that the layers have. */
-static int bind_on_top(const struct template *template, struct sandbox_error *error) {
+static int bind_on_top(const struct template *template, struct error *error) {
     int r = 0;
     for (int i = 0; r == 0 && i < template->n_on_top; i++) {
         char place[64];
@@ -243,23 +242,23 @@ static int bind_on_top(const struct template *template, struct sandbox_error *er
  * complete we have it as our root and the template's working folder as ours, so
  * absolute names, and links on the way, are the sandbox's.
  */
-int mounts_begin_sandbox(struct sandbox_error *ret_error) {
+int mounts_begin_sandbox(struct error *ret_error) {
     if (mount(MOUNTS_ROOT, MOUNTS_ROOT, NULL, MS_BIND | MS_REC, NULL))
-        return error_set(ret_error, STEP_MOUNT_BIND, errno, "the sandbox's root");
+        return step_failed(ret_error, STEP_MOUNT_BIND, errno, "the sandbox's root");
     if (chroot(MOUNTS_ROOT))
-        return error_set(ret_error, STEP_PIVOT_ROOT, errno, "the sandbox's root");
+        return step_failed(ret_error, STEP_PIVOT_ROOT, errno, "the sandbox's root");
     return proc_mount(MOUNTS_COVERS, "/proc", ret_error);
 }
 
 /* The sandbox's root becomes its namespace's, which loses all that is not below it. */
-static int leave_template(struct sandbox_error *error) {
+static int leave_template(struct error *error) {
     if (chroot(".") || chdir(MOUNTS_ROOT) || syscall(SYS_pivot_root, ".", ".") || umount2(".", MNT_DETACH) ||
         chdir("/"))
-        return error_set(error, STEP_PIVOT_ROOT, errno, "leaving the template");
+        return step_failed(error, STEP_PIVOT_ROOT, errno, "leaving the template");
     return 0;
 }
 
-int mounts_build_sandbox(const struct template *template, uint64_t layer, struct sandbox_error *ret_error) {
+int mounts_build_sandbox(const struct template *template, uint64_t layer, struct error *ret_error) {
     int r = show_files(template, layer, ret_error);
     if (r == 0)
         r = bind_on_top(template, ret_error);
@@ -272,12 +271,12 @@ int mounts_build_sandbox(const struct template *template, uint64_t layer, struct
     return r ? r : leave_template(ret_error);
 }
 
-int mounts_build_empty(struct sandbox_error *ret_error) {
+int mounts_build_empty(struct error *ret_error) {
     if (mount("petri", MOUNTS_ROOT, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0555,size=4k,nr_inodes=1"))
-        return error_set(ret_error, STEP_MOUNT_TMPFS, errno, "the cage's root");
+        return step_failed(ret_error, STEP_MOUNT_TMPFS, errno, "the cage's root");
     if (chdir(MOUNTS_ROOT) || syscall(SYS_pivot_root, ".", ".") || umount2(".", MNT_DETACH) || chdir("/"))
-        return error_set(ret_error, STEP_PIVOT_ROOT, errno, "the cage's root");
+        return step_failed(ret_error, STEP_PIVOT_ROOT, errno, "the cage's root");
     if (mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
-        return error_set(ret_error, STEP_MOUNT_ATTRIBUTES, errno, "the cage's root");
+        return step_failed(ret_error, STEP_MOUNT_ATTRIBUTES, errno, "the cage's root");
     return 0;
 }

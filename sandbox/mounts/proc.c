@@ -2,7 +2,7 @@
 #include "proc.h"
 
 #include "base/cleanup.h"
-#include "sandbox/base/error.h"
+#include "sandbox/base/step.h"
 #include "sandbox/base/system.h"
 
 #include <dirent.h>
@@ -65,8 +65,8 @@ static const char *const settings[] = {
 
 enum { SETTING_SIZE = 256 };
 
-static int fail(const char *folder, const char *name, int err, struct sandbox_error *error) {
-    return error_set(error, STEP_TEMPLATE_FILE, err, "%s/%s", folder, name);
+static int fail(const char *folder, const char *name, int err, struct error *error) {
+    return step_failed(error, STEP_TEMPLATE_FILE, err, "%s/%s", folder, name);
 }
 
 /* What each kind of line of /proc/stat becomes; those of other kinds are left out. */
@@ -105,7 +105,7 @@ static int copy_setting(int dir_fd, const char *name) {
     return n < 0 ? 0 : system_make_file(dir_fd, target, text); /* one that this Linux lacks is no loss */
 }
 
-int proc_build_covers(const char *folder, struct sandbox_error *ret_error) {
+int proc_build_covers(const char *folder, struct error *ret_error) {
     static const struct {
         const char *name, *text;
     } made[] = {
@@ -140,7 +140,7 @@ static const char *cover_of(const struct dirent *entry) {
 }
 
 /* Covers one entry. One that is gone by now (a module of the host's was unloaded) needs nothing. */
-static int cover(const char *folder, const char *target, const struct dirent *entry, struct sandbox_error *error) {
+static int cover(const char *folder, const char *target, const struct dirent *entry, struct error *error) {
     char source[PATH_MAX], place[PATH_MAX];
     const char *name = cover_of(entry);
     if (!name)
@@ -150,7 +150,7 @@ static int cover(const char *folder, const char *target, const struct dirent *en
     int err = mount(source, place, NULL, MS_BIND, NULL) ? errno : 0;
     if (err == ENOENT && access(place, F_OK))
         return 0;
-    return err ? error_set(error, STEP_MOUNT_BIND, err, "%s", place) : 0;
+    return err ? step_failed(error, STEP_MOUNT_BIND, err, "%s", place) : 0;
 }
 
 /*
@@ -158,17 +158,17 @@ static int cover(const char *folder, const char *target, const struct dirent *en
  * even the number. That leaves out pid 1 of a sandbox, whose command line is
  * the kernel's own.
  */
-int proc_mount(const char *folder, const char *target, struct sandbox_error *ret_error) {
+int proc_mount(const char *folder, const char *target, struct error *ret_error) {
     const struct dirent *entry;
     int r = 0;
     if (mount("proc", target, "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "hidepid=4"))
-        return error_set(ret_error, STEP_MOUNT_PROC, errno, "%s", "");
+        return step_failed(ret_error, STEP_MOUNT_PROC, errno, "%s", "");
     auto_dir dir = opendir(target);
     if (!dir)
-        return error_set(ret_error, STEP_MOUNT_PROC, errno, "%s", target);
+        return step_failed(ret_error, STEP_MOUNT_PROC, errno, "%s", target);
     while (r == 0 && (errno = 0, entry = readdir(dir)))
         r = cover(folder, target, entry, ret_error);
     if (r == 0 && errno)
-        r = error_set(ret_error, STEP_MOUNT_PROC, errno, "%s", target);
+        r = step_failed(ret_error, STEP_MOUNT_PROC, errno, "%s", target);
     return r;
 }

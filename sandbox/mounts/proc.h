@@ -19,7 +19,7 @@
  * the template's own: made from the /proc of the caller, which must show the
  * whole of procfs. 0 or -errno with ret_error filled.
  */
-int proc_build_covers(const char *folder, struct sandbox_error *ret_error);
+int proc_build_covers(const char *folder, struct error *ret_error);
 
 /*
  * Mounts the procfs of the caller's pid namespace at target, read-only, and
@@ -27,6 +27,6 @@ int proc_build_covers(const char *folder, struct sandbox_error *ret_error);
  * that nothing covers, or Linux allows no other: the zygote's. 0 or -errno
  * with ret_error filled.
  */
-int proc_mount(const char *folder, const char *target, struct sandbox_error *ret_error);
+int proc_mount(const char *folder, const char *target, struct error *ret_error);
 
 #endif

@@ -2,7 +2,7 @@
 #include "submounts.h"
 
 #include "base/cleanup.h"
-#include "sandbox/base/error.h"
+#include "sandbox/base/step.h"
 #include "sandbox/base/system.h"
 #include "sandbox/files/overlay.h"
 #include "sandbox/mounts/host_paths.h"
@@ -22,7 +22,7 @@ enum { COPY_BYTES = 4 << 20, ALL_BYTES = 64 << 20, MAX_ENTRIES = 4000, MAX_POINT
 struct taking {
     const struct folder_rules *rules;
     struct submounts *submounts;
-    struct sandbox_error *error;
+    struct error *error;
     size_t n_points;
     char *point[MAX_POINTS]; /* what is mounted in the folder: below it, as all paths here */
     size_t bytes;
@@ -69,7 +69,7 @@ static bool has_points(const struct taking *taking, const char *path) {
 }
 
 static int fail(const struct taking *taking, int err, const char *path) {
-    return error_set(taking->error, STEP_FOLDER, err, "%s", path + 1);
+    return step_failed(taking->error, STEP_FOLDER, err, "%s", path + 1);
 }
 
 /* An entry that stands by itself in each sandbox. */
@@ -208,7 +208,7 @@ static int take_entries(struct taking *taking, int dir_fd, int to_fd, const char
 
 static int take_apart(const char *path, struct taking *taking) {
     if (mount("petri", SUBMOUNTS_FILES, "tmpfs", MS_NOSUID | MS_NODEV, FILES_OPTIONS))
-        return error_set(taking->error, STEP_MOUNT_TMPFS, errno, "the notebook's folder");
+        return step_failed(taking->error, STEP_MOUNT_TMPFS, errno, "the notebook's folder");
     auto_fd dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     auto_fd to_fd = open(SUBMOUNTS_FILES, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     taking->submounts->used = taking->submounts->view.apart = true;
@@ -216,11 +216,11 @@ static int take_apart(const char *path, struct taking *taking) {
 }
 
 int submounts_build(const char *path, const struct folder_rules *rules, struct submounts *ret,
-                    struct sandbox_error *ret_error) {
+                    struct error *ret_error) {
     struct taking taking = {.rules = rules, .submounts = ret, .error = ret_error};
     int r = find_points(path, &taking);
     if (r)
-        r = error_set(ret_error, STEP_FOLDER, -r, "what is mounted in it");
+        r = step_failed(ret_error, STEP_FOLDER, -r, "what is mounted in it");
     else if (taking.n_points > 0)
         r = take_apart(path, &taking);
     forget_points(&taking);

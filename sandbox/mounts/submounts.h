@@ -45,7 +45,7 @@ struct submounts {
  * stands. 0 or -errno with ret_error filled.
  */
 int submounts_build(const char *path, const struct folder_rules *rules, struct submounts *ret,
-                    struct sandbox_error *ret_error) MUST_CHECK;
+                    struct error *ret_error) MUST_CHECK;
 
 /*
  * Makes what the parts need in a layer: in folder_fd, what lies over the

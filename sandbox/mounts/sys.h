@@ -14,6 +14,6 @@
 #define SYS_PROCESSORS "/sys/devices/system/cpu"
 
 /* Fills SYS_PROCESSORS, a folder, from the sysfs below old; with nothing where that has none. 0 or -errno. */
-int sys_build(const char *old, struct sandbox_error *ret_error);
+int sys_build(const char *old, struct error *ret_error);
 
 #endif

@@ -12,7 +12,7 @@
  */
 #define _GNU_SOURCE
 #include "base/cleanup.h"
-#include "sandbox/base/error.h"
+#include "sandbox/base/step.h"
 #include "sandbox/base/system.h"
 #include "sandbox/files/layers.h"
 #include "sandbox/inject/helper.h"
@@ -224,7 +224,7 @@ static int prefault(struct cell *cell) {
     return cell->prefaulted ? prefault_apply(&cell->session->prefault, &worker) : 0;
 }
 
-int cell_take_sandbox(struct cell *cell, struct sandbox_error *ret_error) {
+int cell_take_sandbox(struct cell *cell, struct error *ret_error) {
     cell->sandbox_asked = false;
     return zygote_take_sandbox(&cell->session->zygote, &cell->init, ret_error);
 }
@@ -241,24 +241,24 @@ static int identify(struct cell *cell) {
 }
 
 /* The keeper's part and the helper's: afterwards the worker is there. */
-static int clone_worker(struct cell *cell, int pair[2], int *ret_init_fd, struct sandbox_error *error) {
+static int clone_worker(struct cell *cell, int pair[2], int *ret_init_fd, struct error *error) {
     const struct thread *main_thread = &cell->image->threads.thread[0];
     int r = image_copy_keeper(cell->image, &cell->session->area, &cell->keeper, &cell->memory_fd);
     if (r)
-        return error_set(error, STEP_IMAGE, -r, "%s", "");
+        return step_failed(error, STEP_IMAGE, -r, "%s", "");
     if (cell->aside)
         r = resources_join(&cell->session->ground.asides, cell->keeper);
     if (r)
-        return error_set(error, STEP_CGROUP, -r, "asides");
+        return step_failed(error, STEP_CGROUP, -r, "asides");
     r = open_control(cell, pair);
     if (r)
-        return error_set(error, STEP_INJECT, -r, "control socket");
+        return step_failed(error, STEP_INJECT, -r, "control socket");
     r = cell_take_sandbox(cell, error);
     if (r)
         return r;
     r = identify(cell);
     if (r)
-        return error_set(error, STEP_ZYGOTE, -r, "pid namespace");
+        return step_failed(error, STEP_ZYGOTE, -r, "pid namespace");
     const struct inject_task keeper = task_of(cell, cell->keeper, 0);
     const struct helper_target target = {cell->init.pid_in_cage, main_thread->tid, main_thread->clear_tid};
     r = helper_spawn(&keeper, &target, &cell->worker, ret_init_fd, error);
@@ -268,39 +268,39 @@ static int clone_worker(struct cell *cell, int pair[2], int *ret_init_fd, struct
 }
 
 /* What the tasks do before they are what they were. */
-static int settle(struct cell *cell, const int pair[2], int init_fd, struct sandbox_error *error) {
+static int settle(struct cell *cell, const int pair[2], int init_fd, struct error *error) {
     const struct inject_task worker = worker_of(cell);
     cell->worker_pidfd = system_pidfd_open(cell->worker);
     int r = cell->worker_pidfd < 0 ? cell->worker_pidfd : settle_process(cell, pair, init_fd);
     if (r)
-        return error_set(error, STEP_CREDENTIALS, -r, "worker");
+        return step_failed(error, STEP_CREDENTIALS, -r, "worker");
     r = threads_request_features(&cell->image->threads, &worker);
     if (r)
-        return error_set(error, STEP_INJECT, -r, "extended registers");
+        return step_failed(error, STEP_INJECT, -r, "extended registers");
     r = clone_threads(cell);
     if (r)
-        return error_set(error, STEP_CLONE, -r, "threads");
+        return step_failed(error, STEP_CLONE, -r, "threads");
     r = cell->aside ? 0 : zombies_restore(&worker, &cell->image->zombies);
     if (r)
-        return error_set(error, STEP_CLONE, -r, "ended children");
+        return step_failed(error, STEP_CLONE, -r, "ended children");
     r = settle_tasks(cell);
     if (r)
-        return error_set(error, STEP_CREDENTIALS, -r, "%s", "");
+        return step_failed(error, STEP_CREDENTIALS, -r, "%s", "");
     r = go_to_folder(cell);
     if (r)
-        return error_set(error, STEP_INJECT, -r, "working directory");
+        return step_failed(error, STEP_INJECT, -r, "working directory");
     r = prefault(cell);
-    return r ? error_set(error, STEP_INJECT, -r, "populating memory") : 0;
+    return r ? step_failed(error, STEP_INJECT, -r, "populating memory") : 0;
 }
 
-int cell_assemble(struct cell *cell, struct sandbox_error *ret_error) {
+int cell_assemble(struct cell *cell, struct error *ret_error) {
     int pair[2] = {-1, -1}, init_fd = -1;
     if (cell->image->broken)
-        return error_set(ret_error, STEP_DESCRIPTORS, -cell->image->broken,
-                         "a lost cell has changed them, and that could not be undone");
+        return step_failed(ret_error, STEP_DESCRIPTORS, -cell->image->broken,
+                           "a lost cell has changed them, and that could not be undone");
     cell->tids = calloc(cell->image->threads.n, sizeof *cell->tids);
     if (!cell->tids)
-        return error_set(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
+        return step_failed(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
     int r = clone_worker(cell, pair, &init_fd, ret_error);
     if (r == 0)
         r = settle(cell, pair, init_fd, ret_error);
@@ -308,9 +308,9 @@ int cell_assemble(struct cell *cell, struct sandbox_error *ret_error) {
         return r;
     r = restore_objects(cell);
     if (r)
-        return error_set(ret_error, STEP_DESCRIPTORS, -r, "restoring descriptors and shared memory");
+        return step_failed(ret_error, STEP_DESCRIPTORS, -r, "restoring descriptors and shared memory");
     if (prlimit(cell->worker, RLIMIT_NOFILE, &cell->session->descriptors, NULL))
-        return error_set(ret_error, STEP_CREDENTIALS, errno, "descriptors");
+        return step_failed(ret_error, STEP_CREDENTIALS, errno, "descriptors");
     r = restore_threads(cell);
-    return r ? error_set(ret_error, STEP_PTRACE, -r, "registers") : 0;
+    return r ? step_failed(ret_error, STEP_PTRACE, -r, "registers") : 0;
 }

@@ -5,7 +5,7 @@
 #include "cell.h"
 
 #include "base/cleanup.h"
-#include "sandbox/base/error.h"
+#include "sandbox/base/step.h"
 #include "sandbox/base/system.h"
 #include "sandbox/descriptors/locks.h"
 #include "sandbox/files/layers.h"
@@ -47,7 +47,7 @@ static struct cell *cell_new(struct session *session, const struct cell_options 
  * The cell gets the processors of its limit when it starts. Where we may not
  * choose one, it is slower and just as right.
  */
-static int assemble_on_one_cpu(struct cell *cell, struct sandbox_error *error) {
+static int assemble_on_one_cpu(struct cell *cell, struct error *error) {
     cpu_set_t before, here;
     int cpu = sched_getcpu();
     CPU_ZERO(&here);
@@ -62,11 +62,11 @@ static int assemble_on_one_cpu(struct cell *cell, struct sandbox_error *error) {
 }
 
 int cell_create(struct session *session, const struct cell_options *options, struct cell **ret_cell,
-                struct sandbox_error *ret_error) {
+                struct error *ret_error) {
     session_reap(session);
     struct cell *cell = cell_new(session, options);
     if (!cell)
-        return error_set(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
+        return step_failed(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
     int r = zygote_request_sandbox(&session->zygote, cell->layer, ret_error);
     cell->sandbox_asked = r == 0;
     if (r == 0)
@@ -179,38 +179,38 @@ static int kill_children(struct cell *cell) {
  * what the threads must be asked for. Some may hide from being counted, by
  * forking while we count, but not that there is somebody: then all are killed.
  */
-static int record(struct cell *cell, unsigned *ret_leftovers, struct sandbox_error *error) {
+static int record(struct cell *cell, unsigned *ret_leftovers, struct error *error) {
     struct descendants found = {0};
     int r = inject_write_code(cell->memory_fd, &cell->session->area);
     if (r)
-        return error_set(error, STEP_INJECT, -r, "the cell unmapped petri's page of code");
+        return step_failed(error, STEP_INJECT, -r, "the cell unmapped petri's page of code");
     r = threads_record_registers(cell->tids, cell->n_tids, &cell->threads);
     if (r == 0)
         r = descendants_count(cell->tids, cell->n_tids, cell->init.pid, &found);
     if (r == 0 && found.any)
         r = kill_children(cell);
     if (r)
-        return error_set(error, STEP_THREADS, -r, "ending the cell's other processes");
+        return step_failed(error, STEP_THREADS, -r, "ending the cell's other processes");
     *ret_leftovers = found.alive;
     r = inject_check_area(cell->keeper, cell->memory_fd, &cell->session->area);
     if (r == 0)
         r = inject_renew_area(
             &(struct inject_task){cell->worker, cell->threads.thread[0].tid, cell->memory_fd, &cell->session->area});
     if (r)
-        return error_set(error, STEP_INJECT, -r, "the cell replaced petri's pages");
+        return step_failed(error, STEP_INJECT, -r, "the cell replaced petri's pages");
     r = threads_record_registrations(cell->tids, cell->memory_fd, &cell->session->area, &cell->threads);
-    return r ? error_set(error, STEP_INJECT, -r, "recording the threads") : 0;
+    return r ? step_failed(error, STEP_INJECT, -r, "recording the threads") : 0;
 }
 
-static int make_result(struct cell *cell, struct sandbox_error *error) {
+static int make_result(struct cell *cell, struct error *error) {
     cell->result = image_create(cell->keeper, cell->memory_fd, &cell->threads);
     if (!cell->result)
-        return error_set(error, STEP_MEMORY, ENOMEM, "%s", "");
+        return step_failed(error, STEP_MEMORY, ENOMEM, "%s", "");
     cell->result->zombies = cell->zombies;
     cell->keeper = 0;
     cell->memory_fd = -1;
     int r = image_read_place(cell->result, cell->worker);
-    return r ? error_set(error, STEP_IMAGE, -r, "working directory") : 0;
+    return r ? step_failed(error, STEP_IMAGE, -r, "working directory") : 0;
 }
 
 /* Whether a process has had children that it has waited for: their faults are counted with its own. */
@@ -219,16 +219,16 @@ static bool has_reaped(pid_t pid) {
     return process_read_stat(pid, &stat) || stat.child_faults > 0;
 }
 
-int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct sandbox_error *ret_error) {
+int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct error *ret_error) {
     struct cell_usage usage;
     unsigned leftovers = 0;
     free(cell->tids);
     int r = threads_stop(cell->worker, &cell->tids, &cell->n_tids);
     if (r)
-        r = error_set(ret_error, STEP_THREADS, -r, "%s", "");
+        r = step_failed(ret_error, STEP_THREADS, -r, "%s", "");
     cell_measure(cell, &usage);
     if (r == 0 && usage.over_memory)
-        r = error_set(ret_error, STEP_MEMORY, ENOMEM, "the cell's limit");
+        r = step_failed(ret_error, STEP_MEMORY, ENOMEM, "the cell's limit");
     if (r == 0)
         r = record(cell, &leftovers, ret_error);
     if (r == 0)
@@ -360,7 +360,7 @@ static void put_back(const struct cell *cell) {
 }
 
 void cell_discard(struct cell *cell) {
-    struct sandbox_error none;
+    struct error none;
     if (!cell)
         return;
     if (cell->sandbox_asked)

@@ -53,7 +53,7 @@ struct cell {
 };
 
 /* Takes the sandbox that was asked for, once. 0 or -errno. */
-int cell_take_sandbox(struct cell *cell, struct sandbox_error *ret_error);
+int cell_take_sandbox(struct cell *cell, struct error *ret_error);
 
 /*
  * The capabilities, as a mask, that a worker has in its sandbox while it is made:
@@ -63,7 +63,7 @@ int cell_take_sandbox(struct cell *cell, struct sandbox_error *ret_error);
 #define CELL_MAKING_CAPABILITIES (UINT64_C(1) << CAP_CHECKPOINT_RESTORE | UINT64_C(1) << CAP_SETPCAP)
 
 /* Makes the tasks of a cell whose sandbox is on its way, up to the point where they could be detached. */
-int cell_assemble(struct cell *cell, struct sandbox_error *ret_error);
+int cell_assemble(struct cell *cell, struct error *ret_error);
 
 /* cell_list_changes() of a cell that is at its end, however it ended. */
 int cell_list_names(const struct cell *cell, cell_change_handler *handler, void *arg);

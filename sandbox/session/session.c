@@ -3,7 +3,7 @@
 #include "sandbox/session/cell.h"
 
 #include "base/cleanup.h"
-#include "sandbox/base/error.h"
+#include "sandbox/base/step.h"
 #include "sandbox/base/system.h"
 #include "sandbox/files/folder.h"
 #include "sandbox/files/layers.h"
@@ -99,11 +99,11 @@ int session_hide_added(struct session *session) {
     return folder_seen_renew(&session->homes, session->folder_fd) ? zygote_hide_added(&session->zygote) : 0;
 }
 
-static int start(struct session *session, const struct session_options *options, struct sandbox_error *error) {
+static int start(struct session *session, const struct session_options *options, struct error *error) {
     struct plumbing plumbing;
     int r = plumbing_init(&plumbing);
     if (r)
-        return error_set(error, STEP_PIPE, -r, "%s", "");
+        return step_failed(error, STEP_PIPE, -r, "%s", "");
     struct zygote_worker_fds worker_fds = {plumbing.control[1], plumbing.out[1], plumbing.err[1], plumbing.trace[1]};
     r = zygote_start(options, &worker_fds, &session->zygote, &session->worker, error);
     if (r == 0)
@@ -113,22 +113,21 @@ static int start(struct session *session, const struct session_options *options,
         return r;
     session->worker_pidfd = system_pidfd_open(session->worker);
     if (session->worker_pidfd < 0)
-        return error_set(error, STEP_ZYGOTE, -session->worker_pidfd, "pidfd_open");
+        return step_failed(error, STEP_ZYGOTE, -session->worker_pidfd, "pidfd_open");
     r = user_limits_lower(session->worker, EXTRA_DESCRIPTORS, &session->descriptors);
     if (r)
-        return error_set(error, STEP_USER_LIMITS, -r, "%s", "");
+        return step_failed(error, STEP_USER_LIMITS, -r, "%s", "");
     r = resources_join(&session->ground.cells, session->worker);
     if (r)
-        return error_set(error, STEP_CGROUP, -r, "%s", session_memory_backend(session));
+        return step_failed(error, STEP_CGROUP, -r, "%s", session_memory_backend(session));
     r = filter_compile(SECCOMP_RET_USER_NOTIF, &session->filter);
-    return r ? error_set(error, STEP_FILTER, -r, "compiling") : 0;
+    return r ? step_failed(error, STEP_FILTER, -r, "compiling") : 0;
 }
 
-int session_create(const struct session_options *options, struct session **ret_session,
-                   struct sandbox_error *ret_error) {
+int session_create(const struct session_options *options, struct session **ret_session, struct error *ret_error) {
     struct session *session = calloc(1, sizeof *session);
     if (!session)
-        return error_set(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
+        return step_failed(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
     session->ground = *options->ground;
     session->next_layer = LAYER_LIVE + 1;
     session->zygote = (struct zygote){-1, -1, -1, -1, {0}};
@@ -141,7 +140,7 @@ int session_create(const struct session_options *options, struct session **ret_s
     block_child_signal();
     session->folder = strdup(options->folder);
     int r = session->folder ? note_homes(session, options) : -ENOMEM;
-    r = r ? error_set(ret_error, STEP_MEMORY, -r, "%s", "") : start(session, options, ret_error);
+    r = r ? step_failed(ret_error, STEP_MEMORY, -r, "%s", "") : start(session, options, ret_error);
     if (r)
         session_destroy(session);
     else
@@ -280,19 +279,19 @@ static int settle_keeper(const struct inject_task *keeper, int init_fd) {
  * signal stack; so no keeper has, for all are copies of this one.
  */
 static int make_first_keeper(struct session *session, const struct image *worker, pid_t *ret_keeper, int *ret_memory_fd,
-                             struct sandbox_error *error) {
+                             struct error *error) {
     const struct helper_target target = {.init = session->zygote.cage};
     pid_t copy = 0, keeper = 0;
     int memory_fd = -1, init_fd = -1;
     int r = image_copy_keeper(worker, &session->area, &copy, &memory_fd);
     if (r)
-        return error_set(error, STEP_IMAGE, -r, "%s", "");
+        return step_failed(error, STEP_IMAGE, -r, "%s", "");
     const struct inject_task outside = {copy, 0, memory_fd, &session->area};
     r = helper_spawn(&outside, &target, &keeper, &init_fd, error);
     tracee_kill(copy);
     const struct inject_task inside = {keeper, 0, memory_fd, &session->area};
     if (r == 0 && (r = settle_keeper(&inside, init_fd)))
-        r = error_set(error, STEP_CREDENTIALS, -r, "the first keeper");
+        r = step_failed(error, STEP_CREDENTIALS, -r, "the first keeper");
     if (r) {
         close_fd(&memory_fd);
         session_reap_later(session, keeper);
@@ -315,16 +314,16 @@ static int record_worker(struct session *session, int memory_fd, const pid_t *ti
 }
 
 /* Records the stopped worker and gives its memory to a keeper. */
-static int make_first_image(struct session *session, const pid_t *tids, size_t n, struct sandbox_error *error) {
+static int make_first_image(struct session *session, const pid_t *tids, size_t n, struct error *error) {
     struct threads threads = {0};
     pid_t keeper = 0;
     int memory_fd = -1;
     auto_fd worker_memory = tracee_open_memory(session->worker);
     if (worker_memory < 0)
-        return error_set(error, STEP_PTRACE, -worker_memory, "/proc/pid/mem");
+        return step_failed(error, STEP_PTRACE, -worker_memory, "/proc/pid/mem");
     int r = record_worker(session, worker_memory, tids, n, &threads);
     const struct image worker = {.keeper = session->worker, .memory_fd = worker_memory, .threads = threads};
-    r = r ? error_set(error, STEP_INJECT, -r, "recording the worker")
+    r = r ? step_failed(error, STEP_INJECT, -r, "recording the worker")
           : make_first_keeper(session, &worker, &keeper, &memory_fd, error);
     if (r) {
         threads_fini(&threads);
@@ -336,7 +335,7 @@ static int make_first_image(struct session *session, const pid_t *tids, size_t n
         close_fd(&memory_fd);
         kill(keeper, SIGKILL);
         session_reap_later(session, keeper);
-        return error_set(error, STEP_MEMORY, ENOMEM, "%s", "");
+        return step_failed(error, STEP_MEMORY, ENOMEM, "%s", "");
     }
     r = prefault_keep_tables(image->keeper, image->memory_fd);
     if (r == 0)
@@ -344,7 +343,7 @@ static int make_first_image(struct session *session, const pid_t *tids, size_t n
     session->first = image;
     session->current = image_ref(image);
     if (r)
-        return error_set(error, STEP_IMAGE, -r, "working directory");
+        return step_failed(error, STEP_IMAGE, -r, "working directory");
     return image_find_shared(image, session->worker, NULL, session->outputs, NULL, error);
 }
 
@@ -386,20 +385,20 @@ static int install_filter(struct session *session) {
     return fd < 0 ? fd : take_listener(session, fd);
 }
 
-int session_capture(struct session *session, struct sandbox_error *ret_error) {
+int session_capture(struct session *session, struct error *ret_error) {
     auto_free pid_t *tids = NULL;
     size_t n = 0;
     int r = threads_stop(session->worker, &tids, &n);
     if (r)
-        return error_set(ret_error, r == -EPERM ? STEP_PTRACE : STEP_THREADS, -r, "%s", "");
+        return step_failed(ret_error, r == -EPERM ? STEP_PTRACE : STEP_THREADS, -r, "%s", "");
     r = make_first_image(session, tids, n, ret_error);
     int filtered = r == 0 ? install_filter(session) : 0;
     if (filtered)
-        r = error_set(ret_error, STEP_FILTER, -filtered, "%s", "");
+        r = step_failed(ret_error, STEP_FILTER, -filtered, "%s", "");
     end_worker(session);
     close_fd(&session->worker_pidfd);
     close_fd(&session->control_fd);
     if (r == 0)
         r = session_files_begin(session);
-    return r < 0 && ret_error->step == STEP_NONE ? error_set(ret_error, STEP_LAYER, -r, "committing") : r;
+    return r < 0 && ret_error->step == STEP_NONE ? step_failed(ret_error, STEP_LAYER, -r, "committing") : r;
 }

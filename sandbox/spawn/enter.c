@@ -9,7 +9,7 @@
  */
 #define _GNU_SOURCE
 #include "base/cleanup.h"
-#include "sandbox/base/error.h"
+#include "sandbox/base/step.h"
 #include "sandbox/base/system.h"
 #include "sandbox/limits/resources.h"
 #include "sandbox/limits/user_limits.h"
@@ -122,24 +122,24 @@ static pid_t start_map_writer(const struct id_map *uids, const struct id_map *gi
     return pid;
 }
 
-static int enter_user_namespace(const struct id_map *uids, const struct id_map *gids, struct sandbox_error *error) {
+static int enter_user_namespace(const struct id_map *uids, const struct id_map *gids, struct error *error) {
     int ready[2], status;
     if (pipe2(ready, O_CLOEXEC))
-        return error_set(error, STEP_PIPE, errno, "%s", "");
+        return step_failed(error, STEP_PIPE, errno, "%s", "");
     pid_t writer = start_map_writer(uids, gids, ready);
     auto_fd write_end = ready[1];
     close(ready[0]);
     if (writer < 0)
-        return error_set(error, STEP_FORK, errno, "%s", "");
+        return step_failed(error, STEP_FORK, errno, "%s", "");
     int failed = unshare(CLONE_NEWUSER) ? errno : 0;
     if (failed || write(write_end, "", 1) != 1)
         close_fd(&write_end);
     if (waitpid(writer, &status, 0) != writer || !WIFEXITED(status))
         status = EIO << 8;
     if (failed)
-        return error_set(error, STEP_USER_NAMESPACE, failed, "%s", "");
+        return step_failed(error, STEP_USER_NAMESPACE, failed, "%s", "");
     if (WEXITSTATUS(status))
-        return error_set(error, STEP_ID_MAP, WEXITSTATUS(status), "%s", "");
+        return step_failed(error, STEP_ID_MAP, WEXITSTATUS(status), "%s", "");
     return 0;
 }
 
@@ -233,29 +233,29 @@ static void relay_signals(pid_t inner, const sigset_t *signals, const struct res
 
 /* In the inner process: dies with the outer one, has its own group, mounts and /proc. The working folder stays what it
  * is, whatever its name leads to by now. */
-static int settle(int alive_fd, struct sandbox_error *error) {
+static int settle(int alive_fd, struct error *error) {
     struct pollfd outer = {.fd = alive_fd};
     /* The byte comes when the outer process is our parent; whose death kills us from then on, and is seen if it came
      * before. */
     if (await_byte(alive_fd) || prctl(PR_SET_PDEATHSIG, SIGKILL) || poll(&outer, 1, 0) < 0 || outer.revents)
-        return error_set(error, STEP_FORK, EPIPE, "the parent is gone");
+        return step_failed(error, STEP_FORK, EPIPE, "the parent is gone");
     setsid();
     if (unshare(CLONE_NEWNS))
-        return error_set(error, STEP_MOUNT_NAMESPACE, errno, "%s", "");
+        return step_failed(error, STEP_MOUNT_NAMESPACE, errno, "%s", "");
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
-        return error_set(error, STEP_MOUNT_NAMESPACE, errno, "making / private");
+        return step_failed(error, STEP_MOUNT_NAMESPACE, errno, "making / private");
     if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
-        return error_set(error, STEP_MOUNT_PROC, errno, "%s", "");
+        return step_failed(error, STEP_MOUNT_PROC, errno, "%s", "");
     return 0;
 }
 
 /* What the inner process tells the outer one once it has settled or failed. */
 struct settled {
     int result;
-    struct sandbox_error error;
+    struct error error;
 };
 
-static int await_settled(int fd, pid_t inner, struct sandbox_error *error) {
+static int await_settled(int fd, pid_t inner, struct error *error) {
     struct settled settled;
     if (read(fd, &settled, sizeof settled) != sizeof settled)
         settled = (struct settled){-EIO, {.step = STEP_FORK, .err = EIO}};
@@ -300,11 +300,11 @@ static pid_t fork_inner(void) {
     return read(read_end, &inner, sizeof inner) == sizeof inner ? inner : -EPIPE;
 }
 
-static int start_inner(const struct resources_backend *backend, struct sandbox_error *error) {
+static int start_inner(const struct resources_backend *backend, struct error *error) {
     int alive[2], said[2];
     sigset_t signals, before;
     if (pipe2(alive, O_CLOEXEC) || pipe2(said, O_CLOEXEC))
-        return error_set(error, STEP_PIPE, errno, "%s", "");
+        return step_failed(error, STEP_PIPE, errno, "%s", "");
     sigemptyset(&signals);
     for (const int *s = (const int[]){SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD, 0}; *s; s++)
         sigaddset(&signals, *s);
@@ -325,10 +325,10 @@ static int start_inner(const struct resources_backend *backend, struct sandbox_e
     close(alive[0]);
     close(said[1]);
     auto_fd alive_end = alive[1], said_end = said[0]; /* the first is open for as long as we live */
-    int r = inner < 0 ? error_set(error, STEP_PID_NAMESPACE, -inner, "%s", "") : 0;
+    int r = inner < 0 ? step_failed(error, STEP_PID_NAMESPACE, -inner, "%s", "") : 0;
     if (r == 0)
         r = write(alive_end, "", 1) == 1 ? await_settled(said_end, inner, error)
-                                         : error_set(error, STEP_FORK, errno, "the new process is gone");
+                                         : step_failed(error, STEP_FORK, errno, "the new process is gone");
     if (r == 0)
         relay_signals(inner, &signals, backend);
     sigprocmask(SIG_SETMASK, &before, NULL);
@@ -339,40 +339,40 @@ static int start_inner(const struct resources_backend *backend, struct sandbox_e
  * Somebody else's user or group, or capabilities of who isn't root, come from a
  * bit of the file or from a careless launcher: petri has no use for them.
  */
-static int refuse_privileges(struct sandbox_error *error) {
+static int refuse_privileges(struct error *error) {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[2] = {{0}};
     if (getuid() != geteuid() || getgid() != getegid())
-        return error_set(error, STEP_PRIVILEGES, EPERM, "another user's or group's");
+        return step_failed(error, STEP_PRIVILEGES, EPERM, "another user's or group's");
     if (syscall(SYS_capget, &header, data))
-        return error_set(error, STEP_PRIVILEGES, errno, "%s", "");
+        return step_failed(error, STEP_PRIVILEGES, errno, "%s", "");
     if (geteuid() != 0 && (data[0].permitted || data[1].permitted))
-        return error_set(error, STEP_PRIVILEGES, EPERM, "capabilities %08x%08x", data[1].permitted, data[0].permitted);
+        return step_failed(error, STEP_PRIVILEGES, EPERM, "capabilities %08x%08x", data[1].permitted,
+                           data[0].permitted);
     return 0;
 }
 
 /* In the namespaces: the folder, which is the working one, without an identity mapping. See: fs_struct in mount
  * namespaces, which a new one turns to its own mounts, as it does no descriptor. */
-static int open_as_it_is(struct sandbox_error *error) {
+static int open_as_it_is(struct error *error) {
     int fd = system_open_tree(".", 1);
-    return fd < 0 ? error_set(error, STEP_MOUNT_BIND, -fd, "the notebook's folder") : fd;
+    return fd < 0 ? step_failed(error, STEP_MOUNT_BIND, -fd, "the notebook's folder") : fd;
 }
 
-int sandbox_enter(const struct sandbox_folder *folder, struct sandbox_ground *ret_ground,
-                  struct sandbox_error *ret_error) {
+int sandbox_enter(const struct sandbox_folder *folder, struct sandbox_ground *ret_ground, struct error *ret_error) {
     struct id_map uids = {0}, gids = {0};
     int refused = refuse_privileges(ret_error);
     if (refused)
         return refused;
     int drawn = choose_ids(&uids, &gids);
     if (drawn)
-        return error_set(ret_error, STEP_ID_MAP, -drawn, "getrandom");
+        return step_failed(ret_error, STEP_ID_MAP, -drawn, "getrandom");
     user_limits_raise_own();
     if (uids.has_private && setgroups(0, NULL))
-        return error_set(ret_error, STEP_CREDENTIALS, errno, "setgroups");
+        return step_failed(ret_error, STEP_CREDENTIALS, errno, "setgroups");
     auto_fd folder_fd = folder->fd < 0 ? -1 : open_mapped(folder, &uids, &gids);
     if (folder->fd >= 0 && fchdir(folder->fd))
-        return error_set(ret_error, STEP_MOUNT_BIND, errno, "the notebook's folder");
+        return step_failed(ret_error, STEP_MOUNT_BIND, errno, "the notebook's folder");
     ret_ground->backend = resources_find(&ret_ground->cells, &ret_ground->asides);
     int r = enter_user_namespace(&uids, &gids, ret_error);
     if (r == 0)

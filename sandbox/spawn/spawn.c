@@ -2,7 +2,7 @@
 #include "spawn.h"
 
 #include "base/cleanup.h"
-#include "sandbox/base/error.h"
+#include "sandbox/base/step.h"
 #include "sandbox/base/system.h"
 #include "sandbox/files/layers.h"
 #include "sandbox/mounts/mounts.h"
@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <linux/close_range.h>
 #include <linux/securebits.h>
@@ -32,17 +33,19 @@ enum { STACKS = 2, STACK_BYTES = 512 << 10, GUARD_BYTES = 4096 };
 #define WORKER_NAMESPACES (CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
 #define SANDBOX_NAMESPACES (WORKER_NAMESPACES | CLONE_NEWUSER | CLONE_NEWPID)
 
+/* What a child has to say: of success the result alone, which is all that an empty init has room for (init.h). */
 struct report {
     int result;
-    struct sandbox_error error;
+    struct error error;
 };
+_Static_assert(sizeof(struct report) <= PIPE_BUF, "it comes whole or not at all");
 
 static pid_t clone_process(unsigned long flags) {
     return (pid_t)syscall(SYS_clone, flags, NULL, NULL, NULL, 0);
 }
 
 /* Reads what a child reports; the end of the pipe without a report is success: the child has exec'ed. */
-static int await_report(int fd, bool end_is_success, struct sandbox_error *error) {
+static int await_report(int fd, bool end_is_success, struct error *error) {
     struct report report = {0};
     ssize_t n;
     do
@@ -50,37 +53,38 @@ static int await_report(int fd, bool end_is_success, struct sandbox_error *error
     while (n < 0 && errno == EINTR);
     if (n == 0 && end_is_success)
         return 0;
-    if (n != sizeof report)
-        return error_set(error, STEP_NAMESPACES, EPIPE, "the process ended early");
+    if (n != (ssize_t)(report.result ? sizeof report : sizeof report.result))
+        return step_failed(error, STEP_NAMESPACES, EPIPE, "the process ended early");
     if (report.result)
         *error = report.error;
     return report.result;
 }
 
-static void report(int fd, int result, const struct sandbox_error *error) {
-    struct report packet = {.result = result, .error = *error};
-    if (write(fd, &packet, sizeof packet) != sizeof packet || result)
+static void report(int fd, int result, const struct error *error) {
+    const struct report packet = {.result = result, .error = *error};
+    const size_t bytes = result ? sizeof packet : sizeof packet.result;
+    if (write(fd, &packet, bytes) != (ssize_t)bytes || result)
         _exit(1);
 }
 
 /* Loopback up, so that what connects to it sees "refused" and not a surprise. See: netdevice(7). */
-static int raise_loopback(struct sandbox_error *error) {
+static int raise_loopback(struct error *error) {
     struct ifreq request = {.ifr_name = "lo"};
     auto_fd fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     request.ifr_flags = IFF_UP | IFF_RUNNING;
     if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request))
-        return error_set(error, STEP_NETWORK, errno, "%s", "");
+        return step_failed(error, STEP_NETWORK, errno, "%s", "");
     return 0;
 }
 
-static int name_host(struct sandbox_error *error) {
-    return sethostname("petri", 5) ? error_set(error, STEP_HOSTNAME, errno, "%s", "") : 0;
+static int name_host(struct error *error) {
+    return sethostname("petri", 5) ? step_failed(error, STEP_HOSTNAME, errno, "%s", "") : 0;
 }
 
 /* What a sandbox does while it is prepared: it takes its user, and makes what needs no layer. */
-static int grow(struct sandbox_error *error) {
+static int grow(struct error *error) {
     if (setresgid(CELL_GID, CELL_GID, CELL_GID) || setresuid(CELL_UID, CELL_UID, CELL_UID))
-        return error_set(error, STEP_CREDENTIALS, errno, "%s", "");
+        return step_failed(error, STEP_CREDENTIALS, errno, "%s", "");
     int r = mounts_begin_sandbox(error);
     if (r == 0)
         r = raise_loopback(error);
@@ -100,15 +104,15 @@ struct pipes {
     int start_read, start_write, status_read, status_write;
 };
 
-static int pipes_init(struct pipes *pipes, struct sandbox_error *error) {
+static int pipes_init(struct pipes *pipes, struct error *error) {
     int start[2], status[2];
     if (pipe2(start, O_CLOEXEC))
-        return error_set(error, STEP_PIPE, errno, "%s", "");
+        return step_failed(error, STEP_PIPE, errno, "%s", "");
     if (pipe2(status, O_CLOEXEC)) {
         int err = errno;
         close(start[0]);
         close(start[1]);
-        return error_set(error, STEP_PIPE, err, "%s", "");
+        return step_failed(error, STEP_PIPE, err, "%s", "");
     }
     *pipes = (struct pipes){start[0], start[1], status[0], status[1]};
     return 0;
@@ -128,18 +132,18 @@ static int write_id_map(const char *path, unsigned inside, unsigned outside) {
 }
 
 /* The one user of a new user namespace, and who that is in the one above: whoever makes a namespace may say that. */
-static int map_ids(const struct sandbox_ground *ground, unsigned uid, unsigned gid, struct sandbox_error *error) {
+static int map_ids(const struct sandbox_ground *ground, unsigned uid, unsigned gid, struct error *error) {
     int r = write_id_map("/proc/self/uid_map", uid, ground->worker_uid);
     if (r == 0)
         r = system_write_file(AT_FDCWD, "/proc/self/setgroups", "deny");
     if (r == 0)
         r = write_id_map("/proc/self/gid_map", gid, ground->worker_gid);
-    return r ? error_set(error, STEP_ID_MAP, -r, "%s", "") : 0;
+    return r ? step_failed(error, STEP_ID_MAP, -r, "%s", "") : 0;
 }
 
 /* What every pid 1 begins with: it lives no longer than the zygote, and is somebody. */
 static int init_begin(const struct spawn_context *context, struct pipes *pipes, unsigned uid, unsigned gid,
-                      struct sandbox_error *error) {
+                      struct error *error) {
     prctl(PR_SET_NAME, "petri-init");
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     close_fd(&pipes->start_write);
@@ -159,9 +163,8 @@ static void init_stay(void) {
 }
 
 /* The last word of a pid 1, with which it becomes an empty one. */
-static void init_end(const struct spawn_context *context, const struct pipes *pipes, int r,
-                     const struct sandbox_error *error) {
-    struct report done = {0};
+static void init_end(const struct spawn_context *context, const struct pipes *pipes, int r, const struct error *error) {
+    static const int done = 0;
     if (r == 0)
         r = init_become(&context->kept, pipes->status_write, &done, sizeof done);
     report(pipes->status_write, r, error);
@@ -170,7 +173,7 @@ static void init_end(const struct spawn_context *context, const struct pipes *pi
 
 /* The life of a sandbox's pid 1. */
 static void init_main(const struct spawn_context *context, struct pipes *pipes) {
-    struct sandbox_error error = {0};
+    struct error error = {0};
     uint64_t layer;
     int r = init_begin(context, pipes, CELL_UID, CELL_GID, &error);
     if (r == 0)
@@ -185,7 +188,7 @@ static void init_main(const struct spawn_context *context, struct pipes *pipes) 
 
 /* And of the cage's. */
 static void cage_main(const struct spawn_context *context, struct pipes *pipes) {
-    struct sandbox_error error = {0};
+    struct error error = {0};
     const struct sandbox_ground *ground = context->template->options->ground;
     int r = init_begin(context, pipes, ground->worker_uid, ground->worker_gid, &error);
     if (r == 0)
@@ -222,12 +225,12 @@ static int make_stacks(struct spawn_context *context) {
     return 0;
 }
 
-int spawn_cage(struct spawn_context *context, struct sandbox_error *ret_error) {
+int spawn_cage(struct spawn_context *context, struct error *ret_error) {
     const struct sandbox_ground *ground = context->template->options->ground;
     struct pipes pipes;
     int r = make_stacks(context);
     if (r)
-        return error_set(ret_error, STEP_MEMORY, -r, "%s", "");
+        return step_failed(ret_error, STEP_MEMORY, -r, "%s", "");
     r = pipes_init(&pipes, ret_error);
     if (r)
         return r;
@@ -236,7 +239,7 @@ int spawn_cage(struct spawn_context *context, struct sandbox_error *ret_error) {
         cage_main(context, &pipes);
     close_fd(&pipes.status_write);
     if (pid < 0)
-        r = error_set(ret_error, STEP_NAMESPACES, errno, "the cage");
+        r = step_failed(ret_error, STEP_NAMESPACES, errno, "the cage");
     if (r == 0)
         r = await_report(pipes.status_read, false, ret_error);
     pipes_fini(&pipes);
@@ -249,7 +252,7 @@ int spawn_cage(struct spawn_context *context, struct sandbox_error *ret_error) {
 struct outcome {
     int result;
     pid_t pid;
-    struct sandbox_error error;
+    struct error error;
 };
 
 /* What the processes that go into the cage have before them. They use the zygote's memory: it waits for each. */
@@ -276,14 +279,14 @@ static pid_t clone_and_wait(const struct spawn_context *context, size_t nth, int
 }
 
 /* In the cage: its user, and its pid namespace for children. None that lives there may look at our memory. */
-static int enter_cage(const struct spawn_context *context, struct sandbox_error *error) {
+static int enter_cage(const struct spawn_context *context, struct error *error) {
     const struct sandbox_ground *ground = context->template->options->ground;
     auto_fd cage_fd = system_pidfd_open(context->cage);
     if (cage_fd < 0 || prctl(PR_SET_DUMPABLE, 0) || setns(cage_fd, CLONE_NEWUSER | CLONE_NEWPID))
-        return error_set(error, STEP_NAMESPACES, cage_fd < 0 ? -cage_fd : errno, "entering the cage");
+        return step_failed(error, STEP_NAMESPACES, cage_fd < 0 ? -cage_fd : errno, "entering the cage");
     if (syscall(SYS_setresgid, ground->worker_gid, ground->worker_gid, ground->worker_gid) ||
         syscall(SYS_setresuid, ground->worker_uid, ground->worker_uid, ground->worker_uid))
-        return error_set(error, STEP_CREDENTIALS, errno, "in the cage");
+        return step_failed(error, STEP_CREDENTIALS, errno, "in the cage");
     return 0;
 }
 
@@ -302,7 +305,7 @@ static int clone_init(void *argument) {
     }
     int r = outcome->pid < 0 ? -errno : channel_send_pid(journey->id_fd, outcome->pid);
     if (r)
-        outcome->result = error_set(&outcome->error, STEP_NAMESPACES, -r, "%s", "");
+        outcome->result = step_failed(&outcome->error, STEP_NAMESPACES, -r, "%s", "");
     return 0;
 }
 
@@ -315,21 +318,21 @@ static int clone_in_cage(void *argument) {
     struct outcome *outcome = &journey->outcome;
     outcome->result = enter_cage(journey->context, &outcome->error);
     if (outcome->result == 0 && clone_and_wait(journey->context, 1, clone_init, journey, CLONE_PARENT) < 0)
-        outcome->result = error_set(&outcome->error, STEP_FORK, errno, "%s", "");
+        outcome->result = step_failed(&outcome->error, STEP_FORK, errno, "%s", "");
     return 0;
 }
 
-static int make_id_sockets(int pair[2], struct sandbox_error *error) {
+static int make_id_sockets(int pair[2], struct error *error) {
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-        return error_set(error, STEP_PIPE, errno, "%s", "");
+        return step_failed(error, STEP_PIPE, errno, "%s", "");
     if (setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &(int){1}, sizeof(int)) == 0)
         return 0;
     close(pair[0]);
     close(pair[1]);
-    return error_set(error, STEP_PIPE, errno, "%s", "");
+    return step_failed(error, STEP_PIPE, errno, "%s", "");
 }
 
-int spawn_prepare(const struct spawn_context *context, struct prepared *ret_prepared, struct sandbox_error *ret_error) {
+int spawn_prepare(const struct spawn_context *context, struct prepared *ret_prepared, struct error *ret_error) {
     struct pipes pipes;
     struct prepared prepared = {0};
     int sockets[2];
@@ -342,13 +345,13 @@ int spawn_prepare(const struct spawn_context *context, struct prepared *ret_prep
         return r;
     struct journey journey = {.context = context, .pipes = &pipes, .id_fd = id_write};
     if (clone_and_wait(context, 0, clone_in_cage, &journey, 0) < 0)
-        journey.outcome.result = error_set(&journey.outcome.error, STEP_FORK, errno, "%s", "");
+        journey.outcome.result = step_failed(&journey.outcome.error, STEP_FORK, errno, "%s", "");
     close_fd(&id_write);
     r = journey.outcome.result;
     if (r)
         *ret_error = journey.outcome.error;
     else if ((r = channel_receive_pid(id_read, &prepared.pid)))
-        r = error_set(ret_error, STEP_NAMESPACES, -r, "the process ended early");
+        r = step_failed(ret_error, STEP_NAMESPACES, -r, "the process ended early");
     prepared.pid_in_cage = journey.outcome.pid;
     if (r == 0) {
         prepared.start_fd = steal_fd(&pipes.start_write);
@@ -366,10 +369,10 @@ void spawn_discard(struct prepared *prepared) {
     *prepared = (struct prepared){0};
 }
 
-int spawn_finish(struct prepared *prepared, uint64_t layer, struct sandbox_error *ret_error) {
+int spawn_finish(struct prepared *prepared, uint64_t layer, struct error *ret_error) {
     int r = write(prepared->start_fd, &layer, sizeof layer) == sizeof layer
                 ? await_report(prepared->status_fd, false, ret_error)
-                : error_set(ret_error, STEP_NAMESPACES, EPIPE, "the process ended early");
+                : step_failed(ret_error, STEP_NAMESPACES, EPIPE, "the process ended early");
     if (r)
         kill(prepared->pid, SIGKILL);
     close_fd(&prepared->start_fd);
@@ -433,14 +436,14 @@ static void forbid_cores(void) {
         (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); /* whoever started us has it at 0 already */
 }
 
-static int go_to_folder(const struct template *template, struct sandbox_error *error) {
+static int go_to_folder(const struct template *template, struct error *error) {
     const char *folder = mounts_shows_folder_path(template->options) ? template->options->folder : "/work";
-    return chdir(folder) ? error_set(error, STEP_MOUNT_BIND, errno, "%s", folder) : 0;
+    return chdir(folder) ? step_failed(error, STEP_MOUNT_BIND, errno, "%s", folder) : 0;
 }
 
 static void worker_main(const struct template *template, const struct zygote_worker_fds *worker_fds, int report_fd) {
     const struct session_options *options = template->options;
-    struct sandbox_error error = {0};
+    struct error error = {0};
     int step;
     int r = mounts_begin_sandbox(&error);
     if (r == 0)
@@ -452,27 +455,27 @@ static void worker_main(const struct template *template, const struct zygote_wor
     if (r == 0)
         r = go_to_folder(template, &error);
     if (r == 0 && (step = arrange_descriptors(worker_fds, &report_fd)))
-        r = error_set(&error, STEP_PIPE, -step, "%s", "");
+        r = step_failed(&error, STEP_PIPE, -step, "%s", "");
     setsid();
     reset_signals();
     forbid_cores();
     if (r == 0 && (step = drop_privileges(template->options->ground)))
-        r = error_set(&error, STEP_CREDENTIALS, -step, "%s", "");
+        r = step_failed(&error, STEP_CREDENTIALS, -step, "%s", "");
     if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-        r = error_set(&error, STEP_NO_NEW_PRIVS, errno, "%s", "");
+        r = step_failed(&error, STEP_NO_NEW_PRIVS, errno, "%s", "");
     if (r == 0) {
         execve(options->argv[0], (char *const *)(size_t)options->argv, (char *const *)(size_t)options->env);
-        r = error_set(&error, STEP_EXEC, errno, "%s", options->argv[0]);
+        r = step_failed(&error, STEP_EXEC, errno, "%s", options->argv[0]);
     }
     report(report_fd, r, &error);
     _exit(1);
 }
 
 int spawn_worker(const struct template *template, const struct zygote_worker_fds *worker_fds, pid_t *ret_pid,
-                 struct sandbox_error *ret_error) {
+                 struct error *ret_error) {
     int status[2];
     if (pipe2(status, O_CLOEXEC))
-        return error_set(ret_error, STEP_PIPE, errno, "%s", "");
+        return step_failed(ret_error, STEP_PIPE, errno, "%s", "");
     pid_t pid = clone_process(WORKER_NAMESPACES | CLONE_PARENT | SIGCHLD);
     if (pid == 0) {
         close(status[0]);
@@ -481,7 +484,7 @@ int spawn_worker(const struct template *template, const struct zygote_worker_fds
     close(status[1]);
     auto_fd status_read = status[0];
     if (pid < 0)
-        return error_set(ret_error, STEP_NAMESPACES, errno, "%s", "");
+        return step_failed(ret_error, STEP_NAMESPACES, errno, "%s", "");
     int r = await_report(status_read, true, ret_error);
     if (r == 0)
         *ret_pid = pid;

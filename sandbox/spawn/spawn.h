@@ -31,20 +31,20 @@ struct prepared {
  * Makes the cage, where keepers live: a user and a pid namespace, of which those
  * of all sandboxes are children, an empty root, no network. 0 or -errno.
  */
-int spawn_cage(struct spawn_context *context, struct sandbox_error *ret_error);
+int spawn_cage(struct spawn_context *context, struct error *ret_error);
 
 /* Makes the namespaces of a sandbox in a cage, with all that doesn't depend on the layer. 0 or -errno. */
-int spawn_prepare(const struct spawn_context *context, struct prepared *ret_prepared, struct sandbox_error *ret_error);
+int spawn_prepare(const struct spawn_context *context, struct prepared *ret_prepared, struct error *ret_error);
 
 /* Ends a prepared sandbox that is not needed. */
 void spawn_discard(struct prepared *prepared);
 
 /* Gives a prepared sandbox its layer, which exists, or the live files, and awaits its report. Uses it up. 0 or -errno.
  */
-int spawn_finish(struct prepared *prepared, uint64_t layer, struct sandbox_error *ret_error);
+int spawn_finish(struct prepared *prepared, uint64_t layer, struct error *ret_error);
 
 /* Starts the worker, as a child of our parent, with the view and without the privileges of a cell. 0 or -errno. */
 int spawn_worker(const struct template *template, const struct zygote_worker_fds *worker_fds, pid_t *ret_pid,
-                 struct sandbox_error *ret_error);
+                 struct error *ret_error);
 
 #endif

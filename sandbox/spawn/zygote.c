@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "sandbox/base/difference.h"
-#include "sandbox/base/error.h"
+#include "sandbox/base/step.h"
 #include "sandbox/base/system.h"
 #include "sandbox/files/folder.h"
 #include "sandbox/files/layers.h"
@@ -36,7 +36,7 @@ struct answer {
     struct sandbox_init init; /* a sandbox's, or the cage's; without its pidfd */
     pid_t worker;             /* in the first */
     struct session_view view; /* the same */
-    struct sandbox_error error;
+    struct error error;
 };
 
 struct request {
@@ -79,7 +79,7 @@ static int make_parts(const struct template *template, int files_fd, const char 
 }
 
 /* Makes the live files, and shows them. */
-static int prepare(struct template *template, int files_fd, struct sandbox_error *error) {
+static int prepare(struct template *template, int files_fd, struct error *error) {
     const struct session_options *options = template->options;
     uid_t uid = options->ground->worker_uid;
     gid_t gid = options->ground->worker_gid;
@@ -92,7 +92,7 @@ static int prepare(struct template *template, int files_fd, struct sandbox_error
         r = make_parts(template, files_fd, "live/files/folder", "live");
     if (r == 0)
         r = hide_entries(template, files_fd);
-    return r ? error_set(error, STEP_LAYER, -r, "the session's") : mounts_show_session(template, error);
+    return r ? step_failed(error, STEP_LAYER, -r, "the session's") : mounts_show_session(template, error);
 }
 
 static int create_layer(const struct template *template, int files_fd, uint64_t layer) {
@@ -151,12 +151,12 @@ static int raise_file_limit(const struct session_options *options, int files_fd)
                                taken.inodes + 2 * options->disk_inodes + SANDBOX_INODES);
 }
 
-static int make_layer(struct template *template, int files_fd, uint64_t layer, struct sandbox_error *error) {
+static int make_layer(struct template *template, int files_fd, uint64_t layer, struct error *error) {
     int r = hide_entries(template, files_fd);
     if (r)
-        return error_set(error, STEP_FOLDER, -r, "hiding entries of a home");
+        return step_failed(error, STEP_FOLDER, -r, "hiding entries of a home");
     r = layer == LAYER_LIVE ? 0 : create_layer(template, files_fd, layer);
-    return r ? error_set(error, STEP_LAYER, -r, "%s", r == -ENOSPC ? "the disk limit is reached" : "") : 0;
+    return r ? step_failed(error, STEP_LAYER, -r, "%s", r == -ENOSPC ? "the disk limit is reached" : "") : 0;
 }
 
 /* What the zygote has. */
@@ -170,16 +170,16 @@ struct state {
 static int prepare_state(const struct session_options *options, const struct zygote_worker_fds *worker_fds,
                          struct state *state, struct answer *first) {
     struct template *template = state->context.template;
-    struct sandbox_error *error = &first->error;
+    struct error *error = &first->error;
     init_leave_out_libraries();
     int r = init_find_kept(&state->context.kept);
     if (r)
-        return error_set(error, STEP_ZYGOTE, -r, "/proc/self/maps");
+        return step_failed(error, STEP_ZYGOTE, -r, "/proc/self/maps");
     if (unshare(CLONE_NEWNS))
-        return error_set(error, STEP_MOUNT_NAMESPACE, errno, "%s", "");
+        return step_failed(error, STEP_MOUNT_NAMESPACE, errno, "%s", "");
     r = mounts_build_template(options, template, error);
     if (r == 0 && (state->files_fd = open(MOUNTS_FILES_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
-        r = error_set(error, STEP_LAYER, errno, MOUNTS_FILES_DIR);
+        r = step_failed(error, STEP_LAYER, errno, MOUNTS_FILES_DIR);
     if (r == 0)
         r = prepare(template, state->files_fd, error);
     if (r == 0)
@@ -193,24 +193,24 @@ static int prepare_state(const struct session_options *options, const struct zyg
 
 /* Makes the sandbox asked for, from the prepared one or from a new one. */
 static int make_sandbox(const struct state *state, uint64_t layer, struct prepared *ready,
-                        struct sandbox_init *ret_init, struct sandbox_error *error) {
+                        struct sandbox_init *ret_init, struct error *error) {
     struct template *template = state->context.template;
     const int files_fd = state->files_fd;
     struct prepared prepared = *ready;
     *ready = (struct prepared){0};
     int added = layer == LAYER_LIVE ? 0 : add_room(files_fd);
-    int r = added < 0 ? error_set(error, STEP_LAYER, -added, "room") : make_layer(template, files_fd, layer, error);
+    int r = added < 0 ? step_failed(error, STEP_LAYER, -added, "room") : make_layer(template, files_fd, layer, error);
     if (r == 0 && prepared.pid == 0)
         r = spawn_prepare(&state->context, &prepared, error);
     *ret_init = (struct sandbox_init){.pid = prepared.pid, .pid_in_cage = prepared.pid_in_cage};
     if (r == 0)
         r = spawn_finish(&prepared, layer, error);
     int ended = added > 0 ? restore_limit(template->options, files_fd, MOUNTS_CELLS_FILES) : 0;
-    return r || ended == 0 ? r : error_set(error, STEP_LAYER, -ended, "room");
+    return r || ended == 0 ? r : step_failed(error, STEP_LAYER, -ended, "room");
 }
 
 /* A prepared sandbox has the mounts that there were when it was made. */
-static int renew(const struct state *state, struct prepared *ready, struct sandbox_error *error) {
+static int renew(const struct state *state, struct prepared *ready, struct error *error) {
     if (ready->pid)
         spawn_discard(ready);
     return mounts_renew_session(state->context.template, error);
@@ -253,7 +253,7 @@ static void serve(const struct state *state) {
     struct request request;
     int none, r = 0;
     while (r == 0) {
-        struct sandbox_error error = {0};
+        struct error error = {0};
         if (ready.pid == 0 && spawn_prepare(&state->context, &ready, &error))
             ready = (struct prepared){0}; /* whoever asks is told, if it fails again */
         if (channel_receive(state->socket, &request, sizeof request, &none))
@@ -271,7 +271,7 @@ static void zygote_main(const struct session_options *options, const struct zygo
     struct state state = {
         .context.template = calloc(1, sizeof *state.context.template), .files_fd = -1, .socket = socket};
     first.result = state.context.template ? prepare_state(options, worker_fds, &state, &first)
-                                          : error_set(&first.error, STEP_MEMORY, ENOMEM, "%s", "");
+                                          : step_failed(&first.error, STEP_MEMORY, ENOMEM, "%s", "");
     int sent = channel_send(socket, &first, sizeof first, first.result ? -1 : state.files_fd);
     if (sent == 0 && first.result == 0) {
         close(worker_fds->control_fd);
@@ -332,19 +332,18 @@ static void become_zygote(const int from[END_FD]) {
         execve("/proc/self/exe", argv, env);
         r = -errno;
     }
-    failed.result = error_set(&failed.error, STEP_ZYGOTE, -r, "starting it");
+    failed.result = step_failed(&failed.error, STEP_ZYGOTE, -r, "starting it");
     (void)answer(r == -EMFILE ? from[SOCKET_FD] : SOCKET_FD, failed);
     _exit(1);
 }
 
 /* Waits for what the zygote says once it is ready. 0 or -errno. */
-static int await_zygote(int socket, pid_t pid, struct zygote *ret_zygote, pid_t *ret_worker,
-                        struct sandbox_error *error) {
+static int await_zygote(int socket, pid_t pid, struct zygote *ret_zygote, pid_t *ret_worker, struct error *error) {
     int files_fd = -1;
     struct answer first;
     int r = channel_receive(socket, &first, sizeof first, &files_fd);
     if (r)
-        return error_set(error, STEP_ZYGOTE, -r, "starting");
+        return step_failed(error, STEP_ZYGOTE, -r, "starting");
     if (first.result) {
         close_fd(&files_fd);
         *error = first.error;
@@ -357,13 +356,13 @@ static int await_zygote(int socket, pid_t pid, struct zygote *ret_zygote, pid_t 
 }
 
 int zygote_start(const struct session_options *options, const struct zygote_worker_fds *worker_fds,
-                 struct zygote *ret_zygote, pid_t *ret_worker, struct sandbox_error *ret_error) {
+                 struct zygote *ret_zygote, pid_t *ret_worker, struct error *ret_error) {
     int pair[2];
     auto_fd options_fd = zygote_options_write(options);
     if (options_fd < 0)
-        return error_set(ret_error, STEP_ZYGOTE, -options_fd, "writing its options");
+        return step_failed(ret_error, STEP_ZYGOTE, -options_fd, "writing its options");
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-        return error_set(ret_error, STEP_PIPE, errno, "%s", "");
+        return step_failed(ret_error, STEP_PIPE, errno, "%s", "");
     auto_fd ours = pair[0], theirs = pair[1];
     pid_t pid = fork();
     if (pid == 0)
@@ -376,7 +375,7 @@ int zygote_start(const struct session_options *options, const struct zygote_work
                                           [FOLDER_FD] = options->ground->folder_fd});
     close_fd(&theirs);
     if (pid < 0)
-        return error_set(ret_error, STEP_FORK, errno, "%s", "");
+        return step_failed(ret_error, STEP_FORK, errno, "%s", "");
     int r = await_zygote(ours, pid, ret_zygote, ret_worker, ret_error);
     if (r == 0) {
         (void)steal_fd(&ours);
@@ -409,10 +408,10 @@ void zygote_stop(struct zygote *zygote) {
     *zygote = (struct zygote){-1, -1, -1, -1, {0}};
 }
 
-int zygote_request_sandbox(const struct zygote *zygote, uint64_t layer, struct sandbox_error *ret_error) {
+int zygote_request_sandbox(const struct zygote *zygote, uint64_t layer, struct error *ret_error) {
     struct request request = {.what = REQUEST_SANDBOX, .layer = layer};
     int r = channel_send(zygote->socket, &request, sizeof request, -1);
-    return r ? error_set(ret_error, STEP_ZYGOTE, -r, "asking for a sandbox") : 0;
+    return r ? step_failed(ret_error, STEP_ZYGOTE, -r, "asking for a sandbox") : 0;
 }
 
 static int ask_and_await(const struct zygote *zygote, struct request request) {
@@ -443,18 +442,18 @@ int zygote_renew(const struct zygote *zygote) {
     return ask_and_await(zygote, (struct request){.what = REQUEST_RENEW});
 }
 
-int zygote_take_sandbox(const struct zygote *zygote, struct sandbox_init *ret_init, struct sandbox_error *ret_error) {
+int zygote_take_sandbox(const struct zygote *zygote, struct sandbox_init *ret_init, struct error *ret_error) {
     struct answer packet;
     int none, r = channel_receive(zygote->socket, &packet, sizeof packet, &none);
     if (r)
-        return error_set(ret_error, STEP_ZYGOTE, -r, "taking a sandbox");
+        return step_failed(ret_error, STEP_ZYGOTE, -r, "taking a sandbox");
     if (packet.result) {
         *ret_error = packet.error;
         return packet.result;
     }
     int pidfd = system_pidfd_open(packet.init.pid);
     if (pidfd < 0)
-        return error_set(ret_error, STEP_ZYGOTE, -pidfd, "pidfd_open");
+        return step_failed(ret_error, STEP_ZYGOTE, -pidfd, "pidfd_open");
     *ret_init = packet.init;
     ret_init->pidfd = pidfd;
     return 0;

@@ -53,13 +53,13 @@ struct sandbox_init {
  * files. ret_worker is the worker's pid: a child of the calling process.
  */
 int zygote_start(const struct session_options *options, const struct zygote_worker_fds *worker_fds,
-                 struct zygote *ret_zygote, pid_t *ret_worker, struct sandbox_error *ret_error);
+                 struct zygote *ret_zygote, pid_t *ret_worker, struct error *ret_error);
 
 /* Ends the zygote and its sandboxes. */
 void zygote_stop(struct zygote *zygote);
 
 /* Asks for a sandbox with the live files (LAYER_LIVE), or over a layer that is made along with it. 0 or -errno. */
-int zygote_request_sandbox(const struct zygote *zygote, uint64_t layer, struct sandbox_error *ret_error);
+int zygote_request_sandbox(const struct zygote *zygote, uint64_t layer, struct error *ret_error);
 
 /*
  * Raises the limit of the live files' number, for names beside those that cells
@@ -77,6 +77,6 @@ int zygote_refresh(const struct zygote *zygote);
 int zygote_renew(const struct zygote *zygote);
 
 /* Waits for the oldest sandbox asked for. 0 or -errno. */
-int zygote_take_sandbox(const struct zygote *zygote, struct sandbox_init *ret_init, struct sandbox_error *ret_error);
+int zygote_take_sandbox(const struct zygote *zygote, struct sandbox_init *ret_init, struct error *ret_error);
 
 #endif

@@ -1,6 +1,7 @@
 #include "base/error.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,14 +51,19 @@ static void test_error_set_with_too_long_text_cuts_it(void **state) {
     assert_int_equal(strlen(error.text), ERROR_TEXT_BYTES - 1);
 }
 
-static void test_error_text_has_room_for_a_path_and_a_sentence(void **state) {
+/* Of a sentence about a long path the end is what helps. */
+static void test_error_text_that_is_too_long_loses_its_middle(void **state) {
+    static const char end[] = " can't be read: it is a link.";
     struct error error;
     char path[PATH_MAX];
     (void)state;
     memset(path, 'x', sizeof path - 1);
     path[sizeof path - 1] = '\0';
-    error_set(&error, ENOENT, "%s can't be read: %s.", path, "it is a link");
-    assert_string_equal(error.text + PATH_MAX - 1, " can't be read: it is a link.");
+    error_set(&error, ENOENT, "/%s%s", path, end);
+    assert_int_equal(strlen(error.text), ERROR_TEXT_BYTES - 1);
+    assert_memory_equal(error.text, "/xxx", 4);
+    assert_non_null(strstr(error.text, "x...x"));
+    assert_string_equal(error.text + ERROR_TEXT_BYTES - sizeof end, end);
 }
 
 static void test_error_set_errno_says_what_libc_says(void **state) {
@@ -75,7 +81,7 @@ int main(void) {
         cmocka_unit_test(test_error_set_for_nobody_returns_errno),
         cmocka_unit_test(test_error_set_of_its_own_text_puts_it_into_a_sentence),
         cmocka_unit_test(test_error_set_with_too_long_text_cuts_it),
-        cmocka_unit_test(test_error_text_has_room_for_a_path_and_a_sentence),
+        cmocka_unit_test(test_error_text_that_is_too_long_loses_its_middle),
         cmocka_unit_test(test_error_set_errno_says_what_libc_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -214,28 +214,26 @@ void fake_cell_dies(struct session *session, const struct cell_end *end) {
     make_readable(cell->exit_fd);
 }
 
-static int planned(int r, const char *detail, struct sandbox_error *ret_error) {
+static int planned(int r, const char *detail, struct error *ret_error) {
     if (r < 0) {
-        *ret_error = (struct sandbox_error){.step = 1, .err = -r};
-        snprintf(ret_error->detail, sizeof ret_error->detail, "%s", detail ? detail : "");
+        *ret_error = (struct error){.step = 1, .err = -r};
+        snprintf(ret_error->text, sizeof ret_error->text, "%s", detail ? detail : "");
     }
     return r;
 }
 
-const char *sandbox_error_text(const struct sandbox_error *error, char *buf, size_t size) {
-    snprintf(buf, size, "making it failed (%s). Mend it.", error->detail);
+const char *sandbox_error_text(const struct error *error, char *buf, size_t size) {
+    snprintf(buf, size, "making it failed (%s). Mend it.", error->text);
     return buf;
 }
 
-int sandbox_enter(const struct sandbox_folder *folder, struct sandbox_ground *ret_ground,
-                  struct sandbox_error *ret_error) {
+int sandbox_enter(const struct sandbox_folder *folder, struct sandbox_ground *ret_ground, struct error *ret_error) {
     (void)folder;
     (void)ret_ground;
     return planned(-ENOSYS, "no sandboxes in this test", ret_error);
 }
 
-int session_create(const struct session_options *options, struct session **ret_session,
-                   struct sandbox_error *ret_error) {
+int session_create(const struct session_options *options, struct session **ret_session, struct error *ret_error) {
     (void)options;
     (void)ret_session;
     return planned(-ENOSYS, "no sessions in this test", ret_error);
@@ -306,13 +304,13 @@ void cell_measure(struct cell *cell, struct cell_usage *ret_usage) {
     *ret_usage = plan_of(cell->session).usage;
 }
 
-int session_capture(struct session *session, struct sandbox_error *ret_error) {
+int session_capture(struct session *session, struct error *ret_error) {
     struct fake_plan plan = plan_of(session);
     return planned(plan.capture, plan.detail, ret_error);
 }
 
 int cell_create(struct session *session, const struct cell_options *options, struct cell **ret_cell,
-                struct sandbox_error *ret_error) {
+                struct error *ret_error) {
     struct fake_plan plan = plan_of(session);
     int pair[2];
     int r = options->aside ? plan.create_aside : plan.create;
@@ -425,7 +423,7 @@ void cell_signal(const struct cell *cell, int signal) {
     pthread_mutex_unlock(&session->mutex);
 }
 
-int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct sandbox_error *ret_error) {
+int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct error *ret_error) {
     struct fake_plan plan = plan_of(cell->session);
     tell(cell->session, "freeze");
     *ret_end = plan.end;

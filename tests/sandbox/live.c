@@ -62,7 +62,7 @@ static void make_files(struct live *live, const char *base) {
     write_file(live->outside, "secret.txt", "secret");
 }
 
-static void fail_with(const char *what, const struct sandbox_error *error) {
+static void fail_with(const char *what, const struct error *error) {
     char text[1024];
     (void)fprintf(stderr, "%s: %s\n", what, sandbox_error_text(error, text, sizeof text));
     CHECK(!"what was to happen");
@@ -80,7 +80,7 @@ static void await_ready(const struct session *session) {
 
 static void start_session(struct live *live, const char *base) {
     char folder[80], worker[96];
-    struct sandbox_error error = {0};
+    struct error error = {0};
     (void)snprintf(folder, sizeof folder, "%s/worker", base);
     (void)snprintf(worker, sizeof worker, "%s/worker", folder);
     struct session_options options = {.ground = &live->ground,
@@ -101,7 +101,7 @@ static void start_session(struct live *live, const char *base) {
 static int be_live(void *argument) {
     const struct variant *variant = argument;
     struct live live = {0};
-    struct sandbox_error error = {0};
+    struct error error = {0};
     char text[1024];
     make_files(&live, variant->base);
     if (variant->live_case->prepare)
@@ -177,7 +177,7 @@ int live_times(int n) {
 
 struct cell *live_start(struct live *live) {
     struct cell *cell = NULL;
-    struct sandbox_error error = {0};
+    struct error error = {0};
     if (cell_create(live->session, &(struct cell_options){0}, &cell, &error))
         fail_with("cell_create", &error);
     CHECK_EQUAL(cell_start(cell, &(struct cell_limits){0}), 0);
@@ -270,7 +270,7 @@ int live_make_one(struct live *live, const char *what) {
 
 unsigned live_commit(struct cell *cell) {
     struct cell_end end;
-    struct sandbox_error error = {0};
+    struct error error = {0};
     if (cell_freeze(cell, &end, &error))
         fail_with("cell_freeze", &error);
     cell_commit(cell);
@@ -279,7 +279,7 @@ unsigned live_commit(struct cell *cell) {
 
 void live_end(struct cell *cell) {
     struct cell_end end;
-    struct sandbox_error error = {0};
+    struct error error = {0};
     int r = cell_freeze(cell, &end, &error);
     CHECK(r == 0 || r == -EUCLEAN);
     if (r)
@@ -318,9 +318,9 @@ void live_check_hidden(const char *answer) {
 
 void live_check_refused(struct live *live, struct cell *cell, const char *reason) {
     struct cell_end end;
-    struct sandbox_error error = {0};
+    struct error error = {0};
     CHECK_EQUAL(cell_freeze(cell, &end, &error), -ENOTSUP);
-    if (!strstr(error.detail, reason))
+    if (!strstr(error.text, reason))
         fail_with("cell_freeze", &error);
     cell_discard(cell);
     live_check_counter(live, 0);

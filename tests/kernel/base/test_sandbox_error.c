@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-static const struct sandbox_error cause = {.step = 2, .err = EPERM, .detail = "a detail"};
+static const struct error cause = {.step = 2, .err = EPERM, .text = "a detail"};
 
 static void test_sandbox_error_becomes_its_sentence_with_step_and_errno(void **state) {
     struct error error;

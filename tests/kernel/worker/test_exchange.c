@@ -22,7 +22,7 @@ static const struct limits limits = {
     .values = {[LIMIT_CPU] = 1000, [LIMIT_MEMORY] = 1 << 20, [LIMIT_PROCESSES] = 8, [LIMIT_CPUS] = 1}};
 
 static void start(const struct exchange_calls *calls, int64_t due_us) {
-    struct sandbox_error error = {0};
+    struct error error = {0};
     const struct exchange_options options = {
         .calls = calls, .max_frame_bytes = 1 << 16, .due_us = due_us, .limits = &limits};
     json_t *request = json_pack("{s:s}", "type", "warm");

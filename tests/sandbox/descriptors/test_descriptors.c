@@ -63,7 +63,7 @@ static void pipe_in_the_place_of_standard_input_is_rolled_back(struct live *live
 }
 
 static void aside_does_not_take_from_the_cells_pipe(struct live *live) {
-    struct sandbox_error error = {0};
+    struct error error = {0};
     struct live_pair pipe = live_make_pair(live, "pipe");
     CHECK_TEXT(live_do(live, "say %d one", pipe.b), "3");
     struct cell *cell = live_start(live), *aside;
@@ -77,7 +77,7 @@ static void aside_does_not_take_from_the_cells_pipe(struct live *live) {
 
 /* Its rows were recorded when they stood elsewhere in the list. */
 static void aside_has_no_part_in_output_whatever_was_opened_since(struct live *live) {
-    struct sandbox_error error = {0};
+    struct error error = {0};
     struct cell *aside;
     CHECK_EQUAL(live_call(live, SYS_dup2, "1 50"), 50);
     CHECK_EQUAL(live_call(live, SYS_dup2, "1 60"), 60);

@@ -149,7 +149,7 @@ static void socket_that_a_file_was_sent_to_beyond_its_buffers_is_refused(struct 
 
 /* Opens the session's pipes anew in a cell that is lost, and locks them: 0 or -errno. */
 static long try_pipes(struct live *live, enum cell_source source) {
-    struct sandbox_error error = {0};
+    struct error error = {0};
     struct cell *cell;
     long r = 0;
     CHECK_EQUAL(cell_create(live->session, &(struct cell_options){.source = source}, &cell, &error), 0);

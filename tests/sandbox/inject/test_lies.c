@@ -220,7 +220,7 @@ int __wrap_tracee_await_stop(pid_t tid, int timeout_ms, int *ret_status) {
     return r;
 }
 
-static void fail_with(const char *what, const struct sandbox_error *error) {
+static void fail_with(const char *what, const struct error *error) {
     char text[1024];
     (void)fprintf(stderr, "%s: %s\n", what, sandbox_error_text(error, text, sizeof text));
     CHECK(!"the session goes on");
@@ -338,7 +338,7 @@ static void run_made(struct cell *cell) {
 
 static void lie_to_the_one_who_makes_a_cell(struct live *live) {
     struct cell *cell = NULL;
-    struct sandbox_error error = {0};
+    struct error error = {0};
     begin_to_lie();
     int r = cell_create(live->session, &(struct cell_options){.aside = one_in(4)}, &cell, &error);
     lies.on = false;
@@ -353,7 +353,7 @@ static void lie_to_the_one_who_makes_a_cell(struct live *live) {
 /* Whether it was committed, as it is where it can be and is meant to be. */
 static bool lie_to_the_one_who_freezes_a_cell(struct live *live, bool commits) {
     struct cell_end end;
-    struct sandbox_error error = {0};
+    struct error error = {0};
     struct cell *cell = live_start(live);
     CHECK_TEXT(live_ask(cell, "add 0"), "1");
     if (one_in(4))
@@ -383,7 +383,7 @@ static pid_t start_bystander(void) {
 /* Of an image that was recorded from lies a cell can be made; what it does then is its own affair. */
 static void check_cell_can_be_made(struct live *live) {
     struct cell *cell = NULL;
-    struct sandbox_error error = {0};
+    struct error error = {0};
     if (cell_create(live->session, &(struct cell_options){0}, &cell, &error))
         fail_with("cell_create", &error);
     run_made(cell);
@@ -436,7 +436,7 @@ static void lies_lose_no_session(struct live *live) {
 
 static void registers_that_could_not_be_set_roll_the_cell_back(struct live *live) {
     struct cell_end end;
-    struct sandbox_error error = {0};
+    struct error error = {0};
     struct cell *cell = live_start(live);
     CHECK_TEXT(live_ask(cell, "add 1"), "1");
     lies.bad_base = true;

@@ -176,7 +176,7 @@ static void after_attack(struct live *live, int children) {
 /* Makes a cell, in which one task is taken over at the moment-th chance. Whether there were so many. */
 static bool attack_making(struct live *live, int moment, bool aside) {
     struct cell *cell = NULL;
-    struct sandbox_error error = {0};
+    struct error error = {0};
     attack.live = live;
     attack.happened = false;
     attack.countdown = moment;
@@ -206,7 +206,7 @@ static void tasks_that_are_made_can_do_no_more_than_a_cell(struct live *live) {
 
 static bool attack_freezing(struct live *live, int moment) {
     struct cell_end end;
-    struct sandbox_error error = {0};
+    struct error error = {0};
     struct cell *cell = live_start(live);
     CHECK_TEXT(live_ask(cell, "child still"), "ok");
     CHECK_TEXT(live_ask(cell, "add 10"), "11");
@@ -233,7 +233,7 @@ static void tasks_that_are_frozen_can_do_no_more_than_a_cell(struct live *live) 
 /* Where the very image is taken over, its state is lost, and nothing else: no call is made. */
 static void image_that_is_taken_over_makes_no_call(struct live *live) {
     struct cell *cell = NULL;
-    struct sandbox_error error = {0};
+    struct error error = {0};
     char said[64];
     attack.live = live;
     attack.countdown = 1;

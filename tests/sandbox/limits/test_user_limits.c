@@ -85,7 +85,7 @@ static void check_a_hoard(struct live *live, const char *hoard, int (*want)(void
 /* No image has any: a cell that leaves some is rolled back. */
 static void descriptors_in_flight_leave_the_users_programs_enough(struct live *live) {
     struct cell_end end;
-    struct sandbox_error error = {0};
+    struct error error = {0};
     struct cell *cell = live_start(live);
     CHECK(strncmp(live_ask(cell, "hoard flight"), "endless", strlen("endless")) != 0);
     check_that_others_can(send_a_descriptor, "send a descriptor");
@@ -106,7 +106,7 @@ static rlim_t own_descriptors(void) {
 static void senders_at_one_time_are_noticed_and_ended(struct live *live) {
     struct cell_usage usage;
     struct cell_end end;
-    struct sandbox_error error = {0};
+    struct error error = {0};
     struct cell *cell = live_start(live);
     cell_measure(cell, &usage);
     CHECK(!usage.over_in_flight);

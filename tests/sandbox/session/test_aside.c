@@ -12,7 +12,7 @@
 
 static struct cell *start_aside(struct live *live) {
     struct cell *cell;
-    struct sandbox_error error = {0};
+    struct error error = {0};
     CHECK_EQUAL(cell_create(live->session, &(struct cell_options){.aside = true}, &cell, &error), 0);
     CHECK_EQUAL(cell_start(cell, &(struct cell_limits){0}), 0);
     return cell;

@@ -109,7 +109,7 @@ static void death_of_a_cell_is_reported_and_leaves_the_session_as_it_was(struct 
 static void freezing_a_cell_that_has_ended_is_an_error(struct live *live) {
     struct cell *cell = live_start(live);
     struct cell_end end;
-    struct sandbox_error error = {0};
+    struct error error = {0};
     live_send(cell, "end exit 9");
     CHECK(live_receive(cell) == NULL);
     CHECK_EQUAL(cell_freeze(cell, &end, &error), -ESRCH);
@@ -122,7 +122,7 @@ static void freezing_a_cell_that_has_ended_is_an_error(struct live *live) {
 static void cell_that_runs_another_program_cannot_be_frozen(struct live *live) {
     struct cell *cell = live_start(live);
     struct cell_end end;
-    struct sandbox_error error = {0};
+    struct error error = {0};
     live_send(cell, "end exec-and-stay");
     live_await_output(live, "up\n");
     CHECK_EQUAL(cell_freeze(cell, &end, &error), -EUCLEAN);
@@ -168,7 +168,7 @@ static void cell_stopped_by_a_signal_can_be_committed(struct live *live) {
 static void unstarted_cell_can_be_discarded(struct live *live) {
     for (int i = 0; i < 3; i++) {
         struct cell *cell;
-        struct sandbox_error error = {0};
+        struct error error = {0};
         CHECK_EQUAL(cell_create(live->session, &(struct cell_options){0}, &cell, &error), 0);
         cell_discard(cell);
     }
@@ -178,7 +178,7 @@ static void unstarted_cell_can_be_discarded(struct live *live) {
 
 static struct cell *start_from(struct live *live, enum cell_source source, bool aside) {
     struct cell *cell;
-    struct sandbox_error error = {0};
+    struct error error = {0};
     CHECK_EQUAL(cell_create(live->session, &(struct cell_options){source, aside}, &cell, &error), 0);
     CHECK_EQUAL(cell_start(cell, &(struct cell_limits){0}), 0);
     return cell;
@@ -352,7 +352,7 @@ static void files_can_be_deleted_when_the_disk_is_full(struct live *live) {
 /* The sandbox that was asked for it, over a layer that is gone, is nobody's. */
 static void cell_that_cannot_be_made_leaves_the_next_its_own_sandbox(struct live *live) {
     const pid_t keeper = live->session->current->keeper;
-    struct sandbox_error error = {0};
+    struct error error = {0};
     struct rlimit before;
     struct cell *cell = NULL;
     CHECK_EQUAL(prlimit(keeper, RLIMIT_NPROC, NULL, &before), 0);

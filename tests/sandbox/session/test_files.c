@@ -20,12 +20,12 @@ static const char *changes_of(const struct cell *cell) {
 
 static void freeze(struct cell *cell) {
     struct cell_end end;
-    struct sandbox_error error = {0};
+    struct error error = {0};
     CHECK_EQUAL(cell_freeze(cell, &end, &error), 0);
 }
 
 static struct cell *create(struct live *live, enum cell_source source) {
-    struct sandbox_error error = {0};
+    struct error error = {0};
     struct cell *cell;
     CHECK_EQUAL(cell_create(live->session, &(struct cell_options){.source = source}, &cell, &error), 0);
     return cell;

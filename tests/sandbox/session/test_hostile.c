@@ -109,7 +109,7 @@ static void child_that_forks_and_exits_without_end_is_ended(struct live *live) {
 /* A thread that waits for its vfork child can't be stopped: whatever becomes of the cell, the session goes on. */
 static void vfork_child_that_holds_its_parent_is_ended(struct live *live) {
     struct cell_end end;
-    struct sandbox_error error = {0};
+    struct error error = {0};
     int rest = count_at_rest(live);
     struct cell *cell = live_start(live);
     CHECK_TEXT(live_ask(cell, "child vfork"), "ok");
@@ -152,7 +152,7 @@ static void fork_bomb_is_bounded_and_ended(struct live *live) {
 
 static void fork_bomb_is_bounded_by_the_cells_limit(struct live *live) {
     struct cell *cell;
-    struct sandbox_error error = {0};
+    struct error error = {0};
     if (session_is_watched(live->session))
         return; /* no control group: nothing bounds the number but RLIMIT_NPROC, as above */
     CHECK_EQUAL(cell_create(live->session, &(struct cell_options){0}, &cell, &error), 0);
@@ -176,7 +176,7 @@ static void damage_to_petris_pages_loses_the_cell_and_nothing_else(struct live *
     live_do(live, "add 1");
     for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
         struct cell_end end;
-        struct sandbox_error error = {0};
+        struct error error = {0};
         struct cell *cell = live_start(live);
         CHECK_TEXT(live_ask(cell, "add 10"), "11");
         const char *answer = live_ask(cell, "spoil %s", damages[i].what);
@@ -256,7 +256,7 @@ static void process_in_a_long_call_does_not_outlive_the_freeze(struct live *live
     int rest = count_at_rest(live);
     for (int i = 0; i < live_times(12); i++) {
         struct cell_end end;
-        struct sandbox_error error = {0};
+        struct error error = {0};
         struct cell *cell = live_start(live);
         CHECK_TEXT(live_ask(cell, "child reading"), "ok");
         lists_miss_all = i % 2 == 0;
@@ -348,7 +348,7 @@ static void undumpable_cell_can_be_committed(struct live *live) {
 
 static void cell_whose_first_thread_ended_loses_only_itself(struct live *live) {
     struct cell_end end;
-    struct sandbox_error error = {0};
+    struct error error = {0};
     struct cell *cell = live_start(live);
     CHECK_TEXT(live_ask(cell, "thread wait"), "0");
     live_send(cell, "end first-thread");

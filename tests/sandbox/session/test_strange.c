@@ -25,7 +25,7 @@ static const char *answer(const struct cell *cell) {
     return poll(fds, 2, PATIENCE_MS) > 0 && fds[0].revents ? live_receive(cell) : NULL;
 }
 
-static void fail_with(const char *what, const struct sandbox_error *error) {
+static void fail_with(const char *what, const struct error *error) {
     char text[1024];
     (void)fprintf(stderr, "%s: %s\n", what, sandbox_error_text(error, text, sizeof text));
     CHECK(!"the session goes on");
@@ -33,7 +33,7 @@ static void fail_with(const char *what, const struct sandbox_error *error) {
 
 static struct cell *start(struct live *live, bool aside) {
     struct cell *cell = NULL;
-    struct sandbox_error error = {0};
+    struct error error = {0};
     if (cell_create(live->session, &(struct cell_options){.aside = aside}, &cell, &error))
         fail_with("cell_create", &error);
     CHECK_EQUAL(cell_start(cell, &(struct cell_limits){.processes = 200}), 0);
@@ -43,7 +43,7 @@ static struct cell *start(struct live *live, bool aside) {
 /* Commits the cell where it can be; else it is rolled back. */
 static void end(struct cell *cell, bool alive) {
     struct cell_end how;
-    struct sandbox_error error = {0};
+    struct error error = {0};
     int r = alive ? cell_freeze(cell, &how, &error) : -ESRCH;
     if (r == 0)
         cell_commit(cell);

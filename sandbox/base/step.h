@@ -1,8 +1,8 @@
 /*
- * error.h - the steps that can fail, and the sentence each failure becomes.
+ * step.h - the steps that can fail, and the sentence each failure becomes.
  */
-#ifndef PETRI_SANDBOX_BASE_ERROR_H
-#define PETRI_SANDBOX_BASE_ERROR_H
+#ifndef PETRI_SANDBOX_BASE_STEP_H
+#define PETRI_SANDBOX_BASE_STEP_H
 
 #include "sandbox/sandbox.h"
 
@@ -47,9 +47,9 @@ enum sandbox_step {
     STEP_N,
 };
 
-/* Fills error (NULL is allowed) with a step, an errno and a printf-style detail; returns -err, or -EIO where err is 0.
- */
-int error_set(struct sandbox_error *error, enum sandbox_step step, int err, const char *format, ...)
+/* Fills ret_error, NULL for nobody, with a step, an errno and a printf-style clause. Returns -err, or -EIO where err is
+ * 0. */
+int step_failed(struct error *ret_error, enum sandbox_step step, int err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 #endif

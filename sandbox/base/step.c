@@ -1,4 +1,4 @@
-#include "error.h"
+#include "step.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -71,22 +71,20 @@ static const struct {
 };
 _Static_assert(sizeof steps / sizeof steps[0] == STEP_N, "one row a step");
 
-int error_set(struct sandbox_error *error, enum sandbox_step step, int err, const char *format, ...) {
-    if (error) {
-        va_list args;
-        error->step = (int)step;
-        error->err = err;
-        va_start(args, format);
-        vsnprintf(error->detail, sizeof error->detail, format, args);
-        va_end(args);
-    }
-    return err ? -err : -EIO;
+int step_failed(struct error *ret_error, enum sandbox_step step, int err, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    int r = error_vset(ret_error, err, format, args);
+    va_end(args);
+    if (ret_error)
+        ret_error->step = (int)step;
+    return r;
 }
 
-const char *sandbox_error_text(const struct sandbox_error *error, char *buf, size_t size) {
+const char *sandbox_error_text(const struct error *error, char *buf, size_t size) {
     int step = error->step >= 0 && error->step < STEP_N ? error->step : STEP_NONE;
-    snprintf(buf, size, "%s failed%s%s%s%s%s%s%s", steps[step].what, error->detail[0] ? " (" : "", error->detail,
-             error->detail[0] ? ")" : "", error->err ? ": " : "", error->err ? strerror(error->err) : "",
+    snprintf(buf, size, "%s failed%s%s%s%s%s%s%s", steps[step].what, error->text[0] ? " (" : "", error->text,
+             error->text[0] ? ")" : "", error->err ? ": " : "", error->err ? strerror(error->err) : "",
              steps[step].mend[0] ? ". " : ".", steps[step].mend);
     return buf;
 }
