@@ -1,3 +1,12 @@
+/*
+ * anon_inodes.c - recording and making objects that have no inode of their own.
+ *
+ * All that these objects are is in their fdinfo, but for an eventfd's semaphore
+ * flag on older Linux: that is found by reading one, which the image may lose, for
+ * it never uses it again. A timer's next expiry is kept as a moment by its clock,
+ * with the expiries that nobody has read counted back: so the new timer has as
+ * many to be read.
+ */
 #define _GNU_SOURCE
 #include "anon_inodes.h"
 

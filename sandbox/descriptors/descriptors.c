@@ -1,3 +1,21 @@
+/*
+ * descriptors.c - the table of kinds, and what does not depend on the kind.
+ *
+ * Dump: the numbers are listed, each is told by its link in /proc and by its
+ * inode, and rows are related: those with the same open file behind them
+ * (kcmp(2)), and those on the same object. Then each kind records its state once
+ * for an open file or an object. Most cells open and close nothing for good; so
+ * first it is tried whether all rows are the very open files of the image before,
+ * and then nothing but flags is read.
+ *
+ * Restore: each kind makes its objects, in the order of enum descriptor_kind, and
+ * puts them under the numbers that they had. Epolls come last, because they refer
+ * to the others, and locks after all, because to close any descriptor of a file
+ * ends its owner's record locks.
+ *
+ * What is in no row of the table, or can't be recorded, is refused here, at the
+ * freeze, while its cell can still be rolled back.
+ */
 #define _GNU_SOURCE
 #include "descriptors.h"
 

@@ -1,3 +1,11 @@
+/*
+ * epolls.c - finding what an epoll watches, and watching it again.
+ *
+ * /proc tells the number that a watch was added by, and not what it watches now:
+ * the number may be closed, or be another file's. So the number is tried first, by
+ * inode or by kcmp(2), and then all others, which takes a bound on the work.
+ * Watches are added when everything else is under its number.
+ */
 #define _GNU_SOURCE
 #include "epolls.h"
 

@@ -1,3 +1,11 @@
+/*
+ * locks.c - reading locks, ending them, and taking them again.
+ *
+ * Locks are read from fdinfo at the freeze. Those of open files (flock, OFD) are
+ * ended then, by a duplicate; record locks belong to the process, so the keeper
+ * ends its own when the cell is committed. A cell takes all of them again after
+ * its files have been opened.
+ */
 #define _GNU_SOURCE
 #include "locks.h"
 

@@ -1,3 +1,13 @@
+/*
+ * open_files.c - opening files anew, by the path or by the descriptor.
+ *
+ * A file is opened by the path that leads to it, as this cell sees it, in batches;
+ * one that fails is tried again by itself. If its mode keeps its owner out, the
+ * mode is changed for that moment. What can't be opened stays the image's open
+ * file and is marked as shared, where its contents can be saved; else there is its
+ * number only. What was opened must be of the kind that was recorded, for the host
+ * may have put something else at the path.
+ */
 #define _GNU_SOURCE
 #include "open_files.h"
 

@@ -1,3 +1,17 @@
+/*
+ * pipes.c - what waits in pipes is taken once, and written into those of each cell.
+ *
+ * What waits in a pipe is read out when the cell is frozen, for the image never
+ * reads it itself, and written into the new pipe of each cell. Pieces are kept as
+ * they were read, so that packets (O_DIRECT) stay packets. How large a new pipe
+ * must be is tried on the emptied one, at the freeze: if a user may not have that
+ * size, the cell is rolled back, and not a later one. Afterwards the image's pipe
+ * is made small, because all pipes of a user count against one limit.
+ *
+ * Ends: the first open file for reading and the first for writing get the two ends
+ * that pipe2(2) makes; further ones, and those for both, open an end anew by
+ * /proc.
+ */
 #define _GNU_SOURCE
 #include "pipes.h"
 

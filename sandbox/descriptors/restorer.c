@@ -1,3 +1,10 @@
+/*
+ * restorer.c - a queue of calls that become batches.
+ *
+ * Calls are queued until a result is needed or the table is full, because a batch
+ * costs about as much as a single call. So whatever reads or writes the scratch
+ * memory runs the queue first: a queued call may point there.
+ */
 #define _GNU_SOURCE
 #include "restorer.h"
 

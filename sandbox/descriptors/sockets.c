@@ -1,3 +1,18 @@
+/*
+ * sockets.c - recording sockets, and finding which of them are pairs.
+ *
+ * Each socket is looked at by a duplicate; what waits in it is peeked and not
+ * taken, because what can't be copied must not be closed by us.
+ *
+ * Pairs find each other by their names: each side that has none is bound to one
+ * that Linux chooses, and then a and b are a pair where a's peer has b's name and
+ * b's peer has a's. What is connected to a socket that the image doesn't have is
+ * orphaned, and is restored with its other side hung up.
+ *
+ * An internet connection within the image is shared with its cells. Its counts of
+ * bytes are noted, and a lost cell that has moved them has the connection shut
+ * down: what was sent or read can't be taken back.
+ */
 #define _GNU_SOURCE
 #include "sockets.h"
 

@@ -1,3 +1,12 @@
+/*
+ * sockets_restore.c - making sockets for a cell, and filling them.
+ *
+ * Pairs are made by socketpair(2) and filled through their other sides; a single
+ * one gets its options before it is bound, its name before it listens. A socket at
+ * a path takes the place of the socket file there: that one was bound in an
+ * earlier sandbox, and nobody is behind it. Where its path can't be had it gets a
+ * name that Linux chooses, so that it can listen, though nobody will find it.
+ */
 #define _GNU_SOURCE
 #include "sandbox/descriptors/sockets.h"
 

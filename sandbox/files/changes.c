@@ -1,3 +1,14 @@
+/*
+ * changes.c - comparing what lies over a folder with what was there before.
+ *
+ * Goes down the upper folder and, beside it, what was there before: the base, and
+ * the host's folder below. A name that is in the upper one is created or changed;
+ * a whiteout, or a name that only the lower ones have where the upper folder hides
+ * them, is deleted. Of live files, whose base is the copy of the last commit,
+ * those with an old ctime, the same size and the same mtime are as they were;
+ * others are compared. Names are a cell's, so depth and length of paths are
+ * bounded.
+ */
 #define _GNU_SOURCE
 #include "changes.h"
 

@@ -1,3 +1,10 @@
+/*
+ * mirror.c - making one file what another is, by writing only what differs.
+ *
+ * Two files are gone through by their data and holes (SEEK_DATA, SEEK_HOLE), block
+ * by block. To free room and to fill are two calls, so that a caller can free what
+ * all files have too much before any of them takes more.
+ */
 #define _GNU_SOURCE
 #include "mirror.h"
 

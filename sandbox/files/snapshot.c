@@ -1,3 +1,17 @@
+/*
+ * snapshot.c - pairs of live files and copies, and the guards that keep live files alive.
+ *
+ * A snapshot pairs each live file with its kept copy by inode number (nodes), and
+ * remembers the times that the live file had when the two were the same. To make
+ * one is to commit for the first time.
+ *
+ * Guards are second names of live files that an image has open or mapped. A cell
+ * may remove every name that it knows of such a file, and the inode still has one,
+ * so that a rollback can link it again and whoever has it open has the right file.
+ * A node knows the folder and the name that its file had at the last commit; from
+ * these the path is walked, name by name, because it may be longer than a call
+ * takes.
+ */
 #define _GNU_SOURCE
 #include "sandbox/files/snapshot_inside.h"
 

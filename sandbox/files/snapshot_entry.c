@@ -1,3 +1,11 @@
+/*
+ * snapshot_entry.c - whether one file has changed, and how it is moved and made.
+ *
+ * A file counts as changed where its ctime or, for a regular one, its atime is
+ * another than at the last look; where that look was within a tick of the clock;
+ * or where it is suspected. All of these may be wrong in one direction only: what
+ * is unchanged may be compared once more.
+ */
 #define _GNU_SOURCE
 #include "snapshot_entry.h"
 

@@ -1,3 +1,12 @@
+/*
+ * filter.c - compiling the table into a program for seccomp.
+ *
+ * The rows of each call are collected and sorted by the call's number; neighbours
+ * with the same answer become one segment, and so do the numbers that no row
+ * names. A binary search over the segments is emitted, so that a call costs some
+ * twenty instructions of BPF, whichever it is. Calls of another machine and of the
+ * x32 ABI end the process before the search.
+ */
 #define _GNU_SOURCE
 #include "filter.h"
 

@@ -1,3 +1,18 @@
+/*
+ * image.c - an image is copied for each cell, and never run itself.
+ *
+ * An image is never run again. Its keeper stays in a ptrace stop and is copied by
+ * one clone(2) that it makes itself, as a checked call: the copy has the pages
+ * copy-on-write and a file table of its own, so that whatever a cell does to its
+ * memory leaves the image as it was.
+ *
+ * What such a copy still shares with the image is found once, when the image is
+ * made (image_find_shared()): open files and shared memory. Each cell gets its own
+ * of these, or, where that can't be had, the image's are saved before the cell
+ * starts and put back when it is lost. Where putting back fails the image is
+ * marked as broken and no cell is made of it: an image is what it was, or not
+ * used.
+ */
 #define _GNU_SOURCE
 #include "image.h"
 

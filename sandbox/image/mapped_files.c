@@ -1,3 +1,14 @@
+/*
+ * mapped_files.c - which mapped files a cell may have written, told by its page table.
+ *
+ * A write through a shared mapping moves no time, so which mapped files a cell may
+ * have changed is told by its page table: a copied address space begins without
+ * any page of a file mapping, and a page that is there at the end was touched.
+ * Three cases can't be told and count as touched: a mapping that is gone by the
+ * end, a machine with swap (a page that was written out has left the page table),
+ * and a page map that can't be read. A file that is suspected without need is
+ * compared and found unchanged; one that is not suspected would be lost.
+ */
 #define _GNU_SOURCE
 #include "mapped_files.h"
 

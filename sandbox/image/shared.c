@@ -1,3 +1,21 @@
+/*
+ * shared.c - finding what a copy of an image would share with it, and saving what it does share.
+ *
+ * Descriptors are looked at first (memfds, files without a name), then mappings.
+ * Both are joined by inode, so that a memfd that is open and mapped is one piece.
+ * A mapping of a file that has a name goes to mapped_files.h; one whose name is
+ * gone is looked for by the inode, within a bound, before it counts as unlinked.
+ *
+ * Each cell waits until all pieces are copied or saved, so all of it is bounded
+ * here, at the freeze, where the cell that made too much can still be rolled back.
+ * The limits count the bytes that would be copied, the pieces, and the mappings.
+ * Files that nobody can write to cost nothing; of those that are only read, the
+ * ones for which there is no room any more are withheld from cells.
+ *
+ * Contents are put back in two rounds: first every file gives up the room that it
+ * has gained, then every file gets what it has lost. So a cell that has filled the
+ * disk can be undone without a free byte.
+ */
 #define _GNU_SOURCE
 #include "shared.h"
 

@@ -1,3 +1,14 @@
+/*
+ * shared_restore.c - a cell's own copies of its image's shared memory.
+ *
+ * The worker makes a memfd for each piece, we fill it, and it is mapped over the
+ * image's mappings.
+ *
+ * The order within one piece matters: open files are made before the mode is set,
+ * which may forbid opening; the mode before the seals, which may forbid a mode;
+ * and a seal against writing before the mappings, as it was, while other seals
+ * come after them.
+ */
 #define _GNU_SOURCE
 #include "sandbox/image/shared.h"
 

@@ -1,3 +1,21 @@
+/*
+ * threads.c - stopping, recording and restoring threads, in the order in which that is safe.
+ *
+ * Stop: rounds of seizing until a round finds no new thread. A thread that was
+ * seized is awaited before the next round, and only a running thread can make
+ * another one, so the last round has seen all. A thread that is in the middle of a
+ * clone(2) finishes it first.
+ *
+ * Record: what ptrace tells (registers, extended state, signal mask, restartable
+ * sequences), before any call is injected, because injected calls destroy the
+ * registers; then, by injected calls, what only the thread itself can ask. A
+ * system call that was interrupted is put back in front of its instruction.
+ *
+ * Restore: the other way round. Registrations first, by calls; restartable
+ * sequences after all other calls, because with them Linux may redirect the task
+ * to code of the cell's; registers last. Registers are set once when they are
+ * recorded, too: what can't be set then could not be set in a later cell.
+ */
 #define _GNU_SOURCE
 #include "threads.h"
 

@@ -1,3 +1,12 @@
+/*
+ * zombies.c - making children again that are dead already.
+ *
+ * Each child is cloned by the worker with the id that it had (set_tid), on the
+ * worker's memory, and ended at once: by exit_group with the same code, or by the
+ * same signal. A signal that would dump core would also kill the worker, which
+ * shares the memory; so the memory is not dumpable meanwhile. A status that no
+ * process can end with was made up by the cell, and counts as SIGKILL.
+ */
 #define _GNU_SOURCE
 #include "zombies.h"
 

@@ -1,3 +1,23 @@
+/*
+ * inject.c - checked calls and batches: what a task is let do, and when it is killed.
+ *
+ * Both ways begin alike: the task gets registers of ours and none of its own, all
+ * signals are blocked, and our code is where it stands.
+ *
+ * A checked call stops twice. At the entry its machine, instruction, number,
+ * arguments and the memory that it points to must be those that are due; at the
+ * exit its result is read from Linux and not from the task. The first entry that
+ * is not the one that is due kills the task, so that nothing else has been done by
+ * it. A task that it clones is left stopped.
+ *
+ * A batch runs to the SIGSTOP that the code sends to itself, and only there, by
+ * its instruction pointer, is it over. Its results stand in memory of the image,
+ * and are taken for no more than what such a call can give
+ * (inject_result_status()).
+ *
+ * Who executes code of its own for too long, stops too often or does not stop, is
+ * killed. After a failure the task is never let run again.
+ */
 #define _GNU_SOURCE
 #include "inject.h"
 

@@ -1,3 +1,17 @@
+/*
+ * session.c - the life of a session, from its options to image 0 and to its end.
+ *
+ * From the options to image 0: pipes and control socket are made, the zygote is
+ * started, and the worker warms up. session_capture() then stops that worker,
+ * copies it into the cage as the first keeper and installs the filter there, which
+ * every later task inherits; and the files of that moment become the first
+ * snapshot. The worker itself is killed: no task of the session runs between two
+ * cells.
+ *
+ * Killed processes are reaped when they have died, and waited for only before
+ * memory is measured or files are put back: to free an address space may take
+ * longer than making a cell.
+ */
 #define _GNU_SOURCE
 #include "sandbox/filter/filter_listener.h"
 #include "sandbox/session/cell.h"

@@ -1,3 +1,16 @@
+/*
+ * session_files.c - keeping a session's files at a commit, and putting them back.
+ *
+ * Commit: which mapped files the cell may have written is told to the snapshot,
+ * the snapshot is brought up to date, and guards are set for what the new image
+ * has open. Restore: the overlay is made to forget, the live files are put back
+ * below it, and every name that the lost cell has changed is looked at through the
+ * overlay; only where one is not shown as it is does the folder get mounted anew.
+ *
+ * Both need a few inodes beside those of cells. Where the cell has used up the
+ * limit, it is raised for the one attempt and put back. After a commit that failed
+ * there is nothing to restore from, so its error is kept and no cell goes on.
+ */
 #define _GNU_SOURCE
 #include "session_files.h"
 

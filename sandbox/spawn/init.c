@@ -1,3 +1,16 @@
+/*
+ * init.c - how a process gives up all that it has, itself included.
+ *
+ * The last thing that the process does as a copy of the zygote is to fill one
+ * page: code, a table of system calls and a filter. The code then makes the calls:
+ * it unmaps all memory but that page and Linux's own, takes strict seccomp (or,
+ * where there is a filter already, a filter of the same effect), writes the
+ * report, and sleeps in a read(2) of a pipe that nobody writes to.
+ *
+ * The page can be executed and not written, and the calls are made from registers,
+ * so that no stack is needed. What fails ends the process, which whoever waits for
+ * the report sees.
+ */
 #define _GNU_SOURCE
 #include "init.h"
 

@@ -1,3 +1,20 @@
+/*
+ * spawn.c - how pid 1 of a sandbox is cloned in the cage, without a copy of the zygote's memory.
+ *
+ *     zygote    waits (CLONE_VFORK) while the others use its memory
+ *       one     enters the cage's user and pid namespace
+ *         two   cloned there, so it is in that pid namespace; clones
+ *           init  in namespaces of its own; a child of the zygote's (CLONE_PARENT)
+ *
+ * A process can't change its own pid namespace, only that of its children, which
+ * is why it takes two. Both have a stack of their own within the zygote's memory
+ * and are gone before it goes on. Two tells init's id over a socket, by which
+ * Linux translates it into the zygote's namespace (SCM_CREDENTIALS).
+ *
+ * Between a pid 1 and us are two pipes: start, from which it reads the layer that
+ * it is to have, and status, into which it writes how that went. It ends as init.h
+ * has it. The end of start without a layer means that it is not needed.
+ */
 #define _GNU_SOURCE
 #include "spawn.h"
 

@@ -1,3 +1,20 @@
+/*
+ * zygote.c - the zygote, and the kernel process' end of its socket.
+ *
+ * It is the program started anew, with nothing of the kernel's memory: the options
+ * of the session come in a memfd (zygote_options.h), the descriptors at fixed
+ * numbers. It unshares a mount namespace, builds the template there, makes the
+ * cage and starts the worker. Then it serves one request after the other.
+ *
+ * One sandbox is always prepared: its namespaces, root and /proc are made before
+ * anybody asks, and only the layer is missing. A request uses it up, and the next
+ * one is prepared once the answer is sent, while the kernel goes on. A prepared
+ * sandbox has the mounts of its time; so whatever mounts the session's folder anew
+ * discards it first.
+ *
+ * Requests are answered in order, and one that asks for a sandbox is answered
+ * later than it is sent: so nothing else may be asked while one is outstanding.
+ */
 #define _GNU_SOURCE
 #include "zygote.h"
 
