@@ -24,22 +24,15 @@
 #include "sandbox/files/layers.h"
 #include "sandbox/mounts/mounts.h"
 #include "sandbox/spawn/channel.h"
+#include "sandbox/spawn/spawn_steps.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <limits.h>
-#include <linux/capability.h>
-#include <linux/close_range.h>
-#include <linux/securebits.h>
-#include <net/if.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -47,56 +40,7 @@
 enum { CELL_UID = 1000, CELL_GID = 1000 }; /* inside of a sandbox */
 enum { STACKS = 2, STACK_BYTES = 512 << 10, GUARD_BYTES = 4096 };
 
-#define WORKER_NAMESPACES (CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
-#define SANDBOX_NAMESPACES (WORKER_NAMESPACES | CLONE_NEWUSER | CLONE_NEWPID)
-
-/* What a child has to say: of success the result alone, which is all that an empty init has room for (init.h). */
-struct report {
-    int result;
-    struct error error;
-};
-_Static_assert(sizeof(struct report) <= PIPE_BUF, "it comes whole or not at all");
-
-static pid_t clone_process(unsigned long flags) {
-    return (pid_t)syscall(SYS_clone, flags, NULL, NULL, NULL, 0);
-}
-
-/* Reads what a child reports; the end of the pipe without a report is success: the child has exec'ed. */
-static int await_report(int fd, bool end_is_success, struct error *error) {
-    struct report report = {0};
-    ssize_t n;
-    do
-        n = read(fd, &report, sizeof report);
-    while (n < 0 && errno == EINTR);
-    if (n == 0 && end_is_success)
-        return 0;
-    if (n != (ssize_t)(report.result ? sizeof report : sizeof report.result))
-        return step_failed(error, STEP_NAMESPACES, EPIPE, "the process ended early");
-    if (report.result)
-        *error = report.error;
-    return report.result;
-}
-
-static void report(int fd, int result, const struct error *error) {
-    const struct report packet = {.result = result, .error = *error};
-    const size_t bytes = result ? sizeof packet : sizeof packet.result;
-    if (write(fd, &packet, bytes) != (ssize_t)bytes || result)
-        _exit(1);
-}
-
-/* Loopback up, so that what connects to it sees "refused" and not a surprise. See: netdevice(7). */
-static int raise_loopback(struct error *error) {
-    struct ifreq request = {.ifr_name = "lo"};
-    auto_fd fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    request.ifr_flags = IFF_UP | IFF_RUNNING;
-    if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request))
-        return step_failed(error, STEP_NETWORK, errno, "%s", "");
-    return 0;
-}
-
-static int name_host(struct error *error) {
-    return sethostname("petri", 5) ? step_failed(error, STEP_HOSTNAME, errno, "%s", "") : 0;
-}
+#define SANDBOX_NAMESPACES (SPAWN_NAMESPACES | CLONE_NEWUSER | CLONE_NEWPID)
 
 /* What a sandbox does while it is prepared: it takes its user, and makes what needs no layer. */
 static int grow(struct error *error) {
@@ -104,8 +48,8 @@ static int grow(struct error *error) {
         return step_failed(error, STEP_CREDENTIALS, errno, "%s", "");
     int r = mounts_begin_sandbox(error);
     if (r == 0)
-        r = raise_loopback(error);
-    return r ? r : name_host(error);
+        r = spawn_raise_loopback(error);
+    return r ? r : spawn_name_host(error);
 }
 
 static int read_layer(int fd, uint64_t *ret_layer) {
@@ -184,7 +128,7 @@ static void init_end(const struct spawn_context *context, const struct pipes *pi
     static const int done = 0;
     if (r == 0)
         r = init_become(&context->kept, pipes->status_write, &done, sizeof done);
-    report(pipes->status_write, r, error);
+    spawn_send_report(pipes->status_write, r, error);
     _exit(1);
 }
 
@@ -221,7 +165,7 @@ static void cage_main(const struct spawn_context *context, struct pipes *pipes) 
 static pid_t clone_cage(const struct sandbox_ground *ground) {
     if (setegid(ground->worker_gid) || seteuid(ground->worker_uid))
         return -1;
-    pid_t pid = clone_process(SANDBOX_NAMESPACES | SIGCHLD);
+    pid_t pid = spawn_clone(SANDBOX_NAMESPACES | SIGCHLD);
     int err = errno;
     if (pid != 0 && (seteuid(0) || setegid(0)))
         _exit(1);
@@ -258,7 +202,7 @@ int spawn_cage(struct spawn_context *context, struct error *ret_error) {
     if (pid < 0)
         r = step_failed(ret_error, STEP_NAMESPACES, errno, "the cage");
     if (r == 0)
-        r = await_report(pipes.status_read, false, ret_error);
+        r = spawn_await_report(pipes.status_read, false, ret_error);
     pipes_fini(&pipes);
     if (r == 0)
         context->cage = pid;
@@ -315,7 +259,7 @@ static int enter_cage(const struct spawn_context *context, struct error *error) 
 static int clone_init(void *argument) {
     struct journey *journey = argument;
     struct outcome *outcome = &journey->outcome;
-    outcome->pid = clone_process(SANDBOX_NAMESPACES | CLONE_PARENT | SIGCHLD);
+    outcome->pid = spawn_clone(SANDBOX_NAMESPACES | CLONE_PARENT | SIGCHLD);
     if (outcome->pid == 0) {
         close(journey->id_fd);
         init_main(journey->context, journey->pipes);
@@ -388,122 +332,11 @@ void spawn_discard(struct prepared *prepared) {
 
 int spawn_finish(struct prepared *prepared, uint64_t layer, struct error *ret_error) {
     int r = write(prepared->start_fd, &layer, sizeof layer) == sizeof layer
-                ? await_report(prepared->status_fd, false, ret_error)
+                ? spawn_await_report(prepared->status_fd, false, ret_error)
                 : step_failed(ret_error, STEP_NAMESPACES, EPIPE, "the process ended early");
     if (r)
         kill(prepared->pid, SIGKILL);
     close_fd(&prepared->start_fd);
     close_fd(&prepared->status_fd);
-    return r;
-}
-
-/* Puts the worker's descriptors in their places and closes all others but report_fd, which is close-on-exec. */
-static int arrange_descriptors(const struct zygote_worker_fds *worker_fds, int *report_fd) {
-    int high[5] = {open("/dev/null", O_RDONLY), worker_fds->stdout_fd, worker_fds->stderr_fd, worker_fds->control_fd,
-                   worker_fds->trace_fd};
-    enum { N = 5 };
-    for (int i = 0; i < N; i++)
-        if (high[i] < 0 || (high[i] = fcntl(high[i], F_DUPFD_CLOEXEC, 64)) < 0)
-            return -errno;
-    if ((*report_fd = fcntl(*report_fd, F_DUPFD_CLOEXEC, 64)) < 0)
-        return -errno;
-    for (int i = 0; i < N; i++)
-        if (dup2(high[i], i) < 0)
-            return -errno;
-    /* At 5, out of the interpreter's way: the numbers that it gives its own files start low and stay the same. */
-    if (dup3(*report_fd, N, O_CLOEXEC) < 0)
-        return -errno;
-    *report_fd = N;
-    return close_range(N + 1, ~0U, 0) ? -errno : 0;
-}
-
-/* No capability, now or after an exec. See: capabilities(7). */
-static int drop_privileges(const struct sandbox_ground *ground) {
-    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct none[2] = {{0}};
-    for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
-        if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0))
-            return -errno;
-    if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED, 0, 0, 0))
-        return -errno;
-    if (setresgid(ground->worker_gid, ground->worker_gid, ground->worker_gid) ||
-        setresuid(ground->worker_uid, ground->worker_uid, ground->worker_uid))
-        return -errno;
-    return syscall(SYS_capset, &header, none) ? -errno : 0;
-}
-
-/* By the system call itself: libc keeps two signals to itself, and whoever started us may have them ignored. */
-static void reset_signals(void) {
-    const struct {
-        void *handler;
-        unsigned long flags;
-        void *restorer;
-        uint64_t mask;
-    } fresh = {0};
-    sigset_t none;
-    sigemptyset(&none);
-    for (int s = 1; s < NSIG; s++)
-        (void)syscall(SYS_rt_sigaction, s, &fresh, NULL, sizeof fresh.mask); /* not SIGKILL, not SIGSTOP */
-    sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-/* With 0 Linux would still start a handler of the host's that cores are piped to; with 1, none. See: core(5). */
-static void forbid_cores(void) {
-    if (setrlimit(RLIMIT_CORE, &(struct rlimit){1, 1}))
-        (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); /* whoever started us has it at 0 already */
-}
-
-static int go_to_folder(const struct template *template, struct error *error) {
-    const char *folder = mounts_shows_folder_path(template->options) ? template->options->folder : "/work";
-    return chdir(folder) ? step_failed(error, STEP_MOUNT_BIND, errno, "%s", folder) : 0;
-}
-
-static void worker_main(const struct template *template, const struct zygote_worker_fds *worker_fds, int report_fd) {
-    const struct session_options *options = template->options;
-    struct error error = {0};
-    int step;
-    int r = mounts_begin_sandbox(&error);
-    if (r == 0)
-        r = mounts_build_sandbox(template, LAYER_LIVE, &error);
-    if (r == 0)
-        r = raise_loopback(&error);
-    if (r == 0)
-        r = name_host(&error);
-    if (r == 0)
-        r = go_to_folder(template, &error);
-    if (r == 0 && (step = arrange_descriptors(worker_fds, &report_fd)))
-        r = step_failed(&error, STEP_PIPE, -step, "%s", "");
-    setsid();
-    reset_signals();
-    forbid_cores();
-    if (r == 0 && (step = drop_privileges(template->options->ground)))
-        r = step_failed(&error, STEP_CREDENTIALS, -step, "%s", "");
-    if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-        r = step_failed(&error, STEP_NO_NEW_PRIVS, errno, "%s", "");
-    if (r == 0) {
-        execve(options->argv[0], (char *const *)(size_t)options->argv, (char *const *)(size_t)options->env);
-        r = step_failed(&error, STEP_EXEC, errno, "%s", options->argv[0]);
-    }
-    report(report_fd, r, &error);
-    _exit(1);
-}
-
-int spawn_worker(const struct template *template, const struct zygote_worker_fds *worker_fds, pid_t *ret_pid,
-                 struct error *ret_error) {
-    int status[2];
-    if (pipe2(status, O_CLOEXEC))
-        return step_failed(ret_error, STEP_PIPE, errno, "%s", "");
-    pid_t pid = clone_process(WORKER_NAMESPACES | CLONE_PARENT | SIGCHLD);
-    if (pid == 0) {
-        close(status[0]);
-        worker_main(template, worker_fds, status[1]);
-    }
-    close(status[1]);
-    auto_fd status_read = status[0];
-    if (pid < 0)
-        return step_failed(ret_error, STEP_NAMESPACES, errno, "%s", "");
-    int r = await_report(status_read, true, ret_error);
-    if (r == 0)
-        *ret_pid = pid;
     return r;
 }

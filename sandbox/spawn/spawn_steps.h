@@ -1,0 +1,39 @@
+/*
+ * spawn_steps.h - what every process that the zygote spawns has in common: how it is cloned, and how it reports.
+ */
+#ifndef PETRI_SANDBOX_SPAWN_SPAWN_STEPS_H
+#define PETRI_SANDBOX_SPAWN_SPAWN_STEPS_H
+
+#include "sandbox/sandbox.h"
+
+#include <sched.h>
+#include <sys/types.h>
+
+/* Those that a worker and a sandbox have of their own; a sandbox has a user and a pid namespace, too. */
+#define SPAWN_NAMESPACES (CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
+
+/* What a spawned process sends over its pipe. */
+struct spawn_report {
+    int result; /* 0 or -errno; of success this alone is sent: an empty init has no room for more (init.h) */
+    struct error error;
+};
+
+/* clone(2) as fork(2) does it, with flags. */
+pid_t spawn_clone(unsigned long flags);
+
+/*
+ * Waits for a report and returns its result. The end of the pipe without one is
+ * success where end_is_success, for then the process has exec'ed, and -EPIPE else.
+ */
+int spawn_await_report(int fd, bool end_is_success, struct error *ret_error);
+
+/* Sends a report; after one of a failure the calling process ends. */
+void spawn_send_report(int fd, int result, const struct error *error);
+
+/* Loopback up, so that what connects to it sees "refused" and not a surprise. 0 or -errno. See: netdevice(7). */
+int spawn_raise_loopback(struct error *ret_error);
+
+/* The host's name in a new UTS namespace. 0 or -errno. */
+int spawn_name_host(struct error *ret_error);
+
+#endif
