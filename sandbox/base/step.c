@@ -48,7 +48,7 @@ static const struct {
     [STEP_NO_NEW_PRIVS] = {"setting no_new_privs", ""},
     [STEP_EXEC] = {"starting the interpreter", "Check the path given with --python."},
     [STEP_FORK] = {"starting a process", "The limit on processes (ulimit -u, pids.max) is too low."},
-    [STEP_ZYGOTE] = {"talking to the process that makes sandboxes", "It ended; restart the kernel."},
+    [STEP_ZYGOTE] = {"talking to the process that makes sandboxes", "It has ended: restart the kernel."},
     [STEP_PIPE] = {"making a pipe or socket", "The limit on open files (ulimit -n) is too low."},
     [STEP_MEMORY] = {"getting memory", ""},
     [STEP_PTRACE] =
@@ -57,7 +57,7 @@ static const struct {
     [STEP_WORKER_DIED] = {"stopping the worker", "It has ended."},
     [STEP_THREADS] = {"stopping the threads", "There were too many, or they would not stop."},
     [STEP_INJECT] = {"running a system call in the worker",
-                     "The cell changed memory or descriptors that petri needs, or did not let go of its processor."},
+                     "The cell changed memory or descriptors that petri needs, or its threads did not stop in time."},
     [STEP_IMAGE] = {"copying the image", "The machine or the limit on processes is out of room."},
     [STEP_SETNS] = {"entering the sandbox's namespaces", ""},
     [STEP_CLONE] = {"starting a task in the sandbox",
@@ -65,7 +65,7 @@ static const struct {
     [STEP_FILTER] = {"installing the seccomp filter",
                      "The kernel needs CONFIG_SECCOMP_FILTER; in a container, permit seccomp."},
     [STEP_CGROUP] = {"moving the worker into its control group", "Check the permissions of the control group."},
-    [STEP_DESCRIPTORS] = {"carrying open files on", "Restart the kernel if this does not end."},
+    [STEP_DESCRIPTORS] = {"keeping open files for the next cell", "Restart the kernel if this happens again."},
     [STEP_USER_LIMITS] = {"lowering the limits of cells", "The hard limit on open files (ulimit -Hn) is too low."},
     [STEP_PYTHON] = {"finding the interpreter", "Give its path with --python."},
 };

@@ -91,7 +91,7 @@ size_t descriptors_index(const struct descriptors *list, int fd);
 /* Our duplicate, close-on-exec, of one of the process' descriptors, that never blocks. -errno on failure. */
 int descriptors_take(const struct descriptors_source *source, const struct descriptor *descriptor);
 
-#define DESCRIPTORS_FULL ": 16 MiB wait in the cell's pipes and sockets, and that is the most"
+#define DESCRIPTORS_FULL ": more than 16 MiB of unread data in the cell's pipes and sockets"
 
 /* Writes why a cell can't be carried on, as a printf-style end of "descriptor 7, ". -ENOTSUP. */
 int descriptors_refuse(const struct descriptors_source *source, const struct descriptor *descriptor, const char *format,

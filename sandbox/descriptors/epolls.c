@@ -90,7 +90,7 @@ static int record_watch(const struct descriptors_source *source, const struct de
         return -EBADMSG;
     watch.added_as = said.fd;
     if (++work->watches > WATCHES_MAX)
-        return descriptors_refuse(source, descriptor, "an epoll: %d watches are the most", WATCHES_MAX);
+        return descriptors_refuse(source, descriptor, "an epoll: at most %d watches can be kept", WATCHES_MAX);
     struct kcmp_epoll_slot slot = {.efd = (uint32_t)descriptor->fd, .tfd = (uint32_t)watch.added_as};
     for (size_t i = 0; i < state->n; i++)
         slot.toff += state->watch[i].added_as == watch.added_as;

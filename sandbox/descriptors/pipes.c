@@ -81,7 +81,7 @@ static int settle_capacity(struct descriptors_source *source, const struct descr
     if (needed > (uint64_t)before)
         pipe->capacity = needed <= CAPACITY_MAX ? fcntl(fd, F_SETPIPE_SZ, (int)needed) : -1;
     if (pipe->capacity < 0)
-        return descriptors_refuse(source, reader, "a pipe: more waits in it than a new one can be made for");
+        return descriptors_refuse(source, reader, "a pipe that holds more data than a new pipe can");
     (void)fcntl(fd, F_SETPIPE_SZ, LEAST_BYTES); /* it may not be worth it */
     return 0;
 }
@@ -116,7 +116,7 @@ static int check_pages(const struct descriptors_source *source, const struct des
             continue;
         pages += pages_of(list->at[i].state);
         if (pages > PAGES_MAX)
-            return descriptors_refuse(source, &list->at[i], "a pipe: all pipes together have %d pages at most",
+            return descriptors_refuse(source, &list->at[i], "a pipe: all pipes together may take %d pages at most",
                                       PAGES_MAX);
     }
     return 0;
@@ -132,7 +132,7 @@ int pipes_dump(struct descriptors_source *source, struct descriptors *list) {
         struct descriptor *object = &list->at[descriptor->object];
         if (!object->state) {
             if (++n > PIPES_MAX)
-                return descriptors_refuse(source, descriptor, "a pipe: %d are the most", PIPES_MAX);
+                return descriptors_refuse(source, descriptor, "a pipe: at most %d can be kept", PIPES_MAX);
             struct pipe_state *pipe = calloc(1, sizeof *pipe);
             if (!pipe)
                 return -ENOMEM;

@@ -126,7 +126,7 @@ static void name_sides(int fd, struct socket_state *state) {
 static int check_room(const struct descriptors_source *source, const struct descriptor *descriptor,
                       const struct socket_state *state) {
     int r = state->content.bytes > SURE_BYTES ? sockets_try(state) : 0;
-    return r == -ENOBUFS ? descriptors_refuse(source, descriptor, "a socket: more waits in it than a new one takes")
+    return r == -ENOBUFS ? descriptors_refuse(source, descriptor, "a socket that holds more data than a new socket can")
                          : r;
 }
 

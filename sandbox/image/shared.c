@@ -195,7 +195,7 @@ static int check_mappings(pid_t pid, const struct shared *shared, struct error *
     return r || n + SHARED_MAPPINGS_LEFT < most_mappings()
                ? r
                : step_failed(error, STEP_DESCRIPTORS, ENOTSUP,
-                             "shared memory beside %zu other mappings, the most there can be", n - shared->n_mappings);
+                             "shared memory, and %zu other mappings: Linux allows no more", n - shared->n_mappings);
 }
 
 int shared_find(pid_t pid, struct descriptors *list, const struct shared_known *known, struct shared *ret,

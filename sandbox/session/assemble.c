@@ -297,7 +297,7 @@ int cell_assemble(struct cell *cell, struct error *ret_error) {
     int pair[2] = {-1, -1}, init_fd = -1;
     if (cell->image->broken)
         return step_failed(ret_error, STEP_DESCRIPTORS, -cell->image->broken,
-                           "a lost cell has changed them, and that could not be undone");
+                           "a cell that was rolled back had changed them, and this could not be undone");
     cell->tids = calloc(cell->image->threads.n, sizeof *cell->tids);
     if (!cell->tids)
         return step_failed(ret_error, STEP_MEMORY, ENOMEM, "%s", "");

@@ -104,7 +104,7 @@ static void pipe_that_no_user_could_make_is_refused(struct live *live) {
         cell = live_start(live);
         CHECK(read_all(cell, pipe.a) > 65536);
     }
-    live_check_refused(live, cell, "more waits in it than");
+    live_check_refused(live, cell, "a pipe that holds more data than");
 }
 
 /* 64 pages each, as sizes are powers of two. */
@@ -144,7 +144,7 @@ static void socket_that_a_file_was_sent_to_beyond_its_buffers_is_refused(struct 
         all += n > 0 ? n : 0;
     } while (n > 0 && all < 8 << 20);
     CHECK(all > 2 << 20);
-    live_check_refused(live, cell, "more waits in it than a new one takes");
+    live_check_refused(live, cell, "a socket that holds more data than a new socket can");
 }
 
 /* Opens the session's pipes anew in a cell that is lost, and locks them: 0 or -errno. */
