@@ -1,17 +1,18 @@
 /*
- * descriptors.h - the descriptors of an image: found when its cell is frozen, given to each cell that is made of it.
+ * descriptors.h - the descriptors of an image: dumped when its cell is frozen, restored in each cell that is made of
+ * it.
  *
- * A copy of an image has copies of its descriptors, but behind them are the
- * same open files: an offset that a cell moves, a flag that it sets, what it
- * reads from a pipe would stay so after a rollback. So each cell gets objects
- * of its own under the same numbers, filled as the image's were. The table in
- * descriptors.c says of each kind what is done; what can't be copied, and holds
- * no more than flags and an offset, is shared, and gets those back when a cell
- * is lost. What could be neither is found here, while the cell that left it can
- * still be rolled back.
+ * A copy of an image has copies of its descriptors, but they lead to the same open
+ * files: an offset that a cell moves, a flag that it sets and what it reads from a
+ * pipe would stay so after a rollback. So each cell gets objects of its own under
+ * the same numbers, with the same content. The table in descriptors.c says what is
+ * done for each kind. What can't be copied and has no more state than flags and an
+ * offset is shared, and gets these back when a cell is rolled back. What can be
+ * neither copied nor shared is refused here, while its cell can still be rolled
+ * back.
  *
- * The number of a descriptor says nothing: a cell that closes its standard input
- * gets 0 for the next file that it opens.
+ * The number of a descriptor tells nothing of its kind: a cell that closes its
+ * standard input gets 0 for the next file that it opens.
  *
  * See: proc_pid_fd(5), proc_pid_fdinfo(5), kcmp(2), dup(2).
  */

@@ -1,11 +1,11 @@
 /*
  * restorer.h - a cell's worker, before it runs, makes the descriptors that its cell is to have.
  *
- * It is in its sandbox and has no capability left, so what it makes belongs to
- * the sandbox, and it can make nothing that a cell could not. Calls are queued
- * and made as few batches; what they give gets its number, its flags and its
- * content afterwards, the latter from us. Few may be open on the way: a cell may
- * have used up its descriptors, and there are some more for us, but not many.
+ * The worker is in its sandbox and has no capability left, so what it makes belongs
+ * to the sandbox, and it can make nothing that the cell could not. Calls are queued
+ * and made in few batches. What was made then gets its number and flags, and its
+ * content from us. Only few descriptors may be open beside those of the cell: the
+ * cell may have used up its own, and the worker has a few more and no others.
  *
  * See: inject.h, dup(2).
  */

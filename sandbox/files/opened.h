@@ -1,11 +1,11 @@
 /*
  * opened.h - which files of the notebook's folder a cell opens, seen from outside.
  *
- * Watches stand on the folders as the cell's overlay shows them: overlayfs
- * tells of opens on its inodes, not on those below. The session's cells share one,
- * and run one after the other; cells beside have their own. So the watches see what
- * this cell does and nothing else. All cells of a session share one instance of inotify:
- * to close one waits for all of Linux, some milliseconds.
+ * Watches are on the folders of the cell's overlay, because overlayfs reports opens
+ * of its own inodes and not of those below. The session's cells share one overlay
+ * and run one after the other, and cells beside have their own: so the watches see
+ * this cell and nothing else. All cells of a session share one instance of inotify,
+ * because to close one takes some milliseconds.
  *
  * See: inotify(7), overlayfs.rst.
  */

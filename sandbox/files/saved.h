@@ -1,12 +1,12 @@
 /*
  * saved.h - what a file that a stopped process has open held before a cell, kept by us and put back.
  *
- * A cell is lost when it has used up the disk, too. So files are put back in two
- * rounds: first each gives up what it has more than before, then each gets what
- * it has less. What is a hole in the saved contents takes no room afterwards.
+ * A cell may be rolled back because it has used up the disk. So files are put back
+ * in two rounds: first each is cut to what it had, then each gets back what it
+ * lost. A hole in the saved contents takes no room afterwards.
  *
- * All of it may be done to a file that its mode closes to its owner: that is
- * changed for the moment, which only the time of its last change shows.
+ * The mode of a file may keep its owner out. Then it is changed for the moment,
+ * which shows in the file's ctime only.
  */
 #ifndef PETRI_SANDBOX_FILES_SAVED_H
 #define PETRI_SANDBOX_FILES_SAVED_H

@@ -1,13 +1,11 @@
 /*
- * mapped_files.h - shared mappings of files that have a name: a file's contents by another door.
+ * mapped_files.h - shared mappings of files that have a name, by which cells write them without a system call.
  *
- * A copy of an address space maps the same files. The session's cells write
- * the live files (layers.h), so to them that is as it should be: what one cell
- * writes by a mapping, the next one reads by its path. Only which of those files
- * may have been written is to be found out, for no time tells of it: a copy of a
- * memory begins without any page of them, so those that are there when its cell
- * ends were touched by it. A cell that is thrown away has the files' copies in
- * their place, privately.
+ * A copy of an address space maps the same files, and for the session's cells that
+ * is right: they write the live files (layers.h), so what one writes by a mapping
+ * the next one reads by the path. But such a write changes no time, so which files
+ * a cell may have written is told by its page table (mapped_files.c). A cell that
+ * is thrown away gets private mappings of the files' copies instead.
  *
  * See: proc_pid_pagemap(5).
  */

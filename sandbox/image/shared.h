@@ -1,14 +1,15 @@
 /*
  * shared.h - memory that a copy of an image would share with it, and the contents of files without a name.
  *
- * A copy of an address space has the very pages of a MAP_SHARED mapping. So
- * each cell gets memory of its own in its place: a memfd with the same content,
- * mapped at the same addresses, and under the numbers that a memfd had. Files that
- * have a name are mapped_files.h's. An
- * unlinked file on a disk stays the same file, for it may be mapped or not: its
- * contents are saved before a cell starts, and put back when it is rolled back
- * (saved.h), whoever has it open for what: its owner can open it once more
- * through /proc.
+ * A copy of an address space has the very pages of a MAP_SHARED mapping. So each
+ * cell gets memory of its own instead: a memfd with the same content, mapped at the
+ * same addresses, and under the numbers that a memfd had. Files that have a name
+ * are in mapped_files.h.
+ *
+ * An unlinked file on a disk stays the same file for all cells. Its contents are
+ * saved before a cell starts and put back when the cell is rolled back (saved.h),
+ * also where it is open for reading only: its owner can open it for writing through
+ * /proc.
  *
  * See: mmap(2), MAP_SHARED; memfd_create(2).
  */

@@ -1,11 +1,11 @@
 /*
- * zombies.h - children of a cell that are dead, and that nobody has waited for yet.
+ * zombies.h - children of a cell that have ended, and that it has not waited for yet.
  *
- * A cell's other processes end with it. Its worker's children must be found dead
- * by the next cell, each under its number and with its status: a program that
- * waits for one which isn't there takes it for still running, or for one that has
- * ended well. So each cell's worker clones them again, and each of them ends at
- * once as it has ended before. What they were, and their own children, is gone.
+ * A cell's other processes end with it. The next cell must find its worker's
+ * children as zombies, each with its id and its status: a program that waits for a
+ * child which isn't there believes that it still runs, or that it ended well. So
+ * each cell's worker clones them again, and each ends at once as it did before.
+ * Their own children are gone.
  *
  * See: waitpid(2); clone3(2), set_tid.
  */

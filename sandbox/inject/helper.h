@@ -5,10 +5,10 @@
  *     helper      enters them, and clones
  *     task          the one that is wanted, cloned inside
  *
- * The helper is killed. Keeper, helper and task share memory, descriptors and
- * handlers; all are our children, and none has a parent of its own. All that
- * the three do is checked call by call (inject.h): the keeper stands in the
- * cage, the helper has every capability in the namespaces that it has entered.
+ * The helper is killed afterwards. Keeper, helper and task share memory, descriptors
+ * and signal handlers, and all three are our children. Each call that they make is a
+ * checked one (inject.h), because the keeper is in the cage and the helper has every
+ * capability in the namespaces that it has entered.
  *
  * See: setns(2) of a pidfd, clone3(2).
  */

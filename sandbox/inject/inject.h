@@ -2,8 +2,8 @@
  * inject.h - system calls that a stopped task makes for us.
  *
  * In the image stand a page of code and some pages of data that are ours (the
- * parasite area). Whoever owns the memory of an image may have prepared it so that
- * its tasks do something else than they are told, so there are two ways to be told:
+ * parasite area). A cell may have prepared its memory so that tasks on it do
+ * something else than they are asked to. So there are two ways to make a call:
  *
  *     checked    One call. The task stops in front of it and behind it, and
  *                what it is about to ask of Linux is compared with what is due,

@@ -1,12 +1,12 @@
 /*
  * procfs.h - what Linux says in files of /proc, read from their text; nothing is opened here.
  *
- * Much of such a text is chosen by code of cells: what a task, a memfd, a folder
- * or a file is called, with brackets, newlines and " (deleted)" in it. So a text
- * is bytes with a length, a value is what stands behind the name at the
- * beginning of a line, and what is not understood to its end (a number that is
- * too large, a line without its newline, which was cut off) is not there: no
- * function guesses. Results are left as they are then.
+ * Code of cells chooses much of such a text: the names of tasks, memfds, folders
+ * and files, with brackets, newlines and " (deleted)" in them. So a text is bytes
+ * with a length; a value is what follows the name at the beginning of a line; and
+ * what can't be read to its end (a number that is too large, a line that was cut
+ * off before its newline) counts as missing. No function guesses, and on failure
+ * results are untouched.
  *
  * Ours, because libproc2 opens the files itself, by a pid, and its parsers
  * can't be had without that.

@@ -1,10 +1,10 @@
 /*
- * strays.h - children of this process that live in a sandbox and that nobody has asked for.
+ * strays.h - children of this process that are in a sandbox and that the session did not start.
  *
- * There should be none: what a cell could do to leave one is refused by the
- * filter and by each comparison of a driven call. If one is there all the same
- * it is ended, and said. As the first process of its pid namespace this process
- * is also the one to which everything is left that loses its parent.
+ * There should be none: the filter and the comparison of each checked call refuse
+ * whatever could leave one. If there is one all the same, it is killed, counted and
+ * logged. As pid 1 of its pid namespace this process is also the parent of whatever
+ * loses its own.
  *
  * See: pid_namespaces(7), NSpid in proc_pid_status(5).
  */

@@ -1,10 +1,10 @@
 /*
  * init.h - a process that keeps namespaces alive and is nothing else.
  *
- * A pid 1 begins as a copy of the zygote, and code of a cell that gets hold
- * of one of our tasks may be able to look at it. So it gives up what it has:
- * all memory but one page, which can only be executed, all descriptors but two,
- * and every system call but those with which it says that it is done and sleeps.
+ * A pid 1 begins as a copy of the zygote, and code of a cell that has taken over one
+ * of our tasks may be able to look at it. So it gives up whatever it has: all memory
+ * but one page, which can only be executed, all descriptors but two, and every
+ * system call but those with which it reports and then sleeps.
  *
  * See: SECCOMP_SET_MODE_STRICT in seccomp(2). Where the process has a filter
  * already, as in a container, it is a filter of the same effect.

@@ -7,11 +7,11 @@
  *         init        pid 1 of one sandbox, in a pid namespace below the cage's
  *       worker        started by the zygote, but a child of the kernel
  *
- * Code of a cell that got hold of a keeper could see the cage and what is below
- * it: inits, which are hollow (init.h). The zygote and the kernel have no
- * number there. But for its first answer nothing that the zygote says carries a
- * descriptor: Linux counts those on their way by user, and others may have used
- * them up.
+ * Code of a cell that took over a keeper could see the cage and what is below it:
+ * inits, which have nothing left to take (init.h). The zygote and the kernel have
+ * no pid there. Only the zygote's first answer carries a descriptor: Linux limits
+ * descriptors in flight by user, and other programs of the user may have used up
+ * the limit.
  *
  * Sandboxes are asked for with zygote_request_sandbox() and taken with
  * zygote_take_sandbox(), in order, so that the zygote can work while we do.
@@ -62,9 +62,10 @@ void zygote_stop(struct zygote *zygote);
 int zygote_request_sandbox(const struct zygote *zygote, uint64_t layer, struct error *ret_error);
 
 /*
- * Raises the limit of the live files' number, for names beside those that cells
- * have given them, or puts it back: what is taken by then may stay. Waits for it, as all of
- * these, and no sandbox may have been asked for and not taken. 0 or -errno.
+ * Raises the limit of how many live files there may be, for names beside those that
+ * cells have given them, or puts it back: what is used by then may stay. Waits for
+ * the answer, as all of these do, and no sandbox may have been requested and not
+ * taken. 0 or -errno.
  */
 int zygote_raise_file_limit(const struct zygote *zygote);
 int zygote_lower_file_limit(const struct zygote *zygote);
