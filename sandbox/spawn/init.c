@@ -109,7 +109,7 @@ struct page {
     struct call call[MAX_CALLS];
     struct sock_filter filter[sizeof strict / sizeof strict[0]];
     struct sock_fprog program;
-    unsigned char word[INIT_MAX_REPORT_BYTES];
+    unsigned char report[INIT_MAX_REPORT_BYTES];
 };
 _Static_assert(sizeof(struct page) <= PAGE, "one page");
 
@@ -205,13 +205,13 @@ static int arrange_descriptors(int status_fd) {
     return close_range(3, ~0U, 0) ? -errno : 0;
 }
 
-static struct page *make_page(const struct init_kept *kept, const void *word, size_t bytes, size_t *ret_calls) {
+static struct page *make_page(const struct init_kept *kept, const void *report, size_t bytes, size_t *ret_calls) {
     struct page *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED)
         return NULL;
     uint64_t at = (uint64_t)page;
     memcpy(page->code, init_code_start, (size_t)(init_code_end - init_code_start));
-    memcpy(page->word, word, bytes);
+    memcpy(page->report, report, bytes);
     memcpy(page->filter, strict, sizeof strict);
     page->program = (struct sock_fprog){.len = sizeof strict / sizeof strict[0], .filter = page->filter};
     size_t n = unmap_all_but((struct init_kept){at, at + PAGE}, *kept, page->call);
@@ -219,7 +219,7 @@ static struct page *make_page(const struct init_kept *kept, const void *word, si
         page->call[n++] = (struct call){SYS_prctl, {PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0}};
     else
         page->call[n++] = (struct call){SYS_prctl, {PR_SET_SECCOMP, SECCOMP_MODE_FILTER, (uint64_t)&page->program}};
-    page->call[n++] = (struct call){SYS_write, {STATUS_FD, (uint64_t)page->word, bytes}};
+    page->call[n++] = (struct call){SYS_write, {STATUS_FD, (uint64_t)page->report, bytes}};
     *ret_calls = n;
     return mprotect(page, PAGE, PROT_READ | PROT_EXEC) ? NULL : page;
 }
@@ -246,14 +246,14 @@ static int unregister_sequences(void) {
 #endif
 }
 
-int init_become(const struct init_kept *kept, int status_fd, const void *word, size_t bytes) {
+int init_become(const struct init_kept *kept, int status_fd, const void *report, size_t bytes) {
     size_t n = 0;
     if (bytes > INIT_MAX_REPORT_BYTES)
         return -E2BIG;
-    const struct page *page = make_page(kept, word, bytes, &n);
+    const struct page *page = make_page(kept, report, bytes, &n);
     int r = page ? unregister_sequences() : -errno;
     if (r == 0)
-        r = arrange_descriptors(status_fd); /* last: afterwards nothing can be said but the word */
+        r = arrange_descriptors(status_fd); /* last: afterwards nothing can be reported but this */
     if (r)
         return r;
     __asm__ volatile("movq %0, %%rbx\n"

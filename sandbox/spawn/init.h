@@ -29,12 +29,12 @@ int init_find_kept(struct init_kept *ret_kept) MUST_CHECK;
 enum { INIT_MAX_REPORT_BYTES = 1024 };
 
 /*
- * Becomes such a process for good, and then writes word to status_fd; at most
+ * Becomes such a process for good, and then writes report to status_fd; at most
  * INIT_MAX_REPORT_BYTES. Returns only on failure, with -errno. The process must
  * have one thread and ignore SIGCHLD; children that are left to it are reaped
  * by Linux.
  */
-int init_become(const struct init_kept *kept, int status_fd, const void *word, size_t bytes) MUST_CHECK;
+int init_become(const struct init_kept *kept, int status_fd, const void *report, size_t bytes) MUST_CHECK;
 
 /*
  * From now on the libraries of the program, but for libc, are not part of

@@ -123,9 +123,9 @@ static void init_stay(void) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-/* The last word of a pid 1, with which it becomes an empty one. */
+/* The end of a pid 1's work: it reports, and becomes what init.h says. */
 static void init_end(const struct spawn_context *context, const struct pipes *pipes, int r, const struct error *error) {
-    static const int done = 0;
+    struct spawn_report done = {0};
     if (r == 0)
         r = init_become(&context->kept, pipes->status_write, &done, sizeof done);
     spawn_send_report(pipes->status_write, r, error);
