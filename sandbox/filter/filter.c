@@ -68,11 +68,11 @@ static uint32_t verdict(const struct builder *b, const struct filter_row *row) {
     case FILTER_ALLOW:
         return SECCOMP_RET_ALLOW;
     case FILTER_ERRNO:
-    case FILTER_NOTHING: /* the errno is 0 */
+    case FILTER_NOOP: /* the errno is 0 */
         return SECCOMP_RET_ERRNO | (uint32_t)row->err;
-    case FILTER_TELL:
+    case FILTER_NOTIFY:
         return b->deny_action == SECCOMP_RET_ERRNO ? SECCOMP_RET_ALLOW : b->deny_action;
-    case FILTER_OURS:
+    case FILTER_TRACE:
         return SECCOMP_RET_TRACE;
     case FILTER_DENY:
         return b->deny_action == SECCOMP_RET_ERRNO ? SECCOMP_RET_ERRNO | (uint32_t)row->err : b->deny_action;

@@ -25,11 +25,11 @@
 
 enum filter_kind {
     FILTER_ALLOW,
-    FILTER_ERRNO,   /* answered with an errno; normal life for libraries */
-    FILTER_NOTHING, /* answered with 0 and not done: it is for a machine's sake, and a cell has none */
-    FILTER_DENY,    /* the same, but worth telling: forbidden, not just missing */
-    FILTER_TELL,    /* let through, but told: what tries to reach the network */
-    FILTER_OURS,    /* made only by us in the image's memory, while we trace it; ENOSYS for code of cells */
+    FILTER_ERRNO,  /* answered with an errno; normal life for libraries */
+    FILTER_NOOP,   /* answered with 0 and not done: it is for a machine's sake, and a cell has none */
+    FILTER_DENY,   /* the same, but worth telling: forbidden, not just missing */
+    FILTER_NOTIFY, /* let through, but told: what tries to reach the network */
+    FILTER_TRACE,  /* made only by us in the image's memory, while we trace it; ENOSYS for code of cells */
 };
 
 /* Matches where (argument & mask) == value. mask 0 matches always. */

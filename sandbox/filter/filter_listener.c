@@ -93,10 +93,10 @@ static int describe_network(const struct seccomp_notif *notif, const char *name,
 
 static int answer(int listener_fd, const struct seccomp_notif *notif, const struct filter_row *row, bool outside) {
     struct seccomp_notif_resp response = {.id = notif->id};
-    if (row && row->kind == FILTER_TELL && !outside)
+    if (row && row->kind == FILTER_NOTIFY && !outside)
         response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE; /* the empty network namespace is what contains it */
     else
-        response.error = row && row->kind != FILTER_TELL ? -row->err : (row ? -ENETUNREACH : -EPERM);
+        response.error = row && row->kind != FILTER_NOTIFY ? -row->err : (row ? -ENETUNREACH : -EPERM);
     /* ENOENT: the task has been killed, and needs no answer. */
     return ioctl(listener_fd, SECCOMP_IOCTL_NOTIF_SEND, &response) && errno != ENOENT ? -errno : 0;
 }
@@ -118,5 +118,5 @@ int filter_listener_take(int listener_fd, struct denied_call *ret_call, pid_t *r
         return r;
     *ret_call = call;
     *ret_pid = (pid_t)notif.pid;
-    return row && row->kind == FILTER_TELL && !outside ? 0 : 1;
+    return row && row->kind == FILTER_NOTIFY && !outside ? 0 : 1;
 }

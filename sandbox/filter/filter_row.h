@@ -16,16 +16,16 @@
     { #call, FILTER_ERRNO, err, {0 }, why }
 #define ERRNO_IF(call, argument, mask, value, err, why)                                                                \
     { #call, FILTER_ERRNO, err, {argument, mask, value }, why }
-#define NOTHING(call, why)                                                                                             \
-    { #call, FILTER_NOTHING, 0, {0 }, why }
-#define NOTHING_IF(call, argument, mask, value, why)                                                                   \
-    { #call, FILTER_NOTHING, 0, {argument, mask, value }, why }
-#define OURS(call, why)                                                                                                \
-    { #call, FILTER_OURS, 0, {0 }, why }
-#define OURS_IF(call, argument, mask, value, why)                                                                      \
-    { #call, FILTER_OURS, 0, {argument, mask, value }, why }
-#define TELL(call, why)                                                                                                \
-    { #call, FILTER_TELL, 0, {0 }, why }
+#define NOOP(call, why)                                                                                                \
+    { #call, FILTER_NOOP, 0, {0 }, why }
+#define NOOP_IF(call, argument, mask, value, why)                                                                      \
+    { #call, FILTER_NOOP, 0, {argument, mask, value }, why }
+#define TRACE(call, why)                                                                                               \
+    { #call, FILTER_TRACE, 0, {0 }, why }
+#define TRACE_IF(call, argument, mask, value, why)                                                                     \
+    { #call, FILTER_TRACE, 0, {argument, mask, value }, why }
+#define NOTIFY(call, why)                                                                                              \
+    { #call, FILTER_NOTIFY, 0, {0 }, why }
 #define DENY(call, err, why)                                                                                           \
     { #call, FILTER_DENY, err, {0 }, why }
 

@@ -331,14 +331,14 @@ static uint32_t read_table(int number, uint32_t deny_action) {
         switch (row->kind) {
         case FILTER_ALLOW:
             return ALLOW;
-        case FILTER_OURS:
+        case FILTER_TRACE:
             return TRACE;
         case FILTER_ERRNO:
-        case FILTER_NOTHING:
+        case FILTER_NOOP:
             return ERR((uint32_t)row->err);
         case FILTER_DENY:
             return deny_action == SECCOMP_RET_ERRNO ? ERR((uint32_t)row->err) : deny_action;
-        case FILTER_TELL:
+        case FILTER_NOTIFY:
             return deny_action == SECCOMP_RET_ERRNO ? ALLOW : deny_action;
         }
     }
