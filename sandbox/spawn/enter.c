@@ -276,8 +276,8 @@ static int await_settled(int fd, pid_t inner, struct error *error) {
  */
 static pid_t fork_inner(void) {
     pid_t inner = -1;
-    int said[2], status;
-    if (prctl(PR_SET_CHILD_SUBREAPER, 1) || pipe2(said, O_CLOEXEC))
+    int report[2], status;
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) || pipe2(report, O_CLOEXEC))
         return -errno;
     pid_t between = fork();
     if (between == 0) {
@@ -285,14 +285,14 @@ static pid_t fork_inner(void) {
             _exit(errno);
         inner = fork();
         if (inner == 0) {
-            close(said[0]);
-            close(said[1]);
+            close(report[0]);
+            close(report[1]);
             return 0;
         }
-        _exit(inner > 0 && write(said[1], &inner, sizeof inner) == sizeof inner ? 0 : EAGAIN);
+        _exit(inner > 0 && write(report[1], &inner, sizeof inner) == sizeof inner ? 0 : EAGAIN);
     }
-    close(said[1]);
-    auto_fd read_end = said[0];
+    close(report[1]);
+    auto_fd read_end = report[0];
     if (between < 0 || waitpid(between, &status, 0) != between)
         return -EAGAIN;
     if (!WIFEXITED(status) || WEXITSTATUS(status))
@@ -301,9 +301,9 @@ static pid_t fork_inner(void) {
 }
 
 static int start_inner(const struct resources_backend *backend, struct error *error) {
-    int alive[2], said[2];
+    int alive[2], report[2];
     sigset_t signals, before;
-    if (pipe2(alive, O_CLOEXEC) || pipe2(said, O_CLOEXEC))
+    if (pipe2(alive, O_CLOEXEC) || pipe2(report, O_CLOEXEC))
         return step_failed(error, STEP_PIPE, errno, "%s", "");
     sigemptyset(&signals);
     for (const int *s = (const int[]){SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD, 0}; *s; s++)
@@ -315,19 +315,19 @@ static int start_inner(const struct resources_backend *backend, struct error *er
         close(alive[1]);
         settled.result = settle(alive[0], &settled.error);
         sigprocmask(SIG_SETMASK, &before, NULL);
-        if (write(said[1], &settled, sizeof settled) != sizeof settled || settled.result)
+        if (write(report[1], &settled, sizeof settled) != sizeof settled || settled.result)
             _exit(1);
         close(alive[0]);
-        close(said[0]);
-        close(said[1]);
+        close(report[0]);
+        close(report[1]);
         return 0;
     }
     close(alive[0]);
-    close(said[1]);
-    auto_fd alive_end = alive[1], said_end = said[0]; /* the first is open for as long as we live */
+    close(report[1]);
+    auto_fd alive_end = alive[1], report_end = report[0]; /* the first is open for as long as we live */
     int r = inner < 0 ? step_failed(error, STEP_PID_NAMESPACE, -inner, "%s", "") : 0;
     if (r == 0)
-        r = write(alive_end, "", 1) == 1 ? await_settled(said_end, inner, error)
+        r = write(alive_end, "", 1) == 1 ? await_settled(report_end, inner, error)
                                          : step_failed(error, STEP_FORK, errno, "the new process is gone");
     if (r == 0)
         relay_signals(inner, &signals, backend);

@@ -43,7 +43,7 @@ enum { STACKS = 2, STACK_BYTES = 512 << 10, GUARD_BYTES = 4096 };
 #define SANDBOX_NAMESPACES (SPAWN_NAMESPACES | CLONE_NEWUSER | CLONE_NEWPID)
 
 /* What a sandbox does while it is prepared: it takes its user, and makes what needs no layer. */
-static int grow(struct error *error) {
+static int prepare(struct error *error) {
     if (setresgid(CELL_GID, CELL_GID, CELL_GID) || setresuid(CELL_UID, CELL_UID, CELL_UID))
         return step_failed(error, STEP_CREDENTIALS, errno, "%s", "");
     int r = mounts_begin_sandbox(error);
@@ -138,7 +138,7 @@ static void init_main(const struct spawn_context *context, struct pipes *pipes) 
     uint64_t layer;
     int r = init_begin(context, pipes, CELL_UID, CELL_GID, &error);
     if (r == 0)
-        r = grow(&error);
+        r = prepare(&error);
     init_stay();
     if (read_layer(pipes->start_read, &layer))
         _exit(0);
@@ -217,7 +217,7 @@ struct outcome {
 };
 
 /* What the processes that go into the cage have before them. They use the zygote's memory: it waits for each. */
-struct journey {
+struct cage_task {
     const struct spawn_context *context;
     struct pipes *pipes;
     int id_fd;
@@ -230,10 +230,10 @@ struct journey {
  * which waits for the end of that use alone; if we ended before the process has,
  * it would be left to our parent. (That of CLONE_PARENT is not ours to wait for.)
  */
-static pid_t clone_and_wait(const struct spawn_context *context, size_t nth, int (*run)(void *),
-                            struct journey *journey, int flags) {
+static pid_t clone_and_wait(const struct spawn_context *context, size_t nth, int (*run)(void *), struct cage_task *task,
+                            int flags) {
     flags |= CLONE_VM | CLONE_VFORK | SIGCHLD;
-    pid_t pid = clone(run, context->stacks + (nth + 1) * STACK_BYTES, flags, journey);
+    pid_t pid = clone(run, context->stacks + (nth + 1) * STACK_BYTES, flags, task);
     if (pid > 0)
         (void)waitpid(pid, NULL, __WALL);
     return pid;
@@ -257,14 +257,14 @@ static int enter_cage(const struct spawn_context *context, struct error *error) 
  * keepers run as, and are children of the cage's: that lets a helper enter them.
  */
 static int clone_init(void *argument) {
-    struct journey *journey = argument;
-    struct outcome *outcome = &journey->outcome;
+    struct cage_task *task = argument;
+    struct outcome *outcome = &task->outcome;
     outcome->pid = spawn_clone(SANDBOX_NAMESPACES | CLONE_PARENT | SIGCHLD);
     if (outcome->pid == 0) {
-        close(journey->id_fd);
-        init_main(journey->context, journey->pipes);
+        close(task->id_fd);
+        init_main(task->context, task->pipes);
     }
-    int r = outcome->pid < 0 ? -errno : channel_send_pid(journey->id_fd, outcome->pid);
+    int r = outcome->pid < 0 ? -errno : channel_send_pid(task->id_fd, outcome->pid);
     if (r)
         outcome->result = step_failed(&outcome->error, STEP_NAMESPACES, -r, "%s", "");
     return 0;
@@ -275,10 +275,10 @@ static int clone_init(void *argument) {
  * below that one: so it takes one process that enters the cage, and one cloned there.
  */
 static int clone_in_cage(void *argument) {
-    struct journey *journey = argument;
-    struct outcome *outcome = &journey->outcome;
-    outcome->result = enter_cage(journey->context, &outcome->error);
-    if (outcome->result == 0 && clone_and_wait(journey->context, 1, clone_init, journey, CLONE_PARENT) < 0)
+    struct cage_task *task = argument;
+    struct outcome *outcome = &task->outcome;
+    outcome->result = enter_cage(task->context, &outcome->error);
+    if (outcome->result == 0 && clone_and_wait(task->context, 1, clone_init, task, CLONE_PARENT) < 0)
         outcome->result = step_failed(&outcome->error, STEP_FORK, errno, "%s", "");
     return 0;
 }
@@ -304,16 +304,16 @@ int spawn_prepare(const struct spawn_context *context, struct prepared *ret_prep
     r = pipes_init(&pipes, ret_error);
     if (r)
         return r;
-    struct journey journey = {.context = context, .pipes = &pipes, .id_fd = id_write};
-    if (clone_and_wait(context, 0, clone_in_cage, &journey, 0) < 0)
-        journey.outcome.result = step_failed(&journey.outcome.error, STEP_FORK, errno, "%s", "");
+    struct cage_task task = {.context = context, .pipes = &pipes, .id_fd = id_write};
+    if (clone_and_wait(context, 0, clone_in_cage, &task, 0) < 0)
+        task.outcome.result = step_failed(&task.outcome.error, STEP_FORK, errno, "%s", "");
     close_fd(&id_write);
-    r = journey.outcome.result;
+    r = task.outcome.result;
     if (r)
-        *ret_error = journey.outcome.error;
+        *ret_error = task.outcome.error;
     else if ((r = channel_receive_pid(id_read, &prepared.pid)))
         r = step_failed(ret_error, STEP_NAMESPACES, -r, "the process ended early");
-    prepared.pid_in_cage = journey.outcome.pid;
+    prepared.pid_in_cage = task.outcome.pid;
     if (r == 0) {
         prepared.start_fd = steal_fd(&pipes.start_write);
         prepared.status_fd = steal_fd(&pipes.status_read);
