@@ -127,7 +127,7 @@ static void start_session(struct kernel *kernel, struct start *start) {
     if (start->broken.text[0] == '\0' && launch_session(&launch, &session, &start->broken) == 0) {
         const struct session_view view = session_view(session);
         workdir_note(&start->workdir, &view, kernel->runner.note, sizeof kernel->runner.note);
-        if (view.apart)
+        if (view.in_parts)
             writeback_fini(&kernel->writeback); /* cells would not see what is written */
         if (start->writable && !kernel->writeback.on)
             tell_read_only(kernel);

@@ -94,8 +94,8 @@ char *sandbox_policy(void);
 /* How the memory of cells will be enforced on this ground, as session_memory_backend() will say. */
 const char *sandbox_memory_backend(const struct sandbox_ground *ground);
 
-/* What of a folder of the host cells don't see, wherever they see the folder. */
-struct session_hide {
+/* Masked paths (OCI runtime specification): what cells don't see of a folder of the host, wherever they see it. */
+struct session_mask {
     char *folder; /* absolute, without links */
     char **names; /* paths below it, through no link; NULL-ended, or NULL for all that there is and will be */
 };
@@ -111,16 +111,16 @@ struct session_options {
     const char *const *readonly;         /* more files and folders shown read-only at their own paths; NULL-ended */
     const char *const *argv;             /* command that starts the worker; argv[0] is absolute; NULL-ended */
     const char *const *env;              /* its whole environment, "NAME=value"; NULL-ended */
-    const struct session_hide *hide;     /* what of all that is not shown; a folder comes before those in it; borrowed
+    const struct session_mask *masks;    /* what is not shown of all that; a folder comes before those in it; borrowed
                                             for the session's life */
-    size_t n_hide;
+    size_t n_masks;
     uint64_t disk_bytes;  /* cap on all that the session's cells have written */
     uint64_t disk_inodes; /* cap on the number of files */
 };
 
 /* How cells see the notebook's folder. */
 struct session_view {
-    bool apart;         /* something is mounted in it, so it is shown in parts: files there as they were when the
+    bool in_parts;      /* something is mounted in it, so it is shown in parts: files there as they were when the
                            session began */
     unsigned only_read; /* large files that cells can read and not change, in that case */
     unsigned omitted;   /* entries that are not shown, in that case */

@@ -181,7 +181,7 @@ const char *workdir_note(const struct workdir *workdir, const struct session_vie
                  "petri: %.200s is hidden in a home, so cells don't see it and begin with an empty folder; the "
                  "configuration's \"inputs\" can name it.\n",
                  workdir->path);
-    else if (view->apart)
+    else if (view->in_parts)
         snprintf(buf, size,
                  "petri: something is mounted in this folder, so cells see the files beside it as they were when the "
                  "kernel started; %u of them can only be read (over 4 MiB), %u entries are not shown.\n",

@@ -34,8 +34,8 @@ static int create(const struct launch *launch, char **environment, struct sessio
         .readonly = readonly,
         .argv = argv,
         .env = (const char *const *)environment,
-        .hide = launch->packages ? launch->packages->hide : NULL,
-        .n_hide = launch->packages ? launch->packages->n : 0,
+        .masks = launch->packages ? launch->packages->hide : NULL,
+        .n_masks = launch->packages ? launch->packages->n : 0,
         .disk_bytes = (uint64_t)launch->limits->values[LIMIT_DISK],
         .disk_inodes = (uint64_t)launch->limits->values[LIMIT_FILES],
     };

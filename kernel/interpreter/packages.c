@@ -368,8 +368,8 @@ static int name_everything(const struct packages_facts *facts, const json_t *nam
     return r == 0 && has_shared(areas) ? name_all(facts->found, names, naming) : r;
 }
 
-static int by_folder(const void *a, const void *b) {
-    return strcmp(((const struct session_hide *)a)->folder, ((const struct session_hide *)b)->folder);
+static int compare(const void *a, const void *b) {
+    return strcmp(((const struct session_mask *)a)->folder, ((const struct session_mask *)b)->folder);
 }
 
 /* What is hidden of each area, in the order of their paths: that of a folder comes before those in it. */

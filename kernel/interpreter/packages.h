@@ -31,7 +31,7 @@ struct packages_facts {
 
 /* What to hide, as session_create() takes it: a folder before those in it. All zero hides nothing. */
 struct packages {
-    struct session_hide *hide;
+    struct session_mask *hide;
     size_t n;
 };
 

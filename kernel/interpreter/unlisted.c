@@ -18,7 +18,7 @@ struct look {
     const struct area *area;
     const char *interpreter;
     const json_t *listed;
-    struct session_hide *hide;
+    struct session_mask *hide;
     size_t n_names, n_seen;
 };
 
@@ -109,7 +109,7 @@ static enum fate fate_of(const struct look *look, const struct level *level, con
 }
 
 static int add_name(struct look *look, const struct level *level, const char *name) {
-    struct session_hide *hide = look->hide;
+    struct session_mask *hide = look->hide;
     char **names = reallocarray(hide->names, look->n_names + 2, sizeof *names);
     if (!names)
         return -ENOMEM;
@@ -205,8 +205,8 @@ static int look_through(struct look *look, const struct level *level, const stru
 }
 
 int unlisted_find(const struct area *area, const char *interpreter, const json_t *listed,
-                  struct session_hide *ret_hide) {
-    struct session_hide hide = {.folder = strdup(area->path)};
+                  struct session_mask *ret_hide) {
+    struct session_mask hide = {.folder = strdup(area->path)};
     struct look look = {area, interpreter, listed, &hide, 0, 0};
     bool is_lenient = area->kind == AREA_SYSTEM;
     bool is_all = area->kind == AREA_OTHER && json_object_size(area->shown) == 0;
@@ -224,10 +224,10 @@ int unlisted_find(const struct area *area, const char *interpreter, const json_t
     return 1;
 }
 
-void unlisted_fini(struct session_hide *hide) {
+void unlisted_fini(struct session_mask *hide) {
     for (size_t i = 0; hide->names && hide->names[i]; i++)
         free(hide->names[i]);
     free(hide->names);
     free(hide->folder);
-    *hide = (struct session_hide){0};
+    *hide = (struct session_mask){0};
 }

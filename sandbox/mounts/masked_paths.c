@@ -47,8 +47,8 @@ static int add_in(struct masked_places *places, const struct session_options *op
                   const char *shown) {
     auto_free char *real = realpath(path, NULL);
     int r = 0;
-    for (size_t i = 0; real && r == 0 && i < options->n_hide; i++) {
-        const char *rest = folder_rest(real, options->hide[i].folder);
+    for (size_t i = 0; real && r == 0 && i < options->n_masks; i++) {
+        const char *rest = folder_rest(real, options->masks[i].folder);
         r = rest ? add(places, i, shown, rest) : 0;
     }
     return r;
@@ -129,7 +129,7 @@ static int make_whiteouts(int host_fd, const char *folder, char *const *names, s
 }
 
 /* Of a folder of which nothing is shown an empty one stands in its place. */
-static int build(size_t i, const struct session_hide *hide, const char *old, struct error *error) {
+static int build(size_t i, const struct session_mask *mask, const char *old, struct error *error) {
     char white[PLACE_SIZE], place[PLACE_SIZE], white_at[PATH_MAX + PLACE_SIZE], place_at[PATH_MAX + PLACE_SIZE],
         here[PATH_MAX];
     place_of(i, ".white", white);
@@ -139,24 +139,24 @@ static int build(size_t i, const struct session_hide *hide, const char *old, str
     snprintf(white_at, sizeof white_at, "%s/%s", here, white);
     snprintf(place_at, sizeof place_at, "%s/%s", here, place);
     int r = make_folder(place, error);
-    if (r || !hide->names)
+    if (r || !mask->names)
         return r;
-    auto_fd fd = system_open_in_root(old, hide->folder, true);
+    auto_fd fd = system_open_in_root(old, mask->folder, true);
     if (fd < 0)
-        return step_failed(error, STEP_MOUNT_OVERLAY, -fd, "%s", hide->folder);
+        return step_failed(error, STEP_MOUNT_OVERLAY, -fd, "%s", mask->folder);
     r = make_folder(white, error);
     if (r == 0)
-        r = make_whiteouts(fd, white, hide->names, error);
+        r = make_whiteouts(fd, white, mask->names, error);
     if (r)
         return r;
     r = overlay_show(white_at, fd, place_at);
-    return r ? step_failed(error, STEP_MOUNT_OVERLAY, -r, "%s", hide->folder) : 0;
+    return r ? step_failed(error, STEP_MOUNT_OVERLAY, -r, "%s", mask->folder) : 0;
 }
 
 int masked_paths_build(const struct session_options *options, const char *old, struct error *ret_error) {
-    int r = options->n_hide > 0 ? make_folder(PLACE, ret_error) : 0;
-    for (size_t i = 0; r == 0 && i < options->n_hide; i++)
-        r = build(i, &options->hide[i], old, ret_error);
+    int r = options->n_masks > 0 ? make_folder(PLACE, ret_error) : 0;
+    for (size_t i = 0; r == 0 && i < options->n_masks; i++)
+        r = build(i, &options->masks[i], old, ret_error);
     return r;
 }
 

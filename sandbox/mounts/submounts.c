@@ -211,7 +211,7 @@ static int take_apart(const char *path, struct taking *taking) {
         return step_failed(taking->error, STEP_MOUNT_TMPFS, errno, "the notebook's folder");
     auto_fd dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     auto_fd to_fd = open(SUBMOUNTS_FILES, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    taking->submounts->used = taking->submounts->view.apart = true;
+    taking->submounts->used = taking->submounts->view.in_parts = true;
     return dir_fd < 0 || to_fd < 0 ? fail(taking, errno, "/.") : take_entries(taking, dir_fd, to_fd, "");
 }
 

@@ -235,7 +235,7 @@ static int reconfigure(struct session *session) {
 }
 
 int session_files_refresh(struct session *session) {
-    return session->zygote.view.apart || reconfigure(session) ? zygote_refresh(&session->zygote) : 0;
+    return session->zygote.view.in_parts || reconfigure(session) ? zygote_refresh(&session->zygote) : 0;
 }
 
 /* Has the overlay show what lies below it. names: those that may have to do with it; released: as above. */

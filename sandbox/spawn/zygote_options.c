@@ -16,7 +16,7 @@ enum { MAX_BYTES = 64 << 20, MAX_STRINGS = 1 << 20 };
 struct head {
     uint32_t uid, gid;
     uint64_t disk_bytes, disk_inodes;
-    uint32_t n_homes, n_readonly, n_argv, n_env, n_hide, n_names;
+    uint32_t n_homes, n_readonly, n_argv, n_env, n_masks, n_names;
     uint8_t hide_folder_path, has_folder_fd, has_readonly;
 };
 
@@ -37,10 +37,10 @@ static void put_list(FILE *file, const char *const *list) {
 }
 
 /* A folder, how many names, and these; "-" stands for no list. */
-static void put_hide(FILE *file, const struct session_hide *hide) {
-    put(file, hide->folder);
-    fprintf(file, "%d%c", hide->names ? (int)count((const char *const *)hide->names) : -1, 0);
-    put_list(file, (const char *const *)hide->names);
+static void put_mask(FILE *file, const struct session_mask *mask) {
+    put(file, mask->folder);
+    fprintf(file, "%d%c", mask->names ? (int)count((const char *const *)mask->names) : -1, 0);
+    put_list(file, (const char *const *)mask->names);
 }
 
 int zygote_options_write(const struct session_options *options) {
@@ -52,12 +52,12 @@ int zygote_options_write(const struct session_options *options) {
                         .n_readonly = count(options->readonly),
                         .n_argv = count(options->argv),
                         .n_env = count(options->env),
-                        .n_hide = (uint32_t)options->n_hide,
+                        .n_masks = (uint32_t)options->n_masks,
                         .hide_folder_path = options->hide_folder_path,
                         .has_folder_fd = options->ground->folder_fd >= 0,
                         .has_readonly = options->readonly != NULL};
-    for (size_t i = 0; i < options->n_hide; i++)
-        head.n_names += count((const char *const *)options->hide[i].names);
+    for (size_t i = 0; i < options->n_masks; i++)
+        head.n_names += count((const char *const *)options->masks[i].names);
     auto_fd fd = memfd_create("petri-options", MFD_CLOEXEC);
     auto_file file = fd < 0 ? NULL : fdopen(dup(fd), "we");
     if (!file)
@@ -69,8 +69,8 @@ int zygote_options_write(const struct session_options *options) {
     put_list(file, options->readonly);
     put_list(file, options->argv);
     put_list(file, options->env);
-    for (size_t i = 0; i < options->n_hide; i++)
-        put_hide(file, &options->hide[i]);
+    for (size_t i = 0; i < options->n_masks; i++)
+        put_mask(file, &options->masks[i]);
     if (fflush(file) || ferror(file))
         return -ENOSPC;
     return steal_fd(&fd);
@@ -79,7 +79,7 @@ int zygote_options_write(const struct session_options *options) {
 void zygote_options_fini(struct zygote_options *parsed) {
     free(parsed->text);
     free(parsed->strings);
-    free(parsed->hide);
+    free(parsed->masks);
     free(parsed->names);
     *parsed = (struct zygote_options){0};
 }
@@ -111,16 +111,16 @@ static const char *const *take_list(struct cursor *cursor, uint32_t n, const cha
     return list;
 }
 
-static void take_hide(struct cursor *cursor, const struct head *head, struct zygote_options *parsed) {
-    char **names = parsed->names, **end = names + head->n_names + head->n_hide;
-    for (uint32_t i = 0; i < head->n_hide && !cursor->failed; i++) {
-        struct session_hide *hide = &parsed->hide[i];
-        hide->folder = take(cursor);
+static void take_mask(struct cursor *cursor, const struct head *head, struct zygote_options *parsed) {
+    char **names = parsed->names, **end = names + head->n_names + head->n_masks;
+    for (uint32_t i = 0; i < head->n_masks && !cursor->failed; i++) {
+        struct session_mask *mask = &parsed->masks[i];
+        mask->folder = take(cursor);
         const char *number = take(cursor);
         int n = number ? atoi(number) : 0;
         if (n < 0)
             continue;
-        hide->names = names;
+        mask->names = names;
         for (; n > 0 && names < end - 1; n--)
             *names++ = take(cursor);
         cursor->failed |= n > 0 || names == end;
@@ -131,13 +131,13 @@ static void take_hide(struct cursor *cursor, const struct head *head, struct zyg
 
 static int make_tables(const struct head *head, struct zygote_options *parsed) {
     if (head->n_homes > MAX_STRINGS || head->n_readonly > MAX_STRINGS || head->n_argv > MAX_STRINGS ||
-        head->n_env > MAX_STRINGS || head->n_hide > MAX_STRINGS || head->n_names > MAX_STRINGS)
+        head->n_env > MAX_STRINGS || head->n_masks > MAX_STRINGS || head->n_names > MAX_STRINGS)
         return -EBADMSG;
     parsed->strings =
         calloc((size_t)head->n_homes + head->n_readonly + head->n_argv + head->n_env + 4, sizeof *parsed->strings);
-    parsed->hide = calloc((size_t)head->n_hide + 1, sizeof *parsed->hide);
-    parsed->names = calloc((size_t)head->n_names + head->n_hide + 1, sizeof *parsed->names);
-    return parsed->strings && parsed->hide && parsed->names ? 0 : -ENOMEM;
+    parsed->masks = calloc((size_t)head->n_masks + 1, sizeof *parsed->masks);
+    parsed->names = calloc((size_t)head->n_names + head->n_masks + 1, sizeof *parsed->names);
+    return parsed->strings && parsed->masks && parsed->names ? 0 : -ENOMEM;
 }
 
 static int read_whole(int fd, char **ret_text, size_t *ret_bytes) {
@@ -177,14 +177,14 @@ int zygote_options_read(int fd, struct zygote_options *ret) {
         options->readonly = head.has_readonly ? readonly : NULL;
         options->argv = take_list(&cursor, head.n_argv, &strings);
         options->env = take_list(&cursor, head.n_env, &strings);
-        take_hide(&cursor, &head, ret);
+        take_mask(&cursor, &head, ret);
     }
     if (cursor.failed) {
         zygote_options_fini(ret);
         return r ? r : -EBADMSG;
     }
-    options->hide = ret->hide;
-    options->n_hide = head.n_hide;
+    options->masks = ret->masks;
+    options->n_masks = head.n_masks;
     options->hide_folder_path = head.hide_folder_path;
     options->disk_bytes = head.disk_bytes;
     options->disk_inodes = head.disk_inodes;

@@ -16,7 +16,7 @@ struct zygote_options {
     bool has_folder_fd;
     char *text; /* owned; so are the tables */
     const char **strings;
-    struct session_hide *hide;
+    struct session_mask *masks;
     char **names;
 };
 

@@ -71,7 +71,7 @@ static int compare(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static const struct session_hide *hide_of(const char *folder) {
+static const struct session_mask *hide_of(const char *folder) {
     for (size_t i = 0; i < packages.n; i++)
         if (strcmp(packages.hide[i].folder, folder) == 0)
             return &packages.hide[i];
@@ -80,7 +80,7 @@ static const struct session_hide *hide_of(const char *folder) {
 
 void listing_expect(const char *folder, const char *expected) {
     char path[PATH_MAX], text[4096] = "";
-    const struct session_hide *hide = hide_of(tree_path(path, folder));
+    const struct session_mask *hide = hide_of(tree_path(path, folder));
     size_t n = 0;
     while (hide && hide->names && hide->names[n])
         n++;
