@@ -368,7 +368,7 @@ static int name_everything(const struct packages_facts *facts, const json_t *nam
     return r == 0 && has_shared(areas) ? name_all(facts->found, names, naming) : r;
 }
 
-static int compare(const void *a, const void *b) {
+static int by_folder(const void *a, const void *b) {
     return strcmp(((const struct session_mask *)a)->folder, ((const struct session_mask *)b)->folder);
 }
 

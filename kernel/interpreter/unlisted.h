@@ -20,8 +20,8 @@
  * caller's: unlisted_fini(). 1, 0 where nothing is hidden, -ENOMEM, -E2BIG where
  * there is too much, or -errno where the folder can't be read.
  */
-int unlisted_find(const struct area *area, const char *interpreter, const json_t *listed, struct session_mask *ret_hide)
-    __attribute__((warn_unused_result));
+int unlisted_find(const struct area *area, const char *interpreter, const json_t *listed,
+                  struct session_mask *ret_hide) MUST_CHECK;
 void unlisted_fini(struct session_mask *hide);
 
 #endif

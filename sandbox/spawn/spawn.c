@@ -125,7 +125,7 @@ static void init_stay(void) {
 
 /* The end of a pid 1's work: it reports, and becomes what init.h says. */
 static void init_end(const struct spawn_context *context, const struct pipes *pipes, int r, const struct error *error) {
-    struct spawn_report done = {0};
+    static const int done = 0;
     if (r == 0)
         r = init_become(&context->kept, pipes->status_write, &done, sizeof done);
     spawn_send_report(pipes->status_write, r, error);
