@@ -257,172 +257,6 @@ static void test_heartbeat_echoes_bytes(void **state) {
     assert_memory_equal(back, "\0ping\xff", 6);
 }
 
-static void test_is_complete_runs_beside_a_cell(void **state) {
-    char cell[37], id[37];
-    (void)state;
-    harness_execute(&h, "runs", cell);
-    json_decref(harness_next_cell(&h));
-    harness_send(&h, CHANNEL_SHELL, "is_complete_request", json_pack("{s:s}", "code", "if x:"), id);
-    int aside = fake_next_aside(h.session);
-    harness_say_to(aside,
-                   json_pack("{s:s, s:{s:s, s:s}}", "type", "done", "reply", "status", "incomplete", "indent", "    "));
-    json_t *content = harness_reply(&h, CHANNEL_SHELL, "is_complete_reply", id);
-    expect_text(content, "status", "incomplete");
-    json_decref(content);
-    /* When the cell began, and when what ran beside it had said that it is idle. */
-    for (int i = 0; i < 2; i++) {
-        struct message message;
-        harness_wait_published(&h, "status", cell, &message);
-        expect_text(message.content, "execution_state", "busy");
-        message_fini(&message);
-    }
-    harness_done(&h, "ok");
-    json_decref(harness_reply(&h, CHANNEL_SHELL, "execute_reply", cell));
-    assert_null(strstr(fake_story(h.session), "discard")); /* of the cell beside which it ran */
-}
-
-static void test_is_complete_without_an_answer_is_unknown(void **state) {
-    char id[37];
-    (void)state;
-    harness_send(&h, CHANNEL_SHELL, "is_complete_request", json_pack("{s:s}", "code", "x"), id);
-    fake_next_aside(h.session);
-    fake_clock_put_forward(CLOCK_S);
-    json_t *content = harness_reply(&h, CHANNEL_SHELL, "is_complete_reply", id);
-    expect_text(content, "status", "unknown");
-    json_decref(content);
-}
-
-static void send_complete(char id[37]) {
-    harness_send(&h, CHANNEL_SHELL, "complete_request", json_pack("{s:s, s:i}", "code", "abc", "cursor_pos", 2), id);
-}
-
-static void expect_no_matches(const char *id) {
-    json_t *content = harness_reply(&h, CHANNEL_SHELL, "complete_reply", id);
-    expect_text(content, "status", "ok");
-    assert_int_equal(json_array_size(json_object_get(content, "matches")), 0);
-    json_decref(content);
-}
-
-static void few_limits(struct kernel *kernel) {
-    kernel->runner.limits.values[LIMIT_TIMEOUT] = 500;
-    kernel->runner.limits.values[LIMIT_CPU] = 100;
-    kernel->runner.limits.values[LIMIT_MEMORY] = 64 << 20;
-    kernel->runner.limits.values[LIMIT_PROCESSES] = 8;
-    kernel->runner.limits.values[LIMIT_CPUS] = 1;
-}
-
-static int start_few_limits(void **state) {
-    (void)state;
-    harness_start_warm(&h, few_limits);
-    return 0;
-}
-
-static void test_complete_has_no_more_than_the_sessions_limits(void **state) {
-    char id[37];
-    (void)state;
-    send_complete(id);
-    fake_next_aside(h.session);
-    struct cell_limits limits = fake_limits(h.session, true);
-    assert_int_equal(limits.memory_bytes, 64 << 20);
-    assert_int_equal(limits.processes, 8);
-    assert_int_equal(limits.cpus, 1);
-    fake_clock_put_forward(500 * CLOCK_MS); /* not the ten seconds of a first one */
-    expect_no_matches(id);
-}
-
-static void test_complete_over_the_cpu_limit_has_no_matches(void **state) {
-    char id[37];
-    (void)state;
-    send_complete(id);
-    fake_next_aside(h.session);
-    fake_plan(h.session, &(struct fake_plan){.processors = 1});
-    fake_clock_put_forward(200 * CLOCK_MS);
-    expect_no_matches(id);
-    send_complete(id); /* is alive */
-    fake_next_aside(h.session);
-}
-
-static void test_completions_at_once_are_no_more_than_processors(void **state) {
-    enum { N = 3 };
-    char ids[N][37];
-    (void)state;
-    for (int i = 0; i < N; i++)
-        send_complete(ids[i]);
-    for (int i = 0; i < N; i++) {
-        harness_say_to(fake_next_aside(h.session),
-                       json_pack("{s:s, s:{s:s}}", "type", "done", "reply", "status", "ok"));
-        expect_no_matches(ids[i]);
-    }
-    assert_int_equal(fake_most_asides(h.session), 1);
-}
-
-/* Reads what the kernel sends to an aside until its sync is answered. */
-static void say_sync(int aside) {
-    char text[4096];
-    size_t n = 0;
-    harness_say_to(aside, json_pack("{s:s, s:i}", "type", "sync", "seq", 1));
-    while (!memmem(text, n, "\"ack\"", 5)) {
-        ssize_t more = read(aside, text + n, sizeof text - n);
-        assert_true(more > 0);
-        n += (size_t)more;
-    }
-}
-
-static void test_complete_that_has_begun_has_two_seconds_and_not_ten(void **state) {
-    char id[37];
-    (void)state;
-    send_complete(id);
-    say_sync(fake_next_aside(h.session));
-    fake_clock_put_forward(2 * CLOCK_S);
-    expect_no_matches(id);
-}
-
-static void one_processor(struct kernel *kernel) {
-    kernel->runner.limits.values[LIMIT_CPUS] = 1;
-}
-
-static int start_one_processor(void **state) {
-    (void)state;
-    harness_start_warm(&h, one_processor);
-    return 0;
-}
-
-static void test_complete_without_an_end_gives_way_to_one_that_waits(void **state) {
-    char endless[37], id[37];
-    (void)state;
-    send_complete(endless);
-    fake_next_aside(h.session);
-    send_complete(id);
-    fake_clock_put_forward(500 * CLOCK_MS);
-    expect_no_matches(endless);
-    harness_say_to(fake_next_aside(h.session),
-                   json_pack("{s:s, s:{s:s, s:[s]}}", "type", "done", "reply", "status", "ok", "matches", "abcd"));
-    json_t *content = harness_reply(&h, CHANNEL_SHELL, "complete_reply", id);
-    assert_int_equal(json_array_size(json_object_get(content, "matches")), 1);
-    json_decref(content);
-}
-
-static void test_complete_that_breaks_the_wire_has_no_matches(void **state) {
-    char id[37];
-    (void)state;
-    harness_send(&h, CHANNEL_SHELL, "complete_request", json_pack("{s:s, s:i}", "code", "abc", "cursor_pos", 2), id);
-    harness_say_to(fake_next_aside(h.session), json_pack("{s:s}", "type", "hello"));
-    json_t *content = harness_reply(&h, CHANNEL_SHELL, "complete_reply", id);
-    expect_text(content, "status", "ok");
-    assert_int_equal(json_array_size(json_object_get(content, "matches")), 0);
-    assert_int_equal(json_integer_value(json_object_get(content, "cursor_end")), 2);
-    json_decref(content);
-}
-
-static void test_inspect_without_a_sandbox_finds_nothing(void **state) {
-    (void)state;
-    fake_plan(h.session, &(struct fake_plan){.create_aside = -EPERM, .detail = "no"});
-    json_t *content = ask(CHANNEL_SHELL, "inspect_request", json_pack("{s:s}", "code", "x"), "inspect_reply");
-    expect_text(content, "status", "ok");
-    assert_true(json_is_false(json_object_get(content, "found")));
-    json_decref(content);
-}
-
 static void open_comm(const char *comm_id) {
     char id[37];
     harness_send(&h, CHANNEL_SHELL, "comm_open",
@@ -480,9 +314,6 @@ static void test_shutdown_is_published_on_iopub_and_answered(void **state) {
 #define COLD(test) cmocka_unit_test_setup_teardown(test, start, stop)
 #define WARM(test) cmocka_unit_test_setup_teardown(test, start_warm, stop)
 
-#define ONE(test) cmocka_unit_test_setup_teardown(test, start_one_processor, stop)
-#define FEW(test) cmocka_unit_test_setup_teardown(test, start_few_limits, stop)
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         COLD(test_kernel_info_before_hello_waits_for_it),
@@ -499,15 +330,6 @@ int main(void) {
         COLD(test_malformed_message_of_a_type_without_reply_gets_none),
         cmocka_unit_test(test_first_request_is_read_once_iopub_has_a_subscriber),
         COLD(test_heartbeat_echoes_bytes),
-        WARM(test_is_complete_runs_beside_a_cell),
-        WARM(test_is_complete_without_an_answer_is_unknown),
-        FEW(test_complete_has_no_more_than_the_sessions_limits),
-        FEW(test_complete_over_the_cpu_limit_has_no_matches),
-        FEW(test_completions_at_once_are_no_more_than_processors),
-        WARM(test_complete_that_has_begun_has_two_seconds_and_not_ten),
-        ONE(test_complete_without_an_end_gives_way_to_one_that_waits),
-        WARM(test_complete_that_breaks_the_wire_has_no_matches),
-        WARM(test_inspect_without_a_sandbox_finds_nothing),
         WARM(test_comm_open_that_commits_is_listed),
         WARM(test_comm_open_that_is_rolled_back_is_forgotten),
         cmocka_unit_test(test_shutdown_is_published_on_iopub_and_answered),

@@ -25,18 +25,6 @@ static int start_short(void **state) {
     return 0;
 }
 
-/* For a test that writes the stack: it is whole at its last line, which nobody then waits for. */
-static void long_for_the_stack(struct kernel *kernel) {
-    short_limits(kernel);
-    kernel->runner.stack_us = 30 * CLOCK_S;
-}
-
-static int start_long_for_the_stack(void **state) {
-    (void)state;
-    harness_start_warm(&h, long_for_the_stack);
-    return 0;
-}
-
 static void expect_story_begins(const char *expected) {
     assert_int_equal(strncmp(fake_story(h.session), expected, strlen(expected)), 0);
 }
@@ -320,101 +308,6 @@ static void test_execute_broken_wire_is_a_crash(void **state) {
     expect_next_cell_runs();
 }
 
-static void test_execute_over_time_is_ended(void **state) {
-    char id[37];
-    (void)state;
-    begin_cell("hangs", id);
-    expect_failure(id, "busy execute_input error:CellTimeout idle", "CellTimeout",
-                   "The cell ran longer than its time limit of 20 ms and was ended" STAYS);
-}
-
-static void test_execute_over_time_shows_where_the_code_was(void **state) {
-    static const char stack[] = "Current thread 0x7f (most recent call first):\n"
-                                "  File \"/usr/lib/wait.py\", line 3 in wait\n"
-                                "  File \"<ipython-input-1-0123456789ab>\", line 5 in <module>\n"
-                                "  File \"/x/IPython/core/interactiveshell.py\", line 1 in run_code\n";
-    struct message reply;
-    char id[37];
-    (void)state;
-    begin_cell("hangs", id);
-    assert_int_equal(fake_next_signal(h.session), SIGRTMAX - 1);
-    write_all(fake_trace_fd(h.session), stack);
-    harness_receive(&h, CHANNEL_SHELL, &reply);
-    const json_t *lines = json_object_get(reply.content, "traceback");
-    assert_int_equal(json_array_size(lines), 5);
-    assert_string_equal(json_string_value(json_array_get(lines, 1)), "  File \"/usr/lib/wait.py\", line 3 in wait");
-    assert_string_equal(json_string_value(json_array_get(lines, 2)), "  Cell In[1], line 5 in <module>");
-    const json_t *error = json_object_get(report_of(&reply), "error");
-    expect_text(error, "ename", "CellTimeout");
-    assert_int_equal(json_integer_value(json_object_get(error, "line")), 5);
-    message_fini(&reply);
-}
-
-/* Where the stack is to come from, more comes than can ever be read: who has the pipe can fill it again and again. */
-static void test_execute_over_time_with_an_endless_stack_is_ended(void **state) {
-    int endless = open("/dev/zero", O_RDONLY | O_CLOEXEC);
-    char id[37];
-    (void)state;
-    assert_int_equal(dup2(endless, session_trace_fd(h.session)), session_trace_fd(h.session));
-    close(endless);
-    begin_cell("hangs", id);
-    expect_failure(id, "busy execute_input error:CellTimeout idle", "CellTimeout",
-                   "The cell ran longer than its time limit of 20 ms and was ended" STAYS);
-}
-
-static void test_execute_over_memory_is_ended(void **state) {
-    char id[37];
-    (void)state;
-    begin_cell("hoards", id);
-    fake_plan(h.session, &(struct fake_plan){.usage = {.over_memory = true}});
-    expect_failure(id, "busy execute_input error:CellMemoryLimit idle", "CellMemoryLimit",
-                   "The cell held more memory than its limit of 2 GiB and was ended" STAYS);
-    fake_plan(h.session, &(struct fake_plan){0});
-    expect_next_cell_runs();
-}
-
-#define IN_FLIGHT                                                                                                      \
-    "The cell's process left more open files waiting in sockets than all programs of a user may have there together"
-
-static void test_execute_with_too_many_descriptors_in_flight_is_ended(void **state) {
-    char id[37];
-    (void)state;
-    begin_cell("hoards", id);
-    fake_plan(h.session, &(struct fake_plan){.usage = {.over_in_flight = true}});
-    expect_failure(id, "busy execute_input error:CellCrashed idle", "CellCrashed", IN_FLIGHT STAYS);
-    fake_plan(h.session, &(struct fake_plan){0});
-    expect_next_cell_runs();
-}
-
-static void test_execute_freeze_that_finds_too_many_descriptors_in_flight_is_a_crash(void **state) {
-    char id[37];
-    (void)state;
-    fake_plan(h.session, &(struct fake_plan){.end = {.usage = {.over_in_flight = true}}});
-    begin_cell("hoards", id);
-    harness_done(&h, "ok");
-    expect_failure(id, "busy execute_input error:CellCrashed idle", "CellCrashed", IN_FLIGHT STAYS);
-    fake_plan(h.session, &(struct fake_plan){0});
-    expect_next_cell_runs();
-}
-
-static void test_execute_killed_for_memory_is_a_memory_limit_not_a_crash(void **state) {
-    char id[37];
-    (void)state;
-    begin_cell("hoards", id);
-    fake_cell_dies(h.session, &(struct cell_end){.signaled = true, .signal = SIGKILL, .usage = {.over_memory = true}});
-    expect_failure(id, "busy execute_input error:CellMemoryLimit idle", "CellMemoryLimit",
-                   "The cell held more memory than its limit of 2 GiB and was ended" STAYS);
-}
-
-static void test_execute_over_cpu_is_ended(void **state) {
-    char id[37];
-    (void)state;
-    begin_cell("burns", id);
-    fake_plan(h.session, &(struct fake_plan){.usage = {.cpu_us = 241 * CLOCK_S}});
-    expect_failure(id, "busy execute_input error:CellCpuLimit idle", "CellCpuLimit",
-                   "The cell used more CPU time than its limit of 240 s and was ended" STAYS);
-}
-
 static void test_execute_denied_system_calls_are_in_the_report(void **state) {
     struct message reply;
     char id[37], info[37];
@@ -539,15 +432,6 @@ int main(void) {
         WARM(test_execute_death_of_the_worker_is_a_crash_with_its_output),
         WARM(test_execute_freeze_that_finds_damage_is_a_crash),
         WARM(test_execute_broken_wire_is_a_crash),
-        SHORT(test_execute_over_time_is_ended),
-        cmocka_unit_test_setup_teardown(test_execute_over_time_shows_where_the_code_was, start_long_for_the_stack,
-                                        cells_stop),
-        SHORT(test_execute_over_time_with_an_endless_stack_is_ended),
-        WARM(test_execute_over_memory_is_ended),
-        WARM(test_execute_with_too_many_descriptors_in_flight_is_ended),
-        WARM(test_execute_freeze_that_finds_too_many_descriptors_in_flight_is_a_crash),
-        WARM(test_execute_killed_for_memory_is_a_memory_limit_not_a_crash),
-        WARM(test_execute_over_cpu_is_ended),
         WARM(test_execute_denied_system_calls_are_in_the_report),
         SHORT(test_execute_code_over_the_limit_is_refused),
         WARM(test_execute_with_limits_of_its_own_is_held_to_them),

@@ -1,0 +1,205 @@
+/* Completion, inspection and is-complete, beside a cell, within limits of their own. */
+#include "tests/kernel/cells.h"
+
+#include "kernel/base/clock.h"
+#include "tests/kernel/fake_clock.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static json_t *ask(enum channel channel, const char *msg_type, json_t *content, const char *reply_type) {
+    char id[37];
+    harness_send(&h, channel, msg_type, content, id);
+    return harness_reply(&h, channel, reply_type, id);
+}
+
+static void test_is_complete_runs_beside_a_cell(void **state) {
+    char cell[37], id[37];
+    (void)state;
+    harness_execute(&h, "runs", cell);
+    json_decref(harness_next_cell(&h));
+    harness_send(&h, CHANNEL_SHELL, "is_complete_request", json_pack("{s:s}", "code", "if x:"), id);
+    int worker = fake_next_aside(h.session);
+    harness_say_to(worker,
+                   json_pack("{s:s, s:{s:s, s:s}}", "type", "done", "reply", "status", "incomplete", "indent", "    "));
+    json_t *content = harness_reply(&h, CHANNEL_SHELL, "is_complete_reply", id);
+    expect_text(content, "status", "incomplete");
+    json_decref(content);
+    /* When the cell began, and when what ran beside it had said that it is idle. */
+    for (int i = 0; i < 2; i++) {
+        struct message message;
+        harness_wait_published(&h, "status", cell, &message);
+        expect_text(message.content, "execution_state", "busy");
+        message_fini(&message);
+    }
+    harness_done(&h, "ok");
+    json_decref(harness_reply(&h, CHANNEL_SHELL, "execute_reply", cell));
+    assert_null(strstr(fake_story(h.session), "discard")); /* of the cell beside which it ran */
+}
+
+static void test_is_complete_without_an_answer_is_unknown(void **state) {
+    char id[37];
+    (void)state;
+    harness_send(&h, CHANNEL_SHELL, "is_complete_request", json_pack("{s:s}", "code", "x"), id);
+    fake_next_aside(h.session);
+    fake_clock_put_forward(CLOCK_S);
+    json_t *content = harness_reply(&h, CHANNEL_SHELL, "is_complete_reply", id);
+    expect_text(content, "status", "unknown");
+    json_decref(content);
+}
+
+static void send_complete(char id[37]) {
+    harness_send(&h, CHANNEL_SHELL, "complete_request", json_pack("{s:s, s:i}", "code", "abc", "cursor_pos", 2), id);
+}
+
+static void expect_no_matches(const char *id) {
+    json_t *content = harness_reply(&h, CHANNEL_SHELL, "complete_reply", id);
+    expect_text(content, "status", "ok");
+    assert_int_equal(json_array_size(json_object_get(content, "matches")), 0);
+    json_decref(content);
+}
+
+static void few_limits(struct kernel *kernel) {
+    kernel->runner.limits.values[LIMIT_TIMEOUT] = 500;
+    kernel->runner.limits.values[LIMIT_CPU] = 100;
+    kernel->runner.limits.values[LIMIT_MEMORY] = 64 << 20;
+    kernel->runner.limits.values[LIMIT_PROCESSES] = 8;
+    kernel->runner.limits.values[LIMIT_CPUS] = 1;
+}
+
+static int start_few_limits(void **state) {
+    (void)state;
+    harness_start_warm(&h, few_limits);
+    return 0;
+}
+
+static void test_complete_has_no_more_than_the_sessions_limits(void **state) {
+    char id[37];
+    (void)state;
+    send_complete(id);
+    fake_next_aside(h.session);
+    struct cell_limits limits = fake_limits(h.session, true);
+    assert_int_equal(limits.memory_bytes, 64 << 20);
+    assert_int_equal(limits.processes, 8);
+    assert_int_equal(limits.cpus, 1);
+    fake_clock_put_forward(500 * CLOCK_MS); /* not the ten seconds of a first one */
+    expect_no_matches(id);
+}
+
+static void test_complete_over_the_cpu_limit_has_no_matches(void **state) {
+    char id[37];
+    (void)state;
+    send_complete(id);
+    fake_next_aside(h.session);
+    fake_plan(h.session, &(struct fake_plan){.processors = 1});
+    fake_clock_put_forward(200 * CLOCK_MS);
+    expect_no_matches(id);
+    send_complete(id); /* is alive */
+    fake_next_aside(h.session);
+}
+
+static void test_completions_at_once_are_no_more_than_processors(void **state) {
+    enum { N = 3 };
+    char ids[N][37];
+    (void)state;
+    for (int i = 0; i < N; i++)
+        send_complete(ids[i]);
+    for (int i = 0; i < N; i++) {
+        harness_say_to(fake_next_aside(h.session),
+                       json_pack("{s:s, s:{s:s}}", "type", "done", "reply", "status", "ok"));
+        expect_no_matches(ids[i]);
+    }
+    assert_int_equal(fake_most_asides(h.session), 1);
+}
+
+/* Reads what the kernel sends to such a cell until its sync is answered. */
+static void say_sync(int worker) {
+    char text[4096];
+    size_t n = 0;
+    harness_say_to(worker, json_pack("{s:s, s:i}", "type", "sync", "seq", 1));
+    while (!memmem(text, n, "\"ack\"", 5)) {
+        ssize_t more = read(worker, text + n, sizeof text - n);
+        assert_true(more > 0);
+        n += (size_t)more;
+    }
+}
+
+static void test_complete_that_has_begun_has_two_seconds_and_not_ten(void **state) {
+    char id[37];
+    (void)state;
+    send_complete(id);
+    say_sync(fake_next_aside(h.session));
+    fake_clock_put_forward(2 * CLOCK_S);
+    expect_no_matches(id);
+}
+
+static void one_processor(struct kernel *kernel) {
+    kernel->runner.limits.values[LIMIT_CPUS] = 1;
+}
+
+static int start_one_processor(void **state) {
+    (void)state;
+    harness_start_warm(&h, one_processor);
+    return 0;
+}
+
+static void test_complete_without_an_end_gives_way_to_one_that_waits(void **state) {
+    char endless[37], id[37];
+    (void)state;
+    send_complete(endless);
+    fake_next_aside(h.session);
+    send_complete(id);
+    fake_clock_put_forward(500 * CLOCK_MS);
+    expect_no_matches(endless);
+    harness_say_to(fake_next_aside(h.session),
+                   json_pack("{s:s, s:{s:s, s:[s]}}", "type", "done", "reply", "status", "ok", "matches", "abcd"));
+    json_t *content = harness_reply(&h, CHANNEL_SHELL, "complete_reply", id);
+    assert_int_equal(json_array_size(json_object_get(content, "matches")), 1);
+    json_decref(content);
+}
+
+static void test_complete_that_breaks_the_wire_has_no_matches(void **state) {
+    char id[37];
+    (void)state;
+    harness_send(&h, CHANNEL_SHELL, "complete_request", json_pack("{s:s, s:i}", "code", "abc", "cursor_pos", 2), id);
+    harness_say_to(fake_next_aside(h.session), json_pack("{s:s}", "type", "hello"));
+    json_t *content = harness_reply(&h, CHANNEL_SHELL, "complete_reply", id);
+    expect_text(content, "status", "ok");
+    assert_int_equal(json_array_size(json_object_get(content, "matches")), 0);
+    assert_int_equal(json_integer_value(json_object_get(content, "cursor_end")), 2);
+    json_decref(content);
+}
+
+static void test_inspect_without_a_sandbox_finds_nothing(void **state) {
+    (void)state;
+    fake_plan(h.session, &(struct fake_plan){.create_aside = -EPERM, .detail = "no"});
+    json_t *content = ask(CHANNEL_SHELL, "inspect_request", json_pack("{s:s}", "code", "x"), "inspect_reply");
+    expect_text(content, "status", "ok");
+    assert_true(json_is_false(json_object_get(content, "found")));
+    json_decref(content);
+}
+
+#define ONE(test) cmocka_unit_test_setup_teardown(test, start_one_processor, cells_stop)
+#define FEW(test) cmocka_unit_test_setup_teardown(test, start_few_limits, cells_stop)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        WARM(test_is_complete_runs_beside_a_cell),
+        WARM(test_is_complete_without_an_answer_is_unknown),
+        FEW(test_complete_has_no_more_than_the_sessions_limits),
+        FEW(test_complete_over_the_cpu_limit_has_no_matches),
+        FEW(test_completions_at_once_are_no_more_than_processors),
+        WARM(test_complete_that_has_begun_has_two_seconds_and_not_ten),
+        ONE(test_complete_without_an_end_gives_way_to_one_that_waits),
+        WARM(test_complete_that_breaks_the_wire_has_no_matches),
+        WARM(test_inspect_without_a_sandbox_finds_nothing),
+    };
+    return cmocka_run_group_tests_name("introspection", tests, NULL, NULL);
+}
