@@ -53,7 +53,7 @@ struct resources_group {
 };
 struct resources_backend;
 
-/* What sandbox_enter() found to stand on; plain values, kept by the caller for session_create(). */
+/* What sandbox_enter() has set up or found on the host; plain values, kept by the caller for session_create(). */
 struct sandbox_ground {
     unsigned worker_uid; /* in this process' user namespace: the user that cells are on the outside */
     unsigned worker_gid;
@@ -142,9 +142,9 @@ int session_create(const struct session_options *options, struct session **ret_s
 void session_destroy(struct session *session);
 
 /*
- * The processes that were found among our children in a sandbox's namespace and
- * that nobody had asked for, since the last call; they are dead. There should
- * be none, so whoever runs this wants to know.
+ * How many children of ours were found in a sandbox's namespace that the session had
+ * not started, since the last call. They are dead. There should be none, so it should
+ * be logged.
  */
 unsigned session_take_strays(struct session *session);
 
@@ -300,7 +300,7 @@ struct cell_file {
     uint64_t bytes; /* of a regular file, holes included */
 };
 
-/* What a listing has: folders that the cell has made are wanted by who makes them elsewhere. */
+/* What a listing has: a caller that makes the same files elsewhere needs the new folders, too. */
 enum cell_listing { CELL_FILES, CELL_FILES_AND_FOLDERS };
 
 /* Called for each file, which is borrowed for the call; other than 0 ends the listing. */

@@ -1,10 +1,9 @@
 /*
- * anon_inodes.h - eventfds, timerfds, signalfds and inotify of an image: objects that are told by what /proc says of
- * them.
+ * anon_inodes.h - eventfds, timerfds, signalfds and inotify of an image: /proc has all that there is to know of them.
  *
- * A timer goes on in the next cell towards the moment that it had: so it may be
- * past at once. A fresh inotify watches nothing, and so did the old one: its
- * watches were on files as an earlier sandbox saw them.
+ * A timer keeps the moment at which it expires, so it may have expired when the
+ * next cell starts. A new inotify watches nothing: the watches of the old one were
+ * on files as an earlier sandbox showed them.
  *
  * See: proc_pid_fdinfo(5), eventfd(2), timerfd_create(2), signalfd(2), inotify(7).
  */

@@ -1,8 +1,8 @@
 /*
  * locks.h - locks of an image's files: noted when its cell is frozen, and taken again by each cell that is made of it.
  *
- * All cells of a session lock the same files. So those of the image end with its
- * cell: what it keeps open would be in the way of its own successors.
+ * All cells of a session lock the same files. So the locks of an image end with its
+ * cell: the image has the files open still, and would keep the next cells out.
  *
  * See: proc_pid_fdinfo(5), fcntl_locking(2), flock(2).
  */

@@ -1,12 +1,12 @@
 /*
  * open_files.h - the files and folders of an image: opened anew for each cell, on their paths as it sees them.
  *
- * So a cell has open files of its own, with the flags and offsets that they
- * had. One that its owner may not
- * open (its mode was changed after it was opened) is made to be for a moment. What has no path any more (a temporary
- * file that is unlinked) is opened by its descriptor; its contents are those
- * of shared.h. A file that can't be opened so stays shared, and is marked; of a
- * folder, or of what is only a path, nothing is left but the number.
+ * So a cell has open files of its own, with the same flags and offsets. Where the
+ * mode was changed after a file was opened, and keeps its owner out, the mode is
+ * changed for that moment. A file without a path (a temporary file that is
+ * unlinked) is opened through its descriptor; shared.h has its contents. A file that
+ * can't be opened either way stays shared, and is marked so. Of a folder, or of what
+ * is only a path, nothing but the number is left.
  *
  * See: open(2), proc_pid_fd(5).
  */

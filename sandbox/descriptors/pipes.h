@@ -2,8 +2,9 @@
  * pipes.h - the pipes and FIFOs of an image: what waits in them is taken when the cell is frozen, and put into the
  * pipes of each cell that is made of it.
  *
- * All other processes of a cell are dead when it is frozen, so an image's pipes have both their ends in it. A FIFO is
- * opened anew by its path, so that it stays the one that others find there.
+ * All other processes of a cell have ended when it is frozen, so both ends of an
+ * image's pipes are in the image. A FIFO is opened anew by its path, so that it is
+ * the one that other programs open there.
  *
  * See: pipe(7), fifo(7).
  */

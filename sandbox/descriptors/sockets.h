@@ -1,12 +1,12 @@
 /*
  * sockets.h - the sockets of an image.
  *
- * A cell has a network of its own, which ends with it, and so do all processes
- * on the other side of its sockets. What is left is between sockets of the
- * image: pairs are made anew, with what waits in them; who listened listens
- * again at the same address. A connection whose other side is gone has hung up.
- * An internet connection between two sockets of the image can't be copied: it
- * is shared, and hung up where a lost cell has used it.
+ * A cell's network ends with it, and so do all processes at the other end of its
+ * sockets. What remains are sockets that are connected within the image: pairs are
+ * made anew, with the data that waits in them, and a listening socket listens at the
+ * same address again. A connection whose other side is gone has hung up. An internet
+ * connection between two sockets of the image can't be copied: it is shared, and
+ * shut down where a cell that was rolled back had used it.
  *
  * See: unix(7), tcp(7), SO_PEEK_OFF in socket(7).
  */

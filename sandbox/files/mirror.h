@@ -1,10 +1,9 @@
 /*
  * mirror.h - making one file what another is, in place: with all else that has it open or mapped.
  *
- * A file that is replaced is another file to whoever has the old one open; one
- * that is written anew from its beginning is, for a moment, empty to whoever has
- * it mapped. So only what differs is written, and holes stay holes. Nobody may be
- * changing either of the two.
+ * Processes that have a file open or mapped keep the old file when it is replaced, and
+ * see an empty one for a moment when it is written anew. So only what differs is
+ * written, and holes stay holes. Neither of the two may be changed meanwhile.
  *
  * See: lseek(2), SEEK_DATA; fallocate(2), FALLOC_FL_PUNCH_HOLE.
  */

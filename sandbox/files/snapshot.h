@@ -1,19 +1,22 @@
 /*
  * snapshot.h - the files that cells write, and beside them what they were after the last commit.
  *
- * Cells write the live files, of which there is one set for the whole session:
- * so a file is the same one, with the same inode number, in every cell, however it
- * was come by. The kept ones are a copy. When a cell is committed the copy is
- * brought up to date; when one is lost, the live files become what they were: in
- * the same inodes, wherever in the tree those are by then.
+ * Cells write the live files, of which there is one set for the whole session: so a
+ * file has the same inode in every cell, whether by its path, a descriptor or a
+ * mapping. The kept files are a copy. When a cell is committed the copy is brought up
+ * to date. When a cell is rolled back the live files become what they were, in the
+ * same inodes, wherever in the tree those are by then.
  *
- * What a cell has changed is found by ctime, which no call sets: a file that has
- * the one of the last look is as it was then. Three things escape it. Changes
- * within the clock's tick: whatever changed just before a look counts as changed at
- * the next. Writes by a mapping, of pages that were read before: to make a mapping
- * moves the time of access (the live files are mounted so that each access does),
- * and a file whose atime has moved counts as changed. And such writes by a mapping
- * of an earlier cell: files are suspected by number (snapshot_suspect()).
+ * What a cell has changed is found by ctime, which no call sets: a file whose ctime
+ * is that of the last look is as it was then. Three kinds of change have no ctime of
+ * their own:
+ *
+ *     within a tick of the clock    what changed just before a look counts as
+ *                                   changed at the next one
+ *     by a new mapping              of pages that were read before: to make a mapping
+ *                                   moves the atime (the live files are mounted with
+ *                                   strictatime), and that counts as a change
+ *     by an older mapping           the caller names such files (snapshot_suspect())
  *
  * All folders are tmpfs, where inode numbers are not given twice. Nobody else may
  * be changing them during a call. A call that fails may have done a part: it can be

@@ -1,8 +1,5 @@
 /*
- * tree.h - reading and removing folders that somebody hostile has filled.
- *
- * Ours, because fts(3) and nftw(3) keep the names of a whole folder in memory,
- * or a descriptor for each level.
+ * tree.h - reading and removing folders with hostile content.
  */
 #ifndef PETRI_SANDBOX_FILES_TREE_H
 #define PETRI_SANDBOX_FILES_TREE_H

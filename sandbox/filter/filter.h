@@ -7,9 +7,9 @@
  * numbers.
  *
  * The filter is installed once, in the keeper of image 0, and every later task
- * inherits it: to install one costs more than all else about a cell. So it lets
- * us, who trace, make the few calls that build a cell (SECCOMP_RET_TRACE), which
- * it answers with ENOSYS where nobody traces, and nobody does while a cell runs.
+ * inherits it: to install one costs more than everything else about a cell. The few
+ * calls that build a cell go to the tracer (SECCOMP_RET_TRACE), so we can make them.
+ * While a cell runs it has no tracer, and then Linux answers ENOSYS.
  *
  * Compiled here, because what libseccomp is told of one call has no order, and
  * here the first row holds; the calls' numbers are libseccomp's.

@@ -1,10 +1,10 @@
 /*
  * prefault.h - page faults taken before a cell starts instead of while it runs.
  *
- * A copy of an image shares all pages until they are written, and its file
- * mappings have no page tables at all. Interpreters write the same few hundred
- * pages in every cell (reference counts); a fault costs microseconds, and
- * copying in one go a fraction of it, at a time when nobody waits.
+ * A copy of an image shares all pages until they are written, and has no page
+ * tables for file mappings. Interpreters write the same few hundred pages in every
+ * cell (reference counts). Each fault costs microseconds; to copy the pages in one
+ * call, while the cell is made, costs a fraction of that, and nobody waits for it.
  *
  * See: madvise(2), MADV_POPULATE_WRITE; proc_pid_pagemap(5).
  */
@@ -14,7 +14,7 @@
 #include "sandbox/inject/inject.h"
 
 /* Ranges of addresses that are about to be written. */
-enum { PREFAULT_SAMPLES = 2 }; /* how many cells are looked at before what they share is taken for a habit */
+enum { PREFAULT_SAMPLES = 2 }; /* how many cells are sampled: later ones are expected to write what all of these did */
 
 struct prefault {
     size_t n;

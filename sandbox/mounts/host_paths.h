@@ -1,11 +1,11 @@
 /*
  * host_paths.h - how the host's files and folders come into a template, all of them read-only.
  *
- * A bind mount shows the host's own inodes. Whoever has one of those can lock
- * it, hold up whoever writes to it, flush it to the disk, and talk to whoever is
- * behind a socket or FIFO. An overlay has inodes of its own above them: then
- * that reaches the session's cells and nobody else. What is read and mapped is
- * the host's memory in both cases.
+ * A bind mount shows the host's own inodes. Through one a cell could lock a file
+ * against the host's programs, delay their writes, have it flushed to the disk, and
+ * talk to the program behind a socket or FIFO. An overlay has inodes of its own, so
+ * all of that stays within the session. The pages that are read and mapped are the
+ * host's in both cases.
  *
  * A path is one of the host's, which may have links anywhere. All return 0, or
  * -errno with ret_error filled.

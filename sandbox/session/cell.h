@@ -1,5 +1,5 @@
 /*
- * cell.h - the insides of a cell, shared by the file that makes it and the one that ends it.
+ * cell.h - a cell from within: what cell.c, assemble.c and the other sources of a cell have in common.
  */
 #ifndef PETRI_SANDBOX_SESSION_CELL_H
 #define PETRI_SANDBOX_SESSION_CELL_H
@@ -24,14 +24,14 @@ struct cell {
     struct session *session;
     struct cell *next;        /* of the session's */
     struct image *image;      /* what it was made from; a reference */
-    bool aside;               /* and so has no part in the session's output */
-    bool sandbox_asked;       /* for, and not taken */
+    bool aside;               /* it runs beside the session's cell: no output, no commit */
+    bool sandbox_asked;       /* one was requested of the zygote, and not taken yet */
     bool prefaulted;          /* by what the session has sampled; then it can be no sample itself */
     bool started;             /* detached: its tasks run by themselves */
     bool ended;               /* its worker is dead and reaped */
-    bool left_processes;      /* had other processes when it was frozen */
-    bool had_children;        /* or may have had them before */
-    bool wrote;               /* the live files may be other than they are kept */
+    bool left_processes;      /* it had other processes when it was frozen */
+    bool had_children;        /* it has, or may have had, other processes */
+    bool wrote;               /* the live files may differ from the kept ones */
     struct sandbox_init init; /* pid 1 of its sandbox */
     ino_t pid_namespace;
     uint64_t layer;        /* LAYER_LIVE: it writes the live files */
@@ -43,22 +43,22 @@ struct cell {
     int control_fd;
     pid_t *tids; /* the tasks that are our tracees, the worker first */
     size_t n_tids;
-    struct opened opened;    /* files of the notebook's folder, as far as they are watched */
+    struct opened opened;    /* watches on the notebook's folder, if any */
     struct threads threads;  /* recorded by cell_freeze() */
-    struct zombies zombies;  /* that it has not waited for, by cell_freeze() */
-    struct image *result;    /* the image to be, by cell_freeze() */
+    struct zombies zombies;  /* recorded by cell_freeze() */
+    struct image *result;    /* made by cell_freeze(): what becomes the image */
     int status;              /* of the worker, as waitpid(2) gave it; valid when ended */
     struct usage_base base;  /* what it is measured against */
-    struct cell_usage usage; /* as far as it is known */
+    struct cell_usage usage; /* as measured last */
 };
 
-/* Takes the sandbox that was asked for, once. 0 or -errno. */
+/* Takes the sandbox that was requested of the zygote; waits for it. 0 or -errno. */
 int cell_take_sandbox(struct cell *cell, struct error *ret_error);
 
 /*
  * The capabilities, as a mask, that a worker has in its sandbox while it is made:
- * to clone threads with their ids, and to empty its bounding set. They give code
- * of a cell nothing.
+ * to clone threads with their ids, and to empty its bounding set. Code of a cell
+ * could do nothing with them.
  */
 #define CELL_MAKING_CAPABILITIES (UINT64_C(1) << CAP_CHECKPOINT_RESTORE | UINT64_C(1) << CAP_SETPCAP)
 
@@ -75,13 +75,13 @@ void cell_renew_watches(struct cell *cell);
 int cell_limit(struct cell *cell, const struct cell_limits *limits);
 
 /*
- * Ends the limit of memory once nothing of the cell runs. What the cell has
- * left may take all of it until its sandbox is gone, and then a page that we
- * have an image write to would have Linux kill the image.
+ * Ends the limit of memory once nothing of the cell runs. Until its sandbox is gone,
+ * what the cell has left may take all of the limit; an image that writes one page
+ * more, because we inject a call, would be killed for it.
  */
 void cell_lift_limit(const struct cell *cell);
 
-/* Takes back what cell_limit() said to the OOM killer: the keeper of a committed image is no cell. */
+/* Takes back the OOM score that cell_limit() has set: the keeper of a committed image is no cell. */
 void cell_reset_oom_score(pid_t keeper);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * session.h - the insides of a session, shared by session.c and the cells.
+ * session.h - a session from within: what session.c and the sources of a cell have in common.
  */
 #ifndef PETRI_SANDBOX_SESSION_SESSION_H
 #define PETRI_SANDBOX_SESSION_SESSION_H
@@ -42,7 +42,7 @@ struct session {
     pid_t killed[SESSION_MAX_KILLED]; /* killed, and not reaped yet: their memory takes a while to be freed */
     size_t n_killed;
     struct cell *cells; /* all that there are; struct cell's next */
-    unsigned strays;    /* processes that strays.h has ended, and nobody has been told of */
+    unsigned strays;    /* processes that strays.h has killed, since session_take_strays() */
 };
 
 /* Reaps what has died since; waits only where the list is full. */

@@ -36,7 +36,8 @@ struct session_files {
     struct snapshot *snapshot;
     int view_fd;           /* of the overlay, for fsconfig(2); or -1 */
     struct names released; /* by the cell that is to be committed */
-    ino_t *held;           /* the live files that it has open or mapped, sorted, once somebody wanted to know; owned */
+    ino_t
+        *held; /* the live files that it has open or mapped, sorted, from the first time that they are needed; owned */
     size_t n_held;
     int failed; /* -errno where the last cell's files could not be kept: there is nothing to put back */
 };
