@@ -1,3 +1,10 @@
+/*
+ * bytes.c - grows a run by half of what it has at least, so n bytes cost O(n) copies however small the pieces are.
+ *
+ * A run never asks for more than SIZE_MAX / 2 bytes of content, so no sum here
+ * overflows.
+ */
+
 #include "bytes.h"
 
 #include <stdint.h>

@@ -1,3 +1,15 @@
+/*
+ * connection.c - reads a connection file field by field, into a struct of its own.
+ *
+ * The caller's struct is filled only once the whole file is good; the first field
+ * that is wrong gives the sentence. Text fields are rows of a table: their member
+ * and its size, so no text is longer than its member. The ports come before the
+ * endpoints, which are made of them, and the key comes last: nothing fails any more
+ * once it has its pages. Keys that no row names are ignored.
+ *
+ * See: jupyter_client, "Making kernels for Jupyter", "Connection files".
+ */
+
 #include "connection.h"
 
 #include "bytes.h"

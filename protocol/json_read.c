@@ -2,8 +2,15 @@
  * json_read.c - text_parse(): a recursive-descent parser for JSON.
  *
  * Each read_*() function begins at the first byte of its thing, ends behind its
- * last one, and returns NULL or false where it is not that thing.
+ * last one, and returns NULL or false where it is not that thing. Depth and values
+ * are counted down before anything is allocated for them, so hostile text is
+ * refused while it is still small. A failure is told apart by flags of the reader
+ * (no memory, too many values); without one the text is not JSON.
+ *
+ * A string of plain ASCII is copied to jansson in one piece. The others are built
+ * in one scratch run, which the next string uses again.
  */
+
 #include "text.h"
 
 #include "bytes.h"

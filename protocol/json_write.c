@@ -1,3 +1,12 @@
+/*
+ * json_write.c - writes values by recursion, and strings in runs.
+ *
+ * utf8_plain() finds the bytes that stand as they are, eight at a time, and they
+ * are copied at once; only what is between two runs is looked at byte by byte. The
+ * recursion is bounded by TEXT_DEPTH_LIMIT, as the parser's is. A failed allocation
+ * is not asked for here: the caller asks bytes_ok() once.
+ */
+
 #include "json_write.h"
 
 #include "bytes.h"

@@ -1,3 +1,9 @@
+/*
+ * message.c - the default caps, the sentences of problems, and the ends of messages.
+ *
+ * See: RFC 9562, 5.4, "UUID Version 4".
+ */
+
 #include "message.h"
 
 #include <sodium.h>

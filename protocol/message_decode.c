@@ -1,3 +1,18 @@
+/*
+ * message_decode.c - frames to a message, in the order that makes hostile frames cheap.
+ *
+ * Counts and bytes first, then the delimiter, then the signature, then whether the
+ * signature was seen before; JSON is parsed only of what has passed all of them. A
+ * digest is remembered before the message is parsed, so a signed message that is
+ * malformed is a replay the second time. Buffers are not signed: the protocol's
+ * signature covers the four JSON frames alone.
+ *
+ * The message owns copies, for the frames belong to libzmq. What is built is freed
+ * on any failure, and the caller's struct is untouched.
+ *
+ * See: Jupyter messaging, "The wire protocol".
+ */
+
 #include "message.h"
 #include "signer.h"
 #include "text.h"

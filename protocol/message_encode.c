@@ -1,3 +1,12 @@
+/*
+ * message_encode.c - builds all frames of a message one behind the other in one run of bytes.
+ *
+ * The run may move while it grows, so a frame has only its length until the last
+ * byte is written; finish() gives each its place. The signature's frame is reserved
+ * before the header and filled at the end: it is made of the four frames behind it,
+ * where they lie.
+ */
+
 #include "bytes.h"
 #include "json_write.h"
 #include "message.h"

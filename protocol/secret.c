@@ -1,3 +1,10 @@
+/*
+ * secret.c - pages of mmap(2), so that madvise(2) concerns nothing but the key.
+ *
+ * Linux maps whole pages, so no two keys share one. Where the memory can't be kept
+ * out of dumps there is none.
+ */
+
 #define _GNU_SOURCE
 #include "secret.h"
 

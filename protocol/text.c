@@ -1,3 +1,10 @@
+/*
+ * text.c - mends bytes that are not UTF-8; what is valid already is copied once.
+ *
+ * text_whole_utf8() looks at the last three bytes alone: a character that is cut
+ * off has that many at most.
+ */
+
 #include "text.h"
 
 #include "bytes.h"

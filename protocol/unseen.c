@@ -1,3 +1,5 @@
+/* unseen.c - a sorted table of the characters that are not seen, and how those beside them change that. */
+
 #include "unseen.h"
 
 #include "utf8.h"

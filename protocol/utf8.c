@@ -1,3 +1,15 @@
+/*
+ * utf8.c - decodes by a table of lead bytes, and finds ASCII eight bytes at a time.
+ *
+ * The table holds each lead byte's length and the range of its second byte; no
+ * other rule is needed against overlong forms, surrogates and what is beyond
+ * U+10FFFF. below() may be wrong about bytes behind its first hit, for a borrow
+ * goes on; it is only asked whether there is one.
+ *
+ * See: The Unicode Standard, table 3-7; "Bit Twiddling Hacks", "Determine if a word
+ * has a byte less than n".
+ */
+
 #include "utf8.h"
 
 #include <stdbool.h>

@@ -1,3 +1,5 @@
+/* wire_encode.c - one frame in one allocation that grows, its JSON's length filled in at the end. */
+
 #include "bytes.h"
 #include "json_write.h"
 #include "wire.h"

@@ -1,3 +1,12 @@
+/*
+ * wire_reader.c - bytes of a stream, cut into frames.
+ *
+ * A frame is refused by its lengths as soon as they have come, before its bytes are
+ * waited for. What is held is at most the cap and one read(2). A stream that has
+ * broken once stays broken: where a frame's end is not known, neither is the
+ * beginning of the next.
+ */
+
 #include "bytes.h"
 #include "text.h"
 #include "wire.h"

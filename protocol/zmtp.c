@@ -1,3 +1,13 @@
+/*
+ * zmtp.c - a state machine that takes a connection in pieces of any size.
+ *
+ * What is kept of a byte that has passed is numbers, and 64 bytes of greeting, so a
+ * peer costs the same whatever it sends. Frames have to end where libzmq's decoder
+ * has them end, else nothing is bounded: so they are read as it reads them, also
+ * where the grammar says otherwise. Bodies are stepped over in runs; only the first
+ * frame is looked at byte by byte, for the identity in it.
+ */
+
 #include "zmtp.h"
 
 #include <errno.h>
