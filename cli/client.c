@@ -1,3 +1,16 @@
+/*
+ * client.c - starts the kernel that this very program is, and waits for one request at a time.
+ *
+ * The kernel is a child in a process group of its own, so that Ctrl-C reaches it as
+ * an interrupt_request through here and not as a signal to both. SIGINT and SIGTERM
+ * are blocked before the fork and read from a signalfd; the child gets the old mask
+ * back. An interrupt that comes before the cell is busy is kept until it is, for an
+ * earlier one would interrupt nothing; the second one ends all.
+ *
+ * A run is over once both the reply and its idle status are there: they come on two
+ * sockets, in either order.
+ */
+
 #include "client.h"
 
 #include "cli/commands.h"

@@ -1,6 +1,5 @@
-/*
- * config_command.c - `petri config check [FILE]` and `petri config schema`.
- */
+/* config_command.c - `petri config check [FILE]` and `petri config schema`. */
+
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "kernel/base/terminal.h"

@@ -1,6 +1,11 @@
 /*
  * doctor.c - `petri doctor`: what this machine gives, found out by trying.
+ *
+ * Each probe runs in a forked process, for some enter namespaces, which can't be
+ * left again. Its text comes through a pipe and its finding as the exit status;
+ * what dies otherwise is unusable. The worst finding is the program's exit status.
  */
+
 #include "base/cleanup.h"
 #include "cli/commands.h"
 #include "cli/options.h"

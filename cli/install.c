@@ -1,3 +1,11 @@
+/*
+ * install.c - `petri install`: kernelspecs into a folder that Jupyter reads meanwhile.
+ *
+ * kernel.json comes last: a kernelspec is one once it has that file. Each file is
+ * written under another name and renamed, so that a reader sees the old or the new
+ * one.
+ */
+
 #include "install.h"
 
 #include "base/cleanup.h"

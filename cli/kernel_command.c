@@ -1,4 +1,5 @@
 /* kernel_command.c - `petri kernel`, which Jupyter starts. */
+
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "kernel/start.h"

@@ -1,6 +1,10 @@
 /*
  * main.c - the program: one row a command.
+ *
+ * sandbox_begin() comes first: each session starts this program anew, and that
+ * process must not get any further.
  */
+
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "kernel/base/terminal.h"

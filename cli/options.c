@@ -1,3 +1,11 @@
+/*
+ * options.c - one table of all options, and one pass over the arguments.
+ *
+ * All commands share the table, so an option means the same in each; a mask says
+ * which ones a command takes. Of an option that is given twice the last value
+ * holds, but for --file. Behind "--" everything is an operand.
+ */
+
 #include "options.h"
 
 #include "kernel/base/terminal.h"

@@ -1,3 +1,12 @@
+/*
+ * replay.c - takes two runs to the same shape, and compares them member by member.
+ *
+ * The record was redacted when it was stored, so the new run is redacted with the
+ * same patterns before it is compared: else each secret would differ. What no two
+ * runs have in common (ids, times, tracebacks with names of temporary files) is
+ * left out.
+ */
+
 #include "replay.h"
 
 #include "kernel/records/redact.h"

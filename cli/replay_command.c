@@ -1,6 +1,12 @@
 /*
  * replay_command.c - `petri replay RUN`: runs it again, in a fresh image, and says what differs.
+ *
+ * Only what was stored whole is run: code, request and files in which nothing was
+ * redacted. It runs under the limits that were in force, outside of its task, and
+ * never out of the cache. A run that came behind others has lost their objects;
+ * that is said, and not made up for.
  */
+
 #include "cli/client.h"
 #include "cli/commands.h"
 #include "cli/options.h"

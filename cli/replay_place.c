@@ -1,3 +1,11 @@
+/*
+ * replay_place.c - judges what a record names, before anything of it is used.
+ *
+ * A folder is opened first and judged by its descriptor, which is the one that is
+ * entered then. An interpreter can only be judged by its path: the link, what it
+ * leads to, and the folder that it is in each have to be the user's or root's.
+ */
+
 #include "replay_place.h"
 
 #include "kernel/base/host_file.h"

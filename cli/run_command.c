@@ -1,6 +1,11 @@
 /*
  * run_command.c - `petri run`: one cell without Jupyter.
+ *
+ * What the command line asks for becomes metadata.petri, and the kernel judges it
+ * as any client's. Files are read whole and sent in base64, so their size is
+ * bounded here before that.
  */
+
 #include "cli/client.h"
 #include "cli/commands.h"
 #include "cli/options.h"
