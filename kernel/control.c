@@ -1,3 +1,9 @@
+/*
+ * control.c - the handlers that answer from the kernel's own state, without a cell.
+ *
+ * They run between two messages of the loop, so none may block.
+ */
+
 #include "control.h"
 
 #include "kernel/jupyter/iopub.h"

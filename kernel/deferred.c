@@ -1,3 +1,11 @@
+/*
+ * deferred.c - the records and the environment's fingerprint, once and as late as possible.
+ *
+ * They wait until kernel_info has been answered or the interpreter is warm; the
+ * loop does not wait any longer once a run begins. `done` is set first: what fails
+ * is not tried again.
+ */
+
 #include "deferred.h"
 
 #include "kernel/base/digest.h"

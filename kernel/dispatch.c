@@ -1,3 +1,15 @@
+/*
+ * dispatch.c - the table of routes, and the way of a message to one of them.
+ *
+ * A message that is not signed, or was seen before, is nobody's: it is logged, at a
+ * pace that a stranger can't exceed, and not answered. What is signed and has a
+ * header always gets busy and idle, also where the rest is malformed or the type is
+ * unknown, for its client waits for them. A turn takes a bounded number of messages
+ * of a channel, so that control is served while shell is flooded.
+ *
+ * See: Jupyter messaging, "Messages on the shell (ROUTER/DEALER) channel".
+ */
+
 #include "dispatch.h"
 
 #include "kernel/control.h"

@@ -1,3 +1,12 @@
+/*
+ * loop.c - one turn: watch, wait, serve, tick, in this order.
+ *
+ * The set of what is waited for is built anew in each turn, control before iopub
+ * before shell. Only here a run begins and is concluded, after all handlers have
+ * returned. Before a run that has failed is concluded, what has arrived on shell is
+ * queued, up to a bound: that is what stop_on_error aborts.
+ */
+
 #include "loop.h"
 
 #include "kernel/base/clock.h"

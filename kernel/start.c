@@ -1,10 +1,14 @@
 /*
  * start.c - `petri kernel`: from its options to the loop, and back down.
  *
- * The order matters: the namespaces come before any thread exists, and the
- * session before libzmq starts its own, so that the interpreter warms up while
- * the sockets are made.
+ * The order matters: the namespaces come before any thread exists, and the session
+ * before libzmq starts its own, so that the interpreter warms up while the sockets
+ * are made. The key is withheld from forks before there is a session, whose
+ * processes have no use for it. What is missing for cells is no reason to end: the
+ * kernel answers, and each run says what it is. On the way down cells end first,
+ * then the heartbeat's thread and the sockets, then the key is wiped.
  */
+
 #include "start.h"
 
 #include "kernel/base/clock.h"
