@@ -1,3 +1,5 @@
+/* clock.c - clock_gettime(2) in the units and the text that the kernel uses. */
+
 #include "clock.h"
 
 #include <stdio.h>

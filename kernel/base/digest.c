@@ -1,3 +1,8 @@
+/*
+ * digest.c - libsodium's SHA-256, and a JSON value as one text: compact and with
+ * sorted keys, so equal values are equal.
+ */
+
 #include "digest.h"
 
 #include "base/cleanup.h"

@@ -1,3 +1,12 @@
+/*
+ * filename.c - one pass over a name, character by character, each judged with the one before it.
+ *
+ * unseen_look() needs the character before, so a text is never judged in pieces.
+ * filename_problem() refuses the very characters that filename_shown() replaces.
+ *
+ * See: The Unicode Standard, category Zs.
+ */
+
 #include "filename.h"
 
 #include "protocol/unseen.h"

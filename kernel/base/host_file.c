@@ -1,3 +1,13 @@
+/*
+ * host_file.c - opens first and checks then: the descriptor, never the name.
+ *
+ * O_NONBLOCK keeps a FIFO from holding the kernel up until its kind is known.
+ * RENAME_NOREPLACE is not known to every file system; link(2) and unlink(2) do the
+ * same there, but leave two names where the process dies between them.
+ *
+ * See: openat2(2), rename(2), user_namespaces(7).
+ */
+
 #include "host_file.h"
 
 #include <errno.h>

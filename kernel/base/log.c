@@ -1,3 +1,5 @@
+/* log.c - one line of bounded length, made safe for a terminal, in one write(2). */
+
 #include "log.h"
 
 #include "kernel/base/terminal.h"

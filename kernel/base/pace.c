@@ -1,3 +1,12 @@
+/*
+ * pace.c - the generic cell rate algorithm: a moment until which everything so far is paid for.
+ *
+ * Each event moves it on by its share of a second, and it never lies before now. An
+ * event is refused where it is more than a burst ahead.
+ *
+ * See: ITU-T I.371, "Generic cell rate algorithm".
+ */
+
 #include "pace.h"
 
 #include "kernel/base/clock.h"

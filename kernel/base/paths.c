@@ -1,3 +1,9 @@
+/*
+ * paths.c - tries the places of a table, seen from the program, and takes the first that holds the worker.
+ *
+ * The program is found by /proc/self/exe, which no argv[0] can change.
+ */
+
 #include "paths.h"
 
 #include <errno.h>

@@ -1,3 +1,15 @@
+/*
+ * pattern.c - PCRE2 over one window after the other.
+ *
+ * A window is a line, or a piece of one that overlaps the next by half, so a match
+ * of up to half a window is whole in one of them. A match that touches the end of a
+ * window which is cut may go on: the next window begins where it does. The matching
+ * context bounds backtracking and memory of each call; the clock is only looked at
+ * between windows, so a pass may take one window longer than it may.
+ *
+ * Patterns are of bytes, without UTF mode: the text may be no UTF-8.
+ */
+
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "pattern.h"
 

@@ -1,3 +1,10 @@
+/*
+ * poll_set.c - an array of poll items for one turn of zmq_poll(3), which is thrown away after it.
+ *
+ * Handlers are called after the wait, in the order of adding. A handler may change
+ * anything but the set: it is only read then.
+ */
+
 #include "poll_set.h"
 
 #include "kernel/base/clock.h"
@@ -12,7 +19,7 @@ void poll_set_init(struct poll_set *set) {
 
 static void add_item(struct poll_set *set, zmq_pollitem_t item, poll_handler *handler, void *arg) {
     assert(set->n <
-           POLL_SET_MAX); /* five channels, a signal, the runner's six, two for each introspection, two for a preload */
+           POLL_SET_MAX); /* four channels, a signal, the runner's six, two for each introspection, two for a preload */
     set->items[set->n] = item;
     set->targets[set->n].handler = handler;
     set->targets[set->n].arg = arg;

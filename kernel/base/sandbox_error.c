@@ -1,3 +1,5 @@
+/* sandbox_error.c - the sentence of a sandbox's step, in a struct error of the kernel's. */
+
 #include "sandbox_error.h"
 
 int error_set_sandbox(struct error *ret_error, int r, const struct error *cause) {

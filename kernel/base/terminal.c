@@ -1,3 +1,12 @@
+/*
+ * terminal.c - all text goes through terminal_append(), character by character, into
+ * one buffer that is written at once.
+ *
+ * What printf() makes is made safe as a whole and not argument by argument, so no
+ * caller can forget one. In JSON only strings can hold such characters, and
+ * spelling them keeps the value.
+ */
+
 #include "terminal.h"
 
 #include "base/cleanup.h"
