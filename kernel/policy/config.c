@@ -1,3 +1,12 @@
+/*
+ * config.c - finds one file, reads it whole, and takes all of it or nothing.
+ *
+ * Files are not merged: the first that exists is the configuration, so a reader
+ * sees in one place what holds. The defaults are set first and the keys are read
+ * over them, into a struct of its own. A file that nobody has named is opened by
+ * the descriptor of its folder, after the folder's owner was checked.
+ */
+
 #include "config.h"
 
 #include "kernel/base/host_file.h"

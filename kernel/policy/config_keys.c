@@ -1,3 +1,12 @@
+/*
+ * config_keys.c - the tables of keys, and the one reader that walks a file along them.
+ *
+ * A row says where in struct config its value goes, so a new key is a new row.
+ * Unknown keys are found from the file's side: each member of an object has to have
+ * a row. The limits of a profile are read over that profile's defaults, and those
+ * of the profiles that nobody has asked for are checked all the same and dropped.
+ */
+
 #include "config_keys.h"
 
 #include "kernel/base/pattern.h"

@@ -1,6 +1,12 @@
 /*
  * config_schema.c - the configuration file as a JSON Schema, for editors: made of the rows of config_keys.c.
+ *
+ * Keys and kinds are those of the parser. What check() takes beyond its form, and
+ * ceilings that have a unit or depend on the machine, are left to the parser.
+ *
+ * See: JSON Schema, draft 2020-12.
  */
+
 #include "kernel/policy/config_keys.h"
 
 static const char duration_form[] = "^0*[1-9][0-9]* *(ms|s|m|h)$";

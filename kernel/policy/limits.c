@@ -1,3 +1,12 @@
+/*
+ * limits.c - the table of limits, and what follows from it.
+ *
+ * A default is a number, a share of the machine (LIMITS_SHARE), or 0 for what
+ * follows from other limits (FOLLOWS), and is never over its ceiling. The machine
+ * is read each time that it is asked for: its memory may change while a kernel
+ * runs. Texts for people use the largest unit in which a value is a whole number.
+ */
+
 #include "limits.h"
 
 #include "base/cleanup.h"

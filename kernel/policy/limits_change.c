@@ -1,3 +1,13 @@
+/*
+ * limits_change.c - reads limits in three spellings, all of which end in set().
+ *
+ * set() alone compares with the ceiling and with what the asker may change, so no
+ * spelling gets around it. A first line is recognised by its word alone, before
+ * IPython sees the code, and becomes a comment: lines keep their numbers in
+ * tracebacks. The one exception is a magic of the whole cell behind it, which has
+ * to come first.
+ */
+
 #include "limits_change.h"
 
 #include <ctype.h>

@@ -1,3 +1,12 @@
+/*
+ * machine.c - the least of /proc/meminfo and of each control group above this process.
+ *
+ * A group of version 2 says nothing of those above it, so the path is walked up;
+ * one of version 1 tells the limit of its whole hierarchy. Inside a container the
+ * path may not be mounted, and the folder itself may be the group: both are read.
+ * What can't be read is no limit.
+ */
+
 #define _GNU_SOURCE
 #include "machine.h"
 

@@ -1,3 +1,11 @@
+/*
+ * spec.c - the keys of metadata.petri, a row and a parser each.
+ *
+ * A parser takes the value or returns SPEC_NOT_THIS, and spec_object.c makes the
+ * sentence; it refuses by itself only where the sentence has to name more. What is
+ * kept of the request is kept by reference, and everything is freed on failure.
+ */
+
 #include "spec.h"
 
 #include "base/cleanup.h"

@@ -1,3 +1,7 @@
+/*
+ * spec_object.c - walks an object's members along a table of keys, and makes the sentence for the first that is wrong.
+ */
+
 #include "spec_object.h"
 
 #include <errno.h>

@@ -1,3 +1,12 @@
+/*
+ * spec_parts.c - files and expectations: arrays, whose elements are objects with tables of their own.
+ *
+ * The element that is being read is always the array's last one: its parsers reach
+ * it through the spec, and spec_fini() frees it also where it is half read. Sizes
+ * are checked before base64 is decoded. No two files may have one path, and none
+ * may be a folder of another's, so that their order doesn't matter.
+ */
+
 #include "spec_parts.h"
 
 #include "base/cleanup.h"
