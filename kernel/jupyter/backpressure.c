@@ -1,3 +1,11 @@
+/*
+ * backpressure.c - two marks, full and stuck, worked out anew in each tick from the bytes that have not left.
+ *
+ * Progress is a new minimum of these bytes: as long as one comes, patience starts
+ * again. Nobody tells when bytes leave, so while the cell is held the loop looks
+ * again every few milliseconds.
+ */
+
 #include "backpressure.h"
 
 #include "kernel/base/clock.h"

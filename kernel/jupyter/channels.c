@@ -1,3 +1,18 @@
+/*
+ * channels.c - sockets, and messages in and out of them, none of which ever waits.
+ *
+ * What is published is lent to libzmq and not copied: whichever thread lets go of a
+ * parcel's last frame frees it, and counts its bytes down. So a parcel must not be
+ * touched once its last frame is handed over, and a frame that can't be sent is
+ * given back in its place.
+ *
+ * Sockets have no high-water mark, for at one libzmq drops without a word; the
+ * bound is backpressure.h. iopub opens first: who can send a request can already
+ * listen.
+ *
+ * See: zmq_msg_init_data(3), zmq_setsockopt(3).
+ */
+
 #include "channels.h"
 
 #include "kernel/jupyter/endpoint.h"

@@ -1,3 +1,10 @@
+/*
+ * comms.c - a map of open comms that is copied on the first write of a cell.
+ *
+ * While nothing has changed `open` and `before` are one object; a rollback puts
+ * `before` back. comm_info is answered from the map and never asks the session.
+ */
+
 #include "comms.h"
 
 #include "kernel/jupyter/jupyter.h"

@@ -1,3 +1,5 @@
+/* cookie.c - SO_COOKIE of a descriptor. */
+
 #include "cookie.h"
 
 #include <sys/socket.h>

@@ -1,3 +1,13 @@
+/*
+ * endpoint.c - what has to hold before zmq_bind(3), and what is known only after it.
+ *
+ * The gate opens before the socket is bound, so that no peer is there which was not
+ * counted; where libzmq chooses the port, right after. A socket of the file system
+ * can only be judged by its path, for libzmq binds by path: who may write to its
+ * folder could exchange it in between, so one that everybody may write to, and
+ * where everybody may remove what is another's, is refused.
+ */
+
 #include "endpoint.h"
 
 #include "kernel/jupyter/gate.h"

@@ -1,3 +1,16 @@
+/*
+ * gate.c - recv(2) for libzmq, with an account for each connection.
+ *
+ * A peer is found by its descriptor and told from the one that had it before by the
+ * socket's cookie, for nobody says when libzmq closes one. A sum of all costs is
+ * kept as they change; over the bound the greatest is ended until it holds. An
+ * ended peer reads 0 bytes from then on, which libzmq takes for a hang-up.
+ *
+ * Only libzmq's I/O thread touches peers; a door is written before it is counted,
+ * atomically. Nothing here takes memory. If a libzmq reads another way than through
+ * recv(), no cap holds: gate_check() says so.
+ */
+
 #include "gate.h"
 
 #include "kernel/base/pace.h"

@@ -1,3 +1,10 @@
+/*
+ * heartbeat.c - a blocking loop on a thread, that gives each frame back as it came.
+ *
+ * Nothing is shared with the kernel but the context, whose shutdown ends the
+ * thread. Signals are blocked while it is created: they are the main thread's.
+ */
+
 #include "heartbeat.h"
 
 #include "kernel/jupyter/endpoint.h"

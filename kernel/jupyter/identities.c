@@ -1,3 +1,15 @@
+/*
+ * identities.c - a table of connections, searched in order under one lock.
+ *
+ * A routing id is a number in digits of base 255, none of them 0, for those that
+ * libzmq chooses begin with a 0. It has as many digits as the name has bytes, for it
+ * takes the name's place in the stream. Whether a connection is still there is asked
+ * of its descriptor's cookie, when it matters. A place is taken from who has gone;
+ * those who have proved nothing are the first to be forgotten.
+ *
+ * The lock is held for searches and copies only, never while anything is sent.
+ */
+
 #include "identities.h"
 
 #include "kernel/jupyter/cookie.h"

@@ -1,3 +1,10 @@
+/*
+ * info.c - answers from what the worker's hello has said, and without it after two seconds.
+ *
+ * Requests that wait do so in the order of arrival, so the first one's age is the
+ * deadline.
+ */
+
 #include "info.h"
 
 #include "kernel/base/clock.h"

@@ -1,3 +1,10 @@
+/*
+ * iopub.c - messages to all, under a topic that names their type, and the welcome to each new subscriber.
+ *
+ * Nobody's answer is waited for: what can't be sent is a line in the log. The first
+ * welcome lets the requests go that have waited for a subscriber.
+ */
+
 #include "iopub.h"
 
 #include "kernel/base/clock.h"

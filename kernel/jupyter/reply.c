@@ -1,3 +1,5 @@
+/* reply.c - replies and status messages, each under the request's own header. */
+
 #include "reply.h"
 
 #include "kernel/jupyter/iopub.h"

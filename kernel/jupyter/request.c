@@ -1,3 +1,5 @@
+/* request.c - a request's memory, and a queue of requests as a list with two ends. */
+
 #include "request.h"
 
 #include "kernel/base/clock.h"

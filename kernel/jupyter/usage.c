@@ -1,3 +1,14 @@
+/*
+ * usage.c - sums over /proc, and shares as the difference to the reading before.
+ *
+ * The first reading has no share. Memory is proportional (Pss), for cells share
+ * almost all of theirs with their image: a sum of resident sizes would count it
+ * once for each. A process that has ended takes its ticks along, unless it was
+ * waited for; a sum that has fallen is told as 0.
+ *
+ * See: proc_pid_stat(5), proc_pid_smaps(5), proc_stat(5).
+ */
+
 #include "usage.h"
 
 #include "base/cleanup.h"
