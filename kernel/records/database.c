@@ -1,3 +1,17 @@
+/*
+ * database.c - gives SQLite an open(2) of ours, and believes nothing of what a database says.
+ *
+ * SQLite opens by path; the function looks the path's folder up among those that
+ * are open and opens by its descriptor, then checks what it got. SQLite has one
+ * table of system calls for the process, so folders are one table too, counted by
+ * use: two databases in one folder share it.
+ *
+ * A schema is compared with what petri's own statements make in an empty database,
+ * row by row in one order, so a trigger or a view in it can't be overlooked.
+ *
+ * See: SQLite, "Defense Against The Dark Arts".
+ */
+
 #include "database.h"
 
 #include "kernel/records/private.h"

@@ -1,3 +1,15 @@
+/*
+ * history.c - cells by session and number, and totals that are kept as cells come and go.
+ *
+ * A cell is one transaction: totals, cell, and what is dropped for it. The totals
+ * make the bounds cheap to check; over them some more is dropped than must be, so
+ * that it is seldom done. A session's number is taken with its first cell, and
+ * given up again where that could not be stored. Each kind of access is one SQL
+ * statement that reads backwards with a limit, and the reply is turned round.
+ *
+ * See: Jupyter messaging, "History".
+ */
+
 #include "history.h"
 
 #include "kernel/base/clock.h"

@@ -1,3 +1,11 @@
+/*
+ * private.c - checks a database's folder and files, before SQLite opens them.
+ *
+ * All descriptors of the files are closed before that: closing one later would drop
+ * SQLite's locks on the file. A folder is made only where the nearest one that
+ * exists is not known to be another user's.
+ */
+
 #include "private.h"
 
 #include "kernel/base/paths.h"

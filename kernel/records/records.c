@@ -1,3 +1,13 @@
+/*
+ * records.c - one transaction a run, and room made for it in the same one.
+ *
+ * The size is what pages hold, with what the transaction has written: so the bound
+ * is checked before the commit, and a run that makes it too large takes the oldest
+ * with it or is not stored. SQLite's own checkpoints are off, for they would come
+ * between a cell's end and its reply; records_tidy() does that work afterwards, and
+ * frees some room ahead. A blob goes when no run names it any more.
+ */
+
 #include "records.h"
 
 #include "kernel/base/paths.h"

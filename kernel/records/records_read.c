@@ -1,6 +1,11 @@
 /*
  * records_read.c - what is asked of the run records.
+ *
+ * What is stored may be anybody's: text is mended to UTF-8, JSON is parsed with a
+ * cap and has to be an object. An id may be shortened, so two rows are asked for:
+ * the second says that it is not the only one.
  */
+
 #include "kernel/records/records.h"
 #include "kernel/records/statement.h"
 #include "protocol/text.h"

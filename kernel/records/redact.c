@@ -1,3 +1,12 @@
+/*
+ * redact.c - first what looks like a secret, then the operator's patterns, over each view of the text.
+ *
+ * A pattern is tried in the views that leave out most first, and last in the text
+ * as it is; what it takes out in one is gone in the next. A match in a view is
+ * taken back to the bytes that it stands for. Where a pattern runs out of time, the
+ * rest of the text goes: what was not looked at may be a secret.
+ */
+
 #include "redact.h"
 
 #include "kernel/records/secrets.h"

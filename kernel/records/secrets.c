@@ -1,3 +1,15 @@
+/*
+ * secrets.c - looks at each place where a secret can begin, once, from the beginning to the end.
+ *
+ * What fits is left behind whole, and what fails has read a bounded number of
+ * bytes; of runs without a bound the end is remembered (secrets_text.h), and so is
+ * the next end of a PEM block. So a pass is linear, and the number of passes is
+ * fixed: a secret that only shows after the last of them stays.
+ *
+ * A mark is never found again, and a hit takes a mark in whole or not at all: what
+ * was taken out once must not be cut open by the next pass.
+ */
+
 #include "secrets.h"
 
 #include "kernel/records/secrets_text.h"

@@ -1,8 +1,14 @@
 /*
  * secrets_table.c - the formats of tokens that can be told from other text, a row each.
  *
- * See: the documentation of each service on its tokens' form; RFC 7519 (JWT), RFC 6750 (Bearer).
+ * The order of rows matters only where one begins like another: the first that fits
+ * is it. All of a row are looked for behind the first character of its literal, so
+ * a row costs nothing where that does not stand.
+ *
+ * See: the documentation of each service on its tokens' form; RFC 7519 (JWT), RFC
+ * 6750 (Bearer).
  */
+
 #include "kernel/records/secrets.h"
 
 #define ALNUM (SECRETS_DIGIT | SECRETS_LOWER | SECRETS_UPPER)

@@ -1,3 +1,11 @@
+/*
+ * secrets_text.c - the classes of characters, and the ends of runs.
+ *
+ * The ends of long runs are kept, so that a word inside of one doesn't walk to its
+ * end again: without that, text of words and dashes would take quadratic time. Only
+ * the first bytes of a run say what it is, for the same reason.
+ */
+
 #include "secrets_text.h"
 
 enum { LOOK_BYTES = 64 }; /* how much of a run decides whether it is a secret */

@@ -1,6 +1,12 @@
 /*
  * secrets_token.c - tokens of the forms in secrets_table.c, also where they go over line ends.
+ *
+ * A row is tried at one place and takes each run as far as it goes: nothing is
+ * tried a second way. Behind a token that fits, lines are taken as well that look
+ * like more of it: a token that is cut short by folding would leave its tail
+ * behind. That is a guess, which errs towards taking too much.
  */
+
 #include "kernel/records/secrets_text.h"
 
 enum {

@@ -1,3 +1,13 @@
+/*
+ * secrets_view.c - one pass that writes what is seen, and beside each byte where it came from.
+ *
+ * A view never has more bytes than its text, so its memory is known at once. A unit
+ * is a character however it is spelled, a sequence, a tag or a comment; what is not
+ * whole is taken for plain text, so nothing hides behind an opening that never
+ * ends. Where a tag or a comment has no end that is remembered, so that the text is
+ * not searched again from each "<". A view that equals another one is not made.
+ */
+
 #include "secrets_view.h"
 
 #include "protocol/unseen.h"

@@ -1,3 +1,5 @@
+/* statement.c - prepares and binds in one call, and retries where SQLite doesn't wait by itself. */
+
 #include "statement.h"
 
 #include <stdarg.h>
