@@ -1,3 +1,10 @@
+/*
+ * artifact_kind.c - what keeps a file of a cell's from the host: by its type, its names, and its path.
+ *
+ * No link, and no file with a second name, is ever read: either could be a file
+ * that is not the cell's to give.
+ */
+
 #include "artifact_kind.h"
 
 #include "kernel/base/filename.h"

@@ -1,3 +1,17 @@
+/*
+ * artifacts.c - one file after the other: opened, read in chunks, hashed and copied in the same pass.
+ *
+ * The caps are applied to the whole list, sorted by path, before anything is read,
+ * and by the sizes that files say: so which files are left out depends on nothing
+ * but the cell. A copy gets its name only when all of the file was read and was not
+ * changed meanwhile. Files that are too large are read at their beginning, for
+ * their type; files that are withheld for their name are read whole, for their
+ * digest.
+ *
+ * The export is opened with the first file that is to be copied, and locked until
+ * all are.
+ */
+
 #include "artifacts.h"
 
 #include "base/array.h"

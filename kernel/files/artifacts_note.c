@@ -1,6 +1,11 @@
 /*
  * artifacts_note.c - one line under a cell that says where its files are.
+ *
+ * A path that was refused may have anything in it: what is not seen of it is
+ * replaced. In Markdown each mark is escaped, and in a link all but unreserved
+ * characters is encoded.
  */
+
 #include "kernel/files/artifacts.h"
 
 #include "kernel/base/filename.h"

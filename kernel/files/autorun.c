@@ -1,3 +1,12 @@
+/*
+ * autorun.c - the table of names that programs look for, and the walk over the names of a path.
+ *
+ * Each name of a path is judged, folders by a table of their own. The table can't
+ * be complete; the rules that need none (a leading dot or dash, a name such as
+ * Makefile) are for what it doesn't have. It only has names that a program looks
+ * for by itself: what a user has to name is the user's decision.
+ */
+
 #include "autorun.h"
 
 #include <fnmatch.h>

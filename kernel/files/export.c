@@ -1,3 +1,15 @@
+/*
+ * export.c - a file is written under a name of petri's own, then placed by one rename.
+ *
+ * The folder is locked as long as it is open, so that what stands in it is compared
+ * and replaced by one kernel at a time. A file that stands under the name is read
+ * and hashed: only what is still as the log says is replaced, and not if it was
+ * exchanged while it was read. The log has the new digest before the file has the
+ * name: killed between the two, petri gives the next copy another name, and
+ * overwrites nothing. Reading goes on where it was left, slice after slice, within
+ * a bound for the whole cell.
+ */
+
 #include "export.h"
 
 #include "kernel/base/clock.h"

@@ -1,3 +1,12 @@
+/*
+ * export_log.c - reads what was added since, by the place where it stopped.
+ *
+ * The log is the same file as before if its inode and its time of birth are; else
+ * it is read anew. Only whole lines count: a last one that was cut off was never
+ * finished, and the next line begins with a line end. It is rewritten into a new
+ * file that takes its place in one step, so no reader sees half of it.
+ */
+
 #include "export_log.h"
 
 #include "kernel/base/host_file.h"

@@ -1,3 +1,5 @@
+/* inputs.c - puts files one by one, each with its row for the report; the first that fails ends the run. */
+
 #include "inputs.h"
 
 #include "kernel/base/digest.h"

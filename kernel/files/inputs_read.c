@@ -1,3 +1,12 @@
+/*
+ * inputs_read.c - hashes what stood there before the cell, and remembers digests by what identifies a content.
+ *
+ * Device, inode, size and both times are the key: a file that has them all is taken
+ * for unchanged. When the memory is full it is emptied as a whole. What could not
+ * be opened or hashed makes the list incomplete; what did not stand there before
+ * the cell doesn't.
+ */
+
 #include "inputs_read.h"
 
 #include "kernel/base/clock.h"
@@ -132,7 +141,7 @@ static void end_input(struct inputs_read *reading) {
     add_row(reading, hex);
 }
 
-/* Reads on. True where the file is done with. The host may write to it meanwhile: no more is read than was there. */
+/* Reads on. True where the file is done with. The host may write to it meanwhile: INPUTS_READ_BYTES bounds it. */
 static bool hash_some(struct inputs_read *reading) {
     ssize_t n = read(reading->fd, reading->chunk, CHUNK_BYTES);
     uint64_t left = INPUTS_READ_BYTES - reading->hashed_bytes;

@@ -1,3 +1,11 @@
+/*
+ * mime.c - tables of beginnings, tried in an order in which a guess can't hide what is certain.
+ *
+ * A zip archive first, by what is in it; then text, for a text may begin like a
+ * signature and never the other way round; then signatures. No more than the head
+ * is looked at, and JSON is parsed only where all of it is there.
+ */
+
 #include "mime.h"
 
 #include "protocol/text.h"

@@ -1,4 +1,16 @@
-/* transaction.c - the course of a transaction: locked, staged, decided, made; transaction_make.c makes its changes. */
+/*
+ * transaction.c - the course of a transaction: locked, staged, decided, made; transaction_make.c makes its changes.
+ *
+ * The rename of the journal decides: before it nothing of the folder has changed,
+ * behind it each change is made, by this process or the next that opens the folder.
+ * For that the journal is on the disk before the first change, where one replaces
+ * or removes something. It is bound to this folder by its name, which has the inode
+ * and time of a token beside it: a journal that was copied along is none.
+ *
+ * What can't be made when it is taken up again is left as it lies, journal and all:
+ * to remove it would lose what somebody has written.
+ */
+
 #include "transaction.h"
 
 #include "kernel/base/clock.h"

@@ -1,6 +1,15 @@
 /*
- * transaction_make.c - the changes of a transaction, one by one; each can be made again from where somebody was killed.
+ * transaction_make.c - the changes of a transaction, one by one; each can be made
+ * again from where somebody was killed.
+ *
+ * What lies under the staged file's name tells how far a change has come: the
+ * staged file itself, by its inode; what it was exchanged for; or nothing, once all
+ * is done. Looking at a path and then changing it leaves a moment between the two,
+ * so what is replaced is exchanged (RENAME_EXCHANGE) and looked at again where
+ * nobody else finds it, and given back if it is not what was to be replaced. A file
+ * system without that has this moment.
  */
+
 #include "transaction_make.h"
 
 #include "kernel/base/filename.h"

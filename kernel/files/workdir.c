@@ -1,3 +1,13 @@
+/*
+ * workdir.c - judges the folder by its path and its owner, once, when the kernel starts.
+ *
+ * Homes are collected from /etc/passwd, from HOME, and from the owners of the
+ * folders on the way, and compared by their names without links. A list of homes
+ * can't be complete where a directory service has users; so a folder on the way
+ * that stands right below /home counts as one, too. If memory runs out meanwhile,
+ * or there are too many, the folder isn't opened.
+ */
+
 #include "workdir.h"
 
 #include "kernel/base/filename.h"

@@ -1,3 +1,13 @@
+/*
+ * writeback.c - what is known of the host's file for each path that is the session's own.
+ *
+ * A path without an entry is seen by cells as the host has it; whether it may be
+ * replaced is told by its time of change alone. An entry that was written has the
+ * host's inode, size and times, and all of them have to be the same. A time of
+ * change can't be set, so a file that was written or moved there meanwhile has a
+ * later one.
+ */
+
 #include "writeback.h"
 
 #include "base/cleanup.h"

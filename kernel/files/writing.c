@@ -1,3 +1,13 @@
+/*
+ * writing.c - the phases of a writing, in slices, and the copying of files into the transaction.
+ *
+ * Phases only go forward, and until WRITING_DECIDED give_up() ends all of them in
+ * the same way: nothing is written. Removals are planned before folders and folders
+ * before files, so that each change finds its place free. What earlier cells could
+ * not write is added to the list before it is judged. A file's bytes are copied
+ * from the frozen cell, holes left out, so what is staged is what will be there.
+ */
+
 #include "kernel/files/writing_inside.h"
 
 #include "base/array.h"

@@ -1,6 +1,12 @@
 /*
  * writing_plan.c - which changes of the host's folder a cell's changes come to.
+ *
+ * The host's folder is walked, not the cell's: a folder that a cell has removed may
+ * have files by now that no cell has seen. What may not go stays, and the folders
+ * on its way with it. Whatever is there that the plan replaces or removes is noted
+ * as it was looked at; the transaction compares it again.
  */
+
 #include "kernel/files/writing_inside.h"
 
 #include "kernel/base/filename.h"

@@ -1,6 +1,12 @@
 /*
  * writing_settle.c - what came of a cell's changes: for its session, and for people.
+ *
+ * A path whose content is the same on both sides is released, and cells see the
+ * host's from then on; a file that cells have open can't be, and is noted with what
+ * was written. A change that was not made stays the session's own, with the reason
+ * in the report.
  */
+
 #include "kernel/files/writing_inside.h"
 
 #include "kernel/files/artifact_kind.h"
