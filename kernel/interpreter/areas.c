@@ -1,3 +1,13 @@
+/*
+ * areas.c - finds areas from prefixes, and puts each path into the innermost area that it lies in.
+ *
+ * All paths are compared by their real names. A prefix is taken for each link on
+ * the way to the program, for cells see the folder of each. An AREA_SYSTEM is not
+ * looked for: it is made for a folder right below a prefix once a distribution
+ * names something in it. Where there are more areas than there is room for, it
+ * fails: nothing of what is no area would be hidden.
+ */
+
 #include "areas.h"
 
 #include "base/cleanup.h"

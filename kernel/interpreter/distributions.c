@@ -1,3 +1,14 @@
+/*
+ * distributions.c - the folders that the module site would import from, worked out from names of files and pyvenv.cfg.
+ *
+ * The minor version comes from the program's name, else from the library's folder,
+ * else from pyvenv.cfg. A folder is counted once, by its real path, in the order in
+ * which it is imported from. Files of metadata may be anybody's: they are opened
+ * with care and bounded in size.
+ *
+ * See: the module site; PEP 405; Debian Python Policy, "dist-packages".
+ */
+
 #include "distributions.h"
 
 #include "base/cleanup.h"

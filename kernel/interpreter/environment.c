@@ -1,3 +1,10 @@
+/*
+ * environment.c - constants, and the few variables that depend on the machine.
+ *
+ * No row is taken from the kernel's own environment but TZ: what a user has there,
+ * tokens among it, is no cell's.
+ */
+
 #include "environment.h"
 
 #include "base/cleanup.h"

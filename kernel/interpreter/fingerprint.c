@@ -1,3 +1,10 @@
+/*
+ * fingerprint.c - digests of the interpreter's files, and lists in a fixed form.
+ *
+ * Of a distribution that is there twice the first folder counts, as for an import.
+ * Variables that say where petri's files are stay out, for they change no result.
+ */
+
 #include "fingerprint.h"
 
 #include "base/cleanup.h"

@@ -1,3 +1,5 @@
+/* launch.c - the command line and the profile as options of session_create(). */
+
 #include "launch.h"
 
 #include "base/cleanup.h"

@@ -1,3 +1,16 @@
+/*
+ * packages.c - closes the list under requirements, then puts every path that any distribution names into the trees.
+ *
+ * Two passes, for most trees need no depth: of a folder that the interpreter
+ * imports from the first notes the top of each path, and only where shown and
+ * hidden distributions share one does a second read the lists again for all that is
+ * in it. Paths that cells see for another reason (the notebook's folder, petri's
+ * own, inputs) are put in as shown. What the lists may cost in all is bounded,
+ * whoever wrote them; beyond that nothing runs, rather than too much being seen.
+ *
+ * See: PyPA, "Recording installed projects"; PEP 376; RFC 4180.
+ */
+
 #include "packages.h"
 
 #include "base/cleanup.h"

@@ -1,3 +1,9 @@
+/*
+ * python.c - asks an interpreter in a child that is isolated (-I), and reads three lines.
+ *
+ * Nothing limits its time: it is run as whoever starts petri would run it.
+ */
+
 #include "python.h"
 
 #include "base/cleanup.h"

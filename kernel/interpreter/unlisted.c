@@ -1,3 +1,13 @@
+/*
+ * unlisted.c - walks an area and its trees together, and decides for each entry: show, hide, or look into.
+ *
+ * A folder is looked into where hidden distributions name something in it and
+ * others, too; one in which nothing is shown then is hidden as a whole, and the
+ * names in it are taken back. What can't be opened, or lies too deep, is hidden; a
+ * folder that can't be read to its end fails, for what was not read would be seen.
+ * No link is looked into.
+ */
+
 #include "unlisted.h"
 
 #include "base/cleanup.h"
