@@ -1,3 +1,14 @@
+/*
+ * answer.c - tables of fields and of payloads, and what stands where a worker says too much.
+ *
+ * Only what a table names is taken, so a new field of a worker's reaches no client
+ * by itself. Sizes are those of the JSON as it is sent. What is over its limit is
+ * replaced where something can stand for it, and dropped otherwise; what is missing
+ * in the end, measured over the whole reply, is the number of bytes dropped.
+ *
+ * See: Jupyter messaging, "Execution results", "Completion", "Introspection".
+ */
+
 #include "answer.h"
 
 #include "kernel/worker/displays.h"

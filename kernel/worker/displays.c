@@ -1,3 +1,11 @@
+/*
+ * displays.c - judges each message by its own size and number, and then by the sum of all.
+ *
+ * The sum comes last and counts what goes out, replacements too: a cell that makes
+ * petri replace messages without end is bounded by it. Whoever watches is told once
+ * of each kind of loss.
+ */
+
 #include "displays.h"
 
 #include "kernel/policy/limits.h"

@@ -1,3 +1,5 @@
+/* isolation.c - rows that hold for every cell that ran, and two that depend on the session. */
+
 #include "isolation.h"
 
 #include "sandbox/sandbox.h"

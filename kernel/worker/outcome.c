@@ -1,3 +1,12 @@
+/*
+ * outcome.c - the table of outcomes and their sentences, and the worker's stack as a traceback.
+ *
+ * A sentence is before, fact, after, so that all say the same three things in the
+ * same order. Of the stack the frames of the cell's own code are shown: those of
+ * IPython and of the worker are told by their paths, before the first own frame
+ * they are what the cell called, and behind it they are what runs the cell.
+ */
+
 #include "outcome.h"
 
 #include "protocol/text.h"

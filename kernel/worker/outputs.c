@@ -1,3 +1,12 @@
+/*
+ * outputs.c - two buffers, each handed on when it is full or its first byte is 50 ms old.
+ *
+ * A pipe is read also over the limit, and what is read is dropped: a cell that
+ * writes without end must not wait for ever. Draining asks how much stands in a
+ * pipe (FIONREAD) and reads that much: a writer that never pauses can't hold the
+ * kernel. A character that is cut off stays for the next read, but for a flush.
+ */
+
 #include "outputs.h"
 
 #include "kernel/base/clock.h"

@@ -1,3 +1,11 @@
+/*
+ * published.c - the table of kinds, and a message that is written once.
+ *
+ * The text that was measured is the text that is sent: a limit is never held
+ * against an estimate. Values are taken by reference and not changed, for the
+ * transcript keeps them too.
+ */
+
 #include "published.h"
 
 #include "protocol/json_write.h"

@@ -1,3 +1,10 @@
+/*
+ * selftest.c - the way of a session's first cell, in one thread that waits.
+ *
+ * It goes by the functions that the kernel itself uses, so what fails here fails
+ * there; each step that fails has its own sentence.
+ */
+
 #include "selftest.h"
 
 #include "kernel/base/clock.h"

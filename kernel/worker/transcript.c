@@ -1,3 +1,12 @@
+/*
+ * transcript.c - rows in the order of the output, each within a cap that is checked before it is added.
+ *
+ * Short pieces of a stream are joined to the last row, for a row costs more than
+ * its text; long ones are not, for joining copies. Of a stream the beginning is
+ * kept: once a piece did not fit nothing of it is added any more, so no gap is
+ * hidden. A result that is too large clears the one before it: the last is meant.
+ */
+
 #include "transcript.h"
 
 #include "protocol/bytes.h"

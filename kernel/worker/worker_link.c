@@ -1,3 +1,12 @@
+/*
+ * worker_link.c - one frame reader, and one queue of bytes to write.
+ *
+ * While anything is queued nothing is read and no frame is taken: so the queue only
+ * grows by what the kernel sends by itself, and a worker that doesn't listen isn't
+ * heard. A single frame may be larger than the queue may be, when the queue is
+ * empty: a request always goes out.
+ */
+
 #include "worker_link.h"
 
 #include <errno.h>
