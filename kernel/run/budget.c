@@ -1,3 +1,11 @@
+/*
+ * budget.c - compares what a task has used with its limits; the counts are the records' and what these don't have.
+ *
+ * It is checked before a run and counted after it, so the run that passes a limit
+ * still ends: the next one is refused. Time and bytes may thus be passed by one
+ * run.
+ */
+
 #include "budget.h"
 
 #include "kernel/run/accounts.h"

@@ -1,3 +1,14 @@
+/*
+ * cache.c - a digest of everything that a run depends on, as one JSON value.
+ *
+ * Files are told by their metadata and not read: to read them would cost what the
+ * cache saves. The walk doesn't follow links and ends at its bounds; then there is
+ * no key, and nothing is given again. A run's own key is made before it, and stored
+ * only if what came of it can be given again whole.
+ *
+ * See: fts(3).
+ */
+
 #include "cache.h"
 
 #include "kernel/base/clock.h"

@@ -1,3 +1,12 @@
+/*
+ * captures.c - counts pieces that go to a widget against the messages that come back from it.
+ *
+ * They are counted and not matched, for a front end may answer in any order; so it
+ * only ever decides how long a reply waits, and never what is said. A front end
+ * that does not answer costs the full wait once: then less is waited for in that
+ * session.
+ */
+
 #include "captures.h"
 
 #include "kernel/base/clock.h"

@@ -1,3 +1,13 @@
+/*
+ * collect.c - a frozen cell's work in slices of some milliseconds, in a fixed order.
+ *
+ * Artifacts are read, then what the cell has read is hashed as it was before the
+ * cell, then changes are written to the host's folder: the last changes what the
+ * one before it looks at. Checks come behind all files, of which they know the
+ * rows, and the wait for widgets comes last. An interrupt cancels what is not done
+ * yet; each part then ends by itself, so there is one way out.
+ */
+
 #include "collect.h"
 
 #include "kernel/base/clock.h"

@@ -1,3 +1,12 @@
+/*
+ * comm.c - a comm message as a frame for the worker, and what is told of its end without a reply.
+ *
+ * The map of comms is changed before the cell runs: the front end has opened or
+ * closed its side already. A rollback takes that back with all else.
+ *
+ * See: Jupyter messaging, "Custom messages".
+ */
+
 #include "comm.h"
 
 #include "kernel/jupyter/iopub.h"

@@ -1,3 +1,10 @@
+/*
+ * denied.c - answers one refused call a turn, and counts equal ones in one row.
+ *
+ * The caller is stopped until it is answered, so calls are taken also when no run
+ * is there to count them.
+ */
+
 #include "denied.h"
 
 #include "kernel/run/runner.h"

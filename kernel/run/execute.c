@@ -1,3 +1,15 @@
+/*
+ * execute.c - an execute_request before its cell and after it, in the order that clients rely on.
+ *
+ * Before: the number, the source's size, execute_input; then limits, spec, budget
+ * and patterns, each of which may keep the code from running; then the cache.
+ * After: the error on iopub, the record, the reply. What the client asks for in
+ * metadata.petri is read behind the code's first line, so it has the last word
+ * about limits; both are held to the same ceilings.
+ *
+ * See: Jupyter messaging, "Execute".
+ */
+
 #include "execute.h"
 
 #include "kernel/base/digest.h"

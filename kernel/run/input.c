@@ -1,3 +1,16 @@
+/*
+ * input.c - one question at a time, and the account of the time that it waits.
+ *
+ * The wall clock's deadline is taken away and what was left of it kept; each
+ * measurement takes off the CPU time used since the last, no more than has passed.
+ * Each part of the waiting is accounted for once: since_us moves with it.
+ *
+ * Only who asked for the run answers: the identity has to be one with the
+ * request's, and what was sent before the question is thrown away first.
+ *
+ * See: Jupyter messaging, "Messages on the stdin (ROUTER/DEALER) channel".
+ */
+
 #include "input.h"
 
 #include "kernel/base/clock.h"

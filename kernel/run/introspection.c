@@ -1,3 +1,13 @@
+/*
+ * introspection.c - four slots, each with a cell of its own, and a queue.
+ *
+ * A request's time counts from its arrival, so waiting in the queue is part of it,
+ * and whatever happens it is answered: by the worker, or by the kind's empty
+ * answer. In a tick slots come first, then what has waited too long, then who has
+ * to give way; new cells are made last, in what is free by then. A slot's cell is
+ * always discarded, also a good one: nothing of it may be seen by the session.
+ */
+
 #include "introspection.h"
 
 #include "kernel/base/clock.h"

@@ -1,3 +1,15 @@
+/*
+ * messages.c - what a cell says, checked against its limits before anybody else sees it.
+ *
+ * Pipes are drained before each message, so that what was printed first is shown
+ * first; only then it is acknowledged. Limits are counted before backpressure drops
+ * anything: what is dropped counts too. What goes under an earlier cell is not in
+ * this run's transcript.
+ *
+ * See: docs/worker-wire.md; Jupyter messaging, "Messages on the IOPub (PUB/SUB)
+ * channel".
+ */
+
 #include "messages.h"
 
 #include "kernel/jupyter/backpressure.h"

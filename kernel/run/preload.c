@@ -1,3 +1,12 @@
+/*
+ * preload.c - waits for idleness, takes the cell made ahead, and commits it.
+ *
+ * It takes the runner's own cell, so while it runs there is none ahead, and a
+ * request discards the preload before it begins. Its output goes nowhere. After
+ * MAX_TRIES it is given up: on a machine where it never comes to its end it would
+ * only cost.
+ */
+
 #include "preload.h"
 
 #include "kernel/base/clock.h"

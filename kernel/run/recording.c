@@ -1,3 +1,12 @@
+/*
+ * recording.c - makes the body of a record part by part, each redacted and counted by itself.
+ *
+ * Pieces of a stream are joined before they are redacted, for a secret may lie
+ * across. A file is stored as it was or not at all: without its secret it would be
+ * another file, so it is known by its digest then. A record in which anything was
+ * redacted has no cache key: it can't be given again as what it was.
+ */
+
 #include "recording.h"
 
 #include "kernel/base/clock.h"

@@ -1,3 +1,11 @@
+/*
+ * refuse.c - finds the line that is refused, and shows it as a traceback would.
+ *
+ * What a worker says of an import is believed only as far as it can be checked: the
+ * module is a name that the configuration has, and the code has such a line. All
+ * patterns share one deadline; code that it does not suffice for is refused.
+ */
+
 #include "refuse.h"
 
 #include "kernel/base/pattern.h"

@@ -1,3 +1,5 @@
+/* report.c - a run's fields as JSON; failure.c reads the traceback of its error. */
+
 #include "report.h"
 
 #include "kernel/base/clock.h"

@@ -1,3 +1,12 @@
+/*
+ * run.c - a run's memory, its first failure, and the ring of the last runs' headers.
+ *
+ * run_fail() does nothing but in RUN_WORKS: so the first failure counts, and none
+ * that is found after the cell was frozen. The ring is indexed by a run's number,
+ * which never repeats, so a slot tells by its number whether it is the one asked
+ * for.
+ */
+
 #include "run.h"
 
 #include "kernel/base/clock.h"

@@ -1,3 +1,12 @@
+/*
+ * validation.c - the checks in order, one cell at a time.
+ *
+ * Each check begins from image 0, for the run's own image holds code of the run,
+ * which could answer in its place. A check that has no answer (time, memory, a
+ * death) has failed, with that as the reason. Time is CPU time first: on a busy
+ * machine the clock alone would be unjust.
+ */
+
 #include "validation.h"
 
 #include "kernel/base/clock.h"

@@ -1,3 +1,12 @@
+/*
+ * warm.c - an exchange that has no cell: with the interpreter that starts.
+ *
+ * It ends in two ways, image 0 or warm_give_up(); after the latter every run is
+ * refused with the reason, and kernel_info is answered all the same. The end of
+ * standard error is kept while it starts, for it is all that says why a start
+ * failed.
+ */
+
 #include "warm.h"
 
 #include "kernel/base/clock.h"
@@ -76,7 +85,7 @@ void warm_begin(struct runner *runner, struct session *session) {
     runner->state = RUNNER_WARMING;
 }
 
-/* what says how it ended: "ended", "took longer than 60 s". */
+/* what says how it ended: "ended", "did not get ready within 60 s". */
 static void fail_start(struct runner *runner, const char *what) {
     char last[sizeof runner->tail.text + 1];
     char why[sizeof runner->why];

@@ -1,3 +1,12 @@
+/*
+ * watchdog.c - deadlines of the running cell, in the order of who wins: interrupt, stack, clock, input.
+ *
+ * A cell over its time is not failed at once: it is asked for its stack by a
+ * signal, and stack_us is when it is. Until then the deadline is off, so it is
+ * asked once. What the trace pipe held before is thrown away, for the cell can
+ * write to it: its stack is for people to read, and decides nothing.
+ */
+
 #include "watchdog.h"
 
 #include "kernel/base/clock.h"
