@@ -89,9 +89,6 @@ struct runner {
 int runner_init(struct runner *runner) MUST_CHECK;
 void runner_fini(struct runner *runner);
 
-/* There will be no session: says so to every request from now on. */
-void runner_give_up(struct runner *runner, const char *why);
-
 /* A request whose route is ROUTE_CELL; takes it over. It runs when its turn comes. */
 void runner_submit(struct runner *runner, struct request *request);
 
