@@ -136,6 +136,22 @@ TREE_CASES = [
         {"fuzz/a.c": '#include "kernel/low/log.h"\n', "kernel/low/log.c": '#include "b.h"\n', "kernel/low/b.h": ""},
         "kernel/low/log.c: b.h    <- fuzz/ takes it for a parser",
     ),
+    (
+        {
+            "fuzz/a.c": '#include "kernel/low/log.h"\n',
+            "kernel/low/log.c": '#include "kernel/low/b.h"\n',
+            "kernel/low/b.h": "",
+        },
+        "kernel/low/log.c: kernel/low/b.h    <- fuzz/ takes it for a parser",
+    ),
+    (
+        {
+            "fuzz/a.c": '#include "kernel/low/log.h"\n#include "kernel/low/b.h"\n',
+            "kernel/low/log.c": '#include "kernel/low/b.h"\n#include "protocol/message.h"\n',
+            "kernel/low/b.h": "",
+        },
+        "",
+    ),
     ({"fuzz/a.c": '#include "kernel/low/log.h"\n', "kernel/low/log.c": '#include "log.h"\n'}, ""),
 ]
 

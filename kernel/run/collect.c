@@ -103,7 +103,7 @@ static bool work_on_files(struct runner *runner, struct run *run, int64_t now_us
     return true;
 }
 
-/* Nobody wants to wait any more. Once. */
+/* An interrupt ends what can be ended; what is done stays done. */
 static void cancel(struct run *run) {
     run->now.interrupted = false;
     if (run->now.artifacts)

@@ -58,7 +58,7 @@ static int64_t used_ms(const struct exchange *exchange) {
     return (int64_t)exchange->usage.cpu_us / CLOCK_MS;
 }
 
-/* How long the cell takes to its limit of CPU time at the least is when it has to be measured at the latest. */
+/* On all its processors a cell can reach its limit of CPU time this soon: it has to be measured by then. */
 static int64_t measure_after_us(const struct exchange *exchange) {
     int64_t left_ms = (exchange->cpu_ms - used_ms(exchange)) / exchange->cpus;
     bool is_close = exchange->is_watched || left_ms <= MEASURE_CLOSE_MS;
@@ -122,7 +122,7 @@ void exchange_acknowledge(struct exchange *exchange, const json_t *frame) {
     exchange_send(exchange, ack);
 }
 
-/* What nobody wants to hear. */
+/* Acknowledges a message and publishes nothing of it. */
 static const char *drop_message(struct exchange *exchange, enum wire_type type, const struct wire_frame *frame) {
     if (type != WIRE_PUBLISH && type != WIRE_SYNC)
         return "a frame of this type may not come now";
@@ -171,7 +171,7 @@ static void take_frames(struct exchange *exchange) {
             break;
 }
 
-/* A cell that has become another program is nobody's any more, whatever it has used. */
+/* A cell that runs another program can't be kept, whatever it has used: that comes first. */
 static enum exchange_state judge_usage(const struct exchange *exchange) {
     const struct cell_usage *usage = &exchange->usage;
     if (usage->replaced)
@@ -215,7 +215,7 @@ static void link_ready(void *arg, short events) {
     serve_link(arg, events);
 }
 
-/* What was said before the end still counts. */
+/* Frames that came before the death still count, so they are read once more. */
 static void exit_ready(void *arg, short events) {
     struct exchange *exchange = arg;
     (void)events;

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -27,4 +28,14 @@ json_t *frames_text(size_t bytes) {
     json_t *json = json_stringn(text, bytes);
     free(text);
     return json;
+}
+
+void frames_say(int fd, json_t *json) {
+    void *data;
+    size_t bytes;
+    assert_non_null(json);
+    assert_int_equal(wire_encode(json, NULL, 0, &data, &bytes), 0);
+    assert_int_equal(write(fd, data, bytes), (ssize_t)bytes);
+    free(data);
+    json_decref(json);
 }

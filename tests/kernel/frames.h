@@ -1,5 +1,5 @@
 /*
- * frames.h - publish frames as a worker sends them, for tests of what becomes of them.
+ * frames.h - frames as a worker sends them, for tests of what becomes of them.
  */
 #ifndef PETRI_FRAMES_H
 #define PETRI_FRAMES_H
@@ -12,5 +12,8 @@ struct published frames_take(const char *msg_type, json_t *content, json_t *meta
 
 /* A string of so many bytes. The caller's. */
 json_t *frames_text(size_t bytes);
+
+/* Writes a frame to the kernel's end of a socket; json is stolen. */
+void frames_say(int fd, json_t *json);
 
 #endif

@@ -1,5 +1,7 @@
 #include "harness.h"
 
+#include "frames.h"
+
 #include "kernel/base/clock.h"
 #include "kernel/loop.h"
 #include "kernel/run/warm.h"
@@ -310,18 +312,8 @@ json_t *harness_next_cell(struct harness *h) {
     return harness_told(h);
 }
 
-void harness_say_to(int fd, json_t *json) {
-    void *data;
-    size_t bytes;
-    assert_non_null(json);
-    assert_int_equal(wire_encode(json, NULL, 0, &data, &bytes), 0);
-    assert_int_equal(write(fd, data, bytes), (ssize_t)bytes);
-    free(data);
-    json_decref(json);
-}
-
 void harness_say(struct harness *h, json_t *json) {
-    harness_say_to(h->worker_fd, json);
+    frames_say(h->worker_fd, json);
 }
 
 void harness_done(struct harness *h, const char *status) {

@@ -70,7 +70,6 @@ json_t *harness_told(struct harness *h);
 
 /* Says something to the kernel; json is stolen. */
 void harness_say(struct harness *h, json_t *json);
-void harness_say_to(int fd, json_t *json);
 void harness_done(struct harness *h, const char *status);
 
 #endif

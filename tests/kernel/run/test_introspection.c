@@ -3,6 +3,7 @@
 
 #include "kernel/base/clock.h"
 #include "tests/kernel/fake_clock.h"
+#include "tests/kernel/frames.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -27,8 +28,8 @@ static void test_is_complete_runs_beside_a_cell(void **state) {
     json_decref(harness_next_cell(&h));
     harness_send(&h, CHANNEL_SHELL, "is_complete_request", json_pack("{s:s}", "code", "if x:"), id);
     int worker = fake_next_aside(h.session);
-    harness_say_to(worker,
-                   json_pack("{s:s, s:{s:s, s:s}}", "type", "done", "reply", "status", "incomplete", "indent", "    "));
+    frames_say(worker,
+               json_pack("{s:s, s:{s:s, s:s}}", "type", "done", "reply", "status", "incomplete", "indent", "    "));
     json_t *content = harness_reply(&h, CHANNEL_SHELL, "is_complete_reply", id);
     expect_text(content, "status", "incomplete");
     json_decref(content);
@@ -112,8 +113,7 @@ static void test_completions_at_once_are_no_more_than_processors(void **state) {
     for (int i = 0; i < N; i++)
         send_complete(ids[i]);
     for (int i = 0; i < N; i++) {
-        harness_say_to(fake_next_aside(h.session),
-                       json_pack("{s:s, s:{s:s}}", "type", "done", "reply", "status", "ok"));
+        frames_say(fake_next_aside(h.session), json_pack("{s:s, s:{s:s}}", "type", "done", "reply", "status", "ok"));
         expect_no_matches(ids[i]);
     }
     assert_int_equal(fake_most_asides(h.session), 1);
@@ -123,7 +123,7 @@ static void test_completions_at_once_are_no_more_than_processors(void **state) {
 static void say_sync(int worker) {
     char text[4096];
     size_t n = 0;
-    harness_say_to(worker, json_pack("{s:s, s:i}", "type", "sync", "seq", 1));
+    frames_say(worker, json_pack("{s:s, s:i}", "type", "sync", "seq", 1));
     while (!memmem(text, n, "\"ack\"", 5)) {
         ssize_t more = read(worker, text + n, sizeof text - n);
         assert_true(more > 0);
@@ -158,8 +158,8 @@ static void test_complete_without_an_end_gives_way_to_one_that_waits(void **stat
     send_complete(id);
     fake_clock_put_forward(500 * CLOCK_MS);
     expect_no_matches(endless);
-    harness_say_to(fake_next_aside(h.session),
-                   json_pack("{s:s, s:{s:s, s:[s]}}", "type", "done", "reply", "status", "ok", "matches", "abcd"));
+    frames_say(fake_next_aside(h.session),
+               json_pack("{s:s, s:{s:s, s:[s]}}", "type", "done", "reply", "status", "ok", "matches", "abcd"));
     json_t *content = harness_reply(&h, CHANNEL_SHELL, "complete_reply", id);
     assert_int_equal(json_array_size(json_object_get(content, "matches")), 1);
     json_decref(content);
@@ -169,7 +169,7 @@ static void test_complete_that_breaks_the_wire_has_no_matches(void **state) {
     char id[37];
     (void)state;
     harness_send(&h, CHANNEL_SHELL, "complete_request", json_pack("{s:s, s:i}", "code", "abc", "cursor_pos", 2), id);
-    harness_say_to(fake_next_aside(h.session), json_pack("{s:s}", "type", "hello"));
+    frames_say(fake_next_aside(h.session), json_pack("{s:s}", "type", "hello"));
     json_t *content = harness_reply(&h, CHANNEL_SHELL, "complete_reply", id);
     expect_text(content, "status", "ok");
     assert_int_equal(json_array_size(json_object_get(content, "matches")), 0);

@@ -5,6 +5,8 @@
 #include "tests/kernel/fake_clock.h"
 #include "tests/kernel/fake_sandbox.h"
 
+#include "tests/kernel/frames.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -50,12 +52,7 @@ static int teardown(void **state) {
 }
 
 static void say(json_t *json) {
-    void *data;
-    size_t bytes;
-    assert_int_equal(wire_encode(json, NULL, 0, &data, &bytes), 0);
-    assert_int_equal(write(worker, data, bytes), (ssize_t)bytes);
-    free(data);
-    json_decref(json);
+    frames_say(worker, json);
 }
 
 static void say_done(void) {

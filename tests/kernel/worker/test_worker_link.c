@@ -1,4 +1,5 @@
 #include "kernel/worker/worker_link.h"
+#include "tests/kernel/frames.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,12 +37,7 @@ static int teardown(void **state) {
 }
 
 static void say(json_t *json) {
-    void *data;
-    size_t bytes;
-    assert_int_equal(wire_encode(json, NULL, 0, &data, &bytes), 0);
-    assert_int_equal(write(worker, data, bytes), (ssize_t)bytes);
-    free(data);
-    json_decref(json);
+    frames_say(worker, json);
 }
 
 static void test_link_gives_checked_frames(void **state) {
