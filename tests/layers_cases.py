@@ -68,7 +68,15 @@ CASES = [
     ("found", "cli", '#include "sandbox/parser.h"'),
     ("found", "kernel", '#include "cli/command.h"'),
 ]
+FLAT_TABLE = """
+base     :
+protocol : /base
+sandbox  : /base
+kernel   : /base protocol sandbox/sandbox.h
+cli      : /base protocol sandbox/sandbox.h kernel
+"""
 FLAT = {
+    "base/error.h": "",
     "sandbox/sandbox.h": "",
     "sandbox/parser.h": "",
     "sandbox/parser_table.h": "",
@@ -131,7 +139,7 @@ TREE_CASES = [
     ({"kernel/side/records.h": None, "kernel/start.c": ""}, "kernel/side: it is in the table of rooms and has no"),
     ({"kernel/low/README.md": None}, "kernel/low: it has no README.md"),
     ({"kernel/low/README.md": "a\n\n" * 15}, "README.md: 15 lines of text"),
-    ({"cli/main.c": None, "cli/README.md": None}, ""),
+    ({"cli/main.c": None, "cli/README.md": None}, "cli: it is in the table of rooms and has no source"),
     (
         {"fuzz/a.c": '#include "kernel/low/log.h"\n', "kernel/low/log.c": '#include "b.h"\n', "kernel/low/b.h": ""},
         "kernel/low/log.c: b.h    <- fuzz/ takes it for a parser",
@@ -242,7 +250,7 @@ def run_cases(check, check_symbols):
     for result, folder, line in CASES:
         file = f"{folder}/file.{'py' if folder in ('worker', 'client') else 'c'}"
         with new_tree({**FLAT, file: line + "\n"}) as root:
-            expect(f"{line!r} in {folder}/", result == "found", check, root, ROOMS_TABLE)
+            expect(f"{line!r} in {folder}/", result == "found", check, root, FLAT_TABLE)
     for files, expected in TREE_CASES:
         with new_tree({**BUILT, **files}) as root:
             expect(files, expected, check, root, ROOMS_TABLE)
