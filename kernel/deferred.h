@@ -11,19 +11,22 @@
 
 #include <stdbool.h>
 
-struct kernel;
+struct accounts;
+struct config;
+struct log;
 struct paths;
 
+/* What it works with is borrowed. */
 struct deferred {
-    const char *python; /* borrowed; NULL where no cell can run: then there is no environment to record */
+    const struct config *config;
+    struct accounts *accounts; /* gets the records and the fingerprint */
+    const struct log *log;
+    const char *python; /* NULL where no cell can run: then there is no environment to record */
     const struct paths *paths;
     bool done;
 };
 
 /* Does it now; nothing the second time. What fails is said in the log and never costs a run. */
-void deferred_now(struct kernel *kernel);
-
-/* Does it if nobody waits for an answer of the kernel's. */
-void deferred_tick(struct kernel *kernel);
+void deferred_now(struct deferred *deferred);
 
 #endif

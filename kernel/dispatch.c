@@ -29,7 +29,7 @@ enum { MESSAGES_PER_TURN = 32, LINES_PER_SECOND = 1, LINES_BURST = 64 };
 /* Requests that others answer, each with what it needs. */
 
 static void answer_comm_info(struct kernel *kernel, const struct request *request) {
-    comms_request(&kernel->jupyter, request);
+    comms_request(&kernel->comms, &kernel->jupyter, request);
 }
 
 static void answer_history(struct kernel *kernel, const struct request *request) {
@@ -41,7 +41,7 @@ static void answer_usage(struct kernel *kernel, const struct request *request) {
 }
 
 static void keep_info(struct kernel *kernel, struct request *request) {
-    info_request(&kernel->jupyter, request);
+    info_request(&kernel->info, &kernel->jupyter, request);
 }
 
 #define ON(channel) (1U << (channel))

@@ -1,7 +1,7 @@
 /*
  * kernel.h - one running kernel: its parts, which start.c joins and loop.c turns.
  *
- * Only what composes them knows of it (start, loop, dispatch, control, deferred);
+ * Only what composes them knows of it (start, loop, dispatch, control);
  * the parts get what they need passed.
  */
 #ifndef PETRI_KERNEL_H
@@ -11,6 +11,8 @@
 #include "kernel/deferred.h"
 #include "kernel/files/export.h"
 #include "kernel/files/writeback.h"
+#include "kernel/jupyter/comms.h"
+#include "kernel/jupyter/info.h"
 #include "kernel/jupyter/jupyter.h"
 #include "kernel/jupyter/usage.h"
 #include "kernel/records/history.h"
@@ -27,6 +29,8 @@ struct kernel {
     struct pace dropped; /* of the log's lines about messages that were; anybody may send them */
     uint64_t untold;     /* such messages since the last line */
     int signal_fd;       /* -1 where signals are nobody's business, as in tests */
+    struct info info;
+    struct comms comms;
     struct deferred deferred;
     struct history history;
     struct accounts accounts;

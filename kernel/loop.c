@@ -62,7 +62,7 @@ static void tick_runs(struct kernel *kernel, int64_t now_us) {
         if (!runner_can_begin(runner))
             break;
         preload_cancel(&kernel->preload);
-        deferred_now(kernel);
+        deferred_now(&kernel->deferred);
         runner_begin(runner);
     }
     if (!preload_runs(&kernel->preload)) /* which may change the image */
@@ -71,6 +71,7 @@ static void tick_runs(struct kernel *kernel, int64_t now_us) {
 
 /* Waits for something to do, and does it. 0 or -errno. */
 static int turn(struct kernel *kernel) {
+    struct jupyter *jupyter = &kernel->jupyter;
     struct poll_set set;
     poll_set_init(&set);
     watch_channels(kernel, &set);
@@ -78,16 +79,17 @@ static int turn(struct kernel *kernel) {
     introspections_watch(&kernel->introspections, &kernel->runner, &set);
     preload_watch(&kernel->preload, &set);
     denied_watch(&kernel->runner, &set);
-    backpressure_watch(&kernel->jupyter, &set);
-    poll_set_deadline(&set, info_deadline(&kernel->jupyter.info));
+    backpressure_watch(&jupyter->backpressure, &set);
+    poll_set_deadline(&set, info_deadline(&kernel->info));
     int r = poll_set_turn(&set);
     int64_t now_us = clock_us();
-    backpressure_tick(&kernel->jupyter, now_us);
-    info_tick(&kernel->jupyter, now_us);
+    backpressure_tick(&jupyter->backpressure, now_us);
+    info_tick(&kernel->info, jupyter, now_us);
     tick_runs(kernel, now_us);
     introspections_tick(&kernel->introspections, &kernel->runner, now_us);
     preload_tick(&kernel->preload, &kernel->runner, now_us);
-    deferred_tick(kernel);
+    if (kernel->info.answered || kernel->runner.state != RUNNER_WARMING)
+        deferred_now(&kernel->deferred); /* nobody waits for an answer of the kernel's */
     return r;
 }
 

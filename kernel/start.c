@@ -164,13 +164,16 @@ static int open_channels(struct kernel *kernel, struct error *ret_error) {
 
 static int serve(struct kernel *kernel, struct start *start) {
     struct error error;
-    if (open_signals(kernel) < 0 || comms_init(&kernel->jupyter.comms) < 0 || runner_init(&kernel->runner) < 0)
+    if (open_signals(kernel) < 0 || comms_init(&kernel->comms) < 0 || runner_init(&kernel->runner) < 0)
         return fail_kernel(kernel, "there is no memory or no descriptor to start with");
     if (connection_withhold(&kernel->jupyter.connection) < 0)
         return fail_kernel(kernel, "the key can't be kept from other processes");
     start_session(kernel, start);
-    kernel->deferred =
-        (struct deferred){.python = start->broken.text[0] ? NULL : start->python, .paths = &start->paths};
+    kernel->deferred = (struct deferred){.config = &kernel->config,
+                                         .accounts = &kernel->accounts,
+                                         .log = &kernel->log,
+                                         .python = start->broken.text[0] ? NULL : start->python,
+                                         .paths = &start->paths};
     if (open_channels(kernel, &error) < 0)
         return fail_kernel(kernel, error.text);
     iopub_await_subscriber(&kernel->jupyter);
@@ -219,8 +222,8 @@ static void free_kernel(struct kernel *kernel) {
     introspections_fini(&kernel->introspections);
     preload_cancel(&kernel->preload);
     runner_fini(&kernel->runner);
-    info_fini(&kernel->jupyter.info);
-    comms_fini(&kernel->jupyter.comms);
+    info_fini(&kernel->info);
+    comms_fini(&kernel->comms);
     history_fini(&kernel->history);
     records_close(&kernel->accounts.records);
     patterns_destroy(kernel->accounts.redact);
@@ -275,6 +278,8 @@ static void join(struct kernel *kernel) {
     kernel->accounts.profile = kernel->profile;
     runner->log = &kernel->log;
     runner->jupyter = &kernel->jupyter;
+    runner->info = &kernel->info;
+    runner->comms = &kernel->comms;
     runner->history = &kernel->history;
     runner->export = &kernel->export;
     runner->writeback = &kernel->writeback;
@@ -295,7 +300,7 @@ int start_kernel(const struct start_options *options) {
     }
     join(&kernel);
     introspections_init(&kernel.introspections);
-    backpressure_init(&kernel.jupyter.backpressure);
+    backpressure_init(&kernel.jupyter.backpressure, &kernel.jupyter.channels, &kernel.log);
     preload_init(&kernel.preload);
     prepare(options, kernel.config.inputs, &start);
     choose_outbox(&kernel, options, &start);

@@ -9,7 +9,7 @@
 #include "backpressure.h"
 
 #include "kernel/base/clock.h"
-#include "kernel/jupyter/jupyter.h"
+#include "kernel/jupyter/channels.h"
 
 enum {
     LOOK_AGAIN_MS = 2, /* nobody tells when messages leave: libzmq says that XPUB can always be written to */
@@ -17,30 +17,30 @@ enum {
 };
 #define MAX_BYTES ((size_t)32 << 20)
 
-void backpressure_init(struct backpressure *backpressure) {
-    *backpressure = (struct backpressure){.max_bytes = MAX_BYTES, .patience_us = PATIENCE_S * CLOCK_S};
+void backpressure_init(struct backpressure *backpressure, const struct channels *channels, const struct log *log) {
+    *backpressure = (struct backpressure){
+        .channels = channels, .log = log, .max_bytes = MAX_BYTES, .patience_us = PATIENCE_S * CLOCK_S};
 }
 
-static bool is_full(const struct jupyter *jupyter) {
-    return channels_unsent_bytes(&jupyter->channels) >= jupyter->backpressure.max_bytes;
+static bool is_full(const struct backpressure *backpressure) {
+    return channels_unsent_bytes(backpressure->channels) >= backpressure->max_bytes;
 }
 
-bool backpressure_holds(const struct jupyter *jupyter) {
-    return !jupyter->backpressure.stuck && is_full(jupyter);
+bool backpressure_holds(const struct backpressure *backpressure) {
+    return !backpressure->stuck && is_full(backpressure);
 }
 
-bool backpressure_drops(const struct jupyter *jupyter) {
-    return jupyter->backpressure.stuck && is_full(jupyter);
+bool backpressure_drops(const struct backpressure *backpressure) {
+    return backpressure->stuck && is_full(backpressure);
 }
 
-void backpressure_watch(const struct jupyter *jupyter, struct poll_set *set) {
-    if (backpressure_holds(jupyter))
+void backpressure_watch(const struct backpressure *backpressure, struct poll_set *set) {
+    if (backpressure_holds(backpressure))
         poll_set_deadline(set, clock_us() + LOOK_AGAIN_MS * CLOCK_MS);
 }
 
-void backpressure_tick(struct jupyter *jupyter, int64_t now_us) {
-    struct backpressure *backpressure = &jupyter->backpressure;
-    size_t unsent = channels_unsent_bytes(&jupyter->channels);
+void backpressure_tick(struct backpressure *backpressure, int64_t now_us) {
+    size_t unsent = channels_unsent_bytes(backpressure->channels);
     bool was_full = backpressure->full;
     backpressure->full = unsent >= backpressure->max_bytes;
     if (!backpressure->full) {
@@ -51,6 +51,6 @@ void backpressure_tick(struct jupyter *jupyter, int64_t now_us) {
         backpressure->stuck = false;
     } else if (!backpressure->stuck && now_us - backpressure->moved_us >= backpressure->patience_us) {
         backpressure->stuck = true;
-        log_write(jupyter->log, LOG_LEVEL_WARNING, "a client does not read what is published: output is dropped");
+        log_write(backpressure->log, LOG_LEVEL_WARNING, "a client does not read what is published: output is dropped");
     }
 }

@@ -16,13 +16,16 @@
 #ifndef PETRI_BACKPRESSURE_H
 #define PETRI_BACKPRESSURE_H
 
+#include "kernel/base/log.h"
 #include "kernel/base/poll_set.h"
 
 #include <stdbool.h>
 
-struct jupyter;
+struct channels;
 
 struct backpressure {
+    const struct channels *channels; /* borrowed, as is log */
+    const struct log *log;
     size_t max_bytes;    /* published and not left yet, from which on nothing is read */
     int64_t patience_us; /* without any of it leaving, until it is dropped */
     size_t least_bytes;  /* the fewest seen since it is full */
@@ -31,15 +34,15 @@ struct backpressure {
     bool stuck;
 };
 
-void backpressure_init(struct backpressure *backpressure);
+void backpressure_init(struct backpressure *backpressure, const struct channels *channels, const struct log *log);
 
 /* Whether to read nothing from the cell for now. */
-bool backpressure_holds(const struct jupyter *jupyter);
+bool backpressure_holds(const struct backpressure *backpressure);
 
 /* Whether to drop what the cell says. */
-bool backpressure_drops(const struct jupyter *jupyter);
+bool backpressure_drops(const struct backpressure *backpressure);
 
-void backpressure_watch(const struct jupyter *jupyter, struct poll_set *set);
-void backpressure_tick(struct jupyter *jupyter, int64_t now_us);
+void backpressure_watch(const struct backpressure *backpressure, struct poll_set *set);
+void backpressure_tick(struct backpressure *backpressure, int64_t now_us);
 
 #endif

@@ -7,7 +7,6 @@
 
 #include "comms.h"
 
-#include "kernel/jupyter/jupyter.h"
 #include "kernel/jupyter/reply.h"
 
 #include <errno.h>
@@ -70,14 +69,14 @@ bool comms_note(struct comms *comms, const char *msg_type, const json_t *content
     return true;
 }
 
-void comms_request(struct jupyter *jupyter, const struct request *request) {
+void comms_request(const struct comms *comms, struct jupyter *jupyter, const struct request *request) {
     const char *wanted = request_string(request, "target_name", NULL);
-    json_t *comms = json_object();
+    json_t *found = json_object();
     const char *id;
     json_t *comm;
-    json_object_foreach(jupyter->comms.open, id, comm) {
+    json_object_foreach(comms->open, id, comm) {
         if (!wanted || strcmp(wanted, json_string_value(comm)) == 0)
-            json_object_set_new(comms, id, json_pack("{s:O}", "target_name", comm));
+            json_object_set_new(found, id, json_pack("{s:O}", "target_name", comm));
     }
-    reply_send(jupyter, request, "comm_info_reply", NULL, json_pack("{s:s, s:o}", "status", "ok", "comms", comms));
+    reply_send(jupyter, request, "comm_info_reply", NULL, json_pack("{s:s, s:o}", "status", "ok", "comms", found));
 }

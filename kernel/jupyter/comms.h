@@ -36,6 +36,6 @@ void comms_end(struct comms *comms, bool rolled_back);
 bool comms_note(struct comms *comms, const char *msg_type, const json_t *content);
 
 /* comm_info_request */
-void comms_request(struct jupyter *jupyter, const struct request *request);
+void comms_request(const struct comms *comms, struct jupyter *jupyter, const struct request *request);
 
 #endif

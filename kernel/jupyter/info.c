@@ -8,7 +8,6 @@
 #include "info.h"
 
 #include "kernel/base/clock.h"
-#include "kernel/jupyter/jupyter.h"
 #include "kernel/jupyter/reply.h"
 
 enum { WAIT_S = 2 };
@@ -55,42 +54,42 @@ static json_t *make_info(const struct info *info) {
                      "supported_features");
 }
 
-static void answer_info(struct jupyter *jupyter, struct request *request) {
-    reply_send(jupyter, request, "kernel_info_reply", NULL, make_info(&jupyter->info));
+static void answer_info(struct info *info, struct jupyter *jupyter, struct request *request) {
+    reply_send(jupyter, request, "kernel_info_reply", NULL, make_info(info));
     reply_idle(jupyter, request);
-    jupyter->info.answered = true;
+    info->answered = true;
 }
 
-static void answer_all(struct jupyter *jupyter) {
+static void answer_all(struct info *info, struct jupyter *jupyter) {
     struct request *request;
-    while ((request = request_queue_pop(&jupyter->info.waiting)))
-        answer_info(jupyter, request);
+    while ((request = request_queue_pop(&info->waiting)))
+        answer_info(info, jupyter, request);
 }
 
-void info_request(struct jupyter *jupyter, struct request *request) {
+void info_request(struct info *info, struct jupyter *jupyter, struct request *request) {
     reply_busy(jupyter, request);
-    if (jupyter->info.language || jupyter->info.final)
-        answer_info(jupyter, request);
+    if (info->language || info->final)
+        answer_info(info, jupyter, request);
     else
-        request_queue_push(&jupyter->info.waiting, request);
+        request_queue_push(&info->waiting, request);
 }
 
-void info_hello(struct jupyter *jupyter, const json_t *hello) {
-    json_decref(jupyter->info.language);
-    json_decref(jupyter->info.banner);
-    jupyter->info.language = json_incref(json_object_get(hello, "language_info"));
-    jupyter->info.banner = json_incref(json_object_get(hello, "banner"));
-    answer_all(jupyter);
+void info_hello(struct info *info, struct jupyter *jupyter, const json_t *hello) {
+    json_decref(info->language);
+    json_decref(info->banner);
+    info->language = json_incref(json_object_get(hello, "language_info"));
+    info->banner = json_incref(json_object_get(hello, "banner"));
+    answer_all(info, jupyter);
 }
 
-void info_give_up(struct jupyter *jupyter) {
-    jupyter->info.final = true;
-    answer_all(jupyter);
+void info_give_up(struct info *info, struct jupyter *jupyter) {
+    info->final = true;
+    answer_all(info, jupyter);
 }
 
-void info_tick(struct jupyter *jupyter, int64_t now_us) {
-    if (info_deadline(&jupyter->info) <= now_us)
-        answer_all(jupyter);
+void info_tick(struct info *info, struct jupyter *jupyter, int64_t now_us) {
+    if (info_deadline(info) <= now_us)
+        answer_all(info, jupyter);
 }
 
 int64_t info_deadline(const struct info *info) {

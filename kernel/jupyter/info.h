@@ -23,16 +23,16 @@ struct info {
 void info_fini(struct info *info);
 
 /* A kernel_info_request; takes it over. */
-void info_request(struct jupyter *jupyter, struct request *request);
+void info_request(struct info *info, struct jupyter *jupyter, struct request *request);
 
 /* The worker's hello; borrowed. */
-void info_hello(struct jupyter *jupyter, const json_t *hello);
+void info_hello(struct info *info, struct jupyter *jupyter, const json_t *hello);
 
 /* There is no worker, or none any more. */
-void info_give_up(struct jupyter *jupyter);
+void info_give_up(struct info *info, struct jupyter *jupyter);
 
 /* Answers those that have waited long enough, and says when the next will have. */
-void info_tick(struct jupyter *jupyter, int64_t now_us);
+void info_tick(struct info *info, struct jupyter *jupyter, int64_t now_us);
 int64_t info_deadline(const struct info *info);
 
 #endif

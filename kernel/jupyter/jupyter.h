@@ -9,9 +9,7 @@
 #include "kernel/base/log.h"
 #include "kernel/jupyter/backpressure.h"
 #include "kernel/jupyter/channels.h"
-#include "kernel/jupyter/comms.h"
 #include "kernel/jupyter/heartbeat.h"
-#include "kernel/jupyter/info.h"
 
 struct jupyter {
     const struct log *log; /* borrowed */
@@ -19,8 +17,6 @@ struct jupyter {
     struct channels channels;
     struct backpressure backpressure;
     struct heartbeat heartbeat;
-    struct info info;
-    struct comms comms;
     int64_t hold_requests_until_us; /* until then no request is read, so that somebody listens first: iopub.h */
     const struct request *running;  /* as the session's cell; borrowed; NULL where none does */
 };

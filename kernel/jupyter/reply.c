@@ -48,3 +48,12 @@ void reply_idle(struct jupyter *jupyter, struct request *request) {
         iopub_status(jupyter, running->message.header, "busy");
     request_destroy(request);
 }
+
+void reply_aborted(struct jupyter *jupyter, struct request_queue *requests) {
+    struct request *request;
+    while ((request = request_queue_pop(requests))) {
+        reply_busy(jupyter, request);
+        reply_send(jupyter, request, "execute_reply", NULL, json_pack("{s:s}", "status", "aborted"));
+        reply_idle(jupyter, request);
+    }
+}

@@ -10,7 +10,6 @@
 #include "captures.h"
 
 #include "kernel/base/clock.h"
-#include "kernel/run/run.h"
 
 #include <string.h>
 
@@ -22,12 +21,11 @@ void captures_fini(struct captures *captures) {
 }
 
 /* A widget says whose output it takes from now on; "" is nobody's. */
-static void note_state(struct run *run, const json_t *content) {
-    struct captures *captures = &run->now.captures;
+static void note_state(struct captures *captures, const json_t *header, const json_t *content) {
     const char *id = json_string_value(json_object_get(content, "comm_id"));
     const json_t *state = json_object_get(json_object_get(content, "data"), "state");
     const char *whose = json_string_value(json_object_get(state, "msg_id"));
-    const char *own = json_string_value(json_object_get(run->request->message.header, "msg_id"));
+    const char *own = json_string_value(json_object_get(header, "msg_id"));
     if (!id || strlen(id) > ID_BYTES || !whose || !own)
         return;
     const bool takes = strcmp(whose, own) == 0, took = json_is_true(json_object_get(captures->comms, id));
@@ -39,24 +37,23 @@ static void note_state(struct run *run, const json_t *content) {
         captures->taking += takes ? 1U : -1U;
 }
 
-void captures_note(struct run *run, const char *msg_type, const json_t *content) {
+void captures_note(struct captures *captures, const json_t *header, const char *msg_type, const json_t *content) {
     static const char *const pieces[] = {"stream", "display_data", "execute_result", "error", "clear_output"};
     if (strcmp(msg_type, "comm_msg") == 0)
-        note_state(run, content);
-    if (run->now.captures.taking == 0 || json_is_true(json_object_get(content, "wait")))
+        note_state(captures, header, content);
+    if (captures->taking == 0 || json_is_true(json_object_get(content, "wait")))
         return; /* what waits for the next piece comes back with that one */
     for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++)
-        run->now.captures.due += strcmp(msg_type, pieces[i]) == 0;
+        captures->due += strcmp(msg_type, pieces[i]) == 0;
 }
 
-void captures_echo(struct run *run, const json_t *content) {
+void captures_echo(struct captures *captures, const json_t *content) {
     const char *id = json_string_value(json_object_get(content, "comm_id"));
-    if (run->now.captures.due > 0 && id && json_object_get(run->now.captures.comms, id))
-        run->now.captures.due--;
+    if (captures->due > 0 && id && json_object_get(captures->comms, id))
+        captures->due--;
 }
 
-bool captures_wait(struct run *run, int64_t now_us, int64_t *hold_us) {
-    struct captures *captures = &run->now.captures;
+bool captures_wait(struct captures *captures, int64_t now_us, int64_t *hold_us) {
     if (captures->until_us == 0)
         captures->until_us = now_us + *hold_us;
     if (captures->due == 0)
@@ -68,14 +65,14 @@ bool captures_wait(struct run *run, int64_t now_us, int64_t *hold_us) {
     return false;
 }
 
-bool captures_waits(const struct run *run) {
-    return run->now.captures.until_us > 0;
+bool captures_waits(const struct captures *captures) {
+    return captures->until_us > 0;
 }
 
-void captures_watch(const struct run *run, struct poll_set *set) {
-    poll_set_deadline(set, run->now.captures.until_us);
+void captures_watch(const struct captures *captures, struct poll_set *set) {
+    poll_set_deadline(set, captures->until_us);
 }
 
-void captures_cancel(struct run *run) {
-    run->now.captures.due = 0;
+void captures_cancel(struct captures *captures) {
+    captures->due = 0;
 }

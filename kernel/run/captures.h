@@ -20,8 +20,6 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-struct run;
-
 /* For how long a reply waits: more than a busy machine takes for an answer, until a piece has not come back. */
 enum { CAPTURES_HOLD_MS = 1000, CAPTURES_HOLD_UNANSWERED_MS = 100 };
 
@@ -35,21 +33,21 @@ struct captures {
 
 void captures_fini(struct captures *captures);
 
-/* A message of the running request's own goes out. */
-void captures_note(struct run *run, const char *msg_type, const json_t *content);
+/* A message goes out for the request with this header. content: NULL for none. */
+void captures_note(struct captures *captures, const json_t *header, const char *msg_type, const json_t *content);
 
 /* A comm message of a front end's has come. */
-void captures_echo(struct run *run, const json_t *content);
+void captures_echo(struct captures *captures, const json_t *content);
 
 /* The cell has ended, and all else is done: whether the reply to its request waits, for *hold_us at most. Less, from
  * the next cell on, where a piece has not come back by then. */
-bool captures_wait(struct run *run, int64_t now_us, int64_t *hold_us);
+bool captures_wait(struct captures *captures, int64_t now_us, int64_t *hold_us);
 
 /* Whether it has been asked that. */
-bool captures_waits(const struct run *run);
-void captures_watch(const struct run *run, struct poll_set *set);
+bool captures_waits(const struct captures *captures);
+void captures_watch(const struct captures *captures, struct poll_set *set);
 
 /* Nobody wants to wait any more. */
-void captures_cancel(struct run *run);
+void captures_cancel(struct captures *captures);
 
 #endif

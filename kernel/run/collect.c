@@ -111,23 +111,27 @@ static void cancel(struct run *run) {
     if (run->now.writing)
         writing_cancel(run->now.writing, "nothing is written, for it was interrupted");
     if (run->now.validation.cell)
-        validation_cancel(run, "it was interrupted");
-    captures_cancel(run);
+        validation_cancel(&run->now.validation, "it was interrupted");
+    captures_cancel(&run->now.captures);
+}
+
+static bool validate(const struct runner *runner, struct run *run, int64_t now_us) {
+    return validation_step(&run->now.validation, runner->session, run->result.artifact_rows, now_us);
 }
 
 bool collect_step(struct runner *runner, int64_t now_us) {
     struct run *run = runner->run;
     if (run->now.interrupted)
         cancel(run);
-    if (!captures_waits(run) && !(work_on_files(runner, run, now_us) && validation_step(runner->session, run, now_us)))
+    if (!captures_waits(&run->now.captures) && !(work_on_files(runner, run, now_us) && validate(runner, run, now_us)))
         return false;
-    return !run_kind(run)->has_reply || !captures_wait(run, now_us, &runner->hold_us);
+    return !run_kind(run)->has_reply || !captures_wait(&run->now.captures, now_us, &runner->hold_us);
 }
 
 void collect_watch(struct runner *runner, struct poll_set *set) {
     struct run *run = runner->run;
-    if (captures_waits(run))
-        captures_watch(run, set);
+    if (captures_waits(&run->now.captures))
+        captures_watch(&run->now.captures, set);
     else if (run->now.artifacts || run->now.writing)
         poll_set_deadline(set, files_due_us(run));
     else if (run->now.inputs_read && !run->now.validation.cell)

@@ -9,6 +9,7 @@
 
 #include "comm.h"
 
+#include "kernel/jupyter/comms.h"
 #include "kernel/jupyter/iopub.h"
 #include "kernel/jupyter/jupyter.h"
 #include "kernel/run/account.h"
@@ -20,7 +21,7 @@ static void begin_comm(struct runner *runner, struct run *run, json_t **ret_fram
     account_begin(runner->accounts, run);
     if (run->result.outcome != OUTCOME_OK)
         return;
-    comms_note(&runner->jupyter->comms, message->msg_type, message->content);
+    comms_note(runner->comms, message->msg_type, message->content);
     run->asked.buffers = message->buffers;
     run->asked.n_buffers = message->n_buffers;
     *ret_frame = json_pack("{s:s, s:O, s:s, s:O, s:O, s:O*, s:O*}", "type", "comm", "header", message->header,

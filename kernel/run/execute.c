@@ -105,7 +105,7 @@ static void begin_execute(struct runner *runner, struct run *run, json_t **ret_f
     if (run->result.outcome == OUTCOME_OK)
         rest = spec_all(runner, run, code, &line);
     if (run->result.outcome == OUTCOME_OK)
-        refuse_check(runner, run, code);
+        refuse_check(runner->config, runner->refused, run, code);
     if (run->result.outcome == OUTCOME_OK)
         cache_look(runner->accounts, run);
     if (line == LIMITS_LINE_SHOW)
@@ -193,12 +193,3 @@ static void after_execute(struct runner *runner, struct run *run) {
 
 const struct cell_kind execute_cell = {
     .has_reply = true, .begin = begin_execute, .end = end_execute, .after = after_execute};
-
-void execute_abort(struct jupyter *jupyter, struct request_queue *requests) {
-    struct request *request;
-    while ((request = request_queue_pop(requests))) {
-        reply_busy(jupyter, request);
-        reply_send(jupyter, request, "execute_reply", NULL, json_pack("{s:s}", "status", "aborted"));
-        reply_idle(jupyter, request);
-    }
-}

@@ -13,6 +13,7 @@
 #include "messages.h"
 
 #include "kernel/jupyter/backpressure.h"
+#include "kernel/jupyter/comms.h"
 #include "kernel/jupyter/iopub.h"
 #include "kernel/jupyter/jupyter.h"
 #include "kernel/run/input.h"
@@ -59,12 +60,12 @@ static bool admit(struct runner *runner, struct published *message) {
     if (strcmp(message->kind->msg_type, "stream") == 0)
         return admit_stream(runner, message);
     bool admitted = displays_admit(displays, message, note, sizeof note);
-    if (admitted && !comms_note(&runner->jupyter->comms, message->kind->msg_type, message->content)) {
+    if (admitted && !comms_note(runner->comms, message->kind->msg_type, message->content)) {
         displays->dropped_bytes += message->bytes;
         admitted = false;
         snprintf(note, sizeof note, "petri: a comm_open was dropped: %d comms are open.\n", COMMS_MAX);
-        note[runner->jupyter->comms.told ? 0 : strlen(note)] = '\0';
-        runner->jupyter->comms.told = true;
+        note[runner->comms->told ? 0 : strlen(note)] = '\0';
+        runner->comms->told = true;
     }
     tell_reader(runner, note);
     return admitted;
@@ -89,12 +90,12 @@ static void publish_message(struct runner *runner, const struct origin *origin, 
     if (parts.parent == own)
         transcript_message(&run->result.transcript, message->kind->msg_type, message->content, message->content_bytes,
                            parts.n_buffers > 0);
-    if (backpressure_drops(runner->jupyter)) {
+    if (backpressure_drops(&runner->jupyter->backpressure)) {
         run->result.dropped_bytes += message->bytes;
         return;
     }
     if (parts.parent == own)
-        captures_note(run, message->kind->msg_type, message->content);
+        captures_note(&run->now.captures, own, message->kind->msg_type, message->content);
     iopub_publish_parts(runner->jupyter, &parts);
 }
 
@@ -142,7 +143,7 @@ static const char *handle_cell_frame(struct exchange *exchange, enum wire_type t
 
 static bool is_held_back(const struct exchange *exchange) {
     const struct runner *runner = exchange->arg;
-    return backpressure_holds(runner->jupyter);
+    return backpressure_holds(&runner->jupyter->backpressure);
 }
 
 static void measured(struct exchange *exchange, int64_t now_us) {

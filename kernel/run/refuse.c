@@ -10,7 +10,6 @@
 
 #include "kernel/base/pattern.h"
 #include "kernel/policy/config.h"
-#include "kernel/run/runner.h"
 #include "protocol/text.h"
 
 #include <ctype.h>
@@ -40,11 +39,12 @@ static void refuse(struct run *run, int line, const char *why, const char *code)
     json_array_append_new(run->result.facts.history, json_sprintf("    %s", json_string_value(text)));
 }
 
-static void check_pattern(struct runner *runner, struct run *run, size_t which, struct pattern_pass *pass) {
+static void check_pattern(const struct config *config, struct patterns *refused, struct run *run, size_t which,
+                          struct pattern_pass *pass) {
     char why[sizeof run->result.facts.detail];
     size_t start = 0, end = 0;
-    const char *pattern = json_string_value(json_array_get(runner->config->refuse.patterns, which));
-    int r = patterns_next(runner->refused, which, pass, &start, &end);
+    const char *pattern = json_string_value(json_array_get(config->refuse.patterns, which));
+    int r = patterns_next(refused, which, pass, &start, &end);
     if (r == 0)
         return;
     int line = line_of(pass->text, r > 0 ? start : pass->at);
@@ -57,13 +57,13 @@ static void check_pattern(struct runner *runner, struct run *run, size_t which, 
     refuse(run, line, why, pass->text);
 }
 
-void refuse_check(struct runner *runner, struct run *run, const json_t *code) {
+void refuse_check(const struct config *config, struct patterns *refused, struct run *run, const json_t *code) {
     const char *text = json_string_value(code);
     size_t bytes = json_string_length(code);
     int64_t deadline_us = pattern_deadline();
-    for (size_t i = 0; i < patterns_n(runner->refused) && run->result.outcome == OUTCOME_OK; i++) {
+    for (size_t i = 0; i < patterns_n(refused) && run->result.outcome == OUTCOME_OK; i++) {
         struct pattern_pass pass = {.text = text, .bytes = bytes, .deadline_us = deadline_us};
-        check_pattern(runner, run, i, &pass);
+        check_pattern(config, refused, run, i, &pass);
     }
 }
 

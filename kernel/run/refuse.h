@@ -13,9 +13,11 @@
 #include "kernel/run/run.h"
 
 struct config;
+struct patterns;
 
-/* Sets the outcome where the code matches a pattern that is refused; code is a JSON string. */
-void refuse_check(struct runner *runner, struct run *run, const json_t *code);
+/* Sets the outcome where the code matches a pattern that is refused; code is a JSON string. refused: the patterns of
+ * config, NULL for none. */
+void refuse_check(const struct config *config, struct patterns *refused, struct run *run, const json_t *code);
 
 /* The modules that the worker looks for, for the frame; NULL for none. Borrowed. */
 const json_t *refuse_modules(const struct config *config);

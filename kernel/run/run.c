@@ -28,7 +28,7 @@ struct run *run_create(struct request *request, uint64_t number, const struct li
     }
     run->request = request;
     run->number = number;
-    validation_init(&run->now.validation);
+    validation_init(&run->now.validation, &run->asked.spec, &run->result.transcript);
     run->now.deadline_us = CLOCK_NEVER;
     run->now.grace_us = CLOCK_NEVER;
     run->now.stack_us = CLOCK_NEVER;

@@ -14,12 +14,12 @@
 #include "kernel/files/inputs.h"
 #include "kernel/files/writeback.h"
 #include "kernel/jupyter/backpressure.h"
+#include "kernel/jupyter/comms.h"
 #include "kernel/jupyter/iopub.h"
 #include "kernel/jupyter/jupyter.h"
 #include "kernel/jupyter/reply.h"
 #include "kernel/policy/config.h"
 #include "kernel/run/collect.h"
-#include "kernel/run/execute.h"
 #include "kernel/run/input.h"
 #include "kernel/run/messages.h"
 #include "kernel/run/refuse.h"
@@ -64,7 +64,7 @@ bool runner_has_image(const struct runner *runner) {
 
 void runner_submit(struct runner *runner, struct request *request) {
     if (runner->run)
-        captures_echo(runner->run, request->message.content);
+        captures_echo(&runner->run->now.captures, request->message.content);
     request_queue_push(&runner->pending, request);
 }
 
@@ -107,7 +107,7 @@ bool runner_aborts(const struct runner *runner) {
 
 /* What the run has changed stands, or stands no more. */
 static void update_session(struct runner *runner, struct run *run) {
-    comms_end(&runner->jupyter->comms, run->result.rolled_back || run->asked.spec.fresh);
+    comms_end(runner->comms, run->result.rolled_back || run->asked.spec.fresh);
     if (!run->result.rolled_back)
         runner->limits = run->asked.session_limits;
     if (run->now.cell && !run->result.rolled_back && !run->asked.spec.fresh)
@@ -139,7 +139,7 @@ void runner_conclude(struct runner *runner) {
     kind->end(runner, run);
     runner->jupyter->running = NULL;
     reply_idle(runner->jupyter, steal_pointer(run->request));
-    execute_abort(runner->jupyter, &aborted);
+    reply_aborted(runner->jupyter, &aborted);
     end_cell(runner, run);
     if (kind->after)
         kind->after(runner, run);
@@ -299,10 +299,10 @@ static void sink(void *arg, const char *name, const char *data, size_t bytes) {
     struct runner *runner = arg;
     struct run *run = runner->run;
     transcript_stream(&run->result.transcript, name, data, bytes);
-    if (backpressure_drops(runner->jupyter))
+    if (backpressure_drops(&runner->jupyter->backpressure))
         run->result.dropped_bytes += bytes;
     else if (!run->asked.silent) {
-        captures_note(run, "stream", NULL);
+        captures_note(&run->now.captures, run->request->message.header, "stream", NULL);
         iopub_stream(runner->jupyter, run->request->message.header, name, data, bytes);
     }
 }
@@ -403,7 +403,7 @@ void runner_begin(struct runner *runner) {
     }
     runner->run = run;
     runner->jupyter->running = request;
-    comms_begin(&runner->jupyter->comms);
+    comms_begin(runner->comms);
     run_kind(run)->begin(runner, run, &frame);
     limits_resolve(&run->asked.limits);
     if (run->result.outcome != OUTCOME_OK || run->result.cached)
@@ -448,7 +448,7 @@ void runner_watch(struct runner *runner, struct poll_set *set) {
         collect_watch(runner, set);
         return;
     }
-    if (runner->exchange.state == EXCHANGE_OPEN && !backpressure_holds(runner->jupyter))
+    if (runner->exchange.state == EXCHANGE_OPEN && !backpressure_holds(&runner->jupyter->backpressure))
         watch_outputs(&runner->outputs, set);
     exchange_watch(&runner->exchange, set);
     if (run)

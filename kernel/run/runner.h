@@ -24,13 +24,15 @@
 #define PETRI_RUNNER_H
 
 #include "base/cleanup.h"
-#include "kernel/run/account.h"
 #include "kernel/run/run.h"
 #include "kernel/worker/exchange.h"
 #include "kernel/worker/outputs.h"
 
+struct accounts;
+struct comms;
 struct config;
 struct history;
+struct info;
 struct jupyter;
 struct export;
 struct writeback;
@@ -52,6 +54,8 @@ struct runner {
     /* What it works with: borrowed, and set before the first request. */
     const struct log *log;
     struct jupyter *jupyter;
+    struct info *info;
+    struct comms *comms;
     struct history *history;
     struct export *export;
     struct writeback *writeback;

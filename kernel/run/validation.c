@@ -12,7 +12,8 @@
 #include "kernel/base/clock.h"
 #include "kernel/base/filename.h"
 #include "kernel/base/sandbox_error.h"
-#include "kernel/run/run.h"
+#include "kernel/policy/spec.h"
+#include "kernel/worker/transcript.h"
 #include "protocol/text.h"
 
 #include <inttypes.h>
@@ -28,56 +29,61 @@ enum {
 static const struct limits limits_of_check = {
     .values = {[LIMIT_MEMORY] = INT64_C(512) << 20, [LIMIT_CPU] = CPU_MS, [LIMIT_PROCESSES] = 16, [LIMIT_CPUS] = 1}};
 
-static json_t *stdout_frame(const struct run *run) {
-    if (!run->asked.spec.stdout_regex)
+static json_t *stdout_frame(const struct validation *validation) {
+    if (!validation->spec->stdout_regex)
         return NULL;
     return json_pack("{s:s, s:s, s:O, s:o}", "type", "check", "what", "stdout_regex", "pattern",
-                     run->asked.spec.stdout_regex, "text", transcript_text(&run->result.transcript, OUTPUT_STDOUT));
+                     validation->spec->stdout_regex, "text", transcript_text(validation->transcript, OUTPUT_STDOUT));
 }
 
-static const char *result_problem(const struct run *run) {
-    return run->result.transcript.result_cut ? "the result was too large to be kept" : NULL;
+static const char *result_problem(const struct validation *validation) {
+    return validation->transcript->result_cut ? "the result was too large to be kept" : NULL;
 }
 
-static json_t *result_frame(const struct run *run) {
-    if (!run->asked.spec.result_json_schema)
+static json_t *result_frame(const struct validation *validation) {
+    if (!validation->spec->result_json_schema)
         return NULL;
     return json_pack("{s:s, s:s, s:O, s:O?}", "type", "check", "what", "result_json_schema", "schema",
-                     run->asked.spec.result_json_schema, "data", run->result.transcript.result);
+                     validation->spec->result_json_schema, "data", validation->transcript->result);
 }
 
 /* The checks that need a cell; frame is NULL where nothing is expected. problem: why there is nothing to look at. */
 static const struct {
     const char *name;
-    json_t *(*frame)(const struct run *run);
-    const char *(*problem)(const struct run *run);
+    json_t *(*frame)(const struct validation *validation);
+    const char *(*problem)(const struct validation *validation);
 } checks[] = {
     {"stdout_regex", stdout_frame, NULL},
     {"result_json_schema", result_frame, result_problem},
 };
 enum { N_CHECKS = sizeof checks / sizeof checks[0] };
 
-void validation_init(struct validation *validation) {
-    *validation = (struct validation){0};
+void validation_init(struct validation *validation, const struct spec *spec, const struct transcript *transcript) {
+    *validation = (struct validation){.spec = spec, .transcript = transcript};
     exchange_init(&validation->exchange);
 }
 
-void validation_fini(struct validation *validation) {
+static void end_cell(struct validation *validation) {
     exchange_close(&validation->exchange);
     cell_discard(steal_pointer(validation->cell));
 }
 
-static void add_check(struct run *run, const char *check, bool ok, const char *detail) {
-    if (!run->result.checks)
-        run->result.checks = json_array();
-    json_array_append_new(run->result.checks,
+void validation_fini(struct validation *validation) {
+    end_cell(validation);
+    json_decref(steal_pointer(validation->rows));
+}
+
+static void add_check(struct validation *validation, const char *check, bool ok, const char *detail) {
+    if (!validation->rows)
+        validation->rows = json_array();
+    json_array_append_new(validation->rows,
                           json_pack("{s:s, s:b, s:o}", "check", check, "ok", ok, "detail", text_format("%s", detail)));
 }
 
-static const json_t *find_artifact(const struct run *run, const char *path) {
+static const json_t *find_artifact(const json_t *artifact_rows, const char *path) {
     size_t i;
     const json_t *row;
-    json_array_foreach(run->result.artifact_rows, i, row) {
+    json_array_foreach(artifact_rows, i, row) {
         const char *found = json_string_value(json_object_get(row, "path"));
         if (found && strcmp(found, path) == 0)
             return row;
@@ -85,9 +91,10 @@ static const json_t *find_artifact(const struct run *run, const char *path) {
     return NULL;
 }
 
-static void check_artifact(struct run *run, const struct spec_expected *expected) {
+static void check_artifact(struct validation *validation, const struct spec_expected *expected,
+                           const json_t *artifact_rows) {
     char name[FILENAME_PATH_BYTES + 16], detail[512];
-    const json_t *row = find_artifact(run, expected->path);
+    const json_t *row = find_artifact(artifact_rows, expected->path);
     const char *mime = json_string_value(json_object_get(row, "mime"));
     const char *refused = json_string_value(json_object_get(row, "refused"));
     json_int_t bytes = json_integer_value(json_object_get(row, "bytes"));
@@ -106,35 +113,41 @@ static void check_artifact(struct run *run, const struct spec_expected *expected
     else
         snprintf(detail, sizeof detail, "%s, %" PRId64 " bytes", mime ? mime : "", (int64_t)bytes);
     snprintf(name, sizeof name, "artifact %s", expected->path);
-    add_check(run, name, there && is_type && fits && (!refused || strcmp(refused, "copying is off") == 0), detail);
+    add_check(validation, name, there && is_type && fits && (!refused || strcmp(refused, "copying is off") == 0),
+              detail);
 }
 
-static void check_artifacts(struct run *run) {
-    for (size_t i = 0; i < run->asked.spec.n_expected; i++)
-        check_artifact(run, &run->asked.spec.expected[i]);
+static void check_artifacts(struct validation *validation, const json_t *artifact_rows) {
+    for (size_t i = 0; i < validation->spec->n_expected; i++)
+        check_artifact(validation, &validation->spec->expected[i], artifact_rows);
 }
 
-void validation_cancel(struct run *run, const char *why) {
-    struct validation *validation = &run->now.validation;
-    validation_fini(validation);
+void validation_cancel(struct validation *validation, const char *why) {
+    end_cell(validation);
     for (; validation->next < N_CHECKS; validation->next++) {
-        json_auto_t *frame = checks[validation->next].frame(run);
+        json_auto_t *frame = checks[validation->next].frame(validation);
         if (frame)
-            add_check(run, checks[validation->next].name, false, why);
+            add_check(validation, checks[validation->next].name, false, why);
     }
 }
 
-void validation_fail(struct run *run, const char *why) {
+/* Nothing was looked at. */
+static void fail_all(struct validation *validation, const char *why) {
     char name[FILENAME_PATH_BYTES + 16];
-    for (size_t i = 0; i < run->asked.spec.n_expected; i++) {
-        snprintf(name, sizeof name, "artifact %s", run->asked.spec.expected[i].path);
-        add_check(run, name, false, why);
+    for (size_t i = 0; i < validation->spec->n_expected; i++) {
+        snprintf(name, sizeof name, "artifact %s", validation->spec->expected[i].path);
+        add_check(validation, name, false, why);
     }
-    validation_cancel(run, why);
+    validation_cancel(validation, why);
 }
 
-static void start_check(struct session *session, struct run *run, json_t *frame) {
-    struct validation *validation = &run->now.validation;
+json_t *validation_end(struct validation *validation, const char *why) {
+    if (!validation->rows)
+        fail_all(validation, why);
+    return steal_pointer(validation->rows);
+}
+
+static void start_check(struct validation *validation, struct session *session, json_t *frame) {
     const struct cell_options options = {.source = CELL_FROM_FIRST, .aside = true};
     const struct exchange_options exchange = {.max_frame_bytes = MAX_FRAME_BYTES,
                                               .due_us = clock_us() + WALL_MS * CLOCK_MS,
@@ -148,29 +161,28 @@ static void start_check(struct session *session, struct run *run, json_t *frame)
     else if ((r = exchange_start(&validation->exchange, validation->cell, frame, &exchange)) < 0)
         error_set(&error, -r, "the check could not be started");
     if (r < 0) {
-        validation_fini(validation);
-        add_check(run, checks[validation->next++].name, false, error.text);
+        end_cell(validation);
+        add_check(validation, checks[validation->next++].name, false, error.text);
     }
 }
 
 /* The check that runs is over. */
-static void end_check(struct run *run, bool ok, const char *detail) {
+static void end_check(struct validation *validation, bool ok, const char *detail) {
     char text[512];
-    bool cut =
-        run->now.validation.next == 0 && run->result.transcript.kept_bytes[OUTPUT_STDOUT] == TRANSCRIPT_STREAM_BYTES;
+    bool cut = validation->next == 0 && validation->transcript->kept_bytes[OUTPUT_STDOUT] == TRANSCRIPT_STREAM_BYTES;
     snprintf(text, sizeof text, "%s%s", detail, cut ? " (in the first 1 MiB of the output)" : "");
-    add_check(run, checks[run->now.validation.next++].name, ok, text);
-    validation_fini(&run->now.validation);
+    add_check(validation, checks[validation->next++].name, ok, text);
+    end_cell(validation);
 }
 
-static void take_check_reply(struct run *run) {
-    const json_t *reply = run->now.validation.exchange.reply;
+static void take_check_reply(struct validation *validation) {
+    const json_t *reply = validation->exchange.reply;
     const json_t *ok = json_object_get(reply, "ok");
     const char *detail = json_string_value(json_object_get(reply, "detail"));
     if (json_is_boolean(ok) && detail)
-        end_check(run, json_is_true(ok), detail);
+        end_check(validation, json_is_true(ok), detail);
     else
-        end_check(run, false, "the check failed");
+        end_check(validation, false, "the check failed");
 }
 
 /* Why a check has no answer. What it has used decides, and on a busy machine, in the end, the clock. */
@@ -195,30 +207,30 @@ static const char *why_lost(enum exchange_state state) {
 }
 
 /* Takes the check that runs on. */
-static void step_check(struct run *run, int64_t now_us) {
-    struct exchange *exchange = &run->now.validation.exchange;
+static void step_check(struct validation *validation, int64_t now_us) {
+    struct exchange *exchange = &validation->exchange;
     exchange_tick(exchange, now_us);
     if (exchange->state == EXCHANGE_DONE)
-        take_check_reply(run);
+        take_check_reply(validation);
     else if (exchange_has_ended(exchange))
-        end_check(run, false, why_lost(exchange->state));
+        end_check(validation, false, why_lost(exchange->state));
 }
 
-bool validation_step(struct session *session, struct run *run, int64_t now_us) {
-    struct validation *validation = &run->now.validation;
-    if (validation->next == 0 && !validation->cell && !run->result.checks)
-        check_artifacts(run);
-    step_check(run, now_us);
+bool validation_step(struct validation *validation, struct session *session, const json_t *artifact_rows,
+                     int64_t now_us) {
+    if (validation->next == 0 && !validation->cell && !validation->rows)
+        check_artifacts(validation, artifact_rows);
+    step_check(validation, now_us);
     while (!validation->cell && validation->next < N_CHECKS) {
         size_t i = validation->next;
-        json_auto_t *frame = checks[i].frame(run);
-        const char *problem = frame && checks[i].problem ? checks[i].problem(run) : NULL;
+        json_auto_t *frame = checks[i].frame(validation);
+        const char *problem = frame && checks[i].problem ? checks[i].problem(validation) : NULL;
         if (frame && !problem) {
-            start_check(session, run, frame);
+            start_check(validation, session, frame);
             continue;
         }
         if (problem)
-            add_check(run, checks[i].name, false, problem);
+            add_check(validation, checks[i].name, false, problem);
         validation->next++;
     }
     return validation->next == N_CHECKS;

@@ -10,8 +10,9 @@
 #include "warm.h"
 
 #include "kernel/base/clock.h"
+#include "kernel/base/log.h"
 #include "kernel/base/sandbox_error.h"
-#include "kernel/jupyter/jupyter.h"
+#include "kernel/jupyter/info.h"
 #include "kernel/run/runner.h"
 
 #include <stdio.h>
@@ -55,14 +56,14 @@ void warm_give_up(struct runner *runner, const char *why) {
     runner->state = RUNNER_UNAVAILABLE;
     snprintf(runner->why, sizeof runner->why, "%s", why);
     log_write(runner->log, LOG_LEVEL_ERROR, "no cell can run: %s", why);
-    info_give_up(runner->jupyter);
+    info_give_up(runner->info, runner->jupyter);
 }
 
 /* What a worker may say that starts; anything else breaks the wire. */
 static const char *handle_start_frame(struct exchange *exchange, enum wire_type type, const struct wire_frame *frame) {
     const struct runner *runner = exchange->arg;
     if (type == WIRE_HELLO)
-        info_hello(runner->jupyter, frame->json);
+        info_hello(runner->info, runner->jupyter, frame->json);
     else if (type == WIRE_READY)
         exchange_end(exchange, EXCHANGE_DONE);
     else

@@ -40,6 +40,8 @@ static void make_runner(struct kernel *kernel) {
     struct runner *runner = &kernel->runner;
     *runner = (struct runner){.log = &kernel->log,
                               .jupyter = &kernel->jupyter,
+                              .info = &kernel->info,
+                              .comms = &kernel->comms,
                               .history = &kernel->history,
                               .export = &kernel->export,
                               .writeback = &kernel->writeback,
@@ -64,13 +66,13 @@ static void make_kernel(struct harness *h) {
         (struct accounts){.log = &kernel->log, .config = &kernel->config, .session_id = jupyter->channels.session_id};
     make_runner(kernel);
     introspections_init(&kernel->introspections);
-    backpressure_init(&jupyter->backpressure);
+    backpressure_init(&jupyter->backpressure, &jupyter->channels, &kernel->log);
     export_init(&kernel->export, -1, "", "");
     history_init(&kernel->history, "", NULL, &kernel->log);
     preload_init(&kernel->preload);
     kernel->preload.over = true;  /* the worker that a test plays is asked only what the test asks */
     kernel->deferred.done = true; /* a test that wants records opens them */
-    assert_int_equal(comms_init(&jupyter->comms), 0);
+    assert_int_equal(comms_init(&kernel->comms), 0);
     if (channels_open(&jupyter->channels, &jupyter->connection, &error) < 0)
         fail_msg("%s", error.text);
     assert_int_equal(heartbeat_start(&jupyter->heartbeat, jupyter->channels.context, &jupyter->connection, &error), 0);
@@ -145,8 +147,8 @@ static void stop_kernel(struct harness *h) {
     introspections_fini(&kernel->introspections);
     preload_cancel(&kernel->preload);
     runner_fini(&kernel->runner);
-    info_fini(&jupyter->info);
-    comms_fini(&jupyter->comms);
+    info_fini(&kernel->info);
+    comms_fini(&kernel->comms);
     history_fini(&kernel->history);
     zmq_ctx_shutdown(jupyter->channels.context);
     heartbeat_join(&jupyter->heartbeat);

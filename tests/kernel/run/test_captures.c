@@ -149,7 +149,7 @@ static void test_strange_widgets_are_passed_over(void **state) {
 
 /* A front end that has not answered a piece is not waited for as long again. */
 static void test_waiting_in_vain_makes_the_next_one_shorter(void **state) {
-    struct run first = {.now.captures = {.due = 1}}, second = first;
+    struct captures first = {.due = 1}, second = first;
     int64_t hold_us = CAPTURES_HOLD_MS * CLOCK_MS;
     (void)state;
     assert_true(captures_wait(&first, 0, &hold_us));
