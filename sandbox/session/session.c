@@ -118,7 +118,7 @@ static int start(struct session *session, const struct session_options *options,
     int r = plumbing_init(&plumbing);
     if (r)
         return step_failed(error, STEP_PIPE, -r, "%s", "");
-    struct zygote_worker_fds worker_fds = {plumbing.control[1], plumbing.out[1], plumbing.err[1], plumbing.trace[1]};
+    struct worker_fds worker_fds = {plumbing.control[1], plumbing.out[1], plumbing.err[1], plumbing.trace[1]};
     r = zygote_start(options, &worker_fds, &session->zygote, &session->worker, error);
     if (r == 0)
         take_ends(session, &plumbing);

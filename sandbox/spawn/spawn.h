@@ -9,7 +9,7 @@
 
 #include "sandbox/mounts/mounts.h"
 #include "sandbox/spawn/init.h"
-#include "sandbox/spawn/zygote.h"
+#include "sandbox/spawn/worker_fds.h"
 
 /* What sandboxes are made from. */
 struct spawn_context {
@@ -44,7 +44,7 @@ void spawn_discard(struct prepared *prepared);
 int spawn_finish(struct prepared *prepared, uint64_t layer, struct error *ret_error);
 
 /* Starts the worker, as a child of our parent, with the view and without the privileges of a cell. 0 or -errno. */
-int spawn_worker(const struct template *template, const struct zygote_worker_fds *worker_fds, pid_t *ret_pid,
+int spawn_worker(const struct template *template, const struct worker_fds *worker_fds, pid_t *ret_pid,
                  struct error *ret_error);
 
 #endif

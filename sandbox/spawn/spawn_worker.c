@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 /* Puts the worker's descriptors in their places and closes all others but report_fd, which is close-on-exec. */
-static int arrange_descriptors(const struct zygote_worker_fds *worker_fds, int *report_fd) {
+static int arrange_descriptors(const struct worker_fds *worker_fds, int *report_fd) {
     int high[5] = {open("/dev/null", O_RDONLY), worker_fds->stdout_fd, worker_fds->stderr_fd, worker_fds->control_fd,
                    worker_fds->trace_fd};
     enum { N = 5 };
@@ -86,7 +86,7 @@ static int go_to_folder(const struct template *template, struct error *error) {
     return chdir(folder) ? step_failed(error, STEP_MOUNT_BIND, errno, "%s", folder) : 0;
 }
 
-static void worker_main(const struct template *template, const struct zygote_worker_fds *worker_fds, int report_fd) {
+static void worker_main(const struct template *template, const struct worker_fds *worker_fds, int report_fd) {
     const struct session_options *options = template->options;
     struct error error = {0};
     int step;
@@ -116,7 +116,7 @@ static void worker_main(const struct template *template, const struct zygote_wor
     _exit(1);
 }
 
-int spawn_worker(const struct template *template, const struct zygote_worker_fds *worker_fds, pid_t *ret_pid,
+int spawn_worker(const struct template *template, const struct worker_fds *worker_fds, pid_t *ret_pid,
                  struct error *ret_error) {
     int status[2];
     if (pipe2(status, O_CLOEXEC))

@@ -184,7 +184,7 @@ struct state {
 };
 
 /* Builds the template, makes the cage and starts the worker. */
-static int prepare_state(const struct session_options *options, const struct zygote_worker_fds *worker_fds,
+static int prepare_state(const struct session_options *options, const struct worker_fds *worker_fds,
                          struct state *state, struct answer *first) {
     struct template *template = state->context.template;
     struct error *error = &first->error;
@@ -280,7 +280,7 @@ static void serve(const struct state *state) {
 }
 
 /* The whole life of the zygote. Ended children need no wait: they are reaped as they end. */
-static void zygote_main(const struct session_options *options, const struct zygote_worker_fds *worker_fds, int socket) {
+static void zygote_main(const struct session_options *options, const struct worker_fds *worker_fds, int socket) {
     prctl(PR_SET_NAME, ZYGOTE_NAME);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGCHLD, SIG_IGN);
@@ -305,7 +305,7 @@ enum { SOCKET_FD = 3, OPTIONS_FD, CONTROL_FD, STDOUT_FD, STDERR_FD, TRACE_FD, FO
 
 void sandbox_begin(void) {
     struct zygote_options parsed;
-    const struct zygote_worker_fds worker_fds = {CONTROL_FD, STDOUT_FD, STDERR_FD, TRACE_FD};
+    const struct worker_fds worker_fds = {CONTROL_FD, STDOUT_FD, STDERR_FD, TRACE_FD};
     if (strcmp(program_invocation_name, ZYGOTE_NAME) != 0)
         return;
     for (int fd = SOCKET_FD; fd < END_FD; fd++)
@@ -372,7 +372,7 @@ static int await_zygote(int socket, pid_t pid, struct zygote *ret_zygote, pid_t 
     return 0;
 }
 
-int zygote_start(const struct session_options *options, const struct zygote_worker_fds *worker_fds,
+int zygote_start(const struct session_options *options, const struct worker_fds *worker_fds,
                  struct zygote *ret_zygote, pid_t *ret_worker, struct error *ret_error) {
     int pair[2];
     auto_fd options_fd = zygote_options_write(options);

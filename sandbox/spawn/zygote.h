@@ -22,6 +22,7 @@
 #define PETRI_SANDBOX_SPAWN_ZYGOTE_H
 
 #include "sandbox/sandbox.h"
+#include "sandbox/spawn/worker_fds.h"
 
 #include <sys/types.h>
 
@@ -31,14 +32,6 @@ struct zygote {
     int socket;   /* ours */
     int files_fd; /* holds the session's files (layers.h), and "view": the notebook's folder as they show it */
     struct session_view view;
-};
-
-/* The worker's ends; the zygote closes its copies. */
-struct zygote_worker_fds {
-    int control_fd;
-    int stdout_fd;
-    int stderr_fd;
-    int trace_fd;
 };
 
 /* One sandbox: its pid 1, as a pid of ours, as one in the cage, and as a pidfd, which is the caller's. */
@@ -52,7 +45,7 @@ struct sandbox_init {
  * Starts the zygote, builds the template and starts the worker on the live
  * files. ret_worker is the worker's pid: a child of the calling process.
  */
-int zygote_start(const struct session_options *options, const struct zygote_worker_fds *worker_fds,
+int zygote_start(const struct session_options *options, const struct worker_fds *worker_fds,
                  struct zygote *ret_zygote, pid_t *ret_worker, struct error *ret_error);
 
 /* Ends the zygote and its sandboxes. */
