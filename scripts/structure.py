@@ -2,8 +2,8 @@
 
 usage: structure.py [ROOT] [--build BUILD_DIR]
 
-A module is x.c with x.h. What may include what is asked of tests/layers; with --build, so is what the objects of a
-build use of each other. A function is as long as what stands between its braces, as clang-tidy counts it.
+A module is x.c with x.h, and x_insides.h with its source where x and its other parts alone include that. What may
+include what is asked of tests/layers; with --build, so is what the objects of a build use of each other. A function is as long as what stands between its braces, as clang-tidy counts it.
 """
 
 import argparse
@@ -31,22 +31,6 @@ def load_layers():
 
 
 layers = load_layers()
-
-
-def included_headers(root):
-    """For each source and header, the headers of the project that it includes itself."""
-    found = {}
-    for path in layers.all_sources(root):
-        names = (layers.header_of(root, path, quoted, name) for _, _, quoted, name in layers.includes(path))
-        found[str(path.relative_to(root))] = {name for name in names if name and (root / name).is_file()}
-    return found
-
-
-def module_arrows(included):
-    arrows = collections.defaultdict(set)
-    for path, headers in included.items():
-        arrows[path[:-2]] |= {header[:-2] for header in headers} - {path[:-2]}
-    return arrows
 
 
 def headers_reached(included):
@@ -184,13 +168,13 @@ def main():
     parser.add_argument("root", nargs="?", type=pathlib.Path, default=HERE)
     parser.add_argument("--build", type=pathlib.Path, help="a build of it, for what the objects use of each other")
     options = parser.parse_args()
-    included = included_headers(options.root)
+    included = layers.included_headers(options.root)
     rooms = layers.Rooms(layers.ROOMS, options.root)
     sizes = Sizes(options.root)
     print_folders(sizes)
-    print_arrows("arrows between modules, by includes", module_arrows(included))
+    print_arrows("arrows between modules, by includes", layers.module_arrows(included))
     print_list("upward arrows, by includes", list(upward(rooms, included)))
-    print_circles("circles of modules, by includes", module_arrows(included))
+    print_circles("circles of modules, by includes", layers.module_arrows(included))
     print()
     print_sizes(sizes)
     print_fan_in(included)

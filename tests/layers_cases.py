@@ -106,7 +106,7 @@ BUILT = {
     "base/error.h": "",
     "protocol/message.h": "",
     "sandbox/sandbox.h": "",
-    "sandbox/sandbox.c": '#include "sandbox/low/pipe.h"\n',
+    "sandbox/session.c": '#include "sandbox/low/pipe.h"\n',
     "sandbox/low/pipe.h": '#include "sandbox/sandbox.h"\n',
     "kernel/start.c": '#include "kernel/high/run.h"\n#include "kernel/side/records.h"\n',
     "kernel/base/clock.h": '#include "base/error.h"\n',
@@ -163,42 +163,46 @@ TREE_CASES = [
     ({"fuzz/a.c": '#include "kernel/low/log.h"\n', "kernel/low/log.c": '#include "log.h"\n'}, ""),
 ]
 
+CIRCLE = {
+    "kernel/low/a.h": "",
+    "kernel/low/a.c": '#include "a.h"\n#include "b.h"\n',
+    "kernel/low/b.h": '#include "a.h"\n',
+}
+# a_part.h is a part of a while nothing else includes it.
+PART = {
+    "kernel/low/a.h": "",
+    "kernel/low/a.c": '#include "a_part.h"\n',
+    "kernel/low/a_part.h": '#include "a.h"\n',
+}
+CIRCLE_CASES = [
+    # what BUILT has besides, the circles that are named, a part of what is found ("" where nothing is)
+    (CIRCLE, "", "a circle of modules: kernel/low/a kernel/low/b"),
+    (CIRCLE, "kernel/low : a b : they do", ""),
+    (CIRCLE, "kernel/low : a b c : they do", "a circle of modules: kernel/low/a kernel/low/b"),
+    ({}, "kernel/low : a b : they did", "there is no such circle: kernel/low/a kernel/low/b"),
+    (PART, "", ""),
+    ({**PART, "kernel/low/c.c": '#include "a_part.h"\n'}, "", "a circle of modules: kernel/low/a kernel/low/a_part"),
+]
+
 LOW, HIGH, MAIN = "kernel/low/low.c", "kernel/high/high.c", "kernel/main.c"
 SYMBOL_CASES = [
-    # what is built, the circles that are named, a part of what is found ("" where nothing is)
-    ({LOW: "int low(void) {return 0;}", HIGH: "int low(void); int high(void) {return low();}"}, "", ""),
-    ({LOW: "int high(void); int low(void) {return high();}", HIGH: "int high(void) {return 0;}"}, "", "uses high of"),
+    # what is built, a part of what is found ("" where nothing is)
+    ({LOW: "int low(void) {return 0;}", HIGH: "int low(void); int high(void) {return low();}"}, ""),
+    ({LOW: "int high(void); int low(void) {return high();}", HIGH: "int high(void) {return 0;}"}, "uses high of"),
     # a word of libc's is libc's, wherever it is defined
-    ({LOW: "int recv(void); int low(void) {return recv();}", HIGH: "int recv(void) {return 0;}"}, "", ""),
-    ({"sandbox/low/a.c": "int a(void) {return 0;}", HIGH: "int a(void); int b(void) {return a();}"}, "", ""),
-    ({"sandbox/low/a.c": "int b(void); int a(void) {return b();}", LOW: "int b(void) {return 0;}"}, "", "uses b of"),
+    ({LOW: "int recv(void); int low(void) {return recv();}", HIGH: "int recv(void) {return 0;}"}, ""),
+    ({"sandbox/low/a.c": "int a(void) {return 0;}", HIGH: "int a(void); int b(void) {return a();}"}, ""),
+    ({"sandbox/low/a.c": "int b(void); int a(void) {return b();}", LOW: "int b(void) {return 0;}"}, "uses b of"),
     (
         {"protocol/a.c": "int a(void) {return 0;}", "sandbox/low/b.c": "int a(void); int b(void) {return a();}"},
-        "",
         "uses a of protocol/a.c",
     ),
     (
         {MAIN: "int b(void); int a(void) {return b();}", "kernel/b.c": "int a(void); int b(void) {return a();}"},
-        "",
         "a circle of symbols: kernel/b.c kernel/main.c",
     ),
-    (
-        {MAIN: "int b(void); int a(void) {return b();}", "kernel/b.c": "int a(void); int b(void) {return a();}"},
-        "kernel : b main : they do",
-        "",
-    ),
-    (
-        {MAIN: "int b(void); int a(void) {return b();}", "kernel/b.c": "int a(void); int b(void) {return a();}"},
-        "kernel : b c : they do",
-        "kernel/main among them",
-    ),
-    (
-        {MAIN: "int a(void) {return 0;}", "kernel/b.c": "int a(void); int b(void) {return a();}"},
-        "kernel : b main : they did",
-        "in no circle any more, take it out: kernel/b kernel/main",
-    ),
-    ({MAIN: "int a(void) {return 0;}", "kernel/new.c": ""}, "", "kernel/new.c: it isn't built"),
-    ({MAIN: "int a(void) {return 0;}", "kernel/new/b.c": "int b(void) {return 0;}"}, "", "not in the table of rooms"),
+    ({MAIN: "int a(void) {return 0;}", "kernel/new.c": ""}, "kernel/new.c: it isn't built"),
+    ({MAIN: "int a(void) {return 0;}", "kernel/new/b.c": "int b(void) {return 0;}"}, "not in the table of rooms"),
 ]
 
 
@@ -242,7 +246,7 @@ def self_test(check, check_symbols):
     except Mismatch as mismatch:
         print(f"layers: {mismatch}")
         return 1
-    print(f"layers: self-test passed, {len(CASES) + len(TREE_CASES) + len(SYMBOL_CASES)} cases")
+    print(f"layers: self-test passed, {sum(map(len, (CASES, TREE_CASES, CIRCLE_CASES, SYMBOL_CASES)))} cases")
     return 0
 
 
@@ -250,11 +254,14 @@ def run_cases(check, check_symbols):
     for result, folder, line in CASES:
         file = f"{folder}/file.{'py' if folder in ('worker', 'client') else 'c'}"
         with new_tree({**FLAT, file: line + "\n"}) as root:
-            expect(f"{line!r} in {folder}/", result == "found", check, root, FLAT_TABLE)
+            expect(f"{line!r} in {folder}/", result == "found", check, root, FLAT_TABLE, "")
     for files, expected in TREE_CASES:
         with new_tree({**BUILT, **files}) as root:
-            expect(files, expected, check, root, ROOMS_TABLE)
-    for files, named, expected in SYMBOL_CASES:
+            expect(files, expected, check, root, ROOMS_TABLE, "")
+    for files, named, expected in CIRCLE_CASES:
+        with new_tree({**BUILT, **files}) as root:
+            expect(files, expected, check, root, ROOMS_TABLE, named)
+    for files, expected in SYMBOL_CASES:
         with new_tree(files) as root:
             compile_sources(root, root / "build", files)
-            expect(files, expected, check_symbols, root / "build", root, ROOMS_TABLE, named)
+            expect(files, expected, check_symbols, root / "build", root, ROOMS_TABLE)
