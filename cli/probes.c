@@ -54,13 +54,13 @@ static enum finding probe_files(const char *python, char *text, size_t size) {
 }
 
 /* Into this folder's namespaces, as the kernel does. 0, or -errno with a sentence in ret_error. */
-static int enter(struct workdir *workdir, struct sandbox_ground *ground, struct error *ret_error) {
+static int enter(struct workdir *workdir, struct sandbox_host *host, struct error *ret_error) {
     struct error cause = {0};
     int r = workdir_open(workdir, NULL, ret_error);
     if (r < 0)
         return r;
     const struct sandbox_folder folder = workdir_folder(workdir);
-    r = sandbox_enter(&folder, ground, &cause);
+    r = sandbox_enter(&folder, host, &cause);
     return r < 0 ? error_set_sandbox(ret_error, r, &cause) : 0;
 }
 
@@ -71,10 +71,10 @@ static enum finding fail(const struct error *error, char *text, size_t size) {
 
 static enum finding probe_namespaces(const char *python, char *text, size_t size) {
     auto_workdir workdir = {.fd = -1};
-    struct sandbox_ground ground;
+    struct sandbox_host host;
     struct error error;
     (void)python;
-    if (enter(&workdir, &ground, &error) < 0)
+    if (enter(&workdir, &host, &error) < 0)
         return fail(&error, text, size);
     snprintf(text, size, "user, pid and mount namespaces can be made.");
     return FINDING_GOOD;
@@ -82,13 +82,13 @@ static enum finding probe_namespaces(const char *python, char *text, size_t size
 
 static enum finding probe_cell(const char *python, char *text, size_t size) {
     auto_workdir workdir = {.fd = -1};
-    struct sandbox_ground ground;
+    struct sandbox_host host;
     struct error error;
     if (!python) {
         snprintf(text, size, "there is no Python 3 to try with; name one with --python.");
         return FINDING_UNUSABLE;
     }
-    if (enter(&workdir, &ground, &error) < 0 || selftest_run(&ground, &workdir, python, &error) < 0)
+    if (enter(&workdir, &host, &error) < 0 || selftest_run(&host, &workdir, python, &error) < 0)
         return fail(&error, text, size);
     snprintf(text, size, "%s was started, captured, and ran a cell.", python);
     return FINDING_GOOD;
@@ -106,14 +106,14 @@ static const char *cgroup_version(void) {
 
 static enum finding probe_cgroup(const char *python, char *text, size_t size) {
     auto_workdir workdir = {.fd = -1};
-    struct sandbox_ground ground;
+    struct sandbox_host host;
     struct error error;
     const char *version = cgroup_version();
     (void)python;
-    if (enter(&workdir, &ground, &error) < 0)
+    if (enter(&workdir, &host, &error) < 0)
         return fail(&error, text, size);
-    if (ground.backend) {
-        snprintf(text, size, "%s; cells get groups of their own (%s).", version, sandbox_memory_backend(&ground));
+    if (host.backend) {
+        snprintf(text, size, "%s; cells get groups of their own (%s).", version, sandbox_memory_backend(&host));
         return FINDING_GOOD;
     }
     snprintf(text, size,
@@ -167,7 +167,7 @@ static enum finding probe_overlay(const char *python, char *text, size_t size) {
 static enum finding probe_apparmor(const char *python, char *text, size_t size) {
     char restricted[16] = "";
     auto_workdir workdir = {.fd = -1};
-    struct sandbox_ground ground;
+    struct sandbox_host host;
     struct error error;
     (void)python;
     if (read_proc_text("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", restricted, sizeof restricted) < 0 ||
@@ -175,7 +175,7 @@ static enum finding probe_apparmor(const char *python, char *text, size_t size) 
         snprintf(text, size, "it does not restrict user namespaces.");
         return FINDING_GOOD;
     }
-    if (enter(&workdir, &ground, &error) == 0) {
+    if (enter(&workdir, &host, &error) == 0) {
         snprintf(text, size, "it restricts user namespaces, but not petri's.");
         return FINDING_GOOD;
     }

@@ -36,7 +36,7 @@ struct start {
     struct workdir workdir;
     struct paths paths;
     char python[PATH_MAX];
-    struct sandbox_ground ground;
+    struct sandbox_host host;
     bool writable;            /* cells were to change the folder */
     struct packages packages; /* what the configuration hides */
     struct error broken;      /* why no cell can run; its text is "" where one can */
@@ -69,7 +69,7 @@ static void prepare(const struct start_options *options, const json_t *inputs, s
     int r = paths_find(&start->paths);
     if (r < 0)
         error_set(&start->broken, -r, "petri's own files are not where its program is");
-    else if (find_python(options->python, start) == 0 && (r = sandbox_enter(&folder, &start->ground, &cause)) < 0)
+    else if (find_python(options->python, start) == 0 && (r = sandbox_enter(&folder, &start->host, &cause)) < 0)
         error_set_sandbox(&start->broken, r, &cause);
 }
 
@@ -118,7 +118,7 @@ static void tell_read_only(struct kernel *kernel) {
 
 static void start_session(struct kernel *kernel, struct start *start) {
     hide_packages(kernel, start);
-    const struct launch launch = {.ground = &start->ground,
+    const struct launch launch = {.host = &start->host,
                                   .paths = &start->paths,
                                   .workdir = &start->workdir,
                                   .python = start->python,
@@ -291,7 +291,7 @@ static void join(struct kernel *kernel) {
 
 int start_kernel(const struct start_options *options) {
     struct kernel kernel = {.signal_fd = -1, .usage = {.pid = getpid()}};
-    struct start start = {.workdir = {.fd = -1}, .ground = {.folder_fd = -1}};
+    struct start start = {.workdir = {.fd = -1}, .host = {.folder_fd = -1}};
     struct error error;
     log_init(&kernel.log, getenv("PETRI_LOG"));
     if (configure(&kernel, options, &error) < 0) {

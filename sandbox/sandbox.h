@@ -53,14 +53,14 @@ struct resources_group {
 };
 struct resources_backend;
 
-/* What sandbox_enter() has set up or found on the host; plain values, kept by the caller for session_create(). */
-struct sandbox_ground {
+/* The host, as sandbox_enter() has found and prepared it; plain values, kept by the caller for session_create(). */
+struct sandbox_host {
     unsigned worker_uid; /* in this process' user namespace: the user that cells are on the outside */
     unsigned worker_gid;
     int folder_fd; /* a detached mount of the notebook's folder, owned; -1 where cells see none */
     const struct resources_backend *backend; /* NULL where no control group is to be had: then processes are watched */
     struct resources_group cells;            /* for the session's cells and images */
-    struct resources_group asides;           /* for what runs beside them */
+    struct resources_group ephemeral;        /* for cells that run beside them */
 };
 
 /*
@@ -84,15 +84,15 @@ struct sandbox_folder {
  *
  * See: user_namespaces(7), pid_namespaces(7), PR_SET_PDEATHSIG in prctl(2).
  */
-int sandbox_enter(const struct sandbox_folder *folder, struct sandbox_ground *ret_ground,
+int sandbox_enter(const struct sandbox_folder *folder, struct sandbox_host *ret_host,
                   struct error *ret_error) MUST_CHECK;
 
 /* The policy on system calls as text, a line a row, so that two can be compared. The caller's: free(); NULL on ENOMEM.
  */
 char *sandbox_policy(void);
 
-/* How the memory of cells will be enforced on this ground, as session_memory_backend() will say. */
-const char *sandbox_memory_backend(const struct sandbox_ground *ground);
+/* How the limit of memory will be enforced on this host, as session_memory_backend() will say. */
+const char *sandbox_memory_backend(const struct sandbox_host *host);
 
 /* Masked paths (OCI runtime specification): what cells don't see of a folder of the host, wherever they see it. */
 struct session_mask {
@@ -102,17 +102,17 @@ struct session_mask {
 
 /* What a session is made of. Everything is borrowed until session_create() returns. */
 struct session_options {
-    const struct sandbox_ground *ground; /* from sandbox_enter() */
-    const char *folder;                  /* where cells see the ground's folder beside /work: an absolute path */
-    const char *const *homes;            /* of which hidden entries are not shown: absolute, without links, NULL-ended;
-                                            or NULL */
-    bool hide_folder_path;               /* show it at /work only (profile strict) */
-    const char *python;                  /* the interpreter as its user names it; its prefixes are shown read-only */
-    const char *const *readonly;         /* more files and folders shown read-only at their own paths; NULL-ended */
-    const char *const *argv;             /* command that starts the worker; argv[0] is absolute; NULL-ended */
-    const char *const *env;              /* its whole environment, "NAME=value"; NULL-ended */
-    const struct session_mask *masks;    /* what is not shown of all that; a folder comes before those in it; borrowed
-                                            for the session's life */
+    const struct sandbox_host *host;  /* from sandbox_enter() */
+    const char *folder;               /* where cells see the notebook's folder beside /work: an absolute path */
+    const char *const *homes;         /* of which hidden entries are not shown: absolute, without links, NULL-ended;
+                                         or NULL */
+    bool hide_folder_path;            /* show it at /work only (profile strict) */
+    const char *python;               /* the interpreter as its user names it; its prefixes are shown read-only */
+    const char *const *readonly;      /* more files and folders shown read-only at their own paths; NULL-ended */
+    const char *const *argv;          /* command that starts the worker; argv[0] is absolute; NULL-ended */
+    const char *const *env;           /* its whole environment, "NAME=value"; NULL-ended */
+    const struct session_mask *masks; /* what is not shown of all that; a folder comes before those in it; borrowed
+                                         for the session's life */
     size_t n_masks;
     uint64_t disk_bytes;  /* cap on all that the session's cells have written */
     uint64_t disk_inodes; /* cap on the number of files */
@@ -170,7 +170,7 @@ enum cell_source {
 
 struct cell_options {
     enum cell_source source;
-    bool aside; /* a throw-away beside the session's cell: no output pipes, can't be committed */
+    bool ephemeral; /* it may run beside the session's cell: no output pipes, can't be committed */
 };
 
 /*
@@ -230,7 +230,7 @@ void cell_measure(struct cell *cell, struct cell_usage *ret_usage);
 struct denied_call {
     char syscall[32];
     char detail[96]; /* the address of a network call, or why the call is refused */
-    bool by_cell;    /* made by the cell asked about, and not by one aside */
+    bool by_cell;    /* made by the cell asked about, and not by an ephemeral one */
 };
 
 /*

@@ -28,7 +28,7 @@ static int create(const struct launch *launch, char **environment, struct sessio
     for (size_t i = 0; i < json_array_size(launch->inputs); i++)
         readonly[n++] = json_string_value(json_array_get(launch->inputs, i));
     const struct session_options options = {
-        .ground = launch->ground,
+        .host = launch->host,
         .folder = launch->workdir->path,
         .homes = (const char *const *)launch->workdir->homes,
         .hide_folder_path = launch->profile == PROFILE_STRICT,

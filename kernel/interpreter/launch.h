@@ -13,7 +13,7 @@
 #include "sandbox/sandbox.h"
 
 struct launch {
-    const struct sandbox_ground *ground; /* from sandbox_enter() */
+    const struct sandbox_host *host; /* from sandbox_enter() */
     const struct paths *paths;
     const struct workdir *workdir;
     const char *python; /* absolute path of the interpreter */

@@ -129,7 +129,7 @@ static void finish_introspection(struct runner *runner, struct introspection *sl
 /* 0: the cell is made, runs and has its request; or -errno with a sentence in ret_error. */
 static int start_introspection(struct runner *runner, struct introspection *slot, struct error *ret_error) {
     struct error cause = {0};
-    const struct cell_options cell = {.source = CELL_FROM_CURRENT, .aside = true};
+    const struct cell_options cell = {.source = CELL_FROM_CURRENT, .ephemeral = true};
     struct limits limits;
     json_auto_t *frame = slot->request->route->introspection->frame(slot->request->message.content);
     limits_beside(&runner->limits, INTROSPECTIONS_AT_ONCE, &limits);

@@ -123,7 +123,7 @@ static int run_cell(struct selftest *selftest, const struct limits *limits, stru
     return 0;
 }
 
-int selftest_run(const struct sandbox_ground *ground, const struct workdir *workdir, const char *python,
+int selftest_run(const struct sandbox_host *host, const struct workdir *workdir, const char *python,
                  struct error *ret_error) {
     struct selftest selftest __attribute__((cleanup(cleanup_selftest))) = {.due_us = clock_us() + PATIENCE_S * CLOCK_S};
     struct paths paths;
@@ -134,7 +134,7 @@ int selftest_run(const struct sandbox_ground *ground, const struct workdir *work
     int r = paths_find(&paths);
     if (r < 0)
         return error_set(ret_error, -r, "petri's own files are not where its program is: build or install it anew.");
-    const struct launch launch = {.ground = ground,
+    const struct launch launch = {.host = host,
                                   .paths = &paths,
                                   .workdir = workdir,
                                   .python = python,

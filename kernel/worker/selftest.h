@@ -11,11 +11,11 @@
 
 /*
  * Starts the worker on an interpreter (an absolute path), makes it an image and
- * runs one cell of it. ground is that of sandbox_enter() in workdir.
+ * runs one cell of it. host is what sandbox_enter() has made of workdir.
  * Blocks until that is done, for a minute at most. 0, or -errno with one
  * sentence in ret_error.
  */
-int selftest_run(const struct sandbox_ground *ground, const struct workdir *workdir, const char *python,
+int selftest_run(const struct sandbox_host *host, const struct workdir *workdir, const char *python,
                  struct error *ret_error) MUST_CHECK;
 
 #endif

@@ -10,7 +10,7 @@
 
 #include <sys/types.h>
 
-/* The session's own pipes; a cell aside has no part in the first two. */
+/* The session's own pipes; an ephemeral cell has no part in the first two. */
 enum { DESCRIPTORS_OUTPUTS = 3, DESCRIPTORS_SILENCED = 2 };
 
 enum descriptor_kind {

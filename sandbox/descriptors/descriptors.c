@@ -385,24 +385,24 @@ int descriptors_dump(pid_t pid, const struct descriptors_known *known, struct de
     return r < 0 ? r : 0;
 }
 
-/* Of an aside. */
+/* Of an ephemeral cell. */
 static int silence(struct descriptors *list, struct restorer *restorer) {
-    int null_fd = restorer->aside ? restorer_open(restorer, "/dev/null", O_RDWR) : 0;
+    int null_fd = restorer->ephemeral ? restorer_open(restorer, "/dev/null", O_RDWR) : 0;
     int r = null_fd < 0 ? null_fd : 0;
-    for (size_t i = 0; r == 0 && restorer->aside && i < list->n; i++)
+    for (size_t i = 0; r == 0 && restorer->ephemeral && i < list->n; i++)
         if (list->at[i].kind == DESCRIPTOR_OUTPUT && descriptor_is_first(list, i))
             r = restorer_number(restorer, list, i, null_fd);
-    return r == 0 && restorer->aside ? restorer_close(restorer, null_fd) : r;
+    return r == 0 && restorer->ephemeral ? restorer_close(restorer, null_fd) : r;
 }
 
 /*
- * What cells share with the image is put back when one is lost; a cell aside
- * leaves nothing, and nobody looks at what it did. So it has devices of its
- * own, and the numbers of the rest; petri's pipe for traces is all it shares.
+ * What cells share with the image is put back when one is rolled back; what an
+ * ephemeral cell has changed would not be. So it gets devices of its own, and of the
+ * rest only the numbers; petri's pipe for traces is all that it shares.
  */
 static int restore_kept(struct descriptors *list, struct restorer *restorer) {
     int r = 0;
-    for (size_t i = 0; r == 0 && restorer->aside && i < list->n; i++) {
+    for (size_t i = 0; r == 0 && restorer->ephemeral && i < list->n; i++) {
         const struct descriptor *descriptor = &list->at[i];
         if (descriptor->kind != DESCRIPTOR_KEPT || descriptor->flags & O_PATH || S_ISFIFO(descriptor->mode))
             continue;

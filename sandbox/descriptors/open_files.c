@@ -78,7 +78,7 @@ static int is_of_its_kind(struct restorer *restorer, const struct descriptor *de
  */
 static int do_without(struct descriptors *list, struct restorer *restorer, size_t i) {
     struct descriptor *descriptor = &list->at[i];
-    if (restorer->aside)
+    if (restorer->ephemeral)
         return restorer_withhold(restorer, list, i);
     descriptor->shared = S_ISREG(descriptor->mode) && !(descriptor->flags & O_PATH) &&
                          saved_has_room(restorer->keeper, descriptor->fd, &restorer->room);
@@ -182,10 +182,10 @@ int open_files_restore(struct descriptors *list, struct restorer *restorer) {
     return r == 0 && n ? restore_some(list, restorer, rows, paths, n) : r;
 }
 
-/* A cell aside runs beside the one whose file it is: nobody could tell whose changes to put back. */
+/* An ephemeral cell runs beside the cell that has the same file: it could not be told whose changes to put back. */
 static int restore_unnamed(struct descriptors *list, struct restorer *restorer, size_t i) {
     struct descriptor *descriptor = &list->at[i];
-    if (restorer->aside || descriptor->withheld)
+    if (restorer->ephemeral || descriptor->withheld)
         return restorer_withhold(restorer, list, i);
     int made = restorer_reopen(restorer, descriptor->fd, descriptor->flags);
     if (made == -EUCLEAN)

@@ -19,11 +19,11 @@ struct descriptors;
 
 struct restorer {
     const struct inject_task *task;
-    int pidfd;     /* of that task */
-    pid_t keeper;  /* of the image: has the originals */
-    bool aside;    /* has no part in the session's output, nor in a file whose contents would have to be put back */
-    bool layered;  /* is thrown away, with a layer of its own (layers.h) */
-    uint64_t room; /* bytes of the files that the cell may share with the image for want of its own */
+    int pidfd;      /* of that task */
+    pid_t keeper;   /* of the image: has the originals */
+    bool ephemeral; /* has no part in the session's output, nor in a file whose contents would have to be put back */
+    bool layered;   /* is thrown away, with a layer of its own (layers.h) */
+    uint64_t room;  /* bytes of the files that the cell may share with the image for want of its own */
     size_t n;
     struct inject_call call[INJECT_MAX_CALLS]; /* queued */
 };

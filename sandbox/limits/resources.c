@@ -15,14 +15,15 @@ void resources_name(char *buf, size_t size) {
     snprintf(buf, size, "petri-%lu-%d", (unsigned long)st.st_ino, getpid());
 }
 
-const struct resources_backend *resources_find(struct resources_group *ret_cells, struct resources_group *ret_asides) {
+const struct resources_backend *resources_find(struct resources_group *ret_cells,
+                                               struct resources_group *ret_ephemeral) {
     static const struct resources_backend *const backends[] = {&resources_v2, &resources_v1};
     char name[64];
     resources_name(name, sizeof name);
     for (size_t i = 0; i < sizeof backends / sizeof backends[0]; i++)
-        if (backends[i]->open(name, ret_cells, ret_asides) == 0)
+        if (backends[i]->open(name, ret_cells, ret_ephemeral) == 0)
             return backends[i];
-    *ret_cells = *ret_asides = (struct resources_group){-1, -1};
+    *ret_cells = *ret_ephemeral = (struct resources_group){-1, -1};
     return NULL;
 }
 

@@ -2,7 +2,7 @@
  * resources.h - memory and CPU time of a session's cells, measured and bounded by control groups.
  *
  * A session has two groups: one for its cells and the images they leave, one
- * for what runs aside. A cell has no memory group of its own, because the pages
+ * for ephemeral ones. A cell has no memory group of its own, because the pages
  * that it leaves in the image would keep that group alive for as long as they
  * live; what a cell holds is what its group holds more than at its start.
  *
@@ -21,7 +21,8 @@
 void resources_name(char *buf, size_t size);
 
 /* Finds a backend for this process and makes its groups; NULL, and groups of -1, where there is none. */
-const struct resources_backend *resources_find(struct resources_group *ret_cells, struct resources_group *ret_asides);
+const struct resources_backend *resources_find(struct resources_group *ret_cells,
+                                               struct resources_group *ret_ephemeral);
 
 /* Moves a process into a group, with all its threads. 0 or -errno. */
 int resources_join(const struct resources_group *group, pid_t pid);

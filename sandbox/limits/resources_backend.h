@@ -18,7 +18,7 @@ struct resources_backend {
     const char *name; /* as the report names it */
 
     /* Makes the two groups, named after the process. 0 or -errno: this way is not to be had here. */
-    int (*open)(const char *name, struct resources_group *ret_cells, struct resources_group *ret_asides);
+    int (*open)(const char *name, struct resources_group *ret_cells, struct resources_group *ret_ephemeral);
 
     /* Removes what open made, once it is empty. */
     void (*remove)(const char *name);

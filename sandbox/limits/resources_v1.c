@@ -20,7 +20,7 @@
 
 #define ROOT "/sys/fs/cgroup"
 
-static const char *const roles[] = {"cells", "asides"};
+static const char *const roles[] = {"cells", "ephemeral"};
 static const char *const controllers[] = {"memory", "cpuacct"};
 enum { N_CONTROLLERS = sizeof controllers / sizeof controllers[0] };
 
@@ -81,13 +81,13 @@ static int open_group(const char *name, const char *role, struct resources_group
     return 0;
 }
 
-static int v1_open(const char *name, struct resources_group *ret_cells, struct resources_group *ret_asides) {
+static int v1_open(const char *name, struct resources_group *ret_cells, struct resources_group *ret_ephemeral) {
     struct resources_group cells;
     for (int i = 0; i < N_CONTROLLERS; i++)
         sweep(controllers[i]);
     int r = open_group(name, "cells", &cells);
     if (r == 0) {
-        r = open_group(name, "asides", ret_asides);
+        r = open_group(name, "ephemeral", ret_ephemeral);
         if (r == 0) {
             *ret_cells = cells;
             return 0;

@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 
 static const char *const mounted_at[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
-static const char *const roles[] = {"cells", "asides", "kernel"};
+static const char *const roles[] = {"cells", "ephemeral", "kernel"};
 
 /* The folder of the group that we were started in. After open() it is the parent of the group that we are in. */
 static int own_folder(char path[PATH_MAX]) {
@@ -89,7 +89,7 @@ static int divide(int parent_fd, const char *name) {
 }
 
 /* Divides the group that we are in. */
-static int open_here(const char *name, struct resources_group *ret_cells, struct resources_group *ret_asides) {
+static int open_here(const char *name, struct resources_group *ret_cells, struct resources_group *ret_ephemeral) {
     char path[PATH_MAX];
     int r = own_folder(path);
     if (r)
@@ -103,11 +103,11 @@ static int open_here(const char *name, struct resources_group *ret_cells, struct
         return -ENOTSUP;
     r = divide(parent_fd, name);
     auto_fd cells_fd = r == 0 ? make_group(parent_fd, name, "cells") : -1;
-    auto_fd asides_fd = r == 0 ? make_group(parent_fd, name, "asides") : -1;
-    if (r == 0 && cells_fd >= 0 && asides_fd >= 0 && faccessat(cells_fd, "memory.max", W_OK, 0) == 0) {
-        int cells = steal_fd(&cells_fd), asides = steal_fd(&asides_fd);
+    auto_fd ephemeral_fd = r == 0 ? make_group(parent_fd, name, "ephemeral") : -1;
+    if (r == 0 && cells_fd >= 0 && ephemeral_fd >= 0 && faccessat(cells_fd, "memory.max", W_OK, 0) == 0) {
+        int cells = steal_fd(&cells_fd), ephemeral = steal_fd(&ephemeral_fd);
         *ret_cells = (struct resources_group){cells, cells};
-        *ret_asides = (struct resources_group){asides, asides};
+        *ret_ephemeral = (struct resources_group){ephemeral, ephemeral};
         return 0;
     }
     leave_groups(parent_fd, name);
@@ -121,10 +121,10 @@ static bool has_memory(void) {
            strstr(controllers, "memory");
 }
 
-static int v2_open(const char *name, struct resources_group *ret_cells, struct resources_group *ret_asides) {
-    int r = open_here(name, ret_cells, ret_asides);
+static int v2_open(const char *name, struct resources_group *ret_cells, struct resources_group *ret_ephemeral) {
+    int r = open_here(name, ret_cells, ret_ephemeral);
     if (r && has_memory() && delegate_scope() == 0)
-        r = open_here(name, ret_cells, ret_asides);
+        r = open_here(name, ret_cells, ret_ephemeral);
     return r;
 }
 

@@ -94,7 +94,7 @@ static const struct {
 static const char *const own_places[] = {"/usr", "/etc", "/dev", "/proc", "/tmp", MOUNTS_HOME, "/work", HIDDEN, NULL};
 
 bool mounts_shows_folder_path(const struct session_options *options) {
-    if (options->hide_folder_path || options->ground->folder_fd < 0 || strcmp(options->folder, "/") == 0)
+    if (options->hide_folder_path || options->host->folder_fd < 0 || strcmp(options->folder, "/") == 0)
         return false;
     for (const char *const *path = own_places; *path; path++)
         if (folder_rest(options->folder, *path))
@@ -242,7 +242,7 @@ static int mount_session_files(const struct session_options *options, struct err
 
 /* The notebook's folder, read-only, as the lowest layer of what cells see of it. */
 static int mount_folder(const struct session_options *options, struct error *error) {
-    const int folder_fd = options->ground->folder_fd;
+    const int folder_fd = options->host->folder_fd;
     if (folder_fd < 0)
         return 0;
     int r = system_move_mount(folder_fd, MOUNTS_FOLDER);
@@ -371,7 +371,7 @@ static int build_options(struct template *template, const struct prefix_list *pr
         r = mount_session_files(options, error);
     if (r == 0)
         r = mount_folder(options, error);
-    if (r == 0 && options->ground->folder_fd >= 0)
+    if (r == 0 && options->host->folder_fd >= 0)
         r = submounts_build(HIDDEN "/" MOUNTS_FOLDER, &template->rules, &template->submounts, error);
     if (r == 0 && mounts_shows_folder_path(options))
         r = host_paths_make_folders(options->folder, 0755, error);

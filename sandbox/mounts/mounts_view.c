@@ -130,11 +130,11 @@ static int raise_override(void) {
  * Who changes ids loses its parent-death signal. See: credentials(7), prctl(2).
  */
 int mounts_show_session(const struct template *template, struct error *ret_error) {
-    const struct sandbox_ground *ground = template->options->ground;
+    const struct sandbox_host *host = template->options->host;
     int signal = 0;
     (void)prctl(PR_GET_PDEATHSIG, &signal);
-    setfsgid(ground->worker_gid);
-    setfsuid(ground->worker_uid);
+    setfsgid(host->worker_gid);
+    setfsuid(host->worker_uid);
     int raised = raise_override();
     int r = raised ? step_failed(ret_error, STEP_CREDENTIALS, -raised, "the overlay's")
                    : mount_view(&template->submounts, ret_error);

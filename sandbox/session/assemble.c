@@ -195,7 +195,7 @@ static int restore_objects(struct cell *cell) {
     struct restorer restorer = {.task = &task,
                                 .pidfd = cell->worker_pidfd,
                                 .keeper = image->keeper,
-                                .aside = cell->aside,
+                                .ephemeral = cell->ephemeral,
                                 .layered = cell->layer != LAYER_LIVE,
                                 .room = SHARED_MAX_BYTES};
     const size_t *of_kind = image->descriptors.of_kind;
@@ -246,10 +246,10 @@ static int clone_worker(struct cell *cell, int pair[2], int *ret_init_fd, struct
     int r = image_copy_keeper(cell->image, &cell->session->area, &cell->keeper, &cell->memory_fd);
     if (r)
         return step_failed(error, STEP_IMAGE, -r, "%s", "");
-    if (cell->aside)
-        r = resources_join(&cell->session->ground.asides, cell->keeper);
+    if (cell->ephemeral)
+        r = resources_join(&cell->session->host.ephemeral, cell->keeper);
     if (r)
-        return step_failed(error, STEP_CGROUP, -r, "asides");
+        return step_failed(error, STEP_CGROUP, -r, "ephemeral");
     r = open_control(cell, pair);
     if (r)
         return step_failed(error, STEP_INJECT, -r, "control socket");
@@ -280,7 +280,7 @@ static int settle(struct cell *cell, const int pair[2], int init_fd, struct erro
     r = clone_threads(cell);
     if (r)
         return step_failed(error, STEP_CLONE, -r, "threads");
-    r = cell->aside ? 0 : zombies_restore(&worker, &cell->image->zombies);
+    r = cell->ephemeral ? 0 : zombies_restore(&worker, &cell->image->zombies);
     if (r)
         return step_failed(error, STEP_CLONE, -r, "ended children");
     r = settle_tasks(cell);

@@ -25,11 +25,11 @@ enum { ROOM_MS = 1000, GONE_MS = 120000, KILL_ROUNDS = 10000, KILL_NAP_US = 1000
 
 static struct cell *cell_new(struct session *session, const struct cell_options *options) {
     struct cell *cell = calloc(1, sizeof *cell);
-    const bool first = options->source == CELL_FROM_FIRST, live = !first && !options->aside;
+    const bool first = options->source == CELL_FROM_FIRST, live = !first && !options->ephemeral;
     if (!cell)
         return NULL;
     *cell = (struct cell){.session = session,
-                          .aside = options->aside,
+                          .ephemeral = options->ephemeral,
                           .init = {-1, -1, -1},
                           .memory_fd = -1,
                           .worker_pidfd = -1,
@@ -87,9 +87,9 @@ int cell_start(struct cell *cell, const struct cell_limits *limits) {
     int r = session_hide_added(cell->session);
     if (r == 0 && cell->layer == LAYER_LIVE)
         r = session_files_refresh(cell->session);
-    if (r == 0 && !cell->aside)
+    if (r == 0 && !cell->ephemeral)
         r = image_save_shared(cell->image);
-    if (r == 0 && !cell->aside && cell->image != cell->session->current)
+    if (r == 0 && !cell->ephemeral && cell->image != cell->session->current)
         r = descriptors_put_back(&cell->image->descriptors, cell->image->keeper); /* it begins with its own flags */
     if (r == 0)
         r = cell_limit(cell, limits);
@@ -372,7 +372,7 @@ void cell_discard(struct cell *cell) {
         session_reap_later(cell->session,
                            cell->keeper); /* to free a gigabyte takes a while, and somebody waits for the answer */
     }
-    const bool changed = cell->started && !cell->aside;
+    const bool changed = cell->started && !cell->ephemeral;
     if (changed || cell->wrote)
         await_gone(cell);
     if (cell->layer != LAYER_LIVE)

@@ -24,7 +24,7 @@ struct cell {
     struct session *session;
     struct cell *next;        /* of the session's */
     struct image *image;      /* what it was made from; a reference */
-    bool aside;               /* it runs beside the session's cell: no output, no commit */
+    bool ephemeral;           /* it runs beside the session's cell: no output, no commit */
     bool sandbox_asked;       /* one was requested of the zygote, and not taken yet */
     bool prefaulted;          /* by what the session has sampled; then it can be no sample itself */
     bool started;             /* detached: its tasks run by themselves */

@@ -94,8 +94,8 @@ static void *put_as_cells_user(void *arg) {
     putting->result = folder_fd;
     if (folder_fd < 0)
         return NULL;
-    setfsgid(putting->cell->session->ground.worker_gid);
-    setfsuid(putting->cell->session->ground.worker_uid);
+    setfsgid(putting->cell->session->host.worker_gid);
+    setfsuid(putting->cell->session->host.worker_uid);
     putting->result = put_file(folder_fd, putting->path, putting->data, putting->bytes);
     return NULL;
 }

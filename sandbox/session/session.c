@@ -131,7 +131,7 @@ static int start(struct session *session, const struct session_options *options,
     r = user_limits_lower(session->worker, EXTRA_DESCRIPTORS, &session->descriptors);
     if (r)
         return step_failed(error, STEP_USER_LIMITS, -r, "%s", "");
-    r = resources_join(&session->ground.cells, session->worker);
+    r = resources_join(&session->host.cells, session->worker);
     if (r)
         return step_failed(error, STEP_CGROUP, -r, "%s", session_memory_backend(session));
     r = filter_compile(SECCOMP_RET_USER_NOTIF, &session->filter);
@@ -142,15 +142,15 @@ int session_create(const struct session_options *options, struct session **ret_s
     struct session *session = calloc(1, sizeof *session);
     if (!session)
         return step_failed(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
-    session->ground = *options->ground;
+    session->host = *options->host;
     session->next_layer = LAYER_LIVE + 1;
     session->zygote = (struct zygote){-1, -1, -1, -1, {0}};
     session->control_fd = session->worker_pidfd = -1;
     for (size_t i = 0; i < DESCRIPTORS_OUTPUTS; i++)
         session->outputs[i] = -1;
     session->denied_fd = session->folder_fd = session->opened_fd = session->files.view_fd = -1;
-    if (options->ground->folder_fd >= 0)
-        session->folder_fd = fcntl(options->ground->folder_fd, F_DUPFD_CLOEXEC, 0);
+    if (options->host->folder_fd >= 0)
+        session->folder_fd = fcntl(options->host->folder_fd, F_DUPFD_CLOEXEC, 0);
     block_child_signal();
     session->folder = strdup(options->folder);
     int r = session->folder ? note_homes(session, options) : -ENOMEM;

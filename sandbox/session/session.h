@@ -19,7 +19,7 @@ enum { SESSION_MAX_KILLED = 64 };
 enum session_output { SESSION_STDOUT, SESSION_STDERR, SESSION_TRACE };
 
 struct session {
-    struct sandbox_ground ground;
+    struct sandbox_host host;
     struct zygote zygote;
     struct filter filter;
     struct inject_area area;

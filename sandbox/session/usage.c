@@ -26,19 +26,19 @@
 #define RESERVE_BYTES (1ULL << 30)
 
 static const struct resources_group *group_of(const struct cell *cell) {
-    return cell->aside ? &cell->session->ground.asides : &cell->session->ground.cells;
+    return cell->ephemeral ? &cell->session->host.ephemeral : &cell->session->host.cells;
 }
 
 bool session_is_watched(const struct session *session) {
-    return session->ground.backend == NULL;
+    return session->host.backend == NULL;
 }
 
-const char *sandbox_memory_backend(const struct sandbox_ground *ground) {
-    return ground->backend ? ground->backend->name : "watched";
+const char *sandbox_memory_backend(const struct sandbox_host *host) {
+    return host->backend ? host->backend->name : "watched";
 }
 
 const char *session_memory_backend(const struct session *session) {
-    return sandbox_memory_backend(&session->ground);
+    return sandbox_memory_backend(&session->host);
 }
 
 /* The bytes of private memory that a process has asked for, as RLIMIT_DATA counts them. See: proc_pid_statm(5). */
@@ -99,7 +99,7 @@ static int limit_cpus(const struct cell *cell, unsigned cpus) {
 }
 
 static int limit_memory(struct cell *cell, uint64_t bytes) {
-    const struct resources_backend *backend = cell->session->ground.backend;
+    const struct resources_backend *backend = cell->session->host.backend;
     cell->base.memory_limit_bytes = bytes;
     if (!backend) {
         watcher_read(cell->worker, false, &cell->base.watched);
@@ -124,8 +124,8 @@ int cell_limit(struct cell *cell, const struct cell_limits *limits) {
 }
 
 void cell_lift_limit(const struct cell *cell) {
-    const struct resources_backend *backend = cell->session->ground.backend;
-    if (!backend || !cell->started || cell->aside)
+    const struct resources_backend *backend = cell->session->host.backend;
+    if (!backend || !cell->started || cell->ephemeral)
         return;
     if (backend->limit_memory(group_of(cell), UINT64_MAX))
         return; /* the next cell sets its own, or says that it can't be set */
@@ -214,7 +214,7 @@ static void count_tasks(struct cell *cell) {
 
 static void measure_grouped(struct cell *cell) {
     struct resources_reading reading;
-    if (cell->session->ground.backend->read(group_of(cell), &reading))
+    if (cell->session->host.backend->read(group_of(cell), &reading))
         return; /* the last figures stand; the limit is kept by Linux all the same */
     const struct resources_reading *base = &cell->base.reading;
     cell->usage.memory_bytes = positive_difference(reading.memory_bytes, base->memory_bytes);
@@ -248,7 +248,7 @@ static void measure_in_flight(struct cell *cell) {
 
 void cell_measure(struct cell *cell, struct cell_usage *ret_usage) {
     if (cell->started && !cell->ended) {
-        if (cell->session->ground.backend)
+        if (cell->session->host.backend)
             measure_grouped(cell);
         else
             measure_watched(cell);

@@ -359,7 +359,7 @@ static int open_as_it_is(struct error *error) {
     return fd < 0 ? step_failed(error, STEP_MOUNT_BIND, -fd, "the notebook's folder") : fd;
 }
 
-int sandbox_enter(const struct sandbox_folder *folder, struct sandbox_ground *ret_ground, struct error *ret_error) {
+int sandbox_enter(const struct sandbox_folder *folder, struct sandbox_host *ret_host, struct error *ret_error) {
     struct id_map uids = {0}, gids = {0};
     int refused = refuse_privileges(ret_error);
     if (refused)
@@ -373,17 +373,17 @@ int sandbox_enter(const struct sandbox_folder *folder, struct sandbox_ground *re
     auto_fd folder_fd = folder->fd < 0 ? -1 : open_mapped(folder, &uids, &gids);
     if (folder->fd >= 0 && fchdir(folder->fd))
         return step_failed(ret_error, STEP_MOUNT_BIND, errno, "the notebook's folder");
-    ret_ground->backend = resources_find(&ret_ground->cells, &ret_ground->asides);
+    ret_host->backend = resources_find(&ret_host->cells, &ret_host->ephemeral);
     int r = enter_user_namespace(&uids, &gids, ret_error);
     if (r == 0)
-        r = start_inner(ret_ground->backend, ret_error);
+        r = start_inner(ret_host->backend, ret_error);
     if (r == 0 && folder->fd >= 0 && folder_fd < 0)
         r = folder_fd = open_as_it_is(ret_error);
     if (r < 0) {
-        remove_groups(ret_ground->backend);
+        remove_groups(ret_host->backend);
         return r;
     }
-    ret_ground->worker_uid = ret_ground->worker_gid = uids.has_private ? PRIVATE_UID : 0;
-    ret_ground->folder_fd = steal_fd(&folder_fd);
+    ret_host->worker_uid = ret_host->worker_gid = uids.has_private ? PRIVATE_UID : 0;
+    ret_host->folder_fd = steal_fd(&folder_fd);
     return 0;
 }

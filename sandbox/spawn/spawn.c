@@ -93,12 +93,12 @@ static int write_id_map(const char *path, unsigned inside, unsigned outside) {
 }
 
 /* The one user of a new user namespace, and who that is in the one above: whoever makes a namespace may say that. */
-static int map_ids(const struct sandbox_ground *ground, unsigned uid, unsigned gid, struct error *error) {
-    int r = write_id_map("/proc/self/uid_map", uid, ground->worker_uid);
+static int map_ids(const struct sandbox_host *host, unsigned uid, unsigned gid, struct error *error) {
+    int r = write_id_map("/proc/self/uid_map", uid, host->worker_uid);
     if (r == 0)
         r = system_write_file(AT_FDCWD, "/proc/self/setgroups", "deny");
     if (r == 0)
-        r = write_id_map("/proc/self/gid_map", gid, ground->worker_gid);
+        r = write_id_map("/proc/self/gid_map", gid, host->worker_gid);
     return r ? step_failed(error, STEP_ID_MAP, -r, "%s", "") : 0;
 }
 
@@ -110,7 +110,7 @@ static int init_begin(const struct spawn_context *context, struct pipes *pipes, 
     close_fd(&pipes->start_write);
     close_fd(&pipes->status_read);
     prctl(PR_SET_DUMPABLE, 1); /* or its own /proc is closed to it: the zygote has changed users */
-    return map_ids(context->template->options->ground, uid, gid, error);
+    return map_ids(context->template->options->host, uid, gid, error);
 }
 
 /*
@@ -150,8 +150,8 @@ static void init_main(const struct spawn_context *context, struct pipes *pipes) 
 /* And of the cage's. */
 static void cage_main(const struct spawn_context *context, struct pipes *pipes) {
     struct error error = {0};
-    const struct sandbox_ground *ground = context->template->options->ground;
-    int r = init_begin(context, pipes, ground->worker_uid, ground->worker_gid, &error);
+    const struct sandbox_host *host = context->template->options->host;
+    int r = init_begin(context, pipes, host->worker_uid, host->worker_gid, &error);
     if (r == 0)
         r = mounts_build_empty(&error);
     init_stay();
@@ -162,8 +162,8 @@ static void cage_main(const struct spawn_context *context, struct pipes *pipes) 
  * The cage belongs to the user whom its keepers run as: that alone lets the
  * first of them enter it, with no capability.
  */
-static pid_t clone_cage(const struct sandbox_ground *ground) {
-    if (setegid(ground->worker_gid) || seteuid(ground->worker_uid))
+static pid_t clone_cage(const struct sandbox_host *host) {
+    if (setegid(host->worker_gid) || seteuid(host->worker_uid))
         return -1;
     pid_t pid = spawn_clone(SANDBOX_NAMESPACES | SIGCHLD);
     int err = errno;
@@ -187,7 +187,7 @@ static int make_stacks(struct spawn_context *context) {
 }
 
 int spawn_cage(struct spawn_context *context, struct error *ret_error) {
-    const struct sandbox_ground *ground = context->template->options->ground;
+    const struct sandbox_host *host = context->template->options->host;
     struct pipes pipes;
     int r = make_stacks(context);
     if (r)
@@ -195,7 +195,7 @@ int spawn_cage(struct spawn_context *context, struct error *ret_error) {
     r = pipes_init(&pipes, ret_error);
     if (r)
         return r;
-    pid_t pid = clone_cage(ground);
+    pid_t pid = clone_cage(host);
     if (pid == 0)
         cage_main(context, &pipes);
     close_fd(&pipes.status_write);
@@ -241,12 +241,12 @@ static pid_t clone_and_wait(const struct spawn_context *context, size_t nth, int
 
 /* In the cage: its user, and its pid namespace for children. None that lives there may look at our memory. */
 static int enter_cage(const struct spawn_context *context, struct error *error) {
-    const struct sandbox_ground *ground = context->template->options->ground;
+    const struct sandbox_host *host = context->template->options->host;
     auto_fd cage_fd = system_pidfd_open(context->cage);
     if (cage_fd < 0 || prctl(PR_SET_DUMPABLE, 0) || setns(cage_fd, CLONE_NEWUSER | CLONE_NEWPID))
         return step_failed(error, STEP_NAMESPACES, cage_fd < 0 ? -cage_fd : errno, "entering the cage");
-    if (syscall(SYS_setresgid, ground->worker_gid, ground->worker_gid, ground->worker_gid) ||
-        syscall(SYS_setresuid, ground->worker_uid, ground->worker_uid, ground->worker_uid))
+    if (syscall(SYS_setresgid, host->worker_gid, host->worker_gid, host->worker_gid) ||
+        syscall(SYS_setresuid, host->worker_uid, host->worker_uid, host->worker_uid))
         return step_failed(error, STEP_CREDENTIALS, errno, "in the cage");
     return 0;
 }

@@ -46,7 +46,7 @@ static int arrange_descriptors(const struct worker_fds *worker_fds, int *report_
 }
 
 /* No capability, now or after an exec. See: capabilities(7). */
-static int drop_privileges(const struct sandbox_ground *ground) {
+static int drop_privileges(const struct sandbox_host *host) {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct none[2] = {{0}};
     for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
@@ -54,8 +54,8 @@ static int drop_privileges(const struct sandbox_ground *ground) {
             return -errno;
     if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED, 0, 0, 0))
         return -errno;
-    if (setresgid(ground->worker_gid, ground->worker_gid, ground->worker_gid) ||
-        setresuid(ground->worker_uid, ground->worker_uid, ground->worker_uid))
+    if (setresgid(host->worker_gid, host->worker_gid, host->worker_gid) ||
+        setresuid(host->worker_uid, host->worker_uid, host->worker_uid))
         return -errno;
     return syscall(SYS_capset, &header, none) ? -errno : 0;
 }
@@ -104,7 +104,7 @@ static void worker_main(const struct template *template, const struct worker_fds
     setsid();
     reset_signals();
     forbid_cores();
-    if (r == 0 && (step = drop_privileges(template->options->ground)))
+    if (r == 0 && (step = drop_privileges(template->options->host)))
         r = step_failed(&error, STEP_CREDENTIALS, -step, "%s", "");
     if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         r = step_failed(&error, STEP_NO_NEW_PRIVS, errno, "%s", "");

@@ -74,7 +74,7 @@ static int answer(int socket, struct answer packet) {
 
 /* Hides what is hidden of the folder's homes, from the cells to come, and what has been added since. */
 static int hide_entries(struct template *template, int files_fd) {
-    if (!template->rules.homes[0] || template->options->ground->folder_fd < 0 || template->submounts.used)
+    if (!template->rules.homes[0] || template->options->host->folder_fd < 0 || template->submounts.used)
         return 0;
     auto_fd folder_fd = open(MOUNTS_FOLDER_DIR, O_PATH | O_DIRECTORY | O_CLOEXEC);
     auto_fd layer_fd = openat(files_fd, "kept/hidden", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -83,23 +83,22 @@ static int hide_entries(struct template *template, int files_fd) {
 
 /* What the parts of the notebook's folder need over it. */
 static int make_parts(const struct template *template, int files_fd, const char *folder, const char *work) {
-    const struct sandbox_ground *ground = template->options->ground;
+    const struct sandbox_host *host = template->options->host;
     if (template->submounts.n == 0)
         return 0;
     auto_fd from_fd = open(MOUNTS_PARTED_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     auto_fd folder_fd = openat(files_fd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     auto_fd work_fd = openat(files_fd, work, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return from_fd < 0 || folder_fd < 0 || work_fd < 0
-               ? -errno
-               : submounts_prepare(&template->submounts, from_fd, folder_fd, work_fd, ground->worker_uid,
-                                   ground->worker_gid);
+    return from_fd < 0 || folder_fd < 0 || work_fd < 0 ? -errno
+                                                       : submounts_prepare(&template->submounts, from_fd, folder_fd,
+                                                                           work_fd, host->worker_uid, host->worker_gid);
 }
 
 /* Makes the live files, and shows them. */
 static int prepare(struct template *template, int files_fd, struct error *error) {
     const struct session_options *options = template->options;
-    uid_t uid = options->ground->worker_uid;
-    gid_t gid = options->ground->worker_gid;
+    uid_t uid = options->host->worker_uid;
+    gid_t gid = options->host->worker_gid;
     int r = layers_init(files_fd, uid, gid);
     for (int i = 0; r == 0 && i < template->n_on_top; i++)
         r = layers_make_mount_point(files_fd, template->on_top[i], !mounts_is_file_on_top(i), uid, gid);
@@ -113,11 +112,11 @@ static int prepare(struct template *template, int files_fd, struct error *error)
 }
 
 static int create_layer(const struct template *template, int files_fd, uint64_t layer) {
-    const struct sandbox_ground *ground = template->options->ground;
+    const struct sandbox_host *host = template->options->host;
     char name[LAYER_NAME_SIZE], folder[LAYER_NAME_SIZE + 16];
     layer_name(layer, name);
     snprintf(folder, sizeof folder, "%s/folder", name);
-    int r = layer_create(files_fd, layer, ground->worker_uid, ground->worker_gid);
+    int r = layer_create(files_fd, layer, host->worker_uid, host->worker_gid);
     return r ? r : make_parts(template, files_fd, folder, name);
 }
 
@@ -313,8 +312,8 @@ void sandbox_begin(void) {
     if (zygote_options_read(OPTIONS_FD, &parsed))
         _exit(1);
     close(OPTIONS_FD);
-    parsed.options.ground = &parsed.ground;
-    parsed.ground.folder_fd = parsed.has_folder_fd ? FOLDER_FD : -1;
+    parsed.options.host = &parsed.host;
+    parsed.host.folder_fd = parsed.has_folder_fd ? FOLDER_FD : -1;
     zygote_main(&parsed.options, &worker_fds, SOCKET_FD);
 }
 
@@ -372,8 +371,8 @@ static int await_zygote(int socket, pid_t pid, struct zygote *ret_zygote, pid_t 
     return 0;
 }
 
-int zygote_start(const struct session_options *options, const struct worker_fds *worker_fds,
-                 struct zygote *ret_zygote, pid_t *ret_worker, struct error *ret_error) {
+int zygote_start(const struct session_options *options, const struct worker_fds *worker_fds, struct zygote *ret_zygote,
+                 pid_t *ret_worker, struct error *ret_error) {
     int pair[2];
     auto_fd options_fd = zygote_options_write(options);
     if (options_fd < 0)
@@ -389,7 +388,7 @@ int zygote_start(const struct session_options *options, const struct worker_fds 
                                           [STDOUT_FD] = worker_fds->stdout_fd,
                                           [STDERR_FD] = worker_fds->stderr_fd,
                                           [TRACE_FD] = worker_fds->trace_fd,
-                                          [FOLDER_FD] = options->ground->folder_fd});
+                                          [FOLDER_FD] = options->host->folder_fd});
     close_fd(&theirs);
     if (pid < 0)
         return step_failed(ret_error, STEP_FORK, errno, "%s", "");

@@ -45,8 +45,8 @@ struct sandbox_init {
  * Starts the zygote, builds the template and starts the worker on the live
  * files. ret_worker is the worker's pid: a child of the calling process.
  */
-int zygote_start(const struct session_options *options, const struct worker_fds *worker_fds,
-                 struct zygote *ret_zygote, pid_t *ret_worker, struct error *ret_error);
+int zygote_start(const struct session_options *options, const struct worker_fds *worker_fds, struct zygote *ret_zygote,
+                 pid_t *ret_worker, struct error *ret_error);
 
 /* Ends the zygote and its sandboxes. */
 void zygote_stop(struct zygote *zygote);

@@ -44,8 +44,8 @@ static void put_mask(FILE *file, const struct session_mask *mask) {
 }
 
 int zygote_options_write(const struct session_options *options) {
-    struct head head = {.uid = options->ground->worker_uid,
-                        .gid = options->ground->worker_gid,
+    struct head head = {.uid = options->host->worker_uid,
+                        .gid = options->host->worker_gid,
                         .disk_bytes = options->disk_bytes,
                         .disk_inodes = options->disk_inodes,
                         .n_homes = count(options->homes),
@@ -54,7 +54,7 @@ int zygote_options_write(const struct session_options *options) {
                         .n_env = count(options->env),
                         .n_masks = (uint32_t)options->n_masks,
                         .hide_folder_path = options->hide_folder_path,
-                        .has_folder_fd = options->ground->folder_fd >= 0,
+                        .has_folder_fd = options->host->folder_fd >= 0,
                         .has_readonly = options->readonly != NULL};
     for (size_t i = 0; i < options->n_masks; i++)
         head.n_names += count((const char *const *)options->masks[i].names);
@@ -188,7 +188,7 @@ int zygote_options_read(int fd, struct zygote_options *ret) {
     options->hide_folder_path = head.hide_folder_path;
     options->disk_bytes = head.disk_bytes;
     options->disk_inodes = head.disk_inodes;
-    ret->ground = (struct sandbox_ground){.worker_uid = head.uid, .worker_gid = head.gid, .folder_fd = -1};
+    ret->host = (struct sandbox_host){.worker_uid = head.uid, .worker_gid = head.gid, .folder_fd = -1};
     ret->has_folder_fd = head.has_folder_fd;
     return 0;
 }

@@ -11,8 +11,8 @@
 #include "sandbox/sandbox.h"
 
 struct zygote_options {
-    struct session_options options; /* with pointers into what follows, and to ground */
-    struct sandbox_ground ground;   /* its users alone; folder_fd is the reader's to set */
+    struct session_options options; /* with pointers into what follows, and to host */
+    struct sandbox_host host;       /* its users alone; folder_fd is the reader's to set */
     bool has_folder_fd;
     char *text; /* owned; so are the tables */
     const char **strings;

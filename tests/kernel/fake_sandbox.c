@@ -22,7 +22,7 @@ enum { STUCK_S = 30, STORY_BYTES = 65536, N_PIPES = 3 };
 struct cell {
     struct cell *next; /* of all that the session ever had */
     struct session *session;
-    bool aside;
+    bool ephemeral;
     int control_fd;
     int worker_fd; /* given to the test */
     int exit_fd;
@@ -33,13 +33,13 @@ struct session {
     pthread_cond_t changed;
     struct fake_plan plan;
     int64_t planned_us;
-    int n_asides, most_asides;
-    struct cell_limits limits[2]; /* of the last started cell, and aside */
+    int n_ephemeral, most_ephemeral;
+    struct cell_limits limits[2]; /* of the last started cell, and of the last ephemeral one */
     int control_fd, worker_fd, exit_fd, denied_fd;
     int out[N_PIPES][2]; /* pipes of stdout, stderr and the stack */
     struct cell *running;
     struct cell *cells;
-    int started[2]; /* worker ends of the last started cell, and aside; -1 once taken */
+    int started[2]; /* worker ends of the last started cell, and of the last ephemeral one; -1 once taken */
     int signal;
     char story[STORY_BYTES];
     char told[STORY_BYTES];
@@ -183,20 +183,20 @@ int fake_next_cell(struct session *session) {
     return take(session, &session->started[0], -1);
 }
 
-int fake_next_aside(struct session *session) {
+int fake_next_ephemeral(struct session *session) {
     return take(session, &session->started[1], -1);
 }
 
-struct cell_limits fake_limits(struct session *session, bool aside) {
+struct cell_limits fake_limits(struct session *session, bool ephemeral) {
     pthread_mutex_lock(&session->mutex);
-    struct cell_limits limits = session->limits[aside];
+    struct cell_limits limits = session->limits[ephemeral];
     pthread_mutex_unlock(&session->mutex);
     return limits;
 }
 
-int fake_most_asides(struct session *session) {
+int fake_most_ephemeral(struct session *session) {
     pthread_mutex_lock(&session->mutex);
-    int most = session->most_asides;
+    int most = session->most_ephemeral;
     pthread_mutex_unlock(&session->mutex);
     return most;
 }
@@ -227,9 +227,9 @@ const char *sandbox_error_text(const struct error *error, char *buf, size_t size
     return buf;
 }
 
-int sandbox_enter(const struct sandbox_folder *folder, struct sandbox_ground *ret_ground, struct error *ret_error) {
+int sandbox_enter(const struct sandbox_folder *folder, struct sandbox_host *ret_host, struct error *ret_error) {
     (void)folder;
-    (void)ret_ground;
+    (void)ret_host;
     return planned(-ENOSYS, "no sandboxes in this test", ret_error);
 }
 
@@ -290,8 +290,8 @@ bool session_is_watched(const struct session *session) {
     return true;
 }
 
-const char *sandbox_memory_backend(const struct sandbox_ground *ground) {
-    (void)ground;
+const char *sandbox_memory_backend(const struct sandbox_host *host) {
+    (void)host;
     return "watched";
 }
 
@@ -313,15 +313,15 @@ int cell_create(struct session *session, const struct cell_options *options, str
                 struct error *ret_error) {
     struct fake_plan plan = plan_of(session);
     int pair[2];
-    int r = options->aside ? plan.create_aside : plan.create;
+    int r = options->ephemeral ? plan.create_ephemeral : plan.create;
     if (r < 0)
         return planned(r, plan.detail, ret_error);
     struct cell *cell = calloc(1, sizeof *cell);
     assert_non_null(cell);
     make_pair(pair);
-    *cell = (struct cell){session->cells, session, options->aside, pair[0], pair[1], eventfd(0, EFD_CLOEXEC)};
+    *cell = (struct cell){session->cells, session, options->ephemeral, pair[0], pair[1], eventfd(0, EFD_CLOEXEC)};
     session->cells = cell;
-    if (!cell->aside)
+    if (!cell->ephemeral)
         tell(session, "create");
     *ret_cell = cell;
     return 0;
@@ -336,16 +336,16 @@ static void set_running(struct session *session, struct cell *cell) {
 int cell_start(struct cell *cell, const struct cell_limits *limits) {
     assert_non_null(limits);
     pthread_mutex_lock(&cell->session->mutex);
-    cell->session->limits[cell->aside] = *limits;
-    cell->session->n_asides += cell->aside;
-    if (cell->session->n_asides > cell->session->most_asides)
-        cell->session->most_asides = cell->session->n_asides;
+    cell->session->limits[cell->ephemeral] = *limits;
+    cell->session->n_ephemeral += cell->ephemeral;
+    if (cell->session->n_ephemeral > cell->session->most_ephemeral)
+        cell->session->most_ephemeral = cell->session->n_ephemeral;
     pthread_mutex_unlock(&cell->session->mutex);
-    if (!cell->aside) {
+    if (!cell->ephemeral) {
         tell(cell->session, "start");
         set_running(cell->session, cell);
     }
-    give(cell->session, &cell->session->started[cell->aside], cell->worker_fd);
+    give(cell->session, &cell->session->started[cell->ephemeral], cell->worker_fd);
     return 0;
 }
 
@@ -432,9 +432,9 @@ int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct error *ret_e
 
 static void end_cell(struct cell *cell, const char *how) {
     pthread_mutex_lock(&cell->session->mutex);
-    cell->session->n_asides -= cell->aside;
+    cell->session->n_ephemeral -= cell->ephemeral;
     pthread_mutex_unlock(&cell->session->mutex);
-    if (cell->aside)
+    if (cell->ephemeral)
         return;
     tell(cell->session, how);
     set_running(cell->session, NULL);

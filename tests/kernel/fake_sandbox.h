@@ -13,7 +13,7 @@
 struct fake_plan {
     int capture;
     int create;
-    int create_aside;
+    int create_ephemeral;
     int freeze;
     struct cell_end end;     /* of cell_freeze() and cell_end_of() */
     struct cell_usage usage; /* of cell_measure() */
@@ -38,24 +38,24 @@ void fake_worker_dies(struct session *session);
 
 /* Waits until the next cell is started (fails the test after a while); returns its worker's end. Borrowed. */
 int fake_next_cell(struct session *session);
-int fake_next_aside(struct session *session);
+int fake_next_ephemeral(struct session *session);
 
-/* What the last cell, or aside, was started with. */
-struct cell_limits fake_limits(struct session *session, bool aside);
+/* What the last cell, or the last ephemeral one, was started with. */
+struct cell_limits fake_limits(struct session *session, bool ephemeral);
 
-/* How many asides there were at once, at the most. */
-int fake_most_asides(struct session *session);
+/* How many ephemeral cells there were at once, at the most. */
+int fake_most_ephemeral(struct session *session);
 
-/* Makes the exit_fd of the running cell (not an aside) readable. */
+/* Makes the exit_fd of the running cell (not an ephemeral one) readable. */
 void fake_cell_dies(struct session *session, const struct cell_end *end);
 
 /* A system call (connect, to 192.0.2.1:80) waits for its refusal. */
 void fake_deny(struct session *session);
 
-/* Waits until a cell (not an aside) was signalled, and returns the signal. */
+/* Waits until a cell (not an ephemeral one) was signalled, and returns the signal. */
 int fake_next_signal(struct session *session);
 
-/* What was done with cells (not asides) so far, words with spaces between. Borrowed until the next call. */
+/* What was done with cells (not ephemeral ones) so far, words with spaces between. Borrowed until the next call. */
 const char *fake_story(struct session *session);
 
 #endif

@@ -83,7 +83,7 @@ static void start_session(struct live *live, const char *base) {
     struct error error = {0};
     (void)snprintf(folder, sizeof folder, "%s/worker", base);
     (void)snprintf(worker, sizeof worker, "%s/worker", folder);
-    struct session_options options = {.ground = &live->ground,
+    struct session_options options = {.host = &live->host,
                                       .folder = live->folder,
                                       .python = "/usr/bin/env",
                                       .readonly = (const char *const[]){folder, NULL},
@@ -109,7 +109,7 @@ static int be_live(void *argument) {
     const struct sandbox_folder folder = {
         .fd = open(live.folder, O_PATH | O_DIRECTORY | O_CLOEXEC), .map_owner = true, .map_group = true};
     CHECK(folder.fd >= 0);
-    int r = sandbox_enter(&folder, &live.ground, &error);
+    int r = sandbox_enter(&folder, &live.host, &error);
     if (r) {
         (void)fprintf(stderr, "%s\n", sandbox_error_text(&error, text, sizeof text));
         return EXIT_SKIP;

@@ -15,7 +15,7 @@
 
 struct live {
     struct session *session; /* captured: its worker, worker.c, waits for a line */
-    struct sandbox_ground ground;
+    struct sandbox_host host;
     char folder[PATH_MAX];  /* the notebook's folder; has the files host.txt and sub/deep.txt */
     char outside[PATH_MAX]; /* a folder that cells don't see, with the file secret.txt; the worker's binary stands
                                beside */

@@ -329,7 +329,7 @@ static void test_interrupt_while_a_check_runs_ends_the_checks(void **state) {
     harness_send_with(&h, CHANNEL_SHELL, "execute_request", json_pack("{s:s}", "code", "1"), metadata, id);
     json_decref(harness_next_cell(&h));
     harness_done(&h, "ok");
-    fake_next_aside(h.session);
+    fake_next_ephemeral(h.session);
     interrupt();
     harness_receive(&h, CHANNEL_SHELL, &reply);
     const json_t *checks = json_object_get(report_of(&reply), "validation");

@@ -27,7 +27,7 @@ static void test_is_complete_runs_beside_a_cell(void **state) {
     harness_execute(&h, "runs", cell);
     json_decref(harness_next_cell(&h));
     harness_send(&h, CHANNEL_SHELL, "is_complete_request", json_pack("{s:s}", "code", "if x:"), id);
-    int worker = fake_next_aside(h.session);
+    int worker = fake_next_ephemeral(h.session);
     frames_say(worker,
                json_pack("{s:s, s:{s:s, s:s}}", "type", "done", "reply", "status", "incomplete", "indent", "    "));
     json_t *content = harness_reply(&h, CHANNEL_SHELL, "is_complete_reply", id);
@@ -49,7 +49,7 @@ static void test_is_complete_without_an_answer_is_unknown(void **state) {
     char id[37];
     (void)state;
     harness_send(&h, CHANNEL_SHELL, "is_complete_request", json_pack("{s:s}", "code", "x"), id);
-    fake_next_aside(h.session);
+    fake_next_ephemeral(h.session);
     fake_clock_put_forward(CLOCK_S);
     json_t *content = harness_reply(&h, CHANNEL_SHELL, "is_complete_reply", id);
     expect_text(content, "status", "unknown");
@@ -85,7 +85,7 @@ static void test_complete_has_no_more_than_the_sessions_limits(void **state) {
     char id[37];
     (void)state;
     send_complete(id);
-    fake_next_aside(h.session);
+    fake_next_ephemeral(h.session);
     struct cell_limits limits = fake_limits(h.session, true);
     assert_int_equal(limits.memory_bytes, 64 << 20);
     assert_int_equal(limits.processes, 8);
@@ -98,12 +98,12 @@ static void test_complete_over_the_cpu_limit_has_no_matches(void **state) {
     char id[37];
     (void)state;
     send_complete(id);
-    fake_next_aside(h.session);
+    fake_next_ephemeral(h.session);
     fake_plan(h.session, &(struct fake_plan){.processors = 1});
     fake_clock_put_forward(200 * CLOCK_MS);
     expect_no_matches(id);
     send_complete(id); /* is alive */
-    fake_next_aside(h.session);
+    fake_next_ephemeral(h.session);
 }
 
 static void test_completions_at_once_are_no_more_than_processors(void **state) {
@@ -113,10 +113,11 @@ static void test_completions_at_once_are_no_more_than_processors(void **state) {
     for (int i = 0; i < N; i++)
         send_complete(ids[i]);
     for (int i = 0; i < N; i++) {
-        frames_say(fake_next_aside(h.session), json_pack("{s:s, s:{s:s}}", "type", "done", "reply", "status", "ok"));
+        frames_say(fake_next_ephemeral(h.session),
+                   json_pack("{s:s, s:{s:s}}", "type", "done", "reply", "status", "ok"));
         expect_no_matches(ids[i]);
     }
-    assert_int_equal(fake_most_asides(h.session), 1);
+    assert_int_equal(fake_most_ephemeral(h.session), 1);
 }
 
 /* Reads what the kernel sends to such a cell until its sync is answered. */
@@ -135,7 +136,7 @@ static void test_complete_that_has_begun_has_two_seconds_and_not_ten(void **stat
     char id[37];
     (void)state;
     send_complete(id);
-    say_sync(fake_next_aside(h.session));
+    say_sync(fake_next_ephemeral(h.session));
     fake_clock_put_forward(2 * CLOCK_S);
     expect_no_matches(id);
 }
@@ -154,11 +155,11 @@ static void test_complete_without_an_end_gives_way_to_one_that_waits(void **stat
     char endless[37], id[37];
     (void)state;
     send_complete(endless);
-    fake_next_aside(h.session);
+    fake_next_ephemeral(h.session);
     send_complete(id);
     fake_clock_put_forward(500 * CLOCK_MS);
     expect_no_matches(endless);
-    frames_say(fake_next_aside(h.session),
+    frames_say(fake_next_ephemeral(h.session),
                json_pack("{s:s, s:{s:s, s:[s]}}", "type", "done", "reply", "status", "ok", "matches", "abcd"));
     json_t *content = harness_reply(&h, CHANNEL_SHELL, "complete_reply", id);
     assert_int_equal(json_array_size(json_object_get(content, "matches")), 1);
@@ -169,7 +170,7 @@ static void test_complete_that_breaks_the_wire_has_no_matches(void **state) {
     char id[37];
     (void)state;
     harness_send(&h, CHANNEL_SHELL, "complete_request", json_pack("{s:s, s:i}", "code", "abc", "cursor_pos", 2), id);
-    frames_say(fake_next_aside(h.session), json_pack("{s:s}", "type", "hello"));
+    frames_say(fake_next_ephemeral(h.session), json_pack("{s:s}", "type", "hello"));
     json_t *content = harness_reply(&h, CHANNEL_SHELL, "complete_reply", id);
     expect_text(content, "status", "ok");
     assert_int_equal(json_array_size(json_object_get(content, "matches")), 0);
@@ -179,7 +180,7 @@ static void test_complete_that_breaks_the_wire_has_no_matches(void **state) {
 
 static void test_inspect_without_a_sandbox_finds_nothing(void **state) {
     (void)state;
-    fake_plan(h.session, &(struct fake_plan){.create_aside = -EPERM, .detail = "no"});
+    fake_plan(h.session, &(struct fake_plan){.create_ephemeral = -EPERM, .detail = "no"});
     json_t *content = ask(CHANNEL_SHELL, "inspect_request", json_pack("{s:s}", "code", "x"), "inspect_reply");
     expect_text(content, "status", "ok");
     assert_true(json_is_false(json_object_get(content, "found")));

@@ -66,28 +66,28 @@ static void aside_does_not_take_from_the_cells_pipe(struct live *live) {
     struct error error = {0};
     struct live_pair pipe = live_make_pair(live, "pipe");
     CHECK_TEXT(live_do(live, "say %d one", pipe.b), "3");
-    struct cell *cell = live_start(live), *aside;
-    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){.aside = true}, &aside, &error), 0);
-    CHECK_EQUAL(cell_start(aside, &(struct cell_limits){0}), 0);
-    CHECK_TEXT(live_ask(aside, "take %d", pipe.a), "one");
+    struct cell *cell = live_start(live), *ephemeral;
+    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){.ephemeral = true}, &ephemeral, &error), 0);
+    CHECK_EQUAL(cell_start(ephemeral, &(struct cell_limits){0}), 0);
+    CHECK_TEXT(live_ask(ephemeral, "take %d", pipe.a), "one");
     CHECK_TEXT(live_ask(cell, "take %d", pipe.a), "one");
-    cell_discard(aside);
+    cell_discard(ephemeral);
     live_commit(cell);
 }
 
 /* Its rows were recorded when they stood elsewhere in the list. */
 static void aside_has_no_part_in_output_whatever_was_opened_since(struct live *live) {
     struct error error = {0};
-    struct cell *aside;
+    struct cell *ephemeral;
     CHECK_EQUAL(live_call(live, SYS_dup2, "1 50"), 50);
     CHECK_EQUAL(live_call(live, SYS_dup2, "1 60"), 60);
     live_make_pair(live, "pipe");
     CHECK_EQUAL(live_call(live, SYS_close, "50"), 0);
-    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){.aside = true}, &aside, &error), 0);
-    CHECK_EQUAL(cell_start(aside, &(struct cell_limits){0}), 0);
-    CHECK_TEXT(live_ask(aside, "say 1 unheard"), "7");
-    CHECK_TEXT(live_ask(aside, "say 60 unheard"), "7");
-    cell_discard(aside);
+    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){.ephemeral = true}, &ephemeral, &error), 0);
+    CHECK_EQUAL(cell_start(ephemeral, &(struct cell_limits){0}), 0);
+    CHECK_TEXT(live_ask(ephemeral, "say 1 unheard"), "7");
+    CHECK_TEXT(live_ask(ephemeral, "say 60 unheard"), "7");
+    cell_discard(ephemeral);
     CHECK_TEXT(live_do(live, "say 60 heard"), "5");
     live_await_output(live, "heard");
 }

@@ -174,13 +174,13 @@ static void after_attack(struct live *live, int children) {
 }
 
 /* Makes a cell, in which one task is taken over at the moment-th chance. Whether there were so many. */
-static bool attack_making(struct live *live, int moment, bool aside) {
+static bool attack_making(struct live *live, int moment, bool ephemeral) {
     struct cell *cell = NULL;
     struct error error = {0};
     attack.live = live;
     attack.happened = false;
     attack.countdown = moment;
-    int r = cell_create(live->session, &(struct cell_options){.aside = aside}, &cell, &error);
+    int r = cell_create(live->session, &(struct cell_options){.ephemeral = ephemeral}, &cell, &error);
     CHECK(!attack.by_image);
     CHECK(r == 0 || error.step != 0);
     cell_discard(cell);
@@ -196,8 +196,8 @@ static void tasks_that_are_made_can_do_no_more_than_a_cell(struct live *live) {
     CHECK_TEXT(live_do(live, "child aborted"), "ok");
     CHECK_TEXT(live_do(live, "child still"), "ok");
     int children = count_children(live), n = 0;
-    for (int aside = 0; aside < 2; aside++)
-        for (int moment = MOMENTS_OF_THE_IMAGE + 1; attack_making(live, moment, aside); moment++, n++)
+    for (int ephemeral = 0; ephemeral < 2; ephemeral++)
+        for (int moment = MOMENTS_OF_THE_IMAGE + 1; attack_making(live, moment, ephemeral); moment++, n++)
             after_attack(live, children);
     CHECK(n >= 40);
     attack.countdown = 0;

@@ -50,8 +50,8 @@ static void host_user_of_a_worker_is_that_of_the_ground(struct live *live) {
     live_ask(cell, "add 0");
     (void)snprintf(path, sizeof path, "/proc/%d", live_worker_of(cell));
     CHECK_EQUAL(stat(path, &st), 0);
-    CHECK_EQUAL(st.st_uid, live->ground.worker_uid);
-    CHECK_EQUAL(st.st_gid, live->ground.worker_gid);
+    CHECK_EQUAL(st.st_uid, live->host.worker_uid);
+    CHECK_EQUAL(st.st_gid, live->host.worker_gid);
     cell_discard(cell);
 }
 

@@ -176,10 +176,10 @@ static void unstarted_cell_can_be_discarded(struct live *live) {
     live_check_counter(live, 0);
 }
 
-static struct cell *start_from(struct live *live, enum cell_source source, bool aside) {
+static struct cell *start_from(struct live *live, enum cell_source source, bool ephemeral) {
     struct cell *cell;
     struct error error = {0};
-    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){source, aside}, &cell, &error), 0);
+    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){source, ephemeral}, &cell, &error), 0);
     CHECK_EQUAL(cell_start(cell, &(struct cell_limits){0}), 0);
     return cell;
 }
@@ -191,16 +191,16 @@ static void aside_runs_beside_a_running_cell_and_changes_nothing(struct live *li
     CHECK_TEXT(live_ask(cell, "add 10"), "11");
     CHECK_TEXT(live_ask(cell, "put /dev/shm/running x"), "ok");
     live_send(cell, "end loop");
-    struct cell *aside = start_from(live, CELL_FROM_CURRENT, true);
-    CHECK_TEXT(live_ask(aside, "add 100"), "101");
-    CHECK_TEXT(live_ask(aside, "list /dev/shm"), "kept");
-    CHECK_TEXT(live_ask(aside, "append /dev/shm/kept aside"), "ok");
+    struct cell *ephemeral = start_from(live, CELL_FROM_CURRENT, true);
+    CHECK_TEXT(live_ask(ephemeral, "add 100"), "101");
+    CHECK_TEXT(live_ask(ephemeral, "list /dev/shm"), "kept");
+    CHECK_TEXT(live_ask(ephemeral, "append /dev/shm/kept ephemeral"), "ok");
     struct cell *another = start_from(live, CELL_FROM_CURRENT, true);
     CHECK_TEXT(live_ask(another, "add 0"), "1");
     CHECK_TEXT(live_ask(another, "file /dev/shm/kept"), "before");
     live_send(another, "end kill");
     CHECK_EQUAL(live_await_death(another).signal, SIGKILL);
-    cell_discard(aside);
+    cell_discard(ephemeral);
     cell_discard(cell);
     live_check_counter(live, 1);
     CHECK_TEXT(live_do(live, "file /dev/shm/kept"), "before");
@@ -209,12 +209,12 @@ static void aside_runs_beside_a_running_cell_and_changes_nothing(struct live *li
 
 static void aside_goes_on_while_a_cell_is_committed(struct live *live) {
     struct cell *cell = live_start(live);
-    struct cell *aside = start_from(live, CELL_FROM_CURRENT, true);
+    struct cell *ephemeral = start_from(live, CELL_FROM_CURRENT, true);
     CHECK_TEXT(live_ask(cell, "add 1"), "1");
     live_commit(cell);
-    CHECK_TEXT(live_ask(aside, "add 50"), "50");
+    CHECK_TEXT(live_ask(ephemeral, "add 50"), "50");
     live_check_counter(live, 1);
-    cell_discard(aside);
+    cell_discard(ephemeral);
     live_check_counter(live, 1);
 }
 

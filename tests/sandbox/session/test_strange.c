@@ -31,10 +31,10 @@ static void fail_with(const char *what, const struct error *error) {
     CHECK(!"the session goes on");
 }
 
-static struct cell *start(struct live *live, bool aside) {
+static struct cell *start(struct live *live, bool ephemeral) {
     struct cell *cell = NULL;
     struct error error = {0};
-    if (cell_create(live->session, &(struct cell_options){.aside = aside}, &cell, &error))
+    if (cell_create(live->session, &(struct cell_options){.ephemeral = ephemeral}, &cell, &error))
         fail_with("cell_create", &error);
     CHECK_EQUAL(cell_start(cell, &(struct cell_limits){.processes = 200}), 0);
     return cell;
@@ -71,12 +71,12 @@ static bool be_strange(const struct live *live, const struct cell *cell, uint64_
 /* Some cells are lost, whatever they are; and sometimes one runs beside them, which leaves nothing. */
 static void run_strange(struct live *live, uint64_t seed) {
     for (int i = 0; i < CELLS; i++, seed++) {
-        struct cell *aside = seed % 3 == 0 ? start(live, true) : NULL;
+        struct cell *ephemeral = seed % 3 == 0 ? start(live, true) : NULL;
         struct cell *cell = start(live, false);
-        if (aside)
-            (void)be_strange(live, aside, ~seed);
+        if (ephemeral)
+            (void)be_strange(live, ephemeral, ~seed);
         const bool alive = be_strange(live, cell, seed);
-        cell_discard(aside);
+        cell_discard(ephemeral);
         end(cell, alive && seed % 5 != 0);
         if (!runs(live))
             break; /* it has cut off the branch that it sat on, and only that: a cell could be made */
