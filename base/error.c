@@ -1,3 +1,7 @@
+/*
+ * error.c - formats the text of an error within the room that there is for it.
+ */
+
 #include "error.h"
 
 #include <errno.h>

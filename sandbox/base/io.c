@@ -1,3 +1,9 @@
+/*
+ * io.c - reads and writes that go on where pread(2) and pwrite(2) have done only a part.
+ *
+ * They are used on the memory of tasks and on files of cells, none of which may
+ * block: so there is no EINTR to begin again after. See: proc_pid_mem(5).
+ */
 #define _GNU_SOURCE
 #include "io.h"
 

@@ -1,3 +1,11 @@
+/*
+ * step.c - the table of steps: what was being done, and what a person can do about it.
+ *
+ * The sentence is made where it is shown, of the step, the clause and
+ * strerror(3): so a process that sets a sandbox up has to send no text of its own
+ * but the clause.
+ */
+
 #include "step.h"
 
 #include <errno.h>

@@ -47,8 +47,8 @@ enum sandbox_step {
     STEP_N,
 };
 
-/* Fills ret_error, NULL for nobody, with a step, an errno and a printf-style clause. Returns -err, or -EIO where err is
- * 0. */
+/* Fills ret_error (NULL where no caller wants it) with a step, an errno and a printf-style clause. Returns -err, or
+ * -EIO where err is 0. */
 int step_failed(struct error *ret_error, enum sandbox_step step, int err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -1,3 +1,9 @@
+/*
+ * system.c - each call is one system call, whose result is made a descriptor, 0 or -errno.
+ *
+ * The last functions are loops around open, read and write that several rooms
+ * need.
+ */
 #define _GNU_SOURCE
 #include "system.h"
 
@@ -129,7 +135,7 @@ int system_make_file(int dir_fd, const char *path, const char *text) {
 }
 
 ssize_t system_read_file(int dir_fd, const char *path, char *buf, size_t size) {
-    auto_fd fd = openat(dir_fd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* no FIFO in its place holds us up */
+    auto_fd fd = openat(dir_fd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* or a FIFO in its place would block us */
     if (fd < 0)
         return -errno;
     size_t used = 0;

@@ -192,7 +192,8 @@ static int each_entry(struct walk *walk, int dir_fd, const struct level *level, 
     return r;
 }
 
-/* What was kept is gone where no live file stands in its place; what is below that, under an opaque folder only. */
+/* Of the base, what has no live file in its place is deleted; of the host's folder below, only what an opaque folder
+ * hides. */
 static int walk_missing(struct walk *walk, const struct level *level) {
     int r = 0;
     if (level->below.base_fd >= 0)

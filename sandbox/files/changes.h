@@ -15,7 +15,7 @@
 #include <time.h>
 
 struct changes_options {
-    int upper_fd;                    /* nobody may be changing it */
+    int upper_fd;                    /* must not be changing meanwhile */
     int base_fd;                     /* -1 for nothing */
     int folder_fd;                   /* the notebook's folder below both; -1 for none */
     bool folders;                    /* new folders are told as well, before what is in them */

@@ -1,3 +1,11 @@
+/*
+ * folder.c - decides by paths what is hidden of a folder, and puts whiteouts for it into a layer.
+ *
+ * Only folders with a hidden entry are read: a home, and the way to what is kept
+ * in a hidden entry. Of each the mtime is remembered from before it was read, so
+ * what is added meanwhile is found at the next look. A path that is too long to
+ * be judged is hidden.
+ */
 #define _GNU_SOURCE
 #include "folder.h"
 
@@ -132,7 +140,8 @@ void folder_seen_fini(struct folder_seen *seen) {
     *seen = (struct folder_seen){0};
 }
 
-/* A folder of which something is hidden. A link is none: what it leads to is shown or not by itself. */
+/* Goes into a folder of which something is hidden. A link is no such folder: what it leads to has a path of its own, by
+ * which it is shown or hidden. */
 static int enter(const struct hiding *hiding, int folder_fd, int layer_fd, const char *name, const char *path) {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     auto_fd inner_fd = openat(folder_fd, name, flags);
@@ -179,5 +188,5 @@ int folder_hide(int folder_fd, int layer_fd, const struct folder_rules *rules, s
         return 0;
     folder_seen_fini(seen);
     int r = hide_entries(&hiding, folder_fd, layer_fd, "");
-    return r == -EACCES ? 0 : r; /* what we can't list no cell can */
+    return r == -EACCES ? 0 : r; /* a folder that we can't list can't be listed by a cell either */
 }

@@ -3,8 +3,8 @@
  *
  * Keys, tokens and histories live in the hidden entries of homes. So of each
  * home, which is the folder itself or lies in it, entries whose name begins
- * with a dot are not there, but for what the interpreter, petri itself or what
- * is to be read needs.
+ * with a dot are hidden, but for those that the interpreter or petri needs, and
+ * those that the session was told to show.
  */
 #ifndef PETRI_SANDBOX_FILES_FOLDER_H
 #define PETRI_SANDBOX_FILES_FOLDER_H
@@ -26,19 +26,19 @@ struct folder_rules {
 };
 
 /*
- * The rules of a folder, of the homes there are and of what is to be seen
- * whatever hides it: absolute paths without links, NULL-ended, or NULL, borrowed
+ * Makes the rules of a folder of all homes, and of what stays visible in their hidden
+ * entries: absolute paths without links, NULL-ended, or NULL, borrowed
  * for as long as the rules are used. 0 or -ENOMEM.
  */
 int folder_rules_init(struct folder_rules *rules, const char *folder, const char *const *homes,
                       const char *const *kept);
 void folder_rules_fini(struct folder_rules *rules);
 
-/* What becomes of an entry: ENTER stays, without some of what is in it. */
+/* What becomes of an entry. FOLDER_ENTER: it stays, and some of what is in it is hidden. */
 enum folder_fate { FOLDER_SHOW, FOLDER_HIDE, FOLDER_ENTER };
 enum folder_fate folder_fate(const struct folder_rules *rules, const char *path);
 
-/* Makes at layer_fd a folder like the one at folder_fd: its mode, and its owner where that is somebody here. 0 or
+/* Makes at layer_fd a folder like the one at folder_fd: its mode, and its owner where that can be mapped here. 0 or
  * -errno. */
 int folder_copy_owner(int folder_fd, int layer_fd);
 
@@ -61,8 +61,8 @@ bool folder_seen_renew(struct folder_seen *seen, int folder_fd);
 /*
  * Puts a whiteout for each hidden entry into the committed layer above the
  * folder; one that a cell has put something over is hidden already. folder_fd
- * is the folder, layer_fd the layer. Looks at entries of folders with hidden
- * ones only. Asked again it does nothing where no entry has come. 0 or -errno.
+ * is the folder, layer_fd the layer. Reads only folders that have hidden
+ * entries. Called again it does nothing where none of them has changed. 0 or -errno.
  */
 int folder_hide(int folder_fd, int layer_fd, const struct folder_rules *rules, struct folder_seen *seen);
 

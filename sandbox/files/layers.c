@@ -1,3 +1,9 @@
+/*
+ * layers.c - the tables of folders, and the layer of one cell.
+ *
+ * Mount points that cells need below their own areas are made in layers, with all
+ * folders on the way, so that no mount depends on what the host has there.
+ */
 #define _GNU_SOURCE
 #include "layers.h"
 

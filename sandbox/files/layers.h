@@ -9,15 +9,15 @@
  *     kept/first/{private,folder}          what was committed when the session began
  *     kept/hidden                          whiteouts over what is hidden of the notebook's folder
  *     kept/mountpoints                     empty folders, below the notebook's folder
- *     cells/ID/{private,folder}{,.work}    the layer of a cell that is thrown away
+ *     cells/ID/{private,folder}{,.work}    the layer of a cell that is always discarded
  *
  * "folder" is what lies over the notebook's folder, in overlayfs' format: a
  * character device 0:0 is a whiteout, the attribute user.overlay.opaque hides what
  * is below a folder. "private" is {tmp,home,shm}. live, kept and cells are each a
  * tmpfs.
  *
- * Most cells write the live files. Those beside them, and those that begin with
- * image 0, have a layer of their own over what is kept. Before Linux 6.6 a tmpfs
+ * Most cells write the live files. Ephemeral cells, and cells of image 0, have a
+ * layer of their own over what is kept. Before Linux 6.6 a tmpfs
  * keeps no attributes, and there such a cell can't remove a folder that it has
  * found, or put another in its place.
  *

@@ -135,7 +135,7 @@ static int copy_attribute(int from_fd, int to_fd, const char *name, char *value,
     return fsetxattr(to_fd, name, value, (size_t)n, 0) ? -errno : 0;
 }
 
-/* Those that the first doesn't have go from the second: first, for they take room. */
+/* Removes from the second what the first doesn't have; before others are set, for attributes take room. */
 static int remove_attributes(int from_fd, int to_fd, char *names) {
     ssize_t n = list_attributes(to_fd, names);
     for (const char *name = names; n > 0 && name < names + n; name += strlen(name) + 1)

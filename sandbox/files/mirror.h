@@ -1,5 +1,5 @@
 /*
- * mirror.h - making one file what another is, in place: with all else that has it open or mapped.
+ * mirror.h - making one file equal to another in place, so that what has it open or mapped sees the change.
  *
  * Processes that have a file open or mapped keep the old file when it is replaced, and
  * see an empty one for a moment when it is written anew. So only what differs is

@@ -1,3 +1,12 @@
+/*
+ * opened.c - inotify watches on a folder and those in it, breadth first.
+ *
+ * The upper folders come first, for there are watches for OPENED_FOLDERS only.
+ * Watches are made anew for each cell, on the same inotify instance, and old
+ * events are read away before. What may be missing (a queue that was full, a
+ * folder without a watch, a path that is too long) is told by the result of
+ * opened_take(), and fails nothing.
+ */
 #define _GNU_SOURCE
 #include "opened.h"
 
@@ -51,7 +60,7 @@ static bool is_folder(int dir_fd, const struct dirent *entry) {
     return fstatat(dir_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Watches the folders right in one that is watched. */
+/* Watches the folders that are directly in one that is watched. */
 static int watch_inner(struct opened *opened, int root_fd, size_t at) {
     const char *outer = opened->folder[at].path;
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -102,7 +111,7 @@ void opened_fini(struct opened *opened) {
     opened->n = 0;
 }
 
-/* Paths as they come; ends as one block. */
+/* The paths that were found, in the order of their events. */
 struct found {
     size_t n;
     char *path[OPENED_FILES];
@@ -150,7 +159,7 @@ static int by_text(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The pointers, and behind them the texts. */
+/* One block with the pointers and, behind them, the texts. NULL on ENOMEM. */
 static char **pack(const struct found *found) {
     size_t bytes = (found->n + 1) * sizeof(char *);
     for (size_t i = 0; i < found->n; i++)

@@ -3,8 +3,8 @@
  *
  * Watches are on the folders of the cell's overlay, because overlayfs reports opens
  * of its own inodes and not of those below. The session's cells share one overlay
- * and run one after the other, and cells beside have their own: so the watches see
- * this cell and nothing else. All cells of a session share one instance of inotify,
+ * and run one after the other, and ephemeral cells have their own: so the watches
+ * see this cell alone. All cells of a session share one instance of inotify,
  * because to close one takes some milliseconds.
  *
  * See: inotify(7), overlayfs.rst.
@@ -37,7 +37,7 @@ int opened_start(void) MUST_CHECK;
 /*
  * Watches the folder at folder_fd and those in it, the upper ones first;
  * host_fd is what the host has below it, or -1. Events of earlier watches that
- * nobody has taken are gone. 0 or -errno; ret is the caller's; fd and host_fd
+ * were not taken are dropped. 0 or -errno; ret is the caller's; fd and host_fd
  * are borrowed until opened_fini().
  */
 int opened_watch(int fd, int folder_fd, int host_fd, struct opened *ret) MUST_CHECK;

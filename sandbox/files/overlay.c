@@ -1,3 +1,9 @@
+/*
+ * overlay.c - the attributes of overlayfs, and read-only overlays of one folder.
+ *
+ * All attributes are those of user.overlay, for petri mounts with userxattr, as
+ * in a user namespace one must.
+ */
 #define _GNU_SOURCE
 #include "overlay.h"
 
@@ -36,7 +42,8 @@ int overlay_put_whiteout(int dir_fd, const char *name) {
     return mknodat(dir_fd, name, S_IFCHR, makedev(0, 0)) ? -errno : 0;
 }
 
-/* By way of the working folder: that needs no /proc, and tells whoever reads a list of mounts no path of the host's. */
+/* The folder is named ".", as the working folder: that needs no /proc, and cells, which can read the options of their
+ * mounts, learn no path of the host's. */
 int overlay_show(const char *above, int folder_fd, const char *target) {
     char data[PATH_MAX];
     auto_fd before = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);

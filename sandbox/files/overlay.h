@@ -25,7 +25,7 @@ int overlay_clear_opaque(int folder_fd);
  * Marks a folder of a layer as one that was copied up, from where isn't known.
  * Linux looks for whiteouts in a folder that no other layer has only where it
  * bears this mark; and on a folder of an upper layer that lies over another it
- * puts one itself, which fails where the folder's owner is nobody there. 0 or -errno.
+ * puts one itself, which fails where the folder's owner has no id there. 0 or -errno.
  */
 int overlay_mark_copied(int folder_fd);
 
@@ -35,8 +35,8 @@ int overlay_put_whiteout(int dir_fd, const char *name);
 /*
  * Shows the folder at folder_fd at target, read-only, below what the folder
  * above has, which gives the mode and owner of target; NULL is nothing, and
- * they are the folder's. Its sockets and FIFOs are the overlay's own: nobody of the host's
- * is at their other end. What is mounted in the folder is not there. above and
+ * they are the folder's. Its sockets and FIFOs are the overlay's own, so no
+ * process of the host is at their other end. What is mounted in the folder is not shown. above and
  * target are absolute. 0 or -errno, -EINVAL where its file system can't be
  * below an overlay, or something is mounted in it that came from another user
  * namespace.

@@ -1,3 +1,12 @@
+/*
+ * saved.c - reads a file through /proc/pid/fd, and writes back what differs.
+ *
+ * A file may be shared with the image, so it is changed in place, block by block,
+ * and a block that is as it was is only compared. It is opened for writing only
+ * when something must be written. In the first round runs of zeros become holes,
+ * which frees room that the cell has filled; a hole that comes back as a hole
+ * needs none in the second.
+ */
 #define _GNU_SOURCE
 #include "saved.h"
 
@@ -17,7 +26,7 @@ void saved_fini(struct saved *saved) {
     *saved = (struct saved){0};
 }
 
-/* That we have read it is not to be seen; only an owner may ask for that. */
+/* Opens without changing the time of access, where we own the file and so may ask for that. */
 static int open_quietly(const char *path, int flags) {
     int fd = open(path, flags | O_NOATIME);
     if (fd < 0 && errno == EPERM)
@@ -25,7 +34,7 @@ static int open_quietly(const char *path, int flags) {
     return fd < 0 ? -errno : fd;
 }
 
-/* Whoever owns a file may open it after all, by a change of its mode. */
+/* The owner of a file may open it whatever its mode, by changing that for the moment. */
 static int open_with_mode(const char *path, int flags) {
     struct stat st;
     if (stat(path, &st) || chmod(path, (st.st_mode & PERMISSIONS) | S_IRUSR | S_IWUSR))
@@ -106,7 +115,7 @@ static size_t next_zeros(const struct saved *saved, size_t *offset) {
     return end - at;
 }
 
-/* Where a file system has no holes, it has given no room for them either. */
+/* A file system without holes has nothing to free. */
 static int make_holes(const struct saved *saved, int fd) {
     size_t at = 0, bytes;
     for (; (bytes = next_zeros(saved, &at)) > 0; at += bytes)
@@ -160,7 +169,7 @@ static int put_back_block(const struct saved *saved, size_t at, int reader, int 
     return *writer < 0 ? *writer : io_write(*writer, before, bytes, (off_t)at);
 }
 
-/* A file that has become shorter is lengthened first: what comes to it is a hole. */
+/* A file that has become shorter is lengthened first; what is added is a hole. */
 static int lengthen(const struct saved *saved, int reader, int *writer, pid_t pid, int number) {
     struct stat st;
     if (fstat(reader, &st))
@@ -173,7 +182,7 @@ static int lengthen(const struct saved *saved, int reader, int *writer, pid_t pi
     return ftruncate(*writer, (off_t)saved->bytes) ? -errno : 0;
 }
 
-/* Whoever may not set them is not the owner, and neither was the cell. */
+/* EPERM: we don't own the file, and nor did the cell, so the times are as they were. */
 static int put_back_times(const struct saved *saved, int fd) {
     const struct timespec times[2] = {saved->was.st_atim, saved->was.st_mtim};
     struct stat st;

@@ -31,7 +31,7 @@ void saved_fini(struct saved *saved);
  */
 int saved_open(pid_t pid, int number, int flags) MUST_CHECK;
 
-/* Whether nobody can write to an open file, however it is opened: it lies on a mount that is read-only. */
+/* Whether an open file can't be written to, however it is opened anew: it lies on a mount that is read-only. */
 bool saved_is_constant(int fd);
 
 /* Whether what one holds can be kept, if that is needed at all; takes its bytes from *room. */
@@ -43,7 +43,7 @@ int saved_take(struct saved *saved, pid_t pid, int number, uint64_t *room) MUST_
 /* The first round. 0 or -errno. */
 int saved_free_room(const struct saved *saved, pid_t pid, int number) MUST_CHECK;
 
-/* The second. A file that nobody has changed is only read. 0 or -errno. */
+/* The second. A file that has not changed is only read. 0 or -errno. */
 int saved_put_back(const struct saved *saved, pid_t pid, int number) MUST_CHECK;
 
 #endif

@@ -7,7 +7,8 @@
  *
  * Guards are second names of live files that an image has open or mapped. A cell
  * may remove every name that it knows of such a file, and the inode still has one,
- * so that a rollback can link it again and whoever has it open has the right file.
+ * so that a rollback can link it again, and processes that have it open have the right
+ * file.
  * A node knows the folder and the name that its file had at the last commit; from
  * these the path is walked, name by name, because it may be longer than a call
  * takes.
@@ -48,7 +49,7 @@ void snapshot_suspect(struct snapshot *snapshot, ino_t live) {
         node->suspect = true;
 }
 
-/* Below live, one name after the other, from the uppermost folder on: a path may be longer than any call takes. */
+/* Opens a live folder, walking one name after the other from the top: its path may be longer than any call takes. */
 static int open_folder(const struct snapshot *snapshot, ino_t folder) {
     struct stat root;
     if (fstat(snapshot->folders.live, &root))

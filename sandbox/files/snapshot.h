@@ -18,9 +18,9 @@
  *                                   strictatime), and that counts as a change
  *     by an older mapping           the caller names such files (snapshot_suspect())
  *
- * All folders are tmpfs, where inode numbers are not given twice. Nobody else may
- * be changing them during a call. A call that fails may have done a part: it can be
- * made again. Whiteouts and attributes of an overlay's upper folder are files and
+ * All folders are tmpfs, where inode numbers are not given twice. They must not be
+ * changing during a call. A call that fails may have done a part: it can be made
+ * again. Whiteouts and attributes of an overlay's upper folder are files and
  * attributes like others.
  *
  * See: docs/sandbox.md.
@@ -46,19 +46,20 @@ struct snapshot;
 int snapshot_create(const struct snapshot_folders *folders, struct snapshot **ret);
 void snapshot_destroy(struct snapshot *snapshot);
 
-/* Makes the copy what the live files are. Costs a look at each name, and the bytes of what has changed. 0 or -errno. */
+/* Brings the copy up to date with the live files. Costs a look at each name, and the bytes of what has changed. 0 or
+ * -errno. */
 int snapshot_commit(struct snapshot *snapshot);
 
-/* Makes the live files what the copy is. 0 or -errno. */
+/* Makes the live files equal to the copy again. 0 or -errno. */
 int snapshot_restore(struct snapshot *snapshot);
 
 /* Has the next look compare the contents of a live file, whatever its times say. */
 void snapshot_suspect(struct snapshot *snapshot, ino_t live);
 
 /*
- * Sees to it that restoring finds these live files of the last commit even if a
- * cell removes all their names: each gets another, in guards. Whoever has one open
- * has it open then, too. Guards of others are removed, and a file that has no other
+ * Makes sure that restoring finds these live files of the last commit even if a
+ * cell removes all their names: each gets another name, in guards. A process that
+ * has such a file open has the restored file open, too. Guards of others are removed, and a file that has no other
  * name with its guard. live may have numbers of no such file, and is sorted by it.
  * 0 or -errno.
  */

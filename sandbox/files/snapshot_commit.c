@@ -1,10 +1,11 @@
 /*
  * snapshot_commit.c - the copy becomes what the live files are.
  *
- * First whatever of the copy is not, under its name, the copy of the live file of
- * that name goes aside. Then the live files are gone through: the copy of each is
- * there, or is taken from aside, or is made; and where the file may have changed,
- * it is made the same.
+ * First each kept entry that is not the copy of the live entry of the same name is
+ * moved aside. Then the live files are walked: the copy of each is in its place, or
+ * is taken from aside, or is made; and where the live file may have changed, the
+ * copy is made equal. What is still aside in the end has no live file any more, and
+ * is removed.
  */
 #define _GNU_SOURCE
 #include "sandbox/files/snapshot_inside.h"
@@ -40,7 +41,7 @@ static int put_away(void *arg, const struct snapshot_place *place, const char *n
 
 static const struct snapshot_walker away = {.visit = put_away};
 
-/* A copy that lies aside gets the name of its live file. 1, 0 where there is none, or -errno. */
+/* Gives a copy that lies aside the name of its live file. 1, 0 where there is none, or -errno. */
 static int take(struct snapshot *snapshot, const struct snapshot_place *place, const char *name,
                 const struct stat *live, const struct snapshot_node *node) {
     const bool stays = !S_ISDIR(live->st_mode) && live->st_nlink > 1;
@@ -72,13 +73,13 @@ static int make(struct snapshot *snapshot, const struct snapshot_place *place, c
                : 0;
 }
 
-/* Sees to it that a live entry has its copy. */
+/* Makes sure that a live entry has its copy at the same name. */
 static int find(struct snapshot *snapshot, const struct snapshot_place *place, const char *name,
                 const struct stat *live, struct snapshot_node **ret_node) {
     struct stat kept;
     if (fstatat(place->other_fd, name, &kept, AT_SYMLINK_NOFOLLOW) == 0) {
         *ret_node = match(snapshot, live, &kept);
-        return *ret_node ? 0 : -EUCLEAN; /* nobody else makes names there */
+        return *ret_node ? 0 : -EUCLEAN; /* no other process makes names there */
     }
     *ret_node = snapshot_node_of_live(&snapshot->nodes, live->st_ino);
     int r = take(snapshot, place, name, live, *ret_node);

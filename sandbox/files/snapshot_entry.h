@@ -31,7 +31,8 @@ int snapshot_put_aside(int fd, const char *name, ino_t inode, int aside_fd);
 /* Gives an entry a second name aside, if it has none. 0 or -errno. */
 int snapshot_link_aside(int fd, const char *name, ino_t inode, int aside_fd);
 
-/* Gives what lies aside a name: another one, or instead of that. 1, 0 where nothing lies there, or -errno. */
+/* Gives a file that lies aside a name: one more where it stays there, else instead. 1, 0 where nothing lies there, or
+ * -errno. */
 int snapshot_take(int aside_fd, ino_t inode, int fd, const char *name, bool stays);
 
 /* Makes what st says, but for a file's contents, from an entry that is such; ret_st is what was made. 0 or -errno. */

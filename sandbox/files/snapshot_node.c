@@ -1,3 +1,8 @@
+/*
+ * snapshot_node.c - two search trees over the same nodes, by live and by kept inode number.
+ *
+ * A node is in both trees or in none; the tree by live numbers owns it.
+ */
 #define _GNU_SOURCE
 #include "snapshot_node.h"
 

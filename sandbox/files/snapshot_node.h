@@ -1,9 +1,9 @@
 /*
  * snapshot_node.h - which file of the snapshot is which of those that cells write.
  *
- * Inode numbers of a tmpfs are never given twice, so a number is a file for as
- * long as there is one; for the case that they should begin anew, the kind of the
- * file is kept beside it.
+ * Inode numbers of a tmpfs are never given twice, so a number names the same file as
+ * long as that exists. Should they wrap around all the same, the kind of the file is
+ * compared, too.
  */
 #ifndef PETRI_SANDBOX_FILES_SNAPSHOT_NODE_H
 #define PETRI_SANDBOX_FILES_SNAPSHOT_NODE_H

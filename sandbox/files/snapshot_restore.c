@@ -1,10 +1,11 @@
 /*
  * snapshot_restore.c - the live files become what the copy is.
  *
- * First whatever is not in its place goes aside, if the copy has it, or else for
- * good. Then the copy is gone through: what lies aside, or has a guard, is put in
- * its place, what has gone is made anew, and all the room that the copy has none
- * for is freed. Last, contents and times are put back where they may have changed.
+ * First each live entry that is not in its place is moved aside, if the copy has
+ * it, or removed. Then the copy is walked: what lies aside, or has a guard, is put
+ * in its place, what no longer exists is made anew, and room that the copy does not
+ * take is freed. Last, contents and times are put back where they may have changed:
+ * only then is there room for them, and nothing moves any more.
  */
 #define _GNU_SOURCE
 #include "sandbox/files/snapshot_inside.h"
@@ -59,7 +60,7 @@ static int leave_evicted(void *arg, const struct snapshot_place *place, const ch
     return unlinkat(place->fd, name, AT_REMOVEDIR) ? -errno : 0;
 }
 
-/* Makes what is nowhere any more, as another inode. */
+/* Makes a file that exists nowhere any more, as another inode. */
 static int make_anew(struct snapshot *snapshot, const struct snapshot_place *place, const char *name,
                      const struct stat *kept) {
     struct stat made;

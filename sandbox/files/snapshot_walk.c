@@ -1,3 +1,11 @@
+/*
+ * snapshot_walk.c - a walk without recursion, whose names are read before its entries change.
+ *
+ * For each level of depth there is the list of its names and the place in it. A
+ * folder is left by its "..", so two descriptors suffice for any depth; that is
+ * safe because nothing else moves folders meanwhile. The other tree is walked as
+ * far as the visitor has said that it has the same folders.
+ */
 #define _GNU_SOURCE
 #include "snapshot_walk.h"
 

@@ -2,7 +2,7 @@
  * snapshot_walk.h - going through a tree of files, with another beside it, while entries are moved and removed.
  *
  * No depth needs more than two descriptors, and a folder's names are read before
- * the first of them is visited. Nobody else may be changing the trees.
+ * the first of them is visited. The trees must not be changed by others meanwhile.
  */
 #ifndef PETRI_SANDBOX_FILES_SNAPSHOT_WALK_H
 #define PETRI_SANDBOX_FILES_SNAPSHOT_WALK_H

@@ -1,3 +1,9 @@
+/*
+ * tree.c - removes trees of any depth and any mode with one descriptor.
+ *
+ * Folders come from cells: they may be deeper than any path or stack allows, and
+ * may forbid their owner to read them.
+ */
 #define _GNU_SOURCE
 #include "tree.h"
 

@@ -17,9 +17,9 @@ typedef int tree_visitor(void *arg, const char *name, off_t next);
 
 /*
  * Calls visit for each entry of a folder but "." and "..", from where fd stands
- * (lseek(2)), until it returns something else than 0. Only so much is read at
- * once as is soon dealt with: whoever goes into a folder of many others comes
- * back to it as often, and reads again. What visit returned last, or -errno.
+ * (lseek(2)), until it returns something else than 0. Little is read at
+ * once: a caller that goes into each folder in it comes back as often, and reads
+ * again from there. What visit returned last, or -errno.
  *
  * See: getdents(2).
  */
@@ -28,7 +28,7 @@ int tree_read(int fd, tree_visitor *visit, void *arg);
 /*
  * Removes name below dir_fd with all that is in it, of any depth, following no
  * link and holding a constant number of descriptors. 0 (also where there is
- * none) or -errno. Nobody else may be changing the tree.
+ * none) or -errno. The tree must not be changing meanwhile.
  */
 int tree_remove(int dir_fd, const char *name);
 

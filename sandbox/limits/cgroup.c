@@ -1,3 +1,9 @@
+/*
+ * cgroup.c - parsers of the few formats that files of control groups have.
+ *
+ * A file is read whole into a buffer that is larger than Linux makes it: what is
+ * cut off is not found, and counts as missing.
+ */
 #define _GNU_SOURCE
 #include "cgroup.h"
 

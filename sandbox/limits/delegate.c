@@ -1,3 +1,12 @@
+/*
+ * delegate.c - one call of StartTransientUnit, and waiting until this process is in the new scope.
+ *
+ * sd-bus is loaded with dlopen(3), so that petri runs where there is no systemd,
+ * and by the functions that are stable since it exists. That the process has been
+ * moved is read from /proc/self/cgroup, and not concluded from an answer: each
+ * message on the bus is only a reason to look again. Everything waits until one
+ * deadline.
+ */
 #define _GNU_SOURCE
 #include "delegate.h"
 

@@ -1,3 +1,9 @@
+/*
+ * resources.c - chooses between the two versions of control groups: the first that can make groups here.
+ *
+ * Version 2 comes first: where both are mounted its memory controller is missing,
+ * and then it fails.
+ */
 #define _GNU_SOURCE
 #include "resources.h"
 

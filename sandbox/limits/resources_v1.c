@@ -1,7 +1,9 @@
 /*
  * resources_v1.c - control groups, version 1: one folder a controller.
  *
- * Only root may make them; nobody delegates them.
+ * Only root may make them; systemd delegates none. Groups have the pid namespace and
+ * the pid of their kernel in their names, so the groups of a kernel that was killed
+ * are recognized and removed by the next one.
  */
 #define _GNU_SOURCE
 #include "base/cleanup.h"
@@ -52,7 +54,7 @@ static void v1_remove(const char *name) {
                 rmdir(path);
 }
 
-/* Groups of sessions that were killed together with the process that would have removed them. */
+/* Removes the groups of kernels that are dead: whoever should have removed them was killed, too. */
 static void sweep(const char *controller) {
     char path[PATH_MAX];
     if (group_path(controller, "petri", "x", path))

@@ -49,9 +49,9 @@ static int make_group(int parent_fd, const char *name, const char *role) {
 }
 
 /*
- * Back to where we were, and the groups away; a group takes processes again
- * once it has no controllers for those below. Whatever can't be undone here is
- * undone by whoever made the parent.
+ * Moves this process back and removes the groups; the parent takes processes again
+ * once it has no controllers for the groups below. What can't be undone here goes
+ * away with the parent.
  */
 static void leave_groups(int parent_fd, const char *name) {
     for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++) {
@@ -65,7 +65,7 @@ static void leave_groups(int parent_fd, const char *name) {
     }
 }
 
-/* Called by whoever was moved: our own folder ends in ROLE. */
+/* Called in the process that was moved, so the path of its own group ends in the group "kernel". */
 static void v2_remove(const char *name) {
     char path[PATH_MAX], own[128];
     if (own_folder(path))
@@ -79,7 +79,8 @@ static void v2_remove(const char *name) {
         leave_groups(parent_fd, name);
 }
 
-/* Out of the way, so that controllers can be had; then the memory controller for the groups below. */
+/* Moves this process into a group below, for a group with processes can't have controllers; then turns the memory
+ * controller on for the groups below. */
 static int divide(int parent_fd, const char *name) {
     auto_fd kernel_fd = make_group(parent_fd, name, "kernel");
     int r = kernel_fd < 0 ? kernel_fd : system_write_file(kernel_fd, "cgroup.procs", "0");

@@ -19,8 +19,8 @@
 /* The most descriptors that a task of a cell may have open, where the hard limit is no lower than twice that. */
 enum { USER_LIMITS_DESCRIPTORS = 512 };
 
-/* Raises this process' soft limit of descriptors to its hard one: that is what counts of the whole user are compared
- * with. Where that fails, all stays as it was. */
+/* Raises this process' soft limit of descriptors to its hard one: that is what the counts of the whole user are
+ * compared with. Where that fails, all stays as it was. */
 void user_limits_raise_own(void);
 
 /*

@@ -1,3 +1,11 @@
+/*
+ * watcher.c - sums over /proc of a process and its descendants.
+ *
+ * Processes end while they are looked at: what can't be read any more adds
+ * nothing, and nothing fails. A file in memory is counted once by its inode
+ * number, for it may be open in many processes; of those beyond WATCHER_MAX_FILES
+ * each descriptor counts, which is too much rather than too little.
+ */
 #define _GNU_SOURCE
 #include "watcher.h"
 
@@ -79,7 +87,7 @@ uint64_t watcher_files_beside(const struct watcher_reading *now, const struct wa
     return bytes;
 }
 
-/* What is in a file of memory is resident whether somebody maps it or not. */
+/* The contents of a file in memory are resident, mapped or not. */
 static void read_files(pid_t pid, struct watcher_reading *reading) {
     static const char memfd[] = "/memfd:";
     char path[32], target[64];
@@ -130,9 +138,9 @@ bool watcher_has_memory(pid_t tid) {
 }
 
 /*
- * By which the memory and the files of a process can be told: itself, or
- * another thread where the first has ended alone, for that leaves /proc/pid
- * without either.
+ * The thread by which the memory and the files of a process can be read: the first
+ * one, or another where that has ended before the others, for then /proc/pid has
+ * neither.
  */
 static pid_t task_of(pid_t pid) {
     char path[32];
@@ -164,7 +172,7 @@ static void add_children(pid_t pid, struct family *found) {
     }
 }
 
-/* However deep the family is, and however large one of its members' own. */
+/* The list is the queue of the walk, so the depth of the tree does not matter. */
 void watcher_visit(pid_t pid, void (*visit)(pid_t tid, void *context), void *context) {
     struct family found = {.pid = {pid}, .n = 1};
     for (size_t i = 0; i < found.n; i++) {

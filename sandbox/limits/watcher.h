@@ -26,8 +26,8 @@ struct watcher_reading {
 };
 
 /*
- * Adds what process pid says of itself; its memory only where counts_memory:
- * another one of the same memory may have told it. What has ended adds
+ * Adds what process pid says of itself; its memory only where counts_memory, for
+ * it may share that with one that was read before. What has ended adds
  * nothing. Costs some microseconds.
  */
 void watcher_read(pid_t pid, bool counts_memory, struct watcher_reading *reading);
@@ -35,9 +35,9 @@ void watcher_read(pid_t pid, bool counts_memory, struct watcher_reading *reading
 /* What files in memory have now, beyond what each of them had before. */
 uint64_t watcher_files_beside(const struct watcher_reading *now, const struct watcher_reading *before);
 
-/* The memory of one process: by whom it is shared decides whose it is. */
+/* The memory of one process: what is shared is counted in parts. */
 struct watcher_shares {
-    uint64_t private_bytes; /* written, and nobody else's */
+    uint64_t private_bytes; /* written, and shared with no other process */
     uint64_t anon_bytes;    /* its part of what it shares with copies of itself, and what is private */
     uint64_t shared_bytes;  /* its part of shared memory */
     uint64_t tables_bytes;  /* its page tables: they grow with what is mapped and looked at, written or not */
@@ -53,9 +53,9 @@ unsigned watcher_count_tasks(pid_t pid);
 bool watcher_has_memory(pid_t tid);
 
 /*
- * Calls visit for process pid and all its descendants, by the id of a thread
- * that /proc tells their memory and files by: the first one's, unless it has
- * ended alone.
+ * Calls visit for process pid and all its descendants, each by the id
+ * of a thread whose folder in /proc has its memory and files: the first thread,
+ * unless that has ended before the others.
  */
 void watcher_visit(pid_t pid, void (*visit)(pid_t tid, void *context), void *context);
 

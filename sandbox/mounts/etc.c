@@ -1,3 +1,6 @@
+/*
+ * etc.c - two tables: the files that are made up, and those that are copied.
+ */
 #define _GNU_SOURCE
 #include "etc.h"
 

@@ -1,3 +1,15 @@
+/*
+ * host_paths.c - an overlay where Linux allows one, and else the nearest thing to it.
+ *
+ * A folder is shown as an overlay of itself. Linux refuses that where something
+ * is mounted in it: then each entry is shown by itself, or, where there are too
+ * many, the folder is bound and its sockets and FIFOs are covered. A file has no
+ * overlay of its own: it is taken out of one of its folder, which stands for that
+ * moment only.
+ *
+ * A path is opened once, in the host's root, and from then on known by its
+ * descriptor: what the host renames meanwhile can't lead elsewhere.
+ */
 #define _GNU_SOURCE
 #include "host_paths.h"
 
@@ -78,8 +90,8 @@ static int cover(const char *path, struct error *error) {
 }
 
 /*
- * What is the host's own inode has the host's processes at its other end. One
- * that is made later is not covered.
+ * Covers sockets and FIFOs: in a bind mount they are the host's own inodes, with the
+ * host's processes at the other end. One that is made later is not covered.
  */
 static int cover_channels(const char *target, struct error *error) {
     char *const paths[] = {strdup(target), NULL};
@@ -98,7 +110,7 @@ static int cover_channels(const char *target, struct error *error) {
     return r;
 }
 
-/* With all that is mounted in it. */
+/* Shows the host's own inodes, with all that is mounted in the folder. */
 static int bind(const struct shown *shown, struct error *error) {
     const uint64_t attributes = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
     auto_fd tree = system_open_tree_of(shown->fd);
@@ -165,7 +177,7 @@ static int show_entry(const struct shown *folder, const char *name, struct error
     return r ? r : show_open(&(struct shown){folder->host, fd, target}, &st, error);
 }
 
-/* Each entry by itself, the folder between them being the template's. */
+/* Shows each entry by itself, in a folder of the template's. */
 static int take_apart(const struct shown *folder, struct error *error) {
     int copy = openat(folder->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
     auto_dir dir = copy < 0 ? NULL : fdopendir(copy);
@@ -197,7 +209,8 @@ static bool are_on_one_mount(int a, int b) {
            statx(b, "", AT_EMPTY_PATH, STATX_MNT_ID, &other) == 0 && one.stx_mnt_id == other.stx_mnt_id;
 }
 
-/* A file out of an overlay of its folder. 0 or -errno; a file that is mounted by itself has no folder to take. */
+/* Shows a file as one of an overlay of its folder. 0 or -errno: a file that is mounted by itself is in no folder that
+ * an overlay could show. */
 static int show_file_apart(const struct shown *shown) {
     char path[PATH_MAX], own[PATH_MAX];
     int r = path_of(shown, path);

@@ -20,7 +20,7 @@
 /* Whose inodes are shown. */
 enum host_paths_as {
     HOST_PATHS_AS_CAN_BE,  /* the session's own, with all that is mounted in it; the host's where there is no other way,
-                        but  for sockets and FIFOs */
+                        but for sockets and FIFOs */
     HOST_PATHS_AS_OVERLAY, /* a folder is the session's own, or an error, and may be listed; what is mounted in it, and
                         what is hidden of a home, isn't there */
 };

@@ -1,3 +1,10 @@
+/*
+ * masked_paths.c - finds the places before the root changes, makes overlays after that, binds them in each sandbox.
+ *
+ * A folder may be seen at several places, by links and because prefixes overlap:
+ * each place is listed once. What is bound before the notebook's folder is
+ * mounted lies below it, so those places come first.
+ */
 #define _GNU_SOURCE
 #include "masked_paths.h"
 
@@ -59,7 +66,8 @@ static bool is_link(const char *path) {
     return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
 }
 
-/* Only where cells see the folder itself: it must not cover what the template has of its own by that name. */
+/* Lists only places where cells see the folder itself: a mask must not cover what the template has of its own by that
+ * name. */
 int masked_paths_find(const struct session_options *options, const struct prefix_list *prefixes,
                       struct masked_places *ret) {
     static const char *const system[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", NULL};
@@ -89,7 +97,8 @@ static int make_folder(const char *path, struct error *error) {
     return 0;
 }
 
-/* A folder of a layer that lies over the host's is seen in its place: so it has its mode and, if it can, its owner. */
+/* A folder of whiteouts lies over the host's, and cells see its mode and owner: so it gets those of the host's, the
+ * owner where that can be mapped. */
 static int make_like(int host_fd, int white_fd, const char *path) {
     struct stat st;
     if (fstatat(host_fd, path, &st, AT_SYMLINK_NOFOLLOW))
@@ -128,7 +137,7 @@ static int make_whiteouts(int host_fd, const char *folder, char *const *names, s
     return r;
 }
 
-/* Of a folder of which nothing is shown an empty one stands in its place. */
+/* Makes the overlay of a mask; a mask without names is an empty folder. */
 static int build(size_t i, const struct session_mask *mask, const char *old, struct error *error) {
     char white[PLACE_SIZE], place[PLACE_SIZE], white_at[PATH_MAX + PLACE_SIZE], place_at[PATH_MAX + PLACE_SIZE],
         here[PATH_MAX];

@@ -1,3 +1,14 @@
+/*
+ * mounts.c - builds the template: two changes of the root, with a table of mounts between them.
+ *
+ * First a tmpfs becomes the root, with the host's root at OLD; the table and the
+ * session's options are built in it from there. Then OLD goes, and HIDDEN, a file
+ * system of what no cell sees, becomes the root, with the rest below MOUNTS_ROOT.
+ * In order: a mount stands before what is mounted below it, and nothing is read
+ * through OLD once it is gone.
+ *
+ * See: pivot_root(2).
+ */
 #define _GNU_SOURCE
 #include "mounts.h"
 
@@ -102,7 +113,7 @@ bool mounts_shows_folder_path(const struct session_options *options) {
     return !folder_rest("/proc", options->folder) && !folder_rest("/dev", options->folder);
 }
 
-/* As long as the old root stands. What the table above shows is nobody's home. */
+/* Valid while the old root stands. No path of the table above is in a user's home, so nothing is hidden of them. */
 static const struct host_paths system_host = {.root = OLD};
 
 static int show_or_link(const char *path, struct error *error) {
@@ -115,7 +126,7 @@ static int show_or_link(const char *path, struct error *error) {
     return symlink(link, path) ? step_failed(error, STEP_TEMPLATE_FILE, errno, "%s", path) : 0;
 }
 
-/* Read-only: that is no matter for what is written to a device, and keeps the times of the host's inode from cells. */
+/* Read-only: writing to a device works all the same, and cells can't change the times of the host's inode. */
 static int show_device(const char *path, struct error *error) {
     char old[PATH_MAX];
     snprintf(old, sizeof old, OLD "%s", path);

@@ -70,7 +70,7 @@ int mounts_show_session(const struct template *template, struct error *ret_error
 
 /*
  * The same: has Linux forget what it knows of that folder, for what lies below
- * the overlay has been changed. What somebody has open it does not forget. 0 or
+ * the overlay has been changed. It does not forget files that are open. 0 or
  * -errno.
  */
 int mounts_refresh_session(const struct template *template);

@@ -26,8 +26,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Of each time that a cell may read a file's contents, its time of access tells: see snapshot.h. With "xino" folders
- * keep their inode numbers, too. */
+/* Strict times of access tell the snapshot which files a cell may have read the contents of: see snapshot.h. With
+ * "xino" folders keep their inode numbers, too. */
 enum { VIEW_FLAGS = MS_NOSUID | MS_NODEV | MS_STRICTATIME, LAYER_FLAGS = MS_NOSUID | MS_NODEV };
 
 #define LIVE_FILES MOUNTS_LIVE "/files"
@@ -80,7 +80,7 @@ static int mount_part(const struct submounts_part *part, size_t i, const char *b
     return mount_overlay(lower, inner, works, target, flags, error);
 }
 
-/* A place that we can't reach no cell can. */
+/* Mounts a part in its place. Where this process can't reach the place, no cell can, and nothing is missing. */
 static int put_part(const char *from, const char *folder, const char *path, unsigned long how, struct error *error) {
     char target[PATH_MAX + 64];
     snprintf(target, sizeof target, "%s%s", folder, path);
@@ -89,8 +89,8 @@ static int put_part(const char *from, const char *folder, const char *path, unsi
     return 0;
 }
 
-/* The parts first: an upper folder in one that an overlay has already would be taken for a mistake. See:
- * ovl_check_layer() in overlayfs. */
+/* The overlays of the parts come before the folder's: their upper folders lie in its upper folder, and Linux refuses
+ * an upper folder that lies in one that is in use. See: ovl_check_layer() in overlayfs. */
 static int mount_view(const struct submounts *submounts, struct error *error) {
     char place[40];
     int r = 0;
@@ -125,9 +125,10 @@ static int raise_override(void) {
 }
 
 /*
- * An overlay does what it does as whoever has mounted it, beside looking whether
- * the caller may: that is the cells' user, to whom all belongs that cells make.
- * Who changes ids loses its parent-death signal. See: credentials(7), prctl(2).
+ * An overlay acts with the credentials of whoever has mounted it, once it has checked
+ * that the caller may do it. So it is mounted as the cells' user, who owns all that
+ * cells make. A change of ids clears the parent-death signal, so that is set again.
+ * See: overlayfs.rst, "Permission model"; prctl(2).
  */
 int mounts_show_session(const struct template *template, struct error *ret_error) {
     const struct sandbox_host *host = template->options->host;

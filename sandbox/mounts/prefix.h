@@ -18,7 +18,7 @@ struct prefix_list {
     } link[PREFIX_MAX];
 };
 
-/* What an interpreter needs of a prefix, which may be somebody's home besides: names of entries; NULL-ended. */
+/* What an interpreter needs of a prefix, which may be a user's home as well: names of entries; NULL-ended. */
 extern const char *const prefix_parts[];
 
 /*

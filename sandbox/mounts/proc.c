@@ -1,3 +1,10 @@
+/*
+ * proc.c - a list of what stays visible; everything else is covered.
+ *
+ * The covers are made once a session, from the zygote's whole /proc; in each
+ * sandbox the entries of its procfs are walked, and each one that is not in the
+ * list gets one. So an entry that a later Linux adds is covered, too.
+ */
 #define _GNU_SOURCE
 #include "proc.h"
 

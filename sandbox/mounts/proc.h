@@ -4,8 +4,8 @@
  * procfs has an option, subset=pid, that leaves out all but the processes; but
  * with it nothing can stand where cpuinfo and meminfo would, and libraries read
  * those. So a sandbox has the whole of procfs, and every entry that is not in
- * the list is covered by an empty file or folder, also those that nobody knew
- * of when the list was written.
+ * the list is covered by an empty file or folder, also those that later versions
+ * of Linux add.
  *
  * See: procfs(5), proc.rst ("Mount options"), mount_namespaces(7).
  */

@@ -1,3 +1,11 @@
+/*
+ * submounts.c - walks the folder once; what nothing is mounted in is taken as a whole.
+ *
+ * The walk goes into a folder only where a mount point or a hidden entry lies
+ * below it. Small files on the way are copied, within bounds; larger ones, and
+ * whole folders, become parts. What doesn't fit into the bounds is counted in
+ * submounts.view and left out: that must not keep the session from starting.
+ */
 #define _GNU_SOURCE
 #include "submounts.h"
 
@@ -72,7 +80,7 @@ static int fail(const struct taking *taking, int err, const char *path) {
     return step_failed(taking->error, STEP_FOLDER, err, "%s", path + 1);
 }
 
-/* An entry that stands by itself in each sandbox. */
+/* Makes an entry a part, which each sandbox mounts by itself. */
 static int add_part(struct taking *taking, int fd, const char *path, bool folder) {
     struct submounts *submounts = taking->submounts;
     char place[32], shown[40];
@@ -110,7 +118,7 @@ static int copy_content(int from, int to, off_t bytes) {
     return 0;
 }
 
-/* The file that was looked at, and none that has taken its place. A descriptor or -errno. */
+/* Opens the file that was looked at; -ESTALE where another has taken its place. A descriptor or -errno. */
 static int open_same(int dir_fd, const char *name, const struct stat *st) {
     struct stat now;
     auto_fd fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -119,7 +127,7 @@ static int open_same(int dir_fd, const char *name, const struct stat *st) {
     return now.st_dev == st->st_dev && now.st_ino == st->st_ino ? steal_fd(&fd) : -ESTALE;
 }
 
-/* A small file as it is now. What can't be read here no cell could read. */
+/* Copies a small file as it is now. A file that can't be read here could not be read by a cell either. */
 static int copy_file(struct taking *taking, int dir_fd, const char *name, int to_fd, const struct stat *st) {
     auto_fd from = open_same(dir_fd, name, st);
     if (from < 0)
@@ -186,7 +194,7 @@ static int take_entry(struct taking *taking, int dir_fd, int to_fd, const char *
     return S_ISLNK(st.st_mode) ? take_link(taking, dir_fd, to_fd, path) : 0;
 }
 
-/* Each entry of a folder by itself, but for those that are hidden. */
+/* Takes each entry of a folder by itself, but for those that are hidden. */
 static int take_entries(struct taking *taking, int dir_fd, int to_fd, const char *path) {
     int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
     auto_dir dir = copy < 0 ? NULL : fdopendir(copy);
@@ -227,7 +235,7 @@ int submounts_build(const char *path, const struct folder_rules *rules, struct s
     return r;
 }
 
-/* Where a tmpfs has no room for marks, overlayfs does without. */
+/* A tmpfs without extended attributes takes no marks; overlayfs works without them. */
 static int make_folder(int from_fd, int layer_fd, const char *path) {
     struct stat st;
     if (mkdirat(layer_fd, path, 0755))

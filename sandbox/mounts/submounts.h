@@ -7,7 +7,7 @@
  * once, into a folder of the session's, which takes its place as the lowest
  * layer; what else is in it is a part by itself. A part that is a folder is an
  * overlay of its own in each sandbox, with the same layers below the same path;
- * one that is a large file can be read. What can't be had is counted.
+ * one that is a large file can be read. What can't be shown is counted.
  *
  * See: clone_private_mount() in overlayfs, mount_namespaces(7) on locked mounts.
  */

@@ -1,3 +1,6 @@
+/*
+ * sys.c - copies the files that programs ask for, once a session, as text.
+ */
 #define _GNU_SOURCE
 #include "sys.h"
 
