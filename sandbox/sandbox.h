@@ -1,5 +1,5 @@
 /*
- * sandbox.h - images, sandboxes and cells: the public face of this folder.
+ * sandbox.h - images, sandboxes and cells: all of this folder that others may include.
  *
  * A *session* is one notebook: its namespaces, its files and its state. The
  * state is an *image*: an address space with a file table and the registers of
@@ -31,10 +31,10 @@ struct session;
 struct cell;
 
 /*
- * The first thing that main() of a program calls that makes sessions: each has
- * a process of its own that is the same program, started anew, so that it has
- * nothing of the memory and the environment of the one that started it. In that
- * process this never returns; in any other it does nothing.
+ * To be called first in main() of a program that makes sessions. A session has a
+ * process that is the same program started anew, and so has nothing of the memory and
+ * the environment of the one that started it: in that process this never returns. In
+ * any other it does nothing.
  */
 void sandbox_begin(void);
 
@@ -64,8 +64,8 @@ struct sandbox_host {
 };
 
 /*
- * The notebook's folder: what it is opened by is all that it is known by. Who
- * may rename what is above it can change its name, and what its name leads to.
+ * The notebook's folder: it is known by its descriptor alone, for users who may
+ * rename a folder above it can change what its name leads to.
  */
 struct sandbox_folder {
     int fd;         /* the caller's, O_PATH is enough; -1: cells have an empty folder of their own */
@@ -127,7 +127,7 @@ struct session_view {
 };
 struct session_view session_view(const struct session *session);
 
-/* The file descriptor on which the worker finds its control socket, a SOCK_STREAM. */
+/* The file descriptor that is the worker's control socket, a SOCK_STREAM. */
 #define SANDBOX_CONTROL_FD 3
 
 /*
@@ -235,14 +235,14 @@ struct denied_call {
 
 /*
  * Readable while a call waits for its answer; -1 where Linux has no such
- * listener: then calls are refused without a word. Borrowed; there from
+ * listener: then refused calls are not reported. Borrowed; there from
  * session_capture() on.
  */
 int session_denied_fd(const struct session *session);
 
 /*
  * Answers one waiting call; call it once each time session_denied_fd() is
- * readable, for it waits where no call does. cell is the one that is running, or NULL. 1 with
+ * readable, for it blocks where no call waits. cell is the one that is running, or NULL. 1 with
  * ret_call, 0 where there was nothing to tell, or -errno.
  */
 int session_take_denied(struct session *session, const struct cell *cell, struct denied_call *ret_call) MUST_CHECK;
@@ -340,11 +340,11 @@ int cell_take_opened(struct cell *cell, char ***ret_paths, size_t *ret_n) MUST_C
 int cell_open_before(const struct cell *cell, const char *path) MUST_CHECK;
 
 /*
- * Gives up what a frozen cell has at a path of the notebook's folder, a file or
- * that there is none: the host's folder has the same by now, and from the commit on
+ * Gives up what a frozen cell has at a path of the notebook's folder, a file or the
+ * deletion of one: the host's folder has the same by now, and from the commit on
  * cells see the host's. A file that the cell has open or mapped stays the session's
  * own, for it has to be the same one in the next cell; so does what is no regular
- * file. Of a folder only that it hid the host's is given up. 1, 0 where it stays,
+ * file. Of a folder it is only given up that it hides the host's. 1, 0 where it stays,
  * or -errno. Afterwards nothing but cell_commit() may follow.
  */
 int cell_release_file(struct cell *cell, const char *path) MUST_CHECK;
@@ -354,19 +354,19 @@ typedef int cell_held_handler(void *arg, const char *path, bool is_hosts);
 
 /*
  * Lists the files of the host's, below the notebook's folder, that a frozen cell
- * has open or mapped. By their paths later cells see these, also where the host has put another
- * one there by now: is_hosts is whether it is still the host's. 0, what the handler returned, or -errno.
+ * has open or mapped. Later cells see these files by their paths, also where the host has put
+ * another one there by now: is_hosts is whether it is still the host's. 0, what the handler returned, or -errno.
  */
 int cell_list_held(const struct cell *cell, cell_held_handler *handler, void *arg) MUST_CHECK;
 
 /* Makes the frozen cell's state the session's image and its files the session's files. Frees the cell. */
 void cell_commit(struct cell *cell);
 
-/* Kills whatever is left of the cell, drops its files. The session is as it was before. Frees the cell. NULL is
- * allowed. */
+/* Kills what is left of the cell and undoes its changes of files: the session is as it was before. Frees the cell. NULL
+ * is allowed. */
 void cell_discard(struct cell *cell);
 
-/* How the worker's death reads: fills ret_end from a cell whose exit_fd is readable. */
+/* Says how the worker has ended: fills ret_end from a cell whose exit_fd is readable. */
 void cell_end_of(struct cell *cell, struct cell_end *ret_end);
 
 #endif

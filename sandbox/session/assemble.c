@@ -71,7 +71,7 @@ static int open_control(struct cell *cell, int pair[2]) {
     if (cell->control_fd < 0)
         return cell->control_fd;
     if (!is_stream(cell->control_fd))
-        return -EUCLEAN; /* the numbers stood in the image's memory */
+        return -EUCLEAN; /* the numbers were in the image's memory, where code of a cell may have changed them */
     return fcntl(cell->control_fd, F_SETFL, O_NONBLOCK) ? -errno : 0;
 }
 
@@ -149,7 +149,7 @@ static int clone_threads(struct cell *cell) {
     return r;
 }
 
-/* No capability in any set. In scratch at offset, below what the other calls use. */
+/* A call that takes every capability away; its argument is put at at, in scratch that other calls don't use. */
 static int put_capset(const struct cell *cell, uint64_t at, struct inject_call *ret_call) {
     struct {
         struct __user_cap_header_struct header;
@@ -159,8 +159,8 @@ static int put_capset(const struct cell *cell, uint64_t at, struct inject_call *
     return memory_write(cell->memory_fd, at, &put, sizeof put);
 }
 
-/* What a task does for itself: the end of its capabilities, without which there is no cell; then its registrations. A
- * batch ends at the first call that fails. */
+/* What a task does for itself: gives up its capabilities, which must not fail; then makes its registrations. A batch
+ * ends at the first call that fails, and goes on behind it. */
 static int settle_task(const struct cell *cell, const struct inject_task *task, const struct thread *thread) {
     const uint64_t scratch = cell->session->area.scratch;
     struct inject_call calls[1 + THREAD_CALLS];
@@ -204,7 +204,8 @@ static int restore_objects(struct cell *cell) {
     return r ? r : descriptors_restore(&image->descriptors, &restorer);
 }
 
-/* The last that the tasks are made to do: a call with which they may become redirectable, and their registers. */
+/* The last that the tasks are made to do: registering their restartable sequences, after which Linux may change where
+ * they go on, and their registers. */
 static int restore_threads(const struct cell *cell) {
     int r = 0;
     for (size_t i = 0; r == 0 && i < cell->n_tids; i++) {
@@ -229,7 +230,7 @@ int cell_take_sandbox(struct cell *cell, struct error *ret_error) {
     return zygote_take_sandbox(&cell->session->zygote, &cell->init, ret_error);
 }
 
-/* By which the cell's tasks can be told from others. */
+/* Notes the cell's pid namespace, by which its tasks can be told from others. */
 static int identify(struct cell *cell) {
     char path[32];
     struct stat st;
@@ -267,7 +268,7 @@ static int clone_worker(struct cell *cell, int pair[2], int *ret_init_fd, struct
     return r;
 }
 
-/* What the tasks do before they are what they were. */
+/* Has the tasks make their own state: credentials, threads, ended children, folder, pages. */
 static int settle(struct cell *cell, const int pair[2], int init_fd, struct error *error) {
     const struct inject_task worker = worker_of(cell);
     cell->worker_pidfd = system_pidfd_open(cell->worker);

@@ -1,5 +1,12 @@
 /*
  * cell.c - the life and the two ends of a cell.
+ *
+ * Order is what counts at the ends. cell_freeze() stops the threads, then kills all
+ * other processes, then looks at petri's pages: only then nothing can change them any
+ * more. cell_commit() ends the sandbox before it looks at files, and sets the new
+ * image the session's last. cell_discard() waits until no process of the cell is in
+ * the middle of a call before it puts files and shared memory back. What can't be put
+ * back marks the image as broken, and no cell is made of it any more.
  */
 #define _GNU_SOURCE
 #include "cell.h"
@@ -42,10 +49,10 @@ static struct cell *cell_new(struct session *session, const struct cell_options 
 }
 
 /*
- * While a cell is made, we and the tasks that we have make system calls take
- * turns; on one processor a turn costs a fraction of a wake-up on another.
- * The cell gets the processors of its limit when it starts. Where we may not
- * choose one, it is slower and just as right.
+ * While a cell is made, this process and the tasks that it injects calls into run in
+ * turn, and on one processor a turn costs a fraction of a wake-up on another. The
+ * cell gets the processors of its limit when it starts. Where the affinity can't be
+ * set, making a cell is only slower.
  */
 static int assemble_on_one_cpu(struct cell *cell, struct error *error) {
     cpu_set_t before, here;
@@ -80,7 +87,7 @@ int cell_create(struct session *session, const struct cell_options *options, str
     return r;
 }
 
-/* The others first: when the worker goes on, all it may wait for is there. */
+/* Detaches the worker last: all threads that it may wait for run by then. */
 int cell_start(struct cell *cell, const struct cell_limits *limits) {
     session_await_killed(cell->session);
     cell_renew_watches(cell);
@@ -123,7 +130,7 @@ void cell_signal(const struct cell *cell, int signal) {
         kill(cell->worker, signal);
 }
 
-/* Reaps the worker; measured before: afterwards there is nothing left to measure. */
+/* Reaps the worker, and measures it before: a reaped process has no figures any more. */
 static void reap_worker(struct cell *cell) {
     struct cell_usage usage;
     if (cell->ended || cell->worker <= 0)
@@ -147,11 +154,11 @@ void cell_end_of(struct cell *cell, struct cell_end *ret_end) {
 /*
  * Kills every process of the cell but its own thread group, in one call that
  * no fork can slip through: the stopped worker makes it, and kill(2) spares the
- * caller and pid 1. The calls point to no memory that matters: others may still
- * run in it, and change what they like. Dead they are only when there is nobody left to be killed:
- * a process that is in the middle of a long call goes on with it, in memory
- * that is to be the image's, and the lists of children, with which we wait, may
- * miss it while its parents die one after the other.
+ * caller and pid 1. The calls take no argument in memory, which other
+ * processes may still change. It is repeated until there is no process left to kill:
+ * one that is in the middle of a long call goes on with it, in memory that is to be
+ * the image's, and the lists of children, with which we wait, may miss it while its
+ * parents die one after the other.
  */
 static int kill_children(struct cell *cell) {
     const struct inject_task worker = {cell->worker, 0, cell->memory_fd, &cell->session->area};
@@ -174,10 +181,10 @@ static int kill_children(struct cell *cell) {
 }
 
 /*
- * In this order: the registers, which our calls destroy; an end to everybody
- * who shares the memory; a look at our pages, which nobody can change any more;
- * what the threads must be asked for. Some may hide from being counted, by
- * forking while we count, but not that there is somebody: then all are killed.
+ * In this order: records the registers, which our calls destroy; kills all processes
+ * that share the memory; checks our pages, which can't be changed any more; asks the
+ * threads for what only they know. A process may escape being counted, by forking
+ * meanwhile, but not that there is one: then all are killed.
  */
 static int record(struct cell *cell, unsigned *ret_leftovers, struct error *error) {
     struct descendants found = {0};
@@ -258,8 +265,8 @@ static void end_sandbox(struct cell *cell) {
 }
 
 /*
- * Until a sandbox is gone altogether, the files of its layer take their room on
- * the disk, and its dead processes theirs in the limit of the next one.
+ * Waits for the end of the sandbox: until then the files of its layer take disk, and
+ * its dead processes count for the limit of the next cell.
  */
 static void await_room(struct cell *cell) {
     if (cell->init.pidfd >= 0)
@@ -268,8 +275,8 @@ static void await_room(struct cell *cell) {
 
 /*
  * As long as a process of the cell is in the middle of a call, it may change
- * what is put back. One that is killed comes to the end of its call; should it
- * not, the image is not what it was.
+ * what is put back. One that is killed still ends its call; where it does not
+ * in time, the image may not be what it was, and is broken.
  */
 static void await_gone(const struct cell *cell) {
     int r = cell->init.pidfd >= 0 ? system_pidfd_await(cell->init.pidfd, GONE_MS) : 0;
@@ -299,7 +306,8 @@ static void cell_free(struct cell *cell) {
     free(cell);
 }
 
-/* What the first cells of a session have in common is what the interpreter does in every cell. */
+/* Samples the pages that a cell has written. What the first cells of a session have in common is what the interpreter
+ * writes in every cell. */
 static void sample_writes(const struct cell *cell) {
     struct session *session = cell->session;
     struct prefault sample;
@@ -313,12 +321,12 @@ static void sample_writes(const struct cell *cell) {
     prefault_fini(&sample);
 }
 
-/* Its locks, and modes that it has set, end with it. */
+/* Ends the cell's locks, and what it has set of modes. */
 static void end_locks_and_modes(const struct cell *cell) {
     descriptors_end_cell(&cell->image->descriptors, cell->image->keeper, cell->session->outputs);
 }
 
-/* The locks of the new image, which its cells take again. */
+/* Ends the locks of the new image; its cells take them again. */
 static void end_locks(const struct cell *cell) {
     struct image *image = cell->result;
     const struct inject_task keeper = {image->keeper, 0, image->memory_fd, &cell->session->area};
@@ -341,7 +349,7 @@ void cell_commit(struct cell *cell) {
     cell_free(cell);
 }
 
-/* The session's files, once nobody holds any for the cell: a watch does, and its keeper. Where that fails no cell is
+/* Puts the session's files back, once the cell's watches and its keeper don't hold any. Where that fails no cell is
  * made of the image. */
 static void put_files_back(struct cell *cell) {
     opened_fini(&cell->opened);
@@ -351,7 +359,7 @@ static void put_files_back(struct cell *cell) {
         cell->image->broken = r;
 }
 
-/* What the cell shared with its image. A fresh run shares some of that with the session's image, too. */
+/* Puts back what the cell shared with its image. A fresh run shares some of that with the session's image, too. */
 static void put_back(const struct cell *cell) {
     end_locks_and_modes(cell);
     image_put_back_shared(cell->image);
@@ -369,8 +377,9 @@ void cell_discard(struct cell *cell) {
     cell_lift_limit(cell);
     if (cell->keeper > 0) {
         kill(cell->keeper, SIGKILL);
-        session_reap_later(cell->session,
-                           cell->keeper); /* to free a gigabyte takes a while, and somebody waits for the answer */
+        session_reap_later(
+            cell->session,
+            cell->keeper); /* later: to free a gigabyte takes a while, and the client waits for the answer */
     }
     const bool changed = cell->started && !cell->ephemeral;
     if (changed || cell->wrote)

@@ -2,8 +2,8 @@
  * cell_changes.c - what a cell has changed of the notebook's folder, and what was there before it.
  *
  * Both are read from outside, below the overlay: what lies over the folder is a
- * layer of the cell's, or the live files. That is the truth only when nothing of
- * the cell runs any more, so all of it is for frozen cells and lost ones.
+ * layer of the cell's, or the live files. That holds only when nothing of the
+ * cell runs any more, so all of it is for cells that are frozen or dead.
  */
 #define _GNU_SOURCE
 #include "base/cleanup.h"

@@ -1,9 +1,9 @@
 /*
  * cell_files.c - a cell's files of the notebook's folder: put there before it runs, watched while it runs.
  *
- * What is put goes through the sandbox's own mounts, as the cell's user: below
- * a mounted overlay nobody may change a layer. Watches, too, stand on the folders
- * as the cell sees them. What it has left is read by cell_changes.c.
+ * What is put goes through the sandbox's own mounts, as the cell's user: the
+ * layers of a mounted overlay must not be changed from below. Watches, too, are on the
+ * folders as the cell sees them. What it has left is read by cell_changes.c.
  */
 #define _GNU_SOURCE
 #include "base/cleanup.h"
@@ -101,9 +101,9 @@ static void *put_as_cells_user(void *arg) {
 }
 
 /*
- * An id that the overlay does not know may not make files in it. Who changes
- * ids loses its parent-death signal, which our life hangs on, so a thread does
- * it that ends with it; and for all threads the process stops being dumpable.
+ * Only an id that is mapped in the overlay's user namespace may make files in it. A
+ * change of ids clears the parent-death signal, which has to stay set, so it is made
+ * in a thread of its own; and it makes the process undumpable, which is taken back.
  * See: credentials(7), PR_SET_PDEATHSIG and PR_SET_DUMPABLE in prctl(2).
  */
 int cell_put_file(struct cell *cell, const char *path, const void *data, size_t bytes) {

@@ -38,7 +38,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-/* Keepers have some descriptors more than cells: one whose cell has used its last can still be told to open some. */
+/* Keepers may have some descriptors more than cells: so one can open what it needs when its cell has used up all. */
 enum { EXTRA_DESCRIPTORS = 16, PIPE_BYTES = 1 << 20 };
 
 /* Both ends of everything between us and the worker. */
@@ -90,7 +90,7 @@ static void take_ends(struct session *session, struct plumbing *p) {
     session->outputs[SESSION_TRACE] = steal_fd(&p->trace[0]);
 }
 
-/* So that waiting for a task to stop can wait for the signal; see tracee.h. */
+/* Blocks SIGCHLD, so that a stop of a task can be waited for with it; see tracee.h. */
 static void block_child_signal(void) {
     sigset_t child;
     sigemptyset(&child);
@@ -98,7 +98,7 @@ static void block_child_signal(void) {
     sigprocmask(SIG_BLOCK, &child, NULL);
 }
 
-/* The homes that are to be looked at. Whatever they are like now has not been looked at. */
+/* Notes the homes that are to be watched, with no time, so that the first look finds them changed. */
 static int note_homes(struct session *session, const struct session_options *options) {
     struct folder_rules rules;
     int r = folder_rules_init(&rules, options->folder, options->homes, NULL);
@@ -220,7 +220,7 @@ int session_denied_fd(const struct session *session) {
     return session->denied_fd;
 }
 
-/* Whether a task is in the cell's sandbox. */
+/* Whether a task is in a cell's sandbox. */
 static bool is_in(pid_t pid, const struct cell *cell) {
     char path[32];
     struct stat st;
@@ -277,7 +277,7 @@ void session_set_current(struct session *session, struct image *image) {
     session->current = image;
 }
 
-/* What the first keeper does in the cage, and all later ones have from it: it gives up what it has there. */
+/* The first keeper gives up, in the cage, what it has; all later ones are its copies. */
 static int settle_keeper(const struct inject_task *keeper, int init_fd) {
     int r = helper_do(keeper, (struct inject_call){.number = SYS_close, .argument = {(uint64_t)init_fd}});
     if (r == 0)
@@ -318,7 +318,7 @@ static int make_first_keeper(struct session *session, const struct image *worker
     return 0;
 }
 
-/* What can be told of the stopped worker's threads. */
+/* Records the stopped worker's threads. */
 static int record_worker(struct session *session, int memory_fd, const pid_t *tids, size_t n,
                          struct threads *ret_threads) {
     int r = inject_make_area(session->worker, memory_fd, &session->area);
@@ -366,7 +366,7 @@ static struct inject_task first_keeper(const struct session *session) {
     return (struct inject_task){image->keeper, 0, image->memory_fd, &session->area};
 }
 
-/* The listener becomes ours alone. */
+/* Takes the listener out of the keeper, so that this process alone has it. */
 static int take_listener(struct session *session, int fd) {
     const struct inject_task keeper = first_keeper(session);
     auto_fd pidfd = system_pidfd_open(keeper.tid);

@@ -15,7 +15,7 @@
 
 enum { SESSION_MAX_KILLED = 64 };
 
-/* The pipes of a session that its cells write to. */
+/* The pipes that the cells of a session write to. */
 enum session_output { SESSION_STDOUT, SESSION_STDERR, SESSION_TRACE };
 
 struct session {

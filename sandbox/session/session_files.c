@@ -4,8 +4,8 @@
  * Commit: which mapped files the cell may have written is told to the snapshot,
  * the snapshot is brought up to date, and guards are set for what the new image
  * has open. Restore: the overlay is made to forget, the live files are put back
- * below it, and every name that the lost cell has changed is looked at through the
- * overlay; only where one is not shown as it is does the folder get mounted anew.
+ * below it, and every name that the cell has changed is looked at through the overlay;
+ * only where one is not shown as it is the folder is mounted anew.
  *
  * Both need a few inodes beside those of cells. Where the cell has used up the
  * limit, it is raised for the one attempt and put back. After a commit that failed
@@ -63,7 +63,7 @@ static void close_folders(struct snapshot_folders *folders) {
     close_fd(&folders->kept_aside);
 }
 
-/* What there is when the session begins, for cells of image 0: a copy that is never brought up to date. */
+/* Keeps a copy of the files that the session begins with, for cells of image 0; it is never changed. */
 static int keep_first(const struct session *session) {
     struct snapshot_folders folders = session->files.folders;
     struct snapshot *copy = NULL;
@@ -94,8 +94,8 @@ void session_files_end(struct session *session) {
     close_fd(&session->files.view_fd);
 }
 
-/* Names that we give to files count for the limit of files, which cells may have reached: then it is raised for the
- * moment. */
+/* Takes a step of the snapshot. The names that it gives to files count for the limit of files, which cells may have
+ * reached: then that is raised for the moment. */
 static int with_room(const struct session *session, int (*step)(struct snapshot *snapshot, void *arg), void *arg) {
     int r = step(session->files.snapshot, arg);
     if (r == -ENOSPC && zygote_raise_file_limit(&session->zygote) == 0) {
@@ -124,7 +124,7 @@ static void names_fini(struct names *names) {
     *names = (struct names){0};
 }
 
-/* What was found out of a cell that is at its end. */
+/* Frees what was found out about a cell that has ended. */
 static void forget_cell(struct session_files *files) {
     names_fini(&files->released);
     free(files->held);
@@ -226,7 +226,7 @@ static bool is_shown(const struct session *session, int view_fd, int live_fd, co
     return seen ? is_same(&shown, &below) : !released;
 }
 
-/* One call for a folder that is whole: to remount it, which forgets what nobody has open, is not tied to a mount. */
+/* Remounts the session's view of a folder that is whole, by one call: Linux then forgets names that are not open. */
 static int reconfigure(struct session *session) {
     struct session_files *files = &session->files;
     if (files->view_fd < 0)
@@ -337,7 +337,7 @@ int session_files_release(struct cell *cell, const char *path) {
     return r;
 }
 
-/* One file that the image has, by a path of the cell's. */
+/* Tells of one file that the image has open or mapped, by the cell's path of it. */
 static int tell_held(const struct session *session, int live_fd, const char *path, ino_t inode,
                      cell_held_handler *handler, void *arg) {
     struct stat st;

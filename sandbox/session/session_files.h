@@ -1,12 +1,12 @@
 /*
- * session_files.h - the files of a session: kept when a cell is committed, put back when one is lost.
+ * session_files.h - the files of a session: kept when a cell is committed, put back when it is rolled back.
  *
  * The live files are below one overlay, which all the session's cells share, and
  * are put back below it while it is mounted. Linux has then to forget what it
  * knows of them; what the image has open it doesn't forget. So each name that the
- * lost cell has changed is looked at through the overlay, and where it is not what
- * it should be, the folder is mounted anew: nothing is wrong then, but files have
- * another device number.
+ * cell has changed is looked at through the overlay, and where it is not what it
+ * should be, the folder is mounted anew: then files have another device number, and
+ * nothing else is different.
  *
  * See: snapshot.h, layers.h; overlayfs.rst, "Changes to underlying filesystems".
  */
@@ -35,7 +35,7 @@ struct session_files {
     struct snapshot_folders folders;
     struct snapshot *snapshot;
     int view_fd;           /* of the overlay, for fsconfig(2); or -1 */
-    struct names released; /* by the cell that is to be committed */
+    struct names released; /* by the cell that is to be committed: cell_release_file() */
     ino_t
         *held; /* the live files that it has open or mapped, sorted, from the first time that they are needed; owned */
     size_t n_held;

@@ -1,3 +1,10 @@
+/*
+ * strays.c - compares the children of this process with those that the session knows.
+ *
+ * Known are the zygote, the worker, what is killed and not reaped yet, and the
+ * tasks of all cells and images. Every other child in a pid namespace below ours
+ * is killed.
+ */
 #define _GNU_SOURCE
 #include "strays.h"
 

@@ -1,5 +1,10 @@
 /*
  * usage.c - what a cell may use and what it has used.
+ *
+ * Memory is what the cell has beside the image that it began with. A control group
+ * is read once at the start of the cell, and the difference counts. Without one the
+ * processes are watched: cheap figures first, which are too high by what is shared
+ * with the image, and the exact ones only where those are over the limit.
  */
 #define _GNU_SOURCE
 #include "sandbox/base/difference.h"
@@ -57,7 +62,8 @@ static int set_limit(pid_t pid, __rlimit_resource_t resource, uint64_t value) {
     return prlimit(pid, resource, &limit, NULL) ? -errno : 0;
 }
 
-/* A cell's processes are the first to go when memory runs out: the image that it would be rolled back to is not. */
+/* Where the machine runs out of memory Linux is to kill a cell's processes, and not the image that the cell would be
+ * rolled back to. */
 static int set_oom_score(pid_t pid, const char *score) {
     char path[40];
     snprintf(path, sizeof path, "/proc/%d/oom_score_adj", pid);
@@ -88,7 +94,7 @@ static int choose_cpus(unsigned cpus, cpu_set_t *ret_chosen) {
     return 0;
 }
 
-/* The filter keeps a cell from choosing others. */
+/* The filter keeps a cell from changing it. */
 static int limit_cpus(const struct cell *cell, unsigned cpus) {
     cpu_set_t chosen;
     int r = choose_cpus(cpus, &chosen);
@@ -179,9 +185,9 @@ static void note_tasks(struct cell *cell, const struct watcher_reading *reading)
 }
 
 /*
- * Resident memory is quick to read, and bounds what the cell has written from
- * above: most of it may be the image's. Only where the bound is over the limit
- * the truth is worth its price.
+ * Resident memory is quick to read, and an upper bound of what the cell has written:
+ * most of it may be the image's. Only where that is over the limit the pages are
+ * counted, which takes longer.
  */
 static void measure_watched(struct cell *cell) {
     struct watching watching = {.worker = cell->worker};
@@ -205,7 +211,7 @@ static void add_tasks(pid_t pid, void *context) {
     watching->reading.tasks += watcher_count_tasks(pid);
 }
 
-/* A group tells how many tasks are in it, but images are in it too. All else that watching costs is spared. */
+/* A group's own count has the images in it, too; so tasks are counted, and nothing else is read. */
 static void count_tasks(struct cell *cell) {
     struct watching watching = {.worker = cell->worker};
     visit_all(cell, add_tasks, &watching);
@@ -235,8 +241,8 @@ static void note_in_flight(pid_t pid, void *context) {
     *holds |= user_limits_holds_in_flight(pid);
 }
 
-/* Of the user's many descriptors in flight some are the cell's, and nothing but code that means harm comes to as many:
- * what limits senders one by one (user_limits.h) doesn't limit those that send at the same time. */
+/* Where the user has too many descriptors in flight, whether some of them are the cell's. Only hostile code gets that
+ * far: the limit holds for senders one by one (user_limits.h), but not for many that send at the same time. */
 static void measure_in_flight(struct cell *cell) {
     bool holds = false;
     if (!user_limits_in_flight_exceeded())

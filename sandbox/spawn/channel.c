@@ -1,3 +1,9 @@
+/*
+ * channel.c - one sendmsg(2) and one recvmsg(2), each for what may go along with a packet.
+ *
+ * A packet has a fixed size, so one of another size is an error of the other side
+ * and not a part of something longer.
+ */
 #define _GNU_SOURCE
 #include "channel.h"
 
@@ -7,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Room for the larger of what goes along: a descriptor, or who somebody is. */
+/* Room for the larger of what goes along: a descriptor, or a process' ids. */
 union control {
     struct cmsghdr header;
     char bytes[CMSG_SPACE(sizeof(struct ucred))];

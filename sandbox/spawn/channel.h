@@ -16,10 +16,10 @@ int channel_send(int socket, const void *data, size_t bytes, int fd);
 int channel_receive(int socket, void *data, size_t bytes, int *ret_fd);
 
 /*
- * Tells of a process that the sender may speak for: itself, or with
- * CAP_SYS_ADMIN in its pid namespace any. Linux translates the id into what the
- * receiver's namespace knows it by. The receiver's socket has SO_PASSCRED and
- * does not wait for a message. 0, -EPIPE where there is none, or -errno.
+ * Sends the id of a process: the sender's own or, with CAP_SYS_ADMIN in its pid
+ * namespace, that of any. Linux translates it into the pid namespace of the
+ * receiver. The receiver's socket needs SO_PASSCRED;
+ * receiving does not wait. 0, -EPIPE where there is no message, or -errno.
  */
 int channel_send_pid(int socket, pid_t pid);
 int channel_receive_pid(int socket, pid_t *ret_pid);

@@ -4,8 +4,8 @@
  *     outer   the pid Jupyter knows; passes signals on, dies with the inner one
  *       inner   pid 1 of the new pid namespace: the kernel itself
  *
- * As root, cells get a uid and gid that are nobody's on the host, and no other
- * session's; an ordinary user has only one uid to give, the own one.
+ * As root, a session's cells get a uid and gid that no user of the host has and no
+ * other session; an ordinary user can map only the own uid.
  */
 #define _GNU_SOURCE
 #include "base/cleanup.h"
@@ -35,8 +35,8 @@
  * systemd-nspawn (to 0x6fffffff) and sssd (to 2000200000) give out by
  * themselves, below what systemd calls foreign. No session can see those in
  * other containers, so ids are drawn, and there are many: with a hundred sessions
- * at once one in 27,000 times two have the same. Each takes one, for cells know
- * but one user.
+ * at once one in 27,000 times two have the same. Each takes one id, for
+ * cells have only one user.
  */
 enum {
     PRIVATE_UID = 1000, /* in the inner user namespace, as root */
@@ -177,8 +177,9 @@ static int make_map_namespace(const struct id_map *uids, const struct id_map *gi
  * The notebook's folder with its owner shown as the cells' user, so that a cell
  * may read what its owner may. Only root can have it, and not on every file
  * system, nor for all that is mounted in it; -1 where it is not to be had: then
- * the files' own modes decide. The folder's group has to be somebody here, or no
- * file of it could be written to: where it isn't its owner's, it is nobody's.
+ * the files' own modes decide. The folder's group has to be mapped, too, or
+ * none of its files could be written to: where it is not to be the cells', it
+ * becomes an id that no session has.
  */
 static int open_mapped(const struct sandbox_folder *folder, const struct id_map *uids, const struct id_map *gids) {
     struct stat st;
@@ -203,7 +204,7 @@ static void remove_groups(const struct resources_backend *backend) {
         backend->remove(name);
 }
 
-/* The last act of the outer process. */
+/* The end of the outer process. */
 static void leave(int status, const struct resources_backend *backend) {
     remove_groups(backend);
     _exit(status);
@@ -231,8 +232,8 @@ static void relay_signals(pid_t inner, const sigset_t *signals, const struct res
     leave(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), backend);
 }
 
-/* In the inner process: dies with the outer one, has its own group, mounts and /proc. The working folder stays what it
- * is, whatever its name leads to by now. */
+/* In the inner process: has it die with the outer one, and gives it a session, mounts and a /proc of its own. The
+ * working folder stays, whatever its name leads to by now. */
 static int settle(int alive_fd, struct error *error) {
     struct pollfd outer = {.fd = alive_fd};
     /* The byte comes when the outer process is our parent; whose death kills us from then on, and is seen if it came
@@ -268,10 +269,10 @@ static int await_settled(int fd, pid_t inner, struct error *error) {
 }
 
 /*
- * Starts pid 1 of a new pid namespace. It takes a child that does so and goes:
- * a process that has made a pid namespace for its children can start no thread
- * any more, and we may have to go on without sandboxes. The new process becomes
- * our child when the one between is gone. Returns 0 in it, its pid in ours, or
+ * Starts pid 1 of a new pid namespace. That takes a child in between: a
+ * process that has made a pid namespace for its children can't start threads any
+ * more, and this one may have to go on without sandboxes. The new process becomes
+ * our child when the one between has ended. Returns 0 in it, its pid in ours, or
  * -errno.
  */
 static pid_t fork_inner(void) {
@@ -336,8 +337,8 @@ static int start_inner(const struct resources_backend *backend, struct error *er
 }
 
 /*
- * Somebody else's user or group, or capabilities of who isn't root, come from a
- * bit of the file or from a careless launcher: petri has no use for them.
+ * Refuses to run set-user-ID or set-group-ID, or with capabilities as an ordinary
+ * user: petri has no use for them, and a mistake in it would give them away.
  */
 static int refuse_privileges(struct error *error) {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -352,8 +353,8 @@ static int refuse_privileges(struct error *error) {
     return 0;
 }
 
-/* In the namespaces: the folder, which is the working one, without an identity mapping. See: fs_struct in mount
- * namespaces, which a new one turns to its own mounts, as it does no descriptor. */
+/* In the namespaces: opens the folder without an id mapping. It is taken from the working folder, which Linux has moved
+ * to the new mount namespace, as it moves no descriptor. */
 static int open_as_it_is(struct error *error) {
     int fd = system_open_tree(".", 1);
     return fd < 0 ? step_failed(error, STEP_MOUNT_BIND, -fd, "the notebook's folder") : fd;

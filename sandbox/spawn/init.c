@@ -1,15 +1,15 @@
 /*
- * init.c - how a process gives up all that it has, itself included.
+ * init.c - how a process gives up all its memory and still makes its last system calls.
  *
  * The last thing that the process does as a copy of the zygote is to fill one
  * page: code, a table of system calls and a filter. The code then makes the calls:
  * it unmaps all memory but that page and Linux's own, takes strict seccomp (or,
  * where there is a filter already, a filter of the same effect), writes the
- * report, and sleeps in a read(2) of a pipe that nobody writes to.
+ * report, and sleeps in a read(2) of a pipe that is never written to.
  *
  * The page can be executed and not written, and the calls are made from registers,
- * so that no stack is needed. What fails ends the process, which whoever waits for
- * the report sees.
+ * so that no stack is needed. Where a call fails the process ends, and whoever waits
+ * for the report sees the end of the pipe.
  */
 #define _GNU_SOURCE
 #include "init.h"
@@ -57,9 +57,9 @@ struct call {
 _Static_assert(sizeof(struct call) == CALL_BYTES, "the code below counts on it");
 
 /*
- * rbx: next call, rbp: calls left. Where one fails the process ends, which is
- * seen; after the last, the code sleeps in a read(2) of a pipe that nobody
- * writes to. exit(2) is what strict mode allows.
+ * rbx: next call, rbp: calls left. Where one fails the process ends; after
+ * the last one it sleeps in a read(2) of a pipe that is never written to. Of calls
+ * that end a process strict mode allows exit(2) alone.
  */
 __asm__(".pushsection .rodata\n"
         "init_code_start:\n"
@@ -189,7 +189,7 @@ static size_t unmap_all_but(struct init_kept a, struct init_kept b, struct call 
     return add_unmap(calls, n, high.end, ADDRESSES_END);
 }
 
-/* Only two descriptors stay, and the other end of the second, without which a read would find its end. */
+/* Keeps two descriptors, and the write end of the pipe that is the second: without it a read would return at once. */
 static int arrange_descriptors(int status_fd) {
     int pair[2];
     if (pipe2(pair, O_CLOEXEC))
@@ -253,7 +253,7 @@ int init_become(const struct init_kept *kept, int status_fd, const void *report,
     const struct page *page = make_page(kept, report, bytes, &n);
     int r = page ? unregister_sequences() : -errno;
     if (r == 0)
-        r = arrange_descriptors(status_fd); /* last: afterwards nothing can be reported but this */
+        r = arrange_descriptors(status_fd); /* last: afterwards only its own failure can be reported */
     if (r)
         return r;
     __asm__ volatile("movq %0, %%rbx\n"

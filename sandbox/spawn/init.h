@@ -1,10 +1,10 @@
 /*
- * init.h - a process that keeps namespaces alive and is nothing else.
+ * init.h - a pid 1 that only keeps its namespaces alive.
  *
  * A pid 1 begins as a copy of the zygote, and code of a cell that has taken over one
- * of our tasks may be able to look at it. So it gives up whatever it has: all memory
- * but one page, which can only be executed, all descriptors but two, and every
- * system call but those with which it reports and then sleeps.
+ * of our tasks may be able to look at it. So it gives up what it has: all memory but one
+ * page, which can only be executed, all descriptors but those that it reports and
+ * sleeps with, and all system calls but read, write and exit.
  *
  * See: SECCOMP_SET_MODE_STRICT in seccomp(2). Where the process has a filter
  * already, as in a container, it is a filter of the same effect.
@@ -15,8 +15,8 @@
 #include "sandbox/sandbox.h"
 
 /*
- * Where Linux's own pages lie (vdso, vvar), which stay: they have no secret,
- * and may be sealed, so that nobody can unmap them. The same in all copies of a
+ * Where Linux's own pages lie (vdso, vvar), which stay: they hold no secret,
+ * and may be sealed, so that they can't be unmapped. The same in all copies of a
  * process. start == end where there are none.
  */
 struct init_kept {

@@ -92,7 +92,7 @@ static int write_id_map(const char *path, unsigned inside, unsigned outside) {
     return system_write_file(AT_FDCWD, path, text);
 }
 
-/* The one user of a new user namespace, and who that is in the one above: whoever makes a namespace may say that. */
+/* Maps the one user of a new user namespace to the cells' user above it: the maker of a namespace may map its own. */
 static int map_ids(const struct sandbox_host *host, unsigned uid, unsigned gid, struct error *error) {
     int r = write_id_map("/proc/self/uid_map", uid, host->worker_uid);
     if (r == 0)
@@ -102,7 +102,7 @@ static int map_ids(const struct sandbox_host *host, unsigned uid, unsigned gid, 
     return r ? step_failed(error, STEP_ID_MAP, -r, "%s", "") : 0;
 }
 
-/* What every pid 1 begins with: it lives no longer than the zygote, and is somebody. */
+/* What every pid 1 begins with: it ends with the zygote, and gets its user. */
 static int init_begin(const struct spawn_context *context, struct pipes *pipes, unsigned uid, unsigned gid,
                       struct error *error) {
     prctl(PR_SET_NAME, "petri-init");
@@ -147,7 +147,7 @@ static void init_main(const struct spawn_context *context, struct pipes *pipes) 
     init_end(context, pipes, r, &error);
 }
 
-/* And of the cage's. */
+/* The life of the cage's pid 1. */
 static void cage_main(const struct spawn_context *context, struct pipes *pipes) {
     struct error error = {0};
     const struct sandbox_host *host = context->template->options->host;
@@ -159,8 +159,8 @@ static void cage_main(const struct spawn_context *context, struct pipes *pipes) 
 }
 
 /*
- * The cage belongs to the user whom its keepers run as: that alone lets the
- * first of them enter it, with no capability.
+ * The cage belongs to the user whom its keepers run as: so the first of them can
+ * enter it without a capability.
  */
 static pid_t clone_cage(const struct sandbox_host *host) {
     if (setegid(host->worker_gid) || seteuid(host->worker_uid))
@@ -173,7 +173,7 @@ static pid_t clone_cage(const struct sandbox_host *host) {
     return pid;
 }
 
-/* Two, each with a page below it that nobody may touch. */
+/* Makes both stacks, each with a guard page below it. */
 static int make_stacks(struct spawn_context *context) {
     char *stacks = mmap(NULL, STACKS * STACK_BYTES, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
@@ -209,14 +209,14 @@ int spawn_cage(struct spawn_context *context, struct error *ret_error) {
     return r;
 }
 
-/* What comes of going into the cage: the pid 1 made there, as it is known there, or an error. */
+/* The pid 1 that was made in the cage, by its pid there, or an error. */
 struct outcome {
     int result;
     pid_t pid;
     struct error error;
 };
 
-/* What the processes that go into the cage have before them. They use the zygote's memory: it waits for each. */
+/* The argument of the processes that go into the cage. They use the zygote's memory, and it waits for each. */
 struct cage_task {
     const struct spawn_context *context;
     struct pipes *pipes;
@@ -228,7 +228,8 @@ struct cage_task {
  * A process that uses our memory on a stack of its own, while we wait until it
  * has ended: nothing of the memory is copied for it. See: clone(2), CLONE_VFORK,
  * which waits for the end of that use alone; if we ended before the process has,
- * it would be left to our parent. (That of CLONE_PARENT is not ours to wait for.)
+ * it would be left to our parent. (One made with CLONE_PARENT is our parent's to
+ * wait for.)
  */
 static pid_t clone_and_wait(const struct spawn_context *context, size_t nth, int (*run)(void *), struct cage_task *task,
                             int flags) {
@@ -239,7 +240,8 @@ static pid_t clone_and_wait(const struct spawn_context *context, size_t nth, int
     return pid;
 }
 
-/* In the cage: its user, and its pid namespace for children. None that lives there may look at our memory. */
+/* Enters the cage's user namespace, and its pid namespace for children. Not dumpable, so that no process of the cage
+ * can look at our memory. */
 static int enter_cage(const struct spawn_context *context, struct error *error) {
     const struct sandbox_host *host = context->template->options->host;
     auto_fd cage_fd = system_pidfd_open(context->cage);

@@ -1,3 +1,9 @@
+/*
+ * spawn_steps.c - small steps that several spawned processes take, and their report.
+ *
+ * A report is one write to a pipe, no longer than PIPE_BUF, so it comes whole or
+ * not at all.
+ */
 #define _GNU_SOURCE
 #include "spawn_steps.h"
 

@@ -30,10 +30,11 @@ int spawn_await_report(int fd, bool end_is_success, struct error *ret_error);
 /* Sends a report; after one of a failure the calling process ends. */
 void spawn_send_report(int fd, int result, const struct error *error);
 
-/* Loopback up, so that what connects to it sees "refused" and not a surprise. 0 or -errno. See: netdevice(7). */
+/* Brings the loopback interface up, so that connecting to a closed port is refused, as programs expect. 0 or -errno.
+ * See: netdevice(7). */
 int spawn_raise_loopback(struct error *ret_error);
 
-/* The host's name in a new UTS namespace. 0 or -errno. */
+/* Sets the host name in a new UTS namespace. 0 or -errno. */
 int spawn_name_host(struct error *ret_error);
 
 #endif

@@ -60,7 +60,8 @@ static int drop_privileges(const struct sandbox_host *host) {
     return syscall(SYS_capset, &header, none) ? -errno : 0;
 }
 
-/* By the system call itself: libc keeps two signals to itself, and whoever started us may have them ignored. */
+/* With the system call itself: libc refuses to set two signals that it uses itself, and they may have been inherited as
+ * ignored. */
 static void reset_signals(void) {
     const struct {
         void *handler;
@@ -75,10 +76,11 @@ static void reset_signals(void) {
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* With 0 Linux would still start a handler of the host's that cores are piped to; with 1, none. See: core(5). */
+/* With a limit of 0 Linux would still start the host's handler that cores are piped to; with 1 it does not. See:
+ * core(5). */
 static void forbid_cores(void) {
     if (setrlimit(RLIMIT_CORE, &(struct rlimit){1, 1}))
-        (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); /* whoever started us has it at 0 already */
+        (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); /* the hard limit is 0 already */
 }
 
 static int go_to_folder(const struct template *template, struct error *error) {

@@ -7,7 +7,7 @@
  * cage and starts the worker. Then it serves one request after the other.
  *
  * One sandbox is always prepared: its namespaces, root and /proc are made before
- * anybody asks, and only the layer is missing. A request uses it up, and the next
+ * it is requested, and only the layer is missing. A request uses it up, and the next
  * one is prepared once the answer is sent, while the kernel goes on. A prepared
  * sandbox has the mounts of its time; so whatever mounts the session's folder anew
  * discards it first.
@@ -72,7 +72,8 @@ static int answer(int socket, struct answer packet) {
     return channel_send(socket, &packet, sizeof packet, -1);
 }
 
-/* Hides what is hidden of the folder's homes, from the cells to come, and what has been added since. */
+/* Puts whiteouts for the hidden entries of the folder's homes, and for those that have been added since the last time.
+ */
 static int hide_entries(struct template *template, int files_fd) {
     if (!template->rules.homes[0] || template->options->host->folder_fd < 0 || template->submounts.used)
         return 0;
@@ -81,7 +82,7 @@ static int hide_entries(struct template *template, int files_fd) {
     return folder_fd < 0 || layer_fd < 0 ? -errno : folder_hide(folder_fd, layer_fd, &template->rules, &template->seen);
 }
 
-/* What the parts of the notebook's folder need over it. */
+/* Makes the folders that the parts of the notebook's folder need in a layer. */
 static int make_parts(const struct template *template, int files_fd, const char *folder, const char *work) {
     const struct sandbox_host *host = template->options->host;
     if (template->submounts.n == 0)
@@ -158,7 +159,7 @@ static int restore_limit(const struct session_options *options, int files_fd, en
                                taken.inodes + positive_difference(options->disk_inodes, taken.inodes));
 }
 
-/* Names beside those of cells take their room, too; as many as there may be files. */
+/* Guards and files that lie aside count for the limit, too: there may be as many of them as files. */
 static int raise_file_limit(const struct session_options *options, int files_fd) {
     struct room taken = {0}, left = {0};
     int r = measure_room(files_fd, "live", &taken, &left);
@@ -263,7 +264,7 @@ static int serve_request(const struct state *state, const struct request *reques
     return answer(state->socket, packet);
 }
 
-/* One sandbox is always prepared: its namespaces are most of the work, and need not wait for the request. */
+/* Answers requests; before each, prepares a sandbox if none is, for its namespaces are most of the work. */
 static void serve(const struct state *state) {
     struct prepared ready = {0};
     struct request request;
@@ -271,7 +272,7 @@ static void serve(const struct state *state) {
     while (r == 0) {
         struct error error = {0};
         if (ready.pid == 0 && spawn_prepare(&state->context, &ready, &error))
-            ready = (struct prepared){0}; /* whoever asks is told, if it fails again */
+            ready = (struct prepared){0}; /* the request tries again, and its answer says what failed */
         if (channel_receive(state->socket, &request, sizeof request, &none))
             return;
         r = serve_request(state, &request, &ready);
@@ -329,7 +330,8 @@ static int arrange_descriptors(const int from[END_FD]) {
     return close_range(END_FD, ~0U, 0) ? -errno : 0;
 }
 
-/* Where Linux finds the libraries of a program that was not installed: all of the environment that is passed on. */
+/* LD_LIBRARY_PATH, by which a program that is not installed finds its libraries, is all of the environment that is
+ * passed on. */
 static void leave_out_path(char *buf, size_t size, char *ret_env[2]) {
     const char *path = getenv("LD_LIBRARY_PATH");
     int n = path ? snprintf(buf, size, "LD_LIBRARY_PATH=%s", path) : -1;
@@ -403,10 +405,10 @@ int zygote_start(const struct session_options *options, const struct worker_fds 
 }
 
 /*
- * The cage first, with all that is in it: its inits are the zygote's children,
- * and would be left to us unreaped, and the cage's with them. Then the zygote,
- * which ends by itself when nobody speaks to it any more: killed while it prepares
- * a sandbox, it would leave us the process that it has sent into the cage.
+ * Ends the cage first, with all that is in it: its inits are children of the
+ * zygote, which reaps them; without it they would be left to us. Then the zygote,
+ * by closing its socket: killed while it prepares a sandbox, it would leave us the
+ * process that it has sent into the cage.
  */
 void zygote_stop(struct zygote *zygote) {
     auto_fd cage_fd = zygote->cage > 0 ? system_pidfd_open(zygote->cage) : -1;

@@ -10,11 +10,11 @@
  * Code of a cell that took over a keeper could see the cage and what is below it:
  * inits, which have nothing left to take (init.h). The zygote and the kernel have
  * no pid there. Only the zygote's first answer carries a descriptor: Linux limits
- * descriptors in flight by user, and other programs of the user may have used up
- * the limit.
+ * descriptors in flight by user, and other programs of the user may have reached
+ * that limit.
  *
  * Sandboxes are asked for with zygote_request_sandbox() and taken with
- * zygote_take_sandbox(), in order, so that the zygote can work while we do.
+ * zygote_take_sandbox(), in order, so that the zygote works at the same time as we.
  *
  * See: clone(2), CLONE_PARENT; docs/sandbox.md.
  */

@@ -1,3 +1,10 @@
+/*
+ * zygote_options.c - a head of numbers and flags, then all texts in a fixed order, each with its NUL.
+ *
+ * Both sides are the same program, so there is no version. The reader believes
+ * nothing all the same: each text ends within the file, and each list within its
+ * table.
+ */
 #define _GNU_SOURCE
 #include "zygote_options.h"
 
