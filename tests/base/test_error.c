@@ -27,7 +27,7 @@ static void test_error_set_without_errno_returns_eio(void **state) {
     assert_string_equal(error.text, "it is another one");
 }
 
-static void test_error_set_for_nobody_returns_errno(void **state) {
+static void test_error_set_without_an_error_returns_errno(void **state) {
     (void)state;
     assert_int_equal(error_set(NULL, EPERM, "nobody reads this"), -EPERM);
     assert_int_equal(error_set_errno(NULL, EPERM), -EPERM);
@@ -78,7 +78,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_error_set_keeps_errno_and_sentence),
         cmocka_unit_test(test_error_set_without_errno_returns_eio),
-        cmocka_unit_test(test_error_set_for_nobody_returns_errno),
+        cmocka_unit_test(test_error_set_without_an_error_returns_errno),
         cmocka_unit_test(test_error_set_of_its_own_text_puts_it_into_a_sentence),
         cmocka_unit_test(test_error_set_with_too_long_text_cuts_it),
         cmocka_unit_test(test_error_text_that_is_too_long_loses_its_middle),

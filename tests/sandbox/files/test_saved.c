@@ -140,7 +140,7 @@ static void test_file_that_is_closed_to_its_owner_is_saved_and_undone(void **sta
     check_undone(empty);
 }
 
-static void test_file_that_nobody_has_touched_is_not_opened_for_writing(void **state) {
+static void test_unchanged_file_is_not_opened_for_writing(void **state) {
     struct saved saved = {0};
     struct stat before, after;
     uint64_t room = BYTES;
@@ -177,7 +177,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_each_change_is_undone, prepare, release),
         cmocka_unit_test_setup_teardown(test_file_that_is_closed_to_its_owner_is_saved_and_undone, prepare, release),
-        cmocka_unit_test_setup_teardown(test_file_that_nobody_has_touched_is_not_opened_for_writing, prepare, release),
+        cmocka_unit_test_setup_teardown(test_unchanged_file_is_not_opened_for_writing, prepare, release),
         cmocka_unit_test_setup_teardown(test_file_larger_than_the_room_is_not_saved, prepare, release),
         cmocka_unit_test_setup_teardown(test_only_regular_files_are_opened, prepare, release),
     };

@@ -59,7 +59,7 @@ static void folder_behind_a_shut_one_leads_nowhere(struct live *live) {
     CHECK_EQUAL(live_call(live, SYS_access, "\"" LIVE_WORK "/p/d 0"), 0);
 }
 
-static void folder_goes_on(struct live *live) {
+static void folder_is_carried_on(struct live *live) {
     long fd = open_folder(live, LIVE_WORK "/d", O_RDONLY | O_DIRECTORY);
     long path = live_call(live, SYS_open, "\"" LIVE_WORK "/d %d", O_PATH);
     CHECK(live_call(live, SYS_openat, "%ld \"a %d 0644", fd, O_RDWR | O_CREAT) > 4);
@@ -70,12 +70,9 @@ static void folder_goes_on(struct live *live) {
 
 int main(void) {
     static const struct live_case cases[] = {
-        LIVE_CASE(folder_goes_on),
-        LIVE_CASE(folder_named_as_if_deleted_is_opened_anew),
-        LIVE_CASE(deleted_folder_is_refused),
-        LIVE_CASE(path_of_a_deleted_file_is_refused),
-        LIVE_CASE(namespace_is_refused),
-        LIVE_CASE(folder_behind_a_shut_one_leads_nowhere),
+        LIVE_CASE(folder_is_carried_on),      LIVE_CASE(folder_named_as_if_deleted_is_opened_anew),
+        LIVE_CASE(deleted_folder_is_refused), LIVE_CASE(path_of_a_deleted_file_is_refused),
+        LIVE_CASE(namespace_is_refused),      LIVE_CASE(folder_behind_a_shut_one_leads_nowhere),
     };
     return live_main("folders", cases, sizeof cases / sizeof cases[0]);
 }

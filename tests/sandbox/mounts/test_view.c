@@ -43,7 +43,7 @@ static void privileges_are_gone_in_threads_and_children_too(struct live *live) {
 }
 
 /* The real user behind a running cell's worker, seen from outside of its namespace. */
-static void host_user_of_a_worker_is_that_of_the_ground(struct live *live) {
+static void host_user_of_a_worker_is_the_one_that_was_chosen(struct live *live) {
     char path[64];
     struct stat st;
     struct cell *cell = live_start(live);
@@ -140,7 +140,7 @@ static void locks_on_files_of_the_host_are_the_sessions_own(struct live *live) {
 }
 
 /* They are the host's inodes, and whoever may write to a device may set its times to now. */
-static void devices_can_be_used_and_not_touched(struct live *live) {
+static void devices_can_be_used_and_their_inodes_not_changed(struct live *live) {
     static const char *const devices[] = {"null", "zero", "full", "random", "urandom"};
     for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {
         char path[32];
@@ -300,14 +300,14 @@ static void disk_over_its_limit_is_enospc_until_space_is_freed(struct live *live
 static const struct live_case cases[] = {
     {"privileges_are_gone", privileges_are_gone, NULL},
     {"privileges_are_gone_in_threads_too", privileges_are_gone_in_threads_and_children_too, NULL},
-    {"host_user_of_a_worker_is_that_of_the_ground", host_user_of_a_worker_is_that_of_the_ground, NULL},
+    {"host_user_of_a_worker_is_the_one_that_was_chosen", host_user_of_a_worker_is_the_one_that_was_chosen, NULL},
     {"root_folder_has_only_the_entries_of_the_sandbox", root_folder_has_only_the_entries_of_the_sandbox, NULL},
     {"etc_has_generated_files_only", etc_has_generated_files_only, NULL},
     {"host_files_cannot_be_written", host_files_cannot_be_written, NULL},
     {"folders_beside_the_notebook_are_not_seen", folders_beside_the_notebook_are_not_seen, NULL},
     {"notebook_folder_is_seen_at_its_own_path_and_at_work", notebook_folder_is_seen_at_its_own_path_and_at_work, NULL},
     {"locks_on_files_of_the_host_are_the_sessions_own", locks_on_files_of_the_host_are_the_sessions_own, NULL},
-    {"devices_can_be_used_and_not_touched", devices_can_be_used_and_not_touched, NULL},
+    {"devices_can_be_used_and_their_inodes_not_changed", devices_can_be_used_and_their_inodes_not_changed, NULL},
     {"program_that_runs_in_a_cell_can_be_replaced_by_the_host", program_that_runs_in_a_cell_can_be_replaced_by_the_host,
      NULL},
     {"what_is_mounted_in_usr_is_seen", what_is_mounted_in_usr_is_seen, mount_things_in_usr},

@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static void state_goes_on(struct live *live) {
+static void state_is_carried_on(struct live *live) {
     live_check_counter(live, 0);
     CHECK_TEXT(live_do(live, "add 5"), "5");
     CHECK_TEXT(live_do(live, "add 2"), "7");
@@ -184,7 +184,7 @@ static struct cell *start_from(struct live *live, enum cell_source source, bool 
     return cell;
 }
 
-static void aside_runs_beside_a_running_cell_and_changes_nothing(struct live *live) {
+static void ephemeral_cell_runs_beside_a_running_cell_and_changes_nothing(struct live *live) {
     live_do(live, "add 1");
     live_do(live, "put /dev/shm/kept before");
     struct cell *cell = live_start(live);
@@ -207,7 +207,7 @@ static void aside_runs_beside_a_running_cell_and_changes_nothing(struct live *li
     CHECK_TEXT(live_do(live, "list /dev/shm"), "kept");
 }
 
-static void aside_goes_on_while_a_cell_is_committed(struct live *live) {
+static void ephemeral_cell_runs_on_while_a_cell_is_committed(struct live *live) {
     struct cell *cell = live_start(live);
     struct cell *ephemeral = start_from(live, CELL_FROM_CURRENT, true);
     CHECK_TEXT(live_ask(cell, "add 1"), "1");
@@ -230,7 +230,7 @@ static void first_image_is_not_changed_by_cells(struct live *live) {
     live_check_counter(live, 14);
 }
 
-static void working_folder_and_umask_go_on(struct live *live) {
+static void working_folder_and_umask_are_carried_on(struct live *live) {
     CHECK_TEXT(live_do(live, "where"), live->folder);
     CHECK_EQUAL(live_call(live, SYS_mkdir, "\"sub/mine 0755"), 0);
     CHECK_EQUAL(live_call(live, SYS_chdir, "\"sub/mine"), 0);
@@ -264,7 +264,7 @@ static long open_letters(struct live *live) {
     return live_call(live, SYS_open, "\"/dev/shm/f %d", O_RDWR);
 }
 
-static void check_letters_go_on(struct live *live, long fd) {
+static void check_next_letters(struct live *live, long fd) {
     CHECK_EQUAL(live_call(live, SYS_lseek, "%ld 2 0", fd), 2);
     struct cell *lost = live_start(live);
     CHECK_TEXT(live_ask(lost, "read %ld", fd), "cdef");
@@ -276,25 +276,25 @@ static void check_letters_go_on(struct live *live, long fd) {
     CHECK_TEXT(live_do(live, "file /dev/shm/f"), "abZdef");
 }
 
-static void open_file_goes_on(struct live *live) {
+static void open_file_is_carried_on(struct live *live) {
     long fd = open_letters(live);
     CHECK(fd > 4);
-    check_letters_go_on(live, fd);
+    check_next_letters(live, fd);
 }
 
 /* Null, output and trace; after closing 0 the next file gets it. */
-static void open_file_in_the_place_of_the_workers_own_goes_on(struct live *live) {
+static void open_file_in_the_place_of_the_workers_own_is_carried_on(struct live *live) {
     static const long numbers[] = {0, 1, 2, 4};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         long fd = open_letters(live);
         CHECK_EQUAL(live_call(live, SYS_dup2, "%ld %ld", fd, numbers[i]), numbers[i]);
         CHECK_EQUAL(live_call(live, SYS_close, "%ld", fd), 0);
-        check_letters_go_on(live, numbers[i]);
+        check_next_letters(live, numbers[i]);
     }
 }
 
 /* A temporary file has no name any more; what stays is the offset. */
-static void unlinked_file_goes_on_and_its_offset_is_rolled_back(struct live *live) {
+static void unlinked_file_is_carried_on_and_its_offset_rolled_back(struct live *live) {
     long fd = open_letters(live);
     CHECK_EQUAL(live_call(live, SYS_unlink, "\"/dev/shm/f"), 0);
     CHECK_EQUAL(live_call(live, SYS_lseek, "%ld 3 0", fd), 3);
@@ -305,7 +305,7 @@ static void unlinked_file_goes_on_and_its_offset_is_rolled_back(struct live *liv
     CHECK_TEXT(live_do(live, "list /dev/shm"), "");
 }
 
-static void files_go_on_and_host_files_are_never_written(struct live *live) {
+static void files_are_carried_on_and_host_files_never_written(struct live *live) {
     char path[PATH_MAX + 16];
     struct stat st;
     CHECK_TEXT(live_do(live, "append host.txt +"), "ok");
@@ -364,7 +364,7 @@ static void cell_that_cannot_be_made_leaves_the_next_its_own_sandbox(struct live
 }
 
 static const struct live_case cases[] = {
-    {"state_goes_on", state_goes_on, NULL},
+    {"state_is_carried_on", state_is_carried_on, NULL},
     {"namespaces_are_new_in_each_cell", namespaces_are_new_in_each_cell, NULL},
     {"process_has_the_same_id_in_each_cell", process_has_the_same_id_in_each_cell, NULL},
     {"death_of_a_cell_is_reported_and_leaves_the_session_as_it_was",
@@ -375,16 +375,18 @@ static const struct live_case cases[] = {
     {"stopped_cell_can_be_discarded", stopped_cell_can_be_discarded, NULL},
     {"cell_stopped_by_a_signal_can_be_committed", cell_stopped_by_a_signal_can_be_committed, NULL},
     {"unstarted_cell_can_be_discarded", unstarted_cell_can_be_discarded, NULL},
-    {"aside_runs_beside_a_running_cell_and_changes_nothing", aside_runs_beside_a_running_cell_and_changes_nothing,
-     NULL},
-    {"aside_goes_on_while_a_cell_is_committed", aside_goes_on_while_a_cell_is_committed, NULL},
+    {"ephemeral_cell_runs_beside_a_running_cell_and_changes_nothing",
+     ephemeral_cell_runs_beside_a_running_cell_and_changes_nothing, NULL},
+    {"ephemeral_cell_runs_on_while_a_cell_is_committed", ephemeral_cell_runs_on_while_a_cell_is_committed, NULL},
     {"first_image_is_not_changed_by_cells", first_image_is_not_changed_by_cells, NULL},
-    {"working_folder_and_umask_go_on", working_folder_and_umask_go_on, NULL},
+    {"working_folder_and_umask_are_carried_on", working_folder_and_umask_are_carried_on, NULL},
     {"deleted_working_folder_does_not_end_the_session", deleted_working_folder_does_not_end_the_session, NULL},
-    {"open_file_goes_on", open_file_goes_on, NULL},
-    {"open_file_in_the_place_of_the_workers_own_goes_on", open_file_in_the_place_of_the_workers_own_goes_on, NULL},
-    {"unlinked_file_goes_on_and_its_offset_is_rolled_back", unlinked_file_goes_on_and_its_offset_is_rolled_back, NULL},
-    {"files_go_on_and_host_files_are_never_written", files_go_on_and_host_files_are_never_written, NULL},
+    {"open_file_is_carried_on", open_file_is_carried_on, NULL},
+    {"open_file_in_the_place_of_the_workers_own_is_carried_on", open_file_in_the_place_of_the_workers_own_is_carried_on,
+     NULL},
+    {"unlinked_file_is_carried_on_and_its_offset_rolled_back", unlinked_file_is_carried_on_and_its_offset_rolled_back,
+     NULL},
+    {"files_are_carried_on_and_host_files_never_written", files_are_carried_on_and_host_files_never_written, NULL},
     {"files_can_be_deleted_when_the_disk_is_full", files_can_be_deleted_when_the_disk_is_full, NULL},
     {"cell_that_cannot_be_made_leaves_the_next_its_own_sandbox",
      cell_that_cannot_be_made_leaves_the_next_its_own_sandbox, NULL},

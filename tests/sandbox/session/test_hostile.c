@@ -206,7 +206,7 @@ static void check_silent(struct live *live) {
  * interrupted in petri's code, to code of the cell's. Keepers have not, and a
  * worker that is sent there while it is frozen loses its cell.
  */
-static void sequence_over_petris_code_redirects_nobody(struct live *live) {
+static void sequence_over_petris_code_redirects_no_task(struct live *live) {
     live_do(live, "add 1");
     CHECK_TEXT(live_do(live, "spoil sequence-of-others"), "0");
     for (int i = 0; i < live_times(24); i++)
@@ -287,7 +287,7 @@ static void process_in_a_long_call_does_not_outlive_its_cell(struct live *live) 
 }
 
 /* What a stopped worker is told to do is not what stands in memory that another process of the cell writes. */
-static void rewritten_calls_bear_nobody(struct live *live) {
+static void rewritten_calls_start_no_process(struct live *live) {
     int rest = count_at_rest(live);
     for (int i = 0; i < live_times(24); i++) {
         struct cell *cell = live_start(live);
@@ -309,7 +309,7 @@ static void control_descriptor_that_is_closed_is_put_back(struct live *live) {
     CHECK_TEXT(live_do(live, "add 1"), "1");
 }
 
-static void control_descriptor_replaced_is_put_back(struct live *live) {
+static void control_descriptor_that_is_replaced_is_put_back(struct live *live) {
     long event = live_call(live, SYS_eventfd2, "0 0"); /* what the worker writes and reads there is an error */
     struct cell *cell = live_start(live);
     live_send(cell, "call %d %ld 3", SYS_dup2, event);
@@ -391,13 +391,13 @@ static const struct live_case cases[] = {
     {"fork_bomb_is_bounded_by_the_cells_limit", fork_bomb_is_bounded_by_the_cells_limit, NULL},
     {"damage_to_petris_pages_loses_the_cell_and_nothing_else", damage_to_petris_pages_loses_the_cell_and_nothing_else,
      NULL},
-    {"sequence_over_petris_code_redirects_nobody", sequence_over_petris_code_redirects_nobody, NULL},
+    {"sequence_over_petris_code_redirects_no_task", sequence_over_petris_code_redirects_no_task, NULL},
     {"sequence_over_petris_code_loses_its_cell_at_most", sequence_over_petris_code_loses_its_cell_at_most, NULL},
     {"process_in_a_long_call_does_not_outlive_the_freeze", process_in_a_long_call_does_not_outlive_the_freeze, NULL},
     {"process_in_a_long_call_does_not_outlive_its_cell", process_in_a_long_call_does_not_outlive_its_cell, NULL},
-    {"rewritten_calls_bear_nobody", rewritten_calls_bear_nobody, NULL},
+    {"rewritten_calls_start_no_process", rewritten_calls_start_no_process, NULL},
     {"control_descriptor_that_is_closed_is_put_back", control_descriptor_that_is_closed_is_put_back, NULL},
-    {"control_descriptor_replaced_is_put_back", control_descriptor_replaced_is_put_back, NULL},
+    {"control_descriptor_that_is_replaced_is_put_back", control_descriptor_that_is_replaced_is_put_back, NULL},
     {"cell_that_used_up_its_descriptors_can_be_committed", cell_that_used_up_its_descriptors_can_be_committed,
      few_descriptors},
     {"undumpable_cell_can_be_committed", undumpable_cell_can_be_committed, NULL},

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 /* A child that waits for a signal, or has ended and waits to be reaped. */
-static pid_t bear(unsigned long flags, bool ends) {
+static pid_t make_child(unsigned long flags, bool ends) {
     pid_t pid = (pid_t)syscall(SYS_clone, flags | SIGCHLD, NULL, NULL, NULL, 0);
     CHECK(pid >= 0);
     if (pid == 0) {
@@ -24,7 +24,7 @@ static pid_t bear(unsigned long flags, bool ends) {
 }
 
 /* Making a cell looks for them, before it starts and once it has ended. */
-static void cells_go_on(struct live *live) {
+static void check_cells_work(struct live *live) {
     CHECK_TEXT(live_do(live, "add 1"), "1");
     live_check_counter(live, 1);
 }
@@ -34,29 +34,29 @@ static void check_reaped(pid_t pid) {
     CHECK_EQUAL(errno, ECHILD);
 }
 
-static void cells_leave_none(struct live *live) {
-    cells_go_on(live);
+static void cells_leave_no_strays(struct live *live) {
+    check_cells_work(live);
     CHECK_EQUAL(session_take_strays(live->session), 0);
 }
 
 static void child_in_a_sandbox_is_ended_and_told(struct live *live) {
-    pid_t pid = bear(CLONE_NEWPID, false);
-    cells_go_on(live);
+    pid_t pid = make_child(CLONE_NEWPID, false);
+    check_cells_work(live);
     check_reaped(pid);
     CHECK_EQUAL(session_take_strays(live->session), 1);
     CHECK_EQUAL(session_take_strays(live->session), 0);
 }
 
 static void dead_child_in_a_sandbox_is_reaped_and_told(struct live *live) {
-    pid_t pid = bear(CLONE_NEWPID, true);
-    cells_go_on(live);
+    pid_t pid = make_child(CLONE_NEWPID, true);
+    check_cells_work(live);
     check_reaped(pid);
     CHECK_EQUAL(session_take_strays(live->session), 1);
 }
 
 static void child_beside_us_is_left_alone(struct live *live) {
-    pid_t alive = bear(0, false), dead = bear(0, true);
-    cells_go_on(live);
+    pid_t alive = make_child(0, false), dead = make_child(0, true);
+    check_cells_work(live);
     CHECK_EQUAL(session_take_strays(live->session), 0);
     CHECK_EQUAL(waitpid(alive, NULL, WNOHANG), 0);
     CHECK_EQUAL(waitpid(dead, NULL, WNOHANG), dead);
@@ -66,7 +66,7 @@ static void child_beside_us_is_left_alone(struct live *live) {
 
 int main(void) {
     static const struct live_case cases[] = {
-        {.name = "cells_leave_none", .run = cells_leave_none},
+        {.name = "cells_leave_no_strays", .run = cells_leave_no_strays},
         {.name = "child_in_a_sandbox_is_ended_and_told", .run = child_in_a_sandbox_is_ended_and_told},
         {.name = "dead_child_in_a_sandbox_is_reaped_and_told", .run = dead_child_in_a_sandbox_is_reaped_and_told},
         {.name = "child_beside_us_is_left_alone", .run = child_beside_us_is_left_alone},
