@@ -190,11 +190,16 @@ static const struct {
     {"%limits", LIMITS_LINE_SESSION},
 };
 
+/* As strchr(3), which finds a NUL in every text. */
+static bool is_one_of(char c, const char *set) {
+    return c != '\0' && strchr(set, c);
+}
+
 /* Which of them the code begins with; its length goes to ret_bytes. */
 static enum limits_line find_magic(const char *text, size_t bytes, size_t *ret_bytes) {
     for (size_t i = 0; i < sizeof magics / sizeof magics[0]; i++) {
         size_t n = strlen(magics[i].word);
-        if (bytes >= n && memcmp(text, magics[i].word, n) == 0 && (bytes == n || strchr(" \t\r\n", text[n]))) {
+        if (bytes >= n && memcmp(text, magics[i].word, n) == 0 && (bytes == n || is_one_of(text[n], " \t\r\n"))) {
             *ret_bytes = n;
             return magics[i].line;
         }
@@ -203,7 +208,7 @@ static enum limits_line find_magic(const char *text, size_t bytes, size_t *ret_b
 }
 
 static bool is_blank(const char *text, size_t n) {
-    while (n > 0 && strchr(" \t\r", text[n - 1]))
+    while (n > 0 && is_one_of(text[n - 1], " \t\r"))
         n--;
     return n == 0;
 }

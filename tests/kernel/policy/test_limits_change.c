@@ -159,6 +159,18 @@ static void test_ask_code_keeps_a_nul_in_the_code(void **state) {
     json_decref(rest);
 }
 
+static void test_ask_code_takes_no_word_that_a_nul_ends(void **state) {
+    json_t *code = json_stringn("%limits\0 cpus=1\na", 17);
+    json_t *rest = NULL;
+    enum limits_line line;
+    (void)state;
+    assert_int_equal(limits_change_code(&change, &limits, code, &rest, &line), 0);
+    assert_int_equal(line, LIMITS_LINE_NONE);
+    assert_ptr_equal(rest, code);
+    json_decref(code);
+    json_decref(rest);
+}
+
 #define TEST(test) cmocka_unit_test_setup(test, setup)
 
 int main(void) {
@@ -167,6 +179,7 @@ int main(void) {
         TEST(test_ask_json_takes_texts_and_numbers),           TEST(test_ask_json_refuses_bad_values_and_unknown_names),
         TEST(test_ask_for_the_session_can_set_session_limits), TEST(test_ask_code_keeps_line_numbers_and_magics),
         TEST(test_ask_code_keeps_a_nul_in_the_code),           TEST(test_ask_of_task_limits_can_only_lower_them),
+        TEST(test_ask_code_takes_no_word_that_a_nul_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
