@@ -114,6 +114,7 @@ static void open_input(struct inputs_read *reading) {
         return;
     }
     if (fstat(reading->fd, &reading->st) < 0) {
+        reading->inputs->complete = false;
         close_file(reading);
         return;
     }
@@ -141,6 +142,15 @@ static void end_input(struct inputs_read *reading) {
     add_row(reading, hex);
 }
 
+/* Whether the host has left the file alone since it was opened: a time of change of contents can be set back, one of
+ * the status can't. */
+static bool is_unchanged(const struct inputs_read *reading) {
+    struct stat now;
+    return fstat(reading->fd, &now) == 0 && now.st_size == reading->st.st_size &&
+           memcmp(&now.st_mtim, &reading->st.st_mtim, sizeof now.st_mtim) == 0 &&
+           memcmp(&now.st_ctim, &reading->st.st_ctim, sizeof now.st_ctim) == 0;
+}
+
 /* Reads on. True where the file is done with. The host may write to it meanwhile: INPUTS_READ_BYTES bounds it. */
 static bool hash_some(struct inputs_read *reading) {
     ssize_t n = read(reading->fd, reading->chunk, CHUNK_BYTES);
@@ -150,10 +160,7 @@ static bool hash_some(struct inputs_read *reading) {
         reading->hashed_bytes += (uint64_t)n;
         return false;
     }
-    struct stat now;
-    bool same = n == 0 && fstat(reading->fd, &now) == 0 && now.st_size == reading->st.st_size &&
-                memcmp(&now.st_mtim, &reading->st.st_mtim, sizeof now.st_mtim) == 0;
-    if (same)
+    if (n == 0 && is_unchanged(reading))
         end_input(reading);
     else
         add_row(reading, NULL);

@@ -19,6 +19,8 @@ struct fake_plan {
     struct cell_usage usage; /* of cell_measure() */
     double processors;       /* that cells use all the time from now on: their CPU time grows with the kernel's clock */
     const char *detail;      /* of the error */
+    const char *opened;      /* the one file that cells have opened; NULL: they are not watched */
+    int opened_fd;           /* what that is opened as afterwards; the caller of cell_open_before() closes it */
 };
 
 /* A session whose worker "warms up". What it hands out stays open until fake_session_free(), also where a cell ends. */
