@@ -12,6 +12,7 @@
 
 #include "export.h"
 
+#include "base/directory.h"
 #include "kernel/base/clock.h"
 #include "kernel/base/filename.h"
 #include "kernel/base/host_file.h"
@@ -69,16 +70,11 @@ static int open_folder(const struct export *export) {
 
 /* What a kernel that was killed has left half written. Nobody writes now: the folder is locked. */
 static void remove_leftovers(int dir_fd) {
-    int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    auto_dir dir = directory_open(dir_fd);
     struct dirent *entry;
     while (dir && (entry = readdir(dir)))
         if (strncmp(entry->d_name, EXPORT_COPY_NAME, strlen(EXPORT_COPY_NAME)) == 0)
             unlinkat(dir_fd, entry->d_name, 0);
-    if (dir)
-        closedir(dir);
-    else if (copy >= 0)
-        close(copy);
 }
 
 int export_open(struct export *export) {

@@ -13,6 +13,7 @@
 
 #include "transaction.h"
 
+#include "base/directory.h"
 #include "kernel/base/clock.h"
 #include "kernel/base/host_file.h"
 #include "kernel/files/transaction_make.h"
@@ -64,11 +65,8 @@ static void remove_stage(const struct transaction *transaction, const char *name
 
 /* Removes what transactions leave in `.petri`, and nothing that somebody else has put there. */
 static void empty_own(const struct transaction *transaction) {
-    int copy = openat(transaction->own_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    auto_dir dir = copy < 0 ? NULL : fdopendir(copy);
+    auto_dir dir = directory_open(transaction->own_fd);
     struct dirent *entry;
-    if (!dir && copy >= 0)
-        close(copy);
     while (dir && (entry = readdir(dir)))
         if (journal_is_stage(entry->d_name))
             remove_stage(transaction, entry->d_name);

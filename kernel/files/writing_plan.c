@@ -9,6 +9,7 @@
 
 #include "kernel/files/writing_inside.h"
 
+#include "base/directory.h"
 #include "kernel/base/filename.h"
 #include "kernel/files/artifact_kind.h"
 #include "kernel/files/autorun.h"
@@ -108,14 +109,13 @@ static int plan_one(struct writing *writing, struct writing_entry *entry, const 
 /* All that a folder of the host's has. */
 static int plan_tree(struct writing *writing, struct writing_entry *entry, const char *path, bool *ret_all) {
     char inner[FILENAME_PATH_BYTES + NAME_MAX + 2];
-    int fd = transaction_open_folder(writing->transaction, path), r = 0;
-    auto_dir dir = fd < 0 ? NULL : fdopendir(fd);
+    const int fd = transaction_open_folder(writing->transaction, path);
+    auto_dir dir = directory_of(fd);
+    int r = 0;
     struct dirent *found;
     if (!dir) {
-        if (fd >= 0)
-            close(fd);
         *ret_all = false;
-        writing_refuse(entry, "it can't be read: %s", strerror(errno));
+        writing_refuse(entry, "it can't be read: %s", strerror(fd < 0 ? -fd : errno));
         return 0;
     }
     while (r == 0 && (found = readdir(dir))) {

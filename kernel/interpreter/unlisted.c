@@ -11,6 +11,7 @@
 #include "unlisted.h"
 
 #include "base/cleanup.h"
+#include "base/directory.h"
 #include "kernel/base/filename.h"
 
 #include <dirent.h>
@@ -198,10 +199,10 @@ static int look_at(struct look *look, const struct level *level, const char *nam
 /* All entries of a folder, which is where the caches of modules of the level caches_of are, or NULL. 1 where something
  * is shown, 0 where nothing is, or -errno. */
 static int look_through(struct look *look, const struct level *level, const struct level *caches_of) {
-    int copy = openat(level->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
     const struct dirent *entry;
     bool any = false;
-    auto_dir dir = copy < 0 ? NULL : fdopendir(copy);
+    int r = 0;
+    auto_dir dir = directory_open(level->fd);
     if (!dir)
         return -errno;
     while (r >= 0 && (errno = 0, entry = readdir(dir)))

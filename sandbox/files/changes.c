@@ -13,6 +13,7 @@
 #include "changes.h"
 
 #include "base/cleanup.h"
+#include "base/directory.h"
 #include "sandbox/files/mirror.h"
 #include "sandbox/files/overlay.h"
 
@@ -172,8 +173,8 @@ typedef int visitor(struct walk *walk, const struct level *level, const char *na
 
 /* Calls visit for each entry of a folder; its path stands in walk meanwhile, shortened where it is longer than any. */
 static int each_entry(struct walk *walk, int dir_fd, const struct level *level, visitor *visit_one) {
-    int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
-    auto_dir dir = copy < 0 ? NULL : fdopendir(copy);
+    auto_dir dir = directory_open(dir_fd);
+    int r = 0;
     size_t before = walk->path_bytes;
     struct dirent *entry;
     if (!dir)

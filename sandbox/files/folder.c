@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/directory.h"
 #include "sandbox/files/overlay.h"
 
 #include <errno.h>
@@ -169,13 +170,12 @@ static int hide_entry(const struct hiding *hiding, int folder_fd, int layer_fd, 
 }
 
 static int hide_entries(const struct hiding *hiding, int folder_fd, int layer_fd, const char *path) {
-    int copy = openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    auto_dir dir = copy < 0 ? NULL : fdopendir(copy);
+    auto_dir dir = directory_open(folder_fd);
     struct dirent *entry;
     if (!dir)
         return -errno;
     struct stat st; /* from before they are read: what comes meanwhile is looked at the next time, too */
-    int r = fstat(copy, &st) ? -errno : folder_seen_add(hiding->seen, path, &st.st_mtim);
+    int r = fstat(dirfd(dir), &st) ? -errno : folder_seen_add(hiding->seen, path, &st.st_mtim);
     while (r == 0 && (errno = 0, entry = readdir(dir)))
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             r = hide_entry(hiding, folder_fd, layer_fd, entry->d_name, path);

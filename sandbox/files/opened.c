@@ -11,6 +11,7 @@
 #include "opened.h"
 
 #include "base/cleanup.h"
+#include "base/directory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -64,17 +65,17 @@ static bool is_folder(int dir_fd, const struct dirent *entry) {
 static int watch_inner(struct opened *opened, int root_fd, size_t at) {
     const char *outer = opened->folder[at].path;
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-    int dir_fd = openat(root_fd, outer[0] ? outer : ".", flags), r = 0;
-    auto_dir dir = dir_fd < 0 ? NULL : fdopendir(dir_fd);
+    auto_dir dir = directory_of(openat(root_fd, outer[0] ? outer : ".", flags));
+    int r = 0;
     struct dirent *entry;
     char path[PATH_MAX];
     if (!dir)
         return -errno;
     while (r == 0 && (entry = readdir(dir))) {
-        if (!is_folder(dir_fd, entry) || strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+        if (!is_folder(dirfd(dir), entry) || strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
         int n = snprintf(path, sizeof path, "%s%s%s", outer, outer[0] ? "/" : "", entry->d_name);
-        auto_fd fd = n < (int)sizeof path ? openat(dir_fd, entry->d_name, flags) : -1;
+        auto_fd fd = n < (int)sizeof path ? openat(dirfd(dir), entry->d_name, flags) : -1;
         if (fd < 0 || opened->n == OPENED_FOLDERS)
             opened->left_out = true;
         else

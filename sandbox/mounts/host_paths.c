@@ -14,6 +14,7 @@
 #include "host_paths.h"
 
 #include "base/cleanup.h"
+#include "base/directory.h"
 #include "sandbox/base/step.h"
 #include "sandbox/base/system.h"
 #include "sandbox/files/folder.h"
@@ -143,8 +144,8 @@ static bool has_mounts(const struct shown *shown) {
 }
 
 static int count_entries(int fd) {
-    int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), n = 0;
-    auto_dir dir = copy < 0 ? NULL : fdopendir(copy);
+    auto_dir dir = directory_open(fd);
+    int n = 0;
     while (dir && readdir(dir))
         n++;
     return dir ? n - 2 : -errno;
@@ -179,8 +180,8 @@ static int show_entry(const struct shown *folder, const char *name, struct error
 
 /* Shows each entry by itself, in a folder of the template's. */
 static int take_apart(const struct shown *folder, struct error *error) {
-    int copy = openat(folder->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
-    auto_dir dir = copy < 0 ? NULL : fdopendir(copy);
+    auto_dir dir = directory_open(folder->fd);
+    int r = 0;
     struct dirent *entry;
     if (!dir)
         return step_failed(error, STEP_MOUNT_BIND, errno, "%s", folder->target);

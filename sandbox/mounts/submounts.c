@@ -10,6 +10,7 @@
 #include "submounts.h"
 
 #include "base/cleanup.h"
+#include "base/directory.h"
 #include "sandbox/base/step.h"
 #include "sandbox/base/system.h"
 #include "sandbox/files/overlay.h"
@@ -196,8 +197,8 @@ static int take_entry(struct taking *taking, int dir_fd, int to_fd, const char *
 
 /* Takes each entry of a folder by itself, but for those that are hidden. */
 static int take_entries(struct taking *taking, int dir_fd, int to_fd, const char *path) {
-    int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
-    auto_dir dir = copy < 0 ? NULL : fdopendir(copy);
+    auto_dir dir = directory_open(dir_fd);
+    int r = 0;
     struct dirent *entry;
     if (!dir)
         return errno == EACCES ? 0 : fail(taking, errno, path[0] ? path : "/.");
@@ -209,7 +210,7 @@ static int take_entries(struct taking *taking, int dir_fd, int to_fd, const char
         if (n >= (int)sizeof inner)
             taking->submounts->view.omitted++;
         else if (folder_fate(taking->rules, inner) != FOLDER_HIDE)
-            r = take_entry(taking, copy, to_fd, inner);
+            r = take_entry(taking, dirfd(dir), to_fd, inner);
     }
     return r;
 }
