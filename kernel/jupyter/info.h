@@ -31,7 +31,7 @@ void info_hello(struct info *info, struct jupyter *jupyter, const json_t *hello)
 /* There is no worker, or none any more. */
 void info_give_up(struct info *info, struct jupyter *jupyter);
 
-/* Answers those that have waited long enough, and says when the next will have. */
+/* Answers all that wait once the first one has waited long enough; and when that will be. */
 void info_tick(struct info *info, struct jupyter *jupyter, int64_t now_us);
 int64_t info_deadline(const struct info *info);
 

@@ -6,7 +6,8 @@
  * reply was sent, and leaves no half one; a machine that loses power may lose
  * the last ones, whole. A database that can't be used costs a line in the log
  * and never a cell. It is never larger than it may be: a run that is stored
- * takes the place of the oldest. What is stored here has been redacted by the caller.
+ * takes the place of the oldest. The caller has redacted what is
+ * stored but for a task's name, the paths of inputs and the folder.
  *
  * See: SQLite, "Write-Ahead Logging", "PRAGMA synchronous".
  */

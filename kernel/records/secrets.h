@@ -27,7 +27,8 @@
 
 /*
  * Appends text to out, with "[redacted: KIND]" in place of each secret.
- * Returns how many there were. What is left has none that would be found.
+ * Returns how many there were. What is left is looked at again, until nothing is found
+ * or eight times: only a text made for it has secrets within more than eight others.
  */
 size_t secrets_remove(const char *text, size_t bytes, struct bytes *out);
 
