@@ -11,6 +11,7 @@
 #include "sandbox/base/system.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <string.h>
@@ -48,6 +49,12 @@ int cgroup_read_number(int dir_fd, const char *file, uint64_t *ret_value) {
         return -EINVAL;
     *ret_value = value;
     return 0;
+}
+
+int cgroup_write_limit(int dir_fd, const char *file, uint64_t bytes, const char *none) {
+    char text[32];
+    snprintf(text, sizeof text, "%" PRIu64, bytes);
+    return system_write_file(dir_fd, file, bytes > INT64_MAX ? none : text);
 }
 
 /* Whether a comma-separated list names an item. */

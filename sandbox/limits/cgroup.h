@@ -18,6 +18,9 @@ int cgroup_read_keys(int dir_fd, const char *file, const char *const *keys, uint
 /* Reads a file that is one number. 0 or -errno. */
 int cgroup_read_number(int dir_fd, const char *file, uint64_t *ret_value);
 
+/* Writes a limit of bytes to a file; none is what stands for UINT64_MAX, no limit. 0 or -errno. */
+int cgroup_write_limit(int dir_fd, const char *file, uint64_t bytes, const char *none);
+
 /*
  * The folder of this process in the hierarchy of a controller, as in
  * /proc/self/cgroup; "" names cgroup v2. 0, -ENOENT, or -errno.

@@ -8,13 +8,11 @@
 #define _GNU_SOURCE
 #include "base/cleanup.h"
 #include "sandbox/base/difference.h"
-#include "sandbox/base/system.h"
 #include "sandbox/limits/cgroup.h"
 #include "sandbox/limits/resources_backend.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <string.h>
@@ -102,12 +100,7 @@ static int v1_open(const char *name, struct resources_group *ret_cells, struct r
 }
 
 static int v1_limit_memory(const struct resources_group *group, uint64_t bytes) {
-    char text[32];
-    if (bytes > INT64_MAX)
-        snprintf(text, sizeof text, "-1");
-    else
-        snprintf(text, sizeof text, "%" PRIu64, bytes);
-    return system_write_file(group->memory_fd, "memory.limit_in_bytes", text);
+    return cgroup_write_limit(group->memory_fd, "memory.limit_in_bytes", bytes, "-1");
 }
 
 static int v1_read(const struct resources_group *group, struct resources_reading *ret_reading) {

@@ -15,7 +15,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -130,12 +129,7 @@ static int v2_open(const char *name, struct resources_group *ret_cells, struct r
 }
 
 static int v2_limit_memory(const struct resources_group *group, uint64_t bytes) {
-    char text[32];
-    if (bytes > INT64_MAX)
-        snprintf(text, sizeof text, "max");
-    else
-        snprintf(text, sizeof text, "%" PRIu64, bytes);
-    int r = system_write_file(group->memory_fd, "memory.max", text);
+    int r = cgroup_write_limit(group->memory_fd, "memory.max", bytes, "max");
     int swap = system_write_file(group->memory_fd, "memory.swap.max", "0");
     return r ? r : (swap == -ENOENT ? 0 : swap);
 }
