@@ -1,8 +1,8 @@
 /*
  * account.c - what comes before a cell and after it, in the one order that all kinds of runs share.
  *
- * The budget is checked behind the spec, which names the task. The record is stored
- * after the report was made, and before whoever asked is answered.
+ * The budget is checked behind the spec, which names the task. The record is
+ * stored after the report was made, and before the request is answered.
  */
 
 #include "account.h"

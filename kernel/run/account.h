@@ -1,5 +1,5 @@
 /*
- * account.h - what a cell is accounted for, whichever message it came with: an execute_request, or a widget's.
+ * account.h - what is done before and after each cell, whether of an execute_request or of a widget's message.
  *
  * Before it: what its metadata.petri asks for, within the ceilings, and whether
  * its task has anything left. After it: its run report, and the record. What
@@ -17,9 +17,9 @@ struct session;
 void account_begin(struct accounts *accounts, struct run *run);
 
 /*
- * The run report of a run that has ended, with run->result.error set where it ended
- * badly. It is recorded before this returns: whoever is told of the run can rely
- * on it. session is NULL where there is none. The caller's.
+ * The run report of a run that has ended, with run->result.error set where it
+ * ended badly. It is recorded before this returns: a client that has its reply
+ * can rely on it. session is NULL where there is none. The caller's.
  */
 json_t *account_end(struct accounts *accounts, const struct session *session, struct run *run);
 

@@ -1,5 +1,5 @@
 /*
- * accounts.h - where runs are accounted for: their records, and what is written into them.
+ * accounts.h - the run records, and what goes into each of them.
  */
 #ifndef PETRI_ACCOUNTS_H
 #define PETRI_ACCOUNTS_H

@@ -20,7 +20,7 @@ void captures_fini(struct captures *captures) {
     *captures = (struct captures){0};
 }
 
-/* A widget says whose output it takes from now on; "" is nobody's. */
+/* A widget says which request's output it takes from now on; "" is none. */
 static void note_state(struct captures *captures, const json_t *header, const json_t *content) {
     const char *id = json_string_value(json_object_get(content, "comm_id"));
     const json_t *state = json_object_get(json_object_get(content, "data"), "state");

@@ -2,10 +2,10 @@
  * collect.c - a frozen cell's work in slices of some milliseconds, in a fixed order.
  *
  * Artifacts are read, then what the cell has read is hashed as it was before the
- * cell, then changes are written to the host's folder: the last changes what the
- * one before it looks at. Checks come behind all files, of which they know the
- * rows, and the wait for widgets comes last. An interrupt cancels what is not done
- * yet; each part then ends by itself, so there is one way out.
+ * cell, then changes are written to the host's folder: writing comes last, for it
+ * changes what is hashed. Checks come behind all files, of which they know the
+ * rows, and the wait for widgets comes last. An interrupt cancels what is not
+ * done yet; each part then ends by itself, so there is one way out.
  */
 
 #include "collect.h"
@@ -26,7 +26,7 @@
 
 enum { SLICE_MS = 10 };
 
-/* Tells people where the files are; programs have the report. */
+/* Shows people where the files are; programs read the report. */
 static void tell_files(const struct runner *runner, const struct run *run, const struct artifacts_more *more) {
     json_t *data = run->asked.silent ? NULL : artifacts_note(run->result.artifact_rows, more);
     if (data)
@@ -49,7 +49,7 @@ static void end_files(struct runner *runner, struct run *run) {
     writing_destroy(writing);
 }
 
-/* Files that a fresh run makes are nobody's: it has no part in the session's. */
+/* Files that a fresh run makes are not written: they are no part of the session. */
 static bool is_written(const struct runner *runner, const struct run *run) {
     return runner->writeback->on && !run->asked.spec.fresh;
 }

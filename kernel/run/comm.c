@@ -1,5 +1,5 @@
 /*
- * comm.c - a comm message as a frame for the worker, and what is told of its end without a reply.
+ * comm.c - a comm message as a frame for the worker, and how its failure is shown without a reply.
  *
  * The map of comms is changed before the cell runs: the front end has opened or
  * closed its side already. A rollback takes that back with all else.
@@ -29,7 +29,7 @@ static void begin_comm(struct runner *runner, struct run *run, json_t **ret_fram
                            "stdin", run->asked.spec.stdin_text, "env", run->asked.spec.env);
 }
 
-/* There is no reply to a comm message: what went wrong is told to everybody, and the report is in the record. */
+/* A comm message has no reply: what went wrong is published, and the report is in the record. */
 static void end_comm(struct runner *runner, struct run *run) {
     if (run->result.rolled_back) {
         run->result.error = outcome_error(run->result.outcome, &run->result.facts);

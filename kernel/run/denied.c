@@ -1,8 +1,8 @@
 /*
  * denied.c - answers one refused call a turn, and counts equal ones in one row.
  *
- * The caller is stopped until it is answered, so calls are taken also when no run
- * is there to count them.
+ * The caller is stopped until it is answered, so calls are answered also while no
+ * run counts them.
  */
 
 #include "denied.h"
@@ -40,7 +40,7 @@ static void denied_ready(void *arg, short events) {
     (void)events;
     struct run *run = runner->run;
     struct denied_call call;
-    /* One a turn: a call is there for sure only where the descriptor was readable. */
+    /* One a turn: taking a call blocks, unless the descriptor has just been readable. */
     if (!runner_has_image(runner) || session_take_denied(runner->session, run ? run->now.cell : NULL, &call) <= 0)
         return;
     if (run && call.by_cell)

@@ -50,8 +50,8 @@ static void check_code(struct run *run, const json_t *code) {
 }
 
 /*
- * What the code asks for in its first line, and what the client does, who has
- * the last word about limits. Returns the code to run, or NULL with an outcome.
+ * Takes the limits of the code's first line, then those of the client, which has
+ * the last word. Returns the code to run, or NULL with an outcome.
  */
 static json_t *spec_all(struct runner *runner, struct run *run, json_t *code, enum limits_line *ret_line) {
     struct error error;
@@ -117,7 +117,7 @@ static void begin_execute(struct runner *runner, struct run *run, json_t **ret_f
         json_decref(rest);
 }
 
-/* What the worker said, with what a reply must have and what is the kernel's to say. */
+/* The worker's reply with the fields that a reply must have, and those that the kernel sets. */
 static json_t *worker_content(const struct run *run) {
     json_t *content = json_copy(run->result.reply);
     json_object_set_new(content, "status", json_string(run->result.outcome == OUTCOME_OK ? "ok" : "error"));
@@ -178,13 +178,13 @@ static void end_execute(struct runner *runner, struct run *run) {
         return;
     }
     json_t *content = reply_content(runner, run);
-    /* Before the reply: what a client has heard of is not lost when the kernel dies. */
+    /* Before the reply: a run that a client knows of is then stored also if the kernel dies. */
     json_t *report = account_end(runner->accounts, runner->session, run);
     json_t *metadata = json_pack("{s:s, s:o}", "started", run->started, "petri", report);
     reply_send(runner->jupyter, run->request, "execute_reply", metadata, content);
 }
 
-/* Also a cell that was rolled back: whoever sent it wants it back, to mend it. */
+/* Also a cell that was rolled back: its author wants it back, to mend it. */
 static void after_execute(struct runner *runner, struct run *run) {
     records_tidy(&runner->accounts->records);
     if (run->asked.counts && run->asked.code)

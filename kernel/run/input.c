@@ -5,8 +5,8 @@
  * measurement takes off the CPU time used since the last, no more than has passed.
  * Each part of the waiting is accounted for once: since_us moves with it.
  *
- * Only who asked for the run answers: the identity has to be one with the
- * request's, and what was sent before the question is thrown away first.
+ * Only the client of the run may answer: the answer's identity has to be that of
+ * the request, and what was sent before the question is thrown away first.
  *
  * See: Jupyter messaging, "Messages on the stdin (ROUTER/DEALER) channel".
  */
@@ -34,7 +34,7 @@ static json_t *mark(json_t *prompt) {
     return marked;
 }
 
-/* What people are asked. A prompt is shown as what is printed is, and counts as that. */
+/* The prompt that people see. It is shown as printed text is, and counts as that. */
 static json_t *shown_prompt(struct outputs *outputs, const json_t *prompt, bool password) {
     size_t bytes = outputs_admit(outputs, json_string_length(prompt));
     json_t *shown = text_to_json(json_string_value(prompt), text_whole_utf8(json_string_value(prompt), bytes));
@@ -49,8 +49,8 @@ static json_t *make_input_request(struct runner *runner, const json_t *frame) {
 }
 
 /*
- * Who asks for a cell may come to stdin later than to shell: the question is kept
- * until it has a way to go.
+ * A client may connect to stdin later than to shell: the question is kept until
+ * it can be sent.
  */
 static void send_request(struct runner *runner, struct run *run) {
     struct question *question = &run->now.question;
@@ -68,7 +68,7 @@ static void send_request(struct runner *runner, struct run *run) {
     question->unasked = NULL;
 }
 
-/* What was answered before anything was asked is no answer to what comes now. Bounded: anybody may send. */
+/* Throws away what was sent before the question was asked. Bounded, for any client may send. */
 static void drop_stale(struct runner *runner) {
     struct message message = {0};
     enum message_problem problem;
@@ -101,7 +101,7 @@ static void begin_waiting(struct runner *runner, json_int_t seq) {
 const char *input_ask(struct runner *runner, const json_t *frame) {
     struct run *run = runner->run;
     if (run->now.grace_us != CLOCK_NEVER)
-        input_forget(runner); /* an interrupt that met the question on its way: the code may ask another one */
+        input_forget(runner); /* an interrupt came after the question was sent: the code may ask another one */
     if (!run->asked.allow_stdin || run->now.question.waits)
         return "it asked for input where none can come";
     drop_stale(runner);
@@ -120,7 +120,7 @@ void input_ask_again(struct runner *runner) {
 static void account(struct run *run, uint64_t cpu_us, int64_t now_us) {
     struct question *question = &run->now.question;
     int64_t passed_us = now_us - question->since_us;
-    /* Less than before where a process has ended whose time nobody counts any more. */
+    /* It may be less than before: the time of a process that has ended may not be counted any more. */
     int64_t used_us = cpu_us > question->since_cpu_us ? (int64_t)(cpu_us - question->since_cpu_us) : 0;
     question->left_us -= clock_sooner(used_us, passed_us);
     question->wait_left_us -= passed_us;
@@ -151,8 +151,8 @@ void input_forget(struct runner *runner) {
     run->now.deadline_us = now_us + run->now.question.left_us;
 }
 
-/* Only who was asked answers, through another connection than the one of the request. See: Jupyter messaging, "Messages
- * on the stdin (ROUTER/DEALER) channel". */
+/* Whether a message is from the client that was asked, which answers through another connection than it asked by. See:
+ * Jupyter messaging, "Messages on the stdin (ROUTER/DEALER) channel". */
 static bool was_asked(const struct run *run, const struct message *message) {
     const struct message *asker = &run->request->message;
     bool same = message->n_identities == asker->n_identities && message->n_identities > 0 &&

@@ -14,27 +14,26 @@ struct run;
 struct runner;
 
 /*
- * The running cell asks; frame is borrowed. Until the answer comes the wall
- * clock stands still as far as the cell does: what it computes meanwhile, in
- * other threads and processes, is on it, as CPU time that was measured, and no
- * more than has passed. All the waiting of a cell is within its limit
- * input_wait.
+ * The running cell asks; frame is borrowed. Until the answer comes the wall clock
+ * stands still but for what the cell computes meanwhile, in other threads and
+ * processes: that counts as its measured CPU time, at most as the time that has
+ * passed. All the waiting of a cell is within its limit input_wait.
  *
  * A password's prompt is shown as one line behind INPUT_MARK, which no code can
- * leave out: a prompt may look like that of any program. NULL, or how the cell
- * breaks the wire where it may not ask.
+ * leave out: a prompt might pretend to be another program's. Returns NULL, or how
+ * the cell breaks the wire where it may not ask.
  */
 const char *input_ask(struct runner *runner, const json_t *frame);
 
 #define INPUT_MARK "The cell asks: "
 
-/* While the question waits, now and then: asks it where its client was not there yet. */
+/* To be called now and then while a question waits: sends it if its client was not connected before. */
 void input_ask_again(struct runner *runner);
 
-/* The question is off, as the cell was interrupted: the wall clock goes on, and an answer comes too late. */
+/* Drops the question, as the cell was interrupted: the wall clock goes on, and an answer comes too late. */
 void input_forget(struct runner *runner);
 
-/* The cell of a question that waits has just been measured: accounts for the time until now. */
+/* The cell whose question waits has just been measured: accounts for the time until now. */
 void input_account(struct runner *runner, int64_t now_us);
 
 /* When a cell whose question waits is measured next, at the latest. */

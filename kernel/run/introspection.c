@@ -1,11 +1,12 @@
 /*
  * introspection.c - four slots, each with a cell of its own, and a queue.
  *
- * A request's time counts from its arrival, so waiting in the queue is part of it,
- * and whatever happens it is answered: by the worker, or by the kind's empty
- * answer. In a tick slots come first, then what has waited too long, then who has
- * to give way; new cells are made last, in what is free by then. A slot's cell is
- * always discarded, also a good one: nothing of it may be seen by the session.
+ * A request's time counts from its arrival, so waiting in the queue is part of
+ * it, and whatever happens it is answered: by the worker, or by the kind's empty
+ * answer. In a tick slots come first, then what has waited too long, then the one
+ * that gives way; new cells are made last, in the slots that are free by then. A
+ * slot's cell is always discarded, also a good one: nothing of it may be seen by
+ * the session.
  */
 
 #include "introspection.h"
@@ -24,7 +25,7 @@ enum {
     MAX_FRAME_BYTES = 8 << 20,
     LIMIT_MS = 2000,    /* jedi may take more than one, on a busy machine */
     COLD_MS = 10000,    /* to load it takes as long as a start */
-    GIVE_WAY_MS = 500,  /* whoever types has typed on by then, and asks for something else */
+    GIVE_WAY_MS = 500,  /* people have typed on by then, and ask for something else */
     TOKENIZE_MS = 1000, /* a console that waits longer for is_complete never asks again */
 };
 
@@ -99,7 +100,7 @@ void introspections_fini(struct introspections *all) {
     request_queue_clear(&all->waiting);
 }
 
-/* It runs in a cell: it has no more than the session's limits give one. */
+/* It runs in a cell, so the session's limits hold for it, too. */
 static int64_t due_us(const struct runner *runner, const struct request *request) {
     const struct introspection_kind *kind = request->route->introspection;
     struct limits limits;
@@ -108,7 +109,7 @@ static int64_t due_us(const struct runner *runner, const struct request *request
     return request->arrived_us + clock_sooner(own_ms, limits.values[LIMIT_TIMEOUT]) * CLOCK_MS;
 }
 
-/* Answers with what the worker said, or, content being NULL, with what is said otherwise. content is borrowed. */
+/* Answers with content or, where it is NULL, with the kind's empty answer. content is borrowed. */
 static void answer_introspection(struct runner *runner, struct request *request, const json_t *content) {
     const struct introspection_kind *kind = request->route->introspection;
     json_t *reply = content ? answer_fields(kind->answer, content) : json_object();
@@ -120,7 +121,7 @@ static void answer_introspection(struct runner *runner, struct request *request,
     reply_idle(runner->jupyter, request);
 }
 
-/* The exchange has ended, or is ended here: answers with what has come of it. */
+/* Ends a slot: answers with what its exchange has. */
 static void finish_introspection(struct runner *runner, struct introspection *slot) {
     answer_introspection(runner, steal_pointer(slot->request), slot->exchange.reply);
     clear_slot(slot);

@@ -4,10 +4,10 @@
  * Completion, inspection and is-complete run in a throw-away copy of the last
  * committed image: each is a cell that is always rolled back, within the limits
  * in force for the session's cells or less (limits_beside() in limits.h). They
- * are answered while a cell runs, and one that takes longer than its two
- * seconds, or more of anything else than it may, costs its own answer only: where
- * all places are taken and another request waits, the one that has run for longest
- * gives way after half a second.
+ * are answered while a cell runs, and one that takes longer than two seconds, or
+ * passes another limit, loses its own answer only. Where all slots are taken and
+ * another request waits, the one that has run for longest is ended after half a
+ * second.
  */
 #ifndef PETRI_INTROSPECTION_H
 #define PETRI_INTROSPECTION_H
@@ -24,9 +24,9 @@ struct introspection_kind {
     const char *reply_type;
     enum answer_kind answer;
     json_t *(*frame)(const json_t *content);     /* the request for the worker */
-    json_t *(*otherwise)(const json_t *content); /* the answer where the worker gave none in time */
-    /* What it has from the request's arrival to its answer; and where what it needs has not been loaded ahead
-     * (preload.h), until it is loaded, which the worker's first frame says. From then on it has limit_ms again. */
+    json_t *(*otherwise)(const json_t *content); /* the answer where none came in time */
+    /* How long it may take from the request's arrival to its answer; and, where what it needs is not preloaded
+     * (preload.h), until that is loaded, which the worker's first frame says: from then on it has limit_ms again. */
     int limit_ms, cold_ms;
 };
 

@@ -1,10 +1,10 @@
 /*
- * messages.c - what a cell says, checked against its limits before anybody else sees it.
+ * messages.c - messages of a cell, checked against its limits before they are published.
  *
  * Pipes are drained before each message, so that what was printed first is shown
- * first; only then it is acknowledged. Limits are counted before backpressure drops
- * anything: what is dropped counts too. What goes under an earlier cell is not in
- * this run's transcript.
+ * first; only then it is acknowledged. Limits are counted before backpressure
+ * drops anything: what is dropped counts too. Messages with an earlier request as
+ * their parent are not in this run's transcript.
  *
  * See: docs/worker-wire.md; Jupyter messaging, "Messages on the IOPub (PUB/SUB)
  * channel".
@@ -24,13 +24,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whose message it is: the running request's own, or that of something an earlier one has started. */
+/* The request that a message belongs to: the running one, or an earlier one that has started a thread. */
 struct origin {
     bool earlier;
-    const json_t *header; /* of that request, where its cell stands; else NULL: nothing can go under it */
+    const json_t *header; /* of that request, if its cell was committed; else NULL, and nothing can be its child */
 };
 
-/* A fresh run has nothing of earlier cells in it. */
+/* Threads of earlier cells are not part of a fresh run. */
 static struct origin origin_of(const struct runner *runner, const json_t *frame) {
     const struct run *run = runner->run;
     const json_t *parent = json_object_get(frame, "parent");
@@ -46,7 +46,7 @@ static void tell_reader(struct runner *runner, const char *line) {
         outputs->sink(outputs->arg, "stderr", line, strlen(line));
 }
 
-/* Output of a thread, which says whose it is, comes as a message: all of it is within the limit, or none is shown. */
+/* Output of a thread with a parent of its own comes as a message: it is shown if all of it is within the limit. */
 static bool admit_stream(struct runner *runner, const struct published *message) {
     size_t bytes = json_string_length(json_object_get(message->content, "text"));
     runner->run->result.dropped_bytes += message->dropped_bytes;
@@ -72,9 +72,9 @@ static bool admit(struct runner *runner, struct published *message) {
 }
 
 /*
- * A later cell adds to what stands under an earlier one, as threads do; it does
- * nothing else there. What clears is dropped; the rest goes under the cell that
- * runs: a display is updated by its name, a comm's message found by its comm.
+ * Under an earlier cell output may be added, as threads do, and nothing else
+ * done. clear_output is dropped; other messages get the running request as their
+ * parent: a display is updated by its id, a comm's message is found by its comm.
  */
 static void publish_message(struct runner *runner, const struct origin *origin, struct published *message) {
     struct run *run = runner->run;

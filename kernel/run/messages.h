@@ -1,5 +1,5 @@
 /*
- * messages.h - what the session's running cell says: its messages are published, its questions asked.
+ * messages.h - the frames of the session's running cell: messages are published, questions asked.
  *
  * See: docs/worker-wire.md.
  */

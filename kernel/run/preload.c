@@ -3,7 +3,7 @@
  *
  * It takes the runner's own cell, so while it runs there is none ahead, and a
  * request discards the preload before it begins. Its output goes nowhere. After
- * MAX_TRIES it is given up: on a machine where it never comes to its end it would
+ * MAX_TRIES it is given up: on a machine where it never ends in time it would
  * only cost.
  */
 
@@ -30,7 +30,7 @@ bool preload_runs(const struct preload *preload) {
     return preload->cell != NULL;
 }
 
-/* Whoever calls has committed the cell, or hands it over to be discarded. */
+/* The caller has committed the cell, or passes it to be discarded. */
 static void leave(struct preload *preload) {
     exchange_close(&preload->exchange);
     cell_discard(steal_pointer(preload->cell));
@@ -78,9 +78,9 @@ static void commit(struct preload *preload, struct runner *runner) {
 }
 
 /*
- * Whether the runner has nothing to do, and a cell made ahead of an image in
- * which no user's code has been: whatever that has left in the place of what the
- * worker is asked for would run without a request, a record or a user's limits.
+ * Whether the runner is idle and has a cell made ahead of an image without the
+ * user's code: that could have replaced what the worker is to load, and would run
+ * without a request, a record or limits.
  */
 static bool is_wanted(const struct preload *preload, const struct runner *runner) {
     return !preload->over && !runner->touched && runner->state == RUNNER_IDLE && runner->ahead &&

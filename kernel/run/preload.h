@@ -1,15 +1,15 @@
 /*
- * preload.h - what the interpreter loads for its first error and its first completion, loaded before anybody waits.
+ * preload.h - loads what the first error and the first completion need, while nothing else is to do.
  *
  * Once the kernel has been idle for a moment, the worker is asked to warm up in
  * a cell of its own, which is committed: every later cell, and every completion
  * in a throw-away copy, begins with it. A request that comes meanwhile discards
  * the preload, which is tried again later.
  *
- * Nobody has asked for that cell and no record tells of it, so it runs only as
- * long as no code of the user's has been committed: in an image that none has
- * touched. Where the first cell comes sooner there is none: the first error
- * loads what it needs, and completion goes on as before (docs/worker-wire.md).
+ * No request has asked for that cell and it has no record, so it runs only in an
+ * image without code of the user's. If the first cell comes sooner there is no
+ * preload: the first error loads what it needs, and so does each completion
+ * (docs/worker-wire.md).
  *
  * See: docs/worker-wire.md, "warm".
  */

@@ -111,7 +111,7 @@ static json_t *request_of(struct recording *recording, const struct run *run) {
     return redact(recording, copy);
 }
 
-/* What a request has that brings no code: a widget's message. */
+/* The message of a request without code: a widget's. */
 static json_t *message_of(struct recording *recording, const struct run *run) {
     const struct message *message = &run->request->message;
     size_t bytes = json_dumpb(message->content, NULL, 0, JSON_COMPACT);
@@ -217,7 +217,7 @@ static bool is_redacted(const json_t *counts) {
     return false;
 }
 
-/* That nothing ran for an import that is refused is the worker's word: what took long counts all the same. */
+/* Only the worker says that nothing ran because of a refused import: a run that took long counts all the same. */
 static bool did_run(const struct run *run) {
     const struct run_result *result = &run->result;
     bool was_long = result->facts.end.usage.cpu_us > 0 && result->ended_us - run->started_us > LOOK_S * CLOCK_S;
@@ -233,7 +233,8 @@ bool recording_store(struct accounts *accounts, const struct run *run, const jso
     if (!run->asked.silent && accounts->records.db && (files = calloc(1, sizeof *files))) {
         json_auto_t *body = make_body(accounts, run, report, files);
         summarize(body, summary, sizeof summary);
-        bool whole = !is_redacted(json_object_get(body, "redacted")); /* what is given again must be what it was */
+        bool whole =
+            !is_redacted(json_object_get(body, "redacted")); /* a result that is given again must be unchanged */
         const struct record record = {
             .run_id = run->run_id,
             .session_id = accounts->session_id,

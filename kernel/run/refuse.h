@@ -1,11 +1,11 @@
 /*
  * refuse.h - code that the configuration's `refuse` names is not run: early and friendly feedback, which says where.
  *
- * Patterns are looked for here. Imports are the worker's to find, which parses
- * the code as Python does; whether it has anything to say is decided here.
+ * Patterns are looked for here. Imports are found by the worker, which parses the
+ * code as Python does; its answer is checked here.
  *
- * Nothing is enforced: code can import in ways that no text shows, and has been
- * in the worker before. What holds is the sandbox, and `packages`.
+ * Nothing is enforced by this: code can import in ways that its text does not
+ * show, and may have changed the worker. The sandbox and `packages` enforce.
  */
 #ifndef PETRI_REFUSE_H
 #define PETRI_REFUSE_H
@@ -23,9 +23,9 @@ void refuse_check(const struct config *config, struct patterns *refused, struct 
 const json_t *refuse_modules(const struct config *config);
 
 /*
- * Whether a worker's reply is that it has not run the code, for an import that
- * is refused: then sets the outcome. It is no such reply where the module isn't
- * one of those, or the code has no such line.
+ * Whether a worker's reply says that the code was not run because of a refused
+ * import: then sets the outcome. A reply with a module that is not refused, or a
+ * line that the code does not have, is no such reply.
  */
 bool refuse_heard(const struct config *config, struct run *run, const json_t *reply);
 

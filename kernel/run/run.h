@@ -28,7 +28,7 @@ struct cell_kind {
     void (*begin)(struct runner *runner, struct run *run, json_t **ret_frame);
     /* After it: publishes and replies what run->result.outcome asks for. */
     void (*end)(struct runner *runner, struct run *run);
-    /* When all is answered and nobody waits any more: run->request is gone. NULL for nothing to do. */
+    /* After the answer; run->request is gone by then. NULL for nothing to do. */
     void (*after)(struct runner *runner, struct run *run);
 };
 
@@ -69,7 +69,7 @@ struct run_request {
     int execution_count;
 };
 
-/* How far it has come; of no matter any more once it is over. */
+/* How far it has come; not used any more once it is over. */
 struct run_progress {
     enum run_phase phase;
     struct cell *cell;   /* owned; NULL before it started and once it is gone */
@@ -81,14 +81,14 @@ struct run_progress {
     bool has_asked; /* for input, answered or not */
     struct displays displays;
     struct captures captures;        /* of what it puts out, what widgets take */
-    bool interrupted;                /* while it finishes: nobody wants to wait any more */
+    bool interrupted;                /* while it finishes: the rest is to be cancelled */
     struct inputs_read *inputs_read; /* while they are being hashed, owned */
     struct artifacts *artifacts;     /* while they are being copied, owned */
     struct writing *writing;         /* while they are being written to the folder, owned */
     struct validation validation;    /* while it goes on */
 };
 
-/* What has come of it: the run report is made of this. */
+/* The result: the run report is made of this. */
 struct run_result {
     enum outcome outcome;
     bool rolled_back;
@@ -127,8 +127,8 @@ void run_destroy(struct run *run);
 
 const struct cell_kind *run_kind(const struct run *run);
 
-/* Whether it leaves something in its image that could run: its code, or files. A comm's message reaches what code has
- * registered, and nothing where no code has run. */
+/* Whether code of the user's may be in the image after it: it brings code, or files. A comm's message runs only what
+ * such code has registered. */
 bool run_brings_code(const struct run *run);
 
 /* An outcome that is known before or instead of the worker's reply, and why. */
@@ -141,8 +141,8 @@ void run_fail(struct run *run, enum outcome outcome);
 /* The same for a cell whose descriptors in flight leave the user's programs none; see over_in_flight in sandbox.h. */
 void run_fail_in_flight(struct run *run);
 
-/* Under which request the output of an earlier cell's thread goes: the headers of the last ones whose cells are part of
- * the session. All zero is empty. */
+/* The parents of output of earlier cells' threads: the headers of the last requests whose cells are part of the
+ * session. All zero is empty. */
 enum { RUN_PARENTS = 256 };
 struct run_parents {
     struct {

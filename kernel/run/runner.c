@@ -1,11 +1,11 @@
 /*
  * runner.c - see runner.h.
  *
- * A run's cell is frozen before anything of its reply is believed, and
- * committed after the reply is out: committing and discarding cost more than
- * the client should wait for. What is published meanwhile comes in an order that
- * clients rely on: output, then the error or the files, then the reply, then
- * idle, and only then what was aborted behind it.
+ * A run's cell is frozen before anything of its reply is believed, and committed
+ * after the reply is out: committing and discarding cost more than the client
+ * should wait for. What is published meanwhile comes in an order that clients
+ * rely on: output, then the error or the files, then the reply, then idle, and
+ * only then the replies to aborted requests.
  */
 #include "runner.h"
 
@@ -105,7 +105,7 @@ bool runner_aborts(const struct runner *runner) {
     return run && run->now.phase == RUN_OVER && run->asked.stop_on_error && run->result.outcome != OUTCOME_OK;
 }
 
-/* What the run has changed stands, or stands no more. */
+/* Keeps or drops the session state that the run has changed. */
 static void update_session(struct runner *runner, struct run *run) {
     comms_end(runner->comms, run->result.rolled_back || run->asked.spec.fresh);
     if (!run->result.rolled_back)
@@ -114,7 +114,7 @@ static void update_session(struct runner *runner, struct run *run) {
         run_parents_note(&runner->parents, run->number, run->request->message.header);
 }
 
-/* The answer is out; what is expensive comes now. */
+/* Commits or discards the cell, which takes time, after the answer. */
 static void end_cell(struct runner *runner, struct run *run) {
     if (run->now.cell && run->asked.spec.fresh) {
         cell_discard(steal_pointer(run->now.cell));
@@ -149,10 +149,10 @@ void runner_conclude(struct runner *runner) {
         runner->state = RUNNER_IDLE;
     run_destroy(run);
     if (gives_back)
-        malloc_trim(0); /* what was kept for a cell that never happened goes back to the system, not only to malloc() */
+        malloc_trim(0); /* returns to the system what was kept for a cell that was rolled back */
 }
 
-/* The last of the cell's output, when nobody can write any more. */
+/* Reads the rest of the cell's output, once no process of it runs. */
 static void collect_output(struct runner *runner) {
     outputs_drain(&runner->outputs);
     runner->run->result.stdout_bytes = runner->outputs.streams[OUTPUT_STDOUT].total_bytes;
@@ -216,7 +216,7 @@ static void tell_leftovers(struct runner *runner) {
     runner->outputs.sink(runner->outputs.arg, "stderr", line, (size_t)bytes);
 }
 
-/* What of the worker's reply goes on; somebody has to be told where that is not all of it. */
+/* Cuts the worker's reply to what a client gets, and says where that is not all. */
 static void take_reply(struct runner *runner, struct run *run, const json_t *reply) {
     const struct answer_terms terms = {&run->asked.limits, runner->profile,
                                        json_object_get(run->request->message.content, "user_expressions")};
@@ -233,7 +233,7 @@ static void take_reply(struct runner *runner, struct run *run, const json_t *rep
     runner->outputs.sink(runner->outputs.arg, "stderr", line, (size_t)n);
 }
 
-/* "ok" and "error" are the worker's word; whether it was interrupted is ours. */
+/* The worker says "ok" or "error"; the kernel decides whether that was an interrupt. */
 static void judge_reply(struct run *run) {
     const char *status = json_string_value(json_object_get(run->result.reply, "status"));
     const char *ename = json_string_value(json_object_get(run->result.reply, "ename"));
@@ -313,7 +313,7 @@ static size_t max_frame_bytes(const struct run *run) {
     return display > FRAME_BYTES ? display : FRAME_BYTES;
 }
 
-/* For a worker of good faith, which measures before it sends: docs/worker-wire.md, "caps". */
+/* The limits as the worker is told them, which measures before it sends: docs/worker-wire.md, "caps". */
 static json_t *caps(const struct run *run) {
     char text[32];
     int64_t display = run->asked.limits.values[LIMIT_DISPLAY];

@@ -66,8 +66,8 @@ struct runner {
 
     struct limits limits; /* in force for the next cell */
     int64_t grace_us;     /* from an interrupt until a cell that does not listen is ended */
-    int64_t stack_us;     /* from the time limit until a cell of which no stack comes is ended */
-    int64_t hold_us;      /* from a cell's end until nobody waits for what widgets have taken: captures.h */
+    int64_t stack_us;     /* from the time limit until a cell that sends no stack is ended */
+    int64_t hold_us;      /* from a cell's end, how long its reply waits for what widgets have taken: captures.h */
     json_t *known_inputs; /* hashes of files that have not changed: inputs_read.h; owned */
 
     enum runner_state state;
@@ -76,7 +76,7 @@ struct runner {
     struct exchange exchange; /* with the starting worker, or with the running cell */
     struct outputs outputs;
     struct tail tail;   /* of standard error while the interpreter starts */
-    char note[512];     /* what the first cell that shows its output is told; "" for nothing */
+    char note[512];     /* a line shown under the first cell that shows output; "" for none */
     struct cell *ahead; /* made ahead, not started; or NULL */
     int64_t ahead_us;   /* what making it took */
     bool preloaded;     /* it has loaded what the first error and completion need: preload.h */
@@ -102,7 +102,7 @@ void runner_interrupt(struct runner *runner);
 /* Whether there is an image that cells can be made of. */
 bool runner_has_image(const struct runner *runner);
 
-/* What to wait for, and what is due: takes the run on, and the interpreter that starts. */
+/* What to wait for; and what is due of the run, or of the interpreter that starts. */
 void runner_watch(struct runner *runner, struct poll_set *set);
 void runner_tick(struct runner *runner, int64_t now_us);
 
@@ -111,7 +111,8 @@ void runner_tick(struct runner *runner, int64_t now_us);
  * request that is refused is over at once, so there may be several.
  */
 
-/* Whether a run is over that aborts what has come behind it: it is not concluded before all that has come is queued. */
+/* Whether a run is over that aborts the requests behind it: before it is concluded, all that have arrived have to be
+ * queued. */
 bool runner_aborts(const struct runner *runner);
 
 /* Answers and commits a run that is over; else does nothing. */

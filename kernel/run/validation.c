@@ -3,8 +3,8 @@
  *
  * Each check begins from image 0, for the run's own image holds code of the run,
  * which could answer in its place. A check that has no answer (time, memory, a
- * death) has failed, with that as the reason. Time is CPU time first: on a busy
- * machine the clock alone would be unjust.
+ * death) has failed, with that as the reason. CPU time is the limit, and the
+ * clock a higher one: on a busy machine a check takes longer.
  */
 
 #include "validation.h"
@@ -47,7 +47,7 @@ static json_t *result_frame(const struct validation *validation) {
                      validation->spec->result_json_schema, "data", validation->transcript->result);
 }
 
-/* The checks that need a cell; frame is NULL where nothing is expected. problem: why there is nothing to look at. */
+/* The checks that need a cell; frame is NULL where nothing is expected. problem: why there is nothing to check. */
 static const struct {
     const char *name;
     json_t *(*frame)(const struct validation *validation);

@@ -1,5 +1,5 @@
 /*
- * validation.h - what a client expects of a run, checked from outside of it.
+ * validation.h - checks what a client expects of a run, outside of its cell.
  *
  * Artifacts are checked here, by what was listed and measured. What needs
  * Python, a regular expression and a JSON Schema, runs in a throw-away cell of

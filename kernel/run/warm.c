@@ -3,8 +3,7 @@
  *
  * It ends in two ways, image 0 or warm_give_up(); after the latter every run is
  * refused with the reason, and kernel_info is answered all the same. The end of
- * standard error is kept while it starts, for it is all that says why a start
- * failed.
+ * standard error is kept while it starts, for only that says why a start failed.
  */
 
 #include "warm.h"
@@ -59,7 +58,7 @@ void warm_give_up(struct runner *runner, const char *why) {
     info_give_up(runner->info, runner->jupyter);
 }
 
-/* What a worker may say that starts; anything else breaks the wire. */
+/* The frames that a starting worker may send; all others break the wire. */
 static const char *handle_start_frame(struct exchange *exchange, enum wire_type type, const struct wire_frame *frame) {
     const struct runner *runner = exchange->arg;
     if (type == WIRE_HELLO)
@@ -102,7 +101,7 @@ static void fail_start_broken(struct runner *runner) {
     fail_start(runner, what);
 }
 
-/* It is warm: it becomes image 0. */
+/* Makes the warm interpreter image 0. */
 static void capture(struct runner *runner) {
     struct error cause = {0};
     struct error error;

@@ -1,5 +1,5 @@
 /*
- * watchdog.c - deadlines of the running cell, in the order of who wins: interrupt, stack, clock, input.
+ * watchdog.c - deadlines of the running cell, in the order in which they count: interrupt, stack, clock, input.
  *
  * A cell over its time is not failed at once: it is asked for its stack by a
  * signal, and stack_us is when it is. Until then the deadline is off, so it is
@@ -94,7 +94,7 @@ static void fail_time(struct runner *runner) {
     fail_limit(runner, limit == LIMIT_INPUT_WAIT ? OUTCOME_UNANSWERED : OUTCOME_TIMEOUT, limit);
 }
 
-/* What the cell has computed while input() waits is on the wall clock; who is to answer may have come only now. */
+/* Counts what the cell has computed while input() waits; and its client may be connected by now. */
 static void wait_for_answer(struct runner *runner, int64_t now_us) {
     struct run *run = runner->run;
     struct exchange *exchange = &runner->exchange;
@@ -102,7 +102,7 @@ static void wait_for_answer(struct runner *runner, int64_t now_us) {
     input_ask_again(runner);
     if (run->now.question.left_us <= 0)
         ask_for_stack(runner, LIMIT_TIMEOUT, now_us);
-    else /* all of which the cell may compute away */
+    else /* which the cell may use up by computing */
         exchange->measure_us = clock_sooner(exchange->measure_us, now_us + input_measure_after_us(run));
 }
 

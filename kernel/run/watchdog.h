@@ -1,10 +1,9 @@
 /*
- * watchdog.h - what ends a running cell from outside: clock, CPU, memory, an interrupt it does not hear.
+ * watchdog.h - ends a running cell that is over its limits of time or memory, or ignores an interrupt.
  *
  * What a cell has used is measured by its exchange; the clock is kept here, for
- * it may stand still (input.h). Before a cell is ended for its time, it is asked
- * where it is: the worker writes its Python stack to a pipe, and is given a
- * moment for it.
+ * it may stand still (input.h). Before a cell is ended for its time, the worker
+ * is asked for its Python stack, which it writes to a pipe within a moment.
  */
 #ifndef PETRI_WATCHDOG_H
 #define PETRI_WATCHDOG_H
