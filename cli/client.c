@@ -106,10 +106,10 @@ static int connect_sockets(struct client *client) {
     struct channels *channels = &client->channels;
     channels->context = zmq_ctx_new();
     channels->signer = signer_create(client->connection.key, client->connection.key_bytes);
-    channels->nobody = signer_create("", 0);
+    channels->keyless = signer_create("", 0);
     message_new_id(channels->session_id);
     snprintf(channels->username, sizeof channels->username, "petri");
-    if (!channels->context || !channels->signer || !channels->nobody)
+    if (!channels->context || !channels->signer || !channels->keyless)
         return -ENOMEM;
     int r = connect_socket(client, CHANNEL_IOPUB, ZMQ_SUB);
     if (r == 0)

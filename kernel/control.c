@@ -17,7 +17,7 @@ void control_interrupt(struct kernel *kernel, const struct request *request) {
 
 void control_shutdown(struct kernel *kernel, const struct request *request) {
     json_t *content = json_pack("{s:s, s:b}", "status", "ok", "restart", request_bool(request, "restart", false));
-    /* Every client is to know, not only the one that asked. */
+    /* Published, so that every client knows, and not only the one that asked. */
     iopub_publish(&kernel->jupyter, request->message.header, "shutdown_reply", json_incref(content));
     reply_send(&kernel->jupyter, request, "shutdown_reply", NULL, content);
     kernel->stopping = true;

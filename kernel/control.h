@@ -1,5 +1,5 @@
 /*
- * control.h - interrupt, shutdown, connect, subshells, debugger: answered whatever a cell does.
+ * control.h - interrupt, shutdown, connect, subshells, debugger: answered also while a cell runs.
  *
  * See: Jupyter messaging, "Kernel interrupt", "Kernel shutdown", "Connect", "Kernel subshells".
  */

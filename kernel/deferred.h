@@ -1,10 +1,10 @@
 /*
  * deferred.h - what a kernel needs for its first run but not for its first answer.
  *
- * The records are opened, and what cells run in is found out: reading the
- * interpreter's files alone takes longer than everything before the answer to
- * kernel_info. So it is done once that has been given, while the interpreter
- * warms up, and at the latest when a run begins.
+ * It opens the records and makes the environment's fingerprint: reading the
+ * interpreter's files alone takes longer than everything before the reply to
+ * kernel_info. So this is done after that reply, while the interpreter warms up,
+ * and at the latest when a run begins.
  */
 #ifndef PETRI_DEFERRED_H
 #define PETRI_DEFERRED_H
@@ -26,7 +26,7 @@ struct deferred {
     bool done;
 };
 
-/* Does it now; nothing the second time. What fails is said in the log and never costs a run. */
+/* Does it now; nothing the second time. A failure is logged and never keeps a run from going on. */
 void deferred_now(struct deferred *deferred);
 
 #endif

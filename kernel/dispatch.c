@@ -1,11 +1,11 @@
 /*
  * dispatch.c - the table of routes, and the way of a message to one of them.
  *
- * A message that is not signed, or was seen before, is nobody's: it is logged, at a
- * pace that a stranger can't exceed, and not answered. What is signed and has a
- * header always gets busy and idle, also where the rest is malformed or the type is
- * unknown, for its client waits for them. A turn takes a bounded number of messages
- * of a channel, so that control is served while shell is flooded.
+ * A message that is not signed, or was seen before, is not answered; it is
+ * logged, at a bounded rate. What is signed and has a header always gets busy and
+ * idle, also where the rest is malformed or the type is unknown, for its client
+ * waits for them. A turn takes a bounded number of messages of a channel, so that
+ * control is served while shell is flooded.
  *
  * See: Jupyter messaging, "Messages on the shell (ROUTER/DEALER) channel".
  */
@@ -70,14 +70,14 @@ const struct route dispatch_routes[] = {
 };
 const size_t dispatch_n_routes = sizeof dispatch_routes / sizeof dispatch_routes[0];
 
-/* Signed, so it comes from a client, who would wait for an answer in vain. */
+/* It is signed, so it comes from a client, which would wait for its reply in vain. */
 static void answer_malformed(struct kernel *kernel, const struct request *request) {
     log_write(&kernel->log, LOG_LEVEL_WARNING, "a %s is not well formed", request->message.msg_type);
     reply_error(&kernel->jupyter, request, "MalformedRequest", message_problem_text(MESSAGE_BAD_JSON));
 }
 static const struct route malformed_route = {"", 0, ROUTE_NOW, .answer = answer_malformed};
 
-/* What is not known is said to be busy and idle, as every request is, and gets no reply. */
+/* An unknown type gets busy and idle, as every request, and no reply. */
 static void answer_unknown(struct kernel *kernel, const struct request *request) {
     log_write(&kernel->log, LOG_LEVEL_DEBUG, "no reply to a %s", request->message.msg_type);
 }
@@ -127,7 +127,7 @@ static void take_message(struct kernel *kernel, enum channel channel, struct mes
         log_write(&kernel->log, LOG_LEVEL_ERROR, "a request is lost: no memory");
 }
 
-/* Whoever can connect may send what is dropped: the log is not hers to fill. */
+/* Any peer can send messages that are dropped, so lines about them are bounded. */
 static void tell_dropped(struct kernel *kernel, enum message_problem problem) {
     char more[48] = "";
     if (!pace_allows(&kernel->dropped, LINES_PER_SECOND, LINES_BURST)) {

@@ -26,9 +26,9 @@ struct kernel {
     enum profile profile;
     struct config config;
     struct jupyter jupyter;
-    struct pace dropped; /* of the log's lines about messages that were; anybody may send them */
+    struct pace dropped; /* of the log's lines about dropped messages; any peer may send them */
     uint64_t untold;     /* such messages since the last line */
-    int signal_fd;       /* -1 where signals are nobody's business, as in tests */
+    int signal_fd;       /* -1 where signals are not handled, as in tests */
     struct info info;
     struct comms comms;
     struct deferred deferred;

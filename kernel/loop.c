@@ -89,7 +89,7 @@ static int turn(struct kernel *kernel) {
     introspections_tick(&kernel->introspections, &kernel->runner, now_us);
     preload_tick(&kernel->preload, &kernel->runner, now_us);
     if (kernel->info.answered || kernel->runner.state != RUNNER_WARMING)
-        deferred_now(&kernel->deferred); /* nobody waits for an answer of the kernel's */
+        deferred_now(&kernel->deferred); /* no reply to kernel_info is delayed by it */
     return r;
 }
 

@@ -1,12 +1,12 @@
 /*
  * start.c - `petri kernel`: from its options to the loop, and back down.
  *
- * The order matters: the namespaces come before any thread exists, and the session
- * before libzmq starts its own, so that the interpreter warms up while the sockets
- * are made. The key is withheld from forks before there is a session, whose
- * processes have no use for it. What is missing for cells is no reason to end: the
- * kernel answers, and each run says what it is. On the way down cells end first,
- * then the heartbeat's thread and the sockets, then the key is wiped.
+ * The order matters: the namespaces come before any thread exists, and the
+ * session before libzmq starts its own, so that the interpreter warms up while
+ * the sockets are made. The key is withheld from forks before there is a session,
+ * whose processes don't need it. Where cells can't run the kernel starts all the
+ * same, and each run says what is missing. On the way down cells end first, then
+ * the heartbeat's thread and the sockets, then the key is wiped.
  */
 
 #include "start.h"
@@ -47,7 +47,8 @@ static int fail_kernel(const struct kernel *kernel, const char *why) {
     return EXIT_FAILURE;
 }
 
-/* An absolute path is taken at its word; another name may be that of a script, so it is asked. */
+/* An absolute path is used as it is; another name may be that of a script, so the program that it starts is asked for
+ * its path. */
 static int find_python(const char *name, struct start *start) {
     struct python python;
     if (name && name[0] == '/') {
@@ -60,7 +61,7 @@ static int find_python(const char *name, struct start *start) {
     return r;
 }
 
-/* Whatever is missing for cells does not keep the kernel from answering: it says what it is. */
+/* Where something is missing for cells the kernel starts all the same, and each run says what. */
 static void prepare(const struct start_options *options, const json_t *inputs, struct start *start) {
     struct error cause = {0};
     if (workdir_open(&start->workdir, inputs, &start->broken) < 0)
@@ -84,7 +85,7 @@ static int open_signals(struct kernel *kernel) {
     return kernel->signal_fd < 0 ? -errno : 0;
 }
 
-/* Where it is not known what to hide, nothing runs. */
+/* Where it can't be found out what to hide, nothing runs. */
 static void hide_packages(struct kernel *kernel, struct start *start) {
     struct distributions found;
     const char *site = start->paths.site;
@@ -107,7 +108,7 @@ static void hide_packages(struct kernel *kernel, struct start *start) {
         error_set(&start->broken, -r, "the packages of %.400s can't be told apart: %s", start->python, strerror(-r));
 }
 
-/* Whoever has asked for a folder that is written. */
+/* Says why the folder is not written, although that was asked for. */
 static void tell_read_only(struct kernel *kernel) {
     struct runner *runner = &kernel->runner;
     const size_t n = strlen(runner->note);
@@ -192,7 +193,7 @@ static void choose_outbox(struct kernel *kernel, const struct start_options *opt
         export_init(&kernel->export, workdir->fd, workdir->path, workdir->shown ? kernel->config.artifacts : "");
 }
 
-/* What a kernel that was killed in the middle of it had begun to write is written, whoever comes next. */
+/* Finishes what an earlier kernel had decided to write before it was killed. */
 static void end_writing(const struct kernel *kernel, const struct workdir *workdir) {
     int n = workdir->shown && workdir->fd >= 0 ? transaction_recover(workdir->fd) : 0;
     if (n > 0)

@@ -1,5 +1,5 @@
 /*
- * clock.h - the two clocks of the kernel: one that only goes forward, one for people.
+ * clock.h - the two clocks of the kernel: a monotonic one, and the date.
  */
 #ifndef PETRI_CLOCK_H
 #define PETRI_CLOCK_H

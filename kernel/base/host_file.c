@@ -22,7 +22,7 @@ bool host_is_trusted(uid_t owner) {
     return owner == geteuid() || owner == 0;
 }
 
-/* Whether the root of the outside has a number here. */
+/* Whether the host's root has an id in this user namespace. */
 static bool knows_root(void) {
     unsigned long inside, outside, n;
     auto_file file = fopen("/proc/self/uid_map", "re");
@@ -68,7 +68,7 @@ int host_file_check(int fd, const struct host_file *wanted, struct error *ret_er
     return 0;
 }
 
-/* What a name that can't be opened leads to: ELOOP is a link, and ENXIO a FIFO that nobody reads, or a socket. */
+/* Why a name can't be opened: ELOOP is a link, and ENXIO a FIFO without a reader, or a socket. */
 static int open_failed(int err, struct error *ret_error) {
     if (err == ENXIO || err == EISDIR)
         return error_set(ret_error, EINVAL, "it is no regular file");

@@ -1,10 +1,10 @@
 /*
- * host_file.h - files of the host that petri itself reads and writes, opened so that nobody else chooses which.
+ * host_file.h - files of the host that petri itself reads and writes, opened so that no other user can choose them.
  *
- * Who may write to a folder can put anything under a name in it: a link, a FIFO
- * that blocks whoever opens it, a second name of another file, a file without
- * end. So the file is opened first, without waiting, and what was opened is
- * looked at: its kind, its owner, its names, its size.
+ * A user who may write to a folder can put anything under a name in it: a link, a
+ * FIFO that blocks a reader, a second name of another file, a file without end.
+ * So the file is opened first, without waiting, and what was opened is looked at:
+ * its kind, its owner, its names, its size.
  */
 #ifndef PETRI_HOST_FILE_H
 #define PETRI_HOST_FILE_H
@@ -20,7 +20,7 @@
 /* Whose a file has to be. */
 enum host_owner {
     HOST_ANYBODYS,
-    HOST_TRUSTED, /* the effective user's or root's, and not for everybody to write to */
+    HOST_TRUSTED, /* the effective user's or root's, and not writable for all users */
     HOST_OWN,     /* the effective user's */
 };
 
@@ -47,19 +47,20 @@ int host_file_check(int fd, const struct host_file *wanted, struct error *ret_er
 /* Opens a path below dir_fd, through no link and not out of it. A descriptor or -errno. See: openat2(2). */
 int host_open_beneath(int dir_fd, const char *path, int flags, mode_t mode) MUST_CHECK;
 
-/* Renames where nothing stands, also on file systems that have no RENAME_NOREPLACE. 0, -EEXIST or -errno. */
+/* Renames to a name that is free, also on file systems without RENAME_NOREPLACE. 0, -EEXIST or -errno. */
 int host_rename_to_free(int dir_fd, const char *from, int to_dir_fd, const char *to) MUST_CHECK;
 
 /* Writes all of it. 0 or -errno. */
 int host_write(int fd, const void *data, size_t bytes) MUST_CHECK;
 
-/* Whether a file or folder of this owner is as good as one's own: the effective user's, or root's. */
+/* Whether a file or folder of this owner can be trusted: the effective user's, or root's. */
 bool host_is_trusted(uid_t owner);
 
 /*
- * Whether it is known to be another's than that. In the user namespace that an
- * ordinary user's kernel lives in, root has no number, and looks like anybody:
- * there nothing is known. See: user_namespaces(7), "Unmapped user and group IDs".
+ * Whether it is known to be of another user. In the user namespace that an
+ * ordinary user's kernel lives in, root has no id of its own: there it can't be
+ * known.
+ * See: user_namespaces(7), "Unmapped user and group IDs".
  */
 bool host_is_anothers(uid_t owner);
 

@@ -41,7 +41,7 @@ void log_write_from(const struct log *log, enum log_level level, const char *fil
     auto_bytes safe = {0};
     terminal_append(&safe, line, text_whole_utf8(line, strlen(line)), true);
     bytes_append_text(&safe, "\n");
-    /* Where standard error is gone there is nobody left to tell. */
+    /* Where standard error is closed there is no other place. */
     if (write(STDERR_FILENO, safe.data ? safe.data : "", safe.n) < 0)
         return;
 }

@@ -1,5 +1,5 @@
 /*
- * log.h - lines on standard error for whoever runs the kernel.
+ * log.h - lines on standard error for the operator.
  *
  * In normal work there are none: clients such as nbclient show a kernel's
  * standard error to their users. PETRI_LOG=debug in the environment shows all,
@@ -14,7 +14,7 @@
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG, LOG_LEVEL_N };
 
 struct log {
-    enum log_level level; /* the most talkative level that is written */
+    enum log_level level; /* the least severe level that is written */
 };
 
 /* Level from a name ("error", "warning", "info", "debug"); NULL or another text means warning. */

@@ -1,5 +1,5 @@
 /*
- * pace.c - the generic cell rate algorithm: a moment until which everything so far is paid for.
+ * pace.c - the generic cell rate algorithm: a moment up to which all events so far count.
  *
  * Each event moves it on by its share of a second, and it never lies before now. An
  * event is refused where it is more than a burst ahead.

@@ -1,5 +1,5 @@
 /*
- * pace.h - so many a second and some in a row: what strangers can cause is bounded by that.
+ * pace.h - a rate limit with a burst, for what unauthenticated peers can cause.
  */
 #ifndef PETRI_PACE_H
 #define PETRI_PACE_H
@@ -9,10 +9,10 @@
 
 /* All zero at the beginning. */
 struct pace {
-    int64_t paid_us; /* until then those that were are paid for */
+    int64_t paid_us; /* until then the earlier ones count */
 };
 
-/* Whether one more may be, of per_second and burst in a row; counts it then. */
+/* Whether one more is within per_second and burst; counts it then. */
 bool pace_allows(struct pace *pace, unsigned per_second, unsigned burst);
 
 #endif

@@ -19,7 +19,7 @@ struct paths {
     char site[PATH_MAX];       /* petri's own copy of IPython; "" where there is none */
 };
 
-/* Finds them. 0, or -ENOENT where the program stands alone, or another -errno. */
+/* Finds them. 0, or -ENOENT where the worker is in none of these places, or another -errno. */
 int paths_find(struct paths *ret_paths) MUST_CHECK;
 
 /* The same for a program at this path; for tests. */

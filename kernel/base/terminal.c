@@ -72,7 +72,7 @@ void terminal_complain(const char *format, ...) {
     terminal_append(&line, text ? text : "no memory", strlen(text ? text : "no memory"), true);
     bytes_append_text(&line, "\n");
     fflush(stdout);
-    /* Where standard error is gone there is nobody left to tell. */
+    /* Where standard error is closed there is no other place. */
     if (write(STDERR_FILENO, line.data ? line.data : "", line.n) < 0)
         return;
 }

@@ -1,15 +1,15 @@
 /*
  * terminal.h - all that commands write to standard output and standard error.
  *
- * What cells, records and names of files hold may be obeyed by a terminal, or
- * read otherwise than it is. So nothing of it is written but through here: of
- * the characters that are not seen as they are (protocol/unseen.h), of controls
- * and of what is not UTF-8, a question mark is written for each; line ends and
- * tabs stay. In JSON, where it may stand only inside texts, such a character
- * is written as \uXXXX, so that the value is the same.
+ * A terminal may obey what cells, records and names of files hold, or show it as
+ * another text. So all of it is written through here: of the characters that are
+ * not seen as they are (protocol/unseen.h), of controls and of what is not UTF-8,
+ * a question mark is written for each; line ends and tabs stay. In JSON, where it
+ * may stand only inside texts, such a character is written as \uXXXX, so that the
+ * value is the same.
  *
- * Ours, because vis(3) of libbsd makes controls harmless, but neither knows
- * what turns text round nor leaves all else as it is.
+ * Ours, because vis(3) of libbsd makes controls harmless, but it neither knows
+ * characters that change the direction of text nor leaves all others as they are.
  */
 #ifndef PETRI_TERMINAL_H
 #define PETRI_TERMINAL_H

@@ -1,9 +1,9 @@
 /*
- * backpressure.c - two marks, full and stuck, worked out anew in each tick from the bytes that have not left.
+ * backpressure.c - two flags, full and stuck, computed in each tick from the number of unsent bytes.
  *
  * Progress is a new minimum of these bytes: as long as one comes, patience starts
- * again. Nobody tells when bytes leave, so while the cell is held the loop looks
- * again every few milliseconds.
+ * again. libzmq does not tell when bytes are sent, so while the cell is held the
+ * loop looks again every few milliseconds.
  */
 
 #include "backpressure.h"
@@ -12,8 +12,8 @@
 #include "kernel/jupyter/channels.h"
 
 enum {
-    LOOK_AGAIN_MS = 2, /* nobody tells when messages leave: libzmq says that XPUB can always be written to */
-    PATIENCE_S = 45,   /* longer than TCP's, which costs nobody else anything */
+    LOOK_AGAIN_MS = 2, /* libzmq does not tell when messages are sent: to it XPUB can always be written to */
+    PATIENCE_S = 45,   /* longer than TCP's, which affects no other subscriber */
 };
 #define MAX_BYTES ((size_t)32 << 20)
 

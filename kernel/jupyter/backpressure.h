@@ -1,17 +1,17 @@
 /*
- * backpressure.h - a cell speaks no faster than its slowest listener hears.
+ * backpressure.h - a cell's output is read no faster than the slowest subscriber receives it.
  *
- * What was published and has not left yet is bounded: over the bound nothing
- * more is read from the running cell, which then waits in its next write, as
- * with any full pipe, while its clock goes on. So a flood costs a slow
+ * The bytes that were published and have not been sent yet are bounded: over the
+ * bound nothing more is read from the running cell, which then waits in its next
+ * write, as with any full pipe, while its clock goes on. So a flood costs a slow
  * subscriber time, but no message.
  *
  * A subscriber that reads nothing at all is cut off by TCP after a while
- * (channels.c), and what waited for it is gone. Where that can't be (ipc), or
- * has not helped, the kernel goes on after some more seconds and drops what
- * the cell says, counted, until messages leave again: a stuck listener does
- * not stop a kernel for ever. Status, replies and the kernel's own errors are
- * never dropped.
+ * (channels.c), and what waited for it is gone. Where that can't be (ipc), or has
+ * not helped, the kernel goes on after some more seconds and drops the cell's
+ * messages, counted, until others are sent again: a stuck subscriber does not
+ * stop a kernel for ever. Status, replies and the kernel's own errors are never
+ * dropped.
  */
 #ifndef PETRI_BACKPRESSURE_H
 #define PETRI_BACKPRESSURE_H

@@ -6,9 +6,9 @@
  * touched once its last frame is handed over, and a frame that can't be sent is
  * given back in its place.
  *
- * Sockets have no high-water mark, for at one libzmq drops without a word; the
- * bound is backpressure.h. iopub opens first: who can send a request can already
- * listen.
+ * Sockets have no high-water mark, for there libzmq drops messages silently; the
+ * bound is backpressure.h. iopub opens first, so a client that can send a request
+ * can already subscribe.
  *
  * See: zmq_msg_init_data(3), zmq_setsockopt(3).
  */
@@ -31,9 +31,9 @@ enum {
 };
 
 /*
- * What each channel is on this side, in the order in which they open: who finds
- * a door to knock at can already listen to what is published. The heartbeat has
- * a thread of its own: heartbeat.h.
+ * The sockets on this side, in the order in which they open: a client that can
+ * connect to shell can already subscribe to iopub. The heartbeat has a thread of
+ * its own: heartbeat.h.
  */
 static const struct {
     enum channel channel;
@@ -53,18 +53,19 @@ struct socket_option {
 
 static const struct socket_option every_socket[] = {
     {ZMQ_LINGER, LINGER_MS},
-    {ZMQ_SNDHWM, 0}, /* at a high-water mark libzmq drops without a word, the idle status among it */
+    {ZMQ_SNDHWM, 0}, /* at a high-water mark libzmq drops messages silently, also the idle status */
     {ZMQ_IPV6, 1},
 };
 /*
- * A client that comes back with its old identity takes its place, while libzmq
- * may still have the old connection: for clients that have proved who they are.
- * Others have no identity as far as libzmq knows: identities.h.
+ * A client that reconnects with its identity takes over, while libzmq may still
+ * have the old connection. That is for authenticated clients: of others libzmq
+ * knows no identity (identities.h).
  */
 static const struct socket_option encrypted_routers[] = {
     {ZMQ_ROUTER_HANDOVER, 1},
 };
-/* A question to who is not there yet is asked again: libzmq is to say so, and not to drop it. */
+/* A question to a client that is not connected is sent again later: libzmq has to report that, and not to drop the
+ * message. */
 static const struct socket_option stdin_sockets[] = {
     {ZMQ_ROUTER_MANDATORY, 1},
 };
@@ -81,7 +82,7 @@ static int set_options(void *socket, const struct socket_option *options, size_t
 }
 #define SET_OPTIONS(socket, options) set_options((socket), (options), sizeof(options) / sizeof((options)[0]))
 
-/* Before a signature could be checked: who sends more is cut off, whoever it is. */
+/* Checked before the signature: a peer that sends more is disconnected, known or not. */
 static int cap_frames(void *socket) {
     const int64_t max_bytes = (int64_t)message_default_caps.max_bytes;
     return zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &max_bytes, sizeof max_bytes) < 0 ? -errno : 0;
@@ -117,9 +118,9 @@ static int open_socket(struct channels *channels, size_t row, struct connection 
 int channels_open(struct channels *channels, struct connection *connection, struct error *ret_error) {
     *channels = (struct channels){.username = "kernel", .serves = true};
     channels->signer = signer_create(connection->key, connection->key_bytes);
-    channels->nobody = signer_create("", 0);
+    channels->keyless = signer_create("", 0);
     channels->context = zmq_ctx_new();
-    if (!channels->signer || !channels->nobody || !channels->context) {
+    if (!channels->signer || !channels->keyless || !channels->context) {
         channels_close(channels);
         return error_set(ret_error, ENOMEM, "there is no memory for the sockets");
     }
@@ -142,7 +143,7 @@ void channels_close(struct channels *channels) {
         zmq_ctx_term(channels->context);
     gate_close();
     signer_destroy(channels->signer);
-    signer_destroy(channels->nobody);
+    signer_destroy(channels->keyless);
     *channels = (struct channels){0};
 }
 
@@ -208,8 +209,8 @@ static int receive_parts(void *socket, size_t max_frames, struct received *recei
     return 1;
 }
 
-/* Whom a message is from that is signed, but not of JSON objects: the other parts are left out. */
-static void decode_header(struct signer *nobody, struct frame *frames, size_t n, struct message *ret_message) {
+/* A signed message whose parts are not all JSON objects, reduced to its header and its way back. */
+static void decode_header(struct signer *keyless, struct frame *frames, size_t n, struct message *ret_message) {
     static const struct frame empty = {"{}", 2};
     enum { N_PARTS = 3, HEADER_AT = 2 }; /* parent, metadata, content; behind delimiter, signature and header */
     size_t i = 0;
@@ -218,14 +219,14 @@ static void decode_header(struct signer *nobody, struct frame *frames, size_t n,
     for (size_t part = 1; part <= N_PARTS; part++)
         frames[i + HEADER_AT + part] = empty;
     struct message message;
-    if (message_decode(nobody, &message_default_caps, frames, i + HEADER_AT + N_PARTS + 1, &message) == MESSAGE_OK)
+    if (message_decode(keyless, &message_default_caps, frames, i + HEADER_AT + N_PARTS + 1, &message) == MESSAGE_OK)
         *ret_message = message;
 }
 
 /*
- * Whether a kernel with this key has signed it. Whoever listens to iopub has such
- * messages, comm_msg among them, and could send them back; and with buffers of
- * her own, for these are not signed.
+ * Whether a kernel with this key has signed it. Every subscriber of iopub has
+ * such messages, comm_msg among them, and could send them back, with other
+ * buffers, for these are not signed.
  */
 static bool is_own(const struct channels *channels, const struct message *message) {
     const char *session = json_string_value(json_object_get(message->header, "session"));
@@ -241,7 +242,7 @@ static enum message_problem decode(struct channels *channels, struct received *r
     enum message_problem problem =
         message_decode(channels->signer, &message_default_caps, frames, received->n, ret_message);
     if (problem == MESSAGE_BAD_JSON)
-        decode_header(channels->nobody, frames, received->n, ret_message);
+        decode_header(channels->keyless, frames, received->n, ret_message);
     if (problem == MESSAGE_OK && channels->serves && is_own(channels, ret_message)) {
         message_fini(ret_message);
         problem = MESSAGE_REFLECTED;

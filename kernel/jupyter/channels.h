@@ -17,7 +17,7 @@ struct channels {
     void *context;
     void *sockets[CHANNEL_N]; /* CHANNEL_HB belongs to the heartbeat's thread and is NULL here */
     struct signer *signer;
-    struct signer *nobody;      /* takes any signature */
+    struct signer *keyless;     /* accepts any signature */
     bool serves;                /* the kernel's: what it has signed itself is no request */
     atomic_size_t unsent_bytes; /* of iopub: libzmq's thread takes off what has left */
     char session_id[37];        /* header.session of all that this kernel sends */

@@ -2,8 +2,8 @@
  * comms.h - which comms are open between a front end's widgets and the session.
  *
  * That is the session's state: what a cell opened is forgotten when the cell is
- * rolled back. There are COMMS_MAX at most: whose messages are many, and cost no
- * more than their bytes, must not make the kernel remember without end.
+ * rolled back. There are COMMS_MAX at most: a client or a cell that opens comms
+ * without end must not make the kernel keep them all.
  *
  * See: Jupyter messaging, "Custom messages".
  */
@@ -18,7 +18,7 @@ struct jupyter;
 struct comms {
     json_t *open;   /* comm_id to target_name */
     json_t *before; /* the same as it was when the running cell began: open itself until that changes; or NULL */
-    bool told;      /* the running cell, that it had one too many */
+    bool told;      /* that the running cell had one too many was said */
 };
 
 enum { COMMS_MAX = 10000 }; /* a name is 256 bytes at most: some 10 MB; a widget takes three */

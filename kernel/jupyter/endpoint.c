@@ -1,11 +1,11 @@
 /*
  * endpoint.c - what has to hold before zmq_bind(3), and what is known only after it.
  *
- * The gate opens before the socket is bound, so that no peer is there which was not
- * counted; where libzmq chooses the port, right after. A socket of the file system
- * can only be judged by its path, for libzmq binds by path: who may write to its
- * folder could exchange it in between, so one that everybody may write to, and
- * where everybody may remove what is another's, is refused.
+ * The gate watches the endpoint before it is bound, so that every peer is
+ * counted; where libzmq chooses the port, right after. A socket of the file
+ * system can only be judged by its path, for libzmq binds by path: a user who may
+ * write to its folder could replace it meanwhile, so a folder is refused in which
+ * all users may remove the files of others.
  */
 
 #include "endpoint.h"
@@ -46,10 +46,9 @@ static int note_port(void *socket, struct connection *connection, enum channel c
 }
 
 /*
- * Whether a socket can be made in the file system without taking anything from
- * anybody. libzmq removes what is at the path, which is meant for the socket of
- * a kernel that has died; and where everybody can write to the folder, anybody
- * can put another socket in the place of ours.
+ * Whether a socket can be made safely at a path. libzmq removes what is there,
+ * which is meant for the socket of a kernel that has died; and in a folder that
+ * all users can write to, another one could replace ours.
  */
 static int check_place(const char *endpoint, struct error *ret_error) {
     char folder[sizeof((struct connection *)0)->endpoint[0]];

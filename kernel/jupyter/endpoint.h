@@ -15,9 +15,9 @@
 /*
  * Makes a ZeroMQ socket a CURVE server where the file has keys, and binds it.
  * Where the port is libzmq's choice, it is noted in connection. A socket in the
- * file system is its owner's alone, and neither takes the place of what is no
- * socket nor stands where everybody could put another one. 0, or -errno with a
- * sentence in ret_error.
+ * file system is for its owner alone. It never replaces anything but a socket,
+ * and is refused where all users could replace it. 0, or -errno with a sentence
+ * in ret_error.
  */
 int endpoint_bind(void *socket, struct connection *connection, enum channel channel,
                   struct error *ret_error) MUST_CHECK;

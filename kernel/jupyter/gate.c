@@ -1,10 +1,11 @@
 /*
  * gate.c - recv(2) for libzmq, with an account for each connection.
  *
- * A peer is found by its descriptor and told from the one that had it before by the
- * socket's cookie, for nobody says when libzmq closes one. A sum of all costs is
- * kept as they change; over the bound the greatest is ended until it holds. An
- * ended peer reads 0 bytes from then on, which libzmq takes for a hang-up.
+ * A peer is found by its descriptor, and by the socket's cookie told from an
+ * earlier one with the same number, for libzmq does not tell when it closes one.
+ * A sum of all costs is kept as they change; over the bound the largest ones are
+ * ended until it holds. An ended peer reads 0 bytes from then on, which libzmq
+ * takes for a hang-up.
  *
  * Only libzmq's I/O thread touches peers; a door is written before it is counted,
  * atomically. Nothing here takes memory. If a libzmq reads another way than through
@@ -34,7 +35,7 @@ enum {
     DOORS_MAX = CHANNEL_N, /* one an endpoint */
     FRAME_COSTS = 64,      /* bytes of a zmq_msg_t */
     READ_COSTS = 20 << 10, /* of the buffer of one read, which any frame in it holds: 8 KiB, and 40 bytes a frame */
-    LINES_PER_SECOND = 1,  /* of the log, for strangers could fill it */
+    LINES_PER_SECOND = 1,  /* of the log, for any peer could fill it */
     LINES_BURST = 64,
     TOPIC_COSTS = 32, /* of a byte of a topic: a node of a tree */
 };
@@ -164,7 +165,7 @@ static void forget_peer(struct peer *peer) {
     *peer = (struct peer){0};
 }
 
-/* Forgets who has hung up: nobody tells when libzmq closes a descriptor. */
+/* Forgets peers that have hung up: libzmq does not tell when it closes a descriptor. */
 static void sweep(void) {
     for (int fd = 0; fd < PEERS_MAX; fd++)
         if (gate.peers[fd].cookie && gate.peers[fd].cookie != cookie_of(fd))
@@ -197,7 +198,7 @@ static struct peer *find_peer(int fd, const struct door *door) {
     if (gate.n_peers > gate.limits->peers)
         end_peer(peer, "there are too many peers");
     else if (!pace_allows(&gate.come, gate.limits->per_second, gate.limits->burst))
-        /* What libzmq keeps of one that has gone is there until the kernel's loop sees it. */
+        /* What libzmq keeps of a peer that has gone stays until the kernel's loop takes it. */
         end_peer(peer, "too many peers come at once");
     return peer;
 }
@@ -241,7 +242,7 @@ static const char *count_read(struct peer *peer, const void *data, size_t n) {
     return NULL;
 }
 
-/* Ends who keeps most, until the others are within bounds. */
+/* Ends the peers that keep most, until the others are within bounds. */
 static void keep_together(void) {
     if (gate.together <= gate.limits->together_bytes)
         return;
@@ -258,7 +259,7 @@ static void keep_together(void) {
     }
 }
 
-/* What libzmq is told instead of n bytes that were read: 0, the peer's end, where it is to be no longer. */
+/* What libzmq gets as the result of reading n bytes: 0, the end of the stream, for a peer that is to be ended. */
 static ssize_t judge(int fd, const struct door *door, void *data, ssize_t n) {
     struct peer *peer = find_peer(fd, door);
     if (!peer || peer->ended)

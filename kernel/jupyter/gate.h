@@ -1,18 +1,18 @@
 /*
- * gate.h - bounds what libzmq keeps for peers that have proved nothing yet.
+ * gate.h - bounds what libzmq keeps for peers that are not authenticated.
  *
- * Whoever can connect to a port of the kernel's can make libzmq remember
- * things before any signature is looked at: the frames of a message that never
- * ends, subscriptions, what a peer says of itself. libzmq has caps for one
- * frame and for whole messages, and none for these. So each read of a
- * connection is counted as libzmq makes it (zmtp.h): recv(2) is defined in
- * gate.c, and the dynamic linker gives libzmq that one. Past a cap the
- * connection ends as if the peer had hung up, and libzmq drops what it kept.
+ * Anyone who can connect to a port of the kernel can make libzmq keep things
+ * before any signature is checked: the frames of a message that never ends,
+ * subscriptions, what a peer says of itself. libzmq has caps for one frame and
+ * for whole messages, and none for these. So each read of a connection is counted
+ * as libzmq makes it (zmtp.h): recv(2) is defined in gate.c, and the dynamic
+ * linker gives libzmq that one. Past a cap the connection ends as if the peer had
+ * hung up, and libzmq drops what it kept.
  *
- * What a message costs is counted as libzmq 4.3 stores it, not as it came:
- * frames of no bytes cost 64 each, and a read of one byte can hold a whole
- * buffer. Where connections together keep too much, the one that keeps most is
- * ended, so who needs little is never it.
+ * What a message costs is counted as libzmq 4.3 stores it, not as it came: frames
+ * of no bytes cost 64 each, and a read of one byte can hold a whole buffer. Where
+ * connections together keep too much, the one that keeps most is ended, which is
+ * never one that needs little.
  *
  * And it gives each connection a routing id of the kernel's choice in the place
  * of the identity that the peer claims (identities.h): libzmq never hears that.
@@ -47,11 +47,11 @@ struct gate_limits {
 };
 extern const struct gate_limits gate_default_limits;
 
-/* Other limits than those above, or NULL, and where to say who was ended, or NULL. Borrowed until gate_close(). */
+/* Other limits than those above, or NULL, and the log for what was ended, or NULL. Borrowed until gate_close(). */
 void gate_prepare(const struct gate_limits *limits, const struct log *log);
 
 /*
- * From now on the limits hold for who connects to endpoint, tcp://IP:PORT or
+ * From now on the limits hold for connections to endpoint, tcp://IP:PORT or
  * ipc://PATH. Called before it is bound; where libzmq chooses the port, at once
  * afterwards. What is no such endpoint, or one too many, is -EINVAL.
  */

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <zmq.h>
 
-/* Anybody may send them and take none back: then 16 are kept in each direction, and the others dropped. */
+/* A peer may send them and read none: then 16 are kept in each direction, and others are dropped. */
 enum { MAX_BEAT_BYTES = 4 << 10, WAITING = 16 };
 
 /* Sends every frame back to where it came from; a ROUTER's first frame is the way back. */

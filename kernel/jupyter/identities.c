@@ -2,10 +2,10 @@
  * identities.c - a table of connections, searched in order under one lock.
  *
  * A routing id is a number in digits of base 255, none of them 0, for those that
- * libzmq chooses begin with a 0. It has as many digits as the name has bytes, for it
- * takes the name's place in the stream. Whether a connection is still there is asked
- * of its descriptor's cookie, when it matters. A place is taken from who has gone;
- * those who have proved nothing are the first to be forgotten.
+ * libzmq chooses begin with a 0. It has as many digits as the name has bytes, for
+ * it takes the name's place in the stream. Whether a connection is still there is
+ * asked of its descriptor's cookie, when it matters. A slot is taken from a
+ * connection that has gone; those that have signed nothing are forgotten first.
  *
  * The lock is held for searches and copies only, never while anything is sent.
  */
@@ -60,12 +60,12 @@ static struct identity *look_up(const struct frame *routing_id) {
     return NULL;
 }
 
-/* Which of two is the better one to forget, both gone: who has proved nothing, then the older one. */
+/* Which of two that have gone is to be forgotten: one that has signed nothing, then the older one. */
 static bool is_less(const struct identity *a, const struct identity *b) {
     return a->proved != b->proved ? b->proved : a->number < b->number;
 }
 
-/* A place for one more; strangers who come and go never take that of who has signed and is there. */
+/* A slot for one more; unauthenticated connections never take that of a connected client that has signed. */
 static struct identity *find_place(void) {
     struct identity *place = NULL;
     for (size_t i = 0; i < n_entries; i++) {
@@ -82,7 +82,7 @@ static void write_given(struct identity *entry, uint64_t number) {
         entry->given[i] = (unsigned char)(1 + number % FIRST_DIGITS);
 }
 
-/* Whether it is nobody's else; who is gone gives it up. */
+/* Whether no other connection has it; one that has gone gives it up. */
 static bool is_free(const struct identity *entry) {
     for (size_t i = 0; i < n_entries; i++) {
         if (&entries[i] == entry || !is_given(&entries[i], entry->given, entry->bytes))
@@ -94,7 +94,7 @@ static bool is_free(const struct identity *entry) {
     return true;
 }
 
-/* A number whose digits, as many as fit, are no other connection's. 0 where each is somebody's. */
+/* A number whose digits, as many as fit, no other connection has. 0 where all are taken. */
 static uint64_t choose(struct identity *entry) {
     for (int i = 0; i < ENTRIES; i++) {
         write_given(entry, ++last_number);
@@ -139,7 +139,8 @@ void identities_prove(const struct frame *routing_id) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Who is there on a channel under the name of entry, who has signed or whoever, and is the next one behind `last`. */
+/* The next connected one behind `last` on a channel that claims the name of entry, of those that have signed or of all.
+ */
 static const struct identity *next_there(enum channel channel, const struct identity *entry, bool proved,
                                          uint64_t last) {
     const struct identity *next = NULL;
@@ -158,9 +159,9 @@ static void add_way(const struct identity *entry, struct identity_way *ways, siz
 }
 
 /*
- * Who sent the request, and the last that has signed under its name. A client
- * that has lost its connection can be back before anything says that the old
- * one has gone.
+ * The sender of the request, and the last connection that has signed under its
+ * name. A client that has lost its connection can be back before anything says
+ * that the old one has gone.
  */
 static void find_sender(const struct identity *entry, struct identity_way *ways, size_t *n) {
     const struct identity *last = NULL, *next = NULL;
@@ -173,7 +174,7 @@ static void find_sender(const struct identity *entry, struct identity_way *ways,
         add_way(last, ways, n);
 }
 
-/* Who has signed first, then who came first: a name is known to strangers only once it has been used. */
+/* Those that have signed come first, then the oldest ones: others learn a name only once it has been used. */
 static void find_on(enum channel channel, const struct identity *entry, struct identity_way *ways, size_t *n) {
     for (int proved = 1; proved >= 0; proved--) {
         const struct identity *next = NULL;

@@ -2,14 +2,15 @@
  * identities.h - the connections behind the identity that a client gives itself.
  *
  * A client names itself when it connects: jupyter_client and others take their
- * session's id, which is in each message on iopub. Nobody proves such a name,
- * and to a ROUTER socket it is the way back: whoever has it gets the replies.
- * So libzmq never hears it. The gate puts a routing id of ours in its place, of
- * the same length, one for each connection, and notes here who claims what.
- * Then a reply goes to the very connection whose request was signed, and to a
- * later one that has signed something under the same name: the client may have
- * lost the first, and nobody may know yet. What the kernel asks on stdin, where
- * a client says nothing before it is asked, goes to who claims the name there.
+ * session's id, which is in each message on iopub. Such a name is not proved, and
+ * a ROUTER socket sends replies by it: a peer that claims it gets them. So libzmq
+ * never gets it. The gate puts a routing id of ours in its place, of the same
+ * length, one for each connection, and notes here which connection claims which
+ * name. Then a reply goes to the very connection whose request was signed, and to
+ * a later one that has signed something under the same name: the client may have
+ * lost the first one without anyone having noticed. Questions on stdin, where a
+ * client sends nothing before it is asked, go to the connections that claim the
+ * name there.
  *
  * One for the process, as the gate is. libzmq's thread writes, the kernel's
  * reads; a lock is between them, which no child of a fork(2) takes.
@@ -28,7 +29,7 @@
 
 enum {
     IDENTITIES_MAX_BYTES = 255, /* of one: zmtp.h has the same */
-    IDENTITIES_WAYS = 8,        /* connections that one message goes to, at most */
+    IDENTITIES_WAYS = 8,        /* connections that one message is sent to, at most */
 };
 
 /* A connection with an identity. */
@@ -53,19 +54,19 @@ void identities_take(struct identity *identity, size_t at, unsigned char *data, 
 /* Forgets all. */
 void identities_clear(void);
 
-/* Who has this routing id has signed a message. */
+/* The connection with this routing id has signed a message. */
 void identities_prove(const struct frame *routing_id);
 
 /*
- * Where a message on channel goes to that is for who has sent one with this
- * routing id. At least one, which is routing_id itself where nothing is known of
- * it (encrypted connections, and clients that give themselves no name) and where
- * nobody is there.
+ * The routing ids to which a message on channel is sent that answers one from
+ * this routing id. At least one, which is routing_id itself where nothing is
+ * known of it (encrypted connections, and clients without a name) and where its
+ * client is not connected.
  */
 size_t identities_find(enum channel channel, const struct frame *routing_id,
                        struct identity_way ret_ways[IDENTITIES_WAYS]);
 
-/* Whether two routing ids are of connections that give themselves the same name, or the same. */
+/* Whether two routing ids are the same, or of connections that claim the same name. */
 bool identities_are_one(const struct frame *a, const struct frame *b);
 
 #endif

@@ -15,7 +15,7 @@ struct jupyter;
 struct info {
     json_t *language; /* language_info; NULL until the worker said hello */
     json_t *banner;
-    bool answered;                /* to somebody, at least once */
+    bool answered;                /* at least once */
     bool final;                   /* no hello will come any more: answer with what is known */
     struct request_queue waiting; /* kernel_info requests, busy already said */
 };

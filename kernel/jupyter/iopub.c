@@ -1,8 +1,8 @@
 /*
- * iopub.c - messages to all, under a topic that names their type, and the welcome to each new subscriber.
+ * iopub.c - messages under a topic that names their type, and the welcome to each new subscriber.
  *
- * Nobody's answer is waited for: what can't be sent is a line in the log. The first
- * welcome lets the requests go that have waited for a subscriber.
+ * Sending never waits: what can't be sent is a line in the log. With the first
+ * welcome the requests are read that have waited for a subscriber.
  */
 
 #include "iopub.h"
@@ -71,9 +71,9 @@ static void welcome(struct jupyter *jupyter, const char *subscription, size_t by
 }
 
 /*
- * A subscription is the byte 1 and its topic; an unsubscription, the byte 0,
- * gets no answer. libzmq keeps a queue of both without an end, so it is
- * emptied faster than anybody can fill it: in a flood not all are welcomed.
+ * A subscription is the byte 1 and its topic; an unsubscription, the byte 0, gets
+ * no answer. libzmq keeps a queue of both without an end, so it is emptied faster
+ * than a peer can fill it: in a flood not all are welcomed.
  */
 void iopub_serve(void *arg, short events) {
     struct jupyter *jupyter = arg;

@@ -1,7 +1,7 @@
 /*
- * iopub.h - what everybody hears.
+ * iopub.h - messages to all subscribers.
  *
- * A message that can't be sent is logged: there is nobody else to tell.
+ * A message that can't be sent is logged.
  * See: Jupyter messaging, "Messages on the IOPub (PUB/SUB) channel".
  */
 #ifndef PETRI_IOPUB_H
@@ -24,9 +24,9 @@ void iopub_status(struct jupyter *jupyter, const json_t *parent, const char *sta
 void iopub_stream(struct jupyter *jupyter, const json_t *parent, const char *name, const char *data, size_t bytes);
 
 /*
- * From now on, for a moment, requests wait for the first subscriber. A client
- * that finds its two connections made one after the other would else miss what
- * is published for its first request.
+ * From now on requests wait, for a moment, for the first subscriber. A client
+ * makes its two connections one after the other, and would miss what is published
+ * for its first request.
  */
 void iopub_await_subscriber(struct jupyter *jupyter);
 

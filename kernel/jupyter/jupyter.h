@@ -1,5 +1,5 @@
 /*
- * jupyter.h - the kernel's side of the Jupyter protocol: its sockets, and what is known of who listens.
+ * jupyter.h - the kernel's side of the Jupyter protocol: its sockets, and what is known of subscribers.
  *
  * See: Jupyter messaging.
  */
@@ -17,7 +17,7 @@ struct jupyter {
     struct channels channels;
     struct backpressure backpressure;
     struct heartbeat heartbeat;
-    int64_t hold_requests_until_us; /* until then no request is read, so that somebody listens first: iopub.h */
+    int64_t hold_requests_until_us; /* until then no request is read, so that its client can subscribe first: iopub.h */
     const struct request *running;  /* as the session's cell; borrowed; NULL where none does */
 };
 

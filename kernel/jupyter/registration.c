@@ -2,9 +2,9 @@
  * registration.c - sends once, and takes frames until one is the receipt or time is up.
  *
  * A receipt is signed with the kernel's key and is not what the kernel has sent
- * itself. Anything else is passed over, so a stranger at the port can delay the
- * start, and not pass for the launcher. Blocking is right here: before the receipt
- * there are no clients.
+ * itself. Anything else is ignored, so a stranger at the port can delay the
+ * start, but not pretend to be the launcher. Blocking is right here: before the
+ * receipt there are no clients.
  */
 
 #include "registration.h"

@@ -43,7 +43,8 @@ void reply_error(struct jupyter *jupyter, const struct request *request, const c
 void reply_idle(struct jupyter *jupyter, struct request *request) {
     const struct request *running = jupyter->running;
     iopub_status(jupyter, request->message.header, "idle");
-    /* Front ends show the last state that they have heard, whoever it was about: a cell that still runs is busy. */
+    /* Front ends show the last state that was published for any request, so a cell that still runs is said to be busy
+     * again. */
     if (running && running != request)
         iopub_status(jupyter, running->message.header, "busy");
     request_destroy(request);

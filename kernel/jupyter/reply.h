@@ -1,5 +1,5 @@
 /*
- * reply.h - answers to the one who asked, and the busy and idle around them.
+ * reply.h - replies to a request's client, and the busy and idle around them.
  */
 #ifndef PETRI_REPLY_H
 #define PETRI_REPLY_H

@@ -10,10 +10,10 @@ struct kernel;
 struct request;
 
 enum route_way {
-    ROUTE_NOW,           /* answer() answers it at once; busy, idle and freeing are seen to */
-    ROUTE_KEEP,          /* keep() takes it over and sees to busy, idle and freeing itself */
+    ROUTE_NOW,           /* answer() answers it at once; dispatch.c does busy, idle and freeing */
+    ROUTE_KEEP,          /* keep() takes it over and does busy, idle and freeing itself */
     ROUTE_CELL,          /* it runs as a cell and may change the session: runner.h */
-    ROUTE_INTROSPECTION, /* it runs in a throw-away beside the session's cell: introspection.h */
+    ROUTE_INTROSPECTION, /* it runs in an ephemeral cell: introspection.h */
 };
 
 struct route {

@@ -3,8 +3,8 @@
  *
  * Files are not merged: the first that exists is the configuration, so a reader
  * sees in one place what holds. The defaults are set first and the keys are read
- * over them, into a struct of its own. A file that nobody has named is opened by
- * the descriptor of its folder, after the folder's owner was checked.
+ * over them, into a struct of its own. A file that was not named is opened by the
+ * descriptor of its folder, after the folder's owner was checked.
  */
 
 #include "config.h"
@@ -62,9 +62,9 @@ int config_parse(const char *text, size_t bytes, enum profile profile, struct co
 }
 
 /*
- * Opens a file that nobody has named: HOME and XDG_CONFIG_HOME may be another
- * user's, as with sudo(8) that keeps the environment, and what decides what cells
- * see and what is kept must not be theirs.
+ * Opens a file that was found and not named: HOME and XDG_CONFIG_HOME may be
+ * another user's, as with sudo(8) that keeps the environment, and that user must
+ * not decide what cells see and what is kept.
  */
 static int open_found(const char *path, const struct host_file *wanted, struct error *ret_error) {
     char folder[PATH_MAX], name[PATH_MAX];
@@ -94,7 +94,7 @@ static int open_file(const char *path, bool named, struct error *ret_error) {
     return fd;
 }
 
-/* Whole; a file that grows meanwhile is as good as one that is too large. Bytes, or -errno. */
+/* Reads it whole; a file that grows meanwhile counts as too large. Bytes, or -errno. */
 static ssize_t read_config(int fd, char *text) {
     size_t have = 0;
     ssize_t n = 1;

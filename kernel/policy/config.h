@@ -25,7 +25,7 @@
 /* Arrays are of strings, owned, and NULL where the file does not have them. */
 struct config {
     struct limits limits; /* of the profile that was asked for */
-    int64_t grace_ms;     /* from an interrupt until a cell that does not listen is ended */
+    int64_t grace_ms;     /* from an interrupt until a cell that ignores it is ended */
     bool history;         /* whether the code of cells is kept on disk */
     json_t *environment;  /* names of variables that a request may set */
     json_t *inputs;       /* more folders that cells can read, absolute */

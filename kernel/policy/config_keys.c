@@ -2,9 +2,9 @@
  * config_keys.c - the tables of keys, and the one reader that walks a file along them.
  *
  * A row says where in struct config its value goes, so a new key is a new row.
- * Unknown keys are found from the file's side: each member of an object has to have
- * a row. The limits of a profile are read over that profile's defaults, and those
- * of the profiles that nobody has asked for are checked all the same and dropped.
+ * Unknown keys are found from the file's side: each member of an object has to
+ * have a row. The limits of a profile are read over that profile's defaults, and
+ * those of the other profiles are checked all the same and dropped.
  */
 
 #include "config_keys.h"
@@ -128,7 +128,7 @@ static const struct config_key root_keys[] = {
 
 const struct config_key config_root = {"", "", CONFIG_OBJECT, MEMBERS(root_keys)};
 
-/* What a value of a kind has to be, for those who wrote another thing. */
+/* What a value of a kind has to be, for error messages. */
 static const char *const kind_forms[] = {
     [CONFIG_BOOL] = "true or false",
     [CONFIG_TEXT] = "a text",

@@ -151,9 +151,9 @@ static int64_t rounded(int64_t bytes, int64_t least) {
 }
 
 /*
- * What a session has of the machine where nobody asks for anything else: half of
- * the memory, or less where others hold much of it, and room for files, which
- * are in memory too.
+ * What a session gets of the machine by default: half of the memory, or less
+ * where other programs hold much of it, and room for files, which are in memory,
+ * too.
  */
 static int64_t share_of_machine(enum limit limit) {
     const struct machine_memory has = machine_memory("");

@@ -1,5 +1,5 @@
 /*
- * limits.h - what a cell may use: the one table that knows.
+ * limits.h - what a cell may use, in one table.
  *
  * A row holds a limit's name, unit, for each profile its default and its
  * ceiling, and what enforces it. Everything else (sentences, the session's
@@ -43,9 +43,9 @@ enum limit_unit { UNIT_COUNT, UNIT_MS, UNIT_BYTES };
 struct limit_row {
     const char *name;
     const char *help;
-    const char *by; /* what enforces it: no limit is in the table that nothing does */
+    const char *by; /* what enforces it: every limit in the table is enforced */
     struct {
-        int64_t normal; /* where nobody asks for anything else */
+        int64_t normal; /* if not asked for otherwise */
         int64_t ceiling;
     } of[PROFILE_N];
     enum limit_unit unit;
@@ -73,16 +73,16 @@ void limits_defaults(enum profile profile, struct limits *ret_limits);
 /* The most that may be asked for, on this machine. */
 int64_t limits_ceiling(enum profile profile, enum limit limit);
 
-/* Gives a value to what follows from others: cpu, where nobody asked for it, from timeout and cpus. */
+/* Computes limits that follow from others: cpu, if not asked for, from timeout and cpus. */
 void limits_resolve(struct limits *limits);
 
 /*
- * What a request beside the cell (introspection.h) may use while these limits are in
- * force: of no limit more than the session's cells, and of memory and processes
- * so much that all that run at once have no more together. ret_limits is
- * resolved; what a request beside has no part in has the session's value.
- * Returns how many run at once, at_most or fewer: one for each of the processors
- * that the session has.
+ * What a request beside the cell (introspection.h) may use while these limits are
+ * in force: no more than the session's cells of each limit, and of memory and
+ * processes so much that all that run at once have no more together. ret_limits
+ * is resolved; limits that don't concern such a request have the session's
+ * values. Returns how many run at once, at_most or fewer: one for each of the
+ * processors that the session has.
  */
 int limits_beside(const struct limits *in_force, int at_most, struct limits *ret_limits);
 

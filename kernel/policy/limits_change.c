@@ -41,7 +41,7 @@ static const struct {
     {UNIT_COUNT, "", 1},
 };
 
-/* How values of a unit are written, for those who wrote another thing. */
+/* How values of a unit are written, for error messages. */
 static const char *const unit_forms[] = {[UNIT_COUNT] = "a whole number",
                                          [UNIT_MS] = "a duration such as 500ms, 10s, 5m or 1h",
                                          [UNIT_BYTES] = "a size such as 512M or 2G"};

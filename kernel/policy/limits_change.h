@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-/* Whose wish it is: a cell can't change what was fixed when its session started. */
+/* Who asks: a cell can't change what was fixed when its session started. */
 enum limits_asker { ASKER_CELL, ASKER_SESSION };
 
 struct limits_change {

@@ -12,7 +12,7 @@
 /* Bytes; INT64_MAX of what can't be read. */
 struct machine_memory {
     int64_t total;     /* the least of what the machine has and what control groups allow */
-    int64_t available; /* that nobody holds now */
+    int64_t available; /* that is free now */
 };
 
 /* Reads it below a folder that has proc/ and sys/: "" is the machine's own. */

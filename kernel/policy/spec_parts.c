@@ -83,7 +83,7 @@ static const struct spec_key file_keys[] = {
     {"text", file_text, "a text of up to 32 MiB"},
 };
 
-/* One is in the way of another where it is the same, or a folder of the other's. */
+/* Whether two paths can't both be files: they are the same, or one is a folder of the other. */
 static bool clash(const char *path, const char *other) {
     size_t n = strlen(path), m = strlen(other);
     size_t shorter = n < m ? n : m;

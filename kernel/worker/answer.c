@@ -1,5 +1,5 @@
 /*
- * answer.c - tables of fields and of payloads, and what stands where a worker says too much.
+ * answer.c - tables of fields and of payloads, and what replaces a value that is too large.
  *
  * Only what a table names is taken, so a new field of a worker's reaches no client
  * by itself. Sizes are those of the JSON as it is sent. What is over its limit is
@@ -80,7 +80,7 @@ json_t *answer_fields(enum answer_kind kind, const json_t *reply) {
     return taken;
 }
 
-/* As it is sent; too deep for that is more than anything may have. */
+/* The size of a value as it is sent; what is too deep to be written counts as larger than any limit. */
 static size_t bytes_of(const json_t *json) {
     auto_bytes text = {0};
     return json_write(&text, json) == 0 && bytes_ok(&text) ? text.n : SIZE_MAX / 2;
@@ -89,7 +89,7 @@ static size_t bytes_of(const json_t *json) {
 /*
  * What a payload may make a front end do. `edit_magic` is not here: a front end
  * opens a file of its own machine for it, qtconsole through a shell. `ask_exit`
- * ends the session, which in profile strict is not the code's to end.
+ * ends the session, which code may not do in profile strict.
  * See: Jupyter messaging, "Payloads (DEPRECATED)".
  */
 static const struct source {

@@ -1,5 +1,5 @@
 /*
- * answer.h - what of a worker's reply goes on to a client.
+ * answer.h - the part of a worker's reply that a client gets.
  *
  * A reply has the fields of its kind, each of the right JSON type; what else a
  * worker says is dropped. What an execute_reply carries is held to the limits

@@ -1,9 +1,9 @@
 /*
  * displays.c - judges each message by its own size and number, and then by the sum of all.
  *
- * The sum comes last and counts what goes out, replacements too: a cell that makes
- * petri replace messages without end is bounded by it. Whoever watches is told once
- * of each kind of loss.
+ * The sum comes last and counts what goes out, replacements too: a cell that
+ * makes petri replace messages without end is bounded by it. Each kind of loss is
+ * reported once.
  */
 
 #include "displays.h"
@@ -74,7 +74,7 @@ static json_t *replace_last(const struct displays *displays, json_t *content) {
     return replace(content, text);
 }
 
-/* Counts the message among all that the cell has sent. Whether it still may. */
+/* Counts the message among all that the cell has sent. Returns whether it is within the limit. */
 static bool admit_to_all(struct displays *displays, const struct published *message) {
     uint64_t n = (uint64_t)displays->limit_n + DISPLAYS_OTHERS;
     uint64_t each = (uint64_t)displays->limit_bytes + DISPLAYS_ENVELOPE_BYTES;
@@ -86,7 +86,7 @@ static bool admit_to_all(struct displays *displays, const struct published *mess
     return true;
 }
 
-/* Nothing stands in the place of what is dropped: somebody has to be told, once. */
+/* The line for a message that is dropped and not replaced: once. */
 static void tell_dropped(struct displays *displays, const struct published *message, bool too_large, char *note,
                          size_t size) {
     char limit[32];

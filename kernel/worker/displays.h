@@ -32,9 +32,9 @@ struct displays {
 };
 
 /*
- * Whether to publish the message, which may have another content now. Where
- * nothing says so in its place and nobody has been told, note has a line for
- * stderr, else "". Counts what is dropped.
+ * Whether to publish the message, which may have another content now. Where a
+ * message is dropped and nothing replaces it, note gets a line for stderr, once;
+ * else "". Counts what is dropped.
  */
 bool displays_admit(struct displays *displays, struct published *message, char *note, size_t note_bytes);
 

@@ -9,8 +9,7 @@
  *
  * The handlers of the poll set read and write, and mark what has happened.
  * exchange_tick() alone takes frames, measures, and ends an exchange; its owner
- * looks at the state after that. The first end counts and is final, so nobody
- * has to ask whether the exchange is still there.
+ * looks at the state after that. The first end counts and is final.
  *
  * See: docs/worker-wire.md.
  */

@@ -2,8 +2,8 @@
  * failure.c - reads a traceback's text: lines without colours, and in them the mark "Cell In[N], line L".
  *
  * The text is the worker's, so a cell can make it say any line; it is for people
- * and for programs that mend code, and nothing is decided by it. Only the cell's
- * own number counts, from the innermost frame on.
+ * and for programs that mend code, and petri decides nothing by it. Only the
+ * cell's own number counts, from the innermost frame on.
  *
  * See: ECMA-48, 5.4, "Control sequences".
  */

@@ -1,9 +1,9 @@
 /*
  * outputs.c - two buffers, each handed on when it is full or its first byte is 50 ms old.
  *
- * A pipe is read also over the limit, and what is read is dropped: a cell that
- * writes without end must not wait for ever. Draining asks how much stands in a
- * pipe (FIONREAD) and reads that much: a writer that never pauses can't hold the
+ * A pipe is read also over the limit, and what is read is dropped; else a cell that
+ * writes without end would wait for ever. Draining asks how much stands in a pipe
+ * (FIONREAD) and reads that much: a writer that never pauses can't hold the
  * kernel. A character that is cut off stays for the next read, but for a flush.
  */
 
@@ -41,7 +41,7 @@ void outputs_fini(struct outputs *outputs) {
     *outputs = (struct outputs){0};
 }
 
-/* Reads what stands in a pipe, and forgets it. Bounded, also where somebody goes on writing. */
+/* Reads what stands in a pipe, and forgets it. Bounded, also where a process goes on writing. */
 static void discard(struct output_stream *stream) {
     int waiting = 0;
     if (ioctl(stream->fd, FIONREAD, &waiting) < 0)
@@ -92,7 +92,7 @@ static size_t count_output(struct outputs *outputs, size_t bytes) {
     return kept;
 }
 
-/* To be called where the first byte was dropped: says so, behind all that was not. */
+/* Called when the first byte is dropped: hands on what was collected, then a line that says so. */
 static void tell_dropped(struct outputs *outputs) {
     char limit[32];
     char line[128];

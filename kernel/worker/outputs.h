@@ -44,8 +44,8 @@ int outputs_init(struct outputs *outputs, int stdout_fd, int stderr_fd) MUST_CHE
 void outputs_fini(struct outputs *outputs);
 
 /*
- * Starts counting from zero; from now on everything up to the limit goes to
- * this sink. What stands in the pipes is nobody's, and discarded.
+ * Starts counting from zero; from now on everything up to the limit goes to this
+ * sink. What is in the pipes by then belongs to no run, and is discarded.
  */
 void outputs_begin(struct outputs *outputs, uint64_t limit_bytes, outputs_sink *sink, void *arg);
 

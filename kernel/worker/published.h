@@ -1,5 +1,5 @@
 /*
- * published.h - what a worker may have published, kind by kind, and what that weighs.
+ * published.h - the kinds of messages that a worker may have published, and their sizes.
  *
  * A message is all that goes out for it: content with whatever stands in it,
  * metadata, buffers. So it is cut to the fields that its kind has, written
@@ -25,7 +25,7 @@ struct published_kind {
     bool has_metadata;     /* and buffers, of the message itself; else they are dropped */
     bool is_output;        /* what a silent request keeps to itself */
     bool adds;             /* may go under an earlier cell, where it takes nothing away */
-    bool counts;           /* is one more rich output */
+    bool counts;           /* counts as a rich output */
     enum published_instead instead;
 };
 

@@ -1,5 +1,5 @@
 /*
- * selftest.c - the way of a session's first cell, in one thread that waits.
+ * selftest.c - runs one cell in one blocking thread.
  *
  * It goes by the functions that the kernel itself uses, so what fails here fails
  * there; each step that fails has its own sentence.
@@ -56,7 +56,7 @@ static int await_done(struct exchange *exchange) {
     return exchange->state == EXCHANGE_LATE ? -ETIMEDOUT : -EPIPE;
 }
 
-/* The last line that an interpreter has written before it ended. */
+/* The last line that the interpreter wrote before it ended. */
 static void read_last_line(int fd, char *buf, size_t size) {
     char text[4096];
     ssize_t n = read(fd, text, sizeof text - 1);

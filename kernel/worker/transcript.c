@@ -4,7 +4,8 @@
  * Short pieces of a stream are joined to the last row, for a row costs more than
  * its text; long ones are not, for joining copies. Of a stream the beginning is
  * kept: once a piece did not fit nothing of it is added any more, so no gap is
- * hidden. A result that is too large clears the one before it: the last is meant.
+ * hidden. A result that is too large clears the one before it, for result is the
+ * last one.
  */
 
 #include "transcript.h"
@@ -86,7 +87,7 @@ void transcript_stream(struct transcript *transcript, const char *name, const ch
     size_t room = TRANSCRIPT_STREAM_BYTES - transcript->kept_bytes[stream];
     size_t kept = bytes <= room ? bytes : text_whole_utf8(data, room);
     if (kept < bytes) {
-        transcript->kept_bytes[stream] = TRANSCRIPT_STREAM_BYTES; /* what comes later is no head any more */
+        transcript->kept_bytes[stream] = TRANSCRIPT_STREAM_BYTES; /* what comes later would leave a gap */
         transcript->cut = true;
     } else {
         transcript->kept_bytes[stream] += kept;

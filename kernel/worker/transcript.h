@@ -1,8 +1,8 @@
 /*
  * transcript.h - a bounded copy of what a run put out, in its order.
  *
- * Kept while a cell runs, for whoever needs it once it has ended: checks of
- * what was expected, run records. A row is as in a notebook's file:
+ * Kept while a cell runs, for the checks of what was expected and for run
+ * records. A row is as in a notebook's file:
  *
  *     {"output_type": "stream", "name": "stdout", "text": "..."}
  *     {"output_type": "display_data" | "execute_result" | "error", "data": {...}, "metadata": {...}, ...}
@@ -32,7 +32,7 @@ struct transcript {
     size_t kept_bytes[OUTPUT_N];
     size_t rich_bytes; /* kept */
     size_t values;     /* in them */
-    bool cut;          /* something was not kept: outputs is not the whole story */
+    bool cut;          /* something was not kept: outputs is incomplete */
     bool result_cut;   /* the last execute_result was not */
 };
 
@@ -43,9 +43,9 @@ void transcript_stream(struct transcript *transcript, const char *name, const ch
 
 /*
  * A message on its way to iopub; those that are no output are passed over.
- * content is borrowed; its parts are kept by reference, so nobody may change
- * them afterwards. content_bytes: of it as it is sent. has_buffers: the message
- * has something beside its content, which is not kept.
+ * content is borrowed; its parts are kept by reference, so they must not be
+ * changed afterwards. content_bytes: of it as it is sent. has_buffers: the
+ * message has something beside its content, which is not kept.
  */
 void transcript_message(struct transcript *transcript, const char *msg_type, json_t *content, size_t content_bytes,
                         bool has_buffers);

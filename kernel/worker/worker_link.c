@@ -1,10 +1,10 @@
 /*
  * worker_link.c - one frame reader, and one queue of bytes to write.
  *
- * While anything is queued nothing is read and no frame is taken: so the queue only
- * grows by what the kernel sends by itself, and a worker that doesn't listen isn't
- * heard. A single frame may be larger than the queue may be, when the queue is
- * empty: a request always goes out.
+ * While anything is queued nothing is read and no frame is taken: so the queue
+ * only grows by what the kernel sends by itself, and a worker that doesn't read
+ * isn't read from. A single frame may be larger than the queue may be, when the
+ * queue is empty: a request always goes out.
  */
 
 #include "worker_link.h"
@@ -84,7 +84,7 @@ int worker_link_send(struct worker_link *link, const json_t *json, const struct 
     return r == 0 ? write_out(link) : r;
 }
 
-/* Nobody is heard who does not listen: what a worker is answered would else have to be kept without end. */
+/* Takes nothing from a worker that does not read: its answers would pile up without a bound. */
 short worker_link_events(const struct worker_link *link) {
     if (link->out_bytes)
         return ZMQ_POLLOUT;

@@ -1,10 +1,10 @@
 /*
  * worker_link.h - the wire to one worker: frames in with a cap, frames out with a queue.
  *
- * Nothing here blocks, and nothing that comes in is believed: a frame is
- * checked against the shape of its type before anybody sees it. While the
- * worker has not read what it was sent, nothing is taken from it: one that asks
- * and never reads the answers waits, and costs no memory.
+ * Nothing here blocks, and nothing that comes in is trusted: a frame is checked
+ * against the shape of its type before it is given out. While the worker has not
+ * read what it was sent, nothing is taken from it: one that asks and never reads
+ * the answers waits, and costs no memory.
  * See: docs/worker-wire.md.
  */
 #ifndef PETRI_WORKER_LINK_H
@@ -25,7 +25,7 @@ struct worker_link {
     bool more;  /* whole frames may still stand in the reader */
 };
 
-/* A link to nobody. */
+/* A link that is not connected. */
 void worker_link_init(struct worker_link *link);
 
 /* Starts afresh on another socket, which is borrowed until worker_link_detach(). 0 or -ENOMEM. */
