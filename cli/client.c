@@ -1,5 +1,5 @@
 /*
- * client.c - starts the kernel that this very program is, and waits for one request at a time.
+ * client.c - starts this program as a kernel, and waits for one request at a time.
  *
  * The kernel is a child in a process group of its own, so that Ctrl-C reaches it as
  * an interrupt_request through here and not as a signal to both. SIGINT and SIGTERM
@@ -161,7 +161,7 @@ static int start_kernel(struct client *client, const struct client_options *opti
     return client->pid_fd < 0 ? -errno : 0;
 }
 
-/* The kernel is no more. -EUSERS, -EPIPE. */
+/* The kernel has ended. -EUSERS, -EPIPE. */
 static int reap(struct client *client, struct error *ret_error) {
     int status = 0;
     while (waitpid(client->pid, &status, 0) < 0 && errno == EINTR)
@@ -172,7 +172,7 @@ static int reap(struct client *client, struct error *ret_error) {
     return error_set(ret_error, EPIPE, "the kernel ended while it was needed");
 }
 
-/* What the user means by the signal: an end of the cell, and the second time an end of everything. */
+/* A signal ends the cell; the second one ends everything. */
 static int take_signal(struct client *client) {
     struct signalfd_siginfo info;
     if (read(client->signal_fd, &info, sizeof info) != sizeof info)
@@ -376,7 +376,7 @@ static int ask(struct client *client, const json_t *code, const json_t *petri, c
     size_t bytes = 0;
     for (size_t i = 0; i < out.n_frames; i++)
         bytes += out.frames[i].bytes;
-    if (bytes > message_default_caps.max_bytes) { /* the kernel would hang up, and no answer would come */
+    if (bytes > message_default_caps.max_bytes) { /* the kernel would close the connection without a reply */
         message_out_fini(&out);
         return -EMSGSIZE;
     }

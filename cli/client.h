@@ -29,7 +29,7 @@ struct client;
 /*
  * Starts a kernel and waits until it can be asked. ret is the caller's:
  * client_stop(). 0, or -errno with one sentence in ret_error (the kernel itself
- * writes what it dislikes to standard error); -EUSERS where it ended with
+ * writes what is wrong to standard error); -EUSERS where it ended with
  * EXIT_USAGE.
  */
 int client_start(const struct client_options *options, struct client **ret, struct error *ret_error) MUST_CHECK;
@@ -37,11 +37,11 @@ int client_start(const struct client_options *options, struct client **ret, stru
 /*
  * Runs a cell and waits for its end: code is a JSON string, petri the request's
  * metadata.petri or NULL; both borrowed. ret_report is the caller's: the run
- * report, with what the cell put out added to it: "stdout" and "stderr"
- * (texts), "result" (the text/plain of its value, or null), "displays" [{"data",
+ * report, with what the cell put out added to it: "stdout" and "stderr" (texts),
+ * "result" (the text/plain of its value, or null), "displays" [{"data",
  * "metadata"}]. 0, or -errno with one sentence in ret_error: the kernel is gone;
- * -EMSGSIZE, it takes no request as large as this; or -EINTR, the user wants no
- * more of it.
+ * -EMSGSIZE, it takes no request as large as this; or -EINTR, the user has ended
+ * it.
  */
 int client_run(struct client *client, const json_t *code, const json_t *petri, json_t **ret_report,
                struct error *ret_error) MUST_CHECK;

@@ -1,5 +1,5 @@
 /*
- * commands.h - what petri can be told to do; each returns the exit status.
+ * commands.h - the commands of petri; each returns its exit status.
  */
 #ifndef PETRI_COMMANDS_H
 #define PETRI_COMMANDS_H

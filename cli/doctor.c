@@ -1,9 +1,10 @@
 /*
- * doctor.c - `petri doctor`: what this machine gives, found out by trying.
+ * doctor.c - `petri doctor`: tries out what this machine offers.
  *
  * Each probe runs in a forked process, for some enter namespaces, which can't be
- * left again. Its text comes through a pipe and its finding as the exit status;
- * what dies otherwise is unusable. The worst finding is the program's exit status.
+ * left again. Its text comes through a pipe and its finding as the exit status; a
+ * probe that dies counts as unusable. The worst finding is the program's exit
+ * status.
  */
 
 #include "base/cleanup.h"
@@ -39,7 +40,7 @@ static void run_child(const struct probe *probe, const char *python, int fd) {
     _exit((int)finding);
 }
 
-/* All that is written, until the last process that could write is gone. */
+/* Reads all that is written, until the last process that could write has ended. */
 static void read_all(int fd, char *text, size_t size) {
     size_t bytes = 0;
     ssize_t n;

@@ -1,5 +1,5 @@
 /*
- * install.c - `petri install`: kernelspecs into a folder that Jupyter reads meanwhile.
+ * install.c - `petri install`: writes kernelspecs into a folder that Jupyter may be reading.
  *
  * kernel.json comes last: a kernelspec is one once it has that file. Each file is
  * written under another name and renamed, so that a reader sees the old or the new
@@ -62,8 +62,8 @@ static int copy_file(const char *from_folder, const char *name, int to) {
 
 /*
  * Replaces a file in one step: Jupyter may be reading it. The folder may be
- * another user's, as an environment's is that root installs into, so nothing that
- * stands there is written to: a link would lead anywhere.
+ * another user's, as an environment's is that root installs into, so no existing
+ * file is written to: it could be a link to any file.
  */
 static int write_file(int folder_fd, const char *name, const char *logos, const json_t *json) {
     char fresh[64];

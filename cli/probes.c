@@ -1,8 +1,8 @@
 /*
  * probes.c - the probes, and the order in which they run.
  *
- * The order is that of the table: what explains others comes first (the machine, a
- * container), and what is only true after a cell has run comes behind the cell.
+ * The order is that of the table: what explains others comes first (the machine,
+ * a container), and what depends on a cell having run comes after that.
  */
 
 #include "probes.h"

@@ -1,5 +1,5 @@
 /*
- * probes.h - what this machine gives to sandboxes: one row a question, for `petri doctor`.
+ * probes.h - what this machine offers to sandboxes: one row a probe, for `petri doctor`.
  */
 #ifndef PETRI_PROBES_H
 #define PETRI_PROBES_H
@@ -9,7 +9,7 @@
 /* From best to worst, and doctor's exit status. */
 enum finding {
     FINDING_GOOD,
-    FINDING_DEGRADED, /* cells run, but something is enforced less tightly or goes untold */
+    FINDING_DEGRADED, /* cells run, but something is enforced less strictly or not reported */
     FINDING_UNUSABLE, /* no cell can run */
     FINDING_N,
 };

@@ -1,9 +1,9 @@
 /*
  * records_command.c - `petri runs` and `petri show RUN`.
  *
- * A record may be anybody's by the time it is read: it is checked for the two
- * members that the commands rely on, all other fields may be missing, and nothing
- * of it reaches the terminal but through kernel/base/terminal.h.
+ * A record is not trusted when it is read: it is checked for the two members that
+ * the commands rely on, all other fields may be missing, and nothing of it
+ * reaches the terminal but through kernel/base/terminal.h.
  */
 
 #include "records_command.h"

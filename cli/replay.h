@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-/* What there is of a run to compare: of a record, or of one that has just been. */
+/* What is compared of a run: of a record, or of one that has just ended. */
 struct replay_side {
     const json_t *report;
     json_t *stdout_text; /* redacted; owned, as all below */

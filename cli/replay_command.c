@@ -3,8 +3,8 @@
  *
  * Only what was stored whole is run: code, request and files in which nothing was
  * redacted. It runs under the limits that were in force, outside of its task, and
- * never out of the cache. A run that came behind others has lost their objects;
- * that is said, and not made up for.
+ * never out of the cache. A run that followed others lacks their objects now;
+ * that is said, and nothing else is done about it.
  */
 
 #include "cli/client.h"
@@ -35,7 +35,7 @@ static const char *profile_of(const json_t *run) {
     return name && profile_from_name(name, &profile) == 0 ? name : NULL;
 }
 
-/* What was taken out before it was stored can't be run. 0 or -EINVAL. */
+/* A record in which something was redacted can't be run. 0 or -EINVAL. */
 static int check_whole(const json_t *run) {
     const json_t *redacted = json_object_get(run, "redacted");
     size_t i;

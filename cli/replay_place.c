@@ -40,8 +40,8 @@ static int enter_recorded(const json_t *recorded, struct error *ret_error) {
     return fchdir(fd) < 0 ? error_set(ret_error, EINVAL, "its folder %s: %s; %s", folder, strerror(errno), advice) : 0;
 }
 
-/* Whether nobody else has a say in what a path leads to: a virtual environment's is a link, whose folder decides which
- * packages there are. */
+/* Whether no other user can change what a path leads to: a virtual environment's interpreter is a link, whose folder
+ * decides which packages there are. */
 static bool is_trusted_program(const char *path) {
     char copy[PATH_MAX];
     struct stat link, program, folder;

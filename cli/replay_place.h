@@ -1,9 +1,10 @@
 /*
  * replay_place.h - where a recorded run is run again: in which folder, and by which interpreter.
  *
- * A record may say anything: who chose them chooses what cells of the replay see,
- * and what code runs before the first one. So what a record names is taken only
- * where it is absolute and the user's or root's; what the command line names, as it is.
+ * A record is not trusted: it would choose what cells of the replay see, and what
+ * code runs before the first one. So what a record names is used only if it is
+ * absolute and the user's or root's; what the command line names is used as it
+ * is.
  */
 #ifndef PETRI_REPLAY_PLACE_H
 #define PETRI_REPLAY_PLACE_H

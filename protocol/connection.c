@@ -227,7 +227,7 @@ static int read_registration(const json_t *file, struct connection *connection, 
     if (connection->kernel_id[0] == '\0')
         return error_set(ret_error, EINVAL, "The registration file has no \"kernel_id\".");
     if (strcmp(connection->transport, "tcp") != 0) {
-        /* To choose the paths of sockets could only mean to take them from somebody. */
+        /* A kernel that chose paths of sockets by itself could only replace existing files. */
         return error_set(ret_error, EINVAL,
                          "The registration file's \"transport\" is \"%s\", but only \"tcp\" can be registered.",
                          connection->transport);
@@ -255,7 +255,7 @@ static int read_fields(const json_t *file, struct connection *connection, struct
 
 int connection_parse(const char *text, size_t bytes, struct connection *ret, struct error *ret_error) {
     if (utf8_valid((const unsigned char *)text, bytes) != bytes) {
-        /* Mended text would be another key, and every message wrongly signed. */
+        /* A repaired text would be another key, and every signature wrong. */
         return error_set(ret_error, EINVAL, "The connection file is not UTF-8.");
     }
     json_auto_t *file = NULL;

@@ -31,7 +31,7 @@ enum message_problem {
     MESSAGE_TOO_LARGE,
     MESSAGE_BAD_SIGNATURE,
     MESSAGE_REPLAYED,
-    MESSAGE_REFLECTED,  /* not told by message_decode(): who asks knows whose side it is on */
+    MESSAGE_REFLECTED,  /* not returned by message_decode(): its caller decides that */
     MESSAGE_BAD_JSON,   /* one of the four parts is not a JSON object */
     MESSAGE_BAD_HEADER, /* no msg_id or msg_type, or not strings */
     MESSAGE_NO_MEMORY,

@@ -43,7 +43,7 @@ static void add_frames(struct builder *builder, const struct frame *frames, size
     }
 }
 
-/* text: what somebody has written of json already, or data NULL. */
+/* text: json as text, if that was written before; or data NULL. */
 static int add_json(struct builder *builder, const json_t *json, const struct frame *text) {
     if (text->data)
         bytes_append(&builder->out, text->data, text->bytes);

@@ -1,5 +1,5 @@
 /*
- * secret.h - memory for keys: in no core dump, and from some moment on in no copy of this process.
+ * secret.h - memory for keys: not in core dumps, and, once withheld, not in forked processes.
  *
  * Ours, because sodium_malloc() keeps its memory out of dumps but not out of
  * forks, and doesn't say where its pages begin, which madvise(2) needs.

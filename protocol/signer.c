@@ -4,8 +4,8 @@
  * The set is a ring in the order of arrival and an open-addressed hash table of
  * places in the ring, linearly probed and at most half full. Nothing is deleted
  * from the table: a full ring forgets its oldest tenth, and the table is built
- * anew, once in some 6,500 messages. A digest is its own hash, for whoever has no
- * key can't choose it.
+ * anew, once in some 6,500 messages. A digest is its own hash, for without the
+ * key it can't be chosen.
  *
  * The keyed state is made once and copied for each signature. It is as good as the
  * key, so it is withheld from forked processes.

@@ -32,8 +32,8 @@ bool signer_verify(const struct signer *signer, const struct frame *frames, size
 bool signer_seen(struct signer *signer, const struct frame *signature);
 
 /*
- * A fresh session id: a UUID of which whoever has this key, and nobody else, can
- * see that it was made so. With an empty key one like any other.
+ * A fresh session id: a UUID of which only the holder of this key can tell that
+ * it was made by this function. With an empty key one like any other.
  */
 void signer_new_session(const struct signer *signer, char ret_id[37]);
 

@@ -1,8 +1,8 @@
 /*
- * artifact_kind.c - what keeps a file of a cell's from the host: by its type, its names, and its path.
+ * artifact_kind.c - decides by type, number of names and path which files of a cell the host may get.
  *
  * No link, and no file with a second name, is ever read: either could be a file
- * that is not the cell's to give.
+ * that the cell may not read.
  */
 
 #include "artifact_kind.h"

@@ -1,5 +1,5 @@
 /*
- * artifact_kind.h - which of the things that a cell leaves in a folder are files to be given to the host.
+ * artifact_kind.h - which of the files that a cell leaves are given to the host.
  */
 #ifndef PETRI_ARTIFACT_KIND_H
 #define PETRI_ARTIFACT_KIND_H

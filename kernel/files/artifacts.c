@@ -1,12 +1,12 @@
 /*
  * artifacts.c - one file after the other: opened, read in chunks, hashed and copied in the same pass.
  *
- * The caps are applied to the whole list, sorted by path, before anything is read,
- * and by the sizes that files say: so which files are left out depends on nothing
- * but the cell. A copy gets its name only when all of the file was read and was not
- * changed meanwhile. Files that are too large are read at their beginning, for
- * their type; files that are withheld for their name are read whole, for their
- * digest.
+ * The caps are applied to the whole list, sorted by path, before anything is
+ * read, and by the sizes that stat(2) tells: so which files are left out depends
+ * on the cell alone. A copy gets its name only when all of the file was read and
+ * was not changed meanwhile. Files that are too large are read at their
+ * beginning, for their type; files that are withheld for their name are read
+ * whole, for their digest.
  *
  * The export is opened with the first file that is to be copied, and locked until
  * all are.
@@ -88,7 +88,7 @@ static void check_kind(struct artifact *artifact) {
         refuse(artifact, "%s", why);
 }
 
-/* Caps go by the size that a file says it has, whatever holes are in it. */
+/* Caps count a file's size with its holes. */
 static void check_size(struct artifact *artifact, const struct limits *limits, uint64_t *total) {
     char text[32];
     int64_t one = limits->values[LIMIT_ARTIFACT], all = limits->values[LIMIT_ARTIFACTS];
@@ -111,7 +111,8 @@ static const char *export_path(const struct export *export, const char *path) {
     return n > 0 && strncmp(path, export->name, n) == 0 && path[n] == '/' ? path + n + 1 : path;
 }
 
-/* What the host would run by itself is told and given to who asks for it, but it is not put there. */
+/* A file that a program of the host would run by itself is listed, and its content given on request, but it is not
+ * copied. */
 static void check_selfstart(struct artifact *artifact, const struct export *export) {
     char why[128];
     if (artifact->refused[0] || artifact->change == CELL_DELETED)
@@ -147,7 +148,8 @@ static json_t *row_of_artifact(const struct artifact *artifact) {
     return row;
 }
 
-/* What can be said of each before any is read. In the order of their paths, so that the caps fall the same way. */
+/* Decides what can be decided before files are read. In the order of their paths, so that the caps leave out the same
+ * ones each time. */
 static void check_all(struct artifacts *artifacts) {
     uint64_t total = 0;
     qsort(artifacts->artifact, artifacts->n, sizeof artifacts->artifact[0], by_path);
@@ -208,7 +210,7 @@ void artifacts_destroy(struct artifacts *artifacts) {
     free(artifacts);
 }
 
-/* Whether it is known what to do about copying: false while another kernel copies. */
+/* Opens the export, if that was not tried. False while another kernel has it. */
 static bool open_export(struct artifacts *artifacts) {
     struct export *export = artifacts->export;
     int64_t now_us = clock_us();
@@ -310,7 +312,8 @@ static bool begin_turn(struct artifacts *artifacts, struct artifact *artifact) {
     return true;
 }
 
-/* Nothing of the cell runs any more, so this never happens; and where it did, half a file would be taken for one. */
+/* Nothing of the cell runs any more, so a file should not change; if one does, it is not copied, for the copy could be
+ * a mixture. */
 static bool has_changed(const struct reading *reading) {
     struct stat now;
     return fstat(reading->fd, &now) < 0 || now.st_size != reading->before.st_size ||
@@ -319,7 +322,7 @@ static bool has_changed(const struct reading *reading) {
            memcmp(&now.st_ctim, &reading->before.st_ctim, sizeof now.st_ctim) != 0;
 }
 
-/* True once it has its place, or gets none. */
+/* True once it has its place, or can't get one. */
 static bool place_copy(struct artifacts *artifacts, struct artifact *artifact, int64_t until_us) {
     struct export *export = artifacts->export;
     const struct export_place place = {
@@ -380,7 +383,7 @@ static void take_chunk(struct artifacts *artifacts, struct artifact *artifact, s
     }
 }
 
-/* A chunk of it. False where that was the last one, or nothing more is wanted. */
+/* Reads a chunk. False after the last one, or if no more is needed. */
 static bool read_chunk(struct artifacts *artifacts, struct artifact *artifact) {
     ssize_t n = read(artifacts->reading.fd, artifacts->chunk, CHUNK_BYTES);
     if (n < 0) {

@@ -2,10 +2,10 @@
  * artifacts.h - the files that a cell has made, on their way to the host.
  *
  * Between the end of a cell and its answer, when nothing of the cell runs any
- * more: what it has changed of the notebook's folder is listed, hashed, told
- * by its content, and copied to the export, within the caps. What is not copied
- * is named with the reason. The work is done in slices, so that the kernel
- * answers others meanwhile.
+ * more: what it has changed of the notebook's folder is listed, hashed, given a
+ * MIME type, and copied to the export, within the caps. What is not copied is
+ * listed with the reason. The work is done in slices, so that the kernel answers
+ * others meanwhile.
  */
 #ifndef PETRI_ARTIFACTS_H
 #define PETRI_ARTIFACTS_H

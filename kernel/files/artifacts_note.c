@@ -1,9 +1,9 @@
 /*
  * artifacts_note.c - one line under a cell that says where its files are.
  *
- * A path that was refused may have anything in it: what is not seen of it is
- * replaced. In Markdown each mark is escaped, and in a link all but unreserved
- * characters is encoded.
+ * A path that was refused may have any character in it: those that are not seen
+ * are replaced. In Markdown each mark is escaped, and in a link all but
+ * unreserved characters is encoded.
  */
 
 #include "kernel/files/artifacts.h"
@@ -87,7 +87,7 @@ static void add_refused(struct note *note, const json_t *row) {
     add_shown(note, row, "refused");
 }
 
-/* Whether a row belongs into a sentence; what Python keeps for itself is nobody's loss. */
+/* Whether a row belongs into a sentence; compiled modules of Python are not worth one. */
 static bool belongs(const json_t *row, const char *key) {
     return json_is_true(json_object_get(row, key)) ||
            (text_of(row, key) && !filename_has(text_of(row, "path"), FILENAME_CACHE, true));

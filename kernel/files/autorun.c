@@ -17,9 +17,9 @@
 
 /*
  * Patterns of fnmatch(3) for the name of a file, and who runs or loads what is
- * called so, from the folder that it is started in or
- * that a person opens. A program that has to be given the name is no matter:
- * its user has decided.
+ * called so, from the folder that it is started in or that a person opens. A
+ * program to which its user gives the name is not listed: that is the user's
+ * decision.
  */
 struct row {
     const char *pattern;

@@ -68,7 +68,7 @@ static int open_folder(const struct export *export) {
     return host_open_beneath(export->parent_fd, export->name, flags, 0);
 }
 
-/* What a kernel that was killed has left half written. Nobody writes now: the folder is locked. */
+/* Removes what a killed kernel has left half written. No other kernel writes now: the folder is locked. */
 static void remove_leftovers(int dir_fd) {
     auto_dir dir = directory_open(dir_fd);
     struct dirent *entry;
@@ -195,9 +195,9 @@ static int is_ours(struct export *export, struct export_file *file, int parent_f
     return same;
 }
 
-/* Puts the file under one path; what stands there with the same content stays. 0, -EEXIST where somebody else's stands
- * there, -EINPROGRESS, or -errno. The log has it before the file has its name: whatever happens between, it never
- * claims too little. */
+/* Puts the file under one path; what stands there with the same content stays. 0, -EEXIST where there is a file that
+ * petri did not write, -EINPROGRESS, or -errno. The log has it before the file has its name: whatever happens between,
+ * it never claims too little. */
 static int place_at(struct export *export, struct export_file *file, const struct export_place *place, int parent_fd,
                     const char *path, size_t name_at) {
     struct stat st;

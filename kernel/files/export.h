@@ -5,8 +5,8 @@
  * the folder says what it wrote, in the format of sha256sum(1), and a file that
  * is not what stands there, or not there at all, is left alone; the copy gets a
  * free name, "plot (2).png". A copy is written under a name of petri's own and
- * then renamed, so that nobody sees half of it. No link is followed below the
- * folder. Kernels that share a folder take turns.
+ * then renamed, so that programs never see half of it. No link is followed below
+ * the folder. Kernels that share a folder take turns.
  *
  * See: openat2(2), RENAME_NOREPLACE in rename(2), flock(2).
  */
@@ -23,7 +23,7 @@
 #include <sys/stat.h>
 
 struct export {
-    int parent_fd;           /* owned; its name may lead elsewhere by now. -1 where it could not be opened */
+    int parent_fd;           /* owned; its name may lead elsewhere meanwhile. -1 where it could not be opened */
     char parent[PATH_MAX];   /* that name: for people */
     char name[NAME_MAX + 1]; /* of the folder below parent, made when it is needed; "": parent is the folder */
     bool off;                /* nothing is copied */

@@ -42,7 +42,7 @@ int export_make_file(int dir_fd, char ret_name[EXPORT_NAME_BYTES]) {
     return fd < 0 ? -errno : fd;
 }
 
-/* Nothing is known of what stands in the folder. */
+/* Forgets all: nothing is known of what is in the folder. */
 static int forget_file(struct export_log *log) {
     json_decref(log->written);
     log->written = json_object();
@@ -69,8 +69,8 @@ static void note_file(struct export_log *log, int fd, const struct stat *st) {
     log->born_ns = born_ns(fd);
 }
 
-/* The log as it may be believed: its owner is the user, or whose folder it is. A descriptor; -ENOENT, or -EBADF where
- * what stands there can't be; or another -errno. */
+/* Opens the log, if it can be trusted: its owner is the user, or the folder's owner. A descriptor; -ENOENT, or -EBADF
+ * where what stands there can't be; or another -errno. */
 static int open_log(int dir_fd, int flags, struct stat *ret_st) {
     static const struct host_file wanted = {.owner = HOST_ANYBODYS, .one_name = true};
     struct stat folder;

@@ -1,5 +1,5 @@
 /*
- * inputs_read.c - hashes what stood there before the cell, and remembers digests by what identifies a content.
+ * inputs_read.c - hashes files as they were before the cell, and remembers digests by what identifies a content.
  *
  * Device, inode, size and both times are the key: a file that has them all is taken
  * for unchanged. When the memory is full it is emptied as a whole. What could not
@@ -79,7 +79,7 @@ void inputs_read_destroy(struct inputs_read *reading) {
     free(reading);
 }
 
-/* By which a content is known again: whatever changes a file changes one of these. */
+/* The key by which a content is recognized: each change of a file changes a part of it. */
 static void key_of(const struct stat *st, char *buf, size_t size) {
     snprintf(buf, size, "%ju:%ju:%jd:%jd.%09ld:%jd.%09ld", (uintmax_t)st->st_dev, (uintmax_t)st->st_ino,
              (intmax_t)st->st_size, (intmax_t)st->st_mtim.tv_sec, st->st_mtim.tv_nsec, (intmax_t)st->st_ctim.tv_sec,
@@ -142,8 +142,7 @@ static void end_input(struct inputs_read *reading) {
     add_row(reading, hex);
 }
 
-/* Whether the host has left the file alone since it was opened: a time of change of contents can be set back, one of
- * the status can't. */
+/* Whether the host has not changed the file since it was opened: mtime can be set back, ctime can't. */
 static bool is_unchanged(const struct inputs_read *reading) {
     struct stat now;
     return fstat(reading->fd, &now) == 0 && now.st_size == reading->st.st_size &&

@@ -1,9 +1,9 @@
 /*
  * journal.c - changes as JSON rows, written whole and read with every field checked.
  *
- * A journal that is read was perhaps not written by petri: paths have to pass
- * filename_problem(), must not lead into petri's own folder, and staged files have
- * to have petri's names. One wrong row makes all of it -EBADMSG, for half a
+ * A journal may have been written by another program: paths have to pass
+ * filename_problem(), must not lead into petri's own folder, and staged files
+ * have to have petri's names. One wrong row makes all of it -EBADMSG, for half a
  * transaction is worse than none.
  */
 

@@ -1,8 +1,8 @@
 /*
  * journal.h - the list of changes that a transaction has decided on, and its text.
  *
- * JSON, of which nothing is believed: a path has to be one below the folder, and a
- * staged file has to have a name of petri's own.
+ * JSON that is not trusted: a path has to be one below the folder, and a staged
+ * file has to have a name of petri's own.
  */
 #ifndef PETRI_JOURNAL_H
 #define PETRI_JOURNAL_H
@@ -34,7 +34,7 @@ enum journal_kind {
     JOURNAL_KIND_N,
 };
 
-/* What a change finds at its path, by which it is known again. */
+/* What a change finds at its path, and what identifies it. */
 struct journal_before {
     bool there;
     uint64_t inode;
@@ -71,7 +71,7 @@ void journal_cut(struct journal *journal, size_t n);
 /* Whether this is the name of a staged file, which is never another folder's. */
 bool journal_is_stage(const char *name);
 
-/* By what a file is known again. NULL for none. */
+/* What identifies a file. NULL for none. */
 struct journal_before journal_before_of(const struct stat *st);
 
 /* Whether it is that one, as it was. */

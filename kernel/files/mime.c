@@ -1,5 +1,5 @@
 /*
- * mime.c - tables of beginnings, tried in an order in which a guess can't hide what is certain.
+ * mime.c - tables of how files begin, tried from the certain to the likely.
  *
  * A zip archive first, by what is in it; then text, for a text may begin like a
  * signature and never the other way round; then signatures. No more than the head

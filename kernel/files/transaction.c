@@ -7,8 +7,8 @@
  * or removes something. It is bound to this folder by its name, which has the inode
  * and time of a token beside it: a journal that was copied along is none.
  *
- * What can't be made when it is taken up again is left as it lies, journal and all:
- * to remove it would lose what somebody has written.
+ * What can't be finished by a later kernel is left as it is, with its journal:
+ * removing it could lose what a user has written.
  */
 
 #include "transaction.h"
@@ -63,7 +63,7 @@ static void remove_stage(const struct transaction *transaction, const char *name
         unlinkat(transaction->own_fd, name, AT_REMOVEDIR);
 }
 
-/* Removes what transactions leave in `.petri`, and nothing that somebody else has put there. */
+/* Removes what transactions leave in `.petri`, and nothing else. */
 static void empty_own(const struct transaction *transaction) {
     auto_dir dir = directory_open(transaction->own_fd);
     struct dirent *entry;
@@ -74,7 +74,7 @@ static void empty_own(const struct transaction *transaction) {
             unlinkat(transaction->own_fd, entry->d_name, 0);
 }
 
-/* Whether `.petri` is ours alone to write to, and still the one that has the name: who removed it was faster. */
+/* Whether only this user can write to `.petri`, and it still has its name: another kernel may have removed it. */
 static int check_own(const struct transaction *transaction) {
     struct stat own, named;
     if (fstat(transaction->own_fd, &own) ||
@@ -85,7 +85,7 @@ static int check_own(const struct transaction *transaction) {
     return own.st_uid != geteuid() || (own.st_mode & (S_IWGRP | S_IWOTH)) ? -EPERM : 0;
 }
 
-/* Whether its owner has shut a folder by its mode, which keeps nobody out who has privileges in a user namespace. */
+/* Whether a folder's mode forbids its owner to write: in a user namespace the privileges there would override that. */
 static bool is_shut(int folder_fd) {
     struct stat st;
     return fstat(folder_fd, &st) == 0 && !(st.st_mode & S_IWUSR);
@@ -120,9 +120,9 @@ static int read_journal_text(int fd, size_t bytes, char **ret_text) {
 }
 
 /*
- * The journal's name has the inode and the time of change of a file beside it, which
- * nobody can give a file: so one that came with an archive or a clone, or was copied,
- * is none.
+ * The journal's name has the inode and the time of change of a file beside it,
+ * which can't be chosen: so one that came with an archive or a clone, or was
+ * copied, is none.
  */
 static void name_journal(struct transaction *transaction, const struct stat *token) {
     snprintf(transaction->name, sizeof transaction->name, "journal-%jx-%jx", (uintmax_t)token->st_ino,
@@ -149,7 +149,7 @@ static int read_journal(struct transaction *transaction) {
     return r;
 }
 
-/* Keeps what somebody else has written and nobody could give back: it lies in the place of a staged file. */
+/* Keeps a file of others that could not be put back: it lies in the place of a staged file. */
 static void keep_foreign(const struct transaction *transaction) {
     for (size_t i = 0; transaction->decided && i < transaction->journal.n; i++) {
         const struct journal_change *change = &transaction->journal.change[i];
@@ -244,7 +244,7 @@ int transaction_recover(int folder_fd) {
     return (int)n;
 }
 
-/* What is decided and not made yet is left to who opens the folder next. */
+/* What is decided and not made yet is left to the next kernel that opens the folder. */
 void transaction_close(struct transaction *transaction) {
     if (!transaction)
         return;
@@ -386,7 +386,7 @@ int transaction_decide(struct transaction *transaction) {
         return r;
     transaction->decided = true;
     if (transaction->durable)
-        (void)fsync(transaction->own_fd); /* where it fails the order of things on the disk is not known, that is all */
+        (void)fsync(transaction->own_fd); /* if it fails only the order of writes to the disk is not known */
     return 0;
 }
 

@@ -3,18 +3,19 @@
  *
  * What is to be written is staged in a folder `.petri` of that folder, then a
  * journal there says what is to be done: with the name of the journal it is
- * decided. Then each change is made, a file in one step (rename(2)). Whoever is
- * killed before has changed nothing; what is decided the next one does to its end
- * who opens the folder. `.petri` is gone again once nothing is to be done, and
- * is locked as long as it is there, so kernels that share a folder take turns.
+ * decided. Then each change is made, a file in one step (rename(2)). A kernel
+ * that is killed before that has changed nothing; what is decided is finished by
+ * the next kernel that opens the folder. `.petri` is gone again once nothing is
+ * to be done, and is locked as long as it is there, so kernels that share a
+ * folder take turns.
  *
  * Nothing is overwritten or removed but what the caller has looked at: a file
  * that is another one by then, or has been written to, stays, and the new one gets
  * a free name like it ("data (2).csv"). That is looked at again once the file has
  * been exchanged for the new one, and if need be exchanged back. No link is followed.
  *
- * A transaction blocks as the disk does, and what replaces or removes something is
- * on the disk before that is done, so that no power cut can leave neither.
+ * A transaction blocks as the disk does, and what replaces or removes something
+ * is on the disk before that is done, so that no power cut can lose both.
  *
  * See: docs/files.md; RENAME_EXCHANGE in rename(2), flock(2).
  */
@@ -37,11 +38,12 @@ struct transaction_file {
 };
 
 /*
- * Opens the folder, which folder_fd stays the caller's of, locks it, and does what an earlier
- * one had decided and not done: ret_recovered is how many changes. 0 with ret
- * the caller's: transaction_close(); -EAGAIN where another has it; -EPERM where
- * `.petri` is another user's; -EBADMSG where its journal can't be read; -EUCLEAN where what it says can't be done, and
- * then it is left as it is; -EACCES where the folder's mode lets nobody write; or another -errno.
+ * Opens the folder, which folder_fd stays the caller's of, locks it, and does
+ * what an earlier one had decided and not done: ret_recovered is how many
+ * changes. 0 with ret the caller's: transaction_close(); -EAGAIN where another
+ * has it; -EPERM where `.petri` is another user's; -EBADMSG where its journal
+ * can't be read; -EUCLEAN where what it says can't be done, and then it is left
+ * as it is; -EACCES where the folder's mode allows no writing; or another -errno.
  */
 int transaction_open(int folder_fd, struct transaction **ret, size_t *ret_recovered) MUST_CHECK;
 
@@ -83,7 +85,7 @@ void transaction_forget_from(struct transaction *transaction, size_t n);
 
 size_t transaction_n(const struct transaction *transaction);
 
-/* From now on the changes are made, by whomever. 0, or -errno and nothing is. */
+/* Decides: from now on the changes are made, by this kernel or the next. 0, or -errno and none is. */
 int transaction_decide(struct transaction *transaction) MUST_CHECK;
 
 /* Makes changes that are decided, until clock_us() is until_us or a little longer. True once all are made. */

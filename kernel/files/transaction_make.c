@@ -1,13 +1,13 @@
 /*
  * transaction_make.c - the changes of a transaction, one by one; each can be made
- * again from where somebody was killed.
+ * again where a kernel was killed.
  *
  * What lies under the staged file's name tells how far a change has come: the
- * staged file itself, by its inode; what it was exchanged for; or nothing, once all
- * is done. Looking at a path and then changing it leaves a moment between the two,
- * so what is replaced is exchanged (RENAME_EXCHANGE) and looked at again where
- * nobody else finds it, and given back if it is not what was to be replaced. A file
- * system without that has this moment.
+ * staged file itself, by its inode; what it was exchanged for; or nothing, once
+ * all is done. Looking at a path and then changing it leaves a moment between the
+ * two, so what is replaced is exchanged (RENAME_EXCHANGE) and looked at again
+ * under a name that no other program uses, and given back if it is not what was
+ * to be replaced. A file system without that has this moment.
  */
 
 #include "transaction_make.h"
@@ -48,7 +48,7 @@ static bool is_as_seen(int own_fd, const struct journal_change *change) {
     return fstatat(own_fd, change->stage, &st, AT_SYMLINK_NOFOLLOW) == 0 && journal_is(&change->before, &st);
 }
 
-/* Gives what is not ours its name back, or one like it. */
+/* Gives a file of others its name back, or one like it. */
 static int give_back(int own_fd, struct journal_change *change, int parent_fd, const char *name) {
     int r = place_free(own_fd, change, parent_fd, name);
     free(steal_pointer(change->placed));
@@ -74,9 +74,9 @@ static int end_exchange(int own_fd, struct journal_change *change, int parent_fd
 static int put(int own_fd, struct journal_change *change, int parent_fd, const char *name) {
     struct stat staged, st;
     if (fstatat(own_fd, change->stage, &staged, AT_SYMLINK_NOFOLLOW))
-        return errno == ENOENT ? 0 : -errno; /* done, before somebody was killed */
+        return errno == ENOENT ? 0 : -errno; /* done, before a kernel was killed */
     if (staged.st_ino != change->staged)
-        return end_exchange(own_fd, change, parent_fd, name); /* half of it, by the same */
+        return end_exchange(own_fd, change, parent_fd, name); /* half done, before a kernel was killed */
     if (!change->before.there || fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) ||
         !journal_is(&change->before, &st))
         return place_free(own_fd, change, parent_fd, name);
@@ -87,7 +87,7 @@ static int put(int own_fd, struct journal_change *change, int parent_fd, const c
     return renameat(own_fd, change->stage, parent_fd, name) ? -errno : 0;
 }
 
-/* Put aside first, so that it can be looked at when nobody finds it any more. */
+/* Moved away first, so that it can be looked at under a name that no other program uses. */
 static int remove_file(int own_fd, struct journal_change *change, int parent_fd, const char *name) {
     struct stat st;
     const bool aside = fstatat(own_fd, change->stage, &st, AT_SYMLINK_NOFOLLOW) == 0;

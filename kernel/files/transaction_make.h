@@ -1,6 +1,5 @@
 /*
- * transaction_make.h - one change of a transaction that is decided; it can be made again from where somebody was
- * killed.
+ * transaction_make.h - one change of a transaction that is decided; it can be taken up again where a kernel was killed.
  */
 #ifndef PETRI_TRANSACTION_MAKE_H
 #define PETRI_TRANSACTION_MAKE_H

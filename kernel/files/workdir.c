@@ -68,7 +68,7 @@ static int add_home(struct homes *homes, const char *path) {
     return 0;
 }
 
-/* Of the users that this machine lists. Others, of a directory service, may be too many, or not told. */
+/* Adds the homes of users that this machine lists; a directory service may have too many, or not tell them. */
 static int add_listed_homes(struct homes *homes) {
     auto_file file = fopen("/etc/passwd", "re");
     struct passwd *user;
@@ -78,7 +78,7 @@ static int add_listed_homes(struct homes *homes) {
     return r;
 }
 
-/* A folder on the way may be its owner's home, or stand where homes are. */
+/* Adds a folder on the way that may be its owner's home, or is in a folder of homes. */
 static int add_home_on_the_way(struct homes *homes, const char *path) {
     const char *below = filename_below("/home", path);
     struct stat st;

@@ -1,14 +1,15 @@
 /*
  * workdir.h - the folder that a kernel was started in, opened once.
  *
- * Who owns what is above it can rename it and put something else in its place.
- * So all that petri does with it goes through one descriptor, and its name is a
- * name only: it says where cells see the folder, and what kind of folder it is.
+ * The owner of a folder above it can rename it and put something else in its
+ * place. So all that petri does with it goes through one descriptor, and its name
+ * is a name only: it says where cells see the folder, and what kind of folder it
+ * is.
  *
  * What a file's owner keeps from others, and hidden entries of any home, cells
  * don't see unless the configuration's `inputs` names them. The folder's owner
- * is who runs its cells, so what the owner may read they may; but a folder of
- * the system's, or everybody's, is not its owner's in that sense.
+ * usually runs its cells, so they may read what the owner may; but not in a
+ * folder of the system, or one that all users can write to.
  */
 #ifndef PETRI_WORKDIR_H
 #define PETRI_WORKDIR_H

@@ -2,11 +2,11 @@
  * writeback.h - the writable mode: what a session has written to the notebook's folder goes to the host's folder.
  *
  * When a cell has finished within its limits its changes are made there, all or
- * none (transaction.h), and cells see the host's files from then on. What stays the
- * session's own is remembered: files that are open or mapped, what is not written
- * because of its kind or name, and what could not be written, which the next cell
- * tries again. For each of these is known what the host had, so that what others
- * change there meanwhile is never overwritten.
+ * none (transaction.h), and cells see the host's files from then on. What stays
+ * the session's own is remembered: files that are open or mapped, what is not
+ * written because of its kind or name, and what could not be written, which the
+ * next cell tries again. For each of these it is known what the host had, so that
+ * changes by other programs are never overwritten.
  *
  * See: docs/files.md, "The writable mode"; writing.h.
  */
@@ -29,14 +29,14 @@ struct writeback {
     json_t *own;     /* paths that are the session's own, and what the host had there; owned */
 };
 
-/* Off: all that is done is nothing. */
+/* Off: the functions below do nothing then. */
 void writeback_init(struct writeback *writeback);
 
 /* On: folder_fd is copied. 0 or -errno. */
 int writeback_turn_on(struct writeback *writeback, int folder_fd, const json_t *allowed);
 void writeback_fini(struct writeback *writeback);
 
-/* A cell is started: what others change from now on it may not have seen. */
+/* A cell is started: it may not have seen what other programs change from now on. */
 void writeback_cell_starts(struct writeback *writeback);
 
 /*
@@ -61,11 +61,11 @@ void writeback_note_written(struct writeback *writeback, const char *path, const
 /* The session has another version than the host; due: which is to be written. */
 void writeback_note_own(struct writeback *writeback, const char *path, enum cell_change change, bool due);
 
-/* It is not known what the cell has changed: nothing that others have changed since it was started is replaced any
- * more. */
+/* It is not known what the cell has changed: nothing that other programs have changed since it was started is replaced
+ * any more. */
 void writeback_lose_track(struct writeback *writeback);
 
-/* The host has another one, which holds: the session's was given to it under another name. */
+/* The host keeps a version of its own: the session's was written there under another name. */
 void writeback_note_conflict(struct writeback *writeback, const char *path);
 
 /* Whether nothing of the session's is lost where cells see the host's: it is written, by this name or another. */

@@ -192,7 +192,7 @@ void writing_destroy(struct writing *writing) {
     free(writing);
 }
 
-/* A server's clock is another one than ours; the clock of a disk of ours is the same, but for its tick. */
+/* A file server's clock may differ from ours; local file systems use our clock, with a coarser tick. */
 static int find_skew(struct writing *writing) {
     struct transaction_file file;
     struct timespec before, after;
@@ -270,7 +270,7 @@ static int copy_piece(struct writing *writing) {
     return r < 0 ? r : 1;
 }
 
-/* Without what would let the host run it, unless the host's file that it replaces had that. */
+/* Without execute permission, unless the host's file that it replaces had it. */
 static mode_t mode_for(mode_t mode, const struct stat *before) {
     return (mode & 0666) | (before && S_ISREG(before->st_mode) ? before->st_mode & 0111 : 0);
 }

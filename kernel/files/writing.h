@@ -5,11 +5,11 @@
  *
  *     listed -> locked -> removals and folders planned -> files staged -> decided -> made -> told
  *
- * Until it is decided whatever fails, or an interrupt, has nothing of it written,
+ * Until it is decided a failure or an interrupt means that nothing is written,
  * and the next cell tries again. What is left out by itself is named with the
  * reason: what is no plain file, what is larger than `artifact`, what programs of
- * the host look for (autorun.h) unless it is allowed, and what somebody else has
- * changed meanwhile. Where all together are more than `artifacts`, or more
+ * the host look for (autorun.h) unless it is allowed, and what another program
+ * has changed meanwhile. Where all together are more than `artifacts`, or more
  * than WRITING_FILES_MAX, nothing is written.
  */
 #ifndef PETRI_WRITING_H
@@ -47,9 +47,9 @@ void writing_cancel(struct writing *writing, const char *why);
 
 /*
  * Says in rows of the report (artifacts.h) what came of each file: "copied_to",
- * "removed" or "refused", and "conflict" with whatever somebody else has changed.
- * Adds rows for files of earlier cells, and for folders that could not be made;
- * ret_more is how many there are beyond the rows. Once all is done.
+ * "removed" or "refused", and "conflict" where another program has changed the
+ * file. Adds rows for files of earlier cells, and for folders that could not be
+ * made; ret_more is how many there are beyond the rows. Once all is done.
  */
 void writing_tell(const struct writing *writing, json_t *rows, struct artifacts_more *ret_more);
 

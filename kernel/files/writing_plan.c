@@ -1,10 +1,10 @@
 /*
  * writing_plan.c - which changes of the host's folder a cell's changes come to.
  *
- * The host's folder is walked, not the cell's: a folder that a cell has removed may
- * have files by now that no cell has seen. What may not go stays, and the folders
- * on its way with it. Whatever is there that the plan replaces or removes is noted
- * as it was looked at; the transaction compares it again.
+ * The host's folder is walked, not the cell's: a folder that a cell has removed
+ * may have files by now that no cell has seen. What must not be removed stays,
+ * and so do the folders that it is in. Whatever is there that the plan replaces
+ * or removes is noted as it was looked at; the transaction compares it again.
  */
 
 #include "kernel/files/writing_inside.h"
@@ -51,13 +51,13 @@ static const char *keeps(const struct writing *writing, const char *path, const 
                : WRITING_CONFLICT;
 }
 
-/* Of what is a folder, or may be one by a link, its name is a folder's. */
+/* What is a folder, or a link, is judged as the name of a folder. */
 static const char *name_of(const char *path, mode_t mode, char *buf, size_t size) {
     snprintf(buf, size, "%s%s", path, S_ISDIR(mode) || S_ISLNK(mode) ? "/x" : "");
     return buf;
 }
 
-/* What keeps petri's hands off something of the host's that a cell has removed, as a clause; else false. */
+/* Why something of the host's that a cell has removed is not removed, as a clause; else false. */
 static bool is_to_stay(const struct writing *writing, struct writing_entry *entry, const char *path,
                        const struct stat *st, char *why, size_t size) {
     char name[FILENAME_PATH_BYTES + NAME_MAX + 4];
@@ -77,7 +77,7 @@ static bool is_to_stay(const struct writing *writing, struct writing_entry *entr
 
 static int plan_tree(struct writing *writing, struct writing_entry *entry, const char *path, bool *ret_all);
 
-/* One name of the host's that is to go. *all is false once something stays. 0 or -ENOMEM. */
+/* Plans to remove one name of the host's. *all becomes false if something stays. 0 or -ENOMEM. */
 static int plan_one(struct writing *writing, struct writing_entry *entry, const char *path, bool *all) {
     char why[160], shown[FILENAME_PATH_BYTES];
     struct stat st;
@@ -106,7 +106,7 @@ static int plan_one(struct writing *writing, struct writing_entry *entry, const 
     return r;
 }
 
-/* All that a folder of the host's has. */
+/* Plans to remove all that a folder of the host's has. */
 static int plan_tree(struct writing *writing, struct writing_entry *entry, const char *path, bool *ret_all) {
     char inner[FILENAME_PATH_BYTES + NAME_MAX + 2];
     const int fd = transaction_open_folder(writing->transaction, path);

@@ -60,7 +60,7 @@ static void settle_entry(struct writing *writing, struct writing_entry *entry) {
     struct writeback *writeback = writing->options.writeback;
     struct stat st;
     take_result(writing, entry);
-    /* What others have changed meanwhile, and so stays, cells see again. */
+    /* Has cells see again what other programs have changed, which stays. */
     const bool gone = entry->change == CELL_DELETED && is_nowhere(writing, entry->path);
     if (entry->refused[0] && !gone && !(entry->change == CELL_DELETED && entry->conflict)) {
         writeback_note_own(writeback, entry->path, entry->change, entry->due);

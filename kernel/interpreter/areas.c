@@ -94,7 +94,7 @@ static bool real_folder(const char *path, char real[PATH_MAX]) {
     return realpath(path, real) && stat(real, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Adds a folder if it is there and nobody has it yet. 0 or -errno. */
+/* Adds a folder if it exists and is in no area yet. 0 or -errno. */
 static int add_real_area(struct areas *areas, const char *prefix, const char *name, enum area_kind kind) {
     char path[PATH_MAX], real[PATH_MAX];
     if (snprintf(path, sizeof path, "%s/%s", prefix, name) >= (int)sizeof path)
@@ -183,7 +183,7 @@ static int add_libraries(struct areas *areas, const char *folder) {
     return r;
 }
 
-/* The system's folders are everybody's, whoever put a pyvenv.cfg there. */
+/* The system's folders are no environment, even with a pyvenv.cfg in them. */
 static bool is_venv(const char *prefix) {
     char home[PATH_MAX];
     for (size_t i = 0; i < sizeof systems / sizeof systems[0]; i++)
@@ -192,7 +192,7 @@ static bool is_venv(const char *prefix) {
     return distributions_venv_value(prefix, "home", home, sizeof home);
 }
 
-/* A folder of an environment that leads out of it is somebody else's. */
+/* A folder of an environment that is a link out of it does not belong to it. */
 static int add_of_venv(struct areas *areas, const char *prefix, const char *name) {
     char path[PATH_MAX], real[PATH_MAX];
     if (snprintf(path, sizeof path, "%s/%s", prefix, name) >= (int)sizeof path)

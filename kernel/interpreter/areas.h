@@ -1,5 +1,5 @@
 /*
- * areas.h - the folders that cells see and in which files of distributions lie, and whose these files are.
+ * areas.h - the folders that cells see and in which files of distributions lie, and which files those are.
  *
  * An interpreter brings more folders along than those it imports from: the
  * ones of its base, of other versions, the system's, whose contents are one

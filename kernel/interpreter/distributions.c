@@ -1,10 +1,10 @@
 /*
  * distributions.c - the folders that the module site would import from, worked out from names of files and pyvenv.cfg.
  *
- * The minor version comes from the program's name, else from the library's folder,
- * else from pyvenv.cfg. A folder is counted once, by its real path, in the order in
- * which it is imported from. Files of metadata may be anybody's: they are opened
- * with care and bounded in size.
+ * The minor version comes from the program's name, else from the library's
+ * folder, else from pyvenv.cfg. A folder is counted once, by its real path, in
+ * the order in which it is imported from. Files of metadata are not trusted: they
+ * are opened without blocking and bounded in size.
  *
  * See: the module site; PEP 405; Debian Python Policy, "dist-packages".
  */

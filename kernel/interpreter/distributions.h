@@ -1,5 +1,5 @@
 /*
- * distributions.h - what is installed for an interpreter, read from its folders: nothing is asked of the interpreter.
+ * distributions.h - what is installed for an interpreter, read from its folders without running it.
  *
  * A distribution is a folder NAME-VERSION.dist-info (or .egg-info) in one of
  * the folders that the interpreter imports from, or NAME-VERSION-….egg, which
@@ -43,11 +43,11 @@ struct distributions {
 int distributions_find(const char *python, const char *site, struct distributions *ret) MUST_CHECK;
 void distributions_fini(struct distributions *distributions);
 
-/* The same for one folder by its real path, whoever imports from it: what is in it, and nothing of an interpreter. */
+/* The same for one folder by its real path: what is in it, and nothing of an interpreter. */
 int distributions_in(const char *folder, struct distributions *ret) MUST_CHECK;
 
-/* Opens a file that an installer wrote, or that somebody has put in its place: NULL where there is none, where it is no
- * file (a FIFO would keep us waiting), and where it is larger than 64 MiB. The caller's: fclose(). */
+/* Opens a file that an installer should have written: NULL where there is none, where it is no regular file (a FIFO
+ * would block), and where it is larger than 64 MiB. The caller's: fclose(). */
 FILE *distributions_open(const char *path);
 
 /* The value of a key of PREFIX/pyvenv.cfg. Returns whether there is one. */

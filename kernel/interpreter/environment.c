@@ -1,8 +1,8 @@
 /*
  * environment.c - constants, and the few variables that depend on the machine.
  *
- * No row is taken from the kernel's own environment but TZ: what a user has there,
- * tokens among it, is no cell's.
+ * No row is taken from the kernel's own environment but TZ: cells must not get
+ * what a user has there, as tokens.
  */
 
 #include "environment.h"
@@ -26,7 +26,7 @@ static const char *const constant[] = {
     "MPLCONFIGDIR=/home/petri/.config/matplotlib",
     "PYTHONNOUSERSITE=1",
     "PYTHONHASHSEED=0", /* sets come in the same order when a run is repeated */
-    "JPY_PARENT_PID=1", /* libraries tell a notebook by it (progressbar2); ipykernel waits for no process 1 */
+    "JPY_PARENT_PID=1", /* libraries recognize a notebook by it (progressbar2); ipykernel does not wait for process 1 */
     "PETRI_TRACE_FD=4", /* where the worker writes its stack when it is asked: session_trace_fd() */
 };
 

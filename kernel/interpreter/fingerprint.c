@@ -39,14 +39,14 @@ static int hash_fd(int fd, char ret_hex[DIGEST_HEX]) {
     return 0;
 }
 
-/* A program or library. Who owns it may have put something else in its place: no FIFO holds us up. */
+/* A program or library. Its owner may have replaced it: opened so that a FIFO does not block. */
 static int hash_file(const char *path, char ret_hex[DIGEST_HEX]) {
     static const struct host_file wanted = {.flags = O_RDONLY, .owner = HOST_ANYBODYS, .max_bytes = PROGRAM_BYTES};
     auto_fd fd = host_file_open(AT_FDCWD, path, &wanted, NULL);
     return fd < 0 ? fd : hash_fd(fd, ret_hex);
 }
 
-/* Where the interpreter is a shared library, the program is only its front. */
+/* If the interpreter is a shared library, the program only loads it. */
 static void add_library(json_t *json, const struct distributions *found) {
     char copy[PATH_MAX], path[PATH_MAX + 64], hex[DIGEST_HEX];
     char minor[32];

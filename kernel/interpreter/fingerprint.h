@@ -7,7 +7,7 @@
  *      "petri": "0.1.0", "policy_sha256": of the policy on system calls,
  *      "settings": {"PYTHONHASHSEED": "0", "LANG": ..., "TZ": ..., "OMP_NUM_THREADS": ...}}
  *
- * All of it is read from outside of the sandbox: no code of cells has a say in it.
+ * All of it is read from outside of the sandbox: no code of cells can change it.
  */
 #ifndef PETRI_FINGERPRINT_H
 #define PETRI_FINGERPRINT_H

@@ -3,10 +3,10 @@
  *
  * Two passes, for most trees need no depth: of a folder that the interpreter
  * imports from the first notes the top of each path, and only where shown and
- * hidden distributions share one does a second read the lists again for all that is
- * in it. Paths that cells see for another reason (the notebook's folder, petri's
- * own, inputs) are put in as shown. What the lists may cost in all is bounded,
- * whoever wrote them; beyond that nothing runs, rather than too much being seen.
+ * hidden distributions share one does a second read the lists again for all that
+ * is in it. Paths that cells see for another reason (the notebook's folder,
+ * petri's own, inputs) are put in as shown. The cost of all lists is bounded;
+ * beyond that no cell runs, for it could see too much.
  *
  * See: PyPA, "Recording installed projects"; PEP 376; RFC 4180.
  */
@@ -26,8 +26,8 @@
 #define CACHES "__pycache__"
 
 /*
- * What lists of files may cost in all, whoever wrote them: a path its bytes and
- * some more for its place in a tree. Those of 500 distributions are some 20 MiB.
+ * The bound on all lists of files: a path costs its bytes and some more for its
+ * place in a tree. Those of 500 distributions are some 20 MiB.
  */
 enum { LINE_BYTES = 4096, REQUIREMENTS_MAX = 10000, PATH_COST = 32, LISTS_COST = 256 << 20 };
 
@@ -72,7 +72,7 @@ static size_t name_bytes(const char *text) {
     return n;
 }
 
-/* Requires-Dist: of METADATA, up to its description. Requirements of extras are left out: nobody has asked for them. */
+/* Requires-Dist: of METADATA, up to its description. Requirements of extras are left out. */
 static void follow_metadata(struct closure *closure, FILE *file) {
     static const char key[] = "Requires-Dist: ";
     char line[LINE_BYTES];
@@ -141,8 +141,8 @@ static bool is_inside(const char *path) {
     return path[0] != '/' && path[0] != '.' && !strstr(path, "/.");
 }
 
-/* Whether of an entry all has to be known. Of caches it is, anyway, and so it is of other folders than those that the
- * interpreter imports from. */
+/* Whether all paths below an entry have to be known, as for caches, and in folders that the interpreter does not import
+ * from. */
 static bool is_shared(const struct area *area, const char *top) {
     return area->kind == AREA_SITE && strcmp(top, CACHES) != 0 && json_object_get(area->hidden, top) &&
            (json_object_get(area->shown, top) || json_object_get(area->loose, top));
@@ -402,7 +402,7 @@ static int hide_unlisted(const struct packages_facts *facts, const json_t *names
     return r < 0 ? r : 0;
 }
 
-/* A name that nothing has is most likely a slip. */
+/* Warns of a name that no distribution has: most likely it is a typing error. */
 static void warn_of_missing(const struct distributions *found, const json_t *listed, const struct log *log) {
     size_t i;
     json_t *name;

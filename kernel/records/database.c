@@ -1,5 +1,5 @@
 /*
- * database.c - gives SQLite an open(2) of ours, and believes nothing of what a database says.
+ * database.c - gives SQLite an open(2) of ours, and checks the schema of each database.
  *
  * SQLite opens by path; the function looks the path's folder up among those that
  * are open and opens by its descriptor, then checks what it got. SQLite has one
@@ -26,8 +26,8 @@ enum { FOLDERS_MAX = 8 };
 
 /*
  * The folders of open databases. SQLite has one table of system calls for the
- * whole process, so this can be no one's but the process' either; databases are
- * used by the main thread alone.
+ * whole process, so this table is for the whole process, too; databases are used
+ * by the main thread alone.
  */
 static struct opened_folder {
     char path[PATH_MAX]; /* "" where the row is free */
@@ -75,7 +75,7 @@ static void drop_folder(const char *path, size_t n) {
 /*
  * In the place of open(2), for all that SQLite opens: what it opens beside a
  * database is found by the folder's descriptor. Folders (which are synced) and
- * /dev/urandom are no files of anybody's.
+ * /dev/urandom are passed on.
  */
 static int open_for_sqlite(const char *path, int flags, int mode) {
     struct stat st;
@@ -101,7 +101,7 @@ static int use_own_open(void) {
     return set ? 0 : -ENOSYS;
 }
 
-/* Switches of a connection, so that nothing in the file runs. */
+/* Settings of a connection, so that no code in the file runs. */
 static const struct {
     int what, on;
 } switches[] = {
@@ -109,7 +109,7 @@ static const struct {
     {SQLITE_DBCONFIG_ENABLE_VIEW, 0}, {SQLITE_DBCONFIG_DQS_DDL, 0},        {SQLITE_DBCONFIG_DQS_DML, 0},
 };
 
-/* And of what one value, one statement may be. */
+/* Limits on the size of a value, a statement and others. */
 static const struct {
     int what, most;
 } limits[] = {
@@ -180,7 +180,7 @@ void database_close(sqlite3 *db) {
         drop_folder(path, (size_t)(slash - path));
 }
 
-/* What ANALYZE keeps is somebody's to have, and says nothing that runs. */
+/* Tables of ANALYZE are allowed: they hold nothing that runs. */
 static const char schema_query[] = "SELECT type, name, tbl_name, sql FROM main.sqlite_master"
                                    " WHERE NOT (type = 'table' AND name GLOB 'sqlite_stat[0-9]')"
                                    " ORDER BY type, name";

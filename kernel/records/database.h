@@ -1,11 +1,11 @@
 /*
- * database.h - SQLite databases that somebody else may have had a hand in.
+ * database.h - SQLite databases that another user may have changed.
  *
  * Each file that SQLite opens for one, at whatever moment, is opened by the
  * descriptor of its folder and looked at (private.h): so nothing that is put in
- * its place, or in that of its log, is read or written. What a database says of
- * itself is not believed: no trigger, view, or function of its schema runs, and one
- * whose schema is another than petri's is not used.
+ * its place, or in that of its log, is read or written. A database is not
+ * trusted: no trigger, view, or function of its schema runs, and one with another
+ * schema than petri's is not used.
  *
  * See: SQLite, "Defense Against The Dark Arts", xSetSystemCall in sqlite3_vfs.
  */
@@ -22,8 +22,8 @@
 /*
  * Opens the database at an absolute path; with make, the file (0600) and the
  * folders above it (0700) are made where they are not there. 0 with ret_db, the
- * caller's (database_close()), or -errno with a clause in ret_error. What can't be closed
- * to others is a warning in the log.
+ * caller's (database_close()), or -errno with a clause in ret_error. Where
+ * permissions of others can't be removed there is a warning in the log.
  */
 int database_open(const char *path, bool make, const struct log *log, sqlite3 **ret_db,
                   struct error *ret_error) MUST_CHECK;

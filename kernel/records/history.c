@@ -24,7 +24,7 @@
 #include <string.h>
 
 enum {
-    BUSY_MS = 200,        /* for another kernel that writes; then this entry is lost, and the log says so */
+    BUSY_MS = 200, /* to wait for another kernel that writes; after that this entry is lost, with a line in the log */
     GLOB_BYTES_MAX = 500, /* a pattern of many stars takes long */
     ENTRIES_MAX = 100000, /* of one reply */
     ROOM_PART = 16,       /* of the bounds that is made free once they are reached, so that this is seldom */
@@ -39,7 +39,7 @@ static const char schema[] = "CREATE TABLE IF NOT EXISTS sessions("
                              "CREATE TABLE IF NOT EXISTS cells("
                              "    session INTEGER NOT NULL, line INTEGER NOT NULL, source TEXT NOT NULL,"
                              "    PRIMARY KEY(session, line)) WITHOUT ROWID;"
-                             /* What is there, so that nobody has to count. */
+                             /* The totals, so that nothing has to be counted. */
                              "CREATE TABLE IF NOT EXISTS totals("
                              "    only INTEGER PRIMARY KEY CHECK(only = 1), cells INTEGER NOT NULL,"
                              "    bytes INTEGER NOT NULL);"
@@ -113,7 +113,7 @@ static bool begin_session(struct history *history) {
     return true;
 }
 
-/* A cell by its number in this session: what was there under it goes. */
+/* Stores a cell by its number in this session, and replaces an earlier one. */
 static bool insert(const struct history *history, int number, const struct bytes *code) {
     auto_statement replace =
         prepare_sql(history, "INSERT OR REPLACE INTO cells(session, line, source) VALUES(?1, ?2, ?3)");
@@ -135,7 +135,7 @@ static int64_t total(const struct history *history, const char *sql) {
     return statement && sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
 }
 
-/* The oldest cells go, as many as it takes for the others to keep within the bounds. */
+/* Deletes the oldest cells until the others are within the bounds. */
 static bool drop_oldest_cells(const struct history *history) {
     int64_t cells = total(history, "SELECT cells FROM totals");
     int64_t bytes = total(history, "SELECT bytes FROM totals");

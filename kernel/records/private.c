@@ -19,7 +19,7 @@ enum { OTHERS = 0077 };
 
 const struct host_file private_file = {.flags = O_RDWR | O_NOFOLLOW, .mode = 0600, .owner = HOST_OWN, .one_name = true};
 
-/* Takes from others what they may do with an open file or folder. */
+/* Removes the permissions of others on an open file or folder. */
 static void close_to_others(int fd, const char *name, const struct log *log) {
     struct stat st;
     if (fstat(fd, &st) < 0 || (st.st_mode & OTHERS) == 0)
@@ -40,7 +40,7 @@ static int refuse_folder(const char *folder, uid_t owner, struct error *ret_erro
                      folder, host_owner_text(owner, text, sizeof text));
 }
 
-/* Where the folder is not there yet, or can't be seen: the nearest one above it says whose it is. */
+/* Where the folder does not exist yet, or can't be seen, the owner of the nearest one above it counts. */
 static int check_above(const char *folder, struct error *ret_error) {
     char above[PATH_MAX];
     struct stat st;

@@ -1,9 +1,9 @@
 /*
  * private.h - the folders and files of databases that are for their owner alone.
  *
- * What cells were told and what they said is kept in them. The folder is opened
- * once and each file by its descriptor; a file there that is a link, no regular
- * file, another user's, or has a second name is not touched.
+ * They hold the code and the output of cells. The folder is opened once and each
+ * file by its descriptor; a file there that is a link, no regular file, another
+ * user's, or has a second name is not touched.
  */
 #ifndef PETRI_PRIVATE_H
 #define PETRI_PRIVATE_H
@@ -20,11 +20,12 @@ extern const struct host_file private_file;
 
 /*
  * Opens the folder of a database, whose path is absolute; with make, it is made
- * (0700), as those above it, but not below a folder of another user's: who keeps
- * the environment of another, as sudo(8) may, would leave there what its owner can
- * not use. A folder that is petri's own (by its name, as in ~/.local/share/petri)
- * is closed to others. The name without links goes to ret_folder. A descriptor,
- * or -errno with a clause in ret_error: -EPERM where the folder is another user's.
+ * (0700), as those above it, but not below a folder of another user's: a process
+ * with another user's environment, as sudo(8) may keep it, would leave files
+ * there that this user can't use. A folder that is petri's own (by its name, as
+ * in ~/.local/share/petri) is closed to others. The name without links goes to
+ * ret_folder. A descriptor, or -errno with a clause in ret_error: -EPERM where
+ * the folder is another user's.
  */
 int private_folder_open(const char *path, bool make, const struct log *log, char ret_folder[PATH_MAX],
                         struct error *ret_error) MUST_CHECK;

@@ -1,11 +1,12 @@
 /*
  * records.c - one transaction a run, and room made for it in the same one.
  *
- * The size is what pages hold, with what the transaction has written: so the bound
- * is checked before the commit, and a run that makes it too large takes the oldest
- * with it or is not stored. SQLite's own checkpoints are off, for they would come
- * between a cell's end and its reply; records_tidy() does that work afterwards, and
- * frees some room ahead. A blob goes when no run names it any more.
+ * The size is what pages hold, with what the transaction has written: so the
+ * bound is checked before the commit, and a run that makes it too large takes the
+ * oldest with it or is not stored. SQLite's own checkpoints are off, for they
+ * would come between a cell's end and its reply; records_tidy() does that work
+ * afterwards, and frees some room ahead. A blob is deleted when no run refers to
+ * it any more.
  */
 
 #include "records.h"
@@ -28,7 +29,7 @@ enum {
     MANY_RUNS = 1000,  /* forgotten at a time to make room */
 };
 
-/* Counts only before anything is written, and waits for whoever writes also where it changes nothing. */
+/* It has an effect only before anything is written, and waits for other writers also if it changes nothing. */
 static const char vacuum_pragma[] = "PRAGMA auto_vacuum = INCREMENTAL;";
 
 static const char pragmas[] = "PRAGMA journal_mode = WAL;"
@@ -105,7 +106,7 @@ static int set_up(struct records *records, struct error *ret_error) {
     return made;
 }
 
-/* Closes a database that can't be used; of -EIO SQLite says why, or what was kept from it. */
+/* Closes a database that can't be used; for -EIO SQLite says why, or database.h what it refused. */
 static void give_up(struct records *records, int r, struct error *ret_error) {
     if (r == -EIO && records->db)
         error_set(ret_error, EIO, "%s", database_refused()[0] ? database_refused() : sqlite3_errmsg(records->db));

@@ -1,5 +1,5 @@
 /*
- * records.h - what ran: run records in SQLite.
+ * records.h - run records in SQLite.
  *
  * One transaction a run, before its reply goes out. The database is in WAL
  * mode with synchronous = NORMAL: a kernel that is killed loses no run whose
@@ -81,8 +81,8 @@ struct record_totals {
  * or -ENAMETOOLONG. */
 int records_default_path(char *buf, size_t size) MUST_CHECK;
 
-/* Opens the database, and makes it where there is none; forgets what is too old or too much. Says in the log where
- * that fails: then nothing is stored. log is borrowed for life. */
+/* Opens the database, and makes it where there is none; forgets what is too old or too much. A failure is logged, and
+ * nothing is stored then. log is borrowed for life. */
 void records_open(struct records *records, const struct records_options *options, const struct log *log);
 
 /* Opens a database that is there, to read it. 0, or -errno with one sentence in ret_error. */

@@ -1,9 +1,9 @@
 /*
- * records_read.c - what is asked of the run records.
+ * records_read.c - queries of the run records.
  *
- * What is stored may be anybody's: text is mended to UTF-8, JSON is parsed with a
- * cap and has to be an object. An id may be shortened, so two rows are asked for:
- * the second says that it is not the only one.
+ * What is stored is not trusted: text is made UTF-8, JSON is parsed with a cap
+ * and has to be an object. An id may be shortened, so two rows are asked for: the
+ * second says that it is not the only one.
  */
 
 #include "kernel/records/records.h"
@@ -46,7 +46,7 @@ json_t *records_list(struct records *records, const struct records_filter *filte
     return NULL;
 }
 
-/* An object, or NULL: what stands there may be anybody's. */
+/* An object, or NULL: what is stored is not trusted. */
 static json_t *parse_column(sqlite3_stmt *row, int column) {
     json_t *json = NULL;
     const char *text = statement_text(row, column);
