@@ -1,6 +1,6 @@
 """
-Something to do to a module once it has been imported, by whomever and whenever:
-to import it for that alone would cost every start.
+Calls a function on a module once something imports it: importing it here would
+cost time at every start.
 """
 
 import sys
@@ -10,12 +10,12 @@ _wanted = {}
 
 
 class _Finder:
-    """Finds the modules that somebody waits for, as the next finder would."""
+    """Finds the modules that a function waits for, as the next finder would."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        """The spec of a module that is waited for, with our hand on its loading; None for everything else."""
-        # Not popped: who only asks for the spec, as importlib.util.find_spec() does, imports nothing.
+        """The spec of a module that is waited for, with a loader of ours around its own; None for all others."""
+        # Not popped: a caller that only asks for the spec, as importlib.util.find_spec() does, imports nothing.
         if name not in _wanted:
             return None
         spec = PathFinder.find_spec(name, path, target)

@@ -75,8 +75,8 @@ class Worker:
             return
 
     def _serve(self, request, buffers):
-        # The user's code may raise anything, and its reply may be more than the wire takes:
-        # there is one `done` all the same.
+        # The user's code may raise anything, and its reply may be too large for the wire: one `done` is sent in any
+        # case.
         reply = None
         while self.channel.busy:
             try:
@@ -101,7 +101,7 @@ class Worker:
 
     def _end(self, reply):
         if self.channel.in_child():
-            # A cell that has forked and let the child run on: there is one notebook, and it is the parent's.
+            # This is a child of a cell that has forked: only the parent serves the notebook.
             self.streams.flush()
             os._exit(0)
         self.streams.end()
@@ -117,13 +117,13 @@ class Worker:
         return self.loop.call(function, self.shell, request)
 
     def _look(self, function, request):
-        # Objects of the user's may answer never: the frame says that it isn't we who need the time.
+        # Objects of the user's may never answer: after this frame the time counts as theirs.
         self.loop.call(introspect.prepare, self.shell)
         self.channel.exchange({"type": "sync"})
         return self._introspect(function, request)
 
     def _comm(self, request, buffers):
-        self.shell.allow_stdin = False  # the message of a widget: there is nobody who would be asked
+        self.shell.allow_stdin = False  # the message of a widget: there is no request whose client could be asked
         self.shell.has_stdin = request.get("stdin") is not None
         with given(request.get("stdin"), request.get("env")):
             reply = self.loop.run(self._handle_comm(request, buffers))
@@ -143,7 +143,7 @@ class Worker:
 
 def main():
     """Runs the worker until its socket is closed."""
-    # By this name some tell a notebook from a script, and argparse names it in its usage. Options there are none.
+    # By this name libraries tell a notebook from a script, and argparse shows it in its usage. There are no options.
     sys.argv = ["ipykernel_launcher.py"]
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     if "PETRI_TRACE_FD" in os.environ:

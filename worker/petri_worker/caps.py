@@ -1,8 +1,8 @@
 """
-What a message may weigh.
+The largest sizes of messages.
 
 The kernel process refuses a frame over its cap and ends the cell that sent it.
-What a cell sends in good faith is measured here first: a rich output that is
+Messages are measured here before they are sent: a rich output that is
 too large becomes a text that says so, and the cell goes on.
 
 See: docs/worker-wire.md, "caps".
@@ -55,7 +55,7 @@ class Caps:
                 raise TooLarge(f"a {kind} message", f"{values} JSON values", str(self.values))
 
     def replacement(self, message, error):
-        """What to send in the place of a message that is TooLarge; raises error where nothing can be."""
+        """What to send instead of a message that is TooLarge; raises error where nothing can replace it."""
         if message.get("msg_type") not in _DISPLAYS:
             raise error
         types = list(message["content"].get("data") or {})

@@ -1,5 +1,6 @@
 """
-What a client expects of a run's output, checked where no code of the run has been.
+Checks what a client expects of a run's output, in a process without code of the
+run.
 
 The kernel process asks in a throw-away copy of the first image, within limits
 of its own: a pattern that takes for ever costs its own check.

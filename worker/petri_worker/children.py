@@ -72,7 +72,7 @@ def _give(stdin, text, selector):
     try:
         text = text[os.write(stdin.fileno(), text[:_PIECE]) :]
     except BrokenPipeError:
-        text = b""  # it wants no more
+        text = b""  # it has closed its standard input
     if text:
         return text
     selector.unregister(stdin)

@@ -1,7 +1,9 @@
 """
-Rich output: what display(), the last expression of a cell and clear_output() publish.
+Rich output: what display(), the last expression of a cell and clear_output()
+publish.
 
-See: Jupyter messaging, "display_data", "update_display_data", "execute_result", "clear_output".
+See: Jupyter messaging, "display_data", "update_display_data", "execute_result",
+"clear_output".
 """
 
 import threading
@@ -84,11 +86,11 @@ class PetriDisplayHook(DisplayHook):
 
     @property
     def prompt_count(self):
-        """The number in Out[n]: that of the request, which IPython's own counter follows late or never."""
+        """The number in Out[n]: that of the request, for IPython's own counter may be behind."""
         return self.shell.request_count
 
     def forget(self):
-        """A new cell: whatever has interrupted the formatting of the last one's value, it is over."""
+        """A new cell: formatting the last one's value is over, even if it was interrupted."""
         self._content = None
 
     def start_displayhook(self):

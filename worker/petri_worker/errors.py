@@ -1,4 +1,4 @@
-"""An exception as Jupyter names it, whatever its class does when asked for its text, and as its reader sees it."""
+"""An exception as Jupyter has it, also if its class fails to give its text, and the traceback that users see."""
 
 import errno
 import os
@@ -52,8 +52,8 @@ def _cut_lines(lines):
 def cut_own_frames(traceback):
     """
     Cuts our own frames out of a traceback, in place, but for the first one:
-    where an interrupt was noticed, a question refused, or a magic handed on, is
-    inside of us, and of no use to somebody who looks for their own line.
+    the places in the worker where an interrupt was noticed, a question refused, or a magic handed on don't help a user
+    who looks for the own line.
     """
     while traceback is not None:
         inner = traceback.tb_next

@@ -15,7 +15,7 @@ from petri_worker.imports import find_refused
 
 class Executor:
     """
-    Serves `execute` requests on a ZMQInteractiveShell; `streams` is flushed by whoever ends the request.
+    Serves `execute` requests on a ZMQInteractiveShell; `streams` is flushed by the caller, which ends the request.
     loop: the CellLoop, in whose context all that may call the user's code is called.
     """
 
@@ -48,13 +48,13 @@ class Executor:
         except BaseException as caught:
             error = caught
             self._loop.call(self._show, error)
-        # Taken whatever has happened, so that a payload never shows up with the next cell.
+        # Taken in any case, so that a payload never goes out with the next cell.
         payload = shell.payload_manager.read_payload()
         shell.payload_manager.clear_payload()
         if error is None:
             return {"status": "ok", "user_expressions": expressions, "payload": payload}
         if not shell.has_shown(error):
-            # Somebody has put their own in the place of what shows errors: clients wait for one all the same.
+            # The user's code has replaced the function that shows errors: clients wait for an error all the same.
             shell.publish_error(error, describe(error))
         return {"status": "error", **shell.shown, "user_expressions": {}, "payload": payload}
 

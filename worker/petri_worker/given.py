@@ -1,7 +1,9 @@
 """
-What a request gives a cell beside its code: a standard input, and variables of the environment.
+What a request gives a cell beside its code: a standard input, and variables of
+the environment.
 
-Both are the cell's alone: afterwards everything is as it was, whatever the code has done to it.
+Both are the cell's alone: afterwards everything is as it was, whatever the code
+has done to it.
 """
 
 import builtins
@@ -77,5 +79,5 @@ def _file_of(data):
 
 
 def _secret(prompt="Password: ", stream=None, **kwargs):
-    """getpass.getpass(): the next line, as there is nobody who could look."""
+    """getpass.getpass(): the next line of the given text, which is not shown anyway."""
     return _INPUT(prompt)

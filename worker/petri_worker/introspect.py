@@ -50,7 +50,7 @@ def is_complete(shell, request):
     try:
         status, spaces = shell.input_transformer_manager.check_complete(request["code"])
     except Exception:
-        # Lone surrogates, too many brackets: the protocol's word for what the tokenizer can't read.
+        # Lone surrogates, too many brackets: "invalid" is the protocol's word for what the tokenizer can't read.
         return {"status": "unknown"}
     reply = {"status": status}
     if status == "incomplete":

@@ -1,14 +1,15 @@
 """
 Processes that libraries keep for their next call, ended before the cell is.
 
-A cell's processes end with it. A library that keeps some for later takes them for
-alive then, and waits for an answer, or tells of a crash. So each is asked to end
-them as it would at the program's end, and makes new ones for its next call. A Pool
-or ProcessPoolExecutor that the user keeps goes on in later cells, with new
-processes; what it had still to do fails, and says so. Others say that they are closed.
+A cell's processes end with it. A library that keeps some for later believes
+that they are alive, and waits for an answer, or reports a crash. So each is
+asked to end them as it would at the program's end, and makes new ones for its
+next call. A Pool or ProcessPoolExecutor that the user keeps goes on in later
+cells, with new processes; what it had still to do fails, and says so. Others
+say that they are closed.
 
-Processes that somebody has started by himself (Popen, Process) are dead in the next
-cell, killed by SIGKILL: whoever asks is told that by Linux.
+Processes that the user's own code has started (Popen, Process) are dead in the
+next cell, killed by SIGKILL, which their exit status says.
 """
 
 import contextlib
@@ -45,7 +46,7 @@ _loading = weakref.WeakSet()
 
 
 def install():
-    """Has libraries followed from their import on."""
+    """Follows libraries from their import on."""
     after_import("multiprocessing.pool", _follow_pools)
     after_import("multiprocess.pool", _follow_pools)
     after_import("concurrent.futures.process", _follow_executors)
@@ -94,7 +95,7 @@ class _Ending(threading.Thread):
         for function, kept in self._all():
             if self.is_over:
                 return
-            # Whatever a library, or the user in its place, raises: its processes end all the same.
+            # A library, or what the user has put in its place, may raise anything: its processes end all the same.
             with contextlib.suppress(BaseException):
                 said.add(function(kept))
             self.said = said - {None}
@@ -293,7 +294,7 @@ def _follow_dask(module):
         init(*given.args, **given.kwargs)
 
     module.LocalCluster.__init__ = __init__
-    # It looks for the way to another machine, and there is none.
+    # It looks for a route to another machine, which does not exist here.
     warnings.filterwarnings("ignore", "Couldn't detect a suitable IP address", RuntimeWarning, r"distributed\.utils")
 
 

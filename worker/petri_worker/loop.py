@@ -6,8 +6,7 @@ cell does, or what handles a comm's message. Code may count on a running loop,
 as in other kernels: once asyncio is loaded all of these run inside it, so
 create_task() works in a cell without an await. After the cell's own code the
 loop goes on until it has nothing left that is ready, for DRAIN_S at most: a new
-task gets as far as its first wait. What then still waits goes on during later
-cells.
+task gets as far as its first wait. Tasks that still wait go on during later cells.
 
 asyncio itself costs as much to load as a tenth of our start, so it is loaded
 by the first cell that names it or awaits.
@@ -47,7 +46,7 @@ class CellLoop:
         return self.run(coroutine, self._names_or_awaits(code, transformed))
 
     def run(self, coroutine, wanted=False):
-        """The same for a coroutine; wanted: it needs a running loop although nobody has loaded asyncio yet."""
+        """The same for a coroutine; wanted: it needs a running loop even if asyncio is not loaded yet."""
         if wanted or "asyncio" in sys.modules:
             return self._in_loop(coroutine)
         return self.call(_pseudo_sync_runner, coroutine)

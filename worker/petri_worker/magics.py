@@ -1,4 +1,4 @@
-"""Magics that a kernel does otherwise than a terminal, and those that petri has reasons to refuse."""
+"""Magics that differ between a kernel and a terminal, and those that petri refuses."""
 
 from IPython.core import page
 from IPython.core.error import UsageError

@@ -1,5 +1,5 @@
 """
-Which cell some output belongs to.
+The cell that output belongs to.
 
 A thread or an asyncio task that a cell has started may go on during later
 cells. What it prints or displays belongs to the cell that started it. Tasks
@@ -38,7 +38,7 @@ class Origin:
         return cell
 
     def install(self):
-        """Threads carry their cell's number from now on."""
+        """Gives threads their cell's number from now on."""
         origin = self
 
         def start(self):

@@ -93,7 +93,7 @@ def import_ipython():
     """
     Imports IPython. Most versions import their terminal with it, for the sake
     of one name, embed(); with all that it needs it is two thirds of the time.
-    That name is left for who wants it.
+    That name is loaded when it is used.
     """
     stand_in = types.ModuleType(_EMBED)
     stand_in.embed = _embed

@@ -1,8 +1,8 @@
 """
 %history, %recall and %rerun from memory: what this session has run.
 
-The history that outlives sessions is the kernel process' business, and out of
-a cell's reach.
+The history that outlives sessions is kept by the kernel process, where cells
+can't reach it.
 """
 
 from fnmatch import fnmatchcase

@@ -1,9 +1,8 @@
 """
-What libraries know as the kernel's session: they send messages of their own by it.
-
-jupyter_client shows so what a kernel that a cell has started puts out. There is
-one socket to send to, the one that everybody listens to, and what goes through
-it is as what the cell itself publishes.
+What libraries know as the kernel's session, by which they send messages of
+their own: jupyter_client shows the output of a kernel that a cell has started
+so. There is one socket to send to, iopub, and its messages count as the cell's
+own.
 """
 
 import uuid

@@ -35,7 +35,7 @@ if hasattr(interactiveshell, "PickleShareDB"):
 _NO_EVENT_LOOP = (None, "asyncio", "inline", "ipympl", "nbagg", "notebook", "webagg", "widget")
 
 _CONFIG = {
-    # History is the kernel process' business: it outlives sessions. In and _i work from memory.
+    # The kernel process keeps the history, which outlives sessions. In and _i work from memory.
     "HistoryManager": {"enabled": False, "hist_file": ":memory:"},
     # tqdm and others look for this key to know that they are in a notebook.
     "IPKernelApp": {"parent_appname": "petri"},
@@ -58,11 +58,11 @@ class ZMQInteractiveShell(InteractiveShell):
     displayhook_class = Type(PetriDisplayHook)
     display_pub_class = Type(PetriDisplayPublisher)
     exiter = Instance(ZMQExitAutocall)
-    kernel = Any()  # a trait: some ask by has_trait() whether they are in a notebook
+    kernel = Any()  # a trait: some libraries ask by has_trait() whether they are in a notebook
     autoindent = False
     keepkernel_on_exit = None
     _completer = None
-    # IPython asks it for one path. The trait of this name would read and write the user's profile.
+    # IPython asks this for one path. Its own trait would read and write the user's profile.
     profile_dir = SimpleNamespace(location=os.path.expanduser("~/.ipython/profile_default"))
 
     def __init__(self, **kwargs):
@@ -109,7 +109,7 @@ class ZMQInteractiveShell(InteractiveShell):
         self._completer = completer
 
     def init_environment(self):
-        """Programs that a cell starts have no terminal, but a reader who sees colours."""
+        """Programs that a cell starts have no terminal, but their output is shown with colours."""
         os.environ.update(
             TERM="xterm-color", CLICOLOR="1", FORCE_COLOR="1", CLICOLOR_FORCE="1", PAGER="cat", GIT_PAGER="cat"
         )

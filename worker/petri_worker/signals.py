@@ -1,5 +1,5 @@
 """
-Interrupts: SIGINT becomes KeyboardInterrupt in the user's code, and nowhere else.
+Interrupts: SIGINT becomes KeyboardInterrupt in the user's code only.
 
 While a frame is on its way nothing may raise, or half a frame would stay on
 the wire. So every handler, ours for SIGINT and those that the user's code
@@ -11,8 +11,8 @@ handler in the main thread all the same.
 The same goes for our own code around the user's: a handler runs only where the
 interrupted frame is below `Signals.call`, so what it raises ends there. What
 comes earlier waits for that call, or where there is a cell's code for its first
-statement: IPython's preparations would swallow it. What comes later is over
-with its request.
+statement: IPython's preparations would swallow it. What comes later ends with
+its request.
 
 See: Jupyter messaging, "Kernel interrupt".
 """
@@ -62,7 +62,7 @@ class Signals:
         signal.signal, signal.getsignal = set_handler, get_handler
 
     def begin(self):
-        """A request starts: whatever the last one did to SIGINT and to us is undone."""
+        """A request starts: what the last one has done to SIGINT and to this object is undone."""
         self._ready = self._heard = False
         self._depth = 0
         self._waiting.clear()
@@ -83,7 +83,7 @@ class Signals:
         self._run_waiting(sys._getframe(1))
 
     def _remind(self, signum, frame):
-        """The kernel process has interrupted this request: a SIGINT that came before it had begun was not heard."""
+        """The kernel process has interrupted this request: a SIGINT that came before it had begun had no effect."""
         raises = _given(self._get(signal.SIGINT)) is signal.default_int_handler
         if raises and not self._heard and signal.SIGINT not in signal.sigpending():
             self._interrupt(signal.SIGINT, frame)

@@ -1,11 +1,11 @@
 """
 ipykernel in sys.modules, without ipykernel.
 
-By the package's name there libraries and notebooks tell that they are in a
-notebook (keras' progress bar), by that of `ipykernel.zmqshell` too (tqdm), by
-the class of sys.stdout in `ipykernel.iostream` (click, astropy, iminuit).
-Whoever imports a class of ours from there gets the one that is in use; whoever
-wants more of ipykernel gets the real one, where it is installed.
+Libraries recognize a notebook by the package's name there (keras' progress
+bar), by that of `ipykernel.zmqshell` (tqdm), or by the class of sys.stdout in
+`ipykernel.iostream` (click, astropy, iminuit). An import of a class of ours
+gives the one that is in use; any other name gives the real ipykernel, where it
+is installed.
 """
 
 import sys
@@ -18,9 +18,9 @@ _PACKAGE = "ipykernel"
 
 class _StandIn(ModuleType):
     """
-    What is there until more of a module is wanted, and is the real one from then on: the same object, for others have
-    it. own: names that are ours before and after. wanted: names with underscores that say it is; the others inspect,
-    pickle and unittest look for in all modules.
+    Stands for a module until another of its names is used, and then becomes the real one: the same object, for others
+    have it. own: names that are ours before and after. wanted: names with underscores that say it is; the others
+    inspect, pickle and unittest look for in all modules.
     """
 
     def __init__(self, name, own, wanted=()):
@@ -50,7 +50,7 @@ class _StandIn(ModuleType):
         try:
             spec.loader.exec_module(self)
         except BaseException:
-            # Whoever tries it once more is told once more.
+            # Each further try raises again.
             self.__class__ = _StandIn
             self.__dict__.clear()
             self.__dict__.update(kept)

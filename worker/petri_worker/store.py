@@ -1,4 +1,4 @@
-"""The folder behind %store, made when somebody stores something."""
+"""The folder behind %store, made when something is stored."""
 
 import fnmatch
 from collections.abc import MutableMapping

@@ -1,7 +1,7 @@
 """
 sys.stdout and sys.stderr on descriptors 1 and 2.
 
-Three things are wanted at once. What was printed is on the descriptor before
+Three things have to hold at once. What was printed is on the descriptor before
 the next statement runs, so that a crash or a time-out loses none of it. A
 flood is cheap. And the order of stdout, stderr, rich output and the output of
 children is the order in which it was made.
@@ -46,7 +46,7 @@ _EVENTS = frozenset(
 _text_write = io.TextIOWrapper.write
 _text_flush = io.TextIOWrapper.flush
 
-# Somebody else may have written last: the next writer does not know what is in which pipe.
+# Another process may have written last: the next writer does not know what is in which pipe.
 _UNKNOWN = object()
 
 
@@ -122,7 +122,7 @@ class OutStream(io.TextIOWrapper):
             os.close(nowhere)
 
     def swap(self):
-        """Makes write() the C function, unless somebody has put their own in its place."""
+        """Makes write() the C function, unless the user's code has replaced it."""
         self.__dict__.setdefault("write", self._c_write)
 
     def swap_back(self):
@@ -145,7 +145,7 @@ class OutStream(io.TextIOWrapper):
         return False
 
     def _is_master_process(self):
-        # By this name ipykernel's streams say whether they are the notebook's own or a forked child's.
+        # By this attribute ipykernel's streams say whether they are the notebook's own or a forked child's.
         return not self._pair.in_child()
 
 
@@ -218,7 +218,7 @@ class Streams:
             flusher.finish()
 
     def _start_flusher(self):
-        """False where the cell has used up all the threads that it may have."""
+        """False where the cell has reached its limit of threads."""
         self._finish_flusher()
         try:
             self._flusher = _Flusher(self)
@@ -234,14 +234,14 @@ class Streams:
         self.last = stream
 
     def gather(self, stream):
-        """Called with the lock held: some of the stream's text waits, and nobody may come to flush it."""
+        """Called with the lock held: some of the stream's text waits, and nothing else may flush it."""
         alone = threading.active_count() == 1
         with self._held:
             self.gathering = self._start_flusher()
             if self.gathering and alone:
                 stream.swap()
         if not self.gathering:
-            self.flush()  # then a flood is slower, no more
+            self.flush()  # then only a flood is slower
 
     def elsewhere(self, stream, text):
         """

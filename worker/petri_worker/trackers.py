@@ -1,11 +1,12 @@
 """
-Resource trackers: processes that remove named resources when their program has ended.
+Resource trackers: processes that remove named resources when their program has
+ended.
 
-multiprocessing has one for semaphores and shared memory, loky (joblib) one for files and
-folders as well. A tracker ends with its cell like any process, and would do so by removing
-all that it knows of, though the session goes on. So each is killed instead, what it knew is
-kept here, and the next one is told. In between nobody needs one: a name that is only taken
-off is taken off here.
+multiprocessing has one for semaphores and shared memory, loky (joblib) one for
+files and folders as well. A tracker ends with its cell like any process, and
+would do so by removing all that it knows of, though the session goes on. So
+each is killed instead, what it knew is kept here, and the next one is told. In
+between none is needed: a name that is only unregistered is unregistered here.
 
 See: multiprocessing/resource_tracker.py in the standard library.
 """
@@ -27,7 +28,7 @@ _LOCK_S = 1.0
 
 
 def install():
-    """Has trackers followed from the import of their modules on."""
+    """Follows trackers from the import of their modules on."""
     for name in _MODULES:
         after_import(name, _follow)
     os.register_at_fork(before=_before_fork)
@@ -109,7 +110,7 @@ def _tell_again(tracker):
 
 
 def _remove(tracker, name, kind):
-    """What the tracker would do: nobody uses the name any more."""
+    """What the tracker would do with a name that is not used any more."""
     clean_up = sys.modules[type(tracker).__module__]._CLEANUP_FUNCS.get(kind)
     with contextlib.suppress(Exception):
         clean_up(name)

@@ -1,10 +1,9 @@
 """
-What is loaded and tried out before somebody waits for it.
-
-Two portions. start() is part of every start: what each first cell needs. The
-`warm` request is for the time when nobody waits: what a first error and a
-first completion need, which takes as long as half a start. Neither leaves
-anything that a cell could see, or imports anything from the notebook's folder.
+Loads and tries out what cells need, ahead of time, in two portions. start() is
+part of every start: what each first cell needs. The `warm` request comes while
+the kernel is idle: what a first error and a first completion need, which takes
+as long as half a start. Neither leaves anything that a cell could see, or
+imports anything from the notebook's folder.
 """
 
 import sys

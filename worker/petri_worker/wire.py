@@ -1,11 +1,11 @@
 """
 Frames on descriptor 3: the worker's side of docs/worker-wire.md.
 
-The *number* is what counts: between two requests another socket is put under
-it. So nothing that was read for one request is kept for the next, and a whole
-exchange (a frame and the answer to it) is made under one lock, which the main
-thread keeps while no request is being served: no other thread can be in the
-middle of a frame at the moment when the socket changes.
+The number is fixed, and the socket is not: between two requests another socket
+gets that number. So nothing that was read for one request is kept for the next,
+and a whole exchange (a frame and the answer to it) is made under one lock,
+which the main thread keeps while no request is being served: no other thread
+can be in the middle of a frame at the moment when the socket changes.
 """
 
 import _socket
@@ -31,7 +31,7 @@ class Channel:
 
     signals: the Signals that keep interrupts away from half a frame.
     busy: true from a request's arrival until its `done` is out.
-    caps: what the messages of the request that is being served may weigh.
+    caps: the largest sizes of messages of the request that is being served.
     """
 
     def __init__(self, signals, fd=CONTROL_FD):
@@ -121,7 +121,7 @@ class Channel:
                     return frame.get("value", "")
 
     def _forked(self):
-        # The socket is the parent's: a child that wrote to it would tear the parent's frames apart.
+        # The socket is the parent's: a child that wrote to it would break the parent's frames.
         self._pid = None
 
     def in_child(self):
@@ -161,7 +161,7 @@ class Channel:
             raise WireClosed from error
 
     def _be_blocking(self):
-        # Whatever the user's code did to the descriptor: the wait for the next request is one.
+        # The user's code may have changed the descriptor: the wait for the next request has to block.
         try:
             os.set_blocking(self._socket.fileno(), True)
         except OSError as error:
