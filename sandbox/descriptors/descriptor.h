@@ -44,7 +44,7 @@ struct descriptor {
     size_t next;        /* the index of the next one, or DESCRIPTORS_NONE */
     size_t object;      /* the index of the first on the same inode */
     size_t next_object; /* of a first: the index of the next open file on the same inode, or DESCRIPTORS_NONE */
-    bool shared;        /* could not be given: a lost cell's traces are taken back */
+    bool shared;        /* could not be given: a rolled-back cell's traces are taken back */
     bool withheld;      /* a file that can't be saved, and must not be opened by a cell: it gets the number only */
     char *path;         /* of a file; owned; NULL where it has none */
     void *state;        /* what the kind records in the first (of the object, for pipes); owned */

@@ -55,9 +55,9 @@ static int restore_kept(struct descriptors *list, struct restorer *restorer);
 /*
  * What is done for each kind, in this order where there is an order. dump:
  * records the state of all of the kind, and refuses what has none that could be
- * given; restore: makes them for a new cell; put_back: takes back what a lost cell
- * did to a shared one, beside its flags and offset, by a duplicate; fini: frees
- * the state of one.
+ * given; restore: makes them for a new cell; put_back: takes back what a
+ * rolled-back cell did to a shared one, beside its flags and offset, by a
+ * duplicate; fini: frees the state of one.
  */
 static const struct {
     int (*dump)(struct descriptors_source *source, struct descriptors *list);

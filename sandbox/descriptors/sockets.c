@@ -10,8 +10,8 @@
  * orphaned, and is restored with its other side hung up.
  *
  * An internet connection within the image is shared with its cells. Its counts of
- * bytes are noted, and a lost cell that has moved them has the connection shut
- * down: what was sent or read can't be taken back.
+ * bytes are noted, and a rolled-back cell that has moved them has the connection
+ * shut down: what was sent or read can't be taken back.
  */
 #define _GNU_SOURCE
 #include "sockets.h"

@@ -58,8 +58,9 @@ int sockets_restore(struct descriptors *list, struct restorer *restorer) MUST_CH
 void sockets_fini(struct descriptor *descriptor);
 
 /*
- * Hangs up a connection that a lost cell has used: what it has read and written
- * can't be taken back. Of one that it hasn't, the options are put back. 0.
+ * Hangs up a connection that a rolled-back cell has used: what it has read and
+ * written can't be taken back. Of one that it hasn't, the options are put back.
+ * 0.
  */
 int sockets_put_back(const struct descriptor *descriptor, int fd);
 

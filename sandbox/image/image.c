@@ -7,11 +7,11 @@
  * memory leaves the image as it was.
  *
  * What such a copy still shares with the image is found once, when the image is
- * made (image_find_shared()): open files and shared memory. Each cell gets its own
- * of these, or, where that can't be had, the image's are saved before the cell
- * starts and put back when it is lost. Where putting back fails the image is
- * marked as broken and no cell is made of it: an image is what it was, or not
- * used.
+ * made (image_find_shared()): open files and shared memory. Each cell gets its
+ * own of these, or, where that can't be had, the image's are saved before the
+ * cell starts and put back when it is rolled back. Where putting back fails the
+ * image is marked as broken and no cell is made of it: an image is what it was,
+ * or not used.
  */
 #define _GNU_SOURCE
 #include "image.h"

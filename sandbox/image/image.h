@@ -25,7 +25,7 @@ struct image {
     struct zombies zombies;
     struct descriptors descriptors;
     struct shared shared;
-    int broken; /* -errno where what a lost cell has changed could not be put back; then no cell is made of it */
+    int broken; /* -errno where what a rolled-back cell has changed could not be put back; then no cell is made of it */
 };
 
 /*
@@ -59,7 +59,7 @@ int image_find_shared(struct image *image, pid_t viewer, const struct image *bef
 /* Saves what a cell of this image could change in it, before the cell starts. 0 or -errno. */
 int image_save_shared(struct image *image) MUST_CHECK;
 
-/* Puts it back after the cell was lost; where that fails, the image is broken. */
+/* Puts it back after the cell was rolled back; where that fails, the image is broken. */
 void image_put_back_shared(struct image *image);
 
 /* Reads working directory and umask of a stopped process into the image. 0 or -errno. */

@@ -97,8 +97,8 @@ static int add_file(const struct finding *finding, const struct mapping *mapping
     return mapped->n == SHARED_MAX_MAPPINGS ? -E2BIG : mapped_files_add(mapped, mapping, finding->known->before);
 }
 
-/* A file that a cell has unlinked, and that was put back when the cell was lost, has its name again, whatever is told
- * of the mapping. */
+/* A file that a cell has unlinked, and that was put back when the cell was rolled back, has its name again, whatever is
+ * told of the mapping. */
 static int add_mapping(void *arg, const struct mapping *mapping) {
     struct finding *finding = arg;
     const struct snapshot *files = finding->known->files;

@@ -188,7 +188,7 @@ static int find_held(const struct session *session, const struct image *image, i
 }
 
 /* Of the files that an image has open or mapped, those which a cell might unlink, and which must be the same ones after
- * all when it is lost. */
+ * all when it is rolled back. */
 static int guard(struct snapshot *snapshot, void *arg) {
     const struct cell *cell = arg;
     ino_t *found;

@@ -6,7 +6,7 @@ those that are lost: so what comes of the others says that these never happened.
 
 
 def steps(cells):
-    """(code, whether the cell is lost) for each of them."""
+    """(code, whether the cell is rolled back) for each of them."""
     for code in cells.replace("✗", "‖✗").split("‖"):
         if code.strip("\n"):
             yield code.lstrip("✗").strip("\n"), code.startswith("✗")

@@ -99,7 +99,7 @@ def test_where_no_sandbox_can_be_made_it_exits_with_2_and_says_what_is_missing(l
     ("python", "why"),
     [("/bin/true", "/bin/true is no Python 3"), ("/none/python3", "/none/python3 can't be run: is it an interpreter?")],
 )
-def test_an_interpreter_that_is_none_exits_with_2_and_says_so(python, why):
+def test_a_program_that_is_no_interpreter_exits_with_2_and_says_so(python, why):
     done = petri("doctor", "--python", python)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"petri: {why}\n")
 

@@ -199,7 +199,7 @@ def test_connection_is_answered_in_later_cells(kernel, server):
     assert kernel.value("ask()") == "b'<x>'"
 
 
-def test_server_answers_after_connections_that_lost_cells_used(venv_kernel):
+def test_server_answers_after_connections_that_rolled_back_cells_used(venv_kernel):
     # One after the other: the connection that has hung up keeps the thread no longer than it keeps the client.
     run(venv_kernel, COMMON + SERVERS["a thread for one after the other"] + "kept = connect(); say(kept, b'one')")
     for _ in range(2):

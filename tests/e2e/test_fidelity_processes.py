@@ -40,7 +40,8 @@ DEAD = {
 KEPT = {
     "Pool": "p = multiprocessing.Pool(2)\np.map(abs, [-1, -2])‖p.map(abs, [-3, -4])‖p.close(); p.join()",
     "Pool, closed in the next cell": "p = multiprocessing.Pool(2)\np.map(abs, [-1, -2])‖p.close()‖p.join()",
-    "Pool, with a lost cell": "p = multiprocessing.Pool(2)\np.map(abs, [-1])✗p.map(abs, [-2])‖p.map(abs, [-3])",
+    "Pool, with a rolled-back cell":
+    "p = multiprocessing.Pool(2)\np.map(abs, [-1])✗p.map(abs, [-2])‖p.map(abs, [-3])",
     "Pool, its initializer": "def begin(n): globals()['begun'] = n\ndef see(_): return begun\np = multiprocessing.Pool(1, begin, [7])\n"
     "p.map(see, [0])‖p.map(see, [0])‖p.terminate()",
     "Pool of a forkserver": "p = multiprocessing.get_context('forkserver').Pool(1)\np.map(abs, [-1])‖p.map(abs, [-2])",

@@ -37,9 +37,10 @@ DOORS = {
     "mmap, written by a child": "p.write_bytes(bytes(8192)); o = open(p, 'r+b'); m = mmap.mmap(o.fileno(), 0)‖m[0]‖"
     "pid = os.fork()\nif pid == 0:\n    m[0]; m[1:4] = b'abc'; os._exit(0)\nos.waitpid(pid, 0)[1]‖m[:5]✗m[1:4] = b'xyz'‖"
     "(m[:5], p.read_bytes()[:5])",
-    "mmap of a file that a lost cell removes": "p.write_bytes(b'a' * 8192); o = open(p, 'r+b'); m = mmap.mmap(o.fileno(), 0)"
+    "mmap of a file that a rolled-back cell removes":
+    "p.write_bytes(b'a' * 8192); o = open(p, 'r+b'); m = mmap.mmap(o.fileno(), 0)"
     "‖1✗p.unlink(); p.write_bytes(b'other')‖m[1] = 66‖(p.read_bytes()[:3], m[:3], p.stat().st_size)",
-    "mmap of a file that a lost cell truncates": "p.write_bytes(b'a' * 8192); o = open(p, 'r+b'); "
+    "mmap of a file that a rolled-back cell truncates": "p.write_bytes(b'a' * 8192); o = open(p, 'r+b'); "
     "m = mmap.mmap(o.fileno(), 0)‖1✗o.truncate(10)‖m[8000:8003] = b'xyz'‖(p.read_bytes()[7999:8004], p.stat().st_size)",
     "mapping without its descriptor": "p.write_bytes(b'a' * 4096)\nwith open(p, 'r+b') as o: m = mmap.mmap(o.fileno(), 0)‖"
     "m[:3] = b'new'‖p.read_bytes()[:4]✗m[:3] = b'off'; p.rename(base / 'g')‖(m[:4], p.read_bytes()[:4])",
@@ -50,9 +51,11 @@ DOORS = {
     "device": "p.write_text('a'); n = os.stat(p).st_dev‖n == os.stat(p).st_dev✗p.write_text('b')‖n == os.stat(p).st_dev",
     "number, lost": "p.write_text('a'); n = number(p)‖1✗p.write_text('b' * 9000); os.chmod(p, 0)‖"
     "(n == number(p), p.read_text(), oct(p.stat().st_mode))",
-    "number of an open file, removed by a lost cell": "o = open(p, 'w+'); o.write('a'); o.flush(); n = number(p)‖1"
+    "number of an open file, removed by a rolled-back cell":
+    "o = open(p, 'w+'); o.write('a'); o.flush(); n = number(p)‖1"
     "✗p.unlink(); p.write_text('other')‖o.write('b'); o.flush()‖(n == number(p), p.read_text())",
-    "number, moved by a lost cell": "p.write_text('a'); n = number(p); (base / 'd').mkdir()‖1✗p.rename(base / 'd' / 'g')‖"
+    "number, moved by a rolled-back cell":
+    "p.write_text('a'); n = number(p); (base / 'd').mkdir()‖1✗p.rename(base / 'd' / 'g')‖"
     "(n == number(p), sorted(os.listdir(base)), os.listdir(base / 'd'))",
     "two names": "p.write_text('a'); os.link(p, base / 'g'); n = number(p)‖(base / 'g').write_text('b')‖"
     "(p.read_text(), number(base / 'g') == n)✗p.unlink(); (base / 'g').write_text('c')‖"
@@ -139,7 +142,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 @pytest.mark.parametrize("held", OPEN.values(), ids=OPEN)
-def test_file_of_the_host_that_is_held_and_that_a_lost_cell_changes(venv_kernel, tmp_path, held, change):
+def test_file_of_the_host_that_is_held_and_that_a_rolled_back_cell_changes(venv_kernel, tmp_path, held, change):
     """Linux remembers what is held: by each name there has to be what was there before the cell."""
     hold, look, expected = held
     (tmp_path / "host.bin").write_bytes(b"a" * 100)

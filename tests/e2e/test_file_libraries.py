@@ -279,7 +279,7 @@ shutil.rmtree(p / '.git')
 ‖git('gc', '-q'), git('fsck', '--strict'), git('checkout', '-q', 'side'), sorted(os.listdir(p)), (p / 'a').read_text()
 ‖git('merge', '-q', 'main'), git('rev-parse', 'HEAD')
 """),
-    "git, in a lost cell's middle": ("", GIT + """
+    "git, in a rolled-back cell's middle": ("", GIT + """
 ‖write('b', 'two')
 ✗git('add', 'b'); write('.git/index.lock', ''); write('.git/HEAD', 'ref: refs/heads/no')
 ‖git('add', 'b'), git('commit', '-qm', 'second'), git('log', '--format=%H')

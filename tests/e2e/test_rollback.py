@@ -1,4 +1,4 @@
-"""What a lost cell did with open files of earlier cells never happened, and what a good cell left goes on."""
+"""What a rolled-back cell did with open files of earlier cells never happened, and what a good cell left goes on."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def run(kernel, code):
 
 
 @pytest.mark.check
-def test_nonblocking_stdout_of_a_lost_cell_is_blocking_again(venv_kernel):
+def test_nonblocking_stdout_of_a_rolled_back_cell_is_blocking_again(venv_kernel):
     lose(venv_kernel, "import os; os.set_blocking(1, False); os.set_blocking(2, False)")
     assert venv_kernel.value("__import__('os').get_blocking(1), __import__('os').get_blocking(2)") == "(True, True)"
     # More than the pipe holds, at once.
@@ -26,7 +26,7 @@ def test_nonblocking_stdout_of_a_lost_cell_is_blocking_again(venv_kernel):
     assert len(cell.stdout) == 64 * 65536
 
 
-def test_multiprocessing_queue_has_what_a_lost_cell_took(venv_kernel):
+def test_multiprocessing_queue_has_what_a_rolled_back_cell_took(venv_kernel):
     run(venv_kernel, "import multiprocessing as mp; q = mp.Queue(); q.put('one'); q.put('two')")
     run(venv_kernel, "import time\nwhile q.qsize() < 2 or q.empty(): time.sleep(0.01)")
     lose(venv_kernel, "assert q.get(timeout=10) == 'one'")
@@ -35,7 +35,7 @@ def test_multiprocessing_queue_has_what_a_lost_cell_took(venv_kernel):
     assert venv_kernel.value("q.get(timeout=10)") == "'three'"
 
 
-def test_asyncio_server_and_tasks_go_on_after_a_lost_cell(venv_kernel):
+def test_asyncio_server_and_tasks_go_on_after_a_rolled_back_cell(venv_kernel):
     run(venv_kernel, """
 import asyncio
 async def answer(reader, writer):
@@ -79,7 +79,7 @@ def ask(path):
     assert venv_kernel.value("ask('/two')") == "b'/two'"
 
 
-def test_temporary_files_and_memory_are_as_before_a_lost_cell(venv_kernel):
+def test_temporary_files_and_memory_are_as_before_a_rolled_back_cell(venv_kernel):
     run(venv_kernel, """
 import mmap, os, tempfile
 file = tempfile.TemporaryFile(); file.write(b'kept'); file.flush(); file.seek(1)

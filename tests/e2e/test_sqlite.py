@@ -1,6 +1,6 @@
 """
 A database that several connections of several cells use: whatever is committed
-is there, in each journal mode, with and without memory mapping, and of a lost
+is there, in each journal mode, with and without memory mapping, and of a rolled-back
 cell nothing. A second database, in this process, has the same done to it.
 """
 

@@ -186,7 +186,7 @@ def venv_home(place):
 
 
 @pytest.mark.parametrize("who", ["root", "bob"])
-def test_of_a_home_that_is_a_virtual_environment_only_what_python_needs_is_seen(place, bob, venv_home, who):
+def test_home_that_is_a_virtual_environment_shows_only_what_python_needs(place, bob, venv_home, who):
     home = pathlib.Path(venv_home.pw_dir)
     folder = place.path / f"nb-{who}"
     put(folder / "own", only(bob)[who], text="x")

@@ -44,7 +44,7 @@ def test_inputs_are_told_as_they_were_before_the_cell(kernel, tmp_path):
     assert cell.report["inputs"] == [{"path": "h.txt", "bytes": 3, "sha256": hashlib.sha256(b"old").hexdigest()}]
 
 
-def test_lost_cell_changes_nothing(kernel, tmp_path):
+def test_rolled_back_cell_changes_nothing(kernel, tmp_path):
     (tmp_path / "old.txt").write_text("old")
     kernel.good("import os\nprint(1, file=open('mine.txt', 'w'))")
     before = tree(tmp_path)

@@ -121,7 +121,7 @@ def test_what_the_host_puts_into_a_folder_that_is_still_to_be_removed_stays(kern
     assert tree(tmp_path) == {"d": None, "d/new": "the host's", "d/x": "the host's"}
 
 
-def test_names_never_run_out(kernel, tmp_path):
+def test_free_names_beyond_the_hundredth_are_found(kernel, tmp_path):
     (tmp_path / "a.txt").write_text("host")
     for n in range(2, 101):
         (tmp_path / f"a ({n}).txt").write_text("taken")

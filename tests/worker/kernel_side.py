@@ -169,7 +169,7 @@ class Worker:
         os.kill(self.pid, signal.SIGINT)
         self.interrupted = True
 
-    def nudge(self):
+    def second_signal(self):
         os.kill(self.pid, NUDGE)
 
     def execute(self, code, on=None, answers=(), wire=None, **options):

@@ -50,11 +50,11 @@ def test_interrupt_between_requests_is_ignored(worker):
 
 
 @pytest.mark.parametrize("early", [True, False])
-def test_interrupt_that_the_request_missed_is_raised_by_the_nudge(worker, early):
+def test_interrupt_that_the_request_missed_is_raised_by_the_second_signal(worker, early):
     for _ in range(20):
         if early:
             worker.interrupt()
-        answer = worker.execute("if True:\n    print('on')\n    while True: pass", on={"on\n": worker.nudge})
+        answer = worker.execute("if True:\n    print('on')\n    while True: pass", on={"on\n": worker.second_signal})
         assert answer.reply["ename"] == "KeyboardInterrupt"
         assert len(answer.of("error")) == 1
         assert worker.execute("2 + 2").result == "4"
@@ -70,10 +70,10 @@ def test_interrupt_that_the_request_missed_is_raised_by_the_nudge(worker, early)
     ],
     ids=["heard", "ignored", "handled", "pending"],
 )
-def test_nudge_without_a_missed_interrupt_raises_nothing(new_worker, label, before):
-    # Of signals that wait Python sees the one with the greatest number last: once that is seen, the nudge was.
-    def nudge():
-        worker.nudge()
+def test_second_signal_without_a_missed_interrupt_raises_nothing(new_worker, label, before):
+    # Of signals that wait Python sees the one with the greatest number last: once that is seen, the other was, too.
+    def second_signal():
+        worker.second_signal()
         os.kill(worker.pid, signal.SIGRTMAX)
 
     worker = new_worker(label)
@@ -82,10 +82,10 @@ def test_nudge_without_a_missed_interrupt_raises_nothing(new_worker, label, befo
         "seen = []\n"
         "signal.signal(signal.SIGRTMAX, lambda *args: seen.append(args))\n"
         f"{before}"
-        "print('nudge')\n"
+        "print('signal')\n"
         "while not seen: pass\n"
     )
-    answer = worker.execute(code, on={"on\n": worker.interrupt, "nudge\n": nudge})
+    answer = worker.execute(code, on={"on\n": worker.interrupt, "signal\n": second_signal})
     assert answer.reply["status"] == "ok"
 
 
@@ -214,7 +214,7 @@ def test_handler_of_sigint_is_that_of_python_and_still_interrupts_when_it_has_be
         "print('on')\n"
         "while True: pass\n"
     )
-    answer = worker.execute(code, on={"on\n": worker.nudge})
+    answer = worker.execute(code, on={"on\n": worker.second_signal})
     assert answer.stdout == "True True\non\n"
     assert answer.reply["ename"] == "KeyboardInterrupt"
 

@@ -1,4 +1,5 @@
-/* What a cell that is lost did to descriptors and shared memory of earlier cells never happened; a good one's goes on.
+/* What a cell that is rolled back did to descriptors and shared memory of earlier cells never happened; a good one's
+ * goes on.
  */
 #include "tests/sandbox/live.h"
 
@@ -254,7 +255,7 @@ static void memory_file_is_rolled_back(struct live *live) {
     CHECK_TEXT(live_do(live, "say %d i", fd), "-1"); /* EPERM */
 }
 
-/* Each a piece of its own; the protection is given by the cell that is lost. */
+/* Each a piece of its own; the protection is given by the cell that is rolled back. */
 static void shared_mappings_are_rolled_back(struct live *live) {
     enum { MAPPINGS = 300 };
     char first[16];

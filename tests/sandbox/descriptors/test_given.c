@@ -147,7 +147,7 @@ static void socket_that_a_file_was_sent_to_beyond_its_buffers_is_refused(struct 
     live_check_refused(live, cell, "a socket that holds more data than a new socket can");
 }
 
-/* Opens the session's pipes anew in a cell that is lost, and locks them: 0 or -errno. */
+/* Opens the session's pipes anew in a cell that is rolled back, and locks them: 0 or -errno. */
 static long try_pipes(struct live *live, enum cell_source source) {
     struct error error = {0};
     struct cell *cell;
@@ -173,7 +173,7 @@ static struct cell *start_to_mark_pipes(struct live *live) {
     return cell;
 }
 
-static void modes_and_locks_of_the_sessions_pipes_end_with_a_lost_cell(struct live *live) {
+static void modes_and_locks_of_the_sessions_pipes_end_with_a_rolled_back_cell(struct live *live) {
     const long before = try_pipes(live, CELL_FROM_CURRENT);
     cell_discard(start_to_mark_pipes(live));
     CHECK_EQUAL(try_pipes(live, CELL_FROM_CURRENT), before);
@@ -202,7 +202,7 @@ static const struct live_case cases[] = {
     LIVE_CASE(pipe_that_no_user_could_make_is_refused),
     LIVE_CASE(large_pipes_beyond_a_users_pages_are_refused),
     LIVE_CASE(full_socket_goes_on),
-    LIVE_CASE(modes_and_locks_of_the_sessions_pipes_end_with_a_lost_cell),
+    LIVE_CASE(modes_and_locks_of_the_sessions_pipes_end_with_a_rolled_back_cell),
     LIVE_CASE(modes_and_locks_of_the_sessions_pipes_end_with_a_good_cell),
     LIVE_CASE(lock_of_a_pipe_that_its_cell_closed_ends_with_it),
     LIVE_CASE(socket_that_a_file_was_sent_to_beyond_its_buffers_is_refused),

@@ -1,4 +1,4 @@
-/* What a cell that is lost did to sockets of earlier cells never happened; a good one's goes on. */
+/* What a cell that is rolled back did to sockets of earlier cells never happened; a good one's goes on. */
 #include "tests/sandbox/live.h"
 
 #include "sandbox/base/system.h"
@@ -96,8 +96,9 @@ static int get_nodelay(const struct live *live, int number) {
     return value;
 }
 
-/* What has gone through a connection can't be taken back: it has hung up. One that the lost cell left alone goes on. */
-static void connection_that_a_lost_cell_used_has_hung_up(struct live *live) {
+/* What has gone through a connection can't be taken back: it has hung up. One that the rolled-back cell left alone goes
+ * on. */
+static void connection_that_a_rolled_back_cell_used_has_hung_up(struct live *live) {
     int fds[2][2];
     struct cell *cell = live_start(live);
     for (int i = 0; i < 2; i++) {
@@ -168,7 +169,7 @@ static const struct live_case cases[] = {
     LIVE_CASE(socket_whose_peer_is_gone_goes_on),
     LIVE_CASE(server_answers_in_the_next_cell),
     LIVE_CASE(server_at_a_path_answers_in_the_next_cell),
-    LIVE_CASE(connection_that_a_lost_cell_used_has_hung_up),
+    LIVE_CASE(connection_that_a_rolled_back_cell_used_has_hung_up),
     LIVE_CASE(connection_waits_as_it_did_before),
     LIVE_CASE(descriptor_on_its_way_through_a_socket_is_refused),
     LIVE_CASE(too_much_in_sockets_is_refused),

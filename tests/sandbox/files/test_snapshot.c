@@ -1,4 +1,5 @@
-/* Files that cells write, kept and restored: what a lost cell has done, each kind of it, is undone in the same inodes.
+/* Files that cells write, kept and restored: what a rolled-back cell has done, each kind of it, is undone in the same
+ * inodes.
  */
 #include "sandbox/files/snapshot.h"
 #include "sandbox/files/tree.h"
@@ -341,7 +342,7 @@ static int holes_stay_holes(void *argument) {
     return 0;
 }
 
-/* A lost cell that has filled all there is leaves room for what it has deleted. */
+/* A rolled-back cell that has filled all there is leaves room for what it has deleted. */
 static int a_full_disk_is_restored(void *argument) {
     enum { BYTES = 900 << 10 };
     struct snapshot_folders f = make_folders();

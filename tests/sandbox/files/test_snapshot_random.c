@@ -250,7 +250,7 @@ static void check_same(const char *what, const struct tree *is, const struct tre
     }
 }
 
-/* there: what the lost cell has left; guarded: the inodes that have a guard. */
+/* there: what the rolled-back cell has left; guarded: the inodes that have a guard. */
 static void check_inodes(const struct tree *is, const struct tree *was, const struct tree *there,
                          const struct tree *guarded) {
     for (size_t i = 0; i < is->n; i++) {

@@ -48,7 +48,7 @@ static void mappings_that_are_read_only_are_refused_past_the_limit(struct live *
     live_check_refused(live, cell, "mappings of such");
 }
 
-/* The mode that a lost cell has left, and the room on the disk that it has taken. */
+/* The mode that a rolled-back cell has left, and the room on the disk that it has taken. */
 static void files_are_put_back_where_the_disk_is_full(struct live *live) {
     enum { BYTES = 4 << 20 };
     long first = make_unnamed(live, "/tmp/a", BYTES);
@@ -107,7 +107,7 @@ static void files_behind_a_shut_way_are_shared_as_far_as_they_can_be_saved(struc
     live_check_counter(live, 0);
 }
 
-/* A lost cell has moved the room from one file to the other, and filled the rest. */
+/* A rolled-back cell has moved the room from one file to the other, and filled the rest. */
 static void holes_are_put_back_where_the_disk_is_full(struct live *live) {
     enum { BYTES = 4 << 20 };
     long dense = make_unnamed(live, "/tmp/a", BYTES), sparse = make_unnamed(live, "/tmp/b", BYTES);

@@ -1,4 +1,4 @@
-/* What goes on from cell to cell, what ends with a cell, and what a lost cell leaves as it was. */
+/* What goes on from cell to cell, what ends with a cell, and what a rolled-back cell leaves as it was. */
 #include "sandbox/session/session.h"
 #include "tests/sandbox/live.h"
 

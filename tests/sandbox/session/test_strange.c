@@ -68,7 +68,7 @@ static bool be_strange(const struct live *live, const struct cell *cell, uint64_
     return answer(cell) != NULL;
 }
 
-/* Some cells are lost, whatever they are; and sometimes one runs beside them, which leaves nothing. */
+/* Some cells are rolled back, whatever they are; and sometimes one runs beside them, which leaves nothing. */
 static void run_strange(struct live *live, uint64_t seed) {
     for (int i = 0; i < CELLS; i++, seed++) {
         struct cell *ephemeral = seed % 3 == 0 ? start(live, true) : NULL;
