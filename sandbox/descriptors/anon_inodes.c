@@ -2,10 +2,10 @@
  * anon_inodes.c - recording and making objects that have no inode of their own.
  *
  * All that these objects are is in their fdinfo, but for an eventfd's semaphore
- * flag on older Linux: that is found by reading one, which the image may lose, for
- * it never uses it again. A timer's next expiry is kept as a moment by its clock,
- * with the expiries that nobody has read counted back: so the new timer has as
- * many to be read.
+ * flag on older Linux: that is found by reading one, which the image may lose,
+ * for it never uses it again. A timer's next expiry is kept as a moment by its
+ * clock, with the expiries that were not read counted back: so the new timer has
+ * as many to be read.
  */
 #define _GNU_SOURCE
 #include "anon_inodes.h"
@@ -30,7 +30,7 @@ struct eventfd_state {
     bool semaphore;
 };
 
-/* armed: then first is when it expires for the first time, by its clock, as if nobody had read how often it has. */
+/* armed: then first is the earliest expiry that was not read, by the timer's clock. */
 struct timerfd_state {
     int clock;
     bool armed, cancelled_on_set;

@@ -1,3 +1,10 @@
+/*
+ * content.c - pieces in one block of memory, each behind its length.
+ *
+ * A piece costs more of the room than its bytes, so that many small ones are
+ * bounded, too.
+ */
+
 #include "content.h"
 
 #include <errno.h>

@@ -1,3 +1,9 @@
+/*
+ * descriptor.c - what the kinds of descriptors share: refusing one, duplicating one, finding one by number.
+ *
+ * A duplicate has the same open file behind it, and so its flags: setting
+ * O_NONBLOCK on it changes the image's, which is never used again.
+ */
 #define _GNU_SOURCE
 #include "descriptor.h"
 

@@ -208,8 +208,8 @@ static int find_output(const struct descriptors_source *source, const struct sta
 /*
  * Most of what an image has, the image before it had too: the very same open
  * files, of which only the flags can have changed. Then all else need not be
- * asked, which is most of what looking costs. Whether it is closed at an exec is
- * of no consequence here: what is kept is copied with the table of descriptors.
+ * asked, which is most of the cost. Whether it is closed at an exec is of no
+ * consequence here: what is kept is copied with the table of descriptors.
  */
 static bool is_known(const struct descriptors_source *source, struct descriptor *descriptor) {
     const struct descriptors *listed = source->known->listed;
@@ -256,7 +256,7 @@ static int look_at(const struct descriptors_source *source, struct descriptor *d
     return 0;
 }
 
-/* For sorting: who is the same open file, who the same object. */
+/* For sorting: the same open files side by side, and the same objects. */
 struct order {
     const struct descriptors *list;
     pid_t pid;
@@ -424,7 +424,7 @@ int descriptors_restore(struct descriptors *list, struct restorer *restorer) {
     return r ? r : locks_restore(list, restorer);
 }
 
-/* Only what differs is set, so that nothing is asked of a file that nobody has touched. */
+/* Only what differs is set, so that nothing is asked of a file that is unchanged. */
 static int put_back(int pidfd, const struct descriptor *descriptor) {
     auto_fd fd = system_pidfd_getfd(pidfd, descriptor->fd);
     if (fd < 0)
@@ -439,7 +439,7 @@ static int put_back(int pidfd, const struct descriptor *descriptor) {
         return kinds[descriptor->kind].put_back(descriptor, fd);
     off_t now = S_ISREG(descriptor->mode) || S_ISDIR(descriptor->mode) ? lseek(fd, 0, SEEK_CUR) : -1;
     if (now < 0 || now == descriptor->offset)
-        return 0; /* it has none, or nobody has moved it */
+        return 0; /* it has none, or it has not moved */
     return lseek(fd, descriptor->offset, SEEK_SET) < 0 ? -errno : 0;
 }
 

@@ -48,13 +48,13 @@ int descriptors_restore(struct descriptors *list, struct restorer *restorer) MUS
 
 /*
  * Puts flags and offsets of what cells share with the image back, from outside.
- * pid: the image's keeper. Whatever a cell has made of them, this doesn't block.
+ * pid: the image's keeper. Whatever a cell has done to them, this doesn't block.
  * 0 or the first -errno.
  */
 int descriptors_put_back(const struct descriptors *list, pid_t pid);
 
 /*
- * Takes back what no cell may leave, lost or not, in what it shares with all
+ * Takes back what no cell may leave, committed or not, in what it shares with all
  * others: locks of those open files, and the mode of the session's pipes. list
  * and pid: of the image that the cell was made of, whose open files are all that
  * it could lock and others have; outputs: as in descriptors_known.

@@ -72,9 +72,10 @@ static int is_of_its_kind(struct restorer *restorer, const struct descriptor *de
 }
 
 /*
- * One that can't be opened any more (the way was shut, the host has taken it
- * away). A file stays shared where what it holds can be put back. Of a folder or
- * a path, which lead to the files of an earlier sandbox, there is only the number.
+ * A file that can't be opened any more (a folder's mode forbids it, or the host
+ * has removed it). A file stays shared where what it holds can be put back. Of a
+ * folder or a path, which lead to the files of an earlier sandbox, there is only
+ * the number.
  */
 static int do_without(struct descriptors *list, struct restorer *restorer, size_t i) {
     struct descriptor *descriptor = &list->at[i];

@@ -222,7 +222,7 @@ static int renew_fifo(struct restorer *restorer, const char *path) {
     return r == 0 || r == -EUCLEAN ? r : -ENOENT;
 }
 
-/* A FIFO at its path, for both ends, which blocks nobody; a pipe where there is none any more. */
+/* A FIFO at its path, for both ends, which does not block; a pipe where there is none any more. */
 static int open_fifo(struct restorer *restorer, const char *path, int made[2]) {
     struct stat st;
     int opened = restorer->layered ? 0 : renew_fifo(restorer, path);

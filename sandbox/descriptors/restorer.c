@@ -19,7 +19,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-/* What fcntl(2) sets of an open file; O_ASYNC is left out, for who gets the signal is the task's own. */
+/* What fcntl(2) sets of an open file; O_ASYNC is left out, for the receiver of the signal depends on the task. */
 #define STATUS_FLAGS (O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)
 
 int restorer_run(struct restorer *restorer) {

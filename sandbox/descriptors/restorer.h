@@ -22,8 +22,8 @@ struct restorer {
     int pidfd;      /* of that task */
     pid_t keeper;   /* of the image: has the originals */
     bool ephemeral; /* has no part in the session's output, nor in a file whose contents would have to be put back */
-    bool layered;   /* is thrown away, with a layer of its own (layers.h) */
-    uint64_t room;  /* bytes of the files that the cell may share with the image for want of its own */
+    bool layered;   /* is always discarded, with a layer of its own (layers.h) */
+    uint64_t room;  /* bytes of the files that the cell may share with the image where it can't have its own */
     size_t n;
     struct inject_call call[INJECT_MAX_CALLS]; /* queued */
 };
@@ -54,7 +54,7 @@ uint64_t restorer_at(const struct restorer *restorer, size_t offset);
 /* Opens a path as the task sees it; through no link at its end. What the task calls the descriptor, or -errno. */
 int restorer_open(struct restorer *restorer, const char *path, int flags) MUST_CHECK;
 
-/* Opens what a descriptor of the task's leads to once more, and waits for nobody: another open file on the same object.
+/* Opens what a descriptor of the task's leads to once more, without waiting: another open file on the same object.
  * O_NONBLOCK of flags is its own. */
 int restorer_reopen(struct restorer *restorer, int made, int flags) MUST_CHECK;
 

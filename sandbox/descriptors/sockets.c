@@ -169,7 +169,7 @@ static short poll_once(int fd) {
     return poll(&poll_fd, 1, 0) == 1 ? poll_fd.revents : 0;
 }
 
-/* The image never uses it again: whoever waits to be accepted by it learns that nobody will. */
+/* The image never uses it again: a peer that waits to be accepted is told that it is closed. */
 static int look_at_listener(int fd, struct socket_state *state) {
     state->role = SOCKET_LISTENS;
     state->backlog = backlog_of(fd);

@@ -1,3 +1,10 @@
+/*
+ * sockets_options.c - the table of options that are carried on, read at the freeze and set where they differ.
+ *
+ * Only what differs is set: setting an option to the value that it has may still
+ * change something, as a buffer's size then stops growing by itself. See: tcp(7),
+ * socket(7).
+ */
 #define _GNU_SOURCE
 #include "sandbox/descriptors/sockets.h"
 
@@ -6,10 +13,10 @@
 #include <netinet/tcp.h>
 #include <string.h>
 
-/* The options that are carried on; which a socket does not have, it does not answer to. */
+/* The options that are carried on; getsockopt(2) fails for those that a socket does not have. */
 static const struct {
     int level, name;
-    bool is_doubled; /* Linux says twice what it was told */
+    bool is_doubled; /* Linux reports twice what was set */
 } options[] = {
     {SOL_SOCKET, SO_REUSEADDR, false},      {SOL_SOCKET, SO_REUSEPORT, false}, {SOL_SOCKET, SO_KEEPALIVE, false},
     {SOL_SOCKET, SO_BROADCAST, false},      {SOL_SOCKET, SO_OOBINLINE, false}, {SOL_SOCKET, SO_LINGER, false},

@@ -2,10 +2,11 @@
  * sockets_restore.c - making sockets for a cell, and filling them.
  *
  * Pairs are made by socketpair(2) and filled through their other sides; a single
- * one gets its options before it is bound, its name before it listens. A socket at
- * a path takes the place of the socket file there: that one was bound in an
- * earlier sandbox, and nobody is behind it. Where its path can't be had it gets a
- * name that Linux chooses, so that it can listen, though nobody will find it.
+ * one gets its options before it is bound, its name before it listens. A socket
+ * at a path takes the place of the socket file there: that one was bound in an
+ * earlier sandbox, and no process listens there. Where the path can't be had the
+ * socket gets a name that Linux chooses, so that it can listen, though no client
+ * can find it.
  */
 #define _GNU_SOURCE
 #include "sandbox/descriptors/sockets.h"
@@ -20,7 +21,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Where in the scratch memory addresses, paths and what is said of them stand. */
+/* Where in the scratch memory addresses, paths and results of stat are. */
 enum { ADDRESS_AT = 0, PATH_AT = 256, STAT_AT = 512 };
 
 /* Sends a piece; where the buffer is too small for it, once it has all the room that a user may have. */
@@ -94,9 +95,9 @@ static int restore_pair(struct descriptors *list, struct restorer *restorer, siz
 }
 
 /*
- * A socket in the place of the one that a path leads to: that one was bound in
- * an earlier sandbox, and nobody is behind it any more. Where there is none, nobody
- * could find the socket before, and nobody shall now.
+ * Replaces the socket at a path, which was bound in an earlier sandbox, and no
+ * process listens there any more. If there is none at the path no client could
+ * connect before, and none is made.
  */
 static int make_way(struct restorer *restorer, const struct socket_state *state, mode_t *ret_mode) {
     const struct sockaddr_un *name = (const struct sockaddr_un *)&state->name;
@@ -167,7 +168,7 @@ static int restore_single(struct descriptors *list, struct restorer *restorer, s
         (void)shutdown(fd, SHUT_RDWR); /* it says that there is no connection, and then reads as one that is over */
     if (r == 0 && state->role == SOCKET_CONNECTED)
         (void)connect(fd, (const struct sockaddr *)&state->other, state->other_bytes);
-    if (r != -EUCLEAN) /* its folder may be gone, the disk full: then nobody finds it, and the session goes on */
+    if (r != -EUCLEAN) /* its folder may be gone, the disk full: then no client can connect, and the session goes on */
         r = restorer_place(restorer, list, i, made);
     return r ? r : restorer_close(restorer, made);
 }

@@ -1,3 +1,10 @@
+/*
+ * filter_listener.c - finds the row of the policy that a waiting call is for, says what was tried, and answers.
+ *
+ * What is read of the call's memory may be changed by other threads of the cell
+ * at any time. So it is only told, and decides nothing but the errno: a
+ * connection that is let go on stays in an empty network namespace.
+ */
 #define _GNU_SOURCE
 #include "filter_listener.h"
 
@@ -42,7 +49,7 @@ static int read_memory(pid_t pid, uint64_t address, void *buf, size_t bytes) {
     return n < 0 ? -errno : (int)n;
 }
 
-/* Linux takes the address of nobody for that of the loopback. See: ip(7), ipv6(7). */
+/* Linux takes the unspecified address (0.0.0.0, ::) for the loopback's. See: ip(7), ipv6(7). */
 static bool is_here_v4(const void *address) {
     struct in_addr v4;
     memcpy(&v4, address, sizeof v4);

@@ -1,5 +1,5 @@
 /*
- * image.h - the state after a cell: a keeper task with the memory, and what is recorded beside it.
+ * image.h - the state after a cell: a keeper task with the memory, and the records beside it.
  *
  * A keeper is a task that owns an address space, a file table and signal
  * dispositions, and stays in a ptrace stop for life.

@@ -142,7 +142,7 @@ void mapped_files_suspect_touched(const struct mapped_files *before, const struc
     for (size_t i = 0; i < before->n; i++) {
         const struct mapped_file *file = &before->file[i];
         if (!find(after, file->start, file->end, file->inode))
-            snapshot_suspect(files, file->inode); /* nobody knows any more */
+            snapshot_suspect(files, file->inode); /* it can't be told any more */
     }
     for (size_t i = 0; i < after->n; i++)
         if (snapshot_kept(files, after->file[i].inode) && (!pages || is_touched(fileno(pages), &after->file[i])))
@@ -162,7 +162,7 @@ static int open_copy(const struct mapped_file *file, struct restorer *restorer) 
     return r ? r : -ENOENT;
 }
 
-/* In the place of the file's mapping. What can't be had nobody can touch. */
+/* Maps the copy in the place of the file's mapping; without a copy, memory that can't be accessed. */
 static int restore(const struct mapped_file *file, struct restorer *restorer) {
     const int made = open_copy(file, restorer);
     const bool has = made >= 0;

@@ -2,9 +2,10 @@
  * prefault.h - page faults taken before a cell starts instead of while it runs.
  *
  * A copy of an image shares all pages until they are written, and has no page
- * tables for file mappings. Interpreters write the same few hundred pages in every
- * cell (reference counts). Each fault costs microseconds; to copy the pages in one
- * call, while the cell is made, costs a fraction of that, and nobody waits for it.
+ * tables for file mappings. Interpreters write the same few hundred pages in
+ * every cell (reference counts). Each fault costs microseconds; to copy the pages
+ * in one call, while the cell is made, costs a fraction of that, and no client
+ * waits for it.
  *
  * See: madvise(2), MADV_POPULATE_WRITE; proc_pid_pagemap(5).
  */

@@ -7,10 +7,10 @@
  * gone is looked for by the inode, within a bound, before it counts as unlinked.
  *
  * Each cell waits until all pieces are copied or saved, so all of it is bounded
- * here, at the freeze, where the cell that made too much can still be rolled back.
- * The limits count the bytes that would be copied, the pieces, and the mappings.
- * Files that nobody can write to cost nothing; of those that are only read, the
- * ones for which there is no room any more are withheld from cells.
+ * here, at the freeze, where the cell that made too much can still be rolled
+ * back. The limits count the bytes that would be copied, the pieces, and the
+ * mappings. Files that can't be written to cost nothing; of those that are only
+ * read, the ones for which there is no room any more are withheld from cells.
  *
  * Contents are put back in two rounds: first every file gives up the room that it
  * has gained, then every file gets what it has lost. So a cell that has filled the
@@ -116,8 +116,8 @@ static int add_mapping(void *arg, const struct mapping *mapping) {
 
 /*
  * One that can't be opened for that, say for a lease that something mapped still
- * has, could not be put back. For writing it is only opened where somebody does
- * so anyway: that may copy it from below.
+ * has, could not be put back. It is opened for writing only if the image has it
+ * open so: opening may copy it up.
  */
 static int add_unnamed(pid_t pid, const struct descriptors *list, struct shared_piece *piece, struct shared *shared,
                        struct error *error) {

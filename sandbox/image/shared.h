@@ -41,7 +41,7 @@ struct shared_piece {
     size_t descriptor;   /* the row of its object, or SHARED_NO_DESCRIPTOR */
     uint64_t bytes;      /* how long it is */
     bool is_saved_by_us; /* an unlinked file: its contents are saved and put back */
-    bool is_only_read;   /* nobody has it open or mapped for writing: a cell would have to open it once more */
+    bool is_only_read;   /* it is not open or mapped for writing: a cell would have to open it once more */
     bool is_constant;    /* no cell can write to it: its contents are not saved */
     int seals;           /* of a memfd */
     struct saved saved;

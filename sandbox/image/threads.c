@@ -99,7 +99,7 @@ static bool list_has(const struct list *list, pid_t tid) {
     return false;
 }
 
-/* A zombie can't be seized, and neither can what somebody else traces. */
+/* A zombie can't be seized, and neither can a task that has another tracer. */
 static bool is_zombie(pid_t tid) {
     struct procfs_stat stat;
     int r = process_read_stat(tid, &stat);

@@ -55,7 +55,7 @@ int threads_record_registers(const pid_t *tids, size_t n, struct threads *ret);
 
 /*
  * Records the rest, which each thread must be asked for: it runs a few calls in
- * area, and its registers are lost. Nobody else may be running in that memory.
+ * area, and its registers are lost. No other task may be running in that memory.
  * 0, -EUCLEAN, or -errno.
  */
 int threads_record_registrations(const pid_t *tids, int memory_fd, const struct inject_area *area,

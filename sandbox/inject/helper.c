@@ -1,3 +1,11 @@
+/*
+ * helper.c - two clones and a setns(2), each a checked call.
+ *
+ * The keeper clones the helper with its memory and descriptors, so nothing is
+ * copied. The helper enters the namespaces, which gives it every capability
+ * there: so it is the one that clones the wanted task with a chosen id, and it is
+ * killed whatever comes of that.
+ */
 #define _GNU_SOURCE
 #include "helper.h"
 
@@ -54,8 +62,8 @@ int helper_keep_capabilities(const struct inject_task *task, uint64_t kept) {
 }
 
 /*
- * The helper's part. Whoever enters a user namespace has every capability
- * there; what it clones needs one of them to get its id.
+ * The helper's part. By entering a user namespace it gets every capability there;
+ * one of them is needed to clone a task with a chosen id.
  */
 static int enter_and_clone(const struct inject_task *helper, const struct helper_target *target, int init_fd,
                            pid_t *ret_child, struct error *error) {

@@ -15,8 +15,8 @@
  * and are taken for no more than what such a call can give
  * (inject_result_status()).
  *
- * Who executes code of its own for too long, stops too often or does not stop, is
- * killed. After a failure the task is never let run again.
+ * A task that executes code of its own for too long, stops too often or does not
+ * stop is killed. After a failure the task is never let run again.
  */
 #define _GNU_SOURCE
 #include "inject.h"
@@ -42,7 +42,8 @@ enum { PAGE = 4096, AREA_BYTES = 2 * PAGE + INJECT_SCRATCH_BYTES };
 /* How long Linux may take for a call, and how long a task may execute code before it is clear that it isn't ours. */
 enum { STOP_MS = 10000, LOOK_MS = 100, OWN_CODE_MS = 300 };
 
-/* How many stops a call may have: whoever sends the task one SIGSTOP after the other must not keep us. */
+/* How many stops a call may have: code of the cell that sends the task one SIGSTOP after the other must not keep us
+ * waiting. */
 enum { MAX_STOPS = 10000 };
 
 enum { FLAGS = 0x202 }; /* of a task that begins: interrupts, and the bit that is always set */
@@ -229,7 +230,7 @@ static int take_child(pid_t parent, pid_t *ret_child) {
     return r ? r : tracee_await_stop(*ret_child, STOP_MS, &status);
 }
 
-/* One that nobody has asked for. */
+/* A task that was cloned without being asked for. */
 static int refuse_child(pid_t parent) {
     pid_t child;
     if (tracee_get_child(parent, &child) == 0)
@@ -237,7 +238,7 @@ static int refuse_child(pid_t parent) {
     return -EUCLEAN;
 }
 
-/* Whether a stop says nothing: a signal that somebody has sent, which is not passed on; a stop of the whole process. */
+/* Whether a stop is to be ignored: a signal from outside, which is not passed on; a stop of the whole process. */
 static bool is_passed_over(int status) {
     return (status >> 16 == 0 && WSTOPSIG(status) == SIGSTOP) || status >> 16 == PTRACE_EVENT_STOP;
 }

@@ -14,9 +14,9 @@
  *                and the way for tasks in a sandbox that may do no more than
  *                its cell: what they do instead, the cell could have done.
  *
- * A task that does anything else, clones another one, or stays in its own code, is
- * killed. Nobody else may be running in that memory, but for checked calls
- * that point to none.
+ * A task that does anything else, clones another one, or stays in its own code,
+ * is killed. No other task may be running in that memory, but for checked calls
+ * without arguments in memory.
  *
  * See: compel in CRIU; ptrace(2), PTRACE_SYSCALL, PTRACE_GET_SYSCALL_INFO.
  */

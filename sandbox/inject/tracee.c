@@ -1,3 +1,10 @@
+/*
+ * tracee.c - ptrace(2) and waitpid(2) with an answer for each way in which a task may end meanwhile.
+ *
+ * Waiting never reaps by itself: it looks with WNOWAIT first, so a task that has
+ * died is left for the caller. It has a time-out, for which SIGCHLD is blocked
+ * and waited for: one that came before costs a look more, and none is missed.
+ */
 #define _GNU_SOURCE
 #include "tracee.h"
 

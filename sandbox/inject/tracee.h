@@ -80,8 +80,8 @@ bool tracee_reap(pid_t tid);
 
 /*
  * The same for a process that has been killed: Linux keeps it until the threads
- * of it that we trace are reaped, whether somebody has noted them or not.
- * ret_status is waitpid(2)'s, left as it is where the process is not ours; or NULL.
+ * of it that we trace are reaped, noted before or not. ret_status is
+ * waitpid(2)'s, left as it is where the process is not ours; or NULL.
  */
 void tracee_reap_process(pid_t pid, int *ret_status);
 

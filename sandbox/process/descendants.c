@@ -1,3 +1,10 @@
+/*
+ * descendants.c - reads the lists of children of threads, and counts those that live.
+ *
+ * Only direct children are listed: a process whose parent dies becomes a child of
+ * the sandbox's pid 1, so once none has parents among the stopped threads and pid
+ * 1 has no living child, there is no other.
+ */
 #define _GNU_SOURCE
 #include "descendants.h"
 

@@ -1,3 +1,11 @@
+/*
+ * mappings.c - asks Linux for one shared mapping after the other, or reads the text of all.
+ *
+ * Linux 6.11 has an ioctl that skips mappings of other kinds; before that maps is
+ * read line by line. A file that is mapped read-only may still be made writable,
+ * which neither tells: those are put aside, and the flags of smaps are read once
+ * for all of them.
+ */
 #define _GNU_SOURCE
 #include "mappings.h"
 

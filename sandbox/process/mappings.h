@@ -21,7 +21,7 @@ struct mapping {
     int protection;   /* as mmap(2) takes it */
 };
 
-/* The most of them that a look goes through: files that nobody can write to, of which each is looked up. */
+/* The most of them that a look goes through: files that are mapped read-only, for each is looked up. */
 enum { MAPPINGS_MAX = 4096 };
 
 /* Called for each; other than 0 ends it. */

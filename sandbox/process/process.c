@@ -1,3 +1,6 @@
+/*
+ * process.c - paths below /proc/PID, and small wrappers around open and read.
+ */
 #define _GNU_SOURCE
 #include "process.h"
 

@@ -1,3 +1,11 @@
+/*
+ * procfs.c - takes what it expects from the front of a text, and nothing else.
+ *
+ * Each parser takes pieces off a text (pointer and length); the first that does
+ * not fit makes it fail, with the results untouched. Nothing looks beyond the
+ * length, and nothing depends on the order of lines.
+ */
+
 #include "procfs.h"
 
 #include <limits.h>

@@ -23,7 +23,7 @@
 
 enum { PROCFS_PAGE = 4096 };
 
-/* Bytes of somebody else's; no NUL ends them. */
+/* Bytes that are borrowed; no NUL ends them. */
 struct procfs_text {
     const char *at;
     size_t n;
@@ -111,7 +111,7 @@ struct procfs_ids {
     bool inside; /* an id: when there is no more text, it was cut off */
 };
 /* Adds the ids that end in a piece to ids, of which there are *n of max; those for which there is no room are left out,
- * and so is 0, which stands for who can't be named. Whether it was understood. */
+ * and so is 0, which stands for a process of another namespace. Whether it was understood. */
 bool procfs_read_ids(struct procfs_ids *reader, struct procfs_text piece, pid_t *ids, size_t max, size_t *n);
 
 /* Of an entry of pagemap. See: pagemap.rst. */
