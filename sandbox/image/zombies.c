@@ -99,6 +99,15 @@ static int end(const struct inject_task *child, int status) {
     return r == -ECANCELED ? 0 : r;
 }
 
+/*
+ * Whether the child is forgotten, and the cell made without it: there is no room for one more process, or the id can't
+ * be had, being taken or above pid_max. The latter can't be of a child that Linux has told of; but an image of which no
+ * cell can be made would end the session.
+ */
+static bool is_forgotten(int result) {
+    return result == -EAGAIN || result == -EEXIST || result == -EINVAL;
+}
+
 static int restore(const struct inject_task *worker, const struct zombie *zombie) {
     const struct helper_clone clone = {
         .arguments = {.flags = SHARED_CHILD,
@@ -110,7 +119,7 @@ static int restore(const struct inject_task *worker, const struct zombie *zombie
     pid_t pid = 0;
     int r = helper_clone_task(worker, clone, &pid);
     if (pid <= 0)
-        return r == -EAGAIN ? 0 : r; /* no room for one more process: it is forgotten */
+        return is_forgotten(r) ? 0 : r;
     const struct inject_task child = {pid, 0, worker->memory_fd, worker->area};
     int ended = end(&child, zombie->status);
     return r ? r : ended;
