@@ -1,11 +1,11 @@
 /*
- * error.h - what went wrong: an errno for the program, and one sentence for whoever has to do something about it.
+ * error.h - what went wrong: an errno for the program, and one sentence for people.
  *
  * The caller has one on its stack and gives it to what can fail, as the last
- * parameter, ret_error. It is filled where something fails, by whoever knows
- * best, and untouched on success; so each layer returns -errno as ever, and adds
- * only what it knows more: where the clause of a lower layer becomes a part of a
- * sentence, that layer gets a struct error of the caller's own.
+ * parameter, ret_error. It is filled where something fails, by the function that
+ * knows best, and untouched on success; so each layer returns -errno as ever, and
+ * adds only what it knows more: where the clause of a lower layer becomes a part
+ * of a sentence, that layer gets a struct error of the caller's own.
  *
  *     struct error cause;
  *     int fd = host_file_open(AT_FDCWD, path, &wanted, &cause);
@@ -29,9 +29,9 @@ struct error {
 };
 
 /*
- * Fills ret_error, NULL for nobody, with an errno and a printf-style text, which
- * loses its middle where it is too long and may be made of ret_error's own. Returns -err,
- * or -EIO where err is 0, so that a function can end with it.
+ * Fills ret_error, which may be NULL, with an errno and a printf-style text,
+ * which loses its middle where it is too long and may be made of ret_error's own.
+ * Returns -err, or -EIO where err is 0, so that a function can end with it.
  */
 int error_set(struct error *ret_error, int err, const char *format, ...) __attribute__((format(printf, 3, 4)));
 int error_vset(struct error *ret_error, int err, const char *format, va_list args)

@@ -1,9 +1,9 @@
 /*
  * wire_check.c - the shapes of a worker's frames, a row a key, and the one walk over the rows.
  *
- * A key without a row may hold anything: whoever uses it checks it. The type and,
- * of a publish, its msg_type are looked up in tables before their rules are, so a
- * name that the worker invents selects no rules.
+ * A key without a row may hold anything: its user checks it. The type and, of a
+ * publish, its msg_type are looked up in tables before their rules are, so a name
+ * that the worker invents selects no rules.
  */
 
 #include "wire.h"

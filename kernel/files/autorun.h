@@ -31,7 +31,8 @@ bool autorun_is_but(const char *path, const json_t *allowed, char *ret_why, size
 
 /*
  * The same for a folder that people work in, where an interpreter that is started
- * finds modules before all others: a "json.py" there runs when somebody imports json.
+ * finds modules before all others: a "json.py" there runs when a program imports
+ * json.
  */
 bool autorun_is_in_work(const char *path, const json_t *allowed, char *ret_why, size_t size);
 

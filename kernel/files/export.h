@@ -30,7 +30,7 @@ struct export {
     int dir_fd;              /* while it is open, else -1 */
     struct export_log log;   /* what petri has written there */
     off_t compare_bytes;     /* of files that stand there, which may still be read to see whether they are petri's;
-                                the caller sets it. Larger ones are somebody else's */
+                                the caller sets it. Larger ones count as not written by petri */
 };
 
 /* folder_fd: the notebook's folder, copied; folder: its name; name: of the folder below it, "" for none at all.

@@ -37,7 +37,7 @@ struct export_log {
 void export_log_init(struct export_log *log, off_t max_bytes);
 void export_log_fini(struct export_log *log);
 
-/* Reads what was added since, of the log in a folder that nobody else writes to: dir_fd is locked. 0 or -ENOMEM, -EIO.
+/* Reads what was added since, of the log in a folder that is locked: no other kernel writes to it. 0 or -ENOMEM, -EIO.
  */
 int export_log_read(struct export_log *log, int dir_fd) MUST_CHECK;
 

@@ -1,7 +1,7 @@
 /*
  * python.c - asks an interpreter in a child that is isolated (-I), and reads three lines.
  *
- * Nothing limits its time: it is run as whoever starts petri would run it.
+ * Nothing limits its time: the user who starts petri could run it as well.
  */
 
 #include "python.h"
@@ -23,7 +23,8 @@ static const char question[] = "import sys\n"
 
 /*
  * Isolated (-I): nothing of the working folder is imported, which may be full of
- * somebody else's modules, and nothing of the user's own, as in cells. See: sys.flags.isolated.
+ * modules of other users, and none of the user's own, as in cells. See:
+ * sys.flags.isolated.
  */
 static void exec_python(const char *name, int out_fd) {
     dup2(out_fd, STDOUT_FILENO);

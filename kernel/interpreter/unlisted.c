@@ -60,7 +60,7 @@ static bool is_loose(const json_t *loose, const char *name) {
             filename_ends(name, ".so"));
 }
 
-/* python, python3.13t, python3-config, pypy3: the interpreter's, whoever names it. */
+/* python, python3.13t, python3-config, pypy3: the interpreter's own, also if a distribution lists it. */
 static bool is_interpreters(const char *name) {
     const char *rest = begins(name, "python") ? name + 6 : begins(name, "pypy") ? name + 4 : NULL;
     if (!rest)

@@ -82,7 +82,7 @@ static int version_of(sqlite3 *db) {
     return statement && sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int(statement, 0) : -1;
 }
 
-/* A new database has version 0. 0; -EPROTO where a later petri, or somebody else, has made it; -EIO. */
+/* A new database has version 0. 0; -EPROTO where a later petri, or another program, has made it; -EIO. */
 static int make_tables(sqlite3 *db, struct error *ret_error) {
     int version = version_of(db);
     if (version != 0 && version != VERSION)

@@ -1,12 +1,12 @@
 /*
  * secrets_view.h - a text as people see it and as a copy of it reads, and where each byte of that stands in the text.
  *
- * Inside a key there may be what nobody sees: colours and other escape
- * sequences, characters without width, a line that goes on behind a backslash,
- * tags and comments of HTML. A view leaves them out. It also reads characters
- * that are spelled, as repr() and JSON do with what is not seen ("\x1b", "\u200b",
- * "\n"), and HTML with all ("&#8203;"). In each view a text is read once, from
- * its beginning to its end.
+ * Inside a key there may be what is not seen: colours and other escape sequences,
+ * characters without width, a line that goes on behind a backslash, tags and
+ * comments of HTML. A view leaves them out. It also reads characters that are
+ * spelled, as repr() and JSON do with what is not seen ("\x1b", "\u200b", "\n"),
+ * and HTML with all ("&#8203;"). In each view a text is read once, from its
+ * beginning to its end.
  *
  * See: ECMA-48, 5.4 and 5.6; HTML, 13.2.5 "Tokenization"; protocol/unseen.h.
  */

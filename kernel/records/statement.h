@@ -25,9 +25,10 @@ bool statement_run(struct sqlite3 *db, const char *sql, const char *format, ...)
 
 /*
  * Makes a database that others may be making at the same time: runs sql, which
- * can be run again, until nobody is in the way, for at most STATEMENT_OPENING_MS.
- * SQLite itself does not wait where it changes the journal's mode. From then on
- * statements wait busy_ms for others. SQLITE_OK, or another of its results.
+ * can be run again, until no other writer is in the way, for at most
+ * STATEMENT_OPENING_MS. SQLite itself does not wait where it changes the
+ * journal's mode. From then on statements wait busy_ms for others. SQLITE_OK, or
+ * another of its results.
  */
 enum { STATEMENT_OPENING_MS = 5000 };
 int statement_set_up(struct sqlite3 *db, const char *sql, int busy_ms);

@@ -3,12 +3,12 @@
  *
  * Only where it is asked for, by the request or by the configuration, and only
  * for what nothing else has a part in: a run from image 0 that ended well, asked
- * nobody for input, made no files, was recorded whole and had nothing in it that
- * is redacted. The key is everything that such a run depends on: code,
+ * for no input, made no files, was recorded whole and had nothing in it that is
+ * redacted. The key is everything that such a run depends on: code,
  * metadata.petri, the content of its files, whether it may ask for input, limits,
- * profile, the environment's digest, and each file of the notebook's folder and of
- * the configuration's input folders with its size and times; where these are more
- * than CACHE_FOLDER_FILES, nothing is given again.
+ * profile, the environment's digest, and each file of the notebook's folder and
+ * of the configuration's input folders with its size and times; where these are
+ * more than CACHE_FOLDER_FILES, nothing is given again.
  */
 #ifndef PETRI_CACHE_H
 #define PETRI_CACHE_H

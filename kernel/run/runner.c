@@ -77,7 +77,7 @@ static int make_cell(struct runner *runner, enum cell_source source, struct cell
     unsigned strays = session_take_strays(runner->session);
     if (strays > 0)
         log_write(runner->log, LOG_LEVEL_ERROR,
-                  "%u processes that nobody had asked for were found outside of their sandbox, and ended; "
+                  "%u processes that the session had not started were found outside of their sandbox, and ended; "
                   "please report this as a security problem",
                   strays);
     /* Where it fails the report says that its inputs may not be complete. */

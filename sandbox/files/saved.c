@@ -182,7 +182,7 @@ static int lengthen(const struct saved *saved, int reader, int *writer, pid_t pi
     return ftruncate(*writer, (off_t)saved->bytes) ? -errno : 0;
 }
 
-/* EPERM: we don't own the file, and nor did the cell, so the times are as they were. */
+/* EPERM: neither we nor the cell own the file. */
 static int put_back_times(const struct saved *saved, int fd) {
     const struct timespec times[2] = {saved->was.st_atim, saved->was.st_mtim};
     struct stat st;

@@ -36,9 +36,9 @@ enum { GET_XCOMP_SUPP = 0x1021, GET_XCOMP_PERM, REQ_XCOMP_PERM };
 
 /*
  * What a clone may not ask for. CLONE_NEWTIME is in the low byte, which is the
- * exit signal here; clone3 has it, and clone3 is not to be had. With
- * CLONE_PARENT the new process would be a child of the kernel's, and with
- * CLONE_PTRACE nobody's tracee: neither could be ended with its cell.
+ * exit signal here; clone3 has it, and clone3 is not to be had. With CLONE_PARENT
+ * the new process would be a child of the kernel's, and with CLONE_PTRACE no
+ * process' tracee: neither could be ended with its cell.
  */
 #define CLONE_NAMESPACES                                                                                               \
     (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)

@@ -1,9 +1,9 @@
 /*
  * delegate.h - a control group of our own, from systemd.
  *
- * Under systemd with control groups version 2, a process may not divide the
- * group that it was started in: others are in it, or it isn't its user's. But
- * a manager, the user's or as root the system's, makes a scope for whoever
+ * Under systemd with control groups version 2, a process may not divide the group
+ * that it was started in: others are in it, or it isn't its user's. But a
+ * manager, the user's or as root the system's, makes a scope for any process that
  * asks, and with Delegate=yes the tree below it is the asker's.
  *
  * It is asked as any program asks it, by one D-Bus call, so that nothing need

@@ -52,7 +52,7 @@ static void v1_remove(const char *name) {
                 rmdir(path);
 }
 
-/* Removes the groups of kernels that are dead: whoever should have removed them was killed, too. */
+/* Removes the groups of kernels that are dead: the process that should have removed them was killed, too. */
 static void sweep(const char *controller) {
     char path[PATH_MAX];
     if (group_path(controller, "petri", "x", path))

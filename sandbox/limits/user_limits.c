@@ -1,10 +1,10 @@
 /*
  * user_limits.c - the limits as a table, and how descriptors in flight are asked for.
  *
- * Linux tells nobody how many descriptors of a user are in flight. But sendmsg(2)
- * fails with ETOOMANYREFS once they are more than the sender's soft limit of open
- * files. So that limit is lowered for one message, and put back. See:
- * too_many_unix_fds() in Linux.
+ * Linux does not tell how many descriptors of a user are in flight. But
+ * sendmsg(2) fails with ETOOMANYREFS once they are more than the sender's soft
+ * limit of open files. So that limit is lowered for one message, and put back.
+ * See: too_many_unix_fds() in Linux.
  */
 #define _GNU_SOURCE
 #include "user_limits.h"

@@ -1,5 +1,5 @@
 /*
- * host_paths.c - an overlay where Linux allows one, and else the nearest thing to it.
+ * host_paths.c - shows an overlay where Linux allows one, else a bind mount.
  *
  * A folder is shown as an overlay of itself. Linux refuses that where something
  * is mounted in it: then each entry is shown by itself, or, where there are too

@@ -2,8 +2,9 @@
  * masked_paths.c - finds the places before the root changes, makes overlays after that, binds them in each sandbox.
  *
  * A folder may be seen at several places, by links and because prefixes overlap:
- * each place is listed once. What is bound before the notebook's folder is
- * mounted lies below it, so those places come first.
+ * each place is listed once. A mask on a folder that the notebook's folder is in
+ * is bound before that is mounted, or it would cover it; all others come after
+ * that.
  */
 #define _GNU_SOURCE
 #include "masked_paths.h"

@@ -125,9 +125,10 @@ static int raise_override(void) {
 }
 
 /*
- * An overlay acts with the credentials of whoever has mounted it, once it has checked
- * that the caller may do it. So it is mounted as the cells' user, who owns all that
- * cells make. A change of ids clears the parent-death signal, so that is set again.
+ * An overlay acts with the credentials of the process that has mounted it, once
+ * it has checked that the caller may do it. So it is mounted as the cells' user,
+ * who owns all that cells make. A change of ids clears the parent-death signal,
+ * so that is set again.
  * See: overlayfs.rst, "Permission model"; prctl(2).
  */
 int mounts_show_session(const struct template *template, struct error *ret_error) {

@@ -3,8 +3,8 @@
  *
  * Each name counts, also one in the middle of a chain of links, for Python takes
  * sys.prefix from the name that it was started by. What stands in no prefix is
- * remembered as a link of its own. No code of the interpreter runs: it may be
- * anybody's.
+ * remembered as a link of its own. No code of the interpreter runs: it is not
+ * trusted.
  */
 #define _GNU_SOURCE
 #include "prefix.h"

@@ -91,7 +91,7 @@ static void write_stat_line(FILE *out, const char *line) {
             fprintf(out, "%s 0\n", no_count[i]);
 }
 
-/* /proc/stat counts interrupts and the time of each processor: enough to see when somebody types. */
+/* /proc/stat counts interrupts and the time of each processor: enough to see when keys are pressed. */
 static int build_stat(int dir_fd) {
     auto_free char *line = NULL, *text = NULL;
     size_t size = 0, text_size = 0;

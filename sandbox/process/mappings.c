@@ -87,7 +87,7 @@ static int hand_on_others(struct look *look) {
     return r;
 }
 
-/* Whether what is mapped has no name that somebody could open it by. */
+/* Whether what is mapped has no name by which it could be opened. */
 static bool is_unnamed(struct procfs_text name) {
     return procfs_is_memory(name) || procfs_is_deleted(name);
 }

@@ -143,7 +143,7 @@ int cell_watch_opened(struct cell *cell) {
 
 void cell_renew_watches(struct cell *cell) {
     if (cell->opened.n > 0 && opened_is_stale(&cell->opened) && cell_watch_opened(cell))
-        opened_fini(&cell->opened); /* then what it opens is not known, and whoever asks is told so */
+        opened_fini(&cell->opened); /* then it is not known what the cell opens, and cell_take_opened() says so */
 }
 
 int cell_take_opened(struct cell *cell, char ***ret_paths, size_t *ret_n) {

@@ -203,7 +203,7 @@ static int guard(struct snapshot *snapshot, void *arg) {
 /*
  * Whether two looks are at one file. An overlay tells by the upper bits of a
  * number which of its folders a file is from, and a file of the host's keeps its
- * number while somebody has it open, whatever a cell has made of it: but its
+ * number while it is open, also when a cell has replaced its contents: but its
  * change has a time.
  */
 static bool is_same(const struct stat *one, const struct stat *other) {

@@ -72,7 +72,7 @@ static int set_oom_score(pid_t pid, const char *score) {
 
 void cell_reset_oom_score(pid_t keeper) {
     if (set_oom_score(keeper, "0"))
-        return; /* it stays a candidate; whoever set our own score below 0 has decided so */
+        return; /* it stays a candidate: an ordinary user may not lower a score below the own one */
 }
 
 /* As many of ours as the limit says, from the one we run on: so that sessions side by side don't all crowd the first.

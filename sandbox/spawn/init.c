@@ -7,9 +7,9 @@
  * where there is a filter already, a filter of the same effect), writes the
  * report, and sleeps in a read(2) of a pipe that is never written to.
  *
- * The page can be executed and not written, and the calls are made from registers,
- * so that no stack is needed. Where a call fails the process ends, and whoever waits
- * for the report sees the end of the pipe.
+ * The page can be executed and not written, and the calls are made from
+ * registers, so that no stack is needed. Where a call fails the process ends, and
+ * the reader of the report sees the end of the pipe.
  */
 #define _GNU_SOURCE
 #include "init.h"
