@@ -1,5 +1,5 @@
 /*
- * array.h - arrays that grow by one row after the other.
+ * array.h - arrays that grow row by row.
  */
 #ifndef PETRI_BASE_ARRAY_H
 #define PETRI_BASE_ARRAY_H
@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 /*
- * Makes room for one more row in an array of n, of which rows are only ever
- * added in this way: it has room for the next power of two. array is the address
- * of a pointer that free(3) takes. 0, or -ENOMEM and the array is as it was.
+ * Makes room for one more row in an array of n. All rows have to be added in this
+ * way, because the capacity is always the next power of two. array is the address
+ * of a pointer from malloc(3). 0, or -ENOMEM and the array is unchanged.
  */
 static inline int array_grow(void *array, size_t n, size_t row_bytes) {
     void **at = array;

@@ -1,5 +1,5 @@
 /*
- * cleanup.h - what goes out of scope is released.
+ * cleanup.h - releases resources at the end of a scope.
  *
  * See: GCC, "Common Variable Attributes", cleanup.
  */
@@ -30,7 +30,7 @@ static inline void cleanup_closedir(DIR **dir) {
         closedir(*dir);
 }
 
-/* Takes a pointer out of its variable, which no longer frees it. */
+/* Takes a pointer out of its variable, which then does not free it. */
 #define steal_pointer(pointer)                                                                                         \
     ({                                                                                                                 \
         __typeof__(pointer) stolen_ = (pointer);                                                                       \
@@ -38,7 +38,7 @@ static inline void cleanup_closedir(DIR **dir) {
         stolen_;                                                                                                       \
     })
 
-/* The same for a descriptor that is not closed then. */
+/* The same for a descriptor. */
 static inline int steal_fd(int *fd) {
     int stolen = *fd;
     *fd = -1;
@@ -56,7 +56,7 @@ static inline void close_fd(int *fd) {
 #define auto_dir __attribute__((cleanup(cleanup_closedir))) DIR *
 #define auto_file __attribute__((cleanup(cleanup_fclose))) FILE *
 
-/* Of a function whose result says whether it has worked. */
+/* For functions whose result says whether they succeeded. */
 #define MUST_CHECK __attribute__((warn_unused_result))
 
 #endif

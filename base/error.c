@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is too long loses its middle: a sentence begins with what failed and ends with why. */
+/* Cuts the middle of a text that is too long, because a sentence begins with what failed and ends with why. */
 static void put_text(struct error *error, const char *text, size_t n) {
     static const char gap[] = "...";
     const size_t room = sizeof error->text - 1, end = (room - strlen(gap)) / 2, begin = room - strlen(gap) - end;
@@ -19,9 +19,9 @@ static void put_text(struct error *error, const char *text, size_t n) {
         snprintf(error->text, sizeof error->text, "%.*s%s%s", (int)begin, text, gap, text + n - end);
 }
 
-/* No memory is taken: there may be none, or it may be that of the process that waits for this one (CLONE_VM). */
+/* Allocates no memory: there may be none, or it may be shared with a parent process that waits (CLONE_VM). */
 int error_vset(struct error *ret_error, int err, const char *format, va_list args) {
-    char text[PATH_MAX + ERROR_TEXT_BYTES]; /* and not ret_error's, which args may have */
+    char text[PATH_MAX + ERROR_TEXT_BYTES]; /* not ret_error->text, because args may point to it */
     if (ret_error) {
         int n = vsnprintf(text, sizeof text, format, args);
         ret_error->err = err;

@@ -1,14 +1,14 @@
 /*
  * client.c - starts this program as a kernel, and waits for one request at a time.
  *
- * The kernel is a child in a process group of its own, so that Ctrl-C reaches it as
- * an interrupt_request through here and not as a signal to both. SIGINT and SIGTERM
- * are blocked before the fork and read from a signalfd; the child gets the old mask
- * back. An interrupt that comes before the cell is busy is kept until it is, for an
- * earlier one would interrupt nothing; the second one ends all.
+ * The kernel is a child in its own process group, so that Ctrl-C does not signal
+ * it too, but reaches it as an interrupt_request from here. SIGINT and SIGTERM
+ * are blocked before the fork and read from a signalfd; the child gets the old
+ * mask back. An interrupt that comes before the cell is busy is sent once it is,
+ * because before it would interrupt nothing; a second one ends everything.
  *
- * A run is over once both the reply and its idle status are there: they come on two
- * sockets, in either order.
+ * A run is over once both the reply and the idle status have arrived: they come
+ * on two sockets, in either order.
  */
 
 #include "client.h"
@@ -34,19 +34,19 @@
 enum { START_MS = 60000, STOP_MS = 5000, KEY_BYTES = 32 };
 
 struct client {
-    struct channels channels; /* the other ends of a kernel's */
+    struct channels channels; /* the client's sockets */
     struct connection connection;
     char folder[64]; /* of the connection file and the sockets */
     pid_t pid;
     int pid_fd;
-    int signal_fd; /* SIGINT and SIGTERM, which are blocked */
+    int signal_fd; /* for SIGINT and SIGTERM, which are blocked */
     sigset_t before;
     int interrupts;
-    bool interrupt_wanted; /* until the kernel has begun with the cell: one that comes before is not the cell's */
+    bool interrupt_wanted; /* an interrupt waits until the cell is busy */
 };
 
-/* What a cell has put out so far. */
-struct heard {
+/* The messages of a cell so far. */
+struct cell_outputs {
     char id[37]; /* of the request */
     struct bytes text[2];
     json_t *displays;
@@ -106,10 +106,10 @@ static int connect_sockets(struct client *client) {
     struct channels *channels = &client->channels;
     channels->context = zmq_ctx_new();
     channels->signer = signer_create(client->connection.key, client->connection.key_bytes);
-    channels->keyless = signer_create("", 0);
+    channels->any_signature = signer_create("", 0);
     message_new_id(channels->session_id);
     snprintf(channels->username, sizeof channels->username, "petri");
-    if (!channels->context || !channels->signer || !channels->keyless)
+    if (!channels->context || !channels->signer || !channels->any_signature)
         return -ENOMEM;
     int r = connect_socket(client, CHANNEL_IOPUB, ZMQ_SUB);
     if (r == 0)
@@ -117,7 +117,7 @@ static int connect_sockets(struct client *client) {
     return r == 0 ? connect_socket(client, CHANNEL_CONTROL, ZMQ_DEALER) : r;
 }
 
-/* In the child: a group of its own, so that Ctrl-C reaches the kernel through us; and it ends with us. */
+/* Runs the kernel in the child: in a process group of its own, and killed when this process ends. */
 static void run_kernel(const struct client *client, const struct client_options *options, const char *file) {
     const char *argv[16] = {"petri", "kernel", file};
     const char *const given[][2] = {{"--profile", options->profile},
@@ -161,7 +161,7 @@ static int start_kernel(struct client *client, const struct client_options *opti
     return client->pid_fd < 0 ? -errno : 0;
 }
 
-/* The kernel has ended. -EUSERS, -EPIPE. */
+/* The kernel has ended: returns -EUSERS for EXIT_USAGE, else -EPIPE. */
 static int reap(struct client *client, struct error *ret_error) {
     int status = 0;
     while (waitpid(client->pid, &status, 0) < 0 && errno == EINTR)
@@ -169,10 +169,10 @@ static int reap(struct client *client, struct error *ret_error) {
     client->pid = -1;
     if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_USAGE)
         return error_set(ret_error, EUSERS, "the kernel did not start");
-    return error_set(ret_error, EPIPE, "the kernel ended while it was needed");
+    return error_set(ret_error, EPIPE, "the kernel ended unexpectedly");
 }
 
-/* A signal ends the cell; the second one ends everything. */
+/* A signal interrupts the cell; a second one ends everything. */
 static int take_signal(struct client *client) {
     struct signalfd_siginfo info;
     if (read(client->signal_fd, &info, sizeof info) != sizeof info)
@@ -201,7 +201,7 @@ static int await(struct client *client, int64_t deadline_us, struct error *ret_e
     if (items[2].revents) {
         int r = take_signal(client);
         if (r == -EINTR)
-            error_set(ret_error, EINTR, "a signal ended it, and the cell with it");
+            error_set(ret_error, EINTR, "a signal ended the cell and petri");
         return r < 0 ? r : 1;
     }
     if (items[3].revents && !items[0].revents && !items[1].revents)
@@ -209,7 +209,7 @@ static int await(struct client *client, int64_t deadline_us, struct error *ret_e
     return 1;
 }
 
-/* The next message that is in order. 1, 0 where none has arrived, or -errno. */
+/* Receives the next valid message. 1, 0 where none has arrived, or -errno. */
 static int receive(struct client *client, enum channel channel, struct message *ret_message) {
     enum message_problem problem = MESSAGE_OK;
     struct message message = {0};
@@ -222,7 +222,7 @@ static int receive(struct client *client, enum channel channel, struct message *
     return -EBADMSG;
 }
 
-/* Until iopub_welcome comes, what is published would be lost. */
+/* Messages that are published before iopub_welcome are lost, so waits for it. */
 static int await_welcome(struct client *client, struct error *ret_error) {
     int64_t deadline_us = clock_us() + START_MS * CLOCK_MS;
     for (;;) {
@@ -274,60 +274,60 @@ static bool is_for(const struct message *message, const char *id) {
     return parent && strcmp(parent, id) == 0;
 }
 
-static void hear_stream(struct heard *heard, const json_t *content) {
+static void take_stream(struct cell_outputs *outputs, const json_t *content) {
     const char *name = json_string_value(json_object_get(content, "name"));
     const json_t *text = json_object_get(content, "text");
     if (name && json_is_string(text))
-        bytes_append(&heard->text[strcmp(name, "stderr") == 0], json_string_value(text), json_string_length(text));
+        bytes_append(&outputs->text[strcmp(name, "stderr") == 0], json_string_value(text), json_string_length(text));
 }
 
-static void hear_status(struct heard *heard, const json_t *content) {
+static void take_status(struct cell_outputs *outputs, const json_t *content) {
     const char *state = json_string_value(json_object_get(content, "execution_state"));
-    heard->idle = state && strcmp(state, "idle") == 0;
-    heard->busy |= state && strcmp(state, "busy") == 0;
+    outputs->idle = state && strcmp(state, "idle") == 0;
+    outputs->busy |= state && strcmp(state, "busy") == 0;
 }
 
-static void hear_result(struct heard *heard, const json_t *content) {
-    json_decref(heard->result);
-    heard->result = json_incref(json_object_get(json_object_get(content, "data"), "text/plain"));
+static void take_result(struct cell_outputs *outputs, const json_t *content) {
+    json_decref(outputs->result);
+    outputs->result = json_incref(json_object_get(json_object_get(content, "data"), "text/plain"));
 }
 
-static void hear_display(struct heard *heard, const json_t *content) {
-    json_array_append_new(heard->displays, json_pack("{s:O?, s:O?}", "data", json_object_get(content, "data"),
-                                                     "metadata", json_object_get(content, "metadata")));
+static void take_display(struct cell_outputs *outputs, const json_t *content) {
+    json_array_append_new(outputs->displays, json_pack("{s:O?, s:O?}", "data", json_object_get(content, "data"),
+                                                       "metadata", json_object_get(content, "metadata")));
 }
 
 static const struct {
     const char *msg_type;
-    void (*hear)(struct heard *heard, const json_t *content);
-} hearers[] = {
-    {"display_data", hear_display},
-    {"execute_result", hear_result},
-    {"status", hear_status},
-    {"stream", hear_stream},
+    void (*take)(struct cell_outputs *outputs, const json_t *content);
+} handlers[] = {
+    {"display_data", take_display},
+    {"execute_result", take_result},
+    {"status", take_status},
+    {"stream", take_stream},
 };
 
-static void hear(struct heard *heard, const struct message *message) {
-    for (size_t i = 0; i < sizeof hearers / sizeof hearers[0]; i++)
-        if (strcmp(hearers[i].msg_type, message->msg_type) == 0)
-            hearers[i].hear(heard, message->content);
+static void take_message(struct cell_outputs *outputs, const struct message *message) {
+    for (size_t i = 0; i < sizeof handlers / sizeof handlers[0]; i++)
+        if (strcmp(handlers[i].msg_type, message->msg_type) == 0)
+            handlers[i].take(outputs, message->content);
 }
 
-static void take_client_reply(struct heard *heard, const struct message *message) {
+static void take_client_reply(struct cell_outputs *outputs, const struct message *message) {
     json_t *report = json_object_get(message->metadata, "petri");
-    if (json_is_object(report) && !heard->report)
-        heard->report = json_incref(report);
+    if (json_is_object(report) && !outputs->report)
+        outputs->report = json_incref(report);
 }
 
 /* Takes what has arrived on one channel. 0 or -errno. */
-static int take_messages(struct client *client, enum channel channel, struct heard *heard) {
+static int take_messages(struct client *client, enum channel channel, struct cell_outputs *outputs) {
     for (;;) {
         struct message message = {0};
         int r = receive(client, channel, &message);
-        if (r > 0 && is_for(&message, heard->id) && channel == CHANNEL_SHELL)
-            take_client_reply(heard, &message);
-        else if (r > 0 && is_for(&message, heard->id))
-            hear(heard, &message);
+        if (r > 0 && is_for(&message, outputs->id) && channel == CHANNEL_SHELL)
+            take_client_reply(outputs, &message);
+        else if (r > 0 && is_for(&message, outputs->id))
+            take_message(outputs, &message);
         message_fini(&message);
         if (r <= 0)
             return r;
@@ -341,17 +341,17 @@ static int interrupt(struct client *client) {
                          &(struct message_parts){.msg_type = "interrupt_request", .content = content});
 }
 
-/* Until both the reply and the idle status are there. */
-static int await_end(struct client *client, struct heard *heard, struct error *ret_error) {
+/* Waits until both the reply and the idle status have arrived. */
+static int await_end(struct client *client, struct cell_outputs *outputs, struct error *ret_error) {
     for (;;) {
-        int r = take_messages(client, CHANNEL_IOPUB, heard);
+        int r = take_messages(client, CHANNEL_IOPUB, outputs);
         if (r == 0)
-            r = take_messages(client, CHANNEL_SHELL, heard);
+            r = take_messages(client, CHANNEL_SHELL, outputs);
         if (r < 0)
             return fail_client(ret_error, -r, "listening to the kernel");
-        if (heard->report && heard->idle)
+        if (outputs->report && outputs->idle)
             return 0;
-        if (client->interrupt_wanted && heard->busy && (r = interrupt(client)) < 0)
+        if (client->interrupt_wanted && outputs->busy && (r = interrupt(client)) < 0)
             return fail_client(ret_error, -r, "interrupting the cell");
         r = await(client, CLOCK_NEVER, ret_error);
         if (r < 0)
@@ -359,7 +359,7 @@ static int await_end(struct client *client, struct heard *heard, struct error *r
     }
 }
 
-/* Asks for the run; the id of the request goes to ret_id. */
+/* Sends the request; its id goes to ret_id. */
 static int ask(struct client *client, const json_t *code, const json_t *petri, char ret_id[37]) {
     struct message_out out;
     json_auto_t *metadata = petri ? json_pack("{s:O}", "petri", petri) : NULL;
@@ -376,7 +376,7 @@ static int ask(struct client *client, const json_t *code, const json_t *petri, c
     size_t bytes = 0;
     for (size_t i = 0; i < out.n_frames; i++)
         bytes += out.frames[i].bytes;
-    if (bytes > message_default_caps.max_bytes) { /* the kernel would close the connection without a reply */
+    if (bytes > message_default_caps.max_bytes) { /* the kernel would end the connection, and not answer */
         message_out_fini(&out);
         return -EMSGSIZE;
     }
@@ -391,12 +391,13 @@ static int ask(struct client *client, const json_t *code, const json_t *petri, c
     return r;
 }
 
-/* The report with what the cell put out. */
-static json_t *complete(struct heard *heard) {
-    json_t *report = json_copy(heard->report);
-    json_auto_t *more = json_pack(
-        "{s:o, s:o, s:O?, s:O}", "stdout", text_to_json(heard->text[0].data, heard->text[0].n), "stderr",
-        text_to_json(heard->text[1].data, heard->text[1].n), "result", heard->result, "displays", heard->displays);
+/* The report with the cell's outputs. */
+static json_t *complete(struct cell_outputs *outputs) {
+    json_t *report = json_copy(outputs->report);
+    json_auto_t *more =
+        json_pack("{s:o, s:o, s:O?, s:O}", "stdout", text_to_json(outputs->text[0].data, outputs->text[0].n), "stderr",
+                  text_to_json(outputs->text[1].data, outputs->text[1].n), "result", outputs->result, "displays",
+                  outputs->displays);
     if (!more)
         return json_decref(report), NULL;
     json_object_update(report, more);
@@ -405,23 +406,23 @@ static json_t *complete(struct heard *heard) {
 
 int client_run(struct client *client, const json_t *code, const json_t *petri, json_t **ret_report,
                struct error *ret_error) {
-    struct heard heard = {.displays = json_array()};
-    client->interrupts = client->interrupt_wanted; /* while the kernel started */
-    int r = ask(client, code, petri, heard.id);
+    struct cell_outputs outputs = {.displays = json_array()};
+    client->interrupts = client->interrupt_wanted; /* interrupted while the kernel started */
+    int r = ask(client, code, petri, outputs.id);
     if (r < 0)
         fail_client(ret_error, -r, "asking the kernel");
     else
-        r = await_end(client, &heard, ret_error);
-    json_t *report = r == 0 ? complete(&heard) : NULL;
+        r = await_end(client, &outputs, ret_error);
+    json_t *report = r == 0 ? complete(&outputs) : NULL;
     if (r == 0 && !report)
         r = fail_client(ret_error, ENOMEM, "the report");
     if (r == 0)
         *ret_report = report;
-    bytes_fini(&heard.text[0]);
-    bytes_fini(&heard.text[1]);
-    json_decref(heard.displays);
-    json_decref(heard.result);
-    json_decref(heard.report);
+    bytes_fini(&outputs.text[0]);
+    bytes_fini(&outputs.text[1]);
+    json_decref(outputs.displays);
+    json_decref(outputs.result);
+    json_decref(outputs.report);
     return r;
 }
 

@@ -1,12 +1,11 @@
 /*
- * client.h - a client of a kernel of one's own: cells without Jupyter.
+ * client.h - starts a kernel and runs cells in it, without Jupyter.
  *
- * Starts `petri kernel` as a child, in the current folder, on sockets in a
- * private folder, and speaks the protocol as any client does. For commands:
- * functions here wait, and SIGINT interrupts the cell that is waited for.
+ * Starts `petri kernel` as a child, in the current folder, with sockets in a
+ * private folder, and uses the Jupyter protocol as any client does. It is for
+ * commands: its functions block, and SIGINT interrupts the cell.
  *
- * Ours, because jupyter_client is Python, and `petri run` has to work without
- * any Jupyter.
+ * jupyter_client is Python, and `petri run` has to work without Jupyter.
  */
 #ifndef PETRI_CLIENT_H
 #define PETRI_CLIENT_H
@@ -16,7 +15,7 @@
 
 #include <jansson.h>
 
-/* Options of `petri kernel`; NULL where they are left to it. Borrowed for client_start(). */
+/* Options of `petri kernel`; NULL for its defaults. Borrowed for client_start(). */
 struct client_options {
     const char *profile;
     const char *config;
@@ -27,21 +26,20 @@ struct client_options {
 struct client;
 
 /*
- * Starts a kernel and waits until it can be asked. ret is the caller's:
- * client_stop(). 0, or -errno with one sentence in ret_error (the kernel itself
- * writes what is wrong to standard error); -EUSERS where it ended with
- * EXIT_USAGE.
+ * Starts a kernel and waits until it is ready for requests. ret is the caller's:
+ * client_stop(). 0, or -errno with one sentence in ret_error (the kernel writes
+ * its own errors to standard error); -EUSERS where it ended with EXIT_USAGE.
  */
 int client_start(const struct client_options *options, struct client **ret, struct error *ret_error) MUST_CHECK;
 
 /*
  * Runs a cell and waits for its end: code is a JSON string, petri the request's
  * metadata.petri or NULL; both borrowed. ret_report is the caller's: the run
- * report, with what the cell put out added to it: "stdout" and "stderr" (texts),
+ * report, with the cell's outputs added to it: "stdout" and "stderr" (texts),
  * "result" (the text/plain of its value, or null), "displays" [{"data",
- * "metadata"}]. 0, or -errno with one sentence in ret_error: the kernel is gone;
- * -EMSGSIZE, it takes no request as large as this; or -EINTR, the user has ended
- * it.
+ * "metadata"}]. 0, or -errno with one sentence in ret_error: -EMSGSIZE where the
+ * request is too large for the kernel, -EINTR where the user has ended it with a
+ * signal, another where the kernel has ended.
  */
 int client_run(struct client *client, const json_t *code, const json_t *petri, json_t **ret_report,
                struct error *ret_error) MUST_CHECK;

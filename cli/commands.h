@@ -1,5 +1,5 @@
 /*
- * commands.h - the commands of petri; each returns its exit status.
+ * commands.h - petri's commands; each returns the exit status.
  */
 #ifndef PETRI_COMMANDS_H
 #define PETRI_COMMANDS_H

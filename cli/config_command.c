@@ -7,13 +7,13 @@
 
 #include <string.h>
 
-/* Every profile's part is checked whichever is asked for, so any will do. */
+/* config_load() checks the parts of all profiles, so the profile given here does not matter. */
 static int check(const char *path) {
     struct config config;
     char found[PATH_MAX];
     struct error error;
     if (!config_find(path, found)) {
-        terminal_print("There is no configuration: the defaults hold.\n");
+        terminal_print("There is no configuration file: petri uses the defaults.\n");
         return 0;
     }
     if (config_load(path, PROFILE_NOTEBOOK, &config, &error) < 0) {

@@ -1,10 +1,10 @@
 /*
- * doctor.c - `petri doctor`: tries out what this machine offers.
+ * doctor.c - `petri doctor`: tests what this machine can do.
  *
- * Each probe runs in a forked process, for some enter namespaces, which can't be
- * left again. Its text comes through a pipe and its finding as the exit status; a
- * probe that dies counts as unusable. The worst finding is the program's exit
- * status.
+ * Each probe runs in a forked process, because some enter namespaces, which can't
+ * be left again. Its text comes through a pipe, and its finding is the exit
+ * status; a process that is killed counts as unusable. The worst finding is the
+ * program's exit status.
  */
 
 #include "base/cleanup.h"
@@ -24,7 +24,7 @@ enum { TEXT_BYTES = 900 };
 static const char *const finding_names[] = {"good", "degraded", "unusable"};
 _Static_assert(sizeof finding_names / sizeof finding_names[0] == FINDING_N, "one name a finding");
 
-/* What was found of all together. */
+/* The sentence for the worst finding. */
 static const char *const verdicts[] = {
     "cells run here, and every limit can be enforced",
     "cells run here, with less than petri would like",
@@ -40,7 +40,7 @@ static void run_child(const struct probe *probe, const char *python, int fd) {
     _exit((int)finding);
 }
 
-/* Reads all that is written, until the last process that could write has ended. */
+/* Reads until all processes that have the pipe open for writing have ended. */
 static void read_all(int fd, char *text, size_t size) {
     size_t bytes = 0;
     ssize_t n;
@@ -49,7 +49,7 @@ static void read_all(int fd, char *text, size_t size) {
     text[bytes] = '\0';
 }
 
-/* Runs a probe apart and reads what it says. */
+/* Runs a probe in a process and reads its text. */
 static enum finding run_probe(const struct probe *probe, const char *python, char *text, size_t size) {
     int fds[2];
     int status = 0;

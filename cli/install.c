@@ -1,9 +1,9 @@
 /*
- * install.c - `petri install`: writes kernelspecs into a folder that Jupyter may be reading.
+ * install.c - `petri install`: writes kernelspecs, which Jupyter may read at the same time.
  *
- * kernel.json comes last: a kernelspec is one once it has that file. Each file is
- * written under another name and renamed, so that a reader sees the old or the new
- * one.
+ * kernel.json is written last, because a folder is a kernelspec once it has that
+ * file. Each file is written under another name and renamed, so that a reader
+ * sees the old or the new one.
  */
 
 #include "install.h"
@@ -30,7 +30,7 @@ const struct kernelspec kernelspecs[KERNELSPEC_N] = {
 
 static const char *const logos_shown[] = {"logo-32x32.png", "logo-64x64.png", "logo-svg.svg"};
 
-/* What a launcher may ask for in the connection file. See: Jupyter, "Transport security for kernels". */
+/* The encryption that a launcher may ask for in the connection file. See: Jupyter, "Transport security for kernels". */
 static json_t *encryption(void) {
     return zmq_has("curve") ? json_pack("[s]", "curve") : json_array();
 }
@@ -61,9 +61,9 @@ static int copy_file(const char *from_folder, const char *name, int to) {
 }
 
 /*
- * Replaces a file in one step: Jupyter may be reading it. The folder may be
- * another user's, as an environment's is that root installs into, so no existing
- * file is written to: it could be a link to any file.
+ * Replaces a file with one rename, because Jupyter may be reading it. The folder
+ * may belong to another user, as when root installs into a user's environment, so
+ * existing files are not opened for writing: a link could lead to any file.
  */
 static int write_file(int folder_fd, const char *name, const char *logos, const json_t *json) {
     char fresh[64];

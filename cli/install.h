@@ -1,5 +1,5 @@
 /*
- * install.h - kernelspecs: what Jupyter reads to find petri.
+ * install.h - kernelspecs, by which Jupyter finds petri.
  *
  * See: jupyter_client, "Kernel specs".
  */
@@ -15,7 +15,7 @@ struct kernelspec {
     const char *name; /* of its folder */
     const char *display_name;
     const char *profile;
-    bool writable; /* what cells change is written into the notebook's folder */
+    bool writable; /* cells' changes are written to the notebook's folder */
 };
 
 enum { KERNELSPEC_N = 3 };
@@ -25,9 +25,9 @@ extern const struct kernelspec kernelspecs[KERNELSPEC_N];
 json_t *kernelspec_json(const struct kernelspec *spec, const char *program, const char *python);
 
 /*
- * Writes spec's folder below kernels, with kernel.json and the logos found in
- * logos. What stands there under these names is replaced, links too: nothing is
- * written through them. 0, or -errno: -ELOOP or -ENOTDIR where the folder is a link.
+ * Writes spec's folder below kernels, with kernel.json and the logos from the
+ * folder logos. Existing files of these names are replaced; links too, which are
+ * not followed. 0, or -errno: -ELOOP or -ENOTDIR where the folder is a link.
  */
 int kernelspec_write(const struct kernelspec *spec, const char *kernels, const char *logos,
                      const json_t *json) MUST_CHECK;

@@ -4,7 +4,7 @@
 #include "cli/options.h"
 #include "kernel/start.h"
 
-_Static_assert((int)START_EXIT_USAGE == (int)EXIT_USAGE, "one exit status for what was called wrongly");
+_Static_assert((int)START_EXIT_USAGE == (int)EXIT_USAGE, "one exit status for a wrong command line");
 
 int command_kernel(const struct arguments *arguments) {
     const struct start_options options = {.connection_file = arguments->operands[0],

@@ -1,8 +1,8 @@
 /*
- * main.c - the program: one row a command.
+ * main.c - the program, with one row for each command.
  *
- * sandbox_begin() comes first: each session starts this program anew, and that
- * process must not get any further.
+ * sandbox_begin() is called first: each session starts this program again as a
+ * process of the sandbox, which does not return from it.
  */
 
 #include "cli/commands.h"

@@ -2,8 +2,8 @@
  * options.c - one table of all options, and one pass over the arguments.
  *
  * All commands share the table, so an option means the same in each; a mask says
- * which ones a command takes. Of an option that is given twice the last value
- * holds, but for --file. Behind "--" everything is an operand.
+ * which options a command has. Where an option is given twice, the last value
+ * counts, except for --file. After "--" everything is an operand.
  */
 
 #include "options.h"
@@ -19,7 +19,7 @@ static const struct {
     const char *value; /* as the usage shows it; NULL where the option takes none */
     const char *help;
 } rows[] = {
-    [OPTION_ARTIFACTS] = {"--artifacts", "DIR", "folder to copy the files to that the code makes"},
+    [OPTION_ARTIFACTS] = {"--artifacts", "DIR", "folder to copy files to that the code makes"},
     [OPTION_CONFIG] = {"--config", "FILE", "configuration to use instead of the user's or the system's"},
     [OPTION_FILE] = {"--file", "FILE[:NAME]", "put a file into the folder of the code, under its own name or another"},
     [OPTION_FOLDER] = {"--folder", "DIR", "folder to run in, instead of the recorded one"},
@@ -60,7 +60,7 @@ static bool is_trait(const char *text) {
     return strncmp(text, "--", 2) == 0 && text[2] >= 'A' && text[2] <= 'Z' && dot && equals && dot < equals;
 }
 
-/* Whether the option may stand there as it does: with a value, without, at the end. */
+/* Whether the option has a value if it needs one, and none if it takes none. */
 static int check_form(int option, bool has_value, bool is_last, struct error *ret_error) {
     if (!rows[option].value && has_value)
         return error_set(ret_error, EINVAL, "%s takes no value", rows[option].name);
@@ -69,7 +69,7 @@ static int check_form(int option, bool has_value, bool is_last, struct error *re
     return 0;
 }
 
-/* The one option that may be given many times. */
+/* The only option that may be given several times. */
 static int note_file(struct arguments *arguments, struct error *ret_error) {
     if (arguments->n_files == OPTIONS_MAX_FILES)
         return error_set(ret_error, EINVAL, "%s can be given %d times", rows[OPTION_FILE].name, OPTIONS_MAX_FILES);
@@ -77,7 +77,7 @@ static int note_file(struct arguments *arguments, struct error *ret_error) {
     return 0;
 }
 
-/* Reads the option at argv[*at], which may take the next one too. */
+/* Reads the option at argv[*at], and its value, which may be the next argument. */
 static int read_option(const struct command *command, int argc, char *const argv[], int *at,
                        struct arguments *arguments, struct error *ret_error) {
     const char *equals = strchr(argv[*at], '=');

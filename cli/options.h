@@ -1,10 +1,9 @@
 /*
- * options.h - the command line: which options there are, and which a command takes.
+ * options.h - parses the command line.
  *
- * Ours, because all commands share one table, and a kernel has to pass over
- * settings of IPython's with any name: getopt_long(3) and argp(3) take what
- * they don't know for a mistake, and the beginning of an option's name for the
- * whole.
+ * It does not use getopt_long(3) or argp(3), because all commands share one
+ * table, and a kernel has to ignore IPython's settings with any name: those
+ * functions treat an unknown option as an error, and accept abbreviated names.
  */
 #ifndef PETRI_OPTIONS_H
 #define PETRI_OPTIONS_H
@@ -60,7 +59,7 @@ struct command {
     const char *help;
     int (*run)(const struct arguments *arguments); /* returns the exit status */
     size_t n_optional;                             /* how many operands it takes beyond those that it needs */
-    bool passes_traits; /* over --Class.trait=value: clients give those to any kernel that is called python3 */
+    bool passes_traits; /* ignores --Class.trait=value, which clients pass to any kernel that is called python3 */
 };
 
 /*

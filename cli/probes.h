@@ -1,5 +1,5 @@
 /*
- * probes.h - what this machine offers to sandboxes: one row a probe, for `petri doctor`.
+ * probes.h - the probes of `petri doctor`: whether this machine has what sandboxes need.
  */
 #ifndef PETRI_PROBES_H
 #define PETRI_PROBES_H
@@ -18,9 +18,9 @@ struct probe {
     const char *name;
     const char *needed_for;
     /*
-     * Finds out, in a process of its own: it may enter namespaces. Writes one
-     * sentence: what there is, or what is missing and how to mend it. python
-     * is the interpreter's absolute path, or NULL where there is none.
+     * Called in a process of its own, because it may enter namespaces. Writes one
+     * sentence: what this machine has, or what is missing and how to fix it.
+     * python is the interpreter's absolute path, or NULL where there is none.
      */
     enum finding (*run)(const char *python, char *text, size_t size);
 };

@@ -1,9 +1,9 @@
 /*
  * records_command.c - `petri runs` and `petri show RUN`.
  *
- * A record is not trusted when it is read: it is checked for the two members that
- * the commands rely on, all other fields may be missing, and nothing of it
- * reaches the terminal but through kernel/base/terminal.h.
+ * Another program may have changed a record: the two members that the commands
+ * need are checked, all other fields may be missing, and everything is written
+ * with kernel/base/terminal.h.
  */
 
 #include "records_command.h"
@@ -50,7 +50,7 @@ int records_command_open(const struct arguments *arguments, struct records *ret_
     return r;
 }
 
-/* Whether a record has what every command here takes for granted. */
+/* Whether a record has the members that every command here needs. */
 static bool is_record(const json_t *run) {
     return json_is_object(json_object_get(run, "report")) && json_is_string(json_object_get(run, "code"));
 }
@@ -69,7 +69,7 @@ static int find_run(struct records *records, const char *name, json_t **ret_run)
         terminal_complain("there are several runs whose id begins with %s", name);
     else
         terminal_complain("run %s can't be read: %s", name,
-                          r == -EBADMSG ? "what is stored of it is no record of petri's" : "the database is damaged");
+                          r == -EBADMSG ? "it is not stored as petri stores records" : "the database is damaged");
     return r == 0 ? -ENOENT : r;
 }
 
@@ -87,7 +87,7 @@ static void put_plain(const char *text) {
     terminal_put(text, SIZE_MAX);
 }
 
-/* At most so many bytes of a record's text, COLUMN_BYTES or fewer, and spaces up to the next column. */
+/* Writes at most so many bytes of a text, COLUMN_BYTES or fewer, and spaces up to the next column. */
 static void put_column(const char *text, int most, int wide) {
     char part[COLUMN_BYTES + 1];
     int n = snprintf(part, sizeof part, "%.*s", (int)most, text);
@@ -120,7 +120,7 @@ static int print_runs(const json_t *runs) {
     return 0;
 }
 
-/* A number of runs; 0 where text is none. */
+/* Parses a number of runs; 0 where text is not a number above 0. */
 static int64_t parse_count(const char *text) {
     char *end;
     if (!text)
@@ -158,7 +158,7 @@ static double number_of(const json_t *json, const char *key) {
     return json_number_value(json_object_get(json, key));
 }
 
-/* What a row of outputs is as text. */
+/* Writes a row of outputs as text. */
 static void print_output(const json_t *row) {
     const char *text = text_of(row, "text");
     const char *ename = text_of(row, "ename");
@@ -213,7 +213,7 @@ static void print_files(const char *title, const json_t *files) {
     }
 }
 
-/* The code, or what a widget has sent in its place. */
+/* Writes the code, or the message of a widget. */
 static void print_request(const json_t *run) {
     const json_t *message = json_object_get(run, "message");
     terminal_print("\n%s\n", message ? "message" : "code");

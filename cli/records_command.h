@@ -1,5 +1,5 @@
 /*
- * records_command.h - what the commands on run records have in common.
+ * records_command.h - functions shared by the commands on run records.
  */
 #ifndef PETRI_RECORDS_COMMAND_H
 #define PETRI_RECORDS_COMMAND_H

@@ -1,10 +1,10 @@
 /*
- * replay.c - takes two runs to the same shape, and compares them member by member.
+ * replay.c - converts two runs to the same form, and compares them member by member.
  *
  * The record was redacted when it was stored, so the new run is redacted with the
- * same patterns before it is compared: else each secret would differ. What no two
- * runs have in common (ids, times, tracebacks with names of temporary files) is
- * left out.
+ * same patterns before the comparison; otherwise each secret would be a
+ * difference. Members that differ between any two runs (ids, times, tracebacks
+ * with names of temporary files) are left out.
  */
 
 #include "replay.h"
@@ -20,7 +20,7 @@ static const char *text_or_empty(const json_t *json, const char *key) {
     return text ? text : "";
 }
 
-/* All that a record has of one stream. */
+/* The text of one stream in a record. */
 static json_t *whole_stream(const json_t *record, const char *name) {
     auto_bytes text = {0};
     size_t i;
@@ -77,7 +77,7 @@ void replay_side_fini(struct replay_side *side) {
     *side = (struct replay_side){0};
 }
 
-/* Adds a row where the two are not equal; NULL is null. name may be NULL. */
+/* Adds a row if the two values differ; NULL counts as null. name may be NULL. */
 static void add_difference(json_t *rows, const char *what, const char *name, const json_t *before,
                            const json_t *after) {
     json_auto_t *null = json_null();
@@ -88,7 +88,7 @@ static void add_difference(json_t *rows, const char *what, const char *name, con
             rows, json_pack("{s:s, s:s*, s:O, s:O}", "what", what, "name", name, "before", old, "after", new));
 }
 
-/* Member by member of two objects. */
+/* Compares two objects member by member. */
 static void compare_members(json_t *rows, const char *what, const json_t *before, const json_t *after) {
     const char *name;
     json_t *value;
@@ -101,7 +101,7 @@ static void compare_members(json_t *rows, const char *what, const json_t *before
     }
 }
 
-/* {path: digest} of rows of files. */
+/* {path: digest} for rows of files. */
 static json_t *digests(const json_t *files) {
     json_t *all = json_object();
     size_t i;
@@ -122,7 +122,7 @@ static void compare_files(json_t *rows, const char *what, const char *key, const
     compare_members(rows, what, old, new);
 }
 
-/* Of an error what it is and what it says; tracebacks name files of temporary names. */
+/* Compares ename and evalue of an error; tracebacks have names of temporary files. */
 static void compare_error(json_t *rows, const struct replay_side *before, const struct replay_side *after) {
     static const char *const keys[] = {"ename", "evalue"};
     const json_t *old = json_object_get(before->report, "error");

@@ -1,5 +1,5 @@
 /*
- * replay.h - what differs between a recorded run and another one.
+ * replay.h - compares a recorded run with another one.
  */
 #ifndef PETRI_REPLAY_H
 #define PETRI_REPLAY_H
@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-/* What is compared of a run: of a record, or of one that has just ended. */
+/* The members of a run that are compared, from a record or from a new run. */
 struct replay_side {
     const json_t *report;
     json_t *stdout_text; /* redacted; owned, as all below */
@@ -18,10 +18,10 @@ struct replay_side {
     json_t *environment; /* an object, or NULL where it is not known */
 };
 
-/* The side of a record, as records_find() gives it, borrowed. */
+/* The side of a record from records_find(), which is borrowed. */
 void replay_of_record(const json_t *record, struct replay_side *ret_side);
 
-/* The side of a report, as client_run() gives it, borrowed; patterns are those of the record's redaction. */
+/* The side of a report from client_run(), which is borrowed; patterns are those with which the record was redacted. */
 void replay_of_report(const json_t *report, const struct patterns *patterns, struct replay_side *ret_side);
 void replay_side_fini(struct replay_side *side);
 

@@ -1,10 +1,9 @@
 /*
- * replay_command.c - `petri replay RUN`: runs it again, in a fresh image, and says what differs.
+ * replay_command.c - `petri replay RUN`: runs it again from image 0, and shows the differences.
  *
- * Only what was stored whole is run: code, request and files in which nothing was
- * redacted. It runs under the limits that were in force, outside of its task, and
- * never out of the cache. A run that followed others lacks their objects now;
- * that is said, and nothing else is done about it.
+ * A run is only replayed if nothing was redacted in its code, request and files.
+ * It has the limits that were in force, no task, and no cache. The objects of
+ * runs before it are missing; petri says so.
  */
 
 #include "cli/client.h"
@@ -21,21 +20,21 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { VALUE_BYTES = 200 }; /* of what is shown of a difference */
+enum { VALUE_BYTES = 200 }; /* shown of a value that differs */
 
 static int refuse_replay(const char *why) {
     terminal_complain("this run can't be replayed: %s", why);
     return -EINVAL;
 }
 
-/* NULL where it is none that there is. */
+/* The profile's name; NULL where no profile has that name. */
 static const char *profile_of(const json_t *run) {
     enum profile profile;
     const char *name = json_string_value(json_object_get(json_object_get(run, "report"), "profile"));
     return name && profile_from_name(name, &profile) == 0 ? name : NULL;
 }
 
-/* A record in which something was redacted can't be run. 0 or -EINVAL. */
+/* Refuses a run whose code, request or files were redacted. 0 or -EINVAL. */
 static int check_whole(const json_t *run) {
     const json_t *redacted = json_object_get(run, "redacted");
     size_t i;
@@ -55,7 +54,7 @@ static int check_whole(const json_t *run) {
     return 0;
 }
 
-/* One row of metadata.petri.files; NULL where the content is not there. */
+/* One row of metadata.petri.files; NULL where the content is not stored. */
 static json_t *file_row(struct records *records, const json_t *file) {
     auto_free void *data = NULL;
     size_t bytes = 0;
@@ -83,7 +82,7 @@ static json_t *read_files(struct records *records, const json_t *run) {
     return files;
 }
 
-/* The limits that were in force, as a request asks for them; the session's own can't be asked for. */
+/* The limits that were in force, as a request asks for them, without those that only hold for a session. */
 static json_t *limits_to_ask(const json_t *run) {
     const json_t *recorded = json_object_get(json_object_get(run, "report"), "limits");
     json_t *limits = json_object();
@@ -97,8 +96,11 @@ static json_t *limits_to_ask(const json_t *run) {
     return limits;
 }
 
-/* The request again: from image 0, outside of its task, and run indeed: what the cache gives differs in nothing. NULL
- * where something of it is gone. */
+/*
+ * The request to send: a fresh run, without a task and without the cache,
+ * which would return the recorded result. NULL where a file is not stored any
+ * more.
+ */
 static json_t *make_request(struct records *records, const json_t *run) {
     json_t *files = read_files(records, run);
     json_t *request = json_copy(json_object_get(run, "request"));
@@ -117,7 +119,7 @@ static json_t *make_request(struct records *records, const json_t *run) {
     return request;
 }
 
-/* 0, or -errno after a sentence on standard error. */
+/* Runs it. 0, or -errno after a sentence on standard error. */
 static int run_again(const struct arguments *arguments, const json_t *run, const json_t *request, json_t **ret_report) {
     const struct replay_named named = {.folder = arguments->values[OPTION_FOLDER],
                                        .python = arguments->values[OPTION_PYTHON]};
@@ -136,7 +138,7 @@ static int run_again(const struct arguments *arguments, const json_t *run, const
     return r;
 }
 
-/* The patterns that the record was redacted with, as far as the configuration still has them. */
+/* The configuration's patterns, with which the record was probably redacted. */
 static struct patterns *patterns_of(const struct arguments *arguments) {
     struct config config;
     struct patterns *patterns = NULL;
@@ -213,7 +215,7 @@ static int replay(const struct arguments *arguments, struct records *records, co
         return EXIT_USAGE;
     json_auto_t *request = make_request(records, run);
     if (!request) {
-        refuse_replay("what it was given is no longer in the records");
+        refuse_replay("its files are no longer in the records");
         return EXIT_USAGE;
     }
     if (run_again(arguments, run, request, &report) < 0)

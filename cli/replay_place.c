@@ -1,9 +1,9 @@
 /*
- * replay_place.c - judges what a record names, before anything of it is used.
+ * replay_place.c - checks the folder and the interpreter that a record names, before they are used.
  *
- * A folder is opened first and judged by its descriptor, which is the one that is
- * entered then. An interpreter can only be judged by its path: the link, what it
- * leads to, and the folder that it is in each have to be the user's or root's.
+ * The folder is opened first; its descriptor is checked and then used for
+ * fchdir(2). An interpreter can only be checked by its path: the link, its
+ * target, and the folder of the link each have to belong to the user or root.
  */
 
 #include "replay_place.h"
@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* The text, where it is an absolute path; else NULL. */
+/* The text if it is an absolute path; else NULL. */
 static const char *path_of(const json_t *json) {
     const char *path = json_string_value(json);
     size_t n = json_string_length(json);
@@ -40,8 +40,11 @@ static int enter_recorded(const json_t *recorded, struct error *ret_error) {
     return fchdir(fd) < 0 ? error_set(ret_error, EINVAL, "its folder %s: %s; %s", folder, strerror(errno), advice) : 0;
 }
 
-/* Whether no other user can change what a path leads to: a virtual environment's interpreter is a link, whose folder
- * decides which packages there are. */
+/*
+ * Whether a program, its link and the link's folder can't be changed by other
+ * users. In a virtual environment the program is a link, and its folder
+ * decides which packages are imported.
+ */
 static bool is_trusted_program(const char *path) {
     char copy[PATH_MAX];
     struct stat link, program, folder;
@@ -51,7 +54,7 @@ static bool is_trusted_program(const char *path) {
            host_is_trusted(folder.st_uid);
 }
 
-/* The interpreter that it ran on; NULL where the record has none, or it is gone. */
+/* The interpreter in the record; NULL where the record has none, or it does not exist any more. */
 static int find_recorded(const json_t *run, const char **ret_python, struct error *ret_error) {
     static const char advice[] = "name one with --python";
     const json_t *interpreter = json_object_get(json_object_get(run, "environment"), "interpreter");

@@ -1,10 +1,10 @@
 /*
- * replay_place.h - where a recorded run is run again: in which folder, and by which interpreter.
+ * replay_place.h - the folder and the interpreter for a replay.
  *
- * A record is not trusted: it would choose what cells of the replay see, and what
- * code runs before the first one. So what a record names is used only if it is
- * absolute and the user's or root's; what the command line names is used as it
- * is.
+ * Another user may have changed a record, and the folder and the interpreter
+ * decide which files cells of the replay see and which code runs before them. So
+ * those of a record are only used if they are absolute paths and belong to the
+ * user or root. Those of the command line are used as they are.
  */
 #ifndef PETRI_REPLAY_PLACE_H
 #define PETRI_REPLAY_PLACE_H
@@ -14,17 +14,16 @@
 
 #include <jansson.h>
 
-/* What the command line says of it; NULL where it says nothing. */
+/* From the command line; NULL where not given. */
 struct replay_named {
     const char *folder;
     const char *python;
 };
 
 /*
- * Makes the folder the working one, and says on standard error what it is and by
- * which interpreter the run is run: that goes to ret_python, NULL for petri's own
- * choice; borrowed from named and run. 0, or -EINVAL with a clause in ret_error, which
- * says what to do.
+ * Changes to the folder, and writes it and the interpreter to standard error.
+ * ret_python is the interpreter, or NULL for petri's default; it is borrowed from
+ * named or run. 0, or -EINVAL with a clause in ret_error that says what to do.
  */
 int replay_enter(const struct replay_named *named, const json_t *run, const char **ret_python,
                  struct error *ret_error) MUST_CHECK;

@@ -1,9 +1,9 @@
 /*
  * run_command.c - `petri run`: one cell without Jupyter.
  *
- * What the command line asks for becomes metadata.petri, and the kernel judges it
- * as any client's. Files are read whole and sent in base64, so their size is
- * bounded here before that.
+ * The options become metadata.petri, which the kernel checks as that of any
+ * client. Files are read as a whole and sent in base64, so their size is checked
+ * before.
  */
 
 #include "cli/client.h"

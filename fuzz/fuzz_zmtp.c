@@ -21,8 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     INVARIANT(whole.bytes <= size && whole.kept <= size && whole.frames <= whole.begun && whole.begun <= size);
     INVARIANT(whole.messages == pieces.messages && whole.frames == pieces.frames && whole.bytes == pieces.bytes);
     INVARIANT(whole.begun == pieces.begun && whole.kept == pieces.kept && whole.curve == pieces.curve);
-    INVARIANT(whole.identity_bytes == pieces.identity_bytes && whole.identity_come == pieces.identity_come);
-    INVARIANT(whole.identity_come <= whole.identity_bytes && whole.identity_bytes <= ZMTP_IDENTITY_BYTES);
-    INVARIANT(whole.part_n == whole.identity_come && (whole.part_n == 0 || whole.part_at + whole.part_n <= size));
+    INVARIANT(whole.identity_bytes == pieces.identity_bytes && whole.identity_received == pieces.identity_received);
+    INVARIANT(whole.identity_received <= whole.identity_bytes && whole.identity_bytes <= ZMTP_IDENTITY_BYTES);
+    INVARIANT(whole.part_n == whole.identity_received && (whole.part_n == 0 || whole.part_at + whole.part_n <= size));
     return 0;
 }

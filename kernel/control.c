@@ -1,7 +1,7 @@
 /*
- * control.c - the handlers that answer from the kernel's own state, without a cell.
+ * control.c - handlers that reply from the kernel's own state, without a cell.
  *
- * They run between two messages of the loop, so none may block.
+ * The loop calls them, so none may block.
  */
 
 #include "control.h"
@@ -17,7 +17,7 @@ void control_interrupt(struct kernel *kernel, const struct request *request) {
 
 void control_shutdown(struct kernel *kernel, const struct request *request) {
     json_t *content = json_pack("{s:s, s:b}", "status", "ok", "restart", request_bool(request, "restart", false));
-    /* Published, so that every client knows, and not only the one that asked. */
+    /* So that every client gets it, not only the one that asked. */
     iopub_publish(&kernel->jupyter, request->message.header, "shutdown_reply", json_incref(content));
     reply_send(&kernel->jupyter, request, "shutdown_reply", NULL, content);
     kernel->stopping = true;
@@ -37,8 +37,8 @@ void control_subshell(struct kernel *kernel, const struct request *request) {
 }
 
 /*
- * A response of the Debug Adapter Protocol, so that a client which sends one
- * all the same, whatever kernel_info_reply says, sees it fail.
+ * Replies with a failed response of the Debug Adapter Protocol, for clients that
+ * send a debug_request although kernel_info_reply offers no debugger.
  */
 void control_debug(struct kernel *kernel, const struct request *request) {
     static const char why[] = "petri has no debugger behind this message; %debug and breakpoint() ask through input()";

@@ -1,5 +1,5 @@
 /*
- * control.h - interrupt, shutdown, connect, subshells, debugger: answered also while a cell runs.
+ * control.h - interrupt, shutdown, connect, subshells, debugger: requests that are answered while a cell runs.
  *
  * See: Jupyter messaging, "Kernel interrupt", "Kernel shutdown", "Connect", "Kernel subshells".
  */
@@ -14,10 +14,10 @@ void control_interrupt(struct kernel *kernel, const struct request *request);
 void control_shutdown(struct kernel *kernel, const struct request *request);
 void control_connect(struct kernel *kernel, const struct request *request);
 
-/* Each of the requests about subshells: that there are none. */
+/* Replies to each request about subshells that there are none. */
 void control_subshell(struct kernel *kernel, const struct request *request);
 
-/* That there is no debugger: docs/debugger.md. */
+/* Replies that there is no debugger: docs/debugger.md. */
 void control_debug(struct kernel *kernel, const struct request *request);
 
 #endif

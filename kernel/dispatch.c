@@ -1,11 +1,11 @@
 /*
- * dispatch.c - the table of routes, and the way of a message to one of them.
+ * dispatch.c - the table of routes; receives messages and finds the route of each.
  *
- * A message that is not signed, or was seen before, is not answered; it is
- * logged, at a bounded rate. What is signed and has a header always gets busy and
- * idle, also where the rest is malformed or the type is unknown, for its client
- * waits for them. A turn takes a bounded number of messages of a channel, so that
- * control is served while shell is flooded.
+ * A message that is not signed, or was seen before, is logged, at a limited rate,
+ * and not answered. A message that is signed and has a header always gets busy
+ * and idle, even if the rest is malformed or the type is unknown, because its
+ * client waits for them. A turn takes a bounded number of messages from a
+ * channel, so that control is served while shell is flooded.
  *
  * See: Jupyter messaging, "Messages on the shell (ROUTER/DEALER) channel".
  */
@@ -26,7 +26,7 @@
 
 enum { MESSAGES_PER_TURN = 32, LINES_PER_SECOND = 1, LINES_BURST = 64 };
 
-/* Requests that others answer, each with what it needs. */
+/* Handlers of other sources, called with what they need. */
 
 static void answer_comm_info(struct kernel *kernel, const struct request *request) {
     comms_request(&kernel->comms, &kernel->jupyter, request);
@@ -70,14 +70,14 @@ const struct route dispatch_routes[] = {
 };
 const size_t dispatch_n_routes = sizeof dispatch_routes / sizeof dispatch_routes[0];
 
-/* It is signed, so it comes from a client, which would wait for its reply in vain. */
+/* The message is signed, so it comes from a client, which waits for a reply. */
 static void answer_malformed(struct kernel *kernel, const struct request *request) {
     log_write(&kernel->log, LOG_LEVEL_WARNING, "a %s is not well formed", request->message.msg_type);
     reply_error(&kernel->jupyter, request, "MalformedRequest", message_problem_text(MESSAGE_BAD_JSON));
 }
 static const struct route malformed_route = {"", 0, ROUTE_NOW, .answer = answer_malformed};
 
-/* An unknown type gets busy and idle, as every request, and no reply. */
+/* A request of an unknown type gets busy and idle, but no reply. */
 static void answer_unknown(struct kernel *kernel, const struct request *request) {
     log_write(&kernel->log, LOG_LEVEL_DEBUG, "no reply to a %s", request->message.msg_type);
 }
@@ -109,7 +109,7 @@ static void dispatch(struct kernel *kernel, struct request *request) {
     }
 }
 
-/* What to do about a message, which may be not well formed. */
+/* The route of a message, which may be malformed. */
 static const struct route *choose_route(const struct message *message, enum channel channel,
                                         enum message_problem problem) {
     const struct route *route = dispatch_find(message->msg_type, channel);
@@ -127,16 +127,16 @@ static void take_message(struct kernel *kernel, enum channel channel, struct mes
         log_write(&kernel->log, LOG_LEVEL_ERROR, "a request is lost: no memory");
 }
 
-/* Any peer can send messages that are dropped, so lines about them are bounded. */
-static void tell_dropped(struct kernel *kernel, enum message_problem problem) {
+/* Logs dropped messages at a limited rate, because anybody who can connect can cause them. */
+static void log_dropped(struct kernel *kernel, enum message_problem problem) {
     char more[48] = "";
     if (!pace_allows(&kernel->dropped, LINES_PER_SECOND, LINES_BURST)) {
-        kernel->untold++;
+        kernel->unlogged++;
         return;
     }
-    if (kernel->untold > 0)
-        snprintf(more, sizeof more, " (and %" PRIu64 " before it)", kernel->untold);
-    kernel->untold = 0;
+    if (kernel->unlogged > 0)
+        snprintf(more, sizeof more, " (and %" PRIu64 " before it)", kernel->unlogged);
+    kernel->unlogged = 0;
     log_write(&kernel->log, LOG_LEVEL_WARNING, "a message was dropped: %s%s", message_problem_text(problem), more);
 }
 
@@ -153,7 +153,7 @@ void dispatch_take(struct kernel *kernel, enum channel channel, int n) {
         if (message.header)
             take_message(kernel, channel, &message, problem);
         else
-            tell_dropped(kernel, problem);
+            log_dropped(kernel, problem);
     }
 }
 

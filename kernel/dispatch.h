@@ -1,5 +1,5 @@
 /*
- * dispatch.h - which request comes on which channel, and what is done about it.
+ * dispatch.h - which requests may come on which channel, and how they are handled.
  */
 #ifndef PETRI_DISPATCH_H
 #define PETRI_DISPATCH_H
@@ -18,11 +18,11 @@ extern const size_t dispatch_n_routes;
 /* The route of a message type on a channel, or NULL. */
 const struct route *dispatch_find(const char *msg_type, enum channel channel);
 
-/* poll_handlers (arg: struct kernel): each takes some of the messages that have come on its channel. */
+/* poll_handlers (arg: struct kernel): each takes some of the messages that have arrived on its channel. */
 void dispatch_shell(void *arg, short events);
 void dispatch_control(void *arg, short events);
 
-/* Takes at most n of the messages that have come on a channel. */
+/* Takes at most n of the messages that have arrived on a channel. */
 void dispatch_take(struct kernel *kernel, enum channel channel, int n);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * kernel.h - one running kernel: its parts, which start.c joins and loop.c turns.
+ * kernel.h - one running kernel: its parts, which start.c connects and loop.c runs.
  *
- * Only what composes them knows of it (start, loop, dispatch, control);
- * the parts get what they need passed.
+ * Only start, loop, dispatch and control use this struct; the parts get what they
+ * need as parameters.
  */
 #ifndef PETRI_KERNEL_H
 #define PETRI_KERNEL_H
@@ -26,15 +26,15 @@ struct kernel {
     enum profile profile;
     struct config config;
     struct jupyter jupyter;
-    struct pace dropped; /* of the log's lines about dropped messages; any peer may send them */
-    uint64_t untold;     /* such messages since the last line */
+    struct pace dropped; /* rate of log lines about dropped messages */
+    uint64_t unlogged;   /* messages dropped since the last line */
     int signal_fd;       /* -1 where signals are not handled, as in tests */
     struct info info;
     struct comms comms;
     struct deferred deferred;
     struct history history;
     struct accounts accounts;
-    struct patterns *refused; /* of code that is not run; NULL for none */
+    struct patterns *refused; /* code that matches one is not run; NULL for none */
     struct export export;
     struct writeback writeback;
     struct runner runner;

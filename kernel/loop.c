@@ -1,10 +1,10 @@
 /*
  * loop.c - one turn: watch, wait, serve, tick, in this order.
  *
- * The set of what is waited for is built anew in each turn, control before iopub
- * before shell. Only here a run begins and is concluded, after all handlers have
- * returned. Before a run that has failed is concluded, what has arrived on shell is
- * queued, up to a bound: that is what stop_on_error aborts.
+ * The poll set is built in each turn, with control before iopub before shell. A
+ * run begins and is concluded only here, after all handlers have returned. Before
+ * a failed run is concluded, the messages that have arrived on shell are queued,
+ * up to a bound, because stop_on_error aborts these.
  */
 
 #include "loop.h"
@@ -19,7 +19,7 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 
-/* How many messages may have arrived unread when a cell fails; those behind them are not aborted. */
+/* How many unread messages are queued when a cell fails; later ones are not aborted. */
 enum { ARRIVED_MAX = 1000 };
 
 static void signal_ready(void *arg, short events) {
@@ -34,7 +34,7 @@ static void signal_ready(void *arg, short events) {
         kernel->stopping = true;
 }
 
-/* In the order in which they are served. */
+/* Adds the channels, in the order in which they are served. */
 static void watch_channels(struct kernel *kernel, struct poll_set *set) {
     struct jupyter *jupyter = &kernel->jupyter;
     void **sockets = jupyter->channels.sockets;
@@ -51,7 +51,7 @@ static void watch_channels(struct kernel *kernel, struct poll_set *set) {
     poll_set_add_socket(set, sockets[CHANNEL_STDIN], ZMQ_POLLIN, input_serve, &kernel->runner);
 }
 
-/* Takes the session's run on; concludes the one that is over, and begins the next. */
+/* Advances the session's run; concludes it if it is over, and begins the next. */
 static void tick_runs(struct kernel *kernel, int64_t now_us) {
     struct runner *runner = &kernel->runner;
     runner_tick(runner, now_us);
@@ -65,11 +65,11 @@ static void tick_runs(struct kernel *kernel, int64_t now_us) {
         deferred_now(&kernel->deferred);
         runner_begin(runner);
     }
-    if (!preload_runs(&kernel->preload)) /* which may change the image */
+    if (!preload_runs(&kernel->preload)) /* a preload may change the image */
         runner_make_ahead(runner);
 }
 
-/* Waits for something to do, and does it. 0 or -errno. */
+/* One turn of the loop. 0 or -errno. */
 static int turn(struct kernel *kernel) {
     struct jupyter *jupyter = &kernel->jupyter;
     struct poll_set set;

@@ -2,7 +2,7 @@
  * loop.h - the kernel's one loop.
  *
  * Each turn waits for sockets, descriptors and the next deadline, and does a
- * bounded piece of work for each that is ready: control first.
+ * bounded amount of work for each that is ready, control first.
  */
 #ifndef PETRI_LOOP_H
 #define PETRI_LOOP_H
@@ -11,7 +11,7 @@
 
 struct kernel;
 
-/* Turns until kernel->stopping. 0 or -errno. */
+/* Runs until kernel->stopping. 0 or -errno. */
 int loop_run(struct kernel *kernel) MUST_CHECK;
 
 #endif

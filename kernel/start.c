@@ -1,12 +1,13 @@
 /*
- * start.c - `petri kernel`: from its options to the loop, and back down.
+ * start.c - `petri kernel`: starts a kernel from its options, runs the loop, and ends the kernel.
  *
- * The order matters: the namespaces come before any thread exists, and the
- * session before libzmq starts its own, so that the interpreter warms up while
- * the sockets are made. The key is withheld from forks before there is a session,
- * whose processes don't need it. Where cells can't run the kernel starts all the
- * same, and each run says what is missing. On the way down cells end first, then
- * the heartbeat's thread and the sockets, then the key is wiped.
+ * The order matters: namespaces are made before any thread exists, and the
+ * session before libzmq starts its threads, so that the interpreter starts while
+ * the sockets are made. The key is excluded from forks before there is a session,
+ * because its processes don't need it. If something that cells need is missing,
+ * the kernel still starts, and each run is refused with the reason. At the end
+ * the cells end first, then the heartbeat's thread and the sockets, and then the
+ * key is wiped.
  */
 
 #include "start.h"
@@ -31,13 +32,13 @@
 #include <sys/signalfd.h>
 #include <zmq.h>
 
-/* What is found out before the kernel proper exists. */
+/* What is found before the kernel's parts exist. */
 struct start {
     struct workdir workdir;
     struct paths paths;
     char python[PATH_MAX];
     struct sandbox_host host;
-    bool writable;            /* cells were to change the folder */
+    bool writable;            /* cells' changes shall be written to the folder */
     struct packages packages; /* what the configuration hides */
     struct error broken;      /* why no cell can run; its text is "" where one can */
 };
@@ -47,8 +48,10 @@ static int fail_kernel(const struct kernel *kernel, const char *why) {
     return EXIT_FAILURE;
 }
 
-/* An absolute path is used as it is; another name may be that of a script, so the program that it starts is asked for
- * its path. */
+/*
+ * An absolute path is used as it is; any other name may be that of a script,
+ * so the interpreter is run to find its path.
+ */
 static int find_python(const char *name, struct start *start) {
     struct python python;
     if (name && name[0] == '/') {
@@ -61,7 +64,7 @@ static int find_python(const char *name, struct start *start) {
     return r;
 }
 
-/* Where something is missing for cells the kernel starts all the same, and each run says what. */
+/* Finds what cells need. If something is missing, sets start->broken, and the kernel starts all the same. */
 static void prepare(const struct start_options *options, const json_t *inputs, struct start *start) {
     struct error cause = {0};
     if (workdir_open(&start->workdir, inputs, &start->broken) < 0)
@@ -85,7 +88,7 @@ static int open_signals(struct kernel *kernel) {
     return kernel->signal_fd < 0 ? -errno : 0;
 }
 
-/* Where it can't be found out what to hide, nothing runs. */
+/* Where this fails, no cell runs, because it is not known what to hide. */
 static void hide_packages(struct kernel *kernel, struct start *start) {
     struct distributions found;
     const char *site = start->paths.site;
@@ -105,10 +108,11 @@ static void hide_packages(struct kernel *kernel, struct start *start) {
         distributions_fini(&found);
     }
     if (r < 0)
-        error_set(&start->broken, -r, "the packages of %.400s can't be told apart: %s", start->python, strerror(-r));
+        error_set(&start->broken, -r, "it can't be found which packages of %.400s to hide: %s", start->python,
+                  strerror(-r));
 }
 
-/* Says why the folder is not written, although that was asked for. */
+/* Tells the user of the writable mode that the folder is not written. */
 static void tell_read_only(struct kernel *kernel) {
     struct runner *runner = &kernel->runner;
     const size_t n = strlen(runner->note);
@@ -142,7 +146,10 @@ static void start_session(struct kernel *kernel, struct start *start) {
     }
 }
 
-/* A client may want it so. See: Jupyter messaging, "The wire protocol": an empty key disables authentication. */
+/*
+ * A client may ask for an empty key. See: Jupyter messaging, "The wire
+ * protocol": an empty key disables authentication.
+ */
 static void warn_of_empty_key(const struct kernel *kernel) {
     const struct connection *connection = &kernel->jupyter.connection;
     if (connection->key_bytes == 0 && connection->curve_secretkey[0] == '\0' &&
@@ -183,8 +190,8 @@ static int serve(struct kernel *kernel, struct start *start) {
     return r < 0 ? fail_kernel(kernel, zmq_strerror(-r)) : EXIT_SUCCESS;
 }
 
-/* Where the files of cells are copied to. A folder that cells don't see is not the notebook's. */
-static void choose_outbox(struct kernel *kernel, const struct start_options *options, const struct start *start) {
+/* Chooses the export folder. A working folder that cells don't see does not count as the notebook's. */
+static void choose_export(struct kernel *kernel, const struct start_options *options, const struct start *start) {
     const char *path = options->artifacts;
     const struct workdir *workdir = &start->workdir;
     if (path)
@@ -193,16 +200,16 @@ static void choose_outbox(struct kernel *kernel, const struct start_options *opt
         export_init(&kernel->export, workdir->fd, workdir->path, workdir->shown ? kernel->config.artifacts : "");
 }
 
-/* Finishes what an earlier kernel had decided to write before it was killed. */
+/* Completes the changes that an earlier kernel had committed, but not made before it was killed. */
 static void end_writing(const struct kernel *kernel, const struct workdir *workdir) {
     int n = workdir->shown && workdir->fd >= 0 ? transaction_recover(workdir->fd) : 0;
     if (n > 0)
-        log_write(&kernel->log, LOG_LEVEL_INFO, "%d changes were made that a kernel had begun to write", n);
+        log_write(&kernel->log, LOG_LEVEL_INFO, "%d changes were made that an earlier kernel had not completed", n);
     else if (n < 0 && n != -EAGAIN)
         log_write(&kernel->log, LOG_LEVEL_WARNING, "the folder can't be written: %s", transaction_problem(n));
 }
 
-/* Whether what cells change is written into their folder. */
+/* Turns the writable mode on, if it is asked for and possible. */
 static void choose_writing(struct kernel *kernel, const struct start_options *options, struct start *start) {
     const struct config *config = &kernel->config;
     const struct workdir *workdir = &start->workdir;
@@ -243,7 +250,7 @@ static void free_kernel(struct kernel *kernel) {
         close(kernel->signal_fd);
 }
 
-/* What is wrong with the command line or the files it names ends the program with START_EXIT_USAGE. */
+/* Reads configuration and profile. An error here ends the program with START_EXIT_USAGE. */
 static int configure(struct kernel *kernel, const struct start_options *options, struct error *ret_error) {
     const struct config *config = &kernel->config;
     char history[PATH_MAX];
@@ -269,8 +276,8 @@ static int configure(struct kernel *kernel, const struct start_options *options,
     return connection_read(options->connection_file, &kernel->jupyter.connection, ret_error);
 }
 
-/* Each part gets what it works with. */
-static void join(struct kernel *kernel) {
+/* Sets the fields of each part that point to other parts. */
+static void connect_parts(struct kernel *kernel) {
     struct runner *runner = &kernel->runner;
     kernel->jupyter.log = &kernel->log;
     kernel->accounts.log = &kernel->log;
@@ -299,12 +306,12 @@ int start_kernel(const struct start_options *options) {
         fail_kernel(&kernel, error.text);
         return START_EXIT_USAGE;
     }
-    join(&kernel);
+    connect_parts(&kernel);
     introspections_init(&kernel.introspections);
     backpressure_init(&kernel.jupyter.backpressure, &kernel.jupyter.channels, &kernel.log);
     preload_init(&kernel.preload);
     prepare(options, kernel.config.inputs, &start);
-    choose_outbox(&kernel, options, &start);
+    choose_export(&kernel, options, &start);
     choose_writing(&kernel, options, &start);
     int status = serve(&kernel, &start);
     free_kernel(&kernel);

@@ -1,25 +1,25 @@
 /*
- * start.h - a kernel, from its options to its end.
+ * start.h - starts and runs a kernel.
  */
 #ifndef PETRI_START_H
 #define PETRI_START_H
 
 #include <stdbool.h>
 
-/* NULL where nothing was said. All borrowed. */
+/* NULL where an option is not given. All borrowed. */
 struct start_options {
     const char *connection_file; /* required */
     const char *python;          /* a path, or the name of an interpreter */
     const char *profile;
     const char *config;    /* a file */
     const char *artifacts; /* the folder that files of cells are copied to */
-    bool writable;         /* what cells change is written to the notebook's folder */
+    bool writable;         /* writes cells' changes to the notebook's folder */
 };
 
 enum { START_EXIT_USAGE = 2 };
 
 /* Runs a kernel until it is told to stop. Returns an exit status; START_EXIT_USAGE where the options, or a file that
- * they name, are wrong. What is wrong is said in the log. */
+ * they name, are wrong. Errors are logged. */
 int start_kernel(const struct start_options *options);
 
 #endif

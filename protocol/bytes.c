@@ -1,8 +1,8 @@
 /*
- * bytes.c - grows a run by half of what it has at least, so n bytes cost O(n) copies however small the pieces are.
+ * bytes.c - grows a run by at least half of its capacity, so that n bytes take
+ * O(n) copies, however small the pieces are.
  *
- * A run never asks for more than SIZE_MAX / 2 bytes of content, so no sum here
- * overflows.
+ * A run never has more than SIZE_MAX / 2 bytes, so no sum here overflows.
  */
 
 #include "bytes.h"

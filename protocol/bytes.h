@@ -1,11 +1,11 @@
 /*
- * bytes.h - a growing run of bytes, for everything here that builds text.
+ * bytes.h - a growing run of bytes, for functions that build text.
  *
- * Failure is sticky: after an allocation has failed some of what is appended is
- * lost, so a writer appends freely and asks bytes_ok() once, at its end.
+ * Failure is sticky: once an allocation has failed, bytes_ok() is false. So a
+ * writer appends without checks, and calls bytes_ok() once at its end.
  *
- * Ours, because open_memstream(3) goes through a stream and its lock for each
- * piece, and JSON is written in pieces of a byte.
+ * It is used instead of open_memstream(3), which locks a stream for each piece,
+ * because JSON is written in pieces of a byte.
  */
 #ifndef PETRI_BYTES_H
 #define PETRI_BYTES_H
@@ -21,13 +21,13 @@ struct bytes {
     bool failed;
 };
 
-/* Makes room for more bytes after the n that are there, growing by half at least. False once memory ran out. */
+/* Makes room for more bytes after the n that it has. False once an allocation has failed. */
 bool bytes_reserve(struct bytes *bytes, size_t more);
 
 /* Frees the memory and leaves an empty run that can be used again. */
 void bytes_fini(struct bytes *bytes);
 
-/* Whether everything appended so far is really there. */
+/* Whether everything that was appended is there. */
 static inline bool bytes_ok(const struct bytes *bytes) {
     return !bytes->failed;
 }

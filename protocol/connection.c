@@ -1,11 +1,11 @@
 /*
- * connection.c - reads a connection file field by field, into a struct of its own.
+ * connection.c - reads a connection file field by field.
  *
- * The caller's struct is filled only once the whole file is good; the first field
- * that is wrong gives the sentence. Text fields are rows of a table: their member
- * and its size, so no text is longer than its member. The ports come before the
- * endpoints, which are made of them, and the key comes last: nothing fails any more
- * once it has its pages. Keys that no row names are ignored.
+ * The caller's struct is only filled if the whole file is valid; otherwise the
+ * first wrong field gives the error message. Text fields are rows of a table with
+ * their member and its size, so no text is longer than its member. The ports are
+ * read before the endpoints, which are made of them. The key is read last, so
+ * that no error can follow once it is allocated. Unknown keys are ignored.
  *
  * See: jupyter_client, "Making kernels for Jupyter", "Connection files".
  */
@@ -34,7 +34,10 @@ static int no_memory(struct error *ret_error) {
     return error_set(ret_error, ENOMEM, "There is not enough memory to read the connection file.");
 }
 
-/* A key whose value is text: into the member at offset, with room for size bytes; missing where there is none. */
+/*
+ * A key whose value is a text, and its member at offset with size bytes;
+ * missing: the default, or NULL where it is required.
+ */
 struct text_field {
     const char *key;
     size_t offset, size;
@@ -52,7 +55,7 @@ static const struct text_field text_fields[] = {
     TEXT_FIELD(curve_publickey, ""), TEXT_FIELD(curve_secretkey, ""), TEXT_FIELD(kernel_id, ""),
 };
 
-/* What stands for "ip" in a registration file. */
+/* The key for "ip" in a registration file. */
 static const struct text_field registration_ip = {.key = "registration_ip",
                                                   .offset = offsetof(struct connection, ip),
                                                   .size = sizeof((struct connection *)0)->ip,
@@ -63,7 +66,7 @@ const char *const connection_port_keys[CHANNEL_N] = {
     [CHANNEL_STDIN] = "stdin_port", [CHANNEL_HB] = "hb_port",
 };
 
-/* A missing or null value, for which a default stands. */
+/* A missing or null value: the default is used. */
 static bool is_absent(const json_t *json) {
     return json == NULL || json_is_null(json);
 }
@@ -154,7 +157,7 @@ static int check_curve(const struct connection *connection, struct error *ret_er
     return 0;
 }
 
-/* port 0: libzmq is to choose. */
+/* port 0: libzmq chooses. */
 static void write_tcp_endpoint(const struct connection *connection, int port, char *buf, size_t size) {
     bool bare_v6 = strchr(connection->ip, ':') != NULL && connection->ip[0] != '[';
     char number[16] = "*";
@@ -227,7 +230,7 @@ static int read_registration(const json_t *file, struct connection *connection, 
     if (connection->kernel_id[0] == '\0')
         return error_set(ret_error, EINVAL, "The registration file has no \"kernel_id\".");
     if (strcmp(connection->transport, "tcp") != 0) {
-        /* A kernel that chose paths of sockets by itself could only replace existing files. */
+        /* With ipc the kernel would have to choose socket paths, and could replace sockets of other programs. */
         return error_set(ret_error, EINVAL,
                          "The registration file's \"transport\" is \"%s\", but only \"tcp\" can be registered.",
                          connection->transport);
@@ -255,7 +258,7 @@ static int read_fields(const json_t *file, struct connection *connection, struct
 
 int connection_parse(const char *text, size_t bytes, struct connection *ret, struct error *ret_error) {
     if (utf8_valid((const unsigned char *)text, bytes) != bytes) {
-        /* A repaired text would be another key, and every signature wrong. */
+        /* Replacing bytes that are not UTF-8 would change the key, and no signature would be right. */
         return error_set(ret_error, EINVAL, "The connection file is not UTF-8.");
     }
     json_auto_t *file = NULL;

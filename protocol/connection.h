@@ -1,8 +1,8 @@
 /*
  * connection.h - the connection file a Jupyter client writes for its kernel.
  *
- * It names the ports; or, being a registration file, where the kernel is to
- * tell the ports that it has chosen itself.
+ * It has the ports. A registration file has instead the port to which the kernel
+ * sends the ports that it has chosen.
  *
  * See: jupyter_client, "Making kernels for Jupyter", "Connection files";
  * Jupyter messaging, "Kernel startup handshake".
@@ -17,7 +17,7 @@
 
 enum channel { CHANNEL_SHELL, CHANNEL_CONTROL, CHANNEL_IOPUB, CHANNEL_STDIN, CHANNEL_HB, CHANNEL_N };
 
-/* What each channel's port is called: "shell_port", ... See: jupyter_client, "Connection files". */
+/* The key of each channel's port: "shell_port", ... See: jupyter_client, "Connection files". */
 extern const char *const connection_port_keys[CHANNEL_N];
 
 #define CONNECTION_MAX_BYTES 65536
@@ -26,8 +26,8 @@ struct connection {
     char endpoint[CHANNEL_N][256]; /* what zmq_bind() takes: tcp://IP:PORT, tcp://IP:*, or ipc://IP-PORT */
     char transport[8];             /* "tcp" or "ipc" */
     char ip[200];
-    int port[CHANNEL_N];    /* 0 in a registration file's: libzmq is to choose */
-    char registration[256]; /* the endpoint to tell them at; "" where the file has the ports */
+    int port[CHANNEL_N];    /* 0 in a registration file: libzmq chooses */
+    char registration[256]; /* the endpoint of a registration file; "" where the file has the ports */
     char kernel_id[129];    /* the kernel's name there */
     unsigned char *key;     /* owned, of secret_alloc(); key_bytes 0 means messages are not signed */
     size_t key_bytes;
@@ -36,16 +36,15 @@ struct connection {
     char curve_secretkey[41];
 };
 
-/* From now on a process that is forked has no key. 0 or -errno. */
+/* From now on forked processes don't have the key. 0 or -errno. */
 int connection_withhold(struct connection *connection);
 
 /*
- * Parses the text of a connection file. Ports and key must be there (an empty
- * key is a client's choice, a missing one is a damaged file); transport is tcp,
- * ip 127.0.0.1 and signature_scheme hmac-sha256 where the file doesn't say. A
- * file with a registration_port is a registration file: it must have a
- * kernel_id, and its transport is tcp.
- * 0, -ENOMEM, or -EINVAL, each with one plain sentence in
+ * Parses the text of a connection file. Ports and key are required (a client may
+ * choose an empty key, but a file without one is damaged). The defaults are
+ * transport tcp, ip 127.0.0.1 and signature_scheme hmac-sha256. A file with a
+ * registration_port is a registration file: it must have a kernel_id, and its
+ * transport is tcp. 0, -ENOMEM, or -EINVAL, each with one plain sentence in
  * ret_error. *ret is the caller's: connection_fini(), which wipes the key.
  */
 int connection_parse(const char *text, size_t bytes, struct connection *ret, struct error *ret_error) MUST_CHECK;

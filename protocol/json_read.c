@@ -1,14 +1,14 @@
 /*
  * json_read.c - text_parse(): a recursive-descent parser for JSON.
  *
- * Each read_*() function begins at the first byte of its thing, ends behind its
- * last one, and returns NULL or false where it is not that thing. Depth and values
- * are counted down before anything is allocated for them, so hostile text is
- * refused while it is still small. A failure is told apart by flags of the reader
- * (no memory, too many values); without one the text is not JSON.
+ * Each read_*() function starts at the first byte of a value or token, ends after
+ * its last byte, and returns NULL or false where the text is not that. Depth and
+ * values are counted before anything is allocated for them, so hostile text is
+ * refused before it uses memory. Flags of the reader distinguish failures (no
+ * memory, too many values); without a flag the text is not JSON.
  *
- * A string of plain ASCII is copied to jansson in one piece. The others are built
- * in one scratch run, which the next string uses again.
+ * A string of plain ASCII is copied to jansson in one piece. Other strings are
+ * built in a scratch run that is reused.
  */
 
 #include "text.h"
@@ -46,7 +46,7 @@ static bool take(struct reader *reader, char byte) {
     return true;
 }
 
-/* Takes n from the values that there may be. */
+/* Counts n values; false where that is too many. */
 static bool count(struct reader *reader, size_t n) {
     if (n > reader->values_left) {
         reader->too_many = true;
@@ -61,7 +61,7 @@ static void skip_space(struct reader *reader) {
         reader->at++;
 }
 
-/* For what jansson makes: NULL there can only mean that memory ran out. */
+/* Checks a value from jansson: NULL can only mean that there is no memory. */
 static json_t *made(struct reader *reader, json_t *json) {
     if (!json)
         reader->no_memory = true;
@@ -125,7 +125,7 @@ static bool read_escape(struct reader *reader) {
     return true;
 }
 
-/* Reads the characters beyond ASCII that come next, or one piece to replace. */
+/* Reads the next characters beyond ASCII, or one broken piece, which is replaced. */
 static void read_multibyte(struct reader *reader) {
     size_t left = (size_t)(reader->end - reader->at);
     size_t bytes = utf8_multibyte(reader->at, left);
@@ -138,7 +138,7 @@ static void read_multibyte(struct reader *reader) {
     reader->at += bytes;
 }
 
-/* Reads what is between the quotes, and the closing one, into scratch. */
+/* Reads the rest of a string into scratch, and skips the closing quote. */
 static bool read_text(struct reader *reader) {
     reader->scratch.n = 0;
     for (;;) {
@@ -203,7 +203,7 @@ static char *read_key(struct reader *reader) {
     return ret;
 }
 
-/* Steps over digits; whether there was one. */
+/* Skips digits; returns whether there was one. */
 static bool skip_digits(struct reader *reader) {
     const unsigned char *from = reader->at;
     while (peek(reader) >= '0' && peek(reader) <= '9')
@@ -211,7 +211,7 @@ static bool skip_digits(struct reader *reader) {
     return reader->at > from;
 }
 
-/* Steps over a number as the grammar has it. */
+/* Skips a number of JSON's grammar. */
 static bool skip_number(struct reader *reader, bool *ret_integer) {
     *ret_integer = true;
     (void)take(reader, '-');
@@ -279,7 +279,7 @@ static bool read_element(struct reader *reader, json_t *array) {
     return true;
 }
 
-/* An array or an object: the same shape with other brackets and items. */
+/* Reads an array or an object. */
 static json_t *read_container(struct reader *reader, bool object) {
     char close = object ? '}' : ']';
     reader->at++;

@@ -1,10 +1,10 @@
 /*
  * json_write.c - writes values by recursion, and strings in runs.
  *
- * utf8_plain() finds the bytes that stand as they are, eight at a time, and they
- * are copied at once; only what is between two runs is looked at byte by byte. The
- * recursion is bounded by TEXT_DEPTH_LIMIT, as the parser's is. A failed allocation
- * is not asked for here: the caller asks bytes_ok() once.
+ * utf8_plain() finds bytes that need no escape, eight at a time, and they are
+ * copied at once; only the bytes between two such runs are handled one by one.
+ * The recursion is bounded by TEXT_DEPTH_LIMIT, as in the parser. Allocations are
+ * not checked here: the caller calls bytes_ok() once.
  */
 
 #include "json_write.h"
@@ -20,7 +20,10 @@
 
 static int write_value(struct bytes *out, const json_t *value, size_t depth_left);
 
-/* byte is a control, a quote or a backslash; terminal colours bring many of them, so no printf() here. */
+/*
+ * byte is a control character, a quote or a backslash. Terminal colours have
+ * many of them, so printf() would be too slow.
+ */
 static void write_escape(struct bytes *out, unsigned char byte) {
     static const char names[0x60] = {
         ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r', ['"'] = '"', ['\\'] = '\\'};
@@ -32,7 +35,7 @@ static void write_escape(struct bytes *out, unsigned char byte) {
     bytes_append(out, (const char[]){'\\', 'u', '0', '0', digits[byte >> 4], digits[byte & 0xF]}, 6);
 }
 
-/* Appends the characters beyond ASCII that text begins with, or one U+FFFD; returns the bytes that were read. */
+/* Appends the characters beyond ASCII at the beginning of text, or one U+FFFD; returns how many bytes were read. */
 static size_t write_multibyte(struct bytes *out, const unsigned char *text, size_t n) {
     size_t run = utf8_multibyte(text, n);
     if (run > 0) {

@@ -1,8 +1,8 @@
 /*
- * json_write.h - jansson's values to compact JSON text, fast.
+ * json_write.h - writes jansson's values as compact JSON text, fast.
  *
- * json_dumps() looks at a string a character at a time; notebooks send strings
- * of megabytes. What is written here is valid UTF-8 whatever the value holds.
+ * json_dumps() handles strings character by character, but notebooks send strings
+ * of megabytes. The output here is valid UTF-8 for every value.
  */
 #ifndef PETRI_JSON_WRITE_H
 #define PETRI_JSON_WRITE_H
@@ -18,8 +18,8 @@ struct bytes;
 void json_write_string(struct bytes *out, const void *text, size_t n);
 
 /*
- * Appends value, keys in the order they were set. 0, or -EINVAL for nesting
- * over TEXT_DEPTH_LIMIT. Whether memory sufficed: bytes_ok(out).
+ * Appends value, keys in the order they were set. 0, or -EINVAL for nesting over
+ * TEXT_DEPTH_LIMIT. bytes_ok(out) says whether there was enough memory.
  */
 int json_write(struct bytes *out, const json_t *value) MUST_CHECK;
 

@@ -1,5 +1,5 @@
 /*
- * message.c - the default caps, the sentences of problems, and the ends of messages.
+ * message.c - the default caps, the texts of problems, and functions that free messages.
  *
  * See: RFC 9562, 5.4, "UUID Version 4".
  */
@@ -10,10 +10,10 @@
 #include <stdlib.h>
 
 const struct message_caps message_default_caps = {
-    .max_frames = 300, /* as many buffers as a frame to the worker takes, the parts, and room for identities */
+    .max_frames = 300, /* the buffers that a frame to the worker may have, the parts, and some identities */
     .max_bytes = (size_t)256 << 20,
     .max_depth = 256,
-    .max_values = (size_t)4 << 20, /* some 400 MB at the very most */
+    .max_values = (size_t)4 << 20, /* some 400 MB at most */
 };
 
 static const char *const problem_texts[] = {

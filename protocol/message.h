@@ -1,5 +1,5 @@
 /*
- * message.h - Jupyter messages: frames to a struct and back.
+ * message.h - decodes and encodes Jupyter messages.
  *
  * A message on the wire is a list of frames:
  *
@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A run of bytes; who owns it is said where it is used. */
+/* A run of bytes; each use says who owns it. */
 struct frame {
     const void *data;
     size_t bytes;
@@ -31,7 +31,7 @@ enum message_problem {
     MESSAGE_TOO_LARGE,
     MESSAGE_BAD_SIGNATURE,
     MESSAGE_REPLAYED,
-    MESSAGE_REFLECTED,  /* not returned by message_decode(): its caller decides that */
+    MESSAGE_REFLECTED,  /* set by channels_receive(), not by message_decode() */
     MESSAGE_BAD_JSON,   /* one of the four parts is not a JSON object */
     MESSAGE_BAD_HEADER, /* no msg_id or msg_type, or not strings */
     MESSAGE_NO_MEMORY,
@@ -39,12 +39,15 @@ enum message_problem {
 };
 const char *message_problem_text(enum message_problem problem); /* one sentence, static */
 
-/* Keys, replay memory and caps; one per kernel. key is copied. NULL on ENOMEM or where libsodium can't start. */
+/*
+ * A key, and the signatures seen with it; one per kernel. key is copied. NULL
+ * on ENOMEM or where libsodium can't start.
+ */
 struct signer;
 struct signer *signer_create(const void *key, size_t key_bytes);
 void signer_destroy(struct signer *signer);
 
-/* What a message may be at most. */
+/* The bounds of a message. */
 struct message_caps {
     size_t max_frames;
     size_t max_bytes;  /* all frames together */
@@ -53,7 +56,7 @@ struct message_caps {
 };
 extern const struct message_caps message_default_caps;
 
-/* What msg_id and msg_type may be at most, in bytes; both are not empty and hold no NUL. */
+/* The longest msg_id and msg_type in bytes; neither is empty or has a NUL. */
 #define MESSAGE_MAX_ID_BYTES 1024
 #define MESSAGE_MAX_TYPE_BYTES 128
 
@@ -72,10 +75,10 @@ struct message {
 
 /*
  * Decodes frames, which are borrowed. On MESSAGE_OK ret is the caller's:
- * message_fini(). A digest seen before is MESSAGE_REPLAYED (65,536 are
- * remembered). Text that is not UTF-8, lone surrogates (raw or in \u escapes)
- * become U+FFFD; NUL inside strings is kept. With an empty key any signature
- * is taken and nothing is a replay. Doesn't block.
+ * message_fini(). A message whose signature was seen before is MESSAGE_REPLAYED
+ * (65,536 are remembered). Text that is not UTF-8, lone surrogates (raw or in \u
+ * escapes) become U+FFFD; NUL inside strings is kept. With an empty key every
+ * signature is accepted and nothing is a replay. Doesn't block.
  *
  * See: Jupyter messaging, "The wire protocol"; text.h.
  */
@@ -90,17 +93,17 @@ struct message_out {
     void *memory;
 };
 
-/* What goes into a message. Everything is borrowed; NULL JSON stands for {}. */
+/* The parts of a message. Everything is borrowed; NULL JSON means {}. */
 struct message_parts {
     const struct frame *identities;
     size_t n_identities;
     const char *msg_type;
-    const char *session; /* header.session, one constant for all the kernel sends */
+    const char *session; /* header.session: the same for all messages of a kernel */
     const char *username;
     const json_t *parent; /* the parent's header, or NULL */
     const json_t *metadata;
     const json_t *content;
-    struct frame metadata_text; /* the same as JSON text, which goes out as it stands; data NULL: not written yet */
+    struct frame metadata_text; /* metadata as JSON text, sent unchanged; data NULL: it is written here */
     struct frame content_text;
     const struct frame *buffers;
     size_t n_buffers;
@@ -108,17 +111,17 @@ struct message_parts {
 
 /*
  * Builds and signs: a header with a fresh msg_id, date (ISO 8601, UTC,
- * microseconds, "Z") and version. The text is UTF-8 whatever the values hold.
- * 0, -ENOMEM, or -EINVAL: no msg_type or session, or a part that is no object
- * or nested too deeply. *ret is the caller's: message_out_fini().
+ * microseconds, "Z") and version. The text is UTF-8 for all values. 0, -ENOMEM,
+ * or -EINVAL: no msg_type or session, or a part that is no object or nested too
+ * deeply. *ret is the caller's: message_out_fini().
  *
  * See: Jupyter messaging, "Message header".
  */
 int message_encode(struct signer *signer, const struct message_parts *parts, struct message_out *ret) MUST_CHECK;
 
 /*
- * The same for the content {"name": name, "text": text}, straight from bytes of
- * output; what is not UTF-8 becomes U+FFFD. parts->content is not looked at.
+ * The same for the content {"name": name, "text": text}, directly from bytes of
+ * output; bytes that are not UTF-8 become U+FFFD. parts->content is ignored.
  *
  * See: Jupyter messaging, "Streams (stdout, stderr, etc)".
  */

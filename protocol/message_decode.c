@@ -1,14 +1,14 @@
 /*
- * message_decode.c - frames to a message, in the order that makes hostile frames cheap.
+ * message_decode.c - decodes frames, with cheap checks first, so that hostile frames cost little.
  *
- * Counts and bytes first, then the delimiter, then the signature, then whether the
- * signature was seen before; JSON is parsed only of what has passed all of them. A
- * digest is remembered before the message is parsed, so a signed message that is
- * malformed is a replay the second time. Buffers are not signed: the protocol's
- * signature covers the four JSON frames alone.
+ * First the number of frames and bytes are checked, then the delimiter, then the
+ * signature, then whether the signature was seen before; JSON is parsed only
+ * after all of these. A signature is remembered before the message is parsed, so
+ * a malformed signed message is a replay the second time. Buffers are not signed:
+ * the protocol's signature covers the four JSON frames alone.
  *
- * The message owns copies, for the frames belong to libzmq. What is built is freed
- * on any failure, and the caller's struct is untouched.
+ * The message owns copies, because the frames belong to libzmq. On failure
+ * everything is freed, and the caller's struct is not changed.
  *
  * See: Jupyter messaging, "The wire protocol".
  */
@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The frames behind the delimiter. */
+/* The frames after the delimiter. */
 enum { SIGNATURE, HEADER, PARENT, METADATA, CONTENT, N_FIXED };
 
 static const char delimiter[] = "<IDS|MSG>";
@@ -120,7 +120,7 @@ static enum message_problem copy_frames(const struct frame *frames, size_t n, st
     return MESSAGE_OK;
 }
 
-/* fixed: the frame behind the delimiter. What is made so far is in message, for message_fini(). */
+/* fixed: the first frame after the delimiter. On failure message has what was made so far, for message_fini(). */
 static enum message_problem build(const struct message_caps *caps, const struct frame *frames,
                                   const struct frame *fixed, struct message *message) {
     enum message_problem problem = parse_parts(fixed, caps, message);

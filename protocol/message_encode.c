@@ -1,10 +1,10 @@
 /*
- * message_encode.c - builds all frames of a message one behind the other in one run of bytes.
+ * message_encode.c - writes all frames of a message one after the other into one run of bytes.
  *
- * The run may move while it grows, so a frame has only its length until the last
- * byte is written; finish() gives each its place. The signature's frame is reserved
- * before the header and filled at the end: it is made of the four frames behind it,
- * where they lie.
+ * The run may move while it grows, so only the length of a frame is known until
+ * the last byte is written; finish() sets the addresses. The signature's frame is
+ * reserved before the header and filled at the end, from the four frames after
+ * it.
  */
 
 #include "bytes.h"
@@ -21,8 +21,7 @@
 enum { N_SIGNED = 4, DATE_BYTES = 40 };
 
 /*
- * Frames one behind the other in one run of bytes. While it grows a frame has
- * only its length: where it lies is known when the run moves no more.
+ * Frames in one run of bytes: see above.
  */
 struct builder {
     struct bytes out;
@@ -43,7 +42,7 @@ static void add_frames(struct builder *builder, const struct frame *frames, size
     }
 }
 
-/* text: json as text, if that was written before; or data NULL. */
+/* text: json as text, if that exists already; else data is NULL. */
 static int add_json(struct builder *builder, const json_t *json, const struct frame *text) {
     if (text->data)
         bytes_append(&builder->out, text->data, text->bytes);
@@ -93,7 +92,7 @@ struct stream {
 };
 
 static void add_stream(struct builder *builder, const struct stream *stream) {
-    /* One allocation for text as most is: some characters in a line of it need a second byte. */
+    /* Usually one allocation is enough: some characters of each line need a second byte as escapes. */
     (void)bytes_reserve(&builder->out, stream->bytes + stream->bytes / 16 + 64);
     bytes_append_text(&builder->out, "{\"name\":");
     json_write_string(&builder->out, stream->name, strlen(stream->name));
@@ -103,7 +102,7 @@ static void add_stream(struct builder *builder, const struct stream *stream) {
     end_frame(builder);
 }
 
-/* Writes every frame; the signature's has its room, not yet its text. */
+/* Writes every frame; the signature's is only reserved. */
 static int add_message(struct builder *builder, const struct message_parts *parts, const struct stream *stream) {
     static const char delimiter[] = "<IDS|MSG>";
     static const char unsigned_yet[SIGNER_HEX_BYTES];
@@ -124,7 +123,7 @@ static int add_message(struct builder *builder, const struct message_parts *part
     return bytes_ok(&builder->out) ? 0 : -ENOMEM;
 }
 
-/* Gives each frame its place, and the signature its text. */
+/* Sets the address of each frame, and writes the signature. */
 static void finish(struct builder *builder, const struct signer *signer, size_t n_identities) {
     size_t signature = n_identities + 1;
     char *signature_text = NULL;

@@ -1,8 +1,8 @@
 /*
- * secret.c - pages of mmap(2), so that madvise(2) concerns nothing but the key.
+ * secret.c - allocates whole pages with mmap(2), so that madvise(2) affects only the key.
  *
- * Linux maps whole pages, so no two keys share one. Where the memory can't be kept
- * out of dumps there is none.
+ * mmap(2) returns whole pages, so no two keys share one. If the memory can't be
+ * excluded from core dumps, the allocation fails.
  */
 
 #define _GNU_SOURCE

@@ -1,8 +1,8 @@
 /*
- * secret.h - memory for keys: not in core dumps, and, once withheld, not in forked processes.
+ * secret.h - memory for keys that is in no core dump and, after secret_withhold(), in no forked process.
  *
- * Ours, because sodium_malloc() keeps its memory out of dumps but not out of
- * forks, and doesn't say where its pages begin, which madvise(2) needs.
+ * sodium_malloc() excludes its memory from core dumps but not from forks, and its
+ * pages, which madvise(2) needs, are not known.
  *
  * See: MADV_DONTFORK, MADV_DONTDUMP in madvise(2).
  */
@@ -11,13 +11,13 @@
 
 #include <stddef.h>
 
-/* Zeroed memory, in pages of its own: the caller's, secret_free(). NULL where there is none. */
+/* Zeroed memory in its own pages; the caller's: secret_free(). NULL on failure. */
 void *secret_alloc(size_t bytes);
 
-/* From now on a process that is forked has no such memory: what it does there is a fault. 0 or -errno. */
+/* From now on forked processes don't have this memory: an access faults. 0 or -errno. */
 int secret_withhold(void *memory, size_t bytes);
 
-/* Wipes it and gives it back; bytes as it was asked for. NULL is allowed. */
+/* Wipes and frees it; bytes as for secret_alloc(). NULL is allowed. */
 void secret_free(void *memory, size_t bytes);
 
 #endif

@@ -1,14 +1,14 @@
 /*
- * signer.c - HMAC-SHA256 of messages, and a set of the digests seen.
+ * signer.c - HMAC-SHA256 of messages, and the set of digests that were seen.
  *
- * The set is a ring in the order of arrival and an open-addressed hash table of
- * places in the ring, linearly probed and at most half full. Nothing is deleted
- * from the table: a full ring forgets its oldest tenth, and the table is built
- * anew, once in some 6,500 messages. A digest is its own hash, for without the
- * key it can't be chosen.
+ * The set is a ring buffer in the order of arrival, and a hash table of positions
+ * in the ring, with open addressing and linear probing, at most half full.
+ * Nothing is deleted from the table: a full ring drops its oldest tenth, and the
+ * table is rebuilt, once in some 6,500 messages. A digest is its own hash,
+ * because nobody without the key can choose it.
  *
- * The keyed state is made once and copied for each signature. It is as good as the
- * key, so it is withheld from forked processes.
+ * The keyed state is made once and copied for each signature. It is as secret as
+ * the key, so it is withheld from forked processes.
  */
 
 #include "signer.h"
@@ -28,8 +28,7 @@ _Static_assert(SIGNER_HEX_BYTES == 2 * DIGEST_BYTES, "a digest in hex");
 _Static_assert((SLOTS & (SLOTS - 1)) == 0, "SLOTS is a mask plus one");
 
 /*
- * The digests seen, in a ring in their order, and a hash table of their places
- * in the ring. A page of either is only touched once it is needed.
+ * See above. Pages of the arrays that are not used take no memory.
  */
 struct signer {
     crypto_auth_hmacsha256_state *keyed; /* after init: each signature begins with a copy; of secret_alloc() */
@@ -122,8 +121,9 @@ bool signer_seen(struct signer *signer, const struct frame *signature) {
 }
 
 /*
- * The second half of a session id: the signature of the first one, as far as
- * there is room. No header is signed by that, for each begins with a brace.
+ * The second half of a session id is the beginning of a signature of the first
+ * half. It can't be used as the signature of a header, because each header begins
+ * with a brace.
  */
 enum { SESSION_CHARS = 36, SESSION_SIGNED = 20, SESSION_REST = 3, SESSION_DIGITS = 12 };
 

@@ -1,5 +1,5 @@
 /*
- * signer.h - signatures of messages, and the memory of those seen before.
+ * signer.h - signs and verifies messages, and remembers signatures that were seen.
  *
  * See: Jupyter messaging, "The wire protocol"; RFC 2104; libsodium,
  * crypto_auth_hmacsha256.
@@ -21,23 +21,23 @@
  */
 size_t signer_sign(const struct signer *signer, const struct frame *frames, size_t n, char ret_hex[SIGNER_HEX_BYTES]);
 
-/* Whether signature is that of n frames, found in constant time. With an empty key every signature is. */
+/* Whether signature is that of n frames; compares in constant time. With an empty key every signature is. */
 bool signer_verify(const struct signer *signer, const struct frame *frames, size_t n, const struct frame *signature);
 
 /*
- * Whether a verified signature was seen before; remembers it if not. Where
- * SIGNER_REMEMBERED are known the oldest tenth is forgotten. With an empty key
- * nothing is ever a replay.
+ * Whether a verified signature was seen before; remembers it if not. At
+ * SIGNER_REMEMBERED the oldest tenth is dropped. With an empty key nothing is a
+ * replay.
  */
 bool signer_seen(struct signer *signer, const struct frame *signature);
 
 /*
- * A fresh session id: a UUID of which only the holder of this key can tell that
- * it was made by this function. With an empty key one like any other.
+ * A new session id: a UUID that signer_is_session() recognizes with the same key,
+ * and that looks random without it. With an empty key a random UUID.
  */
 void signer_new_session(const struct signer *signer, char ret_id[37]);
 
-/* Whether signer_new_session() has made it, with this key. With an empty key it never has. */
+/* Whether signer_new_session() has made this id with the same key. Always false with an empty key. */
 bool signer_is_session(const struct signer *signer, const char *id);
 
 #endif

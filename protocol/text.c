@@ -1,8 +1,8 @@
 /*
- * text.c - mends bytes that are not UTF-8; what is valid already is copied once.
+ * text.c - replaces bytes that are not UTF-8; valid text is copied once.
  *
- * text_whole_utf8() looks at the last three bytes alone: a character that is cut
- * off has that many at most.
+ * text_whole_utf8() only reads the last three bytes, because an incomplete
+ * character has three at most.
  */
 
 #include "text.h"

@@ -1,4 +1,4 @@
-/* unseen.c - a sorted table of the characters that are not seen, and how those beside them change that. */
+/* unseen.c - a sorted table of unseen characters, and the rules about their neighbours. */
 
 #include "unseen.h"
 
@@ -7,10 +7,10 @@
 #include <stdbool.h>
 
 /*
- * In order; what is between two rows is seen. All that Unicode calls
- * Default_Ignorable, for ever and so also what is not assigned yet; line and
- * paragraph separators; private use, and what will never be a character. No
- * list of what is assigned: that grows each year and hides nothing.
+ * Sorted; characters between two rows are seen. It has all code points that
+ * Unicode calls Default_Ignorable (which never changes, so also unassigned ones),
+ * line and paragraph separators, private use, and noncharacters. It has no list
+ * of assigned characters, which grows each year and hides nothing.
  * See: The Unicode Standard 15.1, DerivedCoreProperties.txt; UAX #9.
  */
 static const struct {

@@ -1,13 +1,13 @@
 /*
- * unseen.h - characters that are not seen, or that change how others are seen.
+ * unseen.h - characters that are invisible, or change how others are displayed ("unseen" here).
  *
- * Controls, what has no width, what turns the direction of writing, variation
- * selectors, tags: with them text reads otherwise than it is. Names that have
- * them are refused, what shows text to people takes them out, and what looks
- * for secrets looks past them.
+ * These are control characters, characters without width, those that change the
+ * direction of writing, variation selectors and tags. With them a text looks
+ * different from what it is. File names that have them are refused, text for
+ * people is shown without them, and the search for secrets ignores them.
  *
- * Ours, because a table this small says it: ICU is many megabytes for that, and
- * wcwidth(3) goes by the locale and the Unicode of the C library.
+ * It does not need ICU (many megabytes), because the table is small. wcwidth(3)
+ * depends on the locale and the C library's version of Unicode.
  *
  * See: The Unicode Standard 15.1, DerivedCoreProperties.txt; UAX #9.
  */
@@ -17,27 +17,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Characters that a listing doesn't show as they are. */
+/* Kinds of characters that a listing doesn't show as they are. */
 enum unseen {
     UNSEEN_NOT,     /* it is seen */
-    UNSEEN_CONTROL, /* a terminal might obey it, or it breaks a line, or reorders the text that a person reads */
-    UNSEEN_BLANK,   /* nothing is drawn, or what each program likes */
-    UNSEEN_JOINER,  /* joins letters, or keeps them apart, as Persian and emoji are written */
-    UNSEEN_VARIANT, /* the shape of the character before it */
+    UNSEEN_CONTROL, /* a terminal may execute it, or it breaks a line, or reorders text */
+    UNSEEN_BLANK,   /* nothing is drawn, or it depends on the program */
+    UNSEEN_JOINER,  /* joins letters or separates them, as in Persian and emoji */
+    UNSEEN_VARIANT, /* changes the shape of the character before it */
 };
 
-/* What a character is, whatever stands beside it. */
+/* The kind of a character, without regard to its neighbours. */
 enum unseen unseen_kind(uint32_t code);
 
-/* The character that n > 0 bytes begin with, and how many it has; a byte of broken text is one by itself, and
- * UTF8_REPLACEMENT_CODE. 0 for none. */
+/* The first character of n > 0 bytes, and its length; a byte that is not UTF-8 counts as one UTF8_REPLACEMENT_CODE. */
 uint32_t unseen_decode(const unsigned char *text, size_t n, size_t *ret_bytes);
 
 /*
- * What a person sees of the character at text, which has n bytes up to its end
- * and comes after before. Joiners and variants belong to scripts and emoji:
- * they are as good as seen behind, joiners also before, a character that is not
- * ASCII. Beside ASCII they could only make a text look like another.
+ * The kind of the character at text, which has n bytes up to its end; before is
+ * the character before it. Joiners and variants are used in scripts and emoji, so
+ * they count as seen after a character that is not ASCII, joiners also before
+ * one. Next to ASCII they can only make a text look like another.
  */
 enum unseen unseen_look(const unsigned char *text, size_t n, uint32_t before, size_t *ret_bytes);
 

@@ -1,10 +1,10 @@
 /*
- * utf8.c - decodes by a table of lead bytes, and finds ASCII eight bytes at a time.
+ * utf8.c - decodes with a table of lead bytes, and finds ASCII eight bytes at a time.
  *
- * The table holds each lead byte's length and the range of its second byte; no
- * other rule is needed against overlong forms, surrogates and what is beyond
- * U+10FFFF. below() may be wrong about bytes behind its first hit, for a borrow
- * goes on; it is only asked whether there is one.
+ * The table has each lead byte's length and the range of its second byte; that
+ * also excludes overlong forms, surrogates and code points over U+10FFFF. below()
+ * may be wrong about bytes after its first hit, because of a borrow; it is only
+ * used to find whether there is a hit.
  *
  * See: The Unicode Standard, table 3-7; "Bit Twiddling Hacks", "Determine if a word
  * has a byte less than n".
@@ -15,13 +15,13 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* What may follow a lead byte: its character's length and the range of the second byte. */
+/* Of a lead byte: its character's length and the range of the second byte. */
 struct lead {
     unsigned char bytes;
     unsigned char second_min, second_max;
 };
 
-/* By lead byte, from 0xC0 on; the others begin nothing. See: The Unicode Standard, table 3-7. */
+/* By lead byte, from 0xC0 on; no character begins with the others. See: The Unicode Standard, table 3-7. */
 static const struct lead leads[0x40] = {
     [0xC2 - 0xC0 ... 0xDF - 0xC0] = {2, 0x80, 0xBF}, [0xE0 - 0xC0] = {3, 0xA0, 0xBF},
     [0xE1 - 0xC0 ... 0xEC - 0xC0] = {3, 0x80, 0xBF}, [0xED - 0xC0] = {3, 0x80, 0x9F},
@@ -49,7 +49,7 @@ enum utf8_piece utf8_next(const unsigned char *text, size_t n, size_t *ret_bytes
     return UTF8_WHOLE;
 }
 
-/* Eight bytes at once: most text is ASCII, and it comes in megabytes. */
+/* Eight bytes at once, because most text is ASCII and can have megabytes. */
 static uint64_t load8(const unsigned char *text) {
     uint64_t word;
     memcpy(&word, text, sizeof word);

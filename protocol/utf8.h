@@ -1,10 +1,10 @@
 /*
- * utf8.h - UTF-8 a character at a time, and the places where it breaks.
+ * utf8.h - decodes UTF-8 character by character, and finds invalid pieces.
  *
- * Broken text is replaced the way Python's and the web's decoders do it: one
- * U+FFFD for each longest piece that could still have become a character.
- * Ours, because neither iconv(3) nor mbrtowc(3) says how long a broken piece
- * is, and mbrtowc(3) goes by the locale.
+ * Invalid text is replaced as in Python and on the web: one U+FFFD for each
+ * longest piece that could have become a character. Neither iconv(3) nor
+ * mbrtowc(3) says how long an invalid piece is, and mbrtowc(3) depends on the
+ * locale.
  *
  * See: The Unicode Standard, 3.9, "U+FFFD Substitution of Maximal Subparts".
  */
@@ -23,19 +23,22 @@ enum utf8_piece {
     UTF8_CUT,   /* the beginning of a character, and the text ends */
 };
 
-/* What the first of n > 0 bytes begin with, and how many bytes that is. */
+/* The kind of the piece at the beginning of n > 0 bytes, and its length. */
 enum utf8_piece utf8_next(const unsigned char *text, size_t n, size_t *ret_bytes);
 
-/* How many of n bytes come before the first that is not part of a whole character: n for valid text. */
+/* The length of the valid beginning of n bytes: n for valid text. */
 size_t utf8_valid(const unsigned char *text, size_t n);
 
-/* How many of n bytes are whole characters beyond ASCII, up to the first that is not. */
+/* The length of the whole characters beyond ASCII at the beginning of n bytes. */
 size_t utf8_multibyte(const unsigned char *text, size_t n);
 
 /* Writes code, which is no surrogate and at most U+10FFFF, into out; returns its 1 to 4 bytes. */
 size_t utf8_encode(uint32_t code, char out[4]);
 
-/* How many of n bytes are ASCII that a JSON string holds as it is: no controls, quotes or backslashes. */
+/*
+ * The length of the ASCII at the beginning of n bytes that needs no escape in
+ * JSON: no controls, quotes or backslashes.
+ */
 size_t utf8_plain(const unsigned char *text, size_t n);
 
 #endif

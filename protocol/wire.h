@@ -5,12 +5,12 @@
  *
  *     u32 json_bytes | u32 n_buffers | u32 buffer_bytes[n_buffers] | json | buffers
  *
- * The worker's side is hostile input from its first byte: lengths are checked
- * against the reader's caps before anything is allocated, and the JSON against
- * the shape that its "type" asks for. See: docs/worker-wire.md.
+ * Everything that the worker sends may be hostile: lengths are checked against
+ * the reader's caps before anything is allocated, and the JSON against the schema
+ * of its "type". See: docs/worker-wire.md.
  *
- * The format is ours, because the other end is to need nothing but Python's own
- * struct and json.
+ * The format is petri's own, because the worker should need only Python's struct
+ * and json.
  */
 #ifndef PETRI_WIRE_H
 #define PETRI_WIRE_H
@@ -23,7 +23,7 @@
 
 #define WIRE_MAX_BUFFERS 256
 #define WIRE_MAX_DEPTH 256                /* nesting of a frame's JSON */
-#define WIRE_MAX_VALUES ((size_t)1 << 20) /* in it, as text_parse_capped() counts: some 100 MB at the very most */
+#define WIRE_MAX_VALUES ((size_t)1 << 20) /* in it, as text_parse_capped() counts: some 100 MB at most */
 
 /* A binary buffer beside the JSON. */
 struct wire_buffer {
@@ -46,24 +46,23 @@ struct wire_reader *wire_reader_create(size_t max_bytes);
 void wire_reader_destroy(struct wire_reader *reader);
 
 /*
- * Reads what a non-blocking socket has (one read(2), bounded). Returns the
- * number of bytes, 0 at end of file, -EAGAIN, or another -errno: -ENOBUFS
- * where a frame's worth of bytes waits to be taken, -ENOMEM, or what
- * wire_reader_next() has refused the stream with.
+ * Reads what a non-blocking socket has (one read(2), bounded). Returns the number
+ * of bytes, 0 at end of file, -EAGAIN, or another -errno: -ENOBUFS where the
+ * buffer is full and frames have to be taken first, -ENOMEM, or the error with
+ * which wire_reader_next() has refused the stream.
  */
 ssize_t wire_reader_fill(struct wire_reader *reader, int fd) MUST_CHECK;
 
-/* The same from memory and without a bound, for tests and the fuzz target. 0, -ENOMEM, or why the stream was refused.
- */
+/* The same from memory and without a bound, for tests and the fuzz target. 0, -ENOMEM, or the error with which the
+ * stream was refused. */
 int wire_reader_feed(struct wire_reader *reader, const void *data, size_t bytes) MUST_CHECK;
 
 /*
  * Takes the next whole frame. Returns 1 with ret_frame filled (the caller's:
- * wire_frame_fini()), 0 where more bytes are needed, -ENOMEM, -EMSGSIZE over
- * the cap, -E2BIG over WIRE_MAX_VALUES, -EBADMSG where it is not a frame. After
- * the last three the stream can't be used any further, and every call on the
- * reader says the same again.
- * A frame over the cap is refused from its header alone.
+ * wire_frame_fini()), 0 where more bytes are needed, -ENOMEM, -EMSGSIZE over the
+ * cap, -E2BIG over WIRE_MAX_VALUES, -EBADMSG where it is not a frame. After the
+ * last three the stream can't be used any more, and every call returns the same
+ * error. A frame over the cap is refused from its header alone.
  */
 int wire_reader_next(struct wire_reader *reader, struct wire_frame *ret_frame) MUST_CHECK;
 void wire_frame_fini(struct wire_frame *frame);
@@ -76,22 +75,22 @@ void wire_frame_fini(struct wire_frame *frame);
 int wire_encode(const json_t *json, const struct wire_buffer *buffers, size_t n_buffers, void **ret_data,
                 size_t *ret_bytes) MUST_CHECK;
 
-/* What a worker may say. */
+/* The frames of a worker. */
 enum wire_type {
     WIRE_HELLO,   /* the interpreter runs: language_info */
-    WIRE_READY,   /* warm, and about to block on its socket */
+    WIRE_READY,   /* the interpreter has started, and is about to block on its socket */
     WIRE_PUBLISH, /* a message for iopub */
-    WIRE_SYNC,    /* "everything I wrote so far comes first": answered with an ack, nothing else */
+    WIRE_SYNC,    /* asks to read the pipes before it continues; answered with an ack */
     WIRE_INPUT,   /* input() or getpass() */
-    WIRE_DONE,    /* the request is over; content of the reply */
+    WIRE_DONE,    /* the request is done; content of the reply */
     WIRE_N_TYPES,
 };
 
 /*
- * Checks a frame's JSON against the shape of its type (docs/worker-wire.md):
- * required keys, their kinds, and for a publish that msg_type is one that a
- * kernel may send. 0 or -EBADMSG, then ret_why names the first thing that is
- * wrong (a static string).
+ * Checks a frame's JSON against the schema of its type (docs/worker-wire.md):
+ * required keys, their types, and for a publish that msg_type is one that a
+ * worker may publish. 0, or -EBADMSG with the first problem in ret_why (a static
+ * string).
  */
 int wire_check(const json_t *json, enum wire_type *ret_type, const char **ret_why) MUST_CHECK;
 

@@ -1,9 +1,9 @@
 /*
- * wire_check.c - the shapes of a worker's frames, a row a key, and the one walk over the rows.
+ * wire_check.c - the schema of a worker's frames, with one row for each key, and the function that applies it.
  *
- * A key without a row may hold anything: its user checks it. The type and, of a
- * publish, its msg_type are looked up in tables before their rules are, so a name
- * that the worker invents selects no rules.
+ * A key without a row may have any value, and has to be checked where it is used.
+ * The type and, of a publish, its msg_type are looked up in tables first, so an
+ * unknown name is refused.
  */
 
 #include "wire.h"
@@ -13,13 +13,13 @@
 #include <string.h>
 
 #define MAX_NAME_BYTES 256
-#define MAX_COUNT ((json_int_t)1 << 53) /* what every JSON reader holds exactly */
+#define MAX_COUNT ((json_int_t)1 << 53) /* exact in every JSON parser */
 
 static bool is_count(const json_t *json) {
     return json_is_integer(json) && json_integer_value(json) >= 0 && json_integer_value(json) <= MAX_COUNT;
 }
 
-/* Short, and the same as a C string. */
+/* A short string without NUL. */
 static bool is_name(const json_t *json) {
     size_t bytes = json_string_length(json);
     return bytes > 0 && bytes <= MAX_NAME_BYTES && memchr(json_string_value(json), '\0', bytes) == NULL;
@@ -29,7 +29,7 @@ static bool is_string(const json_t *json) {
     return json_is_string(json);
 }
 
-/* Of an output stream: there are two. */
+/* "stdout" or "stderr". */
 static bool is_stream(const json_t *json) {
     const char *name = json_string_value(json);
     return name != NULL && (strcmp(name, "stdout") == 0 || strcmp(name, "stderr") == 0);
@@ -58,7 +58,7 @@ static bool is_strings(const json_t *json) {
 #define WORDS_is_object "an object"
 #define WORDS_is_strings "a list of strings"
 
-/* An object of this scope has this key with a value of this kind. */
+/* A rule: objects of this scope have this key with a value of this kind. */
 struct rule {
     const char *scope;
     const char *key;
@@ -113,7 +113,7 @@ static const struct rule rules[] = {
     MUST("comm_close", "comm_id", is_name),
 };
 
-/* The msg_types that a worker may have published. What the kernel says of itself, status among it, is not here. */
+/* The msg_types that a worker may publish. Messages that only the kernel sends, as status, are not here. */
 static const char *const published[] = {
     "stream",    "display_data", "update_display_data", "execute_result", "error", "clear_output",
     "comm_open", "comm_msg",     "comm_close",
@@ -136,7 +136,7 @@ static const struct {
     {WIRE_DONE, "reply", "reply"},
 };
 
-/* What the first broken rule of scope says, or NULL. */
+/* The text of the first rule of scope that is broken, or NULL. */
 static const char *check_scope(const json_t *object, const char *scope) {
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         const struct rule *rule = &rules[i];
@@ -149,7 +149,7 @@ static const char *check_scope(const json_t *object, const char *scope) {
     return NULL;
 }
 
-/* The place of a JSON string in a list of names, or n. */
+/* The index of a JSON string in a list of names, or n. */
 static size_t find_name(const json_t *json, const char *const *names, size_t n) {
     size_t i = 0;
     while (i < n && (!is_name(json) || strcmp(json_string_value(json), names[i]) != 0))

@@ -1,4 +1,4 @@
-/* wire_encode.c - one frame in one allocation that grows, its JSON's length filled in at the end. */
+/* wire_encode.c - writes a frame into one growing allocation; the JSON's length is filled in at the end. */
 
 #include "bytes.h"
 #include "json_write.h"

@@ -1,10 +1,9 @@
 /*
- * wire_reader.c - bytes of a stream, cut into frames.
+ * wire_reader.c - reads frames from a stream.
  *
- * A frame is refused by its lengths as soon as they have come, before its bytes are
- * waited for. What is held is at most the cap and one read(2). A stream that has
- * broken once stays broken: where a frame's end is not known, neither is the
- * beginning of the next.
+ * A frame is refused for its lengths as soon as these have arrived. At most the
+ * cap and one read(2) are kept in memory. A stream with a wrong frame can't be
+ * used any more, because the beginning of the next frame is not known.
  */
 
 #include "bytes.h"
@@ -21,7 +20,7 @@ enum {
     KEPT_BYTES = 256 * 1024,      /* memory kept while nothing is waiting */
 };
 
-/* Bytes come in behind held.n and are taken at taken. */
+/* Bytes are appended to held and taken from the offset taken. */
 struct wire_reader {
     size_t max_bytes;
     struct bytes held;
@@ -50,9 +49,9 @@ void wire_reader_destroy(struct wire_reader *reader) {
 }
 
 /*
- * Makes room for n more bytes. What is left of earlier reads is moved to the
- * front only where at least as much was taken as is left: each byte is moved
- * once on average, however small the reads are.
+ * Makes room for n more bytes. The rest of earlier reads is moved to the front
+ * only if at least as many bytes have been taken as are left, so each byte is
+ * moved once on average, however small the reads are.
  */
 static int make_room(struct wire_reader *reader, size_t n) {
     struct bytes *held = &reader->held;
@@ -104,7 +103,7 @@ static size_t get_u32(const char *at) {
     return (size_t)bytes[0] | (size_t)bytes[1] << 8 | (size_t)bytes[2] << 16 | (size_t)bytes[3] << 24;
 }
 
-/* 1 with the lengths, 0 where not all of them are there, -EMSGSIZE, -EBADMSG. */
+/* 1 with the lengths, 0 where not all of them have arrived, -EMSGSIZE, -EBADMSG. */
 static int read_head(const char *at, size_t left, size_t max_bytes, struct head *ret) {
     if (left < 8)
         return 0;

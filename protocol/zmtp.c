@@ -1,11 +1,11 @@
 /*
  * zmtp.c - a state machine that takes a connection in pieces of any size.
  *
- * What is kept of a byte that has passed is numbers, and 64 bytes of greeting, so a
- * peer costs the same whatever it sends. Frames have to end where libzmq's decoder
- * has them end, else nothing is bounded: so they are read as it reads them, also
- * where the grammar says otherwise. Bodies are stepped over in runs; only the first
- * frame is looked at byte by byte, for the identity in it.
+ * Only numbers and the 64 bytes of the greeting are kept, so a peer costs the
+ * same whatever it sends. Frames have to end where libzmq's decoder ends them,
+ * otherwise nothing is bounded; so they are read as libzmq does, also where the
+ * grammar differs. Bodies are skipped; only the first frame is read byte by byte,
+ * for its identity.
  */
 
 #include "zmtp.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum {
-    SIGNATURE_END_AT = 9, /* its lowest bit is set where the peer knows of versions */
+    SIGNATURE_END_AT = 9, /* its lowest bit is set if the peer speaks ZMTP 2.0 or later */
     REVISION_AT = 10,
     REVISION_1_0 = 0,
     REVISION_2_0 = 1,
@@ -26,7 +26,7 @@ enum {
     HEARTBEAT_NAME_BYTES = 4, /* PING and PONG; no other command's name has four letters here */
 };
 
-/* One byte of the greeting, seen as libzmq sees it. */
+/* Reads one byte of the greeting as libzmq does. */
 static int take_greeting(struct zmtp *zmtp, unsigned char byte) {
     size_t at = zmtp->at++;
     zmtp->greeting[at] = byte;
@@ -48,7 +48,7 @@ static void end_frame(struct zmtp *zmtp) {
     if (zmtp->flags & FLAG_MORE)
         return;
     if (zmtp->flags & FLAG_COMMAND) {
-        /* It stands beside the message that goes on, and ends nothing. */
+        /* A heartbeat is not part of the current message, and does not end it. */
         zmtp->frames--;
         zmtp->bytes -= zmtp->frame_bytes;
         return;
@@ -58,7 +58,7 @@ static void end_frame(struct zmtp *zmtp) {
     zmtp->bytes = 0;
 }
 
-/* What a peer says of itself; libzmq takes it for that whatever its flags are. */
+/* Whether this is the first frame, which has the peer's metadata; libzmq reads it so whatever its flags are. */
 static bool is_first(const struct zmtp *zmtp) {
     return zmtp->begun <= 1;
 }
@@ -79,7 +79,7 @@ static int begin_identity(struct zmtp *zmtp, uint64_t bytes) {
 static void take_identity(struct zmtp *zmtp, size_t i) {
     if (zmtp->part_n++ == 0)
         zmtp->part_at = i;
-    zmtp->identity_come++;
+    zmtp->identity_received++;
 }
 
 static void begin_part(struct zmtp_ready *ready, enum zmtp_ready_step step, size_t length) {
@@ -177,7 +177,7 @@ static int take_length(struct zmtp *zmtp, unsigned char byte) {
     return --zmtp->at > 0 ? 0 : begin_body(zmtp);
 }
 
-/* As much of the body as there is of n bytes, from the *i-th on; puts *i behind it. */
+/* Reads the body, from the *i-th of n bytes on; sets *i after it. */
 static int take_body(struct zmtp *zmtp, const unsigned char *text, size_t n, size_t *i) {
     const unsigned char *data = text + *i;
     size_t taken = zmtp->left < n - *i ? (size_t)zmtp->left : n - *i;

@@ -1,5 +1,5 @@
 /*
- * clock.h - the two clocks of the kernel: a monotonic one, and the date.
+ * clock.h - the kernel's two clocks: a monotonic one, and the date.
  */
 #ifndef PETRI_CLOCK_H
 #define PETRI_CLOCK_H
@@ -7,14 +7,14 @@
 #include <stdint.h>
 #include <time.h>
 
-#define CLOCK_NEVER INT64_MAX  /* a deadline that does not come */
+#define CLOCK_NEVER INT64_MAX  /* no deadline */
 #define CLOCK_MS INT64_C(1000) /* microseconds */
 #define CLOCK_S INT64_C(1000000)
 
-/* Microseconds of a clock that never jumps. See: CLOCK_MONOTONIC in clock_gettime(2). */
+/* Microseconds of a monotonic clock. See: CLOCK_MONOTONIC in clock_gettime(2). */
 int64_t clock_us(void);
 
-/* Milliseconds since 1970, as clocks on the wall have it: it may jump. */
+/* Milliseconds since 1970; may jump when the system's clock is set. */
 int64_t clock_date_ms(void);
 
 /* The date and time now, ISO 8601, UTC, microseconds, "Z": 27 characters and NUL. */

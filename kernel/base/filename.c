@@ -1,8 +1,8 @@
 /*
- * filename.c - one pass over a name, character by character, each judged with the one before it.
+ * filename.c - checks and shows names in one pass, each character together with the one before it.
  *
- * unseen_look() needs the character before, so a text is never judged in pieces.
- * filename_problem() refuses the very characters that filename_shown() replaces.
+ * unseen_look() needs the character before, so a text is never checked in pieces.
+ * filename_problem() refuses the same characters that filename_shown() replaces.
  *
  * See: The Unicode Standard, category Zs.
  */
@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The first that is not seen as it is, or UNSEEN_NOT. */
+/* The kind of the first unseen character, or UNSEEN_NOT. */
 static enum unseen find_unseen(const unsigned char *path, size_t n) {
     uint32_t before = 0;
     size_t bytes;
@@ -36,12 +36,12 @@ static bool is_space(uint32_t code) {
            code == 0x205f || code == 0x3000;
 }
 
-/* A space, or what ends a line or goes on in it. */
+/* A space, a tab or a line end. */
 static bool is_blank_code(uint32_t code) {
     return is_space(code) || (code >= '\t' && code <= '\r') || code == 0x85 || code == 0x2028 || code == 0x2029;
 }
 
-/* As both below. */
+/* filename_shown() and filename_line(). */
 static const char *show_name(const char *string, bool as_line, char *buf, size_t size) {
     const unsigned char *text = (const unsigned char *)string;
     size_t n = strlen(string), at = 0, bytes;
@@ -69,7 +69,7 @@ const char *filename_line(const char *text, char *buf, size_t size) {
     return show_name(text, true, buf, size);
 }
 
-/* Windows, and file systems made for it, drop them: the name would be another. */
+/* Windows and its file systems remove them, so the file would get another name. */
 static bool ends_in_space_or_dot(const unsigned char *name, size_t n) {
     size_t start = n - 1;
     size_t bytes;

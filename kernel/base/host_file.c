@@ -1,9 +1,9 @@
 /*
- * host_file.c - opens first and checks then: the descriptor, never the name.
+ * host_file.c - opens a file first, and then checks the descriptor and not the name.
  *
- * O_NONBLOCK keeps a FIFO from holding the kernel up until its kind is known.
- * RENAME_NOREPLACE is not known to every file system; link(2) and unlink(2) do the
- * same there, but leave two names where the process dies between them.
+ * O_NONBLOCK keeps a FIFO from blocking the kernel before its type is checked.
+ * Not every file system has RENAME_NOREPLACE; there link(2) and unlink(2) do the
+ * same, but leave two names if the process is killed between them.
  *
  * See: openat2(2), rename(2), user_namespaces(7).
  */
@@ -22,7 +22,7 @@ bool host_is_trusted(uid_t owner) {
     return owner == geteuid() || owner == 0;
 }
 
-/* Whether the host's root has an id in this user namespace. */
+/* Whether the host's root has a uid in this user namespace. */
 static bool knows_root(void) {
     unsigned long inside, outside, n;
     auto_file file = fopen("/proc/self/uid_map", "re");
@@ -45,7 +45,7 @@ const char *host_owner_text(uid_t owner, char *buf, size_t size) {
 }
 
 static bool is_owner_wanted(const struct stat *st, enum host_owner owner) {
-    return owner == HOST_ANYBODYS || (owner == HOST_TRUSTED ? host_is_trusted(st->st_uid) : st->st_uid == geteuid());
+    return owner == HOST_ANY_OWNER || (owner == HOST_TRUSTED ? host_is_trusted(st->st_uid) : st->st_uid == geteuid());
 }
 
 int host_file_check(int fd, const struct host_file *wanted, struct error *ret_error) {
@@ -68,7 +68,7 @@ int host_file_check(int fd, const struct host_file *wanted, struct error *ret_er
     return 0;
 }
 
-/* Why a name can't be opened: ELOOP is a link, and ENXIO a FIFO without a reader, or a socket. */
+/* The reason for a failed open(2): ELOOP means a link, and ENXIO a FIFO without a reader, or a socket. */
 static int open_failed(int err, struct error *ret_error) {
     if (err == ENXIO || err == EISDIR)
         return error_set(ret_error, EINVAL, "it is no regular file");

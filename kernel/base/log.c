@@ -1,4 +1,4 @@
-/* log.c - one line of bounded length, made safe for a terminal, in one write(2). */
+/* log.c - writes one line of bounded length, made safe for a terminal, with one write(2). */
 
 #include "log.h"
 
@@ -41,7 +41,7 @@ void log_write_from(const struct log *log, enum log_level level, const char *fil
     auto_bytes safe = {0};
     terminal_append(&safe, line, text_whole_utf8(line, strlen(line)), true);
     bytes_append_text(&safe, "\n");
-    /* Where standard error is closed there is no other place. */
+    /* Where standard error can't be written, there is no other place for the line. */
     if (write(STDERR_FILENO, safe.data ? safe.data : "", safe.n) < 0)
         return;
 }

@@ -1,12 +1,12 @@
 /*
- * log.h - lines on standard error for the operator.
+ * log.h - log lines on standard error, for the operator.
  *
- * In normal work there are none: clients such as nbclient show a kernel's
- * standard error to their users. PETRI_LOG=debug in the environment shows all,
- * and where in the source each line comes from.
+ * A kernel without problems writes none, because clients such as nbclient show a
+ * kernel's standard error to their users. PETRI_LOG=debug in the environment
+ * shows all lines, with source and function.
  *
- * Ours, because syslog(3) and the journal are not where clients look for what
- * their kernel says.
+ * It is not syslog(3) or the journal, because clients read the kernel's standard
+ * error.
  */
 #ifndef PETRI_LOG_H
 #define PETRI_LOG_H
@@ -21,12 +21,13 @@ struct log {
 void log_init(struct log *log, const char *level_name);
 
 /*
- * Writes one line "petri: level: text", at level debug of the log "petri: level: SOURCE:FUNCTION: text", with one
- * write(2), so that lines of several writers do not mix; what is not seen in it as it is becomes question marks.
+ * Writes one line "petri: level: text", at level debug of the log "petri: level:
+ * SOURCE:FUNCTION: text", with one write(2), so that lines of several processes
+ * do not mix. Control and unseen characters become question marks.
  */
 #define log_write(log, level, ...) log_write_from((log), (level), __FILE__, __func__, __VA_ARGS__)
 
-/* What log_write() is made of: file is a path of a source, function the name of one in it. */
+/* Used by log_write(): file is the path of a source, function the name of one in it. */
 void log_write_from(const struct log *log, enum log_level level, const char *file, const char *function,
                     const char *format, ...) __attribute__((format(printf, 5, 6)));
 

@@ -1,8 +1,8 @@
 /*
- * pace.c - the generic cell rate algorithm: a moment up to which all events so far count.
+ * pace.c - the generic cell rate algorithm: keeps the time until which all events so far are paid for.
  *
- * Each event moves it on by its share of a second, and it never lies before now. An
- * event is refused where it is more than a burst ahead.
+ * Each event advances that time by 1/per_second; it is never before now. An event
+ * is refused where the time is more than a burst ahead.
  *
  * See: ITU-T I.371, "Generic cell rate algorithm".
  */

@@ -1,5 +1,5 @@
 /*
- * pace.h - a rate limit with a burst, for what unauthenticated peers can cause.
+ * pace.h - limits the rate of events that any client can cause.
  */
 #ifndef PETRI_PACE_H
 #define PETRI_PACE_H
@@ -9,10 +9,10 @@
 
 /* All zero at the beginning. */
 struct pace {
-    int64_t paid_us; /* until then the earlier ones count */
+    int64_t paid_us; /* the time until which all events so far are paid for */
 };
 
-/* Whether one more is within per_second and burst; counts it then. */
+/* Whether one more event is within the rate and the burst; then counts it. */
 bool pace_allows(struct pace *pace, unsigned per_second, unsigned burst);
 
 #endif

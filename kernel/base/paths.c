@@ -1,5 +1,5 @@
 /*
- * paths.c - tries the places of a table, seen from the program, and takes the first that holds the worker.
+ * paths.c - tries folders relative to the program, and takes the first that has the worker.
  *
  * The program is found by /proc/self/exe, which no argv[0] can change.
  */
@@ -14,15 +14,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Seen from the program's folder; the first that holds the worker is it. */
+/* Relative to the program's folder; the first that has the worker counts. */
 static const char *const roots[] = {
     "../share/petri", /* installed */
     "..",             /* built in CHECKOUT/build */
     "../..",          /* built in CHECKOUT/build/PRESET */
-    ".",              /* built elsewhere: the build leaves links beside the program */
+    ".",              /* built elsewhere: the build makes links beside the program */
 };
 
-/* base/name in its real place. 0 or -errno. */
+/* The real path of base/name. 0 or -errno. */
 static int locate(const char *base, const char *name, char ret_path[PATH_MAX]) {
     char path[PATH_MAX];
     char real[PATH_MAX];
@@ -61,7 +61,7 @@ int paths_find_for(const char *program, struct paths *ret_paths) {
         r = locate(root, "kernelspec", paths.kernelspec);
     if (r < 0)
         return r;
-    /* Built, it stands beside the program; it may well be absent. */
+    /* In a build it is beside the program; it may be missing. */
     if (locate(root, "site", paths.site) < 0 && locate(folder, "site", paths.site) < 0)
         paths.site[0] = '\0';
     *ret_paths = paths;

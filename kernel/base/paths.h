@@ -1,8 +1,8 @@
 /*
- * paths.h - where petri's own files are: found from where its program is.
+ * paths.h - finds petri's own files, from the place of its program.
  *
- * Installed, they stand in PREFIX/share/petri beside PREFIX/bin/petri; in a
- * checkout, above the folder in which petri was built.
+ * An installed petri, PREFIX/bin/petri, has them in PREFIX/share/petri; in a
+ * checkout they are above the build folder.
  */
 #ifndef PETRI_PATHS_H
 #define PETRI_PATHS_H
@@ -19,21 +19,21 @@ struct paths {
     char site[PATH_MAX];       /* petri's own copy of IPython; "" where there is none */
 };
 
-/* Finds them. 0, or -ENOENT where the worker is in none of these places, or another -errno. */
+/* Finds them. 0, -ENOENT where they are not there, or another -errno. */
 int paths_find(struct paths *ret_paths) MUST_CHECK;
 
 /* The same for a program at this path; for tests. */
 int paths_find_for(const char *program, struct paths *ret_paths) MUST_CHECK;
 
 /*
- * A file of the user's: name below the folder that the environment variable
- * names, else below the home folder's otherwise ("XDG_DATA_HOME",
+ * The path of a file of the user: name below the folder that the environment
+ * variable names, or else below that folder of the home ("XDG_DATA_HOME",
  * ".local/share", "petri/history.sqlite"). 0, -ENOENT where there is no home, or
  * -ENAMETOOLONG. See: XDG Base Directory Specification.
  */
 int paths_of_user(const char *variable, const char *otherwise, const char *name, char *buf, size_t size) MUST_CHECK;
 
-/* Makes a folder and those above it, as far as they are not there. 0 or -errno. */
+/* Makes a folder and those above it, unless they exist. 0 or -errno. */
 int paths_make_folders(const char *path, mode_t mode) MUST_CHECK;
 
 #endif

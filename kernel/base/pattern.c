@@ -1,13 +1,14 @@
 /*
- * pattern.c - PCRE2 over one window after the other.
+ * pattern.c - applies PCRE2 patterns to one window of the text after the other.
  *
- * A window is a line, or a piece of one that overlaps the next by half, so a match
- * of up to half a window is whole in one of them. A match that touches the end of a
- * window which is cut may go on: the next window begins where it does. The matching
- * context bounds backtracking and memory of each call; the clock is only looked at
- * between windows, so a pass may take one window longer than it may.
+ * A window is a line, or a piece of a long line that overlaps the next piece by
+ * half, so that a match of up to half a window is always whole in one of them. A
+ * match at the end of a piece may go on after it; then the next window begins
+ * where the match does. The match context bounds backtracking and memory of each
+ * call. The clock is only checked between windows, so a pass may be one window
+ * late.
  *
- * Patterns are of bytes, without UTF mode: the text may be no UTF-8.
+ * Patterns match bytes, without UTF mode, because the text may not be UTF-8.
  */
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -105,7 +106,7 @@ int64_t pattern_deadline(void) {
     return clock_us() + PATTERN_PASS_MS * CLOCK_MS;
 }
 
-/* What is looked at at once: a line, or a piece of one that is longer. */
+/* A line, or a piece of a long one. */
 struct window {
     size_t start, end;
     bool first, last; /* of its line */
@@ -123,7 +124,7 @@ static struct window window_at(const struct pattern_pass *pass) {
     return window;
 }
 
-/* 1 with the match's place in the text, 0, or -ETIME. */
+/* 1 with the match's position in the text, 0, or -ETIME. */
 static int match_in(const struct patterns *patterns, size_t which, const struct pattern_pass *pass,
                     const struct window *window, size_t *ret_start, size_t *ret_end) {
     uint32_t options = PCRE2_NOTEMPTY | (window->first ? 0 : PCRE2_NOTBOL) | (window->last ? 0 : PCRE2_NOTEOL);
@@ -153,7 +154,7 @@ int patterns_next(const struct patterns *patterns, size_t which, struct pattern_
             return r;
         bool cut = r > 0 && end == window.end && !window.last && start > window.start;
         if (cut) {
-            pass->at = start; /* it may well go on behind the window */
+            pass->at = start; /* it may go on after the window */
         } else if (r > 0) {
             pass->at = end;
             *ret_start = start;

@@ -1,11 +1,11 @@
 /*
- * pattern.h - the operator's own regular expressions, over text that may be hostile.
+ * pattern.h - the operator's regular expressions, applied to text that may be hostile.
  *
- * PCRE2, because its matches can be bounded and POSIX regexec() has no bounds
- * at all: a pattern looks at one line at a time, in windows of
- * PATTERN_WINDOW_BYTES, each start in a window may backtrack a bounded number
- * of times, and one pass over a text has PATTERN_PASS_MS. A pass that does not
- * get through says so, so that the caller can take the safe side.
+ * PCRE2 is used because its matches can be bounded, and POSIX regexec() has no
+ * bounds. A pattern is applied to one line at a time, in windows of
+ * PATTERN_WINDOW_BYTES; backtracking from each start is bounded, and one pass
+ * over a text has PATTERN_PASS_MS. A pass that runs out of time says so, so that
+ * the caller can refuse the rest of the text.
  *
  * See: pcre2api(3), pcre2_set_match_limit(3).
  */
@@ -22,7 +22,7 @@
 enum {
     PATTERN_MAX = 64,            /* patterns of one kind */
     PATTERN_BYTES_MAX = 1000,    /* of one pattern */
-    PATTERN_WINDOW_BYTES = 8192, /* a match of up to half of it is found wherever it stands */
+    PATTERN_WINDOW_BYTES = 8192, /* a match of up to half of it is always found */
     PATTERN_PASS_MS = 100,       /* of all patterns over one text */
 };
 
@@ -31,29 +31,29 @@ struct patterns;
 /* Whether text is a pattern. 0, or -EINVAL with a clause of what is wrong in ret_error. */
 int pattern_check(const char *text, struct error *ret_error) MUST_CHECK;
 
-/* texts: an array of strings that pattern_check() took, or NULL for none; borrowed for the call. ret_patterns is the
- * caller's: patterns_destroy(). 0, -EINVAL or -ENOMEM. */
+/* texts: an array of strings that pattern_check() has accepted, or NULL for none; borrowed for the call.
+ * ret_patterns is the caller's: patterns_destroy(). 0, -EINVAL or -ENOMEM. */
 int patterns_create(const json_t *texts, struct patterns **ret_patterns) MUST_CHECK;
 void patterns_destroy(struct patterns *patterns);
 
 /* How many there are; NULL has none. */
 size_t patterns_n(const struct patterns *patterns);
 
-/* One way through a text with one pattern. */
+/* One pass over a text with one pattern. */
 struct pattern_pass {
     const char *text; /* borrowed */
     size_t bytes;
-    size_t at;           /* where to look on */
+    size_t at;           /* where to continue */
     int64_t deadline_us; /* pattern_deadline() */
 };
 
 int64_t pattern_deadline(void);
 
 /*
- * The next match that is not empty, from pass->at on; pass->at goes behind it.
- * 1 with ret_start and ret_end (bytes of the text), 0 where there is none any
- * more, -ETIME where the bounds did not let it look at all of the text: nothing
- * is known of what is behind pass->at.
+ * Finds the next match that is not empty, from pass->at on, and sets pass->at
+ * after it. 1 with ret_start and ret_end (offsets in the text); 0 where there is
+ * no other match; -ETIME where the bounds were reached: the text after pass->at
+ * was not searched.
  */
 int patterns_next(const struct patterns *patterns, size_t which, struct pattern_pass *pass, size_t *ret_start,
                   size_t *ret_end) MUST_CHECK;

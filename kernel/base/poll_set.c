@@ -1,8 +1,8 @@
 /*
- * poll_set.c - an array of poll items for one turn of zmq_poll(3), which is thrown away after it.
+ * poll_set.c - an array of poll items for one call of zmq_poll(3).
  *
- * Handlers are called after the wait, in the order of adding. A handler may change
- * anything but the set: it is only read then.
+ * Handlers are called after the wait, in the order in which they were added. A
+ * handler may change anything but the set.
  */
 
 #include "poll_set.h"
@@ -42,7 +42,7 @@ static long timeout_ms(const struct poll_set *set) {
     if (set->deadline_us == CLOCK_NEVER)
         return -1;
     int64_t left_us = set->deadline_us - clock_us();
-    /* Rounded up: a turn that ends before its deadline would spin until it comes. */
+    /* Rounded up: a turn that ends before its deadline would be repeated until the deadline. */
     return left_us <= 0 ? 0 : (long)((left_us + CLOCK_MS - 1) / CLOCK_MS);
 }
 

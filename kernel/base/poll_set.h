@@ -1,14 +1,12 @@
 /*
  * poll_set.h - what the loop waits for in one turn.
  *
- * The set is built anew for every turn from the state of the kernel, so
- * nothing has to be unregistered. Readiness is a hint: by the time a handler
- * runs, another may have changed things, so each handler looks again and reads
- * without blocking.
+ * The set is built for every turn from the state of the kernel, so nothing has to
+ * be unregistered. Another handler may have changed something before a handler is
+ * called, so each handler checks again and reads without blocking.
  *
- * Ours on zmq_poll(3) and not on libuv or sd-event, because a ZeroMQ socket's
- * own descriptor is edge-triggered and says only that something may have
- * changed.
+ * It uses zmq_poll(3) and not libuv or sd-event, because the descriptor of a
+ * ZeroMQ socket is edge-triggered and only says that something may have changed.
  *
  * See: zmq_poll(3), which is level-triggered for sockets and descriptors alike.
  */

@@ -1,4 +1,4 @@
-/* sandbox_error.c - the sentence of a sandbox's step, in a struct error of the kernel's. */
+/* sandbox_error.c - copies the sentence about a failed step of the sandbox into an error of the kernel. */
 
 #include "sandbox_error.h"
 

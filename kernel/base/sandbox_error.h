@@ -1,5 +1,5 @@
 /*
- * sandbox_error.h - what sandbox/ says of a step that failed, as any error of the kernel's.
+ * sandbox_error.h - turns an error of sandbox/ into one of the kernel, with a sentence for people.
  */
 #ifndef PETRI_SANDBOX_ERROR_TEXT_H
 #define PETRI_SANDBOX_ERROR_TEXT_H
@@ -8,10 +8,10 @@
 #include "sandbox/sandbox.h"
 
 /*
- * Fills ret_error, which may be NULL, with the step, its errno and the sentence
- * of sandbox_error_text(). cause is the caller's own, all zero before the call
- * that failed: ret_error may hold anything, and stays untouched on success.
- * Returns r.
+ * Fills ret_error, unless it is NULL, with the step, its errno and the sentence
+ * of sandbox_error_text(). cause is the error of the failed call, and was all
+ * zero before it. ret_error need not be initialised, and is not changed on
+ * success. Returns r.
  */
 int error_set_sandbox(struct error *ret_error, int r, const struct error *cause);
 

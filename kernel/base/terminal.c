@@ -2,9 +2,9 @@
  * terminal.c - all text goes through terminal_append(), character by character, into
  * one buffer that is written at once.
  *
- * What printf() makes is made safe as a whole and not argument by argument, so no
- * caller can forget one. In JSON only strings can hold such characters, and
- * spelling them keeps the value.
+ * The whole output of printf() is made safe, not single arguments, so that no
+ * caller can forget one. In JSON only strings can have unsafe characters, and
+ * escapes keep their values.
  */
 
 #include "terminal.h"
@@ -72,7 +72,7 @@ void terminal_complain(const char *format, ...) {
     terminal_append(&line, text ? text : "no memory", strlen(text ? text : "no memory"), true);
     bytes_append_text(&line, "\n");
     fflush(stdout);
-    /* Where standard error is closed there is no other place. */
+    /* Where standard error can't be written, there is no other place for the line. */
     if (write(STDERR_FILENO, line.data ? line.data : "", line.n) < 0)
         return;
 }
@@ -88,7 +88,7 @@ static void append_escaped(struct bytes *out, uint32_t code) {
     bytes_append_text(out, text);
 }
 
-/* JSON, which has ends of lines only between values, with what is not seen in its texts spelled. */
+/* Appends JSON text, with unsafe characters in its strings as escapes. JSON has line ends only between values. */
 static void append_json(struct bytes *out, const char *text, size_t n) {
     const unsigned char *at = (const unsigned char *)text;
     size_t bytes;

@@ -1,15 +1,15 @@
 /*
- * terminal.h - all that commands write to standard output and standard error.
+ * terminal.h - writes the output of commands to standard output and standard error, safe for a terminal.
  *
- * A terminal may obey what cells, records and names of files hold, or show it as
- * another text. So all of it is written through here: of the characters that are
- * not seen as they are (protocol/unseen.h), of controls and of what is not UTF-8,
- * a question mark is written for each; line ends and tabs stay. In JSON, where it
- * may stand only inside texts, such a character is written as \uXXXX, so that the
- * value is the same.
+ * Text from cells, records and file names may have escape sequences that a
+ * terminal executes, or characters that make it look different. So all of it is
+ * written with these functions: they write a question mark for each unseen
+ * character (protocol/unseen.h), control character and byte that is not UTF-8;
+ * line ends and tabs are kept. In JSON such a character can only be in a string,
+ * and is written as \uXXXX, so that the value is the same.
  *
- * Ours, because vis(3) of libbsd makes controls harmless, but it neither knows
- * characters that change the direction of text nor leaves all others as they are.
+ * vis(3) of libbsd makes control characters harmless, but does not handle
+ * characters that reverse text, and changes other characters.
  */
 #ifndef PETRI_TERMINAL_H
 #define PETRI_TERMINAL_H
@@ -19,22 +19,22 @@
 #include <jansson.h>
 #include <stddef.h>
 
-/* Appends n bytes of text as they can be shown; without_lines: in one line. */
+/* Appends n bytes of text, made safe; without_lines: as one line. */
 void terminal_append(struct bytes *out, const char *text, size_t n, bool without_lines);
 
-/* Writes text up to its NUL or n bytes, which may cut a character in two, to standard output. */
+/* Writes text, up to its NUL or n bytes, to standard output; n may split a character. */
 void terminal_put(const char *text, size_t n);
 
-/* Writes the whole of a text in one line, without its end. */
+/* Writes a text as one line, without a newline. */
 void terminal_put_line(const char *text);
 
-/* Writes to standard output as printf() does, the whole of it made safe. */
+/* printf(3), with all of the output made safe. */
 void terminal_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Writes "petri: ", what printf() would, and a line end to standard error, with one write(2); all in one line. */
+/* Writes "petri: ", the output of printf(3) as one line, and a newline to standard error, with one write(2). */
 void terminal_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Writes a value to standard output, whole. 0; or EXIT_FAILURE after a sentence on standard error, also for NULL. */
+/* Writes a JSON value to standard output. 0; or EXIT_FAILURE, also for NULL, after a message on standard error. */
 int terminal_put_json(const json_t *json);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * artifact_kind.c - decides by type, number of names and path which files of a cell the host may get.
+ * artifact_kind.c - refuses files by their type, their number of names, and their path.
  *
- * No link, and no file with a second name, is ever read: either could be a file
- * that the cell may not read.
+ * Symbolic links, and files with more than one hard link, are never read, because
+ * they could be files that the cell may not read.
  */
 
 #include "artifact_kind.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* What is no plain file, by its type. */
+/* The reason for each type that is not a regular file. */
 static const struct {
     unsigned type;
     const char *why;

@@ -1,5 +1,5 @@
 /*
- * artifact_kind.h - which of the files that a cell leaves are given to the host.
+ * artifact_kind.h - which of the files that a cell leaves in a folder may be copied to the host.
  */
 #ifndef PETRI_ARTIFACT_KIND_H
 #define PETRI_ARTIFACT_KIND_H
@@ -13,8 +13,8 @@
 const char *artifact_action(enum cell_change change);
 
 /*
- * Whether something keeps a file from being given to the host, by its path, type
- * and mode (stat(2)) and the number of its names; then ret_why gets it, as a
+ * Whether a file is not copied to the host because of its path, its type and mode
+ * (stat(2)) or the number of its hard links. Then ret_why gets the reason as a
  * clause ("it is a link"), cut to size bytes.
  */
 bool artifact_is_refused(const char *path, unsigned mode, unsigned links, char *ret_why, size_t size);

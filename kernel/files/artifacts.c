@@ -1,15 +1,15 @@
 /*
- * artifacts.c - one file after the other: opened, read in chunks, hashed and copied in the same pass.
+ * artifacts.c - one file after the other is read in chunks, and hashed and copied in the same pass.
  *
- * The caps are applied to the whole list, sorted by path, before anything is
- * read, and by the sizes that stat(2) tells: so which files are left out depends
- * on the cell alone. A copy gets its name only when all of the file was read and
- * was not changed meanwhile. Files that are too large are read at their
- * beginning, for their type; files that are withheld for their name are read
- * whole, for their digest.
+ * The caps are applied to the list sorted by path and to the sizes in stat(2),
+ * before anything is read, so which files are left out depends only on the cell.
+ * A copy gets its name only when all of the file has been read and it has not
+ * changed meanwhile. Of files that are too large the beginning is read, for the
+ * MIME type; files that are withheld for their name are read as a whole, for the
+ * digest.
  *
- * The export is opened with the first file that is to be copied, and locked until
- * all are.
+ * The export folder is opened with the first file to copy, and locked until all
+ * are copied.
  */
 
 #include "artifacts.h"
@@ -30,29 +30,29 @@
 
 enum { CHUNK_BYTES = 256 << 10, LOCK_MS = 5000, RETRY_MS = 10 };
 
-/* A file, from the listing on. */
+/* A file of the list. */
 struct artifact {
     char *path; /* owned */
     enum cell_change change;
     unsigned mode, links;
     uint64_t bytes;
-    char refused[192]; /* why it is not copied; "" while nothing is against it */
-    bool too_large;    /* that is why: only its beginning is read */
-    bool withheld;     /* or its name is why: it is read, and not copied */
-    bool given;        /* the request brought it, and it is as it was: no artifact */
+    char refused[192]; /* why it is not copied; "" if it is */
+    bool too_large;    /* refused for its size: only its beginning is read */
+    bool withheld;     /* refused for its name: it is read, but not copied */
+    bool given;        /* the request brought it and the cell has not changed it: no artifact */
     json_t *row;       /* owned */
 };
 
-/* The one that is being read. */
+/* The file that is being read. */
 struct reading {
     int fd;     /* -1 for none */
-    bool begun; /* and its copy, if there is to be one */
+    bool begun; /* the file is open, and its copy too if it gets one */
     uint64_t bytes;
     struct stat before;
     crypto_hash_sha256_state hash;
     char sha256[2 * crypto_hash_sha256_BYTES + 1]; /* once all of it is read; "" before */
     struct export_file copy;
-    struct bytes content; /* where it is to stand in the report */
+    struct bytes content; /* if the report gets it */
 };
 
 struct artifacts {
@@ -62,13 +62,13 @@ struct artifacts {
     struct export *export;
     struct artifact *artifact;
     size_t n, omitted;
-    size_t at; /* the one whose turn it is */
+    size_t at; /* the current file */
     size_t inline_bytes;
     struct reading reading;
     int64_t lock_until_us; /* how long to wait for another kernel; 0 before the first try */
     int64_t due_us;        /* when to go on */
-    bool tried;            /* whether there is an export to copy to is known */
-    char no_export[192];   /* why nothing is copied; "" where it is */
+    bool tried;            /* the export folder has been opened, or can't be */
+    char no_export[192];   /* why nothing is copied; "" if files are copied */
     unsigned char *chunk;  /* owned */
     json_t *rows;          /* owned */
 };
@@ -88,7 +88,7 @@ static void check_kind(struct artifact *artifact) {
         refuse(artifact, "%s", why);
 }
 
-/* Caps count a file's size with its holes. */
+/* Caps apply to st_size, also for a file with holes. */
 static void check_size(struct artifact *artifact, const struct limits *limits, uint64_t *total) {
     char text[32];
     int64_t one = limits->values[LIMIT_ARTIFACT], all = limits->values[LIMIT_ARTIFACTS];
@@ -105,15 +105,17 @@ static void check_size(struct artifact *artifact, const struct limits *limits, u
         *total += artifact->bytes;
 }
 
-/* Where the copy goes: what stands in the export by its path already keeps it. */
+/* The path of the copy in the export folder. */
 static const char *export_path(const struct export *export, const char *path) {
     size_t n = export ? strlen(export->name) : 0;
     return n > 0 && strncmp(path, export->name, n) == 0 && path[n] == '/' ? path + n + 1 : path;
 }
 
-/* A file that a program of the host would run by itself is listed, and its content given on request, but it is not
- * copied. */
-static void check_selfstart(struct artifact *artifact, const struct export *export) {
+/*
+ * A file that programs of the host would run by themselves is in the report,
+ * with its content if that was asked for, but is not copied.
+ */
+static void check_autorun(struct artifact *artifact, const struct export *export) {
     char why[128];
     if (artifact->refused[0] || artifact->change == CELL_DELETED)
         return;
@@ -148,8 +150,10 @@ static json_t *row_of_artifact(const struct artifact *artifact) {
     return row;
 }
 
-/* Decides what can be decided before files are read. In the order of their paths, so that the caps leave out the same
- * ones each time. */
+/*
+ * Checks each file before any is read, in the order of their paths, so that
+ * the caps always leave out the same files.
+ */
 static void check_all(struct artifacts *artifacts) {
     uint64_t total = 0;
     qsort(artifacts->artifact, artifacts->n, sizeof artifacts->artifact[0], by_path);
@@ -210,7 +214,7 @@ void artifacts_destroy(struct artifacts *artifacts) {
     free(artifacts);
 }
 
-/* Opens the export, if that was not tried. False while another kernel has it. */
+/* Opens the export folder. False while another kernel has it locked. */
 static bool open_export(struct artifacts *artifacts) {
     struct export *export = artifacts->export;
     int64_t now_us = clock_us();
@@ -253,7 +257,7 @@ static bool holds_bytes(int fd, const unsigned char *data, size_t bytes, unsigne
     return n == 0 && at == bytes;
 }
 
-/* A file that the request brought is no artifact where the cell has left it as it was. */
+/* A file that the request brought is no artifact if the cell has not changed it. */
 static bool was_given(const struct artifacts *artifacts, const struct artifact *artifact) {
     const struct spec *spec = artifacts->spec;
     for (size_t i = 0; i < spec->n_files; i++)
@@ -275,10 +279,10 @@ static void start_copy(struct artifacts *artifacts, struct artifact *artifact) {
         refuse(artifact, "its copy can't be made: %s", strerror(-r));
 }
 
-/* Opens the file whose turn it is; where it is not to be read, that is all. */
+/* Opens the current file, unless it is not read. */
 static void start_reading(struct artifacts *artifacts, struct artifact *artifact) {
     struct reading *reading = &artifacts->reading;
-    check_selfstart(artifact, artifacts->export);
+    check_autorun(artifact, artifacts->export);
     bool readable = !artifact->refused[0] || artifact->too_large || artifact->withheld;
     if (artifact->change == CELL_DELETED || !readable)
         return;
@@ -298,7 +302,7 @@ static void start_reading(struct artifacts *artifacts, struct artifact *artifact
     crypto_hash_sha256_init(&reading->hash);
 }
 
-/* The first half of a file's turn. False where it has to wait for the export. */
+/* Begins with the current file. False where it has to wait for the export folder. */
 static bool begin_turn(struct artifacts *artifacts, struct artifact *artifact) {
     struct reading *reading = &artifacts->reading;
     if (reading->fd < 0)
@@ -312,8 +316,10 @@ static bool begin_turn(struct artifacts *artifacts, struct artifact *artifact) {
     return true;
 }
 
-/* Nothing of the cell runs any more, so a file should not change; if one does, it is not copied, for the copy could be
- * a mixture. */
+/*
+ * Should not happen, because nothing of the cell runs any more; but if it did,
+ * a partial file would be taken for a whole one.
+ */
 static bool has_changed(const struct reading *reading) {
     struct stat now;
     return fstat(reading->fd, &now) < 0 || now.st_size != reading->before.st_size ||
@@ -322,7 +328,7 @@ static bool has_changed(const struct reading *reading) {
            memcmp(&now.st_ctim, &reading->before.st_ctim, sizeof now.st_ctim) != 0;
 }
 
-/* True once it has its place, or can't get one. */
+/* True once the copy has its name, or can't get one. */
 static bool place_copy(struct artifacts *artifacts, struct artifact *artifact, int64_t until_us) {
     struct export *export = artifacts->export;
     const struct export_place place = {
@@ -383,7 +389,7 @@ static void take_chunk(struct artifacts *artifacts, struct artifact *artifact, s
     }
 }
 
-/* Reads a chunk. False after the last one, or if no more is needed. */
+/* Reads a chunk of the file. False where that was the last one, or the rest is not needed. */
 static bool read_chunk(struct artifacts *artifacts, struct artifact *artifact) {
     ssize_t n = read(artifacts->reading.fd, artifacts->chunk, CHUNK_BYTES);
     if (n < 0) {
@@ -401,7 +407,7 @@ static bool read_chunk(struct artifacts *artifacts, struct artifact *artifact) {
     return false;
 }
 
-/* Goes on with a file. True where it is done with. */
+/* Reads on in a file. True once it is done. */
 static bool read_some(struct artifacts *artifacts, struct artifact *artifact, int64_t until_us) {
     const struct reading *reading = &artifacts->reading;
     if (!reading->sha256[0] && read_chunk(artifacts, artifact))

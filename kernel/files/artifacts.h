@@ -1,11 +1,11 @@
 /*
- * artifacts.h - the files that a cell has made, on their way to the host.
+ * artifacts.h - lists the files that a cell has made, and copies them to the host.
  *
- * Between the end of a cell and its answer, when nothing of the cell runs any
- * more: what it has changed of the notebook's folder is listed, hashed, given a
- * MIME type, and copied to the export, within the caps. What is not copied is
- * listed with the reason. The work is done in slices, so that the kernel answers
- * others meanwhile.
+ * Between the end of a cell and its reply, when nothing of the cell runs any
+ * more: the files that it has changed in the notebook's folder are listed,
+ * hashed, given a MIME type by their content, and copied to the export folder,
+ * within the caps. Files that are not copied are listed with the reason. The work
+ * is done in slices, so that the kernel answers other requests meanwhile.
  */
 #ifndef PETRI_ARTIFACTS_H
 #define PETRI_ARTIFACTS_H
@@ -17,19 +17,19 @@
 #include <stdbool.h>
 
 enum {
-    ARTIFACTS_ROWS = 1000,           /* files that are looked at; the others are counted */
-    ARTIFACTS_COUNTED = 100000,      /* and no longer beyond this */
-    ARTIFACTS_INLINE_BYTES = 8 << 20 /* of all that stand in one report */
+    ARTIFACTS_ROWS = 1000,           /* files that get a row; the others are only counted */
+    ARTIFACTS_COUNTED = 100000,      /* files beyond this are not counted */
+    ARTIFACTS_INLINE_BYTES = 8 << 20 /* content of all files in one report */
 };
 
 struct artifacts;
 
-/* Whose files, and where to; borrowed until they are dealt with. */
+/* All borrowed until artifacts_destroy(). */
 struct artifacts_options {
     struct cell *cell; /* frozen */
     const struct spec *spec;
     const struct limits *limits;
-    struct export *export; /* NULL where they are not copied, only read: writing.h may write them */
+    struct export *export; /* NULL where files are only read, not copied: writing.h may write them */
 };
 
 /*
@@ -38,13 +38,13 @@ struct artifacts_options {
  */
 int artifacts_begin(const struct artifacts_options *options, struct artifacts **ret) MUST_CHECK;
 
-/* Copies on, at most until clock_us() is until_us or a little longer. True once all is done. */
+/* Continues until clock_us() is about until_us. True once all is done. */
 bool artifacts_step(struct artifacts *artifacts, int64_t until_us);
 
 /* When to call it again, at the earliest: 0 for at once. */
 int64_t artifacts_due_us(const struct artifacts *artifacts);
 
-/* What is not copied yet is not copied, with this reason. */
+/* Refuses all files that are not copied yet, for this reason. */
 void artifacts_cancel(struct artifacts *artifacts, const char *why);
 
 /*
@@ -53,17 +53,17 @@ void artifacts_cancel(struct artifacts *artifacts, const char *why);
  */
 json_t *artifacts_rows(const struct artifacts *artifacts);
 
-/* How many more there were. */
+/* The number of files without a row. */
 size_t artifacts_omitted(const struct artifacts *artifacts);
 
 /* NULL is allowed. */
 void artifacts_destroy(struct artifacts *artifacts);
 
 /*
- * What a person reads of such rows, {"text/plain", "text/markdown"}: what was
- * copied, with links, what was removed, and what was not copied, with the reasons.
- * more: how many there are of each beyond the rows. The caller's; NULL where there
- * is nothing to say.
+ * A text about such rows for people, {"text/plain", "text/markdown"}: files that
+ * were copied, with links, files that were removed, and files that were not
+ * copied, with the reasons. more: how many there are of each without a row. The
+ * caller's; NULL where there are none.
  */
 struct artifacts_more {
     size_t saved, removed, refused;

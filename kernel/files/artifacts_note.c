@@ -1,9 +1,9 @@
 /*
  * artifacts_note.c - one line under a cell that says where its files are.
  *
- * A path that was refused may have any character in it: those that are not seen
- * are replaced. In Markdown each mark is escaped, and in a link all but
- * unreserved characters is encoded.
+ * A refused path may have any bytes in it, so invisible characters are replaced.
+ * In Markdown each special character is escaped, and in a link all but unreserved
+ * characters are percent-encoded.
  */
 
 #include "kernel/files/artifacts.h"
@@ -17,10 +17,10 @@
 
 enum { SHOWN = 20 }; /* files that are named */
 
-/* The same words in both of their forms. */
+/* The same text, plain and as Markdown. */
 struct note {
     struct bytes plain, markdown;
-    size_t n; /* files of the sentence that is being written */
+    size_t n; /* files that the current sentence names */
 };
 
 static void add_both(struct note *note, const char *text) {
@@ -28,7 +28,7 @@ static void add_both(struct note *note, const char *text) {
     bytes_append_text(&note->markdown, text);
 }
 
-/* Text as it is, where Markdown would see marks. */
+/* Adds text with Markdown's special characters escaped. */
 static void add_escaped(struct bytes *out, const char *text) {
     for (; *text; text++) {
         if (strchr("\\`*_{}[]()<>#+-!|~&$:", *text))
@@ -37,7 +37,7 @@ static void add_escaped(struct bytes *out, const char *text) {
     }
 }
 
-/* A path as a link has it. See: RFC 3986, 2.3, "Unreserved Characters". */
+/* Adds a path, percent-encoded for a link. See: RFC 3986, 2.3, "Unreserved Characters". */
 static void add_url(struct bytes *out, const char *path) {
     for (; *path; path++) {
         char hex[4];
@@ -51,7 +51,7 @@ static const char *text_of(const json_t *row, const char *key) {
     return json_string_value(json_object_get(row, key));
 }
 
-/* A row's path, and what a key says of it in parentheses; "conflict" is said of the path behind the copy's. */
+/* Adds a row's path, and the value of a key in parentheses; for "conflict" the copy's path and the original one. */
 static void add_shown(struct note *note, const json_t *row, const char *key) {
     char shown[FILENAME_PATH_BYTES];
     const bool conflict = key && strcmp(key, "conflict") == 0;
@@ -87,7 +87,7 @@ static void add_refused(struct note *note, const json_t *row) {
     add_shown(note, row, "refused");
 }
 
-/* Whether a row belongs into a sentence; compiled modules of Python are not worth one. */
+/* Whether a row is named in a sentence; Python's caches are not. */
 static bool belongs(const json_t *row, const char *key) {
     return json_is_true(json_object_get(row, key)) ||
            (text_of(row, key) && !filename_has(text_of(row, "path"), FILENAME_CACHE, true));
@@ -113,7 +113,7 @@ static void add_sentence(struct note *note, const char *begin, json_t *rows, siz
     note->n = n;
 }
 
-/* A sentence begins on a line of its own. */
+/* Begins a new line for a sentence. */
 static void begin_line(struct note *note) {
     if (note->plain.n == 0)
         return;

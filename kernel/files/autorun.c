@@ -1,10 +1,10 @@
 /*
- * autorun.c - the table of names that programs look for, and the walk over the names of a path.
+ * autorun.c - the table of names that programs look for; checks each name in a path.
  *
- * Each name of a path is judged, folders by a table of their own. The table can't
- * be complete; the rules that need none (a leading dot or dash, a name such as
- * Makefile) are for what it doesn't have. It only has names that a program looks
- * for by itself: what a user has to name is the user's decision.
+ * Folders have a table of their own. The tables can't be complete, so there are
+ * also general rules (a leading dot or dash, a name such as Makefile). The tables
+ * only have names that a program looks for by itself: to run a file by naming it
+ * is the user's decision.
  */
 
 #include "autorun.h"
@@ -17,9 +17,8 @@
 
 /*
  * Patterns of fnmatch(3) for the name of a file, and who runs or loads what is
- * called so, from the folder that it is started in or that a person opens. A
- * program to which its user gives the name is not listed: that is the user's
- * decision.
+ * called so, from the folder that it is started in or that a person opens.
+ * Programs that have to be given the name are not listed.
  */
 struct row {
     const char *pattern;
@@ -247,12 +246,12 @@ static bool say_why(char *ret_why, size_t size, const char *why, const char *pro
     return true;
 }
 
-/* A recipe without an ending: Makefile, Rakefile, Vagrantfile and what is yet to come. */
+/* A build file without an extension, as Makefile, Rakefile, Vagrantfile, also of programs that are not in the table. */
 static bool is_recipe(const char *name) {
     return fnmatch("[A-Z]*file", name, 0) == 0 && !strchr(name, '.');
 }
 
-/* One name of a path, which is the last, the file's, or a folder's. */
+/* Checks one name of a path; last: it is the file's, else a folder's. */
 static bool judge_name(const char *name, bool last, char *ret_why, size_t size) {
     if (name[0] == '.')
         return say_why(ret_why, size, "is hidden, as settings of tools are", "", "");
@@ -264,7 +263,7 @@ static bool judge_name(const char *name, bool last, char *ret_why, size_t size) 
     return say_why(ret_why, size, "is looked for by ", row ? row->program : "a tool", ", which would run or load it");
 }
 
-/* Whether the name that ends a path, n bytes of it, is allowed. */
+/* Whether the name at the end of the first n bytes of a path is allowed. */
 static bool is_name_allowed(const json_t *allowed, const char *name, const char *path, size_t n) {
     char whole[PATH_MAX];
     size_t i;

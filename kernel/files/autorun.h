@@ -1,11 +1,11 @@
 /*
  * autorun.h - names under which a program of the host runs or loads a file by itself.
  *
- * A copy of a cell's file is data: it must not be run by accident. Two rules need
- * no list: what is hidden (a name that begins with a dot is the settings of a
- * tool, and a person doesn't see it), and what a command takes for an option
- * (`tar c *` with a name that begins with a dash). The rest is a table of names,
- * each with the program that looks for it.
+ * A copy of a cell's file is data, which should not run unless a user runs it on
+ * purpose. Two rules need no list: hidden files (tools keep settings in names
+ * that begin with a dot, and people don't see them), and names that a command
+ * takes for an option (`tar c *` with a name that begins with a dash). The rest
+ * is a table of names, each with the program that looks for it.
  */
 #ifndef PETRI_AUTORUN_H
 #define PETRI_AUTORUN_H
@@ -15,10 +15,10 @@
 #include <stddef.h>
 
 /*
- * Whether a relative path, each of whose names counts, is looked for by a program
+ * Whether a relative path, of which each name counts, is looked for by a program
  * of the host. Then ret_why gets why, as the end of a sentence ("is hidden, as
- * settings of tools are"), cut to size bytes. Names are compared as file systems
- * do that tell no capital letters from small ones.
+ * settings of tools are"), cut to size bytes. Names are compared without regard
+ * to case, as on some file systems.
  */
 bool autorun_is(const char *path, char *ret_why, size_t size);
 
@@ -31,8 +31,7 @@ bool autorun_is_but(const char *path, const json_t *allowed, char *ret_why, size
 
 /*
  * The same for a folder that people work in, where an interpreter that is started
- * finds modules before all others: a "json.py" there runs when a program imports
- * json.
+ * finds modules before all others: a "json.py" there runs when somebody imports json.
  */
 bool autorun_is_in_work(const char *path, const json_t *allowed, char *ret_why, size_t size);
 

@@ -1,13 +1,13 @@
 /*
- * export.c - a file is written under a name of petri's own, then placed by one rename.
+ * export.c - writes a file under a temporary name, and then gives it its name with one rename.
  *
- * The folder is locked as long as it is open, so that what stands in it is compared
- * and replaced by one kernel at a time. A file that stands under the name is read
- * and hashed: only what is still as the log says is replaced, and not if it was
- * exchanged while it was read. The log has the new digest before the file has the
- * name: killed between the two, petri gives the next copy another name, and
- * overwrites nothing. Reading goes on where it was left, slice after slice, within
- * a bound for the whole cell.
+ * The folder is locked as long as it is open, so that only one kernel at a time
+ * compares and replaces files in it. An existing file of the name is read and
+ * hashed; it is replaced only if it still has the digest in the log, and was not
+ * replaced while it was read. The new digest is logged before the file gets its
+ * name: if petri is killed between the two, the next copy gets another name, and
+ * nothing is overwritten. Reading is done in slices, within a bound for the whole
+ * cell.
  */
 
 #include "export.h"
@@ -68,7 +68,7 @@ static int open_folder(const struct export *export) {
     return host_open_beneath(export->parent_fd, export->name, flags, 0);
 }
 
-/* Removes what a killed kernel has left half written. No other kernel writes now: the folder is locked. */
+/* Removes the partial files of a kernel that was killed. The folder is locked, so no kernel writes to it now. */
 static void remove_leftovers(int dir_fd) {
     auto_dir dir = directory_open(dir_fd);
     struct dirent *entry;
@@ -117,7 +117,7 @@ void export_drop(const struct export *export, struct export_file *file) {
         unlinkat(export->dir_fd, file->name, 0);
 }
 
-/* Opens the folder that path's last name goes into, making what is missing; the name's place goes to ret_at. */
+/* Opens the folder of path's last name, and makes missing folders; the offset of the name goes to ret_at. */
 static int open_parent(int dir_fd, const char *path, size_t *ret_at) {
     char name[NAME_MAX + 1];
     const char *start = path;
@@ -133,10 +133,12 @@ static int open_parent(int dir_fd, const char *path, size_t *ret_at) {
     return fd;
 }
 
-/* Opens what stands under a name, where it may be a file that petri wrote: regular, with no other name, and not larger
- * than what may still be read. 0 or -errno. */
+/*
+ * Opens an existing file if it may be one that petri wrote: regular, with one
+ * hard link, and within compare_bytes. 0 or -errno.
+ */
 static int begin_look(struct export *export, struct export_look *look, int parent_fd, const char *name) {
-    const struct host_file wanted = {.owner = HOST_ANYBODYS, .one_name = true};
+    const struct host_file wanted = {.owner = HOST_ANY_OWNER, .one_name = true};
     auto_fd fd = host_open_beneath(parent_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
     int r = fd < 0 ? fd : host_file_check(fd, &wanted, NULL);
     if (r == 0 && fstat(fd, &look->before) < 0)
@@ -152,7 +154,7 @@ static int begin_look(struct export *export, struct export_look *look, int paren
     return 0;
 }
 
-/* Reads it, up to the size that it had. 0 once it is done, -EINPROGRESS, or -errno. */
+/* Hashes it, up to the size that it had when it was opened. 0 once it is done, -EINPROGRESS, or -errno. */
 static int look_on(struct export_look *look, int64_t until_us) {
     auto_free unsigned char *piece = malloc(PIECE_BYTES);
     if (!piece)
@@ -169,7 +171,7 @@ static int look_on(struct export_look *look, int64_t until_us) {
     return 0;
 }
 
-/* Whether what was read is what stands under the name by now, and is what petri wrote. */
+/* Whether the file that was hashed still has the name, and has the digest that petri wrote. */
 static bool is_as_written(struct export_look *look, const struct stat *now, const char *ours) {
     unsigned char hash[crypto_hash_sha256_BYTES];
     char hex[2 * sizeof hash + 1];
@@ -179,7 +181,7 @@ static bool is_as_written(struct export_look *look, const struct stat *now, cons
            now->st_size == look->before.st_size && strcmp(hex, ours) == 0;
 }
 
-/* 1 where what stands there is as petri wrote it, 0 where it is not, or -EINPROGRESS. */
+/* 1 where the existing file is as petri wrote it, 0 where it is not, or -EINPROGRESS. */
 static int is_ours(struct export *export, struct export_file *file, int parent_fd, const char *path, const char *name,
                    int64_t until_us) {
     struct export_look *look = &file->look;
@@ -195,9 +197,11 @@ static int is_ours(struct export *export, struct export_file *file, int parent_f
     return same;
 }
 
-/* Puts the file under one path; what stands there with the same content stays. 0, -EEXIST where there is a file that
- * petri did not write, -EINPROGRESS, or -errno. The log has it before the file has its name: whatever happens between,
- * it never claims too little. */
+/*
+ * Gives the file a path, unless petri's file there has the same content
+ * already. 0, -EEXIST where a file that petri did not write has the path,
+ * -EINPROGRESS, or -errno. Logs the digest before the file gets its name.
+ */
 static int place_at(struct export *export, struct export_file *file, const struct export_place *place, int parent_fd,
                     const char *path, size_t name_at) {
     struct stat st;

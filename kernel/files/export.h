@@ -1,12 +1,12 @@
 /*
- * export.h - the folder on the host that cells' files are copied to, and what petri has written there.
+ * export.h - the export folder: the folder on the host that cells' files are copied to.
  *
- * Nothing is overwritten that petri did not write: the file `.petri-sha256` in
- * the folder says what it wrote, in the format of sha256sum(1), and a file that
- * is not what stands there, or not there at all, is left alone; the copy gets a
- * free name, "plot (2).png". A copy is written under a name of petri's own and
- * then renamed, so that programs never see half of it. No link is followed below
- * the folder. Kernels that share a folder take turns.
+ * Only files that petri wrote are overwritten: `.petri-sha256` in the folder
+ * lists them, in the format of sha256sum(1). A file that is not listed, or has
+ * another digest, is not touched; the copy then gets a free name, as "plot
+ * (2).png". A copy is written under a temporary name and then renamed, so that no
+ * program sees a partial one. No symbolic link is followed below the folder.
+ * Kernels that share a folder take turns.
  *
  * See: openat2(2), RENAME_NOREPLACE in rename(2), flock(2).
  */
@@ -23,33 +23,33 @@
 #include <sys/stat.h>
 
 struct export {
-    int parent_fd;           /* owned; its name may lead elsewhere meanwhile. -1 where it could not be opened */
-    char parent[PATH_MAX];   /* that name: for people */
-    char name[NAME_MAX + 1]; /* of the folder below parent, made when it is needed; "": parent is the folder */
+    int parent_fd;           /* owned; -1 where it could not be opened */
+    char parent[PATH_MAX];   /* its name, for people; another folder may have that name by now */
+    char name[NAME_MAX + 1]; /* of the export folder below parent; "": parent is the export folder */
     bool off;                /* nothing is copied */
     int dir_fd;              /* while it is open, else -1 */
     struct export_log log;   /* what petri has written there */
-    off_t compare_bytes;     /* of files that stand there, which may still be read to see whether they are petri's;
-                                the caller sets it. Larger ones count as not written by petri */
+    off_t compare_bytes;     /* how many bytes of existing files may still be hashed; set by the caller. A larger file
+                                counts as not petri's */
 };
 
 /* folder_fd: the notebook's folder, copied; folder: its name; name: of the folder below it, "" for none at all.
  * Nothing is made yet. */
 void export_init(struct export *export, int folder_fd, const char *folder, const char *name);
 
-/* The same for a folder of any place, which exists, by its absolute path. */
+/* The same for an existing folder, by its absolute path. */
 void export_init_at(struct export *export, const char *path);
 void export_fini(struct export *export);
 
 /*
- * Opens the folder, which is made if need be, and keeps other kernels out.
- * 0; -EAGAIN where another is in; -ELOOP or -ENOTDIR where it is no folder; or
+ * Makes the folder if it does not exist, opens and locks it. 0; -EAGAIN where
+ * another kernel has locked it; -ELOOP or -ENOTDIR where it is not a folder; or
  * another -errno.
  */
 int export_open(struct export *export) MUST_CHECK;
 void export_close(struct export *export);
 
-/* What stands where a file is to go, while it is read. */
+/* An existing file at the path of a copy, while it is hashed. */
 struct export_look {
     int fd; /* -1 for none */
     off_t left;
@@ -76,11 +76,11 @@ struct export_place {
 int export_begin(const struct export *export, struct export_file *ret_file) MUST_CHECK;
 
 /*
- * Gives a written file its place: its path, or a free name like it. Reads files
- * that stand there already, at most until until_us or a little longer: then it is
- * -EINPROGRESS, and to be called again with the same path. Else it uses the file
- * up. 0 with the path that it has got in ret_path; -EEXIST where a hundred names
- * are taken; -ELOOP or -ENOTDIR where a folder in path is none; or another -errno.
+ * Gives a written file its path, or a free name like it. Hashes existing files
+ * until about until_us; then it returns -EINPROGRESS, and has to be called again
+ * with the same path. Otherwise the file is used up. 0 with the file's path in
+ * ret_path; -EEXIST where a hundred names are taken; -ELOOP or -ENOTDIR where a
+ * folder in path is not a folder; or another -errno.
  */
 int export_place(struct export *export, struct export_file *file, const struct export_place *place,
                  char ret_path[PATH_MAX]) MUST_CHECK;

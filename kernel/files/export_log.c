@@ -1,10 +1,11 @@
 /*
- * export_log.c - reads what was added since, by the place where it stopped.
+ * export_log.c - reads the lines that were added since it was read last.
  *
- * The log is the same file as before if its inode and its time of birth are; else
- * it is read anew. Only whole lines count: a last one that was cut off was never
- * finished, and the next line begins with a line end. It is rewritten into a new
- * file that takes its place in one step, so no reader sees half of it.
+ * The log is the same file as before if its inode and its time of birth are the
+ * same; else it is read from the beginning. Only whole lines count: an incomplete
+ * last line is ignored, and the next line written after it begins with a newline.
+ * A rewritten log is a new file that replaces the old one with one rename, so no
+ * reader sees a partial one.
  */
 
 #include "export_log.h"
@@ -42,7 +43,7 @@ int export_make_file(int dir_fd, char ret_name[EXPORT_NAME_BYTES]) {
     return fd < 0 ? -errno : fd;
 }
 
-/* Forgets all: nothing is known of what is in the folder. */
+/* Forgets all files and the position in the log. */
 static int forget_file(struct export_log *log) {
     json_decref(log->written);
     log->written = json_object();
@@ -52,7 +53,7 @@ static int forget_file(struct export_log *log) {
     return log->written ? 0 : -ENOMEM;
 }
 
-/* When a file was made; 0 on file systems that don't say. */
+/* A file's time of birth; 0 on file systems that have none. */
 static int64_t born_ns(int fd) {
     struct statx stx;
     if (statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &stx) < 0 || !(stx.stx_mask & STATX_BTIME))
@@ -69,10 +70,13 @@ static void note_file(struct export_log *log, int fd, const struct stat *st) {
     log->born_ns = born_ns(fd);
 }
 
-/* Opens the log, if it can be trusted: its owner is the user, or the folder's owner. A descriptor; -ENOENT, or -EBADF
- * where what stands there can't be; or another -errno. */
+/*
+ * Opens the log, if it can be trusted: it belongs to the user or to the
+ * folder's owner. A descriptor; -ENOENT; -EBADF where it can't be trusted; or
+ * another -errno.
+ */
 static int open_log(int dir_fd, int flags, struct stat *ret_st) {
-    static const struct host_file wanted = {.owner = HOST_ANYBODYS, .one_name = true};
+    static const struct host_file wanted = {.owner = HOST_ANY_OWNER, .one_name = true};
     struct stat folder;
     auto_fd fd = host_open_beneath(dir_fd, LOG_NAME, flags | O_NOFOLLOW | O_NONBLOCK, 0);
     if (fd < 0)
@@ -83,23 +87,23 @@ static int open_log(int dir_fd, int flags, struct stat *ret_st) {
     return steal_fd(&fd);
 }
 
-/* The youngest last. */
+/* Sets a path's digest, and moves it to the end of the list. */
 static int set_written(struct export_log *log, const char *path, json_t *sha256) {
     json_object_del(log->written, path);
     return json_object_set_new(log->written, path, sha256) ? -ENOMEM : 0;
 }
 
-/* One line, "SHA256  PATH", without its end; others are passed over. */
+/* Takes one line, "SHA256 PATH", without its newline; ignores others. */
 static void note_line(struct export_log *log, const char *line, size_t n) {
     char path[PATH_MAX];
     if (n <= HEX_BYTES + 2 || n - HEX_BYTES - 2 >= sizeof path || memcmp(line + HEX_BYTES, "  ", 2) != 0)
         return;
     memcpy(path, line + HEX_BYTES + 2, n - HEX_BYTES - 2);
     path[n - HEX_BYTES - 2] = '\0';
-    (void)set_written(log, path, json_stringn(line, HEX_BYTES)); /* what is not noted is not replaced */
+    (void)set_written(log, path, json_stringn(line, HEX_BYTES)); /* a file that is not listed is not replaced */
 }
 
-/* Whole lines of text; a last one without its end was never finished. Returns the bytes of what was read. */
+/* Takes the whole lines of text. Returns how many bytes they have. */
 static size_t note_lines(struct export_log *log, const char *text, size_t n) {
     size_t at = 0;
     const char *end;
@@ -111,7 +115,10 @@ static size_t note_lines(struct export_log *log, const char *text, size_t n) {
     return at;
 }
 
-/* From where it was read before, or the last max_bytes: then the first line may be the end of one, and is none. */
+/*
+ * Reads on from the last position, but at most the last max_bytes; then the
+ * first line may be incomplete, and is ignored.
+ */
 static int read_on(struct export_log *log, int fd, off_t size) {
     off_t from = size - log->bytes > log->max_bytes ? size - log->max_bytes : log->bytes;
     size_t bytes = (size_t)(size - from);
@@ -132,7 +139,7 @@ static void add_line(struct bytes *out, const char *path, const char *sha256) {
     bytes_append_text(out, "\n");
 }
 
-/* Forgets what is no longer there. Returns the bytes of the lines of the others. */
+/* Forgets files that don't exist any more. Returns the size of the other lines. */
 static off_t forget_missing(struct export_log *log, int dir_fd) {
     const char *path;
     void *next;
@@ -148,7 +155,7 @@ static off_t forget_missing(struct export_log *log, int dir_fd) {
     return bytes;
 }
 
-/* And the oldest of the others, as long as they are too many. */
+/* Forgets the oldest files, until the log is small enough. */
 static void forget_oldest(struct export_log *log, off_t bytes) {
     const char *path;
     void *next;
@@ -176,7 +183,7 @@ static int write_lines(const struct export_log *log, int fd, off_t *ret_bytes) {
     return 0;
 }
 
-/* Puts a new log in the place of what stands there, in one step: with a line for each file that is still there. */
+/* Replaces the log by a new one, with a line for each file that still exists. */
 static int write_anew(struct export_log *log, int dir_fd) {
     char name[EXPORT_NAME_BYTES];
     struct stat st;
@@ -209,7 +216,7 @@ int export_log_read(struct export_log *log, int dir_fd) {
     note_file(log, fd, &st);
     r = read_on(log, fd, st.st_size);
     if (r == 0 && st.st_size > log->tidy_bytes)
-        (void)write_anew(log, dir_fd); /* else it is read as it is: nothing is lost, and the next one tries */
+        (void)write_anew(log, dir_fd); /* where this fails, the old log stays, and the next reader tries again */
     return r;
 }
 
@@ -219,7 +226,7 @@ const char *export_log_find(const struct export_log *log, const char *path) {
 
 static int append(struct export_log *log, int fd, const struct stat *st, const char *path, const char *sha256) {
     auto_bytes line = {0};
-    bytes_append_text(&line, st->st_size > log->bytes ? "\n" : ""); /* the end of a line that was cut off */
+    bytes_append_text(&line, st->st_size > log->bytes ? "\n" : ""); /* ends an incomplete line */
     add_line(&line, path, sha256);
     if (!bytes_ok(&line))
         return -ENOMEM;

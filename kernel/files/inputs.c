@@ -1,4 +1,7 @@
-/* inputs.c - puts files one by one, each with its row for the report; the first that fails ends the run. */
+/*
+ * inputs.c - puts the request's files into the cell, each with a row for the
+ * report; the first failure refuses the run.
+ */
 
 #include "inputs.h"
 
@@ -8,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* What keeps a file from being put, in words that say what to do about it. */
+/* Why a file can't be put there, by errno. */
 static const struct {
     int err;
     const char *why;

@@ -10,10 +10,10 @@
 
 struct cell;
 
-/* What a run has read, as its report has it. All zero is nothing. */
+/* The `inputs` of the run report. All zero is empty. */
 struct inputs {
     json_t *rows;  /* [{"path", "bytes", "sha256"}], owned; NULL for none */
-    bool complete; /* they name every file of the folder that was read: inputs_read.h */
+    bool complete; /* rows has every file of the folder that the cell has read: inputs_read.h */
 };
 
 /* Adds a row, which is stolen. */

@@ -1,10 +1,10 @@
 /*
- * inputs_read.c - hashes files as they were before the cell, and remembers digests by what identifies a content.
+ * inputs_read.c - hashes files as they were before the cell, and remembers the digests.
  *
- * Device, inode, size and both times are the key: a file that has them all is taken
- * for unchanged. When the memory is full it is emptied as a whole. What could not
- * be opened or hashed makes the list incomplete; what did not stand there before
- * the cell doesn't.
+ * Digests are remembered by device, inode, size and both times: a file with the
+ * same values counts as unchanged. When there are too many digests, all are
+ * dropped. A file that can't be opened or hashed makes the list incomplete; a
+ * file that did not exist before the cell does not.
  */
 
 #include "inputs_read.h"
@@ -29,7 +29,7 @@ struct inputs_read {
     json_t *known;
     char **paths; /* owned */
     size_t n, at;
-    int fd; /* of the file whose turn it is, or -1 */
+    int fd; /* of the current file, or -1 */
     struct stat st;
     crypto_hash_sha256_state hash;
     uint64_t hashed_bytes;
@@ -79,14 +79,14 @@ void inputs_read_destroy(struct inputs_read *reading) {
     free(reading);
 }
 
-/* The key by which a content is recognized: each change of a file changes a part of it. */
+/* The key of a file's digest: every change of the file changes one of these values. */
 static void key_of(const struct stat *st, char *buf, size_t size) {
     snprintf(buf, size, "%ju:%ju:%jd:%jd.%09ld:%jd.%09ld", (uintmax_t)st->st_dev, (uintmax_t)st->st_ino,
              (intmax_t)st->st_size, (intmax_t)st->st_mtim.tv_sec, st->st_mtim.tv_nsec, (intmax_t)st->st_ctim.tv_sec,
              st->st_ctim.tv_nsec);
 }
 
-/* sha256 NULL: it is too large to be hashed, or could not be read. */
+/* sha256: NULL where the file is too large to be hashed, or can't be read. */
 static void add_row(struct inputs_read *reading, const char *sha256) {
     const char *path = reading->paths[reading->at];
     inputs_add(reading->inputs, json_pack("{s:o, s:I, s:s?}", "path", text_to_json(path, strlen(path)), "bytes",
@@ -102,7 +102,7 @@ static bool was_brought(const struct spec *spec, const char *path) {
     return false;
 }
 
-/* Opens the file whose turn it is; one that is not to be read has its row then, if it gets one. */
+/* Opens the current file. One that is not hashed gets its row here, if it gets one. */
 static void open_input(struct inputs_read *reading) {
     char key[160];
     const char *path = reading->paths[reading->at];
@@ -150,7 +150,7 @@ static bool is_unchanged(const struct inputs_read *reading) {
            memcmp(&now.st_ctim, &reading->st.st_ctim, sizeof now.st_ctim) == 0;
 }
 
-/* Reads on. True where the file is done with. The host may write to it meanwhile: INPUTS_READ_BYTES bounds it. */
+/* Reads on. True once the file is done. INPUTS_READ_BYTES bounds a file that the host writes to meanwhile. */
 static bool hash_some(struct inputs_read *reading) {
     ssize_t n = read(reading->fd, reading->chunk, CHUNK_BYTES);
     uint64_t left = INPUTS_READ_BYTES - reading->hashed_bytes;

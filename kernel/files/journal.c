@@ -1,10 +1,10 @@
 /*
- * journal.c - changes as JSON rows, written whole and read with every field checked.
+ * journal.c - writes changes as JSON rows, and reads them with a check of every field.
  *
- * A journal may have been written by another program: paths have to pass
- * filename_problem(), must not lead into petri's own folder, and staged files
- * have to have petri's names. One wrong row makes all of it -EBADMSG, for half a
- * transaction is worse than none.
+ * A journal may not have been written by petri: paths have to pass
+ * filename_problem() and must not be in `.petri`, and staged files have to have
+ * petri's names. One wrong row makes the whole journal invalid (-EBADMSG),
+ * because a partial transaction is worse than none.
  */
 
 #include "journal.h"
@@ -62,7 +62,7 @@ struct journal_before journal_before_of(const struct stat *st) {
                                    .mode = st->st_mode};
 }
 
-/* A folder's size and time are those of its names, of which the transaction itself has removed some. */
+/* The size and time of a folder are not compared: the transaction itself changes them when it removes names in it. */
 bool journal_is(const struct journal_before *before, const struct stat *st) {
     if (!before->there || before->inode != st->st_ino || before->mode != st->st_mode)
         return false;
@@ -123,7 +123,7 @@ static bool find_kind(const char *name, enum journal_kind *ret_kind) {
     return false;
 }
 
-/* A row, as journal_write() makes them. */
+/* Reads a row of journal_write(). */
 static int read_change(json_t *row, struct journal *journal) {
     const char *name, *path, *stage;
     size_t path_bytes;

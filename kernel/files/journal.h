@@ -1,8 +1,8 @@
 /*
- * journal.h - the list of changes that a transaction has decided on, and its text.
+ * journal.h - the list of changes of a transaction, and its text.
  *
- * JSON that is not trusted: a path has to be one below the folder, and a staged
- * file has to have a name of petri's own.
+ * The text is JSON. It is checked when it is read: a path has to be below the
+ * folder, and a staged file has to have a name of petri's.
  */
 #ifndef PETRI_JOURNAL_H
 #define PETRI_JOURNAL_H
@@ -14,10 +14,10 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-/* Where transactions keep theirs, and what names of petri's own begin with, there and among the files of cells. */
+/* The folder of a transaction's journal and staged files. */
 #define JOURNAL_FOLDER ".petri"
 
-/* What the names of staged files begin with; a number follows. */
+/* The prefix of a staged file's name; a number follows. */
 #define JOURNAL_STAGE_NAME "file-"
 
 enum {
@@ -27,14 +27,14 @@ enum {
 };
 
 enum journal_kind {
-    JOURNAL_PUT,           /* the staged file goes to the path */
-    JOURNAL_REMOVE,        /* what is no folder */
-    JOURNAL_MAKE_FOLDER,   /* where there is none yet */
+    JOURNAL_PUT,           /* moves the staged file to the path */
+    JOURNAL_REMOVE,        /* removes anything but a folder */
+    JOURNAL_MAKE_FOLDER,   /* unless it exists */
     JOURNAL_REMOVE_FOLDER, /* if it is empty */
     JOURNAL_KIND_N,
 };
 
-/* What a change finds at its path, and what identifies it. */
+/* The file that a change may replace or remove, as it was when the change was planned. */
 struct journal_before {
     bool there;
     uint64_t inode;
@@ -46,12 +46,12 @@ struct journal_before {
 struct journal_change {
     enum journal_kind kind;
     char *path;                      /* owned */
-    char stage[JOURNAL_STAGE_BYTES]; /* where the file is staged, or put aside before it is removed; "" of folders to
-                                        remove */
-    uint64_t staged;                 /* the staged file's inode; 0 of others */
+    char stage[JOURNAL_STAGE_BYTES]; /* name of the staged file, or of the file to remove while it is checked; "" for
+                                        folders to remove */
+    uint64_t staged;                 /* the staged file's inode; 0 for other changes */
     struct journal_before before;
-    char *placed; /* the name that it has got, where it is another; owned, or NULL; not in the text */
-    int result;   /* -errno once it is made; not in the text */
+    char *placed; /* the path that it was given instead, owned, or NULL; not in the text */
+    int result;   /* 0 or -errno, once it is made; not in the text */
 };
 
 struct journal {
@@ -68,13 +68,13 @@ int journal_add(struct journal *journal, enum journal_kind kind, const char *pat
 /* Forgets the changes from the n-th on. */
 void journal_cut(struct journal *journal, size_t n);
 
-/* Whether this is the name of a staged file, which is never another folder's. */
+/* Whether name can be that of a staged file. */
 bool journal_is_stage(const char *name);
 
-/* What identifies a file. NULL for none. */
+/* Takes the fields of st; NULL for a file that does not exist. */
 struct journal_before journal_before_of(const struct stat *st);
 
-/* Whether it is that one, as it was. */
+/* Whether st is the same file, unchanged. */
 bool journal_is(const struct journal_before *before, const struct stat *st);
 
 /* The text, the caller's: free(). 0 or -ENOMEM. */

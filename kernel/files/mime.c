@@ -1,9 +1,10 @@
 /*
- * mime.c - tables of how files begin, tried from the certain to the likely.
+ * mime.c - tables of the first bytes of files, tried in an order that puts certain types before guesses.
  *
- * A zip archive first, by what is in it; then text, for a text may begin like a
- * signature and never the other way round; then signatures. No more than the head
- * is looked at, and JSON is parsed only where all of it is there.
+ * First a zip archive, by its first names; then text, because a text may begin
+ * like a signature, but a file with a signature is never all text; then
+ * signatures. Only the first bytes are read, and JSON is parsed only where the
+ * whole file is there.
  */
 
 #include "mime.h"
@@ -20,7 +21,7 @@
 
 enum { MAX_JSON_DEPTH = 64 };
 
-/* Bytes at a place, of what is no text. The first row that fits is it, so what is more particular stands first. */
+/* Signatures: bytes at an offset. The first row that matches counts, so more specific rows come first. */
 static const struct {
     size_t at, n;
     const char *bytes;
@@ -59,7 +60,7 @@ static const struct {
     {257, 5, "ustar", "application/x-tar"},
 };
 
-/* What the first names in a zip archive tell of it. */
+/* Types of zip archives, by the first names in them. */
 static const struct {
     const char *text;
     const char *mime;
@@ -74,7 +75,7 @@ static const struct {
     {".npy", "application/x-npz"},
 };
 
-/* How text begins that is more than text, letters of either case. */
+/* The beginnings of text of other types than text/plain, without regard to case. */
 static const struct {
     const char *text;
     const char *mime;
@@ -108,7 +109,7 @@ static const char *archive_type(const unsigned char *head, size_t n) {
     return "application/zip";
 }
 
-/* UTF-8, up to a character that is cut off at the end, and without controls that no text has. */
+/* Whether it is UTF-8 (the last character may be incomplete) without control characters that text does not have. */
 static bool is_text(const unsigned char *head, size_t n, bool whole) {
     size_t valid = utf8_valid(head, n);
     if (valid < n && (whole || text_whole_utf8(head, n) != valid))
@@ -124,13 +125,13 @@ static bool begins_with(const unsigned char *text, size_t n, const char *what) {
     return n >= bytes && strncasecmp((const char *)text, what, bytes) == 0;
 }
 
-/* The end of a name, letters of either case. */
+/* Compares the end of a name, without regard to case. */
 static bool ends_with(const char *name, const char *end) {
     size_t n = strlen(name), m = strlen(end);
     return n > m && strcasecmp(name + n - m, end) == 0;
 }
 
-/* Passes over what may stand before a document's first tag. */
+/* Skips what may come before a document's first tag. */
 static size_t skip_prolog(const unsigned char *text, size_t n) {
     size_t at = n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     for (;;) {
@@ -146,7 +147,7 @@ static size_t skip_prolog(const unsigned char *text, size_t n) {
     }
 }
 
-/* All of it, where it is there; of a longer one its beginning and its name must do. */
+/* Parses a whole file. Of a longer one only the beginning and the name are checked. */
 static bool is_json(const unsigned char *text, size_t n, bool whole, const char *name) {
     size_t at = 0;
     while (at < n && isspace(text[at]))
@@ -180,7 +181,7 @@ static const char *text_type(const unsigned char *text, size_t n, bool whole, co
 const char *mime_of(const void *head, size_t n, bool whole, const char *name) {
     if (n >= 4 && memcmp(head, "PK\x03\x04", 4) == 0)
         return archive_type(head, n);
-    /* First: a table may well begin with "ID3", but what the signatures are of is never all text. */
+    /* Before the signatures: a table may begin with "ID3", but a file with a signature is never all text. */
     if (is_text(head, n, whole))
         return text_type(head, n, whole, name);
     const char *mime = find_signature(head, n);

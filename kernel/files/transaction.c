@@ -1,14 +1,15 @@
 /*
- * transaction.c - the course of a transaction: locked, staged, decided, made; transaction_make.c makes its changes.
+ * transaction.c - the steps of a transaction: lock, stage, commit, make; transaction_make.c makes its changes.
  *
- * The rename of the journal decides: before it nothing of the folder has changed,
- * behind it each change is made, by this process or the next that opens the folder.
- * For that the journal is on the disk before the first change, where one replaces
- * or removes something. It is bound to this folder by its name, which has the inode
- * and time of a token beside it: a journal that was copied along is none.
+ * The rename of the journal commits it: before it nothing in the folder has
+ * changed, after it each change is made, by this process or by the next one that
+ * opens the folder. Where a change replaces or removes something, the journal is
+ * synced to the disk before the first change. The journal's name has the inode
+ * and time of a token file beside it, so a journal that was copied with its
+ * folder does not count.
  *
- * What can't be finished by a later kernel is left as it is, with its journal:
- * removing it could lose what a user has written.
+ * Changes that can't be made after a restart are left, with journal and staged
+ * files, because removing them could lose data.
  */
 
 #include "transaction.h"
@@ -35,16 +36,18 @@ struct transaction {
     int folder_fd;   /* owned */
     dev_t device;    /* its file system */
     int own_fd;      /* `.petri` in it, locked; owned */
-    size_t n_stages; /* names given to staged files */
+    size_t n_stages; /* how many names staged files have got */
     struct journal journal;
-    char name[JOURNAL_NAME_BYTES]; /* of the journal, once it is decided */
-    bool decided;
-    bool durable; /* something is replaced or removed, so what takes its place has to be on the disk */
-    size_t at;    /* the change whose turn it is */
+    char name[JOURNAL_NAME_BYTES]; /* of the journal, once it is committed */
+    bool committed;
+    bool durable; /* something is replaced or removed, so files are synced to the disk */
+    size_t at;    /* the next change to make */
 };
 
-/* Opens the folder that path's last name is in; the name goes to ret_name. A descriptor or -errno, as
- * transaction_look(). */
+/*
+ * Opens the folder of path's last name; the name goes to ret_name. A
+ * descriptor, or -errno as from transaction_look().
+ */
 static int open_parent(const struct transaction *transaction, const char *path, const char **ret_name) {
     char above[PATH_MAX];
     struct stat st;
@@ -57,13 +60,13 @@ static int open_parent(const struct transaction *transaction, const char *path, 
     return st.st_dev == transaction->device ? steal_fd(&fd) : -EXDEV;
 }
 
-/* What is staged is a copy, also a folder; what was put aside and could not be given back has another name by now. */
+/* A staged file or folder is a copy, so it may be removed; keep_foreign() has renamed what is not. */
 static void remove_stage(const struct transaction *transaction, const char *name) {
     if (unlinkat(transaction->own_fd, name, 0) && errno == EISDIR)
         unlinkat(transaction->own_fd, name, AT_REMOVEDIR);
 }
 
-/* Removes what transactions leave in `.petri`, and nothing else. */
+/* Removes the files of transactions in `.petri`, but no others. */
 static void empty_own(const struct transaction *transaction) {
     auto_dir dir = directory_open(transaction->own_fd);
     struct dirent *entry;
@@ -74,7 +77,10 @@ static void empty_own(const struct transaction *transaction) {
             unlinkat(transaction->own_fd, entry->d_name, 0);
 }
 
-/* Whether only this user can write to `.petri`, and it still has its name: another kernel may have removed it. */
+/*
+ * Whether only we may write to `.petri`, and it still has its name: another
+ * kernel may have removed it before it was locked.
+ */
 static int check_own(const struct transaction *transaction) {
     struct stat own, named;
     if (fstat(transaction->own_fd, &own) ||
@@ -85,14 +91,17 @@ static int check_own(const struct transaction *transaction) {
     return own.st_uid != geteuid() || (own.st_mode & (S_IWGRP | S_IWOTH)) ? -EPERM : 0;
 }
 
-/* Whether a folder's mode forbids its owner to write: in a user namespace the privileges there would override that. */
-static bool is_shut(int folder_fd) {
+/*
+ * Whether the folder's mode has no write permission for its owner: Linux does
+ * not check it for a process with capabilities in its user namespace.
+ */
+static bool is_read_only(int folder_fd) {
     struct stat st;
     return fstat(folder_fd, &st) == 0 && !(st.st_mode & S_IWUSR);
 }
 
 static int lock_own(struct transaction *transaction, bool make) {
-    if (make && is_shut(transaction->folder_fd))
+    if (make && is_read_only(transaction->folder_fd))
         return -EACCES;
     if (make && mkdirat(transaction->folder_fd, JOURNAL_FOLDER, 0700) && errno != EEXIST)
         return -errno;
@@ -120,16 +129,16 @@ static int read_journal_text(int fd, size_t bytes, char **ret_text) {
 }
 
 /*
- * The journal's name has the inode and the time of change of a file beside it,
- * which can't be chosen: so one that came with an archive or a clone, or was
- * copied, is none.
+ * The journal's name has the inode and the time of change of a token file beside
+ * it. These can't be set, so a journal that was copied, or comes from an archive
+ * or a clone, does not count.
  */
 static void name_journal(struct transaction *transaction, const struct stat *token) {
     snprintf(transaction->name, sizeof transaction->name, "journal-%jx-%jx", (uintmax_t)token->st_ino,
              (uintmax_t)clock_ns(&token->st_ctim));
 }
 
-/* Reads what an earlier one has decided. 0, also where there is none. */
+/* Reads the journal of an earlier transaction. 0, also where there is none. */
 static int read_journal(struct transaction *transaction) {
     static const struct host_file wanted = {
         .flags = O_RDONLY | O_NOFOLLOW, .owner = HOST_OWN, .one_name = true, .max_bytes = JOURNAL_BYTES_MAX};
@@ -145,13 +154,16 @@ static int read_journal(struct transaction *transaction) {
     auto_free char *text = read;
     if (r == 0)
         r = journal_read(text, (size_t)st.st_size, &transaction->journal);
-    transaction->decided = r == 0;
+    transaction->committed = r == 0;
     return r;
 }
 
-/* Keeps a file of others that could not be put back: it lies in the place of a staged file. */
+/*
+ * Another program's file that was exchanged for a staged one, and could not be
+ * exchanged back, has the staged file's name: renames it, so that it is kept.
+ */
 static void keep_foreign(const struct transaction *transaction) {
-    for (size_t i = 0; transaction->decided && i < transaction->journal.n; i++) {
+    for (size_t i = 0; transaction->committed && i < transaction->journal.n; i++) {
         const struct journal_change *change = &transaction->journal.change[i];
         char kept[JOURNAL_STAGE_BYTES + 16];
         struct stat st;
@@ -163,18 +175,18 @@ static void keep_foreign(const struct transaction *transaction) {
     }
 }
 
-/* Ends a transaction all of whose changes are made. */
+/* Ends a transaction whose changes are all made. */
 static void forget_journal(struct transaction *transaction) {
     keep_foreign(transaction);
     if (transaction->name[0])
         unlinkat(transaction->own_fd, transaction->name, 0);
     empty_own(transaction);
     journal_fini(&transaction->journal);
-    transaction->decided = false;
+    transaction->committed = false;
     transaction->at = transaction->n_stages = 0;
 }
 
-/* Whether something that was decided could not be made, and is not to be lost. */
+/* Whether a committed change could not be made, and must not be lost. */
 static bool has_failed(const struct transaction *transaction) {
     bool failed = false;
     for (size_t i = 0; i < transaction->journal.n; i++) {
@@ -209,10 +221,10 @@ static int begin_transaction(int folder_fd, bool make, struct transaction **ret,
         return r;
     }
     *ret_recovered = transaction->journal.n;
-    if (transaction->decided)
+    if (transaction->committed)
         (void)transaction_step(transaction, CLOCK_NEVER);
     if (has_failed(transaction)) {
-        transaction->at = 0; /* so that it is left as it is */
+        transaction->at = 0; /* so that transaction_close() leaves it */
         transaction_close(transaction);
         return -EUCLEAN;
     }
@@ -225,7 +237,7 @@ const char *transaction_problem(int r) {
     return r == -EAGAIN    ? "another kernel is writing"
            : r == -EBADMSG ? JOURNAL_FOLDER " in it holds a journal that can't be read: remove " JOURNAL_FOLDER
            : r == -EPERM   ? JOURNAL_FOLDER " in it is another user's, or others may write to it: remove it"
-           : r == -EUCLEAN ? "what a kernel has begun to write can't be ended: take out of " JOURNAL_FOLDER
+           : r == -EUCLEAN ? "the changes that a kernel has begun can't be completed: take out of " JOURNAL_FOLDER
                              " what you miss, and remove it"
                            : strerror(-r);
 }
@@ -244,11 +256,11 @@ int transaction_recover(int folder_fd) {
     return (int)n;
 }
 
-/* What is decided and not made yet is left to the next kernel that opens the folder. */
+/* Committed changes that are not made yet are made when the folder is opened next. */
 void transaction_close(struct transaction *transaction) {
     if (!transaction)
         return;
-    if (!transaction->decided || transaction->at == transaction->journal.n) {
+    if (!transaction->committed || transaction->at == transaction->journal.n) {
         forget_journal(transaction);
         unlinkat(transaction->folder_fd, JOURNAL_FOLDER, AT_REMOVEDIR);
     }
@@ -371,7 +383,7 @@ static int write_journal(const struct transaction *transaction, const char *text
     return renameat(transaction->own_fd, JOURNAL_NEW, transaction->own_fd, transaction->name) ? -errno : 0;
 }
 
-int transaction_decide(struct transaction *transaction) {
+int transaction_commit(struct transaction *transaction) {
     char *written = NULL;
     size_t bytes = 0;
     if (transaction->journal.n > JOURNAL_CHANGES_MAX)
@@ -384,19 +396,19 @@ int transaction_decide(struct transaction *transaction) {
         r = write_journal(transaction, text, bytes);
     if (r < 0)
         return r;
-    transaction->decided = true;
+    transaction->committed = true;
     if (transaction->durable)
-        (void)fsync(transaction->own_fd); /* if it fails only the order of writes to the disk is not known */
+        (void)fsync(transaction->own_fd); /* where it fails, only the order of writes on the disk is not known */
     return 0;
 }
 
-/* What transaction_result() says of it. */
+/* Returns what transaction_result() is to return for it. */
 static int make(const struct transaction *transaction, struct journal_change *change) {
     const char *name;
     auto_fd parent_fd = open_parent(transaction, change->path, &name);
     if (parent_fd < 0)
         return parent_fd == -ENOENT && change->kind != JOURNAL_PUT ? 0 : parent_fd;
-    if (is_shut(parent_fd))
+    if (is_read_only(parent_fd))
         return -EACCES;
     return transaction_make(transaction->own_fd, parent_fd, name, change);
 }

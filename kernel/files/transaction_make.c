@@ -1,13 +1,13 @@
 /*
- * transaction_make.c - the changes of a transaction, one by one; each can be made
- * again where a kernel was killed.
+ * transaction_make.c - makes the changes of a transaction; each can be resumed after petri was killed.
  *
- * What lies under the staged file's name tells how far a change has come: the
- * staged file itself, by its inode; what it was exchanged for; or nothing, once
- * all is done. Looking at a path and then changing it leaves a moment between the
- * two, so what is replaced is exchanged (RENAME_EXCHANGE) and looked at again
- * under a name that no other program uses, and given back if it is not what was
- * to be replaced. A file system without that has this moment.
+ * The file under the staged file's name says how far a change has come: it is the
+ * staged file itself (same inode), the file that it was exchanged for, or missing
+ * once the change is done. Another program could change a file between the check
+ * and the rename. So the two files are exchanged (RENAME_EXCHANGE), the old one
+ * is checked again in `.petri`, where no other program changes it, and exchanged
+ * back if it is not the expected one. On file systems without RENAME_EXCHANGE
+ * that race remains.
  */
 
 #include "transaction_make.h"
@@ -23,14 +23,16 @@
 
 enum { NAMES_TRIED = 100 };
 
-/* Gives what is staged the first free name like its path's. 0 where that is its own, -EEXIST with change->placed, or
- * -errno. */
+/*
+ * Gives the staged file the first free name like its path. 0 where that is the
+ * path, -EEXIST with change->placed where it is another, or -errno.
+ */
 static int place_free(int own_fd, struct journal_change *change, int parent_fd, const char *name) {
     char tried[NAME_MAX + 1], path[PATH_MAX];
     int r = -EEXIST, n;
     for (n = 1; r == -EEXIST && n <= NAMES_TRIED + 1; n++) {
         const int nth =
-            n <= NAMES_TRIED ? n : (int)(1000000 + randombytes_uniform(1000000000)); /* none is taken twice */
+            n <= NAMES_TRIED ? n : (int)(1000000 + randombytes_uniform(1000000000)); /* random after many tries */
         if (filename_nth(name, nth, tried, sizeof tried))
             return -ENAMETOOLONG;
         r = host_rename_to_free(own_fd, change->stage, parent_fd, tried);
@@ -42,20 +44,20 @@ static int place_free(int own_fd, struct journal_change *change, int parent_fd, 
     return -EEXIST;
 }
 
-/* What was exchanged for the staged file, or put aside, lies in its place: whether it is what was to be. */
+/* Whether the file under the staged file's name is the one that the change expects to replace or remove. */
 static bool is_as_seen(int own_fd, const struct journal_change *change) {
     struct stat st;
     return fstatat(own_fd, change->stage, &st, AT_SYMLINK_NOFOLLOW) == 0 && journal_is(&change->before, &st);
 }
 
-/* Gives a file of others its name back, or one like it. */
+/* Gives another program's file its name back, or a name like it. */
 static int give_back(int own_fd, struct journal_change *change, int parent_fd, const char *name) {
     int r = place_free(own_fd, change, parent_fd, name);
     free(steal_pointer(change->placed));
     return r == 0 || r == -EEXIST ? -ESTALE : r;
 }
 
-/* Exchanges the two files back, if ours is still there, and gives ours another name. */
+/* Exchanges the two files back, if ours still has the name, and gives ours another name. */
 static int exchange_back(int own_fd, struct journal_change *change, int parent_fd, const char *name) {
     struct stat st;
     const bool ours = fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == change->staged;
@@ -64,7 +66,7 @@ static int exchange_back(int own_fd, struct journal_change *change, int parent_f
     return place_free(own_fd, change, parent_fd, name);
 }
 
-/* The staged file has the name, and what had it lies in its place. */
+/* The two files have been exchanged: checks the old one, and removes it. */
 static int end_exchange(int own_fd, struct journal_change *change, int parent_fd, const char *name) {
     if (!is_as_seen(own_fd, change))
         return exchange_back(own_fd, change, parent_fd, name);
@@ -74,9 +76,9 @@ static int end_exchange(int own_fd, struct journal_change *change, int parent_fd
 static int put(int own_fd, struct journal_change *change, int parent_fd, const char *name) {
     struct stat staged, st;
     if (fstatat(own_fd, change->stage, &staged, AT_SYMLINK_NOFOLLOW))
-        return errno == ENOENT ? 0 : -errno; /* done, before a kernel was killed */
+        return errno == ENOENT ? 0 : -errno; /* the change was made before petri was killed */
     if (staged.st_ino != change->staged)
-        return end_exchange(own_fd, change, parent_fd, name); /* half done, before a kernel was killed */
+        return end_exchange(own_fd, change, parent_fd, name); /* the files were exchanged before petri was killed */
     if (!change->before.there || fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW) ||
         !journal_is(&change->before, &st))
         return place_free(own_fd, change, parent_fd, name);
@@ -87,7 +89,7 @@ static int put(int own_fd, struct journal_change *change, int parent_fd, const c
     return renameat(own_fd, change->stage, parent_fd, name) ? -errno : 0;
 }
 
-/* Moved away first, so that it can be looked at under a name that no other program uses. */
+/* Moves the file to `.petri` first, to check it where no other program changes it. */
 static int remove_file(int own_fd, struct journal_change *change, int parent_fd, const char *name) {
     struct stat st;
     const bool aside = fstatat(own_fd, change->stage, &st, AT_SYMLINK_NOFOLLOW) == 0;
@@ -104,8 +106,10 @@ static int remove_file(int own_fd, struct journal_change *change, int parent_fd,
     return give_back(own_fd, change, parent_fd, name);
 }
 
-/* It is there already, staged, so that there is room for it; a file system that can't rename to what is free has it
- * made. */
+/*
+ * The folder is already staged, so this can't fail for lack of space. Where
+ * the file system has no RENAME_NOREPLACE, it is made here.
+ */
 static int make_folder(int own_fd, const struct journal_change *change, int parent_fd, const char *name) {
     struct stat st;
     if (renameat2(own_fd, change->stage, parent_fd, name, RENAME_NOREPLACE) == 0)

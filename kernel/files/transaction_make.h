@@ -1,5 +1,5 @@
 /*
- * transaction_make.h - one change of a transaction that is decided; it can be taken up again where a kernel was killed.
+ * transaction_make.h - makes one change of a committed transaction; it can be resumed after petri was killed.
  */
 #ifndef PETRI_TRANSACTION_MAKE_H
 #define PETRI_TRANSACTION_MAKE_H
@@ -8,9 +8,9 @@
 #include "kernel/files/journal.h"
 
 /*
- * Makes a change, or what is left of it to be made. own_fd is the folder in which
- * files are staged, parent_fd the one that the path's last name is in. What
- * transaction_result() says of it.
+ * Makes a change, or the rest of it. own_fd is the folder with the staged files,
+ * parent_fd the folder of the path's last name. Returns what transaction_result()
+ * is to return for it.
  */
 int transaction_make(int own_fd, int parent_fd, const char *name, struct journal_change *change) MUST_CHECK;
 

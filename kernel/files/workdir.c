@@ -1,11 +1,11 @@
 /*
- * workdir.c - judges the folder by its path and its owner, once, when the kernel starts.
+ * workdir.c - decides by the folder's path and owner how cells see it, once, when the kernel starts.
  *
- * Homes are collected from /etc/passwd, from HOME, and from the owners of the
- * folders on the way, and compared by their names without links. A list of homes
- * can't be complete where a directory service has users; so a folder on the way
- * that stands right below /home counts as one, too. If memory runs out meanwhile,
- * or there are too many, the folder isn't opened.
+ * Homes are those in /etc/passwd, HOME, and those of the owners of all folders
+ * above the working folder; they are compared by their real paths. Such a list
+ * can't be complete where users come from a directory service, so a folder
+ * directly below /home that contains the working folder counts as a home too. If
+ * there is no memory for the list, or it is too long, the folder isn't opened.
  */
 
 #include "workdir.h"
@@ -21,16 +21,16 @@
 
 enum { FIRST_PERSON = 1000, NOBODY = 65534, MAX_HOMES = 10000, MAX_GROUPS = 1024 };
 
-/* Folders of the system's, and the one that holds all homes: a kernel started there must not show the machine. */
+/* System folders and /home: a kernel that is started in one must not show it to cells. */
 static const char *const not_shown[] = {
     "/",      "/bin", "/boot", "/dev", "/etc",  "/home", "/lib", "/lib32",
     "/lib64", "/opt", "/proc", "/run", "/sbin", "/sys",  "/usr", "/var",
 };
 
-/* The same with all that is in them. */
+/* Not shown, nor anything in them. */
 static const char *const never_shown[] = {"/dev", "/proc", "/sys"};
 
-/* Where folders are the system's, if a user of the system's owns them. */
+/* Folders below these belong to the system if a system user owns them. */
 static const char *const of_system[] = {
     "/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/run", "/sbin", "/usr", "/var",
 };
@@ -46,7 +46,7 @@ static bool is_one_of(const char *path, const char *const *list, size_t n, bool 
 
 #define LENGTH(list) (sizeof(list) / sizeof(list)[0])
 
-/* Homes by their names without links. */
+/* Homes by their real paths. */
 struct homes {
     size_t n;
     char **path; /* NULL-ended */
@@ -68,7 +68,7 @@ static int add_home(struct homes *homes, const char *path) {
     return 0;
 }
 
-/* Adds the homes of users that this machine lists; a directory service may have too many, or not tell them. */
+/* The homes in /etc/passwd. A directory service may have too many users, or not list them. */
 static int add_listed_homes(struct homes *homes) {
     auto_file file = fopen("/etc/passwd", "re");
     struct passwd *user;
@@ -78,7 +78,7 @@ static int add_listed_homes(struct homes *homes) {
     return r;
 }
 
-/* Adds a folder on the way that may be its owner's home, or is in a folder of homes. */
+/* Adds the home of a folder's owner, and the folder itself if it is directly below /home. */
 static int add_home_on_the_way(struct homes *homes, const char *path) {
     const char *below = filename_below("/home", path);
     struct stat st;
@@ -111,7 +111,7 @@ static bool is_in_hidden(const char *path, const struct homes *homes) {
     return hidden;
 }
 
-/* Whether `inputs` names a hidden folder: it, or one above it that is hidden as well. */
+/* Whether `inputs` names a hidden folder, or a folder above it that is hidden as well. */
 static bool is_named(const char *path, const struct homes *homes, const json_t *inputs) {
     bool named = false;
     size_t i;
@@ -123,7 +123,7 @@ static bool is_named(const char *path, const struct homes *homes, const json_t *
     return named;
 }
 
-/* Whether a group is one of a user's. */
+/* Whether a user is in a group. */
 static bool is_group_of(gid_t group, const struct passwd *user) {
     gid_t groups[MAX_GROUPS];
     int n = MAX_GROUPS;

@@ -1,15 +1,14 @@
 /*
  * workdir.h - the folder that a kernel was started in, opened once.
  *
- * The owner of a folder above it can rename it and put something else in its
- * place. So all that petri does with it goes through one descriptor, and its name
- * is a name only: it says where cells see the folder, and what kind of folder it
- * is.
+ * The owner of a folder above it can rename it and put another folder in its
+ * place. So petri uses it only through one descriptor; its path only says where
+ * cells see the folder, and whether it is a home or a system folder.
  *
- * What a file's owner keeps from others, and hidden entries of any home, cells
- * don't see unless the configuration's `inputs` names them. The folder's owner
- * usually runs its cells, so they may read what the owner may; but not in a
- * folder of the system, or one that all users can write to.
+ * Cells don't see files that only their owner can read, nor hidden entries of any
+ * home, unless the configuration's `inputs` names them. In the user's own folder
+ * cells may read what its owner may read; a system folder, or one that every user
+ * can write to, does not count as the user's own in this sense.
  */
 #ifndef PETRI_WORKDIR_H
 #define PETRI_WORKDIR_H
@@ -25,7 +24,7 @@ struct workdir {
     int fd;              /* O_PATH, owned */
     char path[PATH_MAX]; /* its name when the kernel started */
     bool shown;          /* to cells; else they begin with an empty folder */
-    bool hidden;         /* not shown because it lies in a hidden entry of a home */
+    bool hidden;         /* not shown because it is in a hidden entry of a home */
     bool map_owner;      /* see sandbox.h */
     bool map_group;
     char **homes; /* as session_options has them; owned */
@@ -38,10 +37,10 @@ int workdir_open(struct workdir *ret_workdir, const json_t *inputs, struct error
 void workdir_close(struct workdir *workdir);
 #define auto_workdir __attribute__((cleanup(workdir_close))) struct workdir
 
-/* What a user should be told about how cells see it, as a line; "" for nothing. Returns buf. */
+/* A line for the user about how cells see the folder, or "". Returns buf. */
 const char *workdir_note(const struct workdir *workdir, const struct session_view *view, char *buf, size_t size);
 
-/* How the sandbox is to have it. */
+/* The folder as the sandbox's option. */
 struct sandbox_folder workdir_folder(const struct workdir *workdir);
 
 #endif

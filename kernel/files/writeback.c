@@ -1,11 +1,10 @@
 /*
- * writeback.c - what is known of the host's file for each path that is the session's own.
+ * writeback.c - for each path of which the session has its own version: which version of the host's file is known.
  *
- * A path without an entry is seen by cells as the host has it; whether it may be
- * replaced is told by its time of change alone. An entry that was written has the
- * host's inode, size and times, and all of them have to be the same. A time of
- * change can't be set, so a file that was written or moved there meanwhile has a
- * later one.
+ * Cells see the host's file at a path without an entry; only its ctime decides
+ * whether it may be replaced. An entry that was written has the host's inode,
+ * size and times, all of which have to be the same. A ctime can't be set, so a
+ * file that was written or moved there meanwhile has a later one.
  */
 
 #include "writeback.h"
@@ -64,12 +63,12 @@ static int64_t number(const json_t *json, const char *key) {
     return json_integer_value(json_object_get(json, key));
 }
 
-/* Until when what the host has has been seen of which nothing else is known. */
+/* The time until which the session knows the host's files that have no entry. */
 static int64_t seen_ns(const struct writeback *writeback) {
     return writeback->lost_ns && writeback->lost_ns < writeback->began_ns ? writeback->lost_ns : writeback->began_ns;
 }
 
-/* What lies in a folder that the session has hidden, or put something in the place of, was seen until then. */
+/* The time until which the host's file is known, if the session has hidden or replaced a folder above it. */
 static int64_t seen_below_ns(const struct writeback *writeback, const char *path, int64_t since_ns) {
     char above[PATH_MAX];
     for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -118,7 +117,7 @@ void writeback_note_written(struct writeback *writeback, const char *path, const
                                   (json_int_t)clock_ns(&st->st_ctim)));
 }
 
-/* What was known of the host's stays known. A path that is no UTF-8 can't be a key, and is never written. */
+/* Keeps what is known of the host's file. A path that is not UTF-8 can't be a key, and is never written. */
 void writeback_note_own(struct writeback *writeback, const char *path, enum cell_change change, bool due) {
     json_t *own = json_object_get(writeback->own, path);
     if (!own || json_object_get(own, "held")) {
@@ -157,7 +156,7 @@ static int note_held(void *arg, const char *path, bool is_hosts) {
     return 0;
 }
 
-/* Where it can't be listed (there is no descriptor left), what the host has is told by its time alone. */
+/* Where open files can't be listed (no descriptor is free), only the ctime decides. */
 void writeback_look_at_held(struct writeback *writeback, const struct cell *cell) {
     const char *path;
     void *next;

@@ -1,12 +1,12 @@
 /*
- * writeback.h - the writable mode: what a session has written to the notebook's folder goes to the host's folder.
+ * writeback.h - the writable mode: files that cells change in the notebook's folder are written to the host's folder.
  *
- * When a cell has finished within its limits its changes are made there, all or
- * none (transaction.h), and cells see the host's files from then on. What stays
- * the session's own is remembered: files that are open or mapped, what is not
- * written because of its kind or name, and what could not be written, which the
- * next cell tries again. For each of these it is known what the host had, so that
- * changes by other programs are never overwritten.
+ * When a cell has ended within its limits, all of its changes are made there, or
+ * none (transaction.h), and cells see the host's files from then on. Of some
+ * files the session keeps its own version: files that are open or mapped, files
+ * that are not written because of their type or name, and files that could not be
+ * written, which the next cell tries again. For each of these petri remembers the
+ * host's version, so that changes by other programs are never overwritten.
  *
  * See: docs/files.md, "The writable mode"; writing.h.
  */
@@ -23,61 +23,64 @@
 struct writeback {
     bool on;
     int folder_fd;         /* owned; -1 where it is off */
-    const json_t *allowed; /* names that are written although programs look for them: patterns, borrowed; or NULL */
+    const json_t *allowed; /* patterns of names that are written although programs look for them; borrowed; or NULL */
     int64_t began_ns;      /* when the last cell was started; CLOCK_REALTIME */
-    int64_t lost_ns; /* when the first cell was started of which it is not known what it has changed; 0 for none */
-    json_t *own;     /* paths that are the session's own, and what the host had there; owned */
+    int64_t lost_ns;       /* when the first cell was started whose changes are not known; 0 for none */
+    json_t *own; /* paths of which the session has its own version, with the host's version: writeback.c; owned */
 };
 
-/* Off: the functions below do nothing then. */
+/* Sets it off: then all functions do nothing. */
 void writeback_init(struct writeback *writeback);
 
-/* On: folder_fd is copied. 0 or -errno. */
+/* Turns it on; folder_fd is duplicated. 0 or -errno. */
 int writeback_turn_on(struct writeback *writeback, int folder_fd, const json_t *allowed);
 void writeback_fini(struct writeback *writeback);
 
-/* A cell is started: it may not have seen what other programs change from now on. */
+/* A cell is started: it may not see changes that other programs make from now on. */
 void writeback_cell_starts(struct writeback *writeback);
 
 /*
- * Whether what the host has at a path is what the session's version was made from,
- * so that it may be replaced. skew_ns: how much later the clock of the host's file system is.
+ * Whether the host's file at a path, st, is the one that the session's version is
+ * based on, so that it may be replaced. skew_ns: how far the clock of the host's
+ * file system is ahead.
  */
 bool writeback_may_replace(const struct writeback *writeback, const char *path, const struct stat *st, int64_t skew_ns);
 
 /*
- * Whether a folder on the way may be another one than the cell has seen: it was moved
- * there since. That has a time of change; a name that comes or goes in it has the same
- * as its time of modification.
+ * Whether a folder may have been moved to its path since the cell was started.
+ * That sets the ctime only; adding or removing a name in it sets mtime and ctime
+ * to the same value.
  */
 bool writeback_was_moved(const struct writeback *writeback, const struct stat *st, int64_t skew_ns);
 
-/* Whether it is to be written once more, and how it had changed. */
+/* Whether it has to be written again, and how the cell had changed it. */
 bool writeback_is_due(const struct writeback *writeback, const char *path, enum cell_change *ret_change);
 
-/* The session and the host have the same by now, and st is the host's. */
+/* The session's version has been written; st is the host's file. */
 void writeback_note_written(struct writeback *writeback, const char *path, const struct stat *st);
 
-/* The session has another version than the host; due: which is to be written. */
+/* The session has its own version; due: it has to be written later. */
 void writeback_note_own(struct writeback *writeback, const char *path, enum cell_change change, bool due);
 
-/* It is not known what the cell has changed: nothing that other programs have changed since it was started is replaced
- * any more. */
+/*
+ * The cell's changes are not known: files that have changed on the host since
+ * it was started are not replaced any more.
+ */
 void writeback_lose_track(struct writeback *writeback);
 
-/* The host keeps a version of its own: the session's was written there under another name. */
+/* The host's file was changed by another program and is kept; the session's version was written under another name. */
 void writeback_note_conflict(struct writeback *writeback, const char *path);
 
-/* Whether nothing of the session's is lost where cells see the host's: it is written, by this name or another. */
+/* Whether the session's version is written, under this name or another, so that cells may see the host's file again. */
 bool writeback_is_settled(const struct writeback *writeback, const char *path);
 
 /*
- * Notes which of the host's files a frozen cell has open: by their paths cells go
- * on seeing these, also once the host has put others there.
+ * Notes which of the host's files a frozen cell has open: cells go on seeing
+ * these at their paths, even after the host has replaced them.
  */
 void writeback_look_at_held(struct writeback *writeback, const struct cell *cell);
 
-/* Nothing at path is the session's own. */
+/* The session has no own version of path any more. */
 void writeback_forget(struct writeback *writeback, const char *path);
 
 #endif

@@ -1,11 +1,11 @@
 /*
- * writing.c - the phases of a writing, in slices, and the copying of files into the transaction.
+ * writing.c - the phases of a writing, in slices; copies files into the transaction.
  *
- * Phases only go forward, and until WRITING_DECIDED give_up() ends all of them in
- * the same way: nothing is written. Removals are planned before folders and folders
- * before files, so that each change finds its place free. What earlier cells could
- * not write is added to the list before it is judged. A file's bytes are copied
- * from the frozen cell, holes left out, so what is staged is what will be there.
+ * Phases only go forward. Before WRITING_COMMITTED, give_up() ends each of them
+ * in the same way: nothing is written. Removals are planned before folders and
+ * folders before files, so that each change finds its path free. Files that
+ * earlier cells could not write are added to the list before it is checked. Files
+ * are copied from the frozen cell, without their holes.
  */
 
 #include "kernel/files/writing_inside.h"
@@ -53,7 +53,7 @@ static bool is_listed(const struct writing *writing, size_t n, const char *path)
     return bsearch(&key, writing->entry, n, sizeof key, by_path) != NULL;
 }
 
-/* What earlier cells have changed and could not be written then. */
+/* Adds the changes of earlier cells that could not be written then. */
 static int add_due(struct writing *writing) {
     const size_t n = writing->n;
     const char *path;
@@ -68,7 +68,7 @@ static int add_due(struct writing *writing) {
         if (fd == -EINVAL)
             file.mode = S_IFDIR;
         else if (file.change != CELL_DELETED && (fd < 0 || fstat(fd, &st)))
-            continue; /* it is gone */
+            continue; /* it does not exist any more */
         else if (file.change != CELL_DELETED) {
             file.mode = st.st_mode;
             file.bytes = (uint64_t)st.st_size;
@@ -87,7 +87,7 @@ static void judge(const struct writing *writing, struct writing_entry *entry) {
     const bool removal = entry->change == CELL_DELETED;
     const bool folder = S_ISDIR(entry->mode);
     char name[FILENAME_PATH_BYTES + 4];
-    entry->due = !removal && !folder && entry->links != 1; /* once it has one name it can be written */
+    entry->due = !removal && !folder && entry->links != 1; /* it can be written once it has only one hard link */
     snprintf(name, sizeof name, "%.*s%s", FILENAME_PATH_BYTES, entry->path, folder ? "/x" : "");
     if (removal || folder ? artifact_path_is_refused(entry->path, why, sizeof why)
                           : artifact_is_refused(entry->path, entry->mode, entry->links, why, sizeof why))
@@ -99,8 +99,7 @@ static void judge(const struct writing *writing, struct writing_entry *entry) {
                        limits_text(UNIT_BYTES, most, size, sizeof size));
 }
 
-/* Nothing of this cell is written; again: the next one tries. What its name or kind keeps out stays out for that
- * reason. */
+/* Refuses all entries, for this reason or the one that they have already. again: the next cell tries again. */
 static void give_up(struct writing *writing, const char *why, bool again) {
     for (size_t i = 0; i < writing->n; i++) {
         struct writing_entry *entry = &writing->entry[i];
@@ -112,7 +111,7 @@ static void give_up(struct writing *writing, const char *why, bool again) {
     writing->phase = WRITING_MADE;
 }
 
-/* Nothing of the cell is written where there is too much of it. 0, or -E2BIG or -EFBIG with a sentence in ret_error. */
+/* Checks the limits of all files together. 0, or -E2BIG or -EFBIG with a sentence in ret_error. */
 static int check_excess(const struct writing *writing, struct error *ret_error) {
     const int64_t most = writing->options.limits->values[LIMIT_ARTIFACTS];
     char size[32];
@@ -121,11 +120,11 @@ static int check_excess(const struct writing *writing, struct error *ret_error) 
         if (!writing->entry[i].refused[0] && writing->entry[i].change != CELL_DELETED)
             total += writing->entry[i].bytes;
     if (writing->too_many)
-        return error_set(ret_error, E2BIG, "nothing is written, for the cell has changed more than %d files",
+        return error_set(ret_error, E2BIG, "nothing is written, because the cell has changed more than %d files",
                          WRITING_FILES_MAX);
     if (total > (uint64_t)most)
         return error_set(ret_error, EFBIG,
-                         "nothing is written, for the cell's files are more than the limit of %s (artifacts)",
+                         "nothing is written, because the cell's files are more than the limit of %s (artifacts)",
                          limits_text(UNIT_BYTES, most, size, sizeof size));
     return 0;
 }
@@ -192,7 +191,10 @@ void writing_destroy(struct writing *writing) {
     free(writing);
 }
 
-/* A file server's clock may differ from ours; local file systems use our clock, with a coarser tick. */
+/*
+ * Measures the difference between the clocks: that of a file server may differ
+ * from ours; that of a local disk differs by a tick at most.
+ */
 static int find_skew(struct writing *writing) {
     struct transaction_file file;
     struct timespec before, after;
@@ -256,7 +258,7 @@ static int begin_copy(struct writing *writing, struct writing_entry *entry) {
     return fstat(copy->fd, &copy->content) ? -errno : transaction_stage(writing->transaction, &copy->file);
 }
 
-/* A piece of the file; holes are left out. 1, 0 at its end, or -errno. */
+/* Copies a piece of the file and skips holes. 1, 0 at its end, or -errno. */
 static int copy_piece(struct writing *writing) {
     struct writing_copy *copy = &writing->copy;
     off_t data = lseek(copy->fd, copy->at, SEEK_DATA);
@@ -270,7 +272,7 @@ static int copy_piece(struct writing *writing) {
     return r < 0 ? r : 1;
 }
 
-/* Without execute permission, unless the host's file that it replaces had it. */
+/* The mode without execute permission, unless the host's file that it replaces has it. */
 static mode_t mode_for(mode_t mode, const struct stat *before) {
     return (mode & 0666) | (before && S_ISREG(before->st_mode) ? before->st_mode & 0111 : 0);
 }
@@ -288,7 +290,7 @@ static int end_file(struct writing *writing, struct writing_entry *entry) {
     return r;
 }
 
-/* Goes on with the file whose turn it is. 0 once it is staged, 1, or -errno. */
+/* Copies on the current file. 0 once it is staged, 1 before, or -errno. */
 static int copy_on(struct writing *writing, struct writing_entry *entry) {
     int r = writing->copy.fd < 0 ? begin_copy(writing, entry) : 0;
     if (r == 0)
@@ -308,16 +310,16 @@ static void step_files(struct writing *writing) {
         writing->at++;
 }
 
-static void decide(struct writing *writing) {
+static void commit(struct writing *writing) {
     char why[96];
-    int r = transaction_n(writing->transaction) ? transaction_decide(writing->transaction) : 0;
+    int r = transaction_n(writing->transaction) ? transaction_commit(writing->transaction) : 0;
     snprintf(why, sizeof why, "nothing is written: %s", strerror(-r));
-    writing->phase = WRITING_DECIDED;
+    writing->phase = WRITING_COMMITTED;
     if (r < 0)
         give_up(writing, why, true);
 }
 
-/* One step for each entry, then the next phase. */
+/* Whether the phase has another entry; otherwise begins the next phase. */
 static bool goes_through(struct writing *writing, enum writing_phase next) {
     if (writing->at < writing->n)
         return true;
@@ -326,7 +328,7 @@ static bool goes_through(struct writing *writing, enum writing_phase next) {
     return false;
 }
 
-/* False where it has to wait. */
+/* Does one step. False where it has to wait. */
 static bool step(struct writing *writing, int64_t until_us) {
     char why[96];
     int r = 0;
@@ -346,9 +348,9 @@ static bool step(struct writing *writing, int64_t until_us) {
             step_files(writing);
         break;
     case WRITING_STAGED:
-        decide(writing);
+        commit(writing);
         break;
-    case WRITING_DECIDED:
+    case WRITING_COMMITTED:
         if (transaction_step(writing->transaction, until_us))
             writing->phase = WRITING_MADE;
         break;
@@ -378,7 +380,7 @@ int64_t writing_due_us(const struct writing *writing) {
 }
 
 void writing_cancel(struct writing *writing, const char *why) {
-    if (writing->phase < WRITING_DECIDED)
+    if (writing->phase < WRITING_COMMITTED)
         give_up(writing, why, true);
     writing->due_us = 0;
 }

@@ -1,6 +1,6 @@
 /*
- * writing_inside.h - the insides of a writing: writing.c has its course, writing_plan.c what is to be done, and
- * writing_settle.c what came of it.
+ * writing_inside.h - the struct of a writing, shared by writing.c (phases),
+ * writing_plan.c (plans changes) and writing_settle.c (results).
  */
 #ifndef PETRI_WRITING_INSIDE_H
 #define PETRI_WRITING_INSIDE_H
@@ -11,18 +11,18 @@
 
 #define WRITING_CONFLICT "it was changed outside of the notebook meanwhile"
 
-/* A file or folder, from the listing on. */
+/* A file or folder of the list. */
 struct writing_entry {
     char *path; /* owned */
     enum cell_change change;
     unsigned mode, links;
     uint64_t bytes;
     bool earlier;         /* of an earlier cell */
-    bool due;             /* not written, and to be tried again */
-    char refused[224];    /* why it is not written; "" while nothing is against it */
+    bool due;             /* not written: the next cell tries again */
+    char refused[224];    /* why it is not written; "" if it is */
     size_t first, n;      /* its changes in the transaction */
-    char *placed;         /* the name that it has got instead; owned, or NULL */
-    const char *conflict; /* why what the host has stays, and cells see that; static, or NULL */
+    char *placed;         /* the path that it was given instead; owned, or NULL */
+    const char *conflict; /* why the host's file is kept, which cells see from now on; static, or NULL */
 };
 
 /* The file that is being staged. */
@@ -39,7 +39,7 @@ enum writing_phase {
     WRITING_FOLDERS,
     WRITING_FILES,
     WRITING_STAGED,
-    WRITING_DECIDED,
+    WRITING_COMMITTED,
     WRITING_MADE,
     WRITING_DONE,
 };
@@ -50,30 +50,30 @@ struct writing {
     struct transaction *transaction; /* owned; NULL before it is open */
     struct writing_entry *entry;
     size_t n;
-    size_t at; /* the one whose turn it is in this phase */
+    size_t at; /* the current entry of this phase */
     bool too_many;
-    json_t *folders; /* those that are there by then, or will have been made; owned */
+    json_t *folders; /* by path: true: exists or is planned; false: a file there is removed first; owned */
     struct writing_copy copy;
     char *chunk;           /* owned */
-    int64_t skew_ns;       /* how much later the clock of the folder's file system is */
+    int64_t skew_ns;       /* how far the clock of the folder's file system is ahead */
     int64_t lock_until_us; /* how long to wait for another kernel; 0 before the first try */
     int64_t due_us;
 };
 
-/* Says why an entry is not written, unless that is said. */
+/* Sets why an entry is not written, unless it has a reason already. */
 __attribute__((format(printf, 2, 3))) void writing_refuse(struct writing_entry *entry, const char *format, ...);
 
-/* Plans what has to be gone: what the cell has removed, and what stands in the way of what it has made. 0 or -errno.
- */
+/* Plans removals: what the cell has removed, and files and folders that are in the way of what it has made. 0 or
+ * -errno. */
 int writing_plan_removal(struct writing *writing, struct writing_entry *entry) MUST_CHECK;
 
-/* Plans the folders that it needs. 0 or -errno. */
+/* Plans the folders that the entry needs. 0 or -errno. */
 int writing_plan_folders(struct writing *writing, struct writing_entry *entry) MUST_CHECK;
 
-/* Whether a file may replace what stands at its path; then ret_before is that. */
+/* Whether there is a file at the entry's path that may be replaced; then ret_before is its stat(2). */
 bool writing_plan_put(const struct writing *writing, struct writing_entry *entry, struct stat *ret_before);
 
-/* All is made that will be: has cells see the host's files, and remembers what stays the session's own. */
+/* After all changes: makes cells see the host's files, and notes of which files the session keeps its own version. */
 void writing_settle(struct writing *writing);
 
 #endif

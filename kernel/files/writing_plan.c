@@ -1,10 +1,10 @@
 /*
- * writing_plan.c - which changes of the host's folder a cell's changes come to.
+ * writing_plan.c - plans the changes of the host's folder from a cell's changes.
  *
- * The host's folder is walked, not the cell's: a folder that a cell has removed
- * may have files by now that no cell has seen. What must not be removed stays,
- * and so do the folders that it is in. Whatever is there that the plan replaces
- * or removes is noted as it was looked at; the transaction compares it again.
+ * To remove a folder, the host's folder is walked and not the cell's, because it
+ * may have files by now that no cell has seen. Files that may not be removed are
+ * kept, with the folders above them. The plan has the stat(2) of each file that
+ * it replaces or removes, and the transaction compares it again.
  */
 
 #include "kernel/files/writing_inside.h"
@@ -27,7 +27,7 @@ void writing_refuse(struct writing_entry *entry, const char *format, ...) {
     va_end(args);
 }
 
-/* Whether a folder on the way to a path may have been moved there since the cell was started. */
+/* Whether a folder above a path may have been moved there since the cell was started. */
 static bool is_way_moved(const struct writing *writing, const char *path) {
     char above[FILENAME_PATH_BYTES + NAME_MAX + 2];
     struct stat st;
@@ -42,7 +42,7 @@ static bool is_way_moved(const struct writing *writing, const char *path) {
 
 static const char of_another_user[] = "it belongs to another user";
 
-/* Why what the host has is not to be replaced or removed; NULL where it may be. */
+/* Why the host's file may not be replaced or removed; NULL where it may. */
 static const char *keeps(const struct writing *writing, const char *path, const struct stat *st) {
     if (st->st_uid != geteuid())
         return of_another_user;
@@ -51,13 +51,16 @@ static const char *keeps(const struct writing *writing, const char *path, const 
                : WRITING_CONFLICT;
 }
 
-/* What is a folder, or a link, is judged as the name of a folder. */
+/*
+ * The path to check for names that programs look for: with a name below it if
+ * it is a folder, or a link, which may lead to a folder.
+ */
 static const char *name_of(const char *path, mode_t mode, char *buf, size_t size) {
     snprintf(buf, size, "%s%s", path, S_ISDIR(mode) || S_ISLNK(mode) ? "/x" : "");
     return buf;
 }
 
-/* Why something of the host's that a cell has removed is not removed, as a clause; else false. */
+/* Whether a file of the host that a cell has removed has to be kept; then why gets the reason, a clause. */
 static bool is_to_stay(const struct writing *writing, struct writing_entry *entry, const char *path,
                        const struct stat *st, char *why, size_t size) {
     char name[FILENAME_PATH_BYTES + NAME_MAX + 4];
@@ -77,7 +80,7 @@ static bool is_to_stay(const struct writing *writing, struct writing_entry *entr
 
 static int plan_tree(struct writing *writing, struct writing_entry *entry, const char *path, bool *ret_all);
 
-/* Plans to remove one name of the host's. *all becomes false if something stays. 0 or -ENOMEM. */
+/* Plans to remove a file or folder of the host. Sets *all to false where something is kept. 0 or -errno. */
 static int plan_one(struct writing *writing, struct writing_entry *entry, const char *path, bool *all) {
     char why[160], shown[FILENAME_PATH_BYTES];
     struct stat st;
@@ -106,7 +109,7 @@ static int plan_one(struct writing *writing, struct writing_entry *entry, const 
     return r;
 }
 
-/* Plans to remove all that a folder of the host's has. */
+/* Plans to remove everything in a folder of the host. */
 static int plan_tree(struct writing *writing, struct writing_entry *entry, const char *path, bool *ret_all) {
     char inner[FILENAME_PATH_BYTES + NAME_MAX + 2];
     const int fd = transaction_open_folder(writing->transaction, path);
@@ -127,7 +130,7 @@ static int plan_tree(struct writing *writing, struct writing_entry *entry, const
     return r;
 }
 
-/* A file of the host's where the cell has a folder: n bytes of the entry's path. */
+/* Plans to remove a file of the host where the cell has a folder: the first n bytes of the entry's path. */
 static int plan_way(struct writing *writing, struct writing_entry *entry, size_t n) {
     char path[FILENAME_PATH_BYTES + 1];
     struct stat st;
@@ -142,7 +145,7 @@ static int plan_way(struct writing *writing, struct writing_entry *entry, size_t
     return r == 0 && all && json_object_set_new(writing->folders, path, json_false()) ? -ENOMEM : r;
 }
 
-/* What stands in the way of what the cell has made: files with names of folders, and the other way round. */
+/* Plans to remove files that have the paths of the cell's folders, and folders that have the path of its file. */
 static int plan_room(struct writing *writing, struct writing_entry *entry) {
     struct stat st;
     bool all = true;
@@ -169,13 +172,13 @@ int writing_plan_removal(struct writing *writing, struct writing_entry *entry) {
     return r;
 }
 
-/* A folder that is to be there. */
+/* Plans to make a folder, unless it exists. */
 static int plan_folder(struct writing *writing, const char *path) {
     struct stat st;
     const json_t *known = json_object_get(writing->folders, path);
     if (json_is_true(known))
         return 0;
-    const bool goes = json_is_false(known); /* what stands there is removed before */
+    const bool goes = json_is_false(known); /* a file at the path is removed before */
     int r = 0;
     if (goes || transaction_look(writing->transaction, path, &st) != 0 || !S_ISDIR(st.st_mode))
         r = transaction_add(writing->transaction, JOURNAL_MAKE_FOLDER, path, NULL);

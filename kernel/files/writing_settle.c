@@ -1,10 +1,10 @@
 /*
- * writing_settle.c - what came of a cell's changes: for its session, and for people.
+ * writing_settle.c - the results of a cell's changes, for the session and for the report.
  *
- * A path whose content is the same on both sides is released, and cells see the
- * host's from then on; a file that cells have open can't be, and is noted with what
- * was written. A change that was not made stays the session's own, with the reason
- * in the report.
+ * A path that has been written is released, so that cells see the host's file
+ * from then on. A file that cells have open can't be released; it is noted with
+ * the host's stat(2). Of a change that was not made the session keeps its own
+ * version, and the report has the reason.
  */
 
 #include "kernel/files/writing_inside.h"
@@ -16,7 +16,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-/* What keeps a change from being made, as a clause. */
+/* Why a change was not made, as a clause. */
 static const char *problem(int r) {
     return r == -ESTALE      ? WRITING_CONFLICT
            : r == -ENOTEMPTY ? "something else is in it"
@@ -26,7 +26,7 @@ static const char *problem(int r) {
                              : strerror(-r);
 }
 
-/* What the transaction says of an entry's changes. */
+/* Takes the results of an entry's changes from the transaction. */
 static void take_result(const struct writing *writing, struct writing_entry *entry) {
     const char *path;
     for (size_t i = entry->first; writing->transaction && i < entry->first + entry->n; i++) {
@@ -42,7 +42,10 @@ static void take_result(const struct writing *writing, struct writing_entry *ent
     }
 }
 
-/* From the commit on cells see what the host has. 1, 0 where the file stays the session's own, or -errno. */
+/*
+ * Makes cells see the host's file, once the cell is committed. 1, 0 where the
+ * session keeps its own version, or -errno.
+ */
 static int release(const struct writing *writing, const char *path) {
     int r = cell_release_file(writing->options.cell, path);
     if (r == 1)
@@ -50,7 +53,7 @@ static int release(const struct writing *writing, const char *path) {
     return r;
 }
 
-/* Whether the host has nothing at a path: then there is nothing to be remembered of what the session has removed. */
+/* Whether the host has no file at a path: then the session need not remember that it has removed it. */
 static bool is_nowhere(const struct writing *writing, const char *path) {
     struct stat st;
     return fstatat(writing->options.writeback->folder_fd, path, &st, AT_SYMLINK_NOFOLLOW) && errno == ENOENT;
@@ -60,7 +63,7 @@ static void settle_entry(struct writing *writing, struct writing_entry *entry) {
     struct writeback *writeback = writing->options.writeback;
     struct stat st;
     take_result(writing, entry);
-    /* Has cells see again what other programs have changed, which stays. */
+    /* A file that was kept because another program has changed it is visible to cells again. */
     const bool gone = entry->change == CELL_DELETED && is_nowhere(writing, entry->path);
     if (entry->refused[0] && !gone && !(entry->change == CELL_DELETED && entry->conflict)) {
         writeback_note_own(writeback, entry->path, entry->change, entry->due);
@@ -76,7 +79,7 @@ static void settle_entry(struct writing *writing, struct writing_entry *entry) {
         writeback_note_own(writeback, entry->path, entry->change, false);
 }
 
-/* Files that were written when an earlier cell had them open, and may be closed by now. */
+/* Releases files that are written, and that an earlier cell had open, but no cell any more. */
 static void release_closed(const struct writing *writing) {
     const char *path;
     void *next;
@@ -115,7 +118,7 @@ static void add_row(const struct writing_entry *entry, json_t *rows) {
     json_array_append_new(rows, row);
 }
 
-/* What no row says: a file of an earlier cell, a folder that could not be made, and what is too much for the report. */
+/* Adds a row for a file of an earlier cell or a folder that could not be made, or counts what has no row. */
 static void tell_more(const struct writing_entry *entry, json_t *rows, struct artifacts_more *more) {
     const bool folder = S_ISDIR(entry->mode) && entry->change != CELL_DELETED;
     if (folder && !entry->due)

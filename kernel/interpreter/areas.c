@@ -1,11 +1,11 @@
 /*
- * areas.c - finds areas from prefixes, and puts each path into the innermost area that it lies in.
+ * areas.c - finds areas from prefixes, and assigns each path to the innermost area that contains it.
  *
- * All paths are compared by their real names. A prefix is taken for each link on
- * the way to the program, for cells see the folder of each. An AREA_SYSTEM is not
- * looked for: it is made for a folder right below a prefix once a distribution
- * names something in it. Where there are more areas than there is room for, it
- * fails: nothing of what is no area would be hidden.
+ * All paths are compared by their real paths. Each symbolic link on the way to
+ * the program gives a prefix, because cells see the folder of each. An
+ * AREA_SYSTEM is not searched: it is added for a folder directly below a prefix
+ * once a distribution names something in it. Where there are more than AREAS_MAX
+ * areas this fails, because nothing in a missing area would be hidden.
  */
 
 #include "areas.h"
@@ -20,10 +20,10 @@
 
 enum { LINKS_MAX = 40 };
 
-/* Below a prefix: where the libraries of interpreters lie. "" is of old ones of PyPy. */
+/* Folders with the libraries of interpreters, below a prefix; "" is that of old PyPy. */
 static const char *const libraries[] = {"/lib", "/lib32", "/lib64", "/libx32", "/local/lib", "/local/lib64", ""};
 
-/* Below each of the libraries. */
+/* Folders below each of them. */
 static const struct {
     const char *name;
     enum area_kind kind;
@@ -33,7 +33,10 @@ static const struct {
     {"ensurepip/_bundled", AREA_WHEELS},
 };
 
-/* Below a prefix, whatever the interpreter. See: Debian's python-wheel-common, and python-support of old. */
+/*
+ * Folders below a prefix that don't depend on the interpreter. See: Debian's
+ * python-wheel-common, and the former python-support.
+ */
 static const struct {
     const char *name;
     enum area_kind kind;
@@ -44,10 +47,10 @@ static const struct {
     {"site-packages", AREA_OTHER},
 };
 
-/* What a virtual environment has besides. Below lib the interpreter's own is left to the rows above. */
+/* Other folders of a virtual environment. The interpreter's folder below lib is in the tables above. */
 static const char *const in_venv[] = {"bin", "etc", "include", "lib", "lib32", "lib64", "libx32", "libexec", "share"};
 
-/* Prefixes that are there whatever the interpreter is, for cells see all of /usr. */
+/* Prefixes for every interpreter, because cells see all of /usr. */
 static const char *const systems[] = {"/usr", "/usr/local"};
 
 /* Names of files are any bytes. */
@@ -75,7 +78,7 @@ struct area *areas_at(struct areas *areas, const char *folder) {
     return NULL;
 }
 
-/* Adds a folder without links, which is no area yet. 0 or -errno. */
+/* Adds a folder by its real path; it must not be an area yet. 0 or -errno. */
 static int add_area(struct areas *areas, const char *real, enum area_kind kind) {
     if (areas->n == AREAS_MAX)
         return -E2BIG;
@@ -94,7 +97,7 @@ static bool real_folder(const char *path, char real[PATH_MAX]) {
     return realpath(path, real) && stat(real, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Adds a folder if it exists and is in no area yet. 0 or -errno. */
+/* Adds a folder if it exists and is not an area yet. 0 or -errno. */
 static int add_real_area(struct areas *areas, const char *prefix, const char *name, enum area_kind kind) {
     char path[PATH_MAX], real[PATH_MAX];
     if (snprintf(path, sizeof path, "%s/%s", prefix, name) >= (int)sizeof path)
@@ -104,7 +107,7 @@ static int add_real_area(struct areas *areas, const char *prefix, const char *na
 
 static int add_prefix(struct areas *areas, const char *path) {
     char real[PATH_MAX];
-    if (!real_folder(path, real) || strcmp(real, "/") == 0) /* of /bin/python: cells don't see all of / */
+    if (!real_folder(path, real) || strcmp(real, "/") == 0) /* as for /bin/python: cells don't see all of / */
         return 0;
     for (size_t i = 0; i < areas->n_prefixes; i++)
         if (strcmp(areas->prefixes[i], real) == 0)
@@ -147,7 +150,7 @@ static bool follow_link(char path[PATH_MAX]) {
     return snprintf(path, PATH_MAX, "%s", whole) < PATH_MAX;
 }
 
-/* Cells see the prefix of each name that the interpreter has on the way to its program. */
+/* Adds the prefix of each symbolic link on the way to the interpreter's program: cells see all of them. */
 static int add_prefixes(struct areas *areas, const char *python) {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s", python);
@@ -183,7 +186,7 @@ static int add_libraries(struct areas *areas, const char *folder) {
     return r;
 }
 
-/* The system's folders are no environment, even with a pyvenv.cfg in them. */
+/* A system folder is never a virtual environment, even with a pyvenv.cfg. */
 static bool is_venv(const char *prefix) {
     char home[PATH_MAX];
     for (size_t i = 0; i < sizeof systems / sizeof systems[0]; i++)
@@ -192,7 +195,7 @@ static bool is_venv(const char *prefix) {
     return distributions_venv_value(prefix, "home", home, sizeof home);
 }
 
-/* A folder of an environment that is a link out of it does not belong to it. */
+/* A folder of an environment that is a link to a place outside of it is not the environment's. */
 static int add_of_venv(struct areas *areas, const char *prefix, const char *name) {
     char path[PATH_MAX], real[PATH_MAX];
     if (snprintf(path, sizeof path, "%s/%s", prefix, name) >= (int)sizeof path)
@@ -251,7 +254,7 @@ void areas_fini(struct areas *areas) {
     *areas = (struct areas){0};
 }
 
-/* path as seen from folder, without "." and ".."; what has links in it stays so. Returns whether it fits. */
+/* Joins path to folder and removes "." and ".."; does not follow links. Returns whether it fits. */
 static bool join(const char *folder, const char *path, char whole[PATH_MAX]) {
     size_t n = path[0] == '/' ? 0 : strlen(folder);
     memcpy(whole, folder, n);
@@ -284,8 +287,10 @@ static struct area *area_of(struct areas *areas, const char *path) {
     return best;
 }
 
-/* The folder right below a prefix that path lies in, by its real path, and path by that name. Returns whether there
- * is one. */
+/*
+ * The folder directly below a prefix that contains path, as a real path; path
+ * is changed to that name. Returns whether there is one.
+ */
 static bool in_prefix_of(const struct areas *areas, char path[PATH_MAX], char folder[PATH_MAX]) {
     char named[PATH_MAX], whole[2 * PATH_MAX];
     const char *rest = NULL;

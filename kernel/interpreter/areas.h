@@ -1,15 +1,16 @@
 /*
- * areas.h - the folders that cells see and in which files of distributions lie, and which files those are.
+ * areas.h - folders that cells see and that have files of distributions, and which distributions these belong to.
  *
- * An interpreter brings more folders along than those it imports from: the
- * ones of its base, of other versions, the system's, whose contents are one
- * sys.path.append() away; and what distributions put beside them, into bin and
- * share. Each is an area. For each are kept the paths that the lists of files
- * (RECORD) of distributions name in it, apart for those that cells may see and
- * for the others. The rule, which unlisted.h applies: of an area cells see what
- * a shown distribution names, and nothing else; but in bin, share and the like
- * of a prefix that is no virtual environment, as /usr, where much is of no
- * distribution, they see everything that is not named by hidden ones alone.
+ * Cells can reach more folders of an interpreter than those that it imports from:
+ * the folders of its base, of other versions and of the system, with one
+ * sys.path.append(), and those that distributions install files to, as bin and
+ * share. Each of these is an area. An area has the paths in it that the lists of
+ * files (RECORD) of distributions name, in two trees: one for distributions that
+ * cells may see, one for the others. unlisted.h applies this rule: in an area
+ * cells see only what a shown distribution names. In bin, share and similar
+ * folders of a prefix that is no virtual environment, as /usr, many files belong
+ * to no distribution; there cells see everything except what only hidden
+ * distributions name.
  *
  * See: PyPA, "Recording installed projects"; PEP 405; sysconfig, "Installation paths".
  */
@@ -25,19 +26,19 @@ enum { AREAS_MAX = 256, AREAS_PREFIXES = 16 };
 
 enum area_kind {
     AREA_SITE,   /* the interpreter imports from it */
-    AREA_OTHER,  /* other interpreters do, or its base: its distributions are all hidden */
+    AREA_OTHER,  /* another interpreter imports from it, or the base does: its distributions are all hidden */
     AREA_WHEELS, /* archives NAME-VERSION-….whl, each a distribution */
-    AREA_VENV,   /* bin, share, … of a virtual environment, which has entries of its own there */
+    AREA_VENV,   /* bin, share, … of a virtual environment, which has files of its own there */
     AREA_SYSTEM, /* the same of another prefix */
 };
 
-/* A tree of paths: an object of entries, each an object again, or true for a file and for a folder as a whole. */
+/* A tree of paths is an object with an entry for each name: again an object, or true for a file or a whole folder. */
 struct area {
     char *path; /* without links */
     enum area_kind kind;
     json_t *shown;
     json_t *hidden;
-    json_t *loose; /* names of modules of shown distributions that have no list of files */
+    json_t *loose; /* module names of shown distributions that have no list of files */
 };
 
 struct areas {
@@ -48,18 +49,18 @@ struct areas {
     size_t n;
 };
 
-/* Finds them. site: petri's own copy of IPython, or "" for none: it is no area. ret is the caller's: areas_fini(). 0,
- * -ENOMEM, or -E2BIG where there are too many. */
+/* Finds all areas. site: petri's own copy of IPython, which is no area, or "". ret is the caller's: areas_fini().
+ * 0, -ENOMEM, or -E2BIG where there are too many. */
 int areas_find(const struct distributions *found, const char *site, struct areas *ret) MUST_CHECK;
 void areas_fini(struct areas *areas);
 
-/* The area that is this folder, or NULL. */
+/* The area of exactly this folder, or NULL. */
 struct area *areas_at(struct areas *areas, const char *folder);
 
 /*
- * Remembers path, relative to folder or absolute, in the tree of shown or
- * hidden paths of the area that it lies in, if in any. Returns 0, -ENOMEM, or
- * -E2BIG for one area too many.
+ * Adds path, relative to folder or absolute, to the tree of shown or hidden paths
+ * of the area that contains it; does nothing where none does. 0, -ENOMEM, or
+ * -E2BIG for too many areas.
  */
 int areas_name(struct areas *areas, const char *folder, const char *path, bool shown) MUST_CHECK;
 

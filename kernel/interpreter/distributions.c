@@ -1,10 +1,10 @@
 /*
- * distributions.c - the folders that the module site would import from, worked out from names of files and pyvenv.cfg.
+ * distributions.c - finds the folders that the module site would add to sys.path, from names of files and pyvenv.cfg.
  *
  * The minor version comes from the program's name, else from the library's
- * folder, else from pyvenv.cfg. A folder is counted once, by its real path, in
- * the order in which it is imported from. Files of metadata are not trusted: they
- * are opened without blocking and bounded in size.
+ * folder, else from pyvenv.cfg. A folder is listed once, by its real path, in the
+ * order of imports. Metadata files may have been written by any user, so they are
+ * checked when they are opened, and bounded in size.
  *
  * See: the module site; PEP 405; Debian Python Policy, "dist-packages".
  */
@@ -60,7 +60,7 @@ void distributions_fini(struct distributions *distributions) {
 }
 
 FILE *distributions_open(const char *path) {
-    static const struct host_file wanted = {.flags = O_RDONLY, .owner = HOST_ANYBODYS, .max_bytes = METADATA_BYTES};
+    static const struct host_file wanted = {.flags = O_RDONLY, .owner = HOST_ANY_OWNER, .max_bytes = METADATA_BYTES};
     auto_fd fd = host_file_open(AT_FDCWD, path, &wanted, NULL);
     FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
     fd = file ? -1 : fd;
@@ -86,7 +86,7 @@ bool distributions_venv_value(const char *prefix, const char *key, char *buf, si
     return false;
 }
 
-/* "3.11" of a program "python3.11", of a version "3.11.2". Returns whether text begins like that. */
+/* Takes "3.11" from "3.11.2" or from the end of "python3.11". Returns whether text begins with a version. */
 static bool minor_of(const char *text, char *buf, size_t size) {
     size_t n = strspn(text, "0123456789");
     if (n == 0 || text[n] != '.' || !isdigit((unsigned char)text[n + 1]))
@@ -96,7 +96,7 @@ static bool minor_of(const char *text, char *buf, size_t size) {
     return true;
 }
 
-/* The folder lib/python3.N that holds the library tells the version where the program's name does not. */
+/* The version in the name of the library's folder, lib/python3.N. */
 static bool minor_of_library(const char *prefix, char *buf, size_t size) {
     char pattern[PATH_MAX + 32];
     glob_t found = {0};
@@ -108,7 +108,7 @@ static bool minor_of_library(const char *prefix, char *buf, size_t size) {
     return one;
 }
 
-/* The version with its last number, where a header or the environment's file says it. */
+/* The version with its patch number, if a header or pyvenv.cfg has it. */
 static void find_patch(const char *prefix, const char *base, const char *minor, char *buf, size_t size) {
     char path[PATH_MAX + 64];
     char line[256];
@@ -124,7 +124,7 @@ static void find_patch(const char *prefix, const char *base, const char *minor, 
             snprintf(buf, size, "%s", version);
 }
 
-/* Adds a folder that is there, once, by its real path. 0 or -ENOMEM. */
+/* Adds an existing folder by its real path, unless it is listed. 0 or -ENOMEM. */
 static int add_real_folder(struct distributions *found, const char *path) {
     char real[PATH_MAX];
     if (!realpath(path, real))

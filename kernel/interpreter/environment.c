@@ -1,8 +1,8 @@
 /*
- * environment.c - constants, and the few variables that depend on the machine.
+ * environment.c - the environment variables of cells: constants, and a few that depend on the machine.
  *
- * No row is taken from the kernel's own environment but TZ: cells must not get
- * what a user has there, as tokens.
+ * Only TZ is taken from the kernel's environment, because a user's environment
+ * may have tokens that cells must not see.
  */
 
 #include "environment.h"
@@ -25,12 +25,12 @@ static const char *const constant[] = {
     "MPLBACKEND=module://matplotlib_inline.backend_inline",
     "MPLCONFIGDIR=/home/petri/.config/matplotlib",
     "PYTHONNOUSERSITE=1",
-    "PYTHONHASHSEED=0", /* sets come in the same order when a run is repeated */
-    "JPY_PARENT_PID=1", /* libraries recognize a notebook by it (progressbar2); ipykernel does not wait for process 1 */
+    "PYTHONHASHSEED=0", /* sets have the same order when a run is repeated */
+    "JPY_PARENT_PID=1", /* libraries detect a notebook by it (progressbar2); ipykernel does not watch process 1 */
     "PETRI_TRACE_FD=4", /* where the worker writes its stack when it is asked: session_trace_fd() */
 };
 
-/* Thread pools as large as the profile's processors: each asks another variable. */
+/* The variables that set the size of thread pools: the number of the cell's processors. */
 static const char *const pools[] = {
     "OMP_NUM_THREADS",     "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
     "NUMEXPR_MAX_THREADS", "POLARS_MAX_THREADS",   "RAYON_NUM_THREADS",
@@ -71,12 +71,12 @@ static void add_python(struct list *list, const char *python) {
         add_variable(list, "VIRTUAL_ENV=%s", prefix);
 }
 
-/* Commands are run by the shell that users have in a terminal; cells see the host's /bin. */
+/* Commands use the same shell as in the user's terminal; cells see the host's /bin. */
 static void add_shell(struct list *list) {
     add_variable(list, "SHELL=%s", access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh");
 }
 
-/* The time zone by its name: what TZ says, else where /etc/localtime points; a file that is no link has none. */
+/* The name of the time zone: TZ, else the target of the link /etc/localtime; none if that is no link. */
 static void add_zone(struct list *list) {
     char link[PATH_MAX];
     const char *zone = getenv("TZ");
@@ -91,7 +91,7 @@ static void add_zone(struct list *list) {
         add_variable(list, "TZ=UTC");
 }
 
-/* For the sentence that says why a module is not found. */
+/* The worker names these packages when a module is not found. */
 static void add_packages(struct list *list, const json_t *packages) {
     char names[2000] = "";
     size_t n = 0;

@@ -1,8 +1,9 @@
 /*
  * fingerprint.c - digests of the interpreter's files, and lists in a fixed form.
  *
- * Of a distribution that is there twice the first folder counts, as for an import.
- * Variables that say where petri's files are stay out, for they change no result.
+ * Of a distribution that is installed twice, the one in the first folder counts,
+ * as for an import. Variables with the paths of petri's files are left out,
+ * because they change no result.
  */
 
 #include "fingerprint.h"
@@ -39,14 +40,14 @@ static int hash_fd(int fd, char ret_hex[DIGEST_HEX]) {
     return 0;
 }
 
-/* A program or library. Its owner may have replaced it: opened so that a FIFO does not block. */
+/* Hashes a program or library. Its owner may have replaced it, so a FIFO must not block the kernel. */
 static int hash_file(const char *path, char ret_hex[DIGEST_HEX]) {
-    static const struct host_file wanted = {.flags = O_RDONLY, .owner = HOST_ANYBODYS, .max_bytes = PROGRAM_BYTES};
+    static const struct host_file wanted = {.flags = O_RDONLY, .owner = HOST_ANY_OWNER, .max_bytes = PROGRAM_BYTES};
     auto_fd fd = host_file_open(AT_FDCWD, path, &wanted, NULL);
     return fd < 0 ? fd : hash_fd(fd, ret_hex);
 }
 
-/* If the interpreter is a shared library, the program only loads it. */
+/* Where the interpreter is in a shared library, the program alone does not identify it. */
 static void add_library(json_t *json, const struct distributions *found) {
     char copy[PATH_MAX], path[PATH_MAX + 64], hex[DIGEST_HEX];
     char minor[32];
@@ -72,7 +73,7 @@ static json_t *interpreter(const struct distributions *found) {
     return json;
 }
 
-/* Of a name that is there more than once, the first one is imported. */
+/* Where a name is installed more than once, the first one is imported. */
 static json_t *versions(const struct distributions *found) {
     json_t *json = json_object();
     for (size_t i = 0; i < found->n; i++)
@@ -87,7 +88,7 @@ static json_t *linux_build(void) {
     return json_pack("{s:s, s:s, s:s}", "release", name.release, "version", name.version, "machine", name.machine);
 }
 
-/* Without what says where petri's own files are. */
+/* Without the variables that have paths of petri's files. */
 static json_t *settings_of(char *const *settings) {
     json_t *json = json_object();
     for (size_t i = 0; settings && settings[i]; i++) {

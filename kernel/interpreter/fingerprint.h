@@ -1,5 +1,5 @@
 /*
- * fingerprint.h - the environment that cells run in, as a text that two runs can be compared by.
+ * fingerprint.h - a description of the environment that cells run in, to compare runs.
  *
  *     {"interpreter": {"named", "path", "version", "sha256", "library_sha256"},
  *      "distributions": {"numpy": "2.1.0", ...},
@@ -7,7 +7,8 @@
  *      "petri": "0.1.0", "policy_sha256": of the policy on system calls,
  *      "settings": {"PYTHONHASHSEED": "0", "LANG": ..., "TZ": ..., "OMP_NUM_THREADS": ...}}
  *
- * All of it is read from outside of the sandbox: no code of cells can change it.
+ * All of it is read from outside of the sandbox, so code in cells can't change
+ * it.
  */
 #ifndef PETRI_FINGERPRINT_H
 #define PETRI_FINGERPRINT_H
@@ -17,7 +18,7 @@
 #include <jansson.h>
 
 /* settings: the environment of cells, "NAME=value", NULL-ended. The caller's; NULL on ENOMEM or where a file can't be
- * read. Takes some 30 ms, for it reads the interpreter's program. */
+ * read. Takes some 30 ms, because it reads the interpreter's program. */
 json_t *fingerprint_make(const struct distributions *found, char *const *settings);
 
 #endif

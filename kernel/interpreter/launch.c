@@ -1,4 +1,4 @@
-/* launch.c - the command line and the profile as options of session_create(). */
+/* launch.c - makes the options of session_create() from the command line and the profile. */
 
 #include "launch.h"
 

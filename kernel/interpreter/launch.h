@@ -1,5 +1,5 @@
 /*
- * launch.h - a session with its worker, made of what the command line and the profile say.
+ * launch.h - makes a session with its worker from the command line and the profile.
  */
 #ifndef PETRI_LAUNCH_H
 #define PETRI_LAUNCH_H
@@ -19,8 +19,8 @@ struct launch {
     const char *python; /* absolute path of the interpreter */
     enum profile profile;
     const struct limits *limits;
-    const struct packages *packages; /* what cells don't see, or NULL; borrowed for the session's life */
-    const json_t *listed;            /* the names of the distributions that they do see, or NULL for all */
+    const struct packages *packages; /* what is hidden from cells, or NULL; borrowed for the session's life */
+    const json_t *listed;            /* the names of the distributions that cells see, or NULL for all */
     const json_t *inputs;            /* more folders that cells can read: an array of texts, or NULL */
 };
 

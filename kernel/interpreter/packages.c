@@ -1,12 +1,13 @@
 /*
- * packages.c - closes the list under requirements, then puts every path that any distribution names into the trees.
+ * packages.c - adds all requirements to the list, and then adds each path of each distribution to the trees.
  *
- * Two passes, for most trees need no depth: of a folder that the interpreter
- * imports from the first notes the top of each path, and only where shown and
- * hidden distributions share one does a second read the lists again for all that
- * is in it. Paths that cells see for another reason (the notebook's folder,
- * petri's own, inputs) are put in as shown. The cost of all lists is bounded;
- * beyond that no cell runs, for it could see too much.
+ * There are two passes, because most trees need no depth: in folders that the
+ * interpreter imports from, the first pass adds only the first name of each path.
+ * Where shown and hidden distributions share such a name, a second pass reads the
+ * lists again and adds the whole paths. Paths that cells see for another reason
+ * (the notebook's folder, petri's files, inputs) are added as shown. The memory
+ * for the lists is bounded; over the bound this fails and no cell runs, because
+ * otherwise cells would see too much.
  *
  * See: PyPA, "Recording installed projects"; PEP 376; RFC 4180.
  */
@@ -26,15 +27,16 @@
 #define CACHES "__pycache__"
 
 /*
- * The bound on all lists of files: a path costs its bytes and some more for its
- * place in a tree. Those of 500 distributions are some 20 MiB.
+ * The bound on the memory for lists of files. A path costs its bytes and
+ * PATH_COST for its place in a tree. The lists of 500 distributions cost some 20
+ * MiB.
  */
 enum { LINE_BYTES = 4096, REQUIREMENTS_MAX = 10000, PATH_COST = 32, LISTS_COST = 256 << 20 };
 
 /* What petri's worker imports. */
 static const char *const needed[] = {"ipython", "comm", "matplotlib-inline"};
 
-/* Names of installed ones still to be followed, and all names there were; all by their normal form. */
+/* Installed distributions whose requirements are still to be read, and all names so far; all normalised. */
 struct closure {
     json_t *installed;
     json_t *queue;
@@ -50,7 +52,7 @@ static void want(struct closure *closure, const char *name, size_t n) {
         json_array_append_new(closure->queue, json_string(normal));
 }
 
-/* An archive or folder with all that the distribution has. */
+/* Whether the distribution is an egg, one archive or folder that has everything. */
 static bool is_egg(const struct distribution *one) {
     return filename_ends(one->info, ".egg");
 }
@@ -64,7 +66,7 @@ static FILE *open_metadata(const struct distributions *found, const struct distr
     return n < (int)sizeof path ? distributions_open(path) : NULL;
 }
 
-/* The name that a requirement begins with. */
+/* The length of the name that a requirement begins with. */
 static size_t name_bytes(const char *text) {
     size_t n = 0;
     while (isalnum((unsigned char)text[n]) || (text[n] != '\0' && strchr("-_.", text[n])))
@@ -72,7 +74,7 @@ static size_t name_bytes(const char *text) {
     return n;
 }
 
-/* Requires-Dist: of METADATA, up to its description. Requirements of extras are left out. */
+/* Reads Requires-Dist: in METADATA, up to its description. Ignores requirements of extras. */
 static void follow_metadata(struct closure *closure, FILE *file) {
     static const char key[] = "Requires-Dist: ";
     char line[LINE_BYTES];
@@ -84,7 +86,7 @@ static void follow_metadata(struct closure *closure, FILE *file) {
     }
 }
 
-/* requires.txt of an .egg-info: a name a line, up to the first section. */
+/* Reads requires.txt of an .egg-info: one name on each line, up to the first section. */
 static void follow_requires(struct closure *closure, FILE *file) {
     char line[LINE_BYTES];
     for (int i = 0; i < REQUIREMENTS_MAX && fgets(line, sizeof line, file) && line[0] != '['; i++)
@@ -101,7 +103,7 @@ static void follow_requirements(struct closure *closure, const struct distributi
         follow_requires(closure, requires);
 }
 
-/* Everything that is to be seen, by name; the caller's. */
+/* The names of all distributions that are shown; the caller's. */
 static json_t *closure_of(const struct distributions *found, const json_t *listed) {
     struct closure closure = {.installed = json_object(), .queue = json_array(), .seen = json_object()};
     size_t i;
@@ -122,7 +124,7 @@ static json_t *closure_of(const struct distributions *found, const json_t *liste
     return closure.seen;
 }
 
-/* What is done with the files of one distribution. */
+/* Adds the files of one distribution to the trees. */
 struct naming {
     struct areas *areas;
     const struct distributions *found;
@@ -136,19 +138,22 @@ static json_t *tree_of(const struct naming *naming, const struct area *area) {
     return naming->shown ? area->shown : area->hidden;
 }
 
-/* Whether a path stays in the folder that it is named from. */
+/* Whether a relative path does not leave its folder. */
 static bool is_inside(const char *path) {
     return path[0] != '/' && path[0] != '.' && !strstr(path, "/.");
 }
 
-/* Whether all paths below an entry have to be known, as for caches, and in folders that the interpreter does not import
- * from. */
+/*
+ * Whether the whole paths below an entry have to be added: shown and hidden
+ * distributions share it. Caches, and folders that the interpreter does not
+ * import from, have whole paths anyway.
+ */
 static bool is_shared(const struct area *area, const char *top) {
     return area->kind == AREA_SITE && strcmp(top, CACHES) != 0 && json_object_get(area->hidden, top) &&
            (json_object_get(area->shown, top) || json_object_get(area->loose, top));
 }
 
-/* The first part of a path in the folder itself is enough, but for what is shared. */
+/* Adds a path in the folder itself: its first name only, unless that is shared. */
 static int name_inside(const struct naming *naming, struct area *area, const char *path) {
     char top[NAME_MAX + 1];
     size_t n = strcspn(path, "/");
@@ -181,7 +186,7 @@ static char *read_stream(FILE *file, size_t *ret_bytes) {
     return text;
 }
 
-/* A field in quotes, which may have commas, ends of lines and doubled quotes in it. Returns what follows it. */
+/* Reads a field in quotes, which may have commas, newlines and doubled quotes in it. Returns what follows it. */
 static const char *unquote(const char *at, const char *end, char path[PATH_MAX]) {
     size_t n = 0;
     for (; at < end && (*at != '"' || (++at < end && *at == '"')); at++)
@@ -192,9 +197,9 @@ static const char *unquote(const char *at, const char *end, char path[PATH_MAX])
 }
 
 /*
- * The path that a list of files goes on with: a line, or, of RECORD, the first
- * field of a row. Of one that is too long the beginning. Returns where the next
- * one begins. See: PEP 376; RFC 4180.
+ * Reads the next path of a list of files: a line, or in RECORD the first field of
+ * a row. A path that is too long is cut. Returns where the next one begins. See:
+ * PEP 376; RFC 4180.
  */
 static const char *next_path(const char *at, const char *end, bool is_record, char path[PATH_MAX]) {
     bool is_quoted = is_record && *at == '"';
@@ -231,14 +236,14 @@ static int read_list(const struct naming *naming, FILE *file, const char *from, 
     return r;
 }
 
-/* A name of a module, of a distribution that has no list of files. */
+/* Adds the name of a module of a distribution that has no list of files. */
 static int name_module(const struct naming *naming, const char *from, const char *name) {
     const struct area *area = areas_at(naming->areas, from);
     auto_free char *first = strndup(name, strcspn(name, "/"));
     return first ? area_add(naming->shown ? area->loose : area->hidden, first) : -ENOMEM;
 }
 
-/* Without a list of files there are names of modules, in top_level.txt or the distribution's own. 0 or -errno. */
+/* Adds the modules of a distribution without a list of files: those in top_level.txt, or its own name. 0 or -errno. */
 static int name_modules(const struct naming *naming, const char *folder) {
     auto_file top_level = open_metadata(naming->found, naming->one, "top_level.txt");
     if (top_level)
@@ -249,7 +254,7 @@ static int name_modules(const struct naming *naming, const char *folder) {
     return module ? name_module(naming, folder, module) : -ENOMEM;
 }
 
-/* What stands beside the metadata of old distributions, so that the interpreter finds them. */
+/* Adds the .pth file of an old distribution, by which the interpreter finds it. */
 static int name_paths_file(const struct naming *naming, json_t *tree) {
     char name[NAME_MAX + 16];
     const char *info = naming->one->info;
@@ -285,7 +290,7 @@ static int name_distribution(const struct naming *naming) {
     return naming->deep || n >= (int)sizeof info ? 0 : read_list(naming, files, info, false, name_path);
 }
 
-/* What all distributions of found name; names: of those that are shown. */
+/* Adds the files of all distributions in found; names: those that are shown. */
 static int name_all(const struct distributions *found, const json_t *names, struct naming naming) {
     int r = 0;
     naming.found = found;
@@ -297,7 +302,7 @@ static int name_all(const struct distributions *found, const json_t *names, stru
     return r;
 }
 
-/* The distributions that the interpreter doesn't import have files in bin and share, too. */
+/* Adds distributions that the interpreter does not import, because they also have files in bin and share. */
 static int name_others(struct areas *areas, struct naming naming) {
     int r = 0;
     for (size_t i = 0, n = areas->n; r == 0 && i < n; i++) {
@@ -313,7 +318,7 @@ static int name_others(struct areas *areas, struct naming naming) {
     return r;
 }
 
-/* Where shown and hidden distributions share a folder, all that is in it has to be known. */
+/* Whether shown and hidden distributions share a folder, so that a second pass is needed. */
 static bool has_shared(const struct areas *areas) {
     const char *name;
     json_t *value;
@@ -325,7 +330,7 @@ static bool has_shared(const struct areas *areas) {
     return false;
 }
 
-/* A path that cells see for another reason stays where it lies in an area: that alone of the folders on the way. */
+/* Shows a path in an area that cells see for another reason; other entries of the folders above it stay hidden. */
 static int keep_in(struct area *area, const char *path) {
     char above[PATH_MAX];
     snprintf(above, sizeof above, "%s", path);
@@ -359,7 +364,7 @@ static int keep_all(const struct packages_facts *facts, struct areas *areas) {
     return r;
 }
 
-/* Whether the operator names a whole area. */
+/* Whether the configuration's inputs name a whole area. */
 static bool is_input(const json_t *inputs, const char *folder) {
     char real[PATH_MAX];
     bool is = false;
@@ -385,7 +390,7 @@ static int by_folder(const void *a, const void *b) {
     return strcmp(((const struct session_mask *)a)->folder, ((const struct session_mask *)b)->folder);
 }
 
-/* What is hidden of each area, in the order of their paths: that of a folder comes before those in it. */
+/* Finds what is hidden in each area, sorted by path, so that a folder comes before those in it. */
 static int hide_unlisted(const struct packages_facts *facts, const json_t *names, const struct areas *areas,
                          struct packages *packages) {
     int r = 0;
@@ -402,7 +407,7 @@ static int hide_unlisted(const struct packages_facts *facts, const json_t *names
     return r < 0 ? r : 0;
 }
 
-/* Warns of a name that no distribution has: most likely it is a typing error. */
+/* Logs listed names that are not installed: most likely a typing error. */
 static void warn_of_missing(const struct distributions *found, const json_t *listed, const struct log *log) {
     size_t i;
     json_t *name;

@@ -1,11 +1,11 @@
 /*
- * packages.h - the configuration's `packages`: what of distributions cells do not see.
+ * packages.h - the configuration's `packages`: hides the files of all other distributions from cells.
  *
- * Seen are the distributions that are listed, what these require, and what
- * petri's worker itself needs (IPython), as far as the interpreter imports from
- * where they are. Everything of others is hidden in all folders that cells see:
- * it is not mounted. The standard library is always there. What belongs to a
- * distribution its list of files says; see areas.h, unlisted.h.
+ * Cells see the distributions that are listed, their requirements, and those that
+ * petri's worker needs (IPython), in the folders that the interpreter imports
+ * from. The files of all others are hidden in every folder that cells see: they
+ * are not mounted. The standard library is always there. The list of files of a
+ * distribution says which files belong to it; see areas.h, unlisted.h.
  *
  * See: PyPA, "Core metadata specifications", "Recording installed projects".
  */
@@ -19,13 +19,13 @@
 
 #include <jansson.h>
 
-/* What decides. All borrowed. */
+/* All borrowed. */
 struct packages_facts {
-    const struct distributions *found; /* what there is for the interpreter */
-    const char *site;                  /* petri's own copy of IPython, of which nothing is hidden, or "" */
+    const struct distributions *found; /* the interpreter's distributions */
+    const char *site;                  /* petri's own copy of IPython, which is never hidden, or "" */
     const json_t *listed;              /* names of distributions */
-    const char *const *keep;           /* paths in an area that cells see all the same; NULL-ended, or NULL */
-    const json_t *inputs;              /* the same by the configuration, also whole areas; NULL for none */
+    const char *const *keep;           /* paths in areas that are never hidden; NULL-ended, or NULL */
+    const json_t *inputs; /* paths of the configuration that are never hidden, also whole areas; NULL for none */
     const struct log *log;
 };
 

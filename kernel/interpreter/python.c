@@ -1,7 +1,7 @@
 /*
- * python.c - asks an interpreter in a child that is isolated (-I), and reads three lines.
+ * python.c - runs an interpreter isolated (-I) in a child process, and reads three lines.
  *
- * Nothing limits its time: the user who starts petri could run it as well.
+ * Its time is not limited: it runs as if the user ran it.
  */
 
 #include "python.h"
@@ -22,8 +22,8 @@ static const char question[] = "import sys\n"
                                "print(*[m for m in ('IPython', 'comm', 'matplotlib_inline') if not find_spec(m)])\n";
 
 /*
- * Isolated (-I): nothing of the working folder is imported, which may be full of
- * modules of other users, and none of the user's own, as in cells. See:
+ * Isolated (-I): nothing is imported from the working folder, which may have any
+ * modules, nor from the user's site-packages, as in cells. See:
  * sys.flags.isolated.
  */
 static void exec_python(const char *name, int out_fd) {

@@ -1,5 +1,5 @@
 /*
- * python.h - what an interpreter says about itself when asked.
+ * python.h - asks an interpreter for its paths and what it lacks.
  */
 #ifndef PETRI_PYTHON_H
 #define PETRI_PYTHON_H
@@ -11,9 +11,9 @@
 #include <stddef.h>
 
 struct python {
-    char executable[PATH_MAX]; /* sys.executable: the name may be that of a script that starts another program */
+    char executable[PATH_MAX]; /* sys.executable: the given name may be that of a script that starts another program */
     char prefix[PATH_MAX];     /* sys.prefix */
-    char missing[256];         /* of IPython, comm and matplotlib_inline those it has not, with spaces between; or "" */
+    char missing[256]; /* those of IPython, comm and matplotlib_inline that it lacks, separated by spaces; or "" */
 };
 
 /*
@@ -23,9 +23,9 @@ struct python {
 int python_ask(const char *name, struct python *ret_python, struct error *ret_error) MUST_CHECK;
 
 /*
- * Has an interpreter compile the modules of a folder, which sandboxes see
- * read-only and would otherwise compile anew at every start. 0, or -errno
- * where the folder can't be written: then starts are slower.
+ * Makes an interpreter compile the modules of a folder. Sandboxes see it
+ * read-only, and would otherwise compile them at every start. 0, or -errno where
+ * the folder can't be written: then starts are slower.
  */
 int python_compile(const char *executable, const char *folder) MUST_CHECK;
 

@@ -1,11 +1,11 @@
 /*
  * unlisted.c - walks an area and its trees together, and decides for each entry: show, hide, or look into.
  *
- * A folder is looked into where hidden distributions name something in it and
- * others, too; one in which nothing is shown then is hidden as a whole, and the
- * names in it are taken back. What can't be opened, or lies too deep, is hidden; a
- * folder that can't be read to its end fails, for what was not read would be seen.
- * No link is looked into.
+ * A folder is read where both shown and hidden distributions name something in
+ * it. If nothing in it is shown, the folder is hidden as a whole, and the names
+ * in it are removed from the list. A folder that can't be opened, or is too deep,
+ * is hidden. A folder that can't be read to its end makes this fail, because
+ * entries that were not read would be visible. Symbolic links are not followed.
  */
 
 #include "unlisted.h"
@@ -24,7 +24,7 @@
 
 enum { ENTRIES_MAX = 100000, DEPTH_MAX = 64 };
 
-/* One area while it is looked through. */
+/* An area while it is walked. */
 struct look {
     const struct area *area;
     const char *interpreter;
@@ -33,24 +33,24 @@ struct look {
     size_t n_names, n_seen;
 };
 
-/* A folder of the area, and what the trees have for it: NULL for nothing, or an object. */
+/* A folder of the area, and its entries in the trees: NULL for none, or an object. */
 struct level {
     int fd;
     int depth;
-    bool lenient;     /* shown is what is not named by hidden distributions alone, not only what shown ones name */
-    const char *path; /* below the area, with a / behind, or "" */
+    bool lenient; /* everything is shown but what only hidden distributions name; otherwise only what shown ones name */
+    const char *path; /* below the area, with a / at its end, or "" */
     const json_t *shown;
     const json_t *hidden;
 };
 
-enum fate { FATE_SHOW, FATE_HIDE, FATE_ENTER, FATE_ENTER_LENIENT };
+enum verdict { VERDICT_SHOW, VERDICT_HIDE, VERDICT_ENTER, VERDICT_ENTER_LENIENT };
 
 static bool begins(const char *text, const char *with) {
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* A module that is listed without its ending may be a folder or a file: name.py, name.cpython-311-x86_64-linux-gnu.so.
- */
+/* A module that is listed without an extension may be a folder or a file: name.py,
+ * name.cpython-311-x86_64-linux-gnu.so. */
 static bool is_loose(const json_t *loose, const char *name) {
     auto_free char *stem = strndup(name, strcspn(name, "."));
     if (json_object_get(loose, name))
@@ -60,7 +60,7 @@ static bool is_loose(const json_t *loose, const char *name) {
             filename_ends(name, ".so"));
 }
 
-/* python, python3.13t, python3-config, pypy3: the interpreter's own, also if a distribution lists it. */
+/* python, python3.13t, python3-config, pypy3: belong to the interpreter, also if a distribution names them. */
 static bool is_interpreters(const char *name) {
     const char *rest = begins(name, "python") ? name + 6 : begins(name, "pypy") ? name + 4 : NULL;
     if (!rest)
@@ -70,7 +70,7 @@ static bool is_interpreters(const char *name) {
     return !*rest || strcmp(rest, "-config") == 0;
 }
 
-/* What the folders of a prefix, as bin and lib, have of the interpreter and of a virtual environment. */
+/* Entries of bin, lib and so on that belong to the interpreter or the virtual environment itself. */
 static bool is_interpreters_own(const struct look *look, const char *name) {
     char path[PATH_MAX], real[PATH_MAX];
     if (is_interpreters(name))
@@ -81,42 +81,42 @@ static bool is_interpreters_own(const struct look *look, const char *name) {
            strcmp(real, look->interpreter) == 0;
 }
 
-/* A distribution as one file: NAME-VERSION-py3-none-any.whl. */
+/* Whether an archive NAME-VERSION-py3-none-any.whl belongs to a shown distribution. */
 static bool is_wheel_shown(const struct look *look, const char *name) {
     auto_free char *normal = distributions_normal_name(name, strcspn(name, "-"));
     return !filename_ends(name, ".whl") || (normal && json_object_get(look->listed, normal));
 }
 
-/* What is known of an entry of the area itself, besides the lists of files. */
-static enum fate fate_at_top(const struct look *look, const char *name, enum fate fate) {
+/* The verdict of an entry of the area itself, by other rules than the lists of files. */
+static enum verdict verdict_at_top(const struct look *look, const char *name, enum verdict verdict) {
     const struct area *area = look->area;
     switch (area->kind) {
     case AREA_SITE:
         if (is_loose(area->loose, name))
-            return json_object_get(area->hidden, name) ? FATE_ENTER_LENIENT : FATE_SHOW;
+            return json_object_get(area->hidden, name) ? VERDICT_ENTER_LENIENT : VERDICT_SHOW;
         break;
     case AREA_WHEELS:
-        return fate == FATE_HIDE && is_wheel_shown(look, name) ? FATE_SHOW : fate;
+        return verdict == VERDICT_HIDE && is_wheel_shown(look, name) ? VERDICT_SHOW : verdict;
     case AREA_VENV:
     case AREA_SYSTEM:
-        return fate != FATE_SHOW && is_interpreters_own(look, name) ? FATE_SHOW : fate;
+        return verdict != VERDICT_SHOW && is_interpreters_own(look, name) ? VERDICT_SHOW : verdict;
     case AREA_OTHER:
         break;
     }
-    return fate;
+    return verdict;
 }
 
-static enum fate fate_of(const struct look *look, const struct level *level, const char *name) {
+static enum verdict verdict_of(const struct look *look, const struct level *level, const char *name) {
     const json_t *shown = json_object_get(level->shown, name), *hidden = json_object_get(level->hidden, name);
     bool leads_on = json_is_object(shown) || (level->lenient && !shown && json_is_object(hidden));
-    enum fate fate;
+    enum verdict verdict;
     if (!hidden)
-        fate = shown || level->lenient ? FATE_SHOW : FATE_HIDE;
+        verdict = shown || level->lenient ? VERDICT_SHOW : VERDICT_HIDE;
     else if (leads_on)
-        fate = level->lenient ? FATE_ENTER_LENIENT : FATE_ENTER;
+        verdict = level->lenient ? VERDICT_ENTER_LENIENT : VERDICT_ENTER;
     else
-        fate = shown ? FATE_SHOW : FATE_HIDE;
-    return level->depth == 0 ? fate_at_top(look, name, fate) : fate;
+        verdict = shown ? VERDICT_SHOW : VERDICT_HIDE;
+    return level->depth == 0 ? verdict_at_top(look, name, verdict) : verdict;
 }
 
 static int add_name(struct look *look, const struct level *level, const char *name) {
@@ -134,7 +134,7 @@ static int add_name(struct look *look, const struct level *level, const char *na
     return 0;
 }
 
-/* Takes the last names back, for the folder that they are in is hidden itself. */
+/* Removes the last names from the list, because their folder itself is hidden. */
 static void take_back(struct look *look, size_t n_names) {
     while (look->n_names > n_names) {
         free(look->hide->names[--look->n_names]);
@@ -142,7 +142,7 @@ static void take_back(struct look *look, size_t n_names) {
     }
 }
 
-/* Whether a cache, module.cpython-311.pyc, belongs to what is shown of the folder above. */
+/* Whether a cache, module.cpython-311.pyc, belongs to a module that is shown in the folder above. */
 static bool is_cache_shown(const struct look *look, const struct level *above, const char *name) {
     char module[NAME_MAX + 8];
     if (json_object_get(json_object_get(above->shown, CACHES), name))
@@ -150,19 +150,19 @@ static bool is_cache_shown(const struct look *look, const struct level *above, c
     if (json_object_get(json_object_get(above->hidden, CACHES), name))
         return false;
     snprintf(module, sizeof module, "%.*s.py", (int)strcspn(name, "."), name);
-    return fate_of(look, above, module) == FATE_SHOW;
+    return verdict_of(look, above, module) == VERDICT_SHOW;
 }
 
 static int look_through(struct look *look, const struct level *level, const struct level *caches_of);
 
-/* Looks into a folder; where nothing of it is shown, neither is it. 1 where something is, 0, or -errno. */
+/* Reads a folder, and hides it where nothing in it is shown. 1 where something is, 0, or -errno. */
 static int look_into(struct look *look, const struct level *level, const char *name, bool lenient, bool is_caches) {
     auto_free char *path = NULL;
     size_t n_names = look->n_names;
     const json_t *shown = json_object_get(level->shown, name), *hidden = json_object_get(level->hidden, name);
     auto_fd fd = openat(level->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 && (errno == ENOTDIR || errno == ELOOP) && (shown || lenient))
-        return 1; /* a file or a link where the lists have a folder; what it leads to is no part of the area */
+        return 1; /* a file or a link where the lists have a folder; a link's target is not part of the area */
     if (fd < 0 || level->depth == DEPTH_MAX)
         return add_name(look, level, name);
     if (asprintf(&path, "%s%s/", level->path, name) < 0)
@@ -183,21 +183,24 @@ static int look_at(struct look *look, const struct level *level, const char *nam
         return is_cache_shown(look, caches_of, name) ? 1 : add_name(look, level, name);
     if (strcmp(name, CACHES) == 0)
         return look_into(look, level, name, level->lenient, true);
-    switch (fate_of(look, level, name)) {
-    case FATE_SHOW:
+    switch (verdict_of(look, level, name)) {
+    case VERDICT_SHOW:
         return 1;
-    case FATE_ENTER:
+    case VERDICT_ENTER:
         return look_into(look, level, name, false, false);
-    case FATE_ENTER_LENIENT:
+    case VERDICT_ENTER_LENIENT:
         return look_into(look, level, name, true, false);
-    case FATE_HIDE:
+    case VERDICT_HIDE:
         break;
     }
     return add_name(look, level, name);
 }
 
-/* All entries of a folder, which is where the caches of modules of the level caches_of are, or NULL. 1 where something
- * is shown, 0 where nothing is, or -errno. */
+/*
+ * Decides for all entries of a folder. caches_of: the folder whose modules'
+ * caches are in it, or NULL. 1 where something is shown, 0 where nothing is,
+ * or -errno.
+ */
 static int look_through(struct look *look, const struct level *level, const struct level *caches_of) {
     const struct dirent *entry;
     bool any = false;

@@ -1,10 +1,11 @@
 /*
- * unlisted.h - what of an area cells don't see, entry by entry, by the rule in areas.h.
+ * unlisted.h - finds the entries of an area that are hidden from cells, by the rule in areas.h.
  *
- * A folder that only shown distributions name is left as it is. One that
- * hidden ones name, too (a namespace package, share/jupyter), is looked into,
- * as deep as is needed. A cache of a module (__pycache__) is shown where the
- * module is: a loader runs it without. What can't be looked into is hidden.
+ * A folder that only shown distributions name is shown as a whole. One that
+ * hidden ones name too (a namespace package, share/jupyter) is read, as deep as
+ * necessary. A module's cache (__pycache__) is shown only if the module is,
+ * because a loader can run it without the module. A folder that can't be opened
+ * is hidden.
  */
 #ifndef PETRI_UNLISTED_H
 #define PETRI_UNLISTED_H
@@ -14,8 +15,8 @@
 #include "sandbox/sandbox.h"
 
 /*
- * Finds what is hidden of an area: names is NULL where all of the folder is.
- * interpreter: the program, links to which are of no distribution; listed: an
+ * Finds what is hidden in an area; in ret_hide names is NULL where the whole
+ * folder is. interpreter: the program; links to it are always shown; listed: an
  * object with the names of the distributions that are shown. ret_hide is the
  * caller's: unlisted_fini(). 1, 0 where nothing is hidden, -ENOMEM, -E2BIG where
  * there is too much, or -errno where the folder can't be read.

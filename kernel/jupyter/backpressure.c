@@ -1,9 +1,9 @@
 /*
- * backpressure.c - two flags, full and stuck, computed in each tick from the number of unsent bytes.
+ * backpressure.c - two flags, full and stuck, updated in each tick from the number of bytes that are not sent yet.
  *
- * Progress is a new minimum of these bytes: as long as one comes, patience starts
- * again. libzmq does not tell when bytes are sent, so while the cell is held the
- * loop looks again every few milliseconds.
+ * A new minimum of these bytes is progress, and restarts the patience. libzmq
+ * does not notify when bytes have been sent, so the loop polls every few
+ * milliseconds while the cell is held.
  */
 
 #include "backpressure.h"
@@ -12,8 +12,8 @@
 #include "kernel/jupyter/channels.h"
 
 enum {
-    LOOK_AGAIN_MS = 2, /* libzmq does not tell when messages are sent: to it XPUB can always be written to */
-    PATIENCE_S = 45,   /* longer than TCP's, which affects no other subscriber */
+    LOOK_AGAIN_MS = 2, /* to poll for progress: libzmq reports XPUB as always writable */
+    PATIENCE_S = 45,   /* longer than STUCK_TCP_MS in channels.c: to end one connection affects only that client */
 };
 #define MAX_BYTES ((size_t)32 << 20)
 

@@ -1,15 +1,15 @@
 /*
- * backpressure.h - a cell's output is read no faster than the slowest subscriber receives it.
+ * backpressure.h - a cell publishes no faster than the slowest subscriber reads.
  *
- * The bytes that were published and have not been sent yet are bounded: over the
- * bound nothing more is read from the running cell, which then waits in its next
- * write, as with any full pipe, while its clock goes on. So a flood costs a slow
- * subscriber time, but no message.
+ * The number of bytes that are published and not sent yet is bounded: over the
+ * bound nothing more is read from the running cell, which then blocks in its next
+ * write, as with any full pipe, while its clock goes on. So a slow subscriber
+ * delays a cell, but loses no message.
  *
- * A subscriber that reads nothing at all is cut off by TCP after a while
- * (channels.c), and what waited for it is gone. Where that can't be (ipc), or has
- * not helped, the kernel goes on after some more seconds and drops the cell's
- * messages, counted, until others are sent again: a stuck subscriber does not
+ * The connection of a subscriber that reads nothing at all is ended after a while
+ * by TCP (channels.c). Where that is not possible (ipc), or does not help, the
+ * kernel reads from the cell again after some more seconds, and drops and counts
+ * the cell's messages until bytes are sent again. So a stuck subscriber does not
  * stop a kernel for ever. Status, replies and the kernel's own errors are never
  * dropped.
  */
@@ -26,10 +26,10 @@ struct channels;
 struct backpressure {
     const struct channels *channels; /* borrowed, as is log */
     const struct log *log;
-    size_t max_bytes;    /* published and not left yet, from which on nothing is read */
-    int64_t patience_us; /* without any of it leaving, until it is dropped */
-    size_t least_bytes;  /* the fewest seen since it is full */
-    int64_t moved_us;    /* when that was */
+    size_t max_bytes;    /* unsent bytes from which on nothing is read */
+    int64_t patience_us; /* time without progress after which messages are dropped */
+    size_t least_bytes;  /* the minimum of unsent bytes since it is full */
+    int64_t moved_us;    /* the time of that minimum */
     bool full;
     bool stuck;
 };
@@ -39,7 +39,7 @@ void backpressure_init(struct backpressure *backpressure, const struct channels 
 /* Whether to read nothing from the cell for now. */
 bool backpressure_holds(const struct backpressure *backpressure);
 
-/* Whether to drop what the cell says. */
+/* Whether to drop the cell's messages. */
 bool backpressure_drops(const struct backpressure *backpressure);
 
 void backpressure_watch(const struct backpressure *backpressure, struct poll_set *set);

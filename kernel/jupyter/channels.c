@@ -1,14 +1,14 @@
 /*
- * channels.c - sockets, and messages in and out of them, none of which ever waits.
+ * channels.c - opens the sockets, and receives and sends messages without blocking.
  *
- * What is published is lent to libzmq and not copied: whichever thread lets go of a
- * parcel's last frame frees it, and counts its bytes down. So a parcel must not be
- * touched once its last frame is handed over, and a frame that can't be sent is
- * given back in its place.
+ * Published frames are passed to libzmq without copying: the thread that releases
+ * the last frame of a parcel frees the parcel, and subtracts its bytes. So a
+ * parcel must not be used once its last frame has been passed on, and for a frame
+ * that can't be sent frame_left() is called here.
  *
- * Sockets have no high-water mark, for there libzmq drops messages silently; the
- * bound is backpressure.h. iopub opens first, so a client that can send a request
- * can already subscribe.
+ * Sockets have no high-water mark, because at one libzmq drops messages silently;
+ * backpressure.h has the bound instead. iopub opens first, so that a client that
+ * can send a request can already subscribe.
  *
  * See: zmq_msg_init_data(3), zmq_setsockopt(3).
  */
@@ -26,14 +26,13 @@
 #include <zmq.h>
 
 enum {
-    LINGER_MS = 1000,     /* for the last messages to leave when the kernel ends, as ipykernel has it */
-    STUCK_TCP_MS = 30000, /* until a subscriber that takes nothing any more is cut off: it may come back */
+    LINGER_MS = 1000,     /* for sending the last messages when the kernel ends, as in ipykernel */
+    STUCK_TCP_MS = 30000, /* until the connection of a subscriber that reads nothing is ended */
 };
 
 /*
- * The sockets on this side, in the order in which they open: a client that can
- * connect to shell can already subscribe to iopub. The heartbeat has a thread of
- * its own: heartbeat.h.
+ * The kernel's socket of each channel, in the order in which they open; iopub is
+ * the first: see above. The heartbeat has a thread of its own: heartbeat.h.
  */
 static const struct {
     enum channel channel;
@@ -57,20 +56,19 @@ static const struct socket_option every_socket[] = {
     {ZMQ_IPV6, 1},
 };
 /*
- * A client that reconnects with its identity takes over, while libzmq may still
- * have the old connection. That is for authenticated clients: of others libzmq
- * knows no identity (identities.h).
+ * With CURVE, where clients are authenticated: a client that reconnects with its
+ * identity replaces the old connection, which libzmq may still have. Without it
+ * the kernel gives libzmq other routing ids: identities.h.
  */
 static const struct socket_option encrypted_routers[] = {
     {ZMQ_ROUTER_HANDOVER, 1},
 };
-/* A question to a client that is not connected is sent again later: libzmq has to report that, and not to drop the
- * message. */
+/* An error, instead of silently dropping a question whose client has not connected yet: input.c sends it again. */
 static const struct socket_option stdin_sockets[] = {
     {ZMQ_ROUTER_MANDATORY, 1},
 };
 static const struct socket_option xpub_sockets[] = {
-    {ZMQ_XPUB_VERBOSE, 1}, /* a second subscriber to the same topic gets its welcome too */
+    {ZMQ_XPUB_VERBOSE, 1}, /* also report a second subscription to the same topic: it gets an iopub_welcome too */
     {ZMQ_TCP_MAXRT, STUCK_TCP_MS},
 };
 
@@ -82,7 +80,7 @@ static int set_options(void *socket, const struct socket_option *options, size_t
 }
 #define SET_OPTIONS(socket, options) set_options((socket), (options), sizeof(options) / sizeof((options)[0]))
 
-/* Checked before the signature: a peer that sends more is disconnected, known or not. */
+/* libzmq ends a connection that sends a larger frame, before any signature is checked. */
 static int cap_frames(void *socket) {
     const int64_t max_bytes = (int64_t)message_default_caps.max_bytes;
     return zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &max_bytes, sizeof max_bytes) < 0 ? -errno : 0;
@@ -118,9 +116,9 @@ static int open_socket(struct channels *channels, size_t row, struct connection 
 int channels_open(struct channels *channels, struct connection *connection, struct error *ret_error) {
     *channels = (struct channels){.username = "kernel", .serves = true};
     channels->signer = signer_create(connection->key, connection->key_bytes);
-    channels->keyless = signer_create("", 0);
+    channels->any_signature = signer_create("", 0);
     channels->context = zmq_ctx_new();
-    if (!channels->signer || !channels->keyless || !channels->context) {
+    if (!channels->signer || !channels->any_signature || !channels->context) {
         channels_close(channels);
         return error_set(ret_error, ENOMEM, "there is no memory for the sockets");
     }
@@ -143,11 +141,11 @@ void channels_close(struct channels *channels) {
         zmq_ctx_term(channels->context);
     gate_close();
     signer_destroy(channels->signer);
-    signer_destroy(channels->keyless);
+    signer_destroy(channels->any_signature);
     *channels = (struct channels){0};
 }
 
-/* The frames of one multipart message as libzmq holds them. */
+/* The frames of one multipart message. */
 struct received {
     size_t n;
     size_t room;
@@ -167,7 +165,7 @@ static int grow(struct received *received) {
     zmq_msg_t *parts = calloc(room, sizeof *parts);
     if (!parts)
         return -ENOMEM;
-    /* A zmq_msg_t is moved by libzmq only: its address may matter to it. */
+    /* Only libzmq may move a zmq_msg_t, because its address may matter. */
     for (size_t i = 0; i < received->n; i++) {
         zmq_msg_init(&parts[i]);
         zmq_msg_move(&parts[i], &received->parts[i]);
@@ -179,7 +177,7 @@ static int grow(struct received *received) {
     return 0;
 }
 
-/* Reads what is left of a message that is too long to keep. */
+/* Reads and discards the rest of a message with too many frames. */
 static int skip_rest(void *socket) {
     zmq_msg_t part;
     int more = 1;
@@ -190,7 +188,7 @@ static int skip_rest(void *socket) {
     return 0;
 }
 
-/* 1: whole message; 0: nothing there. -E2BIG: it had too many frames and is gone. */
+/* 1: a whole message; 0: none has arrived; -E2BIG: it had too many frames and was discarded. */
 static int receive_parts(void *socket, size_t max_frames, struct received *received) {
     for (int more = 1; more;) {
         if (received->n == max_frames)
@@ -209,24 +207,25 @@ static int receive_parts(void *socket, size_t max_frames, struct received *recei
     return 1;
 }
 
-/* A signed message whose parts are not all JSON objects, reduced to its header and its way back. */
-static void decode_header(struct signer *keyless, struct frame *frames, size_t n, struct message *ret_message) {
+/* For a signed message whose parts are not all JSON objects: decodes its identities and its header alone. */
+static void decode_header(struct signer *any_signature, struct frame *frames, size_t n, struct message *ret_message) {
     static const struct frame empty = {"{}", 2};
-    enum { N_PARTS = 3, HEADER_AT = 2 }; /* parent, metadata, content; behind delimiter, signature and header */
+    enum { N_PARTS = 3, HEADER_AT = 2 }; /* parent, metadata, content; after delimiter, signature and header */
     size_t i = 0;
     while (i < n && (frames[i].bytes != 9 || memcmp(frames[i].data, "<IDS|MSG>", 9) != 0))
         i++;
     for (size_t part = 1; part <= N_PARTS; part++)
         frames[i + HEADER_AT + part] = empty;
     struct message message;
-    if (message_decode(keyless, &message_default_caps, frames, i + HEADER_AT + N_PARTS + 1, &message) == MESSAGE_OK)
+    if (message_decode(any_signature, &message_default_caps, frames, i + HEADER_AT + N_PARTS + 1, &message) ==
+        MESSAGE_OK)
         *ret_message = message;
 }
 
 /*
- * Whether a kernel with this key has signed it. Every subscriber of iopub has
- * such messages, comm_msg among them, and could send them back, with other
- * buffers, for these are not signed.
+ * Whether a kernel with this key has signed it. Every subscriber of iopub gets
+ * such messages, also comm_msg, and could send one back as a request, with other
+ * buffers, because buffers are not signed.
  */
 static bool is_own(const struct channels *channels, const struct message *message) {
     const char *session = json_string_value(json_object_get(message->header, "session"));
@@ -242,7 +241,7 @@ static enum message_problem decode(struct channels *channels, struct received *r
     enum message_problem problem =
         message_decode(channels->signer, &message_default_caps, frames, received->n, ret_message);
     if (problem == MESSAGE_BAD_JSON)
-        decode_header(channels->keyless, frames, received->n, ret_message);
+        decode_header(channels->any_signature, frames, received->n, ret_message);
     if (problem == MESSAGE_OK && channels->serves && is_own(channels, ret_message)) {
         message_fini(ret_message);
         problem = MESSAGE_REFLECTED;
@@ -270,7 +269,7 @@ size_t channels_unsent_bytes(const struct channels *channels) {
     return atomic_load(&channels->unsent_bytes);
 }
 
-/* A message on its way, lent to libzmq until its last frame has left for the last subscriber. */
+/* A published message, until libzmq has sent its last frame to the last subscriber. */
 struct parcel {
     struct message_out out;
     size_t bytes;
@@ -278,7 +277,7 @@ struct parcel {
     atomic_size_t *unsent_bytes;
 };
 
-/* Called by libzmq, on a thread of its own, once for each frame. */
+/* Called by libzmq, on its own thread, once for each frame. */
 static void frame_left(void *data, void *hint) {
     struct parcel *parcel = hint;
     (void)data;
@@ -289,7 +288,7 @@ static void frame_left(void *data, void *hint) {
     free(parcel);
 }
 
-/* Makes a parcel of out, which it takes over. NULL on ENOMEM. */
+/* Makes a parcel of out, which is stolen. NULL on ENOMEM. */
 static struct parcel *pack(struct message_out *out, atomic_size_t *unsent_bytes) {
     struct parcel *parcel = malloc(sizeof *parcel);
     if (!parcel) {
@@ -304,7 +303,7 @@ static struct parcel *pack(struct message_out *out, atomic_size_t *unsent_bytes)
     return parcel;
 }
 
-/* Lends one frame to libzmq. 0 or -errno, then the frame has come back. */
+/* Passes one frame to libzmq. 0, or -errno and frame_left() has been called for it. */
 static int lend_frame(struct parcel *parcel, const struct frame *frame, void *socket, int flags) {
     zmq_msg_t part;
     if (zmq_msg_init_data(&part, (void *)(uintptr_t)frame->data, frame->bytes, frame_left, parcel) < 0) {
@@ -318,17 +317,17 @@ static int lend_frame(struct parcel *parcel, const struct frame *frame, void *so
     return r;
 }
 
-/* Publishes frames that are encoded, without another copy; takes them over. */
+/* Publishes encoded frames without copying them; steals them. */
 static int publish_frames(struct channels *channels, struct message_out *out) {
     struct parcel *parcel = pack(out, &channels->unsent_bytes);
     int r = 0;
     if (!parcel)
         return -ENOMEM;
-    /* With the last frame the parcel may be gone: nothing of it is looked at afterwards. */
+    /* After the last frame the parcel may be freed, so nothing of it is read then. */
     for (size_t i = 0, n = parcel->out.n_frames; i < n; i++) {
         int flags = ZMQ_DONTWAIT | (i + 1 < n ? ZMQ_SNDMORE : 0);
         if (r == 0)
-            /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): frame i has not left yet, so the parcel is there */
+            /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): frame i is not released yet, so the parcel exists */
             r = lend_frame(parcel, &parcel->out.frames[i], channels->sockets[CHANNEL_IOPUB], flags);
         else
             frame_left(NULL, parcel); // NOLINT(clang-analyzer-unix.Malloc): as above
@@ -346,7 +345,7 @@ static int send_frames(void *socket, const struct message_out *out) {
     return r;
 }
 
-/* Sends frames that are encoded to the client that the first one names, by each way that is open; takes them over. */
+/* Sends encoded frames to the client of the first frame's identity, on each of its connections; steals them. */
 static int send_to_client(struct channels *channels, enum channel channel, struct message_out *out) {
     struct identity_way ways[IDENTITIES_WAYS];
     size_t n = channels->serves ? identities_find(channel, &out->frames[0], ways) : 0, n_shut = 0;

@@ -17,10 +17,10 @@ struct channels {
     void *context;
     void *sockets[CHANNEL_N]; /* CHANNEL_HB belongs to the heartbeat's thread and is NULL here */
     struct signer *signer;
-    struct signer *keyless;     /* accepts any signature */
-    bool serves;                /* the kernel's: what it has signed itself is no request */
-    atomic_size_t unsent_bytes; /* of iopub: libzmq's thread takes off what has left */
-    char session_id[37];        /* header.session of all that this kernel sends */
+    struct signer *any_signature; /* accepts any signature */
+    bool serves;                  /* of a kernel, not of a client: a message signed by a kernel is not a request */
+    atomic_size_t unsent_bytes;   /* of iopub; libzmq's thread subtracts bytes when they are sent */
+    char session_id[37];          /* header.session of the messages that this kernel sends */
     char username[32];
 };
 

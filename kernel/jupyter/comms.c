@@ -1,8 +1,8 @@
 /*
- * comms.c - a map of open comms that is copied on the first write of a cell.
+ * comms.c - a map of open comms, copied when a cell first changes it.
  *
- * While nothing has changed `open` and `before` are one object; a rollback puts
- * `before` back. comm_info is answered from the map and never asks the session.
+ * Until a cell changes it, `open` and `before` are the same object; a rollback
+ * restores `before`. comm_info is answered from the map, without the session.
  */
 
 #include "comms.h"
@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { MAX_ID_BYTES = 256 }; /* as a worker's: wire_check.c */
+enum { MAX_ID_BYTES = 256 }; /* as for a worker's comm_id: wire_check.c */
 
 int comms_init(struct comms *comms) {
     *comms = (struct comms){.open = json_object()};
@@ -41,7 +41,7 @@ void comms_end(struct comms *comms, bool rolled_back) {
     comms->before = NULL;
 }
 
-/* Copied when a cell first changes it: most don't, and there may be thousands. */
+/* The map to change. It is copied only then, because most cells open no comm and the map may have thousands. */
 static json_t *to_change(struct comms *comms) {
     json_t *copy = comms->open == comms->before ? json_copy(comms->open) : NULL;
     if (copy) {

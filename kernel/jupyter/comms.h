@@ -1,9 +1,9 @@
 /*
  * comms.h - which comms are open between a front end's widgets and the session.
  *
- * That is the session's state: what a cell opened is forgotten when the cell is
- * rolled back. There are COMMS_MAX at most: a client or a cell that opens comms
- * without end must not make the kernel keep them all.
+ * They are part of the session's state: a comm that a cell has opened is removed
+ * when the cell is rolled back. There are at most COMMS_MAX, because many small
+ * comm_open messages must not make the kernel use memory without bound.
  *
  * See: Jupyter messaging, "Custom messages".
  */
@@ -17,8 +17,8 @@ struct jupyter;
 
 struct comms {
     json_t *open;   /* comm_id to target_name */
-    json_t *before; /* the same as it was when the running cell began: open itself until that changes; or NULL */
-    bool told;      /* that the running cell had one too many was said */
+    json_t *before; /* the map when the running cell began: the same object as open until that changes; or NULL */
+    bool told;      /* the running cell has been told that there are too many */
 };
 
 enum { COMMS_MAX = 10000 }; /* a name is 256 bytes at most: some 10 MB; a widget takes three */
@@ -27,12 +27,14 @@ enum { COMMS_MAX = 10000 }; /* a name is 256 bytes at most: some 10 MB; a widget
 int comms_init(struct comms *comms) MUST_CHECK;
 void comms_fini(struct comms *comms);
 
-/* A cell begins; it ended and its state stays, or is rolled back. */
+/* A cell begins; a cell has ended, and its changes are kept or rolled back. */
 void comms_begin(struct comms *comms);
 void comms_end(struct comms *comms, bool rolled_back);
 
-/* A message that passes, from either side; other types than comm_open and comm_close change nothing. False where it
- * would open one too many. */
+/*
+ * Notes a message from either side; only comm_open and comm_close change
+ * anything. False where a comm_open is over COMMS_MAX.
+ */
 bool comms_note(struct comms *comms, const char *msg_type, const json_t *content);
 
 /* comm_info_request */

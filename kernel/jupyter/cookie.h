@@ -1,5 +1,5 @@
 /*
- * cookie.h - which socket a descriptor is.
+ * cookie.h - a number that identifies the socket behind a descriptor.
  *
  * See: SO_COOKIE in socket(7).
  */
@@ -8,7 +8,10 @@
 
 #include <stdint.h>
 
-/* Which socket a descriptor is, whatever number it has: no two of a machine's life are the same. 0 for none. */
+/*
+ * The socket's number, which is unique until the machine restarts; descriptors
+ * are reused, cookies are not. 0 where fd is no socket.
+ */
 uint64_t cookie_of(int fd);
 
 #endif

@@ -1,11 +1,12 @@
 /*
- * endpoint.c - what has to hold before zmq_bind(3), and what is known only after it.
+ * endpoint.c - checks before zmq_bind(3), and the port that is known only after it.
  *
- * The gate watches the endpoint before it is bound, so that every peer is
- * counted; where libzmq chooses the port, right after. A socket of the file
- * system can only be judged by its path, for libzmq binds by path: a user who may
- * write to its folder could replace it meanwhile, so a folder is refused in which
- * all users may remove the files of others.
+ * gate_open() is called before the socket is bound, so that each connection is
+ * counted; where libzmq chooses the port, it is called right after. A socket in
+ * the file system can only be checked by its path, because libzmq binds by path:
+ * a user who can write to its folder could replace it between the check and the
+ * bind. So a folder is refused where every user may create files and remove those
+ * of others.
  */
 
 #include "endpoint.h"
@@ -46,9 +47,10 @@ static int note_port(void *socket, struct connection *connection, enum channel c
 }
 
 /*
- * Whether a socket can be made safely at a path. libzmq removes what is there,
- * which is meant for the socket of a kernel that has died; and in a folder that
- * all users can write to, another one could replace ours.
+ * Whether a socket can be bound at a path. libzmq removes what is there, which is
+ * intended for the socket of a kernel that was killed; so what is there has to be
+ * a socket. And where every user can write to the folder, another user could
+ * replace the socket.
  */
 static int check_place(const char *endpoint, struct error *ret_error) {
     char folder[sizeof((struct connection *)0)->endpoint[0]];
@@ -68,7 +70,7 @@ static int check_place(const char *endpoint, struct error *ret_error) {
     return 0;
 }
 
-/* Binds. A socket in the file system is its owner's alone, whatever the umask: connecting needs the right to write. */
+/* Binds with a umask of 0177: to connect to a socket in the file system, another user would need write permission. */
 static int bind_for_owner(void *socket, const char *endpoint) {
     mode_t before = umask(0177);
     int r = zmq_bind(socket, endpoint) < 0 ? -errno : 0;

@@ -14,10 +14,10 @@
 
 /*
  * Makes a ZeroMQ socket a CURVE server where the file has keys, and binds it.
- * Where the port is libzmq's choice, it is noted in connection. A socket in the
- * file system is for its owner alone. It never replaces anything but a socket,
- * and is refused where all users could replace it. 0, or -errno with a sentence
- * in ret_error.
+ * Where libzmq chooses the port, it is noted in connection. Only the user can
+ * connect to a socket in the file system. It is refused where something else than
+ * a socket is at its path, or where every user could replace it. 0, or -errno
+ * with a sentence in ret_error.
  */
 int endpoint_bind(void *socket, struct connection *connection, enum channel channel,
                   struct error *ret_error) MUST_CHECK;

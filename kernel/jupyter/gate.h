@@ -1,24 +1,25 @@
 /*
- * gate.h - bounds what libzmq keeps for peers that are not authenticated.
+ * gate.h - bounds the memory that libzmq uses for peers that are not authenticated yet.
  *
- * Anyone who can connect to a port of the kernel can make libzmq keep things
+ * Anybody who can connect to a port of the kernel can make libzmq keep data
  * before any signature is checked: the frames of a message that never ends,
- * subscriptions, what a peer says of itself. libzmq has caps for one frame and
- * for whole messages, and none for these. So each read of a connection is counted
- * as libzmq makes it (zmtp.h): recv(2) is defined in gate.c, and the dynamic
- * linker gives libzmq that one. Past a cap the connection ends as if the peer had
- * hung up, and libzmq drops what it kept.
+ * subscriptions, the metadata of the handshake. libzmq has caps for one frame and
+ * for whole messages, but none for these. So each read of a connection is counted
+ * (zmtp.h): gate.c defines recv(2), and the dynamic linker makes libzmq use that
+ * one. Over a cap the connection ends as if the peer had closed it, and libzmq
+ * frees what it kept.
  *
- * What a message costs is counted as libzmq 4.3 stores it, not as it came: frames
- * of no bytes cost 64 each, and a read of one byte can hold a whole buffer. Where
- * connections together keep too much, the one that keeps most is ended, which is
- * never one that needs little.
+ * The cost of a message is the memory that libzmq 4.3 uses to store it, not the
+ * bytes that were sent: an empty frame costs 64 bytes, and a read of one byte can
+ * keep a whole buffer allocated. Where all connections together cost too much,
+ * the one that costs most is ended, so a connection that needs little is never
+ * ended for that.
  *
- * And it gives each connection a routing id of the kernel's choice in the place
- * of the identity that the peer claims (identities.h): libzmq never hears that.
+ * It also replaces the identity that a peer claims by a routing id that the
+ * kernel chooses (identities.h), so libzmq never gets the claimed one.
  *
- * One for the process, for recv(2) has no place for more. The table of peers
- * belongs to libzmq's one I/O thread.
+ * There is one for the process, because recv(2) has no argument to name another.
+ * Only libzmq's I/O thread uses the table of peers.
  *
  * See: recv(2), ld.so(8) "symbol"; libzmq, decoder_allocators.cpp.
  */
@@ -32,35 +33,39 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What one connection may have libzmq keep; 0: no matter. */
+/* What libzmq may keep for one connection; 0: unlimited. */
 struct gate_caps {
-    uint64_t frames, bytes; /* of a message that goes on */
-    uint64_t kept_bytes;    /* of all messages: a subscription is there until the connection ends */
+    uint64_t frames, bytes; /* of an incomplete message */
+    uint64_t kept_bytes;    /* of all messages, for channels whose messages libzmq keeps until the connection ends
+                               (subscriptions) */
 };
 
 struct gate_limits {
     struct gate_caps caps[CHANNEL_N];
     uint64_t together_bytes; /* what all connections cost */
     unsigned peers;          /* connections at once */
-    unsigned burst;          /* new ones in a row, */
-    unsigned per_second;     /* and as many more each second; a client of libzmq's tries again by itself */
+    unsigned burst;          /* new connections at once, */
+    unsigned per_second;     /* and per second after that; a client that uses libzmq reconnects by itself */
 };
 extern const struct gate_limits gate_default_limits;
 
-/* Other limits than those above, or NULL, and the log for what was ended, or NULL. Borrowed until gate_close(). */
+/* limits: NULL for gate_default_limits. log: for ended connections, or NULL. Both are borrowed until gate_close(). */
 void gate_prepare(const struct gate_limits *limits, const struct log *log);
 
 /*
- * From now on the limits hold for connections to endpoint, tcp://IP:PORT or
- * ipc://PATH. Called before it is bound; where libzmq chooses the port, at once
- * afterwards. What is no such endpoint, or one too many, is -EINVAL.
+ * Enforces the limits for connections to endpoint, which is tcp://IP:PORT or
+ * ipc://PATH. Has to be called before it is bound or, where libzmq chooses the
+ * port, right after. -EINVAL for any other endpoint, or where there are too many.
  */
 int gate_open(enum channel channel, const char *endpoint) MUST_CHECK;
 
-/* Forgets all of that and all peers, once libzmq's context has ended. */
+/* Forgets limits, endpoints and peers, once libzmq's context has ended. */
 void gate_close(void);
 
-/* Called when a message has come: says once where none was read through here, so that no cap holds. */
+/*
+ * Called when a message has been received: logs once if it was not read
+ * through recv() here, so that no cap is enforced.
+ */
 void gate_check(void);
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * heartbeat.c - a blocking loop on a thread, that gives each frame back as it came.
+ * heartbeat.c - a blocking loop on a thread that sends each frame back.
  *
- * Nothing is shared with the kernel but the context, whose shutdown ends the
- * thread. Signals are blocked while it is created: they are the main thread's.
+ * It shares only the context with the kernel; the context's shutdown ends the
+ * thread. Signals are blocked while the thread is created, so that only the main
+ * thread gets them.
  */
 
 #include "heartbeat.h"
@@ -14,10 +15,10 @@
 #include <stdio.h>
 #include <zmq.h>
 
-/* A peer may send them and read none: then 16 are kept in each direction, and others are dropped. */
+/* A client may send beats without reading the answers: 16 are queued in each direction, and others are dropped. */
 enum { MAX_BEAT_BYTES = 4 << 10, WAITING = 16 };
 
-/* Sends every frame back to where it came from; a ROUTER's first frame is the way back. */
+/* Sends every frame back to its sender, which the first frame of a ROUTER names. */
 static void *beat(void *arg) {
     void *socket = arg;
     zmq_msg_t part;
@@ -26,7 +27,7 @@ static void *beat(void *arg) {
         if (zmq_msg_recv(&part, socket, 0) < 0) {
             if (errno == EINTR)
                 continue;
-            break; /* ETERM: the kernel ends */
+            break; /* ETERM: the context is shut down */
         }
         int flags = ZMQ_DONTWAIT | (zmq_msg_more(&part) ? ZMQ_SNDMORE : 0);
         if (zmq_msg_send(&part, socket, flags) < 0 && errno == ETERM)

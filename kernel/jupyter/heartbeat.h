@@ -1,7 +1,7 @@
 /*
- * heartbeat.h - bytes back, on a thread that waits for nothing else.
+ * heartbeat.h - sends heartbeats back, on a thread of its own.
  *
- * Clients take a kernel for dead that does not answer within a second.
+ * Clients consider a kernel dead if it does not answer within a second.
  * See: Jupyter messaging, "Heartbeat for kernels".
  */
 #ifndef PETRI_HEARTBEAT_H

@@ -1,11 +1,12 @@
 /*
  * identities.c - a table of connections, searched in order under one lock.
  *
- * A routing id is a number in digits of base 255, none of them 0, for those that
- * libzmq chooses begin with a 0. It has as many digits as the name has bytes, for
- * it takes the name's place in the stream. Whether a connection is still there is
- * asked of its descriptor's cookie, when it matters. A slot is taken from a
- * connection that has gone; those that have signed nothing are forgotten first.
+ * A routing id is a number in digits of base 255, none of which is 0, because the
+ * routing ids that libzmq chooses begin with 0. It has as many digits as the name
+ * has bytes, because it replaces the name in the byte stream. The cookie of its
+ * descriptor says whether a connection still exists. A full table replaces
+ * entries of closed connections, first those that have never sent a signed
+ * message.
  *
  * The lock is held for searches and copies only, never while anything is sent.
  */
@@ -18,27 +19,27 @@
 #include <string.h>
 
 enum {
-    ENTRIES = 1024,     /* twice the connections that the gate lets in: those that have gone are remembered */
-    FIRST_DIGITS = 255, /* no byte is 0: with that begin the routing ids of libzmq's own choice */
+    ENTRIES = 1024, /* twice the connections that the gate allows, because closed connections are kept for a while */
+    FIRST_DIGITS = 255, /* no byte is 0: the routing ids that libzmq chooses begin with that */
 };
 
 struct identity {
-    uint64_t number; /* in the order in which they came; 0: none */
+    uint64_t number; /* in order of arrival; 0: the entry is free */
     uint64_t cookie;
     int fd;
     enum channel channel;
     bool proved;
-    size_t bytes, come; /* of both; the name is not known before it has come whole */
+    size_t bytes, received; /* the length of both, and the bytes of the name that have been received */
     unsigned char name[IDENTITIES_MAX_BYTES];
     unsigned char given[IDENTITIES_MAX_BYTES];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t last_number;
-static size_t n_entries; /* of them that have been needed */
+static size_t n_entries; /* entries that have been used */
 static struct identity entries[ENTRIES];
 
-/* Whether its connection is there, as far as libzmq knows. */
+/* Whether libzmq has not closed its connection. */
 static bool is_live(const struct identity *entry) {
     return entry->number && cookie_of(entry->fd) == entry->cookie;
 }
@@ -48,11 +49,11 @@ static bool is_given(const struct identity *entry, const void *data, size_t byte
 }
 
 static bool have_one_name(const struct identity *a, const struct identity *b) {
-    return a->come == a->bytes && b->come == b->bytes && a->bytes == b->bytes &&
+    return a->received == a->bytes && b->received == b->bytes && a->bytes == b->bytes &&
            memcmp(a->name, b->name, a->bytes) == 0;
 }
 
-/* The one with this routing id; NULL. */
+/* The entry with this routing id, or NULL. */
 static struct identity *look_up(const struct frame *routing_id) {
     for (size_t i = 0; i < n_entries; i++)
         if (is_given(&entries[i], routing_id->data, routing_id->bytes))
@@ -60,12 +61,12 @@ static struct identity *look_up(const struct frame *routing_id) {
     return NULL;
 }
 
-/* Which of two that have gone is to be forgotten: one that has signed nothing, then the older one. */
+/* Whether a is to be replaced before b: not proved before proved, then the older one. */
 static bool is_less(const struct identity *a, const struct identity *b) {
     return a->proved != b->proved ? b->proved : a->number < b->number;
 }
 
-/* A slot for one more; unauthenticated connections never take that of a connected client that has signed. */
+/* A free entry, or that of a closed connection; NULL where there is none. An open connection never loses its entry. */
 static struct identity *find_place(void) {
     struct identity *place = NULL;
     for (size_t i = 0; i < n_entries; i++) {
@@ -82,7 +83,7 @@ static void write_given(struct identity *entry, uint64_t number) {
         entry->given[i] = (unsigned char)(1 + number % FIRST_DIGITS);
 }
 
-/* Whether no other connection has it; one that has gone gives it up. */
+/* Whether no other open connection has the same routing id; removes it from closed ones. */
 static bool is_free(const struct identity *entry) {
     for (size_t i = 0; i < n_entries; i++) {
         if (&entries[i] == entry || !is_given(&entries[i], entry->given, entry->bytes))
@@ -94,8 +95,8 @@ static bool is_free(const struct identity *entry) {
     return true;
 }
 
-/* A number whose digits, as many as fit, no other connection has. 0 where all are taken. */
-static uint64_t choose(struct identity *entry) {
+/* Chooses a number whose routing id no other connection has. 0 where none is free. */
+static uint64_t choose_number(struct identity *entry) {
     for (int i = 0; i < ENTRIES; i++) {
         write_given(entry, ++last_number);
         if (is_free(entry))
@@ -109,7 +110,7 @@ struct identity *identities_begin(int fd, uint64_t cookie, enum channel channel,
     struct identity *entry = bytes <= IDENTITIES_MAX_BYTES ? find_place() : NULL;
     if (entry) {
         *entry = (struct identity){.cookie = cookie, .fd = fd, .channel = channel, .bytes = bytes};
-        entry->number = choose(entry);
+        entry->number = choose_number(entry);
     }
     bool found = entry && entry->number;
     pthread_mutex_unlock(&lock);
@@ -120,7 +121,7 @@ void identities_take(struct identity *identity, size_t at, unsigned char *data, 
     pthread_mutex_lock(&lock);
     memcpy(identity->name + at, data, n);
     memcpy(data, identity->given + at, n);
-    identity->come = at + n;
+    identity->received = at + n;
     pthread_mutex_unlock(&lock);
 }
 
@@ -139,8 +140,7 @@ void identities_prove(const struct frame *routing_id) {
     pthread_mutex_unlock(&lock);
 }
 
-/* The next connected one behind `last` on a channel that claims the name of entry, of those that have signed or of all.
- */
+/* The next open connection after the number `last` that has the name of entry, on a channel, proved or not. */
 static const struct identity *next_there(enum channel channel, const struct identity *entry, bool proved,
                                          uint64_t last) {
     const struct identity *next = NULL;
@@ -159,9 +159,9 @@ static void add_way(const struct identity *entry, struct identity_way *ways, siz
 }
 
 /*
- * The sender of the request, and the last connection that has signed under its
- * name. A client that has lost its connection can be back before anything says
- * that the old one has gone.
+ * The connection that has sent the request, and the latest one that has signed a
+ * message under the same name: a client may have reconnected before the kernel
+ * knows that the old connection is lost.
  */
 static void find_sender(const struct identity *entry, struct identity_way *ways, size_t *n) {
     const struct identity *last = NULL, *next = NULL;
@@ -174,7 +174,11 @@ static void find_sender(const struct identity *entry, struct identity_way *ways,
         add_way(last, ways, n);
 }
 
-/* Those that have signed come first, then the oldest ones: others learn a name only once it has been used. */
+/*
+ * First the connections that have signed a message, then the others, each in
+ * order of arrival: another peer can only know a name after its client has
+ * used it.
+ */
 static void find_on(enum channel channel, const struct identity *entry, struct identity_way *ways, size_t *n) {
     for (int proved = 1; proved >= 0; proved--) {
         const struct identity *next = NULL;

@@ -1,5 +1,5 @@
 /*
- * info.c - answers from what the worker's hello has said, and without it after two seconds.
+ * info.c - answers with the fields of the worker's hello, or without them after two seconds.
  *
  * Requests that wait do so in the order of arrival, so the first one's age is the
  * deadline.
@@ -38,7 +38,7 @@ static json_t *make_help_links(void) {
     return links;
 }
 
-/* What every Python 3 has, for when the interpreter itself could not be asked. */
+/* What is true for every Python 3, used where no hello has come. */
 static json_t *language_unheard(void) {
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:{s:s, s:i}, s:s}", "name", "python", "version", "3", "mimetype",
                      "text/x-python", "file_extension", ".py", "pygments_lexer", "ipython3", "codemirror_mode", "name",

@@ -1,8 +1,8 @@
 /*
- * info.h - kernel_info, which can be asked for before there is an interpreter.
+ * info.h - kernel_info, which clients may request before the interpreter has started.
  *
- * The worker says what language it speaks long before it is warm. A request
- * that comes earlier still waits for that, at most two seconds.
+ * The worker sends its language in its hello, long before it is ready. A request
+ * that comes even earlier waits for that, but at most two seconds.
  * See: Jupyter messaging, "Kernel info".
  */
 #ifndef PETRI_INFO_H
@@ -15,9 +15,9 @@ struct jupyter;
 struct info {
     json_t *language; /* language_info; NULL until the worker said hello */
     json_t *banner;
-    bool answered;                /* at least once */
-    bool final;                   /* no hello will come any more: answer with what is known */
-    struct request_queue waiting; /* kernel_info requests, busy already said */
+    bool answered;                /* at least one request */
+    bool final;                   /* no hello will come: answer at once */
+    struct request_queue waiting; /* kernel_info requests; their busy status is already sent */
 };
 
 void info_fini(struct info *info);
@@ -31,7 +31,7 @@ void info_hello(struct info *info, struct jupyter *jupyter, const json_t *hello)
 /* There is no worker, or none any more. */
 void info_give_up(struct info *info, struct jupyter *jupyter);
 
-/* Answers all that wait once the first one has waited long enough; and when that will be. */
+/* Answers all requests that wait once the first has waited long enough, which is at info_deadline(). */
 void info_tick(struct info *info, struct jupyter *jupyter, int64_t now_us);
 int64_t info_deadline(const struct info *info);
 

@@ -1,8 +1,8 @@
 /*
- * iopub.c - messages under a topic that names their type, and the welcome to each new subscriber.
+ * iopub.c - publishes messages under a topic that names their type, and welcomes each new subscriber.
  *
- * Sending never waits: what can't be sent is a line in the log. With the first
- * welcome the requests are read that have waited for a subscriber.
+ * A message that can't be sent is logged. After the first welcome, the requests
+ * that have waited for a subscriber are read.
  */
 
 #include "iopub.h"
@@ -71,9 +71,9 @@ static void welcome(struct jupyter *jupyter, const char *subscription, size_t by
 }
 
 /*
- * A subscription is the byte 1 and its topic; an unsubscription, the byte 0, gets
- * no answer. libzmq keeps a queue of both without an end, so it is emptied faster
- * than a peer can fill it: in a flood not all are welcomed.
+ * A subscription is the byte 1 and its topic. The byte 0, an unsubscription, gets
+ * no answer. libzmq's queue of both is unbounded, so many are read in each turn;
+ * if there are more than WELCOMES_PER_TURN, not all get a welcome.
  */
 void iopub_serve(void *arg, short events) {
     struct jupyter *jupyter = arg;

@@ -1,5 +1,5 @@
 /*
- * iopub.h - messages to all subscribers.
+ * iopub.h - publishes messages to all clients.
  *
  * A message that can't be sent is logged.
  * See: Jupyter messaging, "Messages on the IOPub (PUB/SUB) channel".
@@ -24,13 +24,13 @@ void iopub_status(struct jupyter *jupyter, const json_t *parent, const char *sta
 void iopub_stream(struct jupyter *jupyter, const json_t *parent, const char *name, const char *data, size_t bytes);
 
 /*
- * From now on requests wait, for a moment, for the first subscriber. A client
- * makes its two connections one after the other, and would miss what is published
- * for its first request.
+ * From now on requests wait for the first subscriber, for a short time. A client
+ * whose shell connection is made before its iopub connection would otherwise miss
+ * the messages that are published for its first request.
  */
 void iopub_await_subscriber(struct jupyter *jupyter);
 
-/* A poll_handler (arg: struct jupyter): greets each new subscription with iopub_welcome. See: JEP 65. */
+/* A poll_handler (arg: struct jupyter): answers each new subscription with iopub_welcome. See: JEP 65. */
 void iopub_serve(void *arg, short events);
 
 #endif

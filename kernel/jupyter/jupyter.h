@@ -1,5 +1,5 @@
 /*
- * jupyter.h - the kernel's side of the Jupyter protocol: its sockets, and what is known of subscribers.
+ * jupyter.h - the kernel's side of the Jupyter protocol: its sockets and their state.
  *
  * See: Jupyter messaging.
  */
@@ -17,8 +17,8 @@ struct jupyter {
     struct channels channels;
     struct backpressure backpressure;
     struct heartbeat heartbeat;
-    int64_t hold_requests_until_us; /* until then no request is read, so that its client can subscribe first: iopub.h */
-    const struct request *running;  /* as the session's cell; borrowed; NULL where none does */
+    int64_t hold_requests_until_us; /* until then no request is read, to wait for a subscriber: iopub.h */
+    const struct request *running;  /* the request of the session's running cell, borrowed; or NULL */
 };
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * registration.c - sends once, and takes frames until one is the receipt or time is up.
+ * registration.c - sends the ports once, and receives messages until one is the receipt or the time is over.
  *
- * A receipt is signed with the kernel's key and is not what the kernel has sent
- * itself. Anything else is ignored, so a stranger at the port can delay the
- * start, but not pretend to be the launcher. Blocking is right here: before the
- * receipt there are no clients.
+ * A receipt is signed with the kernel's key and is not the kernel's own message.
+ * Any other message is ignored, so another peer can delay the start, but can't
+ * act as the launcher. Blocking is fine here, because there are no clients before
+ * the receipt.
  */
 
 #include "registration.h"
@@ -28,7 +28,7 @@ enum {
 static const char delimiter[] = "<IDS|MSG>";
 enum { DELIMITER_BYTES = sizeof delimiter - 1 };
 
-/* Ports are strings here, as the specification has it. NULL on ENOMEM; the caller's: free(). */
+/* The specification wants ports as strings here. The caller's: free(); NULL on ENOMEM. */
 static char *ports_text(const struct connection *connection) {
     json_auto_t *content = json_pack("{s:s}", "kernel_id", connection->kernel_id);
     for (size_t i = 0; content && i < CHANNEL_N; i++)
@@ -56,7 +56,7 @@ bool registration_is_receipt(const struct signer *signer, const struct frame *se
            signer_verify(signer, &tail[2], 1, &tail[1]);
 }
 
-/* The frames of a message; of one that has too many, the first. */
+/* The frames of a message, MAX_FRAMES at most. */
 struct received {
     size_t n;
     zmq_msg_t parts[MAX_FRAMES];

@@ -43,8 +43,10 @@ void reply_error(struct jupyter *jupyter, const struct request *request, const c
 void reply_idle(struct jupyter *jupyter, struct request *request) {
     const struct request *running = jupyter->running;
     iopub_status(jupyter, request->message.header, "idle");
-    /* Front ends show the last state that was published for any request, so a cell that still runs is said to be busy
-     * again. */
+    /*
+     * Front ends show the last status, whichever request it is for, so a
+     * cell that still runs is reported busy again.
+     */
     if (running && running != request)
         iopub_status(jupyter, running->message.header, "busy");
     request_destroy(request);

@@ -1,5 +1,5 @@
 /*
- * reply.h - replies to a request's client, and the busy and idle around them.
+ * reply.h - replies to a request, and the busy and idle status around them.
  */
 #ifndef PETRI_REPLY_H
 #define PETRI_REPLY_H
@@ -8,21 +8,21 @@
 
 struct jupyter;
 
-/* Says that the request is being worked on. */
+/* Publishes the status busy for the request. */
 void reply_busy(struct jupyter *jupyter, const struct request *request);
 
-/* Answers on the request's own channel. metadata (NULL allowed) and content are stolen. */
+/* Replies on the request's own channel. metadata (NULL allowed) and content are stolen. */
 void reply_send(struct jupyter *jupyter, const struct request *request, const char *msg_type, json_t *metadata,
                 json_t *content);
 
-/* Answers that the request failed, under the name of its kind of reply; what is no "..._request" gets none. */
+/* Replies with status error, if the message's type ends in "_request"; else does nothing. */
 void reply_error(struct jupyter *jupyter, const struct request *request, const char *ename, const char *evalue);
 
-/* Answers each execute_request of a queue, which is empty then, that it is not run, for one before it has failed. See:
- * Jupyter messaging, "Request-Reply". */
+/* Replies with status aborted to each execute_request of a queue, as stop_on_error demands; the queue is empty then.
+ * See: Jupyter messaging, "Request-Reply". */
 void reply_aborted(struct jupyter *jupyter, struct request_queue *requests);
 
-/* Says that the request is done with, and frees it. Where a cell runs meanwhile it is said once more to be busy. */
+/* Publishes the status idle for the request, and frees it. Publishes busy once more for a cell that runs meanwhile. */
 void reply_idle(struct jupyter *jupyter, struct request *request);
 
 #endif

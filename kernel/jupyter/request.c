@@ -1,4 +1,4 @@
-/* request.c - a request's memory, and a queue of requests as a list with two ends. */
+/* request.c - creates and destroys requests, and queues them in a linked list. */
 
 #include "request.h"
 

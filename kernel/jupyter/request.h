@@ -15,7 +15,7 @@ struct route;
 struct request {
     struct request *next;      /* in a request_queue */
     enum channel channel;      /* where it came from and its reply goes to */
-    const struct route *route; /* what is done about it; static */
+    const struct route *route; /* how it is handled; static */
     int64_t arrived_us;
     struct message message; /* owned */
 };
@@ -24,7 +24,7 @@ struct request {
 struct request *request_create(enum channel channel, const struct route *route, struct message *message);
 void request_destroy(struct request *request);
 
-/* A field of the request's content, or the given value where it is missing or of another kind. */
+/* A field of the request's content, or the given value where it is missing or has another type. */
 bool request_bool(const struct request *request, const char *key, bool otherwise);
 const char *request_string(const struct request *request, const char *key, const char *otherwise);
 

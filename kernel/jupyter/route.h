@@ -1,5 +1,5 @@
 /*
- * route.h - what is done about a type of message; the table of them is in dispatch.c.
+ * route.h - how a type of message is handled; the table of routes is in dispatch.c.
  */
 #ifndef PETRI_ROUTE_H
 #define PETRI_ROUTE_H
@@ -10,10 +10,10 @@ struct kernel;
 struct request;
 
 enum route_way {
-    ROUTE_NOW,           /* answer() answers it at once; dispatch.c does busy, idle and freeing */
-    ROUTE_KEEP,          /* keep() takes it over and does busy, idle and freeing itself */
+    ROUTE_NOW,           /* answer() answers it at once; dispatch.c sends busy and idle, and frees it */
+    ROUTE_KEEP,          /* keep() takes it over, sends busy and idle, and frees it */
     ROUTE_CELL,          /* it runs as a cell and may change the session: runner.h */
-    ROUTE_INTROSPECTION, /* it runs in an ephemeral cell: introspection.h */
+    ROUTE_INTROSPECTION, /* it runs in a cell that is always discarded, beside the session's: introspection.h */
 };
 
 struct route {

@@ -1,10 +1,10 @@
 /*
- * usage.c - sums over /proc, and shares as the difference to the reading before.
+ * usage.c - sums over /proc; the share of a processor is the difference to the previous reading.
  *
- * The first reading has no share. Memory is proportional (Pss), for cells share
- * almost all of theirs with their image: a sum of resident sizes would count it
- * once for each. A process that has ended takes its ticks along, unless it was
- * waited for; a sum that has fallen is told as 0.
+ * The first reading has no share. Memory is proportional (Pss), because cells
+ * share most of their memory with their image, and a sum of resident sizes would
+ * count it once for each. The ticks of a process that has ended are lost, unless
+ * its parent has waited for it; where the sum has decreased, the share is 0.
  *
  * See: proc_pid_stat(5), proc_pid_smaps(5), proc_stat(5).
  */
@@ -21,13 +21,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What processes hold and have used. */
+/* Memory and CPU time of processes. */
 struct processes {
     uint64_t memory_bytes;
     uint64_t ticks;
 };
 
-/* Fields of /proc/meminfo, by what they are called in the reply; "used" and "percent" follow from them. */
+/* Fields of the reply and of /proc/meminfo; "used" and "percent" are computed from them. */
 static const struct {
     const char *name;
     const char *key;
@@ -37,7 +37,7 @@ static const struct {
     {"cached", "Cached"},  {"shared", "Shmem"},           {"slab", "Slab"},
 };
 
-/* A line "Key:   123 kB" of a file of such lines, in bytes; 0 where there is none. */
+/* The value of a line "Key: 123 kB" in bytes; 0 where there is none. */
 static uint64_t read_kib(FILE *file, const char *key) {
     char line[256];
     size_t n = strlen(key);
@@ -48,7 +48,7 @@ static uint64_t read_kib(FILE *file, const char *key) {
     return 0;
 }
 
-/* The numbers of a line, from its i-th word on; what is no number is 0. */
+/* The numbers of a line, from its i-th word on; a word that is no number is 0. */
 static void read_words(char *line, int i, uint64_t *ret_numbers, size_t n) {
     char *rest = line;
     char *word;
@@ -76,7 +76,7 @@ static uint64_t ticks_of(const char *pid) {
     return ticks[0] + ticks[1] + ticks[2] + ticks[3];
 }
 
-/* Proportional: what processes share counts once. */
+/* Pss: shared memory counts once in the sum of all processes. */
 static uint64_t memory_of(const char *pid) {
     char path[64];
     snprintf(path, sizeof path, "/proc/%.20s/smaps_rollup", pid);
@@ -84,7 +84,10 @@ static uint64_t memory_of(const char *pid) {
     return file ? read_kib(file, "Pss") : 0;
 }
 
-/* All that this /proc shows: the kernel is the first of a namespace that holds its images and cells and no others. */
+/*
+ * Sums over all processes in /proc: the kernel is the first process of a pid
+ * namespace that has only its images and cells.
+ */
 static void read_processes(struct processes *ret) {
     struct processes all = {0};
     DIR *folder = opendir("/proc");
@@ -130,12 +133,12 @@ static json_t *host_memory(void) {
     return memory;
 }
 
-/* How much of one processor's time; 0 where nothing was read before, or a process has ended since. */
+/* The share of one processor's time; 0 where there is no previous reading, or the sum has decreased. */
 static double share(uint64_t now, uint64_t before, double whole) {
     return now > before && before > 0 && whole > 0 ? 100.0 * (double)(now - before) / whole : 0.0;
 }
 
-/* Takes the readings of now and returns the reply, with the shares since the last ones. */
+/* Reads now, and returns the reply with the shares since the last reading. */
 static json_t *make_usage(struct usage *now) {
     struct usage before = *now;
     struct processes processes;

@@ -10,9 +10,9 @@
 
 #include <sys/types.h>
 
-/* Readings of an earlier request: shares of processors are over the time since then. */
+/* The readings of the previous request; shares are over the time since then. */
 struct usage {
-    pid_t pid; /* of the process that Jupyter started; this one has another in its namespace */
+    pid_t pid; /* of the process that Jupyter started; it has another one in this process's namespace */
     int64_t at_us;
     uint64_t kernel_ticks;
     uint64_t host_ticks; /* of all processors, busy and idle */

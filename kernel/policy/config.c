@@ -1,10 +1,10 @@
 /*
- * config.c - finds one file, reads it whole, and takes all of it or nothing.
+ * config.c - finds one file, reads it, and accepts either all of it or nothing.
  *
- * Files are not merged: the first that exists is the configuration, so a reader
- * sees in one place what holds. The defaults are set first and the keys are read
- * over them, into a struct of its own. A file that was not named is opened by the
- * descriptor of its folder, after the folder's owner was checked.
+ * Files are not merged: the first that exists is the whole configuration. The
+ * keys are read into a new struct that has the defaults. A file that was not
+ * named with --config is opened through the descriptor of its folder, after the
+ * folder's owner was checked.
  */
 
 #include "config.h"
@@ -27,7 +27,7 @@ enum {
     MAX_DEPTH = 16,
 };
 
-/* What holds without a file. */
+/* The configuration without a file. */
 static void set_defaults(enum profile profile, struct config *ret_config) {
     *ret_config = (struct config){
         .grace_ms = GRACE_MS,
@@ -62,9 +62,9 @@ int config_parse(const char *text, size_t bytes, enum profile profile, struct co
 }
 
 /*
- * Opens a file that was found and not named: HOME and XDG_CONFIG_HOME may be
- * another user's, as with sudo(8) that keeps the environment, and that user must
- * not decide what cells see and what is kept.
+ * Opens a file that was not named with --config. HOME and XDG_CONFIG_HOME may be
+ * those of another user, as with a sudo(8) that keeps the environment, and
+ * another user must not decide what cells see and what is stored.
  */
 static int open_found(const char *path, const struct host_file *wanted, struct error *ret_error) {
     char folder[PATH_MAX], name[PATH_MAX];
@@ -82,7 +82,7 @@ static int open_found(const char *path, const struct host_file *wanted, struct e
 static int open_file(const char *path, bool named, struct error *ret_error) {
     struct error cause;
     const struct host_file wanted = {
-        .flags = O_RDONLY, .owner = named ? HOST_ANYBODYS : HOST_TRUSTED, .max_bytes = MAX_FILE_BYTES};
+        .flags = O_RDONLY, .owner = named ? HOST_ANY_OWNER : HOST_TRUSTED, .max_bytes = MAX_FILE_BYTES};
     int fd = named ? host_file_open(AT_FDCWD, path, &wanted, &cause) : open_found(path, &wanted, &cause);
     if (fd == -EPERM)
         error_set(ret_error, -fd,
@@ -94,7 +94,7 @@ static int open_file(const char *path, bool named, struct error *ret_error) {
     return fd;
 }
 
-/* Reads it whole; a file that grows meanwhile counts as too large. Bytes, or -errno. */
+/* Reads the whole file. A file that grows meanwhile is treated as too large. The number of bytes, or -errno. */
 static ssize_t read_config(int fd, char *text) {
     size_t have = 0;
     ssize_t n = 1;

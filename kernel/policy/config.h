@@ -7,10 +7,9 @@
  * The first of --config, $XDG_CONFIG_HOME/petri/config.json (else
  * ~/.config/petri/config.json) and /etc/petri/config.json that there is. One that
  * was not named but found has to be the user's or root's, and so has its folder:
- * else it is an error. It is a regular file of less than 1 MiB. A key
- * that is not known, or a value of the wrong kind or over its ceiling, is an
- * error: nothing starts on a configuration that is half understood. The keys
- * are rows of config_keys.c.
+ * else it is an error. It is a regular file of less than 1 MiB. An unknown key,
+ * or a value of the wrong type or over its ceiling, is an error, and the kernel
+ * does not start. The keys are rows of config_keys.c.
  */
 #ifndef PETRI_CONFIG_H
 #define PETRI_CONFIG_H
@@ -25,7 +24,7 @@
 /* Arrays are of strings, owned, and NULL where the file does not have them. */
 struct config {
     struct limits limits; /* of the profile that was asked for */
-    int64_t grace_ms;     /* from an interrupt until a cell that ignores it is ended */
+    int64_t grace_ms;     /* from an interrupt until a cell that goes on is ended */
     bool history;         /* whether the code of cells is kept on disk */
     json_t *environment;  /* names of variables that a request may set */
     json_t *inputs;       /* more folders that cells can read, absolute */
@@ -42,7 +41,7 @@ struct config {
         int64_t max_bytes; /* of the database */
     } records;
     struct {
-        int64_t ttl_ms; /* 0: no result is ever given twice */
+        int64_t ttl_ms; /* 0: no cache */
     } cache;
     struct {
         bool on;                  /* what cells change in the notebook's folder is written there */

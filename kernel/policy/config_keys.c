@@ -1,10 +1,10 @@
 /*
- * config_keys.c - the tables of keys, and the one reader that walks a file along them.
+ * config_keys.c - the tables of keys, and the function that reads a file by them.
  *
- * A row says where in struct config its value goes, so a new key is a new row.
- * Unknown keys are found from the file's side: each member of an object has to
- * have a row. The limits of a profile are read over that profile's defaults, and
- * those of the other profiles are checked all the same and dropped.
+ * A row says where its value is stored in struct config, so a new key is a new
+ * row. Each member of an object in the file has to have a row, so unknown keys
+ * are found. The limits of the kernel's profile are read over the profile's
+ * defaults; those of other profiles are only checked.
  */
 
 #include "config_keys.h"
@@ -101,7 +101,7 @@ static const struct config_key writable_keys[] = {
      .at = AT(writable.on)},
 };
 
-/* In the order of their names. */
+/* Sorted by name. */
 static const struct config_key root_keys[] = {
     {"artifacts", "Folder beside the notebook that the files of cells are copied to, or false", CONFIG_TEXT,
      .at = AT(artifacts), .room = ROOM(artifacts), .or_false = true, .check = check_file_name, .form = "^[^./][^/]*$"},
@@ -128,7 +128,7 @@ static const struct config_key root_keys[] = {
 
 const struct config_key config_root = {"", "", CONFIG_OBJECT, MEMBERS(root_keys)};
 
-/* What a value of a kind has to be, for error messages. */
+/* What a value of each kind has to be, for error messages. */
 static const char *const kind_forms[] = {
     [CONFIG_BOOL] = "true or false",
     [CONFIG_TEXT] = "a text",
@@ -141,12 +141,12 @@ static const char *const kind_forms[] = {
 };
 _Static_assert(sizeof kind_forms / sizeof kind_forms[0] == CONFIG_KIND_N, "one form a kind");
 
-/* What a parser of one key works on. */
+/* The key that is being read. */
 struct reading {
     enum profile profile;
     struct config *config;
     struct error *ret_error;
-    char path[160]; /* "\"records\", \"path\"": the key that is read, for sentences */
+    char path[160]; /* the key for error messages, as "\"records\", \"path\"" */
 };
 
 static __attribute__((format(printf, 2, 3))) int refuse(const struct reading *reading, const char *format, ...) {
@@ -288,7 +288,7 @@ static int read_member(const struct reading *reading, const struct config_key *k
             continue;
         if (!member->or_false || !json_is_false(json))
             return read_value(&inner, member, json);
-        *(char *)place(reading, member) = 0; /* no text, or the bool */
+        *(char *)place(reading, member) = 0; /* an empty text, or a bool that is false */
         return 0;
     }
     list_names(key, names, sizeof names);

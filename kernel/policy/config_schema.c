@@ -1,8 +1,9 @@
 /*
  * config_schema.c - the configuration file as a JSON Schema, for editors: made of the rows of config_keys.c.
  *
- * Keys and kinds are those of the parser. What check() takes beyond its form, and
- * ceilings that have a unit or depend on the machine, are left to the parser.
+ * Keys and kinds are the same as the parser's. Some things only the parser
+ * checks: what check() requires beyond its form, and ceilings that have a unit or
+ * depend on the machine.
  *
  * See: JSON Schema, draft 2020-12.
  */
@@ -31,7 +32,7 @@ static json_t *amount_schema(enum limit_unit unit) {
     return json_pack("{s:[o, o]}", "anyOf", number, text_schema(unit == UNIT_MS ? duration_form : size_form));
 }
 
-/* The ceiling can be told of numbers alone; those that depend on the machine are left out. */
+/* A schema can only state the ceiling of numbers; ceilings that depend on the machine are left out. */
 static json_t *limit_schema(enum profile profile, enum limit limit) {
     const struct limit_row *row = &limit_rows[limit];
     int64_t ceiling = row->of[profile].ceiling;

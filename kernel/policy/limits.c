@@ -1,10 +1,10 @@
 /*
- * limits.c - the table of limits, and what follows from it.
+ * limits.c - the table of limits, and functions that read it.
  *
- * A default is a number, a share of the machine (LIMITS_SHARE), or 0 for what
- * follows from other limits (FOLLOWS), and is never over its ceiling. The machine
- * is read each time that it is asked for: its memory may change while a kernel
- * runs. Texts for people use the largest unit in which a value is a whole number.
+ * A default is a number, a share of the machine (LIMITS_SHARE), or 0 where it is
+ * computed from other limits (FOLLOWS), and is never over its ceiling. The
+ * machine's memory is read each time, because it may change while a kernel runs.
+ * Texts for people use the largest unit in which a value is a whole number.
  */
 
 #include "limits.h"
@@ -25,8 +25,8 @@
 #define KIB INT64_C(1024)
 #define MIB (1024 * KIB)
 #define GIB (1024 * MIB)
-#define OF_THE_MACHINE INT64_MAX /* as a ceiling: what this machine has to give */
-#define FOLLOWS INT64_C(0)       /* as a default: limits_resolve() works it out */
+#define OF_THE_MACHINE INT64_MAX /* as a ceiling: what this machine has */
+#define FOLLOWS INT64_C(0)       /* as a default: limits_resolve() computes it */
 
 const struct limit_row limit_rows[LIMIT_N] = {
     [LIMIT_TIMEOUT] = {"timeout",
@@ -144,15 +144,15 @@ static int64_t lesser(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-/* Bytes, at least so many, as a number that people read. */
+/* Rounds bytes to a number that is easy to read, but not below least. */
 static int64_t rounded(int64_t bytes, int64_t least) {
     const int64_t step = 256 * MIB;
     return bytes / step * step > least ? bytes / step * step : least;
 }
 
 /*
- * What a session gets of the machine by default: half of the memory, or less
- * where other programs hold much of it, and room for files, which are in memory,
+ * A session's default share of the machine: half of the memory, or less where
+ * other processes use much of it, and a part of it for files, which are in memory
  * too.
  */
 static int64_t share_of_machine(enum limit limit) {
@@ -190,11 +190,11 @@ void limits_resolve(struct limits *limits) {
         values[LIMIT_CPU] = values[LIMIT_TIMEOUT] * values[LIMIT_CPUS];
 }
 
-/* The most of each limit that one request beside the cell has, in the limit's unit. */
+/* The most that one introspection may use of each limit, in the limit's unit. */
 static const struct {
     enum limit limit;
     int64_t most;
-    bool together; /* all that run at once have no more than the limit */
+    bool together; /* all that run at once share the limit */
 } beside[] = {
     {LIMIT_TIMEOUT, 10 * SECOND, false}, {LIMIT_CPU, 10 * SECOND, false}, {LIMIT_MEMORY, 256 * MIB, true},
     {LIMIT_PROCESSES, 64, true},         {LIMIT_CPUS, 1, false},

@@ -1,9 +1,9 @@
 /*
- * limits.h - what a cell may use, in one table.
+ * limits.h - the table of limits, and the limits in force for a cell.
  *
- * A row holds a limit's name, unit, for each profile its default and its
- * ceiling, and what enforces it. Everything else (sentences, the session's
- * options, the reply, what %limits shows) is made from the table.
+ * A row has a limit's name, its unit, its default and ceiling for each profile,
+ * and what enforces it. Everything else (sentences, the session's options, the
+ * report, the output of %limits) is made from the table.
  */
 #ifndef PETRI_LIMITS_H
 #define PETRI_LIMITS_H
@@ -43,14 +43,14 @@ enum limit_unit { UNIT_COUNT, UNIT_MS, UNIT_BYTES };
 struct limit_row {
     const char *name;
     const char *help;
-    const char *by; /* what enforces it: every limit in the table is enforced */
+    const char *by; /* what enforces it */
     struct {
-        int64_t normal; /* if not asked for otherwise */
+        int64_t normal; /* the default */
         int64_t ceiling;
     } of[PROFILE_N];
     enum limit_unit unit;
-    bool tightens;   /* a cell can only ask for less of it than is in force */
-    bool of_session; /* holds for the session as a whole, so one cell can't ask for another */
+    bool tightens;   /* a cell can only lower it */
+    bool of_session; /* holds for the session as a whole, so a cell can't change it */
 };
 
 extern const struct limit_row limit_rows[LIMIT_N];
@@ -70,29 +70,28 @@ struct limits {
 
 void limits_defaults(enum profile profile, struct limits *ret_limits);
 
-/* The most that may be asked for, on this machine. */
+/* The ceiling on this machine. */
 int64_t limits_ceiling(enum profile profile, enum limit limit);
 
-/* Computes limits that follow from others: cpu, if not asked for, from timeout and cpus. */
+/* Computes the limits that follow from others: cpu, if not set, from timeout and cpus. */
 void limits_resolve(struct limits *limits);
 
 /*
- * What a request beside the cell (introspection.h) may use while these limits are
- * in force: no more than the session's cells of each limit, and of memory and
- * processes so much that all that run at once have no more together. ret_limits
- * is resolved; limits that don't concern such a request have the session's
- * values. Returns how many run at once, at_most or fewer: one for each of the
- * processors that the session has.
+ * The limits of an introspection (introspection.h) while the session's cells have
+ * these: none is greater than the cells', and all introspections that run at once
+ * share the cells' memory and processes. ret_limits is resolved; limits that
+ * don't concern an introspection have the session's value. Returns how many may
+ * run at once: one for each processor of the session, but no more than at_most.
  */
 int limits_beside(const struct limits *in_force, int at_most, struct limits *ret_limits);
 
 /* A limit's name with its unit, as reports have it: "timeout_ms". Returns buf. */
 const char *limits_key(enum limit limit, char *buf, size_t size);
 
-/* Those in force, with units in the names: {"timeout_ms": 5000, ...}. The caller's; NULL on ENOMEM. */
+/* The limits as JSON, with units in the names: {"timeout_ms": 5000, ...}. The caller's; NULL on ENOMEM. */
 json_t *limits_json(const struct limits *limits);
 
-/* The same as a table for people, one line a limit. The caller's: free(); NULL on ENOMEM. */
+/* The limits as a table for people, one line for each. The caller's: free(); NULL on ENOMEM. */
 char *limits_table(enum profile profile, const struct limits *limits);
 
 /* A value as people write it: "120 s", "1 MiB", "256", "none". Returns buf. */

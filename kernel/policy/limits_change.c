@@ -1,11 +1,11 @@
 /*
- * limits_change.c - reads limits in three spellings, all of which end in set().
+ * limits_change.c - reads limits in three forms, all of which end in set().
  *
- * set() alone compares with the ceiling and with what the asker may change, so no
- * spelling gets around it. A first line is recognised by its word alone, before
- * IPython sees the code, and becomes a comment: lines keep their numbers in
- * tracebacks. The one exception is a magic of the whole cell behind it, which has
- * to come first.
+ * Only set() compares with the ceiling and with what the asker may change, so the
+ * same rules hold for every form. A first line is recognised by its first word,
+ * before IPython gets the code, and is made a comment, so that lines keep their
+ * numbers in tracebacks. Where a cell magic follows, the line is removed instead,
+ * because a cell magic has to come first.
  */
 
 #include "limits_change.h"
@@ -41,7 +41,7 @@ static const struct {
     {UNIT_COUNT, "", 1},
 };
 
-/* How values of a unit are written, for error messages. */
+/* How values of each unit are written, for error messages. */
 static const char *const unit_forms[] = {[UNIT_COUNT] = "a whole number",
                                          [UNIT_MS] = "a duration such as 500ms, 10s, 5m or 1h",
                                          [UNIT_BYTES] = "a size such as 512M or 2G"};
@@ -181,7 +181,7 @@ static json_t *without_line(const char *code, size_t bytes, const char *line_end
     return json;
 }
 
-/* What a first line may begin with. */
+/* The words that a first line may begin with. */
 static const struct {
     const char *word;
     enum limits_line line;
@@ -195,7 +195,7 @@ static bool is_one_of(char c, const char *set) {
     return c != '\0' && strchr(set, c);
 }
 
-/* Which of them the code begins with; its length goes to ret_bytes. */
+/* The word that the code begins with; its length goes to ret_bytes. */
 static enum limits_line find_magic(const char *text, size_t bytes, size_t *ret_bytes) {
     for (size_t i = 0; i < sizeof magics / sizeof magics[0]; i++) {
         size_t n = strlen(magics[i].word);

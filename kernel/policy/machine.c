@@ -1,10 +1,11 @@
 /*
- * machine.c - the least of /proc/meminfo and of each control group above this process.
+ * machine.c - the minimum of /proc/meminfo and of each control group that this process is in.
  *
- * A group of version 2 says nothing of those above it, so the path is walked up;
- * one of version 1 tells the limit of its whole hierarchy. Inside a container the
- * path may not be mounted, and the folder itself may be the group: both are read.
- * What can't be read is no limit.
+ * With version 2 each group on the path up to the root may have its own limit, so
+ * all of them are read; with version 1 a group has the limit of its whole
+ * hierarchy. Inside a container the path may not be mounted, and the folder of
+ * the file system may be the group itself, so both are read. A file that can't be
+ * read sets no limit.
  */
 
 #define _GNU_SOURCE
@@ -27,7 +28,10 @@ __attribute__((format(printf, 1, 2))) static FILE *open_file(const char *format,
     return n < (int)sizeof path ? fopen(path, "re") : NULL;
 }
 
-/* The number behind a line's name, times unit. False where no line has it, or one that is no int64_t. */
+/*
+ * The number after the name in a line of the file, times unit. False where
+ * there is none, or it does not fit into int64_t.
+ */
 static bool find_number(FILE *file, const char *name, int64_t unit, int64_t *ret) {
     char line[256];
     const size_t n = strlen(name);
@@ -44,13 +48,16 @@ static void lower(int64_t *value, int64_t most) {
         *value = most;
 }
 
-/* A group's limit, and what it leaves: pages that could be dropped count as held, a guess on the safe side. */
+/*
+ * Applies a group's limit, and what it leaves available. Pages that Linux
+ * could reclaim count as held, which is a safe estimate.
+ */
 static void lower_to_group(struct machine_memory *memory, int64_t limit, int64_t held) {
     lower(&memory->total, limit);
     lower(&memory->available, limit > held ? limit - held : 0);
 }
 
-/* Each group on the way up may have its own limit. */
+/* Applies the limit of each group on the path up to the root. */
 static void apply_v2(struct machine_memory *memory, const char *root, const char *group) {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s", group);

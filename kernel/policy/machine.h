@@ -1,5 +1,5 @@
 /*
- * machine.h - the memory that this machine has to give, or the container that petri runs in.
+ * machine.h - the memory of this machine, or of the container that petri runs in.
  *
  * See: proc_meminfo(5); memory.max and memory.current in cgroup-v2.rst; hierarchical_memory_limit in
  * cgroup-v1/memory.rst.
@@ -9,13 +9,13 @@
 
 #include <stdint.h>
 
-/* Bytes; INT64_MAX of what can't be read. */
+/* Bytes; INT64_MAX where it can't be read. */
 struct machine_memory {
-    int64_t total;     /* the least of what the machine has and what control groups allow */
-    int64_t available; /* that is free now */
+    int64_t total;     /* the minimum of the machine's memory and the limits of control groups */
+    int64_t available; /* not in use now */
 };
 
-/* Reads it below a folder that has proc/ and sys/: "" is the machine's own. */
+/* Reads it. root: the folder that has proc/ and sys/; "" for this machine's. */
 struct machine_memory machine_memory(const char *root);
 
 #endif

@@ -1,9 +1,10 @@
 /*
- * spec.c - the keys of metadata.petri, a row and a parser each.
+ * spec.c - the keys of metadata.petri, each with a row and a parser.
  *
- * A parser takes the value or returns SPEC_NOT_THIS, and spec_object.c makes the
- * sentence; it refuses by itself only where the sentence has to name more. What is
- * kept of the request is kept by reference, and everything is freed on failure.
+ * A parser accepts the value or returns SPEC_NOT_THIS, and then spec_object.c
+ * makes the error message; a parser makes its own only where the message has to
+ * name more. JSON values of the request are kept by reference, and everything is
+ * freed on failure.
  */
 
 #include "spec.h"

@@ -7,9 +7,9 @@
  *      "expect": {"artifacts": [{"path": "out.png", "mime": "image/png", "max_bytes": 100000}],
  *                 "stdout_regex": "^done", "result_json_schema": {"type": "integer"}}}
  *
- * A key that is not known, or a value of the wrong kind or over its bound, is
- * refused with a sentence that names it: nothing runs on a request that is
- * half understood. See: docs, "The execution contract".
+ * A key that is not known, or a value of the wrong type or over its bound, is
+ * refused with a sentence that names it, and nothing of the request runs. See:
+ * docs, "The execution contract".
  */
 #ifndef PETRI_SPEC_H
 #define PETRI_SPEC_H
@@ -54,15 +54,15 @@ struct spec {
     json_t *env;        /* an object of strings, or NULL */
     char task[SPEC_TASK_BYTES + 1];
     bool fresh;           /* run from image 0, keep nothing */
-    int64_t cache_ms;     /* how old a result may be that is given again; 0 not said, -1 none */
-    int64_t inline_bytes; /* artifacts up to this size stand in the report */
+    int64_t cache_ms;     /* how old a cached result may be; 0: not set, -1: no cache */
+    int64_t inline_bytes; /* the report has the content of artifacts up to this size */
     struct spec_expected *expected;
     size_t n_expected;
     json_t *result_json_schema; /* an object or a boolean, or NULL */
     json_t *stdout_regex;       /* a string, or NULL */
 };
 
-/* What a request may ask for, and where what it asks for goes. */
+/* What a request may ask for. */
 struct spec_terms {
     const struct limits_change *limits; /* whose ret_error takes the sentence */
     const json_t *environment;          /* array of the names that env may set; NULL for none */

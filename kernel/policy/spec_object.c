@@ -1,5 +1,5 @@
 /*
- * spec_object.c - walks an object's members along a table of keys, and makes the sentence for the first that is wrong.
+ * spec_object.c - reads an object's members by a table of keys, and makes the error message for the first wrong one.
  */
 
 #include "spec_object.h"

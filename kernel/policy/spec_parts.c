@@ -1,10 +1,11 @@
 /*
  * spec_parts.c - files and expectations: arrays, whose elements are objects with tables of their own.
  *
- * The element that is being read is always the array's last one: its parsers reach
- * it through the spec, and spec_fini() frees it also where it is half read. Sizes
- * are checked before base64 is decoded. No two files may have one path, and none
- * may be a folder of another's, so that their order doesn't matter.
+ * The element that is being read is always the last one of its array: the parsers
+ * reach it through the spec, and spec_fini() also frees it if it is incomplete.
+ * Sizes are checked before base64 is decoded. No two files may have the same
+ * path, and no file may be a folder of another's path, so that their order
+ * doesn't matter.
  */
 
 #include "spec_parts.h"
@@ -16,7 +17,7 @@
 #include <sodium.h>
 #include <string.h>
 
-/* A path that is to be owned, or SPEC_NOT_THIS or -EINVAL. */
+/* Copies a path, which is the caller's. 0, SPEC_NOT_THIS or -EINVAL. */
 static int read_path(const struct spec_reading *reading, const json_t *json, char **ret_path) {
     if (!json_is_string(json))
         return SPEC_NOT_THIS;
@@ -40,7 +41,7 @@ static int file_path(const struct spec_reading *reading, const json_t *json) {
     return read_path(reading, json, &last_file(reading)->path);
 }
 
-/* Up to so many bytes are to be the last file's. 0 or -EINVAL. */
+/* Allocates so many bytes for the last file. 0 or -EINVAL. */
 static int make_room(const struct spec_reading *reading, size_t bytes) {
     struct spec_file *file = last_file(reading);
     if (file->data)
@@ -83,7 +84,7 @@ static const struct spec_key file_keys[] = {
     {"text", file_text, "a text of up to 32 MiB"},
 };
 
-/* Whether two paths can't both be files: they are the same, or one is a folder of the other. */
+/* Whether two paths are the same, or one is a folder of the other. */
 static bool clash(const char *path, const char *other) {
     size_t n = strlen(path), m = strlen(other);
     size_t shorter = n < m ? n : m;

@@ -1,5 +1,5 @@
 /*
- * spec_parts.h - the parts of metadata.petri that have parts of their own; spec.c's alone.
+ * spec_parts.h - the keys of metadata.petri whose values are objects; used by spec.c only.
  */
 #ifndef PETRI_SPEC_PARTS_H
 #define PETRI_SPEC_PARTS_H

@@ -1,10 +1,11 @@
 /*
- * database.c - gives SQLite an open(2) of ours, and checks the schema of each database.
+ * database.c - replaces SQLite's open(2), and checks the schema of a database.
  *
- * SQLite opens by path; the function looks the path's folder up among those that
- * are open and opens by its descriptor, then checks what it got. SQLite has one
- * table of system calls for the process, so folders are one table too, counted by
- * use: two databases in one folder share it.
+ * SQLite opens files by path. Our open() finds the path's folder among the open
+ * folders, opens the file through that descriptor, and then checks the file.
+ * SQLite has one table of system calls for the whole process, so there is also
+ * one table of folders, with a count of users: two databases in one folder share
+ * its row.
  *
  * A schema is compared with what petri's own statements make in an empty database,
  * row by row in one order, so a trigger or a view in it can't be overlooked.
@@ -25,9 +26,8 @@
 enum { FOLDERS_MAX = 8 };
 
 /*
- * The folders of open databases. SQLite has one table of system calls for the
- * whole process, so this table is for the whole process, too; databases are used
- * by the main thread alone.
+ * The folders of open databases, of the whole process: see above. Only the main
+ * thread uses databases.
  */
 static struct opened_folder {
     char path[PATH_MAX]; /* "" where the row is free */
@@ -73,9 +73,9 @@ static void drop_folder(const char *path, size_t n) {
 }
 
 /*
- * In the place of open(2), for all that SQLite opens: what it opens beside a
- * database is found by the folder's descriptor. Folders (which are synced) and
- * /dev/urandom are passed on.
+ * SQLite calls this instead of open(2). Files beside a database are opened
+ * through the folder's descriptor. Folders, which SQLite syncs, and /dev/urandom
+ * are opened as usual.
  */
 static int open_for_sqlite(const char *path, int flags, int mode) {
     struct stat st;
@@ -109,7 +109,7 @@ static const struct {
     {SQLITE_DBCONFIG_ENABLE_VIEW, 0}, {SQLITE_DBCONFIG_DQS_DDL, 0},        {SQLITE_DBCONFIG_DQS_DML, 0},
 };
 
-/* Limits on the size of a value, a statement and others. */
+/* Limits of a connection. */
 static const struct {
     int what, most;
 } limits[] = {
@@ -137,8 +137,7 @@ static int open_connection(const char *folder, const char *name, sqlite3 **ret_d
     sqlite3 *db = NULL;
     int r = snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path ? -ENAMETOOLONG : use_own_open();
     if (r < 0)
-        return error_set(ret_error, -r, "%s",
-                         r == -ENOSYS ? "this SQLite lets nobody see what it opens" : strerror(-r));
+        return error_set(ret_error, -r, "%s", r == -ENOSYS ? "this SQLite's open() can't be replaced" : strerror(-r));
     refused.text[0] = '\0';
     if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW, NULL) != SQLITE_OK || harden(db) < 0) {
         error_set(ret_error, EIO, "%s", refused.text[0] ? refused.text : db ? sqlite3_errmsg(db) : strerror(ENOMEM));
@@ -180,13 +179,13 @@ void database_close(sqlite3 *db) {
         drop_folder(path, (size_t)(slash - path));
 }
 
-/* Tables of ANALYZE are allowed: they hold nothing that runs. */
+/* The tables of ANALYZE are ignored: users may have made them, and nothing in them runs. */
 static const char schema_query[] = "SELECT type, name, tbl_name, sql FROM main.sqlite_master"
                                    " WHERE NOT (type = 'table' AND name GLOB 'sqlite_stat[0-9]')"
                                    " ORDER BY type, name";
 enum { SCHEMA_COLUMNS = 4 };
 
-/* Of two rows of it: below 0 where the first one stands before the other, above 0 behind it, 0 where they are equal. */
+/* Compares two rows of the schema, as strcmp(3) does. */
 static int compare_rows(sqlite3_stmt *one, sqlite3_stmt *other) {
     int order = 0;
     for (int i = 0; order == 0 && i < SCHEMA_COLUMNS; i++)
@@ -199,7 +198,7 @@ static bool is_same_name(sqlite3_stmt *one, sqlite3_stmt *other) {
            strcmp(statement_text(one, 1), statement_text(other, 1)) == 0;
 }
 
-/* Both are in the same order, so the first rows that differ say what is too much, or missing. */
+/* Both are sorted, so the first different rows say which row is unexpected or missing. */
 static int compare_schemas(sqlite3 *db, sqlite3 *model, struct error *ret_error) {
     auto_statement found = statement_make(db, schema_query, "");
     auto_statement wanted = statement_make(model, schema_query, "");

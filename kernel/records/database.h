@@ -1,11 +1,11 @@
 /*
- * database.h - SQLite databases that another user may have changed.
+ * database.h - opens SQLite databases that another user or program may have changed.
  *
- * Each file that SQLite opens for one, at whatever moment, is opened by the
- * descriptor of its folder and looked at (private.h): so nothing that is put in
- * its place, or in that of its log, is read or written. A database is not
- * trusted: no trigger, view, or function of its schema runs, and one with another
- * schema than petri's is not used.
+ * Each file that SQLite opens for a database is opened through the descriptor of
+ * its folder, and checked (private.h), so a file that was put in the place of the
+ * database or of its log is not read or written. No trigger, view or function of
+ * a database's schema runs, and a database with a different schema than petri's
+ * is not used.
  *
  * See: SQLite, "Defense Against The Dark Arts", xSetSystemCall in sqlite3_vfs.
  */
@@ -21,9 +21,9 @@
 
 /*
  * Opens the database at an absolute path; with make, the file (0600) and the
- * folders above it (0700) are made where they are not there. 0 with ret_db, the
- * caller's (database_close()), or -errno with a clause in ret_error. Where
- * permissions of others can't be removed there is a warning in the log.
+ * folders above it (0700) are made if they don't exist. 0 with ret_db, the
+ * caller's (database_close()), or -errno with a clause in ret_error. A file that
+ * stays accessible to others is logged as a warning.
  */
 int database_open(const char *path, bool make, const struct log *log, sqlite3 **ret_db,
                   struct error *ret_error) MUST_CHECK;
@@ -32,7 +32,7 @@ int database_open(const char *path, bool make, const struct log *log, sqlite3 **
  * -EIO, then sqlite3_errmsg() says why. */
 int database_check_schema(sqlite3 *db, const char *sql, struct error *ret_error) MUST_CHECK;
 
-/* What was refused to SQLite last, as a clause; "" where nothing was. */
+/* Why SQLite was last refused a file, as a clause; "" where it was not. */
 const char *database_refused(void);
 
 /* NULL is allowed. */

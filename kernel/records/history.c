@@ -1,11 +1,12 @@
 /*
- * history.c - cells by session and number, and totals that are kept as cells come and go.
+ * history.c - stores cells by session and number, and keeps the totals of cells and bytes.
  *
- * A cell is one transaction: totals, cell, and what is dropped for it. The totals
- * make the bounds cheap to check; over them some more is dropped than must be, so
- * that it is seldom done. A session's number is taken with its first cell, and
- * given up again where that could not be stored. Each kind of access is one SQL
- * statement that reads backwards with a limit, and the reply is turned round.
+ * A cell is stored in one transaction, with the totals and the removal of old
+ * cells. The totals make it cheap to check the bounds; over the bounds more cells
+ * than necessary are dropped, so that it is done seldom. A session gets its
+ * number with its first cell, and loses it if that cell can't be stored. Each
+ * access type is one SQL statement that reads backwards with a limit; the result
+ * is then reversed.
  *
  * See: Jupyter messaging, "History".
  */
@@ -24,10 +25,10 @@
 #include <string.h>
 
 enum {
-    BUSY_MS = 200, /* to wait for another kernel that writes; after that this entry is lost, with a line in the log */
+    BUSY_MS = 200, /* to wait for another kernel that writes; after that the cell is not stored, and the log says so */
     GLOB_BYTES_MAX = 500, /* a pattern of many stars takes long */
     ENTRIES_MAX = 100000, /* of one reply */
-    ROOM_PART = 16,       /* of the bounds that is made free once they are reached, so that this is seldom */
+    ROOM_PART = 16,       /* the part of the bounds that is freed once they are reached, so that it is done seldom */
 };
 
 static const char pragmas[] = "PRAGMA journal_mode = WAL;"
@@ -39,7 +40,7 @@ static const char schema[] = "CREATE TABLE IF NOT EXISTS sessions("
                              "CREATE TABLE IF NOT EXISTS cells("
                              "    session INTEGER NOT NULL, line INTEGER NOT NULL, source TEXT NOT NULL,"
                              "    PRIMARY KEY(session, line)) WITHOUT ROWID;"
-                             /* The totals, so that nothing has to be counted. */
+                             /* The number of cells and bytes. */
                              "CREATE TABLE IF NOT EXISTS totals("
                              "    only INTEGER PRIMARY KEY CHECK(only = 1), cells INTEGER NOT NULL,"
                              "    bytes INTEGER NOT NULL);"
@@ -101,7 +102,7 @@ static sqlite3_stmt *prepare_sql(const struct history *history, const char *sql)
     return statement;
 }
 
-/* The session's number is taken with its first cell: kernels that run none leave no trace. */
+/* Gives the session its number, with its first cell: a kernel that runs no cell stores nothing. */
 static bool begin_session(struct history *history) {
     char now[32];
     if (history->session > 0)
@@ -113,7 +114,7 @@ static bool begin_session(struct history *history) {
     return true;
 }
 
-/* Stores a cell by its number in this session, and replaces an earlier one. */
+/* Stores a cell under its number in this session, in the place of an earlier one. */
 static bool insert(const struct history *history, int number, const struct bytes *code) {
     auto_statement replace =
         prepare_sql(history, "INSERT OR REPLACE INTO cells(session, line, source) VALUES(?1, ?2, ?3)");
@@ -129,13 +130,13 @@ static bool insert(const struct history *history, int number, const struct bytes
            sqlite3_step(replace) == SQLITE_DONE;
 }
 
-/* Of all cells, or their bytes. */
+/* One of the totals. */
 static int64_t total(const struct history *history, const char *sql) {
     auto_statement statement = prepare_sql(history, sql);
     return statement && sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
 }
 
-/* Deletes the oldest cells until the others are within the bounds. */
+/* Drops the oldest cells, until the others are within the bounds. */
 static bool drop_oldest_cells(const struct history *history) {
     int64_t cells = total(history, "SELECT cells FROM totals");
     int64_t bytes = total(history, "SELECT bytes FROM totals");
@@ -184,14 +185,13 @@ void history_store(struct history *history, int number, const json_t *code) {
 }
 
 /*
- * What a kind of access asks the database: rows of session, line, source, from
- * the last to the first. The parameters are the fields of struct asked, in
- * their order.
+ * The SQL of each access type. Rows are session, line, source, the last first.
+ * The parameters are the fields of struct asked, in their order.
  */
 static const struct access {
     const char *type;
-    bool unique;   /* each source once, where it stood last */
-    bool own_is_0; /* this session's entries are told as those of session 0 */
+    bool unique;   /* each source once, at its last place */
+    bool own_is_0; /* entries of this session are returned with session 0 */
     const char *sql;
 } accesses[] = {
     {"range", false, true,
@@ -201,7 +201,7 @@ static const struct access {
     {"search", false, false,
      "SELECT session, line, source FROM cells WHERE source GLOB ?5"
      " ORDER BY session DESC, line DESC LIMIT ?4"},
-    /* Of the columns beside max(), SQLite takes those of the greatest row. */
+    /* SQLite takes the other columns from the row that has the max(). */
     {"search", true, false,
      "SELECT session, line, source FROM"
      " (SELECT session, line, source, max(session * 2147483648 + line) FROM cells"
@@ -222,7 +222,7 @@ static int64_t integer_of(const json_t *content, const char *key, int64_t otherw
     return json_is_integer(value) ? json_integer_value(value) : otherwise;
 }
 
-/* The number of the session before which nothing of this kernel is stored. */
+/* This session's number, or the next free one if it has none yet. */
 static int64_t own_session(struct history *history) {
     if (history->session > 0)
         return history->session;
@@ -256,7 +256,7 @@ static bool bind_asked(sqlite3_stmt *statement, const struct asked *asked) {
     return count < 5 || sqlite3_bind_text(statement, 5, asked->pattern, -1, SQLITE_STATIC) == SQLITE_OK;
 }
 
-/* What a cell has shown is not stored, so it is null where it is asked for. This session is called 0 in a range. */
+/* Outputs are not stored, so they are null where the client asks for them. In a range this session is 0. */
 static json_t *entry(sqlite3_stmt *row, int64_t called_0, bool with_output) {
     int64_t session = sqlite3_column_int64(row, 0);
     json_t *source = text_to_json((const char *)sqlite3_column_text(row, 2), (size_t)sqlite3_column_bytes(row, 2));
@@ -265,7 +265,7 @@ static json_t *entry(sqlite3_stmt *row, int64_t called_0, bool with_output) {
                      (json_int_t)sqlite3_column_int64(row, 1), what);
 }
 
-/* Steals entries; they were read from the last to the first. */
+/* Reverses entries, which are stolen. */
 static json_t *turn_round(json_t *entries) {
     json_t *turned = json_array();
     for (size_t n = json_array_size(entries); n > 0; n--)

@@ -1,10 +1,11 @@
 /*
  * history.h - the code of cells, on disk, across restarts: history_request.
  *
- * One SQLite file holds the sessions of all of a user's kernels, without what
- * looks like a secret, and the last HISTORY_CELLS_MAX cells of HISTORY_BYTES_MAX
- * at most: for a new one the oldest go. It is opened when it is first needed; where that fails, or the configuration
- * says so, there is no history, and everything else goes on.
+ * One SQLite file has the sessions of all of a user's kernels, with secrets
+ * redacted. It has at most HISTORY_CELLS_MAX cells and HISTORY_BYTES_MAX bytes of
+ * code; the oldest cells are dropped. It is opened when it is first needed; where
+ * that fails, or the configuration turns it off, there is no history, and
+ * everything else works.
  *
  * See: Jupyter messaging, "History".
  */
@@ -24,7 +25,7 @@ struct sqlite3;
 enum {
     HISTORY_CELLS_MAX = 100000,
     HISTORY_BYTES_MAX = 64 << 20,     /* of all code together */
-    HISTORY_CELL_BYTES_MAX = 4 << 20, /* a longer one is not kept: it would take the place of many */
+    HISTORY_CELL_BYTES_MAX = 4 << 20, /* a longer cell is not stored, because many would be dropped for it */
 };
 
 struct history {
@@ -34,7 +35,7 @@ struct history {
     int64_t cells_max, bytes_max;
     struct sqlite3 *db;
     bool failed;
-    int64_t session; /* this kernel's, once something of it is stored; else 0 */
+    int64_t session; /* this kernel's number, once it has stored a cell; else 0 */
 };
 
 /*
@@ -48,12 +49,14 @@ int history_default_path(char *buf, size_t size) MUST_CHECK;
 void history_init(struct history *history, const char *path, const struct patterns *redact, const struct log *log);
 void history_fini(struct history *history);
 
-/* Stores a cell's code under its number, in this kernel's session, redacted as in its record. What can't be is a line
- * in the log. */
+/* Stores a cell's code under its number in this kernel's session, redacted as in its record. A failure is logged. */
 void history_store(struct history *history, int number, const json_t *code);
 
-/* The entries that a history_request's content asks for, as the reply has them; NULL where it asks for nothing that
- * there is, then ret_why says what (static). The caller's. */
+/*
+ * The `history` of the reply to a history_request with this content. The
+ * caller's; NULL where the content is not valid, then ret_why says why
+ * (static).
+ */
 json_t *history_find(struct history *history, const json_t *content, const char **ret_why);
 
 /* history_request. */

@@ -1,9 +1,9 @@
 /*
  * private.c - checks a database's folder and files, before SQLite opens them.
  *
- * All descriptors of the files are closed before that: closing one later would drop
- * SQLite's locks on the file. A folder is made only where the nearest one that
- * exists is not known to be another user's.
+ * All descriptors of the files are closed before that, because closing one later
+ * would release SQLite's locks on the file. A folder is only made if the nearest
+ * existing one above it does not belong to another user.
  */
 
 #include "private.h"
@@ -19,7 +19,7 @@ enum { OTHERS = 0077 };
 
 const struct host_file private_file = {.flags = O_RDWR | O_NOFOLLOW, .mode = 0600, .owner = HOST_OWN, .one_name = true};
 
-/* Removes the permissions of others on an open file or folder. */
+/* Removes the permissions of group and others from an open file or folder. */
 static void close_to_others(int fd, const char *name, const struct log *log) {
     struct stat st;
     if (fstat(fd, &st) < 0 || (st.st_mode & OTHERS) == 0)
@@ -40,7 +40,7 @@ static int refuse_folder(const char *folder, uid_t owner, struct error *ret_erro
                      folder, host_owner_text(owner, text, sizeof text));
 }
 
-/* Where the folder does not exist yet, or can't be seen, the owner of the nearest one above it counts. */
+/* The folder does not exist, or is not accessible: checks the owner of the nearest existing folder above it. */
 static int check_above(const char *folder, struct error *ret_error) {
     char above[PATH_MAX];
     struct stat st;
@@ -94,7 +94,7 @@ int private_folder_open(const char *path, bool make, const struct log *log, char
     return steal_fd(&fd);
 }
 
-/* One file; one that is not there is none. */
+/* Checks one file, if it exists. */
 static int check_file(int folder_fd, const char *name, int flags, const struct log *log, struct error *ret_error) {
     struct error cause;
     struct host_file wanted = private_file;
@@ -113,8 +113,10 @@ int private_files_check(int folder_fd, const char *name, bool make, const struct
     int r = 0;
     if (strlen(name) + sizeof "-journal" > sizeof file)
         return error_set_errno(ret_error, ENAMETOOLONG);
-    /* Closed before SQLite opens them: a later close would take away the locks that SQLite holds on the file. See:
-     * fcntl(2), "Record locking". */
+    /*
+     * Closed before SQLite opens it: closing it later would release
+     * SQLite's locks on the file. See: fcntl(2), "Record locking".
+     */
     for (size_t i = 0; r == 0 && i < sizeof endings / sizeof endings[0]; i++) {
         snprintf(file, sizeof file, "%s%s", name, endings[i]);
         r = check_file(folder_fd, file, i == 0 && make ? O_CREAT : 0, log, ret_error);

@@ -1,12 +1,12 @@
 /*
- * records.c - one transaction a run, and room made for it in the same one.
+ * records.c - stores each run in one transaction, which also makes room for it.
  *
- * The size is what pages hold, with what the transaction has written: so the
- * bound is checked before the commit, and a run that makes it too large takes the
- * oldest with it or is not stored. SQLite's own checkpoints are off, for they
- * would come between a cell's end and its reply; records_tidy() does that work
- * afterwards, and frees some room ahead. A blob is deleted when no run refers to
- * it any more.
+ * The size is that of used pages, including those of the open transaction, so the
+ * bound is checked before the commit: where a run makes the database too large,
+ * the oldest runs are dropped, or the run is not stored. SQLite's automatic
+ * checkpoints are off, because they would delay a reply; records_tidy() does them
+ * after it, and makes some room for the next run. A blob is deleted when no run
+ * refers to it.
  */
 
 #include "records.h"
@@ -21,15 +21,15 @@
 
 enum {
     VERSION = 1,       /* of the tables */
-    BUSY_MS = 500,     /* for other kernels that write */
-    TIDY_RUNS = 200,   /* stored between two times of forgetting */
+    BUSY_MS = 500,     /* to wait for other kernels that write */
+    TIDY_RUNS = 200,   /* runs that are stored between two removals of expired ones */
     WAL_PAGES = 1000,  /* of 4 KiB, before they are moved into the database */
-    FREE_PAGES = 4000, /* given back to the file system at a time */
-    ROOM_PART = 16,    /* of the size that is kept free between runs: room is not made before a reply */
-    MANY_RUNS = 1000,  /* forgotten at a time to make room */
+    FREE_PAGES = 4000, /* returned to the file system at a time */
+    ROOM_PART = 16, /* the part of the size that is kept free, so that a run seldom has to make room before its reply */
+    MANY_RUNS = 1000, /* dropped at a time to make room */
 };
 
-/* It has an effect only before anything is written, and waits for other writers also if it changes nothing. */
+/* Only has an effect before anything is written, and waits for a writer even if it changes nothing. */
 static const char vacuum_pragma[] = "PRAGMA auto_vacuum = INCREMENTAL;";
 
 static const char pragmas[] = "PRAGMA journal_mode = WAL;"
@@ -82,7 +82,7 @@ static int version_of(sqlite3 *db) {
     return statement && sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int(statement, 0) : -1;
 }
 
-/* A new database has version 0. 0; -EPROTO where a later petri, or another program, has made it; -EIO. */
+/* A new database has version 0. 0; -EPROTO where a later version of petri, or another program, has made it; -EIO. */
 static int make_tables(sqlite3 *db, struct error *ret_error) {
     int version = version_of(db);
     if (version != 0 && version != VERSION)
@@ -106,7 +106,7 @@ static int set_up(struct records *records, struct error *ret_error) {
     return made;
 }
 
-/* Closes a database that can't be used; for -EIO SQLite says why, or database.h what it refused. */
+/* Closes a database that can't be used. For -EIO the reason is SQLite's, or that of a refused file. */
 static void give_up(struct records *records, int r, struct error *ret_error) {
     if (r == -EIO && records->db)
         error_set(ret_error, EIO, "%s", database_refused()[0] ? database_refused() : sqlite3_errmsg(records->db));
@@ -205,13 +205,13 @@ static int64_t value_of(sqlite3 *db, const char *sql) {
     return statement && sqlite3_step(statement) == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
 }
 
-/* Bytes of the database that hold something, with what the open transaction has written. */
+/* Bytes of used pages, including those of the open transaction. */
 static int64_t used_bytes(sqlite3 *db) {
     return (value_of(db, "PRAGMA page_count") - value_of(db, "PRAGMA freelist_count")) *
            value_of(db, "PRAGMA page_size");
 }
 
-/* Forgets the oldest runs before kept, as many as hold so many bytes, and what only they have read. */
+/* Drops the oldest runs before kept that have so many bytes together, and inputs that only they have. */
 static bool forget_oldest_runs(sqlite3 *db, int64_t bytes, int64_t kept) {
     auto_statement last =
         statement_make(db,
@@ -232,7 +232,7 @@ static int64_t newest(sqlite3 *db) {
     return value_of(db, "SELECT coalesce(max(n), 0) FROM runs");
 }
 
-/* Forgets the oldest runs before kept until the rest fits. Whether it does. */
+/* Drops the oldest runs before kept until the rest fits. Returns whether it does. */
 static bool forget_until_it_fits(sqlite3 *db, int64_t max_bytes, int64_t kept) {
     int64_t used = used_bytes(db);
     while (used > max_bytes && forget_oldest_runs(db, used - max_bytes, kept))
@@ -246,7 +246,7 @@ static bool store_all(struct records *records, const struct record *record, cons
     int64_t run = sqlite3_last_insert_rowid(db);
     ok = ok && store_inputs(db, record, run) && count_task(db, record);
     if (ok && !forget_until_it_fits(db, records->max_bytes, run)) {
-        *ret_why = "it is larger than all records may be together (max_bytes)";
+        *ret_why = "it is larger than the limit of all records together (max_bytes)";
         return false;
     }
     return ok;
@@ -269,7 +269,7 @@ int records_store(struct records *records, const struct record *record) {
     return ok ? 0 : -EIO;
 }
 
-/* Runs that are too old; then what no run needs any more. */
+/* Drops runs that are too old, and then what no run refers to. */
 static bool forget_expired(struct records *records) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -282,7 +282,7 @@ static bool forget_expired(struct records *records) {
                          "");
 }
 
-/* While other kernels write it is put off until the next run. */
+/* While other kernels write, this is left to the next run. */
 static void tidy(struct records *records) {
     char vacuum[64];
     bool done = forget_expired(records);
@@ -296,7 +296,7 @@ static void tidy(struct records *records) {
     sqlite3_exec(records->db, vacuum, NULL, NULL, NULL);
 }
 
-/* So that the next run needs none before its reply. Put off as above. */
+/* Makes room, so that the next run does not have to do it before its reply. Left to the next run as above. */
 static void make_room_ahead(struct records *records) {
     int64_t max_bytes = records->max_bytes - records->max_bytes / ROOM_PART;
     sqlite3 *db = records->db;
@@ -314,7 +314,7 @@ void records_tidy(struct records *records) {
         tidy(records);
     make_room_ahead(records);
     if (records->wal_pages > WAL_PAGES) {
-        records->wal_pages = 0; /* what a reader holds back is moved the next time */
+        records->wal_pages = 0; /* pages that a reader still needs are moved the next time */
         sqlite3_wal_checkpoint_v2(records->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     }
 }

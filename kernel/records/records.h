@@ -1,13 +1,13 @@
 /*
  * records.h - run records in SQLite.
  *
- * One transaction a run, before its reply goes out. The database is in WAL
- * mode with synchronous = NORMAL: a kernel that is killed loses no run whose
- * reply was sent, and leaves no half one; a machine that loses power may lose
- * the last ones, whole. A database that can't be used costs a line in the log
- * and never a cell. It is never larger than it may be: a run that is stored
- * takes the place of the oldest. The caller has redacted what is
- * stored but for a task's name, the paths of inputs and the folder.
+ * Each run is stored in one transaction before its reply is sent. The database is
+ * in WAL mode with synchronous = NORMAL: if a kernel is killed, no run whose
+ * reply was sent is lost, and none is incomplete; if the machine loses power, the
+ * last runs may be lost as a whole. If the database can't be used, that is
+ * logged, and cells run all the same. To keep the database within its size, the
+ * oldest runs are dropped for new ones. The caller has redacted what is stored,
+ * except a task's name, the paths of inputs and the working folder.
  *
  * See: SQLite, "Write-Ahead Logging", "PRAGMA synchronous".
  */
@@ -28,7 +28,7 @@ struct sqlite3;
 struct records_options {
     const char *path; /* "" for none at all */
     int64_t keep_days;
-    int64_t max_bytes; /* of the database's pages in use; its log is 16 MiB more at most between runs */
+    int64_t max_bytes; /* of the database's used pages; between runs its WAL file has at most 16 MiB more */
 };
 
 /* All zero stores and finds nothing. */
@@ -39,18 +39,18 @@ struct records {
     int64_t keep_days;
     int64_t max_bytes;
     unsigned since_tidy; /* runs stored */
-    int wal_pages;       /* of the log that is not in the database proper yet */
+    int wal_pages;       /* pages of the WAL file that are not in the database file yet */
 };
 
 /* A file that a run was given. */
 struct record_input {
     const char *path;
-    const char *sha256; /* of what the run got */
+    const char *sha256; /* of the file that the run got */
     const void *data;   /* NULL where it is not kept */
     size_t bytes;
 };
 
-/* One run; everything is borrowed, texts are as they are to be stored. */
+/* One run; everything is borrowed, and redacted. */
 struct record {
     const char *run_id;
     const char *session_id;
@@ -61,16 +61,16 @@ struct record {
     int64_t wall_ms;
     int64_t artifact_bytes;
     const char *summary;   /* the code's first line */
-    const char *cache_key; /* "" where its result can't be given again */
+    const char *cache_key; /* "" where the run can't be cached */
     const char *environment_sha256;
     const json_t *environment;
     const json_t *body; /* the run as `petri show --json` gives it */
     const struct record_input *inputs;
     size_t n_inputs;
-    bool ran; /* it counts for its task: it was not refused */
+    bool ran; /* it counts for its task */
 };
 
-/* What a task has used; runs that could not be stored are not in it. */
+/* What a task has used, in its stored runs. */
 struct record_totals {
     int64_t runs;
     int64_t wall_ms;
@@ -81,11 +81,14 @@ struct record_totals {
  * or -ENAMETOOLONG. */
 int records_default_path(char *buf, size_t size) MUST_CHECK;
 
-/* Opens the database, and makes it where there is none; forgets what is too old or too much. A failure is logged, and
- * nothing is stored then. log is borrowed for life. */
+/*
+ * Opens the database, and makes it where there is none; forgets what is too
+ * old or too much. Where that fails it is logged, and nothing is stored. log
+ * is borrowed for life.
+ */
 void records_open(struct records *records, const struct records_options *options, const struct log *log);
 
-/* Opens a database that is there, to read it. 0, or -errno with one sentence in ret_error. */
+/* Opens an existing database to read it. 0, or -errno with one sentence in ret_error. */
 int records_open_existing(struct records *records, const char *path, const struct log *log,
                           struct error *ret_error) MUST_CHECK;
 void records_close(struct records *records);
@@ -94,7 +97,10 @@ void records_close(struct records *records);
  * database; -EIO with a line in the log. */
 int records_store(struct records *records, const struct record *record) MUST_CHECK;
 
-/* What need not be done before a reply: moves the log into the database, forgets what is too old, makes some room. */
+/*
+ * Work that can be done after a reply: moves the WAL file into the database,
+ * drops runs that are too old, makes room.
+ */
 void records_tidy(struct records *records);
 
 /* Which runs records_list() gives; NULL or "" for any. */
@@ -113,7 +119,7 @@ json_t *records_list(struct records *records, const struct records_filter *filte
  * none; -ENOTUNIQ where several begin like that; -EBADMSG where what is stored is no record; -EIO. */
 int records_find(struct records *records, const char *prefix, json_t **ret_run) MUST_CHECK;
 
-/* The youngest run with this key that began at since_ms or later: its body, the caller's; NULL for none. */
+/* The newest run with this key that began at since_ms or later: its body, the caller's; NULL for none. */
 json_t *records_find_cached(struct records *records, const char *cache_key, int64_t since_ms);
 
 /* Bytes of an input by their digest. 1 with ret_data (malloc'ed), 0 where they were not kept, or -EIO. */

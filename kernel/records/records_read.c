@@ -1,9 +1,9 @@
 /*
  * records_read.c - queries of the run records.
  *
- * What is stored is not trusted: text is made UTF-8, JSON is parsed with a cap
- * and has to be an object. An id may be shortened, so two rows are asked for: the
- * second says that it is not the only one.
+ * Another program may have changed the database: text is made UTF-8, and JSON is
+ * parsed with a cap and has to be an object. An id may be shortened, so two rows
+ * are read: a second one means that the id is ambiguous.
  */
 
 #include "kernel/records/records.h"
@@ -13,9 +13,9 @@
 #include <errno.h>
 #include <string.h>
 
-enum { MAX_VALUES = 8 << 20 }; /* of JSON in one record, whatever it says: some 800 MB at the very most */
+enum { MAX_VALUES = 8 << 20 }; /* JSON values in one record: some 800 MB of memory at most */
 
-/* A column as JSON's text: whatever bytes it has. */
+/* A column as a JSON string; its bytes may not be UTF-8. */
 static json_t *column_text(sqlite3_stmt *row, int column) {
     const char *text = statement_text(row, column);
     return text_to_json(text, (size_t)sqlite3_column_bytes(row, column));
@@ -46,7 +46,7 @@ json_t *records_list(struct records *records, const struct records_filter *filte
     return NULL;
 }
 
-/* An object, or NULL: what is stored is not trusted. */
+/* A column as a JSON object, or NULL where it is none. */
 static json_t *parse_column(sqlite3_stmt *row, int column) {
     json_t *json = NULL;
     const char *text = statement_text(row, column);

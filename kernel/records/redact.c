@@ -1,10 +1,10 @@
 /*
- * redact.c - first what looks like a secret, then the operator's patterns, over each view of the text.
+ * redact.c - takes out first what looks like a secret, then the operator's patterns, in each view of the text.
  *
- * A pattern is tried in the views that leave out most first, and last in the text
- * as it is; what it takes out in one is gone in the next. A match in a view is
- * taken back to the bytes that it stands for. Where a pattern runs out of time, the
- * rest of the text goes: what was not looked at may be a secret.
+ * A pattern is first applied to the views that leave out most, and last to the
+ * text itself; what it takes out in one view is missing in the next. A match in a
+ * view is mapped back to bytes of the text. Where a pattern runs out of time, the
+ * rest of the text is taken out, because it may have a secret.
  */
 
 #include "redact.h"
@@ -13,7 +13,7 @@
 #include "kernel/records/secrets_view.h"
 #include "protocol/text.h"
 
-/* What a pattern finds in a view, as places of the text, which has bytes. */
+/* Appends the matches of a pattern in a view, as positions in the text. */
 static void find_hits(const struct patterns *patterns, size_t which, const struct secrets_view *view,
                       struct pattern_pass *pass, size_t bytes, struct bytes *hits) {
     struct secrets_hit hit = {.kind = "configured pattern"};
@@ -30,7 +30,10 @@ static void find_hits(const struct patterns *patterns, size_t which, const struc
     bytes_append(hits, &hit, sizeof hit);
 }
 
-/* One pattern over one view of the text, or over the text where there is none. Returns how many pieces it took out. */
+/*
+ * Applies one pattern to one view, or to the text where the view is not
+ * different. Returns how many pieces were taken out.
+ */
 static size_t take_out(const struct patterns *patterns, size_t which, unsigned flags, int64_t deadline_us,
                        struct bytes *now) {
     auto_secrets_view view = {0};
@@ -71,7 +74,7 @@ static json_t *redact_string(const struct patterns *patterns, const json_t *json
     return bytes_ok(&out) ? text_to_json(out.data, out.n) : NULL;
 }
 
-/* A name and its value belong together, also where they are a key and a text: {"password": "..."}. */
+/* A key may say that its value is a secret: {"password": "..."}. */
 static json_t *redact_member(const struct patterns *patterns, const char *name, const json_t *value, size_t *count) {
     auto_bytes mark = {0};
     if (!json_is_string(value) || !secrets_is_named(name, json_string_value(value), json_string_length(value)))

@@ -10,9 +10,9 @@
 #include <stddef.h>
 
 /*
- * Appends text without its secrets to out; patterns may be NULL. What a pattern
- * did not get through in its time is left out whole. Returns how many pieces
- * were taken out.
+ * Appends text without its secrets to out; patterns may be NULL. The rest of a
+ * text for which a pattern did not have enough time is left out. Returns how many
+ * pieces were taken out.
  */
 size_t redact_text(const struct patterns *patterns, const char *text, size_t bytes, struct bytes *out);
 

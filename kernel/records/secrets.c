@@ -1,13 +1,13 @@
 /*
- * secrets.c - looks at each place where a secret can begin, once, from the beginning to the end.
+ * secrets.c - checks each place where a secret can begin, once, from the beginning to the end.
  *
- * What fits is left behind whole, and what fails has read a bounded number of
- * bytes; of runs without a bound the end is remembered (secrets_text.h), and so is
- * the next end of a PEM block. So a pass is linear, and the number of passes is
- * fixed: a secret that only shows after the last of them stays.
+ * A match is skipped as a whole, and a failed attempt has read a bounded number
+ * of bytes. The ends of unbounded runs are remembered (secrets_text.h), and so is
+ * the next end of a PEM block. So a pass takes linear time. The number of passes
+ * is fixed: a secret that is only found after the last of them stays.
  *
- * A mark is never found again, and a hit takes a mark in whole or not at all: what
- * was taken out once must not be cut open by the next pass.
+ * Marks ("[redacted: ...]") are never found as secrets, and a hit has a mark as a
+ * whole or not at all, so that a later pass does not split it.
  */
 
 #include "secrets.h"
@@ -21,7 +21,7 @@
 #include <strings.h>
 
 enum {
-    NAME_BYTES_MAX = 64,    /* of a name that a value is given to */
+    NAME_BYTES_MAX = 64,    /* of a name that has a value */
     SPACES_MAX = 8,         /* between a name and its value */
     ESCAPES_MAX = 6,        /* colours between them */
     ESCAPE_BYTES_MAX = 16,  /* of one colour */
@@ -29,16 +29,16 @@ enum {
     PLAIN_BYTES_MIN = 4,    /* of a value without quotes */
     TOKEN_BYTES_MIN = 12,   /* of a value that has to look like a token */
     URL_BYTES_MAX = 256,    /* of a user's name or a password in a URL */
-    MARK_BYTES_MAX = 96,    /* more than any mark has */
-    PASSES_MAX = 8,         /* over a text: what was found last time may have hidden more */
+    MARK_BYTES_MAX = 96,    /* longer than any mark */
+    PASSES_MAX = 8,         /* over a text: a secret may hide another one */
 };
 
 static const unsigned word = SECRETS_DIGIT | SECRETS_LOWER | SECRETS_UPPER | SECRETS_UNDERSCORE;
-/* Of values without quotes. */
+/* The characters of values without quotes. */
 static const unsigned plain = SECRETS_DIGIT | SECRETS_LOWER | SECRETS_UPPER | SECRETS_UNDERSCORE | SECRETS_DASH |
                               SECRETS_BASE64 | SECRETS_DOT | SECRETS_TILDE | SECRETS_COLON | SECRETS_SIGN;
 
-/* The end of the escape sequence of a colour at at, or at where there is none. See: ECMA-48, SGR. */
+/* The end of the colour's escape sequence at `at`; `at` where there is none. See: ECMA-48, SGR. */
 static size_t skip_colour(const struct secrets_text *text, size_t at) {
     size_t end = at + 2;
     if (secrets_byte_at(text, at) != '\x1b' || secrets_byte_at(text, at + 1) != '[')
@@ -62,7 +62,7 @@ static size_t skip_spaces(const struct secrets_text *text, size_t at) {
     return skip_escapes(text, end);
 }
 
-/* Whether the byte before at is the m of a colour. */
+/* Whether the byte before `at` ends a colour's escape sequence. */
 static bool is_behind_escape(const struct secrets_text *text, size_t at) {
     for (size_t i = 2; i < ESCAPE_BYTES_MAX && i <= at; i++)
         if (text->at[at - i] == '\x1b')
@@ -70,7 +70,7 @@ static bool is_behind_escape(const struct secrets_text *text, size_t at) {
     return false;
 }
 
-/* Whether a word can begin at at: behind what is of no word, a colour, or \n as repr() writes it. */
+/* Whether a word can begin at `at`: after a character that is not of a word, a colour, or \n as repr() writes it. */
 static bool begins_word(const struct secrets_text *text, size_t at) {
     if (at == 0 || at == text->behind || secrets_view_gap(text->view, at))
         return true;
@@ -93,7 +93,7 @@ static size_t next_pem_end(struct secrets_text *text, size_t at) {
     return text->pem_end;
 }
 
-/* -----BEGIN ... PRIVATE KEY ...-----, up to its end, or as far as it can go. */
+/* -----BEGIN ... PRIVATE KEY ...-----, up to its END line; where that is missing, as far as it can be a key. */
 static bool find_pem(struct secrets_text *text, size_t at, struct secrets_hit *hit) {
     static const char begin[] = "-----BEGIN ";
     static const unsigned label = SECRETS_UPPER | SECRETS_DIGIT;
@@ -139,7 +139,7 @@ static bool find_url(const struct secrets_text *text, size_t at, struct secrets_
     for (size_t end = start; end < start + URL_BYTES_MAX && !is_url_end(secrets_byte_at(text, end)); end++)
         if (text->at[end] == '@')
             last = end;
-    /* ${PASSWORD} and {password} stand for one, and the mark is none. */
+    /* Not for placeholders, ${PASSWORD} and {password}, and for marks. */
     if (last <= start || strchr("[{$%", text->at[start]))
         return false;
     *hit = (struct secrets_hit){start, last, "URL"};
@@ -156,7 +156,7 @@ static const struct secrets_name *find_name(const struct secrets_text *text, siz
     return NULL;
 }
 
-/* Over "]  =", "' :", ": str =" to where the value begins; 0 where there is none. tight: = and nothing around it. */
+/* Skips "] =", "' :", ": str =". Returns where the value begins; 0 where there is none. tight: = without spaces. */
 static size_t find_value(const struct secrets_text *text, size_t at, bool *ret_tight) {
     unsigned seen = 0;
     size_t name_end = at;
@@ -182,7 +182,7 @@ static size_t find_value(const struct secrets_text *text, size_t at, bool *ret_t
     return value;
 }
 
-/* Past "Bearer " and its like. */
+/* Skips "Bearer " and similar words. */
 static size_t skip_scheme(const struct secrets_text *text, size_t at) {
     static const char *const schemes[] = {"Bearer ", "Basic ", "Token ", "Digest ", "ApiKey ", "Key "};
     for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
@@ -228,7 +228,7 @@ static bool is_constant(const struct secrets_text *text, size_t start, size_t en
     return false;
 }
 
-/* A value without quotes: most of what follows such a name in code is code. */
+/* A value without quotes, which in code is usually an expression and not a secret. */
 static bool find_plain(struct secrets_text *text, size_t at, const struct secrets_name *name, bool env,
                        struct secrets_hit *hit) {
     static const unsigned strange = SECRETS_DIGIT | SECRETS_BASE64 | SECRETS_SIGN;
@@ -269,7 +269,7 @@ static bool find_at(struct secrets_text *text, size_t at, struct secrets_hit *hi
     return secrets_find_token(text, at, hit) || find_named(text, at, hit);
 }
 
-/* The row for a name as people see it. */
+/* The row for a name, after unseen characters are left out. */
 static const struct secrets_name *row_of_name(const char *name) {
     const struct secrets_name *row = NULL;
     for (unsigned flags = 0; !row && flags <= SECRETS_VIEW_N; flags++) {
@@ -300,7 +300,7 @@ void secrets_mark(struct bytes *out, const char *kind) {
     bytes_append_text(out, "]");
 }
 
-/* All that is found in a text, or in a view of it, as places of the text. False where memory ran out. */
+/* Finds all secrets in a text, or in a view of it, as positions in the text. False where there is no memory. */
 static bool find_all(const char *text_at, size_t n, const struct secrets_view *view, struct bytes *hits) {
     struct secrets_text text = {
         .at = view->n ? view->text : text_at, .n = view->n ? view->n : n, .view = view, .behind = SIZE_MAX};
@@ -321,7 +321,7 @@ static bool find_all(const char *text_at, size_t n, const struct secrets_view *v
 
 static const char mark_begin[] = "[redacted: ";
 
-/* The mark that at is inside of, of which a view may have shown a part; false where there is none. */
+/* The mark that has `at` in it; a view may show only a part of a mark. False where there is none. */
 static bool mark_around(const char *text, size_t n, size_t at, size_t *ret_start, size_t *ret_end) {
     size_t start = at;
     while (start > 0 && at - start < MARK_BYTES_MAX && text[start - 1] != ']') {
@@ -338,7 +338,7 @@ static bool mark_around(const char *text, size_t n, size_t at, size_t *ret_start
     return false;
 }
 
-/* Takes marks whole into a hit, or nothing of them. False where nothing else is in it. */
+/* Adjusts a hit so that it does not split marks. False where it has nothing but marks. */
 static bool fit_marks(const char *text, size_t n, struct secrets_hit *hit) {
     size_t start, end;
     if (mark_around(text, n, hit->start, &start, &end))
@@ -374,7 +374,7 @@ size_t secrets_replace(const char *text, size_t n, struct secrets_hit *hits, siz
     return count;
 }
 
-/* One way through a text in one view, or for SECRETS_VIEW_N as it is. now is exchanged for what is left. */
+/* One pass in one view; SECRETS_VIEW_N: in the text itself. Replaces now by the text without what was found. */
 static size_t remove_in_view(unsigned flags, struct bytes *now) {
     auto_secrets_view view = {0};
     auto_bytes hits = {0};
@@ -393,12 +393,11 @@ static size_t remove_in_view(unsigned flags, struct bytes *now) {
 }
 
 /*
- * What leaves out most comes first: a token goes further there, and what is
- * found would hide its end from the views behind. The text as it is comes last,
- * for what other views leave out. A secret can keep another one from being
- * found: a key as the user's name in a URL, a private key with its lines inside
- * quotes. So what is left is looked through again, and that once more for each
- * time that something was found.
+ * Views that leave out most come first: tokens are longer there, and a part of
+ * one that another view finds would hide its end. The text itself comes last, for
+ * secrets in what the views leave out. A secret can hide another one: a key as
+ * the user's name in a URL, a private key with its lines in quotes. So the text
+ * is searched again each time that something was found.
  */
 size_t secrets_remove(const char *text, size_t n, struct bytes *out) {
     auto_bytes now = {0};

@@ -1,9 +1,9 @@
 /*
- * secrets_table.c - the formats of tokens that can be told from other text, a row each.
+ * secrets_table.c - the formats of tokens that can be distinguished from other text, a row each.
  *
- * The order of rows matters only where one begins like another: the first that fits
- * is it. All of a row are looked for behind the first character of its literal, so
- * a row costs nothing where that does not stand.
+ * The order of rows matters only where one begins like another: the first that
+ * matches counts. A row is only tried where the first character of its literal is
+ * found.
  *
  * See: the documentation of each service on its tokens' form; RFC 7519 (JWT), RFC
  * 6750 (Bearer).

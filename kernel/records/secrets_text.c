@@ -1,9 +1,10 @@
 /*
  * secrets_text.c - the classes of characters, and the ends of runs.
  *
- * The ends of long runs are kept, so that a word inside of one doesn't walk to its
- * end again: without that, text of words and dashes would take quadratic time. Only
- * the first bytes of a run say what it is, for the same reason.
+ * The ends of long runs are remembered, so that they are not searched again from
+ * each word in a run: otherwise a text of words and dashes would take quadratic
+ * time. For the same reason only the first bytes of a run decide whether it is a
+ * secret.
  */
 
 #include "secrets_text.h"

@@ -1,23 +1,23 @@
 /*
- * secrets_token.c - tokens of the forms in secrets_table.c, also where they go over line ends.
+ * secrets_token.c - finds tokens with the formats of secrets_table.c, also if they go over line ends.
  *
- * A row is tried at one place and takes each run as far as it goes: nothing is
- * tried a second way. Behind a token that fits, lines are taken as well that look
- * like more of it: a token that is cut short by folding would leave its tail
- * behind. That is a guess, which errs towards taking too much.
+ * A row is tried at one place and takes each run as far as it goes; there is no
+ * backtracking. After a match, following lines that look like more of the token
+ * are taken too, because otherwise the rest of a folded token would stay. This is
+ * a guess, and takes rather too much than too little.
  */
 
 #include "kernel/records/secrets_text.h"
 
 enum {
-    TAIL_BYTES_MIN = 4,   /* of a token's last line, by which it can be told from another word */
-    TAIL_LONG_BYTES = 12, /* the same where more stands on that line */
+    TAIL_BYTES_MIN = 4,   /* the shortest last line of a folded token */
+    TAIL_LONG_BYTES = 12, /* the same where more text follows on that line */
 };
 
-/* A place in a token that is read. */
+/* The position in a token that is being read. */
 struct reading {
     size_t start, at;
-    unsigned seen; /* classes of what has been read of runs */
+    unsigned seen; /* classes of the characters that were read in runs */
     bool lines;    /* it goes over a line end */
 };
 
@@ -66,7 +66,7 @@ static bool fits_row(struct secrets_text *text, size_t at, const struct secrets_
             return false;
     }
     *ret_end = reading.at;
-    /* Short words one below the other are no token. */
+    /* Short words on lines of their own are no token. */
     return (reading.seen & row->needs) == row->needs &&
            (!reading.lines || (reading.seen & (SECRETS_DIGIT | SECRETS_UPPER)));
 }

@@ -1,11 +1,12 @@
 /*
- * secrets_view.c - one pass that writes what is seen, and beside each byte where it came from.
+ * secrets_view.c - makes a view in one pass, with the position in the text for each byte.
  *
- * A view never has more bytes than its text, so its memory is known at once. A unit
- * is a character however it is spelled, a sequence, a tag or a comment; what is not
- * whole is taken for plain text, so nothing hides behind an opening that never
- * ends. Where a tag or a comment has no end that is remembered, so that the text is
- * not searched again from each "<". A view that equals another one is not made.
+ * A view never has more bytes than its text, so its memory is allocated at once.
+ * A unit is a character (plain or escaped), an escape sequence, a tag or a
+ * comment. An incomplete one is treated as plain text, so that nothing can be
+ * hidden after an opening without an end. That a tag or comment has no end is
+ * remembered, so that the text is not searched again from each "<". A view that
+ * equals another one is not made.
  */
 
 #include "secrets_view.h"
@@ -20,16 +21,16 @@
 #include <strings.h>
 
 enum {
-    BACKSLASHES_MAX = 16,     /* before one letter: texts inside texts inside texts */
+    BACKSLASHES_MAX = 16,     /* before one letter, as in nested string literals */
     REFERENCE_BYTES_MAX = 24, /* &ZeroWidthSpace; and leading zeros */
     BACKSPACE = '\b',
     BELL = '\a',
     ESCAPE = 0x1b,
     STRING_END = 0x9c,
-    NOTHING = 0x200b, /* stands for what is left out */
+    NOTHING = 0x200b, /* a unit that is left out */
 };
 
-/* A character of the text, however it is spelled. */
+/* A character of the text, plain or escaped. */
 struct unit {
     uint32_t code;
     size_t end;
@@ -39,10 +40,10 @@ struct maker {
     const unsigned char *text;
     size_t n;
     unsigned flags;
-    unsigned used;          /* flags without which the view would be another */
+    unsigned used;          /* flags that have made a difference */
     bool differs;           /* from the text */
-    size_t no_tag_before;   /* none begins before this place: it was looked for */
-    bool no_comment;        /* none that begins behind the last one ends */
+    size_t no_tag_before;   /* no tag begins before this position: that was searched */
+    bool no_comment;        /* no further comment has an end */
     size_t line, cursor;    /* in the view: where its last line begins, and where the next byte goes */
     struct secrets_view to; /* what is made */
 };
@@ -197,7 +198,7 @@ static size_t sequence_end(const struct maker *maker, struct unit escape) {
     const unsigned char *text = maker->text;
     size_t at = escape.end;
     unsigned char kind = escape.code == 0x9b ? '[' : escape.code != ESCAPE ? ']' : at < maker->n ? text[at++] : '\0';
-    /* What marks a secret that was taken out is no sequence, whatever stands before it. */
+    /* A mark, "[redacted: ", is no escape sequence, whatever comes before it. */
     if (kind == '[' && !is_at(maker, at, "redacted: ")) {
         while (at < maker->n && text[at] >= 0x20 && text[at] <= 0x3f)
             at++;
@@ -318,7 +319,7 @@ static void put_unit(struct maker *maker, size_t at, struct unit unit) {
     }
 }
 
-/* Backspace or carriage return. Before a line feed the latter says nothing. */
+/* Backspace or carriage return; the latter does nothing before a line feed. */
 static void go_back(struct maker *maker, struct unit unit) {
     maker->differs = true;
     if (!(maker->flags & SECRETS_VIEW_OVERWRITE))
@@ -374,7 +375,7 @@ static bool is_unlike(const char *text, size_t n) {
     return false;
 }
 
-/* Whether a text can have what a view is for, also spelled: most have not, and need none. */
+/* Whether a view with these flags can differ from the text: for most texts it can't, and is not made. */
 static bool may_differ(const char *text, size_t n, unsigned flags) {
     static const char *const tags[] = {"x3c", "x3C", "003c", "003C", NULL};
     static const char *const returns[] = {"\\b", "\\r", "x08", "x0d", "x0D", "0008", "000d", "000D", NULL};

@@ -1,12 +1,11 @@
 /*
- * secrets_view.h - a text as people see it and as a copy of it reads, and where each byte of that stands in the text.
+ * secrets_view.h - a text as it is displayed, with the position in the text for each byte.
  *
- * Inside a key there may be what is not seen: colours and other escape sequences,
- * characters without width, a line that goes on behind a backslash, tags and
- * comments of HTML. A view leaves them out. It also reads characters that are
- * spelled, as repr() and JSON do with what is not seen ("\x1b", "\u200b", "\n"),
- * and HTML with all ("&#8203;"). In each view a text is read once, from its
- * beginning to its end.
+ * A key may have invisible text in it: colours and other escape sequences,
+ * characters without width, a backslash at a line's end, tags and comments of
+ * HTML. A view leaves them out. It also decodes escaped characters, of repr() and
+ * JSON ("\x1b", "\u200b", "\n") and of HTML ("&#8203;"). A view is made in one
+ * pass over the text.
  *
  * See: ECMA-48, 5.4 and 5.6; HTML, 13.2.5 "Tokenization"; protocol/unseen.h.
  */
@@ -19,17 +18,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a view does beside leaving out what is not seen. */
+/* What a view does besides leaving out invisible text. */
 enum {
-    SECRETS_VIEW_HTML = 1 << 0,      /* no tags, no comments, references are characters; what begins a line ends one */
-    SECRETS_VIEW_OVERWRITE = 1 << 1, /* backspace and carriage return go back, and what follows takes the place */
+    SECRETS_VIEW_HTML = 1 << 0,      /* leaves out tags and comments, decodes references; block tags end lines */
+    SECRETS_VIEW_OVERWRITE = 1 << 1, /* backspace and carriage return go back, and the text after them overwrites */
     SECRETS_VIEW_N = 1 << 2,         /* combinations of them */
 };
 
 struct secrets_view {
     char *text; /* n bytes; never more than the text has */
     size_t n;
-    uint32_t *start, *end; /* of each byte: what it stands for in the text */
+    uint32_t *start, *end; /* for each byte: its range in the text */
 };
 
 /*
@@ -42,8 +41,8 @@ int secrets_view_make(const char *text, size_t n, unsigned flags, struct secrets
 /* Frees what secrets_view_make() made; an empty one (all 0) has nothing. */
 void secrets_view_fini(struct secrets_view *view);
 
-/* What the bytes from start to end (not included, greater) of a view stand for. Without a view (n 0) the text is meant.
- */
+/* Converts a range of a view, from start to end (exclusive, greater), to one of the text. An empty view (n 0) is
+ * the text itself. */
 void secrets_view_range(const struct secrets_view *view, size_t *start, size_t *end);
 
 /* Whether something was left out before the byte at at. */

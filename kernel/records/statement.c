@@ -53,7 +53,7 @@ const char *statement_text(sqlite3_stmt *statement, int column) {
 int statement_set_up(sqlite3 *db, const char *sql, int busy_ms) {
     enum { STEP_MS = 20 };
     int r = SQLITE_BUSY;
-    sqlite3_busy_timeout(db, 0); /* else each try would wait for itself */
+    sqlite3_busy_timeout(db, 0); /* otherwise each try would wait by itself */
     for (int i = 0; (r == SQLITE_BUSY || r == SQLITE_LOCKED) && i < STATEMENT_OPENING_MS / STEP_MS; i++) {
         r = sqlite3_exec(db, sql, NULL, NULL, NULL);
         if (r == SQLITE_BUSY || r == SQLITE_LOCKED)

@@ -24,10 +24,10 @@ sqlite3_stmt *statement_make(struct sqlite3 *db, const char *sql, const char *fo
 bool statement_run(struct sqlite3 *db, const char *sql, const char *format, ...);
 
 /*
- * Makes a database that others may be making at the same time: runs sql, which
- * can be run again, until no other writer is in the way, for at most
- * STATEMENT_OPENING_MS. SQLite itself does not wait where it changes the
- * journal's mode. From then on statements wait busy_ms for others. SQLITE_OK, or
+ * Sets up a database that other processes may be setting up at the same time:
+ * runs sql, which may run several times, until it succeeds, for at most
+ * STATEMENT_OPENING_MS. SQLite itself does not wait when it changes the journal's
+ * mode. After this, statements wait busy_ms for other writers. SQLITE_OK, or
  * another of its results.
  */
 enum { STATEMENT_OPENING_MS = 5000 };

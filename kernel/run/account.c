@@ -1,8 +1,9 @@
 /*
- * account.c - what comes before a cell and after it, in the one order that all kinds of runs share.
+ * account.c - what comes before and after a cell, in the same order for every kind of run.
  *
- * The budget is checked behind the spec, which names the task. The record is
- * stored after the report was made, and before the request is answered.
+ * The budget is checked after the spec is read, because the spec names the task.
+ * The record is stored after the report is made and before the client gets its
+ * answer.
  */
 
 #include "account.h"

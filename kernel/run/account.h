@@ -1,9 +1,9 @@
 /*
- * account.h - what is done before and after each cell, whether of an execute_request or of a widget's message.
+ * account.h - spec, budget, report and record of a run, whether an execute_request or a comm message asked for it.
  *
- * Before it: what its metadata.petri asks for, within the ceilings, and whether
- * its task has anything left. After it: its run report, and the record. What
- * comes between is the same for all in any case: runner.h, watchdog.h, collect.h.
+ * Before the cell: reads what metadata.petri asks for, within the ceilings, and
+ * checks the budget of its task. After the cell: makes the run report and the
+ * record. What happens in between is in runner.h, watchdog.h and collect.h.
  */
 #ifndef PETRI_ACCOUNT_H
 #define PETRI_ACCOUNT_H
@@ -18,8 +18,9 @@ void account_begin(struct accounts *accounts, struct run *run);
 
 /*
  * The run report of a run that has ended, with run->result.error set where it
- * ended badly. It is recorded before this returns: a client that has its reply
- * can rely on it. session is NULL where there is none. The caller's.
+ * ended badly. The record is stored before this returns, so a client that has the
+ * report can rely on the record. session is NULL where there is none. The
+ * caller's.
  */
 json_t *account_end(struct accounts *accounts, const struct session *session, struct run *run);
 

@@ -1,5 +1,5 @@
 /*
- * accounts.h - the run records, and what goes into each of them.
+ * accounts.h - the records of a kernel's runs, and what is the same in each of them.
  */
 #ifndef PETRI_ACCOUNTS_H
 #define PETRI_ACCOUNTS_H

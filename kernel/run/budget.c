@@ -1,9 +1,10 @@
 /*
- * budget.c - compares what a task has used with its limits; the counts are the records' and what these don't have.
+ * budget.c - compares what a task has used with its limits.
  *
- * It is checked before a run and counted after it, so the run that passes a limit
- * still ends: the next one is refused. Time and bytes may thus be passed by one
- * run.
+ * What a task has used is the sum of its run records and of accounts->unrecorded.
+ * The budget is checked before a run and counted after it: a run that goes over
+ * the budget is not ended, but the next one is refused. So a task can go over its
+ * time and its bytes by one run.
  */
 
 #include "budget.h"
@@ -17,7 +18,7 @@
 
 enum { HISTORY_RUNS = 10 };
 
-/* What of a task each limit counts. */
+/* For each limit of a task: the total that it is compared with. */
 static const struct {
     enum limit limit;
     size_t counted; /* offset in struct record_totals */

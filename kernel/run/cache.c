@@ -1,10 +1,11 @@
 /*
  * cache.c - a digest of everything that a run depends on, as one JSON value.
  *
- * Files are told by their metadata and not read: to read them would cost what the
- * cache saves. The walk doesn't follow links and ends at its bounds; then there is
- * no key, and nothing is given again. A run's own key is made before it, and stored
- * only if what came of it can be given again whole.
+ * Files are identified by their metadata; to read them would take as long as the
+ * cache saves. The walk doesn't follow symbolic links. Where there are more files
+ * or folders than its bounds allow, the run has no key and is not cached. The key
+ * is made before the run, and stored only if the run's result can be returned
+ * again as a whole.
  *
  * See: fts(3).
  */
@@ -26,7 +27,7 @@ static int64_t ttl_ms(const struct accounts *accounts, const struct run *run) {
     return ttl > 0 ? ttl : 0;
 }
 
-/* What of a file changes when its content does. Its name may be no UTF-8. */
+/* The metadata of a file that changes when its content does. Its name may not be UTF-8. */
 static json_t *entry_of(const FTSENT *entry) {
     const struct stat *st = entry->fts_statp;
     json_t *path = text_to_json(entry->fts_path, strlen(entry->fts_path));
@@ -35,7 +36,7 @@ static json_t *entry_of(const FTSENT *entry) {
                      (json_int_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec);
 }
 
-/* Adds every file below a folder. Whether all of it could be seen and there is not too much. */
+/* Adds every file below a folder. Returns false where a part of it can't be read, or it is over the bounds. */
 static bool add_folder(json_t *files, const char *path) {
     char *const paths[] = {(char *)path, NULL};
     FTS *walk = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
@@ -52,7 +53,7 @@ static bool add_folder(json_t *files, const char *path) {
     return good;
 }
 
-/* What cells can read of the host beside their environment; NULL where it is too much. */
+/* The host's files that cells can read, except those of their environment; NULL where add_folder() fails. */
 static json_t *readable_files(const struct accounts *accounts) {
     json_t *files = json_array();
     size_t i;
@@ -67,7 +68,7 @@ static json_t *readable_files(const struct accounts *accounts) {
     return NULL;
 }
 
-/* metadata.petri without what does not change a result, and with files by their digests. */
+/* metadata.petri without the keys that don't change a result, and with digests in the place of files. */
 static json_t *request_of(const struct run *run) {
     const json_t *petri = json_object_get(run->request->message.metadata, "petri");
     json_t *request = json_is_object(petri) ? json_copy((json_t *)petri) : json_object();
@@ -84,7 +85,7 @@ static json_t *request_of(const struct run *run) {
     return request;
 }
 
-/* Limits as they are once they are resolved; those of tasks don't change a result. */
+/* The resolved limits, without those of tasks: these don't change a result. */
 static json_t *limits_of(const struct run *run) {
     struct limits limits = run->asked.limits;
     json_t *values = json_array();

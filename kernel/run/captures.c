@@ -1,10 +1,10 @@
 /*
- * captures.c - counts pieces that go to a widget against the messages that come back from it.
+ * captures.c - counts the outputs that go to a widget and the comm messages that answer them.
  *
- * They are counted and not matched, for a front end may answer in any order; so it
- * only ever decides how long a reply waits, and never what is said. A front end
- * that does not answer costs the full wait once: then less is waited for in that
- * session.
+ * They are only counted, not matched, because a front end may answer in any
+ * order. So this decides how long a reply waits, and never its content. A front
+ * end that does not answer causes the full wait once; after that the session
+ * waits less.
  */
 
 #include "captures.h"
@@ -20,7 +20,7 @@ void captures_fini(struct captures *captures) {
     *captures = (struct captures){0};
 }
 
-/* A widget says which request's output it takes from now on; "" is none. */
+/* A widget's state names the request whose output it captures from now on; "" for none. */
 static void note_state(struct captures *captures, const json_t *header, const json_t *content) {
     const char *id = json_string_value(json_object_get(content, "comm_id"));
     const json_t *state = json_object_get(json_object_get(content, "data"), "state");
@@ -42,7 +42,7 @@ void captures_note(struct captures *captures, const json_t *header, const char *
     if (strcmp(msg_type, "comm_msg") == 0)
         note_state(captures, header, content);
     if (captures->taking == 0 || json_is_true(json_object_get(content, "wait")))
-        return; /* what waits for the next piece comes back with that one */
+        return; /* a clear_output that waits for the next output is answered together with that one */
     for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++)
         captures->due += strcmp(msg_type, pieces[i]) == 0;
 }

@@ -1,14 +1,15 @@
 /*
- * captures.h - output that a widget takes, and what comes back of it.
+ * captures.h - output that ipywidgets' Output captures: when its front end has answered, the reply is sent.
  *
- * ipywidgets' Output names the request whose output it takes (`msg_id` in its
- * state). A front end then does not show that output but puts it into the widget,
- * and says so to the session: a comm message for each piece, on the socket that
- * it awaits the reply on. A client that waits on a libzmq descriptor is woken
- * once, and sending clears that: clients that send without looking at what has
- * come (jupyter_client's asyncio channels, and so nbclient and papermill) don't
- * see a reply that comes just then. So an execute_reply waits until all has come
- * back, for a moment at most: not every front end answers each piece.
+ * ipywidgets' Output names the request whose output it captures (`msg_id` in its
+ * state). A front end then puts that output into the widget instead of showing
+ * it, and sends a comm message for each output, on the shell socket on which it
+ * also waits for the reply. The descriptor of a zmq socket is edge-triggered, and
+ * sending consumes the event. So a client that sends without receiving first
+ * (jupyter_client's asyncio channels, and so nbclient and papermill) misses a
+ * reply that arrives at that moment. For that reason an execute_reply waits until
+ * the front end has answered each captured output, but only for a short time,
+ * because not every front end answers each of them.
  *
  * See: zmq_getsockopt(3), ZMQ_FD.
  */
@@ -20,34 +21,37 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* For how long a reply waits: more than a busy machine takes for an answer, until a piece has not come back. */
+/* How long a reply waits: first more than a front end needs on a busy machine; less once an answer did not come. */
 enum { CAPTURES_HOLD_MS = 1000, CAPTURES_HOLD_UNANSWERED_MS = 100 };
 
 /* All zero is empty. */
 struct captures {
-    json_t *comms;    /* comm_id to whether it takes what comes next, owned; NULL for none */
-    unsigned taking;  /* how many do */
-    unsigned due;     /* pieces that have not come back */
-    int64_t until_us; /* how long they are waited for; 0 before the cell's end */
+    json_t *comms;    /* by comm_id: whether it captures the next output, owned; NULL for none */
+    unsigned taking;  /* how many of them do */
+    unsigned due;     /* outputs that the front end has not answered */
+    int64_t until_us; /* when the reply stops waiting for them; 0 before the cell's end */
 };
 
 void captures_fini(struct captures *captures);
 
-/* A message goes out for the request with this header. content: NULL for none. */
+/* A message is published whose parent has this header. content: NULL for none. */
 void captures_note(struct captures *captures, const json_t *header, const char *msg_type, const json_t *content);
 
-/* A comm message has come from a front end. */
+/* A comm message of a front end has arrived. */
 void captures_echo(struct captures *captures, const json_t *content);
 
-/* The cell has ended, and all else is done: whether the reply to its request waits, for *hold_us at most. Less, from
- * the next cell on, where a piece has not come back by then. */
+/*
+ * The cell has ended, and all else is done: whether the reply has to wait, for
+ * *hold_us at most. Reduces *hold_us for the next cells where an answer has
+ * not come by then.
+ */
 bool captures_wait(struct captures *captures, int64_t now_us, int64_t *hold_us);
 
-/* Whether it has been asked that. */
+/* Whether captures_wait() has been called for this run. */
 bool captures_waits(const struct captures *captures);
 void captures_watch(const struct captures *captures, struct poll_set *set);
 
-/* Nothing is waited for any more. */
+/* The run was interrupted: doesn't wait any more. */
 void captures_cancel(struct captures *captures);
 
 #endif

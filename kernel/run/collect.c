@@ -1,11 +1,12 @@
 /*
- * collect.c - a frozen cell's work in slices of some milliseconds, in a fixed order.
+ * collect.c - the kernel's work on a frozen cell, in slices of some milliseconds and in a fixed order.
  *
- * Artifacts are read, then what the cell has read is hashed as it was before the
- * cell, then changes are written to the host's folder: writing comes last, for it
- * changes what is hashed. Checks come behind all files, of which they know the
- * rows, and the wait for widgets comes last. An interrupt cancels what is not
- * done yet; each part then ends by itself, so there is one way out.
+ * First artifacts are read; then the files that the cell has read are hashed;
+ * then changes are written to the host's folder. Writing comes after hashing,
+ * because it may change files whose content before the cell is hashed. Checks
+ * come after all files, because they use the rows of artifacts. The wait for
+ * widgets comes last. An interrupt cancels what is not done yet; each part then
+ * ends in its usual way.
  */
 
 #include "collect.h"
@@ -26,7 +27,7 @@
 
 enum { SLICE_MS = 10 };
 
-/* Shows people where the files are; programs read the report. */
+/* Publishes a display for people that says where the files are; programs read the report. */
 static void tell_files(const struct runner *runner, const struct run *run, const struct artifacts_more *more) {
     json_t *data = run->asked.silent ? NULL : artifacts_note(run->result.artifact_rows, more);
     if (data)
@@ -34,7 +35,7 @@ static void tell_files(const struct runner *runner, const struct run *run, const
                       json_pack("{s:o, s:{}, s:{}}", "data", data, "metadata", "transient"));
 }
 
-/* All of the cell's files are dealt with. */
+/* All of the cell's files are done: takes their rows for the report. */
 static void end_files(struct runner *runner, struct run *run) {
     struct artifacts *artifacts = steal_pointer(run->now.artifacts);
     struct writing *writing = steal_pointer(run->now.writing);
@@ -49,7 +50,7 @@ static void end_files(struct runner *runner, struct run *run) {
     writing_destroy(writing);
 }
 
-/* Files that a fresh run makes are not written: they are no part of the session. */
+/* The files of a fresh run are not part of the session, so they are never written to the notebook's folder. */
 static bool is_written(const struct runner *runner, const struct run *run) {
     return runner->writeback->on && !run->asked.spec.fresh;
 }
@@ -83,15 +84,14 @@ void collect_begin(struct runner *runner) {
         log_write(runner->log, LOG_LEVEL_WARNING, "what a cell has read is not known: %s", strerror(-r));
 }
 
-/* When the work on its files goes on, at the earliest: 0 for at once. */
+/* The earliest time at which the work on its files goes on; 0 for at once. */
 static int64_t files_due_us(const struct run *run) {
     if (run->now.artifacts && !artifacts_rows(run->now.artifacts))
         return artifacts_due_us(run->now.artifacts);
     return run->now.writing ? writing_due_us(run->now.writing) : 0;
 }
 
-/* Its files: they are listed and read, what it has read is hashed as it was before the cell, and then it is written.
- * True once that is done. */
+/* Copies artifacts, hashes the files that the cell has read, and writes to the folder. True once that is done. */
 static bool work_on_files(struct runner *runner, struct run *run, int64_t now_us) {
     const int64_t until_us = now_us + SLICE_MS * CLOCK_MS;
     if (files_due_us(run) > now_us || (run->now.artifacts && !artifacts_step(run->now.artifacts, until_us)) ||
@@ -103,13 +103,13 @@ static bool work_on_files(struct runner *runner, struct run *run, int64_t now_us
     return true;
 }
 
-/* An interrupt ends what can be ended; what is done stays done. */
+/* An interrupt: cancels what is not done yet; what is done is kept. */
 static void cancel(struct run *run) {
     run->now.interrupted = false;
     if (run->now.artifacts)
         artifacts_cancel(run->now.artifacts, "it was interrupted");
     if (run->now.writing)
-        writing_cancel(run->now.writing, "nothing is written, for it was interrupted");
+        writing_cancel(run->now.writing, "nothing is written, because it was interrupted");
     if (run->now.validation.cell)
         validation_cancel(&run->now.validation, "it was interrupted");
     captures_cancel(&run->now.captures);

@@ -1,8 +1,9 @@
 /*
- * collect.h - between the end of a cell and its answer: its files, and what was expected of it.
+ * collect.h - between the end of a cell and its reply: its files, and the checks that the request asked for.
  *
- * The cell is frozen; the runner goes on when all is done. Meanwhile others are
- * answered, and an interrupt (run->now.interrupted) ends the copying and the checks.
+ * The cell is frozen. The runner continues once all is done; meanwhile the kernel
+ * answers other requests, and an interrupt (run->now.interrupted) ends the
+ * copying and the checks.
  */
 #ifndef PETRI_COLLECT_H
 #define PETRI_COLLECT_H
@@ -13,10 +14,10 @@
 
 struct runner;
 
-/* The running cell has been frozen: begins. */
+/* Begins, once the running cell has been frozen. */
 void collect_begin(struct runner *runner);
 
-/* Goes on. True once all is done. */
+/* Does one slice of the work. True once all is done. */
 bool collect_step(struct runner *runner, int64_t now_us);
 
 void collect_watch(struct runner *runner, struct poll_set *set);

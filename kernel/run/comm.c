@@ -1,8 +1,8 @@
 /*
- * comm.c - a comm message as a frame for the worker, and how its failure is shown without a reply.
+ * comm.c - makes the worker's frame of a comm message, and publishes an error where the message's cell fails.
  *
- * The map of comms is changed before the cell runs: the front end has opened or
- * closed its side already. A rollback takes that back with all else.
+ * The map of comms is changed before the cell runs, because the front end has
+ * already opened or closed its side. A rollback undoes that too.
  *
  * See: Jupyter messaging, "Custom messages".
  */
@@ -29,7 +29,7 @@ static void begin_comm(struct runner *runner, struct run *run, json_t **ret_fram
                            "stdin", run->asked.spec.stdin_text, "env", run->asked.spec.env);
 }
 
-/* A comm message has no reply: what went wrong is published, and the report is in the record. */
+/* A comm message has no reply: an error is published on iopub, and the report is in the record. */
 static void end_comm(struct runner *runner, struct run *run) {
     if (run->result.rolled_back) {
         run->result.error = outcome_error(run->result.outcome, &run->result.facts);

@@ -1,9 +1,9 @@
 /*
- * comm.h - a message of a front end's widget, which runs as a cell.
+ * comm.h - a comm message of a front end, which runs as a cell.
  *
- * It is a cell in every respect: with the limits and the task that its
- * metadata.petri asks for, its files copied out, and a record, where its report
- * is (account.h). It commits.
+ * It has the limits and the task that its metadata.petri asks for; its files are
+ * copied out; its report is stored in its record (account.h); and it is
+ * committed.
  *
  * See: Jupyter messaging, "Custom messages".
  */

@@ -1,8 +1,8 @@
 /*
- * denied.c - answers one refused call a turn, and counts equal ones in one row.
+ * denied.c - answers one refused call in each turn of the loop, and counts equal calls in one row.
  *
- * The caller is stopped until it is answered, so calls are answered also while no
- * run counts them.
+ * The kernel stops the caller until the call is answered, so calls are also
+ * answered while there is no run to count them for.
  */
 
 #include "denied.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum {
-    ROWS_MAX = 100, /* different ones of a cell; what comes after them is answered and not listed */
+    ROWS_MAX = 100, /* different calls of a cell; others are answered but not listed */
 };
 
 static bool is_of(const json_t *row, const struct denied_call *call) {
@@ -40,7 +40,7 @@ static void denied_ready(void *arg, short events) {
     (void)events;
     struct run *run = runner->run;
     struct denied_call call;
-    /* One a turn: taking a call blocks, unless the descriptor has just been readable. */
+    /* Only one: after it, nobody knows whether another call waits until the descriptor is polled again. */
     if (!runner_has_image(runner) || session_take_denied(runner->session, run ? run->now.cell : NULL, &call) <= 0)
         return;
     if (run && call.by_cell)

@@ -1,5 +1,5 @@
 /*
- * denied.h - the system calls that a cell was refused: answered at once, counted for the report.
+ * denied.h - system calls that the sandbox refused: answered at once, and counted for the report.
  */
 #ifndef PETRI_DENIED_H
 #define PETRI_DENIED_H
@@ -8,7 +8,7 @@
 
 struct runner;
 
-/* A refused call waits for its answer: watched as long as there is an image. */
+/* Watches for refused calls, as long as there is an image. */
 void denied_watch(struct runner *runner, struct poll_set *set);
 
 #endif

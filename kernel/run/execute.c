@@ -1,11 +1,11 @@
 /*
- * execute.c - an execute_request before its cell and after it, in the order that clients rely on.
+ * execute.c - what is done for an execute_request before and after its cell, in the order that clients rely on.
  *
- * Before: the number, the source's size, execute_input; then limits, spec, budget
- * and patterns, each of which may keep the code from running; then the cache.
- * After: the error on iopub, the record, the reply. What the client asks for in
- * metadata.petri is read behind the code's first line, so it has the last word
- * about limits; both are held to the same ceilings.
+ * Before: the execution count, the size of the code, execute_input; then limits,
+ * spec, budget and patterns, each of which can refuse the code; then the cache.
+ * After: the error on iopub, the record, the reply. metadata.petri is read after
+ * the code's first line (%%limits), so a limit in metadata.petri takes
+ * precedence; the same ceilings hold for both.
  *
  * See: Jupyter messaging, "Execute".
  */
@@ -50,8 +50,8 @@ static void check_code(struct run *run, const json_t *code) {
 }
 
 /*
- * Takes the limits of the code's first line, then those of the client, which has
- * the last word. Returns the code to run, or NULL with an outcome.
+ * Reads the limits in the code's first line, and then the spec, whose limits take
+ * precedence. Returns the code to run, or NULL with an outcome.
  */
 static json_t *spec_all(struct runner *runner, struct run *run, json_t *code, enum limits_line *ret_line) {
     struct error error;
@@ -117,7 +117,7 @@ static void begin_execute(struct runner *runner, struct run *run, json_t **ret_f
         json_decref(rest);
 }
 
-/* The worker's reply with the fields that a reply must have, and those that the kernel sets. */
+/* The worker's reply, with the status that the kernel sets. */
 static json_t *worker_content(const struct run *run) {
     json_t *content = json_copy(run->result.reply);
     json_object_set_new(content, "status", json_string(run->result.outcome == OUTCOME_OK ? "ok" : "error"));
@@ -142,7 +142,7 @@ static json_t *reply_content(struct runner *runner, struct run *run) {
     return content;
 }
 
-/* One row of a record's outputs, as a message. */
+/* Publishes one row of a record's outputs as a message. */
 static void give_output(struct jupyter *jupyter, const struct run *run, json_t *row) {
     const json_t *parent = run->request->message.header;
     const char *type = json_string_value(json_object_get(row, "output_type"));
@@ -156,7 +156,7 @@ static void give_output(struct jupyter *jupyter, const struct run *run, json_t *
         json_decref(content);
 }
 
-/* Publishes the outputs of the record that is given in the run's place, and replies with its report. */
+/* Publishes the outputs of the cached record, and replies with its report. */
 static void give_cached(struct jupyter *jupyter, struct run *run) {
     size_t i;
     json_t *row;
@@ -178,13 +178,13 @@ static void end_execute(struct runner *runner, struct run *run) {
         return;
     }
     json_t *content = reply_content(runner, run);
-    /* Before the reply: a run that a client knows of is then stored also if the kernel dies. */
+    /* Before the reply: so a run whose reply a client has got is in the records, even if the kernel is killed then. */
     json_t *report = account_end(runner->accounts, runner->session, run);
     json_t *metadata = json_pack("{s:s, s:o}", "started", run->started, "petri", report);
     reply_send(runner->jupyter, run->request, "execute_reply", metadata, content);
 }
 
-/* Also a cell that was rolled back: its author wants it back, to mend it. */
+/* Also stores the code of a cell that was rolled back, so that the user can recall and correct it. */
 static void after_execute(struct runner *runner, struct run *run) {
     records_tidy(&runner->accounts->records);
     if (run->asked.counts && run->asked.code)

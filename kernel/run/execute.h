@@ -1,5 +1,5 @@
 /*
- * execute.h - execute_request: its semantics around the cell.
+ * execute.h - execute_request: what happens before and after its cell.
  *
  * See: Jupyter messaging, "Execute".
  */

@@ -1,12 +1,14 @@
 /*
- * input.c - one question at a time, and the account of the time that it waits.
+ * input.c - one question at a time, and how long it waits.
  *
- * The wall clock's deadline is taken away and what was left of it kept; each
- * measurement takes off the CPU time used since the last, no more than has passed.
- * Each part of the waiting is accounted for once: since_us moves with it.
+ * While a question waits, the run has no wall-clock deadline; left_us keeps the
+ * time that was left. Each measurement subtracts from it the CPU time that the
+ * cell has used since the last one, but not more than the time that has passed.
+ * since_us is where the last measurement ended, so no time is counted twice.
  *
- * Only the client of the run may answer: the answer's identity has to be that of
- * the request, and what was sent before the question is thrown away first.
+ * Only the client that asked for the run may answer: the answer's identity has to
+ * be the same as the request's. Messages that were sent before the question are
+ * discarded first.
  *
  * See: Jupyter messaging, "Messages on the stdin (ROUTER/DEALER) channel".
  */
@@ -34,7 +36,7 @@ static json_t *mark(json_t *prompt) {
     return marked;
 }
 
-/* The prompt that people see. It is shown as printed text is, and counts as that. */
+/* The prompt as it is shown. It counts as output of the cell, and is cut where the limit of output cuts it. */
 static json_t *shown_prompt(struct outputs *outputs, const json_t *prompt, bool password) {
     size_t bytes = outputs_admit(outputs, json_string_length(prompt));
     json_t *shown = text_to_json(json_string_value(prompt), text_whole_utf8(json_string_value(prompt), bytes));
@@ -49,8 +51,8 @@ static json_t *make_input_request(struct runner *runner, const json_t *frame) {
 }
 
 /*
- * A client may connect to stdin later than to shell: the question is kept until
- * it can be sent.
+ * A client may connect to stdin later than to shell. Until it does, the question
+ * is kept and sent again later.
  */
 static void send_request(struct runner *runner, struct run *run) {
     struct question *question = &run->now.question;
@@ -59,16 +61,19 @@ static void send_request(struct runner *runner, struct run *run) {
                                                   .n_identities = run->request->message.n_identities,
                                                   .msg_type = "input_request",
                                                   .parent = run->request->message.header,
-                                                  .content = question->unasked});
+                                                  .content = question->unsent});
     if (r == -EHOSTUNREACH)
         return;
     if (r < 0)
         log_write(runner->log, LOG_LEVEL_ERROR, "an input_request is lost: %s", zmq_strerror(-r));
-    json_decref(question->unasked);
-    question->unasked = NULL;
+    json_decref(question->unsent);
+    question->unsent = NULL;
 }
 
-/* Throws away what was sent before the question was asked. Bounded, for any client may send. */
+/*
+ * Discards messages that were sent before the question: they don't answer it.
+ * Bounded, because a client may go on sending.
+ */
 static void drop_stale(struct runner *runner) {
     struct message message = {0};
     enum message_problem problem;
@@ -77,13 +82,13 @@ static void drop_stale(struct runner *runner) {
         message_fini(&message);
 }
 
-/* What the cell has used until now. */
+/* The CPU time that the cell has used until now. */
 static uint64_t cpu_us(struct runner *runner) {
     cell_measure(runner->run->now.cell, &runner->exchange.usage);
     return runner->exchange.usage.cpu_us;
 }
 
-/* From now on the wall clock stands still. */
+/* Stops the wall clock. */
 static void begin_waiting(struct runner *runner, json_int_t seq) {
     struct run *run = runner->run;
     struct question *question = &run->now.question;
@@ -101,26 +106,29 @@ static void begin_waiting(struct runner *runner, json_int_t seq) {
 const char *input_ask(struct runner *runner, const json_t *frame) {
     struct run *run = runner->run;
     if (run->now.grace_us != CLOCK_NEVER)
-        input_forget(runner); /* an interrupt came after the question was sent: the code may ask another one */
+        input_forget(runner); /* the interrupt came after the last question was sent: the code may ask again */
     if (!run->asked.allow_stdin || run->now.question.waits)
-        return "it asked for input where none can come";
+        return "it asked for input when it may not";
     drop_stale(runner);
     begin_waiting(runner, json_integer_value(json_object_get(frame, "seq")));
-    json_decref(run->now.question.unasked);
-    run->now.question.unasked = make_input_request(runner, frame);
+    json_decref(run->now.question.unsent);
+    run->now.question.unsent = make_input_request(runner, frame);
     send_request(runner, run);
     return NULL;
 }
 
 void input_ask_again(struct runner *runner) {
-    if (runner->run->now.question.unasked)
+    if (runner->run->now.question.unsent)
         send_request(runner, runner->run);
 }
 
 static void account(struct run *run, uint64_t cpu_us, int64_t now_us) {
     struct question *question = &run->now.question;
     int64_t passed_us = now_us - question->since_us;
-    /* It may be less than before: the time of a process that has ended may not be counted any more. */
+    /*
+     * CPU time can be less than at the last measurement: that of a process
+     * that has ended may not be counted any more.
+     */
     int64_t used_us = cpu_us > question->since_cpu_us ? (int64_t)(cpu_us - question->since_cpu_us) : 0;
     question->left_us -= clock_sooner(used_us, passed_us);
     question->wait_left_us -= passed_us;
@@ -151,8 +159,11 @@ void input_forget(struct runner *runner) {
     run->now.deadline_us = now_us + run->now.question.left_us;
 }
 
-/* Whether a message is from the client that was asked, which answers through another connection than it asked by. See:
- * Jupyter messaging, "Messages on the stdin (ROUTER/DEALER) channel". */
+/*
+ * Whether a message on stdin comes from the client that sent the request: a
+ * different connection with the same identity. See: Jupyter messaging,
+ * "Messages on the stdin (ROUTER/DEALER) channel".
+ */
 static bool was_asked(const struct run *run, const struct message *message) {
     const struct message *asker = &run->request->message;
     bool same = message->n_identities == asker->n_identities && message->n_identities > 0 &&

@@ -1,5 +1,5 @@
 /*
- * input.h - input() and getpass(): a question to the client whose cell runs.
+ * input.h - input() and getpass(): a question to the client that asked for the run.
  *
  * See: Jupyter messaging, "Messages on the stdin (ROUTER/DEALER) channel".
  */
@@ -15,31 +15,32 @@ struct runner;
 
 /*
  * The running cell asks; frame is borrowed. Until the answer comes the wall clock
- * stands still but for what the cell computes meanwhile, in other threads and
- * processes: that counts as its measured CPU time, at most as the time that has
- * passed. All the waiting of a cell is within its limit input_wait.
+ * stands still, except that the CPU time of the cell's other threads and
+ * processes still counts, up to the time that has passed. The time of all waiting
+ * of a cell together has the limit input_wait.
  *
- * A password's prompt is shown as one line behind INPUT_MARK, which no code can
- * leave out: a prompt might pretend to be another program's. Returns NULL, or how
- * the cell breaks the wire where it may not ask.
+ * A password's prompt is shown on one line after INPUT_MARK, which code in the
+ * cell can't remove, because a prompt may imitate that of another program.
+ * Returns NULL, or, where the cell may not ask, the reason for which its wire is
+ * broken.
  */
 const char *input_ask(struct runner *runner, const json_t *frame);
 
 #define INPUT_MARK "The cell asks: "
 
-/* To be called now and then while a question waits: sends it if its client was not connected before. */
+/* Called repeatedly while the question waits: sends it where its client had not connected to stdin before. */
 void input_ask_again(struct runner *runner);
 
-/* Drops the question, as the cell was interrupted: the wall clock goes on, and an answer comes too late. */
+/* The cell was interrupted: drops its question. The wall clock goes on, and a later answer is ignored. */
 void input_forget(struct runner *runner);
 
-/* The cell whose question waits has just been measured: accounts for the time until now. */
+/* The cell whose question waits has just been measured: subtracts the time until now. */
 void input_account(struct runner *runner, int64_t now_us);
 
-/* When a cell whose question waits is measured next, at the latest. */
+/* The longest_running time until a cell whose question waits is measured again. */
 int64_t input_measure_after_us(const struct run *run);
 
-/* When the limit input_wait is passed; CLOCK_NEVER where nothing waits. */
+/* When the limit input_wait is reached; CLOCK_NEVER where no question waits. */
 int64_t input_due_us(const struct run *run);
 
 /* A poll_handler for the stdin channel (arg: struct runner). */

@@ -1,12 +1,12 @@
 /*
  * introspection.c - four slots, each with a cell of its own, and a queue.
  *
- * A request's time counts from its arrival, so waiting in the queue is part of
- * it, and whatever happens it is answered: by the worker, or by the kind's empty
- * answer. In a tick slots come first, then what has waited too long, then the one
- * that gives way; new cells are made last, in the slots that are free by then. A
- * slot's cell is always discarded, also a good one: nothing of it may be seen by
- * the session.
+ * A request's time counts from its arrival, so it includes the wait in the queue.
+ * Each request is answered: by the worker, or with the kind's empty reply. A tick
+ * looks first at the slots, then at requests that have waited too long, then at
+ * the cell that has run longest_running and has to make room; last it makes new cells in
+ * the free slots. A slot's cell is always discarded, even if it has succeeded,
+ * because its changes must not reach the session.
  */
 
 #include "introspection.h"
@@ -23,17 +23,17 @@
 
 enum {
     MAX_FRAME_BYTES = 8 << 20,
-    LIMIT_MS = 2000,    /* jedi may take more than one, on a busy machine */
-    COLD_MS = 10000,    /* to load it takes as long as a start */
-    GIVE_WAY_MS = 500,  /* people have typed on by then, and ask for something else */
+    LIMIT_MS = 2000,    /* jedi may take more than one second on a busy machine */
+    COLD_MS = 10000,    /* loading jedi takes as long as a start */
+    GIVE_WAY_MS = 500,  /* by then a user who types has sent the next request */
     TOKENIZE_MS = 1000, /* a console that waits longer for is_complete never asks again */
 };
 
-static json_t *field(const json_t *content, const char *key, json_t *otherwise) {
+static json_t *field(const json_t *content, const char *key, json_t *fallback) {
     json_t *value = json_object_get(content, key);
-    if (!value || json_typeof(value) != json_typeof(otherwise))
-        return otherwise;
-    json_decref(otherwise);
+    if (!value || json_typeof(value) != json_typeof(fallback))
+        return fallback;
+    json_decref(fallback);
     return json_incref(value);
 }
 
@@ -49,7 +49,7 @@ static json_t *complete_frame(const json_t *content) {
     return json_pack("{s:s, s:o, s:o}", "type", "complete", "code", code_of(content), "cursor_pos", cursor_of(content));
 }
 
-static json_t *complete_otherwise(const json_t *content) {
+static json_t *complete_empty(const json_t *content) {
     return json_pack("{s:s, s:[], s:o, s:o, s:{}}", "status", "ok", "matches", "cursor_start", cursor_of(content),
                      "cursor_end", cursor_of(content), "metadata");
 }
@@ -60,7 +60,7 @@ static json_t *inspect_frame(const json_t *content) {
                      "omit_sections", field(content, "omit_sections", json_array()));
 }
 
-static json_t *inspect_otherwise(const json_t *content) {
+static json_t *inspect_empty(const json_t *content) {
     (void)content;
     return json_pack("{s:s, s:b, s:{}, s:{}}", "status", "ok", "found", 0, "data", "metadata");
 }
@@ -69,17 +69,17 @@ static json_t *is_complete_frame(const json_t *content) {
     return json_pack("{s:s, s:o}", "type", "is_complete", "code", code_of(content));
 }
 
-static json_t *is_complete_otherwise(const json_t *content) {
+static json_t *is_complete_empty(const json_t *content) {
     (void)content;
     return json_pack("{s:s}", "status", "unknown");
 }
 
-const struct introspection_kind introspect_complete = {"complete_reply",   ANSWER_COMPLETE, complete_frame,
-                                                       complete_otherwise, LIMIT_MS,        COLD_MS};
-const struct introspection_kind introspect_inspect = {"inspect_reply",   ANSWER_INSPECT, inspect_frame,
-                                                      inspect_otherwise, LIMIT_MS,       COLD_MS};
-const struct introspection_kind introspect_is_complete = {"is_complete_reply",   ANSWER_IS_COMPLETE, is_complete_frame,
-                                                          is_complete_otherwise, TOKENIZE_MS,        TOKENIZE_MS};
+const struct introspection_kind introspect_complete = {"complete_reply", ANSWER_COMPLETE, complete_frame,
+                                                       complete_empty,   LIMIT_MS,        COLD_MS};
+const struct introspection_kind introspect_inspect = {"inspect_reply", ANSWER_INSPECT, inspect_frame,
+                                                      inspect_empty,   LIMIT_MS,       COLD_MS};
+const struct introspection_kind introspect_is_complete = {"is_complete_reply", ANSWER_IS_COMPLETE, is_complete_frame,
+                                                          is_complete_empty,   TOKENIZE_MS,        TOKENIZE_MS};
 
 void introspections_init(struct introspections *all) {
     *all = (struct introspections){0};
@@ -100,7 +100,7 @@ void introspections_fini(struct introspections *all) {
     request_queue_clear(&all->waiting);
 }
 
-/* It runs in a cell, so the session's limits hold for it, too. */
+/* When its time is over. It never has more than the session's own limit of time. */
 static int64_t due_us(const struct runner *runner, const struct request *request) {
     const struct introspection_kind *kind = request->route->introspection;
     struct limits limits;
@@ -109,25 +109,28 @@ static int64_t due_us(const struct runner *runner, const struct request *request
     return request->arrived_us + clock_sooner(own_ms, limits.values[LIMIT_TIMEOUT]) * CLOCK_MS;
 }
 
-/* Answers with content or, where it is NULL, with the kind's empty answer. content is borrowed. */
+/*
+ * Answers with the worker's reply, completed from the empty one; or, where
+ * content is NULL, with the empty one. content is borrowed.
+ */
 static void answer_introspection(struct runner *runner, struct request *request, const json_t *content) {
     const struct introspection_kind *kind = request->route->introspection;
     json_t *reply = content ? answer_fields(kind->answer, content) : json_object();
-    json_auto_t *otherwise = kind->otherwise(request->message.content);
+    json_auto_t *empty = kind->empty_reply(request->message.content);
     const char *status = json_string_value(json_object_get(reply, "status"));
     if (!status || strcmp(status, "error") != 0)
-        json_object_update_missing(reply, otherwise);
+        json_object_update_missing(reply, empty);
     reply_send(runner->jupyter, request, kind->reply_type, NULL, reply);
     reply_idle(runner->jupyter, request);
 }
 
-/* Ends a slot: answers with what its exchange has. */
+/* Answers with the exchange's reply, if there is one, and ends the exchange. */
 static void finish_introspection(struct runner *runner, struct introspection *slot) {
     answer_introspection(runner, steal_pointer(slot->request), slot->exchange.reply);
     clear_slot(slot);
 }
 
-/* 0: the cell is made, runs and has its request; or -errno with a sentence in ret_error. */
+/* Makes a cell and sends it the request. 0, or -errno with a sentence in ret_error. */
 static int start_introspection(struct runner *runner, struct introspection *slot, struct error *ret_error) {
     struct error cause = {0};
     const struct cell_options cell = {.source = CELL_FROM_CURRENT, .ephemeral = true};
@@ -148,7 +151,7 @@ static int start_introspection(struct runner *runner, struct introspection *slot
     return r;
 }
 
-/* NULL where as many run as may. */
+/* NULL where no more may run. */
 static struct introspection *free_slot(struct introspections *all, const struct runner *runner) {
     struct introspection *found = NULL;
     struct limits limits;
@@ -179,8 +182,11 @@ void introspections_submit(struct introspections *all, struct jupyter *jupyter, 
     request_queue_push(&all->waiting, request);
 }
 
-/* The one that gives way to a request that waits; NULL where none waits, or there is room. */
-static struct introspection *longest(struct introspections *all, const struct runner *runner) {
+/*
+ * The slot to end for the sake of a waiting request: the one that has run
+ * longest_running. NULL where no request waits, or a slot is free.
+ */
+static struct introspection *longest_running(struct introspections *all, const struct runner *runner) {
     struct introspection *found = NULL;
     if (!all->waiting.first || free_slot(all, runner))
         return NULL;
@@ -196,13 +202,13 @@ static int64_t gives_way_us(const struct introspection *slot) {
     return slot->started_us + GIVE_WAY_MS * CLOCK_MS;
 }
 
-/* The worker has said something: what it needs is loaded, and the user's code may run from now on. */
+/* The worker's first frame has come: what it needs is loaded. From now on it has limit_ms at most. */
 static void note_begun(struct introspection *slot, int64_t now_us) {
     struct exchange *exchange = &slot->exchange;
-    if (!slot->has_begun && exchange->heard)
+    if (!slot->has_begun && exchange->has_frame)
         exchange->due_us =
             clock_sooner(exchange->due_us, now_us + slot->request->route->introspection->limit_ms * CLOCK_MS);
-    slot->has_begun = exchange->heard;
+    slot->has_begun = exchange->has_frame;
 }
 
 void introspections_watch(struct introspections *all, const struct runner *runner, struct poll_set *set) {
@@ -210,7 +216,7 @@ void introspections_watch(struct introspections *all, const struct runner *runne
         exchange_watch(&all->slots[i].exchange, set);
     if (all->waiting.first)
         poll_set_deadline(set, due_us(runner, all->waiting.first));
-    const struct introspection *first = longest(all, runner);
+    const struct introspection *first = longest_running(all, runner);
     if (first)
         poll_set_deadline(set, gives_way_us(first));
 }
@@ -227,7 +233,7 @@ void introspections_tick(struct introspections *all, struct runner *runner, int6
     }
     while (all->waiting.first && (hopeless || due_us(runner, all->waiting.first) <= now_us))
         answer_introspection(runner, request_queue_pop(&all->waiting), NULL);
-    struct introspection *first = longest(all, runner);
+    struct introspection *first = longest_running(all, runner);
     if (first && gives_way_us(first) <= now_us)
         finish_introspection(runner, first);
     if (runner_has_image(runner))

@@ -1,13 +1,13 @@
 /*
  * introspection.h - requests that run beside the session's cell and change nothing.
  *
- * Completion, inspection and is-complete run in a throw-away copy of the last
- * committed image: each is a cell that is always rolled back, within the limits
- * in force for the session's cells or less (limits_beside() in limits.h). They
- * are answered while a cell runs, and one that takes longer than two seconds, or
- * passes another limit, loses its own answer only. Where all slots are taken and
- * another request waits, the one that has run for longest is ended after half a
- * second.
+ * Completion, inspection and is-complete each run in a cell of their own, made
+ * from the last committed image and always rolled back, with the limits of the
+ * session's cells or smaller ones (limits_beside() in limits.h). They are
+ * answered while the session's cell runs. One that takes longer than two seconds,
+ * or goes over another limit, gets an empty reply and affects nothing else. Where
+ * all slots are taken and another request waits, the one that has run longest_running is
+ * ended once it has run for half a second.
  */
 #ifndef PETRI_INTROSPECTION_H
 #define PETRI_INTROSPECTION_H
@@ -23,10 +23,14 @@ struct runner;
 struct introspection_kind {
     const char *reply_type;
     enum answer_kind answer;
-    json_t *(*frame)(const json_t *content);     /* the request for the worker */
-    json_t *(*otherwise)(const json_t *content); /* the answer where none came in time */
-    /* How long it may take from the request's arrival to its answer; and, where what it needs is not preloaded
-     * (preload.h), until that is loaded, which the worker's first frame says: from then on it has limit_ms again. */
+    json_t *(*frame)(const json_t *content);       /* the request for the worker */
+    json_t *(*empty_reply)(const json_t *content); /* the reply where the worker gave none in time */
+    /*
+     * limit_ms: from the request's arrival to its reply. Where what it
+     * needs has not been preloaded (preload.h): cold_ms from the arrival
+     * to the reply, and limit_ms from the worker's first frame, which says
+     * that it is loaded.
+     */
     int limit_ms, cold_ms;
 };
 

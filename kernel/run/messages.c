@@ -1,10 +1,10 @@
 /*
- * messages.c - messages of a cell, checked against its limits before they are published.
+ * messages.c - publishes a cell's messages, after they have been checked against its limits.
  *
- * Pipes are drained before each message, so that what was printed first is shown
- * first; only then it is acknowledged. Limits are counted before backpressure
- * drops anything: what is dropped counts too. Messages with an earlier request as
- * their parent are not in this run's transcript.
+ * The pipes are drained before each message, so that text printed before a
+ * message is shown before it; the message is acknowledged last. Messages count
+ * against the limits even if backpressure drops them. Messages that are published
+ * under an earlier cell are not in this run's transcript.
  *
  * See: docs/worker-wire.md; Jupyter messaging, "Messages on the IOPub (PUB/SUB)
  * channel".
@@ -24,13 +24,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The request that a message belongs to: the running one, or an earlier one that has started a thread. */
+/* Which cell a message belongs to: the running one, or an earlier one whose thread still writes. */
 struct origin {
     bool earlier;
-    const json_t *header; /* of that request, if its cell was committed; else NULL, and nothing can be its child */
+    const json_t *header; /* of the earlier request; NULL where its cell is not part of the session: nothing is
+                             published under it */
 };
 
-/* Threads of earlier cells are not part of a fresh run. */
+/* In a fresh run there are no threads of earlier cells. */
 static struct origin origin_of(const struct runner *runner, const json_t *frame) {
     const struct run *run = runner->run;
     const json_t *parent = json_object_get(frame, "parent");
@@ -46,14 +47,17 @@ static void tell_reader(struct runner *runner, const char *line) {
         outputs->sink(outputs->arg, "stderr", line, strlen(line));
 }
 
-/* Output of a thread with a parent of its own comes as a message: it is shown if all of it is within the limit. */
+/*
+ * Output of an earlier cell's thread comes as a message. It is shown as a
+ * whole or, where it is over the limit, not at all.
+ */
 static bool admit_stream(struct runner *runner, const struct published *message) {
     size_t bytes = json_string_length(json_object_get(message->content, "text"));
     runner->run->result.dropped_bytes += message->dropped_bytes;
     return bytes > 0 && outputs_admit(&runner->outputs, bytes) == bytes;
 }
 
-/* Whether a message is within the limits of outputs, if need be with another content. */
+/* Whether a message is within the limits of outputs. Its content may be replaced by a note to make it fit. */
 static bool admit(struct runner *runner, struct published *message) {
     struct displays *displays = &runner->run->now.displays;
     char note[256];
@@ -72,9 +76,9 @@ static bool admit(struct runner *runner, struct published *message) {
 }
 
 /*
- * Under an earlier cell output may be added, as threads do, and nothing else
- * done. clear_output is dropped; other messages get the running request as their
- * parent: a display is updated by its id, a comm's message is found by its comm.
+ * A message of an earlier cell's thread is published under that cell only if it
+ * adds output. A clear_output is dropped. All others are published under the
+ * running cell: front ends find a display by its id and a comm by its comm_id.
  */
 static void publish_message(struct runner *runner, const struct origin *origin, struct published *message) {
     struct run *run = runner->run;
@@ -130,7 +134,7 @@ static const char *on_input(struct runner *runner, const struct wire_frame *wire
     return input_ask(runner, wire->json);
 }
 
-/* What the cell of a request may say; anything else breaks the wire. */
+/* The frames that a cell may send; any other one breaks the wire. */
 static const char *(*const handlers[WIRE_N_TYPES])(struct runner *runner, const struct wire_frame *wire) = {
     [WIRE_PUBLISH] = on_publish,
     [WIRE_SYNC] = on_sync,

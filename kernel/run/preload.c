@@ -1,10 +1,9 @@
 /*
- * preload.c - waits for idleness, takes the cell made ahead, and commits it.
+ * preload.c - once the runner is idle, runs the preload in the cell made ahead, and commits it.
  *
- * It takes the runner's own cell, so while it runs there is none ahead, and a
- * request discards the preload before it begins. Its output goes nowhere. After
- * MAX_TRIES it is given up: on a machine where it never ends in time it would
- * only cost.
+ * It takes the cell that the runner has made ahead, and a request discards the
+ * preload before it begins. Its output is discarded. After MAX_TRIES it is given
+ * up, because on a machine where it never ends it would only use time.
  */
 
 #include "preload.h"
@@ -16,7 +15,7 @@
 enum {
     MAX_FRAME_BYTES = 1 << 20,
     IDLE_MS = 300,   /* of idleness before it begins: clients open with a burst of requests */
-    WALL_MS = 20000, /* on a machine that is busy; to load it all takes a second or two */
+    WALL_MS = 20000, /* on a busy machine; usually loading takes a second or two */
     CPU_MS = 10000,
     MAX_TRIES = 5,
 };
@@ -30,8 +29,8 @@ bool preload_runs(const struct preload *preload) {
     return preload->cell != NULL;
 }
 
-/* The caller has committed the cell, or passes it to be discarded. */
-static void leave(struct preload *preload) {
+/* Ends the preload. Discards its cell, unless the caller has committed it. */
+static void end_preload(struct preload *preload) {
     exchange_close(&preload->exchange);
     cell_discard(steal_pointer(preload->cell));
     preload->over |= preload->tries >= MAX_TRIES;
@@ -39,10 +38,10 @@ static void leave(struct preload *preload) {
 
 void preload_cancel(struct preload *preload) {
     if (preload->cell)
-        leave(preload);
+        end_preload(preload);
 }
 
-static void nowhere(void *arg, const char *name, const char *data, size_t bytes) {
+static void discard_output(void *arg, const char *name, const char *data, size_t bytes) {
     (void)arg;
     (void)name;
     (void)data;
@@ -61,9 +60,9 @@ static void start_preload(struct preload *preload, struct runner *runner, int64_
     preload->cell = steal_pointer(runner->ahead);
     preload->begin_us = CLOCK_NEVER;
     preload->tries++;
-    outputs_begin(&runner->outputs, 0, nowhere, NULL);
+    outputs_begin(&runner->outputs, 0, discard_output, NULL);
     if (exchange_start(&preload->exchange, preload->cell, frame, &options) < 0)
-        leave(preload);
+        end_preload(preload);
 }
 
 static void commit(struct preload *preload, struct runner *runner) {
@@ -78,12 +77,12 @@ static void commit(struct preload *preload, struct runner *runner) {
 }
 
 /*
- * Whether the runner is idle and has a cell made ahead of an image without the
- * user's code: that could have replaced what the worker is to load, and would run
- * without a request, a record or limits.
+ * Whether the runner is idle, and has a cell made from an image in which no
+ * user's code has run. User code could have replaced what the worker runs for the
+ * preload; that would then run without a request, a record and the user's limits.
  */
 static bool is_wanted(const struct preload *preload, const struct runner *runner) {
-    return !preload->over && !runner->touched && runner->state == RUNNER_IDLE && runner->ahead &&
+    return !preload->over && !runner->has_user_code && runner->state == RUNNER_IDLE && runner->ahead &&
            !runner->pending.first;
 }
 
@@ -97,7 +96,7 @@ void preload_tick(struct preload *preload, struct runner *runner, int64_t now_us
     if (preload->exchange.state == EXCHANGE_DONE)
         commit(preload, runner);
     if (exchange_has_ended(&preload->exchange))
-        leave(preload);
+        end_preload(preload);
     if (preload->cell)
         return;
     if (!is_wanted(preload, runner))

@@ -1,15 +1,15 @@
 /*
- * preload.h - loads what the first error and the first completion need, while nothing else is to do.
+ * preload.h - loads ahead of time what the interpreter needs for its first error and its first completion.
  *
- * Once the kernel has been idle for a moment, the worker is asked to warm up in
- * a cell of its own, which is committed: every later cell, and every completion
- * in a throw-away copy, begins with it. A request that comes meanwhile discards
- * the preload, which is tried again later.
+ * Once the kernel has been idle for a moment, the worker loads it in a cell of
+ * its own, which is committed: every later cell, and every completion, starts
+ * with it. A request that comes meanwhile discards the preload, which is tried
+ * again later.
  *
- * No request has asked for that cell and it has no record, so it runs only in an
- * image without code of the user's. If the first cell comes sooner there is no
- * preload: the first error loads what it needs, and so does each completion
- * (docs/worker-wire.md).
+ * No request asks for that cell and no record has it, so it runs only while no
+ * user's code has been committed to the image. Where the first cell is committed
+ * before it, there is no preload: the first error and each completion load what
+ * they need (docs/worker-wire.md).
  *
  * See: docs/worker-wire.md, "warm".
  */
@@ -30,10 +30,10 @@ struct preload {
 
 void preload_init(struct preload *preload);
 
-/* Whether there is one: the runner must not make a cell ahead, for the image is about to change. */
+/* Whether a preload runs. Then the runner must not make a cell ahead, because the image is about to change. */
 bool preload_runs(const struct preload *preload);
 
-/* Ends it, if there is one: a request has come. The image is as it was. */
+/* A request has come: ends the preload, if it runs. The image is unchanged. */
 void preload_cancel(struct preload *preload);
 
 void preload_watch(struct preload *preload, struct poll_set *set);

@@ -1,10 +1,10 @@
 /*
- * recording.c - makes the body of a record part by part, each redacted and counted by itself.
+ * recording.c - makes the body of a record; each part is redacted, and its redactions are counted.
  *
- * Pieces of a stream are joined before they are redacted, for a secret may lie
- * across. A file is stored as it was or not at all: without its secret it would be
- * another file, so it is known by its digest then. A record in which anything was
- * redacted has no cache key: it can't be given again as what it was.
+ * Pieces of a stream are joined before they are redacted, because a secret may be
+ * split between two of them. A file with a secret is not stored, only its digest,
+ * because the redacted text would be a different file. A record in which anything
+ * was redacted has no cache key, because it is not the exact result any more.
  */
 
 #include "recording.h"
@@ -20,18 +20,18 @@
 
 enum {
     SUMMARY_BYTES = 100,
-    LOOK_S = 5, /* more than the worker needs to see what a cell imports */
+    LOOK_S = 5, /* more than the worker needs to find what a cell imports */
 };
 
-/* What is taken together while a record is made. */
+/* A record while it is made. */
 struct recording {
     const struct patterns *patterns;
-    size_t redacted; /* of the part that is made now */
+    size_t redacted; /* pieces taken out of the part that is being made */
     json_t *counts;  /* "redacted" */
     json_t *body;
 };
 
-/* Puts a part of the record in its place; value is stolen. */
+/* Adds a part to the body, and its count; value is stolen. */
 static void add_part(struct recording *recording, const char *name, json_t *value) {
     json_object_set_new(recording->body, name, value);
     json_object_set_new(recording->counts, name, json_integer((json_int_t)recording->redacted));
@@ -42,7 +42,7 @@ static json_t *redact(struct recording *recording, const json_t *json) {
     return redact_json(recording->patterns, json, &recording->redacted);
 }
 
-/* Bytes in base64, in which a secret can't be read and what looks like one is none. */
+/* Binary data in base64: a secret in it can't be found, and text that looks like a secret is chance. */
 static bool is_binary(const char *type) {
     static const char *const begins[] = {"image/", "audio/", "video/", "application/pdf", "application/octet-stream"};
     for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
@@ -78,7 +78,7 @@ static const char *stream_of(const json_t *row) {
     return type && strcmp(type, "stream") == 0 ? json_string_value(json_object_get(row, "name")) : NULL;
 }
 
-/* Pieces of a stream that follow each other are one text: a secret may lie across. */
+/* Joins the pieces of a stream that follow each other, because a secret may be split between two of them. */
 static json_t *joined_stream(const json_t *rows, size_t *at) {
     auto_bytes text = {0};
     const char *name = stream_of(json_array_get(rows, *at));
@@ -103,7 +103,7 @@ static json_t *redact_outputs(struct recording *recording, const json_t *rows) {
     return out;
 }
 
-/* metadata.petri without what the files hold. */
+/* metadata.petri without its files. */
 static json_t *request_of(struct recording *recording, const struct run *run) {
     const json_t *petri = json_object_get(run->request->message.metadata, "petri");
     json_auto_t *copy = json_is_object(petri) ? json_copy((json_t *)petri) : json_object();
@@ -111,7 +111,7 @@ static json_t *request_of(struct recording *recording, const struct run *run) {
     return redact(recording, copy);
 }
 
-/* The message of a request without code: a widget's. */
+/* A request that has no code is a comm message: the record has the message instead. */
 static json_t *message_of(struct recording *recording, const struct run *run) {
     const struct message *message = &run->request->message;
     size_t bytes = json_dumpb(message->content, NULL, 0, JSON_COMPACT);
@@ -120,7 +120,7 @@ static json_t *message_of(struct recording *recording, const struct run *run) {
                      content, "buffers", (json_int_t)message->n_buffers);
 }
 
-/* The files of a run, as they are stored: the redacted ones are owned by texts. */
+/* The files of a run as they are stored. texts owns their redacted copies, which are only used to find secrets. */
 struct files {
     struct record_input inputs[SPEC_FILES];
     char digests[SPEC_FILES][DIGEST_HEX];
@@ -153,7 +153,7 @@ static json_t *add_file(struct recording *recording, struct files *files, const 
                      input->sha256, "kept", keep);
 }
 
-/* A file with a secret in it is kept by its digest alone: without the secret it would be another file. */
+/* Of a file with a secret only the digest is stored: without the secret it would be a different file. */
 static json_t *files_of(struct recording *recording, const struct run *run, struct files *files) {
     json_t *list = json_array();
     size_t kept = 0;
@@ -182,7 +182,7 @@ static json_t *make_body(struct accounts *accounts, const struct run *run, const
     return recording.body;
 }
 
-/* The first line of the code that says something, or "(comm_msg)". */
+/* The first line of the code that is not blank, or "(comm_msg)". */
 static void summarize(const json_t *body, char *buf, size_t size) {
     const json_t *message = json_object_get(body, "message");
     const char *code = json_string_value(json_object_get(body, "code"));
@@ -195,7 +195,7 @@ static void summarize(const json_t *body, char *buf, size_t size) {
     snprintf(buf, size, "%.*s", (int)text_whole_utf8(line, n < size ? n : size - 1), line);
 }
 
-/* Bytes of files that were copied out, as the report has them. */
+/* The bytes of all files that were copied out, from the report. */
 static int64_t artifact_bytes(const json_t *report) {
     int64_t bytes = 0;
     size_t i;
@@ -217,7 +217,11 @@ static bool is_redacted(const json_t *counts) {
     return false;
 }
 
-/* Only the worker says that nothing ran because of a refused import: a run that took long counts all the same. */
+/*
+ * Whether the run counts for its task. Only the worker says that it ran
+ * nothing because of a refused import, so such a run counts anyway if it used
+ * CPU time and took longer than finding the import does.
+ */
 static bool did_run(const struct run *run) {
     const struct run_result *result = &run->result;
     bool was_long = result->facts.end.usage.cpu_us > 0 && result->ended_us - run->started_us > LOOK_S * CLOCK_S;
@@ -233,8 +237,7 @@ bool recording_store(struct accounts *accounts, const struct run *run, const jso
     if (!run->asked.silent && accounts->records.db && (files = calloc(1, sizeof *files))) {
         json_auto_t *body = make_body(accounts, run, report, files);
         summarize(body, summary, sizeof summary);
-        bool whole =
-            !is_redacted(json_object_get(body, "redacted")); /* a result that is given again must be unchanged */
+        bool whole = !is_redacted(json_object_get(body, "redacted")); /* the cache must return the exact result */
         const struct record record = {
             .run_id = run->run_id,
             .session_id = accounts->session_id,

@@ -1,5 +1,5 @@
 /*
- * recording.h - a run becomes a record: what is kept of it, redacted.
+ * recording.h - makes and stores the record of a run, with secrets redacted.
  *
  * The record, as `petri show --json` gives it:
  *
@@ -20,14 +20,15 @@
 struct accounts;
 
 enum {
-    RECORDING_INPUT_BYTES = 16 << 20,  /* of a run's files; those that would be over it are kept by their digest */
+    RECORDING_INPUT_BYTES = 16 << 20,  /* of a run's files; of files beyond it only the digest is stored */
     RECORDING_MESSAGE_BYTES = 1 << 20, /* of a message's content */
 };
 
 /*
- * Stores a run with its report, before its reply goes out: whether it is
- * stored. A silent run is not. Also counts it for its task, where it is not
- * stored for as long as the kernel lives. cache_key: "" or what cache.h gives.
+ * Stores a run with its report, before its reply is sent, and returns whether it
+ * is stored. A silent run is not stored. A run that is not stored is counted for
+ * its task for as long as the kernel lives (budget_count()). cache_key: the
+ * result of cache_key().
  */
 bool recording_store(struct accounts *accounts, const struct run *run, const json_t *report, const char *cache_key);
 

@@ -1,9 +1,10 @@
 /*
- * refuse.c - finds the line that is refused, and shows it as a traceback would.
+ * refuse.c - finds the line that is refused, and shows it as a traceback does.
  *
- * What a worker says of an import is believed only as far as it can be checked: the
- * module is a name that the configuration has, and the code has such a line. All
- * patterns share one deadline; code that it does not suffice for is refused.
+ * What a worker says about an import is checked as far as possible: the module
+ * has to be one that the configuration refuses, and the line has to exist in the
+ * code. All patterns share one deadline; code that can't be searched by then is
+ * refused.
  */
 
 #include "refuse.h"
@@ -16,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of a module that is told of. */
+/* The longest_running name of a module that a worker may report. */
 enum { MODULE_BYTES = 256 };
 
 static int line_of(const char *code, size_t at) {
@@ -26,7 +27,7 @@ static int line_of(const char *code, size_t at) {
     return line;
 }
 
-/* The line as a traceback shows it, from which the report takes its number. */
+/* Shows the line as a traceback does; the report reads the line's number from that text. */
 static void refuse(struct run *run, int line, const char *why, const char *code) {
     const char *at = code;
     run_set_outcome(run, OUTCOME_REFUSED, why);
@@ -96,7 +97,7 @@ static bool is_refused(const struct config *config, const json_t *module) {
     return false;
 }
 
-bool refuse_heard(const struct config *config, struct run *run, const json_t *reply) {
+bool refuse_check_reply(const struct config *config, struct run *run, const json_t *reply) {
     char why[sizeof run->result.facts.detail];
     const char *code = json_string_value(run->asked.code);
     const char *status = json_string_value(json_object_get(reply, "status"));

@@ -1,4 +1,4 @@
-/* report.c - a run's fields as JSON; failure.c reads the traceback of its error. */
+/* report.c - a run's fields as JSON; failure.c reads the line and column of an error from its traceback. */
 
 #include "report.h"
 

@@ -1,5 +1,5 @@
 /*
- * report.h - the run report: what has come of a run, as clients and records get it.
+ * report.h - the run report that clients and records get.
  *
  * See: docs/contract.md, "The run report".
  */

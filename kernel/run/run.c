@@ -1,10 +1,10 @@
 /*
- * run.c - a run's memory, its first failure, and the ring of the last runs' headers.
+ * run.c - creates and destroys a run, sets its failure, and keeps the headers of the last runs.
  *
- * run_fail() does nothing but in RUN_WORKS: so the first failure counts, and none
- * that is found after the cell was frozen. The ring is indexed by a run's number,
- * which never repeats, so a slot tells by its number whether it is the one asked
- * for.
+ * run_fail() does nothing outside of RUN_WORKS, so only the first failure counts,
+ * and none that is found after the cell was frozen. The headers are a ring buffer
+ * indexed by a run's number. Numbers don't repeat, so the number in a slot says
+ * whether the slot holds that run.
  */
 
 #include "run.h"
@@ -49,7 +49,7 @@ void run_destroy(struct run *run) {
     artifacts_destroy(run->now.artifacts);
     inputs_read_destroy(run->now.inputs_read);
     validation_fini(&run->now.validation);
-    json_decref(run->now.question.unasked);
+    json_decref(run->now.question.unsent);
     json_decref(run->result.checks);
     json_decref(run->result.artifact_rows);
     spec_fini(&run->asked.spec);

@@ -1,11 +1,10 @@
 /*
  * runner.c - see runner.h.
  *
- * A run's cell is frozen before anything of its reply is believed, and committed
- * after the reply is out: committing and discarding cost more than the client
- * should wait for. What is published meanwhile comes in an order that clients
- * rely on: output, then the error or the files, then the reply, then idle, and
- * only then the replies to aborted requests.
+ * A run's cell is frozen before its reply is read, and committed or discarded
+ * after the reply is sent, because that takes longer than the client should wait.
+ * Clients rely on the order of messages: output, then the error or the files,
+ * then the reply, then idle, and then the replies to the requests that it aborts.
  */
 #include "runner.h"
 
@@ -34,7 +33,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FRAME_BYTES = 64 << 20 }; /* a worker's frame may always have; what is too large for its cap ends the cell */
+enum { FRAME_BYTES = 64 << 20 }; /* the least cap of a worker's frame; a frame over its cap ends the cell */
 
 int runner_init(struct runner *runner) {
     runner->state = RUNNER_UNAVAILABLE;
@@ -68,7 +67,7 @@ void runner_submit(struct runner *runner, struct request *request) {
     request_queue_push(&runner->pending, request);
 }
 
-/* Makes a cell; ret_us is what it took. 0 or -errno with a sentence in ret_error. */
+/* Makes a cell, in *ret_us microseconds. 0, or -errno with a sentence in ret_error. */
 static int make_cell(struct runner *runner, enum cell_source source, struct cell **ret_cell, int64_t *ret_us,
                      struct error *ret_error) {
     struct error cause = {0};
@@ -80,14 +79,14 @@ static int make_cell(struct runner *runner, enum cell_source source, struct cell
                   "%u processes that the session had not started were found outside of their sandbox, and ended; "
                   "please report this as a security problem",
                   strays);
-    /* Where it fails the report says that its inputs may not be complete. */
+    /* Where this fails, the report says that its inputs may not be complete. */
     if (r == 0 && runner->config->records.on && cell_watch_opened(*ret_cell) < 0)
-        log_write(runner->log, LOG_LEVEL_DEBUG, "the files that a cell opens are not noted");
+        log_write(runner->log, LOG_LEVEL_DEBUG, "the files that a cell opens can't be watched");
     *ret_us = clock_us() - before_us;
     return r < 0 ? error_set_sandbox(ret_error, r, &cause) : 0;
 }
 
-/* Makes the next cell. As above. */
+/* Makes the next cell ahead. Returns as make_cell() does. */
 static int make_next(struct runner *runner, struct error *ret_error) {
     return make_cell(runner, CELL_FROM_CURRENT, &runner->ahead, &runner->ahead_us, ret_error);
 }
@@ -105,7 +104,7 @@ bool runner_aborts(const struct runner *runner) {
     return run && run->now.phase == RUN_OVER && run->asked.stop_on_error && run->result.outcome != OUTCOME_OK;
 }
 
-/* Keeps or drops the session state that the run has changed. */
+/* Keeps or undoes the run's changes of comms and limits, and notes its header as a parent. */
 static void update_session(struct runner *runner, struct run *run) {
     comms_end(runner->comms, run->result.rolled_back || run->asked.spec.fresh);
     if (!run->result.rolled_back)
@@ -114,13 +113,13 @@ static void update_session(struct runner *runner, struct run *run) {
         run_parents_note(&runner->parents, run->number, run->request->message.header);
 }
 
-/* Commits or discards the cell, which takes time, after the answer. */
+/* The reply is sent: commits or discards the cell, which takes long. */
 static void end_cell(struct runner *runner, struct run *run) {
     if (run->now.cell && run->asked.spec.fresh) {
         cell_discard(steal_pointer(run->now.cell));
     } else if (run->now.cell) {
         cell_commit(steal_pointer(run->now.cell));
-        runner->touched |= run_brings_code(run);
+        runner->has_user_code |= run_brings_code(run);
     }
 }
 
@@ -132,7 +131,7 @@ void runner_conclude(struct runner *runner) {
     const struct cell_kind *kind = run_kind(run);
     if (run->result.ended_us == 0)
         run->result.ended_us = clock_us();
-    /* Before the answer: what a client sends once it has that is not to be aborted. */
+    /* Before the reply: requests that a client sends after it has the reply must not be aborted. */
     if (runner_aborts(runner))
         request_queue_move(&runner->pending, run->request->route, &aborted);
     update_session(runner, run);
@@ -149,10 +148,10 @@ void runner_conclude(struct runner *runner) {
         runner->state = RUNNER_IDLE;
     run_destroy(run);
     if (gives_back)
-        malloc_trim(0); /* returns to the system what was kept for a cell that was rolled back */
+        malloc_trim(0); /* memory used for a rolled back cell goes back to the system, not only to malloc() */
 }
 
-/* Reads the rest of the cell's output, once no process of it runs. */
+/* Reads the rest of the cell's output, once no process of it can write any more. */
 static void collect_output(struct runner *runner) {
     outputs_drain(&runner->outputs);
     runner->run->result.stdout_bytes = runner->outputs.streams[OUTPUT_STDOUT].total_bytes;
@@ -170,7 +169,7 @@ static void discard_failed(struct runner *runner) {
     run->now.phase = RUN_OVER;
 }
 
-/* The operating system ends what holds more memory than it may. */
+/* The cell held more memory than its limit, and the operating system ended it. */
 static void fail_over_memory(struct run *run) {
     limits_text(UNIT_BYTES, run->asked.limits.values[LIMIT_MEMORY], run->result.facts.limit,
                 sizeof run->result.facts.limit);
@@ -197,7 +196,7 @@ static void fail_frozen(struct run *run, int r, const struct error *error) {
     }
     if (r == -ENOTSUP)
         snprintf(run->result.facts.detail, sizeof run->result.facts.detail,
-                 "left open what no later cell could have (%.300s)", error->text);
+                 "left something open that can't be copied to the next cell (%.300s)", error->text);
     else if (r == -EUCLEAN)
         snprintf(run->result.facts.detail, sizeof run->result.facts.detail, "no longer has what petri needs (%.300s)",
                  error->text);
@@ -216,7 +215,7 @@ static void tell_leftovers(struct runner *runner) {
     runner->outputs.sink(runner->outputs.arg, "stderr", line, (size_t)bytes);
 }
 
-/* Cuts the worker's reply to what a client gets, and says where that is not all. */
+/* Takes the fields of the worker's reply that are passed on, and says on stderr if any were dropped. */
 static void take_reply(struct runner *runner, struct run *run, const json_t *reply) {
     const struct answer_terms terms = {&run->asked.limits, runner->profile,
                                        json_object_get(run->request->message.content, "user_expressions")};
@@ -233,8 +232,8 @@ static void take_reply(struct runner *runner, struct run *run, const json_t *rep
     runner->outputs.sink(runner->outputs.arg, "stderr", line, (size_t)n);
 }
 
-/* The worker says "ok" or "error"; the kernel decides whether that was an interrupt. */
-static void judge_reply(struct run *run) {
+/* The worker's status says ok or error; it counts as interrupted only if the kernel has interrupted it. */
+static void set_outcome(struct run *run) {
     const char *status = json_string_value(json_object_get(run->result.reply, "status"));
     const char *ename = json_string_value(json_object_get(run->result.reply, "ename"));
     run->result.outcome = status && strcmp(status, "ok") == 0 ? OUTCOME_OK : OUTCOME_ERROR;
@@ -242,11 +241,11 @@ static void judge_reply(struct run *run) {
         run->result.outcome = OUTCOME_INTERRUPTED;
 }
 
-/* The worker has answered: nothing of the cell runs from here on. */
+/* The worker has replied: freezes the cell, so that nothing of it runs from here on. */
 static void freeze(struct runner *runner) {
     struct run *run = runner->run;
     struct error error = {0};
-    if (refuse_heard(runner->config, run, runner->exchange.reply)) {
+    if (refuse_check_reply(runner->config, run, runner->exchange.reply)) {
         run_fail(run, run->result.outcome);
         return;
     }
@@ -264,13 +263,13 @@ static void freeze(struct runner *runner) {
     exchange_close(&runner->exchange);
     collect_output(runner);
     take_reply(runner, run, reply);
-    judge_reply(run);
+    set_outcome(run);
     tell_leftovers(runner);
     collect_begin(runner);
     run->now.phase = RUN_COLLECTS;
 }
 
-/* The exchange with the cell has ended: how decides what becomes of the run. */
+/* The exchange with the cell has ended; its state says how. */
 static void end_work(struct runner *runner) {
     struct run *run = runner->run;
     const struct exchange *exchange = &runner->exchange;
@@ -284,7 +283,7 @@ static void end_work(struct runner *runner) {
         watchdog_fail(runner, exchange->state);
 }
 
-/* The cell runs: what it says, what it has used, how long it takes. */
+/* While the cell runs: its frames, its use of resources, its deadlines. */
 static void work(struct runner *runner, int64_t now_us) {
     exchange_tick(&runner->exchange, now_us);
     if (exchange_has_ended(&runner->exchange))
@@ -307,13 +306,16 @@ static void sink(void *arg, const char *name, const char *data, size_t bytes) {
     }
 }
 
-/* A display within its limit fits, as text in JSON, and one over it that is replaced by a text as a rule. */
+/*
+ * Twice the limit of a display: one within its limit fits after JSON escaping,
+ * and usually also one over it, which is then replaced by a note.
+ */
 static size_t max_frame_bytes(const struct run *run) {
     size_t display = 2 * (size_t)run->asked.limits.values[LIMIT_DISPLAY];
     return display > FRAME_BYTES ? display : FRAME_BYTES;
 }
 
-/* The limits as the worker is told them, which measures before it sends: docs/worker-wire.md, "caps". */
+/* Tells the worker the limits, so that it does not send what is over them: docs/worker-wire.md, "caps". */
 static json_t *caps(const struct run *run) {
     char text[32];
     int64_t display = run->asked.limits.values[LIMIT_DISPLAY];
@@ -322,7 +324,10 @@ static json_t *caps(const struct run *run) {
                      limits_text(UNIT_BYTES, display, text, sizeof text));
 }
 
-/* The cell made ahead, or for a fresh run one of image 0: the other stays for the next request. */
+/*
+ * Takes the cell made ahead. For a fresh run makes one from image 0; the one
+ * made ahead is then kept for the next request.
+ */
 static int take_cell(struct runner *runner, struct run *run, struct error *ret_error) {
     if (run->asked.spec.fresh)
         return make_cell(runner, CELL_FROM_FIRST, &run->now.cell, &run->result.sandbox_us, ret_error);
@@ -338,14 +343,15 @@ static int take_cell(struct runner *runner, struct run *run, struct error *ret_e
 /* Starts the cell with its request. 0, or -errno with a sentence in ret_error. */
 static int start_cell(struct runner *runner, json_t *frame, struct error *ret_error) {
     struct run *run = runner->run;
-    const struct exchange_options options = {.calls = &messages_calls,
-                                             .arg = runner,
-                                             .max_frame_bytes = max_frame_bytes(run),
-                                             .due_us = CLOCK_NEVER, /* the watchdog's, who asks for a stack first */
-                                             .limits = &run->asked.limits,
-                                             .is_watched = session_is_watched(runner->session),
-                                             .buffers = run->asked.buffers,
-                                             .n_buffers = run->asked.n_buffers};
+    const struct exchange_options options = {
+        .calls = &messages_calls,
+        .arg = runner,
+        .max_frame_bytes = max_frame_bytes(run),
+        .due_us = CLOCK_NEVER, /* the watchdog has the deadline, because it asks for the stack first */
+        .limits = &run->asked.limits,
+        .is_watched = session_is_watched(runner->session),
+        .buffers = run->asked.buffers,
+        .n_buffers = run->asked.n_buffers};
     writeback_cell_starts(runner->writeback);
     outputs_begin(&runner->outputs, (uint64_t)run->asked.limits.values[LIMIT_OUTPUT], sink, runner);
     run->now.displays.limit_bytes = run->asked.limits.values[LIMIT_DISPLAY];
@@ -355,14 +361,14 @@ static int start_cell(struct runner *runner, json_t *frame, struct error *ret_er
     return r < 0 ? error_set(ret_error, -r, "starting the cell failed: %s", strerror(-r)) : 0;
 }
 
-/* The run is over before its cell has run. */
+/* Ends a run whose cell has not started. */
 static void refuse(struct run *run, enum outcome outcome, const char *detail) {
     run_set_outcome(run, outcome, detail);
     cell_discard(steal_pointer(run->now.cell));
     run->now.phase = RUN_OVER;
 }
 
-/* Once a session. */
+/* Writes the session's note to the stderr of its first cell that is not silent. */
 static void tell_note(struct runner *runner) {
     if (runner->note[0] && !runner->run->asked.silent)
         runner->outputs.sink(runner->outputs.arg, "stderr", runner->note, strlen(runner->note));

@@ -1,10 +1,11 @@
 /*
  * validation.c - the checks in order, one cell at a time.
  *
- * Each check begins from image 0, for the run's own image holds code of the run,
- * which could answer in its place. A check that has no answer (time, memory, a
- * death) has failed, with that as the reason. CPU time is the limit, and the
- * clock a higher one: on a busy machine a check takes longer.
+ * Each check starts from image 0, because the run's own image has the run's code
+ * in it, which could answer in the check's place. A check without an answer
+ * (time, memory, its process died) has failed, and says why. Its main limit of
+ * time is CPU time: on a busy machine a short wall-clock limit would fail checks
+ * that are not slow.
  */
 
 #include "validation.h"
@@ -21,11 +22,11 @@
 
 enum {
     MAX_FRAME_BYTES = 1 << 20,
-    CPU_MS = 5000,   /* of one check; to load a validator takes a fraction of a second */
-    WALL_MS = 30000, /* the same on a machine that is busy */
+    CPU_MS = 5000,   /* of one check; loading a validator takes a fraction of a second */
+    WALL_MS = 30000, /* of one check, on a busy machine */
 };
 
-/* Of one check, whatever the run's own are. */
+/* Of one check; they don't depend on the run's limits. */
 static const struct limits limits_of_check = {
     .values = {[LIMIT_MEMORY] = INT64_C(512) << 20, [LIMIT_CPU] = CPU_MS, [LIMIT_PROCESSES] = 16, [LIMIT_CPUS] = 1}};
 
@@ -47,7 +48,10 @@ static json_t *result_frame(const struct validation *validation) {
                      validation->spec->result_json_schema, "data", validation->transcript->result);
 }
 
-/* The checks that need a cell; frame is NULL where nothing is expected. problem: why there is nothing to check. */
+/*
+ * The checks that need a cell. frame: the request, or NULL where the client
+ * does not ask for the check. problem: why the check can't be made, or NULL.
+ */
 static const struct {
     const char *name;
     json_t *(*frame)(const struct validation *validation);
@@ -166,7 +170,7 @@ static void start_check(struct validation *validation, struct session *session, 
     }
 }
 
-/* The check that runs is over. */
+/* Adds the row of the check that runs, and discards its cell. */
 static void end_check(struct validation *validation, bool ok, const char *detail) {
     char text[512];
     bool cut = validation->next == 0 && validation->transcript->kept_bytes[OUTPUT_STDOUT] == TRANSCRIPT_STREAM_BYTES;
@@ -185,7 +189,7 @@ static void take_check_reply(struct validation *validation) {
         end_check(validation, false, "the check failed");
 }
 
-/* Why a check has no answer. What it has used decides, and on a busy machine, in the end, the clock. */
+/* Why a check has no answer. */
 static const char *why_lost(enum exchange_state state) {
     switch (state) {
     case EXCHANGE_DIED:
@@ -206,7 +210,7 @@ static const char *why_lost(enum exchange_state state) {
     return "the check failed";
 }
 
-/* Takes the check that runs on. */
+/* Advances the check that runs. */
 static void step_check(struct validation *validation, int64_t now_us) {
     struct exchange *exchange = &validation->exchange;
     exchange_tick(exchange, now_us);

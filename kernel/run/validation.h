@@ -1,11 +1,11 @@
 /*
- * validation.h - checks what a client expects of a run, outside of its cell.
+ * validation.h - the checks of a run that its request asks for, made from outside of the run.
  *
- * Artifacts are checked here, by what was listed and measured. What needs
- * Python, a regular expression and a JSON Schema, runs in a throw-away cell of
- * image 0 for each check, within limits of its own: no code of the run has been
- * there, and a pattern that takes for ever costs its own check. The outcome of
- * the run stays what it was.
+ * Artifacts are checked by the kernel process, by the rows that it has made of
+ * them. A regular expression and a JSON Schema need Python: each of these checks
+ * runs in a cell of its own, made from image 0 and discarded afterwards, with its
+ * own limits. So no code of the run takes part in it, and a pattern that takes
+ * too long fails only its own check. Checks don't change the outcome of the run.
  */
 #ifndef PETRI_VALIDATION_H
 #define PETRI_VALIDATION_H
@@ -17,13 +17,13 @@ struct session;
 struct spec;
 struct transcript;
 
-/* The checks of one run, as far as they have come. */
+/* The progress of one run's checks. */
 struct validation {
     const struct spec *spec; /* what is expected; borrowed, as is what was put out */
     const struct transcript *transcript;
     json_t *rows;      /* of the report, owned; NULL for none */
-    size_t next;       /* of the checks that need a cell */
-    struct cell *cell; /* of the one that runs, owned; or NULL */
+    size_t next;       /* the check to make next, of those that need a cell */
+    struct cell *cell; /* of the check that runs, owned; or NULL */
     struct exchange exchange;
 };
 
@@ -31,17 +31,17 @@ struct validation {
 void validation_init(struct validation *validation, const struct spec *spec, const struct transcript *transcript);
 void validation_fini(struct validation *validation);
 
-/* Takes the checks on, once the rows of the run's artifacts are known. True once all is done. */
+/* Advances the checks, once the rows of the run's artifacts are known. True once all are done. */
 bool validation_step(struct validation *validation, struct session *session, const json_t *artifact_rows,
                      int64_t now_us);
 
 void validation_watch(struct validation *validation, struct poll_set *set);
 
-/* The checks that need a cell and have not ended fail, with this reason. */
+/* Fails the checks that need a cell and have not ended, with this reason. */
 void validation_cancel(struct validation *validation, const char *why);
 
-/* The rows, which are the caller's; NULL where nothing was expected. Where no step was taken, for the run has left
- * nothing to check, all that was expected fails, with this reason. */
+/* The rows, which are the caller's; NULL where nothing was expected. For a run that has left nothing to check, so that
+ * no step was taken, fails all checks, with this reason. */
 json_t *validation_end(struct validation *validation, const char *why);
 
 #endif

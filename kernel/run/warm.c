@@ -1,9 +1,10 @@
 /*
- * warm.c - an exchange that has no cell: with the interpreter that starts.
+ * warm.c - the exchange with the interpreter while it starts, before there is any cell.
  *
- * It ends in two ways, image 0 or warm_give_up(); after the latter every run is
- * refused with the reason, and kernel_info is answered all the same. The end of
- * standard error is kept while it starts, for only that says why a start failed.
+ * It ends either with image 0 or with warm_give_up(). After that every run is
+ * refused with the reason, but kernel_info is still answered. The end of the
+ * interpreter's standard error is kept, because only that says why a start has
+ * failed.
  */
 
 #include "warm.h"
@@ -18,11 +19,11 @@
 #include <string.h>
 
 enum {
-    WARM_S = 60,               /* an interpreter that is not warm by then will not be */
-    MAX_FRAME_BYTES = 1 << 20, /* of a worker that says no more than hello and ready */
+    WARM_S = 60,               /* an interpreter that is not ready by then has failed */
+    MAX_FRAME_BYTES = 1 << 20, /* the worker sends only hello and ready */
 };
 
-/* Keeps the end of what was written to standard error, which says why a start failed. */
+/* A sink that keeps the end of standard error. */
 static void keep_tail(void *arg, const char *name, const char *data, size_t bytes) {
     struct tail *tail = arg;
     if (strcmp(name, "stderr") != 0)
@@ -58,7 +59,7 @@ void warm_give_up(struct runner *runner, const char *why) {
     info_give_up(runner->info, runner->jupyter);
 }
 
-/* The frames that a starting worker may send; all others break the wire. */
+/* The frames that a starting worker may send; any other one breaks the wire. */
 static const char *handle_start_frame(struct exchange *exchange, enum wire_type type, const struct wire_frame *frame) {
     const struct runner *runner = exchange->arg;
     if (type == WIRE_HELLO)
@@ -85,7 +86,7 @@ void warm_begin(struct runner *runner, struct session *session) {
     runner->state = RUNNER_WARMING;
 }
 
-/* what says how it ended: "ended", "did not get ready within 60 s". */
+/* what: the verb of the sentence, as "ended" or "did not get ready within 60 s". */
 static void fail_start(struct runner *runner, const char *what) {
     char last[sizeof runner->tail.text + 1];
     char why[sizeof runner->why];
@@ -101,7 +102,7 @@ static void fail_start_broken(struct runner *runner) {
     fail_start(runner, what);
 }
 
-/* Makes the warm interpreter image 0. */
+/* The interpreter is ready: makes it image 0. */
 static void capture(struct runner *runner) {
     struct error cause = {0};
     struct error error;
@@ -114,7 +115,7 @@ static void capture(struct runner *runner) {
     }
     exchange_close(&runner->exchange);
     runner->state = RUNNER_IDLE;
-    log_write(runner->log, LOG_LEVEL_DEBUG, "the interpreter is warm");
+    log_write(runner->log, LOG_LEVEL_DEBUG, "the interpreter is ready");
 }
 
 void warm_tick(struct runner *runner, int64_t now_us) {

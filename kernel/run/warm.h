@@ -10,10 +10,10 @@
 
 struct runner;
 
-/* Takes over a session whose worker has just been started, and waits for it to be warm. */
+/* Takes over a session whose worker has just been started, and waits for it to be ready. */
 void warm_begin(struct runner *runner, struct session *session);
 
-/* There will be no session: says so to every request from now on. */
+/* There will be no session: every run from now on is refused for this reason. */
 void warm_give_up(struct runner *runner, const char *why);
 
 /* What is due while the interpreter starts. */

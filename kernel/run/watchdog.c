@@ -1,10 +1,12 @@
 /*
- * watchdog.c - deadlines of the running cell, in the order in which they count: interrupt, stack, clock, input.
+ * watchdog.c - deadlines of the running cell. Of several that are over, the first
+ * counts: interrupt, stack, clock, input.
  *
- * A cell over its time is not failed at once: it is asked for its stack by a
- * signal, and stack_us is when it is. Until then the deadline is off, so it is
- * asked once. What the trace pipe held before is thrown away, for the cell can
- * write to it: its stack is for people to read, and decides nothing.
+ * A cell over its time is first asked for its stack, by a signal, and fails at
+ * stack_us. Meanwhile it has no deadline, so it is asked once. What is in the
+ * trace pipe before that is discarded, because the cell can write to it at any
+ * time. For the same reason the stack is only shown to people, and decides
+ * nothing.
  */
 
 #include "watchdog.h"
@@ -18,8 +20,8 @@
 #include <sys/ioctl.h>
 
 enum {
-    STACK_MS = 70,      /* for the first line of the stack to come: the reply is to be there 100 ms after the limit */
-    STACK_REST_MS = 20, /* for the others, once it has; the last one ends the waiting */
+    STACK_MS = 70,      /* until the first line of the stack: the reply has to be sent within 100 ms of the limit */
+    STACK_REST_MS = 20, /* for the other lines after the first; the last line ends the waiting */
 };
 
 void watchdog_init(struct runner *runner) {
@@ -55,8 +57,7 @@ void watchdog_fail(struct runner *runner, enum exchange_state state) {
         fail_limit(runner, OUTCOME_CPU, LIMIT_CPU);
 }
 
-/* Reads what there is of the stack; what was written unasked is thrown away by the first call. Bounded, also where
- * the cell goes on writing. */
+/* Reads what is in the trace pipe. Reads no more than was there at first, because the cell may go on writing. */
 static bool read_stack(struct run *run, int trace_fd) {
     struct outcome_where *where = &run->result.facts.where;
     int waiting = 0;
@@ -77,7 +78,7 @@ static bool read_stack(struct run *run, int trace_fd) {
     return any;
 }
 
-/* A limit of time is passed. */
+/* A limit of time is reached: asks for the stack. */
 static void ask_for_stack(struct runner *runner, enum limit limit, int64_t now_us) {
     struct run *run = runner->run;
     run->now.over = limit;
@@ -94,7 +95,10 @@ static void fail_time(struct runner *runner) {
     fail_limit(runner, limit == LIMIT_INPUT_WAIT ? OUTCOME_UNANSWERED : OUTCOME_TIMEOUT, limit);
 }
 
-/* Counts what the cell has computed while input() waits; and its client may be connected by now. */
+/*
+ * While input() waits: counts the cell's CPU time on the wall clock, and sends
+ * a question that could not be sent before.
+ */
 static void wait_for_answer(struct runner *runner, int64_t now_us) {
     struct run *run = runner->run;
     struct exchange *exchange = &runner->exchange;
@@ -102,7 +106,7 @@ static void wait_for_answer(struct runner *runner, int64_t now_us) {
     input_ask_again(runner);
     if (run->now.question.left_us <= 0)
         ask_for_stack(runner, LIMIT_TIMEOUT, now_us);
-    else /* which the cell may use up by computing */
+    else /* the cell may use all that is left as CPU time */
         exchange->measure_us = clock_sooner(exchange->measure_us, now_us + input_measure_after_us(run));
 }
 

@@ -1,9 +1,10 @@
 /*
- * watchdog.h - ends a running cell that is over its limits of time or memory, or ignores an interrupt.
+ * watchdog.h - ends a running cell that is over a limit (clock, CPU, memory) or does not stop when interrupted.
  *
- * What a cell has used is measured by its exchange; the clock is kept here, for
- * it may stand still (input.h). Before a cell is ended for its time, the worker
- * is asked for its Python stack, which it writes to a pipe within a moment.
+ * The exchange measures what a cell has used. The wall clock is kept here,
+ * because it may stand still (input.h). Before a cell is ended for its time, the
+ * worker is asked to write its Python stack to a pipe, and gets a moment to do
+ * so.
  */
 #ifndef PETRI_WATCHDOG_H
 #define PETRI_WATCHDOG_H
@@ -12,19 +13,19 @@
 
 struct runner;
 
-/* Before the first cell: sets how long one that is over its time has for its stack. */
+/* Before the first cell: sets runner->stack_us. */
 void watchdog_init(struct runner *runner);
 
 /* The cell of runner->run has been started: its time counts from now. */
 void watchdog_begin(struct runner *runner);
 
-/* It has been measured, and is within its limits. */
+/* The cell has been measured, and is within its limits. */
 void watchdog_measured(struct runner *runner, int64_t now_us);
 
-/* Its exchange has ended over a limit, or because another program runs in it. */
+/* The exchange has ended because the cell is over a limit, or has executed another program. */
 void watchdog_fail(struct runner *runner, enum exchange_state state);
 
-/* What to wait for while a cell runs, and what is due. */
+/* What to wait for while a cell runs, and to do what is due. */
 void watchdog_watch(struct runner *runner, struct poll_set *set);
 void watchdog_tick(struct runner *runner, int64_t now_us);
 

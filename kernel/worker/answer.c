@@ -1,10 +1,11 @@
 /*
- * answer.c - tables of fields and of payloads, and what replaces a value that is too large.
+ * answer.c - the tables of a reply's fields and payloads, and the replacements for those that are too large.
  *
- * Only what a table names is taken, so a new field of a worker's reaches no client
- * by itself. Sizes are those of the JSON as it is sent. What is over its limit is
- * replaced where something can stand for it, and dropped otherwise; what is missing
- * in the end, measured over the whole reply, is the number of bytes dropped.
+ * Only fields that a table names are passed on, so a field that a worker adds
+ * reaches no client. Sizes are those of the JSON as it is sent. A field over its
+ * limit is replaced by a note where there is one, and dropped otherwise. The
+ * number of dropped bytes is the difference between the sizes of the whole reply
+ * before and after.
  *
  * See: Jupyter messaging, "Execution results", "Completion", "Introspection".
  */
@@ -80,27 +81,27 @@ json_t *answer_fields(enum answer_kind kind, const json_t *reply) {
     return taken;
 }
 
-/* The size of a value as it is sent; what is too deep to be written counts as larger than any limit. */
+/* The size as it is sent; more than any limit where the value is nested too deep to be sent. */
 static size_t bytes_of(const json_t *json) {
     auto_bytes text = {0};
     return json_write(&text, json) == 0 && bytes_ok(&text) ? text.n : SIZE_MAX / 2;
 }
 
 /*
- * What a payload may make a front end do. `edit_magic` is not here: a front end
- * opens a file of its own machine for it, qtconsole through a shell. `ask_exit`
- * ends the session, which code may not do in profile strict.
+ * The payloads that are passed on. `edit_magic` is not among them: for it a front
+ * end opens a file of its own machine, and qtconsole does so through a shell.
+ * `ask_exit` ends the session, which code may not do in profile strict.
  * See: Jupyter messaging, "Payloads (DEPRECATED)".
  */
 static const struct source {
     const char *name;
-    bool strict; /* passes in this profile too */
+    bool strict; /* also passed on in profile strict */
     enum limit limit;
     struct {
         const char *key;
         bool (*is)(const json_t *json);
-    } keys[3];        /* NULL ends them; the first is required, the others are left out where they are none */
-    const char *note; /* what the first becomes where it is too large; NULL: the payload is dropped */
+    } keys[3];        /* NULL ends them; the first is required, the others are optional */
+    const char *note; /* the text that replaces a payload that is too large; NULL: it is dropped */
 } sources[] = {
     {"page",
      true,
@@ -120,7 +121,7 @@ static const struct source *source_of(const json_t *item) {
     return NULL;
 }
 
-/* The item with its known keys; NULL where it lacks the one that it needs. The caller's. */
+/* The item with its known keys only. The caller's. */
 static json_t *take_keys(const struct source *source, const json_t *item) {
     json_t *taken = json_pack("{s:s}", "source", source->name);
     for (size_t i = 0; i < 3 && source->keys[i].key; i++) {
@@ -131,8 +132,8 @@ static json_t *take_keys(const struct source *source, const json_t *item) {
     return taken;
 }
 
-/* Holds an item to its limit; steals it. NULL where it is dropped. */
-static json_t *hold(const struct answer_terms *terms, const struct source *source, json_t *item) {
+/* Replaces an item that is too large; steals it. NULL where it is dropped: too large, or without its first key. */
+static json_t *limit_item(const struct answer_terms *terms, const struct source *source, json_t *item) {
     char limit[32], text[160];
     const char *first = source->keys[0].key;
     int64_t at_most = terms->limits->values[source->limit];
@@ -148,7 +149,7 @@ static json_t *hold(const struct answer_terms *terms, const struct source *sourc
     return json_pack("{s:s, s:{s:s}, s:i}", "source", source->name, first, "text/plain", text, "start", 0);
 }
 
-/* The last of each source, in the table's order. */
+/* The last item of each source, in the table's order. */
 static json_t *take_payload(const struct answer_terms *terms, const json_t *payload) {
     json_t *last[N_SOURCES] = {0};
     json_t *taken = json_array();
@@ -160,14 +161,14 @@ static json_t *take_payload(const struct answer_terms *terms, const json_t *payl
             last[source - sources] = item;
     }
     for (i = 0; i < N_SOURCES; i++) {
-        item = last[i] ? hold(terms, &sources[i], take_keys(&sources[i], last[i])) : NULL;
+        item = last[i] ? limit_item(terms, &sources[i], take_keys(&sources[i], last[i])) : NULL;
         if (item)
             json_array_append_new(taken, item);
     }
     return taken;
 }
 
-/* The results of the expressions that were asked for; one over the limit becomes an error that says so. */
+/* The results of the expressions that the request has; one over the limit is replaced by an error. */
 static json_t *take_expressions(const struct answer_terms *terms, json_t *results) {
     json_t *taken = json_object();
     int64_t at_most = terms->limits->values[LIMIT_DISPLAY];
@@ -190,8 +191,8 @@ static json_t *take_expressions(const struct answer_terms *terms, json_t *result
     return taken;
 }
 
-/* Puts a note in the place of an error that is too large. */
-static void hold_error(const struct answer_terms *terms, json_t *content) {
+/* Replaces an error that is too large. */
+static void limit_error(const struct answer_terms *terms, json_t *content) {
     static const char *const keys[] = {"ename", "evalue", "traceback"};
     int64_t at_most = terms->limits->values[LIMIT_DISPLAY];
     json_auto_t *error = json_object();
@@ -213,7 +214,7 @@ json_t *answer_execute(const struct answer_terms *terms, const json_t *reply, ui
         json_object_set_new(content, "user_expressions", take_expressions(terms, results));
     if (payload)
         json_object_set_new(content, "payload", take_payload(terms, payload));
-    hold_error(terms, content);
+    limit_error(terms, content);
     size_t given = bytes_of(reply), left = bytes_of(content);
     *ret_dropped_bytes = given > left ? given - left : 0;
     return content;

@@ -1,11 +1,10 @@
 /*
- * answer.h - the part of a worker's reply that a client gets.
+ * answer.h - the fields of a worker's reply that are passed on to a client.
  *
- * A reply has the fields of its kind, each of the right JSON type; what else a
- * worker says is dropped. What an execute_reply carries is held to the limits
- * of what a cell shows, measured as it is sent, and a payload, which makes a
- * front end do something, to a table of its own: one of each source, with its
- * known keys.
+ * A reply keeps the fields of its kind that have the right JSON type; all others
+ * are dropped. The fields of an execute_reply have the limits of displays,
+ * measured as they are sent. Payloads, which make a front end do something, have
+ * a table: at most one of each source is kept, with its known keys.
  */
 #ifndef PETRI_ANSWER_H
 #define PETRI_ANSWER_H
@@ -17,20 +16,19 @@
 
 enum answer_kind { ANSWER_EXECUTE, ANSWER_COMPLETE, ANSWER_INSPECT, ANSWER_IS_COMPLETE };
 
-/* The fields of reply that the kind has, by reference. The caller's. */
+/* A new object with the fields of reply that belong to the kind, by reference. The caller's. */
 json_t *answer_fields(enum answer_kind kind, const json_t *reply);
 
 struct answer_terms {
     const struct limits *limits;
     enum profile profile;
-    const json_t *expressions; /* the request's user_expressions: others are not answered; or NULL */
+    const json_t *expressions; /* the request's user_expressions, or NULL; results of others are dropped */
 };
 
 /*
- * The content of an execute_reply. The caller's; NULL on ENOMEM. What is over
- * its limit is replaced by something that says so, and a payload for which
- * nothing can stand is dropped; both, and what is no field at all, are counted
- * in ret_dropped_bytes.
+ * The content of an execute_reply. The caller's; NULL on ENOMEM. A field over its
+ * limit is replaced by a note, a payload without a note is dropped, and so are
+ * unknown fields; ret_dropped_bytes counts all of them.
  */
 json_t *answer_execute(const struct answer_terms *terms, const json_t *reply, uint64_t *ret_dropped_bytes);
 

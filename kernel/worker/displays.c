@@ -1,9 +1,9 @@
 /*
- * displays.c - judges each message by its own size and number, and then by the sum of all.
+ * displays.c - checks the size and the number of a cell's messages, and then their sum.
  *
- * The sum comes last and counts what goes out, replacements too: a cell that
- * makes petri replace messages without end is bounded by it. Each kind of loss is
- * reported once.
+ * The sum is checked last and includes replacements, so it also bounds a cell
+ * whose messages are all replaced. A line on stderr says once for each reason
+ * that messages are dropped.
  */
 
 #include "displays.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 
 enum {
-    TYPES_NAMED = 3, /* of a dropped output's representations */
+    TYPES_NAMED = 3, /* MIME types that a replacement names */
     MAX_NAME_BYTES = 256,
 };
 
@@ -35,7 +35,7 @@ static void name_types(json_t *data, char *buf, size_t size) {
     }
 }
 
-/* A content with a text for all that the message had; its number stays, and the name by which it can be updated. */
+/* A content with a text in the place of all data; execution_count and display_id are kept. */
 static json_t *replace(json_t *content, const char *text) {
     json_t *number = json_object_get(content, "execution_count");
     json_t *id = json_object_get(json_object_get(content, "transient"), "display_id");
@@ -56,7 +56,7 @@ static json_t *replace_large(const struct displays *displays, json_t *content, s
     return replace(content, text);
 }
 
-/* An error keeps its name, as far as that is one. */
+/* Keeps the error's name, unless it is too long. */
 json_t *displays_error(int64_t limit_bytes, const json_t *content, size_t bytes) {
     char limit[32], text[256];
     const char *ename = json_string_value(json_object_get(content, "ename"));
@@ -74,7 +74,7 @@ static json_t *replace_last(const struct displays *displays, json_t *content) {
     return replace(content, text);
 }
 
-/* Counts the message among all that the cell has sent. Returns whether it is within the limit. */
+/* Adds the message to the sum of all that the cell has sent. False where that would be over the limit. */
 static bool admit_to_all(struct displays *displays, const struct published *message) {
     uint64_t n = (uint64_t)displays->limit_n + DISPLAYS_OTHERS;
     uint64_t each = (uint64_t)displays->limit_bytes + DISPLAYS_ENVELOPE_BYTES;
@@ -86,7 +86,7 @@ static bool admit_to_all(struct displays *displays, const struct published *mess
     return true;
 }
 
-/* The line for a message that is dropped and not replaced: once. */
+/* Writes the line for stderr that says that messages are dropped, once for each reason. */
 static void tell_dropped(struct displays *displays, const struct published *message, bool too_large, char *note,
                          size_t size) {
     char limit[32];
@@ -104,14 +104,14 @@ static void tell_dropped(struct displays *displays, const struct published *mess
     *told = true;
 }
 
-/* What stands in the message's place; NULL for nothing. The caller's. */
-static json_t *instead_of(const struct displays *displays, const struct published *message, bool over_n) {
-    switch (message->kind->instead) {
-    case INSTEAD_NOTHING:
+/* The content that replaces the message's; NULL to drop the message. The caller's. */
+static json_t *make_replacement(const struct displays *displays, const struct published *message, bool over_n) {
+    switch (message->kind->replacement) {
+    case REPLACEMENT_NONE:
         return NULL;
-    case INSTEAD_ERROR:
+    case REPLACEMENT_ERROR:
         return displays_error(displays->limit_bytes, message->content, message->bytes);
-    case INSTEAD_TEXT:
+    case REPLACEMENT_TEXT:
         break;
     }
     if (!over_n)
@@ -127,7 +127,7 @@ bool displays_admit(struct displays *displays, struct published *message, char *
     bool too_large = message->bytes > (uint64_t)displays->limit_bytes;
     if (over_n || too_large) {
         displays->dropped_bytes += message->bytes;
-        json_t *content = instead_of(displays, message, over_n);
+        json_t *content = make_replacement(displays, message, over_n);
         if (!content && too_large && !over_n)
             tell_dropped(displays, message, true, note, note_bytes);
         if (!content || published_replace(message, content) < 0)

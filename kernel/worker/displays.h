@@ -1,12 +1,13 @@
 /*
- * displays.h - what a cell publishes beside its streams, held to the limits of rich output.
+ * displays.h - the limits of rich output: of all that a cell publishes but its streams.
  *
- * A message over the limit of size (display) is replaced by a text that says
- * what it was, an error by one that says so, and what nothing can stand for
- * (a comm's message) is dropped. Of rich outputs over the number (displays) the
- * first is replaced, and the others are dropped. What has no number of its own
- * (updates, errors, comms, clear_output) is bounded with them: all together they
- * are no more than DISPLAYS_OTHERS over the number, of the greatest size, would be.
+ * A message over the limit `display` (size) is replaced by a text that names its
+ * size and types, an error by an error that says so; a comm message is dropped.
+ * Of the rich outputs over the limit `displays` (number), the first is replaced
+ * and the others are dropped. Updates, errors, comm messages and clear_output
+ * don't count towards that number. The bytes of all messages together are
+ * bounded: they may be as many as those of `displays` plus DISPLAYS_OTHERS
+ * messages of the greatest size.
  */
 #ifndef PETRI_DISPLAYS_H
 #define PETRI_DISPLAYS_H
@@ -16,29 +17,29 @@
 #include <stdint.h>
 
 enum {
-    DISPLAYS_ENVELOPE_BYTES = 1024, /* what a message has beside what it carries: headers, signature, topic */
+    DISPLAYS_ENVELOPE_BYTES = 1024, /* headers, signature and topic of a message */
     DISPLAYS_OTHERS = 100,
 };
 
-/* Of one cell. All zero but the limits is a cell that has shown nothing. */
+/* The counts of one cell; all but the limits begin with zero. */
 struct displays {
-    int64_t limit_bytes; /* of one */
+    int64_t limit_bytes; /* of one message */
     int64_t limit_n;
     int64_t n;
-    uint64_t sent_bytes; /* of all, with their envelopes */
+    uint64_t sent_bytes; /* of all messages, with their envelopes */
     uint64_t dropped_bytes;
-    bool told_comm; /* that one was dropped, */
-    bool told_all;  /* and that everything is from now on */
+    bool told_comm; /* stderr has the line about a message that was dropped for its size */
+    bool told_all;  /* stderr has the line about the sum, over which all further messages are dropped */
 };
 
 /*
- * Whether to publish the message, which may have another content now. Where a
- * message is dropped and nothing replaces it, note gets a line for stderr, once;
- * else "". Counts what is dropped.
+ * Whether to publish the message; its content may have been replaced. Where it is
+ * dropped for the first time for its reason, note is set to a line for stderr,
+ * else to "". Counts dropped bytes.
  */
 bool displays_admit(struct displays *displays, struct published *message, char *note, size_t note_bytes);
 
-/* What stands for the content of an error of so many bytes, which is too many. The caller's. */
+/* The content that replaces an error over the limit, of so many bytes; content is NULL or the error's. The caller's. */
 json_t *displays_error(int64_t limit_bytes, const json_t *content, size_t bytes);
 
 #endif

@@ -1,10 +1,10 @@
 /*
  * exchange.c - see exchange.h.
  *
- * The order in a tick is what makes an end fair. Frames come first: what a
- * worker said before it died or passed a limit counts, also that it was done.
- * Then its death, which tells more than a closed socket; then what it has used;
- * the clock comes last.
+ * Of several ends that a tick finds, the first in this order counts: frames, so
+ * that a frame (also `done`) that was sent before the process died or went over a
+ * limit counts; then the end of the process, which says more than a closed
+ * socket; then the use of resources; the deadline last.
  */
 #include "exchange.h"
 
@@ -16,9 +16,9 @@
 
 enum {
     FRAMES_PER_TURN = 64,
-    CLOSED_GRACE_MS = 200, /* a socket closes a moment before the death that closed it is known */
-    MEASURE_MS = 100,      /* where control groups keep the limits */
-    MEASURE_CLOSE_MS = 10, /* where measuring keeps them, as sandbox.h asks for, or a limit is near */
+    CLOSED_GRACE_MS = 200, /* when a process ends, its socket is seen closed a moment before its end is known */
+    MEASURE_MS = 100,      /* where control groups enforce the limits */
+    MEASURE_CLOSE_MS = 10, /* where measuring enforces them (sandbox.h, session_is_watched()), or a limit is near */
 };
 
 static const struct exchange_calls no_calls = {0};
@@ -58,7 +58,10 @@ static int64_t used_ms(const struct exchange *exchange) {
     return (int64_t)exchange->usage.cpu_us / CLOCK_MS;
 }
 
-/* On all its processors a cell can reach its limit of CPU time this soon: it has to be measured by then. */
+/*
+ * The time until the cell has to be measured: when it can reach its limit of
+ * CPU time on all its processors, at the latest.
+ */
 static int64_t measure_after_us(const struct exchange *exchange) {
     int64_t left_ms = (exchange->cpu_ms - used_ms(exchange)) / exchange->cpus;
     bool is_close = exchange->is_watched || left_ms <= MEASURE_CLOSE_MS;
@@ -122,7 +125,7 @@ void exchange_acknowledge(struct exchange *exchange, const json_t *frame) {
     exchange_send(exchange, ack);
 }
 
-/* Acknowledges a message and publishes nothing of it. */
+/* Acknowledges a message without publishing it. */
 static const char *drop_message(struct exchange *exchange, enum wire_type type, const struct wire_frame *frame) {
     if (type != WIRE_PUBLISH && type != WIRE_SYNC)
         return "a frame of this type may not come now";
@@ -136,7 +139,7 @@ static void take_done(struct exchange *exchange, const struct wire_frame *frame)
 }
 
 static void handle_frame(struct exchange *exchange, enum wire_type type, const struct wire_frame *frame) {
-    exchange->heard = true;
+    exchange->has_frame = true;
     if (type == WIRE_DONE && exchange->cell) {
         take_done(exchange, frame);
         return;
@@ -146,7 +149,7 @@ static void handle_frame(struct exchange *exchange, enum wire_type type, const s
         break_wire(exchange, why);
 }
 
-/* Whether there was one. */
+/* Takes one frame. False where there was none. */
 static bool take_frame(struct exchange *exchange) {
     struct wire_frame frame;
     enum wire_type type;
@@ -171,7 +174,7 @@ static void take_frames(struct exchange *exchange) {
             break;
 }
 
-/* A cell that runs another program can't be kept, whatever it has used: that comes first. */
+/* A cell that has executed another program can't be kept, whatever it has used, so that is checked first. */
 static enum exchange_state judge_usage(const struct exchange *exchange) {
     const struct cell_usage *usage = &exchange->usage;
     if (usage->replaced)
@@ -215,7 +218,7 @@ static void link_ready(void *arg, short events) {
     serve_link(arg, events);
 }
 
-/* Frames that came before the death still count, so they are read once more. */
+/* Reads once more, because frames that were sent before the process ended still count. */
 static void exit_ready(void *arg, short events) {
     struct exchange *exchange = arg;
     (void)events;

@@ -1,9 +1,9 @@
 /*
- * failure.c - reads a traceback's text: lines without colours, and in them the mark "Cell In[N], line L".
+ * failure.c - removes colours from a traceback, and finds "Cell In[N], line L" in it.
  *
- * The text is the worker's, so a cell can make it say any line; it is for people
- * and for programs that mend code, and petri decides nothing by it. Only the
- * cell's own number counts, from the innermost frame on.
+ * The text comes from the worker, so a cell can fake any line. It is for people
+ * and for programs that correct code; the kernel decides nothing by it. Only
+ * frames with the cell's own number count, the innermost first.
  *
  * See: ECMA-48, 5.4, "Control sequences".
  */
@@ -20,10 +20,10 @@
 enum {
     LINES_MAX = 200,      /* of a traceback, the last ones */
     LINE_BYTES_MAX = 500, /* of one line of it */
-    CODE_INDENT = 4,      /* what a line of code that could not be parsed is shown behind */
+    CODE_INDENT = 4,      /* spaces before a line of code that could not be parsed */
 };
 
-/* Behind an escape sequence such as ESC [ 0 ; 31 m. */
+/* Returns the first byte after an escape sequence such as ESC [ 0 ; 31 m. */
 static const char *skip_escape(const char *at, const char *end) {
     for (at += 2; at < end && (*at < '@' || *at > '~'); at++)
         continue;
@@ -65,7 +65,7 @@ static json_t *plain_lines(const json_t *traceback) {
     return lines;
 }
 
-/* The number in "Cell In[NUMBER], line LINE", or 0 where the line is about something else. */
+/* LINE in "Cell In[NUMBER], line LINE" with this number, or 0 where the text has no such words. */
 static int cell_line(const json_t *text, int number) {
     char mark[48];
     snprintf(mark, sizeof mark, "Cell In[%d], line ", number);
@@ -88,7 +88,7 @@ static int find_line(const json_t *lines, const struct failure_source *source, s
     return 0;
 }
 
-/* How far a line of code is indented; it is shown without. */
+/* How far a line of code is indented; the traceback shows it without its indentation. */
 static int indent_of(const char *code, int line) {
     for (; line > 1 && code; line--) {
         code = strchr(code, '\n');

@@ -1,12 +1,12 @@
-/* isolation.c - rows that hold for every cell that ran, and two that depend on the session. */
+/* isolation.c - rows that are the same for every cell that ran, and two that depend on the session. */
 
 #include "isolation.h"
 
 #include "sandbox/sandbox.h"
 
 /*
- * What no cell runs without: where one of these can't be had, no cell is made
- * (sandbox.h, cell_create()), so they hold for every report of a cell that ran.
+ * Where one of these is not available, no cell is made (sandbox.h,
+ * cell_create()), so they are true for every cell that ran.
  */
 static const struct {
     const char *kind;

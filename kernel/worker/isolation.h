@@ -1,5 +1,5 @@
 /*
- * isolation.h - how a session's cells are kept apart from everything else, for the run report.
+ * isolation.h - how a session's cells are isolated, for the run report.
  */
 #ifndef PETRI_ISOLATION_H
 #define PETRI_ISOLATION_H

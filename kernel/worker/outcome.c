@@ -1,10 +1,11 @@
 /*
  * outcome.c - the table of outcomes and their sentences, and the worker's stack as a traceback.
  *
- * A sentence is before, fact, after, so that all say the same three things in the
- * same order. Of the stack the frames of the cell's own code are shown: those of
- * IPython and of the worker are told by their paths, before the first own frame
- * they are what the cell called, and behind it they are what runs the cell.
+ * A sentence consists of before, fact and after, so that all sentences have the
+ * same three parts in the same order. Of the stack only the frames of the cell's
+ * own code are shown. Frames of IPython and of the worker are recognized by their
+ * paths: inside of the innermost own frame they are what the cell called, outside
+ * of the outermost one they run the cell.
  */
 
 #include "outcome.h"
@@ -52,7 +53,7 @@ static const struct outcome_row rows[] = {
 };
 _Static_assert(sizeof rows / sizeof rows[0] == OUTCOME_N, "one row an outcome");
 
-/* In the place of a hint that says how to ask for more. */
+/* Replaces the hint where the limit can't be raised. */
 static const char at_ceiling[] =
     "That is the most that a cell of this profile can have on this machine (%limits): do it "
     "in smaller steps, each in a cell of its own.";
@@ -61,7 +62,7 @@ const struct outcome_row *outcome_row(enum outcome outcome) {
     return &rows[outcome];
 }
 
-/* Fits into a longer sentence: without a full stop, line ends or spaces at its end. */
+/* Copies detail without the full stop and white space at its end, so that the sentence can go on. */
 static void write_detail(const char *detail, char *buf, size_t size) {
     snprintf(buf, size, "%s", detail);
     for (size_t n = strlen(buf); n > 0 && strchr(". \r\n", buf[n - 1]); n--)
@@ -98,7 +99,7 @@ const char *outcome_sentence(enum outcome outcome, const struct outcome_facts *f
     return buf;
 }
 
-/* Frames of what runs the cell, not of the cell. */
+/* Whether a line is a frame of IPython or of the worker. */
 static bool is_inner(const char *line, size_t bytes) {
     static const char *const marks[] = {"/IPython/", "/petri_worker/"};
     for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
@@ -123,7 +124,7 @@ static json_t *frame_line(const char *line, size_t bytes) {
     return text_to_json(shown, (size_t)n);
 }
 
-/* Takes the next line, without its end; false where there is none. *at is where it begins, and then behind it. */
+/* Takes the line at *at, without its newline, and sets *at to the next one; false where there is none. */
 static bool next_line(const struct outcome_where *where, const char **at, const char **ret_line, size_t *ret_bytes) {
     const char *line = *at, *end = where->text + where->bytes;
     if (line >= end)
@@ -141,21 +142,21 @@ static bool is_frame(const char *line, size_t bytes) {
 
 enum found {
     FOUND_FRAME,  /* of the cell's own code */
-    FOUND_BEHIND, /* what runs the cell: all frames of the cell have come */
-    FOUND_END,    /* of what there is */
+    FOUND_RUNNER, /* of the code that runs the cell: there are no more frames of the cell */
+    FOUND_END,    /* the text ends */
 };
 
 /*
- * Looks for the next frame of the cell's own code, the innermost first. Before
- * them may stand what they have called of what runs the cell, as input() does;
- * *own is whether one has come.
+ * Looks for the next frame of the cell's own code, from the innermost on. Frames
+ * of IPython or the worker may come before the first one, if the cell has called
+ * them, as with input(). *own says whether an own frame has been found.
  */
 static enum found next_own(const struct outcome_where *where, const char **at, bool *own, const char **ret_line,
                            size_t *ret_bytes) {
     while (next_line(where, at, ret_line, ret_bytes)) {
         bool inner = is_inner(*ret_line, *ret_bytes);
         if (inner && *own)
-            return FOUND_BEHIND;
+            return FOUND_RUNNER;
         if (!inner && is_frame(*ret_line, *ret_bytes)) {
             *own = true;
             return FOUND_FRAME;
@@ -172,7 +173,7 @@ bool outcome_where_is_whole(const struct outcome_where *where) {
     do
         found = next_own(where, &at, &own, &line, &bytes);
     while (found == FOUND_FRAME);
-    return found == FOUND_BEHIND || where->bytes == sizeof where->text;
+    return found == FOUND_RUNNER || where->bytes == sizeof where->text;
 }
 
 /* The frames of the cell's own code, the innermost first. */

@@ -1,5 +1,5 @@
 /*
- * outcome.h - how a cell can end, and the sentence that says so.
+ * outcome.h - the outcomes of a cell, and their sentences.
  */
 #ifndef PETRI_OUTCOME_H
 #define PETRI_OUTCOME_H
@@ -15,7 +15,7 @@ enum outcome {
     OUTCOME_ERROR, /* the code raised */
     OUTCOME_INTERRUPTED,
     OUTCOME_TIMEOUT,
-    OUTCOME_UNANSWERED, /* a time limit too: of waiting for input() */
+    OUTCOME_UNANSWERED, /* over the limit input_wait; "timeout" in the report */
     OUTCOME_CPU,
     OUTCOME_MEMORY,
     OUTCOME_CRASH,
@@ -25,39 +25,40 @@ enum outcome {
     OUTCOME_N,
 };
 
-/* Where the code was: the worker's Python stack, innermost frame first, as faulthandler writes it. */
+/* The worker's Python stack, innermost frame first, in the format of faulthandler. */
 struct outcome_where {
     size_t bytes;
     char text[4096];
 };
 
-/* What an outcome's sentence names beside the outcome. */
+/* The facts that an outcome's sentence names. */
 struct outcome_facts {
     struct cell_end end;        /* OUTCOME_CRASH, where detail is empty */
-    char limit[32];             /* the limit that was passed, "5 s"; the grace of an interrupt */
-    bool at_ceiling;            /* and no cell can ask for more */
-    struct outcome_where where; /* bytes 0 where that is not known */
+    char limit[32];             /* the limit that was reached, as "5 s"; for an interrupt the grace */
+    bool at_ceiling;            /* the limit can't be raised */
+    struct outcome_where where; /* bytes is 0 where the stack is not known */
     char detail[512];           /* why, in words */
-    json_t *history;            /* OUTCOME_BUDGET: lines about what was before, owned by the run; or NULL */
+    json_t *history; /* lines of the traceback: the task's last runs (OUTCOME_BUDGET) or the refused line; owned by the
+                        run; or NULL */
 };
 
 struct outcome_row {
     const char *name;  /* in the run report */
-    const char *ename; /* on the Jupyter wire; NULL where the worker's own reply stands */
+    const char *ename; /* in Jupyter messages; NULL where the worker's reply is sent */
     bool rolled_back;
     enum { FACT_NONE, FACT_LIMIT, FACT_DETAIL, FACT_END } fact;
-    const char *before; /* the sentence is before, fact, after */
+    const char *before; /* the sentence is before, then the fact, then after */
     const char *after;
-    const char *hint; /* what to do about it; the last line of the traceback, or NULL */
+    const char *hint; /* what the user can do; the last line of the traceback, or NULL */
 };
 
-/* Whether all of it has come that is shown: a frame of what runs the cell stands behind the cell's own, or it is full.
- */
+/* Whether all frames that are shown have been read: a frame of what runs the cell follows the cell's own, or text
+ * is full. */
 bool outcome_where_is_whole(const struct outcome_where *where);
 
 const struct outcome_row *outcome_row(enum outcome outcome);
 
-/* One plain sentence: what happened, which limit, and what the session is now. Returns buf. */
+/* One sentence: what happened, which limit, and the state of the session. Returns buf. */
 const char *outcome_sentence(enum outcome outcome, const struct outcome_facts *facts, char *buf, size_t size);
 
 /* Content of an `error` message: ename, evalue, traceback. The caller's; NULL on ENOMEM. */

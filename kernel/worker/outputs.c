@@ -1,10 +1,11 @@
 /*
- * outputs.c - two buffers, each handed on when it is full or its first byte is 50 ms old.
+ * outputs.c - two buffers, each flushed when it is full or its first byte is 50 ms old.
  *
- * A pipe is read also over the limit, and what is read is dropped; else a cell that
- * writes without end would wait for ever. Draining asks how much stands in a pipe
- * (FIONREAD) and reads that much: a writer that never pauses can't hold the
- * kernel. A character that is cut off stays for the next read, but for a flush.
+ * Pipes are also read over the limit, and the bytes are dropped, so that a cell
+ * that writes more does not block. Draining asks how many bytes a pipe has
+ * (FIONREAD) and reads no more than these, so that a process that writes all the
+ * time can't keep the kernel busy. An incomplete character at the end of a buffer
+ * is kept for the next read, except in outputs_flush().
  */
 
 #include "outputs.h"
@@ -41,7 +42,7 @@ void outputs_fini(struct outputs *outputs) {
     *outputs = (struct outputs){0};
 }
 
-/* Reads what stands in a pipe, and forgets it. Bounded, also where a process goes on writing. */
+/* Reads and discards the bytes that are in a pipe now, but none that are written meanwhile. */
 static void discard(struct output_stream *stream) {
     int waiting = 0;
     if (ioctl(stream->fd, FIONREAD, &waiting) < 0)
@@ -68,19 +69,19 @@ void outputs_begin(struct outputs *outputs, uint64_t limit_bytes, outputs_sink *
     outputs->arg = arg;
 }
 
-/* Hands on the first bytes of what was collected, and keeps the rest. */
-static void hand_on(struct outputs *outputs, int output, size_t bytes) {
+/* Passes the first bytes of a buffer to the sink, and keeps the rest. */
+static void flush_bytes(struct outputs *outputs, int output, size_t bytes) {
     struct output_stream *stream = &outputs->streams[output];
     if (bytes > 0)
         outputs->sink(outputs->arg, output_names[output], stream->data, bytes);
     stream->bytes -= bytes;
     memmove(stream->data, stream->data + bytes, stream->bytes);
-    stream->since_us = clock_us(); /* what is left waits anew, also where it is one cut-off character */
+    stream->since_us = clock_us(); /* the delay starts again for the rest, even if that is one incomplete character */
 }
 
-static void hand_on_whole(struct outputs *outputs, int output) {
+static void flush_characters(struct outputs *outputs, int output) {
     const struct output_stream *stream = &outputs->streams[output];
-    hand_on(outputs, output, text_whole_utf8(stream->data, stream->bytes));
+    flush_bytes(outputs, output, text_whole_utf8(stream->data, stream->bytes));
 }
 
 /* Counts bytes of output; returns how many of them are within the limit. */
@@ -92,13 +93,13 @@ static size_t count_output(struct outputs *outputs, size_t bytes) {
     return kept;
 }
 
-/* Called when the first byte is dropped: hands on what was collected, then a line that says so. */
+/* Called once the first byte was dropped: flushes the output before it, and writes a line that says so. */
 static void tell_dropped(struct outputs *outputs) {
     char limit[32];
     char line[128];
     for (int i = 0; i < OUTPUT_N; i++) {
-        hand_on_whole(outputs, i);
-        outputs->streams[i].bytes = 0; /* the first half of a character whose second half was dropped */
+        flush_characters(outputs, i);
+        outputs->streams[i].bytes = 0; /* an incomplete character, the rest of which was dropped */
     }
     limits_text(UNIT_BYTES, (int64_t)outputs->limit_bytes, limit, sizeof limit);
     int n = snprintf(line, sizeof line,
@@ -115,7 +116,7 @@ size_t outputs_admit(struct outputs *outputs, size_t bytes) {
     return kept;
 }
 
-/* Returns how much was read; 0 where nothing is there or nothing will be. */
+/* Returns the number of bytes read; 0 where there are none now, or the pipe has ended. */
 static size_t read_some(struct outputs *outputs, int output, size_t at_most) {
     struct output_stream *stream = &outputs->streams[output];
     size_t room = OUTPUTS_CHUNK - stream->bytes;
@@ -132,7 +133,7 @@ static size_t read_some(struct outputs *outputs, int output, size_t at_most) {
     if (outputs->dropped_bytes > 0 && !told)
         tell_dropped(outputs);
     if (stream->bytes == OUTPUTS_CHUNK)
-        hand_on_whole(outputs, output);
+        flush_characters(outputs, output);
     return (size_t)n;
 }
 
@@ -157,13 +158,13 @@ void outputs_drain(struct outputs *outputs) {
 
 void outputs_flush(struct outputs *outputs) {
     for (int i = 0; i < OUTPUT_N; i++)
-        hand_on(outputs, i, outputs->streams[i].bytes);
+        flush_bytes(outputs, i, outputs->streams[i].bytes);
 }
 
 void outputs_tick(struct outputs *outputs, int64_t now_us) {
     for (int i = 0; i < OUTPUT_N; i++)
         if (outputs->streams[i].bytes && now_us - outputs->streams[i].since_us >= OUTPUTS_DELAY_MS * CLOCK_MS)
-            hand_on_whole(outputs, i);
+            flush_characters(outputs, i);
 }
 
 int64_t outputs_deadline(const struct outputs *outputs) {

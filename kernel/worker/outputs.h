@@ -1,9 +1,10 @@
 /*
- * outputs.h - what a cell writes to descriptors 1 and 2, on its way to stream messages.
+ * outputs.h - reads what a cell writes to descriptors 1 and 2, for stream messages.
  *
- * Bytes are collected and handed on in large pieces, at most every 50 ms, cut
- * at whole UTF-8 characters; a flush hands on everything. What is over the limit
- * of both outputs together is read, counted and dropped, and one line says so.
+ * Bytes are collected and passed to a sink in large pieces, at most every 50 ms,
+ * which end at whole UTF-8 characters; outputs_flush() passes on everything. Both
+ * outputs together have one limit: bytes over it are read, counted and dropped,
+ * and one line says so.
  */
 #ifndef PETRI_OUTPUTS_H
 #define PETRI_OUTPUTS_H
@@ -21,7 +22,7 @@ typedef void outputs_sink(void *arg, const char *name, const char *data, size_t 
 
 struct output_stream {
     int fd;               /* a pipe's read end, non-blocking; borrowed */
-    bool ended;           /* every writer is gone: there is nothing to wait for */
+    bool ended;           /* end of file: all writers have closed the pipe */
     char *data;           /* OUTPUTS_CHUNK bytes */
     size_t bytes;         /* collected so far */
     int64_t since_us;     /* when the first of them came */
@@ -31,8 +32,8 @@ struct output_stream {
 struct outputs {
     struct output_stream streams[OUTPUT_N];
     uint64_t limit_bytes;   /* of both outputs together */
-    uint64_t taken_bytes;   /* of it, so far */
-    uint64_t dropped_bytes; /* what came after that */
+    uint64_t taken_bytes;   /* bytes within the limit, so far */
+    uint64_t dropped_bytes; /* bytes over the limit */
     outputs_sink *sink;
     void *arg;
 };
@@ -44,28 +45,28 @@ int outputs_init(struct outputs *outputs, int stdout_fd, int stderr_fd) MUST_CHE
 void outputs_fini(struct outputs *outputs);
 
 /*
- * Starts counting from zero; from now on everything up to the limit goes to this
- * sink. What is in the pipes by then belongs to no run, and is discarded.
+ * Starts counting from zero, and passes output up to the limit to this sink.
+ * Bytes that are in the pipes already belong to no cell and are discarded.
  */
 void outputs_begin(struct outputs *outputs, uint64_t limit_bytes, outputs_sink *sink, void *arg);
 
 /*
- * Counts output that comes another way than through the pipes. Returns how
- * much of it is still within the limit; the first time that this is not all of
- * it, what was collected is handed on, and a line that says why.
+ * Counts output that does not come through the pipes. Returns how much of it is
+ * within the limit. The first time that this is less than all of it, flushes the
+ * collected output and writes a line that says why.
  */
 size_t outputs_admit(struct outputs *outputs, size_t bytes);
 
 /* Reads once from one pipe, without waiting. */
 void outputs_read(struct outputs *outputs, enum output output);
 
-/* Reads what stood in both pipes when it was called: bounded also where a writer never pauses. Then flushes. */
+/* Reads the bytes that both pipes have when it is called, but none that are written meanwhile. Then flushes. */
 void outputs_drain(struct outputs *outputs);
 
-/* Hands on all that was collected, a character that is cut off at its end too. */
+/* Passes on all collected bytes, including an incomplete character at the end. */
 void outputs_flush(struct outputs *outputs);
 
-/* Hands on what has waited for its 50 ms. */
+/* Passes on the output that has waited for 50 ms. */
 void outputs_tick(struct outputs *outputs, int64_t now_us);
 
 /* When outputs_tick() is due; CLOCK_NEVER where nothing is collected. */

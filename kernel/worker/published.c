@@ -1,9 +1,9 @@
 /*
- * published.c - the table of kinds, and a message that is written once.
+ * published.c - the table of messages that a worker may publish; writes each message once.
  *
- * The text that was measured is the text that is sent: a limit is never held
- * against an estimate. Values are taken by reference and not changed, for the
- * transcript keeps them too.
+ * The text whose size is measured is the text that is sent, so limits are checked
+ * exactly. Values are taken by reference and not changed, because the transcript
+ * keeps them too.
  */
 
 #include "published.h"
@@ -24,19 +24,19 @@ static const struct published_kind kinds[] = {
      .is_output = true,
      .adds = true,
      .counts = true,
-     .instead = INSTEAD_TEXT},
+     .replacement = REPLACEMENT_TEXT},
     {"update_display_data",
      {"data", "metadata", "transient"},
      .has_metadata = true,
      .is_output = true,
-     .instead = INSTEAD_TEXT},
+     .replacement = REPLACEMENT_TEXT},
     {"execute_result",
-     {"data", "metadata", "execution_count", "transient"}, /* of libraries that name a result, to update it */
+     {"data", "metadata", "execution_count", "transient"}, /* some libraries give a result a display_id, to update it */
      .has_metadata = true,
      .is_output = true,
      .counts = true,
-     .instead = INSTEAD_TEXT},
-    {"error", {"ename", "evalue", "traceback"}, .is_output = true, .instead = INSTEAD_ERROR},
+     .replacement = REPLACEMENT_TEXT},
+    {"error", {"ename", "evalue", "traceback"}, .is_output = true, .replacement = REPLACEMENT_ERROR},
     {"clear_output", {"wait"}, .is_output = true},
     {"comm_open", {"comm_id", "target_name", "target_module", "data"}, .has_metadata = true},
     {"comm_msg", {"comm_id", "data"}, .has_metadata = true},
@@ -50,7 +50,7 @@ const struct published_kind *published_kind(const char *msg_type) {
     return NULL;
 }
 
-/* The fields that a kind has, by reference; without a kind, all the others. */
+/* The fields of content that the kind has, by reference; or, where wanted is false, all others. */
 static json_t *pick(const struct published_kind *kind, json_t *content, bool wanted) {
     json_t *picked = json_object();
     const char *key;
@@ -70,7 +70,7 @@ static size_t written_bytes(const json_t *json) {
     return json_object_size(json) > 0 && json_write(&text, json) == 0 ? text.n : 0;
 }
 
-/* Writes what goes out, and measures it. 0 or -ENOMEM. */
+/* Writes content and metadata as they are sent, and measures the message. 0 or -ENOMEM. */
 static int write_out(struct published *message) {
     bytes_fini(&message->text);
     int r = json_write(&message->text, message->content);
@@ -83,7 +83,7 @@ static int write_out(struct published *message) {
     return r == 0 && bytes_ok(&message->text) ? 0 : -ENOMEM;
 }
 
-/* Takes what the kind has, and measures what it has not. */
+/* Takes what the kind may have, and counts the bytes of the rest. */
 static void cut(struct published *message, json_t *content, json_t *metadata) {
     const struct published_kind *kind = message->kind;
     message->content = pick(kind, content, true);

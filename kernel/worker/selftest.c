@@ -1,8 +1,8 @@
 /*
- * selftest.c - runs one cell in one blocking thread.
+ * selftest.c - does what a session does until the end of its first cell, in one blocking function.
  *
- * It goes by the functions that the kernel itself uses, so what fails here fails
- * there; each step that fails has its own sentence.
+ * It uses the same functions as the kernel, so it fails where the kernel would
+ * fail. Each step has its own error message.
  */
 
 #include "selftest.h"
@@ -30,7 +30,7 @@ static void cleanup_selftest(struct selftest *selftest) {
     session_destroy(selftest->session);
 }
 
-/* What a worker says while it starts; the rest is dropped. */
+/* The frames of a starting worker; all but ready are ignored. */
 static const char *handle_start(struct exchange *exchange, enum wire_type type, const struct wire_frame *frame) {
     (void)frame;
     if (type == WIRE_READY)
@@ -40,7 +40,7 @@ static const char *handle_start(struct exchange *exchange, enum wire_type type, 
 
 static const struct exchange_calls start_calls = {.frame = handle_start};
 
-/* Waits for the end. 0, or why the worker has not come to it. */
+/* Waits until the exchange has ended. 0 where it is done, else -errno. */
 static int await_done(struct exchange *exchange) {
     while (exchange->state == EXCHANGE_OPEN) {
         struct poll_set set;
@@ -56,7 +56,7 @@ static int await_done(struct exchange *exchange) {
     return exchange->state == EXCHANGE_LATE ? -ETIMEDOUT : -EPIPE;
 }
 
-/* The last line that the interpreter wrote before it ended. */
+/* The last line that an interpreter wrote before it ended. */
 static void read_last_line(int fd, char *buf, size_t size) {
     char text[4096];
     ssize_t n = read(fd, text, sizeof text - 1);
@@ -92,7 +92,7 @@ static int start_session(struct selftest *selftest, const struct launch *launch,
     return r < 0 ? error_set_sandbox(ret_error, r, &cause) : 0;
 }
 
-/* Sends the cell its request, lets it run and waits for the answer. */
+/* Sends the request to a cell, starts the cell and waits for the reply. */
 static int run_request(struct selftest *selftest, const struct limits *limits) {
     json_auto_t *frame =
         json_pack("{s:s, s:i, s:s, s:b, s:b, s:{}, s:b, s:i}", "type", "execute", "cell", 1, "code", "1 + 1", "silent",

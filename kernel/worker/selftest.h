@@ -1,5 +1,5 @@
 /*
- * selftest.h - one cell from end to end, without any client: whether this machine can do it.
+ * selftest.h - runs one cell without a client, to find out whether this machine can.
  */
 #ifndef PETRI_SELFTEST_H
 #define PETRI_SELFTEST_H
@@ -10,10 +10,10 @@
 #include "sandbox/sandbox.h"
 
 /*
- * Starts the worker on an interpreter (an absolute path), makes it an image and
- * runs one cell of it. host is what sandbox_enter() has made of workdir.
- * Blocks until that is done, for a minute at most. 0, or -errno with one
- * sentence in ret_error.
+ * Starts the worker with an interpreter (an absolute path), makes an image of it
+ * and runs one cell. host is the result of sandbox_enter() for workdir. Blocks
+ * until that is done, for a minute at most. 0, or -errno with one sentence in
+ * ret_error.
  */
 int selftest_run(const struct sandbox_host *host, const struct workdir *workdir, const char *python,
                  struct error *ret_error) MUST_CHECK;

@@ -1,11 +1,12 @@
 /*
- * transcript.c - rows in the order of the output, each within a cap that is checked before it is added.
+ * transcript.c - rows in the order of the output; the caps are checked before each row is added.
  *
- * Short pieces of a stream are joined to the last row, for a row costs more than
- * its text; long ones are not, for joining copies. Of a stream the beginning is
- * kept: once a piece did not fit nothing of it is added any more, so no gap is
- * hidden. A result that is too large clears the one before it, for result is the
- * last one.
+ * A piece of a stream is appended to the last row if that is short, because a row
+ * takes more memory than a short text; it is not if that is long, because
+ * appending copies the text. Of a stream the beginning is kept: after a piece
+ * that did not fit nothing is added, so that there is no gap. A result that is
+ * too large removes the one before it, because only the last result may be kept
+ * as the result.
  */
 
 #include "transcript.h"
@@ -47,9 +48,9 @@ static void add_row(json_t **rows, json_t *row) {
     json_array_append_new(*rows, row);
 }
 
-/* The text of the last row, where that is this stream's and short: it goes on in it. Else NULL. */
+/* The text of the last row, if a piece of this stream can be appended to it; else NULL. */
 static json_t *open_text(const struct transcript *transcript, const char *name) {
-    enum { JOINED_BYTES = 4096 }; /* joining copies the text */
+    enum { JOINED_BYTES = 4096 }; /* appending copies the text */
     size_t n = json_array_size(transcript->outputs);
     const json_t *row = n > 0 ? json_array_get(transcript->outputs, n - 1) : NULL;
     const char *row_name = json_string_value(json_object_get(row, "name"));
@@ -57,7 +58,7 @@ static json_t *open_text(const struct transcript *transcript, const char *name) 
     return row_name && strcmp(row_name, name) == 0 && json_string_length(text) < JOINED_BYTES ? text : NULL;
 }
 
-/* Puts a piece behind the last row's text, or in a row of its own. */
+/* Appends a piece to the last row's text, or adds a row. */
 static void add_text(struct transcript *transcript, const char *name, const char *data, size_t bytes) {
     json_t *last = open_text(transcript, name);
     json_auto_t *piece = text_to_json(data, bytes);
@@ -87,7 +88,7 @@ void transcript_stream(struct transcript *transcript, const char *name, const ch
     size_t room = TRANSCRIPT_STREAM_BYTES - transcript->kept_bytes[stream];
     size_t kept = bytes <= room ? bytes : text_whole_utf8(data, room);
     if (kept < bytes) {
-        transcript->kept_bytes[stream] = TRANSCRIPT_STREAM_BYTES; /* what comes later would leave a gap */
+        transcript->kept_bytes[stream] = TRANSCRIPT_STREAM_BYTES; /* nothing more is added */
         transcript->cut = true;
     } else {
         transcript->kept_bytes[stream] += kept;
@@ -96,7 +97,7 @@ void transcript_stream(struct transcript *transcript, const char *name, const ch
         add_text(transcript, name, data, kept);
 }
 
-/* How many values there are in one. Recurses: the depth of what a worker sends is limited, wire.h. */
+/* The number of JSON values in value. Recursive: wire.h limits the depth of a frame. */
 static size_t count_values(json_t *value) {
     const char *key;
     json_t *item;
@@ -106,7 +107,7 @@ static size_t count_values(json_t *value) {
     return n;
 }
 
-/* The row that a message becomes. */
+/* The row for a message. */
 static json_t *row_of_message(size_t kind, json_t *content) {
     json_t *row = json_pack("{s:s}", "output_type", kinds[kind].msg_type);
     for (const char *const *field = kinds[kind].fields; *field; field++)

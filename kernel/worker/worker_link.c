@@ -1,10 +1,10 @@
 /*
  * worker_link.c - one frame reader, and one queue of bytes to write.
  *
- * While anything is queued nothing is read and no frame is taken: so the queue
- * only grows by what the kernel sends by itself, and a worker that doesn't read
- * isn't read from. A single frame may be larger than the queue may be, when the
- * queue is empty: a request always goes out.
+ * While anything is queued, nothing is read and no frame is taken. So a worker
+ * that does not read its acknowledgements can't cause more of them, and the queue
+ * grows only by what the kernel sends on its own. A frame may be larger than the
+ * queue's cap if the queue is empty, so a request can always be sent.
  */
 
 #include "worker_link.h"
@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <zmq.h>
 
-/* What a worker may leave unread; the largest request must fit. */
+/* The cap of the queue: bytes that a worker has not read. */
 enum { MAX_QUEUED_BYTES = 256 << 20 };
 
 void worker_link_init(struct worker_link *link) {
@@ -84,7 +84,7 @@ int worker_link_send(struct worker_link *link, const json_t *json, const struct 
     return r == 0 ? write_out(link) : r;
 }
 
-/* Takes nothing from a worker that does not read: its answers would pile up without a bound. */
+/* Waits for writing alone while anything is queued: see above. */
 short worker_link_events(const struct worker_link *link) {
     if (link->out_bytes)
         return ZMQ_POLLOUT;

@@ -66,7 +66,7 @@ static void test_kernelspec_write_creates_and_then_replaces_the_folder(void **st
 }
 
 /* As in an environment of somebody else's that root installs into. */
-static void test_kernelspec_write_writes_through_no_link(void **state) {
+static void test_kernelspec_write_does_not_follow_links(void **state) {
     static const char *const names[] = {"kernel.json", "kernel.json.new", "logo-svg.svg", "logo-svg.svg.new"};
     char kernels[PATH_MAX], logos[PATH_MAX], path[PATH_MAX], target[PATH_MAX], name[64];
     struct stat st;
@@ -197,7 +197,7 @@ int main(void) {
         TEST(test_kernel_json_is_what_jupyter_reads),
         TEST(test_kernel_json_of_the_writable_mode_asks_for_it),
         TEST(test_kernelspec_write_creates_and_then_replaces_the_folder),
-        TEST(test_kernelspec_write_writes_through_no_link),
+        TEST(test_kernelspec_write_does_not_follow_links),
         TEST(test_kernelspec_write_without_logos_fails),
         TEST(test_paths_installed_are_below_share),
         TEST(test_paths_built_are_in_the_checkout),

@@ -27,7 +27,7 @@ static void test_probes_have_the_expected_names_in_order(void **state) {
     }
 }
 
-static void test_probes_each_say_one_sentence(void **state) {
+static void test_probes_each_write_one_sentence(void **state) {
     char text[900];
     (void)state;
     for (size_t i = 0; i < probes_n; i++) {
@@ -59,7 +59,7 @@ static void test_probe_of_a_cell_without_python_asks_for_one(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_probes_have_the_expected_names_in_order),
-        cmocka_unit_test(test_probes_each_say_one_sentence),
+        cmocka_unit_test(test_probes_each_write_one_sentence),
         cmocka_unit_test(test_probes_without_namespaces_give_the_sandbox_error),
         cmocka_unit_test(test_probe_of_a_cell_without_python_asks_for_one),
     };

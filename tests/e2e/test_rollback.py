@@ -109,6 +109,6 @@ a, b = socket.socketpair()
 a.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [0]))])
 """)
     assert cell.ename == "CellCrashed"
-    assert "left open what no later cell could have" in cell.of("error")[0]["evalue"]
+    assert "left something open that can't be copied to the next cell" in cell.of("error")[0]["evalue"]
     assert "open files are on their way through" in cell.of("error")[0]["evalue"]
     assert venv_kernel.value("kept") == "1"

@@ -261,7 +261,7 @@ def test_limits_hold_and_past_their_total_nothing_is_written(configure, writable
     cell = kernel.good("open('large', 'w').write('x' * 2000); open('small', 'w').write('x')")
     assert notes(cell) == ["Saved: small\nNot saved: large (it is larger than the limit of 1 KiB (artifact))"]
     cell = kernel.good("for n in range(4): open(f'{n}', 'w').write('x' * 1000)")
-    why = "nothing is written, for the cell's files are more than the limit of 3 KiB (artifacts)"
+    why = "nothing is written, because the cell's files are more than the limit of 3 KiB (artifacts)"
     assert [rows(cell)[str(n)]["refused"] for n in range(4)] == [why] * 4
     assert tree(tmp_path) == {"small": "x"}
     assert kernel.value("len(open('large').read()), len(open('3').read())") == "(2000, 1000)"
@@ -309,7 +309,7 @@ def test_interrupt_while_it_is_written_writes_nothing_and_the_next_cell_does(ker
     kernel.control("interrupt_request")
     cell = kernel.finish(request, messages)
     assert cell.ok and list(tree(tmp_path)) == []
-    assert rows(cell)["00"]["refused"] == "nothing is written, for it was interrupted"
+    assert rows(cell)["00"]["refused"] == "nothing is written, because it was interrupted"
     kernel.good("1")
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"{n:02}" for n in range(40)]
 

@@ -106,7 +106,7 @@ static void test_request_on_the_wrong_channel_is_unknown(void **state) {
     free(heard);
 }
 
-static void test_subshells_are_refused_with_an_answer(void **state) {
+static void test_subshell_request_gets_an_error_reply(void **state) {
     static const char *const names[] = {"create", "delete", "list"};
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -119,7 +119,7 @@ static void test_subshells_are_refused_with_an_answer(void **state) {
     }
 }
 
-static void test_debug_request_fails_as_the_debug_adapter_protocol_has_it(void **state) {
+static void test_debug_request_gets_a_failed_debug_adapter_response(void **state) {
     (void)state;
     json_t *content =
         ask(CHANNEL_CONTROL, "debug_request",
@@ -135,7 +135,7 @@ static void test_debug_request_fails_as_the_debug_adapter_protocol_has_it(void *
     json_decref(content);
 }
 
-static void test_connect_names_the_ports(void **state) {
+static void test_connect_reply_has_the_ports(void **state) {
     static const struct {
         const char *key;
         enum channel channel;
@@ -283,7 +283,7 @@ static void test_comm_open_that_commits_is_listed(void **state) {
     assert_int_equal(n_comms("another"), 0);
 }
 
-static void test_comm_open_that_is_rolled_back_is_forgotten(void **state) {
+static void test_comm_open_of_a_rolled_back_cell_is_not_listed(void **state) {
     struct message message;
     char id[37];
     (void)state;
@@ -297,7 +297,7 @@ static void test_comm_open_that_is_rolled_back_is_forgotten(void **state) {
     assert_int_equal(n_comms("t"), 0);
 }
 
-static void test_shutdown_is_published_on_iopub_and_answered(void **state) {
+static void test_shutdown_is_answered_and_published_on_iopub(void **state) {
     char id[37];
     (void)state;
     harness_start(&h, NULL);
@@ -321,9 +321,9 @@ int main(void) {
         WARM(test_kernel_info_while_a_cell_runs_is_answered),
         COLD(test_unknown_request_is_busy_and_idle),
         COLD(test_request_on_the_wrong_channel_is_unknown),
-        COLD(test_subshells_are_refused_with_an_answer),
-        COLD(test_debug_request_fails_as_the_debug_adapter_protocol_has_it),
-        COLD(test_connect_names_the_ports),
+        COLD(test_subshell_request_gets_an_error_reply),
+        COLD(test_debug_request_gets_a_failed_debug_adapter_response),
+        COLD(test_connect_reply_has_the_ports),
         COLD(test_usage_has_the_fields_that_clients_show),
         COLD(test_history_request_of_unknown_access_type_is_an_error),
         COLD(test_signed_request_that_is_malformed_is_answered_with_an_error),
@@ -331,8 +331,8 @@ int main(void) {
         cmocka_unit_test(test_first_request_is_read_once_iopub_has_a_subscriber),
         COLD(test_heartbeat_echoes_bytes),
         WARM(test_comm_open_that_commits_is_listed),
-        WARM(test_comm_open_that_is_rolled_back_is_forgotten),
-        cmocka_unit_test(test_shutdown_is_published_on_iopub_and_answered),
+        WARM(test_comm_open_of_a_rolled_back_cell_is_not_listed),
+        cmocka_unit_test(test_shutdown_is_answered_and_published_on_iopub),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -118,7 +118,7 @@ static void test_encode_without_key_has_empty_signature(void **state) {
 }
 
 /* Who has measured a part has written it: it goes out as it was measured, and the signature is over that. */
-static void test_encode_parts_already_written_are_sent_as_they_stand(void **state) {
+static void test_encode_parts_with_text_are_sent_unchanged(void **state) {
     struct signer *signer = signer_create("k", 1);
     json_auto_t *content = json_pack("{s:i}", "a", 1);
     struct message_parts parts = {.msg_type = "t",
@@ -252,7 +252,7 @@ int main(void) {
         cmocka_unit_test(test_encode_full_message_is_golden),
         cmocka_unit_test(test_encode_without_optional_parts_has_empty_objects),
         cmocka_unit_test(test_encode_without_key_has_empty_signature),
-        cmocka_unit_test(test_encode_parts_already_written_are_sent_as_they_stand),
+        cmocka_unit_test(test_encode_parts_with_text_are_sent_unchanged),
         cmocka_unit_test(test_encode_bad_parts_refused),
         cmocka_unit_test(test_encode_message_ids_differ),
         cmocka_unit_test(test_encode_stream_is_golden),

@@ -81,7 +81,7 @@ static bool seen(struct signer *signer, unsigned number) {
     return signer_seen(signer, &(struct frame){hex, SIGNER_HEX_BYTES});
 }
 
-static void test_seen_remembers_the_promised_number_of_signatures(void **state) {
+static void test_seen_remembers_the_documented_number_of_signatures(void **state) {
     (void)state;
     struct signer *signer = signer_create("k", 1);
     for (unsigned i = 0; i < SIGNER_REMEMBERED; i++)
@@ -118,7 +118,7 @@ static void test_seen_after_many_signatures_remembers_the_newest(void **state) {
 }
 
 /* A process that is forked has no such page: to read it is a fault. */
-static void test_secret_is_not_in_a_copy_of_the_process(void **state) {
+static void test_secret_withheld_is_not_in_a_forked_process(void **state) {
     (void)state;
     char *secret = secret_alloc(5000);
     assert_non_null(secret);
@@ -139,7 +139,7 @@ static void test_secret_is_not_in_a_copy_of_the_process(void **state) {
 }
 
 /* As UUIDs are, and told apart from those that anybody could make; by another signer with the key, too. */
-static void test_session_is_known_to_who_has_the_key_alone(void **state) {
+static void test_session_id_is_recognized_only_with_the_same_key(void **state) {
     (void)state;
     struct signer *maker = signer_create("key", 3), *later = signer_create("key", 3);
     struct signer *other = signer_create("another", 7), *nobody = signer_create("", 0);
@@ -171,11 +171,11 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sign_gives_what_python_gives),
         cmocka_unit_test(test_verify_signature_of_wrong_length_is_refused),
-        cmocka_unit_test(test_secret_is_not_in_a_copy_of_the_process),
+        cmocka_unit_test(test_secret_withheld_is_not_in_a_forked_process),
         cmocka_unit_test(test_empty_key_gives_empty_signature_and_accepts_any),
-        cmocka_unit_test(test_seen_remembers_the_promised_number_of_signatures),
+        cmocka_unit_test(test_seen_remembers_the_documented_number_of_signatures),
         cmocka_unit_test(test_seen_full_forgets_the_oldest_tenth_only),
-        cmocka_unit_test(test_session_is_known_to_who_has_the_key_alone),
+        cmocka_unit_test(test_session_id_is_recognized_only_with_the_same_key),
         cmocka_unit_test(test_seen_after_many_signatures_remembers_the_newest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -264,7 +264,7 @@ static void test_whole_utf8_cut_anywhere_loses_nothing(void **state) {
 }
 
 /* Whatever stands before and after a byte, the eight-at-once paths find it. */
-static void test_scans_find_each_byte_at_each_place(void **state) {
+static void test_utf8_scans_find_each_byte_at_each_position(void **state) {
     (void)state;
     for (size_t place = 0; place < 20; place++) {
         for (unsigned byte = 0; byte < 256; byte++) {
@@ -310,7 +310,7 @@ int main(void) {
         cmocka_unit_test(test_invalid_utf8_in_json_is_replaced_as_python_does),
         cmocka_unit_test(test_whole_utf8_holds_back_only_an_incomplete_character),
         cmocka_unit_test(test_whole_utf8_cut_anywhere_loses_nothing),
-        cmocka_unit_test(test_scans_find_each_byte_at_each_place),
+        cmocka_unit_test(test_utf8_scans_find_each_byte_at_each_position),
         cmocka_unit_test(test_encode_each_code_point_reads_back),
         cmocka_unit_test(test_text_format_replaces_a_character_cut_by_a_precision),
     };

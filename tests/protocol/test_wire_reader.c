@@ -81,7 +81,7 @@ static void test_next_frames_in_pieces_come_whole(void **state) {
         read_in_pieces(pieces[i]);
 }
 
-static void test_next_without_a_whole_frame_asks_for_more(void **state) {
+static void test_next_without_a_whole_frame_returns_zero(void **state) {
     (void)state;
     struct wire_reader *reader = make_reader(CAP);
     struct wire_frame frame;
@@ -282,7 +282,7 @@ static void test_fill_large_frame_comes_whole(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_next_frames_in_pieces_come_whole),
-        cmocka_unit_test(test_next_without_a_whole_frame_asks_for_more),
+        cmocka_unit_test(test_next_without_a_whole_frame_returns_zero),
         cmocka_unit_test(test_next_bad_stream_refused_for_good),
         cmocka_unit_test(test_next_deep_json_refused),
         cmocka_unit_test(test_next_frame_of_too_many_values_refused_for_good),

@@ -78,7 +78,7 @@ static void test_zmtp_long_command_is_refused(void **state) {
     assert_int_equal(zmtp_count(&zmtp, LITERAL("\6\0\0\0\0\0\0\x20\1")), -EPROTO);
 }
 
-static void test_zmtp_greetings_are_taken_or_refused(void **state) {
+static void test_zmtp_greetings_are_accepted_or_refused(void **state) {
     static const struct {
         const char *text;
         size_t bytes;
@@ -123,7 +123,7 @@ static void test_zmtp_pieces_count_as_the_whole(void **state) {
 }
 
 /* The identity is found whole and in pieces, wherever it stands among the properties. */
-static void test_zmtp_identity_is_where_it_is_said_to_be(void **state) {
+static void test_zmtp_identity_has_its_position_in_the_bytes(void **state) {
     static const struct {
         const char *text;
         size_t bytes;
@@ -156,7 +156,7 @@ static void test_zmtp_identity_is_where_it_is_said_to_be(void **state) {
             for (size_t at = 0; at < rows[i].bytes && r == 0; at += piece) {
                 size_t n = rows[i].bytes - at < piece ? rows[i].bytes - at : piece;
                 r = zmtp_count(&zmtp, rows[i].text + at, n);
-                memcpy(found + zmtp.identity_come - zmtp.part_n, rows[i].text + at + zmtp.part_at, zmtp.part_n);
+                memcpy(found + zmtp.identity_received - zmtp.part_n, rows[i].text + at + zmtp.part_at, zmtp.part_n);
             }
             bool as_it_should = rows[i].identity ? r == 0 && strcmp(found, rows[i].identity) == 0 &&
                                                        zmtp.identity_bytes == strlen(found)
@@ -166,7 +166,7 @@ static void test_zmtp_identity_is_where_it_is_said_to_be(void **state) {
         }
 }
 
-static void test_zmtp_what_a_peer_says_of_itself_is_capped_as_a_command(void **state) {
+static void test_zmtp_ready_over_the_cap_of_a_command_is_refused(void **state) {
     (void)state;
     assert_int_equal(zmtp_count(&zmtp, LITERAL("\2\0\0\0\0\0\0\x20\1")), -EPROTO);
 }
@@ -179,10 +179,10 @@ int main(void) {
         CASE(test_zmtp_large_frame_has_a_length_of_eight_bytes),
         CASE(test_zmtp_command_ends_no_message),
         CASE(test_zmtp_long_command_is_refused),
-        CASE(test_zmtp_greetings_are_taken_or_refused),
+        CASE(test_zmtp_greetings_are_accepted_or_refused),
         CASE(test_zmtp_pieces_count_as_the_whole),
-        CASE(test_zmtp_identity_is_where_it_is_said_to_be),
-        CASE(test_zmtp_what_a_peer_says_of_itself_is_capped_as_a_command),
+        CASE(test_zmtp_identity_has_its_position_in_the_bytes),
+        CASE(test_zmtp_ready_over_the_cap_of_a_command_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

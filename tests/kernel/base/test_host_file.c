@@ -41,7 +41,7 @@ static void make_socket(const char *path) {
     close(fd);
 }
 
-static void test_host_file_that_is_no_plain_file_is_refused_without_waiting(void **state) {
+static void test_host_file_that_is_not_regular_is_refused_without_blocking(void **state) {
     (void)state;
     tree_file("plain", "text");
     tree_folder("folder");
@@ -56,7 +56,7 @@ static void test_host_file_that_is_no_plain_file_is_refused_without_waiting(void
     expect("nothing", -ENOENT, "No such file or directory");
 }
 
-static void test_host_file_with_two_names_or_too_large_is_refused(void **state) {
+static void test_host_file_with_two_hard_links_or_too_large_is_refused(void **state) {
     char other[PATH_MAX];
     (void)state;
     tree_file("two", "");
@@ -67,7 +67,7 @@ static void test_host_file_with_two_names_or_too_large_is_refused(void **state) 
     expect("large", -EFBIG, "it is too large (1099511627776 bytes; 100 are allowed)");
 }
 
-static void test_host_file_of_anothers_or_for_everybody_to_write_is_refused(void **state) {
+static void test_host_file_of_another_user_or_writable_by_others_is_refused(void **state) {
     (void)state;
     tree_file("shared", "");
     assert_int_equal(chmod(in("shared"), 0666), 0);
@@ -85,9 +85,9 @@ static void test_host_file_of_anothers_or_for_everybody_to_write_is_refused(void
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_host_file_that_is_no_plain_file_is_refused_without_waiting),
-        TEST(test_host_file_with_two_names_or_too_large_is_refused),
-        TEST(test_host_file_of_anothers_or_for_everybody_to_write_is_refused),
+        TEST(test_host_file_that_is_not_regular_is_refused_without_blocking),
+        TEST(test_host_file_with_two_hard_links_or_too_large_is_refused),
+        TEST(test_host_file_of_another_user_or_writable_by_others_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

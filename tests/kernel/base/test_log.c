@@ -77,7 +77,7 @@ static void test_log_line_that_is_too_long_is_cut(void **state) {
     assert_int_equal(line[1023], '\n');
 }
 
-static void test_log_line_has_a_question_mark_for_what_is_not_seen(void **state) {
+static void test_log_line_with_unseen_characters_shows_question_marks(void **state) {
     (void)state;
     log_init(&log_, NULL);
     log_write(&log_, LOG_LEVEL_WARNING, "a\nb\x1b[31m");
@@ -92,7 +92,7 @@ int main(void) {
         TEST(test_log_line_below_the_level_is_not_written),
         TEST(test_log_line_at_debug_names_file_and_function),
         TEST(test_log_line_that_is_too_long_is_cut),
-        TEST(test_log_line_has_a_question_mark_for_what_is_not_seen),
+        TEST(test_log_line_with_unseen_characters_shows_question_marks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

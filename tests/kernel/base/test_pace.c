@@ -17,7 +17,7 @@ static unsigned count_allowed(struct pace *pace, unsigned per_second, unsigned b
     return n;
 }
 
-static void test_pace_allows_some_in_a_row_and_then_so_many_a_second(void **state) {
+static void test_pace_after_a_burst_allows_the_rate(void **state) {
     (void)state;
     struct pace pace = {0};
     assert_in_range(count_allowed(&pace, 1, 64), 64, 66);
@@ -29,7 +29,7 @@ static void test_pace_allows_some_in_a_row_and_then_so_many_a_second(void **stat
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pace_allows_some_in_a_row_and_then_so_many_a_second),
+        cmocka_unit_test(test_pace_after_a_burst_allows_the_rate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,7 +73,7 @@ static void test_pattern_that_backtracks_for_ever_times_out(void **state) {
     assert_int_equal(count("(a|aa)+[^a]$", text, sizeof text, &start, &end), -ETIME);
 }
 
-static void test_pattern_that_is_wrong_is_refused_with_its_place(void **state) {
+static void test_pattern_that_is_invalid_is_refused_with_its_position(void **state) {
     struct error error;
     char *long_one = calloc(1, PATTERN_BYTES_MAX + 2);
     (void)state;
@@ -92,7 +92,7 @@ int main(void) {
         cmocka_unit_test(test_pattern_matches_are_found_line_by_line),
         cmocka_unit_test(test_pattern_match_in_a_long_line_is_found_once_and_whole),
         cmocka_unit_test(test_pattern_that_backtracks_for_ever_times_out),
-        cmocka_unit_test(test_pattern_that_is_wrong_is_refused_with_its_place),
+        cmocka_unit_test(test_pattern_that_is_invalid_is_refused_with_its_position),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static void test_sandbox_error_becomes_its_sentence_with_step_and_errno(void **s
     assert_non_null(strstr(error.text, "(a detail): Operation not permitted. "));
 }
 
-static void test_sandbox_error_for_nobody_returns_errno(void **state) {
+static void test_sandbox_error_without_ret_error_returns_errno(void **state) {
     (void)state;
     assert_int_equal(error_set_sandbox(NULL, -EACCES, &cause), -EACCES);
 }
@@ -30,7 +30,7 @@ static void test_sandbox_error_for_nobody_returns_errno(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sandbox_error_becomes_its_sentence_with_step_and_errno),
-        cmocka_unit_test(test_sandbox_error_for_nobody_returns_errno),
+        cmocka_unit_test(test_sandbox_error_without_ret_error_returns_errno),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ static const struct {
      "\xd9\x85\xdb\x8c\xe2\x80\x8c\xd8\xae \xe2\x9d\xa4\xef\xb8\x8f"},
 };
 
-static void test_terminal_text_has_a_question_mark_for_what_is_not_seen(void **state) {
+static void test_terminal_text_with_unseen_characters_shows_question_marks(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         auto_bytes out = {0};
@@ -85,13 +85,13 @@ static void put_json(void) {
     json_decref(json);
 }
 
-static void test_terminal_output_is_safe_whatever_its_parts_are(void **state) {
+static void test_terminal_output_with_unsafe_arguments_is_safe(void **state) {
     (void)state;
     assert_string_equal(written(STDOUT_FILENO, print), "x?y?: 7\ncut ?a");
     assert_string_equal(written(STDERR_FILENO, complain), "petri: no??such?[2J: it is not there\n");
 }
 
-static void test_terminal_json_spells_what_is_not_seen_and_is_the_same_value(void **state) {
+static void test_terminal_json_with_unseen_characters_has_escapes_and_the_same_value(void **state) {
     (void)state;
     const char *text = written(STDOUT_FILENO, put_json);
     assert_string_equal(text,
@@ -104,10 +104,10 @@ static void test_terminal_json_spells_what_is_not_seen_and_is_the_same_value(voi
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_terminal_text_has_a_question_mark_for_what_is_not_seen),
+        cmocka_unit_test(test_terminal_text_with_unseen_characters_shows_question_marks),
         cmocka_unit_test(test_terminal_text_of_one_line_has_no_line_end),
-        cmocka_unit_test(test_terminal_output_is_safe_whatever_its_parts_are),
-        cmocka_unit_test(test_terminal_json_spells_what_is_not_seen_and_is_the_same_value),
+        cmocka_unit_test(test_terminal_output_with_unsafe_arguments_is_safe),
+        cmocka_unit_test(test_terminal_json_with_unseen_characters_has_escapes_and_the_same_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

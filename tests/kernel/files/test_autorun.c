@@ -12,7 +12,7 @@
 static char why[128];
 
 /* Names that an honest cell writes. */
-static void test_selfstart_data_is_copied_under_its_name(void **state) {
+static void test_autorun_of_data_files_is_false(void **state) {
     static const char *const paths[] = {
         "plot.png",        "a/b/table.csv",       "data",          "README",
         "LICENSE",         "report (1).pdf",      "model.pkl",     "index.html",
@@ -30,7 +30,7 @@ static void test_selfstart_data_is_copied_under_its_name(void **state) {
             fail_msg("%s %s", paths[i], why);
 }
 
-static void test_selfstart_what_tools_run_by_its_name_is_refused(void **state) {
+static void test_autorun_of_names_that_tools_run_is_true(void **state) {
     static const struct {
         const char *path, *why;
     } rows[] = {
@@ -77,7 +77,7 @@ static void test_selfstart_what_tools_run_by_its_name_is_refused(void **state) {
     }
 }
 
-static void test_selfstart_reason_is_cut_to_its_room(void **state) {
+static void test_autorun_reason_longer_than_its_buffer_is_cut(void **state) {
     char little[8] = "xxxxxxx";
     (void)state;
     assert_true(autorun_is(".git", little, 4));
@@ -90,7 +90,7 @@ static bool is_in_work(const char *path, json_t *allowed) {
     return is;
 }
 
-static void test_selfstart_what_is_allowed_is_no_matter(void **state) {
+static void test_autorun_of_allowed_names_is_false(void **state) {
     (void)state;
     assert_true(is_in_work("Makefile", NULL));
     assert_false(is_in_work("Makefile", json_pack("[s]", "Makefile")));
@@ -102,7 +102,7 @@ static void test_selfstart_what_is_allowed_is_no_matter(void **state) {
     assert_false(is_in_work(".github/Makefile", json_pack("[s]", "*")));
 }
 
-static void test_selfstart_modules_in_a_folder_that_people_work_in(void **state) {
+static void test_autorun_of_modules_in_a_working_folder_is_true(void **state) {
     (void)state;
     assert_false(autorun_is("json.py", why, sizeof why));
     assert_true(is_in_work("json.py", NULL));
@@ -116,11 +116,11 @@ static void test_selfstart_modules_in_a_folder_that_people_work_in(void **state)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_selfstart_what_is_allowed_is_no_matter),
-        cmocka_unit_test(test_selfstart_modules_in_a_folder_that_people_work_in),
-        cmocka_unit_test(test_selfstart_data_is_copied_under_its_name),
-        cmocka_unit_test(test_selfstart_what_tools_run_by_its_name_is_refused),
-        cmocka_unit_test(test_selfstart_reason_is_cut_to_its_room),
+        cmocka_unit_test(test_autorun_of_allowed_names_is_false),
+        cmocka_unit_test(test_autorun_of_modules_in_a_working_folder_is_true),
+        cmocka_unit_test(test_autorun_of_data_files_is_false),
+        cmocka_unit_test(test_autorun_of_names_that_tools_run_is_true),
+        cmocka_unit_test(test_autorun_reason_longer_than_its_buffer_is_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

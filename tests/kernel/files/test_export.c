@@ -78,7 +78,7 @@ static void expect_copied(const char *path, const char *text, const char *expect
     expect_text(whole, text);
 }
 
-static void test_outbox_replaces_files_that_petri_wrote(void **state) {
+static void test_export_replaces_files_that_petri_wrote(void **state) {
     struct export other;
     char got[PATH_MAX];
     (void)state;
@@ -92,7 +92,7 @@ static void test_outbox_replaces_files_that_petri_wrote(void **state) {
     expect_copied("plot.png", "five", "plot.png");
 }
 
-static void test_outbox_does_not_rewrite_an_unchanged_file(void **state) {
+static void test_export_does_not_rewrite_an_unchanged_file(void **state) {
     struct stat before, after, log_before, log_after;
     (void)state;
     expect_copied("same.png", "one", "same.png");
@@ -106,7 +106,7 @@ static void test_outbox_does_not_rewrite_an_unchanged_file(void **state) {
     expect_copied("same.png", "two", "same.png");
 }
 
-static void test_outbox_does_not_overwrite_files_of_others(void **state) {
+static void test_export_does_not_overwrite_other_files(void **state) {
     (void)state;
     assert_int_equal(mkdir("outputs", 0755), 0);
     put("outputs/plot.png", "mine");
@@ -125,7 +125,7 @@ static void test_outbox_does_not_overwrite_files_of_others(void **state) {
     expect_copied("b.tar.gz", "seven", "b.tar (2).gz");
 }
 
-static void test_outbox_does_not_follow_links(void **state) {
+static void test_export_does_not_follow_links(void **state) {
     char got[PATH_MAX];
     (void)state;
     assert_int_equal(mkdir("outputs", 0755), 0);
@@ -140,7 +140,7 @@ static void test_outbox_does_not_follow_links(void **state) {
     assert_int_equal(rmdir("elsewhere"), 0); /* it is empty */
 }
 
-static void test_outbox_that_another_kernel_holds_is_refused(void **state) {
+static void test_export_locked_by_another_kernel_is_refused(void **state) {
     struct export other;
     (void)state;
     export_init_at(&other, tree);
@@ -154,7 +154,7 @@ static void test_outbox_that_another_kernel_holds_is_refused(void **state) {
     export_fini(&other);
 }
 
-static void test_outbox_removes_what_a_killed_kernel_left(void **state) {
+static void test_export_removes_partial_files_of_a_killed_kernel(void **state) {
     struct export_file file;
     char path[128];
     (void)state;
@@ -168,7 +168,7 @@ static void test_outbox_removes_what_a_killed_kernel_left(void **state) {
     assert_int_equal(access(path, F_OK), -1);
 }
 
-static void test_outbox_with_a_damaged_log_overwrites_nothing(void **state) {
+static void test_export_with_a_damaged_log_overwrites_nothing(void **state) {
     (void)state;
     expect_copied("a", "one", "a");
     put("outputs/.petri-sha256",
@@ -201,7 +201,7 @@ static void start_anew(off_t max_bytes) {
     export_log_init(&export.log, max_bytes);
 }
 
-static void test_outbox_with_more_files_than_its_log_can_name_goes_on_and_forgets_the_oldest(void **state) {
+static void test_export_with_more_files_than_its_log_holds_forgets_the_oldest(void **state) {
     char name[200];
     (void)state;
     start_anew(8192);
@@ -216,7 +216,7 @@ static void test_outbox_with_more_files_than_its_log_can_name_goes_on_and_forget
     expect_copied(name, "other", oldest); /* nobody knows any more whose it is */
 }
 
-static void test_outbox_log_of_files_that_are_gone_or_written_often_stays_small(void **state) {
+static void test_export_log_of_deleted_or_rewritten_files_stays_small(void **state) {
     (void)state;
     start_anew(8192);
     expect_copied("kept", "first", "kept");
@@ -232,7 +232,7 @@ static void test_outbox_log_of_files_that_are_gone_or_written_often_stays_small(
 }
 
 /* What an earlier version refused to read for good. */
-static void test_outbox_with_a_log_over_any_size_is_written_to_and_the_log_is_small_again(void **state) {
+static void test_export_with_a_log_over_its_size_rewrites_a_small_log(void **state) {
     (void)state;
     expect_copied("a", "one", "a");
     assert_int_equal(truncate("outputs/.petri-sha256", (off_t)1 << 40), 0);
@@ -261,7 +261,7 @@ static void plant_anothers(const char *path) {
     assert_int_equal(chown(path, 12345, 12345), 0);
 }
 
-static void test_outbox_with_something_else_in_the_place_of_its_log_makes_a_new_one(void **state) {
+static void test_export_with_an_untrusted_log_makes_a_new_one(void **state) {
     void (*const plant[])(const char *path) = {plant_link, plant_second_name, plant_fifo, plant_anothers};
     (void)state;
     put("target", "kept");
@@ -281,7 +281,7 @@ static void test_outbox_with_something_else_in_the_place_of_its_log_makes_a_new_
     }
 }
 
-static void test_outbox_reads_no_planted_file_that_is_larger_than_it_may(void **state) {
+static void test_export_does_not_read_an_existing_file_over_its_bound(void **state) {
     (void)state;
     expect_copied("a", "one", "a");
     assert_int_equal(truncate("outputs/a", (off_t)1 << 40), 0);
@@ -313,14 +313,14 @@ static int copy_large(char character) {
     return slices;
 }
 
-static void test_outbox_reads_what_stands_there_in_slices(void **state) {
+static void test_export_reads_an_existing_file_in_slices(void **state) {
     (void)state;
     assert_int_equal(copy_large('a'), 0);
     assert_true(copy_large('b') > 4);
     assert_true(copy_large('b') > 4);
 }
 
-static void test_outbox_without_a_folder_is_off(void **state) {
+static void test_export_without_a_folder_is_off(void **state) {
     struct export none;
     (void)state;
     init(&none, "");
@@ -334,20 +334,20 @@ static void test_outbox_without_a_folder_is_off(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        CASE(test_outbox_replaces_files_that_petri_wrote),
-        CASE(test_outbox_does_not_rewrite_an_unchanged_file),
-        CASE(test_outbox_does_not_overwrite_files_of_others),
-        CASE(test_outbox_does_not_follow_links),
-        CASE(test_outbox_that_another_kernel_holds_is_refused),
-        CASE(test_outbox_removes_what_a_killed_kernel_left),
-        CASE(test_outbox_with_a_damaged_log_overwrites_nothing),
-        CASE(test_outbox_with_more_files_than_its_log_can_name_goes_on_and_forgets_the_oldest),
-        CASE(test_outbox_log_of_files_that_are_gone_or_written_often_stays_small),
-        CASE(test_outbox_with_a_log_over_any_size_is_written_to_and_the_log_is_small_again),
-        CASE(test_outbox_with_something_else_in_the_place_of_its_log_makes_a_new_one),
-        CASE(test_outbox_reads_no_planted_file_that_is_larger_than_it_may),
-        CASE(test_outbox_reads_what_stands_there_in_slices),
-        CASE(test_outbox_without_a_folder_is_off),
+        CASE(test_export_replaces_files_that_petri_wrote),
+        CASE(test_export_does_not_rewrite_an_unchanged_file),
+        CASE(test_export_does_not_overwrite_other_files),
+        CASE(test_export_does_not_follow_links),
+        CASE(test_export_locked_by_another_kernel_is_refused),
+        CASE(test_export_removes_partial_files_of_a_killed_kernel),
+        CASE(test_export_with_a_damaged_log_overwrites_nothing),
+        CASE(test_export_with_more_files_than_its_log_holds_forgets_the_oldest),
+        CASE(test_export_log_of_deleted_or_rewritten_files_stays_small),
+        CASE(test_export_with_a_log_over_its_size_rewrites_a_small_log),
+        CASE(test_export_with_an_untrusted_log_makes_a_new_one),
+        CASE(test_export_does_not_read_an_existing_file_over_its_bound),
+        CASE(test_export_reads_an_existing_file_in_slices),
+        CASE(test_export_without_a_folder_is_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ static void test_journal_is_read_as_it_was_written(void **state) {
     journal_fini(&read);
 }
 
-static void test_file_is_known_again_by_all_that_is_noted(void **state) {
+static void test_journal_is_compares_every_field(void **state) {
     const struct stat st = {.st_ino = 7, .st_size = 3, .st_mtim = {1, 2}, .st_mode = S_IFREG | 0644};
     const struct journal_before before = journal_before_of(&st), none = journal_before_of(NULL);
     struct stat other = st;
@@ -97,7 +97,7 @@ static void test_journal_that_petri_did_not_write_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_journal_is_read_as_it_was_written),
-        cmocka_unit_test(test_file_is_known_again_by_all_that_is_noted),
+        cmocka_unit_test(test_journal_is_compares_every_field),
         cmocka_unit_test(test_journal_that_petri_did_not_write_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

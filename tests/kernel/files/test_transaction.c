@@ -64,7 +64,7 @@ static int remove_there(struct transaction *transaction, enum journal_kind kind,
 
 /* Decides and makes all. */
 static void make(struct transaction *transaction) {
-    assert_int_equal(transaction_decide(transaction), 0);
+    assert_int_equal(transaction_commit(transaction), 0);
     assert_true(transaction_step(transaction, CLOCK_NEVER));
 }
 
@@ -92,7 +92,7 @@ static bool is_there(const char *name) {
     return lstat(tree_path(path, name), &st) == 0;
 }
 
-static void test_changes_are_made_once_they_are_decided(void **state) {
+static void test_transaction_after_commit_makes_its_changes(void **state) {
     struct stat st;
     char path[PATH_MAX];
     (void)state;
@@ -123,7 +123,7 @@ static void test_changes_are_made_once_they_are_decided(void **state) {
     assert_int_equal(st.st_mtim.tv_sec, 1000000000);
 }
 
-static void test_nothing_is_done_before_it_is_decided(void **state) {
+static void test_transaction_before_commit_changes_nothing(void **state) {
     (void)state;
     tree_file("old.txt", "old");
     struct transaction *transaction = begin();
@@ -135,7 +135,7 @@ static void test_nothing_is_done_before_it_is_decided(void **state) {
     assert_false(is_there(JOURNAL_FOLDER));
 }
 
-static void test_what_others_have_changed_meanwhile_stays(void **state) {
+static void test_transaction_keeps_files_that_others_have_changed(void **state) {
     (void)state;
     tree_file("one.txt", "one");
     tree_file("two.tar", "two");
@@ -162,7 +162,7 @@ static void test_what_others_have_changed_meanwhile_stays(void **state) {
     expect_text("four (2)", "ours");
 }
 
-static void test_no_link_is_followed(void **state) {
+static void test_transaction_follows_no_link(void **state) {
     char path[PATH_MAX];
     struct stat st;
     (void)state;
@@ -181,7 +181,7 @@ static void test_no_link_is_followed(void **state) {
     assert_false(is_there("elsewhere/b"));
 }
 
-static void test_changes_that_are_forgotten_are_not_made(void **state) {
+static void test_transaction_does_not_make_removed_changes(void **state) {
     (void)state;
     tree_file("one.txt", "one");
     tree_file("two.txt", "two");
@@ -195,7 +195,7 @@ static void test_changes_that_are_forgotten_are_not_made(void **state) {
     expect_text("two.txt", "two");
 }
 
-static void test_folder_with_something_in_it_stays(void **state) {
+static void test_transaction_keeps_a_folder_that_is_not_empty(void **state) {
     (void)state;
     tree_folder("full");
     struct transaction *transaction = begin();
@@ -207,7 +207,7 @@ static void test_folder_with_something_in_it_stays(void **state) {
     expect_text("full/theirs", "x");
 }
 
-static void test_kernels_take_turns(void **state) {
+static void test_transaction_locked_by_another_kernel_is_refused(void **state) {
     struct transaction *other;
     size_t recovered;
     (void)state;
@@ -223,7 +223,7 @@ static void test_kernels_take_turns(void **state) {
 static const char planted[] = "{\"version\": 1, \"changes\": [[\"put\", \"hook\", \"file-0\", 1, null]]}";
 
 /* As it comes with a clone: whoever made it knows neither number nor time of the files that it becomes. */
-static void test_journal_that_was_not_written_here_is_none(void **state) {
+static void test_journal_copied_from_another_folder_is_ignored(void **state) {
     char path[PATH_MAX], name[96];
     struct stat st;
     (void)state;
@@ -247,7 +247,7 @@ static void test_journal_that_cant_be_read_is_left_alone(void **state) {
     struct stat st;
     (void)state;
     assert_int_equal(put(transaction, "new.txt", "new", NULL), 0);
-    assert_int_equal(transaction_decide(transaction), 0);
+    assert_int_equal(transaction_commit(transaction), 0);
     transaction_close(transaction); /* as if it had been killed */
     assert_int_equal(stat(tree_path(path, JOURNAL_FOLDER "/token"), &st), 0);
     snprintf(name, sizeof name, JOURNAL_FOLDER "/journal-%jx-%jx", (uintmax_t)st.st_ino,
@@ -258,7 +258,7 @@ static void test_journal_that_cant_be_read_is_left_alone(void **state) {
     expect_text(name, "{");
 }
 
-static void test_folder_that_is_not_petris_is_left_alone(void **state) {
+static void test_transaction_folder_of_others_or_a_link_is_refused(void **state) {
     struct transaction *transaction;
     size_t recovered;
     char path[PATH_MAX];
@@ -276,7 +276,7 @@ static void test_folder_that_is_not_petris_is_left_alone(void **state) {
     assert_int_equal(transaction_open(folder_fd, &transaction, &recovered), -ELOOP);
 }
 
-static void test_what_somebody_else_has_in_a_folder_of_that_name_stays(void **state) {
+static void test_transaction_keeps_other_files_in_its_folder(void **state) {
     (void)state;
     tree_file(JOURNAL_FOLDER "/mine", "mine");
     tree_file(JOURNAL_FOLDER "/file-x", "mine");
@@ -312,7 +312,7 @@ static int change_all(void) {
     if (r == 0)
         r = put(transaction, "taken.txt", "ours", NULL);
     if (r == 0)
-        r = transaction_decide(transaction);
+        r = transaction_commit(transaction);
     if (r == 0 && !transaction_step(transaction, CLOCK_NEVER))
         r = -EINPROGRESS;
     transaction_close(transaction);
@@ -365,7 +365,7 @@ static bool is_killed_at(int n) {
     return true;
 }
 
-static void test_killed_at_any_system_call_all_or_nothing_is_done(void **state) {
+static void test_transaction_killed_at_any_system_call_makes_all_changes_or_none(void **state) {
     int n = 0, without = 0, with = 0;
     bool killed = true;
     for (; killed; n++) {
@@ -384,18 +384,18 @@ static void test_killed_at_any_system_call_all_or_nothing_is_done(void **state) 
 int main(void) {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, start, stop)
     const struct CMUnitTest tests[] = {
-        TEST(test_changes_are_made_once_they_are_decided),
-        TEST(test_nothing_is_done_before_it_is_decided),
-        TEST(test_what_others_have_changed_meanwhile_stays),
-        TEST(test_no_link_is_followed),
-        TEST(test_changes_that_are_forgotten_are_not_made),
-        TEST(test_folder_with_something_in_it_stays),
-        TEST(test_kernels_take_turns),
-        TEST(test_journal_that_was_not_written_here_is_none),
+        TEST(test_transaction_after_commit_makes_its_changes),
+        TEST(test_transaction_before_commit_changes_nothing),
+        TEST(test_transaction_keeps_files_that_others_have_changed),
+        TEST(test_transaction_follows_no_link),
+        TEST(test_transaction_does_not_make_removed_changes),
+        TEST(test_transaction_keeps_a_folder_that_is_not_empty),
+        TEST(test_transaction_locked_by_another_kernel_is_refused),
+        TEST(test_journal_copied_from_another_folder_is_ignored),
         TEST(test_journal_that_cant_be_read_is_left_alone),
-        TEST(test_folder_that_is_not_petris_is_left_alone),
-        TEST(test_what_somebody_else_has_in_a_folder_of_that_name_stays),
-        TEST(test_killed_at_any_system_call_all_or_nothing_is_done),
+        TEST(test_transaction_folder_of_others_or_a_link_is_refused),
+        TEST(test_transaction_keeps_other_files_in_its_folder),
+        TEST(test_transaction_killed_at_any_system_call_makes_all_changes_or_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

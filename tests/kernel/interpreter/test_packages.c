@@ -38,7 +38,7 @@ static void expect_hidden(const char *listed, const char *in_site, const char *i
     listing_expect(VENV "/bin", in_bin);
 }
 
-static void test_packages_none_listed_leaves_what_the_worker_needs(void **state) {
+static void test_packages_with_none_listed_shows_what_the_worker_needs(void **state) {
     (void)state;
     expect_hidden("",
                   "deep_thing deep_thing-1.0.dist-info loose.py plot plot-1.0.dist-info table"
@@ -46,7 +46,7 @@ static void test_packages_none_listed_leaves_what_the_worker_needs(void **state)
                   "deep_thing plot table");
 }
 
-static void test_packages_listed_bring_what_they_require_but_not_for_extras(void **state) {
+static void test_packages_listed_show_their_requirements_but_not_extras(void **state) {
     (void)state;
     expect_hidden("Table", "loose.py plot plot-1.0.dist-info", "plot");
 }
@@ -56,7 +56,7 @@ static void test_packages_are_found_by_any_spelling_of_their_name(void **state) 
     expect_hidden("DEEP-thing plot not-installed", "loose.py", "");
 }
 
-static void test_packages_without_a_record_go_by_top_level_and_requires_txt(void **state) {
+static void test_packages_without_a_record_use_top_level_and_requires_txt(void **state) {
     (void)state;
     tree_file(SITE "/old-1.0.egg-info/top_level.txt", "loose\n_native\n");
     tree_file(SITE "/old-1.0.egg-info/requires.txt", "plot\n\n[extra]\ntable\n");
@@ -66,7 +66,7 @@ static void test_packages_without_a_record_go_by_top_level_and_requires_txt(void
                   "deep_thing table");
 }
 
-static void test_packages_with_installed_files_go_by_these(void **state) {
+static void test_packages_with_installed_files_txt_use_it(void **state) {
     (void)state;
     tree_file(SITE "/old-1.0.egg-info/installed-files.txt", "../loose.py\n../../../../bin/old\nPKG-INFO\n");
     tree_file(VENV "/bin/old", "");
@@ -74,7 +74,7 @@ static void test_packages_with_installed_files_go_by_these(void **state) {
     expect_hidden("table", "loose.py old-1.0.egg-info plot plot-1.0.dist-info", "old plot");
 }
 
-static void test_packages_as_eggs_are_shown_or_hidden_whole(void **state) {
+static void test_packages_as_eggs_are_shown_or_hidden_as_a_whole(void **state) {
     (void)state;
     tree_file(SITE "/Seen-1.0-py3.99.egg/EGG-INFO/requires.txt", "plot\n");
     tree_file(SITE "/unseen-1.0-py3.99.egg/EGG-INFO/PKG-INFO", "");
@@ -130,7 +130,7 @@ static void test_packages_as_bundled_wheels_are_hidden_if_not_listed(void **stat
     listing_expect(BASE "/share/python-wheels", "pip-1.0-py3-none-any.whl");
 }
 
-static void test_packages_leave_an_environment_what_is_its_own(void **state) {
+static void test_packages_do_not_hide_files_of_the_virtual_environment_itself(void **state) {
     (void)state;
     tree_file(VENV "/bin/activate", "");
     tree_file(VENV "/bin/activate_this.py", "");
@@ -141,7 +141,7 @@ static void test_packages_leave_an_environment_what_is_its_own(void **state) {
     listing_expect(VENV "/share", "left-over");
 }
 
-static void test_packages_hide_no_input_that_lies_among_them(void **state) {
+static void test_packages_do_not_hide_inputs_in_their_folders(void **state) {
     (void)state;
     tree_file(SITE "/plot/data/kept", "");
     tree_file(SITE "/plot/data/other", "");
@@ -159,17 +159,17 @@ static void test_packages_hide_no_input_that_lies_among_them(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_packages_none_listed_leaves_what_the_worker_needs),
-        TEST(test_packages_listed_bring_what_they_require_but_not_for_extras),
+        TEST(test_packages_with_none_listed_shows_what_the_worker_needs),
+        TEST(test_packages_listed_show_their_requirements_but_not_extras),
         TEST(test_packages_are_found_by_any_spelling_of_their_name),
-        TEST(test_packages_without_a_record_go_by_top_level_and_requires_txt),
-        TEST(test_packages_with_installed_files_go_by_these),
-        TEST(test_packages_as_eggs_are_shown_or_hidden_whole),
+        TEST(test_packages_without_a_record_use_top_level_and_requires_txt),
+        TEST(test_packages_with_installed_files_txt_use_it),
+        TEST(test_packages_as_eggs_are_shown_or_hidden_as_a_whole),
         TEST(test_packages_of_petris_own_site_are_not_hidden),
         TEST(test_packages_of_the_base_and_of_other_versions_are_hidden_though_listed),
         TEST(test_packages_as_bundled_wheels_are_hidden_if_not_listed),
-        TEST(test_packages_leave_an_environment_what_is_its_own),
-        TEST(test_packages_hide_no_input_that_lies_among_them),
+        TEST(test_packages_do_not_hide_files_of_the_virtual_environment_itself),
+        TEST(test_packages_do_not_hide_inputs_in_their_folders),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

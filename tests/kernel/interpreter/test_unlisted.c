@@ -36,7 +36,7 @@ static void test_unlisted_part_of_a_namespace_whose_owners_have_no_lists_is_hidd
     listing_expect(SITE, "space/unseen unseen-1.0.dist-info");
 }
 
-static void test_unlisted_modules_caches_are_hidden_with_them(void **state) {
+static void test_unlisted_modules_are_hidden_with_their_caches(void **state) {
     (void)state;
     listing_add(SITE, "seen", PATHS("seen.py", "space/seen.py"));
     listing_add(SITE, "unseen", PATHS("unseen.py", "space/unseen.py", "__pycache__/unseen.cpython-399.pyc"));
@@ -49,7 +49,7 @@ static void test_unlisted_modules_caches_are_hidden_with_them(void **state) {
                          " space/__pycache__/unseen.cpython-399.pyc space/unseen.py unseen-1.0.dist-info unseen.py");
 }
 
-static void test_unlisted_caches_without_any_that_is_listed_are_hidden_whole(void **state) {
+static void test_unlisted_cache_folder_without_listed_modules_is_hidden_as_a_whole(void **state) {
     (void)state;
     listing_add(SITE, "unseen", PATHS("unseen.py"));
     tree_file(SITE "/__pycache__/unseen.cpython-399.pyc", "");
@@ -94,7 +94,7 @@ static void test_unlisted_files_with_odd_names_are_hidden_and_only_they(void **s
 }
 
 /* A list of files may name any path: what is no folder of distributions is none of this. */
-static void test_unlisted_paths_outside_of_the_prefix_are_left_alone(void **state) {
+static void test_unlisted_paths_outside_of_the_prefix_are_not_hidden(void **state) {
     (void)state;
     tree_file("outside/file", "");
     listing_add(SITE, "unseen", PATHS("../../../../outside/file"));
@@ -107,7 +107,7 @@ static void test_unlisted_paths_outside_of_the_prefix_are_left_alone(void **stat
     listing_expect(SITE, "more-1.0.dist-info unseen-1.0.dist-info");
 }
 
-static void test_unlisted_program_stays_whoever_names_it(void **state) {
+static void test_unlisted_interpreter_program_named_by_a_distribution_is_shown(void **state) {
     (void)state;
     listing_add(BASE_SITE, "unseen", PATHS("../../../bin/tool", "../../../bin/python3-config"));
     listing_record(BASE_SITE, "more", "../../../bin/python3.99,,\n../../../lib/python3.99/os.py,,\n");
@@ -168,7 +168,7 @@ static void test_unlisted_loops_of_links_end(void **state) {
     listing_expect(VENV "/share", "loop");
 }
 
-static void test_unlisted_deeper_than_can_be_followed_is_hidden(void **state) {
+static void test_unlisted_folder_over_the_depth_is_hidden(void **state) {
     char record[2048] = "space/", *end = record + strlen(record);
     (void)state;
     listing_add(SITE, "seen", PATHS("space/a.py"));
@@ -188,16 +188,16 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_unlisted_part_of_a_namespace_package_is_hidden),
         TEST(test_unlisted_part_of_a_namespace_whose_owners_have_no_lists_is_hidden),
-        TEST(test_unlisted_modules_caches_are_hidden_with_them),
-        TEST(test_unlisted_caches_without_any_that_is_listed_are_hidden_whole),
+        TEST(test_unlisted_modules_are_hidden_with_their_caches),
+        TEST(test_unlisted_cache_folder_without_listed_modules_is_hidden_as_a_whole),
         TEST(test_unlisted_files_of_shared_data_folders_are_hidden),
         TEST(test_unlisted_files_with_odd_names_are_hidden_and_only_they),
-        TEST(test_unlisted_paths_outside_of_the_prefix_are_left_alone),
-        TEST(test_unlisted_program_stays_whoever_names_it),
+        TEST(test_unlisted_paths_outside_of_the_prefix_are_not_hidden),
+        TEST(test_unlisted_interpreter_program_named_by_a_distribution_is_shown),
         TEST(test_unlisted_fifos_in_place_of_metadata_do_not_block),
         TEST(test_unlisted_huge_files_in_place_of_metadata_are_not_read),
         TEST(test_unlisted_loops_of_links_end),
-        TEST(test_unlisted_deeper_than_can_be_followed_is_hidden),
+        TEST(test_unlisted_folder_over_the_depth_is_hidden),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

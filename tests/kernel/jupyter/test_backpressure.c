@@ -134,7 +134,7 @@ static json_int_t dropped_of_reply(void) {
     return dropped;
 }
 
-static void test_flood_waits_for_a_slow_subscriber_and_loses_nothing(void **state) {
+static void test_backpressure_with_a_slow_subscriber_loses_nothing(void **state) {
     char id[37];
     (void)state;
     pthread_t thread = begin_flood(id);
@@ -170,7 +170,7 @@ static void expect_comm_is_noted(void) {
     json_decref(content);
 }
 
-static void test_flood_before_a_stuck_subscriber_is_dropped_and_the_kernel_goes_on(void **state) {
+static void test_backpressure_with_a_stuck_subscriber_drops_messages(void **state) {
     char id[37];
     (void)state;
     pthread_t thread = begin_flood(id);
@@ -191,9 +191,8 @@ static void test_flood_before_a_stuck_subscriber_is_dropped_and_the_kernel_goes_
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_flood_waits_for_a_slow_subscriber_and_loses_nothing, start_slow, stop),
-        cmocka_unit_test_setup_teardown(test_flood_before_a_stuck_subscriber_is_dropped_and_the_kernel_goes_on,
-                                        start_stuck, stop),
+        cmocka_unit_test_setup_teardown(test_backpressure_with_a_slow_subscriber_loses_nothing, start_slow, stop),
+        cmocka_unit_test_setup_teardown(test_backpressure_with_a_stuck_subscriber_drops_messages, start_stuck, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static bool note(const char *msg_type, const char *id) {
     return noted;
 }
 
-static void test_comm_opened_by_a_cell_is_forgotten_when_it_is_rolled_back(void **state) {
+static void test_comm_of_a_rolled_back_cell_is_removed(void **state) {
     (void)state;
     comms_begin(&comms);
     assert_true(note("comm_open", "kept"));
@@ -41,7 +41,7 @@ static void test_comm_opened_by_a_cell_is_forgotten_when_it_is_rolled_back(void 
     assert_null(json_object_get(comms.open, "lost"));
 }
 
-static void test_comms_that_a_cell_leaves_alone_are_not_copied(void **state) {
+static void test_comms_without_a_change_are_not_copied(void **state) {
     json_t *open;
     (void)state;
     assert_true(note("comm_open", "a"));
@@ -53,7 +53,7 @@ static void test_comms_that_a_cell_leaves_alone_are_not_copied(void **state) {
     assert_ptr_equal(comms.open, open);
 }
 
-static void test_comms_over_their_number_are_not_noted(void **state) {
+static void test_comms_over_the_maximum_are_not_noted(void **state) {
     char id[16];
     (void)state;
     comms_begin(&comms);
@@ -74,9 +74,9 @@ static void test_comms_over_their_number_are_not_noted(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_comm_opened_by_a_cell_is_forgotten_when_it_is_rolled_back),
-        TEST(test_comms_that_a_cell_leaves_alone_are_not_copied),
-        TEST(test_comms_over_their_number_are_not_noted),
+        TEST(test_comm_of_a_rolled_back_cell_is_removed),
+        TEST(test_comms_without_a_change_are_not_copied),
+        TEST(test_comms_over_the_maximum_are_not_noted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -167,7 +167,7 @@ static void test_gate_ends_a_message_of_too_many_bytes(void **state) {
     expect_ended(fd);
 }
 
-static void test_gate_is_not_deceived_by_heartbeats_between_frames(void **state) {
+static void test_gate_counts_frames_with_heartbeats_between_them(void **state) {
     (void)state;
     int fd = greet(CHANNEL_SHELL);
     for (int i = 0; i < 101; i++)
@@ -175,7 +175,7 @@ static void test_gate_is_not_deceived_by_heartbeats_between_frames(void **state)
     expect_ended(fd);
 }
 
-static void test_gate_lets_any_number_of_whole_messages_through(void **state) {
+static void test_gate_allows_any_number_of_whole_messages(void **state) {
     (void)state;
     int fd = greet(CHANNEL_STDIN);
     for (int i = 0; i < 500; i++)
@@ -183,7 +183,7 @@ static void test_gate_lets_any_number_of_whole_messages_through(void **state) {
     close(fd);
 }
 
-static void test_gate_ends_who_keeps_most_of_all(void **state) {
+static void test_gate_over_the_total_ends_the_most_costly_peer(void **state) {
     int fds[6];
     (void)state;
     int little = greet(CHANNEL_SHELL);
@@ -227,7 +227,7 @@ static void test_gate_counts_the_buffers_of_small_reads(void **state) {
     expect_ended(fd);
 }
 
-static void test_gate_ends_who_subscribes_to_too_much(void **state) {
+static void test_gate_ends_a_peer_with_too_many_subscriptions(void **state) {
     (void)state;
     int fd = greet(CHANNEL_IOPUB);
     char topic[102] = "\0\x64\1";
@@ -238,7 +238,7 @@ static void test_gate_ends_who_subscribes_to_too_much(void **state) {
     expect_ended(fd);
 }
 
-static void test_gate_lets_no_more_peers_in_than_it_may(void **state) {
+static void test_gate_ends_peers_over_the_maximum(void **state) {
     int fds[8];
     (void)state;
     for (int i = 0; i < 8; i++) {
@@ -291,7 +291,7 @@ static void put_slowly(int fd, const char *data, size_t n) {
 }
 
 /* The same identity, said in each way there is: none takes another's place, and each is answered. */
-static void test_gate_gives_peers_with_one_identity_ways_of_their_own(void **state) {
+static void test_gate_gives_peers_with_the_same_identity_different_routing_ids(void **state) {
     static const char greeting[64] = "\xff\0\0\0\0\0\0\0\1\x7f\3\0NULL";
     static const char ready[] = "\4\x2e\5READY\x0bSocket-Type\0\0\0\6DEALER\x08Identity\0\0\0\5alice";
     int fds[3];
@@ -321,7 +321,7 @@ static void test_gate_refuses_other_protocols(void **state) {
     expect_ended(fd);
 }
 
-static void test_gate_leaves_other_descriptors_alone(void **state) {
+static void test_gate_does_not_count_other_descriptors(void **state) {
     int pair[2];
     char text[8];
     (void)state;
@@ -334,7 +334,7 @@ static void test_gate_leaves_other_descriptors_alone(void **state) {
     close(pair[1]);
 }
 
-static void test_gate_takes_messages_as_large_as_the_protocol_does(void **state) {
+static void test_gate_allows_the_largest_message_of_the_protocol(void **state) {
     (void)state;
     static const enum channel requests[] = {CHANNEL_SHELL, CHANNEL_CONTROL, CHANNEL_STDIN};
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
@@ -359,16 +359,16 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(test_gate_ends_a_message_of_too_many_frames),
         CASE(test_gate_ends_a_message_of_too_many_bytes),
-        CASE(test_gate_is_not_deceived_by_heartbeats_between_frames),
-        CASE(test_gate_lets_any_number_of_whole_messages_through),
-        CASE(test_gate_ends_who_keeps_most_of_all),
+        CASE(test_gate_counts_frames_with_heartbeats_between_them),
+        CASE(test_gate_allows_any_number_of_whole_messages),
+        CASE(test_gate_over_the_total_ends_the_most_costly_peer),
         CASE(test_gate_counts_the_buffers_of_small_reads),
-        CASE(test_gate_ends_who_subscribes_to_too_much),
-        CASE(test_gate_lets_no_more_peers_in_than_it_may),
-        CASE(test_gate_gives_peers_with_one_identity_ways_of_their_own),
+        CASE(test_gate_ends_a_peer_with_too_many_subscriptions),
+        CASE(test_gate_ends_peers_over_the_maximum),
+        CASE(test_gate_gives_peers_with_the_same_identity_different_routing_ids),
         CASE(test_gate_refuses_other_protocols),
-        CASE(test_gate_leaves_other_descriptors_alone),
-        CASE(test_gate_takes_messages_as_large_as_the_protocol_does),
+        CASE(test_gate_does_not_count_other_descriptors),
+        CASE(test_gate_allows_the_largest_message_of_the_protocol),
         CASE(test_gate_of_a_bad_endpoint_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -96,7 +96,7 @@ static void test_identities_reply_goes_to_the_connection_that_asked(void **state
 }
 
 /* Whose connection is lost is back, and signs, before the kernel hears that the old one has gone. */
-static void test_identities_reply_goes_to_the_last_that_has_signed_too(void **state) {
+static void test_identities_reply_goes_also_to_the_latest_proved_connection(void **state) {
     (void)state;
     struct peer owner = come_and_sign(CHANNEL_SHELL, "name"), second = come_and_sign(CHANNEL_SHELL, "name");
     struct peer stranger = come(CHANNEL_SHELL, "name");
@@ -111,7 +111,7 @@ static void test_identities_reply_goes_to_the_last_that_has_signed_too(void **st
     close(third.fd);
 }
 
-static void test_identities_of_one_that_has_gone_pass_to_the_last_that_has_signed(void **state) {
+static void test_identities_reply_for_a_closed_connection_goes_to_the_latest_proved(void **state) {
     (void)state;
     struct peer owner = come_and_sign(CHANNEL_SHELL, "name"), other = come_and_sign(CHANNEL_SHELL, "eman");
     struct peer stranger = come(CHANNEL_SHELL, "name"), control = come_and_sign(CHANNEL_CONTROL, "name");
@@ -127,7 +127,7 @@ static void test_identities_of_one_that_has_gone_pass_to_the_last_that_has_signe
     close(control.fd);
 }
 
-static void test_identities_of_another_channel_are_who_has_signed_and_then_who_came_first(void **state) {
+static void test_identities_on_another_channel_are_proved_ones_first_then_by_arrival(void **state) {
     struct identity_way ways[IDENTITIES_WAYS];
     struct peer peers[IDENTITIES_WAYS + 2];
     (void)state;
@@ -151,7 +151,7 @@ static void test_identities_of_another_channel_are_who_has_signed_and_then_who_c
     close(other.fd);
 }
 
-static void test_identities_with_one_name_are_one(void **state) {
+static void test_identities_with_the_same_name_are_one(void **state) {
     (void)state;
     struct peer a = come(CHANNEL_SHELL, "name"), b = come(CHANNEL_STDIN, "name"), c = come(CHANNEL_STDIN, "eman");
     const struct frame as[] = {way_of(&a), way_of(&b), way_of(&c), {"none of ours", 12}, {"nor this one", 12}};
@@ -164,7 +164,7 @@ static void test_identities_with_one_name_are_one(void **state) {
 }
 
 /* A name that has not come whole is none. */
-static void test_identities_that_have_not_come_whole_match_nobody(void **state) {
+static void test_identities_received_in_part_match_none(void **state) {
     struct identity_way ways[IDENTITIES_WAYS];
     unsigned char part[] = "na";
     (void)state;
@@ -179,7 +179,7 @@ static void test_identities_that_have_not_come_whole_match_nobody(void **state) 
     close(owner.fd);
 }
 
-static void test_identities_of_strangers_who_come_and_go_take_nobodys_place(void **state) {
+static void test_identities_of_many_short_connections_do_not_replace_open_ones(void **state) {
     (void)state;
     struct peer there = come_and_sign(CHANNEL_SHELL, "there"), gone = come_and_sign(CHANNEL_SHELL, "gone");
     close(gone.fd);
@@ -193,7 +193,7 @@ static void test_identities_of_strangers_who_come_and_go_take_nobodys_place(void
 }
 
 /* One byte has 255 values; who has one keeps it, and who is gone leaves it. */
-static void test_identities_of_one_byte_are_one_connections_each(void **state) {
+static void test_identities_of_one_byte_are_unique_to_a_connection(void **state) {
     struct peer peers[255], more;
     (void)state;
     for (size_t i = 0; i < 255; i++)
@@ -216,13 +216,13 @@ static void test_identities_of_one_byte_are_one_connections_each(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(test_identities_reply_goes_to_the_connection_that_asked),
-        CASE(test_identities_reply_goes_to_the_last_that_has_signed_too),
-        CASE(test_identities_of_one_that_has_gone_pass_to_the_last_that_has_signed),
-        CASE(test_identities_of_another_channel_are_who_has_signed_and_then_who_came_first),
-        CASE(test_identities_with_one_name_are_one),
-        CASE(test_identities_that_have_not_come_whole_match_nobody),
-        CASE(test_identities_of_strangers_who_come_and_go_take_nobodys_place),
-        CASE(test_identities_of_one_byte_are_one_connections_each),
+        CASE(test_identities_reply_goes_also_to_the_latest_proved_connection),
+        CASE(test_identities_reply_for_a_closed_connection_goes_to_the_latest_proved),
+        CASE(test_identities_on_another_channel_are_proved_ones_first_then_by_arrival),
+        CASE(test_identities_with_the_same_name_are_one),
+        CASE(test_identities_received_in_part_match_none),
+        CASE(test_identities_of_many_short_connections_do_not_replace_open_ones),
+        CASE(test_identities_of_one_byte_are_unique_to_a_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

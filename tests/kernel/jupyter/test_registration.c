@@ -12,7 +12,7 @@
 #define TEXT(text)                                                                                                     \
     { (text), sizeof(text) - 1 }
 
-static void test_registration_receipt_is_signed_and_not_the_kernels_own(void **state) {
+static void test_registration_receipt_unsigned_or_reflected_is_refused(void **state) {
     static const struct frame sent = TEXT("{\"kernel_id\":\"x\"}");
     static const struct {
         const char *why;
@@ -43,7 +43,7 @@ static void test_registration_receipt_is_signed_and_not_the_kernels_own(void **s
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_registration_receipt_is_signed_and_not_the_kernels_own),
+        cmocka_unit_test(test_registration_receipt_unsigned_or_reflected_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,7 +23,7 @@ static void expect_pop(struct request_queue *queue, struct request *expected) {
     request_destroy(request);
 }
 
-static void test_queue_gives_back_in_order(void **state) {
+static void test_queue_pop_returns_requests_in_order(void **state) {
     struct request_queue queue = {0};
     struct request *first = make(&row_a, NULL), *second = make(&row_b, NULL);
     (void)state;
@@ -34,7 +34,7 @@ static void test_queue_gives_back_in_order(void **state) {
     expect_pop(&queue, NULL);
 }
 
-static void test_queue_move_takes_one_row_and_keeps_order(void **state) {
+static void test_queue_move_takes_one_route_and_keeps_order(void **state) {
     struct request_queue queue = {0}, moved = {0};
     struct request *requests[5];
     (void)state;
@@ -78,8 +78,8 @@ static void test_request_fields_of_the_wrong_type_count_as_missing(void **state)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_queue_gives_back_in_order),
-        cmocka_unit_test(test_queue_move_takes_one_row_and_keeps_order),
+        cmocka_unit_test(test_queue_pop_returns_requests_in_order),
+        cmocka_unit_test(test_queue_move_takes_one_route_and_keeps_order),
         cmocka_unit_test(test_queue_push_after_move_of_all_works),
         cmocka_unit_test(test_request_fields_of_the_wrong_type_count_as_missing),
     };

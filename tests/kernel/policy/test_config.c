@@ -31,7 +31,7 @@ static void test_config_without_keys_is_the_defaults(void **state) {
     assert_false(config.history);
 }
 
-static void test_config_sets_only_the_profile_in_force(void **state) {
+static void test_config_of_another_profile_is_not_applied(void **state) {
     (void)state;
     assert_int_equal(parse("{\"profiles\": {\"strict\": {\"timeout\": \"7s\", \"disk\": \"1M\"},"
                            " \"notebook\": {\"timeout\": \"9s\"}}, \"interrupt_grace\": \"250ms\"}"),
@@ -178,7 +178,7 @@ static const char *in(const char *name) {
 }
 
 /* As with sudo(8) that keeps HOME. */
-static void test_config_of_another_user_is_used_only_where_it_is_named(void **state) {
+static void test_config_of_another_user_is_used_only_if_named(void **state) {
     char expected[512];
     (void)state;
     if (geteuid() != 0)
@@ -201,7 +201,7 @@ static void test_config_of_another_user_is_used_only_where_it_is_named(void **st
     assert_non_null(strstr(found(), "is not used: every user can write to it (mode 0666)."));
 }
 
-static void test_config_behind_a_link_is_whose_it_leads_to(void **state) {
+static void test_config_through_a_link_is_checked_by_the_owner_of_its_target(void **state) {
     (void)state;
     tree_file("dotfiles/mine.json", "{}");
     tree_folder("petri");
@@ -213,7 +213,7 @@ static void test_config_behind_a_link_is_whose_it_leads_to(void **state) {
     assert_non_null(strstr(found(), "it belongs to another user (uid 12345)"));
 }
 
-static void test_config_that_is_a_fifo_or_without_end_is_refused_at_once(void **state) {
+static void test_config_that_is_a_fifo_or_endless_is_refused_at_once(void **state) {
     (void)state;
     tree_folder("petri");
     assert_int_equal(mkfifo(in("petri/config.json"), 0600), 0);
@@ -231,15 +231,15 @@ static void test_config_that_is_a_fifo_or_without_end_is_refused_at_once(void **
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_config_without_keys_is_the_defaults),
-        cmocka_unit_test(test_config_sets_only_the_profile_in_force),
+        cmocka_unit_test(test_config_of_another_profile_is_not_applied),
         cmocka_unit_test(test_config_that_is_invalid_is_refused_with_a_reason),
         cmocka_unit_test(test_config_reads_every_key),
         cmocka_unit_test(test_config_schema_has_the_keys_of_the_parser),
         cmocka_unit_test(test_config_file_that_is_named_and_missing_is_an_error),
         cmocka_unit_test(test_config_file_is_read),
-        AT_HOME(test_config_of_another_user_is_used_only_where_it_is_named),
-        AT_HOME(test_config_behind_a_link_is_whose_it_leads_to),
-        AT_HOME(test_config_that_is_a_fifo_or_without_end_is_refused_at_once),
+        AT_HOME(test_config_of_another_user_is_used_only_if_named),
+        AT_HOME(test_config_through_a_link_is_checked_by_the_owner_of_its_target),
+        AT_HOME(test_config_that_is_a_fifo_or_endless_is_refused_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

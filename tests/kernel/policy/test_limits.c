@@ -46,7 +46,7 @@ static void test_limits_text_uses_the_largest_whole_unit(void **state) {
         assert_string_equal(limits_text(rows[i].unit, rows[i].value, text, sizeof text), rows[i].text);
 }
 
-static void test_limits_defaults_are_settled_and_within_the_ceiling(void **state) {
+static void test_limits_defaults_are_resolved_and_within_the_ceiling(void **state) {
     (void)state;
     for (int profile = 0; profile < PROFILE_N; profile++) {
         struct limits limits;
@@ -69,7 +69,7 @@ static void test_limits_cpu_follows_timeout_and_cpus(void **state) {
     assert_int_equal(limits.values[LIMIT_CPU], 10);
 }
 
-static void test_limits_beside_a_cell_are_no_more_than_its_own(void **state) {
+static void test_limits_beside_are_not_over_those_of_the_cell(void **state) {
     (void)state;
     for (int profile = 0; profile < PROFILE_N; profile++) {
         struct limits limits, beside;
@@ -85,7 +85,7 @@ static void test_limits_beside_a_cell_are_no_more_than_its_own(void **state) {
     }
 }
 
-static void test_limits_beside_a_cell_are_shared_by_all_that_run(void **state) {
+static void test_limits_beside_are_shared_by_all_introspections(void **state) {
     struct limits limits = {.values = {[LIMIT_TIMEOUT] = 3000, [LIMIT_CPUS] = 8, [LIMIT_MEMORY] = 400 << 20}}, beside;
     (void)state;
     limits.values[LIMIT_PROCESSES] = 3;
@@ -143,10 +143,10 @@ int main(void) {
         cmocka_unit_test(test_limits_rows_are_complete_and_below_their_ceiling),
         cmocka_unit_test(test_limits_names_are_unique),
         cmocka_unit_test(test_limits_text_uses_the_largest_whole_unit),
-        cmocka_unit_test(test_limits_defaults_are_settled_and_within_the_ceiling),
+        cmocka_unit_test(test_limits_defaults_are_resolved_and_within_the_ceiling),
         cmocka_unit_test(test_limits_cpu_follows_timeout_and_cpus),
-        cmocka_unit_test(test_limits_beside_a_cell_are_no_more_than_its_own),
-        cmocka_unit_test(test_limits_beside_a_cell_are_shared_by_all_that_run),
+        cmocka_unit_test(test_limits_beside_are_not_over_those_of_the_cell),
+        cmocka_unit_test(test_limits_beside_are_shared_by_all_introspections),
         cmocka_unit_test(test_limits_that_are_not_set_are_not_reported),
         cmocka_unit_test(test_limits_table_has_one_line_for_each_limit),
         cmocka_unit_test(test_profile_names_round_trip),

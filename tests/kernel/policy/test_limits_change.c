@@ -23,7 +23,7 @@ static int spec_line(const char *line) {
     return limits_change_line(&change, &limits, line, strlen(line));
 }
 
-static void test_ask_line_sets_values_in_every_form(void **state) {
+static void test_limits_change_line_sets_values_in_every_form(void **state) {
     static const struct {
         const char *line;
         enum limit limit;
@@ -42,7 +42,7 @@ static void test_ask_line_sets_values_in_every_form(void **state) {
     assert_int_equal(spec_line(""), 0);
 }
 
-static void test_ask_line_refuses_with_a_reason(void **state) {
+static void test_limits_change_line_with_an_error_is_refused_with_a_reason(void **state) {
     static const struct {
         const char *line;
         const char *why;
@@ -72,7 +72,7 @@ static void test_ask_line_refuses_with_a_reason(void **state) {
 }
 
 /* What a task may use is the operator's and the client's to say: code can only ask for less. */
-static void test_ask_of_task_limits_can_only_lower_them(void **state) {
+static void test_limits_change_of_task_limits_can_only_lower_them(void **state) {
     (void)state;
     assert_int_equal(spec_line("runs=9 budget=1m"), 0);
     assert_int_equal(spec_line("runs=8"), 0);
@@ -83,7 +83,7 @@ static void test_ask_of_task_limits_can_only_lower_them(void **state) {
     assert_string_equal(error.text, "budget can only be lowered, and it is 60 s");
 }
 
-static void test_ask_json_takes_texts_and_numbers(void **state) {
+static void test_limits_change_json_takes_texts_and_numbers(void **state) {
     json_t *json = json_pack("{s:s, s:i}", "memory", "1M", "timeout", 1500);
     (void)state;
     assert_int_equal(limits_change_json(&change, &limits, json), 0);
@@ -93,7 +93,7 @@ static void test_ask_json_takes_texts_and_numbers(void **state) {
     assert_int_equal(limits_change_json(&change, &limits, NULL), 0);
 }
 
-static void test_ask_json_refuses_bad_values_and_unknown_names(void **state) {
+static void test_limits_change_json_refuses_bad_values_and_unknown_names(void **state) {
     json_t *rows[] = {json_pack("{s:b}", "timeout", 1), json_pack("{s:f}", "timeout", 1.5),
                       json_pack("{s:i}", "timeout", -1), json_pack("{s:i}", "nothing", 1), json_pack("[s]", "timeout")};
     (void)state;
@@ -105,14 +105,14 @@ static void test_ask_json_refuses_bad_values_and_unknown_names(void **state) {
     }
 }
 
-static void test_ask_for_the_session_can_set_session_limits(void **state) {
+static void test_limits_change_for_the_session_can_set_session_limits(void **state) {
     (void)state;
     change.asker = ASKER_SESSION;
     assert_int_equal(spec_line("disk=1M"), 0);
     assert_int_equal(limits.values[LIMIT_DISK], 1 << 20);
 }
 
-static void test_ask_code_keeps_line_numbers_and_magics(void **state) {
+static void test_limits_change_code_keeps_line_numbers_and_magics(void **state) {
     static const struct {
         const char *code;
         const char *rest;
@@ -147,7 +147,7 @@ static void test_ask_code_keeps_line_numbers_and_magics(void **state) {
     }
 }
 
-static void test_ask_code_keeps_a_nul_in_the_code(void **state) {
+static void test_limits_change_code_keeps_a_nul_in_the_code(void **state) {
     json_t *code = json_stringn("%%limits cpus=1\na\0b", 19);
     json_t *rest = NULL;
     enum limits_line line;
@@ -159,7 +159,7 @@ static void test_ask_code_keeps_a_nul_in_the_code(void **state) {
     json_decref(rest);
 }
 
-static void test_ask_code_takes_no_word_that_a_nul_ends(void **state) {
+static void test_limits_change_code_with_a_nul_in_the_line_is_not_taken(void **state) {
     json_t *code = json_stringn("%limits\0 cpus=1\na", 17);
     json_t *rest = NULL;
     enum limits_line line;
@@ -175,11 +175,15 @@ static void test_ask_code_takes_no_word_that_a_nul_ends(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_ask_line_sets_values_in_every_form),         TEST(test_ask_line_refuses_with_a_reason),
-        TEST(test_ask_json_takes_texts_and_numbers),           TEST(test_ask_json_refuses_bad_values_and_unknown_names),
-        TEST(test_ask_for_the_session_can_set_session_limits), TEST(test_ask_code_keeps_line_numbers_and_magics),
-        TEST(test_ask_code_keeps_a_nul_in_the_code),           TEST(test_ask_of_task_limits_can_only_lower_them),
-        TEST(test_ask_code_takes_no_word_that_a_nul_ends),
+        TEST(test_limits_change_line_sets_values_in_every_form),
+        TEST(test_limits_change_line_with_an_error_is_refused_with_a_reason),
+        TEST(test_limits_change_json_takes_texts_and_numbers),
+        TEST(test_limits_change_json_refuses_bad_values_and_unknown_names),
+        TEST(test_limits_change_for_the_session_can_set_session_limits),
+        TEST(test_limits_change_code_keeps_line_numbers_and_magics),
+        TEST(test_limits_change_code_keeps_a_nul_in_the_code),
+        TEST(test_limits_change_code_with_a_nul_in_the_line_is_not_taken),
+        TEST(test_limits_change_of_task_limits_can_only_lower_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

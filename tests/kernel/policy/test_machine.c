@@ -73,7 +73,7 @@ static void put(const char *root, const char *path, const char *text) {
     fclose(file);
 }
 
-static void test_memory_is_the_least_of_what_machine_and_groups_give(void **state) {
+static void test_machine_memory_is_the_minimum_of_machine_and_control_groups(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char root[] = "/tmp/petri-machine-XXXXXX", command[64];
@@ -89,6 +89,7 @@ static void test_memory_is_the_least_of_what_machine_and_groups_give(void **stat
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_memory_is_the_least_of_what_machine_and_groups_give)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_machine_memory_is_the_minimum_of_machine_and_control_groups)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static int parse(const char *text) {
     return r;
 }
 
-static void test_ask_without_any_key_is_all_zero(void **state) {
+static void test_spec_without_any_key_is_all_zero(void **state) {
     static const struct spec nothing;
     (void)state;
     assert_int_equal(parse("{}"), 0);
@@ -36,7 +36,7 @@ static void test_ask_without_any_key_is_all_zero(void **state) {
     assert_memory_equal(&spec, &nothing, sizeof spec);
 }
 
-static void test_ask_all_keys_are_read(void **state) {
+static void test_spec_with_all_keys_is_read(void **state) {
     (void)state;
     assert_int_equal(
         parse("{\"limits\": {\"timeout\": \"3s\"}, \"files\": [{\"path\": \"a/b.csv\", \"text\": \"x\\u0000y\"},"
@@ -67,7 +67,7 @@ static void test_ask_all_keys_are_read(void **state) {
     spec_fini(&spec);
 }
 
-static void test_ask_bad_metadata_is_refused_with_a_reason(void **state) {
+static void test_spec_with_bad_metadata_is_refused_with_a_reason(void **state) {
     static const struct {
         const char *text, *why;
     } rows[] = {
@@ -133,7 +133,7 @@ static char *repeated(const char *before, const char *item, int n, const char *a
     return text;
 }
 
-static void test_ask_one_file_more_than_the_limit_is_refused(void **state) {
+static void test_spec_with_one_file_over_the_limit_is_refused(void **state) {
     (void)state;
     for (int over = 0; over < 2; over++) {
         char *text = repeated("{\"files\": [", "{\"path\": \"%d\", \"text\": \"\"}", SPEC_FILES + over, "]}");
@@ -213,7 +213,7 @@ static void test_filename_of_a_bad_path_gives_its_problem(void **state) {
     assert_string_equal(filename_problem(name, 1025), "is longer than 1024 bytes");
 }
 
-static void test_filename_is_shown_with_marks_for_what_is_not_seen(void **state) {
+static void test_filename_with_unseen_characters_shows_question_marks(void **state) {
     static const struct {
         const char *path, *shown;
     } rows[] = {
@@ -231,12 +231,12 @@ static void test_filename_is_shown_with_marks_for_what_is_not_seen(void **state)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ask_without_any_key_is_all_zero),
-        cmocka_unit_test(test_ask_all_keys_are_read),
-        cmocka_unit_test(test_ask_bad_metadata_is_refused_with_a_reason),
-        cmocka_unit_test(test_ask_one_file_more_than_the_limit_is_refused),
+        cmocka_unit_test(test_spec_without_any_key_is_all_zero),
+        cmocka_unit_test(test_spec_with_all_keys_is_read),
+        cmocka_unit_test(test_spec_with_bad_metadata_is_refused_with_a_reason),
+        cmocka_unit_test(test_spec_with_one_file_over_the_limit_is_refused),
         cmocka_unit_test(test_filename_of_a_bad_path_gives_its_problem),
-        cmocka_unit_test(test_filename_is_shown_with_marks_for_what_is_not_seen),
+        cmocka_unit_test(test_filename_with_unseen_characters_shows_question_marks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

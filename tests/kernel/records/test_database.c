@@ -48,7 +48,7 @@ static void open_it(void) {
     assert_int_equal(database_open(path, true, &quiet, &db, &error), 0);
 }
 
-static void test_database_that_is_open_has_its_log_in_a_file_of_its_own(void **state) {
+static void test_database_that_is_open_has_a_wal_file(void **state) {
     char log[PATH_MAX];
     (void)state;
     open_it();
@@ -70,7 +70,7 @@ static void reopen_with(const char *journal_mode) {
 }
 
 /* Later than anybody could look at what stands there. */
-static void test_database_whose_log_is_planted_after_it_was_opened_writes_nothing_there(void **state) {
+static void test_database_with_a_planted_log_does_not_write_to_it(void **state) {
     static const struct {
         const char *journal_mode, *name;
     } rows[] = {{"WAL", "a/x.sqlite-wal"}, {"WAL", "a/x.sqlite-shm"}, {"DELETE", "a/x.sqlite-journal"}};
@@ -90,7 +90,7 @@ static void test_database_whose_log_is_planted_after_it_was_opened_writes_nothin
     }
 }
 
-static void test_database_whose_log_is_anothers_is_not_read_from_it(void **state) {
+static void test_database_with_a_log_of_another_user_does_not_read_it(void **state) {
     char log[PATH_MAX];
     (void)state;
     if (geteuid() != 0)
@@ -104,7 +104,7 @@ static void test_database_whose_log_is_anothers_is_not_read_from_it(void **state
 }
 
 /* SQLite looks whether its file is still there, but does so by the path, through links. */
-static void test_database_whose_folder_is_exchanged_makes_its_log_in_the_one_that_was_opened(void **state) {
+static void test_database_in_a_replaced_folder_makes_its_log_in_the_opened_one(void **state) {
     char folder[PATH_MAX], moved[PATH_MAX], log[PATH_MAX];
     (void)state;
     reopen_with("WAL");
@@ -167,7 +167,7 @@ static const struct {
      "malformed database schema (runs) - invalid rootpage"},
 };
 
-static void test_records_that_somebody_has_poisoned_are_not_used_and_say_why(void **state) {
+static void test_records_with_a_foreign_schema_are_refused_with_a_reason(void **state) {
     const struct records_options options = {.path = path, .keep_days = 30, .max_bytes = 1 << 20};
     struct records records;
     (void)state;
@@ -189,7 +189,7 @@ static void test_records_that_somebody_has_poisoned_are_not_used_and_say_why(voi
     }
 }
 
-static void test_records_that_are_no_objects_or_too_large_are_told_from_damage(void **state) {
+static void test_records_that_are_no_objects_or_too_large_are_ebadmsg(void **state) {
     static const char *const bodies[] = {"'[]'", "'{'", "x'ff00ff'", "7", "'null'"};
     const struct records_options options = {.path = path, .keep_days = 30, .max_bytes = 1 << 20};
     struct records records;
@@ -216,13 +216,13 @@ static void test_records_that_are_no_objects_or_too_large_are_told_from_damage(v
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_database_that_is_open_has_its_log_in_a_file_of_its_own),
-        TEST(test_database_whose_log_is_planted_after_it_was_opened_writes_nothing_there),
-        TEST(test_database_whose_log_is_anothers_is_not_read_from_it),
-        TEST(test_database_whose_folder_is_exchanged_makes_its_log_in_the_one_that_was_opened),
+        TEST(test_database_that_is_open_has_a_wal_file),
+        TEST(test_database_with_a_planted_log_does_not_write_to_it),
+        TEST(test_database_with_a_log_of_another_user_does_not_read_it),
+        TEST(test_database_in_a_replaced_folder_makes_its_log_in_the_opened_one),
         TEST(test_database_is_opened_so_that_nothing_in_it_runs),
-        TEST(test_records_that_somebody_has_poisoned_are_not_used_and_say_why),
-        TEST(test_records_that_are_no_objects_or_too_large_are_told_from_damage),
+        TEST(test_records_with_a_foreign_schema_are_refused_with_a_reason),
+        TEST(test_records_that_are_no_objects_or_too_large_are_ebadmsg),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,7 +81,7 @@ static void fill(void) {
     store(2, "x=2");
 }
 
-static void test_history_tail_is_the_last_cells_in_their_order(void **state) {
+static void test_history_tail_has_the_last_cells_in_order(void **state) {
     (void)state;
     fill();
     expect_found(json_pack("{s:s, s:i}", "hist_access_type", "tail", "n", 3),
@@ -92,7 +92,7 @@ static void test_history_tail_is_the_last_cells_in_their_order(void **state) {
     expect_found(json_pack("{s:s, s:i}", "hist_access_type", "tail", "n", -5), "[]");
 }
 
-static void test_history_range_is_of_one_session(void **state) {
+static void test_history_range_has_cells_of_one_session(void **state) {
     (void)state;
     fill();
     expect_found(json_pack("{s:s, s:i, s:i, s:i}", "hist_access_type", "range", "session", 1, "start", 2, "stop", 3),
@@ -135,7 +135,7 @@ static void test_history_keeps_any_text(void **state) {
     json_decref(code);
 }
 
-static void test_history_keeps_no_secrets(void **state) {
+static void test_history_redacts_secrets(void **state) {
     struct patterns *patterns = NULL;
     json_t *texts = json_pack("[s]", "CASE-[0-9]+");
     (void)state;
@@ -154,7 +154,7 @@ static void test_history_keeps_no_secrets(void **state) {
     json_decref(texts);
 }
 
-static void test_history_past_its_number_of_cells_forgets_the_oldest(void **state) {
+static void test_history_over_its_number_of_cells_drops_the_oldest(void **state) {
     (void)state;
     history.cells_max = 4;
     fill();
@@ -171,7 +171,7 @@ static void test_history_past_its_number_of_cells_forgets_the_oldest(void **stat
                  "[[2,2,\"x=2\"],[2,3,\"three\"],[2,4,\"four\"],[2,5,\"five\"]]");
 }
 
-static void test_history_past_its_bytes_forgets_the_oldest(void **state) {
+static void test_history_over_its_bytes_drops_the_oldest(void **state) {
     (void)state;
     history.bytes_max = 10;
     store(1, "12345");
@@ -197,7 +197,7 @@ static void test_history_without_totals_is_counted_once(void **state) {
                  "[[1,2,\"y\"],[1,3,\"x=1\"],[2,1,\"z\"],[2,2,\"x=2\"],[3,1,\"new\"]]");
 }
 
-static void test_history_leaves_a_cell_of_many_bytes_out(void **state) {
+static void test_history_does_not_store_a_cell_over_its_size(void **state) {
     char *code = malloc(HISTORY_CELL_BYTES_MAX + 2);
     (void)state;
     memset(code, ' ', HISTORY_CELL_BYTES_MAX + 1);
@@ -275,16 +275,16 @@ static void test_history_path_follows_xdg_data_home_and_home(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_history_tail_is_the_last_cells_in_their_order),
-        TEST(test_history_range_is_of_one_session),
+        TEST(test_history_tail_has_the_last_cells_in_order),
+        TEST(test_history_range_has_cells_of_one_session),
         TEST(test_history_search_takes_patterns_and_finds_each_once),
         TEST(test_history_before_the_first_cell_has_an_empty_session_0),
         TEST(test_history_keeps_any_text),
-        TEST(test_history_keeps_no_secrets),
-        TEST(test_history_past_its_number_of_cells_forgets_the_oldest),
-        TEST(test_history_past_its_bytes_forgets_the_oldest),
+        TEST(test_history_redacts_secrets),
+        TEST(test_history_over_its_number_of_cells_drops_the_oldest),
+        TEST(test_history_over_its_bytes_drops_the_oldest),
         TEST(test_history_without_totals_is_counted_once),
-        TEST(test_history_leaves_a_cell_of_many_bytes_out),
+        TEST(test_history_does_not_store_a_cell_over_its_size),
         TEST(test_history_of_an_unknown_access_type_gives_a_reason),
         TEST(test_history_that_is_off_writes_nothing),
         TEST(test_history_that_cannot_be_opened_is_empty),

@@ -63,7 +63,7 @@ static void test_private_database_is_made_for_its_owner_alone(void **state) {
     expect_mode("data/petri/x.sqlite", 0600);
 }
 
-static void test_private_database_that_was_open_to_others_is_closed_with_all_beside_it(void **state) {
+static void test_private_database_readable_by_others_is_closed_with_its_other_files(void **state) {
     (void)state;
     assert_int_equal(mkdir(in("data"), 0755), 0);
     assert_int_equal(mkdir(in("data/petri"), 0775), 0);
@@ -81,7 +81,7 @@ static void test_private_database_that_was_open_to_others_is_closed_with_all_bes
 }
 
 /* Whoever chose it for the records may have other things in it. */
-static void test_private_database_in_a_folder_of_the_operators_leaves_that_as_it_is(void **state) {
+static void test_private_database_in_the_operators_folder_does_not_change_its_mode(void **state) {
     (void)state;
     assert_int_equal(mkdir(in("data"), 0755), 0);
     assert_int_equal(prepare("data/x.sqlite"), 0);
@@ -97,7 +97,7 @@ static void test_private_database_that_can_not_be_made_says_why(void **state) {
 }
 
 /* As with sudo(8) that keeps HOME. */
-static void test_private_database_in_or_below_a_folder_of_anothers_is_refused(void **state) {
+static void test_private_database_in_or_below_a_folder_of_another_user_is_refused(void **state) {
     (void)state;
     tree_folder("home/.local/share");
     give_away("home/.local/share");
@@ -111,7 +111,7 @@ static void test_private_database_in_or_below_a_folder_of_anothers_is_refused(vo
     assert_int_equal(prepare("home/.local/share/petri/x.sqlite"), -EPERM);
 }
 
-static void test_private_database_through_a_linked_folder_is_that_folders(void **state) {
+static void test_private_database_through_a_linked_folder_is_in_its_target(void **state) {
     (void)state;
     tree_folder("real");
     assert_int_equal(symlink("real", in("linked")), 0);
@@ -156,7 +156,7 @@ static const struct {
     {put_anothers, "it belongs to another user (uid 12345)"},
 };
 
-static void test_private_database_with_something_else_in_the_place_of_a_file_is_refused(void **state) {
+static void test_private_database_with_a_file_that_is_not_regular_is_refused(void **state) {
     static const char *const names[] = {"x.sqlite", "x.sqlite-wal", "x.sqlite-shm", "x.sqlite-journal"};
     (void)state;
     tree_folder("data");
@@ -180,12 +180,12 @@ static void test_private_database_with_something_else_in_the_place_of_a_file_is_
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_private_database_is_made_for_its_owner_alone),
-        TEST(test_private_database_that_was_open_to_others_is_closed_with_all_beside_it),
-        TEST(test_private_database_in_a_folder_of_the_operators_leaves_that_as_it_is),
+        TEST(test_private_database_readable_by_others_is_closed_with_its_other_files),
+        TEST(test_private_database_in_the_operators_folder_does_not_change_its_mode),
         TEST(test_private_database_that_can_not_be_made_says_why),
-        TEST(test_private_database_in_or_below_a_folder_of_anothers_is_refused),
-        TEST(test_private_database_through_a_linked_folder_is_that_folders),
-        TEST(test_private_database_with_something_else_in_the_place_of_a_file_is_refused),
+        TEST(test_private_database_in_or_below_a_folder_of_another_user_is_refused),
+        TEST(test_private_database_through_a_linked_folder_is_in_its_target),
+        TEST(test_private_database_with_a_file_that_is_not_regular_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -218,7 +218,7 @@ static json_t *large_body(size_t bytes) {
     return body;
 }
 
-static void test_records_too_old_are_deleted_with_what_they_have_read(void **state) {
+static void test_records_too_old_are_deleted_with_their_inputs(void **state) {
     const struct record_input input = {"f", "sha-old", "x", 1};
     struct record old = a_record("old");
     void *data;
@@ -261,7 +261,7 @@ static void test_records_are_never_over_their_size(void **state) {
     assert_int_equal(records_find_input(&records, "sha-4", &data, &bytes), 0);
 }
 
-static void test_record_larger_than_all_may_be_is_not_stored_and_costs_no_other(void **state) {
+static void test_record_over_the_size_of_all_is_not_stored_and_drops_no_other(void **state) {
     (void)state;
     assert_int_equal(store(a_record("1"), json_object()), 0);
     assert_int_equal(store(a_record("2"), large_body(1 << 20)), -EIO);
@@ -282,7 +282,7 @@ static void test_records_near_their_size_leave_room_for_the_next_run(void **stat
 }
 
 /* A lock that is held while the records are opened costs the tidying nothing but time. */
-static void test_records_that_others_have_locked_are_tidied_later(void **state) {
+static void test_records_locked_by_others_are_tidied_later(void **state) {
     struct record old = a_record("old");
     sqlite3 *other;
     (void)state;
@@ -365,11 +365,11 @@ int main(void) {
         TEST(test_records_lists_are_filtered),
         TEST(test_records_inputs_are_stored_once_by_content),
         TEST(test_records_tasks_are_counted_across_kernels),
-        TEST(test_records_too_old_are_deleted_with_what_they_have_read),
+        TEST(test_records_too_old_are_deleted_with_their_inputs),
         TEST(test_records_are_never_over_their_size),
-        TEST(test_record_larger_than_all_may_be_is_not_stored_and_costs_no_other),
+        TEST(test_record_over_the_size_of_all_is_not_stored_and_drops_no_other),
         TEST(test_records_near_their_size_leave_room_for_the_next_run),
-        TEST(test_records_that_others_have_locked_are_tidied_later),
+        TEST(test_records_locked_by_others_are_tidied_later),
         TEST(test_records_of_a_cached_result_are_found_by_key_and_age),
         TEST(test_records_that_are_damaged_store_nothing_and_say_so),
         TEST(test_records_file_is_closed_to_other_users),

@@ -127,7 +127,7 @@ static void expect_gone(const char *key, const char *what, size_t at) {
     free(left);
 }
 
-static void test_redact_key_with_what_nobody_sees_at_any_place_is_taken_out(void **state) {
+static void test_redact_key_with_unseen_characters_at_any_place_is_taken_out(void **state) {
     (void)state;
     for (size_t i = 0; i < N_KEYS; i++)
         for (size_t k = 0; k < N_INSIDE; k++)
@@ -135,7 +135,7 @@ static void test_redact_key_with_what_nobody_sees_at_any_place_is_taken_out(void
                 expect_gone(keys[i], inside[k], at);
 }
 
-static void test_redact_key_with_something_between_all_its_characters_is_taken_out(void **state) {
+static void test_redact_key_with_unseen_text_between_all_characters_is_taken_out(void **state) {
     (void)state;
     for (size_t i = 0; i < N_KEYS; i++) {
         for (size_t k = 0; k < N_INSIDE; k++) {
@@ -187,7 +187,7 @@ static const struct {
      "<a [redacted: GitHub]>"},
 };
 
-static void test_redact_finds_what_people_see(void **state) {
+static void test_redact_finds_keys_as_they_are_displayed(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++) {
         size_t n;
@@ -241,8 +241,8 @@ static void test_redact_leaves_ordinary_outputs_unchanged(void **state) {
     }
 }
 
-/* As test_redact_of_a_long_hostile_text_finishes_soon(), for what is left out and for what goes over lines. */
-static void test_redact_of_a_long_text_of_beginnings_finishes_soon(void **state) {
+/* As test_redact_of_a_long_hostile_text_takes_linear_time(), for what is left out and for what goes over lines. */
+static void test_redact_of_a_long_text_of_openings_takes_linear_time(void **state) {
     static const char *const units[] = {
         "<",       "<!--",   "<a ",     "<a b=\"",  "<a '\"", "\x1b[",    "\x1b]",     "\\x1b]", "\\u003c",
         "\\",      "&#",     "&",       "\r",       "a\b",    "\xe2\x80", "eyJ\n",     "sk-\n",  "AKIA\n",
@@ -260,7 +260,7 @@ static void test_redact_of_a_long_text_of_beginnings_finishes_soon(void **state)
     }
 }
 
-static void test_redact_patterns_and_names_are_found_in_what_people_see(void **state) {
+static void test_redact_patterns_and_names_are_found_as_they_are_displayed(void **state) {
     struct patterns *patterns = NULL;
     size_t n = 0;
     json_t *texts = json_pack("[s]", "K-[0-9]{4}");
@@ -282,7 +282,7 @@ static void test_redact_patterns_and_names_are_found_in_what_people_see(void **s
     patterns_destroy(patterns);
 }
 
-static void test_secrets_view_says_where_its_bytes_stand(void **state) {
+static void test_secrets_view_has_the_position_of_each_byte(void **state) {
     static const char text[] = "a\x1b[1mb<i>&#67;";
     struct secrets_view view = {0};
     size_t start = 0, end = 3;
@@ -304,13 +304,13 @@ static void test_secrets_view_says_where_its_bytes_stand(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_redact_key_with_what_nobody_sees_at_any_place_is_taken_out),
-        cmocka_unit_test(test_redact_key_with_something_between_all_its_characters_is_taken_out),
-        cmocka_unit_test(test_redact_finds_what_people_see),
+        cmocka_unit_test(test_redact_key_with_unseen_characters_at_any_place_is_taken_out),
+        cmocka_unit_test(test_redact_key_with_unseen_text_between_all_characters_is_taken_out),
+        cmocka_unit_test(test_redact_finds_keys_as_they_are_displayed),
         cmocka_unit_test(test_redact_leaves_ordinary_outputs_unchanged),
-        cmocka_unit_test(test_redact_of_a_long_text_of_beginnings_finishes_soon),
-        cmocka_unit_test(test_redact_patterns_and_names_are_found_in_what_people_see),
-        cmocka_unit_test(test_secrets_view_says_where_its_bytes_stand),
+        cmocka_unit_test(test_redact_of_a_long_text_of_openings_takes_linear_time),
+        cmocka_unit_test(test_redact_patterns_and_names_are_found_as_they_are_displayed),
+        cmocka_unit_test(test_secrets_view_has_the_position_of_each_byte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

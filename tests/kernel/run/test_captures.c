@@ -82,7 +82,7 @@ static void begin_taken(char id[37]) {
     harness_done(&h, "ok");
 }
 
-static void test_reply_waits_until_all_that_a_widget_took_has_come_back(void **state) {
+static void test_reply_with_captured_output_waits_for_all_answers(void **state) {
     char id[37];
     (void)state;
     begin_taken(id);
@@ -94,14 +94,14 @@ static void test_reply_waits_until_all_that_a_widget_took_has_come_back(void **s
     expect_status(id, "ok");
 }
 
-static void test_reply_waits_no_longer_than_for_a_moment(void **state) {
+static void test_reply_with_unanswered_output_waits_for_a_bounded_time(void **state) {
     char id[37];
     (void)state;
     begin_taken(id);
     expect_status(id, "ok");
 }
 
-static void test_interrupt_ends_the_waiting(void **state) {
+static void test_interrupt_while_a_reply_waits_sends_it(void **state) {
     char id[37], interrupt[37];
     (void)state;
     begin_taken(id);
@@ -111,7 +111,7 @@ static void test_interrupt_ends_the_waiting(void **state) {
     expect_status(id, "ok");
 }
 
-static void test_output_of_which_nothing_comes_back_is_not_waited_for(void **state) {
+static void test_reply_without_captured_output_does_not_wait(void **state) {
     char id[37];
     (void)state;
     begin_cell("output.msg_id = 'of another'", id);
@@ -125,7 +125,7 @@ static void test_output_of_which_nothing_comes_back_is_not_waited_for(void **sta
 }
 
 /* What hostile code says of widgets: no more is remembered than there is room for, and the cell has its reply. */
-static void test_strange_widgets_are_passed_over(void **state) {
+static void test_widgets_that_are_malformed_or_too_many_are_ignored(void **state) {
     static const char *const strange[] = {"null", "[]", "{}", "\"x\"", "{\"state\":[]}", "{\"state\":{\"msg_id\":7}}"};
     char id[37], comm_id[32];
     int seq = 0;
@@ -148,7 +148,7 @@ static void test_strange_widgets_are_passed_over(void **state) {
 }
 
 /* A front end that has not answered a piece is not waited for as long again. */
-static void test_waiting_in_vain_makes_the_next_one_shorter(void **state) {
+static void test_reply_after_an_unanswered_one_waits_less(void **state) {
     struct captures first = {.due = 1}, second = first;
     int64_t hold_us = CAPTURES_HOLD_MS * CLOCK_MS;
     (void)state;
@@ -163,12 +163,13 @@ static void test_waiting_in_vain_makes_the_next_one_shorter(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        PATIENT(test_reply_waits_until_all_that_a_widget_took_has_come_back),
-        PATIENT(test_interrupt_ends_the_waiting),
-        PATIENT(test_output_of_which_nothing_comes_back_is_not_waited_for),
-        PATIENT(test_strange_widgets_are_passed_over),
-        cmocka_unit_test_setup_teardown(test_reply_waits_no_longer_than_for_a_moment, start_hasty, cells_stop),
-        cmocka_unit_test(test_waiting_in_vain_makes_the_next_one_shorter),
+        PATIENT(test_reply_with_captured_output_waits_for_all_answers),
+        PATIENT(test_interrupt_while_a_reply_waits_sends_it),
+        PATIENT(test_reply_without_captured_output_does_not_wait),
+        PATIENT(test_widgets_that_are_malformed_or_too_many_are_ignored),
+        cmocka_unit_test_setup_teardown(test_reply_with_unanswered_output_waits_for_a_bounded_time, start_hasty,
+                                        cells_stop),
+        cmocka_unit_test(test_reply_after_an_unanswered_one_waits_less),
     };
     return cmocka_run_group_tests_name("captures", tests, NULL, NULL);
 }

@@ -172,7 +172,7 @@ static void publish_under(int seq, const char *msg_type, json_t *content, json_t
 }
 
 /* What stands under a cell is not another one's to clear, replace or complete. */
-static void test_execute_adds_to_earlier_cells_and_does_nothing_else_there(void **state) {
+static void test_execute_under_an_earlier_cell_only_adds_output(void **state) {
     char first[37], second[37];
     struct message message;
     (void)state;
@@ -230,7 +230,7 @@ static void test_execute_fresh_publishes_nothing_under_earlier_cells(void **stat
     expect_late_text_to_be_the_cells_own(number, second);
 }
 
-static void test_execute_reply_without_what_it_may_not_carry_says_so(void **state) {
+static void test_execute_reply_with_dropped_fields_says_so(void **state) {
     struct message reply;
     char id[37];
     (void)state;
@@ -286,7 +286,7 @@ static void test_execute_death_of_the_worker_is_a_crash_with_its_output(void **s
     assert_non_null(strstr(fake_story(h.session), "start discard create start freeze"));
 }
 
-static void test_execute_freeze_that_finds_damage_is_a_crash(void **state) {
+static void test_execute_with_a_failed_freeze_is_a_crash(void **state) {
     char id[37];
     (void)state;
     fake_plan(h.session, &(struct fake_plan){.freeze = -EUCLEAN, .detail = "the signal stack"});
@@ -340,7 +340,7 @@ static void test_execute_code_over_the_limit_is_refused(void **state) {
                    "The cell was not run: its source is 101 bytes, over the limit of 100 bytes" STAYS);
 }
 
-static void test_execute_with_limits_of_its_own_is_held_to_them(void **state) {
+static void test_execute_with_its_own_limits_has_them(void **state) {
     char id[37];
     (void)state;
     harness_execute(&h, "%%limits timeout=30ms\nwhile True: pass", id);
@@ -423,18 +423,18 @@ int main(void) {
         WARM(test_execute_with_a_long_unknown_metadata_key_is_refused),
         WARM(test_execute_output_is_published_before_later_messages),
         WARM(test_execute_publish_with_parent_belongs_to_that_cell),
-        WARM(test_execute_adds_to_earlier_cells_and_does_nothing_else_there),
+        WARM(test_execute_under_an_earlier_cell_only_adds_output),
         WARM(test_execute_under_a_rolled_back_cell_publishes_nothing),
         WARM(test_execute_fresh_publishes_nothing_under_earlier_cells),
-        WARM(test_execute_reply_without_what_it_may_not_carry_says_so),
+        WARM(test_execute_reply_with_dropped_fields_says_so),
         WARM(test_execute_error_aborts_only_queued_executes),
         WARM(test_execute_error_without_stop_on_error_goes_on),
         WARM(test_execute_death_of_the_worker_is_a_crash_with_its_output),
-        WARM(test_execute_freeze_that_finds_damage_is_a_crash),
+        WARM(test_execute_with_a_failed_freeze_is_a_crash),
         WARM(test_execute_broken_wire_is_a_crash),
         WARM(test_execute_denied_system_calls_are_in_the_report),
         SHORT(test_execute_code_over_the_limit_is_refused),
-        WARM(test_execute_with_limits_of_its_own_is_held_to_them),
+        WARM(test_execute_with_its_own_limits_has_them),
         WARM(test_execute_limit_over_the_ceiling_is_refused),
         cmocka_unit_test(test_execute_without_a_sandbox_is_not_run),
         cmocka_unit_test(test_execute_after_a_failed_start_says_why),

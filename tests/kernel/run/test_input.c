@@ -53,7 +53,7 @@ static void test_input_where_stdin_is_not_allowed_is_a_crash(void **state) {
     json_decref(harness_next_cell(&h));
     say_question(1, "?", false);
     expect_failure(id, "busy execute_input error:CellCrashed idle", "CellCrashed",
-                   "The cell's process broke petri's control channel (it asked for input where none can come)" STAYS);
+                   "The cell's process broke petri's control channel (it asked for input when it may not)" STAYS);
 }
 
 static void test_input_is_asked_and_answered(void **state) {
@@ -121,7 +121,7 @@ static void come_late(enum channel channel) {
 
 enum { ROUNDS = 50 };
 
-static void test_input_is_asked_once_its_client_is_there(void **state) {
+static void test_input_is_sent_once_its_client_has_connected(void **state) {
     char id[37];
     (void)state;
     come_late(CHANNEL_SHELL);
@@ -223,7 +223,7 @@ static void test_input_wait_of_a_cell_that_computes_counts_to_the_time_limit(voi
                    "The cell ran longer than its time limit of 120 s and was ended" STAYS);
 }
 
-static void test_input_wait_counts_as_far_as_the_cell_computes(void **state) {
+static void test_input_wait_counts_the_cpu_time_of_the_cell(void **state) {
     const int64_t limit_us = h.kernel.runner.limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
     char id[37];
     (void)state;
@@ -237,7 +237,7 @@ static void test_input_wait_counts_as_far_as_the_cell_computes(void **state) {
                    "The cell ran longer than its time limit of 120 s and was ended" STAYS);
 }
 
-static void test_input_wait_counts_no_more_than_has_passed(void **state) {
+static void test_input_wait_counts_at_most_the_time_that_has_passed(void **state) {
     const int64_t limit_us = h.kernel.runner.limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
     char id[37];
     (void)state;
@@ -250,7 +250,7 @@ static void test_input_wait_counts_no_more_than_has_passed(void **state) {
     expect_status(id, "ok");
 }
 
-static void test_input_of_a_password_is_marked_as_the_cells(void **state) {
+static void test_input_of_a_password_has_the_mark(void **state) {
     static const struct {
         const char *prompt, *shown;
     } rows[] = {
@@ -283,7 +283,7 @@ static void expect_answer_goes_to(int seq) {
     expect_answered(seq, "x");
 }
 
-static void test_interrupt_that_is_obeyed_keeps_the_state(void **state) {
+static void test_interrupt_that_ends_the_code_keeps_the_state(void **state) {
     struct message reply;
     char id[37];
     (void)state;
@@ -365,16 +365,16 @@ int main(void) {
         WARM(test_input_where_stdin_is_not_allowed_is_a_crash),
         WARM(test_input_is_asked_and_answered),
         cmocka_unit_test_setup_teardown(test_input_prompt_counts_as_output, start_small_output, cells_stop),
-        WARM(test_input_is_asked_once_its_client_is_there),
+        WARM(test_input_is_sent_once_its_client_has_connected),
         WARM(test_input_answer_of_another_client_is_ignored),
         WARM(test_input_wait_does_not_count_to_the_time_limit),
         WARM(test_input_that_nobody_answers_ends_the_cell_at_its_limit),
         WARM(test_input_limit_is_for_all_questions_of_a_cell),
         WARM(test_input_wait_of_a_cell_that_computes_counts_to_the_time_limit),
-        WARM(test_input_wait_counts_as_far_as_the_cell_computes),
-        WARM(test_input_wait_counts_no_more_than_has_passed),
-        WARM(test_input_of_a_password_is_marked_as_the_cells),
-        WARM(test_interrupt_that_is_obeyed_keeps_the_state),
+        WARM(test_input_wait_counts_the_cpu_time_of_the_cell),
+        WARM(test_input_wait_counts_at_most_the_time_that_has_passed),
+        WARM(test_input_of_a_password_has_the_mark),
+        WARM(test_interrupt_that_ends_the_code_keeps_the_state),
         WARM(test_interrupt_while_a_check_runs_ends_the_checks),
         WARM(test_interrupt_while_input_waits_withdraws_the_question),
         WARM(test_interrupt_before_a_question_arrives_lets_the_code_ask_again),

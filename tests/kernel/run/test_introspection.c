@@ -81,7 +81,7 @@ static int start_few_limits(void **state) {
     return 0;
 }
 
-static void test_complete_has_no_more_than_the_sessions_limits(void **state) {
+static void test_complete_has_at_most_the_limits_of_the_session(void **state) {
     char id[37];
     (void)state;
     send_complete(id);
@@ -132,7 +132,7 @@ static void say_sync(int worker) {
     }
 }
 
-static void test_complete_that_has_begun_has_two_seconds_and_not_ten(void **state) {
+static void test_complete_after_the_first_frame_has_two_seconds(void **state) {
     char id[37];
     (void)state;
     send_complete(id);
@@ -151,7 +151,7 @@ static int start_one_processor(void **state) {
     return 0;
 }
 
-static void test_complete_without_an_end_gives_way_to_one_that_waits(void **state) {
+static void test_complete_that_runs_longest_is_ended_for_a_waiting_one(void **state) {
     char endless[37], id[37];
     (void)state;
     send_complete(endless);
@@ -194,11 +194,11 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         WARM(test_is_complete_runs_beside_a_cell),
         WARM(test_is_complete_without_an_answer_is_unknown),
-        FEW(test_complete_has_no_more_than_the_sessions_limits),
+        FEW(test_complete_has_at_most_the_limits_of_the_session),
         FEW(test_complete_over_the_cpu_limit_has_no_matches),
         FEW(test_completions_at_once_are_no_more_than_processors),
-        WARM(test_complete_that_has_begun_has_two_seconds_and_not_ten),
-        ONE(test_complete_without_an_end_gives_way_to_one_that_waits),
+        WARM(test_complete_after_the_first_frame_has_two_seconds),
+        ONE(test_complete_that_runs_longest_is_ended_for_a_waiting_one),
         WARM(test_complete_that_breaks_the_wire_has_no_matches),
         WARM(test_inspect_without_a_sandbox_finds_nothing),
     };

@@ -1,4 +1,4 @@
-/* What petri runs by itself, with a worker played by the test: only in an image that no user's code has touched. */
+/* What petri runs by itself, with a worker played by the test: only in an image that no user's code has run. */
 #include "tests/kernel/cells.h"
 #include "tests/kernel/fake_clock.h"
 
@@ -100,7 +100,7 @@ static void run_comm(json_t *petri) {
 }
 
 /* JupyterLab's widgets send one to every new kernel. */
-static void test_preload_runs_after_a_comm_message_that_no_code_waits_for(void **state) {
+static void test_preload_runs_after_a_comm_message_without_code(void **state) {
     (void)state;
     run_comm(NULL);
     expect_preload();
@@ -145,7 +145,7 @@ int main(void) {
         PRELOAD(test_preload_is_committed_before_the_first_cell),
         PRELOAD(test_no_preload_runs_once_a_cell_was_committed),
         PRELOAD(test_no_preload_runs_once_a_cell_with_an_error_was_committed),
-        PRELOAD(test_preload_runs_after_a_comm_message_that_no_code_waits_for),
+        PRELOAD(test_preload_runs_after_a_comm_message_without_code),
         PRELOAD(test_no_preload_runs_once_a_message_has_brought_files),
         PRELOAD(test_preload_runs_after_cells_that_left_nothing),
         PRELOAD(test_preload_over_its_cpu_time_is_given_up),

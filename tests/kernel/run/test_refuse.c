@@ -67,7 +67,7 @@ static void test_refused_import_is_rolled_back_and_named_with_its_line(void **st
 }
 
 /* What the worker gets begins with the second line there. */
-static void test_line_behind_a_line_of_limits_is_that_of_the_request(void **state) {
+static void test_refused_import_after_a_limits_line_has_the_line_of_the_request(void **state) {
     char id[37];
     (void)state;
     harness_execute(&h, "%%limits timeout=9s\n%%time\nimport socket", id);
@@ -93,7 +93,7 @@ static void expect_no_refusal(json_t *reply) {
     message_fini(&answer);
 }
 
-static void test_refusal_that_cannot_be_is_a_reply_like_others(void **state) {
+static void test_refusal_that_is_not_valid_is_an_ordinary_reply(void **state) {
     char name[300] = "socket.";
     (void)state;
     memset(name + strlen(name), 'a', 260);
@@ -114,7 +114,7 @@ static void test_refusal_that_cannot_be_is_a_reply_like_others(void **state) {
     expect_no_refusal(json_pack("{s:s, s:s, s:i}", "status", "error", "module", "socket", "line", 1));
 }
 
-static void test_without_a_list_there_is_no_refusal(void **state) {
+static void test_refusal_without_refused_imports_is_an_ordinary_reply(void **state) {
     char id[37];
     (void)state;
     harness_execute(&h, "1", id);
@@ -155,9 +155,9 @@ static void test_refused_import_that_took_long_counts_as_a_run_of_its_task(void 
 int main(void) {
     const struct CMUnitTest tests[] = {
         REFUSING(test_refused_import_is_rolled_back_and_named_with_its_line),
-        REFUSING(test_line_behind_a_line_of_limits_is_that_of_the_request),
-        REFUSING(test_refusal_that_cannot_be_is_a_reply_like_others),
-        WARM(test_without_a_list_there_is_no_refusal),
+        REFUSING(test_refused_import_after_a_limits_line_has_the_line_of_the_request),
+        REFUSING(test_refusal_that_is_not_valid_is_an_ordinary_reply),
+        WARM(test_refusal_without_refused_imports_is_an_ordinary_reply),
         REFUSING(test_refused_import_that_took_long_counts_as_a_run_of_its_task),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

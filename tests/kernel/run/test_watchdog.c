@@ -44,7 +44,7 @@ static void test_cell_over_time_is_ended(void **state) {
                    "The cell ran longer than its time limit of 20 ms and was ended" STAYS);
 }
 
-static void test_cell_over_time_shows_where_the_code_was(void **state) {
+static void test_cell_over_time_has_its_stack_in_the_traceback(void **state) {
     static const char stack[] = "Current thread 0x7f (most recent call first):\n"
                                 "  File \"/usr/lib/wait.py\", line 3 in wait\n"
                                 "  File \"<ipython-input-1-0123456789ab>\", line 5 in <module>\n"
@@ -136,7 +136,7 @@ static void test_cell_over_cpu_is_ended(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         SHORT(test_cell_over_time_is_ended),
-        cmocka_unit_test_setup_teardown(test_cell_over_time_shows_where_the_code_was, start_long_for_the_stack,
+        cmocka_unit_test_setup_teardown(test_cell_over_time_has_its_stack_in_the_traceback, start_long_for_the_stack,
                                         cells_stop),
         SHORT(test_cell_over_time_with_an_endless_stack_is_ended),
         WARM(test_cell_over_memory_is_ended),

@@ -44,7 +44,7 @@ static void expect_payload(const char *payload, const char *expected) {
     json_decref(content);
 }
 
-static void test_answer_of_good_faith_goes_on_whole(void **state) {
+static void test_answer_within_its_limits_is_unchanged(void **state) {
     static const char *const replies[] = {
         "{\"status\":\"ok\",\"user_expressions\":{},\"payload\":[]}",
         "{\"status\":\"error\",\"ename\":\"E\",\"evalue\":\"x\",\"traceback\":[\"a\"],\"user_expressions\":{},"
@@ -144,7 +144,7 @@ static void test_answer_expressions_are_those_asked_for_within_the_limit(void **
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_answer_of_good_faith_goes_on_whole),
+        TEST(test_answer_within_its_limits_is_unchanged),
         TEST(test_answer_fields_unknown_or_of_wrong_kinds_are_dropped_and_counted),
         TEST(test_answer_fields_are_those_of_their_reply),
         TEST(test_answer_payload_of_an_unknown_source_is_dropped),

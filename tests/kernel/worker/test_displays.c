@@ -82,7 +82,7 @@ static void test_displays_over_the_limit_in_any_part_are_replaced(void **state) 
     assert_true(displays.dropped_bytes > 4 * 600);
 }
 
-static void test_displays_that_are_replaced_keep_their_number_and_name(void **state) {
+static void test_displays_that_are_replaced_keep_execution_count_and_display_id(void **state) {
     struct published message = frames_take("update_display_data", content_of(600), NULL, 0);
     (void)state;
     assert_true(displays_admit(&displays, &message, note, sizeof note));
@@ -130,7 +130,7 @@ static void expect_comm(size_t bytes, bool admitted, const char *told) {
     published_fini(&message);
 }
 
-static void test_displays_comm_messages_over_the_limit_are_dropped_and_told_once(void **state) {
+static void test_displays_comm_messages_over_the_limit_are_dropped_with_one_note(void **state) {
     (void)state;
     expect_comm(10, true, "");
     expect_comm(512, false, "petri: a comm_msg was dropped: it was over the limit of 512 bytes (display).\n");
@@ -153,7 +153,7 @@ static void test_displays_over_their_number_are_dropped_with_one_note(void **sta
 }
 
 /* What has no number of its own: as much as all rich outputs together may be, and no more. */
-static void test_displays_messages_without_a_number_are_bounded_together(void **state) {
+static void test_displays_messages_that_do_not_count_are_bounded_together(void **state) {
     unsigned admitted = 0, notes = 0;
     (void)state;
     for (int i = 0; i < 1000; i++) {
@@ -203,14 +203,14 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_displays_within_the_limits_are_shown),
         TEST(test_displays_over_the_limit_in_any_part_are_replaced),
-        TEST(test_displays_that_are_replaced_keep_their_number_and_name),
+        TEST(test_displays_that_are_replaced_keep_execution_count_and_display_id),
         TEST(test_displays_with_buffers_over_the_limit_are_replaced),
         TEST(test_displays_over_their_number_are_dropped_with_one_note),
-        TEST(test_displays_messages_without_a_number_are_bounded_together),
+        TEST(test_displays_messages_that_do_not_count_are_bounded_together),
         TEST(test_displays_note_names_only_the_first_of_many_types),
         TEST(test_displays_with_a_type_name_cut_in_a_character_are_replaced),
         TEST(test_displays_error_over_the_limit_is_replaced_by_a_note),
-        TEST(test_displays_comm_messages_over_the_limit_are_dropped_and_told_once),
+        TEST(test_displays_comm_messages_over_the_limit_are_dropped_with_one_note),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

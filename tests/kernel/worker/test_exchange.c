@@ -79,20 +79,20 @@ static void test_exchange_is_done_with_the_workers_reply(void **state) {
     assert_string_equal(json_string_value(json_object_get(exchange.reply, "status")), "ok");
 }
 
-static void test_exchange_acknowledges_messages_that_nobody_takes(void **state) {
+static void test_exchange_without_calls_acknowledges_messages(void **state) {
     char bytes[256];
     (void)state;
     start(NULL, CLOCK_NEVER);
     assert_true(recv(worker, bytes, sizeof bytes, 0) > 0); /* the request */
     say(json_pack("{s:s, s:i}", "type", "sync", "seq", 7));
     assert_int_equal(turn(), EXCHANGE_OPEN);
-    assert_true(exchange.heard);
+    assert_true(exchange.has_frame);
     ssize_t n = recv(worker, bytes, sizeof bytes, 0);
     assert_true(n > 0);
     assert_non_null(memmem(bytes, (size_t)n, "\"ack\"", 5));
 }
 
-static void test_exchange_breaks_at_a_frame_that_may_not_come(void **state) {
+static void test_exchange_with_an_unexpected_frame_is_broken(void **state) {
     (void)state;
     start(NULL, CLOCK_NEVER);
     say(json_pack("{s:s}", "type", "ready"));
@@ -100,7 +100,7 @@ static void test_exchange_breaks_at_a_frame_that_may_not_come(void **state) {
     assert_string_equal(exchange.why, "a frame of this type may not come now");
 }
 
-static void test_exchange_breaks_when_the_worker_closes_and_lives_on(void **state) {
+static void test_exchange_closed_by_a_living_worker_is_broken(void **state) {
     (void)state;
     start(NULL, CLOCK_NEVER);
     assert_int_equal(shutdown(worker, SHUT_WR), 0);
@@ -110,7 +110,7 @@ static void test_exchange_breaks_when_the_worker_closes_and_lives_on(void **stat
     assert_string_equal(exchange.why, "it was closed");
 }
 
-static void test_exchange_ends_with_a_death_though_the_socket_closed_before(void **state) {
+static void test_exchange_with_a_closed_socket_and_a_death_is_died(void **state) {
     (void)state;
     start(NULL, CLOCK_NEVER);
     assert_int_equal(shutdown(worker, SHUT_WR), 0);
@@ -119,7 +119,7 @@ static void test_exchange_ends_with_a_death_though_the_socket_closed_before(void
     assert_int_equal(turn(), EXCHANGE_DIED);
 }
 
-static void test_exchange_is_done_where_the_worker_answered_and_died(void **state) {
+static void test_exchange_with_a_reply_before_a_death_is_done(void **state) {
     (void)state;
     start(NULL, CLOCK_NEVER);
     say_done();
@@ -127,7 +127,7 @@ static void test_exchange_is_done_where_the_worker_answered_and_died(void **stat
     assert_int_equal(turn(), EXCHANGE_DONE);
 }
 
-static void test_exchange_is_done_where_the_answer_came_before_its_time_was_over(void **state) {
+static void test_exchange_with_a_reply_before_its_deadline_is_done(void **state) {
     (void)state;
     start(NULL, clock_us() + CLOCK_S);
     say_done();
@@ -135,7 +135,7 @@ static void test_exchange_is_done_where_the_answer_came_before_its_time_was_over
     assert_int_equal(turn(), EXCHANGE_DONE);
 }
 
-static void test_exchange_is_late_when_its_time_is_over(void **state) {
+static void test_exchange_after_its_deadline_is_late(void **state) {
     (void)state;
     start(NULL, clock_us() + CLOCK_S);
     assert_int_equal(turn(), EXCHANGE_OPEN);
@@ -191,7 +191,7 @@ static void test_exchange_takes_nothing_while_it_is_held(void **state) {
     assert_int_equal(turn(), EXCHANGE_DONE);
 }
 
-static void test_exchange_end_counts_once(void **state) {
+static void test_exchange_end_after_the_first_is_ignored(void **state) {
     (void)state;
     start(NULL, CLOCK_NEVER);
     exchange_end(&exchange, EXCHANGE_LATE);
@@ -206,20 +206,20 @@ static void test_exchange_end_counts_once(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         LIVE(test_exchange_is_done_with_the_workers_reply),
-        LIVE(test_exchange_acknowledges_messages_that_nobody_takes),
-        LIVE(test_exchange_breaks_at_a_frame_that_may_not_come),
-        LIVE(test_exchange_breaks_when_the_worker_closes_and_lives_on),
-        LIVE(test_exchange_ends_with_a_death_though_the_socket_closed_before),
-        LIVE(test_exchange_is_done_where_the_worker_answered_and_died),
-        LIVE(test_exchange_is_done_where_the_answer_came_before_its_time_was_over),
-        LIVE(test_exchange_is_late_when_its_time_is_over),
+        LIVE(test_exchange_without_calls_acknowledges_messages),
+        LIVE(test_exchange_with_an_unexpected_frame_is_broken),
+        LIVE(test_exchange_closed_by_a_living_worker_is_broken),
+        LIVE(test_exchange_with_a_closed_socket_and_a_death_is_died),
+        LIVE(test_exchange_with_a_reply_before_a_death_is_done),
+        LIVE(test_exchange_with_a_reply_before_its_deadline_is_done),
+        LIVE(test_exchange_after_its_deadline_is_late),
         LIVE(test_exchange_over_its_cpu_time_ends),
         LIVE(test_exchange_over_its_memory_ends),
         LIVE(test_exchange_over_its_descriptors_in_flight_ends),
         LIVE(test_exchange_with_another_program_ends),
         LIVE(test_exchange_within_its_limits_goes_on),
         LIVE(test_exchange_takes_nothing_while_it_is_held),
-        LIVE(test_exchange_end_counts_once),
+        LIVE(test_exchange_end_after_the_first_is_ignored),
     };
     return cmocka_run_group_tests_name("exchange", tests, NULL, NULL);
 }

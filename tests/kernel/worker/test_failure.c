@@ -64,7 +64,7 @@ static void test_failure_position_is_the_innermost_line_of_the_cell(void **state
     }
 }
 
-static void test_failure_traceback_is_plain_lines(void **state) {
+static void test_failure_traceback_has_lines_without_colours(void **state) {
     json_t *json = failure_of("a\x1b[0;31mb\x1b[0m\n\nc\x1b[", &(struct failure_source){.code = ""});
     json_t *expected = json_pack("[s, s, s, s]", "first", "ab", "", "c");
     (void)state;
@@ -102,7 +102,7 @@ static void test_failure_with_fields_of_the_wrong_type_is_still_reported(void **
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_failure_position_is_the_innermost_line_of_the_cell),
-        cmocka_unit_test(test_failure_traceback_is_plain_lines),
+        cmocka_unit_test(test_failure_traceback_has_lines_without_colours),
         cmocka_unit_test(test_failure_traceback_keeps_the_last_lines_and_cuts_long_ones),
         cmocka_unit_test(test_failure_with_fields_of_the_wrong_type_is_still_reported),
     };

@@ -71,7 +71,7 @@ static void read_golden(const char *name, char *buf, size_t size) {
     fclose(file);
 }
 
-static void test_errors_read_as_their_golden_files(void **state) {
+static void test_outcome_errors_are_golden(void **state) {
     char expected[4096], text[4096];
     (void)state;
     for (size_t i = 0; i < N_ROWS; i++) {
@@ -83,7 +83,7 @@ static void test_errors_read_as_their_golden_files(void **state) {
     }
 }
 
-static void test_errors_end_by_saying_what_stays_of_the_session(void **state) {
+static void test_outcome_errors_end_with_the_state_of_the_session(void **state) {
     char sentence[1024];
     (void)state;
     for (size_t i = 0; i < N_ROWS; i++) {
@@ -116,7 +116,7 @@ static void test_every_failure_has_a_name_and_is_rolled_back(void **state) {
     }
 }
 
-static void test_a_long_detail_is_cut_not_overrun(void **state) {
+static void test_outcome_detail_that_is_too_long_is_cut(void **state) {
     struct outcome_facts facts = {0};
     char text[64];
     (void)state;
@@ -185,11 +185,11 @@ static void test_stack_begins_with_the_cells_own_frames(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_errors_read_as_their_golden_files),
-        cmocka_unit_test(test_errors_end_by_saying_what_stays_of_the_session),
+        cmocka_unit_test(test_outcome_errors_are_golden),
+        cmocka_unit_test(test_outcome_errors_end_with_the_state_of_the_session),
         cmocka_unit_test(test_every_outcome_that_fails_has_a_golden_file),
         cmocka_unit_test(test_every_failure_has_a_name_and_is_rolled_back),
-        cmocka_unit_test(test_a_long_detail_is_cut_not_overrun),
+        cmocka_unit_test(test_outcome_detail_that_is_too_long_is_cut),
         cmocka_unit_test(test_detail_cut_inside_a_character_is_still_shown),
         cmocka_unit_test(test_stack_is_whole_once_the_first_frame_of_ipython_has_come),
         cmocka_unit_test(test_stack_begins_with_the_cells_own_frames),

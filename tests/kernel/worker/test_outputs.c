@@ -69,7 +69,7 @@ static void test_outputs_collects_until_the_deadline(void **state) {
     assert_true(outputs_deadline(&f.outputs) == CLOCK_NEVER);
 }
 
-static void test_outputs_begin_forgets_what_was_written_before(void **state) {
+static void test_outputs_begin_discards_what_was_written_before(void **state) {
     (void)state;
     put(OUTPUT_STDOUT, "before");
     put(OUTPUT_STDERR, "before");
@@ -100,7 +100,7 @@ static void test_outputs_tick_keeps_a_character_whole(void **state) {
     assert_string_equal(f.heard, "stdout:x|stdout:\xe2\x82\xac|");
 }
 
-static void test_outputs_half_a_character_does_not_make_the_loop_spin(void **state) {
+static void test_outputs_with_half_a_character_wait_for_the_delay(void **state) {
     (void)state;
     put(OUTPUT_STDOUT, "\xe2");
     outputs_read(&f.outputs, OUTPUT_STDOUT);
@@ -113,7 +113,7 @@ static void test_outputs_half_a_character_does_not_make_the_loop_spin(void **sta
     assert_string_equal(f.heard, "stdout:\xe2|");
 }
 
-static void test_outputs_hands_on_a_full_chunk_at_once(void **state) {
+static void test_outputs_with_a_full_chunk_flush_at_once(void **state) {
     static char block[4096];
     size_t written = 0;
     (void)state;
@@ -195,11 +195,11 @@ static void test_outputs_that_come_as_messages_count_too(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_outputs_collects_until_the_deadline),
-        TEST(test_outputs_begin_forgets_what_was_written_before),
+        TEST(test_outputs_begin_discards_what_was_written_before),
         TEST(test_outputs_drain_gives_stdout_and_then_stderr),
         TEST(test_outputs_tick_keeps_a_character_whole),
-        TEST(test_outputs_half_a_character_does_not_make_the_loop_spin),
-        TEST(test_outputs_hands_on_a_full_chunk_at_once),
+        TEST(test_outputs_with_half_a_character_wait_for_the_delay),
+        TEST(test_outputs_with_a_full_chunk_flush_at_once),
         TEST(test_outputs_end_once_all_writers_have_closed),
         TEST(test_outputs_over_the_limit_are_counted_and_noted_once),
         TEST(test_outputs_at_the_limit_drop_nothing),

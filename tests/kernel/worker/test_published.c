@@ -31,7 +31,7 @@ static void test_published_message_is_measured_as_it_is_sent(void **state) {
     published_fini(&message);
 }
 
-static void test_published_keys_that_a_message_has_not_are_dropped_and_counted(void **state) {
+static void test_published_unknown_keys_are_dropped_and_counted(void **state) {
     struct published message = frames_take(
         "display_data", json_pack("{s:{}, s:{}, s:{}, s:s}", "data", "metadata", "transient", "more", "xxxx"), NULL, 0);
     (void)state;
@@ -60,7 +60,7 @@ static void test_published_metadata_and_buffers_of_bare_messages_are_dropped_and
     }
 }
 
-static void test_published_kinds_are_all_that_the_wire_lets_through(void **state) {
+static void test_published_kinds_are_those_that_wire_check_accepts(void **state) {
     static const char *const kinds[] = {"stream",         "display_data", "update_display_data",
                                         "execute_result", "error",        "clear_output",
                                         "comm_open",      "comm_msg",     "comm_close"};
@@ -72,7 +72,7 @@ static void test_published_kinds_are_all_that_the_wire_lets_through(void **state
 }
 
 /* Only what adds may go under an earlier cell. */
-static void test_published_kinds_that_add_are_streams_and_displays(void **state) {
+static void test_published_kinds_under_earlier_cells_are_streams_and_displays(void **state) {
     (void)state;
     assert_true(published_kind("stream")->adds && published_kind("display_data")->adds);
     assert_false(published_kind("clear_output")->adds || published_kind("update_display_data")->adds);
@@ -80,7 +80,7 @@ static void test_published_kinds_that_add_are_streams_and_displays(void **state)
     assert_false(published_kind("comm_open")->adds || published_kind("comm_msg")->adds);
 }
 
-static void test_published_replacement_takes_the_place_of_everything(void **state) {
+static void test_published_replacement_replaces_metadata_and_buffers(void **state) {
     struct published message = frames_take("display_data", json_pack("{s:{s:s}}", "data", "a/b", "large"),
                                            json_pack("{s:s}", "k", "large too"), 100);
     (void)state;
@@ -94,11 +94,11 @@ static void test_published_replacement_takes_the_place_of_everything(void **stat
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_published_message_is_measured_as_it_is_sent),
-        cmocka_unit_test(test_published_keys_that_a_message_has_not_are_dropped_and_counted),
+        cmocka_unit_test(test_published_unknown_keys_are_dropped_and_counted),
         cmocka_unit_test(test_published_metadata_and_buffers_of_bare_messages_are_dropped_and_counted),
-        cmocka_unit_test(test_published_kinds_are_all_that_the_wire_lets_through),
-        cmocka_unit_test(test_published_kinds_that_add_are_streams_and_displays),
-        cmocka_unit_test(test_published_replacement_takes_the_place_of_everything),
+        cmocka_unit_test(test_published_kinds_are_those_that_wire_check_accepts),
+        cmocka_unit_test(test_published_kinds_under_earlier_cells_are_streams_and_displays),
+        cmocka_unit_test(test_published_replacement_replaces_metadata_and_buffers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@ static void test_transcript_keeps_outputs_in_their_order(void **state) {
     transcript_fini(&transcript);
 }
 
-static void test_transcript_of_a_flood_keeps_its_head_and_is_cut(void **state) {
+static void test_transcript_over_its_size_keeps_the_beginning_and_is_cut(void **state) {
     struct transcript transcript = {0};
     char *chunk = malloc(1 << 19);
     (void)state;
@@ -127,7 +127,7 @@ static void test_transcript_of_too_many_values_is_cut(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_transcript_keeps_outputs_in_their_order),
-        cmocka_unit_test(test_transcript_of_a_flood_keeps_its_head_and_is_cut),
+        cmocka_unit_test(test_transcript_over_its_size_keeps_the_beginning_and_is_cut),
         cmocka_unit_test(test_transcript_without_an_output_too_large_is_marked_cut),
         cmocka_unit_test(test_transcript_with_buffers_is_marked_cut),
         cmocka_unit_test(test_transcript_of_many_small_pieces_has_few_rows),

@@ -78,7 +78,7 @@ static void test_link_refuses_a_frame_over_the_cap_from_its_head(void **state) {
     assert_string_equal(why, "a frame over the cap");
 }
 
-static void test_link_notes_the_end_and_does_not_poll_for_more(void **state) {
+static void test_link_closed_by_the_worker_does_not_poll(void **state) {
     (void)state;
     assert_int_equal(worker_link_events(&link_), ZMQ_POLLIN);
     close(worker);
@@ -117,7 +117,7 @@ static void test_link_queues_what_the_socket_does_not_take(void **state) {
 }
 
 /* One that asks and never reads its answers waits: they are not kept without end. */
-static void test_link_takes_nothing_from_a_worker_that_does_not_read(void **state) {
+static void test_link_to_a_worker_that_does_not_read_takes_no_frames(void **state) {
     json_t *ack = json_pack("{s:s, s:i}", "type", "ack", "seq", 1);
     struct wire_frame frame;
     enum wire_type type;
@@ -158,9 +158,9 @@ int main(void) {
         TEST(test_link_gives_checked_frames),
         TEST(test_link_refuses_a_frame_of_unknown_type),
         TEST(test_link_refuses_a_frame_over_the_cap_from_its_head),
-        TEST(test_link_notes_the_end_and_does_not_poll_for_more),
+        TEST(test_link_closed_by_the_worker_does_not_poll),
         TEST(test_link_queues_what_the_socket_does_not_take),
-        TEST(test_link_takes_nothing_from_a_worker_that_does_not_read),
+        TEST(test_link_to_a_worker_that_does_not_read_takes_no_frames),
         TEST(test_link_to_a_dead_worker_fails_without_a_signal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
