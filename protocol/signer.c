@@ -5,7 +5,7 @@
  * in the ring, with open addressing and linear probing, at most half full.
  * Nothing is deleted from the table: a full ring drops its oldest tenth, and the
  * table is rebuilt, once in some 6,500 messages. A digest is its own hash,
- * because nobody without the key can choose it.
+ * because it can't be chosen without the key.
  *
  * The keyed state is made once and copied for each signature. It is as secret as
  * the key, so it is withheld from forked processes.

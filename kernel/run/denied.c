@@ -40,7 +40,7 @@ static void denied_ready(void *arg, short events) {
     (void)events;
     struct run *run = runner->run;
     struct denied_call call;
-    /* Only one: after it, nobody knows whether another call waits until the descriptor is polled again. */
+    /* Only one: whether another call waits is only known once the descriptor is polled again. */
     if (!runner_has_image(runner) || session_take_denied(runner->session, run ? run->now.cell : NULL, &call) <= 0)
         return;
     if (run && call.by_cell)

@@ -37,7 +37,7 @@ void input_forget(struct runner *runner);
 /* The cell whose question waits has just been measured: subtracts the time until now. */
 void input_account(struct runner *runner, int64_t now_us);
 
-/* The longest_running time until a cell whose question waits is measured again. */
+/* The longest time until a cell whose question waits is measured again. */
 int64_t input_measure_after_us(const struct run *run);
 
 /* When the limit input_wait is reached; CLOCK_NEVER where no question waits. */

@@ -4,7 +4,7 @@
  * A request's time counts from its arrival, so it includes the wait in the queue.
  * Each request is answered: by the worker, or with the kind's empty reply. A tick
  * looks first at the slots, then at requests that have waited too long, then at
- * the cell that has run longest_running and has to make room; last it makes new cells in
+ * the cell that has run longest and has to make room; last it makes new cells in
  * the free slots. A slot's cell is always discarded, even if it has succeeded,
  * because its changes must not reach the session.
  */
@@ -184,7 +184,7 @@ void introspections_submit(struct introspections *all, struct jupyter *jupyter, 
 
 /*
  * The slot to end for the sake of a waiting request: the one that has run
- * longest_running. NULL where no request waits, or a slot is free.
+ * longest. NULL where no request waits, or a slot is free.
  */
 static struct introspection *longest_running(struct introspections *all, const struct runner *runner) {
     struct introspection *found = NULL;

@@ -6,7 +6,7 @@
  * session's cells or smaller ones (limits_beside() in limits.h). They are
  * answered while the session's cell runs. One that takes longer than two seconds,
  * or goes over another limit, gets an empty reply and affects nothing else. Where
- * all slots are taken and another request waits, the one that has run longest_running is
+ * all slots are taken and another request waits, the one that has run longest is
  * ended once it has run for half a second.
  */
 #ifndef PETRI_INTROSPECTION_H

@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The longest_running name of a module that a worker may report. */
+/* The longest name of a module that a worker may report. */
 enum { MODULE_BYTES = 256 };
 
 static int line_of(const char *code, size_t at) {

@@ -131,7 +131,7 @@ void run_destroy(struct run *run);
 const struct cell_kind *run_kind(const struct run *run);
 
 /*
- * Whether it can end_preload user's code in its image: code, or files. A comm
+ * Whether it can leave user's code in its image: code, or files. A comm
  * message runs only what earlier code has registered.
  */
 bool run_brings_code(const struct run *run);
