@@ -298,6 +298,7 @@ struct cell_file {
     unsigned mode;  /* S_IFMT and permissions as in stat(2); of a deleted file, what stood there, or 0 */
     unsigned links; /* names that the file has */
     uint64_t bytes; /* of a regular file, holes included */
+    bool on_host;   /* the host's folder has something of that name, which no cell changes */
 };
 
 /* What a listing has: a caller that makes the same files elsewhere needs the new folders, too. */

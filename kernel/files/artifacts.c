@@ -40,6 +40,7 @@ struct artifact {
     bool too_large;    /* refused for its size: only its beginning is read */
     bool withheld;     /* refused for its name: it is read, but not copied */
     bool given;        /* the request brought it and the cell has not changed it: no artifact */
+    bool on_host;      /* cell_file's */
     json_t *row;       /* owned */
 };
 
@@ -71,6 +72,7 @@ struct artifacts {
     char no_export[192];   /* why nothing is copied; "" if files are copied */
     unsigned char *chunk;  /* owned */
     json_t *rows;          /* owned */
+    json_t *on_disk;       /* owned */
 };
 
 __attribute__((format(printf, 2, 3))) static void refuse(struct artifact *artifact, const char *format, ...) {
@@ -133,8 +135,12 @@ static int note(void *arg, const struct cell_file *file) {
     char *path = strdup(file->path);
     if (!path)
         return -ENOMEM;
-    artifacts->artifact[artifacts->n++] = (struct artifact){
-        .path = path, .change = file->change, .mode = file->mode, .links = file->links, .bytes = file->bytes};
+    artifacts->artifact[artifacts->n++] = (struct artifact){.path = path,
+                                                            .change = file->change,
+                                                            .mode = file->mode,
+                                                            .links = file->links,
+                                                            .bytes = file->bytes,
+                                                            .on_host = file->on_host};
     return 0;
 }
 
@@ -211,6 +217,7 @@ void artifacts_destroy(struct artifacts *artifacts) {
     free(artifacts->artifact);
     free(artifacts->chunk);
     json_decref(artifacts->rows);
+    json_decref(artifacts->on_disk);
     free(artifacts);
 }
 
@@ -425,6 +432,7 @@ static void finish_artifact(struct artifacts *artifacts) {
     if (artifacts->export)
         export_close(artifacts->export);
     artifacts->rows = json_array();
+    artifacts->on_disk = json_object();
     for (size_t i = 0; i < artifacts->n; i++) {
         const struct artifact *artifact = &artifacts->artifact[i];
         if (artifact->given)
@@ -432,6 +440,9 @@ static void finish_artifact(struct artifacts *artifacts) {
         if (artifact->refused[0])
             json_object_set_new(artifact->row, "refused", text_format("%s", artifact->refused));
         json_array_append(artifacts->rows, artifact->row);
+        if (artifact->on_host)
+            json_object_set_new(artifacts->on_disk, json_string_value(json_object_get(artifact->row, "path")),
+                                json_true());
     }
 }
 
@@ -468,6 +479,10 @@ void artifacts_cancel(struct artifacts *artifacts, const char *why) {
 
 json_t *artifacts_rows(const struct artifacts *artifacts) {
     return artifacts->rows;
+}
+
+const json_t *artifacts_on_disk(const struct artifacts *artifacts) {
+    return artifacts->on_disk;
 }
 
 size_t artifacts_omitted(const struct artifacts *artifacts) {

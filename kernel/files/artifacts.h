@@ -53,21 +53,37 @@ void artifacts_cancel(struct artifacts *artifacts, const char *why);
  */
 json_t *artifacts_rows(const struct artifacts *artifacts);
 
+/* {path: true} of those rows whose file, or one of that name, the notebook's folder on the host has. Borrowed. */
+const json_t *artifacts_on_disk(const struct artifacts *artifacts);
+
 /* The number of files without a row. */
 size_t artifacts_omitted(const struct artifacts *artifacts);
 
 /* NULL is allowed. */
 void artifacts_destroy(struct artifacts *artifacts);
 
-/*
- * A text about such rows for people, {"text/plain", "text/markdown"}: files that
- * were copied, with links, files that were removed, and files that were not
- * copied, with the reasons. more: how many there are of each without a row. The
- * caller's; NULL where there are none.
- */
+/* How many files there are of each kind without a row. */
 struct artifacts_more {
     size_t saved, removed, refused;
 };
-json_t *artifacts_note(json_t *rows, const struct artifacts_more *more);
+
+/* All borrowed. */
+struct artifacts_note {
+    struct artifacts_more more;
+    const char *folder;    /* the export folder as copied_to has it; NULL where files are written to the notebook's
+                              folder itself */
+    bool off;              /* nothing is copied: so it is not said of each file */
+    const json_t *on_disk; /* artifacts_on_disk(); NULL for none */
+    bool explains;         /* adds what a restart forgets, and which kernel writes to the folder itself */
+    bool strict;           /* there is no such kernel */
+};
+
+/*
+ * A text about such rows for people, {"text/plain", "text/markdown"}: files that
+ * were copied, with links; files that were removed; files that were not copied,
+ * with the reasons; and files that only this session has changed or removed. The
+ * caller's; NULL where there is nothing to say.
+ */
+json_t *artifacts_make_note(json_t *rows, const struct artifacts_note *about);
 
 #endif

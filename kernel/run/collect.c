@@ -27,12 +27,27 @@
 
 enum { SLICE_MS = 10 };
 
-/* Publishes a display for people that says where the files are; programs read the report. */
-static void tell_files(const struct runner *runner, const struct run *run, const struct artifacts_more *more) {
-    json_t *data = run->asked.silent ? NULL : artifacts_note(run->result.artifact_rows, more);
-    if (data)
-        iopub_publish(runner->jupyter, run->request->message.header, "display_data",
-                      json_pack("{s:o, s:{}, s:{}}", "data", data, "metadata", "transient"));
+/* The files of a fresh run are not part of the session, so they are never written to the notebook's folder. */
+static bool is_written(const struct runner *runner, const struct run *run) {
+    return runner->writeback->on && !run->asked.spec.fresh;
+}
+
+/* Publishes a display for people that says where the files are; programs read the report. Once a session it says what
+ * holds for all of them. A fresh run's files are not the session's. */
+static void tell_files(struct runner *runner, const struct run *run, struct artifacts_note *about) {
+    const struct export *export = runner->export;
+    if (run->asked.silent)
+        return;
+    about->folder = is_written(runner, run) ? NULL : export->name[0] ? export->name : export->parent;
+    about->off = export->off;
+    about->strict = runner->profile == PROFILE_STRICT;
+    about->explains = !runner->told_files && !run->asked.spec.fresh && export->name[0];
+    json_t *data = artifacts_make_note(run->result.artifact_rows, about);
+    if (!data)
+        return;
+    runner->told_files |= about->explains;
+    iopub_publish(runner->jupyter, run->request->message.header, "display_data",
+                  json_pack("{s:o, s:{}, s:{}}", "data", data, "metadata", "transient"));
 }
 
 /* All of the cell's files are done: takes their rows for the report. */
@@ -41,18 +56,13 @@ static void end_files(struct runner *runner, struct run *run) {
     struct writing *writing = steal_pointer(run->now.writing);
     run->result.artifact_rows = artifacts ? json_incref(artifacts_rows(artifacts)) : json_array();
     run->result.artifacts_omitted = artifacts ? artifacts_omitted(artifacts) : 0;
-    struct artifacts_more more = {.refused = run->result.artifacts_omitted};
+    struct artifacts_note about = {.more.refused = run->result.artifacts_omitted,
+                                   .on_disk = artifacts ? artifacts_on_disk(artifacts) : NULL};
     if (writing)
-        writing_tell(writing, run->result.artifact_rows, &more);
-    if (writing || !runner->export->off)
-        tell_files(runner, run, &more);
+        writing_tell(writing, run->result.artifact_rows, &about.more);
+    tell_files(runner, run, &about);
     artifacts_destroy(artifacts);
     writing_destroy(writing);
-}
-
-/* The files of a fresh run are not part of the session, so they are never written to the notebook's folder. */
-static bool is_written(const struct runner *runner, const struct run *run) {
-    return runner->writeback->on && !run->asked.spec.fresh;
 }
 
 static int begin_writing(struct runner *runner, struct run *run) {
@@ -73,7 +83,7 @@ void collect_begin(struct runner *runner) {
     if (r < 0) {
         run->result.artifact_rows =
             json_pack("[{s:s, s:s+}]", "path", ".", "refused", "the cell's files can't be listed: ", strerror(-r));
-        tell_files(runner, run, &(struct artifacts_more){0});
+        tell_files(runner, run, &(struct artifacts_note){0});
     }
     r = inputs_read_begin(&(struct inputs_read_options){.cell = run->now.cell,
                                                         .spec = &run->asked.spec,

@@ -76,6 +76,7 @@ struct runner {
     struct exchange exchange; /* with the starting worker, or with the running cell */
     struct outputs outputs;
     struct tail tail;   /* of standard error while the interpreter starts */
+    bool told_files;    /* a cell has been told what holds for all files: artifacts_note */
     char note[512];     /* written to the stderr of the first cell that is not silent; "" for nothing */
     struct cell *ahead; /* made ahead, not started; or NULL */
     int64_t ahead_us;   /* what making it took */

@@ -75,7 +75,9 @@ static struct below open_below(const struct below *below, const char *name) {
     return inner;
 }
 
-static int tell(struct walk *walk, enum cell_change change, const struct stat *st) {
+static int tell(struct walk *walk, const struct level *level, const char *name, enum cell_change change,
+                const struct stat *st) {
+    struct stat host;
     const struct snapshot *snapshot = walk->options->snapshot;
     const bool guarded = snapshot && st->st_nlink > 1 && snapshot_is_guarded(snapshot, st->st_ino);
     const nlink_t links = st->st_nlink - guarded;
@@ -83,7 +85,8 @@ static int tell(struct walk *walk, enum cell_change change, const struct stat *s
                                    .change = change,
                                    .mode = st->st_mode,
                                    .links = links > UINT32_MAX ? UINT32_MAX : (unsigned)links,
-                                   .bytes = S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0};
+                                   .bytes = S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0,
+                                   .on_host = look(level->below.folder_fd, name, &host)};
     return walk->handler(walk->arg, &file);
 }
 
@@ -117,7 +120,7 @@ static int visit_folder(struct walk *walk, const struct level *level, const char
     struct stat before;
     const bool is_new = !look_below(&level->below, name, &before) || !S_ISDIR(before.st_mode);
     const bool told = level->depth == MAX_DEPTH || (walk->options->folders && is_new);
-    int r = told ? tell(walk, CELL_CREATED, st) : 0;
+    int r = told ? tell(walk, level, name, CELL_CREATED, st) : 0;
     if (r || level->depth == MAX_DEPTH)
         return r;
     auto_fd fd = open_folder(level->fd, name);
@@ -135,7 +138,7 @@ static int visit_whiteout(struct walk *walk, const struct level *level, const ch
         return 0; /* an earlier cell's */
     if (!look_below(&level->below, name, &before))
         before = (struct stat){0};
-    return tell(walk, CELL_DELETED, &before);
+    return tell(walk, level, name, CELL_DELETED, &before);
 }
 
 static int visit_file(struct walk *walk, const struct level *level, const char *name, const struct stat *st) {
@@ -143,7 +146,8 @@ static int visit_file(struct walk *walk, const struct level *level, const char *
     int r = is_kept(walk, level, name, st);
     if (r)
         return r < 0 ? r : 0;
-    return tell(walk, look_below(&level->below, name, &before) ? CELL_CHANGED : CELL_CREATED, st);
+    const bool stood = look_below(&level->below, name, &before);
+    return tell(walk, level, name, stood ? CELL_CHANGED : CELL_CREATED, st);
 }
 
 static int visit(struct walk *walk, const struct level *level, const char *name) {
@@ -160,7 +164,7 @@ static int visit_missing(struct walk *walk, const struct level *level, const cha
     struct stat st, before;
     if (look(level->fd, name, &st) || !look_below(&level->below, name, &before))
         return 0;
-    return tell(walk, CELL_DELETED, &before);
+    return tell(walk, level, name, CELL_DELETED, &before);
 }
 
 /* The same where the entries of the base have been visited. */

@@ -21,11 +21,25 @@ def rows(cell):
     return {row["path"]: row for row in cell.report["artifacts"]}
 
 
+# The last line of the first note of a session.
+EXPLAINED = (
+    "Until the kernel restarts, cells see what they have written here, even if the file on the disk changes; "
+    "after that they see the disk, with the copies in {}/."
+)
+WRITABLE = ' The kernel "Python 3 (petri, writable)" writes to this folder itself.'
+UNCHANGED = "Your own file on the disk is unchanged, and cells see the new one: "
+GONE = "Removed for this session's cells, and still on the disk: "
+
+
 def note(cell):
-    """The line under the cell: plain and Markdown; None where there is none."""
-    notes = [c["data"] for c in cell.of("display_data") if c["data"]["text/plain"].startswith(("Saved", "Not saved"))]
+    """What is said of files under the cell, plain and Markdown, but for what is said once; None for nothing."""
+    begins = ("Saved", "Not saved", "Your own", "Removed")
+    notes = [c["data"] for c in cell.of("display_data") if c["data"]["text/plain"].startswith(begins)]
     assert len(notes) <= 1
-    return (notes[0]["text/plain"], notes[0]["text/markdown"]) if notes else None
+    if not notes:
+        return None
+    lines = notes[0]["text/plain"].splitlines(), notes[0]["text/markdown"].split("  \n")
+    return tuple("\n".join(line for line in text if not line.startswith("Until the kernel")) for text in lines)
 
 
 def listing(folder):
@@ -60,15 +74,69 @@ def test_files_created_changed_or_deleted_by_a_cell_are_listed(kernel, tmp_path)
     assert (tmp_path / "outputs" / "plot.png").read_bytes() == PNG
     assert (tmp_path / "host.csv").read_text() == "a\n"
     assert note(cell) == (
-        "Saved: outputs/host.csv, outputs/plot.png, outputs/sub/deep/table.csv",
-        "Saved: [host.csv](outputs/host.csv), [plot.png](outputs/plot.png),"
-        " [table.csv](outputs/sub/deep/table.csv)",
+        f"Saved to outputs/: host.csv, plot.png, sub/deep/table.csv\n{UNCHANGED}host.csv\n{GONE}old.txt",
+        "Saved to outputs/: [host.csv](outputs/host.csv), [plot.png](outputs/plot.png),"
+        f" [sub/deep/table.csv](outputs/sub/deep/table.csv)\n{UNCHANGED}host.csv\n{GONE}old.txt",
     )
     cell = kernel.run("open('plot.png').close(); os.rename('sub/deep/table.csv', 'moved.csv')")
     assert {path: row["action"] for path, row in rows(cell).items()} == {
         "moved.csv": "created", "sub/deep/table.csv": "deleted",
     }  # fmt: skip
     assert kernel.run("1").report["artifacts"] == []
+
+
+def test_note_tells_once_a_session_what_a_restart_forgets(start, tmp_path):
+    kernel = start()
+    first, second = (kernel.good(f"open('{name}', 'w').write('x')") for name in ("a.txt", "b.txt"))
+    lines = [cell.of("display_data")[0]["data"]["text/plain"].splitlines() for cell in (first, second)]
+    assert lines == [["Saved to outputs/: a.txt", EXPLAINED.format("outputs") + WRITABLE], ["Saved to outputs/: b.txt"]]
+    kernel.manager.restart_kernel()
+    kernel.wait_until_up()
+    assert kernel.value("import os; os.path.exists('a.txt'), os.path.exists('outputs/a.txt')") == "(False, True)"
+    again = kernel.good("open('c.txt', 'w').write('x')").of("display_data")[0]["data"]["text/plain"]
+    assert again.endswith(EXPLAINED.format("outputs") + WRITABLE)
+
+
+def test_note_of_strict_names_no_kernel_that_writes(start):
+    cell = start(name="petri-strict").good("open('a.txt', 'w').write('x')")
+    lines = cell.of("display_data")[0]["data"]["text/plain"].splitlines()
+    assert lines == ["Saved to outputs/: a.txt", EXPLAINED.format("outputs")]
+
+
+def test_note_says_that_an_own_file_is_unchanged_unless_petri_wrote_it(venv_kernel, tmp_path):
+    (tmp_path / "own.csv").write_text("own")
+    (tmp_path / "Makefile").write_text("own")
+    cell = venv_kernel.good("for name in 'own.csv', 'Makefile', 'new.csv': open(name, 'w').write('new')")
+    saved, refused, unchanged = note(cell)[0].splitlines()
+    assert saved == "Saved to outputs/: new.csv, own.csv" and refused.startswith("Not saved: Makefile (")
+    assert unchanged == f"{UNCHANGED}Makefile, own.csv"
+    assert (tmp_path / "own.csv").read_text() == (tmp_path / "Makefile").read_text() == "own"
+    # A path of the export folder is where the copy is.
+    assert note(venv_kernel.good("open('outputs/own.csv', 'w').write('newer')"))[0] == "Saved to outputs/: own.csv"
+    assert note(venv_kernel.good("import os; os.remove('new.csv')")) is None
+    assert note(venv_kernel.good("os.remove('own.csv')"))[0] == f"{GONE}own.csv"
+
+
+def test_note_of_a_fresh_run_explains_no_session(venv_kernel):
+    cell = venv_kernel.ask("open('a.txt', 'w').write('x')", {"fresh": True})
+    assert cell.of("display_data")[0]["data"]["text/plain"] == "Saved to outputs/: a.txt"
+
+
+@pytest.mark.parametrize("opened", ["open('a.bin', 'r+b')", "mmap.mmap((base := open('a.bin', 'r+b')).fileno(), 0)"])
+def test_open_file_is_an_artifact_only_of_cells_that_change_its_contents(venv_kernel, opened):
+    venv_kernel.good("import mmap, os; open('a.bin', 'wb').write(bytes(3 << 20))")
+    assert venv_kernel.good(f"file = {opened}; file.write(b'one'); file.flush()").report["artifacts"]
+    for code in ("1 + 1", "file.flush()", "file.seek(0); file.read(10)"):
+        assert venv_kernel.good(code).report["artifacts"] == [], code
+    assert list(rows(venv_kernel.good("file.seek(5); file.write(b'two'); file.flush()"))) == ["a.bin"]
+    assert venv_kernel.good("1 + 1").report["artifacts"] == []
+    assert venv_kernel.good("file.seek(5); file.write(b'two'); file.flush()").report["artifacts"] == []
+
+
+def test_text_that_a_file_buffers_is_an_artifact_of_the_cell_that_flushes_it(venv_kernel):
+    venv_kernel.good("file = open('a.txt', 'w')")
+    assert venv_kernel.good("file.write('later')").report["artifacts"] == []
+    assert rows(venv_kernel.good("file.flush()"))["a.txt"]["action"] == "changed"
 
 
 def test_cell_without_files_makes_no_outputs_folder(venv_kernel, tmp_path):
@@ -174,7 +242,7 @@ def test_files_that_cannot_be_copied_are_refused_by_name(shared_kernel, fresh_fo
         assert (row["refused"], row.get("copied_to")) == (why, None)
     assert listing(fresh_folder) == ["outputs/good.txt"]
     plain, markdown = note(cell)
-    assert plain.startswith("Saved: outputs/good.txt")
+    assert plain.startswith("Saved to outputs/: good.txt")
     assert (why in plain) == (kind != "cache")
     assert "\x1b" not in plain + markdown
 
@@ -363,9 +431,9 @@ def test_silent_run_copies_files_without_a_note(venv_kernel):
 def test_names_with_markdown_characters_are_escaped_in_the_note(venv_kernel):
     cell = venv_kernel.run("open('a_b [1](x) *ä*.txt', 'w').write('x')")
     plain, markdown = note(cell)
-    assert plain == "Saved: outputs/a_b [1](x) *ä*.txt"
+    assert plain == "Saved to outputs/: a_b [1](x) *ä*.txt"
     assert markdown == (
-        "Saved: [a\\_b \\[1\\]\\(x\\) \\*ä\\*.txt](outputs/a_b%20%5B1%5D%28x%29%20%2A%C3%A4%2A.txt)"
+        "Saved to outputs/: [a\\_b \\[1\\]\\(x\\) \\*ä\\*.txt](outputs/a_b%20%5B1%5D%28x%29%20%2A%C3%A4%2A.txt)"
     )
 
 

@@ -115,6 +115,36 @@ static int list_copied_layer(void *arg) {
     return 0;
 }
 
+/* Adds the path of a file that the host has, too. */
+static int add_on_host(void *arg, const struct cell_file *file) {
+    return file->on_host ? listing_add(arg, file) : 0;
+}
+
+static int list_files_of_the_host(void *arg) {
+    int root = make_folders();
+    struct listing listing = {0};
+    (void)arg;
+    put_text(root, "folder/host", "h");
+    put_text(root, "folder/gone", "h");
+    put_text(root, "folder/again", "h");
+    put_whiteout(root, "base/again");
+    put_text(root, "base/earlier", "b");
+    put_folder(root, "folder/sub");
+    put_text(root, "folder/sub/host", "h");
+    put_text(root, "upper/host", "u");
+    put_whiteout(root, "upper/gone");
+    put_text(root, "upper/again", "u");
+    put_text(root, "upper/earlier", "u");
+    put_text(root, "upper/mine", "u");
+    put_folder(root, "upper/sub");
+    put_text(root, "upper/sub/host", "u");
+    const struct changes_options options = {
+        .upper_fd = open_folder("upper"), .base_fd = open_folder("base"), .folder_fd = open_folder("folder")};
+    CHECK_EQUAL(changes_list(&options, add_on_host, &listing), 0);
+    CHECK_TEXT(listing_take(&listing), "changed host, changed sub/host, created again, deleted gone");
+    return 0;
+}
+
 /* The times of a file can be set, all but the one of its last change: a copy that looks old is compared. */
 static int list_copied_layer_with_forged_times_finds_the_change(void *arg) {
     int root = make_folders();
@@ -148,6 +178,7 @@ int main(void) {
     static const struct part parts[] = {
         PART(list_overlay_layer),
         PART(list_copied_layer),
+        PART(list_files_of_the_host),
         PART(list_copied_layer_with_forged_times_finds_the_change),
         PART(list_deep_layer_ends_at_a_depth),
     };
