@@ -254,6 +254,9 @@ int session_trace_fd(const struct session *session);
 /* Whether limits are kept by watching (no control group): see cell_measure(). */
 bool session_is_watched(const struct session *session);
 
+/* What the session's cells have written: bytes, and the number of files. */
+void session_measure_files(const struct session *session, uint64_t *ret_bytes, uint64_t *ret_files);
+
 /* How each kind of isolation is enforced, for the run report: "cgroup v1", "watched". */
 const char *session_memory_backend(const struct session *session);
 

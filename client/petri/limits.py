@@ -51,8 +51,8 @@ _BYTES: dict[str, int] = {
 }
 _WRITTEN = re.compile(r"([0-9]+) *([A-Za-z]*)", re.ASCII)
 _FORMS: dict[str, str] = {
-    "ms": "seconds, a timedelta, or a text such as '500ms', '10s', '5m' or '1h'",
-    "bytes": "bytes, or a text such as '512M' or '2G'",
+    "ms": "seconds, a timedelta, or a text such as '500ms' or '10s'",
+    "bytes": "bytes, or a text such as '64M' or '512M'",
     "count": "a whole number",
 }
 _MOST = 2**63 - 1

@@ -158,6 +158,12 @@ static json_t *make_usage(struct usage *now) {
                      before.host_ticks > 0 ? 100.0 - idle : 0.0, "host_virtual_memory", host_memory());
 }
 
+uint64_t usage_memory_bytes(void) {
+    struct processes all;
+    read_processes(&all);
+    return all.memory_bytes;
+}
+
 void usage_request(struct usage *usage, struct jupyter *jupyter, const struct request *request) {
     reply_send(jupyter, request, "usage_reply", NULL, make_usage(usage));
 }

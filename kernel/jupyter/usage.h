@@ -21,6 +21,10 @@ struct usage {
 
 struct jupyter;
 
+/* What all processes of this pid namespace hold, the kernel's own and the session's; shared memory counts once. Some
+ * milliseconds. */
+uint64_t usage_memory_bytes(void);
+
 /* usage_request. Blocks for reading some files of /proc. */
 void usage_request(struct usage *usage, struct jupyter *jupyter, const struct request *request);
 

@@ -9,9 +9,7 @@
 
 #include "limits.h"
 
-#include "base/cleanup.h"
 #include "kernel/policy/machine.h"
-#include "protocol/bytes.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -252,18 +250,39 @@ const char *limits_text(enum limit_unit unit, int64_t value, char *buf, size_t s
     return buf;
 }
 
-char *limits_table(enum profile profile, const struct limits *limits) {
-    auto_bytes table = {0};
-    char line[256], value[32], ceiling[32];
-    snprintf(line, sizeof line, "%-14s %-11s %-11s %s\n", "limit", "in force", "ceiling", "of what");
-    bytes_append_text(&table, line);
-    for (int i = 0; i < LIMIT_N; i++) {
-        const struct limit_row *row = &limit_rows[i];
-        snprintf(line, sizeof line, "%-14s %-11s %-11s %s\n", row->name,
-                 limits_text(row->unit, limits->values[i], value, sizeof value),
-                 limits_text(row->unit, limits_ceiling(profile, (enum limit)i), ceiling, sizeof ceiling), row->help);
-        bytes_append_text(&table, line);
-    }
-    bytes_append(&table, "", 1);
-    return bytes_ok(&table) ? steal_pointer(table.data) : NULL;
+const char *limits_written(enum limit_unit unit, int64_t value, char *buf, size_t size) {
+    static const struct {
+        enum limit_unit unit;
+        int64_t one;
+        const char *suffix;
+    } forms[] = {
+        {UNIT_MS, HOUR, "h"},   {UNIT_MS, MINUTE, "m"}, {UNIT_MS, SECOND, "s"},
+        {UNIT_MS, 1, "ms"},     {UNIT_BYTES, GIB, "G"}, {UNIT_BYTES, MIB, "M"},
+        {UNIT_BYTES, KIB, "K"}, {UNIT_BYTES, 1, "B"},   {UNIT_COUNT, 1, ""},
+    };
+    size_t i = 0;
+    while (forms[i].unit != unit || value % forms[i].one != 0)
+        i++;
+    snprintf(buf, size, "%" PRId64 "%s", value / forms[i].one, forms[i].suffix);
+    return buf;
+}
+
+const char *limits_more(enum profile profile, enum limit limit, int64_t value, char *buf, size_t size) {
+    const struct limit_row *row = &limit_rows[limit];
+    const int64_t ceiling = limits_ceiling(profile, limit);
+    const int64_t twice = value < ceiling / 2 ? 2 * value : ceiling;
+    char asked[32], most[32];
+    buf[0] = '\0';
+    if (value >= ceiling)
+        return buf;
+    const int64_t ask = twice == LIMITS_NONE ? value : twice; /* a value so great has no double */
+    limits_written(row->unit, ask, asked, sizeof asked);
+    if (ceiling == LIMITS_NONE)
+        snprintf(buf, size, "%%%%limits %s=%s", row->name, asked);
+    else if (twice == ceiling)
+        snprintf(buf, size, "%%%%limits %s=%s, the most that there is", row->name, asked);
+    else
+        snprintf(buf, size, "%%%%limits %s=%s, or more up to %s", row->name, asked,
+                 limits_written(row->unit, ceiling, most, sizeof most));
+    return buf;
 }

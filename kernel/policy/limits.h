@@ -91,10 +91,17 @@ const char *limits_key(enum limit limit, char *buf, size_t size);
 /* The limits as JSON, with units in the names: {"timeout_ms": 5000, ...}. The caller's; NULL on ENOMEM. */
 json_t *limits_json(const struct limits *limits);
 
-/* The limits as a table for people, one line for each. The caller's: free(); NULL on ENOMEM. */
-char *limits_table(enum profile profile, const struct limits *limits);
+/* A value as a request or a line may write it: "2m", "1500ms", "512M"; value is positive. Returns buf. */
+const char *limits_written(enum limit_unit unit, int64_t value, char *buf, size_t size);
 
-/* A value as people write it: "120 s", "1 MiB", "256", "none". Returns buf. */
+/*
+ * How a cell asks for more than a value of a limit, and how much it can get:
+ * "%%limits timeout=10s, or more up to 1m"; "" where the value is the ceiling.
+ * Returns buf.
+ */
+const char *limits_more(enum profile profile, enum limit limit, int64_t value, char *buf, size_t size);
+
+/* A value as people read it: "120 s", "1 MiB", "256", "none". Returns buf. */
 const char *limits_text(enum limit_unit unit, int64_t value, char *buf, size_t size);
 
 #endif

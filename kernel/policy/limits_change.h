@@ -32,7 +32,7 @@ int limits_parse(enum limit_unit unit, const char *text, int64_t *ret_value) MUS
 int limits_change_one(const struct limits_change *change, struct limits *limits, const char *name,
                       const char *text) MUST_CHECK;
 
-/* "timeout=10s memory=1G", n bytes of it. */
+/* "timeout=10s memory=1G", n bytes of it; timeout=2 is of seconds. */
 int limits_change_line(const struct limits_change *change, struct limits *limits, const char *line,
                        size_t n) MUST_CHECK;
 
@@ -40,7 +40,7 @@ int limits_change_line(const struct limits_change *change, struct limits *limits
  * nothing. */
 int limits_change_json(const struct limits_change *change, struct limits *limits, const json_t *json) MUST_CHECK;
 
-/* The kind of the first line of a cell. */
+/* The kind of the first line of a cell, after blank lines and comments. */
 enum limits_line {
     LIMITS_LINE_NONE,    /* not about limits */
     LIMITS_LINE_CELL,    /* "%%limits timeout=10s": for this cell */
@@ -51,8 +51,8 @@ enum limits_line {
 /*
  * Where the first line of a cell is %%limits or %limits, changes limits as it
  * asks. In ret_code the line is a comment, so that the other lines keep their
- * numbers; or it is removed, where the next line is a cell magic, which has to
- * come first. ret_code is the caller's, and is the code itself where there is no
+ * numbers; or it is removed with those above it, where the next line is a cell
+ * magic, which has to come first. ret_code is the caller's, and is the code itself where there is no
  * such line.
  */
 int limits_change_code(const struct limits_change *change, struct limits *limits, json_t *code, json_t **ret_code,

@@ -12,11 +12,14 @@
 
 #include "execute.h"
 
+#include "kernel/base/clock.h"
 #include "kernel/base/digest.h"
 #include "kernel/jupyter/iopub.h"
 #include "kernel/jupyter/jupyter.h"
 #include "kernel/jupyter/reply.h"
+#include "kernel/jupyter/usage.h"
 #include "kernel/policy/limits_change.h"
+#include "kernel/policy/limits_show.h"
 #include "kernel/records/history.h"
 #include "kernel/run/account.h"
 #include "kernel/run/accounts.h"
@@ -67,12 +70,53 @@ static json_t *spec_all(struct runner *runner, struct run *run, json_t *code, en
     return run->result.outcome == OUTCOME_OK ? steal_pointer(rest) : NULL;
 }
 
+/* %limits alone: a table. */
 static void show_limits(struct runner *runner, const struct run *run) {
     struct limits limits = run->asked.limits;
+    struct limits_used used = runner->used;
+    uint64_t bytes, files;
     limits_resolve(&limits);
-    auto_free char *table = limits_table(runner->profile, &limits);
-    if (table && !run->asked.silent)
-        iopub_stream(runner->jupyter, run->request->message.header, "stdout", table, strlen(table));
+    if (runner->session) {
+        session_measure_files(runner->session, &bytes, &files);
+        used.session[LIMIT_DISK] = (int64_t)bytes;
+        used.session[LIMIT_FILES] = (int64_t)files;
+        used.session[LIMIT_MEMORY] = (int64_t)usage_memory_bytes();
+    }
+    json_t *data = limits_show(runner->profile, &limits, &used);
+    if (data)
+        iopub_publish(runner->jupyter, run->request->message.header, "display_data",
+                      json_pack("{s:o, s:{}, s:{}}", "data", data, "metadata", "transient"));
+}
+
+/* %limits with values: which the session has from now on. */
+static void tell_session_limits(struct runner *runner, const struct run *run) {
+    char value[32], line[1024];
+    size_t n = (size_t)snprintf(line, sizeof line, "From this cell on the session has");
+    const size_t before = n;
+    for (int i = 0; i < LIMIT_N; i++)
+        if (run->asked.session_limits.values[i] != runner->limits.values[i])
+            n += (size_t)snprintf(
+                line + n, sizeof line - n, "%s %s %s", n > before ? "," : "", limit_rows[i].name,
+                limits_text(limit_rows[i].unit, run->asked.session_limits.values[i], value, sizeof value));
+    n += (size_t)snprintf(line + n, sizeof line - n, "%s.\n", n > before ? "" : " the limits that it had");
+    iopub_stream(runner->jupyter, run->request->message.header, "stdout", line, n);
+}
+
+static void tell_limits(struct runner *runner, const struct run *run, enum limits_line line) {
+    if (run->asked.silent)
+        return;
+    if (line == LIMITS_LINE_SHOW)
+        show_limits(runner, run);
+    else if (line == LIMITS_LINE_SESSION)
+        tell_session_limits(runner, run);
+}
+
+static int count_lines(const json_t *code) {
+    const char *text = json_string_value(code), *end = text + json_string_length(code);
+    int lines = 0;
+    for (; text && (text = memchr(text, '\n', (size_t)(end - text))); text++)
+        lines++;
+    return lines;
 }
 
 /* Steals code. */
@@ -108,9 +152,9 @@ static void begin_execute(struct runner *runner, struct run *run, json_t **ret_f
         refuse_check(runner->config, runner->refused, run, code);
     if (run->result.outcome == OUTCOME_OK)
         cache_look(runner->accounts, run);
-    if (line == LIMITS_LINE_SHOW)
-        show_limits(runner, run);
-    run->asked.skipped_lines = json_string_length(rest) < json_string_length(code) ? 1 : 0;
+    if (run->result.outcome == OUTCOME_OK)
+        tell_limits(runner, run, line);
+    run->asked.skipped_lines = rest ? count_lines(code) - count_lines(rest) : 0;
     if (rest && run->result.outcome == OUTCOME_OK && !run->result.cached)
         *ret_frame = make_frame(runner->config, run, rest);
     else
@@ -172,12 +216,36 @@ static void give_cached(struct jupyter *jupyter, struct run *run) {
                          "user_expressions", "payload"));
 }
 
+/* What %limits shows of the last cell. */
+static void note_used(struct runner *runner, const struct run *run) {
+    const struct run_result *result = &run->result;
+    const struct cell_usage *usage = &result->facts.end.usage;
+    int64_t *used = runner->used.cell;
+    uint64_t artifacts = 0;
+    size_t i;
+    json_t *row;
+    json_array_foreach(result->artifact_rows, i, row) {
+        artifacts += (uint64_t)json_integer_value(json_object_get(row, "bytes"));
+    }
+    limits_used_clear(&runner->used);
+    used[LIMIT_TIMEOUT] = (result->ended_us - run->started_us) / CLOCK_MS;
+    used[LIMIT_CPU] = (int64_t)usage->cpu_us / CLOCK_MS;
+    used[LIMIT_MEMORY] = (int64_t)usage->memory_peak_bytes;
+    used[LIMIT_PROCESSES] = usage->processes_peak;
+    used[LIMIT_OUTPUT] = (int64_t)(result->stdout_bytes + result->stderr_bytes);
+    used[LIMIT_DISPLAYS] = run->now.displays.n;
+    used[LIMIT_ARTIFACTS] = (int64_t)artifacts;
+    used[LIMIT_CODE] = (int64_t)json_string_length(run->asked.code);
+}
+
 static void end_execute(struct runner *runner, struct run *run) {
     if (run->result.cached) {
         give_cached(runner->jupyter, run);
         return;
     }
     json_t *content = reply_content(runner, run);
+    if (!run->asked.silent)
+        note_used(runner, run);
     /* Before the reply: so a run whose reply a client has got is in the records, even if the kernel is killed then. */
     json_t *report = account_end(runner->accounts, runner->session, run);
     json_t *metadata = json_pack("{s:s, s:o}", "started", run->started, "petri", report);

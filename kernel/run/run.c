@@ -87,6 +87,14 @@ void run_fail(struct run *run, enum outcome outcome) {
     run->result.rolled_back = true;
 }
 
+void run_fail_limit(struct run *run, enum outcome outcome, enum profile profile, enum limit limit) {
+    struct outcome_facts *facts = &run->result.facts;
+    const int64_t value = run->asked.limits.values[limit];
+    limits_text(limit_rows[limit].unit, value, facts->limit, sizeof facts->limit);
+    limits_more(profile, limit, value, facts->more, sizeof facts->more);
+    run_fail(run, outcome);
+}
+
 void run_fail_in_flight(struct run *run) {
     snprintf(run->result.facts.detail, sizeof run->result.facts.detail,
              "left more open files waiting in sockets than all programs of a user may have there together");

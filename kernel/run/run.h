@@ -81,6 +81,7 @@ struct run_progress {
     int64_t stack_us;    /* when a cell over its time is ended, after it was asked for its stack; else CLOCK_NEVER */
     enum limit over;     /* the limit of time that it is over, while it is asked for its stack */
     struct question question;
+    bool warned;    /* the user has been told that its time is nearly over */
     bool has_asked; /* has called input(), answered or not */
     struct displays displays;
     struct captures captures;        /* its outputs that widgets capture */
@@ -141,6 +142,9 @@ void run_set_outcome(struct run *run, enum outcome outcome, const char *detail);
 
 /* The running cell has failed, with the facts in run->result.facts. Only the first failure counts. */
 void run_fail(struct run *run, enum outcome outcome);
+
+/* The same for a cell that is over a limit of its profile. */
+void run_fail_limit(struct run *run, enum outcome outcome, enum profile profile, enum limit limit);
 
 /* The same for a cell with too many descriptors in flight: see over_in_flight in sandbox.h. */
 void run_fail_in_flight(struct run *run);

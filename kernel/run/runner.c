@@ -41,6 +41,7 @@ int runner_init(struct runner *runner) {
     exchange_init(&runner->exchange);
     runner->known_inputs = json_object();
     watchdog_init(runner);
+    limits_used_clear(&runner->used);
     return runner->known_inputs ? 0 : -ENOMEM;
 }
 
@@ -170,16 +171,15 @@ static void discard_failed(struct runner *runner) {
 }
 
 /* The cell held more memory than its limit, and the operating system ended it. */
-static void fail_over_memory(struct run *run) {
-    limits_text(UNIT_BYTES, run->asked.limits.values[LIMIT_MEMORY], run->result.facts.limit,
-                sizeof run->result.facts.limit);
-    run_fail(run, OUTCOME_MEMORY);
+static void fail_over_memory(const struct runner *runner) {
+    run_fail_limit(runner->run, OUTCOME_MEMORY, runner->profile, LIMIT_MEMORY);
 }
 
-static void fail_died(struct run *run) {
+static void fail_died(const struct runner *runner) {
+    struct run *run = runner->run;
     cell_end_of(run->now.cell, &run->result.facts.end);
     if (run->result.facts.end.usage.over_memory)
-        fail_over_memory(run);
+        fail_over_memory(runner);
     else
         run_fail(run, OUTCOME_CRASH);
 }
@@ -189,9 +189,10 @@ static void fail_broken(struct run *run, const char *why) {
     run_fail(run, OUTCOME_CRASH);
 }
 
-static void fail_frozen(struct run *run, int r, const struct error *error) {
+static void fail_frozen(const struct runner *runner, int r, const struct error *error) {
+    struct run *run = runner->run;
     if (r == -ENOMEM || run->result.facts.end.usage.over_memory) {
-        fail_over_memory(run);
+        fail_over_memory(runner);
         return;
     }
     if (r == -ENOTSUP)
@@ -251,7 +252,7 @@ static void freeze(struct runner *runner) {
     }
     int r = cell_freeze(run->now.cell, &run->result.facts.end, &error);
     if (r < 0) {
-        fail_frozen(run, r, &error);
+        fail_frozen(runner, r, &error);
         return;
     }
     if (run->result.facts.end.usage.over_in_flight) {
@@ -276,7 +277,7 @@ static void end_work(struct runner *runner) {
     if (exchange->state == EXCHANGE_DONE)
         freeze(runner);
     else if (exchange->state == EXCHANGE_DIED)
-        fail_died(run);
+        fail_died(runner);
     else if (exchange->state == EXCHANGE_BROKEN)
         fail_broken(run, exchange->why);
     else

@@ -24,6 +24,7 @@
 #define PETRI_RUNNER_H
 
 #include "base/cleanup.h"
+#include "kernel/policy/limits_show.h"
 #include "kernel/run/run.h"
 #include "kernel/worker/exchange.h"
 #include "kernel/worker/outputs.h"
@@ -65,6 +66,7 @@ struct runner {
     enum profile profile;
 
     struct limits limits; /* in force for the next cell */
+    struct limits_used used;
     int64_t grace_us;     /* from an interrupt until a cell that goes on is ended */
     int64_t stack_us;     /* from the time limit until a cell that does not send its stack is ended */
     int64_t hold_us;      /* how long a reply waits for front ends to answer captured output: captures.h */

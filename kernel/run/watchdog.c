@@ -20,8 +20,10 @@
 #include <sys/ioctl.h>
 
 enum {
-    STACK_MS = 70,      /* until the first line of the stack: the reply has to be sent within 100 ms of the limit */
-    STACK_REST_MS = 20, /* for the other lines after the first; the last line ends the waiting */
+    STACK_MS = 70,       /* until the first line of the stack: the reply has to be sent within 100 ms of the limit */
+    WARNED_PERCENT = 80, /* of the time limit, when the user is told */
+    WARNED_LEAST_MS = 60000, /* the least such limit: of a shorter one the rest is no time to act in */
+    STACK_REST_MS = 20,      /* for the other lines after the first; the last line ends the waiting */
 };
 
 void watchdog_init(struct runner *runner) {
@@ -34,11 +36,7 @@ void watchdog_begin(struct runner *runner) {
 }
 
 static void fail_limit(const struct runner *runner, enum outcome outcome, enum limit limit) {
-    struct run *run = runner->run;
-    const int64_t value = run->asked.limits.values[limit];
-    limits_text(limit_rows[limit].unit, value, run->result.facts.limit, sizeof run->result.facts.limit);
-    run->result.facts.at_ceiling = value >= limits_ceiling(runner->profile, limit);
-    run_fail(run, outcome);
+    run_fail_limit(runner->run, outcome, runner->profile, limit);
 }
 
 static void fail_replaced(struct run *run) {
@@ -55,6 +53,32 @@ void watchdog_fail(struct runner *runner, enum exchange_state state) {
         run_fail_in_flight(runner->run);
     else
         fail_limit(runner, OUTCOME_CPU, LIMIT_CPU);
+}
+
+/* When the user is told that the time is nearly over; CLOCK_NEVER where there is nothing to tell, or no time to act. */
+static int64_t warning_us(const struct run *run) {
+    const int64_t limit_ms = run->asked.limits.values[LIMIT_TIMEOUT];
+    const bool tells = limit_ms >= WARNED_LEAST_MS && !run->now.warned && !run->asked.silent;
+    if (!tells || run->now.deadline_us == CLOCK_NEVER)
+        return CLOCK_NEVER;
+    return run->now.deadline_us - limit_ms * CLOCK_MS / 100 * (100 - WARNED_PERCENT);
+}
+
+static void warn(struct runner *runner) {
+    struct run *run = runner->run;
+    const struct outputs *outputs = &runner->outputs;
+    const int64_t limit_ms = run->asked.limits.values[LIMIT_TIMEOUT];
+    char limit[32], left[32], more[96], line[384];
+    run->now.warned = true;
+    limits_more(runner->profile, LIMIT_TIMEOUT, limit_ms, more, sizeof more);
+    const char *const next[] = {more[0] ? " For more time begin the cell with " : "", more, more[0] ? "." : ""};
+    int n = snprintf(line, sizeof line,
+                     "petri: this cell has used %d %% of its time limit of %s. In %s it is ended and undone; interrupt "
+                     "it before to keep what it has done.%s%s%s\n",
+                     WARNED_PERCENT, limits_text(UNIT_MS, limit_ms, limit, sizeof limit),
+                     limits_text(UNIT_MS, limit_ms / 100 * (100 - WARNED_PERCENT) / 1000 * 1000, left, sizeof left),
+                     next[0], next[1], next[2]);
+    outputs->sink(outputs->arg, "stderr", line, (size_t)n);
 }
 
 /* Reads what is in the trace pipe. Reads no more than was there at first, because the cell may go on writing. */
@@ -132,6 +156,7 @@ static void stack_ready(void *arg, short events) {
 void watchdog_watch(struct runner *runner, struct poll_set *set) {
     const struct run *run = runner->run;
     poll_set_deadline(set, run->now.deadline_us);
+    poll_set_deadline(set, warning_us(run));
     poll_set_deadline(set, input_due_us(run));
     poll_set_deadline(set, run->now.grace_us);
     poll_set_deadline(set, run->now.stack_us);
@@ -147,6 +172,8 @@ static void fail_interrupted(const struct runner *runner) {
 
 void watchdog_tick(struct runner *runner, int64_t now_us) {
     const struct run *run = runner->run;
+    if (warning_us(run) <= now_us && now_us < run->now.deadline_us)
+        warn(runner);
     if (run->now.grace_us <= now_us)
         fail_interrupted(runner);
     else if (run->now.stack_us <= now_us)

@@ -26,23 +26,14 @@ static const struct outcome_row rows[] = {
                              "Nothing is lost but this cell's own work. Results of smaller steps stay when the next "
                              "one is interrupted."},
     [OUTCOME_TIMEOUT] = {"timeout", "CellTimeout", true, FACT_LIMIT, "The cell ran longer than its time limit of ",
-                         " and was ended" AS_BEFORE,
-                         "For more time begin the cell with %%limits timeout=TIME (say 30s or 10m); %limits shows what "
-                         "can be asked for."},
-    [OUTCOME_UNANSWERED] =
-        {"timeout", "CellTimeout", true, FACT_LIMIT, "Nobody answered the cell's input() within its limit of ",
-         " (input_wait), and it was ended" AS_BEFORE,
-         "To wait longer begin the cell with %%limits input_wait=TIME (say 10m or 2h); %limits shows what can be asked "
-         "for."},
-    [OUTCOME_CPU] =
-        {"cpu", "CellCpuLimit", true, FACT_LIMIT, "The cell used more CPU time than its limit of ",
-         " and was ended" AS_BEFORE,
-         "For more CPU time begin the cell with %%limits cpu=TIME (say 30s or 10m); %limits shows what can be "
-         "asked for."},
+                         " and was ended" AS_BEFORE, "For more time", true},
+    [OUTCOME_UNANSWERED] = {"timeout", "CellTimeout", true, FACT_LIMIT,
+                            "Nobody answered the cell's input() within its limit of ",
+                            " (input_wait), and it was ended" AS_BEFORE, "To wait longer", true},
+    [OUTCOME_CPU] = {"cpu", "CellCpuLimit", true, FACT_LIMIT, "The cell used more CPU time than its limit of ",
+                     " and was ended" AS_BEFORE, "For more CPU time", true},
     [OUTCOME_MEMORY] = {"memory", "CellMemoryLimit", true, FACT_LIMIT, "The cell held more memory than its limit of ",
-                        " and was ended" AS_BEFORE,
-                        "Work on smaller pieces, or begin the cell with %%limits memory=SIZE (say 512M or 4G); %limits "
-                        "shows what can be asked for."},
+                        " and was ended" AS_BEFORE, "Work on smaller pieces, or for more memory", true},
     [OUTCOME_CRASH] = {"crash", "CellCrashed", true, FACT_END, "The cell's process ", AS_BEFORE,
                        "Nothing of earlier cells is lost: change the cell and run it again."},
     [OUTCOME_REFUSED] = {"refused", "CellRefused", true, FACT_DETAIL, "The cell was not run: ", AS_BEFORE, NULL},
@@ -188,6 +179,19 @@ static void add_where(json_t *traceback, const struct outcome_where *where) {
     }
 }
 
+/* What the user can do. */
+static void add_hint(json_t *traceback, const struct outcome_row *row, const struct outcome_facts *facts) {
+    if (!row->hint)
+        return;
+    if (!row->has_limit)
+        json_array_append_new(traceback, json_string(row->hint));
+    else if (facts->more[0])
+        json_array_append_new(
+            traceback, text_format("%s begin the cell with %s; %%limits shows all limits.", row->hint, facts->more));
+    else
+        json_array_append_new(traceback, json_string(at_ceiling));
+}
+
 json_t *outcome_error(enum outcome outcome, const struct outcome_facts *facts) {
     char sentence[1024];
     const char *ename = rows[outcome].ename;
@@ -196,7 +200,6 @@ json_t *outcome_error(enum outcome outcome, const struct outcome_facts *facts) {
     add_where(traceback, &facts->where);
     json_array_append_new(traceback, text_format("\x1b[0;31m%s\x1b[0m: %s", ename, sentence));
     json_array_extend(traceback, facts->history);
-    if (rows[outcome].hint)
-        json_array_append_new(traceback, json_string(facts->at_ceiling ? at_ceiling : rows[outcome].hint));
+    add_hint(traceback, &rows[outcome], facts);
     return json_pack("{s:s, s:o, s:o}", "ename", ename, "evalue", text_format("%s", sentence), "traceback", traceback);
 }

@@ -35,7 +35,7 @@ struct outcome_where {
 struct outcome_facts {
     struct cell_end end;        /* OUTCOME_CRASH, where detail is empty */
     char limit[32];             /* the limit that was reached, as "5 s"; for an interrupt the grace */
-    bool at_ceiling;            /* the limit can't be raised */
+    char more[96];              /* how to ask for more of it: limits_more(); "" where it can't be raised */
     struct outcome_where where; /* bytes is 0 where the stack is not known */
     char detail[512];           /* why, in words */
     json_t *history; /* lines of the traceback: the task's last runs (OUTCOME_BUDGET) or the refused line; owned by the
@@ -50,6 +50,7 @@ struct outcome_row {
     const char *before; /* the sentence is before, then the fact, then after */
     const char *after;
     const char *hint; /* what the user can do; the last line of the traceback, or NULL */
+    bool has_limit;   /* the hint goes on with how to ask for more of the limit */
 };
 
 /* Whether all frames that are shown have been read: a frame of what runs the cell follows the cell's own, or text

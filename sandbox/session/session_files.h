@@ -62,7 +62,10 @@ int session_files_restore(const struct cell *cell);
  * cell has looked at. Some microseconds. 0 or -errno. */
 int session_files_refresh(struct session *session);
 
-/* What they take, with those of cells beside. Bytes. */
+/* What they take, with those of cells beside: bytes, and inodes. */
+void session_files_measure(const struct session *session, uint64_t *ret_bytes, uint64_t *ret_inodes);
+
+/* The bytes alone. */
 uint64_t session_files_bytes(const struct session *session);
 
 #endif

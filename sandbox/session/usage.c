@@ -42,6 +42,10 @@ const char *sandbox_memory_backend(const struct sandbox_host *host) {
     return host->backend ? host->backend->name : "watched";
 }
 
+void session_measure_files(const struct session *session, uint64_t *ret_bytes, uint64_t *ret_files) {
+    session_files_measure(session, ret_bytes, ret_files);
+}
+
 const char *session_memory_backend(const struct session *session) {
     return sandbox_memory_backend(&session->host);
 }

@@ -221,7 +221,8 @@ OF_THE_MACHINE = {
 def limits_of(profile):
     """What %%limits shows of a profile: {limit: "default, ceiling"}."""
     with petri.Session(profile) as session:
-        lines = session.run("%%limits").stdout.splitlines()
+        [table] = session.run("%%limits").displays
+    lines = table.data["text/plain"].splitlines()
     shown = {}
     for name, default, ceiling in (re.split(" {2,}", line)[:3] for line in lines if line.split()[0] in LIMITS):
         shown[name] = OF_THE_MACHINE.get((profile, name), f"{default}, {ceiling}")

@@ -295,6 +295,12 @@ const char *sandbox_memory_backend(const struct sandbox_host *host) {
     return "watched";
 }
 
+void session_measure_files(const struct session *session, uint64_t *ret_bytes, uint64_t *ret_files) {
+    (void)session;
+    *ret_bytes = 3 << 20;
+    *ret_files = 7;
+}
+
 const char *session_memory_backend(const struct session *session) {
     (void)session;
     return "watched";

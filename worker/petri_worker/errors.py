@@ -26,8 +26,8 @@ def hint(error):
     """What to do about an error that comes of a limit: a list of one line, or none."""
     if isinstance(error, MemoryError):
         return [
-            "petri: a cell's memory is limited. %%limits memory=SIZE as the cell's first line asks for more; "
-            "%limits shows how much there is."
+            "petri: a cell's memory is limited. %%limits memory=SIZE as the cell's first line asks for more, "
+            "up to the ceiling that %limits shows."
         ]
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return [

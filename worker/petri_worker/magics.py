@@ -2,7 +2,7 @@
 
 from IPython.core import page
 from IPython.core.error import UsageError
-from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
+from IPython.core.magic import Magics, cell_magic, line_cell_magic, line_magic, magics_class
 
 _INSTALLERS = ("pip", "conda", "mamba", "micromamba", "uv")
 _SCRIPTS = ("sh", "bash", "perl", "ruby", "python", "python2", "python3", "pypy")
@@ -18,6 +18,25 @@ class KernelMagics(Magics):
             self.magics["line"][name] = _refuse_installer(name)
         for name in _SCRIPTS:
             self.magics["cell"][name] = self._script_magic(name)
+
+    @line_cell_magic
+    def limits(self, line, cell=None):
+        """
+        %limits, %%limits: the limits of this cell and of this session.
+
+        A cell's first line, before which only comments may stand::
+
+            %limits                          shows all limits, and what has been used of them
+            %%limits timeout=10s memory=2G   this cell has these
+            %limits timeout=10s              this cell and those after it have these
+
+        Times take ms, s, m and h, sizes K, M and G. petri reads the line itself, outside of
+        the sandbox, before the cell begins; code can't change its own limits.
+        """
+        raise UsageError(
+            "%limits is read before a cell begins, so it has to be the cell's first line: move it to the top, "
+            "or into a cell of its own."
+        )
 
     @line_magic("config")
     def configure(self, line):

@@ -1,4 +1,5 @@
 #include "kernel/policy/limits.h"
+#include "kernel/policy/limits_change.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -113,19 +114,48 @@ static void test_limits_that_are_not_set_are_not_reported(void **state) {
     json_decref(json);
 }
 
-static void test_limits_table_has_one_line_for_each_limit(void **state) {
+/* Gives a proposal, and what it says is the most, to the parser. */
+static void check_proposal(enum profile profile, enum limit limit, int64_t value) {
     struct limits limits;
-    size_t lines = 0;
+    struct error error = {0};
+    char text[96], line[128];
+    const struct limits_change change = {profile, ASKER_CELL, &error};
+    limits_more(profile, limit, value, text, sizeof text);
+    if (!text[0])
+        return;
+    limits_defaults(profile, &limits);
+    limits.values[limit] = LIMITS_NONE; /* of those that can only be lowered */
+    const char *asked = text + strlen("%%limits "), *comma = strchr(asked, ','), *up = strstr(asked, " up to ");
+    assert_int_equal(limits_change_line(&change, &limits, asked, comma ? (size_t)(comma - asked) : strlen(asked)), 0);
+    assert_true(limits.values[limit] > value || limits.values[limit] == limits_ceiling(profile, limit));
+    snprintf(line, sizeof line, "%s=%s", limit_rows[limit].name, up ? up + strlen(" up to ") : "1");
+    if (up)
+        assert_int_equal(limits_change_line(&change, &limits, line, strlen(line)), 0);
+}
+
+/* What a hint proposes is accepted where it stands: each limit's, at and below its default and its ceiling. */
+static void test_limits_more_proposes_what_is_accepted(void **state) {
+    static const int64_t parts[] = {1, 2, 3, 7, 1000};
     (void)state;
-    limits_defaults(PROFILE_STRICT, &limits);
-    limits.values[LIMIT_TIMEOUT] = 1500;
-    char *table = limits_table(PROFILE_STRICT, &limits);
-    assert_non_null(strstr(table, "\ntimeout        1500 ms     60 s        wall clock of a cell"));
-    assert_non_null(strstr(table, "\ncode           256 KiB     256 KiB     source of a cell\n"));
-    for (const char *at = table; (at = strchr(at, '\n')); at++)
-        lines++;
-    assert_int_equal(lines, 1 + LIMIT_N);
-    free(table);
+    for (int profile = 0; profile < PROFILE_N; profile++) {
+        for (int i = 0; i < LIMIT_N; i++) {
+            const int64_t ceiling = limits_ceiling((enum profile)profile, (enum limit)i);
+            const int64_t most = ceiling == LIMITS_NONE ? 100000 : ceiling;
+            for (size_t j = 0; j < sizeof parts / sizeof parts[0] && !limit_rows[i].of_session; j++)
+                check_proposal((enum profile)profile, (enum limit)i, most / parts[j] > 0 ? most / parts[j] : 1);
+        }
+    }
+}
+
+static void test_limits_more_at_the_ceiling_proposes_nothing(void **state) {
+    char text[96];
+    (void)state;
+    assert_string_equal(limits_more(PROFILE_STRICT, LIMIT_TIMEOUT, 60000, text, sizeof text), "");
+    assert_string_equal(limits_more(PROFILE_STRICT, LIMIT_TIMEOUT, 5000, text, sizeof text),
+                        "%%limits timeout=10s, or more up to 1m");
+    assert_string_equal(limits_more(PROFILE_STRICT, LIMIT_MEMORY, 600 << 20, text, sizeof text),
+                        "%%limits memory=1G, the most that there is");
+    assert_string_equal(limits_more(PROFILE_NOTEBOOK, LIMIT_CPU, 1500, text, sizeof text), "%%limits cpu=3s");
 }
 
 static void test_profile_names_round_trip(void **state) {
@@ -148,7 +178,8 @@ int main(void) {
         cmocka_unit_test(test_limits_beside_are_not_over_those_of_the_cell),
         cmocka_unit_test(test_limits_beside_are_shared_by_all_introspections),
         cmocka_unit_test(test_limits_that_are_not_set_are_not_reported),
-        cmocka_unit_test(test_limits_table_has_one_line_for_each_limit),
+        cmocka_unit_test(test_limits_more_proposes_what_is_accepted),
+        cmocka_unit_test(test_limits_more_at_the_ceiling_proposes_nothing),
         cmocka_unit_test(test_profile_names_round_trip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

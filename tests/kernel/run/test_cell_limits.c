@@ -95,16 +95,34 @@ static void test_limits_of_the_request_override_those_of_the_code(void **state) 
     message_fini(&reply);
 }
 
-static void test_limits_line_without_values_prints_the_table(void **state) {
+static const char *plain_of(const struct message *display) {
+    return json_string_value(json_object_get(json_object_get(display->content, "data"), "text/plain"));
+}
+
+static void test_limits_line_without_values_shows_the_table(void **state) {
     char id[37];
     struct message table;
     (void)state;
-    begin_cell("%limits", id);
-    harness_wait_published(&h, "stream", id, &table);
-    assert_non_null(strstr(json_string_value(json_object_get(table.content, "text")), "\ncpu            240 s  "));
+    begin_cell("# a comment\n\n%limits", id);
+    harness_wait_published(&h, "display_data", id, &table);
+    assert_non_null(strstr(plain_of(&table), "\ncpu            240 s  "));
+    assert_non_null(strstr(plain_of(&table), " 3.0 MiB ")); /* what the session has written: fake_sandbox.c */
     message_fini(&table);
     harness_done(&h, "ok");
     expect_status(id, "ok");
+}
+
+static void test_limits_of_the_session_are_told(void **state) {
+    char id[37];
+    (void)state;
+    begin_cell("%limits timeout=3 memory=1G", id);
+    harness_done(&h, "ok");
+    expect_heard(
+        id, "busy execute_input stream:stdout:From this cell on the session has timeout 3 s, memory 1 GiB.\n idle");
+    begin_cell("%limits timeout=3", id);
+    harness_done(&h, "ok");
+    expect_heard(id,
+                 "busy execute_input stream:stdout:From this cell on the session has the limits that it had.\n idle");
 }
 
 int main(void) {
@@ -114,7 +132,8 @@ int main(void) {
         WARM(test_limits_of_the_session_hold_for_the_next_cells),
         WARM(test_limits_of_the_session_are_rolled_back_with_their_cell),
         WARM(test_limits_of_the_request_override_those_of_the_code),
-        WARM(test_limits_line_without_values_prints_the_table),
+        WARM(test_limits_line_without_values_shows_the_table),
+        WARM(test_limits_of_the_session_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

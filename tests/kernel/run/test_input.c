@@ -170,6 +170,21 @@ static void test_input_wait_does_not_count_to_the_time_limit(void **state) {
                    "The cell ran longer than its time limit of 120 s and was ended" STAYS);
 }
 
+/* The clock stands still while a question waits, and so does what is left of the time. */
+static void test_input_wait_does_not_bring_the_warning_of_the_time_limit(void **state) {
+    const int64_t limit_us = h.kernel.runner.limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
+    char id[37];
+    (void)state;
+    begin_cell("asks", id);
+    spec_for_input(1);
+    put_forward(limit_us);
+    expect_answered(1, "x");
+    put_forward(limit_us / 2);
+    harness_done(&h, "ok");
+    expect_heard(id, "busy execute_input idle");
+    expect_status(id, "ok");
+}
+
 static void expect_nobody_answered(const char *id) {
     expect_failure(
         id, "busy execute_input error:CellTimeout idle", "CellTimeout",
@@ -368,6 +383,7 @@ int main(void) {
         WARM(test_input_is_sent_once_its_client_has_connected),
         WARM(test_input_answer_of_another_client_is_ignored),
         WARM(test_input_wait_does_not_count_to_the_time_limit),
+        WARM(test_input_wait_does_not_bring_the_warning_of_the_time_limit),
         WARM(test_input_that_nobody_answers_ends_the_cell_at_its_limit),
         WARM(test_input_limit_is_for_all_questions_of_a_cell),
         WARM(test_input_wait_of_a_cell_that_computes_counts_to_the_time_limit),

@@ -1,5 +1,6 @@
 /* What ends a cell from outside: the clock, with a look at where its code was, memory, CPU time, open files. */
 #include "tests/kernel/cells.h"
+#include "tests/kernel/fake_clock.h"
 
 #include "kernel/base/clock.h"
 
@@ -131,6 +132,52 @@ static void test_cell_over_cpu_is_ended(void **state) {
                    "The cell used more CPU time than its limit of 240 s and was ended" STAYS);
 }
 
+/* Later by that much; the loop notices with a request. */
+static void put_forward(int64_t us) {
+    char info[37];
+    fake_clock_put_forward(us);
+    harness_send(&h, CHANNEL_CONTROL, "kernel_info_request", json_object(), info);
+    json_decref(harness_reply(&h, CHANNEL_CONTROL, "kernel_info_reply", info));
+}
+
+#define NEARLY_OVER                                                                                                    \
+    "stream:stderr:petri: this cell has used 80 % of its time limit of 120 s. In 24 s it is ended and undone; "        \
+    "interrupt it before to keep what it has done. For more time begin the cell with %%limits timeout=4m, or more up " \
+    "to 1h.\n "
+
+static void test_cell_is_told_once_when_its_time_is_nearly_over(void **state) {
+    char id[37];
+    (void)state;
+    begin_cell("slow", id);
+    put_forward(90 * CLOCK_S);
+    put_forward(10 * CLOCK_S);
+    put_forward(10 * CLOCK_S);
+    harness_done(&h, "ok");
+    expect_heard(id, "busy execute_input " NEARLY_OVER "idle");
+    expect_status(id, "ok");
+}
+
+static void test_cell_of_a_short_limit_is_told_nothing(void **state) {
+    char id[37];
+    (void)state;
+    begin_cell("%%limits timeout=50s\nslow", id);
+    put_forward(45 * CLOCK_S);
+    harness_done(&h, "ok");
+    expect_heard(id, "busy execute_input idle");
+    expect_status(id, "ok");
+}
+
+static void test_silent_cell_is_told_nothing_of_its_time(void **state) {
+    char id[37];
+    (void)state;
+    harness_send(&h, CHANNEL_SHELL, "execute_request", json_pack("{s:s, s:b}", "code", "slow", "silent", 1), id);
+    json_decref(harness_next_cell(&h));
+    put_forward(110 * CLOCK_S);
+    harness_done(&h, "ok");
+    expect_heard(id, "busy idle");
+    expect_status(id, "ok");
+}
+
 #define SHORT(test) cmocka_unit_test_setup_teardown(test, start_short, cells_stop)
 
 int main(void) {
@@ -144,6 +191,9 @@ int main(void) {
         WARM(test_cell_freeze_that_finds_too_many_descriptors_in_flight_is_a_crash),
         WARM(test_cell_killed_for_memory_is_a_memory_limit_not_a_crash),
         WARM(test_cell_over_cpu_is_ended),
+        WARM(test_cell_is_told_once_when_its_time_is_nearly_over),
+        WARM(test_cell_of_a_short_limit_is_told_nothing),
+        WARM(test_silent_cell_is_told_nothing_of_its_time),
     };
     return cmocka_run_group_tests_name("watchdog", tests, NULL, NULL);
 }

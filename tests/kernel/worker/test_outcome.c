@@ -19,19 +19,20 @@ static const struct {
     struct outcome_facts facts;
 } rows[] = {
     {"interrupted", OUTCOME_INTERRUPTED, {.limit = "2 s"}},
-    {"timeout", OUTCOME_TIMEOUT, {.limit = "5 s"}},
-    {"timeout_at_ceiling", OUTCOME_TIMEOUT, {.limit = "3600 s", .at_ceiling = true}},
+    {"timeout", OUTCOME_TIMEOUT, {.limit = "5 s", .more = "%%limits timeout=10s, or more up to 1m"}},
+    {"timeout_at_ceiling", OUTCOME_TIMEOUT, {.limit = "3600 s"}},
     {"timeout_with_stack",
      OUTCOME_TIMEOUT,
      {.limit = "5 s",
+      .more = "%%limits timeout=10s, or more up to 1m",
       .where = {.text = "Stack (most recent call first):\n"
                         "  File \"/usr/lib/python3.11/statistics.py\", line 430 in mean\n"
                         "  File \"<ipython-input-3-b16dc615ea65>\", line 2 in slow\n"
                         "  File \"<ipython-input-4-0123456789ab>\", line 1 in <module>\n"
                         "  File \"/x/IPython/core/interactiveshell.py\", line 1 in run_code\n"}}},
-    {"unanswered", OUTCOME_UNANSWERED, {.limit = "5 m"}},
-    {"cpu", OUTCOME_CPU, {.limit = "5 s"}},
-    {"memory", OUTCOME_MEMORY, {.limit = "2 GiB"}},
+    {"unanswered", OUTCOME_UNANSWERED, {.limit = "5 m", .more = "%%limits input_wait=10m, or more up to 1h"}},
+    {"cpu", OUTCOME_CPU, {.limit = "5 s", .more = "%%limits cpu=10s"}},
+    {"memory", OUTCOME_MEMORY, {.limit = "2 GiB", .more = "%%limits memory=3G, the most that there is"}},
     {"crash_signal", OUTCOME_CRASH, {.end = {.signaled = true, .signal = SIGSEGV}}},
     {"crash_exit", OUTCOME_CRASH, {.end = {.exited = true, .code = 3}}},
     {"crash_unknown", OUTCOME_CRASH, {.detail = ""}},
