@@ -1,0 +1,109 @@
+"""
+Tutorials in docs/ work when they are followed from the top: their commands, their cells, and what they show.
+
+A block `sh` is run by a shell in the folder that its part of the page is about, a block `python` is a cell of one
+notebook. A block "made" after either shows what came of it. The kernels are those that the page's own commands install.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from conftest import PROGRAM, ROOT
+from kernels import Kernel
+from pages import fenced, names, settle
+
+STEP = re.compile(
+    r"^```(?P<kind>sh|python)\n(?P<code>.*?)^```$|^<!-- made: (?P<made>[\w-]+) -->$|^<!-- (?P<restart>restart) -->$",
+    re.DOTALL | re.MULTILINE,
+)
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+def shown(cell):
+    """What a reader sees under a cell, as text, in its order."""
+    parts = []
+    for message in cell.messages:
+        content = message["content"]
+        if message["msg_type"] == "stream":
+            parts.append(content["text"])
+        elif message["msg_type"] in ("execute_result", "display_data"):
+            parts.append(content["data"].get("text/plain", ""))
+        elif message["msg_type"] == "error":
+            parts.append("\n".join(content["traceback"]))
+    text = ANSI.sub("", "\n".join(part.rstrip("\n") for part in parts))
+    return re.sub(r"-{50,}", "-" * 50, text)
+
+
+class Walk:
+    """One reader's way through a page: a shell and a notebook."""
+
+    def __init__(self, home, folder):
+        self.home, self.folder = home, folder
+        self.kernel = None
+
+    def sh(self, code):
+        """In the checkout until there is a notebook, in the notebook's folder then."""
+        where = self.folder if self.kernel else ROOT
+        script = code.replace("build/petri", str(PROGRAM))
+        done = subprocess.run(["sh", "-e"], input=script, cwd=where, capture_output=True, text=True, check=False)
+        degraded = done.returncode == 1 and code.split()[1:] == ["doctor"]  # its answer, and no failure
+        assert done.returncode == 0 or degraded, f"{code}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    def python(self, code):
+        if not self.kernel:
+            installed = self.home / ".local" / "share" / "jupyter" / "kernels"
+            self.kernel = Kernel(installed, self.folder).wait_until_up()
+        return shown(self.kernel.run(code.rstrip("\n")))
+
+    def restart(self):
+        self.kernel.manager.restart_kernel()
+        self.kernel.wait_until_up()
+
+    def close(self):
+        if self.kernel:
+            self.kernel.close()
+
+
+def follow(page, walk):
+    """Follows a page; returns what each of its made blocks has to show, by name."""
+    made, last = {}, ("", "")
+    for step in STEP.finditer(page.read_text(encoding="utf-8")):
+        if step["kind"]:
+            last = (step["code"], getattr(walk, step["kind"])(step["code"]))
+        elif step["restart"]:
+            walk.restart()
+        else:
+            made[step["made"]] = fenced("", last[1])
+    return made
+
+
+PAGES = ["tutorial-notebook.md"]
+
+
+@pytest.fixture
+def walk(tmp_path, monkeypatch):
+    """A reader with a home of their own, whose python3 has the packages, and a copy of the examples."""
+    home, folder = tmp_path / "home", tmp_path / "notebooks" / "examples"
+    home.mkdir()
+    shutil.copytree(ROOT / "examples", folder)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("PATH", os.path.dirname(sys.executable), prepend=os.pathsep)
+    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name)
+    reader = Walk(home, folder)
+    yield reader
+    reader.close()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_tutorial_works_from_its_top_and_shows_what_petri_does(walk, name):
+    page = ROOT / "docs" / name
+    made = follow(page, walk)
+    assert names(page) == list(made)
+    for block, body in made.items():
+        settle(page, block, body)
