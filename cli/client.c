@@ -16,6 +16,7 @@
 #include "cli/commands.h"
 #include "kernel/base/clock.h"
 #include "kernel/jupyter/channels.h"
+#include "kernel/policy/config.h"
 #include "protocol/bytes.h"
 #include "protocol/text.h"
 
@@ -143,6 +144,19 @@ static void run_kernel(const struct client *client, const struct client_options 
     _exit(EXIT_FAILURE);
 }
 
+/* A kernel would start with these all the same, and run nothing. */
+static int check_options(const struct client_options *options, struct error *ret_error) {
+    enum profile profile = PROFILE_NOTEBOOK;
+    struct config config;
+    if (options->profile && profile_from_name(options->profile, &profile) < 0)
+        return error_set(ret_error, EUSERS, "there is no profile %s", options->profile);
+    int r = config_load(options->config, profile, &config, ret_error);
+    if (r < 0)
+        return -EUSERS;
+    config_fini(&config);
+    return 0;
+}
+
 static int start_kernel(struct client *client, const struct client_options *options, const char *file) {
     sigset_t set;
     sigemptyset(&set);
@@ -243,13 +257,16 @@ static int await_welcome(struct client *client, struct error *ret_error) {
 
 int client_start(const struct client_options *options, struct client **ret, struct error *ret_error) {
     char file[96];
+    int r = check_options(options, ret_error);
+    if (r < 0)
+        return r;
     struct client *client = calloc(1, sizeof *client);
     if (!client)
         return fail_client(ret_error, ENOMEM, "starting");
     client->pid = client->pid_fd = client->signal_fd = -1;
     if (sodium_init() < 0)
         return free(client), fail_client(ret_error, ENOSYS, "libsodium");
-    int r = make_folder(client);
+    r = make_folder(client);
     if (r == 0)
         r = write_connection(client, file, sizeof file);
     if (r < 0)

@@ -4,8 +4,9 @@
  * The order matters: namespaces are made before any thread exists, and the
  * session before libzmq starts its threads, so that the interpreter starts while
  * the sockets are made. The key is excluded from forks before there is a session,
- * because its processes don't need it. If something that cells need is missing,
- * the kernel still starts, and each run is refused with the reason. At the end
+ * because its processes don't need it. If something that cells need is missing, or
+ * the configuration can't be used, the kernel still starts, and each run is refused
+ * with the reason: front ends show a reply, and of a kernel that ends only that it did. At the end
  * the cells end first, then the heartbeat's thread and the sockets, and then the
  * key is wiped.
  */
@@ -41,6 +42,7 @@ struct start {
     bool writable;            /* cells' changes shall be written to the folder */
     struct packages packages; /* what the configuration hides */
     struct error broken;      /* why no cell can run; its text is "" where one can */
+    const char *mend;         /* what to do about it, where it is not petri doctor that says so; or NULL */
 };
 
 static int fail_kernel(const struct kernel *kernel, const char *why) {
@@ -67,6 +69,8 @@ static int find_python(const char *name, struct start *start) {
 /* Finds what cells need. If something is missing, sets start->broken, and the kernel starts all the same. */
 static void prepare(const struct start_options *options, const json_t *inputs, struct start *start) {
     struct error cause = {0};
+    if (start->broken.text[0])
+        return;
     if (workdir_open(&start->workdir, inputs, &start->broken) < 0)
         return;
     const struct sandbox_folder folder = workdir_folder(&start->workdir);
@@ -142,6 +146,7 @@ static void start_session(struct kernel *kernel, struct start *start) {
             tell_read_only(kernel);
         warm_begin(&kernel->runner, session);
     } else {
+        kernel->runner.mend = start->mend;
         warm_give_up(&kernel->runner, start->broken.text);
     }
 }
@@ -250,22 +255,38 @@ static void free_kernel(struct kernel *kernel) {
         close(kernel->signal_fd);
 }
 
-/* Reads configuration and profile. An error here ends the program with START_EXIT_USAGE. */
-static int configure(struct kernel *kernel, const struct start_options *options, struct error *ret_error) {
+/*
+ * Reads the profile and the configuration. Where either can't be used, no cell
+ * runs, and nothing is stored.
+ */
+static void choose_config(struct kernel *kernel, const struct start_options *options, struct start *start) {
+    const char *profile = options->profile;
+    struct error *broken = &start->broken;
+    int r = 0;
+    if (profile && profile_from_name(profile, &kernel->profile) < 0)
+        r = error_set(broken, EINVAL, "there is no profile %s", profile);
+    if (r == 0)
+        r = config_load(options->config, kernel->profile, &kernel->config, broken);
+    if (r == 0)
+        return;
+    start->mend =
+        "In a terminal, petri config check says what is wrong with the configuration. Restart the kernel once "
+        "it is mended.";
+    config_closed(kernel->profile, &kernel->config);
+}
+
+/* Reads configuration and connection file. An error here ends the program with START_EXIT_USAGE. */
+static int configure(struct kernel *kernel, const struct start_options *options, struct start *start,
+                     struct error *ret_error) {
     const struct config *config = &kernel->config;
     char history[PATH_MAX];
-    const char *profile = options->profile;
-    if (profile && profile_from_name(profile, &kernel->profile) < 0)
-        return error_set(ret_error, EINVAL, "there is no profile %s", profile);
+    choose_config(kernel, options, start);
     if (options->writable && kernel->profile == PROFILE_STRICT)
         return error_set(ret_error, EINVAL, "profile strict writes to no folder: --writable is for profile notebook");
-    int r = config_load(options->config, kernel->profile, &kernel->config, ret_error);
-    if (r < 0)
-        return r;
     kernel->runner.limits = config->limits;
     kernel->runner.grace_us = config->grace_ms * CLOCK_MS;
     kernel->runner.hold_us = CAPTURES_HOLD_MS * CLOCK_MS;
-    r = patterns_create(config->redact, &kernel->accounts.redact);
+    int r = patterns_create(config->redact, &kernel->accounts.redact);
     if (r == 0)
         r = patterns_create(config->refuse.patterns, &kernel->refused);
     if (r < 0)
@@ -302,7 +323,7 @@ int start_kernel(const struct start_options *options) {
     struct start start = {.workdir = {.fd = -1}, .host = {.folder_fd = -1}};
     struct error error;
     log_init(&kernel.log, getenv("PETRI_LOG"));
-    if (configure(&kernel, options, &error) < 0) {
+    if (configure(&kernel, options, &start, &error) < 0) {
         fail_kernel(&kernel, error.text);
         return START_EXIT_USAGE;
     }

@@ -18,8 +18,9 @@ struct start_options {
 
 enum { START_EXIT_USAGE = 2 };
 
-/* Runs a kernel until it is told to stop. Returns an exit status; START_EXIT_USAGE where the options, or a file that
- * they name, are wrong. Errors are logged. */
+/* Runs a kernel until it is told to stop. Returns an exit status; START_EXIT_USAGE where the options, or the
+ * connection file, are wrong. With a configuration that can't be used it runs, and refuses every cell. Errors are
+ * logged. */
 int start_kernel(const struct start_options *options);
 
 #endif

@@ -38,6 +38,12 @@ static void set_defaults(enum profile profile, struct config *ret_config) {
     limits_defaults(profile, &ret_config->limits);
 }
 
+void config_closed(enum profile profile, struct config *ret_config) {
+    set_defaults(profile, ret_config);
+    ret_config->history = ret_config->records.on = false;
+    ret_config->artifacts[0] = '\0';
+}
+
 void config_fini(struct config *config) {
     json_t *const texts[] = {config->environment,    config->inputs,          config->packages,      config->redact,
                              config->refuse.imports, config->refuse.patterns, config->writable.allow};

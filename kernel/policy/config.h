@@ -9,7 +9,7 @@
  * was not named but found has to be the user's or root's, and so has its folder:
  * else it is an error. It is a regular file of less than 1 MiB. An unknown key,
  * or a value of the wrong type or over its ceiling, is an error, and the kernel
- * does not start. The keys are rows of config_keys.c.
+ * runs no cell. The keys are rows of config_keys.c.
  */
 #ifndef PETRI_CONFIG_H
 #define PETRI_CONFIG_H
@@ -51,6 +51,9 @@ struct config {
 };
 
 void config_fini(struct config *config);
+
+/* What holds where the file can't be used and so no cell runs: the defaults, but nothing is stored. The caller's. */
+void config_closed(enum profile profile, struct config *ret_config);
 
 /* Parses the text of a file. 0, or -EINVAL with one sentence in ret_error. ret_config is the caller's: config_fini().
  */

@@ -380,6 +380,7 @@ static void run_cell(struct runner *runner, json_t *frame) {
     struct run *run = runner->run;
     struct error error;
     if (runner->state == RUNNER_UNAVAILABLE) {
+        run->result.facts.mend = runner->mend;
         refuse(run, OUTCOME_SANDBOX, runner->why);
     } else if (take_cell(runner, run, &error) < 0) {
         refuse(run, OUTCOME_SANDBOX, error.text);

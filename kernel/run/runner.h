@@ -73,7 +73,8 @@ struct runner {
     json_t *known_inputs; /* hashes of files that have not changed: inputs_read.h; owned */
 
     enum runner_state state;
-    char why[640]; /* RUNNER_UNAVAILABLE */
+    char why[640];    /* RUNNER_UNAVAILABLE */
+    const char *mend; /* what to do then, where it is not petri doctor that says so; or NULL */
     struct session *session;
     struct exchange exchange; /* with the starting worker, or with the running cell */
     struct outputs outputs;

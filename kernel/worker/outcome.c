@@ -184,7 +184,7 @@ static void add_hint(json_t *traceback, const struct outcome_row *row, const str
     if (!row->hint)
         return;
     if (!row->has_limit)
-        json_array_append_new(traceback, json_string(row->hint));
+        json_array_append_new(traceback, json_string(facts->mend ? facts->mend : row->hint));
     else if (facts->more[0])
         json_array_append_new(
             traceback, text_format("%s begin the cell with %s; %%limits shows all limits.", row->hint, facts->more));

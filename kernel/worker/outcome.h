@@ -36,6 +36,7 @@ struct outcome_facts {
     struct cell_end end;        /* OUTCOME_CRASH, where detail is empty */
     char limit[32];             /* the limit that was reached, as "5 s"; for an interrupt the grace */
     char more[96];              /* how to ask for more of it: limits_more(); "" where it can't be raised */
+    const char *mend;           /* in the place of the row's hint; NULL for that */
     struct outcome_where where; /* bytes is 0 where the stack is not known */
     char detail[512];           /* why, in words */
     json_t *history; /* lines of the traceback: the task's last runs (OUTCOME_BUDGET) or the refused line; owned by the

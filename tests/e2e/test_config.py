@@ -1,4 +1,4 @@
-"""The configuration's JSON schema, for editors, accepts what `petri config check` accepts, and no more."""
+"""The configuration: its JSON schema accepts what `petri config check` accepts, and a broken one runs no cell."""
 
 import json
 import subprocess
@@ -60,6 +60,15 @@ def validator():
     return jsonschema.Draft202012Validator(schema)
 
 
+@pytest.fixture
+def config_file(tmp_path_factory, monkeypatch):
+    """The user's configuration of one test, not there yet."""
+    folder = tmp_path_factory.mktemp("config")
+    (folder / "petri").mkdir()
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
+    return folder / "petri" / "config.json"
+
+
 @pytest.mark.parametrize("config", [*GOOD, *BAD], ids=json.dumps)
 def test_schema_accepts_what_config_check_accepts_and_nothing_else(validator, tmp_path, config):
     path = tmp_path / "config.json"
@@ -67,3 +76,50 @@ def test_schema_accepts_what_config_check_accepts_and_nothing_else(validator, tm
     checked = subprocess.run([PETRI, "config", "check", path], capture_output=True, text=True, check=False)
     assert checked.returncode == (0 if config in GOOD else 2), checked.stderr
     assert validator.is_valid(config) == (config in GOOD)
+
+
+BROKEN = {
+    "key": ('{"unheard": 1}', "unheard"),
+    "value": ('{"profiles": {"notebook": {"timeout": "2h"}}}', "timeout 7200 s is over the ceiling"),
+    "syntax": ('{"history": tru}', "It is not a JSON object"),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_kernel_with_a_broken_configuration_says_so_in_each_reply_and_runs_nothing(start, config_file, kind, tmp_path):
+    text, why = BROKEN[kind]
+    config_file.write_text(text)
+    kernel = start(wait=False)
+    assert kernel.shell_reply(kernel.client.kernel_info())["content"]["status"] == "ok"
+    for _ in range(2):
+        cell = kernel.run("open('made', 'w').close()")
+        assert cell.ename == "SandboxError" and cell.report["outcome"] == "sandbox"
+        assert str(config_file) in cell.reply["evalue"] and why in cell.reply["evalue"]
+        assert "petri config check" in cell.reply["traceback"][-1]
+        assert [shown["ename"] for shown in cell.of("error")] == ["SandboxError"]
+    assert kernel.shell_reply(kernel.client.complete("impor", 5))["content"]["matches"] == []
+    assert not (tmp_path / "outputs").exists() and not (tmp_path / "made").exists()
+    assert kernel.manager.is_alive()
+
+
+def test_kernel_whose_configuration_was_mended_runs_after_a_restart(start, config_file):
+    config_file.write_text("{")
+    kernel = start(wait=False)
+    assert kernel.run("1").ename == "SandboxError"
+    config_file.write_text("{}")
+    kernel.manager.restart_kernel()
+    assert kernel.wait_until_up().value("6 * 7") == "42"
+
+
+def test_kernel_with_a_broken_configuration_stores_nothing(start, config_file, data_folder):
+    config_file.write_text('{"records": {"path": 5}}')
+    stored = sorted(data_folder.rglob("*"))
+    assert start(wait=False).run("secret = 'x'").report["record"] is False
+    assert sorted(data_folder.rglob("*")) == stored
+
+
+def test_command_with_a_broken_configuration_ends_with_usage(config_file, tmp_path):
+    config_file.write_text('{"unheard": 1}')
+    (tmp_path / "code.py").write_text("1")
+    done = subprocess.run([PETRI, "run", tmp_path / "code.py"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "unheard" in done.stderr and done.stdout == ""
