@@ -23,9 +23,9 @@
 #include <zmq.h>
 
 const struct kernelspec kernelspecs[KERNELSPEC_N] = {
-    {"petri", "Python 3 (petri)", "notebook", false},
-    {"petri-strict", "Python 3 (petri, strict)", "strict", false},
-    {"petri-writable", "Python 3 (petri, writable)", "notebook", true},
+    {"petri", "Python 3 (petri)", "notebook", ".", false},
+    {"petri-strict", "Python 3 (petri, strict)", "strict", "strict", false},
+    {"petri-writable", "Python 3 (petri, writable)", "notebook", "writable", true},
 };
 
 static const char *const logos_shown[] = {"logo-32x32.png", "logo-64x64.png", "logo-svg.svg"};
@@ -133,7 +133,7 @@ static int fail_install(const char *what, int r) {
 int command_install(const struct arguments *arguments) {
     struct paths paths;
     struct python python;
-    char kernels[PATH_MAX];
+    char kernels[PATH_MAX], logos[PATH_MAX + 32];
     struct error error;
     const char *name = arguments->values[OPTION_PYTHON];
     int r = paths_find(&paths);
@@ -146,7 +146,8 @@ int command_install(const struct arguments *arguments) {
         return fail_install(r == -ENOENT ? "there is no HOME to install into; use --prefix" : "the folder", r);
     for (size_t i = 0; i < KERNELSPEC_N; i++) {
         json_auto_t *json = kernelspec_json(&kernelspecs[i], paths.program, python.executable);
-        r = json ? kernelspec_write(&kernelspecs[i], kernels, paths.kernelspec, json) : -ENOMEM;
+        snprintf(logos, sizeof logos, "%s/%s", paths.kernelspec, kernelspecs[i].logos);
+        r = json ? kernelspec_write(&kernelspecs[i], kernels, logos, json) : -ENOMEM;
         if (r < 0)
             return fail_install(kernels, r);
         terminal_print("petri: %s is registered in %s/%s\n", kernelspecs[i].display_name, kernels, kernelspecs[i].name);

@@ -15,7 +15,8 @@ struct kernelspec {
     const char *name; /* of its folder */
     const char *display_name;
     const char *profile;
-    bool writable; /* cells' changes are written to the notebook's folder */
+    const char *logos; /* their folder, below the one of all logos */
+    bool writable;     /* cells' changes are written to the notebook's folder */
 };
 
 enum { KERNELSPEC_N = 3 };

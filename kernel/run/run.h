@@ -80,6 +80,7 @@ struct run_progress {
     int64_t grace_us;    /* when an interrupted cell is ended; CLOCK_NEVER where it was not interrupted */
     int64_t stack_us;    /* when a cell over its time is ended, after it was asked for its stack; else CLOCK_NEVER */
     enum limit over;     /* the limit of time that it is over, while it is asked for its stack */
+    uint64_t asked_at_bytes; /* what it held when it was last asked for its stack because of its memory */
     struct question question;
     bool warned;    /* the user has been told that its time is nearly over */
     bool has_asked; /* has called input(), answered or not */

@@ -24,6 +24,7 @@
 #include "kernel/run/refuse.h"
 #include "kernel/run/warm.h"
 #include "kernel/run/watchdog.h"
+#include "kernel/run/where.h"
 #include "kernel/worker/answer.h"
 
 #include <errno.h>
@@ -178,6 +179,8 @@ static void fail_over_memory(const struct runner *runner) {
 static void fail_died(const struct runner *runner) {
     struct run *run = runner->run;
     cell_end_of(run->now.cell, &run->result.facts.end);
+    if (run->result.facts.end.signaled)
+        where_renew(run, session_trace_fd(runner->session));
     if (run->result.facts.end.usage.over_memory)
         fail_over_memory(runner);
     else
@@ -287,7 +290,7 @@ static void end_work(struct runner *runner) {
 /* While the cell runs: its frames, its use of resources, its deadlines. */
 static void work(struct runner *runner, int64_t now_us) {
     exchange_tick(&runner->exchange, now_us);
-    if (exchange_has_ended(&runner->exchange))
+    if (exchange_has_ended(&runner->exchange) && !watchdog_waits_for_stack(runner))
         end_work(runner);
     else
         watchdog_tick(runner, now_us);
@@ -354,6 +357,7 @@ static int start_cell(struct runner *runner, json_t *frame, struct error *ret_er
         .buffers = run->asked.buffers,
         .n_buffers = run->asked.n_buffers};
     writeback_cell_starts(runner->writeback);
+    where_forget(run, session_trace_fd(runner->session));
     outputs_begin(&runner->outputs, (uint64_t)run->asked.limits.values[LIMIT_OUTPUT], sink, runner);
     run->now.displays.limit_bytes = run->asked.limits.values[LIMIT_DISPLAY];
     run->now.displays.limit_n = run->asked.limits.values[LIMIT_DISPLAYS];

@@ -3,10 +3,7 @@
  * counts: interrupt, stack, clock, input.
  *
  * A cell over its time is first asked for its stack, by a signal, and fails at
- * stack_us. Meanwhile it has no deadline, so it is asked once. What is in the
- * trace pipe before that is discarded, because the cell can write to it at any
- * time. For the same reason the stack is only shown to people, and decides
- * nothing.
+ * stack_us. Meanwhile it has no deadline, so it is asked once.
  */
 
 #include "watchdog.h"
@@ -14,13 +11,14 @@
 #include "kernel/base/clock.h"
 #include "kernel/run/input.h"
 #include "kernel/run/runner.h"
+#include "kernel/run/where.h"
 
 #include <signal.h>
 #include <stdio.h>
-#include <sys/ioctl.h>
 
 enum {
     STACK_MS = 70,       /* until the first line of the stack: the reply has to be sent within 100 ms of the limit */
+    ASKED_PARTS = 16,    /* of the limit of memory: after each one more the cell is asked where it is */
     WARNED_PERCENT = 80, /* of the time limit, when the user is told */
     WARNED_LEAST_MS = 60000, /* the least such limit: of a shorter one the rest is no time to act in */
     STACK_REST_MS = 20,      /* for the other lines after the first; the last line ends the waiting */
@@ -44,15 +42,8 @@ static void fail_replaced(struct run *run) {
     run_fail(run, OUTCOME_CRASH);
 }
 
-void watchdog_fail(struct runner *runner, enum exchange_state state) {
-    if (state == EXCHANGE_REPLACED)
-        fail_replaced(runner->run);
-    else if (state == EXCHANGE_OVER_MEMORY)
-        fail_limit(runner, OUTCOME_MEMORY, LIMIT_MEMORY);
-    else if (state == EXCHANGE_OVER_IN_FLIGHT)
-        run_fail_in_flight(runner->run);
-    else
-        fail_limit(runner, OUTCOME_CPU, LIMIT_CPU);
+bool watchdog_waits_for_stack(const struct runner *runner) {
+    return runner->exchange.state == EXCHANGE_OVER_CPU && runner->run->now.stack_us != CLOCK_NEVER;
 }
 
 /* When the user is told that the time is nearly over; CLOCK_NEVER where there is nothing to tell, or no time to act. */
@@ -81,42 +72,37 @@ static void warn(struct runner *runner) {
     outputs->sink(outputs->arg, "stderr", line, (size_t)n);
 }
 
-/* Reads what is in the trace pipe. Reads no more than was there at first, because the cell may go on writing. */
-static bool read_stack(struct run *run, int trace_fd) {
-    struct outcome_where *where = &run->result.facts.where;
-    int waiting = 0;
-    bool any = false;
-    char rest[4096];
-    if (ioctl(trace_fd, FIONREAD, &waiting) < 0)
-        return false;
-    for (size_t left = (size_t)waiting; left > 0;) {
-        size_t room = sizeof where->text - where->bytes;
-        size_t most = room ? room : sizeof rest;
-        ssize_t n = read(trace_fd, room ? where->text + where->bytes : rest, left < most ? left : most);
-        if (n <= 0)
-            break;
-        where->bytes += room ? (size_t)n : 0;
-        left -= (size_t)n;
-        any = true;
-    }
-    return any;
-}
-
 /* A limit of time is reached: asks for the stack. */
 static void ask_for_stack(struct runner *runner, enum limit limit, int64_t now_us) {
     struct run *run = runner->run;
     run->now.over = limit;
     run->now.question.waits = false;
-    read_stack(run, session_trace_fd(runner->session));
-    run->result.facts.where.bytes = 0;
-    cell_signal(run->now.cell, SIGRTMAX - 1);
+    where_forget(run, session_trace_fd(runner->session));
+    where_ask(run);
     run->now.deadline_us = CLOCK_NEVER;
     run->now.stack_us = now_us + runner->stack_us;
 }
 
+void watchdog_fail(struct runner *runner, enum exchange_state state) {
+    if (state == EXCHANGE_REPLACED) {
+        fail_replaced(runner->run);
+    } else if (state == EXCHANGE_OVER_MEMORY) {
+        where_renew(runner->run, session_trace_fd(runner->session));
+        fail_limit(runner, OUTCOME_MEMORY, LIMIT_MEMORY);
+    } else if (state == EXCHANGE_OVER_IN_FLIGHT) {
+        run_fail_in_flight(runner->run);
+    } else if (runner->run->now.stack_us == CLOCK_NEVER) {
+        ask_for_stack(runner, LIMIT_CPU, clock_us());
+    }
+}
+
 static void fail_time(struct runner *runner) {
-    enum limit limit = runner->run->now.over;
-    fail_limit(runner, limit == LIMIT_INPUT_WAIT ? OUTCOME_UNANSWERED : OUTCOME_TIMEOUT, limit);
+    const enum limit limit = runner->run->now.over;
+    fail_limit(runner,
+               limit == LIMIT_INPUT_WAIT ? OUTCOME_UNANSWERED
+               : limit == LIMIT_CPU      ? OUTCOME_CPU
+                                         : OUTCOME_TIMEOUT,
+               limit);
 }
 
 /*
@@ -134,8 +120,25 @@ static void wait_for_answer(struct runner *runner, int64_t now_us) {
         exchange->measure_us = clock_sooner(exchange->measure_us, now_us + input_measure_after_us(run));
 }
 
+/*
+ * What ends a cell for its memory leaves it no time to say where it is. So it is
+ * asked on the way, when it holds more than half of the limit and each time that
+ * it holds clearly more than before.
+ */
+static void ask_near_memory_limit(struct runner *runner) {
+    struct run *run = runner->run;
+    const uint64_t limit = (uint64_t)run->asked.limits.values[LIMIT_MEMORY];
+    const uint64_t bytes = runner->exchange.usage.memory_bytes;
+    if (bytes < limit / 2 || bytes < run->now.asked_at_bytes + limit / ASKED_PARTS || run->now.stack_us != CLOCK_NEVER)
+        return;
+    run->now.asked_at_bytes = bytes;
+    where_renew(run, session_trace_fd(runner->session));
+    where_ask(run);
+}
+
 void watchdog_measured(struct runner *runner, int64_t now_us) {
     const struct run *run = runner->run;
+    ask_near_memory_limit(runner);
     /* The worker can miss an interrupt that comes early, or just before a blocking call: docs/worker-wire.md. */
     if (run->now.grace_us != CLOCK_NEVER)
         cell_signal(run->now.cell, SIGRTMAX - 2);
@@ -147,7 +150,7 @@ static void stack_ready(void *arg, short events) {
     const struct runner *runner = arg;
     struct run *run = runner->run;
     (void)events;
-    if (!read_stack(run, session_trace_fd(runner->session)))
+    if (!where_read(run, session_trace_fd(runner->session)))
         return;
     int64_t rest_us = outcome_where_is_whole(&run->result.facts.where) ? 0 : STACK_REST_MS * CLOCK_MS;
     run->now.stack_us = clock_sooner(run->now.stack_us, clock_us() + rest_us);

@@ -25,6 +25,9 @@ void watchdog_measured(struct runner *runner, int64_t now_us);
 /* The exchange has ended because the cell is over a limit, or has executed another program. */
 void watchdog_fail(struct runner *runner, enum exchange_state state);
 
+/* Whether such a cell has time to write its stack; then it is ended by watchdog_tick(). */
+bool watchdog_waits_for_stack(const struct runner *runner);
+
 /* What to wait for while a cell runs, and to do what is due. */
 void watchdog_watch(struct runner *runner, struct poll_set *set);
 void watchdog_tick(struct runner *runner, int64_t now_us);

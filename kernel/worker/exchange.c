@@ -16,8 +16,9 @@
 
 enum {
     FRAMES_PER_TURN = 64,
-    CLOSED_GRACE_MS = 200, /* when a process ends, its socket is seen closed a moment before its end is known */
-    MEASURE_MS = 100,      /* where control groups enforce the limits */
+    CLOSED_GRACE_MS = 200,         /* when a process ends, its socket is seen closed a moment before its end is known */
+    FILLED_BYTES_PER_MS = 4 << 20, /* as fast as a program can fill memory */
+    MEASURE_MS = 100,              /* where control groups enforce the limits */
     MEASURE_CLOSE_MS = 10, /* where measuring enforces them (sandbox.h, session_is_watched()), or a limit is near */
 };
 
@@ -60,10 +61,13 @@ static int64_t used_ms(const struct exchange *exchange) {
 
 /*
  * The time until the cell has to be measured: when it can reach its limit of
- * CPU time on all its processors, at the latest.
+ * CPU time on all its processors, at the latest; or half of what it may still take
+ * of memory, so that it is seen on the way.
  */
 static int64_t measure_after_us(const struct exchange *exchange) {
     int64_t left_ms = (exchange->cpu_ms - used_ms(exchange)) / exchange->cpus;
+    int64_t half_ms = (exchange->memory_bytes - (int64_t)exchange->usage.memory_bytes) / 2 / FILLED_BYTES_PER_MS;
+    left_ms = clock_sooner(left_ms, half_ms);
     bool is_close = exchange->is_watched || left_ms <= MEASURE_CLOSE_MS;
     return (is_close ? MEASURE_CLOSE_MS : clock_sooner(left_ms, MEASURE_MS)) * CLOCK_MS;
 }
@@ -109,6 +113,7 @@ int exchange_start(struct exchange *exchange, struct cell *cell, const json_t *f
     exchange->cell = cell;
     exchange->is_watched = options->is_watched;
     exchange->cpu_ms = limits[LIMIT_CPU];
+    exchange->memory_bytes = limits[LIMIT_MEMORY];
     exchange->cpus = limits[LIMIT_CPUS];
     exchange->measure_us = clock_us() + measure_after_us(exchange);
     return 0;

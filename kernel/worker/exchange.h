@@ -81,6 +81,7 @@ struct exchange {
     struct cell_usage usage; /* of the cell, from the last measurement */
     int64_t cpu_ms;          /* the limit of CPU time */
     int64_t cpus;
+    int64_t memory_bytes; /* the limit of memory */
     bool is_watched;
 
     int64_t due_us;

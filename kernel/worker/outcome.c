@@ -168,13 +168,13 @@ bool outcome_where_is_whole(const struct outcome_where *where) {
 }
 
 /* The frames of the cell's own code, the innermost first. */
-static void add_where(json_t *traceback, const struct outcome_where *where) {
+static void add_where(json_t *traceback, const struct outcome_where *where, const char *heading) {
     const char *line, *at = where->text;
     size_t bytes;
     bool own = false;
     while (next_own(where, &at, &own, &line, &bytes) == FOUND_FRAME) {
         if (json_array_size(traceback) == 0)
-            json_array_append_new(traceback, json_string("The code was here (innermost call first):"));
+            json_array_append_new(traceback, json_string(heading));
         json_array_append_new(traceback, frame_line(line, bytes));
     }
 }
@@ -197,7 +197,9 @@ json_t *outcome_error(enum outcome outcome, const struct outcome_facts *facts) {
     const char *ename = rows[outcome].ename;
     outcome_sentence(outcome, facts, sentence, sizeof sentence);
     json_t *traceback = json_array();
-    add_where(traceback, &facts->where);
+    add_where(traceback, &facts->where,
+              outcome == OUTCOME_MEMORY ? "The code was last seen here (innermost call first):"
+                                        : "The code was here (innermost call first):");
     json_array_append_new(traceback, text_format("\x1b[0;31m%s\x1b[0m: %s", ename, sentence));
     json_array_extend(traceback, facts->history);
     add_hint(traceback, &rows[outcome], facts);

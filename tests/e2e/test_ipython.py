@@ -206,7 +206,9 @@ def test_exception_notes_and_groups_are_shown(kernel):
 
 @pytest.mark.parametrize("code", ["exit()", "quit()", "exit"])
 def test_exit_asks_the_front_end(kernel, code):
-    [payload] = payloads(kernel.good(code), "ask_exit")
+    cell = kernel.good(code)
+    [payload] = payloads(cell, "ask_exit")
+    assert "a cell can't end the kernel" in cell.stderr
     assert payload["keepkernel"] in (False, None)
     assert kernel.run("1").ok
 

@@ -112,3 +112,38 @@ a.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [0]))
     assert "left something open that can't be copied to the next cell" in cell.of("error")[0]["evalue"]
     assert "open files are on their way through" in cell.of("error")[0]["evalue"]
     assert venv_kernel.value("kept") == "1"
+
+
+# How a cell ends, with the line of its code that did it, and the outcome.
+LAST_LINES = {
+    "segmentation fault": ("def f():\n    import ctypes\n    ctypes.string_at(0)\nf()", 3, "crash"),
+    "abort": ("import os\n\nos.abort()", 3, "crash"),
+    "stack overflow": (
+        "import sys\nsys.setrecursionlimit(10**7)\nx = []\nfor n in range(10**6): x = [x]\nrepr(x)", 5, "crash"
+    ),
+    "in a thread": (
+        "import ctypes, threading\ndef f():\n    ctypes.string_at(0)\nt = threading.Thread(target=f)\nt.start()\nt.join()",
+        3,
+        "crash",
+    ),
+    "memory": (
+        "%%limits memory=300M\ndef f():\n    x = []\n    while True: x.append(list(range(1000)))\nf()", 4, "memory"
+    ),
+    "cpu": ("%%limits cpu=300ms timeout=1m\ndef f():\n    while True: pass\nf()", 3, "cpu"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", LAST_LINES)
+def test_cell_that_is_ended_names_the_line_that_it_was_at(shared_kernel, kind):
+    code, line, outcome = LAST_LINES[kind]
+    cell = shared_kernel.run(code)
+    assert (cell.report["outcome"], cell.report["error"]["line"]) == (outcome, line), str(cell)
+    heading = cell.reply["traceback"][0]
+    assert heading.startswith("The code was last seen here" if outcome == "memory" else "The code was here")
+
+
+def test_crash_shows_no_stack_of_an_earlier_cell(shared_kernel):
+    forged = 'File \\"<ipython-input-9-0123456789ab>\\", line 77 in forged'
+    shared_kernel.good(f"import os\nos.write(4, b'Stack (most recent call first):\\n  {forged}\\n')")
+    cell = shared_kernel.run("os.kill(os.getpid(), 9)")
+    assert cell.report["outcome"] == "crash" and "forged" not in str(cell)

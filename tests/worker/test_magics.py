@@ -8,6 +8,18 @@ def test_installers_are_refused_with_a_reason(worker, magic):
     reply = worker.execute(magic).reply
     assert reply["ename"] == "UsageError"
     assert "no network" in reply["evalue"] and "restart" in reply["evalue"]
+    assert magic[1:].split(maxsplit=1)[1] in reply["evalue"]  # the command that does it elsewhere
+
+
+@pytest.mark.parametrize("magic", ["%pip list", "%pip freeze --all", "%pip show pip", "%pip --version", "%pip list | sort"])
+def test_pip_that_only_reads_is_run(worker, magic):
+    answer = worker.execute(magic)
+    assert answer.reply["status"] == "ok" and "pip" in answer.stdout.lower()
+
+
+@pytest.mark.parametrize("magic", ["%pip list --outdated", "%pip download x", "%pip"])
+def test_pip_that_needs_the_network_is_refused(worker, magic):
+    assert worker.execute(magic).reply["ename"] == "UsageError"
 
 
 def test_shell_escape_prints_and_sets_the_exit_code(worker):

@@ -1,10 +1,15 @@
 """Magics that differ between a kernel and a terminal, and those that petri refuses."""
 
+import shlex
+import sys
+
 from IPython.core import page
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_cell_magic, line_magic, magics_class
 
 _INSTALLERS = ("pip", "conda", "mamba", "micromamba", "uv")
+_PIP_READS = ("list", "show", "freeze", "check", "inspect", "help", "--version", "-V")
+_ASKS_NETWORK = {"-o", "--outdated", "-u", "--uptodate"}  # of "list"
 _SCRIPTS = ("sh", "bash", "perl", "ruby", "python", "python2", "python3", "pypy")
 
 
@@ -15,7 +20,7 @@ class KernelMagics(Magics):
     def __init__(self, shell):
         super().__init__(shell)
         for name in _INSTALLERS:
-            self.magics["line"][name] = _refuse_installer(name)
+            self.magics["line"][name] = _installer(shell, name)
         for name in _SCRIPTS:
             self.magics["cell"][name] = self._script_magic(name)
 
@@ -96,7 +101,6 @@ class KernelMagics(Magics):
         self._run_script(command, cell, args)
 
     def _run_script(self, command, cell, args):
-        import sys
         from subprocess import CalledProcessError
 
         from petri_worker import children
@@ -121,12 +125,25 @@ class KernelMagics(Magics):
         return run
 
 
-def _refuse_installer(name):
-    def refuse(line=""):
+def _installer(shell, name):
+    """%pip and its like: what only reads is run, all else is refused with what to do instead."""
+
+    def install(line=""):
+        words = line.split()
+        if name == "pip" and words and words[0] in _PIP_READS and not _ASKS_NETWORK & set(words):
+            return shell.system(f"{shlex.quote(sys.executable)} -m pip {line}")
         raise UsageError(
-            f"%{name} can't install anything here: a cell has no network and packages belong to whoever runs petri; "
-            f"install them into the environment that this kernel uses, then restart the kernel."
+            f"%{name} can't install anything here: a cell has no network, and packages belong to whoever runs petri. "
+            f"In a terminal: {_instead(name, words)}; then restart the kernel."
         )
 
-    refuse.__doc__ = f"%{name} is refused: packages are installed outside of petri."
-    return refuse
+    reads = f" {', '.join(_PIP_READS)} are run." if name == "pip" else ""
+    install.__doc__ = f"%{name} is refused: packages are installed outside of petri.{reads}"
+    return install
+
+
+def _instead(name, words):
+    """The command that does outside of petri what was asked for."""
+    if name == "pip":
+        return shlex.join([sys.executable, "-m", "pip", *words])
+    return shlex.join([name, *words])

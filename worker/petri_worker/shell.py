@@ -196,7 +196,12 @@ class ZMQInteractiveShell(InteractiveShell):
         self.payload_manager.write_payload({"source": "set_next_input", "text": text, "replace": replace})
 
     def ask_exit(self):
-        """A payload that asks the front end to end the session."""
+        """A payload that asks the front end to end the session, and a line: not every front end does so."""
+        print(
+            "petri: a cell can't end the kernel. exit() has asked the front end to; where nothing happens, use its "
+            "menu (Kernel, Shut Down or Restart). sys.exit() ends the cell alone.",
+            file=sys.stderr,
+        )
         self.payload_manager.write_payload({"source": "ask_exit", "keepkernel": bool(self.keepkernel_on_exit)})
 
     # Questions

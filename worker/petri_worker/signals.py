@@ -129,7 +129,13 @@ def _given(handler):
 
 
 def install_trace(fd):
-    """SIGRTMAX-1 makes the main thread write its Python stack to `fd`, whatever it is doing."""
+    """
+    SIGRTMAX-1 makes the main thread write its Python stack to `fd`, whatever it is doing.
+
+    A thread that crashes (SIGSEGV, SIGABRT and the like) writes its own there, too.
+    """
     import faulthandler
 
     faulthandler.register(TRACE, file=fd, all_threads=False, chain=False)
+    python_only = {"c_stack": False} if sys.version_info >= (3, 14) else {}
+    faulthandler.enable(file=fd, all_threads=False, **python_only)
