@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-import petri
+import petri_kernel as petri
 
 REPAIRS = 3
 

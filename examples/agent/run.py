@@ -11,7 +11,7 @@ import secrets
 import sys
 import textwrap
 
-import petri
+import petri_kernel as petri
 from agent import POLICY, Attempt, Outcome, solve
 from tasks import HOPELESS, TASKS, ScriptedModel
 

@@ -2,7 +2,7 @@
 
 import pathlib
 
-import petri
+import petri_kernel as petri
 from agent import Prompt, Task
 
 DATA = pathlib.Path(__file__).resolve().parent.parent / "data"

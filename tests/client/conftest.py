@@ -9,7 +9,7 @@ sys.path[:0] = [str(HERE.parents[1] / "client"), str(HERE.parent / "e2e")]
 
 import pytest  # noqa: E402
 
-import petri  # noqa: E402
+import petri_kernel as petri  # noqa: E402
 from kernels import PETRI as PROGRAM  # noqa: E402
 from kernels import ROOT  # noqa: E402, F401  (for the tests)
 

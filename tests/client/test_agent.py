@@ -14,7 +14,7 @@ import agent  # noqa: E402
 import run  # noqa: E402
 import tasks  # noqa: E402
 
-import petri  # noqa: E402
+import petri_kernel as petri  # noqa: E402
 
 
 def run_all(folder):

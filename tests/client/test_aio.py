@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-import petri
+import petri_kernel as petri
 
 
 def run(coroutine):

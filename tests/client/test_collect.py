@@ -1,6 +1,6 @@
 """The messages of one run become its output, and no more of it is kept than keep_bytes says."""
 
-from petri.collect import Collector, Progress
+from petri_kernel.collect import Collector, Progress
 
 
 def message(msg_type, **content):

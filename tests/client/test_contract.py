@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-import petri
+import petri_kernel as petri
 
 
 def test_files_come_as_texts_bytes_and_paths(shared, tmp_path):

@@ -9,10 +9,10 @@ import sys
 
 import pytest
 
-import petri
+import petri_kernel as petri
 from conftest import PROGRAM, ROOT
 from pages import fenced, names, settle, with_its_stack
-from petri.request import Request
+from petri_kernel.request import Request
 
 PAGE = ROOT / "docs" / "contract.md"
 

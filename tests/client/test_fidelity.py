@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-import petri
+import petri_kernel as petri
 from conftest import ROOT
 from pages import names, settle
 

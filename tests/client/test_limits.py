@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from petri import BadRequest, Limits
-from petri.limits import _UNITS, limit_value, limits_request
+from petri_kernel import BadRequest, Limits
+from petri_kernel.limits import _UNITS, limit_value, limits_request
 
 
 @pytest.mark.parametrize(

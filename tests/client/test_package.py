@@ -17,5 +17,5 @@ def test_the_wheel_has_all_modules_and_the_marker_for_type_checkers(tmp_path, sk
     subprocess.run([*command, "--no-build-isolation", "-w", tmp_path, source], check=True)
     [wheel] = tmp_path.glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
-    modules = {f"petri/{path.name}" for path in (ROOT / "client" / "petri").glob("*.py")}
-    assert {*modules, "petri/py.typed"} <= names
+    modules = {f"petri_kernel/{path.name}" for path in (ROOT / "client" / "petri_kernel").glob("*.py")}
+    assert {*modules, "petri_kernel/py.typed"} <= names

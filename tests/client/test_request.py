@@ -7,9 +7,9 @@ import re
 import pytest
 
 from conftest import ROOT
-from petri import BadRequest, Expect, ExpectedArtifact
-from petri import request as bounds
-from petri.request import Request
+from petri_kernel import BadRequest, Expect, ExpectedArtifact
+from petri_kernel import request as bounds
+from petri_kernel.request import Request
 
 
 def test_metadata_without_options_is_empty():

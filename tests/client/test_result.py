@@ -5,9 +5,9 @@ import pathlib
 
 import pytest
 
-import petri
-from petri.errors import failure_class
-from petri.result import Output, make_result
+import petri_kernel as petri
+from petri_kernel.errors import failure_class
+from petri_kernel.result import Output, make_result
 
 FOLDER = pathlib.Path("/folder")
 

@@ -12,12 +12,12 @@ import types
 
 import pytest
 
-import petri
-import petri.session as module
+import petri_kernel as petri
+import petri_kernel.session as module
 from conftest import PROGRAM, ROOT
 from kernels import STUCK_S
-from petri import aio, errors, kernel
-from petri.errors import failure_class
+from petri_kernel import aio, errors, kernel
+from petri_kernel.errors import failure_class
 
 
 def test_runs_share_their_state_and_return_their_output(shared):

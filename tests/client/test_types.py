@@ -8,7 +8,7 @@ import sys
 from conftest import ROOT
 
 USE = """
-import petri
+import petri_kernel as petri
 session = petri.Session()
 result = session.run("1", timeout="1s", files={"a": b"b"}, expect=petri.Expect(stdout_regex="x"))
 reveal_type(result.metrics.wall_ms)

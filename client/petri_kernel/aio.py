@@ -10,12 +10,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from types import TracebackType
 from typing import Any, Literal, Union
 
-from petri.collect import KEEP_BYTES, Collector, Progress
-from petri.errors import BadRequest, SessionClosed, SessionError
-from petri.kernel import POLL_S, Config, Kernel, config_text, kernel_argv
-from petri.limits import Duration, LimitValue, Size
-from petri.request import Expect, FileContent, Request, unicode_bytes
-from petri.result import Result, make_result
+from petri_kernel.collect import KEEP_BYTES, Collector, Progress
+from petri_kernel.errors import BadRequest, SessionClosed, SessionError
+from petri_kernel.kernel import POLL_S, Config, Kernel, config_text, kernel_argv
+from petri_kernel.limits import Duration, LimitValue, Size
+from petri_kernel.request import Expect, FileContent, Request, unicode_bytes
+from petri_kernel.result import Result, make_result
 
 OnProgress = Callable[[Progress], Union[None, Awaitable[None]]]
 

@@ -14,13 +14,13 @@ from collections.abc import Callable, Coroutine, Mapping
 from types import TracebackType
 from typing import Any, Literal, TypeVar
 
-from petri.aio import AsyncSession
-from petri.collect import KEEP_BYTES, Progress
-from petri.errors import SessionClosed
-from petri.kernel import Config
-from petri.limits import Duration, LimitValue, Size
-from petri.request import Expect, FileContent, Request
-from petri.result import Result
+from petri_kernel.aio import AsyncSession
+from petri_kernel.collect import KEEP_BYTES, Progress
+from petri_kernel.errors import SessionClosed
+from petri_kernel.kernel import Config
+from petri_kernel.limits import Duration, LimitValue, Size
+from petri_kernel.request import Expect, FileContent, Request
+from petri_kernel.result import Result
 
 T = TypeVar("T")
 

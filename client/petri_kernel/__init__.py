@@ -1,6 +1,6 @@
 """Runs Python code in petri's sandboxes and returns a factual result.
 
-    from petri import Session
+    from petri_kernel import Session
 
     with Session() as session:
         result = session.run("print(6 * 7)", timeout="10s", memory="512M")
@@ -11,9 +11,9 @@ a crash or too much memory the session is as it was before the run. AsyncSession
 is the same for asyncio.
 """
 
-from petri.aio import AsyncSession
-from petri.collect import Progress
-from petri.errors import (
+from petri_kernel.aio import AsyncSession
+from petri_kernel.collect import Progress
+from petri_kernel.errors import (
     BadRequest,
     BudgetExceeded,
     CellCpuLimit,
@@ -31,10 +31,10 @@ from petri.errors import (
     SessionClosed,
     SessionError,
 )
-from petri.limits import Limits
-from petri.request import Expect, ExpectedArtifact
-from petri.result import Artifact, Check, Denied, Display, Error, Input, Metrics, Result
-from petri.session import Session
+from petri_kernel.limits import Limits
+from petri_kernel.request import Expect, ExpectedArtifact
+from petri_kernel.result import Artifact, Check, Denied, Display, Error, Input, Metrics, Result
+from petri_kernel.session import Session
 
 __all__ = [
     "Artifact",

@@ -14,8 +14,8 @@ import pathlib
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from petri.errors import failure_class
-from petri.limits import Limits
+from petri_kernel.errors import failure_class
+from petri_kernel.limits import Limits
 
 Row = TypeVar("Row")
 

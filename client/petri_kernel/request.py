@@ -15,8 +15,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Union
 
-from petri.errors import BadRequest
-from petri.limits import Duration, LimitValue, Size, limits_request, milliseconds
+from petri_kernel.errors import BadRequest
+from petri_kernel.limits import Duration, LimitValue, Size, limits_request, milliseconds
 
 FileContent = Union[str, bytes, "os.PathLike[str]"]
 """A text, bytes, or the path of a file on this machine to read."""

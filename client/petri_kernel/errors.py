@@ -9,7 +9,7 @@ from __future__ import annotations
 import typing
 
 if typing.TYPE_CHECKING:
-    from petri.result import Result
+    from petri_kernel.result import Result
 
 
 class PetriError(Exception):

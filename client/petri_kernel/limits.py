@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Union
 
-from petri.errors import BadRequest
+from petri_kernel.errors import BadRequest
 
 Duration = Union[float, str, datetime.timedelta]
 """Seconds, or "500ms", "10s", "5m", "1h", or a timedelta."""

@@ -22,7 +22,7 @@ from jupyter_client.asynchronous.client import AsyncKernelClient
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 
-from petri.errors import BadRequest, KernelDied, ProgramNotFound, SessionError
+from petri_kernel.errors import BadRequest, KernelDied, ProgramNotFound, SessionError
 
 PROFILES = ("notebook", "strict")
 

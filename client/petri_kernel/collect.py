@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from petri.result import Display, Output
+from petri_kernel.result import Display, Output
 
 KEEP_BYTES = 256 << 20
 
