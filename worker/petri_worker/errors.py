@@ -1,6 +1,5 @@
 """An exception as Jupyter has it, also if its class fails to give its text, and the traceback that users see."""
 
-import errno
 import os
 
 _FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -20,21 +19,6 @@ def describe(error, traceback=None, kind=None):
         text = f"<{type(second).__name__} while its text was made>"
     lines = [f"{name}: {text}"] if traceback is None else _cut_lines([_cut(str(line)) for line in traceback])
     return {"ename": name, "evalue": text, "traceback": lines}
-
-
-def hint(error):
-    """What to do about an error that comes of a limit: a list of one line, or none."""
-    if isinstance(error, MemoryError):
-        return [
-            "petri: a cell's memory is limited. %%limits memory=SIZE as the cell's first line asks for more, "
-            "up to the ceiling that %limits shows."
-        ]
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return [
-            "petri: the files of a session are limited, in bytes and number (disk and files in %limits). "
-            "The configuration's profiles give more room."
-        ]
-    return []
 
 
 def _cut(text):

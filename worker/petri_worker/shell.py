@@ -20,7 +20,8 @@ from traitlets import Any, Instance, Type, default
 from traitlets.config import Config
 
 from petri_worker.display import PetriDisplayHook, PetriDisplayPublisher
-from petri_worker.errors import cut_own_frames, describe, hint
+from petri_worker.errors import cut_own_frames, describe
+from petri_worker.hints import hint
 from petri_worker.introspect import CellInspector
 from petri_worker.magics import KernelMagics
 from petri_worker.packages import explain_missing

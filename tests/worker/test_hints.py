@@ -1,0 +1,64 @@
+"""The line below a traceback where the cause is petri, and not the code."""
+
+import pytest
+
+# What a cell does, and a part of the line that tells its user what to do.
+HINTS = {
+    "module": ("import surely_not_there", "-m pip install"),
+    "variable": ("import os; os.environ['MY_KEY']", "%env MY_KEY=VALUE"),
+    "home": ("open(os.path.expanduser('~/data.csv'))", "a home folder of its own"),
+    "outside": ("open('../data.csv')", '"inputs" in petri\'s configuration'),
+    "outside, by pathlib": ("import pathlib; pathlib.Path('/srv/absent/x').read_text()", '"inputs"'),
+    "port": ("import socket; socket.create_connection(('127.0.0.1', 9))", "a cell's localhost is its own"),
+    "port, wrapped": ("import urllib.request; urllib.request.urlopen('http://127.0.0.1:9/')", "localhost"),
+    "memory": ("raise MemoryError", "%%limits memory=SIZE"),
+}
+
+
+@pytest.fixture(autouse=True)
+def nothing_said(worker):
+    """The worker is the same for many tests."""
+    worker.execute("import petri_worker.hints; petri_worker.hints._told.clear()")
+
+
+def last_line(worker, code):
+    reply = worker.execute(f"import os\n{code}").reply
+    assert reply["status"] == "error", code
+    return reply["traceback"][-1]
+
+
+@pytest.mark.parametrize("cause", HINTS)
+def test_error_whose_cause_is_petri_says_what_to_do(worker, cause):
+    code, hint = HINTS[cause]
+    line = last_line(worker, code)
+    assert line.startswith("petri: ") and hint in line
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "{}['MY_KEY']",
+        "open('absent.csv')",
+        "open('/tmp/absent')",
+        "import json.absent",
+        "raise KeyError('MY_KEY')",
+        "raise OSError(2, 'x', 3)",
+        "class Odd(OSError):\n    @property\n    def filename(self): raise RuntimeError\nraise Odd(2, 'x')",
+        "1 / 0",
+    ],
+)
+def test_error_of_the_code_has_no_hint(worker, code):
+    assert not last_line(worker, code).startswith("petri: ")
+
+
+def test_hint_is_said_once_a_session_and_cause(worker):
+    assert last_line(worker, "open('/srv/absent')").startswith("petri: ")
+    assert not last_line(worker, "open('/srv/absent')").startswith("petri: ")
+    assert last_line(worker, "os.environ['X']").startswith("petri: ")
+    for _ in range(2):
+        assert last_line(worker, "raise MemoryError").startswith("petri: ")
+
+
+def test_hint_of_errors_in_a_circle_ends(worker):
+    code = "one, two = ValueError(), ValueError()\none.args, two.args = (two,), (one, one)\none.reason = one\nraise one"
+    assert "ValueError" in last_line(worker, code)

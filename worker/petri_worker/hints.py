@@ -1,0 +1,141 @@
+"""
+What to do about an error whose cause is petri: a line below the traceback.
+
+Most of these lines are said once in a session: who has read one knows it. An
+error may be wrapped in others, as libraries do, so all that an error came of are
+looked at. What an exception says of itself is the user's code: where it fails,
+there is no hint.
+"""
+
+import errno
+import os
+import sys
+
+from petri_worker.packages import find_spec_safely
+
+# An error that came of more others than these is looked at no further.
+_MOST = 20
+
+_told = set()
+
+
+class _Place:
+    """Where cells may look for files of their own."""
+
+    folder = os.getcwd()
+    home = os.path.expanduser("~")
+    own = (folder, "/work", home, "/tmp", "/dev/shm")
+
+
+def hint(error):
+    """What to do about an error: a list of one line, or none."""
+    for one in _origins(error):
+        for look in _LOOKS:
+            try:
+                found = look(one)
+            except Exception:
+                found = None
+            if found and (found[0] is None or found[0] not in _told):
+                _told.add(found[0])
+                return [f"petri: {found[1]}"]
+    return []
+
+
+def _origins(error):
+    """The error, and those that it came of."""
+    waiting, seen = [error], []
+    while waiting and len(seen) < _MOST:
+        one = waiting.pop(0)
+        if not isinstance(one, BaseException) or any(one is other for other in seen):
+            continue
+        seen.append(one)
+        waiting += [one.__cause__, one.__context__]
+        try:
+            waiting += [getattr(one, "reason", None), *one.args]
+        except Exception:
+            pass
+    return seen
+
+
+# Each of these takes an error, and returns (what is said once, or None for each time; the line), or None.
+
+
+def _memory(error):
+    if isinstance(error, MemoryError):
+        return None, (
+            "a cell's memory is limited. %%limits memory=SIZE as the cell's first line asks for more, "
+            "up to the ceiling that %limits shows."
+        )
+
+
+def _room(error):
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return None, (
+            "the files of a session are limited, in bytes and number (disk and files in %limits). "
+            "The configuration's profiles give more room."
+        )
+
+
+def _module(error):
+    if not isinstance(error, ModuleNotFoundError) or getattr(error, "_petri_explained", False):
+        return None
+    name = (error.name or "").partition(".")[0]
+    if name and not find_spec_safely(name):
+        return "module", (
+            f"the interpreter of this kernel, {sys.executable}, has no module {name!r}. Install the package that has it "
+            f"in a terminal, with {sys.executable} -m pip install, and restart the kernel: cells have no network."
+        )
+
+
+def _variable(error):
+    if not isinstance(error, KeyError) or not _raised_by(error, type(os.environ).__getitem__):
+        return None
+    return "variable", (
+        f"cells don't have your environment variables. %env {error.args[0]}=VALUE sets this one for the session."
+    )
+
+
+def _raised_by(error, function):
+    """Whether an error comes of a function's own code."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return traceback is not None and traceback.tb_frame.f_code is function.__code__
+
+
+def _file(error):
+    """A file that is not there, or may not be used, because of what cells see and may write."""
+    if not isinstance(error, OSError) or not isinstance(error.filename, str):
+        return None
+    path = os.path.abspath(error.filename)
+    inside = [place for place in _Place.own if path == place or path.startswith(place + os.sep)]
+    if error.errno == errno.ENOENT and _Place.home in inside:
+        return "home", f"a cell has a home folder of its own, {_Place.home}: your files are not in it. {_BRING}"
+    if error.errno == errno.ENOENT and not inside:
+        return "outside", (
+            f"cells see the notebook's folder, and of the rest of the disk only what Python needs. {_BRING}"
+        )
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) and not inside:
+        return "read-only", "cells can write to the notebook's folder, to /tmp and to their own home, and nowhere else."
+    if error.errno in (errno.EACCES, errno.EPERM) and _Place.home not in inside:
+        return "rights", (
+            "cells have the rights of the user who runs petri; where that is root, those of the owner of the "
+            "notebook's folder. chmod or chown in a terminal gives them more."
+        )
+
+
+_BRING = (
+    "Put what the cell needs into the notebook's folder, or have its folder listed under \"inputs\" in petri's "
+    "configuration."
+)
+
+
+def _port(error):
+    if isinstance(error, ConnectionRefusedError):
+        return "port", (
+            "a cell's localhost is its own: what listens on a port of this machine can't be reached from it, only a "
+            "server that runs in this session."
+        )
+
+
+_LOOKS = (_memory, _room, _module, _variable, _file, _port)
