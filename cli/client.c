@@ -51,6 +51,7 @@ struct cell_outputs {
     char id[37]; /* of the request */
     struct bytes text[2];
     json_t *displays;
+    json_t *notes; /* what the kernel says of the run's files */
     json_t *result;
     json_t *report;
     bool busy, idle;
@@ -309,7 +310,16 @@ static void take_result(struct cell_outputs *outputs, const json_t *content) {
     outputs->result = json_incref(json_object_get(json_object_get(content, "data"), "text/plain"));
 }
 
+static bool is_note(const json_t *content) {
+    const char *petri = json_string_value(json_object_get(json_object_get(content, "transient"), "petri"));
+    return petri && strcmp(petri, "note") == 0;
+}
+
 static void take_display(struct cell_outputs *outputs, const json_t *content) {
+    if (is_note(content)) {
+        json_array_append(outputs->notes, json_object_get(json_object_get(content, "data"), "text/plain"));
+        return;
+    }
     json_array_append_new(outputs->displays, json_pack("{s:O?, s:O?}", "data", json_object_get(content, "data"),
                                                        "metadata", json_object_get(content, "metadata")));
 }
@@ -412,9 +422,9 @@ static int ask(struct client *client, const json_t *code, const json_t *petri, c
 static json_t *complete(struct cell_outputs *outputs) {
     json_t *report = json_copy(outputs->report);
     json_auto_t *more =
-        json_pack("{s:o, s:o, s:O?, s:O}", "stdout", text_to_json(outputs->text[0].data, outputs->text[0].n), "stderr",
-                  text_to_json(outputs->text[1].data, outputs->text[1].n), "result", outputs->result, "displays",
-                  outputs->displays);
+        json_pack("{s:o, s:o, s:O?, s:O, s:O}", "stdout", text_to_json(outputs->text[0].data, outputs->text[0].n),
+                  "stderr", text_to_json(outputs->text[1].data, outputs->text[1].n), "result", outputs->result,
+                  "displays", outputs->displays, "notes", outputs->notes);
     if (!more)
         return json_decref(report), NULL;
     json_object_update(report, more);
@@ -423,7 +433,7 @@ static json_t *complete(struct cell_outputs *outputs) {
 
 int client_run(struct client *client, const json_t *code, const json_t *petri, json_t **ret_report,
                struct error *ret_error) {
-    struct cell_outputs outputs = {.displays = json_array()};
+    struct cell_outputs outputs = {.displays = json_array(), .notes = json_array()};
     client->interrupts = client->interrupt_wanted; /* interrupted while the kernel started */
     int r = ask(client, code, petri, outputs.id);
     if (r < 0)
@@ -438,6 +448,7 @@ int client_run(struct client *client, const json_t *code, const json_t *petri, j
     bytes_fini(&outputs.text[0]);
     bytes_fini(&outputs.text[1]);
     json_decref(outputs.displays);
+    json_decref(outputs.notes);
     json_decref(outputs.result);
     json_decref(outputs.report);
     return r;

@@ -24,8 +24,8 @@ static const struct command commands[] = {
      "Checks a configuration file, or writes the JSON Schema of such files", .run = command_config, .n_optional = 1},
     {"run", "FILE.py|-", 1,
      TAKES(OPTION_PROFILE) | TAKES(OPTION_CONFIG) | TAKES(OPTION_PYTHON) | TAKES(OPTION_TIMEOUT) |
-         TAKES(OPTION_MEMORY) | TAKES(OPTION_STDIN) | TAKES(OPTION_FILE) | TAKES(OPTION_ARTIFACTS),
-     "Runs one cell without Jupyter and writes its report as JSON", .run = command_run},
+         TAKES(OPTION_MEMORY) | TAKES(OPTION_STDIN) | TAKES(OPTION_FILE) | TAKES(OPTION_ARTIFACTS) | TAKES(OPTION_TEXT),
+     "Runs one cell without Jupyter and writes its report as JSON, or its output as text", .run = command_run},
     {"runs", "", 0,
      TAKES(OPTION_JSON) | TAKES(OPTION_LIMIT) | TAKES(OPTION_TASK) | TAKES(OPTION_OUTCOME) | TAKES(OPTION_CONFIG),
      "Lists the recorded runs, the newest first", .run = command_runs},

@@ -19,7 +19,7 @@ static const struct {
     const char *value; /* as the usage shows it; NULL where the option takes none */
     const char *help;
 } rows[] = {
-    [OPTION_ARTIFACTS] = {"--artifacts", "DIR", "folder to copy files to that the code makes"},
+    [OPTION_ARTIFACTS] = {"--artifacts", "DIR", "folder to copy files to that the code makes; made if it is not there"},
     [OPTION_CONFIG] = {"--config", "FILE", "configuration to use instead of the user's or the system's"},
     [OPTION_FILE] = {"--file", "FILE[:NAME]", "put a file into the folder of the code, under its own name or another"},
     [OPTION_FOLDER] = {"--folder", "DIR", "folder to run in, instead of the recorded one"},
@@ -35,6 +35,7 @@ static const struct {
     [OPTION_SYS_PREFIX] = {"--sys-prefix", NULL, "write into the environment of the interpreter"},
     [OPTION_TIMEOUT] = {"--timeout", "TIME", "limit of time, such as 10s"},
     [OPTION_TASK] = {"--task", "ID", "only runs of this task"},
+    [OPTION_TEXT] = {"--text", NULL, "write what the code puts out, and one line about the run, for people"},
     [OPTION_USER] = {"--user", NULL, "write into the user's own Jupyter folder (default)"},
     [OPTION_VERSION] = {"--version", NULL, "show the version"},
     [OPTION_WRITABLE] = {"--writable", NULL, "write what cells change into the notebook's folder"},

@@ -1,5 +1,5 @@
 /*
- * run_command.c - `petri run`: one cell without Jupyter.
+ * run_command.c - `petri run`: one cell without Jupyter, reported as JSON or, with --text, as a person reads it.
  *
  * The options become metadata.petri, which the kernel checks as that of any
  * client. Files are read as a whole and sent in base64, so their size is checked
@@ -9,6 +9,8 @@
 #include "cli/client.h"
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/run_text.h"
+#include "kernel/base/paths.h"
 #include "kernel/base/terminal.h"
 #include "protocol/bytes.h"
 #include "protocol/text.h"
@@ -110,7 +112,7 @@ static json_t *make_petri(const struct arguments *arguments) {
     return NULL;
 }
 
-static int run(const struct client_options *options, const json_t *code, const json_t *petri) {
+static int run(const struct client_options *options, const json_t *code, const json_t *petri, bool text) {
     struct client *client = NULL;
     json_auto_t *report = NULL;
     struct error error;
@@ -119,9 +121,20 @@ static int run(const struct client_options *options, const json_t *code, const j
         r = client_run(client, code, petri, &report, &error);
     client_stop(client);
     if (r == 0)
-        return terminal_put_json(report) == 0 ? client_exit_status(report) : EXIT_FAILURE;
+        return (text ? run_text_put(report) : terminal_put_json(report)) == 0 ? client_exit_status(report)
+                                                                              : EXIT_FAILURE;
     terminal_complain("%s", error.text);
     return r == -EUSERS || r == -EMSGSIZE ? EXIT_USAGE : r == -EINTR ? 130 : EXIT_SANDBOX;
+}
+
+/* Makes the folder for artifacts; its path goes to buf. 0, or -errno after a sentence on standard error. */
+static int make_artifacts(const char *folder, char buf[PATH_MAX]) {
+    int r = paths_make_folders(folder, 0777);
+    if (r == 0 && !realpath(folder, buf))
+        r = -errno;
+    if (r < 0)
+        terminal_complain("the folder for artifacts, %s, can't be made: %s", folder, strerror(-r));
+    return r;
 }
 
 int command_run(const struct arguments *arguments) {
@@ -131,15 +144,13 @@ int command_run(const struct arguments *arguments) {
                                      .config = values[OPTION_CONFIG],
                                      .python = values[OPTION_PYTHON],
                                      .artifacts = artifacts};
-    if (values[OPTION_ARTIFACTS] && !realpath(values[OPTION_ARTIFACTS], artifacts)) {
-        terminal_complain("%s: %s", values[OPTION_ARTIFACTS], strerror(errno));
+    if (values[OPTION_ARTIFACTS] && make_artifacts(values[OPTION_ARTIFACTS], artifacts) < 0)
         return EXIT_USAGE;
-    }
     if (values[OPTION_STDIN] && strcmp(values[OPTION_STDIN], "-") == 0 && strcmp(arguments->operands[0], "-") == 0) {
         terminal_complain("standard input can be the code or its input, not both");
         return EXIT_USAGE;
     }
     json_auto_t *code = read_source(arguments->operands[0]);
     json_auto_t *petri = code ? make_petri(arguments) : NULL;
-    return petri ? run(&options, code, petri) : EXIT_USAGE;
+    return petri ? run(&options, code, petri, values[OPTION_TEXT] != NULL) : EXIT_USAGE;
 }

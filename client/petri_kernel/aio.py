@@ -246,7 +246,7 @@ class AsyncSession:
             except BaseException:
                 await run.give_up()
                 raise
-            return make_result(run.report(), run.collector.output(), kernel.folder)
+            return make_result(run.report(), run.collector.output(), kernel.folder, kernel.temporary)
 
     async def _attend(self, run: _Run, on_progress: OnProgress | None) -> None:
         async for progress in run.progress():

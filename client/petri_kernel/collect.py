@@ -53,6 +53,7 @@ class Collector:
         self._left_out = 0
         self._streams: dict[str, list[str]] = {"stdout": [], "stderr": []}
         self._displays: list[Display] = []
+        self._notes: list[str] = []
         self._result: dict[str, Any] = {}
 
     def take(self, message: Mapping[str, Any]) -> Progress | None:
@@ -77,6 +78,7 @@ class Collector:
             result=text if isinstance(text, str) else None,
             result_data=self._result,
             displays=self._displays,
+            notes=self._notes,
             left_out_bytes=self._left_out,
         )
 
@@ -90,13 +92,17 @@ class Collector:
 
     def _take_rich(self, kind: str, content: Mapping[str, Any]) -> Progress:
         data, metadata = _mapping(content.get("data")), _mapping(content.get("metadata"))
-        display_id = _mapping(content.get("transient")).get("display_id")
+        transient = _mapping(content.get("transient"))
+        display_id = transient.get("display_id")
         size = _rich_bytes(data, metadata)
         if size > self._room:
             self._left_out += size
         else:
             self._room -= size
-            self._keep(kind, Display(data, metadata, display_id))
+            if transient.get("petri") == "note":  # the kernel's own: no code can say so
+                self._notes.append(str(data.get("text/plain", "")))
+            else:
+                self._keep(kind, Display(data, metadata, display_id))
         names: dict[str, Literal["display", "update", "result"]] = {
             "display_data": "display",
             "update_display_data": "update",

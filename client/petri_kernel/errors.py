@@ -25,7 +25,7 @@ class SessionError(PetriError):
 
 
 class ProgramNotFound(SessionError):
-    """The program `petri` is neither where it was said to be, nor in $PETRI, nor on the PATH."""
+    """The program `petri` is nowhere where it is looked for: kernel.find_program()."""
 
 
 class SessionClosed(SessionError):

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.metadata
 import json
 import os
 import pathlib
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
+import urllib.parse
+import weakref
 from collections.abc import Mapping, Sequence
 from queue import Empty
 from typing import Any, Literal, Union
@@ -38,16 +42,35 @@ SOCKET_PATH_BYTES = 100
 Config = Union[Mapping[str, Any], str, "os.PathLike[str]"]
 
 
+def _built() -> str | None:
+    """Where the program is built in the checkout that pip has installed this package from; None where it has not.
+
+    See: PEP 610, direct_url.json.
+    """
+    try:
+        text = importlib.metadata.distribution("petri-kernel").read_text("direct_url.json")
+        url = urllib.parse.urlsplit(json.loads(text or "{}").get("url", ""))
+    except (importlib.metadata.PackageNotFoundError, ValueError, AttributeError):
+        return None
+    if url.scheme != "file":
+        return None
+    return str(pathlib.Path(urllib.parse.unquote(url.path)).parent / "build" / "petri")
+
+
 def find_program(program: str | os.PathLike[str] | None = None) -> str:
-    """The absolute path of the program `petri`: what is given, else $PETRI, else `petri` on the PATH.
+    """The absolute path of the program `petri`: what is given, else $PETRI, else `petri` on the PATH, else what was
+    built in the checkout that this package was installed from.
 
     Raises ProgramNotFound.
     """
     named = os.fspath(program) if program is not None else os.environ.get("PETRI") or "petri"
-    found = shutil.which(named)
+    built = _built() if named == "petri" else None
+    found = shutil.which(named) or (shutil.which(built) if built else None)
     if found is None:
         raise ProgramNotFound(
-            f"there is no program {named!r}; build petri and put it on the PATH, or name it in $PETRI or program="
+            f"there is no program {named!r}; build petri and put it on the PATH (in a checkout of petri: make, and then "
+            f"make install), or name it: program=, or the environment variable PETRI"
+            + (f". It was looked for on the PATH and at {built}." if built else "")
         )
     return os.path.abspath(found)
 
@@ -89,18 +112,37 @@ class _OneSpec(KernelSpecManager):
         return self._spec
 
 
+class TemporaryFolder:
+    """An empty folder, which is removed once nobody holds this any more: results hold it for their files."""
+
+    def __init__(self) -> None:
+        own = pathlib.Path(tempfile.mkdtemp(prefix="petri-"))
+        weakref.finalize(self, shutil.rmtree, own, ignore_errors=True)
+        self.path = own / "folder"  # the code sees this path, and no name of others beside it
+        self.path.mkdir()
+
+    def __deepcopy__(self, memo: object) -> TemporaryFolder:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_no_folder, ())  # another process doesn't keep it
+
+
+def _no_folder() -> None:
+    return None
+
+
 class Kernel:
     """One kernel process. start() has to come first, close() last; no method may be called from another loop.
 
     argv: as kernel_argv() makes it, without --config where config is a text. folder: the session's; None for an
-    empty one that goes with the kernel.
+    empty one, which stays as long as a result has files in it.
     """
 
     def __init__(self, argv: Sequence[str], folder: pathlib.Path | None, config: str | None) -> None:
         self._own = pathlib.Path(tempfile.mkdtemp(prefix="petri-"))
-        self.folder = folder if folder is not None else self._own / "folder"
-        if folder is None:
-            self.folder.mkdir()
+        self.temporary = TemporaryFolder() if folder is None else None
+        self.folder = self.temporary.path if self.temporary else pathlib.Path(folder or "")
         self._argv = list(argv)
         if config is not None:
             (self._own / "config.json").write_text(config)
@@ -112,6 +154,7 @@ class Kernel:
     async def start(self) -> None:
         """Starts the process and waits until it answers. Raises SessionError; then it is closed."""
         try:
+            await self._check_config()
             await self._launch()
             await asyncio.wait_for(self._ready(), START_S)
         except asyncio.TimeoutError:
@@ -120,6 +163,17 @@ class Kernel:
         except BaseException:
             await self.close(now=True)
             raise
+
+    async def _check_config(self) -> None:
+        """Raises SessionError where a configuration of the caller's can't be used: no run would be."""
+        if "--config" not in self._argv:
+            return
+        checked = await asyncio.create_subprocess_exec(
+            self._argv[0], "config", "check", self._argv[-1], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
+        _, words = await checked.communicate()
+        if checked.returncode != 0:
+            raise SessionError(words.decode(errors="replace").strip())
 
     async def _launch(self) -> None:
         manager = AsyncKernelManager(
@@ -225,3 +279,4 @@ class Kernel:
                 await manager.shutdown_kernel(now=now or not alive)
         finally:
             shutil.rmtree(self._own, ignore_errors=True)
+            self.temporary = None

@@ -76,6 +76,7 @@ class Artifact:
     conflict: str | None = None
     data: str | None = None
     folder: pathlib.Path = pathlib.Path()
+    keeper: object = dataclasses.field(default=None, repr=False, compare=False)  # of a temporary folder
 
     @property
     def file(self) -> pathlib.Path | None:
@@ -151,6 +152,7 @@ class Output:
     result: str | None = None
     result_data: dict[str, Any] = dataclasses.field(default_factory=dict)
     displays: list[Display] = dataclasses.field(default_factory=list)
+    notes: list[str] = dataclasses.field(default_factory=list)
     left_out_bytes: int = 0
 
 
@@ -161,7 +163,8 @@ class Result:
     outcome: "ok", "error", "interrupted", "timeout", "cpu", "memory", "crash", "refused" or "sandbox".
     rolled_back: whether the session is as it was before the run.
     stdout, stderr: text. result: the value of the last expression as text, or None; result_data: all its
-    representations by MIME type. displays: rich outputs, in order, the kernel's line about saved files among them.
+    representations by MIME type. displays: rich outputs, in order; notes: what the kernel has said of the run's files, in
+    its own words.
     left_out_bytes: what this package did not keep.
     error: None where all went well.
     artifacts: files that the run made. inputs: files that it was given or read; inputs_complete: whether these are all
@@ -179,6 +182,7 @@ class Result:
     result: str | None
     result_data: dict[str, Any]
     displays: list[Display]
+    notes: list[str]
     left_out_bytes: int
     error: Error | None
     artifacts: list[Artifact]
@@ -206,6 +210,50 @@ class Result:
         failed = next((check for check in self.checks if not check.ok), None)
         return f"{failed.check}: {failed.detail}" if failed else ""
 
+    def _shown(self, mime: str) -> Any:
+        """The representation of the last rich output that has one of this type: the value, else a display."""
+        for data in (self.result_data, *(display.data for display in reversed(self.displays))):
+            if data.get(mime) is not None:
+                return data[mime]
+        return None
+
+    @property
+    def text(self) -> str:
+        """All that a reader sees of the run as text: what it printed, its displays, its value, its error."""
+        parts = [self.stdout, self.stderr]
+        parts += [str(display.data.get("text/plain", "")) for display in self.displays]
+        parts += [self.result or "", "\n".join(self.error.traceback) if self.error else ""]
+        return "\n".join(part.rstrip("\n") for part in parts if part)
+
+    @property
+    def html(self) -> str | None:
+        """HTML of the value, or of the last display that has some; None where there is none."""
+        shown = self._shown("text/html")
+        return None if shown is None else str(shown)
+
+    @property
+    def png(self) -> bytes | None:
+        """The image that is the value, or the last one that was displayed, as PNG; None where there is none."""
+        shown = self._shown("image/png")
+        return base64.b64decode(shown) if isinstance(shown, str) else None
+
+    @property
+    def markdown(self) -> str | None:
+        """Markdown of the value, or of the last display that has some; None where there is none."""
+        shown = self._shown("text/markdown")
+        return None if shown is None else str(shown)
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        """In a notebook a result is shown as its cell would be: its value or its last display; else as text."""
+        last = self.result_data or (self.displays[-1].data if self.displays else {})
+        return {**last, "text/plain": last.get("text/plain") or self.text or repr(self)}
+
+    def _repr_html_(self) -> str | None:
+        return self.html
+
+    def _repr_png_(self) -> bytes | None:
+        return self.png
+
     def raise_for_outcome(self) -> Result:
         """Returns this result, or raises the CellFailed that fits an outcome other than "ok"."""
         if self.outcome == "ok":
@@ -213,10 +261,13 @@ class Result:
         raise failure_class(self.outcome, self.error.ename if self.error else "")(self.reason, self)
 
 
-def make_result(report: dict[str, Any], output: Output, folder: pathlib.Path) -> Result:
-    """A Result of the kernel's report, of what came before it, and of the session's folder."""
+def make_result(report: dict[str, Any], output: Output, folder: pathlib.Path, keeper: object = None) -> Result:
+    """A Result of the kernel's report, of what came before it, and of the session's folder.
+
+    keeper: what its artifacts hold, so that a temporary folder stays.
+    """
     error = report.get("error")
-    artifacts = [dataclasses.replace(row, folder=folder) for row in _rows(Artifact, report.get("artifacts"))]
+    artifacts = [dataclasses.replace(row, folder=folder, keeper=keeper) for row in _rows(Artifact, report.get("artifacts"))]
     return Result(
         outcome=str(report["outcome"]),
         rolled_back=bool(report.get("rolled_back")),

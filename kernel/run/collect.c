@@ -47,7 +47,7 @@ static void tell_files(struct runner *runner, const struct run *run, struct arti
         return;
     runner->told_files |= about->explains;
     iopub_publish(runner->jupyter, run->request->message.header, "display_data",
-                  json_pack("{s:o, s:{}, s:{}}", "data", data, "metadata", "transient"));
+                  json_pack("{s:o, s:{}, s:{s:s}}", "data", data, "metadata", "transient", "petri", "note"));
 }
 
 /* All of the cell's files are done: takes their rows for the report. */

@@ -83,6 +83,15 @@ static int write_out(struct published *message) {
     return r == 0 && bytes_ok(&message->text) ? 0 : -ENOMEM;
 }
 
+/* A display's `transient.petri` says that it is the kernel's own (docs/contract.md): no cell may say so. */
+static int deny_note(json_t *content) {
+    json_t *transient = json_object_get(content, "transient");
+    if (!json_object_get(transient, "petri"))
+        return 0;
+    json_t *rest = json_copy(transient); /* the frame has the other one */
+    return rest && json_object_del(rest, "petri") == 0 ? json_object_set_new(content, "transient", rest) : -1;
+}
+
 /* Takes what the kind may have, and counts the bytes of the rest. */
 static void cut(struct published *message, json_t *content, json_t *metadata) {
     const struct published_kind *kind = message->kind;
@@ -107,7 +116,7 @@ int published_take(const struct wire_frame *frame, struct published *ret_message
     for (size_t i = 0; i < frame->n_buffers; i++)
         message.buffers[i] = (struct frame){frame->buffers[i].data, frame->buffers[i].bytes};
     cut(&message, json_object_get(frame->json, "content"), json_object_get(frame->json, "metadata"));
-    int r = message.content ? write_out(&message) : -ENOMEM;
+    int r = message.content && deny_note(message.content) == 0 ? write_out(&message) : -ENOMEM;
     if (r < 0)
         published_fini(&message);
     else

@@ -1,8 +1,11 @@
 """Session against petri: state, every outcome, progress, interrupts, kernels that die, and kernels other than petri."""
 
+import copy
 import gc
+import json
 import os
 import pathlib
+import pickle
 import queue
 import signal
 import subprocess
@@ -143,7 +146,7 @@ def test_interrupt_from_another_thread_ends_the_run_with_its_outcome(session):
 
 # Python leaves SIGINT ignored where it finds it so: a shell's background jobs begin that way.
 CTRL_C = """
-import petri, signal
+import petri_kernel as petri, signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
 with petri.Session() as session:
     try:
@@ -202,7 +205,7 @@ def test_ctrl_c_in_a_waiting_thread_does_not_interrupt_the_run(session, ctrl_c_a
 
 
 def test_process_that_ends_without_close_ends_its_kernel():
-    code = "import petri; session = petri.Session(); print(session.run('1').result, session.pid)"
+    code = "import petri_kernel as petri; session = petri.Session(); print(session.run('1').result, session.pid)"
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "client")}
     printed = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment, timeout=STUCK_S
@@ -213,7 +216,7 @@ def test_process_that_ends_without_close_ends_its_kernel():
 
 
 FORK = """
-import os, petri
+import os, petri_kernel as petri
 session = petri.Session().start()
 if os.fork() == 0:
     try:
@@ -313,6 +316,62 @@ def test_a_temporary_folder_goes_with_the_session():
         folder = session.folder
         assert folder.is_dir() and list(folder.iterdir()) == []
     assert not folder.parent.exists()
+
+
+def test_artifacts_can_be_read_after_the_session_as_long_as_their_result_is_held():
+    with petri.Session() as session:
+        found = session.run("open('a.txt', 'w').write('kept')")
+        folder = session.folder
+    [artifact] = found.artifacts
+    assert artifact.read_bytes() == b"kept" and copy.deepcopy(found) == found
+    assert pickle.loads(pickle.dumps(artifact)).sha256 == artifact.sha256
+    del found, artifact
+    gc.collect()
+    assert not folder.parent.exists()
+
+
+def test_displays_are_the_codes_and_notes_the_kernels(shared):
+    code = (
+        "from IPython.display import display, publish_display_data\n"
+        "publish_display_data({'text/plain': 'mine'}, transient={'petri': 'note'})\nopen('n.txt', 'w').write('x')"
+    )
+    found = shared.run(code)
+    assert [shown.data["text/plain"] for shown in found.displays] == ["mine"]
+    [note] = found.notes
+    assert note.startswith("Saved to outputs/: n.txt")
+
+
+def test_result_shows_itself_as_its_cell(shared):
+    found = shared.run("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nprint('drawn')")
+    assert found.png.startswith(b"\x89PNG") and found._repr_png_() == found.png
+    assert found.text.startswith("drawn\n<Figure") and "image/png" in found._repr_mimebundle_()
+    table = shared.run("import pandas\npandas.DataFrame({'a': [1]})")
+    assert "<table" in table.html and table._repr_html_() == table.html and table.markdown is None
+    assert shared.run("1 + 1")._repr_mimebundle_() == {"text/plain": "2"}
+    failed = shared.run("1 / 0")
+    assert "ZeroDivisionError" in failed.text and failed.png is failed.html is None
+    assert "ZeroDivisionError" in failed._repr_mimebundle_()["text/plain"]
+
+
+def test_missing_module_names_the_interpreter_that_lacks_it(session):
+    found = session.run("import surely_not_there")
+    assert f"{sys.executable} -m pip install" in found.error.traceback[-1]
+
+
+def test_program_is_found_in_the_checkout_that_pip_installed_the_package_from(tmp_path, monkeypatch):
+    (tmp_path / "build").mkdir()
+    program = script(tmp_path / "build", "exit 0").rename(tmp_path / "build" / "petri")
+    info = tmp_path / "site" / "petri_kernel-0.1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: petri-kernel\nVersion: 0.1.0\n")
+    (info / "direct_url.json").write_text(json.dumps({"url": (tmp_path / "client").as_uri(), "dir_info": {}}))
+    monkeypatch.delenv("PETRI")
+    monkeypatch.setenv("PATH", str(tmp_path / "none"))
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    assert kernel.find_program() == str(program)
+    program.unlink()
+    with pytest.raises(petri.ProgramNotFound, match="make install"):
+        kernel.find_program()
 
 
 def test_the_folder_is_read_and_not_written(tmp_path):

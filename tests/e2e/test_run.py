@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -82,7 +83,7 @@ def test_without_a_sandbox_it_exits_with_4(tmp_path):
         ([], "petri run needs FILE.py|-"),
         (["--profile", "lax", "cell.py"], "there is no profile lax"),
         (["--file", "none.csv", "cell.py"], "none.csv: No such file or directory"),
-        (["--artifacts", "nowhere", "cell.py"], "nowhere: No such file or directory"),
+        (["--artifacts", "cell.py/a", "cell.py"], "cell.py/a, can't be made: Not a directory"),
         (["--stdin", "-", "-"], "standard input can be the code or its input, not both"),
         (["--stdin", "latin1.txt", "cell.py"], "latin1.txt is not UTF-8"),
     ],
@@ -164,3 +165,45 @@ def test_files_of_the_cell_are_copied_to_the_given_folder(tmp_path):
     done, report = petri_run(tmp_path, code=code)
     assert report["artifacts"][0]["refused"] == "copying is off"
     assert not (tmp_path / "outputs").exists()
+
+
+def run_as_text(folder, code, *arguments):
+    (folder / "cell.py").write_text(code)
+    command = [PETRI, "run", "--text", *arguments, "cell.py"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_text_is_the_codes_output_and_one_line_about_the_run(tmp_path):
+    code = "import sys\nprint('out')\nprint('err', file=sys.stderr)\nopen('a.txt', 'w').write('x')\n6 * 7"
+    done = run_as_text(tmp_path, code, "--artifacts", "new/folder")
+    assert (done.returncode, done.stdout) == (0, "out\n42\n")
+    err, saved, closing = done.stderr.splitlines()
+    assert (err, saved) == ("err", f"Saved to {tmp_path}/new/folder/: a.txt")
+    assert re.fullmatch(r"petri: ok, \d+\.\d\d s, \d+ MiB", closing)
+    assert (tmp_path / "new" / "folder" / "a.txt").read_text() == "x"
+
+
+def test_text_of_a_run_that_fails_has_its_error_and_exit_status(tmp_path):
+    done = run_as_text(tmp_path, "print('before')\n1 / 0")
+    assert (done.returncode, done.stdout) == (1, "before\n")
+    assert "ZeroDivisionError: division by zero" in done.stderr and "\x1b" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("petri: error, ")
+    done = run_as_text(tmp_path, "while True: pass", "--timeout", "300ms")
+    assert done.returncode == 3 and "CellTimeout" in done.stderr and "petri: timeout, 0.3" in done.stderr
+
+
+def test_text_to_a_pipe_keeps_the_bytes_and_to_a_terminal_is_made_safe(tmp_path):
+    code = "print('\x1b]0;title\x07')"
+    assert run_as_text(tmp_path, code).stdout == "\x1b]0;title\x07\n"
+    ours, theirs = os.openpty()
+    subprocess.run([PETRI, "run", "--text", "cell.py"], cwd=tmp_path, stdout=theirs, stderr=subprocess.DEVNULL, check=True)
+    os.close(theirs)
+    assert os.read(ours, 1000) == b"?]0;title?\r\n"
+    os.close(ours)
+
+
+def test_displays_are_without_the_kernels_own_note(tmp_path):
+    code = "from IPython.display import HTML, display\ndisplay(HTML('<b>x</b>'))\nopen('a.txt', 'w').write('x')"
+    done, report = petri_run(tmp_path, "--artifacts", "to", code=code)
+    assert [list(shown["data"]) for shown in report["displays"]] == [["text/plain", "text/html"]], done.stderr
+    assert report["notes"] == [f"Saved to {tmp_path}/to/: a.txt"]
