@@ -23,6 +23,10 @@ def publish(msg_type, content):
     return frame({"type": "publish", "seq": 1, "msg_type": msg_type, "content": content, "metadata": {}})
 
 
+def question(name, kind):
+    return struct.pack(">6H", 1, 0x100, 1, 0, 0, 0) + name + struct.pack(">2H", kind, 1)
+
+
 def connection(**changes):
     ports = {f"{name}_port": 50000 + i for i, name in enumerate(("shell", "iopub", "stdin", "control", "hb"))}
     common = {"ip": "127.0.0.1", "key": "k", "transport": "tcp", "signature_scheme": "hmac-sha256", "kernel_name": "petri"}
@@ -107,6 +111,14 @@ SEEDS = {
         "input": b"\x10" + frame({"type": "input", "seq": 3, "prompt": "> ", "password": False}),
         "done": b"\x20" + frame({"type": "done", "reply": {"status": "ok"}}),
         "huge": b"\x05" + struct.pack("<4I", 2, 2, 0xFFFFFFFF, 0xFFFFFFFF),
+    },
+    "dns": {
+        "a": question(b"\x07example\x03org\x00", 1),
+        "aaaa": question(b"\x01a" * 60 + b"\x00", 28),
+        "edns": question(b"\x03a-b\x02_c\x00", 1) + bytes.fromhex("0000291000000000000000"),
+        "odd": question(b"\x02\x1b.\x00", 1),
+        "pointer": question(b"\x01a\xc0\x0c", 1),
+        "long": question((b"\x3f" + b"x" * 63) * 4 + b"\x00", 1),
     },
     "zmtp": {
         "message": GREETING + b"\x04\x06\x05READY\x01\x00\x01\x03abc\x00\x02de",

@@ -58,6 +58,7 @@ static void tick_runs(struct kernel *kernel, int64_t now_us) {
     for (;;) {
         if (runner_aborts(runner))
             dispatch_take(kernel, CHANNEL_SHELL, ARRIVED_MAX);
+        denied_tell(runner);
         runner_conclude(runner);
         if (!runner_can_begin(runner))
             break;

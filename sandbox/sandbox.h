@@ -265,6 +265,13 @@ const char *session_memory_backend(const struct session *session);
 int cell_control_fd(const struct cell *cell);
 int cell_exit_fd(const struct cell *cell);
 
+/*
+ * A UDP socket in the cell's network namespace, non-blocking and bound to where
+ * its programs send questions for names: nobody answers them but whoever reads
+ * it. -1 where there is none. Borrowed.
+ */
+int cell_names_fd(struct cell *cell);
+
 /* Sends a signal to the cell's process group, as Ctrl-C does; nothing happens where it is already dead. */
 void cell_signal_group(const struct cell *cell, int signal);
 

@@ -1,38 +1,47 @@
 /*
  * denied.c - answers one refused call in each turn of the loop, and counts equal calls in one row.
  *
- * The kernel stops the caller until the call is answered, so calls are also
- * answered while there is no run to count them for.
+ * Linux stops the caller until the call is answered, so calls are also answered
+ * while there is no run to count them for. A question for a name is answered with
+ * "no such name", so that the program that asks fails at once; of one lookup two
+ * questions come, for both kinds of addresses, of which one is counted.
  */
 
 #include "denied.h"
 
 #include "kernel/run/runner.h"
+#include "protocol/dns.h"
 
+#include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 enum {
-    ROWS_MAX = 100, /* different calls of a cell; others are answered but not listed */
+    ROWS_MAX = 100,     /* different calls of a cell; others are answered but not listed */
+    NAMES_MAX = 1000,   /* questions of a run that are answered; the others have to wait in vain */
+    NAMES_AT_ONCE = 16, /* in one turn of the loop */
 };
 
-static bool is_of(const json_t *row, const struct denied_call *call) {
-    return strcmp(json_string_value(json_object_get(row, "syscall")), call->syscall) == 0 &&
-           strcmp(json_string_value(json_object_get(row, "detail")), call->detail) == 0;
+#define LOOKUP "getaddrinfo" /* in the place of a call's name */
+
+static const char *text_of(const json_t *row, const char *key) {
+    return json_string_value(json_object_get(row, key));
 }
 
-static void count_call(json_t *list, const struct denied_call *call) {
+/* Counts one more in the row of this call, which is made where there is none. */
+static void count_call(json_t *list, const char *syscall, const char *detail, bool again) {
     size_t i;
     json_t *row;
     json_array_foreach(list, i, row) {
         json_t *n = json_object_get(row, "count");
-        if (is_of(row, call)) {
-            json_integer_set(n, json_integer_value(n) + 1);
+        if (strcmp(text_of(row, "syscall"), syscall) == 0 && strcmp(text_of(row, "detail"), detail) == 0) {
+            json_integer_set(n, json_integer_value(n) + again);
             return;
         }
     }
     if (json_array_size(list) < ROWS_MAX)
-        json_array_append_new(
-            list, json_pack("{s:s, s:s, s:i}", "syscall", call->syscall, "detail", call->detail, "count", 1));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:i}", "syscall", syscall, "detail", detail, "count", 1));
 }
 
 static void denied_ready(void *arg, short events) {
@@ -44,10 +53,74 @@ static void denied_ready(void *arg, short events) {
     if (!runner_has_image(runner) || session_take_denied(runner->session, run ? run->now.cell : NULL, &call) <= 0)
         return;
     if (run && call.by_cell)
-        count_call(run->result.denied, &call);
+        count_call(run->result.denied, call.syscall, call.detail, true);
+}
+
+/* Answers one question. False where none waits. */
+static bool answer_name(struct run *run) {
+    unsigned char packet[DNS_PACKET_BYTES];
+    struct sockaddr_in from;
+    socklen_t size = sizeof from;
+    struct dns_question question;
+    ssize_t n = recvfrom(run->now.names_fd, packet, sizeof packet, 0, (struct sockaddr *)&from, &size);
+    if (n < 0)
+        return false;
+    run->now.n_names++;
+    if (dns_read_question(packet, (size_t)n, &question) < 0)
+        return true;
+    count_call(run->result.denied, LOOKUP, question.name, question.type != DNS_TYPE_AAAA);
+    size_t bytes = dns_answer_none(packet, &question);
+    if (sendto(run->now.names_fd, packet, bytes, MSG_NOSIGNAL, (struct sockaddr *)&from, size) < 0)
+        return true; /* whoever has asked is gone, or asks again */
+    return true;
+}
+
+static void name_asked(void *arg, short events) {
+    const struct runner *runner = arg;
+    (void)events;
+    for (int i = 0; i < NAMES_AT_ONCE && runner->run && answer_name(runner->run); i++)
+        continue;
+}
+
+static void watch_names(struct runner *runner, struct poll_set *set) {
+    struct run *run = runner->run;
+    if (!run || run->now.phase != RUN_WORKS || run->now.n_names >= NAMES_MAX)
+        return;
+    run->now.names_fd = cell_names_fd(run->now.cell);
+    if (run->now.names_fd >= 0)
+        poll_set_add_fd(set, run->now.names_fd, ZMQ_POLLIN, name_asked, runner);
+}
+
+/* What of the world outside the run could not reach; NULL for nothing. */
+static const char *out_of_reach(const struct run *run) {
+    static const char *const network[] = {LOOKUP, "connect", "sendto"};
+    size_t i;
+    json_t *row;
+    json_array_foreach(run->result.denied, i, row) {
+        for (size_t j = 0; j < sizeof network / sizeof network[0]; j++)
+            if (strcmp(text_of(row, "syscall"), network[j]) == 0)
+                return text_of(row, "detail");
+    }
+    return NULL;
+}
+
+void denied_tell(struct runner *runner) {
+    const struct run *run = runner->run;
+    const bool tells = run && run->now.phase == RUN_OVER && !run->asked.silent && !runner->told_network;
+    const char *what = tells ? out_of_reach(run) : NULL;
+    char line[512];
+    if (!what)
+        return;
+    runner->told_network = true;
+    int n = snprintf(line, sizeof line,
+                     "petri: this kernel has no network, so the cell could not reach %.255s. Put data into the "
+                     "notebook's folder from outside; install packages in a terminal, and restart the kernel.\n",
+                     what);
+    runner->outputs.sink(runner->outputs.arg, "stderr", line, (size_t)n);
 }
 
 void denied_watch(struct runner *runner, struct poll_set *set) {
+    watch_names(runner, set);
     if (runner_has_image(runner) && session_denied_fd(runner->session) >= 0)
         poll_set_add_fd(set, session_denied_fd(runner->session), ZMQ_POLLIN, denied_ready, runner);
 }

@@ -1,5 +1,6 @@
 /*
- * denied.h - system calls that the sandbox refused: answered at once, and counted for the report.
+ * denied.h - system calls that the sandbox refused, and names that were asked for in vain: answered at once, and
+ * counted for the report.
  */
 #ifndef PETRI_DENIED_H
 #define PETRI_DENIED_H
@@ -8,7 +9,10 @@
 
 struct runner;
 
-/* Watches for refused calls, as long as there is an image. */
+/* Watches for refused calls, as long as there is an image, and for questions of the running cell. */
 void denied_watch(struct runner *runner, struct poll_set *set);
+
+/* Where a run is over: says on its stderr that there is no network, where it looked for one; once a session. */
+void denied_tell(struct runner *runner);
 
 #endif

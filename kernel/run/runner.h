@@ -79,6 +79,7 @@ struct runner {
     struct exchange exchange; /* with the starting worker, or with the running cell */
     struct outputs outputs;
     struct tail tail;   /* of standard error while the interpreter starts */
+    bool told_network;  /* a cell has been told that there is no network */
     bool told_files;    /* a cell has been told what holds for all files: artifacts_note */
     char note[512];     /* written to the stderr of the first cell that is not silent; "" for nothing */
     struct cell *ahead; /* made ahead, not started; or NULL */

@@ -20,6 +20,7 @@
 #include "sandbox/process/descendants.h"
 #include "sandbox/process/process.h"
 #include "sandbox/session/strays.h"
+#include "sandbox/spawn/init.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -41,6 +42,7 @@ static struct cell *cell_new(struct session *session, const struct cell_options 
                           .memory_fd = -1,
                           .worker_pidfd = -1,
                           .control_fd = -1,
+                          .names_fd = -1,
                           .next = session->cells,
                           .layer = live ? LAYER_LIVE : session->next_layer++ | (first ? LAYER_OVER_FIRST : 0)};
     cell->image = image_ref(first ? session->first : session->current);
@@ -114,6 +116,14 @@ int cell_start(struct cell *cell, const struct cell_limits *limits) {
 
 int cell_control_fd(const struct cell *cell) {
     return cell->control_fd;
+}
+
+int cell_names_fd(struct cell *cell) {
+    if (cell->names_fd < 0 && cell->init.pidfd >= 0) {
+        int fd = system_pidfd_getfd(cell->init.pidfd, INIT_KEPT_FD);
+        cell->names_fd = fd < 0 ? -1 : fd;
+    }
+    return cell->names_fd;
 }
 
 int cell_exit_fd(const struct cell *cell) {
@@ -301,6 +311,7 @@ static void cell_free(struct cell *cell) {
     close_fd(&cell->memory_fd);
     close_fd(&cell->init.pidfd);
     close_fd(&cell->control_fd);
+    close_fd(&cell->names_fd);
     close_fd(&cell->worker_pidfd);
     free(cell->tids);
     free(cell);

@@ -41,7 +41,8 @@ struct cell {
     pid_t worker; /* the main task, a child of ours */
     int worker_pidfd;
     int control_fd;
-    pid_t *tids; /* the tasks that are our tracees, the worker first */
+    int names_fd; /* where its programs ask for names; -1 before it was asked for, or where there is none */
+    pid_t *tids;  /* the tasks that are our tracees, the worker first */
     size_t n_tids;
     struct opened opened;    /* watches on the notebook's folder, if any */
     struct threads threads;  /* recorded by cell_freeze() */

@@ -189,20 +189,23 @@ static size_t unmap_all_but(struct init_kept a, struct init_kept b, struct call 
     return add_unmap(calls, n, high.end, ADDRESSES_END);
 }
 
-/* Keeps two descriptors, and the write end of the pipe that is the second: without it a read would return at once. */
-static int arrange_descriptors(int status_fd) {
+/* Keeps two descriptors, and the write end of the pipe that is the second: without it a read would return at once; and
+ * kept_fd, where there is one. */
+static int arrange_descriptors(int status_fd, int kept_fd) {
     int pair[2];
     if (pipe2(pair, O_CLOEXEC))
         return -errno;
-    const int from[] = {[STATUS_FD] = status_fd, [SLEEP_FD] = pair[0], [SLEEP_WRITE_FD] = pair[1]};
-    int high[3];
-    for (int i = 0; i < 3; i++)
+    const int from[] = {
+        [STATUS_FD] = status_fd, [SLEEP_FD] = pair[0], [SLEEP_WRITE_FD] = pair[1], [INIT_KEPT_FD] = kept_fd};
+    const int n = kept_fd < 0 ? INIT_KEPT_FD : INIT_KEPT_FD + 1;
+    int high[INIT_KEPT_FD + 1];
+    for (int i = 0; i < n; i++)
         if ((high[i] = fcntl(from[i], F_DUPFD_CLOEXEC, 16)) < 0)
             return -errno;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < n; i++)
         if (dup3(high[i], i, O_CLOEXEC) < 0)
             return -errno;
-    return close_range(3, ~0U, 0) ? -errno : 0;
+    return close_range((unsigned)n, ~0U, 0) ? -errno : 0;
 }
 
 static struct page *make_page(const struct init_kept *kept, const void *report, size_t bytes, size_t *ret_calls) {
@@ -246,14 +249,14 @@ static int unregister_sequences(void) {
 #endif
 }
 
-int init_become(const struct init_kept *kept, int status_fd, const void *report, size_t bytes) {
+int init_become(const struct init_kept *kept, int status_fd, int kept_fd, const void *report, size_t bytes) {
     size_t n = 0;
     if (bytes > INIT_MAX_REPORT_BYTES)
         return -E2BIG;
     const struct page *page = make_page(kept, report, bytes, &n);
     int r = page ? unregister_sequences() : -errno;
     if (r == 0)
-        r = arrange_descriptors(status_fd); /* last: afterwards only its own failure can be reported */
+        r = arrange_descriptors(status_fd, kept_fd); /* last: afterwards only its own failure can be reported */
     if (r)
         return r;
     __asm__ volatile("movq %0, %%rbx\n"

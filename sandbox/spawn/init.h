@@ -4,7 +4,7 @@
  * A pid 1 begins as a copy of the zygote, and code of a cell that has taken over one
  * of our tasks may be able to look at it. So it gives up what it has: all memory but one
  * page, which can only be executed, all descriptors but those that it reports and
- * sleeps with, and all system calls but read, write and exit.
+ * sleeps with and one more, and all system calls but read, write and exit.
  *
  * See: SECCOMP_SET_MODE_STRICT in seccomp(2). Where the process has a filter
  * already, as in a container, it is a filter of the same effect.
@@ -28,13 +28,17 @@ int init_find_kept(struct init_kept *ret_kept) MUST_CHECK;
 
 enum { INIT_MAX_REPORT_BYTES = 1024 };
 
+/* The number of the one more descriptor that such a process may keep open, for others to take: pidfd_getfd(2). */
+enum { INIT_KEPT_FD = 3 };
+
 /*
  * Becomes such a process for good, and then writes report to status_fd; at most
- * INIT_MAX_REPORT_BYTES. Returns only on failure, with -errno. The process must
+ * INIT_MAX_REPORT_BYTES; kept_fd gets the number INIT_KEPT_FD, or is -1 for none.
+ * Returns only on failure, with -errno. The process must
  * have one thread and ignore SIGCHLD; children that are left to it are reaped
  * by Linux.
  */
-int init_become(const struct init_kept *kept, int status_fd, const void *report, size_t bytes) MUST_CHECK;
+int init_become(const struct init_kept *kept, int status_fd, int kept_fd, const void *report, size_t bytes) MUST_CHECK;
 
 /*
  * From now on the libraries of the program, but for libc, are not part of

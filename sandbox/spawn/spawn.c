@@ -124,10 +124,11 @@ static void init_stay(void) {
 }
 
 /* The end of a pid 1's work: it reports, and becomes what init.h says. */
-static void init_end(const struct spawn_context *context, const struct pipes *pipes, int r, const struct error *error) {
+static void init_end(const struct spawn_context *context, const struct pipes *pipes, int kept_fd, int r,
+                     const struct error *error) {
     static const int done = 0;
     if (r == 0)
-        r = init_become(&context->kept, pipes->status_write, &done, sizeof done);
+        r = init_become(&context->kept, pipes->status_write, kept_fd, &done, sizeof done);
     spawn_send_report(pipes->status_write, r, error);
     _exit(1);
 }
@@ -136,15 +137,18 @@ static void init_end(const struct spawn_context *context, const struct pipes *pi
 static void init_main(const struct spawn_context *context, struct pipes *pipes) {
     struct error error = {0};
     uint64_t layer;
+    int names_fd = -1;
     int r = init_begin(context, pipes, CELL_UID, CELL_GID, &error);
     if (r == 0)
         r = prepare(&error);
+    if (r == 0)
+        names_fd = spawn_listen_for_names();
     init_stay();
     if (read_layer(pipes->start_read, &layer))
         _exit(0);
     if (r == 0)
         r = mounts_build_sandbox(context->template, layer, &error);
-    init_end(context, pipes, r, &error);
+    init_end(context, pipes, names_fd, r, &error);
 }
 
 /* The life of the cage's pid 1. */
@@ -155,7 +159,7 @@ static void cage_main(const struct spawn_context *context, struct pipes *pipes) 
     if (r == 0)
         r = mounts_build_empty(&error);
     init_stay();
-    init_end(context, pipes, r, &error);
+    init_end(context, pipes, -1, r, &error);
 }
 
 /*

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -53,6 +54,16 @@ int spawn_raise_loopback(struct error *ret_error) {
     if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request))
         return step_failed(ret_error, STEP_NETWORK, errno, "%s", "");
     return 0;
+}
+
+int spawn_listen_for_names(void) {
+    enum { DNS_PORT = 53 };
+    const struct sockaddr_in here = {
+        .sin_family = AF_INET, .sin_port = htons(DNS_PORT), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    auto_fd fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || bind(fd, (const struct sockaddr *)&here, sizeof here))
+        return -1;
+    return steal_fd(&fd);
 }
 
 int spawn_name_host(struct error *ret_error) {

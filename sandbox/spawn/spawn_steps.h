@@ -34,6 +34,12 @@ void spawn_send_report(int fd, int result, const struct error *error);
  * See: netdevice(7). */
 int spawn_raise_loopback(struct error *ret_error);
 
+/*
+ * Listens on the loopback where resolvers ask for names (UDP, port 53), before
+ * capabilities are given up. A descriptor, or -1: then questions stay unanswered.
+ */
+int spawn_listen_for_names(void);
+
 /* Sets the host name in a new UTS namespace. 0 or -errno. */
 int spawn_name_host(struct error *ret_error);
 

@@ -278,3 +278,54 @@ def test_inputs_too_large_or_too_many_are_reported_as_incomplete(venv_kernel, tm
         (tmp_path / f"d{i}").mkdir()
     venv_kernel.run("1")
     assert not venv_kernel.run("1").report["inputs_complete"]
+
+
+LOOKUPS = {
+    "python": "import socket\nsocket.getaddrinfo('data.example.org', 443)",
+    "urllib": "import urllib.request\nurllib.request.urlopen('https://data.example.org/x')",
+    "another process": "!getent hosts data.example.org",
+    "C": "import ctypes\nctypes.CDLL(None).gethostbyname(b'data.example.org')",
+}
+
+
+@pytest.mark.parametrize("how", LOOKUPS)
+def test_name_that_is_looked_up_is_denied_with_it_and_told_once(start, how):
+    kernel = start()
+    for told in (True, False):
+        cell = kernel.run(LOOKUPS[how])
+        [row] = [row for row in cell.report["denied"] if row["syscall"] == "getaddrinfo"]
+        assert (row["detail"], row["count"] >= 1) == ("data.example.org", True)
+        assert ("petri: this kernel has no network" in cell.stderr) == told
+        assert not told or "could not reach data.example.org" in cell.stderr
+
+
+def test_name_that_is_looked_up_in_a_fresh_or_silent_run(venv_kernel):
+    cell = venv_kernel.ask(LOOKUPS["python"], {"fresh": True})
+    assert cell.ename == "gaierror" and cell.report["denied"][0]["detail"] == "data.example.org"
+    assert "no network" in cell.stderr
+    silent = venv_kernel.ask("import socket\ntry: socket.getaddrinfo('b.org', 1)\nexcept OSError: pass", {}, silent=True)
+    assert silent.of("stream") == []
+
+
+def test_names_without_end_are_bounded_and_the_kernel_answers(venv_kernel):
+    code = (
+        "import socket\nasked = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+        "for n in range(5000):\n"
+        "    name = b'n%d' % n\n"
+        "    asked.sendto(bytes.fromhex('000101000001000000000000') + bytes([len(name)]) + name + b'\\0\\0\\1\\0\\1',"
+        " ('127.0.0.1', 53))\n"
+    )
+    cell = venv_kernel.good(code)
+    assert len(cell.report["denied"]) <= 100
+    assert venv_kernel.value("6 * 7") == "42"
+
+
+def test_localhost_and_the_hosts_own_name_are_known(venv_kernel):
+    code = "import socket\n[socket.gethostbyname(name) for name in ('localhost', 'petri')]"
+    cell = venv_kernel.good(code)
+    assert (cell.result, cell.report["denied"]) == ("['127.0.0.1', '127.0.0.1']", [])
+
+
+def test_pip_install_ends_at_once(venv_kernel):
+    cell = venv_kernel.good("!pip install surely-not-there")
+    assert "Retrying" not in cell.stdout + cell.stderr and "this kernel has no network" in cell.stderr

@@ -10,10 +10,12 @@
 #include "sandbox/process/descendants.h"
 #include "sandbox/session/cell.h"
 #include "sandbox/session/session.h"
+#include "sandbox/spawn/init.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -306,8 +308,8 @@ static void nothing_of_the_kernel_process_is_in_reach(struct live *live) {
     cell_discard(cell);
 }
 
-/* A pid 1 has one page, three descriptors, no environment and no system call to speak of. */
-static void check_hollow(pid_t pid) {
+/* A pid 1 has one page, its descriptors, no environment and no system call to speak of. */
+static void check_hollow(pid_t pid, int n_descriptors) {
     char text[8192];
     int mappings = 0;
     read_text(pid, "maps", text, sizeof text);
@@ -321,7 +323,7 @@ static void check_hollow(pid_t pid) {
     CHECK_TEXT(text, "");
     read_text(pid, "status", text, sizeof text);
     CHECK_EQUAL(field(text, "\nSeccomp:\t", 10), 1);
-    for (int fd = 3; fd < 1024; fd++) {
+    for (int fd = n_descriptors; fd < 1024; fd++) {
         (void)snprintf(text, sizeof text, "/proc/%d/fd/%d", pid, fd);
         CHECK(access(text, F_OK) != 0 && errno == ENOENT);
     }
@@ -344,10 +346,23 @@ static void send_to_call(pid_t pid) {
     CHECK_EQUAL(__real_tracee_continue(pid), 0);
 }
 
+/* What a sandbox's pid 1 keeps: a socket on the loopback of the cell's own network, which has no other. */
+static void check_is_names_socket(int fd) {
+    struct sockaddr_in at = {0};
+    socklen_t bytes = sizeof at;
+    CHECK(fd >= 0);
+    CHECK_EQUAL(getsockname(fd, (struct sockaddr *)&at, &bytes), 0);
+    CHECK_EQUAL(at.sin_family, AF_INET);
+    CHECK_EQUAL(ntohl(at.sin_addr.s_addr), INADDR_LOOPBACK);
+    at.sin_addr.s_addr = htonl(0xc0000201); /* 192.0.2.1 */
+    CHECK(sendto(fd, "x", 1, 0, (struct sockaddr *)&at, sizeof at) < 0);
+}
+
 static void neighbours_of_a_cell_are_hollow(struct live *live) {
     struct cell *cell = live_start(live);
-    check_hollow(live->session->zygote.cage);
-    check_hollow(cell->init.pid);
+    check_hollow(live->session->zygote.cage, INIT_KEPT_FD);
+    check_hollow(cell->init.pid, INIT_KEPT_FD + 1);
+    check_is_names_socket(cell_names_fd(cell));
     CHECK_TEXT(live_ask(cell, "add 1"), "1");
     pid_t init = cell->init.pid;
     int status;
