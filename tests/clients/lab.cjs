@@ -169,6 +169,53 @@ const scenarios = {
     return { cells: await cells(page) };
   },
 
+  /* The panel of jupyter-resource-usage while a cell holds memory and uses a processor. */
+  async usage(browser) {
+    const page = await openNotebook(browser);
+    await page.evaluate(() => window.jupyterapp.shell.activateById('kernelusage-panel-id'));
+    const panel = page.locator('.jp-KernelUsage-view').first();
+    const figure = async label => {
+      const text = await panel.innerText().catch(() => '');
+      const [, number, unit] = text.match(new RegExp(`${label}:\\s*([\\d.]+)\\s*(\\w*)`)) || [];
+      return Number(number) * ({ KB: 1 / 1024, GB: 1024 }[unit] || 1);
+    };
+    const until = async (what, holds) => {
+      for (const end = Date.now() + STUCK_MS; Date.now() < end; await page.waitForTimeout(200)) if (await holds()) return;
+      throw new Error(`the panel never shows ${what}`);
+    };
+    await until('memory', async () => (await figure('Memory')) > 0);
+    const idle = { memory: await figure('Memory') };
+    await start(page, 0);
+    await seen(page, 'the cell runs');
+    await until('the cell', async () => (await figure('Memory')) > idle.memory + 250 && (await figure('CPU')) > 10);
+    await shot(page, 'usage');
+    const seenBusy = { memory: await figure('Memory'), cpu: await figure('CPU') };
+    await command(page, 'kernelmenu:interrupt');
+    await settled(page);
+    return { idle, busy: seenBusy };
+  },
+
+  async limits(browser) {
+    const page = await openNotebook(browser);
+    await runAll(page);
+    await page.locator('.jp-OutputArea-output progress').first().waitFor();
+    const bars = await page.locator('.jp-OutputArea-output progress').count();
+    await shot(page, 'limits');
+    return { cells: await cells(page), bars };
+  },
+
+  async launcher(browser) {
+    const page = await openNotebook(browser);
+    await command(page, 'launcher:create');
+    const tiles = page.locator('.jp-LauncherCard[data-category="Notebook"]');
+    await tiles.filter({ hasText: 'petri, strict' }).waitFor();
+    await shot(page, 'launcher');
+    return {
+      titles: await tiles.locator('.jp-LauncherCard-label').allInnerTexts(),
+      logos: await tiles.locator('img').evaluateAll(images => images.map(image => image.src)),
+    };
+  },
+
   async slider(browser) {
     const page = await openNotebook(browser);
     await run(page, 0);

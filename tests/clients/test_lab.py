@@ -34,6 +34,9 @@ NOTEBOOKS = {
         "def divide(a, b):\n    return a / b\n\ndivide(1, 0)",
         "print('a'",
     ],
+    "usage": [f"held = bytearray(b'x') * (300 << 20)\n" + BUSY.replace("time.sleep(0.01)", "pass")],
+    "limits": ["data = bytearray(b'x') * (100 << 20)\nprint('y' * 100_000)", "%limits"],
+    "launcher": ["1"],
     "slider": [
         "import ipywidgets\n"
         "slider = ipywidgets.IntSlider(value=3, description='number')\n"
@@ -136,6 +139,26 @@ def test_timeout_says_what_happened_and_nothing_is_lost(play):
     assert text_of(after) == "42"
     assert "ZeroDivisionError" in text_of(division) and "in divide" in text_of(division)
     assert "SyntaxError" in text_of(syntax)
+
+
+def test_usage_of_a_running_cell_is_shown(play):
+    seen = play("usage")
+    assert seen["busy"]["memory"] > seen["idle"]["memory"] + 250 and seen["busy"]["cpu"] > 10
+
+
+@pytest.mark.thorough
+def test_limits_are_shown_with_bars_of_what_is_used(play):
+    seen = play("limits")
+    assert seen["bars"] >= 8
+    assert "ceiling" in text_of(seen["cells"][1])
+
+
+@pytest.mark.thorough
+def test_launcher_shows_each_kernel_with_a_logo_of_its_own(play):
+    seen = play("launcher")
+    ours = [title for title in seen["titles"] if "petri" in title]
+    assert {"Python 3 (petri)", "Python 3 (petri, strict)", "Python 3 (petri, writable)"} <= set(ours)
+    assert len({logo.rsplit("/kernelspecs/", 1)[1].split("/")[0] for logo in seen["logos"]}) >= 3
 
 
 def test_slider_moves_and_its_observer_is_called(play):
