@@ -3,7 +3,8 @@
  *
  * The first reading has no share. Memory is proportional (Pss), because cells
  * share most of their memory with their image, and a sum of resident sizes would
- * count it once for each. The ticks of a process that has ended are lost, unless
+ * count it once for each. A cell's worker and its keeper have one address space
+ * between them, which Pss counts for both: it is added once. The ticks of a process that has ended are lost, unless
  * its parent has waited for it; where the sum has decreased, the share is 0.
  *
  * See: proc_pid_stat(5), proc_pid_smaps(5), proc_stat(5).
@@ -17,9 +18,12 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <linux/kcmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* Memory and CPU time of processes. */
 struct processes {
@@ -84,18 +88,36 @@ static uint64_t memory_of(const char *pid) {
     return file ? read_kib(file, "Pss") : 0;
 }
 
+/* Processes whose memory is added. Those beyond the room are added without being compared. */
+struct counted {
+    size_t n;
+    pid_t pid[64];
+};
+
+/* Whether one of them has the same address space; if not, adds the process. See: kcmp(2). */
+static bool has_counted(struct counted *counted, pid_t pid) {
+    for (size_t i = 0; i < counted->n; i++)
+        if (syscall(SYS_kcmp, pid, counted->pid[i], KCMP_VM, 0, 0) == 0)
+            return true;
+    if (counted->n < sizeof counted->pid / sizeof counted->pid[0])
+        counted->pid[counted->n++] = pid;
+    return false;
+}
+
 /*
  * Sums over all processes in /proc: the kernel is the first process of a pid
  * namespace that has only its images and cells.
  */
 static void read_processes(struct processes *ret) {
     struct processes all = {0};
+    struct counted counted = {0};
     DIR *folder = opendir("/proc");
     struct dirent *entry;
     while (folder && (entry = readdir(folder))) {
         if (!isdigit((unsigned char)entry->d_name[0]))
             continue;
-        all.memory_bytes += memory_of(entry->d_name);
+        if (!has_counted(&counted, (pid_t)atoi(entry->d_name)))
+            all.memory_bytes += memory_of(entry->d_name);
         all.ticks += ticks_of(entry->d_name);
     }
     if (folder)

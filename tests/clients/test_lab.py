@@ -35,7 +35,7 @@ NOTEBOOKS = {
         "print('a'",
     ],
     "usage": [f"held = bytearray(b'x') * (300 << 20)\n" + BUSY.replace("time.sleep(0.01)", "pass")],
-    "limits": ["data = bytearray(b'x') * (100 << 20)\nprint('y' * 100_000)", "%limits"],
+    "limits": ["data = bytearray(b'x') * (100 << 20)\nprint('y' * 1000)", "%limits"],
     "launcher": ["1"],
     "slider": [
         "import ipywidgets\n"
@@ -143,7 +143,8 @@ def test_timeout_says_what_happened_and_nothing_is_lost(play):
 
 def test_usage_of_a_running_cell_is_shown(play):
     seen = play("usage")
-    assert seen["busy"]["memory"] > seen["idle"]["memory"] + 250 and seen["busy"]["cpu"] > 10
+    # Once: the cell's own 300 MiB are not added for each task that has them.
+    assert 250 < seen["busy"]["memory"] - seen["idle"]["memory"] < 500 and seen["busy"]["cpu"] > 10
 
 
 @pytest.mark.thorough
