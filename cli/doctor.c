@@ -27,7 +27,8 @@ _Static_assert(sizeof finding_names / sizeof finding_names[0] == FINDING_N, "one
 /* The sentence for the worst finding. */
 static const char *const verdicts[] = {
     "cells run here, and every limit can be enforced",
-    "cells run here, with less than petri would like",
+    "cells run here, but Linux does not do all that petri asks of it: what is degraded below says what petri does "
+    "instead, and who can change that",
     "no cell can run here",
 };
 _Static_assert(sizeof verdicts / sizeof verdicts[0] == FINDING_N, "one verdict a finding");
@@ -86,10 +87,10 @@ static json_t *run_all(const char *python, enum finding *ret_worst) {
 static void print_text(const json_t *found, enum finding worst) {
     size_t i;
     json_t *row;
+    terminal_print("petri: %s.\n\n", verdicts[worst]);
     json_array_foreach(found, i, row) terminal_print(
         "%-9s %-12s %s\n", json_string_value(json_object_get(row, "finding")),
         json_string_value(json_object_get(row, "probe")), json_string_value(json_object_get(row, "text")));
-    terminal_print("\npetri: %s.\n", verdicts[worst]);
 }
 
 static int print_json(json_t *found, enum finding worst) {

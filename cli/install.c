@@ -125,6 +125,17 @@ static void tell_packages(const struct python *python, const struct paths *paths
             python->executable, python->missing, python->executable);
 }
 
+/* Kernels that others see in their launchers and can't start. */
+static void tell_closed(const struct python *python, const char *kernels) {
+    char closed[PATH_MAX];
+    if (paths_closed_to_others(kernels, closed) || !paths_closed_to_others(python->executable, closed))
+        return;
+    terminal_print(
+        "petri: other users see these kernels and can't start them: %s is closed to them, and %s lies there. "
+        "Name an interpreter that all may run (--python /usr/bin/python3), or open that folder (chmod o+x)\n",
+        closed, python->executable);
+}
+
 static int fail_install(const char *what, int r) {
     terminal_complain("%s%s%s", what, r < 0 ? ": " : "", r < 0 ? strerror(-r) : "");
     return EXIT_FAILURE;
@@ -155,5 +166,6 @@ int command_install(const struct arguments *arguments) {
     if (python_compile(python.executable, paths.worker) < 0)
         terminal_print("petri: %s can't be written, so each start compiles the worker anew\n", paths.worker);
     tell_packages(&python, &paths);
+    tell_closed(&python, kernels);
     return EXIT_SUCCESS;
 }

@@ -116,11 +116,13 @@ static enum finding probe_cgroup(const char *python, char *text, size_t size) {
         snprintf(text, size, "%s; cells get groups of their own (%s).", version, sandbox_memory_backend(&host));
         return FINDING_GOOD;
     }
-    snprintf(text, size,
-             "%s, but none that petri may divide: memory is kept by measuring every 10 ms. Under systemd start Jupyter "
-             "from a login session or with systemd-run --user --scope -p Delegate=yes; in a container mount "
-             "/sys/fs/cgroup writable.",
-             version);
+    snprintf(
+        text, size,
+        "%s, but none that petri may divide. So petri itself measures the memory of cells, every 10 ms: for so long "
+        "a cell may hold more than its limit. All other limits are the same. To change that, start Jupyter under "
+        "systemd from a login session or with systemd-run --user --scope -p Delegate=yes; in a container, have "
+        "whoever starts it mount /sys/fs/cgroup writable.",
+        version);
     return FINDING_DEGRADED;
 }
 

@@ -102,3 +102,27 @@ int paths_make_folders(const char *path, mode_t mode) {
     }
     return mkdir(part, mode) < 0 && errno != EEXIST ? -errno : 0;
 }
+
+/* The same of one absolute path, as it is written. */
+static int is_closed(const char *path, char ret_closed[PATH_MAX]) {
+    struct stat st;
+    char part[PATH_MAX];
+    for (const char *end = path; *end;) {
+        end = strchrnul(end + 1, '/');
+        snprintf(part, sizeof part, "%.*s", (int)(end - path), path);
+        if (stat(part, &st) < 0)
+            return 0;
+        if ((st.st_mode & S_IXOTH) == 0) {
+            memcpy(ret_closed, part, sizeof part);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int paths_closed_to_others(const char *path, char ret_closed[PATH_MAX]) {
+    char real[PATH_MAX];
+    if (path[0] != '/')
+        return 0;
+    return is_closed(path, ret_closed) || (realpath(path, real) && is_closed(real, ret_closed));
+}

@@ -33,6 +33,13 @@ int paths_find_for(const char *program, struct paths *ret_paths) MUST_CHECK;
  */
 int paths_of_user(const char *variable, const char *otherwise, const char *name, char *buf, size_t size) MUST_CHECK;
 
+/*
+ * Whether others than its owner and group can't get to a path: 1 with the first
+ * folder or file on the way, through its links, that is closed to them, in
+ * ret_closed; else 0, also where that is not known.
+ */
+int paths_closed_to_others(const char *path, char ret_closed[PATH_MAX]);
+
 /* Makes a folder and those above it, unless they exist. 0 or -errno. */
 int paths_make_folders(const char *path, mode_t mode) MUST_CHECK;
 

@@ -192,6 +192,27 @@ static void test_environment_of_a_system_python_names_no_venv(void **state) {
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, tree_make, tree_remove)
 
+static void test_path_in_a_closed_folder_is_closed_to_others(void **state) {
+    char path[PATH_MAX], closed[PATH_MAX], expected[PATH_MAX];
+    (void)state;
+    tree_folder("open");
+    tree_folder("open/shut");
+    tree_file("open/shut/python", "");
+    tree_path(path, "open/shut/python");
+    tree_path(expected, "");
+    for (char *end = expected + strlen(expected); end > expected && end[-1] == '/';)
+        *--end = '\0';
+    assert_int_equal(chmod(expected, 0755), 0);
+    assert_int_equal(chmod(path, 0755), 0);
+    tree_path(expected, "open/shut");
+    assert_int_equal(paths_closed_to_others(path, closed), 0);
+    assert_int_equal(chmod(expected, 0750), 0);
+    assert_int_equal(paths_closed_to_others(path, closed), 1);
+    assert_string_equal(closed, expected);
+    assert_int_equal(paths_closed_to_others("/none/such", closed), 0);
+    assert_int_equal(paths_closed_to_others("relative", closed), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_kernel_json_is_what_jupyter_reads),
@@ -202,6 +223,7 @@ int main(void) {
         TEST(test_paths_installed_are_below_share),
         TEST(test_paths_built_are_in_the_checkout),
         TEST(test_paths_of_a_program_without_its_files_are_not_found),
+        TEST(test_path_in_a_closed_folder_is_closed_to_others),
         TEST(test_environment_of_cells_has_only_listed_variables),
         TEST(test_environment_of_a_system_python_names_no_venv),
     };

@@ -37,7 +37,7 @@ OPTIONS = {
     "kernel": {"--profile", "--config", "--python", "--artifacts", "--writable"},
     "install": {"--user", "--sys-prefix", "--prefix", "--python"},
     "config": {"--config"},
-    "run": {"--profile", "--config", "--python", "--timeout", "--memory", "--stdin", "--file", "--artifacts"},
+    "run": {"--profile", "--config", "--python", "--timeout", "--memory", "--stdin", "--file", "--artifacts", "--text"},
     "runs": {"--json", "--limit", "--task", "--outcome", "--config"},
     "show": {"--json", "--config"},
     "replay": {"--json", "--config", "--python", "--folder"},
@@ -79,7 +79,7 @@ def test_the_text_says_what_the_json_says(prefix):
     status, found = doctor(prefix=prefix)
     done = petri("doctor", "--python", sys.executable, prefix=prefix)
     lines = [f"{row['finding']:9} {row['probe']:12} {row['text']}" for row in found["probes"]]
-    assert done.stdout.splitlines() == [*lines, "", f"petri: {found['text']}."]
+    assert done.stdout.splitlines() == [f"petri: {found['text']}.", "", *lines]
     assert (done.returncode, done.stderr) == (status, "")
 
 
