@@ -7,20 +7,30 @@
 
 #include <string.h>
 
-/* config_load() checks the parts of all profiles, so the profile given here does not matter. */
+struct problems {
+    const char *path;
+    unsigned n;
+};
+
+static void tell_problem(void *arg, unsigned line, const char *sentence) {
+    struct problems *problems = arg;
+    problems->n++;
+    terminal_complain("%s:%u: %s", problems->path, line, sentence);
+}
+
 static int check(const char *path) {
-    struct config config;
     char found[PATH_MAX];
+    struct problems problems = {found, 0};
     struct error error;
     if (!config_find(path, found)) {
         terminal_print("There is no configuration file: petri uses the defaults.\n");
         return 0;
     }
-    if (config_load(path, PROFILE_NOTEBOOK, &config, &error) < 0) {
-        terminal_complain("%s", error.text);
+    if (config_check(path, tell_problem, &problems, &error) < 0) {
+        if (problems.n == 0)
+            terminal_complain("%s", error.text);
         return EXIT_USAGE;
     }
-    config_fini(&config);
     terminal_print("The configuration %s is good.\n", found);
     return 0;
 }

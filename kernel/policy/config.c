@@ -52,19 +52,57 @@ void config_fini(struct config *config) {
     *config = (struct config){0};
 }
 
-int config_parse(const char *text, size_t bytes, enum profile profile, struct config *ret_config,
-                 struct error *ret_error) {
-    struct config config;
-    json_auto_t *json = text_parse_json(text, bytes, MAX_DEPTH);
-    if (!json_is_object(json))
+/* Says where the text is no JSON; line gets that line. */
+static int refuse_json(const char *text, size_t bytes, unsigned *ret_line, struct error *ret_error) {
+    json_error_t where;
+    json_auto_t *json = json_loadb(text, bytes, JSON_ALLOW_NUL | JSON_DECODE_ANY, &where);
+    *ret_line = 1;
+    if (json || where.line < 1 || where.column < 1)
         return error_set(ret_error, EINVAL, "It is not a JSON object.");
+    *ret_line = (unsigned)where.line;
+    return error_set(ret_error, EINVAL, "It is not a JSON object: line %d, column %d: %.200s.", where.line,
+                     where.column, where.text);
+}
+
+/* Who is told of what is wrong in a file, and its text. */
+struct telling {
+    config_problem *tell; /* NULL for nobody */
+    void *arg;
+    const char *text;
+    size_t bytes;
+};
+
+static void tell_wrong(void *arg, const struct config_place *place, const char *sentence) {
+    const struct telling *telling = arg;
+    telling->tell(telling->arg, config_line(telling->text, telling->bytes, place), sentence);
+}
+
+static int parse(struct telling *telling, enum profile profile, struct config *ret_config, struct error *ret_error) {
+    const char *text = telling->text;
+    const struct config_wrongs wrongs = {telling->tell ? tell_wrong : NULL, telling};
+    struct config config;
+    struct error error;
+    unsigned line;
+    json_auto_t *json = text_parse_json(text, telling->bytes, MAX_DEPTH);
+    if (!json_is_object(json)) {
+        int r = refuse_json(text, telling->bytes, &line, &error);
+        if (telling->tell)
+            telling->tell(telling->arg, line, error.text);
+        *ret_error = error;
+        return r;
+    }
     set_defaults(profile, &config);
-    int r = config_read(json, profile, &config, ret_error);
+    int r = config_read(json, profile, &wrongs, &config, ret_error);
     if (r < 0)
         config_fini(&config);
     else
         *ret_config = config;
     return r;
+}
+
+int config_parse(const char *text, size_t bytes, enum profile profile, struct config *ret_config,
+                 struct error *ret_error) {
+    return parse(&(struct telling){.text = text, .bytes = bytes}, profile, ret_config, ret_error);
 }
 
 /*
@@ -111,8 +149,8 @@ static ssize_t read_config(int fd, char *text) {
     return n < 0 ? -errno : have > MAX_FILE_BYTES ? -EFBIG : (ssize_t)have;
 }
 
-static int load_file(const char *path, bool named, enum profile profile, struct config *ret_config,
-                     struct error *ret_error) {
+static int load_file(const char *path, bool named, struct telling *telling, enum profile profile,
+                     struct config *ret_config, struct error *ret_error) {
     struct error cause;
     auto_fd fd = open_file(path, named, ret_error);
     if (fd < 0)
@@ -121,7 +159,9 @@ static int load_file(const char *path, bool named, enum profile profile, struct 
     ssize_t n = text ? read_config(fd, text) : -ENOMEM;
     if (n < 0)
         return error_set(ret_error, (int)-n, "The configuration %s can't be read: %s.", path, strerror((int)-n));
-    int r = config_parse(text, (size_t)n, profile, ret_config, &cause);
+    telling->text = text;
+    telling->bytes = (size_t)n;
+    int r = parse(telling, profile, ret_config, &cause);
     if (r < 0)
         error_set(ret_error, -r, "The configuration %s: %s", path, cause.text);
     return r;
@@ -145,7 +185,19 @@ int config_find(const char *path, char ret_path[PATH_MAX]) {
 int config_load(const char *path, enum profile profile, struct config *ret_config, struct error *ret_error) {
     char found[PATH_MAX];
     if (config_find(path, found))
-        return load_file(found, path != NULL, profile, ret_config, ret_error);
+        return load_file(found, path != NULL, &(struct telling){0}, profile, ret_config, ret_error);
     set_defaults(profile, ret_config);
     return 0;
+}
+
+int config_check(const char *path, config_problem *tell, void *arg, struct error *ret_error) {
+    char found[PATH_MAX];
+    struct config config;
+    if (!config_find(path, found))
+        return 0;
+    int r = load_file(found, path != NULL, &(struct telling){.tell = tell, .arg = arg}, PROFILE_NOTEBOOK, &config,
+                      ret_error);
+    if (r == 0)
+        config_fini(&config);
+    return r;
 }

@@ -66,6 +66,16 @@ int config_parse(const char *text, size_t bytes, enum profile profile, struct co
  */
 int config_load(const char *path, enum profile profile, struct config *ret_config, struct error *ret_error) MUST_CHECK;
 
+/* Called for each thing that is wrong with a file: its line, from 1, and one sentence. */
+typedef void config_problem(void *arg, unsigned line, const char *sentence);
+
+/*
+ * Checks the file that config_load() would read, for all profiles. 0 where it is
+ * good, or where there is none; -EINVAL where something is wrong, and all of it
+ * has been told; another -errno, with one sentence in ret_error, where it can't be read.
+ */
+int config_check(const char *path, config_problem *tell, void *arg, struct error *ret_error) MUST_CHECK;
+
 /* The file that config_load() would read: 1, or 0 where there is none and the defaults hold. */
 int config_find(const char *path, char ret_path[PATH_MAX]);
 

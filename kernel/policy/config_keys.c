@@ -145,7 +145,9 @@ _Static_assert(sizeof kind_forms / sizeof kind_forms[0] == CONFIG_KIND_N, "one f
 struct reading {
     enum profile profile;
     struct config *config;
-    struct error *ret_error;
+    const struct config_wrongs *wrongs;
+    struct error *ret_error; /* of the first thing that is wrong */
+    struct config_place place;
     char path[160]; /* the key for error messages, as "\"records\", \"path\"" */
 };
 
@@ -155,7 +157,21 @@ static __attribute__((format(printf, 2, 3))) int refuse(const struct reading *re
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    return error_set(reading->ret_error, EINVAL, "%s%s%s.", reading->path, what[0] == ':' ? "" : " ", what);
+    struct error wrong;
+    int r = error_set(&wrong, EINVAL, "%s%s%s.", reading->path, what[0] == ':' ? "" : " ", what);
+    if (reading->wrongs->tell)
+        reading->wrongs->tell(reading->wrongs->arg, &reading->place, wrong.text);
+    if (!reading->ret_error->text[0])
+        *reading->ret_error = wrong;
+    return r;
+}
+
+/* The same reading, of what a name in the current object is given to. */
+static struct reading reading_of(const struct reading *reading, const char *name) {
+    struct reading inner = *reading;
+    if (inner.place.n < CONFIG_LINES_DEPTH)
+        inner.place.names[inner.place.n++] = name;
+    return inner;
 }
 
 static int refuse_kind(const struct reading *reading, const struct config_key *key) {
@@ -215,15 +231,24 @@ static int read_profile(const struct reading *reading, const char *name, const j
     enum profile profile;
     struct limits limits;
     struct error cause;
+    const char *limit;
+    json_t *value;
+    int r = 0;
     if (profile_from_name(name, &profile) < 0)
         return refuse(reading, ": \"%.40s\" is no profile; there are \"notebook\" and \"strict\"", name);
     limits_defaults(profile, &limits);
     const struct limits_change change = {profile, ASKER_SESSION, &cause};
-    if (limits_change_json(&change, &limits, json) < 0)
-        return refuse(reading, ": \"%s\": %s", name, cause.text);
-    if (profile == reading->profile)
+    if (!json_is_object(json))
+        return limits_change_json(&change, &limits, json) < 0 ? refuse(reading, ": \"%s\": %s", name, cause.text) : 0;
+    json_object_foreach((json_t *)json, limit, value) {
+        json_auto_t *one = json_pack("{s:O}", limit, value);
+        const struct reading inner = reading_of(reading, limit);
+        if (limits_change_json(&change, &limits, one) < 0)
+            r = refuse(&inner, ": \"%s\": %s", name, cause.text);
+    }
+    if (r == 0 && profile == reading->profile)
         reading->config->limits = limits;
-    return 0;
+    return r;
 }
 
 static int read_profiles(const struct reading *reading, const struct config_key *key, const json_t *json) {
@@ -233,9 +258,9 @@ static int read_profiles(const struct reading *reading, const struct config_key 
     if (!json_is_object(json))
         return refuse_kind(reading, key);
     json_object_foreach((json_t *)json, name, profile) {
-        r = read_profile(reading, name, profile);
-        if (r < 0)
-            break;
+        const struct reading inner = reading_of(reading, name);
+        if (read_profile(&inner, name, profile) < 0)
+            r = -EINVAL;
     }
     return r;
 }
@@ -278,7 +303,7 @@ static int read_value(const struct reading *reading, const struct config_key *ke
 
 static int read_member(const struct reading *reading, const struct config_key *key, const char *name,
                        const json_t *json) {
-    struct reading inner = *reading;
+    struct reading inner = reading_of(reading, name);
     char names[256] = "";
     size_t n = strlen(inner.path);
     snprintf(inner.path + n, sizeof inner.path - n, "%s\"%.60s\"", n > 0 ? ", " : "", name);
@@ -302,14 +327,18 @@ static int read_object(const struct reading *reading, const struct config_key *k
     if (!json_is_object(json))
         return refuse_kind(reading, key);
     json_object_foreach((json_t *)json, name, value) {
-        r = read_member(reading, key, name, value);
-        if (r < 0)
-            break;
+        if (read_member(reading, key, name, value) < 0)
+            r = -EINVAL;
     }
     return r;
 }
 
-int config_read(const json_t *json, enum profile profile, struct config *config, struct error *ret_error) {
-    const struct reading reading = {.profile = profile, .config = config, .ret_error = ret_error};
-    return read_object(&reading, &config_root, json);
+int config_read(const json_t *json, enum profile profile, const struct config_wrongs *wrongs, struct config *config,
+                struct error *ret_error) {
+    struct error first = {0};
+    const struct reading reading = {.profile = profile, .config = config, .wrongs = wrongs, .ret_error = &first};
+    int r = read_object(&reading, &config_root, json);
+    if (r < 0 && ret_error)
+        *ret_error = first;
+    return r;
 }

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "kernel/policy/config.h"
+#include "kernel/policy/config_lines.h"
 
 #include <stddef.h>
 
@@ -39,8 +40,20 @@ struct config_key {
 /* The file as a whole: an object. */
 extern const struct config_key config_root;
 
-/* Reads json, of one key, into config, which keeps what it already has of it on failure. 0, or -EINVAL with one
- * sentence in ret_error. */
-int config_read(const json_t *json, enum profile profile, struct config *config, struct error *ret_error) MUST_CHECK;
+/* What is told of each thing that is wrong: all borrowed for the call. */
+typedef void config_wrong(void *arg, const struct config_place *place, const char *sentence);
+
+struct config_wrongs {
+    config_wrong *tell; /* NULL for nothing */
+    void *arg;
+};
+
+/*
+ * Reads json, the whole file, into config, which keeps what it already has of a
+ * key that is wrong. 0, or -EINVAL with one sentence in ret_error, about the first
+ * thing that is wrong; all of them are told.
+ */
+int config_read(const json_t *json, enum profile profile, const struct config_wrongs *wrongs, struct config *config,
+                struct error *ret_error) MUST_CHECK;
 
 #endif

@@ -123,3 +123,39 @@ def test_command_with_a_broken_configuration_ends_with_usage(config_file, tmp_pa
     (tmp_path / "code.py").write_text("1")
     done = subprocess.run([PETRI, "run", tmp_path / "code.py"], capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "unheard" in done.stderr and done.stdout == ""
+
+
+def check(path):
+    done = subprocess.run([PETRI, "config", "check", path], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stdout == ""
+    return done.stderr.splitlines()
+
+
+def test_check_tells_all_that_is_wrong_with_its_line(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text("""{
+  "unheard": 1,
+  "profiles": {
+    "notebook": {"timeout": "2h",
+                 "memory": "5m"},
+    "lax": {}
+  },
+  "records": {
+    "keep_days": 0,
+    "path": "runs.sqlite"
+  },
+  "history": true
+}
+""")
+    lines = check(path)
+    assert [line.removeprefix(f"petri: {path}:").split(": ")[0] for line in lines] == ["2", "4", "5", "6", "9", "10"]
+    parts = ["unheard", "over the ceiling", "memory needs", "no profile", "keep_days", "absolute path"]
+    assert all(part in line for part, line in zip(parts, lines, strict=True))
+
+
+@pytest.mark.parametrize(("text", "where"), [('{"history": tru}', ":1: "), ('{\n "a": 1,\n}', ":3: "), ("[]", ":1: ")])
+def test_check_tells_where_a_file_is_no_json(tmp_path, text, where):
+    path = tmp_path / "config.json"
+    path.write_text(text)
+    [line] = check(path)
+    assert line.startswith(f"petri: {path}{where}It is not a JSON object")
