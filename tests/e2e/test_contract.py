@@ -329,3 +329,12 @@ def test_localhost_and_the_hosts_own_name_are_known(venv_kernel):
 def test_pip_install_ends_at_once(venv_kernel):
     cell = venv_kernel.good("!pip install surely-not-there")
     assert "Retrying" not in cell.stdout + cell.stderr and "this kernel has no network" in cell.stderr
+
+
+def test_address_out_of_reach_is_told_only_where_the_code_has_failed(start):
+    kernel = start()
+    probe = "import socket\nsocket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect_ex(('192.0.2.1', 80))"
+    cell = kernel.good(probe)
+    assert cell.report["denied"] and cell.stderr == ""
+    failed = kernel.run("socket.create_connection(('192.0.2.1', 80))")
+    assert "could not reach 192.0.2.1 port 80" in failed.stderr
