@@ -27,6 +27,7 @@ ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 # Where the code was: on a busy machine it may not be known in time.
 STACK = re.compile(r"(?m)^The code was .*\n(?:  .*\n)*")
+MACHINE = re.compile(r"(?<=memory=600M, or more up to )\d+[MG]")  # what this machine allows
 
 
 def shown(cell):
@@ -41,7 +42,7 @@ def shown(cell):
         elif message["msg_type"] == "error":
             parts.append("\n".join(content["traceback"]))
     text = ANSI.sub("", "\n".join(part.rstrip("\n") for part in parts))
-    return STACK.sub("", re.sub(r"-{50,}", "-" * 50, text))
+    return MACHINE.sub("…", STACK.sub("", re.sub(r"-{50,}", "-" * 50, text)))
 
 
 class Walk:
