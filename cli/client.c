@@ -147,11 +147,8 @@ static void run_kernel(const struct client *client, const struct client_options 
 
 /* A kernel would start with these all the same, and run nothing. */
 static int check_options(const struct client_options *options, struct error *ret_error) {
-    enum profile profile = PROFILE_NOTEBOOK;
     struct config config;
-    if (options->profile && profile_from_name(options->profile, &profile) < 0)
-        return error_set(ret_error, EUSERS, "there is no profile %s", options->profile);
-    int r = config_load(options->config, profile, &config, ret_error);
+    int r = config_load(options->config, options->profile, &config, ret_error);
     if (r < 0)
         return -EUSERS;
     config_fini(&config);

@@ -14,6 +14,7 @@
 #include "kernel/base/paths.h"
 #include "kernel/base/terminal.h"
 #include "kernel/interpreter/python.h"
+#include "kernel/policy/config.h"
 #include "protocol/message.h"
 
 #include <errno.h>
@@ -23,9 +24,9 @@
 #include <zmq.h>
 
 const struct kernelspec kernelspecs[KERNELSPEC_N] = {
-    {"petri", "Python 3 (petri)", "notebook", ".", false},
-    {"petri-strict", "Python 3 (petri, strict)", "strict", "strict", false},
-    {"petri-writable", "Python 3 (petri, writable)", "notebook", "writable", true},
+    {"petri", "Python 3 (petri)", "notebook", ".", NULL, false},
+    {"petri-strict", "Python 3 (petri, strict)", "strict", "strict", NULL, false},
+    {"petri-writable", "Python 3 (petri, writable)", "notebook", "writable", NULL, true},
 };
 
 static const char *const logos_shown[] = {"logo-32x32.png", "logo-64x64.png", "logo-svg.svg"};
@@ -36,11 +37,12 @@ static json_t *encryption(void) {
 }
 
 json_t *kernelspec_json(const struct kernelspec *spec, const char *program, const char *python) {
-    return json_pack("{s:[s, s, s, s, s, s, s, s*], s:s, s:s, s:s, s:s, s:{s:b, s:o}}", "argv", program, "kernel",
-                     "{connection_file}", "--profile", spec->profile, "--python", python,
-                     spec->writable ? "--writable" : NULL, "display_name", spec->display_name, "language", "python",
-                     "interrupt_mode", "message", "kernel_protocol_version", MESSAGE_PROTOCOL_VERSION ".0", "metadata",
-                     "debugger", 0, "supported_encryption", encryption());
+    return json_pack("{s:[s, s, s, s, s, s, s, s*, s*, s*], s:s, s:s, s:s, s:s, s:{s:b, s:o}}", "argv", program,
+                     "kernel", "{connection_file}", "--profile", spec->profile, "--python", python,
+                     spec->writable ? "--writable" : NULL, spec->config ? "--config" : NULL, spec->config,
+                     "display_name", spec->display_name, "language", "python", "interrupt_mode", "message",
+                     "kernel_protocol_version", MESSAGE_PROTOCOL_VERSION ".0", "metadata", "debugger", 0,
+                     "supported_encryption", encryption());
 }
 
 static int copy_stream(int from, int to) {
@@ -141,10 +143,61 @@ static int fail_install(const char *what, int r) {
     return EXIT_FAILURE;
 }
 
+/* Where the kernels go, and for what. */
+struct place {
+    const char *kernels;
+    const struct paths *paths;
+    const struct python *python;
+};
+
+static int register_kernel(const struct kernelspec *spec, const struct place *place) {
+    char logos[PATH_MAX + 32];
+    json_auto_t *json = kernelspec_json(spec, place->paths->program, place->python->executable);
+    snprintf(logos, sizeof logos, "%s/%s", place->paths->kernelspec, spec->logos);
+    int r = json ? kernelspec_write(spec, place->kernels, logos, json) : -ENOMEM;
+    if (r == 0)
+        terminal_print("petri: %s is registered in %s/%s\n", spec->display_name, place->kernels, spec->name);
+    return r;
+}
+
+/* The kernel of a profile of the configuration's. 0, or -errno after a sentence on standard error. */
+static int register_profile(const struct arguments *arguments, const struct place *place) {
+    const char *profile = arguments->values[OPTION_PROFILE], *config_path = arguments->values[OPTION_CONFIG];
+    char name[PROFILE_NAME_BYTES + 16], display_name[PROFILE_NAME_BYTES + 32], path[PATH_MAX];
+    struct config config;
+    struct error error = {0};
+    int r = config_load(config_path, profile, &config, &error);
+    if (r == 0 && config_path && !realpath(config_path, path))
+        r = error_set(&error, errno, "%s: %s", config_path, strerror(errno));
+    if (r < 0) {
+        terminal_complain("%s", error.text);
+        return r;
+    }
+    snprintf(name, sizeof name, "petri-%s", profile);
+    snprintf(display_name, sizeof display_name, "Python 3 (petri, %s)", profile);
+    const struct kernelspec spec = {.name = name,
+                                    .display_name = display_name,
+                                    .profile = profile,
+                                    .logos = config.profile.kind == PROFILE_STRICT ? "strict" : ".",
+                                    .config = config_path ? path : NULL};
+    config_fini(&config);
+    r = register_kernel(&spec, place);
+    if (r < 0)
+        terminal_complain("%s: %s", place->kernels, strerror(-r));
+    return r;
+}
+
+/* Whether a profile of the configuration's is asked for: those of the table have their kernels anyway. */
+static bool names_own_profile(const struct arguments *arguments) {
+    enum profile_kind kind;
+    const char *profile = arguments->values[OPTION_PROFILE];
+    return profile && profile_from_name(profile, &kind) < 0;
+}
+
 int command_install(const struct arguments *arguments) {
     struct paths paths;
     struct python python;
-    char kernels[PATH_MAX], logos[PATH_MAX + 32];
+    char kernels[PATH_MAX];
     struct error error;
     const char *name = arguments->values[OPTION_PYTHON];
     int r = paths_find(&paths);
@@ -155,14 +208,12 @@ int command_install(const struct arguments *arguments) {
     r = choose_kernels(arguments, &python, kernels, sizeof kernels);
     if (r < 0)
         return fail_install(r == -ENOENT ? "there is no HOME to install into; use --prefix" : "the folder", r);
-    for (size_t i = 0; i < KERNELSPEC_N; i++) {
-        json_auto_t *json = kernelspec_json(&kernelspecs[i], paths.program, python.executable);
-        snprintf(logos, sizeof logos, "%s/%s", paths.kernelspec, kernelspecs[i].logos);
-        r = json ? kernelspec_write(&kernelspecs[i], kernels, logos, json) : -ENOMEM;
-        if (r < 0)
+    const struct place place = {kernels, &paths, &python};
+    for (size_t i = 0; i < KERNELSPEC_N; i++)
+        if ((r = register_kernel(&kernelspecs[i], &place)) < 0)
             return fail_install(kernels, r);
-        terminal_print("petri: %s is registered in %s/%s\n", kernelspecs[i].display_name, kernels, kernelspecs[i].name);
-    }
+    if (names_own_profile(arguments) && register_profile(arguments, &place) < 0)
+        return EXIT_USAGE;
     if (python_compile(python.executable, paths.worker) < 0)
         terminal_print("petri: %s can't be written, so each start compiles the worker anew\n", paths.worker);
     tell_packages(&python, &paths);

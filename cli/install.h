@@ -15,8 +15,9 @@ struct kernelspec {
     const char *name; /* of its folder */
     const char *display_name;
     const char *profile;
-    const char *logos; /* their folder, below the one of all logos */
-    bool writable;     /* cells' changes are written to the notebook's folder */
+    const char *logos;  /* their folder, below the one of all logos */
+    const char *config; /* the file that the kernel is to use, absolute; NULL for the one that it finds */
+    bool writable;      /* cells' changes are written to the notebook's folder */
 };
 
 enum { KERNELSPEC_N = 3 };

@@ -18,8 +18,11 @@ static const struct command commands[] = {
      TAKES(OPTION_PROFILE) | TAKES(OPTION_CONFIG) | TAKES(OPTION_PYTHON) | TAKES(OPTION_ARTIFACTS) |
          TAKES(OPTION_WRITABLE),
      "Runs the kernel; kernel.json starts this", .run = command_kernel, .passes_traits = true},
-    {"install", "", 0, TAKES(OPTION_USER) | TAKES(OPTION_SYS_PREFIX) | TAKES(OPTION_PREFIX) | TAKES(OPTION_PYTHON),
-     "Registers petri, petri-strict and petri-writable with Jupyter", .run = command_install},
+    {"install", "", 0,
+     TAKES(OPTION_USER) | TAKES(OPTION_SYS_PREFIX) | TAKES(OPTION_PREFIX) | TAKES(OPTION_PYTHON) |
+         TAKES(OPTION_PROFILE) | TAKES(OPTION_CONFIG),
+     "Registers petri, petri-strict and petri-writable with Jupyter, and a profile of the configuration's",
+     .run = command_install},
     {"config", "check [FILE]|schema", 1, TAKES(OPTION_CONFIG),
      "Checks a configuration file, or writes the JSON Schema of such files", .run = command_config, .n_optional = 1},
     {"run", "FILE.py|-", 1,

@@ -31,7 +31,7 @@ int records_command_open(const struct arguments *arguments, struct records *ret_
     struct config config;
     char path[PATH_MAX];
     struct error error;
-    if (config_load(arguments->values[OPTION_CONFIG], PROFILE_NOTEBOOK, &config, &error) < 0)
+    if (config_load(arguments->values[OPTION_CONFIG], NULL, &config, &error) < 0)
         return fail_with(error.text);
     int r = 0;
     if (config.records.path[0])

@@ -27,11 +27,10 @@ static int refuse_replay(const char *why) {
     return -EINVAL;
 }
 
-/* The profile's name; NULL where no profile has that name. */
+/* The profile's name; NULL where the record has none. That the configuration has it client_start() checks. */
 static const char *profile_of(const json_t *run) {
-    enum profile profile;
     const char *name = json_string_value(json_object_get(json_object_get(run, "report"), "profile"));
-    return name && profile_from_name(name, &profile) == 0 ? name : NULL;
+    return name && profile_is_name(name) ? name : NULL;
 }
 
 /* Refuses a run whose code, request or files were redacted. 0 or -EINVAL. */
@@ -142,7 +141,7 @@ static int run_again(const struct arguments *arguments, const json_t *run, const
 static struct patterns *patterns_of(const struct arguments *arguments) {
     struct config config;
     struct patterns *patterns = NULL;
-    if (config_load(arguments->values[OPTION_CONFIG], PROFILE_NOTEBOOK, &config, NULL) < 0)
+    if (config_load(arguments->values[OPTION_CONFIG], NULL, &config, NULL) < 0)
         return NULL;
     if (patterns_create(config.redact, &patterns) < 0)
         patterns = NULL;

@@ -23,7 +23,6 @@
 
 struct kernel {
     struct log log;
-    enum profile profile;
     struct config config;
     struct jupyter jupyter;
     struct pace dropped; /* rate of log lines about dropped messages */

@@ -131,7 +131,7 @@ static void start_session(struct kernel *kernel, struct start *start) {
                                   .paths = &start->paths,
                                   .workdir = &start->workdir,
                                   .python = start->python,
-                                  .profile = kernel->profile,
+                                  .profile = kernel->config.profile.kind,
                                   .limits = &kernel->runner.limits,
                                   .packages = &start->packages,
                                   .listed = kernel->config.packages,
@@ -219,7 +219,7 @@ static void choose_writing(struct kernel *kernel, const struct start_options *op
     const struct config *config = &kernel->config;
     const struct workdir *workdir = &start->workdir;
     start->writable =
-        (options->writable || config->writable.on) && kernel->profile != PROFILE_STRICT && !options->artifacts;
+        (options->writable || config->writable.on) && config->profile.kind != PROFILE_STRICT && !options->artifacts;
     writeback_init(&kernel->writeback);
     if (start->broken.text[0])
         return;
@@ -260,19 +260,12 @@ static void free_kernel(struct kernel *kernel) {
  * runs, and nothing is stored.
  */
 static void choose_config(struct kernel *kernel, const struct start_options *options, struct start *start) {
-    const char *profile = options->profile;
-    struct error *broken = &start->broken;
-    int r = 0;
-    if (profile && profile_from_name(profile, &kernel->profile) < 0)
-        r = error_set(broken, EINVAL, "there is no profile %s", profile);
-    if (r == 0)
-        r = config_load(options->config, kernel->profile, &kernel->config, broken);
-    if (r == 0)
+    if (config_load(options->config, options->profile, &kernel->config, &start->broken) == 0)
         return;
     start->mend =
         "In a terminal, petri config check says what is wrong with the configuration. Restart the kernel once "
         "it is mended.";
-    config_closed(kernel->profile, &kernel->config);
+    config_closed(&kernel->config);
 }
 
 /* Reads configuration and connection file. An error here ends the program with START_EXIT_USAGE. */
@@ -281,7 +274,7 @@ static int configure(struct kernel *kernel, const struct start_options *options,
     const struct config *config = &kernel->config;
     char history[PATH_MAX];
     choose_config(kernel, options, start);
-    if (options->writable && kernel->profile == PROFILE_STRICT)
+    if (options->writable && config->profile.kind == PROFILE_STRICT)
         return error_set(ret_error, EINVAL, "profile strict writes to no folder: --writable is for profile notebook");
     kernel->runner.limits = config->limits;
     kernel->runner.grace_us = config->grace_ms * CLOCK_MS;
@@ -304,7 +297,7 @@ static void connect_parts(struct kernel *kernel) {
     kernel->accounts.log = &kernel->log;
     kernel->accounts.config = &kernel->config;
     kernel->accounts.session_id = kernel->jupyter.channels.session_id;
-    kernel->accounts.profile = kernel->profile;
+    kernel->accounts.profile = &kernel->config.profile;
     runner->log = &kernel->log;
     runner->jupyter = &kernel->jupyter;
     runner->info = &kernel->info;
@@ -315,7 +308,7 @@ static void connect_parts(struct kernel *kernel) {
     runner->accounts = &kernel->accounts;
     runner->config = &kernel->config;
     runner->refused = kernel->refused;
-    runner->profile = kernel->profile;
+    runner->profile = &kernel->config.profile;
 }
 
 int start_kernel(const struct start_options *options) {

@@ -12,7 +12,7 @@ from typing import Any, Literal, Union
 
 from petri_kernel.collect import KEEP_BYTES, Collector, Progress
 from petri_kernel.errors import BadRequest, SessionClosed, SessionError
-from petri_kernel.kernel import POLL_S, Config, Kernel, config_text, kernel_argv
+from petri_kernel.kernel import POLL_S, Config, Kernel, config_profiles, config_text, kernel_argv
 from petri_kernel.limits import Duration, LimitValue, Size
 from petri_kernel.request import Expect, FileContent, Request, unicode_bytes
 from petri_kernel.result import Result, make_result
@@ -140,7 +140,7 @@ class AsyncSession:
         if writable and folder is None:
             raise BadRequest("there is no folder to write to: name one (folder=)")
         path = os.path.abspath(config) if isinstance(config, (str, os.PathLike)) else None
-        self._argv = kernel_argv(program, profile, python, path, writable)
+        self._argv = kernel_argv(program, profile, python, path, writable, config_profiles(config))
         self._config = config_text(config) if isinstance(config, Mapping) else None
         self._folder = pathlib.Path(folder).resolve() if folder is not None else None
         if self._folder is not None and not self._folder.is_dir():

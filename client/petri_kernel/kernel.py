@@ -18,7 +18,7 @@ import sys
 import tempfile
 import urllib.parse
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from queue import Empty
 from typing import Any, Literal, Union
 
@@ -81,16 +81,30 @@ def kernel_argv(
     python: str | os.PathLike[str] | None,
     config: str | None,
     writable: bool,
+    profiles: Iterable[str] = (),
 ) -> list[str]:
-    """The command line of a kernel; "{connection_file}" stands for the file. Raises BadRequest, ProgramNotFound."""
-    if profile not in PROFILES:
-        raise BadRequest(f"there is no profile {profile!r}; there are {' and '.join(PROFILES)}")
+    """The command line of a kernel; "{connection_file}" stands for the file. Raises BadRequest, ProgramNotFound.
+
+    profiles: those of the configuration.
+    """
+    if profile not in (*PROFILES, *profiles):
+        raise BadRequest(f"there is no profile {profile!r}; there are {' and '.join((*PROFILES, *profiles))}")
     if writable and profile == "strict":
         raise BadRequest("profile 'strict' writes to no folder")
     argv = [find_program(program), "kernel", "{connection_file}", "--profile", profile]
     argv += ["--writable"] if writable else []
     argv += ["--python", os.fspath(python) if python is not None else sys.executable]
     return [*argv, "--config", config] if config is not None else argv
+
+
+def config_profiles(config: Config | None) -> list[str]:
+    """The names of the profiles that a configuration has; of a file that can't be read none, which the kernel says."""
+    found: Any = config
+    if isinstance(config, (str, os.PathLike)):
+        with contextlib.suppress(OSError, ValueError, RecursionError):
+            found = json.loads(pathlib.Path(config).read_bytes())
+    profiles = found.get("profiles") if isinstance(found, Mapping) else None
+    return [str(name) for name in profiles if name not in PROFILES] if isinstance(profiles, Mapping) else []
 
 
 def config_text(config: Mapping[str, Any]) -> str:

@@ -80,7 +80,7 @@ class Session:
             session.run("import pandas")
             print(session.run("1 + 1").result)
 
-    profile: "notebook" or "strict": which limits hold where a run asks for none.
+    profile: "notebook", "strict" or one that config has: which limits hold where a run asks for none.
     python: the interpreter for the code, with the packages that it has; this one where it is not named.
     folder: what the code sees as its folder, to read; what it writes there stays in the session, and is copied to
     `outputs/` in it. None: an empty one, which goes when the session is closed.

@@ -17,7 +17,7 @@ struct launch {
     const struct paths *paths;
     const struct workdir *workdir;
     const char *python; /* absolute path of the interpreter */
-    enum profile profile;
+    enum profile_kind profile;
     const struct limits *limits;
     const struct packages *packages; /* what is hidden from cells, or NULL; borrowed for the session's life */
     const json_t *listed;            /* the names of the distributions that cells see, or NULL for all */

@@ -28,18 +28,19 @@ enum {
 };
 
 /* The configuration without a file. */
-static void set_defaults(enum profile profile, struct config *ret_config) {
+static void set_defaults(struct config *ret_config) {
     *ret_config = (struct config){
         .grace_ms = GRACE_MS,
         .history = true,
         .records = {.on = true, .keep_days = KEEP_DAYS, .max_bytes = RECORDS_BYTES},
         .artifacts = "outputs",
     };
-    limits_defaults(profile, &ret_config->limits);
+    profile_of_kind(PROFILE_NOTEBOOK, &ret_config->profile);
+    limits_defaults(PROFILE_NOTEBOOK, &ret_config->limits);
 }
 
-void config_closed(enum profile profile, struct config *ret_config) {
-    set_defaults(profile, ret_config);
+void config_closed(struct config *ret_config) {
+    set_defaults(ret_config);
     ret_config->history = ret_config->records.on = false;
     ret_config->artifacts[0] = '\0';
 }
@@ -77,7 +78,7 @@ static void tell_wrong(void *arg, const struct config_place *place, const char *
     telling->tell(telling->arg, config_line(telling->text, telling->bytes, place), sentence);
 }
 
-static int parse(struct telling *telling, enum profile profile, struct config *ret_config, struct error *ret_error) {
+static int parse(struct telling *telling, const char *profile, struct config *ret_config, struct error *ret_error) {
     const char *text = telling->text;
     const struct config_wrongs wrongs = {telling->tell ? tell_wrong : NULL, telling};
     struct config config;
@@ -91,8 +92,8 @@ static int parse(struct telling *telling, enum profile profile, struct config *r
         *ret_error = error;
         return r;
     }
-    set_defaults(profile, &config);
-    int r = config_read(json, profile, &wrongs, &config, ret_error);
+    set_defaults(&config);
+    int r = config_read(json, profile ? profile : profile_name(PROFILE_NOTEBOOK), &wrongs, &config, ret_error);
     if (r < 0)
         config_fini(&config);
     else
@@ -100,7 +101,7 @@ static int parse(struct telling *telling, enum profile profile, struct config *r
     return r;
 }
 
-int config_parse(const char *text, size_t bytes, enum profile profile, struct config *ret_config,
+int config_parse(const char *text, size_t bytes, const char *profile, struct config *ret_config,
                  struct error *ret_error) {
     return parse(&(struct telling){.text = text, .bytes = bytes}, profile, ret_config, ret_error);
 }
@@ -149,7 +150,7 @@ static ssize_t read_config(int fd, char *text) {
     return n < 0 ? -errno : have > MAX_FILE_BYTES ? -EFBIG : (ssize_t)have;
 }
 
-static int load_file(const char *path, bool named, struct telling *telling, enum profile profile,
+static int load_file(const char *path, bool named, struct telling *telling, const char *profile,
                      struct config *ret_config, struct error *ret_error) {
     struct error cause;
     auto_fd fd = open_file(path, named, ret_error);
@@ -182,12 +183,11 @@ int config_find(const char *path, char ret_path[PATH_MAX]) {
     return 1;
 }
 
-int config_load(const char *path, enum profile profile, struct config *ret_config, struct error *ret_error) {
+int config_load(const char *path, const char *profile, struct config *ret_config, struct error *ret_error) {
     char found[PATH_MAX];
     if (config_find(path, found))
         return load_file(found, path != NULL, &(struct telling){0}, profile, ret_config, ret_error);
-    set_defaults(profile, ret_config);
-    return 0;
+    return config_parse("{}", 2, profile, ret_config, ret_error);
 }
 
 int config_check(const char *path, config_problem *tell, void *arg, struct error *ret_error) {
@@ -195,8 +195,7 @@ int config_check(const char *path, config_problem *tell, void *arg, struct error
     struct config config;
     if (!config_find(path, found))
         return 0;
-    int r = load_file(found, path != NULL, &(struct telling){.tell = tell, .arg = arg}, PROFILE_NOTEBOOK, &config,
-                      ret_error);
+    int r = load_file(found, path != NULL, &(struct telling){.tell = tell, .arg = arg}, NULL, &config, ret_error);
     if (r == 0)
         config_fini(&config);
     return r;

@@ -23,13 +23,14 @@
 
 /* Arrays are of strings, owned, and NULL where the file does not have them. */
 struct config {
-    struct limits limits; /* of the profile that was asked for */
-    int64_t grace_ms;     /* from an interrupt until a cell that goes on is ended */
-    bool history;         /* whether the code of cells is kept on disk */
-    json_t *environment;  /* names of variables that a request may set */
-    json_t *inputs;       /* more folders that cells can read, absolute */
-    json_t *packages;     /* the distributions that cells can see; NULL: all */
-    json_t *redact;       /* patterns of what must not be stored; pattern.h */
+    struct profile profile; /* the one that was asked for */
+    struct limits limits;   /* its defaults */
+    int64_t grace_ms;       /* from an interrupt until a cell that goes on is ended */
+    bool history;           /* whether the code of cells is kept on disk */
+    json_t *environment;    /* names of variables that a request may set */
+    json_t *inputs;         /* more folders that cells can read, absolute */
+    json_t *packages;       /* the distributions that cells can see; NULL: all */
+    json_t *redact;         /* patterns of what must not be stored; pattern.h */
     struct {
         json_t *imports;  /* modules that code must not import */
         json_t *patterns; /* patterns that code must not have */
@@ -53,18 +54,19 @@ struct config {
 void config_fini(struct config *config);
 
 /* What holds where the file can't be used and so no cell runs: the defaults, but nothing is stored. The caller's. */
-void config_closed(enum profile profile, struct config *ret_config);
+void config_closed(struct config *ret_config);
 
-/* Parses the text of a file. 0, or -EINVAL with one sentence in ret_error. ret_config is the caller's: config_fini().
+/* Parses the text of a file; profile is the name of the one to choose, NULL for "notebook". 0, or -EINVAL with one
+ * sentence in ret_error. ret_config is the caller's: config_fini().
  */
-int config_parse(const char *text, size_t bytes, enum profile profile, struct config *ret_config,
+int config_parse(const char *text, size_t bytes, const char *profile, struct config *ret_config,
                  struct error *ret_error) MUST_CHECK;
 
 /*
  * Finds and reads the file; path is the value of --config, or NULL. 0 (also
  * where there is none and path is NULL), or -errno with one sentence in ret_error.
  */
-int config_load(const char *path, enum profile profile, struct config *ret_config, struct error *ret_error) MUST_CHECK;
+int config_load(const char *path, const char *profile, struct config *ret_config, struct error *ret_error) MUST_CHECK;
 
 /* Called for each thing that is wrong with a file: its line, from 1, and one sentence. */
 typedef void config_problem(void *arg, unsigned line, const char *sentence);

@@ -10,6 +10,7 @@
 #include "config_keys.h"
 
 #include "kernel/base/pattern.h"
+#include "kernel/policy/config_reading.h"
 #include "kernel/policy/limits_change.h"
 
 #include <ctype.h>
@@ -141,59 +142,26 @@ static const char *const kind_forms[] = {
 };
 _Static_assert(sizeof kind_forms / sizeof kind_forms[0] == CONFIG_KIND_N, "one form a kind");
 
-/* The key that is being read. */
-struct reading {
-    enum profile profile;
-    struct config *config;
-    const struct config_wrongs *wrongs;
-    struct error *ret_error; /* of the first thing that is wrong */
-    struct config_place place;
-    char path[160]; /* the key for error messages, as "\"records\", \"path\"" */
-};
-
-static __attribute__((format(printf, 2, 3))) int refuse(const struct reading *reading, const char *format, ...) {
-    char what[400];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
-    va_end(args);
-    struct error wrong;
-    int r = error_set(&wrong, EINVAL, "%s%s%s.", reading->path, what[0] == ':' ? "" : " ", what);
-    if (reading->wrongs->tell)
-        reading->wrongs->tell(reading->wrongs->arg, &reading->place, wrong.text);
-    if (!reading->ret_error->text[0])
-        *reading->ret_error = wrong;
-    return r;
+static int refuse_kind(const struct config_reading *reading, const struct config_key *key) {
+    return config_refuse(reading, "has to be %s%s", kind_forms[key->kind], key->or_false ? ", or false" : "");
 }
 
-/* The same reading, of what a name in the current object is given to. */
-static struct reading reading_of(const struct reading *reading, const char *name) {
-    struct reading inner = *reading;
-    if (inner.place.n < CONFIG_LINES_DEPTH)
-        inner.place.names[inner.place.n++] = name;
-    return inner;
-}
-
-static int refuse_kind(const struct reading *reading, const struct config_key *key) {
-    return refuse(reading, "has to be %s%s", kind_forms[key->kind], key->or_false ? ", or false" : "");
-}
-
-static void *place(const struct reading *reading, const struct config_key *key) {
+static void *place(const struct config_reading *reading, const struct config_key *key) {
     return (char *)reading->config + key->at;
 }
 
-static int read_text_key(const struct reading *reading, const struct config_key *key, const json_t *json) {
+static int read_text_key(const struct config_reading *reading, const struct config_key *key, const json_t *json) {
     struct error cause;
     const char *text = json_string_value(json);
     if (!text || strlen(text) != json_string_length(json) || json_string_length(json) >= key->room)
         return refuse_kind(reading, key);
     if (key->check && key->check(text, &cause) < 0)
-        return refuse(reading, ": %s", cause.text);
+        return config_refuse(reading, ": %s", cause.text);
     snprintf(place(reading, key), key->room, "%s", text);
     return 0;
 }
 
-static int read_texts(const struct reading *reading, const struct config_key *key, const json_t *json) {
+static int read_texts(const struct config_reading *reading, const struct config_key *key, const json_t *json) {
     struct error cause;
     size_t i;
     json_t *text;
@@ -202,20 +170,20 @@ static int read_texts(const struct reading *reading, const struct config_key *ke
     if (!json_is_array(json))
         return refuse_kind(reading, key);
     if (json_array_size(json) > most)
-        return refuse(reading, "can't have more than %zu entries", most);
+        return config_refuse(reading, "can't have more than %zu entries", most);
     json_array_foreach((json_t *)json, i, text) {
         const char *value = json_string_value(text);
         if (!value || strlen(value) != json_string_length(text))
             return refuse_kind(reading, key);
         if (key->check(value, &cause) < 0)
-            return refuse(reading, ": %s", cause.text);
+            return config_refuse(reading, ": %s", cause.text);
     }
     json_decref(*texts);
     *texts = json_incref((json_t *)json);
     return 0;
 }
 
-static int read_number(const struct reading *reading, const struct config_key *key, const json_t *json) {
+static int read_number(const struct config_reading *reading, const struct config_key *key, const json_t *json) {
     int64_t *number = place(reading, key);
     enum limit_unit unit = key->kind == CONFIG_DURATION ? UNIT_MS : UNIT_BYTES;
     if (key->kind != CONFIG_DURATION && json_is_integer(json) && json_integer_value(json) > 0) {
@@ -227,44 +195,6 @@ static int read_number(const struct reading *reading, const struct config_key *k
     return refuse_kind(reading, key);
 }
 
-static int read_profile(const struct reading *reading, const char *name, const json_t *json) {
-    enum profile profile;
-    struct limits limits;
-    struct error cause;
-    const char *limit;
-    json_t *value;
-    int r = 0;
-    if (profile_from_name(name, &profile) < 0)
-        return refuse(reading, ": \"%.40s\" is no profile; there are \"notebook\" and \"strict\"", name);
-    limits_defaults(profile, &limits);
-    const struct limits_change change = {profile, ASKER_SESSION, &cause};
-    if (!json_is_object(json))
-        return limits_change_json(&change, &limits, json) < 0 ? refuse(reading, ": \"%s\": %s", name, cause.text) : 0;
-    json_object_foreach((json_t *)json, limit, value) {
-        json_auto_t *one = json_pack("{s:O}", limit, value);
-        const struct reading inner = reading_of(reading, limit);
-        if (limits_change_json(&change, &limits, one) < 0)
-            r = refuse(&inner, ": \"%s\": %s", name, cause.text);
-    }
-    if (r == 0 && profile == reading->profile)
-        reading->config->limits = limits;
-    return r;
-}
-
-static int read_profiles(const struct reading *reading, const struct config_key *key, const json_t *json) {
-    const char *name;
-    json_t *profile;
-    int r = 0;
-    if (!json_is_object(json))
-        return refuse_kind(reading, key);
-    json_object_foreach((json_t *)json, name, profile) {
-        const struct reading inner = reading_of(reading, name);
-        if (read_profile(&inner, name, profile) < 0)
-            r = -EINVAL;
-    }
-    return r;
-}
-
 /* `there are "history", "interrupt_grace" and "profiles"` */
 static void list_names(const struct config_key *key, char *buf, size_t size) {
     size_t n = 0;
@@ -274,9 +204,9 @@ static void list_names(const struct config_key *key, char *buf, size_t size) {
     }
 }
 
-static int read_object(const struct reading *reading, const struct config_key *key, const json_t *json);
+static int read_object(const struct config_reading *reading, const struct config_key *key, const json_t *json);
 
-static int read_value(const struct reading *reading, const struct config_key *key, const json_t *json) {
+static int read_value(const struct config_reading *reading, const struct config_key *key, const json_t *json) {
     switch (key->kind) {
     case CONFIG_BOOL:
         if (!json_is_boolean(json))
@@ -294,16 +224,16 @@ static int read_value(const struct reading *reading, const struct config_key *ke
     case CONFIG_OBJECT:
         return read_object(reading, key, json);
     case CONFIG_PROFILES:
-        return read_profiles(reading, key, json);
+        return json_is_object(json) ? config_read_profiles(reading, json) : refuse_kind(reading, key);
     case CONFIG_KIND_N:
         break;
     }
     return -EINVAL;
 }
 
-static int read_member(const struct reading *reading, const struct config_key *key, const char *name,
+static int read_member(const struct config_reading *reading, const struct config_key *key, const char *name,
                        const json_t *json) {
-    struct reading inner = reading_of(reading, name);
+    struct config_reading inner = config_reading_of(reading, name);
     char names[256] = "";
     size_t n = strlen(inner.path);
     snprintf(inner.path + n, sizeof inner.path - n, "%s\"%.60s\"", n > 0 ? ", " : "", name);
@@ -317,10 +247,10 @@ static int read_member(const struct reading *reading, const struct config_key *k
         return 0;
     }
     list_names(key, names, sizeof names);
-    return refuse(&inner, "is not known; there %s %s", key->n_members == 1 ? "is" : "are", names);
+    return config_refuse(&inner, "is not known; there %s %s", key->n_members == 1 ? "is" : "are", names);
 }
 
-static int read_object(const struct reading *reading, const struct config_key *key, const json_t *json) {
+static int read_object(const struct config_reading *reading, const struct config_key *key, const json_t *json) {
     const char *name;
     json_t *value;
     int r = 0;
@@ -333,11 +263,13 @@ static int read_object(const struct reading *reading, const struct config_key *k
     return r;
 }
 
-int config_read(const json_t *json, enum profile profile, const struct config_wrongs *wrongs, struct config *config,
+int config_read(const json_t *json, const char *profile, const struct config_wrongs *wrongs, struct config *config,
                 struct error *ret_error) {
     struct error first = {0};
-    const struct reading reading = {.profile = profile, .config = config, .wrongs = wrongs, .ret_error = &first};
+    const struct config_reading reading = {.profile = profile, .config = config, .wrongs = wrongs, .ret_error = &first};
     int r = read_object(&reading, &config_root, json);
+    if (json_is_object(json) && !json_object_get(json, "profiles") && config_read_profiles(&reading, NULL) < 0)
+        r = -EINVAL;
     if (r < 0 && ret_error)
         *ret_error = first;
     return r;

@@ -50,10 +50,10 @@ struct config_wrongs {
 
 /*
  * Reads json, the whole file, into config, which keeps what it already has of a
- * key that is wrong. 0, or -EINVAL with one sentence in ret_error, about the first
- * thing that is wrong; all of them are told.
+ * key that is wrong; profile is the name of the one whose limits it gets. 0, or -EINVAL with one sentence in ret_error,
+ * about the first thing that is wrong; all of them are told.
  */
-int config_read(const json_t *json, enum profile profile, const struct config_wrongs *wrongs, struct config *config,
+int config_read(const json_t *json, const char *profile, const struct config_wrongs *wrongs, struct config *config,
                 struct error *ret_error) MUST_CHECK;
 
 #endif

@@ -11,6 +11,8 @@
 #include "kernel/policy/config_keys.h"
 
 static const char duration_form[] = "^0*[1-9][0-9]* *(ms|s|m|h)$";
+static const char name_form[] = "^[a-z][a-z0-9_-]{0,30}$";
+static const char own_name_form[] = "^(?!(notebook|strict)$)[a-z][a-z0-9_-]{0,30}$";
 static const char size_form[] = "^0*[1-9][0-9]* *([KMG](i?B)?|B)?$";
 
 static json_t *of_type(const char *type) {
@@ -32,14 +34,9 @@ static json_t *amount_schema(enum limit_unit unit) {
     return json_pack("{s:[o, o]}", "anyOf", number, text_schema(unit == UNIT_MS ? duration_form : size_form));
 }
 
-/* A schema can only state the ceiling of numbers; ceilings that depend on the machine are left out. */
-static json_t *limit_schema(enum profile profile, enum limit limit) {
-    const struct limit_row *row = &limit_rows[limit];
-    int64_t ceiling = row->of[profile].ceiling;
-    json_t *schema = amount_schema(row->unit);
-    json_object_set_new(schema, "description", json_string(row->help));
-    if (row->unit == UNIT_COUNT && ceiling != LIMITS_NONE)
-        json_object_set_new(schema, "maximum", json_integer(ceiling));
+static json_t *limit_schema(enum limit limit) {
+    json_t *schema = amount_schema(limit_rows[limit].unit);
+    json_object_set_new(schema, "description", json_string(limit_rows[limit].help));
     return schema;
 }
 
@@ -48,15 +45,56 @@ static json_t *object_schema(json_t *properties) {
     return json_pack("{s:s, s:b, s:o}", "type", "object", "additionalProperties", 0, "properties", properties);
 }
 
+static json_t *limits_schema(void) {
+    json_t *limits = json_object();
+    for (int limit = 0; limit < LIMIT_N; limit++)
+        json_object_set_new(limits, limit_rows[limit].name, limit_schema((enum limit)limit));
+    return limits;
+}
+
+/* The table's ceilings, for a profile that sets none. A schema can only state those of numbers; ceilings that have a
+ * unit or depend on the machine are left out. */
+static json_t *maxima_schema(enum profile_kind kind) {
+    json_t *maxima = json_object();
+    for (int i = 0; i < LIMIT_N; i++) {
+        const int64_t ceiling = limit_rows[i].of[kind].ceiling;
+        if (limit_rows[i].unit == UNIT_COUNT && ceiling != LIMITS_NONE)
+            json_object_set_new(maxima, limit_rows[i].name, json_pack("{s:I}", "maximum", (json_int_t)ceiling));
+    }
+    return maxima;
+}
+
+/* What each profile may have. */
+static json_t *profile_properties(void) {
+    json_t *properties = limits_schema();
+    json_object_set_new(properties, "ceilings", object_schema(limits_schema()));
+    return properties;
+}
+
+/* One of the table's. */
+static json_t *profile_schema(enum profile_kind kind) {
+    json_t *schema = object_schema(profile_properties());
+    json_object_set_new(schema, "anyOf",
+                        json_pack("[{s:[s]}, {s:o}]", "required", "ceilings", "properties", maxima_schema(kind)));
+    return schema;
+}
+
+/* One that is based on another. */
+static json_t *own_profile_schema(void) {
+    json_t *properties = profile_properties();
+    json_object_set_new(properties, "based_on", text_schema(name_form));
+    json_t *schema = object_schema(properties);
+    json_object_set_new(schema, "required", json_pack("[s]", "based_on"));
+    return schema;
+}
+
 static json_t *profiles_schema(void) {
     json_t *profiles = json_object();
-    for (int profile = 0; profile < PROFILE_N; profile++) {
-        json_t *limits = json_object();
-        for (int limit = 0; limit < LIMIT_N; limit++)
-            json_object_set_new(limits, limit_rows[limit].name, limit_schema((enum profile)profile, (enum limit)limit));
-        json_object_set_new(profiles, profile_name((enum profile)profile), object_schema(limits));
-    }
-    return object_schema(profiles);
+    for (int kind = 0; kind < PROFILE_N; kind++)
+        json_object_set_new(profiles, profile_name((enum profile_kind)kind), profile_schema((enum profile_kind)kind));
+    json_t *schema = object_schema(profiles);
+    json_object_set_new(schema, "patternProperties", json_pack("{s:o}", own_name_form, own_profile_schema()));
+    return schema;
 }
 
 static json_t *key_schema(const struct config_key *key);

@@ -124,18 +124,31 @@ const struct limit_row limit_rows[LIMIT_N] = {
 static const char *const profile_names[] = {[PROFILE_NOTEBOOK] = "notebook", [PROFILE_STRICT] = "strict"};
 _Static_assert(sizeof profile_names / sizeof profile_names[0] == PROFILE_N, "one name a profile");
 
-const char *profile_name(enum profile profile) {
-    return profile_names[profile];
+const char *profile_name(enum profile_kind kind) {
+    return profile_names[kind];
 }
 
-int profile_from_name(const char *name, enum profile *ret_profile) {
+int profile_from_name(const char *name, enum profile_kind *ret_kind) {
     for (int i = 0; i < PROFILE_N; i++) {
         if (strcmp(name, profile_names[i]) == 0) {
-            *ret_profile = (enum profile)i;
+            *ret_kind = (enum profile_kind)i;
             return 0;
         }
     }
     return -EINVAL;
+}
+
+bool profile_is_name(const char *text) {
+    const size_t n = strlen(text);
+    return n > 0 && n < PROFILE_NAME_BYTES && text[0] >= 'a' && text[0] <= 'z' &&
+           strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_-") == n;
+}
+
+void profile_of_kind(enum profile_kind kind, struct profile *ret_profile) {
+    snprintf(ret_profile->name, sizeof ret_profile->name, "%s", profile_names[kind]);
+    ret_profile->kind = kind;
+    for (int i = 0; i < LIMIT_N; i++)
+        ret_profile->ceilings[i] = limit_rows[i].of[kind].ceiling;
 }
 
 static int64_t lesser(int64_t a, int64_t b) {
@@ -159,11 +172,13 @@ static int64_t share_of_machine(enum limit limit) {
     return limit == LIMIT_DISK ? rounded(memory / 4, 512 * MIB) : memory;
 }
 
-void limits_defaults(enum profile profile, struct limits *ret_limits) {
+void limits_defaults(enum profile_kind kind, struct limits *ret_limits) {
+    struct profile profile;
+    profile_of_kind(kind, &profile);
     for (int i = 0; i < LIMIT_N; i++) {
-        const int64_t normal = limit_rows[i].of[profile].normal;
+        const int64_t normal = limit_rows[i].of[kind].normal;
         ret_limits->values[i] = lesser(normal == LIMITS_SHARE ? share_of_machine((enum limit)i) : normal,
-                                       limits_ceiling(profile, (enum limit)i));
+                                       limits_ceiling(&profile, (enum limit)i));
     }
 }
 
@@ -176,8 +191,8 @@ static int64_t machine_has(enum limit limit) {
     return INT64_MAX;
 }
 
-int64_t limits_ceiling(enum profile profile, enum limit limit) {
-    int64_t ceiling = limit_rows[limit].of[profile].ceiling;
+int64_t limits_ceiling(const struct profile *profile, enum limit limit) {
+    int64_t ceiling = profile->ceilings[limit];
     int64_t machine = machine_has(limit);
     return ceiling < machine ? ceiling : machine;
 }
@@ -267,7 +282,7 @@ const char *limits_written(enum limit_unit unit, int64_t value, char *buf, size_
     return buf;
 }
 
-const char *limits_more(enum profile profile, enum limit limit, int64_t value, char *buf, size_t size) {
+const char *limits_more(const struct profile *profile, enum limit limit, int64_t value, char *buf, size_t size) {
     const struct limit_row *row = &limit_rows[limit];
     const int64_t ceiling = limits_ceiling(profile, limit);
     const int64_t twice = value < ceiling / 2 ? 2 * value : ceiling;

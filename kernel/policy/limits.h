@@ -15,7 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum profile { PROFILE_NOTEBOOK, PROFILE_STRICT, PROFILE_N };
+/* The kinds of profiles: what a session shows and does by its nature, and the columns of the table of limits. */
+enum profile_kind { PROFILE_NOTEBOOK, PROFILE_STRICT, PROFILE_N };
 
 enum limit {
     LIMIT_TIMEOUT,
@@ -55,10 +56,26 @@ struct limit_row {
 
 extern const struct limit_row limit_rows[LIMIT_N];
 
-const char *profile_name(enum profile profile);
+enum { PROFILE_NAME_BYTES = 32 };
 
-/* 0, or -EINVAL where no profile has this name. */
-int profile_from_name(const char *name, enum profile *ret_profile) MUST_CHECK;
+/* A profile: one of the table's, or one that the configuration bases on another. A plain value. */
+struct profile {
+    char name[PROFILE_NAME_BYTES];
+    enum profile_kind kind;
+    int64_t ceilings[LIMIT_N]; /* before the machine's */
+};
+
+/* Whether a text is one that a profile may have as its name: letters a to z first, then digits, - and _ too. */
+bool profile_is_name(const char *text);
+
+/* The name of a kind, which is that of the table's profile. */
+const char *profile_name(enum profile_kind kind);
+
+/* 0, or -EINVAL where no profile of the table has this name. */
+int profile_from_name(const char *name, enum profile_kind *ret_kind) MUST_CHECK;
+
+/* The table's profile of a kind. */
+void profile_of_kind(enum profile_kind kind, struct profile *ret_profile);
 
 #define LIMITS_NONE INT64_MAX        /* as a default or ceiling: there is no limit */
 #define LIMITS_SHARE (INT64_MAX - 1) /* as a default: a share of what the machine has */
@@ -68,10 +85,11 @@ struct limits {
     int64_t values[LIMIT_N];
 };
 
-void limits_defaults(enum profile profile, struct limits *ret_limits);
+/* Of the table, for a profile of this kind. */
+void limits_defaults(enum profile_kind kind, struct limits *ret_limits);
 
 /* The ceiling on this machine. */
-int64_t limits_ceiling(enum profile profile, enum limit limit);
+int64_t limits_ceiling(const struct profile *profile, enum limit limit);
 
 /* Computes the limits that follow from others: cpu, if not set, from timeout and cpus. */
 void limits_resolve(struct limits *limits);
@@ -99,7 +117,7 @@ const char *limits_written(enum limit_unit unit, int64_t value, char *buf, size_
  * "%%limits timeout=10s, or more up to 1m"; "" where the value is the ceiling.
  * Returns buf.
  */
-const char *limits_more(enum profile profile, enum limit limit, int64_t value, char *buf, size_t size);
+const char *limits_more(const struct profile *profile, enum limit limit, int64_t value, char *buf, size_t size);
 
 /* A value as people read it: "120 s", "1 MiB", "256", "none". Returns buf. */
 const char *limits_text(enum limit_unit unit, int64_t value, char *buf, size_t size);

@@ -119,7 +119,7 @@ static int set(const struct limits_change *change, struct limits *limits, int li
     if (value > ceiling)
         return refuse(change, "%s %s is over the ceiling of %s in profile %s", row->name,
                       limits_text(row->unit, value, asked, sizeof asked),
-                      limits_text(row->unit, ceiling, most, sizeof most), profile_name(change->profile));
+                      limits_text(row->unit, ceiling, most, sizeof most), change->profile->name);
     if (change->asker == ASKER_CELL && row->tightens && value > limits->values[limit])
         return refuse(change, "%s can only be lowered, and it is %s", row->name,
                       limits_text(row->unit, limits->values[limit], most, sizeof most));

@@ -18,7 +18,7 @@
 enum limits_asker { ASKER_CELL, ASKER_SESSION };
 
 struct limits_change {
-    enum profile profile; /* the profile whose ceilings hold */
+    const struct profile *profile; /* whose ceilings hold; borrowed */
     enum limits_asker asker;
     struct error *ret_error; /* one sentence, without a full stop, where something is refused */
 };

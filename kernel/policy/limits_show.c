@@ -61,7 +61,7 @@ static double share_of(int64_t limit, int64_t cell, int64_t session) {
     return most < limit ? (double)most / (double)limit : 1;
 }
 
-static void make_row(enum profile profile, const struct limits *limits, const struct limits_used *used,
+static void make_row(const struct profile *profile, const struct limits *limits, const struct limits_used *used,
                      enum limit limit, struct row *ret_row) {
     const struct limit_row *about = &limit_rows[limit];
     enum { SIZE = sizeof ret_row->text[0] };
@@ -100,7 +100,7 @@ static void add_html(struct bytes *out, const struct row *row, const char *eleme
     bytes_append_text(out, text);
 }
 
-json_t *limits_show(enum profile profile, const struct limits *limits, const struct limits_used *used) {
+json_t *limits_show(const struct profile *profile, const struct limits *limits, const struct limits_used *used) {
     auto_bytes plain = {0}, html = {0};
     struct row row = {.share = -1, .help = "of what"};
     for (int i = 0; i < COLUMN_N; i++)

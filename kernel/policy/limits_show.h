@@ -21,6 +21,6 @@ void limits_used_clear(struct limits_used *ret_used);
  * The table: {"text/plain", "text/html"}, a row for each limit. The caller's;
  * NULL on ENOMEM.
  */
-json_t *limits_show(enum profile profile, const struct limits *limits, const struct limits_used *used);
+json_t *limits_show(const struct profile *profile, const struct limits *limits, const struct limits_used *used);
 
 #endif

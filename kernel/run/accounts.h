@@ -10,10 +10,10 @@
 #include "kernel/records/records.h"
 
 struct accounts {
-    const struct log *log;       /* borrowed */
-    const struct config *config; /* borrowed */
-    const char *session_id;      /* borrowed */
-    enum profile profile;
+    const struct log *log;         /* borrowed */
+    const struct config *config;   /* borrowed */
+    const char *session_id;        /* borrowed */
+    const struct profile *profile; /* borrowed */
     struct records records;
     struct patterns *redact;     /* the operator's, owned; NULL for none */
     json_t *unrecorded;          /* what tasks have used in runs that are not in the records, owned: budget.c */

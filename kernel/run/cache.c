@@ -102,8 +102,8 @@ static void make_key(const struct accounts *accounts, struct run *run) {
         return;
     json_auto_t *parts = json_pack("{s:O, s:o, s:o, s:o, s:s, s:s, s:b, s:O*}", "code", run->asked.code, "request",
                                    request_of(run), "limits", limits_of(run), "files", files, "environment",
-                                   accounts->environment_sha256, "profile", profile_name(accounts->profile),
-                                   "allow_stdin", run->asked.allow_stdin, "refuse", refuse_modules(accounts->config));
+                                   accounts->environment_sha256, "profile", accounts->profile->name, "allow_stdin",
+                                   run->asked.allow_stdin, "refuse", refuse_modules(accounts->config));
     if (!parts || digest_json(parts, run->result.cache_key) < 0)
         run->result.cache_key[0] = '\0';
 }

@@ -40,7 +40,7 @@ static void tell_files(struct runner *runner, const struct run *run, struct arti
         return;
     about->folder = is_written(runner, run) ? NULL : export->name[0] ? export->name : export->parent;
     about->off = export->off;
-    about->strict = runner->profile == PROFILE_STRICT;
+    about->strict = runner->profile->kind == PROFILE_STRICT;
     about->explains = !runner->told_files && !run->asked.spec.fresh && export->name[0];
     json_t *data = artifacts_make_note(run->result.artifact_rows, about);
     if (!data)

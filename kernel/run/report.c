@@ -44,7 +44,7 @@ static json_t *what_ran(const struct accounts *accounts, const struct run *run) 
                      accounts->session_id, "outcome", outcome_row(run->result.outcome)->name, "rolled_back",
                      run->result.rolled_back, "fresh", run->asked.spec.fresh, "language", "python", "code_sha256",
                      run->asked.code_sha256, "environment_sha256", accounts->environment_sha256, "profile",
-                     profile_name(accounts->profile), "task", run->asked.spec.task[0] ? run->asked.spec.task : NULL);
+                     accounts->profile->name, "task", run->asked.spec.task[0] ? run->asked.spec.task : NULL);
 }
 
 static json_t *rows_of(json_t *rows) {

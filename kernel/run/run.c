@@ -87,7 +87,7 @@ void run_fail(struct run *run, enum outcome outcome) {
     run->result.rolled_back = true;
 }
 
-void run_fail_limit(struct run *run, enum outcome outcome, enum profile profile, enum limit limit) {
+void run_fail_limit(struct run *run, enum outcome outcome, const struct profile *profile, enum limit limit) {
     struct outcome_facts *facts = &run->result.facts;
     const int64_t value = run->asked.limits.values[limit];
     limits_text(limit_rows[limit].unit, value, facts->limit, sizeof facts->limit);

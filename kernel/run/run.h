@@ -147,7 +147,7 @@ void run_set_outcome(struct run *run, enum outcome outcome, const char *detail);
 void run_fail(struct run *run, enum outcome outcome);
 
 /* The same for a cell that is over a limit of its profile. */
-void run_fail_limit(struct run *run, enum outcome outcome, enum profile profile, enum limit limit);
+void run_fail_limit(struct run *run, enum outcome outcome, const struct profile *profile, enum limit limit);
 
 /* The same for a cell with too many descriptors in flight: see over_in_flight in sandbox.h. */
 void run_fail_in_flight(struct run *run);

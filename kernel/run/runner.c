@@ -221,7 +221,7 @@ static void tell_leftovers(struct runner *runner) {
 
 /* Takes the fields of the worker's reply that are passed on, and says on stderr if any were dropped. */
 static void take_reply(struct runner *runner, struct run *run, const json_t *reply) {
-    const struct answer_terms terms = {&run->asked.limits, runner->profile,
+    const struct answer_terms terms = {&run->asked.limits, runner->profile->kind,
                                        json_object_get(run->request->message.content, "user_expressions")};
     uint64_t dropped_bytes;
     char line[192];
@@ -232,7 +232,7 @@ static void take_reply(struct runner *runner, struct run *run, const json_t *rep
     int n = snprintf(line, sizeof line,
                      "petri: %" PRIu64 " bytes of the cell's reply were dropped: over a limit (display, code), or "
                      "nothing that it may have in profile %s.\n",
-                     dropped_bytes, profile_name(runner->profile));
+                     dropped_bytes, runner->profile->name);
     runner->outputs.sink(runner->outputs.arg, "stderr", line, (size_t)n);
 }
 

@@ -63,7 +63,7 @@ struct runner {
     struct accounts *accounts;
     const struct config *config;
     struct patterns *refused; /* code that matches one is not run; NULL for none */
-    enum profile profile;
+    const struct profile *profile;
 
     struct limits limits; /* in force for the next cell */
     struct limits_used used;

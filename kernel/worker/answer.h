@@ -21,7 +21,7 @@ json_t *answer_fields(enum answer_kind kind, const json_t *reply);
 
 struct answer_terms {
     const struct limits *limits;
-    enum profile profile;
+    enum profile_kind profile;
     const json_t *expressions; /* the request's user_expressions, or NULL; results of others are dropped */
 };
 

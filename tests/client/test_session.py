@@ -496,3 +496,12 @@ def test_session_with_a_deep_temporary_folder_runs(tmp_path, monkeypatch):
 def test_every_exception_is_a_petri_error():
     raised = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, Exception)]
     assert len(raised) > 10 and all(issubclass(value, petri.PetriError) for value in raised)
+
+
+def test_profile_of_the_configuration_can_be_named():
+    config = {"profiles": {"exam": {"based_on": "strict", "timeout": "2s"}}}
+    with petri.Session("exam", config=config) as session:
+        found = session.run("1")
+    assert (found.report["profile"], found.limits.timeout_ms) == ("exam", 2000)
+    with pytest.raises(petri.BadRequest, match="notebook and strict and exam"):
+        petri.Session("lax", config=config)

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 
 import jsonschema
 import pytest
@@ -11,6 +12,8 @@ from kernels import PETRI
 GOOD = [
     {},
     {"history": False},
+    {"profiles": {"strict": {"timeout": "90s", "ceilings": {"timeout": "2m"}}, "exam": {"based_on": "strict"}}},
+    {"profiles": {"notebook": {"displays": 1_000_000, "ceilings": {"displays": 2_000_000}}}},
     {"profiles": {"notebook": {"timeout": "5m", "disk": "1G", "processes": 8}, "strict": {"memory": "128 MiB"}}},
     {"profiles": {"notebook": {"timeout": 1500, "memory": 1 << 30, "runs": 10, "budget": "1h"}}},
     {"records": False},
@@ -28,6 +31,10 @@ BAD = [
     {"unheard": 1},
     {"history": 1},
     {"profiles": {"lax": {}}},
+    {"profiles": {"Lax": {"based_on": "strict"}}},
+    {"profiles": {"strict": {"based_on": "notebook"}}},
+    {"profiles": {"exam": {"based_on": "strict", "colour": 1}}},
+    {"profiles": {"strict": {"ceilings": {"timeout": 0}}}},
     {"profiles": {"notebook": {"colour": 1}}},
     {"profiles": {"notebook": {"timeout": 0}}},
     {"profiles": {"notebook": {"timeout": "0s"}}},
@@ -149,7 +156,7 @@ def test_check_tells_all_that_is_wrong_with_its_line(tmp_path):
 """)
     lines = check(path)
     assert [line.removeprefix(f"petri: {path}:").split(": ")[0] for line in lines] == ["2", "4", "5", "6", "9", "10"]
-    parts = ["unheard", "over the ceiling", "memory needs", "no profile", "keep_days", "absolute path"]
+    parts = ["unheard", "over the ceiling", "memory needs", "based_on", "keep_days", "absolute path"]
     assert all(part in line for part, line in zip(parts, lines, strict=True))
 
 
@@ -159,3 +166,40 @@ def test_check_tells_where_a_file_is_no_json(tmp_path, text, where):
     path.write_text(text)
     [line] = check(path)
     assert line.startswith(f"petri: {path}{where}It is not a JSON object")
+
+
+CLASS = {"profiles": {"exam": {"based_on": "strict", "timeout": "2s", "ceilings": {"timeout": "3s"}}}}
+
+
+def test_profile_of_the_configuration_has_a_kernel_and_its_ceilings_hold(start, tmp_path):
+    (tmp_path / "class.json").write_text(json.dumps(CLASS))
+    prefix = tmp_path / "prefix"
+    command = [PETRI, "install", "--prefix", prefix, "--python", sys.executable, "--profile", "exam"]
+    done = subprocess.run([*command, "--config", tmp_path / "class.json"], capture_output=True, text=True, check=True)
+    assert "Python 3 (petri, exam) is registered" in done.stdout
+    kernel = start(kernel_dir=prefix / "share" / "jupyter" / "kernels", name="petri-exam")
+    cell = kernel.good("import os; os.getcwd()")
+    assert (cell.result, cell.report["profile"], cell.report["limits"]["timeout_ms"]) == ("'/work'", "exam", 2000)
+    for asked in (kernel.run("%%limits timeout=4s\n1"), kernel.ask("1", {"limits": {"timeout": "4s"}})):
+        assert asked.ename == "CellRefused" and "over the ceiling of 3 s in profile exam" in asked.reply["evalue"]
+    late = kernel.run("while True: pass")
+    assert late.reply["traceback"][-1].startswith(
+        "For more time begin the cell with %%limits timeout=3s, the most that there is;"
+    )
+
+
+def test_install_of_a_profile_that_is_not_there_says_which_there_are(tmp_path):
+    command = [PETRI, "install", "--prefix", tmp_path, "--python", sys.executable, "--profile", "exam"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "there is no profile exam; there are notebook, strict" in done.stderr
+
+
+def test_kernel_of_a_profile_that_is_gone_says_so(start, config_file, tmp_path):
+    config_file.write_text(json.dumps(CLASS))
+    prefix = tmp_path / "prefix"
+    command = [PETRI, "install", "--prefix", prefix, "--python", sys.executable, "--profile", "exam"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    config_file.write_text("{}")
+    kernel = start(kernel_dir=prefix / "share" / "jupyter" / "kernels", name="petri-exam", wait=False)
+    cell = kernel.run("1")
+    assert cell.ename == "SandboxError" and "there is no profile exam" in cell.reply["evalue"]

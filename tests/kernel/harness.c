@@ -48,6 +48,8 @@ static void make_runner(struct kernel *kernel) {
                               .accounts = &kernel->accounts,
                               .config = &kernel->config,
                               .grace_us = 30 * CLOCK_S};
+    profile_of_kind(PROFILE_NOTEBOOK, &kernel->config.profile);
+    runner->profile = kernel->accounts.profile = &kernel->config.profile;
     limits_defaults(PROFILE_NOTEBOOK, &runner->limits);
     runner->limits.values[LIMIT_TIMEOUT] = 120 * CLOCK_S / CLOCK_MS; /* on each machine the same, and not the most */
     runner->limits.values[LIMIT_MEMORY] = INT64_C(2) << 30;

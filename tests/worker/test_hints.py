@@ -7,7 +7,7 @@ HINTS = {
     "module": ("import surely_not_there", "-m pip install"),
     "variable": ("import os; os.environ['MY_KEY']", "%env MY_KEY=VALUE"),
     "home": ("open(os.path.expanduser('~/data.csv'))", "a home folder of its own"),
-    "outside": ("open('../data.csv')", '"inputs" in petri\'s configuration'),
+    "outside": ("open('/opt/absent/data.csv')", '"inputs" in petri\'s configuration'),
     "outside, by pathlib": ("import pathlib; pathlib.Path('/srv/absent/x').read_text()", '"inputs"'),
     "port": ("import socket; socket.create_connection(('127.0.0.1', 9))", "a cell's localhost is its own"),
     "port, wrapped": ("import urllib.request; urllib.request.urlopen('http://127.0.0.1:9/')", "localhost"),

@@ -16,7 +16,7 @@ static struct error error;
 
 static int parse(const char *text) {
     error.text[0] = '\0';
-    return config_parse(text, strlen(text), PROFILE_STRICT, &config, &error);
+    return config_parse(text, strlen(text), "strict", &config, &error);
 }
 
 static void test_config_without_keys_is_the_defaults(void **state) {
@@ -53,7 +53,7 @@ static void test_config_that_is_invalid_is_refused_with_a_reason(void **state) {
          " \"interrupt_grace\", \"packages\", \"profiles\", \"records\", \"redact\", \"refuse\" and \"writable\"."},
         {"{\"profiles\": []}", "\"profiles\" has to be an object of profiles."},
         {"{\"profiles\": {\"lax\": {}}}",
-         "\"profiles\": \"lax\" is no profile; there are \"notebook\" and \"strict\"."},
+         "\"profiles\": \"lax\" needs \"based_on\": \"notebook\", \"strict\" or another profile."},
         {"{\"profiles\": {\"notebook\": {\"timeout\": \"2h\"}}}",
          "\"profiles\": \"notebook\": timeout 7200 s is over the ceiling of 3600 s in profile notebook."},
         {"{\"history\": 1}", "\"history\" has to be true or false."},
@@ -115,6 +115,59 @@ static void test_config_reads_every_key(void **state) {
 }
 
 /* A key that the parser takes is in the schema, and no other. */
+static void check_profile(const char *text, const char *name, int64_t timeout_ms, int64_t ceiling_ms) {
+    error.text[0] = '\0';
+    assert_int_equal(config_parse(text, strlen(text), name, &config, &error), 0);
+    assert_string_equal(config.profile.name, name);
+    assert_int_equal(config.limits.values[LIMIT_TIMEOUT], timeout_ms);
+    assert_int_equal(limits_ceiling(&config.profile, LIMIT_TIMEOUT), ceiling_ms);
+}
+
+static void test_config_profile_is_what_it_is_based_on_with_its_own_ceilings_and_limits(void **state) {
+    static const char text[] = "{\"profiles\": {"
+                               "\"quiz\": {\"based_on\": \"exam\", \"memory\": \"128M\"},"
+                               "\"exam\": {\"based_on\": \"strict\", \"timeout\": \"20s\","
+                               " \"ceilings\": {\"timeout\": \"30s\"}},"
+                               "\"short\": {\"based_on\": \"strict\", \"ceilings\": {\"timeout\": \"2s\"}},"
+                               "\"strict\": {\"timeout\": \"90s\", \"ceilings\": {\"timeout\": \"2m\"}}}}";
+    (void)state;
+    check_profile(text, "strict", 90000, 120000);
+    check_profile(text, "exam", 20000, 30000);
+    assert_int_equal(config.profile.kind, PROFILE_STRICT);
+    check_profile(text, "quiz", 20000, 30000);
+    assert_int_equal(config.limits.values[LIMIT_MEMORY], 128 << 20);
+    check_profile(text, "short", 2000, 2000); /* a default that nobody has chosen goes down with its ceiling */
+    check_profile(text, "notebook", 3600000, 3600000);
+    check_profile("{}", "strict", 5000, 60000);
+}
+
+static void test_config_profile_that_can_not_be_is_refused(void **state) {
+    static const struct {
+        const char *text, *why;
+    } rows[] = {
+        {"{\"profiles\": {\"a\": {\"based_on\": \"b\"}, \"b\": {\"based_on\": \"a\"}}}",
+         "\"profiles\": \"a\" is based on itself, or on too many others."},
+        {"{\"profiles\": {\"a\": {\"based_on\": \"none\"}}}",
+         "there is no profile none; there are notebook, strict, a."},
+        {"{\"profiles\": {\"A b\": {\"based_on\": \"strict\"}}}",
+         "\"profiles\": \"A b\" is no name of a profile (letters a to z, digits, - and _)."},
+        {"{\"profiles\": {\"strict\": {\"based_on\": \"notebook\"}}}", "\"profiles\": \"strict\" is based on nothing."},
+        {"{\"profiles\": {\"a\": {\"based_on\": \"strict\", \"timeout\": \"2m\"}}}",
+         "\"profiles\": \"a\": timeout 120 s is over the ceiling of 60 s in profile a."},
+        {"{\"profiles\": {\"strict\": {\"ceilings\": {\"timeout\": \"no\"}}}}",
+         "\"profiles\": \"strict\": timeout needs a duration such as 500ms, 10s, 5m or 1h, not 'no'."},
+        {"{\"profiles\": {\"strict\": {\"ceilings\": 5}}}",
+         "\"profiles\": \"ceilings\" has to be an object of limits."},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(parse(rows[i].text), -EINVAL);
+        assert_string_equal(error.text, rows[i].why);
+    }
+    assert_int_equal(config_parse("{}", 2, "exam", &config, &error), -EINVAL);
+    assert_string_equal(error.text, "there is no profile exam; there are notebook, strict.");
+}
+
 static void test_config_schema_has_the_keys_of_the_parser(void **state) {
     char text[256];
     const char *name;
@@ -130,8 +183,8 @@ static void test_config_schema_has_the_keys_of_the_parser(void **state) {
         assert_non_null(json_object_get(property, "description"));
     }
     const json_t *profiles = json_object_get(json_object_get(properties, "profiles"), "properties");
-    const json_t *strict = json_object_get(json_object_get(profiles, "strict"), "properties");
-    const json_t *processes = json_object_get(strict, "processes");
+    const json_t *without_ceilings = json_array_get(json_object_get(json_object_get(profiles, "strict"), "anyOf"), 1);
+    const json_t *processes = json_object_get(json_object_get(without_ceilings, "properties"), "processes");
     assert_int_equal(json_integer_value(json_object_get(processes, "maximum")), 256);
     assert_true(json_is_false(json_object_get(schema, "additionalProperties")));
     json_decref(schema);
@@ -139,7 +192,7 @@ static void test_config_schema_has_the_keys_of_the_parser(void **state) {
 
 static void test_config_file_that_is_named_and_missing_is_an_error(void **state) {
     (void)state;
-    assert_int_equal(config_load("/nowhere/petri.json", PROFILE_STRICT, &config, &error), -ENOENT);
+    assert_int_equal(config_load("/nowhere/petri.json", "strict", &config, &error), -ENOENT);
     assert_string_equal(error.text, "The configuration /nowhere/petri.json can't be read: No such file or directory.");
 }
 
@@ -151,7 +204,7 @@ static void test_config_file_is_read(void **state) {
     assert_true(fd >= 0);
     assert_int_equal(write(fd, text, sizeof text - 1), sizeof text - 1);
     close(fd);
-    assert_int_equal(config_load(path, PROFILE_STRICT, &config, &error), 0);
+    assert_int_equal(config_load(path, "strict", &config, &error), 0);
     assert_int_equal(config.limits.values[LIMIT_PROCESSES], 3);
     unlink(path);
 }
@@ -159,7 +212,7 @@ static void test_config_file_is_read(void **state) {
 /* What a start finds in a HOME like that, with this in the configuration's place. Returns what is said. */
 static const char *found(void) {
     error.text[0] = '\0';
-    if (config_load(NULL, PROFILE_STRICT, &config, &error) == 0)
+    if (config_load(NULL, "strict", &config, &error) == 0)
         config_fini(&config);
     return error.text;
 }
@@ -191,7 +244,7 @@ static void test_config_of_another_user_is_used_only_if_named(void **state) {
              "it all the same, or start petri with a HOME and an XDG_CONFIG_HOME of your own (sudo -H).",
              in("petri/config.json"));
     assert_string_equal(found(), expected);
-    assert_int_equal(config_load(in("petri/config.json"), PROFILE_STRICT, &config, &error), 0);
+    assert_int_equal(config_load(in("petri/config.json"), "strict", &config, &error), 0);
     assert_false(config.history);
     assert_int_equal(chown(in("petri/config.json"), 0, 0), 0);
     assert_int_equal(chown(in("petri"), 12345, 12345), 0);
@@ -218,8 +271,8 @@ static void test_config_that_is_a_fifo_or_endless_is_refused_at_once(void **stat
     tree_folder("petri");
     assert_int_equal(mkfifo(in("petri/config.json"), 0600), 0);
     assert_non_null(strstr(found(), "can't be read: it is no regular file."));
-    assert_int_equal(config_load(in("petri/config.json"), PROFILE_STRICT, &config, &error), -EINVAL);
-    assert_int_equal(config_load("/dev/zero", PROFILE_STRICT, &config, &error), -EINVAL);
+    assert_int_equal(config_load(in("petri/config.json"), "strict", &config, &error), -EINVAL);
+    assert_int_equal(config_load("/dev/zero", "strict", &config, &error), -EINVAL);
     assert_int_equal(unlink(in("petri/config.json")), 0);
     tree_file("petri/config.json", "{}");
     assert_int_equal(truncate(in("petri/config.json"), (off_t)1 << 40), 0);
@@ -234,6 +287,8 @@ int main(void) {
         cmocka_unit_test(test_config_of_another_profile_is_not_applied),
         cmocka_unit_test(test_config_that_is_invalid_is_refused_with_a_reason),
         cmocka_unit_test(test_config_reads_every_key),
+        cmocka_unit_test(test_config_profile_is_what_it_is_based_on_with_its_own_ceilings_and_limits),
+        cmocka_unit_test(test_config_profile_that_can_not_be_is_refused),
         cmocka_unit_test(test_config_schema_has_the_keys_of_the_parser),
         cmocka_unit_test(test_config_file_that_is_named_and_missing_is_an_error),
         cmocka_unit_test(test_config_file_is_read),

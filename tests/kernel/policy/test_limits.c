@@ -9,6 +9,13 @@
 
 #include <cmocka.h>
 
+/* The table's profile of a kind; until the next call. */
+static const struct profile *of(enum profile_kind kind) {
+    static struct profile profile;
+    profile_of_kind(kind, &profile);
+    return &profile;
+}
+
 static void test_limits_rows_are_complete_and_below_their_ceiling(void **state) {
     (void)state;
     for (int i = 0; i < LIMIT_N; i++) {
@@ -51,11 +58,11 @@ static void test_limits_defaults_are_resolved_and_within_the_ceiling(void **stat
     (void)state;
     for (int profile = 0; profile < PROFILE_N; profile++) {
         struct limits limits;
-        limits_defaults((enum profile)profile, &limits);
+        limits_defaults((enum profile_kind)profile, &limits);
         limits_resolve(&limits);
         for (int i = 0; i < LIMIT_N; i++) {
             assert_true(limits.values[i] > 0);
-            assert_true(limits.values[i] <= limits_ceiling((enum profile)profile, (enum limit)i));
+            assert_true(limits.values[i] <= limits_ceiling(of((enum profile_kind)profile), (enum limit)i));
         }
     }
 }
@@ -74,7 +81,7 @@ static void test_limits_beside_are_not_over_those_of_the_cell(void **state) {
     (void)state;
     for (int profile = 0; profile < PROFILE_N; profile++) {
         struct limits limits, beside;
-        limits_defaults((enum profile)profile, &limits);
+        limits_defaults((enum profile_kind)profile, &limits);
         int at_once = limits_beside(&limits, 4, &beside);
         limits_resolve(&limits);
         assert_in_range(at_once, 1, limits.values[LIMIT_CPUS]);
@@ -115,19 +122,19 @@ static void test_limits_that_are_not_set_are_not_reported(void **state) {
 }
 
 /* Gives a proposal, and what it says is the most, to the parser. */
-static void check_proposal(enum profile profile, enum limit limit, int64_t value) {
+static void check_proposal(enum profile_kind profile, enum limit limit, int64_t value) {
     struct limits limits;
     struct error error = {0};
     char text[96], line[128];
-    const struct limits_change change = {profile, ASKER_CELL, &error};
-    limits_more(profile, limit, value, text, sizeof text);
+    const struct limits_change change = {of(profile), ASKER_CELL, &error};
+    limits_more(of(profile), limit, value, text, sizeof text);
     if (!text[0])
         return;
     limits_defaults(profile, &limits);
     limits.values[limit] = LIMITS_NONE; /* of those that can only be lowered */
     const char *asked = text + strlen("%%limits "), *comma = strchr(asked, ','), *up = strstr(asked, " up to ");
     assert_int_equal(limits_change_line(&change, &limits, asked, comma ? (size_t)(comma - asked) : strlen(asked)), 0);
-    assert_true(limits.values[limit] > value || limits.values[limit] == limits_ceiling(profile, limit));
+    assert_true(limits.values[limit] > value || limits.values[limit] == limits_ceiling(of(profile), limit));
     snprintf(line, sizeof line, "%s=%s", limit_rows[limit].name, up ? up + strlen(" up to ") : "1");
     if (up)
         assert_int_equal(limits_change_line(&change, &limits, line, strlen(line)), 0);
@@ -139,10 +146,10 @@ static void test_limits_more_proposes_what_is_accepted(void **state) {
     (void)state;
     for (int profile = 0; profile < PROFILE_N; profile++) {
         for (int i = 0; i < LIMIT_N; i++) {
-            const int64_t ceiling = limits_ceiling((enum profile)profile, (enum limit)i);
+            const int64_t ceiling = limits_ceiling(of((enum profile_kind)profile), (enum limit)i);
             const int64_t most = ceiling == LIMITS_NONE ? 100000 : ceiling;
             for (size_t j = 0; j < sizeof parts / sizeof parts[0] && !limit_rows[i].of_session; j++)
-                check_proposal((enum profile)profile, (enum limit)i, most / parts[j] > 0 ? most / parts[j] : 1);
+                check_proposal((enum profile_kind)profile, (enum limit)i, most / parts[j] > 0 ? most / parts[j] : 1);
         }
     }
 }
@@ -150,19 +157,19 @@ static void test_limits_more_proposes_what_is_accepted(void **state) {
 static void test_limits_more_at_the_ceiling_proposes_nothing(void **state) {
     char text[96];
     (void)state;
-    assert_string_equal(limits_more(PROFILE_STRICT, LIMIT_TIMEOUT, 60000, text, sizeof text), "");
-    assert_string_equal(limits_more(PROFILE_STRICT, LIMIT_TIMEOUT, 5000, text, sizeof text),
+    assert_string_equal(limits_more(of(PROFILE_STRICT), LIMIT_TIMEOUT, 60000, text, sizeof text), "");
+    assert_string_equal(limits_more(of(PROFILE_STRICT), LIMIT_TIMEOUT, 5000, text, sizeof text),
                         "%%limits timeout=10s, or more up to 1m");
-    assert_string_equal(limits_more(PROFILE_STRICT, LIMIT_MEMORY, 600 << 20, text, sizeof text),
+    assert_string_equal(limits_more(of(PROFILE_STRICT), LIMIT_MEMORY, 600 << 20, text, sizeof text),
                         "%%limits memory=1G, the most that there is");
-    assert_string_equal(limits_more(PROFILE_NOTEBOOK, LIMIT_CPU, 1500, text, sizeof text), "%%limits cpu=3s");
+    assert_string_equal(limits_more(of(PROFILE_NOTEBOOK), LIMIT_CPU, 1500, text, sizeof text), "%%limits cpu=3s");
 }
 
 static void test_profile_names_round_trip(void **state) {
-    enum profile profile = PROFILE_NOTEBOOK;
+    enum profile_kind profile = PROFILE_NOTEBOOK;
     (void)state;
     for (int i = 0; i < PROFILE_N; i++) {
-        assert_int_equal(profile_from_name(profile_name((enum profile)i), &profile), 0);
+        assert_int_equal(profile_from_name(profile_name((enum profile_kind)i), &profile), 0);
         assert_int_equal(profile, i);
     }
     assert_int_equal(profile_from_name("lax", &profile), -EINVAL);

@@ -10,12 +10,14 @@
 static struct limits limits;
 static struct error error;
 static struct limits_change change;
+static struct profile profile;
 
 static int setup(void **state) {
     (void)state;
     limits_defaults(PROFILE_STRICT, &limits);
     error.text[0] = '\0';
-    change = (struct limits_change){PROFILE_STRICT, ASKER_CELL, &error};
+    profile_of_kind(PROFILE_STRICT, &profile);
+    change = (struct limits_change){&profile, ASKER_CELL, &error};
     return 0;
 }
 

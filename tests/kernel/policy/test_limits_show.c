@@ -9,10 +9,12 @@
 #include <cmocka.h>
 
 static json_t *show(const struct limits_used *used) {
+    struct profile profile;
     struct limits limits;
     limits_defaults(PROFILE_STRICT, &limits);
     limits.values[LIMIT_TIMEOUT] = 1500;
-    json_t *data = limits_show(PROFILE_STRICT, &limits, used);
+    profile_of_kind(PROFILE_STRICT, &profile);
+    json_t *data = limits_show(&profile, &limits, used);
     assert_non_null(data);
     return data;
 }

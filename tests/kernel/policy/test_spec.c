@@ -17,7 +17,9 @@ static struct error error;
 static int parse(const char *text) {
     json_t *json = json_loads(text, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
     json_t *environment = json_pack("[s, s]", "MODE", "REGION");
-    const struct limits_change limits_change = {PROFILE_NOTEBOOK, ASKER_CELL, &error};
+    struct profile profile;
+    profile_of_kind(PROFILE_NOTEBOOK, &profile);
+    const struct limits_change limits_change = {&profile, ASKER_CELL, &error};
     assert_non_null(json);
     limits_defaults(PROFILE_NOTEBOOK, &limits);
     error.text[0] = '\0';
