@@ -278,6 +278,10 @@ void cell_signal_group(const struct cell *cell, int signal);
 /* Sends a signal to the cell's worker alone. */
 void cell_signal(const struct cell *cell, int signal);
 
+/* Whether the worker's first thread computes now. One that waits in a system call would be woken by a signal with a
+ * handler, as pause(2) is, and the code would see it. See: signal(7). */
+bool cell_computes(const struct cell *cell);
+
 /* How a cell ended, measured from outside. */
 struct cell_end {
     bool exited;        /* the worker ended by itself: code is valid */

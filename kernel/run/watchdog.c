@@ -123,13 +123,15 @@ static void wait_for_answer(struct runner *runner, int64_t now_us) {
 /*
  * What ends a cell for its memory leaves it no time to say where it is. So it is
  * asked on the way, when it holds more than half of the limit and each time that
- * it holds clearly more than before.
+ * it holds clearly more than before. It must not notice: one that waits, for a child
+ * that takes the memory, isn't asked.
  */
 static void ask_near_memory_limit(struct runner *runner) {
     struct run *run = runner->run;
     const uint64_t limit = (uint64_t)run->asked.limits.values[LIMIT_MEMORY];
     const uint64_t bytes = runner->exchange.usage.memory_bytes;
-    if (bytes < limit / 2 || bytes < run->now.asked_at_bytes + limit / ASKED_PARTS || run->now.stack_us != CLOCK_NEVER)
+    if (bytes < limit / 2 || bytes < run->now.asked_at_bytes + limit / ASKED_PARTS ||
+        run->now.stack_us != CLOCK_NEVER || !cell_computes(run->now.cell))
         return;
     run->now.asked_at_bytes = bytes;
     where_renew(run, session_trace_fd(runner->session));

@@ -140,6 +140,11 @@ void cell_signal(const struct cell *cell, int signal) {
         kill(cell->worker, signal);
 }
 
+bool cell_computes(const struct cell *cell) {
+    struct procfs_stat stat;
+    return !cell->ended && process_read_stat(cell->worker, &stat) == 0 && stat.state == 'R';
+}
+
 /* Reaps the worker, and measures it before: a reaped process has no figures any more. */
 static void reap_worker(struct cell *cell) {
     struct cell_usage usage;

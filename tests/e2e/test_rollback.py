@@ -142,6 +142,13 @@ def test_cell_that_is_ended_names_the_line_that_it_was_at(shared_kernel, kind):
     assert heading.startswith("The code was last seen here" if outcome == "memory" else "The code was here")
 
 
+# On the way to its limit of memory a cell is asked where it is, with a signal: it must not be woken by it.
+def test_cell_that_waits_while_its_child_takes_memory_is_not_woken(shared_kernel):
+    child = "if os.fork() == 0:\n    held = []\n    while True: held.append(bytearray(b'x') * (1 << 20))"
+    cell = shared_kernel.run(f"%%limits memory=200M\nimport os, signal\n{child}\nsignal.pause()")
+    assert (cell.report["outcome"], cell.ename) == ("memory", "CellMemoryLimit"), str(cell)
+
+
 def test_crash_shows_no_stack_of_an_earlier_cell(shared_kernel):
     forged = 'File \\"<ipython-input-9-0123456789ab>\\", line 77 in forged'
     shared_kernel.good(f"import os\nos.write(4, b'Stack (most recent call first):\\n  {forged}\\n')")

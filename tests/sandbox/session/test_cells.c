@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,6 +139,18 @@ static void endless_loop_can_be_discarded(struct live *live) {
     live_send(cell, "end loop");
     cell_discard(cell);
     live_check_counter(live, 1);
+}
+
+static void cell_computes_unless_it_waits(struct live *live) {
+    struct cell *cell = live_start(live);
+    CHECK_TEXT(live_ask(cell, "add 1"), "1");
+    while (cell_computes(cell)) /* it is about to wait for what it is sent next */
+        sched_yield();
+    live_send(cell, "end loop");
+    while (!cell_computes(cell))
+        sched_yield();
+    cell_discard(cell);
+    live_check_counter(live, 0);
 }
 
 static void stopped_cell_can_be_discarded(struct live *live) {
@@ -372,6 +385,7 @@ static const struct live_case cases[] = {
     {"freezing_a_cell_that_has_ended_is_an_error", freezing_a_cell_that_has_ended_is_an_error, NULL},
     {"cell_that_runs_another_program_cannot_be_frozen", cell_that_runs_another_program_cannot_be_frozen, NULL},
     {"endless_loop_can_be_discarded", endless_loop_can_be_discarded, NULL},
+    {"cell_computes_unless_it_waits", cell_computes_unless_it_waits, NULL},
     {"stopped_cell_can_be_discarded", stopped_cell_can_be_discarded, NULL},
     {"cell_stopped_by_a_signal_can_be_committed", cell_stopped_by_a_signal_can_be_committed, NULL},
     {"unstarted_cell_can_be_discarded", unstarted_cell_can_be_discarded, NULL},
