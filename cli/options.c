@@ -20,7 +20,7 @@ static const struct {
     const char *help;
 } rows[] = {
     [OPTION_ARTIFACTS] = {"--artifacts", "DIR", "folder to copy files to that the code makes; made if it is not there"},
-    [OPTION_CONFIG] = {"--config", "FILE", "configuration to use instead of the user's or the system's"},
+    [OPTION_CONFIG] = {"--config", "FILE", "configuration to use instead of the user's own, over that of /etc/petri"},
     [OPTION_FILE] = {"--file", "FILE[:NAME]", "put a file into the folder of the code, under its own name or another"},
     [OPTION_FOLDER] = {"--folder", "DIR", "folder to run in, instead of the recorded one"},
     [OPTION_HELP] = {"--help", NULL, "show this text"},

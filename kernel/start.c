@@ -255,16 +255,34 @@ static void free_kernel(struct kernel *kernel) {
         close(kernel->signal_fd);
 }
 
+/* No option turns on what the operator has turned off and locked. */
+static int check_locks(const struct config *config, const struct start_options *options, struct error *ret_error) {
+    static const char form[] = "%s can't be used: " CONFIG_POLICY_PATH ", which holds for every user of this machine, "
+                               "locks \"%s\", and %s.";
+    if (options->writable && !config->writable.on && config_locks(config, "writable"))
+        return error_set(ret_error, EPERM, form, "The kernel \"petri, writable\" (--writable)", "writable",
+                         "no cell writes to the notebook's folder");
+    if (options->artifacts && options->artifacts[0] && !config->artifacts[0] && config_locks(config, "artifacts"))
+        return error_set(ret_error, EPERM, form, "--artifacts", "artifacts", "no files of cells are copied out");
+    return 0;
+}
+
 /*
  * Reads the profile and the configuration. Where either can't be used, no cell
  * runs, and nothing is stored.
  */
 static void choose_config(struct kernel *kernel, const struct start_options *options, struct start *start) {
-    if (config_load(options->config, options->profile, &kernel->config, &start->broken) == 0)
+    if (config_load(options->config, options->profile, &kernel->config, &start->broken) < 0) {
+        start->mend =
+            "In a terminal, petri config check says what is wrong with the configuration. Restart the kernel once "
+            "it is mended.";
+    } else if (check_locks(&kernel->config, options, &start->broken) < 0) {
+        start->mend = "In a terminal, petri config check says what is locked. Use the kernel \"Python 3 (petri)\", or "
+                      "leave the option out.";
+        config_fini(&kernel->config);
+    } else {
         return;
-    start->mend =
-        "In a terminal, petri config check says what is wrong with the configuration. Restart the kernel once "
-        "it is mended.";
+    }
     config_closed(&kernel->config);
 }
 

@@ -1,29 +1,22 @@
 /*
- * config.c - finds one file, reads it, and accepts either all of it or nothing.
+ * config.c - reads the operator's file and then the user's own over it, and accepts either all of both or nothing.
  *
- * Files are not merged: the first that exists is the whole configuration. The
- * keys are read into a new struct that has the defaults. A file that was not
- * named with --config is opened through the descriptor of its folder, after the
- * folder's owner was checked.
+ * The keys are read into a new struct that has the defaults. What is wrong in one
+ * file does not keep the other from being read, so that a check tells all of it.
  */
 
 #include "config.h"
 
-#include "kernel/base/host_file.h"
-#include "kernel/base/paths.h"
 #include "kernel/policy/config_keys.h"
 #include "protocol/text.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <libgen.h>
-#include <string.h>
+#include <stdio.h>
 
 enum {
     GRACE_MS = 2000,
     KEEP_DAYS = 90,
     RECORDS_BYTES = 1 << 30,
-    MAX_FILE_BYTES = (1 << 20) - 1,
     MAX_DEPTH = 16,
 };
 
@@ -46,156 +39,113 @@ void config_closed(struct config *ret_config) {
 }
 
 void config_fini(struct config *config) {
-    json_t *const texts[] = {config->environment,    config->inputs,          config->packages,      config->redact,
-                             config->refuse.imports, config->refuse.patterns, config->writable.allow};
+    json_t *const texts[] = {config->environment,    config->inputs,          config->packages,       config->redact,
+                             config->refuse.imports, config->refuse.patterns, config->writable.allow, config->locked};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         json_decref(texts[i]);
     *config = (struct config){0};
 }
 
-/* Says where the text is no JSON; line gets that line. */
-static int refuse_json(const char *text, size_t bytes, unsigned *ret_line, struct error *ret_error) {
-    json_error_t where;
-    json_auto_t *json = json_loadb(text, bytes, JSON_ALLOW_NUL | JSON_DECODE_ANY, &where);
-    *ret_line = 1;
-    if (json || where.line < 1 || where.column < 1)
-        return error_set(ret_error, EINVAL, "It is not a JSON object.");
-    *ret_line = (unsigned)where.line;
-    return error_set(ret_error, EINVAL, "It is not a JSON object: line %d, column %d: %.200s.", where.line,
-                     where.column, where.text);
-}
-
-/* Who is told of what is wrong in a file, and its text. */
+/* Who is told of what is wrong in a file. */
 struct telling {
-    config_problem *tell; /* NULL for nobody */
-    void *arg;
-    const char *text;
-    size_t bytes;
+    const struct config_file *file;
+    const struct config_listener *listener;
+    json_t *told;       /* what has been said: a profile is read again for each that is based on it */
+    struct error first; /* with file and line */
 };
 
+static void tell(struct telling *telling, unsigned line, const char *sentence) {
+    char key[ERROR_TEXT_BYTES + 16];
+    const char *path = telling->file->path;
+    snprintf(key, sizeof key, "%u %s", line, sentence);
+    if (json_object_get(telling->told, key))
+        return;
+    json_object_set_new(telling->told, key, json_true());
+    if (!telling->first.text[0] && path[0])
+        error_set(&telling->first, EINVAL, "The configuration %s, line %u: %s", path, line, sentence);
+    else if (!telling->first.text[0])
+        error_set(&telling->first, EINVAL, "%s", sentence);
+    if (telling->listener->problem)
+        telling->listener->problem(telling->listener->arg, path, line, sentence);
+}
+
 static void tell_wrong(void *arg, const struct config_place *place, const char *sentence) {
-    const struct telling *telling = arg;
-    telling->tell(telling->arg, config_line(telling->text, telling->bytes, place), sentence);
+    struct telling *telling = arg;
+    const struct config_file *file = telling->file;
+    tell(telling, file->text ? config_line(file->text, file->bytes, place) : 1, sentence);
 }
 
-static int parse(struct telling *telling, const char *profile, struct config *ret_config, struct error *ret_error) {
-    const char *text = telling->text;
-    const struct config_wrongs wrongs = {telling->tell ? tell_wrong : NULL, telling};
-    struct config config;
+/* The file's JSON object, {} where there is no file; NULL after it was told where it is none. The caller's. */
+static json_t *parse_json(struct telling *telling) {
+    const struct config_file *file = telling->file;
+    json_error_t where;
     struct error error;
-    unsigned line;
-    json_auto_t *json = text_parse_json(text, telling->bytes, MAX_DEPTH);
-    if (!json_is_object(json)) {
-        int r = refuse_json(text, telling->bytes, &line, &error);
-        if (telling->tell)
-            telling->tell(telling->arg, line, error.text);
-        *ret_error = error;
-        return r;
+    if (!file->text)
+        return json_object();
+    json_t *json = text_parse_json(file->text, file->bytes, MAX_DEPTH);
+    if (json_is_object(json))
+        return json;
+    json_decref(json);
+    json_auto_t *other = json_loadb(file->text, file->bytes, JSON_ALLOW_NUL | JSON_DECODE_ANY, &where);
+    if (other || where.line < 1 || where.column < 1) {
+        tell(telling, 1, "It is not a JSON object.");
+        return NULL;
     }
-    set_defaults(&config);
-    int r = config_read(json, profile ? profile : profile_name(PROFILE_NOTEBOOK), &wrongs, &config, ret_error);
-    if (r < 0)
-        config_fini(&config);
-    else
-        *ret_config = config;
-    return r;
+    error_set(&error, EINVAL, "It is not a JSON object: column %d: %.200s.", where.column, where.text);
+    tell(telling, (unsigned)where.line, error.text);
+    return NULL;
 }
 
-int config_parse(const char *text, size_t bytes, const char *profile, struct config *ret_config,
-                 struct error *ret_error) {
-    return parse(&(struct telling){.text = text, .bytes = bytes}, profile, ret_config, ret_error);
+/* Reads one file into config. 0, or -EINVAL after it was told. */
+static int read_one(struct telling *telling, const struct config_source *source, struct config *config) {
+    const struct config_wrongs wrongs = {tell_wrong, telling};
+    return source->json ? config_read(source, &wrongs, config) : -EINVAL;
 }
 
-/*
- * Opens a file that was not named with --config. HOME and XDG_CONFIG_HOME may be
- * those of another user, as with a sudo(8) that keeps the environment, and
- * another user must not decide what cells see and what is stored.
- */
-static int open_found(const char *path, const struct host_file *wanted, struct error *ret_error) {
-    char folder[PATH_MAX], name[PATH_MAX];
-    struct stat st;
-    snprintf(folder, sizeof folder, "%s", path);
-    snprintf(name, sizeof name, "%s", path);
-    auto_fd fd = open(dirname(folder), O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return error_set_errno(ret_error, errno);
-    if (host_is_trusted(st.st_uid))
-        return host_file_open(fd, basename(name), wanted, ret_error);
-    return error_set(ret_error, EPERM, "its folder belongs to another user (uid %u)", (unsigned)st.st_uid);
-}
-
-static int open_file(const char *path, bool named, struct error *ret_error) {
-    struct error cause;
-    const struct host_file wanted = {
-        .flags = O_RDONLY, .owner = named ? HOST_ANY_OWNER : HOST_TRUSTED, .max_bytes = MAX_FILE_BYTES};
-    int fd = named ? host_file_open(AT_FDCWD, path, &wanted, &cause) : open_found(path, &wanted, &cause);
-    if (fd == -EPERM)
-        error_set(ret_error, -fd,
-                  "The configuration %s is not used: %s. Name it with --config to use it all the same, or start petri "
-                  "with a HOME and an XDG_CONFIG_HOME of your own (sudo -H).",
-                  path, cause.text);
-    else if (fd < 0)
-        error_set(ret_error, -fd, "The configuration %s can't be read: %s.", path, cause.text);
-    return fd;
-}
-
-/* Reads the whole file. A file that grows meanwhile is treated as too large. The number of bytes, or -errno. */
-static ssize_t read_config(int fd, char *text) {
-    size_t have = 0;
-    ssize_t n = 1;
-    while (n > 0 && have <= MAX_FILE_BYTES) {
-        n = read(fd, text + have, MAX_FILE_BYTES + 1 - have);
-        have += n > 0 ? (size_t)n : 0;
-    }
-    return n < 0 ? -errno : have > MAX_FILE_BYTES ? -EFBIG : (ssize_t)have;
-}
-
-static int load_file(const char *path, bool named, struct telling *telling, const char *profile,
+/* Reads both files. Where one is wrong, ret_error is about the first thing, and ret_config is not touched. */
+static int read_both(const struct config_files *files, const char *profile, const struct config_listener *listener,
                      struct config *ret_config, struct error *ret_error) {
-    struct error cause;
-    auto_fd fd = open_file(path, named, ret_error);
-    if (fd < 0)
-        return fd;
-    auto_free char *text = malloc(MAX_FILE_BYTES + 1);
-    ssize_t n = text ? read_config(fd, text) : -ENOMEM;
-    if (n < 0)
-        return error_set(ret_error, (int)-n, "The configuration %s can't be read: %s.", path, strerror((int)-n));
-    telling->text = text;
-    telling->bytes = (size_t)n;
-    int r = parse(telling, profile, ret_config, &cause);
-    if (r < 0)
-        error_set(ret_error, -r, "The configuration %s: %s", path, cause.text);
+    json_auto_t *told = json_object(), *told_own = json_object();
+    struct telling of_policy = {.file = &files->policy, .listener = listener, .told = told};
+    struct telling of_own = {.file = &files->own, .listener = listener, .told = told_own};
+    struct config config;
+    set_defaults(&config);
+    json_auto_t *policy = parse_json(&of_policy);
+    json_auto_t *own = parse_json(&of_own);
+    int r = read_one(&of_policy, &(struct config_source){.json = policy, .is_policy = true}, &config);
+    if (read_one(&of_own,
+                 &(struct config_source){
+                     .json = own, .policy = policy, .profile = profile ? profile : profile_name(PROFILE_NOTEBOOK)},
+                 &config) < 0)
+        r = -EINVAL;
+    if (r == 0) {
+        *ret_config = config;
+        return 0;
+    }
+    config_fini(&config);
+    if (ret_error)
+        *ret_error = of_policy.first.text[0] ? of_policy.first : of_own.first;
     return r;
 }
 
-int config_find(const char *path, char ret_path[PATH_MAX]) {
-    static const char system_path[] = "/etc/petri/config.json";
-    char user[PATH_MAX];
-    if (path)
-        snprintf(ret_path, PATH_MAX, "%s", path);
-    else if (paths_of_user("XDG_CONFIG_HOME", ".config", "petri/config.json", user, sizeof user) == 0 &&
-             access(user, F_OK) == 0)
-        memcpy(ret_path, user, sizeof user);
-    else if (access(system_path, F_OK) == 0)
-        memcpy(ret_path, system_path, sizeof system_path);
-    else
-        return 0;
-    return 1;
+int config_parse(const struct config_files *files, const char *profile, struct config *ret_config,
+                 struct error *ret_error) {
+    return read_both(files, profile, &(struct config_listener){0}, ret_config, ret_error);
 }
 
 int config_load(const char *path, const char *profile, struct config *ret_config, struct error *ret_error) {
-    char found[PATH_MAX];
-    if (config_find(path, found))
-        return load_file(found, path != NULL, &(struct telling){0}, profile, ret_config, ret_error);
-    return config_parse("{}", 2, profile, ret_config, ret_error);
+    struct config_files files;
+    int r = config_files_read(path, &files, ret_error);
+    if (r < 0)
+        return r;
+    r = config_parse(&files, profile, ret_config, ret_error);
+    config_files_fini(&files);
+    return r;
 }
 
-int config_check(const char *path, config_problem *tell, void *arg, struct error *ret_error) {
-    char found[PATH_MAX];
+int config_check(const struct config_files *files, const struct config_listener *listener) {
     struct config config;
-    if (!config_find(path, found))
-        return 0;
-    int r = load_file(found, path != NULL, &(struct telling){.tell = tell, .arg = arg}, NULL, &config, ret_error);
+    int r = read_both(files, NULL, listener, &config, NULL);
     if (r == 0)
         config_fini(&config);
     return r;

@@ -4,24 +4,25 @@
  *     {"profiles": {"notebook": {"timeout": "5m", "disk": "1G"}}, "packages": ["numpy", "pandas"],
  *      "records": {"keep_days": 30}, "history": false}
  *
- * The first of --config, $XDG_CONFIG_HOME/petri/config.json (else
- * ~/.config/petri/config.json) and /etc/petri/config.json that there is. One that
- * was not named but found has to be the user's or root's, and so has its folder:
- * else it is an error. It is a regular file of less than 1 MiB. An unknown key,
- * or a value of the wrong type or over its ceiling, is an error, and the kernel
- * runs no cell. The keys are rows of config_keys.c.
+ * /etc/petri/config.json is the operator's and holds for every user. The user's
+ * own file (config_file.h) is read over it: it may set each key anew, but those that
+ * the operator's names in "locked", and no limit or ceiling over a ceiling that
+ * the operator's sets. An unknown key, or a value of the wrong type, over its ceiling
+ * or locked, is an error, and the kernel runs no cell. The keys are rows of
+ * config_keys.c.
  */
 #ifndef PETRI_CONFIG_H
 #define PETRI_CONFIG_H
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "kernel/policy/config_file.h"
 #include "kernel/policy/limits.h"
 
 #include <limits.h>
 #include <stdbool.h>
 
-/* Arrays are of strings, owned, and NULL where the file does not have them. */
+/* Arrays are of strings, owned, and NULL where no file has them. */
 struct config {
     struct profile profile; /* the one that was asked for */
     struct limits limits;   /* its defaults */
@@ -31,6 +32,7 @@ struct config {
     json_t *inputs;         /* more folders that cells can read, absolute */
     json_t *packages;       /* the distributions that cells can see; NULL: all */
     json_t *redact;         /* patterns of what must not be stored; pattern.h */
+    json_t *locked;         /* keys that only the operator's file may set; true: all; config_locks() */
     struct {
         json_t *imports;  /* modules that code must not import */
         json_t *patterns; /* patterns that code must not have */
@@ -56,30 +58,34 @@ void config_fini(struct config *config);
 /* What holds where the file can't be used and so no cell runs: the defaults, but nothing is stored. The caller's. */
 void config_closed(struct config *ret_config);
 
-/* Parses the text of a file; profile is the name of the one to choose, NULL for "notebook". 0, or -EINVAL with one
- * sentence in ret_error. ret_config is the caller's: config_fini().
+/* Whether the operator has locked a key of the file, "records". */
+bool config_locks(const struct config *config, const char *key);
+
+/*
+ * Reads the texts of the files; profile is the name of the one to choose, NULL for
+ * "notebook". 0, or -EINVAL with one sentence in ret_error, about the first thing
+ * that is wrong, which begins with file and line. ret_config is the caller's:
+ * config_fini().
  */
-int config_parse(const char *text, size_t bytes, const char *profile, struct config *ret_config,
+int config_parse(const struct config_files *files, const char *profile, struct config *ret_config,
                  struct error *ret_error) MUST_CHECK;
 
-/*
- * Finds and reads the file; path is the value of --config, or NULL. 0 (also
- * where there is none and path is NULL), or -errno with one sentence in ret_error.
- */
+/* Finds and reads the files; path is the value of --config, or NULL. 0, also where there are none, or -errno with one
+ * sentence in ret_error. */
 int config_load(const char *path, const char *profile, struct config *ret_config, struct error *ret_error) MUST_CHECK;
 
-/* Called for each thing that is wrong with a file: its line, from 1, and one sentence. */
-typedef void config_problem(void *arg, unsigned line, const char *sentence);
+/* What a check finds. Functions may be NULL; texts are borrowed for the call. */
+struct config_listener {
+    /* Something is wrong with a file: its line, from 1, and one sentence. */
+    void (*problem)(void *arg, const char *path, unsigned line, const char *sentence);
+    void *arg;
+};
 
 /*
- * Checks the file that config_load() would read, for all profiles. 0 where it is
- * good, or where there is none; -EINVAL where something is wrong, and all of it
- * has been told; another -errno, with one sentence in ret_error, where it can't be read.
+ * Checks the texts of the files, for all profiles. 0 where they are good; -EINVAL
+ * where something is wrong, and all of it has been told.
  */
-int config_check(const char *path, config_problem *tell, void *arg, struct error *ret_error) MUST_CHECK;
-
-/* The file that config_load() would read: 1, or 0 where there is none and the defaults hold. */
-int config_find(const char *path, char ret_path[PATH_MAX]);
+int config_check(const struct config_files *files, const struct config_listener *listener) MUST_CHECK;
 
 /* The JSON Schema of the file, made of the same rows that parse it. The caller's; NULL on ENOMEM.
  * See: JSON Schema, draft 2020-12. */

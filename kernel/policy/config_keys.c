@@ -3,8 +3,8 @@
  *
  * A row says where its value is stored in struct config, so a new key is a new
  * row. Each member of an object in the file has to have a row, so unknown keys
- * are found. The limits of the kernel's profile are read over the profile's
- * defaults; those of other profiles are only checked.
+ * are found. A key is stored over what an earlier file has set, unless that file is
+ * the operator's and locks it.
  */
 
 #include "config_keys.h"
@@ -115,6 +115,8 @@ static const struct config_key root_keys[] = {
      .form = "^/."},
     {"interrupt_grace", "From an interrupt until a cell that does not listen is ended", CONFIG_DURATION,
      .at = AT(grace_ms)},
+    {"locked", "Keys of this file that no other file may set, or true for all; counts in " CONFIG_POLICY_PATH " alone",
+     CONFIG_LOCKED, .at = AT(locked)},
     {"packages", "The distributions that cells can see, and those that these require; without it all", CONFIG_TEXTS,
      .at = AT(packages), .check = check_distribution, .form = "^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"},
     {"profiles", "Limits of the profiles", CONFIG_PROFILES, .at = AT(limits)},
@@ -139,6 +141,7 @@ static const char *const kind_forms[] = {
     [CONFIG_TEXTS] = "an array of texts",
     [CONFIG_OBJECT] = "an object",
     [CONFIG_PROFILES] = "an object of profiles",
+    [CONFIG_LOCKED] = "true, or an array of keys of this file",
 };
 _Static_assert(sizeof kind_forms / sizeof kind_forms[0] == CONFIG_KIND_N, "one form a kind");
 
@@ -195,6 +198,39 @@ static int read_number(const struct config_reading *reading, const struct config
     return refuse_kind(reading, key);
 }
 
+bool config_is_key(const char *name) {
+    for (size_t i = 0; i < config_root.n_members; i++)
+        if (strcmp(root_keys[i].name, name) == 0)
+            return root_keys[i].kind != CONFIG_LOCKED;
+    return false;
+}
+
+bool config_locks(const struct config *config, const char *key) {
+    bool locked = json_is_true(config->locked);
+    for (size_t i = 0; i < json_array_size(config->locked); i++)
+        locked = locked || strcmp(json_string_value(json_array_get(config->locked, i)), key) == 0;
+    return locked;
+}
+
+static int read_locked(const struct config_reading *reading, const struct config_key *key, const json_t *json) {
+    size_t i;
+    json_t *name;
+    json_t **locked = place(reading, key);
+    if (!json_is_true(json) && !json_is_array(json))
+        return refuse_kind(reading, key);
+    json_array_foreach((json_t *)json, i, name) {
+        if (!json_is_string(name))
+            return refuse_kind(reading, key);
+        if (!config_is_key(json_string_value(name)))
+            return config_refuse(reading, ": '%.60s' is no key of this file", json_string_value(name));
+    }
+    if (reading->source->is_policy) {
+        json_decref(*locked);
+        *locked = json_incref((json_t *)json);
+    }
+    return 0;
+}
+
 /* `there are "history", "interrupt_grace" and "profiles"` */
 static void list_names(const struct config_key *key, char *buf, size_t size) {
     size_t n = 0;
@@ -225,10 +261,29 @@ static int read_value(const struct config_reading *reading, const struct config_
         return read_object(reading, key, json);
     case CONFIG_PROFILES:
         return json_is_object(json) ? config_read_profiles(reading, json) : refuse_kind(reading, key);
+    case CONFIG_LOCKED:
+        return read_locked(reading, key, json);
     case CONFIG_KIND_N:
         break;
     }
     return -EINVAL;
+}
+
+/* A key of the file that the operator has locked, in another file. */
+static bool is_locked(const struct config_reading *reading, const struct config_key *key) {
+    return key >= root_keys && key < root_keys + config_root.n_members && key->kind != CONFIG_LOCKED &&
+           reading->source->policy && config_locks(reading->config, key->name);
+}
+
+static int read_known(const struct config_reading *reading, const struct config_key *key, const json_t *json) {
+    if (is_locked(reading, key))
+        return config_refuse(reading,
+                             "is locked by " CONFIG_POLICY_PATH ", which holds for every user of this machine: take it "
+                             "out of this file");
+    if (!key->or_false || !json_is_false(json))
+        return read_value(reading, key, json);
+    *(char *)place(reading, key) = 0; /* an empty text, or a bool that is false */
+    return 0;
 }
 
 static int read_member(const struct config_reading *reading, const struct config_key *key, const char *name,
@@ -237,15 +292,9 @@ static int read_member(const struct config_reading *reading, const struct config
     char names[256] = "";
     size_t n = strlen(inner.path);
     snprintf(inner.path + n, sizeof inner.path - n, "%s\"%.60s\"", n > 0 ? ", " : "", name);
-    for (size_t i = 0; i < key->n_members; i++) {
-        const struct config_key *member = &key->members[i];
-        if (strcmp(member->name, name) != 0)
-            continue;
-        if (!member->or_false || !json_is_false(json))
-            return read_value(&inner, member, json);
-        *(char *)place(reading, member) = 0; /* an empty text, or a bool that is false */
-        return 0;
-    }
+    for (size_t i = 0; i < key->n_members; i++)
+        if (strcmp(key->members[i].name, name) == 0)
+            return read_known(&inner, &key->members[i], json);
     list_names(key, names, sizeof names);
     return config_refuse(&inner, "is not known; there %s %s", key->n_members == 1 ? "is" : "are", names);
 }
@@ -256,6 +305,8 @@ static int read_object(const struct config_reading *reading, const struct config
     int r = 0;
     if (!json_is_object(json))
         return refuse_kind(reading, key);
+    if (key->or_false)
+        *(bool *)place(reading, key) = true; /* the operator's file may have it false */
     json_object_foreach((json_t *)json, name, value) {
         if (read_member(reading, key, name, value) < 0)
             r = -EINVAL;
@@ -263,14 +314,10 @@ static int read_object(const struct config_reading *reading, const struct config
     return r;
 }
 
-int config_read(const json_t *json, const char *profile, const struct config_wrongs *wrongs, struct config *config,
-                struct error *ret_error) {
-    struct error first = {0};
-    const struct config_reading reading = {.profile = profile, .config = config, .wrongs = wrongs, .ret_error = &first};
-    int r = read_object(&reading, &config_root, json);
-    if (json_is_object(json) && !json_object_get(json, "profiles") && config_read_profiles(&reading, NULL) < 0)
+int config_read(const struct config_source *source, const struct config_wrongs *wrongs, struct config *config) {
+    const struct config_reading reading = {.source = source, .config = config, .wrongs = wrongs};
+    int r = read_object(&reading, &config_root, source->json);
+    if (!json_object_get(source->json, "profiles") && config_read_profiles(&reading, NULL) < 0)
         r = -EINVAL;
-    if (r < 0 && ret_error)
-        *ret_error = first;
     return r;
 }

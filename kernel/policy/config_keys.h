@@ -20,6 +20,7 @@ enum config_kind {
     CONFIG_TEXTS,    /* json_t *, an array of strings */
     CONFIG_OBJECT,   /* its members' */
     CONFIG_PROFILES, /* limits */
+    CONFIG_LOCKED,   /* json_t *, true or an array of strings, of the operator's file alone */
     CONFIG_KIND_N,
 };
 
@@ -44,16 +45,27 @@ extern const struct config_key config_root;
 typedef void config_wrong(void *arg, const struct config_place *place, const char *sentence);
 
 struct config_wrongs {
-    config_wrong *tell; /* NULL for nothing */
+    config_wrong *tell;
     void *arg;
 };
 
+/* A file that is read. All borrowed. */
+struct config_source {
+    const json_t *json;   /* the whole of it */
+    const json_t *policy; /* the operator's file, that it is read over; NULL where it is that file, or alone */
+    const char *profile;  /* the one whose limits the configuration gets; NULL for none, as others are read over it */
+    bool is_policy;       /* whether it is the operator's */
+};
+
 /*
- * Reads json, the whole file, into config, which keeps what it already has of a
- * key that is wrong; profile is the name of the one whose limits it gets. 0, or -EINVAL with one sentence in ret_error,
- * about the first thing that is wrong; all of them are told.
+ * Reads a file into config, which keeps what it already has of a key that is
+ * missing or wrong. 0, or -EINVAL after all that is wrong was told. config must have read the
+ * operator's file before another is read over it.
  */
-int config_read(const json_t *json, const char *profile, const struct config_wrongs *wrongs, struct config *config,
-                struct error *ret_error) MUST_CHECK;
+int config_read(const struct config_source *source, const struct config_wrongs *wrongs,
+                struct config *config) MUST_CHECK;
+
+/* Whether a key of the file has this name, of those that can be locked: all but "locked". */
+bool config_is_key(const char *name);
 
 #endif

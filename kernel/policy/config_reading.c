@@ -1,5 +1,4 @@
-/* config_reading.c - what is wrong with a file is told key by key, and the first thing is kept as the reader's error.
- */
+/* config_reading.c - what is wrong with a file is told key by key. */
 
 #include "config_reading.h"
 
@@ -16,10 +15,8 @@ int config_refuse(const struct config_reading *reading, const char *format, ...)
     struct error wrong;
     const char *between = what[0] == ':' || !reading->path[0] ? "" : " ";
     int r = error_set(&wrong, EINVAL, "%s%s%s.", reading->path, between, what);
-    if (reading->wrongs->tell)
+    if (reading->wrongs)
         reading->wrongs->tell(reading->wrongs->arg, &reading->place, wrong.text);
-    if (!reading->ret_error->text[0])
-        *reading->ret_error = wrong;
     return r;
 }
 

@@ -8,10 +8,9 @@
 
 /* The key that is being read. */
 struct config_reading {
-    const char *profile; /* the name of the one that is asked for */
+    const struct config_source *source;
     struct config *config;
-    const struct config_wrongs *wrongs;
-    struct error *ret_error; /* of the first thing that is wrong */
+    const struct config_wrongs *wrongs; /* NULL where another reading of the same key tells them */
     struct config_place place;
     char path[160]; /* the key for error messages, as "\"records\", \"path\"" */
 };

@@ -97,6 +97,15 @@ static json_t *profiles_schema(void) {
     return schema;
 }
 
+/* true, or names of the file's keys. */
+static json_t *locked_schema(void) {
+    json_t *names = json_array();
+    for (size_t i = 0; i < config_root.n_members; i++)
+        if (config_is_key(config_root.members[i].name))
+            json_array_append_new(names, json_string(config_root.members[i].name));
+    return json_pack("{s:[{s:b}, {s:s, s:{s:o}}]}", "anyOf", "const", 1, "type", "array", "items", "enum", names);
+}
+
 static json_t *key_schema(const struct config_key *key);
 
 static json_t *members_schema(const struct config_key *key) {
@@ -124,6 +133,8 @@ static json_t *value_schema(const struct config_key *key) {
         return members_schema(key);
     case CONFIG_PROFILES:
         return profiles_schema();
+    case CONFIG_LOCKED:
+        return locked_schema();
     case CONFIG_KIND_N:
         break;
     }

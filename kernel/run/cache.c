@@ -23,7 +23,10 @@
 #include <sys/stat.h>
 
 static int64_t ttl_ms(const struct accounts *accounts, const struct run *run) {
-    int64_t ttl = run->asked.spec.cache_ms != 0 ? run->asked.spec.cache_ms : accounts->config->cache.ttl_ms;
+    const int64_t configured = accounts->config->cache.ttl_ms;
+    int64_t ttl = run->asked.spec.cache_ms != 0 ? run->asked.spec.cache_ms : configured;
+    if (ttl > configured && config_locks(accounts->config, "cache"))
+        ttl = configured;
     return ttl > 0 ? ttl : 0;
 }
 

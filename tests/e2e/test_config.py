@@ -24,6 +24,8 @@ GOOD = [
     {"artifacts": False},
     {"artifacts": "out"},
     {"interrupt_grace": "500ms"},
+    {"locked": True},
+    {"locked": ["records", "profiles"]},
     {"refuse": {"imports": ["os.path"], "patterns": ["x+"]}, "redact": ["K-[0-9]+"]},
 ]
 BAD = [
@@ -56,6 +58,9 @@ BAD = [
     {"artifacts": ""},
     {"artifacts": True},
     {"interrupt_grace": 2},
+    {"locked": False},
+    {"locked": ["locked"]},
+    {"locked": ["keep_days"]},
     {"refuse": {"lines": []}},
 ]
 

@@ -14,9 +14,23 @@
 static struct config config;
 static struct error error;
 
-static int parse(const char *text) {
+/* Texts as those of files, NULL for none. The files' texts are literals: they are not freed. */
+static int parse_over(const char *policy, const char *own, const char *profile) {
+    struct config_files files = {0};
     error.text[0] = '\0';
-    return config_parse(text, strlen(text), "strict", &config, &error);
+    if (policy) {
+        files.policy = (struct config_file){.text = (char *)(uintptr_t)policy, .bytes = strlen(policy)};
+        snprintf(files.policy.path, sizeof files.policy.path, CONFIG_POLICY_PATH);
+    }
+    if (own)
+        files.own = (struct config_file){.text = (char *)(uintptr_t)own, .bytes = strlen(own)};
+    if (policy && own)
+        snprintf(files.own.path, sizeof files.own.path, "/home/u/own.json");
+    return config_parse(&files, profile, &config, &error);
+}
+
+static int parse(const char *text) {
+    return parse_over(NULL, text, "strict");
 }
 
 static void test_config_without_keys_is_the_defaults(void **state) {
@@ -50,7 +64,7 @@ static void test_config_that_is_invalid_is_refused_with_a_reason(void **state) {
         {"[]", "It is not a JSON object."},
         {"{\"profile\": {}}",
          "\"profile\" is not known; there are \"artifacts\", \"cache\", \"environment\", \"history\", \"inputs\","
-         " \"interrupt_grace\", \"packages\", \"profiles\", \"records\", \"redact\", \"refuse\" and \"writable\"."},
+         " \"interrupt_grace\", \"locked\", \"packages\", \"profiles\", \"records\", \"redact\", \"refuse\" and \"writable\"."},
         {"{\"profiles\": []}", "\"profiles\" has to be an object of profiles."},
         {"{\"profiles\": {\"lax\": {}}}",
          "\"profiles\": \"lax\" needs \"based_on\": \"notebook\", \"strict\" or another profile."},
@@ -79,6 +93,9 @@ static void test_config_that_is_invalid_is_refused_with_a_reason(void **state) {
         {"{\"writable\": {\"on\": 1}}", "\"writable\", \"on\" has to be true or false."},
         {"{\"writable\": {\"allow\": [\"/etc/x\"]}}",
          "\"writable\", \"allow\": '/etc/x' is no pattern of a name, or of a path below the folder."},
+        {"{\"locked\": false}", "\"locked\" has to be true, or an array of keys of this file."},
+        {"{\"locked\": [\"locked\"]}", "\"locked\": 'locked' is no key of this file."},
+        {"{\"locked\": [\"keep_days\"]}", "\"locked\": 'keep_days' is no key of this file."},
         {"{\"interrupt_grace\": 2}", "\"interrupt_grace\" has to be a duration such as \"500ms\" or \"2s\"."},
     };
     (void)state;
@@ -114,10 +131,8 @@ static void test_config_reads_every_key(void **state) {
     assert_false(config.records.on);
 }
 
-/* A key that the parser takes is in the schema, and no other. */
 static void check_profile(const char *text, const char *name, int64_t timeout_ms, int64_t ceiling_ms) {
-    error.text[0] = '\0';
-    assert_int_equal(config_parse(text, strlen(text), name, &config, &error), 0);
+    assert_int_equal(parse_over(NULL, text, name), 0);
     assert_string_equal(config.profile.name, name);
     assert_int_equal(config.limits.values[LIMIT_TIMEOUT], timeout_ms);
     assert_int_equal(limits_ceiling(&config.profile, LIMIT_TIMEOUT), ceiling_ms);
@@ -164,10 +179,124 @@ static void test_config_profile_that_can_not_be_is_refused(void **state) {
         assert_int_equal(parse(rows[i].text), -EINVAL);
         assert_string_equal(error.text, rows[i].why);
     }
-    assert_int_equal(config_parse("{}", 2, "exam", &config, &error), -EINVAL);
+    assert_int_equal(parse_over(NULL, "{}", "exam"), -EINVAL);
     assert_string_equal(error.text, "there is no profile exam; there are notebook, strict.");
 }
 
+static void test_config_of_the_user_is_read_over_the_operators(void **state) {
+    (void)state;
+    assert_int_equal(parse_over("{\"history\": false, \"packages\": [\"numpy\"], \"records\": {\"keep_days\": 7},"
+                                " \"profiles\": {\"strict\": {\"timeout\": \"9s\", \"memory\": \"64M\"}}}",
+                                "{\"packages\": [\"pandas\", \"numpy\"], \"records\": {\"max_bytes\": \"1M\"},"
+                                " \"profiles\": {\"strict\": {\"timeout\": \"8s\"}}}",
+                                "strict"),
+                     0);
+    assert_false(config.history);
+    assert_int_equal(json_array_size(config.packages), 2);
+    assert_int_equal(config.records.keep_days, 7);
+    assert_int_equal(config.records.max_bytes, 1 << 20);
+    assert_int_equal(config.limits.values[LIMIT_TIMEOUT], 8000);
+    assert_int_equal(config.limits.values[LIMIT_MEMORY], 64 << 20);
+    config_fini(&config);
+    assert_int_equal(parse_over("{\"records\": false}", "{\"records\": {\"keep_days\": 3}}", NULL), 0);
+    assert_true(config.records.on);
+}
+
+#define EXAM                                                                                                           \
+    "{\"profiles\": {\"strict\": {\"ceilings\": {\"timeout\": \"2m\"}}, \"exam\": {\"based_on\": \"strict\","          \
+    " \"timeout\": \"20s\", \"ceilings\": {\"timeout\": \"30s\", \"memory\": \"512M\"}},"                              \
+    " \"long\": {\"based_on\": \"strict\", \"ceilings\": {\"timeout\": \"10m\"}}}}"
+
+static void check_over_exam(const char *own, const char *name, int64_t timeout_ms, int64_t ceiling_ms) {
+    assert_int_equal(parse_over(EXAM, own, name), 0);
+    assert_string_equal(config.profile.name, name);
+    assert_int_equal(config.limits.values[LIMIT_TIMEOUT], timeout_ms);
+    assert_int_equal(limits_ceiling(&config.profile, LIMIT_TIMEOUT), ceiling_ms);
+    config_fini(&config);
+}
+
+static void test_config_of_the_user_within_the_operators_ceilings_is_used(void **state) {
+    (void)state;
+    check_over_exam(NULL, "exam", 20000, 30000);
+    check_over_exam(NULL, "long", 5000, 600000); /* the operator's own profiles may go beyond one another */
+    check_over_exam("{}", "strict", 5000, 120000);
+    check_over_exam("{\"profiles\": {\"exam\": {\"timeout\": \"30s\"}}}", "exam", 30000, 30000);
+    check_over_exam("{\"profiles\": {\"exam\": {\"ceilings\": {\"timeout\": \"9s\"}}}}", "exam", 9000, 9000);
+    check_over_exam("{\"profiles\": {\"mine\": {\"based_on\": \"exam\", \"timeout\": \"1s\"}}}", "mine", 1000, 30000);
+    check_over_exam("{\"profiles\": {\"mine\": {\"based_on\": \"notebook\", \"ceilings\": {\"timeout\": \"3h\"}}}}",
+                    "mine", 3600000, 10800000); /* the operator has said nothing of this profile */
+    check_over_exam("{\"profiles\": {\"strict\": {\"ceilings\": {\"processes\": 300}}}}", "strict", 5000, 120000);
+}
+
+#define OVER(name, what)                                                                                               \
+    "The configuration /home/u/own.json, line 1: \"profiles\": \"" name "\": " what                                    \
+    " that /etc/petri/config.json sets for every user of this machine."
+
+static void test_config_of_the_user_over_the_operators_ceilings_is_refused(void **state) {
+    static const struct {
+        const char *own, *why;
+    } rows[] = {
+        {"{\"profiles\": {\"strict\": {\"ceilings\": {\"timeout\": \"3m\"}}}}",
+         OVER("strict", "timeout 180 s is over the ceiling of 120 s")},
+        {"{\"profiles\": {\"exam\": {\"timeout\": \"31s\"}}}",
+         OVER("exam", "timeout 31 s is over the ceiling of 30 s")},
+        {"{\"profiles\": {\"exam\": {\"ceilings\": {\"memory\": 536870913}}}}",
+         OVER("exam", "memory 536870913 bytes is over the ceiling of 512 MiB")},
+        {"{\"profiles\": {\"mine\": {\"based_on\": \"exam\", \"ceilings\": {\"timeout\": \"1h\"}}}}",
+         OVER("mine", "timeout 3600 s is over the ceiling of 30 s")},
+        {"{\"profiles\": {\"x\": {\"based_on\": \"y\", \"ceilings\": {\"timeout\": \"1h\"}}, \"y\": {\"based_on\":"
+         " \"exam\"}}}",
+         OVER("x", "timeout 3600 s is over the ceiling of 30 s")},
+        {"{\"profiles\": {\"exam\": {\"based_on\": \"notebook\"}}}",
+         "The configuration /home/u/own.json, line 1: \"profiles\": \"exam\" is a profile of /etc/petri/config.json, which"
+         " says what it is based on."},
+        {"{\"profiles\": {\"mine\": {\"based_on\": \"none\"}}}",
+         "The configuration /home/u/own.json, line 1: there is no profile none; there are notebook, strict, mine, exam,"
+         " long."},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(parse_over(EXAM, rows[i].own, "strict"), -EINVAL);
+        assert_string_equal(error.text, rows[i].why);
+    }
+}
+
+static void test_config_of_the_user_with_a_locked_key_is_refused(void **state) {
+    static const char why[] = "The configuration /home/u/own.json, line 2: \"history\" is locked by"
+                              " /etc/petri/config.json, which holds for every user of this machine: take it out of this"
+                              " file.";
+    static const char own[] = "{\"inputs\": [\"/srv\"],\n\"history\": true}";
+    (void)state;
+    assert_int_equal(parse_over("{\"locked\": [\"records\", \"history\"], \"history\": false}", own, NULL), -EINVAL);
+    assert_string_equal(error.text, why);
+    assert_int_equal(parse_over("{\"locked\": [\"records\"]}", own, NULL), 0);
+    assert_true(config_locks(&config, "records") && !config_locks(&config, "history"));
+    config_fini(&config);
+    assert_int_equal(parse_over("{\"locked\": true}", own, NULL), -EINVAL);
+    assert_int_equal(parse_over("{\"locked\": true}", "{\"profiles\": {}}", NULL), -EINVAL);
+    assert_int_equal(parse_over("{\"locked\": true, \"history\": false}", NULL, NULL), 0); /* not for itself */
+    assert_false(config.history);
+    config_fini(&config);
+    assert_int_equal(parse_over("{\"locked\": true}", "{\"locked\": [\"history\"]}", NULL), 0);
+    config_fini(&config);
+}
+
+static void test_config_of_the_user_locks_nothing(void **state) {
+    (void)state;
+    assert_int_equal(parse("{\"locked\": true, \"history\": false}"), 0);
+    assert_false(config_locks(&config, "history"));
+}
+
+static void test_config_of_the_operator_that_is_wrong_is_refused_with_a_good_one_over_it(void **state) {
+    (void)state;
+    assert_int_equal(parse_over("{\"history\": 1}", "{\"history\": true}", NULL), -EINVAL);
+    assert_string_equal(error.text,
+                        "The configuration /etc/petri/config.json, line 1: \"history\" has to be true or false.");
+    assert_int_equal(parse_over("{", "{}", NULL), -EINVAL);
+    assert_non_null(strstr(error.text, "/etc/petri/config.json, line 1: It is not a JSON object"));
+}
+
+/* A key that the parser takes is in the schema, and no other. */
 static void test_config_schema_has_the_keys_of_the_parser(void **state) {
     char text[256];
     const char *name;
@@ -175,7 +304,7 @@ static void test_config_schema_has_the_keys_of_the_parser(void **state) {
     json_t *schema = config_schema();
     const json_t *properties = json_object_get(schema, "properties");
     (void)state;
-    assert_int_equal(json_object_size(properties), 12);
+    assert_int_equal(json_object_size(properties), 13);
     json_object_foreach((json_t *)properties, name, property) {
         snprintf(text, sizeof text, "{\"%s\": null}", name);
         assert_int_equal(parse(text), -EINVAL);
@@ -289,6 +418,12 @@ int main(void) {
         cmocka_unit_test(test_config_reads_every_key),
         cmocka_unit_test(test_config_profile_is_what_it_is_based_on_with_its_own_ceilings_and_limits),
         cmocka_unit_test(test_config_profile_that_can_not_be_is_refused),
+        cmocka_unit_test(test_config_of_the_user_is_read_over_the_operators),
+        cmocka_unit_test(test_config_of_the_user_within_the_operators_ceilings_is_used),
+        cmocka_unit_test(test_config_of_the_user_over_the_operators_ceilings_is_refused),
+        cmocka_unit_test(test_config_of_the_user_with_a_locked_key_is_refused),
+        cmocka_unit_test(test_config_of_the_user_locks_nothing),
+        cmocka_unit_test(test_config_of_the_operator_that_is_wrong_is_refused_with_a_good_one_over_it),
         cmocka_unit_test(test_config_schema_has_the_keys_of_the_parser),
         cmocka_unit_test(test_config_file_that_is_named_and_missing_is_an_error),
         cmocka_unit_test(test_config_file_is_read),
