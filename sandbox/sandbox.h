@@ -313,6 +313,7 @@ struct cell_file {
     unsigned links; /* names that the file has */
     uint64_t bytes; /* of a regular file, holes included */
     bool on_host;   /* the host's folder has something of that name, which no cell changes */
+    bool same;      /* CELL_CHANGED by name alone: it holds what stood there, as one does that was opened for writing */
 };
 
 /* What a listing has: a caller that makes the same files elsewhere needs the new folders, too. */
@@ -323,7 +324,8 @@ typedef int cell_change_handler(void *arg, const struct cell_file *file);
 
 /*
  * Lists what a frozen cell has changed of the notebook's folder, in no
- * order: files, links and the like. Of folders it has those that were deleted or
+ * order: files, links and the like that hold something else than before, or are a
+ * copy of a file of the host's. Of folders it has those that were deleted or
  * lie too deep to be looked into, and, where they are asked for, new ones. Nothing
  * of the cell runs any more, so it stays as it is until cell_commit() or
  * cell_discard(). 0, what the handler returned, or -errno. Some microseconds where

@@ -128,6 +128,8 @@ static void check_autorun(struct artifact *artifact, const struct export *export
 
 static int note(void *arg, const struct cell_file *file) {
     struct artifacts *artifacts = arg;
+    if (file->same)
+        return 0;
     if (artifacts->n == ARTIFACTS_ROWS)
         return ++artifacts->omitted == ARTIFACTS_COUNTED;
     if (array_grow(&artifacts->artifact, artifacts->n, sizeof artifacts->artifact[0]) < 0)

@@ -31,8 +31,12 @@ static int add_entry(struct writing *writing, const char *path, const struct cel
     char *copy = array_grow(&writing->entry, writing->n, sizeof writing->entry[0]) == 0 ? strdup(path) : NULL;
     if (!copy)
         return -ENOMEM;
-    writing->entry[writing->n++] = (struct writing_entry){
-        .path = copy, .change = file->change, .mode = file->mode, .links = file->links, .bytes = file->bytes};
+    writing->entry[writing->n++] = (struct writing_entry){.path = copy,
+                                                          .change = file->change,
+                                                          .mode = file->mode,
+                                                          .links = file->links,
+                                                          .bytes = file->bytes,
+                                                          .same = file->same};
     return 0;
 }
 

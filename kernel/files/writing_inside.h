@@ -17,6 +17,7 @@ struct writing_entry {
     enum cell_change change;
     unsigned mode, links;
     uint64_t bytes;
+    bool same;            /* holds what stood there: written for its mode and times, and not told */
     bool earlier;         /* of an earlier cell */
     bool due;             /* not written: the next cell tries again */
     char refused[224];    /* why it is not written; "" if it is */

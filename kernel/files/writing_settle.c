@@ -121,9 +121,9 @@ static void add_row(const struct writing_entry *entry, json_t *rows) {
 /* Adds a row for a file of an earlier cell or a folder that could not be made, or counts what has no row. */
 static void tell_more(const struct writing_entry *entry, json_t *rows, struct artifacts_more *more) {
     const bool folder = S_ISDIR(entry->mode) && entry->change != CELL_DELETED;
-    if (folder && !entry->due)
+    if ((folder || entry->same) && !entry->due)
         return;
-    if ((folder || entry->earlier) && json_array_size(rows) < ARTIFACTS_ROWS)
+    if ((folder || entry->same || entry->earlier) && json_array_size(rows) < ARTIFACTS_ROWS)
         add_row(entry, rows);
     else if (entry->refused[0])
         more->refused++;

@@ -4,10 +4,12 @@
  * Goes down the upper folder and, beside it, what was there before: the base, and
  * the host's folder below. A name that is in the upper one is created or changed;
  * a whiteout, or a name that only the lower ones have where the upper folder hides
- * them, is deleted. Of live files, whose base is the copy of the last commit,
- * those with an old ctime, the same size and the same mtime are as they were;
- * others are compared. Names are a cell's, so depth and length of paths are
- * bounded.
+ * them, is deleted. A file has changed if it holds something else than what stood
+ * there before: a cell that opens a file of the host's for writing gets a copy of
+ * it, and what touches a file moves its times, and neither changes it. Of live
+ * files, whose base is the copy of the last commit, the snapshot knows which may
+ * have changed, so that only these are compared. Names are a cell's, so depth and
+ * length of paths are bounded.
  */
 #define _GNU_SOURCE
 #include "changes.h"
@@ -56,11 +58,23 @@ static bool look(int dir_fd, const char *name, struct stat *ret_st) {
     return dir_fd >= 0 && fstatat(dir_fd, name, ret_st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* What stood there before the layer; false for nothing. */
+/* What stood at a name before the layer. */
+struct before {
+    bool stood, in_base; /* in the base there may be a whiteout */
+    struct stat st;
+};
+
+static struct before look_before(const struct below *below, const char *name) {
+    struct before before = {0};
+    before.in_base = look(below->base_fd, name, &before.st);
+    before.stood = before.in_base ? !overlay_is_whiteout(&before.st) : look(below->folder_fd, name, &before.st);
+    return before;
+}
+
 static bool look_below(const struct below *below, const char *name, struct stat *ret_st) {
-    if (look(below->base_fd, name, ret_st))
-        return !overlay_is_whiteout(ret_st);
-    return look(below->folder_fd, name, ret_st);
+    const struct before before = look_before(below, name);
+    *ret_st = before.st;
+    return before.stood;
 }
 
 /* The folders that stood there before; the caller closes them. */
@@ -75,52 +89,75 @@ static struct below open_below(const struct below *below, const char *name) {
     return inner;
 }
 
-static int tell(struct walk *walk, const struct level *level, const char *name, enum cell_change change,
-                const struct stat *st) {
+/* Tells of one entry; file has what is known of it beside the entry itself. */
+static int tell(struct walk *walk, const struct level *level, const char *name, const struct stat *st,
+                struct cell_file file) {
     struct stat host;
     const struct snapshot *snapshot = walk->options->snapshot;
     const bool guarded = snapshot && st->st_nlink > 1 && snapshot_is_guarded(snapshot, st->st_ino);
     const nlink_t links = st->st_nlink - guarded;
-    const struct cell_file file = {.path = walk->path,
-                                   .change = change,
-                                   .mode = st->st_mode,
-                                   .links = links > UINT32_MAX ? UINT32_MAX : (unsigned)links,
-                                   .bytes = S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0,
-                                   .on_host = look(level->below.folder_fd, name, &host)};
+    file.path = walk->path;
+    file.mode = st->st_mode;
+    file.links = links > UINT32_MAX ? UINT32_MAX : (unsigned)links;
+    file.bytes = S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0;
+    file.on_host = look(level->below.folder_fd, name, &host);
     return walk->handler(walk->arg, &file);
 }
 
-static bool is_before(const struct timespec *time, const struct timespec *other) {
-    return time->tv_sec != other->tv_sec ? time->tv_sec < other->tv_sec : time->tv_nsec < other->tv_nsec;
+/* Opens a file without moving its time of access where we may, for with that of a live file the snapshot finds
+ * mappings. A descriptor or -errno. */
+static int open_file(int dir_fd, const char *name) {
+    const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    int fd = openat(dir_fd, name, flags | O_NOATIME);
+    if (fd < 0 && errno == EPERM)
+        fd = openat(dir_fd, name, flags);
+    return fd < 0 ? -errno : fd;
 }
 
-/* Sockets and FIFOs are made anew for each cell (descriptors.h), by us. */
-static bool has_content(mode_t mode) {
-    return !S_ISSOCK(mode) && !S_ISFIFO(mode);
+static int compare_files(int dir_fd, int other_dir_fd, const char *name) {
+    auto_fd fd = open_file(dir_fd, name);
+    auto_fd other_fd = fd < 0 ? fd : open_file(other_dir_fd, name);
+    return other_fd < 0 ? other_fd : mirror_compare(fd, other_fd);
 }
 
-/* Whether a live file is still what was kept. A ctime can't be set, as a mtime can. 1, 0 or -errno. */
-static int is_kept(const struct walk *walk, const struct level *level, const char *name, const struct stat *st) {
-    struct stat before;
-    if (!walk->options->live || !look(level->below.base_fd, name, &before) ||
-        (before.st_mode & S_IFMT) != (st->st_mode & S_IFMT))
+static int compare_links(int dir_fd, int other_dir_fd, const char *name) {
+    char target[PATH_MAX], other[PATH_MAX];
+    const ssize_t n = readlinkat(dir_fd, name, target, sizeof target);
+    const ssize_t m = n < 0 ? n : readlinkat(other_dir_fd, name, other, sizeof other);
+    return m < 0 ? -errno : n == m && memcmp(target, other, (size_t)n) == 0;
+}
+
+/* Whether two entries of one kind hold the same; sockets and FIFOs, which are made anew for each cell (descriptors.h),
+ * hold nothing. 1, 0 or -errno. */
+static int compare(int dir_fd, int other_dir_fd, const char *name, const struct stat *st) {
+    if (S_ISREG(st->st_mode))
+        return compare_files(dir_fd, other_dir_fd, name);
+    return S_ISLNK(st->st_mode) ? compare_links(dir_fd, other_dir_fd, name)
+                                : S_ISSOCK(st->st_mode) || S_ISFIFO(st->st_mode);
+}
+
+/* Whether an entry holds what stood there before it. A file of the host's that can't be read counts as another. 1, 0 or
+ * -errno. */
+static int is_same(const struct walk *walk, const struct level *level, const char *name, const struct stat *st,
+                   const struct before *before) {
+    struct snapshot *snapshot = before->in_base ? walk->options->snapshot : NULL;
+    if (!before->stood || (before->st.st_mode & S_IFMT) != (st->st_mode & S_IFMT))
         return 0;
-    if (is_before(&st->st_ctim, &walk->options->since) &&
-        (!has_content(st->st_mode) ||
-         (st->st_size == before.st_size && memcmp(&st->st_mtim, &before.st_mtim, sizeof st->st_mtim) == 0)))
+    if (snapshot && snapshot_is_unchanged(snapshot, st, before->st.st_ino))
         return 1;
-    if (!S_ISREG(st->st_mode) || st->st_size != before.st_size)
+    if (walk->options->names_only || (S_ISREG(st->st_mode) && st->st_size != before->st.st_size))
         return 0;
-    auto_fd one = openat(level->fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    auto_fd other = openat(level->below.base_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    return one < 0 || other < 0 ? -errno : mirror_compare(one, other);
+    int r = compare(level->fd, before->in_base ? level->below.base_fd : level->below.folder_fd, name, st);
+    if (r > 0 && snapshot)
+        snapshot_note_same(snapshot, st->st_ino, before->st.st_ino);
+    return r < 0 && !before->in_base ? 0 : r;
 }
 
 static int visit_folder(struct walk *walk, const struct level *level, const char *name, const struct stat *st) {
     struct stat before;
     const bool is_new = !look_below(&level->below, name, &before) || !S_ISDIR(before.st_mode);
     const bool told = level->depth == MAX_DEPTH || (walk->options->folders && is_new);
-    int r = told ? tell(walk, level, name, CELL_CREATED, st) : 0;
+    int r = told ? tell(walk, level, name, st, (struct cell_file){.change = CELL_CREATED}) : 0;
     if (r || level->depth == MAX_DEPTH)
         return r;
     auto_fd fd = open_folder(level->fd, name);
@@ -138,16 +175,18 @@ static int visit_whiteout(struct walk *walk, const struct level *level, const ch
         return 0; /* an earlier cell's */
     if (!look_below(&level->below, name, &before))
         before = (struct stat){0};
-    return tell(walk, level, name, CELL_DELETED, &before);
+    return tell(walk, level, name, &before, (struct cell_file){.change = CELL_DELETED});
 }
 
 static int visit_file(struct walk *walk, const struct level *level, const char *name, const struct stat *st) {
-    struct stat before;
-    int r = is_kept(walk, level, name, st);
-    if (r)
-        return r < 0 ? r : 0;
-    const bool stood = look_below(&level->below, name, &before);
-    return tell(walk, level, name, stood ? CELL_CHANGED : CELL_CREATED, st);
+    const struct before before = look_before(&level->below, name);
+    const int same = is_same(walk, level, name, st, &before);
+    if (same < 0)
+        return same;
+    if (same && walk->options->live && before.in_base)
+        return 0; /* an earlier cell's */
+    const enum cell_change change = before.stood ? CELL_CHANGED : CELL_CREATED;
+    return tell(walk, level, name, st, (struct cell_file){.change = change, .same = same});
 }
 
 static int visit(struct walk *walk, const struct level *level, const char *name) {
@@ -164,7 +203,7 @@ static int visit_missing(struct walk *walk, const struct level *level, const cha
     struct stat st, before;
     if (look(level->fd, name, &st) || !look_below(&level->below, name, &before))
         return 0;
-    return tell(walk, level, name, CELL_DELETED, &before);
+    return tell(walk, level, name, &before, (struct cell_file){.change = CELL_DELETED});
 }
 
 /* The same where the entries of the base have been visited. */

@@ -12,23 +12,22 @@
 #include "sandbox/files/snapshot.h"
 #include "sandbox/sandbox.h"
 
-#include <time.h>
-
 struct changes_options {
-    int upper_fd;                    /* must not be changing meanwhile */
-    int base_fd;                     /* -1 for nothing */
-    int folder_fd;                   /* the notebook's folder below both; -1 for none */
-    bool folders;                    /* new folders are told as well, before what is in them */
-    bool live;                       /* the upper ones are the live files, and the base is the copy of what they were */
-    struct timespec since;           /* live: what changed earlier, by its ctime, is as it was */
-    const struct snapshot *snapshot; /* live: its guards are no names of files; or NULL */
+    int upper_fd;              /* must not be changing meanwhile */
+    int base_fd;               /* -1 for nothing */
+    int folder_fd;             /* the notebook's folder below both; -1 for none */
+    bool folders;              /* new folders are told as well, before what is in them */
+    bool live;                 /* the upper ones are the live files, and the base is the copy of what they were */
+    bool names_only;           /* no contents are read: what may have changed counts as changed */
+    struct snapshot *snapshot; /* live: knows which files may have changed, and its guards are no names; or NULL */
 };
 
 /*
  * Calls handler for each file, in no order, until it returns other than 0.
  * Folders are no files: one that was deleted is one row, one that is too deep
  * to be looked into is a row of its own, and a new one only where it is asked for. Returns 0, what the handler
- * returned, or -errno. Blocks for as long as it takes to read the folders, and of live files those that changed.
+ * returned, or -errno. Blocks for as long as it takes to read the folders, and to compare
+ * what may have changed; the snapshot is told what has not.
  */
 int changes_list(const struct changes_options *options, cell_change_handler *handler, void *arg) MUST_CHECK;
 

@@ -76,6 +76,15 @@ static int each_difference(int from_fd, int to_fd, off_t at, off_t end, differen
     return r;
 }
 
+/* Whether the second file has bytes other than 0 where the first has holes. 1, 0 or -errno. */
+static int find_data_in_holes(int one_fd, int other_fd, off_t size) {
+    off_t at = 0, hole = 0, end = 0;
+    int r = 0;
+    for (; r == 0 && next_data(one_fd, &at, size, &end); at = hole = end)
+        r = each_difference(other_fd, one_fd, hole, at, stop_at_difference);
+    return r ? r : each_difference(other_fd, one_fd, hole, size, stop_at_difference);
+}
+
 int mirror_compare(int one_fd, int other_fd) {
     struct stat one, other;
     if (fstat(one_fd, &one) || fstat(other_fd, &other))
@@ -83,8 +92,8 @@ int mirror_compare(int one_fd, int other_fd) {
     if (one.st_size != other.st_size)
         return 0;
     int r = each_difference(one_fd, other_fd, 0, one.st_size, stop_at_difference);
-    if (r == 0) /* the other's data where the first has holes */
-        r = each_difference(other_fd, one_fd, 0, one.st_size, stop_at_difference);
+    if (r == 0)
+        r = find_data_in_holes(one_fd, other_fd, one.st_size);
     return r < 0 ? r : !r;
 }
 

@@ -43,10 +43,27 @@ void snapshot_destroy(struct snapshot *snapshot) {
     free(snapshot);
 }
 
+void snapshot_begin(struct snapshot *snapshot) {
+    if (snapshot->begun.tv_sec == 0)
+        clock_gettime(CLOCK_REALTIME_COARSE, &snapshot->begun);
+}
+
 void snapshot_suspect(struct snapshot *snapshot, ino_t live) {
     struct snapshot_node *node = snapshot_node_of_live(&snapshot->nodes, live);
     if (node)
         node->suspect = true;
+}
+
+bool snapshot_is_unchanged(const struct snapshot *snapshot, const struct stat *live, ino_t kept) {
+    const struct snapshot_node *node = snapshot_node_of_live(&snapshot->nodes, live->st_ino);
+    return node && node->kept == kept && node->kind == (live->st_mode & S_IFMT) &&
+           (node->same || !snapshot_has_changed(node, live, snapshot->begun));
+}
+
+void snapshot_note_same(struct snapshot *snapshot, ino_t live, ino_t kept) {
+    struct snapshot_node *node = snapshot_node_of_live(&snapshot->nodes, live);
+    if (node && node->kept == kept)
+        node->same = true;
 }
 
 /* Opens a live folder, walking one name after the other from the top: its path may be longer than any call takes. */
@@ -91,14 +108,26 @@ ino_t snapshot_kept(const struct snapshot *snapshot, ino_t live) {
     return node ? node->kept : 0;
 }
 
+static int open_entry(int fd, const char *name) {
+    int entry_fd = openat(fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    return entry_fd < 0 ? -errno : entry_fd;
+}
+
 static int guard(const struct snapshot *snapshot, ino_t live) {
-    const struct snapshot_node *node = snapshot_node_of_live(&snapshot->nodes, live);
+    struct snapshot_node *node = snapshot_node_of_live(&snapshot->nodes, live);
+    struct stat before, after;
     if (!node || S_ISDIR(node->kind))
         return 0;
     auto_fd fd = open_folder_of(snapshot, node);
     if (fd < 0)
         return fd == -ENOENT ? 0 : fd;
-    return snapshot_link_aside(fd, node->name, live, snapshot->folders.guards);
+    auto_fd file_fd = open_entry(fd, node->name);
+    if (file_fd < 0 || fstat(file_fd, &before))
+        return -errno;
+    int r = snapshot_link_aside(fd, node->name, live, snapshot->folders.guards);
+    if (r == 0 && fstat(file_fd, &after) == 0)
+        snapshot_note_link(node, &before, &after);
+    return r;
 }
 
 bool snapshot_is_guarded(const struct snapshot *snapshot, ino_t live) {
@@ -113,22 +142,30 @@ static int by_number(const void *a, const void *b) {
 }
 
 struct guarded {
+    const struct snapshot *snapshot;
     const ino_t *live;
     size_t n;
 };
 
 static int remove_guard(void *arg, const struct snapshot_place *place, const char *name, const struct stat *st) {
     const struct guarded *guarded = arg;
+    struct stat after;
     if (guarded->n && bsearch(&st->st_ino, guarded->live, guarded->n, sizeof st->st_ino, by_number))
         return SNAPSHOT_PAST;
-    return unlinkat(place->fd, name, 0) ? -errno : SNAPSHOT_PAST;
+    struct snapshot_node *node = snapshot_node_of_live(&guarded->snapshot->nodes, st->st_ino);
+    auto_fd fd = open_entry(place->fd, name);
+    if (fd < 0 || unlinkat(place->fd, name, 0))
+        return -errno;
+    if (node && fstat(fd, &after) == 0)
+        snapshot_note_link(node, st, &after);
+    return SNAPSHOT_PAST;
 }
 
 int snapshot_guard(struct snapshot *snapshot, ino_t *live, size_t n) {
     if (n)
         qsort(live, n, sizeof *live, by_number);
     int r = snapshot_walk(snapshot->folders.guards, -1, &(struct snapshot_walker){.visit = remove_guard},
-                          &(struct guarded){live, n});
+                          &(struct guarded){snapshot, live, n});
     for (size_t i = 0; r == 0 && i < n; i++)
         r = guard(snapshot, live[i]);
     return r;

@@ -11,8 +11,8 @@
  * is that of the last look is as it was then. Three kinds of change have no ctime of
  * their own:
  *
- *     within a tick of the clock    what changed just before a look counts as
- *                                   changed at the next one
+ *     within a tick of the clock    what changed in the tick in which cells began to
+ *                                   write again (snapshot_begin()) counts as changed
  *     by a new mapping              of pages that were read before: to make a mapping
  *                                   moves the atime (the live files are mounted with
  *                                   strictatime), and that counts as a change
@@ -29,6 +29,7 @@
 #define PETRI_SANDBOX_FILES_SNAPSHOT_H
 
 #include <stdbool.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 /* Folders, borrowed for the life of a snapshot. */
@@ -53,8 +54,20 @@ int snapshot_commit(struct snapshot *snapshot);
 /* Makes the live files equal to the copy again. 0 or -errno. */
 int snapshot_restore(struct snapshot *snapshot);
 
+/* Live files may be written from now on, which none was since the last commit or restoring. It may be said again; where
+ * it isn't said, the next look takes each file for changed. */
+void snapshot_begin(struct snapshot *snapshot);
+
 /* Has the next look compare the contents of a live file, whatever its times say. */
 void snapshot_suspect(struct snapshot *snapshot, ino_t live);
+
+/* Whether a live file is as it was at the last commit, and the kept file of this number its copy. False where that
+ * takes a look at their contents. */
+bool snapshot_is_unchanged(const struct snapshot *snapshot, const struct stat *live, ino_t kept);
+
+/* Says that the caller has found the two to hold the same bytes, so that the next commit doesn't compare them again;
+ * nothing may write to either before it. Files that are no pair are left alone. */
+void snapshot_note_same(struct snapshot *snapshot, ino_t live, ino_t kept);
 
 /*
  * Makes sure that restoring finds these live files of the last commit even if a

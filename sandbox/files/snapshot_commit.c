@@ -67,7 +67,6 @@ static int make(struct snapshot *snapshot, const struct snapshot_place *place, c
     *ret_node = snapshot_node_pair(&snapshot->nodes, live->st_ino, made.st_ino, live->st_mode);
     if (!*ret_node)
         return -ENOMEM;
-    (*ret_node)->recent = true; /* it is to be looked at */
     return !S_ISDIR(live->st_mode) && live->st_nlink > 1
                ? snapshot_link_aside(place->other_fd, name, made.st_ino, snapshot->folders.kept_aside)
                : 0;
@@ -86,11 +85,14 @@ static int find(struct snapshot *snapshot, const struct snapshot_place *place, c
     return r ? (r < 0 ? r : 0) : make(snapshot, place, name, live, ret_node);
 }
 
-static int copy_file(const struct snapshot_place *place, const char *name) {
+/* same: but for its bytes, which the copy has already. */
+static int copy_file(const struct snapshot_place *place, const char *name, bool same) {
     auto_fd from = snapshot_open(place->fd, name, O_RDONLY);
     auto_fd to = from < 0 ? from : snapshot_open(place->other_fd, name, O_RDWR);
-    int r = to < 0 ? to : mirror_free_room(from, to);
-    if (r == 0)
+    int r = to < 0 ? to : 0;
+    if (r == 0 && !same)
+        r = mirror_free_room(from, to);
+    if (r == 0 && !same)
         r = mirror_fill(from, to);
     return r ? r : mirror_attributes(from, to);
 }
@@ -106,9 +108,9 @@ static int bring_up(void *arg, const struct snapshot_place *place, const char *n
     r = snapshot_note_name(node, place->fd, name);
     if (r || S_ISDIR(live->st_mode))
         return r ? r : SNAPSHOT_INTO_BOTH;
-    if (!snapshot_has_changed(node, live))
+    if (!snapshot_has_changed(node, live, snapshot->begun))
         return 0;
-    r = S_ISREG(live->st_mode) ? copy_file(place, name) : 0;
+    r = S_ISREG(live->st_mode) ? copy_file(place, name, node->same) : 0;
     if (r == 0)
         r = mirror_status(place->other_fd, name, live);
     if (r == 0)
@@ -126,7 +128,7 @@ static int leave_folder(void *arg, const struct snapshot_place *place, const cha
     int r = 0;
     if (!node)
         return -EUCLEAN;
-    if (snapshot_has_changed(node, &live)) {
+    if (snapshot_has_changed(node, &live, snapshot->begun)) {
         auto_fd from = snapshot_open(place->fd, name, O_RDONLY | O_DIRECTORY);
         auto_fd to = from < 0 ? from : snapshot_open(place->other_fd, name, O_RDONLY | O_DIRECTORY);
         r = to < 0 ? to : mirror_attributes(from, to);
@@ -148,5 +150,8 @@ int snapshot_commit(struct snapshot *snapshot) {
     const int emptied = snapshot_empty(folders->kept_aside);
     if (r == 0)
         r = emptied;
-    return r ? r : snapshot_nodes_forget(&snapshot->nodes, snapshot->round);
+    if (r)
+        return r;
+    snapshot->begun = (struct timespec){0};
+    return snapshot_nodes_forget(&snapshot->nodes, snapshot->round);
 }

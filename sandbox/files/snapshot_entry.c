@@ -2,9 +2,10 @@
  * snapshot_entry.c - whether one file has changed, and how it is moved and made.
  *
  * A file counts as changed where its ctime or, for a regular one, its atime is
- * another than at the last look; where that look was within a tick of the clock;
- * or where it is suspected. All of these may be wrong in one direction only: what
- * is unchanged may be compared once more.
+ * another than at the last look; where that time is not older than the moment from
+ * which on files were written again, so that a change in the same tick of the clock
+ * has the same one; or where it is suspected. All of these may be wrong in one
+ * direction only: what is unchanged may be compared once more.
  */
 #define _GNU_SOURCE
 #include "snapshot_entry.h"
@@ -22,32 +23,33 @@
 #include <time.h>
 #include <unistd.h>
 
-/* More than a tick of the clock that files have their times from. */
-enum { TICK_NS = 20000000, NS_PER_S = 1000000000 };
-
 static bool is_same_time(struct timespec a, struct timespec b) {
     return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
-bool snapshot_has_changed(const struct snapshot_node *node, const struct stat *live) {
-    return node->suspect || node->recent || !is_same_time(node->changed, live->st_ctim) ||
-           (S_ISREG(live->st_mode) && !is_same_time(node->used, live->st_atim));
+static bool is_before(struct timespec a, struct timespec b) {
+    return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;
 }
 
-/* A clock that has been set back makes files look recent, or of the future: both are looked at again. */
-static bool is_recent(struct timespec time, struct timespec now) {
-    const int64_t s = now.tv_sec - time.tv_sec;
-    const int64_t ns = s * NS_PER_S + now.tv_nsec - time.tv_nsec;
-    return s <= 1 && ns < TICK_NS;
+/* Whether a time of a file tells that nothing has moved it. */
+static bool is_as_noted(struct timespec noted, struct timespec is, struct timespec begun) {
+    return is_same_time(noted, is) && is_before(noted, begun);
+}
+
+bool snapshot_has_changed(const struct snapshot_node *node, const struct stat *live, struct timespec begun) {
+    return node->suspect || !is_as_noted(node->changed, live->st_ctim, begun) ||
+           (S_ISREG(live->st_mode) && !is_as_noted(node->used, live->st_atim, begun));
 }
 
 void snapshot_note(struct snapshot_node *node, const struct stat *live) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME_COARSE, &now);
     node->changed = live->st_ctim;
     node->used = live->st_atim;
-    node->recent = is_recent(live->st_ctim, now) || (S_ISREG(live->st_mode) && is_recent(live->st_atim, now));
-    node->suspect = false;
+    node->suspect = node->same = false;
+}
+
+void snapshot_note_link(struct snapshot_node *node, const struct stat *before, const struct stat *after) {
+    if (is_same_time(node->changed, before->st_ctim))
+        node->changed = after->st_ctim;
 }
 
 int snapshot_note_name(struct snapshot_node *node, int fd, const char *name) {

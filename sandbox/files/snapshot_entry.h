@@ -16,11 +16,15 @@ enum { SNAPSHOT_NAME_BYTES = 24 };
 /* The name that a file has in an "aside" folder, or among guards: its inode number. */
 void snapshot_number(ino_t inode, char ret_name[SNAPSHOT_NAME_BYTES]);
 
-/* Whether a live file may be another than when it was looked at last. */
-bool snapshot_has_changed(const struct snapshot_node *node, const struct stat *live);
+/* Whether a live file may be another than when it was looked at last; begun: no file was written between that and this
+ * moment, by the clock of files. */
+bool snapshot_has_changed(const struct snapshot_node *node, const struct stat *live, struct timespec begun);
 
 /* Says of a node that it is now as its live file is. */
 void snapshot_note(struct snapshot_node *node, const struct stat *live);
+
+/* And that we ourselves have given its live file a name, or taken one, which moves the ctime. */
+void snapshot_note_link(struct snapshot_node *node, const struct stat *before, const struct stat *after);
 
 /* And that this is a name of it, in the live folder at fd. 0 or -errno. */
 int snapshot_note_name(struct snapshot_node *node, int fd, const char *name);

@@ -10,11 +10,13 @@
 #include "sandbox/files/snapshot_walk.h"
 
 #include <stdint.h>
+#include <time.h>
 
 struct snapshot {
     struct snapshot_folders folders;
     struct snapshot_nodes nodes;
     uint64_t round;
+    struct timespec begun; /* when live files were written first since the last look; 0: at any time */
 };
 
 #endif

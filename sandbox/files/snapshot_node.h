@@ -18,8 +18,8 @@ struct snapshot_node {
     mode_t kind;             /* S_IFMT of its mode */
     struct timespec changed; /* its ctime when it was looked at last */
     struct timespec used;    /* and its atime */
-    bool recent;             /* that was so short a time before that it may have changed since, and have the same */
     bool suspect;            /* may have been written by a mapping, which no time tells */
+    bool same;               /* has been compared with the copy since it was looked at, and holds the same bytes */
     uint64_t round;          /* in which it was looked at last */
     ino_t folder;            /* the live inode of one that it is in; the uppermost has no node */
     char *name;              /* there; owned */

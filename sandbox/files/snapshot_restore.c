@@ -67,10 +67,8 @@ static int make_anew(struct snapshot *snapshot, const struct snapshot_place *pla
     int r = snapshot_make(place->fd, name, kept, place->other_fd, &made);
     if (r)
         return r;
-    struct snapshot_node *node = snapshot_node_pair(&snapshot->nodes, made.st_ino, kept->st_ino, kept->st_mode);
-    if (!node)
+    if (!snapshot_node_pair(&snapshot->nodes, made.st_ino, kept->st_ino, kept->st_mode))
         return -ENOMEM;
-    node->recent = true;
     return !S_ISDIR(kept->st_mode) && kept->st_nlink > 1
                ? snapshot_link_aside(place->other_fd, name, made.st_ino, snapshot->folders.live_aside)
                : 0;
@@ -99,7 +97,7 @@ static int look(struct snapshot *snapshot, const struct snapshot_place *place, c
         return -errno;
     if (!node || node->live != live.st_ino)
         return -EUCLEAN;
-    *ret_changed = snapshot_has_changed(node, &live) ? node : NULL;
+    *ret_changed = snapshot_has_changed(node, &live, snapshot->begun) ? node : NULL;
     return snapshot_note_name(node, place->other_fd, name);
 }
 
@@ -167,5 +165,9 @@ int snapshot_restore(struct snapshot *snapshot) {
         r = snapshot_walk(folders->kept, folders->live, &placing, snapshot);
     if (r == 0) /* names aside count as a file's, so before its times; what could not be placed stays there */
         r = snapshot_empty(folders->live_aside);
-    return r ? r : snapshot_walk(folders->kept, folders->live, &restoring, snapshot);
+    if (r == 0)
+        r = snapshot_walk(folders->kept, folders->live, &restoring, snapshot);
+    if (r == 0)
+        snapshot->begun = (struct timespec){0};
+    return r;
 }

@@ -59,6 +59,7 @@ int mapped_files_add(struct mapped_files *mapped, const struct mapping *mapping,
                                                      .offset = mapping->offset,
                                                      .protection = mapping->protection,
                                                      .inode = mapping->inode,
+                                                     .live = known ? known->live : 0,
                                                      .path = path};
     return 0;
 }
@@ -104,12 +105,12 @@ char *mapped_files_find_name(pid_t viewer, const struct mapping *mapping, size_t
 
 void mapped_files_note(struct mapped_files *mapped, const struct snapshot *files) {
     for (size_t i = 0; i < mapped->n; i++)
-        mapped->file[i].kept = snapshot_kept(files, mapped->file[i].inode);
+        mapped->file[i].kept = snapshot_kept(files, mapped->file[i].live);
 }
 
 void mapped_files_suspect_all(const struct mapped_files *mapped, struct snapshot *files) {
     for (size_t i = 0; i < mapped->n; i++)
-        snapshot_suspect(files, mapped->file[i].inode);
+        snapshot_suspect(files, mapped->file[i].live);
 }
 
 /* Whether a memory has pages of a mapping. What can't be read may have. */
@@ -142,11 +143,11 @@ void mapped_files_suspect_touched(const struct mapped_files *before, const struc
     for (size_t i = 0; i < before->n; i++) {
         const struct mapped_file *file = &before->file[i];
         if (!find(after, file->start, file->end, file->inode))
-            snapshot_suspect(files, file->inode); /* it can't be told any more */
+            snapshot_suspect(files, file->live); /* it can't be told any more */
     }
     for (size_t i = 0; i < after->n; i++)
-        if (snapshot_kept(files, after->file[i].inode) && (!pages || is_touched(fileno(pages), &after->file[i])))
-            snapshot_suspect(files, after->file[i].inode);
+        if (snapshot_kept(files, after->file[i].live) && (!pages || is_touched(fileno(pages), &after->file[i])))
+            snapshot_suspect(files, after->file[i].live);
 }
 
 /* The copy of a file as the task sees it. What it calls the descriptor, or -errno. */

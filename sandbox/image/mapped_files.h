@@ -20,9 +20,10 @@
 struct mapped_file {
     uint64_t start, end, offset;
     int protection;
-    ino_t inode;
-    ino_t kept; /* of its copy; 0 where it is none of the live files */
-    char *path; /* owned */
+    ino_t inode; /* as Linux tells it: an overlay gives a file that was copied up the number of the host's */
+    ino_t live;  /* of the file itself, if it is a live one; 0 until that is found out */
+    ino_t kept;  /* of its copy; 0 where it is none of the live files */
+    char *path;  /* owned */
 };
 
 struct mapped_files {
@@ -43,7 +44,7 @@ char *mapped_files_find_name(pid_t viewer, const struct mapping *mapping, size_t
  * tells; or NULL. 0 or -ENOMEM. */
 int mapped_files_add(struct mapped_files *mapped, const struct mapping *mapping, const struct mapped_files *before);
 
-/* After a commit: notes the copies. */
+/* The following three need the numbers of the live files. After a commit: notes the copies. */
 void mapped_files_note(struct mapped_files *mapped, const struct snapshot *files);
 
 /* Has the snapshot suspect all these files. */

@@ -106,7 +106,8 @@ int cell_start(struct cell *cell, const struct cell_limits *limits) {
         return r;
     cell->started = true;
     cell->wrote = cell->layer == LAYER_LIVE;
-    clock_gettime(CLOCK_REALTIME_COARSE, &cell->since);
+    if (cell->wrote)
+        snapshot_begin(cell->session->files.snapshot);
     for (size_t i = cell->n_tids; i-- > 0;)
         if (ptrace(PTRACE_DETACH, cell->tids[i], 0, 0))
             return -errno;
@@ -266,6 +267,8 @@ int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct error *ret_e
     cell_lift_limit(cell);
     cell->left_processes = leftovers > 0;
     cell->had_children = leftovers > 0 || usage.processes_peak > cell->image->threads.n || has_reaped(cell->worker);
+    if (cell->layer == LAYER_LIVE)
+        session_files_freeze(cell);
     *ret_end = (struct cell_end){.leftovers = leftovers, .usage = usage};
     return 0;
 }

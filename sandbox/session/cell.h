@@ -10,7 +10,6 @@
 #include "sandbox/session/session.h"
 
 #include <linux/capability.h>
-#include <time.h>
 
 /* What the session's groups, or the worker, had used when the cell began. */
 struct usage_base {
@@ -34,9 +33,8 @@ struct cell {
     bool wrote;               /* the live files may differ from the kept ones */
     struct sandbox_init init; /* pid 1 of its sandbox */
     ino_t pid_namespace;
-    uint64_t layer;        /* LAYER_LIVE: it writes the live files */
-    struct timespec since; /* when it was started, by the clock of its files */
-    pid_t keeper;          /* shares the memory with the cell's tasks, and outlives them */
+    uint64_t layer; /* LAYER_LIVE: it writes the live files */
+    pid_t keeper;   /* shares the memory with the cell's tasks, and outlives them */
     int memory_fd;
     pid_t worker; /* the main task, a child of ours */
     int worker_pidfd;
@@ -66,7 +64,7 @@ int cell_take_sandbox(struct cell *cell, struct error *ret_error);
 /* Makes the tasks of a cell whose sandbox is on its way, up to the point where they could be detached. */
 int cell_assemble(struct cell *cell, struct error *ret_error);
 
-/* cell_list_changes() of a cell that is at its end, however it ended. */
+/* cell_list_changes() of a cell that is at its end, however it ended, with all that may have changed. */
 int cell_list_names(const struct cell *cell, cell_change_handler *handler, void *arg);
 
 /* Where the host has changed its folders since they were watched, watches them anew. */

@@ -36,28 +36,26 @@ static int open_base(const struct cell *cell) {
     return open_folder_of(cell, layer_base(cell->layer));
 }
 
-static int list(const struct cell *cell, enum cell_listing what, cell_change_handler *handler, void *arg) {
+static int list(const struct cell *cell, struct changes_options options, cell_change_handler *handler, void *arg) {
     auto_fd upper_fd = open_upper(cell);
     auto_fd base_fd = upper_fd < 0 ? upper_fd : open_base(cell);
     if (base_fd < 0)
         return base_fd;
-    const bool live = cell->layer == LAYER_LIVE;
-    const struct changes_options options = {.upper_fd = upper_fd,
-                                            .base_fd = base_fd,
-                                            .folder_fd = cell->session->folder_fd,
-                                            .folders = what == CELL_FILES_AND_FOLDERS,
-                                            .live = live,
-                                            .since = cell->since,
-                                            .snapshot = live ? cell->session->files.snapshot : NULL};
+    options.upper_fd = upper_fd;
+    options.base_fd = base_fd;
+    options.folder_fd = cell->session->folder_fd;
+    options.live = cell->layer == LAYER_LIVE;
+    options.snapshot = options.live ? cell->session->files.snapshot : NULL;
     return changes_list(&options, handler, arg);
 }
 
 int cell_list_names(const struct cell *cell, cell_change_handler *handler, void *arg) {
-    return list(cell, CELL_FILES, handler, arg);
+    return list(cell, (struct changes_options){.names_only = true}, handler, arg);
 }
 
 int cell_list_changes(const struct cell *cell, enum cell_listing what, cell_change_handler *handler, void *arg) {
-    return cell->result ? list(cell, what, handler, arg) : -EINVAL;
+    const struct changes_options options = {.folders = what == CELL_FILES_AND_FOLDERS};
+    return cell->result ? list(cell, options, handler, arg) : -EINVAL;
 }
 
 int cell_open_change(const struct cell *cell, const char *path) {

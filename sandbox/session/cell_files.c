@@ -113,6 +113,8 @@ int cell_put_file(struct cell *cell, const char *path, const void *data, size_t 
     if (cell->started || cell->init.pid <= 0)
         return -EINVAL;
     cell->wrote = true;
+    if (cell->layer == LAYER_LIVE)
+        snapshot_begin(cell->session->files.snapshot);
     int r = pthread_create(&thread, NULL, put_as_cells_user, &putting);
     if (r)
         return -r;

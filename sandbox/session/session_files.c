@@ -1,9 +1,9 @@
 /*
  * session_files.c - keeping a session's files at a commit, and putting them back.
  *
- * Commit: which mapped files the cell may have written is told to the snapshot,
- * the snapshot is brought up to date, and guards are set for what the new image
- * has open. Restore: the overlay is made to forget, the live files are put back
+ * Freeze: the snapshot is told which mapped files the cell may have written.
+ * Commit: the snapshot is brought up to date, and guards are set for what the new
+ * image has open. Restore: the overlay is made to forget, the live files are put back
  * below it, and every name that the cell has changed is looked at through the overlay;
  * only where one is not shown as it is the folder is mounted anew.
  *
@@ -179,7 +179,7 @@ static int find_held(const struct session *session, const struct image *image, i
         if (list->at[i].kind == DESCRIPTOR_FILE && S_ISREG(list->at[i].mode))
             numbers[n++] = live_number(session, folder_fd, list->at[i].path, list->at[i].inode);
     for (size_t i = 0; i < mapped->n; i++)
-        numbers[n++] = live_number(session, folder_fd, mapped->file[i].path, mapped->file[i].inode);
+        numbers[n++] = mapped->file[i].live;
     qsort(numbers, n, sizeof *numbers, by_number);
     *ret_numbers = numbers;
     numbers = NULL;
@@ -255,16 +255,31 @@ static int refresh(struct session *session, const struct names *names, bool rele
     return zygote_renew(&session->zygote);
 }
 
-void session_files_commit(const struct cell *cell) {
-    struct session *session = cell->session;
-    struct snapshot *snapshot = session->files.snapshot;
-    struct mapped_files *before = &cell->image->shared.mapped, *after = &cell->result->shared.mapped;
+/* Finds which live files are mapped, each when its mapping is seen first: later its path may lead to another. */
+static void find_mapped(const struct session *session, struct mapped_files *mapped) {
+    auto_fd folder_fd = mapped->n ? tree_open(session->files.folders.live, "folder") : -1;
+    for (size_t i = 0; i < mapped->n; i++) {
+        struct mapped_file *file = &mapped->file[i];
+        if (file->live == 0)
+            file->live = live_number(session, folder_fd, file->path, file->inode);
+    }
+}
+
+void session_files_freeze(const struct cell *cell) {
+    const struct mapped_files *before = &cell->image->shared.mapped;
+    struct snapshot *snapshot = cell->session->files.snapshot;
+    find_mapped(cell->session, &cell->result->shared.mapped);
     if (cell->had_children)
         mapped_files_suspect_all(before, snapshot);
     else
-        mapped_files_suspect_touched(before, after, cell->result->keeper, snapshot);
+        mapped_files_suspect_touched(before, &cell->result->shared.mapped, cell->result->keeper, snapshot);
+}
+
+void session_files_commit(const struct cell *cell) {
+    struct session *session = cell->session;
+    struct snapshot *snapshot = session->files.snapshot;
     session->files.failed = with_room(session, commit, NULL);
-    mapped_files_note(after, snapshot);
+    mapped_files_note(&cell->result->shared.mapped, snapshot);
     if (session->files.failed == 0)
         session->files.failed = with_room(session, guard, (void *)cell);
     if (session->files.failed == 0 && (session->files.released.n > 0 || session->files.released.failed))

@@ -46,6 +46,9 @@ struct session_files {
 int session_files_begin(struct session *session);
 void session_files_end(struct session *session);
 
+/* A cell that writes the live files is frozen, and has its result: finds out which mapped files it may have written. */
+void session_files_freeze(const struct cell *cell);
+
 /* A cell's files become the session's, its result being the new image. Nothing of it runs any more. */
 void session_files_commit(const struct cell *cell);
 

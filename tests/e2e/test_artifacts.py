@@ -133,6 +133,51 @@ def test_open_file_is_an_artifact_only_of_cells_that_change_its_contents(venv_ke
     assert venv_kernel.good("file.seek(5); file.write(b'two'); file.flush()").report["artifacts"] == []
 
 
+def test_mapped_write_to_a_page_that_was_read_is_an_artifact(venv_kernel, tmp_path):
+    """Linux moves no time of the file then."""
+    make = "import mmap, os; open('a.bin', 'wb').write(bytes(9000)); fd = os.open('a.bin', os.O_RDWR)"
+    venv_kernel.good(f"{make}; mapped = mmap.mmap(fd, 0)")
+    for byte, code in enumerate(["", "; mapped.flush()", "; mapped.close()"], 1):
+        cell = venv_kernel.good(f"before = mapped[5000]; mapped[5000] = {byte}{code}")
+        assert {path: row["action"] for path, row in rows(cell).items()} == {"a.bin": "changed"}, code
+        assert (tmp_path / "outputs" / "a.bin").read_bytes()[5000] == byte
+        assert venv_kernel.good("1 + 1").report["artifacts"] == []
+    cell = venv_kernel.good("with mmap.mmap(fd, 0) as again: again[6000] = again[6000] + 1")
+    assert list(rows(cell)) == ["a.bin"]
+
+
+def test_own_file_that_is_opened_for_writing_or_touched_is_no_artifact(venv_kernel, tmp_path):
+    for name in ("read.csv", "appended.csv", "touched.csv", "written.csv"):
+        (tmp_path / name).write_text("own")
+    code = "files = open('read.csv', 'r+'), open('appended.csv', 'a'), open('written.csv', 'a')"
+    cell = venv_kernel.good(f"import os; {code}; os.utime('touched.csv'); os.chmod('touched.csv', 0o600)")
+    assert cell.report["artifacts"] == [] and note(cell) is None
+    assert venv_kernel.good("1 + 1").report["artifacts"] == []
+    cell = venv_kernel.good("files[2].write(' and more'); files[2].flush()")
+    assert {path: row["action"] for path, row in rows(cell).items()} == {"written.csv": "changed"}
+    assert not (tmp_path / "outputs" / "read.csv").exists()
+
+
+def test_fifo_or_socket_that_is_open_is_told_once(venv_kernel):
+    make = "os.mkfifo('fifo'); fd = os.open('fifo', os.O_RDWR); listening.bind('socket'); listening.listen()"
+    cell = venv_kernel.good(f"import os, socket; listening = socket.socket(socket.AF_UNIX); {make}")
+    assert list(rows(cell)) == ["fifo", "socket"]
+    for code in ("1 + 1", "os.write(fd, b'x')", "os.read(fd, 1)", "1 + 1"):
+        assert venv_kernel.good(code).report["artifacts"] == [], code
+
+
+@pytest.mark.parametrize("make", ["", "open('a.bin', 'wb').write(bytes(9000)); "], ids=["own", "made"])
+def test_rolled_back_write_to_a_page_that_was_read_is_undone(venv_kernel, tmp_path, make):
+    if not make:
+        (tmp_path / "a.bin").write_bytes(bytes(9000))
+    venv_kernel.good(f"import mmap, os; {make}fd = os.open('a.bin', os.O_RDWR); mapped = mmap.mmap(fd, 0); mapped[0] = 1")
+    venv_kernel.good("os.rename('a.bin', 'b.bin'); before = mapped[5000]")
+    assert list(rows(venv_kernel.good("before = mapped[5000]; mapped[5000] = 7"))) == ["b.bin"]
+    assert venv_kernel.run("before = mapped[5000]; mapped[5000] = 9; os._exit(1)").ename == "CellCrashed"
+    cell = venv_kernel.run("mapped[5000], open('b.bin', 'rb').read()[5000]")
+    assert (cell.result, cell.report["artifacts"]) == ("(7, 7)", [])
+
+
 def test_text_that_a_file_buffers_is_an_artifact_of_the_cell_that_flushes_it(venv_kernel):
     venv_kernel.good("file = open('a.txt', 'w')")
     assert venv_kernel.good("file.write('later')").report["artifacts"] == []

@@ -150,6 +150,27 @@ def test_file_that_is_open_is_the_same_one_and_written(kernel, tmp_path):
     assert kernel.value("open('log.txt').read()") == '"the host\'s"'
 
 
+def test_mapped_write_to_a_page_that_was_read_is_written(kernel, tmp_path):
+    (tmp_path / "a.bin").write_bytes(bytes(9000))
+    kernel.good("import mmap, os; file = open('a.bin', 'r+b'); mapped = mmap.mmap(file.fileno(), 0); mapped[0] = 1")
+    kernel.good("before = mapped[5000]; mapped[5000] = 7")
+    assert (tmp_path / "a.bin").read_bytes()[5000] == 7
+    kernel.good("before = mapped[5000]; mapped[5000] = 8; mapped.close(); file.close()")
+    assert (tmp_path / "a.bin").read_bytes()[5000] == 8
+    (tmp_path / "a.bin").write_text("the host's")
+    assert kernel.value("open('a.bin').read()") == repr("the host's")
+
+
+def test_file_that_is_opened_for_writing_and_not_written_is_not_told(kernel, tmp_path):
+    own = tmp_path / "own.csv"
+    own.write_text("own")
+    cell = kernel.good("import os; open('own.csv', 'a').close(); os.chmod('own.csv', 0o600)")
+    assert cell.report["artifacts"] == [] and not cell.of("display_data")
+    assert (own.read_text(), own.stat().st_mode & 0o777) == ("own", 0o600)
+    own.write_text("the host's")
+    assert kernel.value("open('own.csv').read()") == repr("the host's")
+
+
 @pytest.mark.parametrize("journal", ["delete", "wal"])
 def test_database_that_is_open_is_whole_in_the_folder(kernel, tmp_path, journal):
     kernel.good(
@@ -173,8 +194,8 @@ REFUSED = {
     "open('.envrc', 'w').write('x')": f".envrc (a name in its path is hidden, as settings of tools are{ALLOW})",
     "os.symlink('/etc/passwd', 'link')": "link (it is a link)",
     "os.mkfifo('fifo')": "fifo (it is a FIFO)",
-    "os.link('a.txt', 'b.txt')": "a.txt (it has more than one name (hard links)), "
-    "b.txt (it has more than one name (hard links))",
+    "os.link('a.txt', 'b.txt')": "b.txt (it has more than one name (hard links)), "
+    "a.txt (it has more than one name (hard links))",
     "os.makedirs('.petri'); open('.petri/journal', 'w').write('x')": ".petri/journal (names that begin with .petri are "
     "petri's own)",
     "os.remove('utils.py')": "utils.py (a name in its path is a module's, which Python imports from the folder that it "

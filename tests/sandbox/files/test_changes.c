@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -30,14 +31,6 @@ static void check_changes(struct changes_options options, const char *expected) 
     options.folder_fd = open_folder("folder");
     CHECK_EQUAL(changes_list(&options, listing_add, &listing), 0);
     CHECK_TEXT(listing_take(&listing), expected);
-}
-
-/* What all files of a test were made before. */
-static struct timespec later(void) {
-    struct timespec time;
-    CHECK_EQUAL(clock_gettime(CLOCK_REALTIME, &time), 0);
-    time.tv_sec += 100;
-    return time;
 }
 
 static int make_folders(void) {
@@ -110,7 +103,7 @@ static int list_copied_layer(void *arg) {
     put_text(root, "upper/mine", "u");
     put_whiteout(root, "upper/earlier");
     put_whiteout(root, "upper/host");
-    check_changes((struct changes_options){.live = true, .since = later()},
+    check_changes((struct changes_options){.live = true},
                   "changed other, created mine, deleted host, deleted removed, deleted tree/");
     return 0;
 }
@@ -145,13 +138,99 @@ static int list_files_of_the_host(void *arg) {
     return 0;
 }
 
-/* The times of a file can be set, all but the one of its last change: a copy that looks old is compared. */
+/* A file that looks old is compared, for the times of a file can be set. */
 static int list_copied_layer_with_forged_times_finds_the_change(void *arg) {
     int root = make_folders();
     (void)arg;
     put_old(root, "base/forged", "aaaa");
     put_old(root, "upper/forged", "bbbb");
-    check_changes((struct changes_options){.live = true, .since = {1000, 0}}, "changed forged");
+    check_changes((struct changes_options){.live = true}, "changed forged");
+    return 0;
+}
+
+/* Adds what is there anew and holds what stood there. */
+static int add_same(void *arg, const struct cell_file *file) {
+    return file->same ? listing_add(arg, file) : 0;
+}
+
+static void check_same(struct changes_options options, const char *expected) {
+    struct listing listing = {0};
+    options.upper_fd = open_folder("upper");
+    options.base_fd = open_folder("base");
+    options.folder_fd = open_folder("folder");
+    CHECK_EQUAL(changes_list(&options, add_same, &listing), 0);
+    CHECK_TEXT(listing_take(&listing), expected);
+}
+
+/* As when a cell opens a file of the host's for writing, which copies it, or moves its times. */
+static int list_copies_tells_which_hold_the_same(void *arg) {
+    int root = make_folders();
+    (void)arg;
+    put_text(root, "folder/opened", "text");
+    put_text(root, "upper/opened", "text");
+    put_text(root, "folder/written", "text");
+    put_text(root, "upper/written", "TEXT");
+    put_text(root, "folder/longer", "text");
+    put_text(root, "upper/longer", "text and");
+    put_text(root, "folder/folder", "text");
+    put_folder(root, "upper/folder");
+    put_symlink(root, "folder/link", "opened");
+    put_symlink(root, "upper/link", "opened");
+    put_symlink(root, "folder/other-link", "opened");
+    put_symlink(root, "upper/other-link", "written");
+    put_text(root, "folder/earlier", "host");
+    put_text(root, "base/earlier", "text");
+    put_text(root, "upper/earlier", "text");
+    put_whiteout(root, "base/again");
+    put_text(root, "folder/again", "text");
+    put_text(root, "upper/again", "text");
+    check_same((struct changes_options){0}, "changed earlier, changed link, changed opened");
+    check_same((struct changes_options){.live = true}, "changed link, changed opened");
+    check_changes((struct changes_options){.live = true},
+                  "changed link, changed longer, changed opened, changed other-link, changed written, created again");
+    check_same((struct changes_options){.live = true, .names_only = true}, "");
+    return 0;
+}
+
+/* What is no content is made anew for each cell. */
+static int list_copied_layer_takes_a_fifo_made_anew_for_the_same(void *arg) {
+    int root = make_folders();
+    (void)arg;
+    CHECK(mkfifoat(root, "base/fifo", 0600) == 0 && mkfifoat(root, "upper/fifo", 0600) == 0);
+    put_symlink(root, "base/link", "a");
+    put_symlink(root, "upper/link", "a");
+    check_changes((struct changes_options){.live = true}, "");
+    check_changes((struct changes_options){.live = true, .names_only = true}, "changed fifo, changed link");
+    return 0;
+}
+
+/* A file that the snapshot knows to be unchanged is not read: here that would find another. */
+static int list_live_files_reads_only_what_may_have_changed(void *arg) {
+    int root = make_folders();
+    struct snapshot *snapshot = NULL;
+    put_folder(root, "aside");
+    put_folder(root, "guards");
+    (void)arg;
+    put_text(root, "upper/a", "text");
+    const struct snapshot_folders folders = {.live = open_folder("upper"),
+                                             .live_aside = open_folder("aside"),
+                                             .kept = open_folder("base"),
+                                             .kept_aside = open_folder("aside"),
+                                             .guards = open_folder("guards")};
+    CHECK_EQUAL(snapshot_create(&folders, &snapshot), 0);
+    struct timespec now, before;
+    clock_gettime(CLOCK_REALTIME_COARSE, &before);
+    do
+        clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    while (memcmp(&now, &before, sizeof now) == 0);
+    snapshot_begin(snapshot);
+    int fd = openat(root, "base/a", O_WRONLY | O_CLOEXEC);
+    CHECK(pwrite(fd, "TEXT", 4, 0) == 4);
+    close(fd);
+    check_changes((struct changes_options){.live = true, .snapshot = snapshot}, "");
+    CHECK_EQUAL(utimensat(root, "upper/a", NULL, 0), 0);
+    check_changes((struct changes_options){.live = true, .snapshot = snapshot}, "changed a");
+    snapshot_destroy(snapshot);
     return 0;
 }
 
@@ -180,6 +259,9 @@ int main(void) {
         PART(list_copied_layer),
         PART(list_files_of_the_host),
         PART(list_copied_layer_with_forged_times_finds_the_change),
+        PART(list_copies_tells_which_hold_the_same),
+        PART(list_copied_layer_takes_a_fifo_made_anew_for_the_same),
+        PART(list_live_files_reads_only_what_may_have_changed),
         PART(list_deep_layer_ends_at_a_depth),
     };
     return run_parts("changes", parts, sizeof parts / sizeof parts[0], NULL, NULL);

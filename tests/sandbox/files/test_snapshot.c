@@ -288,9 +288,14 @@ static int commits_each_change(void *argument) {
     return 0;
 }
 
-/* Until what has changed before can be told from what changes now. */
-static void pass_a_tick(void) {
-    nanosleep(&(struct timespec){.tv_nsec = 30000000}, NULL);
+/* Begins once what has changed before can be told from what changes now: when the clock of files has moved on. */
+static void begin_later(struct snapshot *snapshot) {
+    struct timespec before, now;
+    clock_gettime(CLOCK_REALTIME_COARSE, &before);
+    do
+        clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    while (memcmp(&before, &now, sizeof now) == 0);
+    snapshot_begin(snapshot);
 }
 
 /* A mapped write changes no time where the page was read before. */
@@ -304,22 +309,93 @@ static int suspected_files_are_compared(void *argument) {
     char *mapped = mmap(NULL, MAPPED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     CHECK(mapped != MAP_FAILED);
     memset(mapped, 1, MAPPED_BYTES);
-    pass_a_tick();
     CHECK_EQUAL(snapshot_create(&f, &snapshot), 0);
+    begin_later(snapshot);
     mapped[5000] = 7;
     snapshot_suspect(snapshot, look(f.live, "m").st_ino);
     CHECK_EQUAL(snapshot_restore(snapshot), 0);
     CHECK_EQUAL(mapped[0], 1);
     CHECK_EQUAL(mapped[5000], 1);
-    pass_a_tick();
     CHECK_EQUAL(snapshot_commit(snapshot), 0);
+    begin_later(snapshot);
     mapped[6000] = 8;
     snapshot_suspect(snapshot, look(f.live, "m").st_ino);
     CHECK_EQUAL(snapshot_commit(snapshot), 0);
+    begin_later(snapshot);
     mapped[6000] = 9;
     snapshot_suspect(snapshot, look(f.live, "m").st_ino);
     CHECK_EQUAL(snapshot_restore(snapshot), 0);
     CHECK_EQUAL(mapped[6000], 8);
+    snapshot_destroy(snapshot);
+    return 0;
+}
+
+static bool is_unchanged(const struct snapshot *snapshot, const struct snapshot_folders *f, const char *name) {
+    const struct stat live = look(f->live, name);
+    return snapshot_is_unchanged(snapshot, &live, look(f->kept, name).st_ino);
+}
+
+/* Of a file that nothing has written, that is known without reading it, also where it has got a guard or lost it. */
+static int unchanged_files_are_told_by_their_times(void *argument) {
+    struct snapshot_folders f = make_folders();
+    struct snapshot *snapshot = make_tree(&f);
+    ino_t a = look(f.live, "a").st_ino;
+    (void)argument;
+    CHECK(!is_unchanged(snapshot, &f, "a")); /* when it was written is not known */
+    begin_later(snapshot);
+    CHECK(is_unchanged(snapshot, &f, "a") && is_unchanged(snapshot, &f, "link"));
+    for (int guarded = 1; guarded >= 0; guarded--) {
+        CHECK_EQUAL(snapshot_commit(snapshot), 0);
+        CHECK_EQUAL(snapshot_guard(snapshot, &a, (size_t)guarded), 0);
+        CHECK_EQUAL(look(f.live, "a").st_nlink, 1 + guarded);
+        begin_later(snapshot);
+        CHECK(is_unchanged(snapshot, &f, "a"));
+    }
+    snapshot_suspect(snapshot, a);
+    CHECK(!is_unchanged(snapshot, &f, "a"));
+    CHECK_EQUAL(snapshot_commit(snapshot), 0);
+    begin_later(snapshot);
+    CHECK(is_unchanged(snapshot, &f, "a"));
+    const struct stat live = look(f.live, "a");
+    CHECK(!snapshot_is_unchanged(snapshot, &live, look(f.kept, "d/b").st_ino));
+    write_text(f.live, "a", "FIRST");
+    CHECK(!is_unchanged(snapshot, &f, "a"));
+    snapshot_destroy(snapshot);
+    return 0;
+}
+
+/* What changes in the tick of the clock in which cells began has the times of a file that was written just before. */
+static int files_written_in_the_tick_of_the_beginning_are_compared(void *argument) {
+    struct snapshot_folders f = make_folders();
+    struct snapshot *snapshot = make_tree(&f);
+    (void)argument;
+    struct timespec before, after;
+    do { /* until both are in one tick */
+        clock_gettime(CLOCK_REALTIME_COARSE, &before);
+        write_text(f.live, "a", "first");
+        CHECK_EQUAL(snapshot_commit(snapshot), 0);
+        snapshot_begin(snapshot);
+        clock_gettime(CLOCK_REALTIME_COARSE, &after);
+    } while (memcmp(&before, &after, sizeof before) != 0);
+    CHECK(!is_unchanged(snapshot, &f, "a"));
+    snapshot_destroy(snapshot);
+    return 0;
+}
+
+/* A copy that has been found the same isn't read at the next commit, and is at the one after it. */
+static int files_found_to_be_the_same_are_not_compared_again(void *argument) {
+    struct snapshot_folders f = make_folders();
+    struct snapshot *snapshot = make_tree(&f);
+    (void)argument;
+    write_text(f.kept, "a", "other"); /* as nobody does: to see whether it is looked at */
+    snapshot_note_same(snapshot, look(f.live, "a").st_ino, look(f.kept, "a").st_ino);
+    CHECK_EQUAL(fchmodat(f.live, "a", 0600, 0), 0);
+    CHECK_EQUAL(snapshot_commit(snapshot), 0);
+    CHECK_TEXT(read_text(f.kept, "a"), "other");
+    CHECK_EQUAL(look(f.kept, "a").st_mode & 0777, 0600);
+    snapshot_note_same(snapshot, look(f.live, "a").st_ino, look(f.kept, "d/b").st_ino); /* no pair */
+    CHECK_EQUAL(snapshot_commit(snapshot), 0);
+    CHECK_TEXT(read_text(f.kept, "a"), "first");
     snapshot_destroy(snapshot);
     return 0;
 }
@@ -403,9 +479,15 @@ static void test_commits_each_change(void **state) {
 }
 
 int main(void) {
-    static const struct part parts[] = {PART(restores_each_change),         PART(guards_keep_inodes),
-                                        PART(suspected_files_are_compared), PART(holes_stay_holes),
-                                        PART(a_full_disk_is_restored),      PART(attributes_are_restored)};
+    static const struct part parts[] = {PART(restores_each_change),
+                                        PART(guards_keep_inodes),
+                                        PART(suspected_files_are_compared),
+                                        PART(holes_stay_holes),
+                                        PART(a_full_disk_is_restored),
+                                        PART(attributes_are_restored),
+                                        PART(unchanged_files_are_told_by_their_times),
+                                        PART(files_written_in_the_tick_of_the_beginning_are_compared),
+                                        PART(files_found_to_be_the_same_are_not_compared_again)};
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_commits_each_change)};
     int failed = cmocka_run_group_tests_name("snapshot: commits", tests, NULL, NULL);
     return run_parts("snapshot", parts, sizeof parts / sizeof parts[0], NULL, NULL) || failed;

@@ -279,6 +279,7 @@ static void guard_some(struct snapshot *snapshot, const struct tree *tree) {
 static void run_cell(struct snapshot *snapshot, const struct snapshot_folders *f, struct tree **was) {
     const bool lost = draw(2);
     note("%s cell\n", lost ? "lost" : "committed");
+    snapshot_begin(snapshot);
     for (int i = 0; i < OPERATIONS; i++)
         operate(snapshot, f->live);
     struct tree *there = new_tree(f->live), *guarded = new_tree(f->guards);
