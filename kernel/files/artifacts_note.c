@@ -175,7 +175,9 @@ static void add_explanation(struct note *note) {
     begin_line(note);
     add_both(note, "Until the kernel restarts, cells see what they have written here, even if the file on the disk "
                    "changes; after that they see the disk");
-    if (!about->off) {
+    if (about->off) {
+        add_both(note, ", to which nothing is copied (\"artifacts\" of the configuration)");
+    } else {
         add_both(note, ", with the copies in ");
         bytes_append_text(&note->plain, about->folder);
         add_escaped(&note->markdown, about->folder);
@@ -184,6 +186,18 @@ static void add_explanation(struct note *note) {
     add_both(note, ".");
     if (!about->strict)
         add_both(note, " The kernel \"Python 3 (petri, writable)\" writes to this folder itself.");
+}
+
+/* Where nothing is copied no sentence names a file that only the session has; what holds for all is said all the same.
+ */
+static bool has_unnamed(const json_t *rows, const struct artifacts_note *about) {
+    size_t i;
+    const json_t *row;
+    json_array_foreach(rows, i, row) {
+        if (about->off && !is_deleted(row) && !filename_has(text_of(row, "path"), FILENAME_CACHE, true))
+            return true;
+    }
+    return false;
 }
 
 json_t *artifacts_make_note(json_t *rows, const struct artifacts_note *about) {
@@ -201,7 +215,7 @@ json_t *artifacts_make_note(json_t *rows, const struct artifacts_note *about) {
     };
     for (size_t i = 0; i < sizeof sentences / sizeof sentences[0]; i++)
         add_sentence(&note, &sentences[i], rows);
-    if (about->explains && about->folder && note.plain.n > 0)
+    if (about->explains && about->folder && (note.plain.n > 0 || has_unnamed(rows, about)))
         add_explanation(&note);
     if (note.plain.n > 0 && bytes_ok(&note.plain) && bytes_ok(&note.markdown))
         data = json_pack("{s:o, s:o}", "text/plain", text_to_json(note.plain.data, note.plain.n), "text/markdown",

@@ -32,6 +32,12 @@ static bool is_written(const struct runner *runner, const struct run *run) {
     return runner->writeback->on && !run->asked.spec.fresh;
 }
 
+/* Whether the files belong to a notebook, also if they are not copied: `petri run` copies them to a folder that it was
+ * given, or to none. */
+static bool is_notebook(const struct export *export) {
+    return export->name[0] || (export->off && export->parent[0]);
+}
+
 /* Publishes a display for people that says where the files are; programs read the report. Once a session it says what
  * holds for all of them. A fresh run's files are not the session's. */
 static void tell_files(struct runner *runner, const struct run *run, struct artifacts_note *about) {
@@ -41,7 +47,7 @@ static void tell_files(struct runner *runner, const struct run *run, struct arti
     about->folder = is_written(runner, run) ? NULL : export->name[0] ? export->name : export->parent;
     about->off = export->off;
     about->strict = runner->profile->kind == PROFILE_STRICT;
-    about->explains = !runner->told_files && !run->asked.spec.fresh && export->name[0];
+    about->explains = !runner->told_files && !run->asked.spec.fresh && is_notebook(export);
     json_t *data = artifacts_make_note(run->result.artifact_rows, about);
     if (!data)
         return;

@@ -44,6 +44,7 @@ struct below {
 struct level {
     int fd;
     struct below below;
+    int host_fd; /* the host's folder of the same path, also where cells do not see it any more; or -1 */
     bool opaque;
     int depth;
 };
@@ -100,7 +101,7 @@ static int tell(struct walk *walk, const struct level *level, const char *name, 
     file.mode = st->st_mode;
     file.links = links > UINT32_MAX ? UINT32_MAX : (unsigned)links;
     file.bytes = S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0;
-    file.on_host = look(level->below.folder_fd, name, &host);
+    file.on_host = look(level->host_fd, name, &host);
     return walk->handler(walk->arg, &file);
 }
 
@@ -164,9 +165,12 @@ static int visit_folder(struct walk *walk, const struct level *level, const char
     if (fd < 0)
         return -errno;
     struct below below = open_below(&level->below, name);
-    auto_fd base_fd = below.base_fd, folder_fd = below.folder_fd;
-    return walk_level(
-        walk, &(struct level){fd, {base_fd, folder_fd}, level->opaque || overlay_is_opaque(fd), level->depth + 1});
+    auto_fd base_fd = below.base_fd, folder_fd = below.folder_fd, host_fd = open_folder(level->host_fd, name);
+    return walk_level(walk, &(struct level){.fd = fd,
+                                            .below = {base_fd, folder_fd},
+                                            .host_fd = host_fd,
+                                            .opaque = level->opaque || overlay_is_opaque(fd),
+                                            .depth = level->depth + 1});
 }
 
 static int visit_whiteout(struct walk *walk, const struct level *level, const char *name) {
@@ -261,7 +265,9 @@ int changes_list(const struct changes_options *options, cell_change_handler *han
     walk->arg = arg;
     walk->path_bytes = 0;
     walk->path[0] = 0;
-    return walk_level(walk, &(struct level){options->upper_fd, {options->base_fd, options->folder_fd}, false, 0});
+    return walk_level(walk, &(struct level){.fd = options->upper_fd,
+                                            .below = {options->base_fd, options->folder_fd},
+                                            .host_fd = options->folder_fd});
 }
 
 /* The folder that path's last name is in, as it was; the name goes to ret_name. The caller closes both. */

@@ -26,6 +26,7 @@ EXPLAINED = (
     "Until the kernel restarts, cells see what they have written here, even if the file on the disk changes; "
     "after that they see the disk, with the copies in {}/."
 )
+NOT_COPIED = 'to which nothing is copied ("artifacts" of the configuration)'
 WRITABLE = ' The kernel "Python 3 (petri, writable)" writes to this folder itself.'
 UNCHANGED = "Your own file on the disk is unchanged, and cells see the new one: "
 GONE = "Removed for this session's cells, and still on the disk: "
@@ -115,6 +116,17 @@ def test_note_says_that_an_own_file_is_unchanged_unless_petri_wrote_it(venv_kern
     assert note(venv_kernel.good("open('outputs/own.csv', 'w').write('newer')"))[0] == "Saved to outputs/: own.csv"
     assert note(venv_kernel.good("import os; os.remove('new.csv')")) is None
     assert note(venv_kernel.good("os.remove('own.csv')"))[0] == f"{GONE}own.csv"
+
+
+def test_note_names_own_files_in_a_folder_that_cells_have_made_anew(venv_kernel, tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "own.csv").write_text("own")
+    assert note(venv_kernel.good("import os, shutil; shutil.rmtree('sub')"))[0] == f"{GONE}sub"
+    venv_kernel.good("os.mkdir('sub')")
+    cell = venv_kernel.good("open('sub/own.csv', 'w').write('new')")
+    assert note(cell)[0] == f"Saved to outputs/: sub/own.csv\n{UNCHANGED}sub/own.csv"
+    assert note(venv_kernel.good("os.remove('outputs/sub/own.csv')"))[0] == f"{GONE}outputs/sub/own.csv"
+    assert note(venv_kernel.good("os.remove('sub/own.csv')"))[0] == f"{GONE}sub/own.csv"
 
 
 def test_note_of_a_fresh_run_explains_no_session(venv_kernel):
@@ -511,11 +523,24 @@ def test_configuration_names_the_outputs_folder_or_turns_it_off(configure, start
     cell = start().run("open('a.txt', 'w').write('x')")
     if folder:
         assert rows(cell)["a.txt"]["copied_to"] == f"{folder}/a.txt"
+        assert note(cell)[0] == f"Saved to {folder}/: a.txt"
     else:
         assert rows(cell)["a.txt"]["refused"] == "copying is off"
         assert rows(cell)["a.txt"]["sha256"] == sha256(b"x")
         assert note(cell) is None
     assert listing(tmp_path) == ([f"{folder}/a.txt"] if folder else [])
+
+
+def test_note_where_nothing_is_copied_says_once_that_a_restart_forgets_it(configure, start, tmp_path):
+    (tmp_path / "own.csv").write_text("own")
+    configure(artifacts=False)
+    kernel = start()
+    first, second, third = (kernel.good(f"open('{name}', 'w').write('x')") for name in ("a.txt", "b.txt", "own.csv"))
+    said = first.of("display_data")[0]["data"]["text/plain"]
+    assert said == EXPLAINED.replace("with the copies in {}/", NOT_COPIED) + WRITABLE
+    assert second.of("display_data") == []
+    assert note(third)[0] == f"{UNCHANGED}own.csv"
+    assert listing(tmp_path) == ["own.csv"] and (tmp_path / "own.csv").read_text() == "own"
 
 
 def test_outputs_folder_that_is_a_link_gets_no_copy(venv_kernel, tmp_path):

@@ -131,10 +131,17 @@ static int list_files_of_the_host(void *arg) {
     put_text(root, "upper/mine", "u");
     put_folder(root, "upper/sub");
     put_text(root, "upper/sub/host", "u");
+    put_folder(root, "folder/remade");
+    put_text(root, "folder/remade/host", "h");
+    put_opaque(root, "base/remade");
+    put_folder(root, "upper/remade");
+    put_text(root, "upper/remade/host", "u");
+    put_text(root, "upper/remade/mine", "u");
     const struct changes_options options = {
         .upper_fd = open_folder("upper"), .base_fd = open_folder("base"), .folder_fd = open_folder("folder")};
     CHECK_EQUAL(changes_list(&options, add_on_host, &listing), 0);
-    CHECK_TEXT(listing_take(&listing), "changed host, changed sub/host, created again, deleted gone");
+    CHECK_TEXT(listing_take(&listing),
+               "changed host, changed sub/host, created again, created remade/host, deleted gone");
     return 0;
 }
 
