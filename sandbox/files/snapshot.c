@@ -43,9 +43,24 @@ void snapshot_destroy(struct snapshot *snapshot) {
     free(snapshot);
 }
 
+/*
+ * The file system's own clock, which can be before any that a program can ask for:
+ * since Linux 6.13 the ctime of a file that was looked at is taken more finely, and no
+ * later one is before it. So a time is taken that has to be fine. See:
+ * "Multigrain Timestamps" in Linux's documentation.
+ */
+static int read_clock(int folder_fd, struct timespec *ret) {
+    struct stat st;
+    for (int i = 0; i < 2; i++) /* the second time within the tick of the first */
+        if (futimens(folder_fd, NULL) || fstat(folder_fd, &st))
+            return -errno;
+    *ret = st.st_ctim;
+    return 0;
+}
+
 void snapshot_begin(struct snapshot *snapshot) {
-    if (snapshot->begun.tv_sec == 0)
-        clock_gettime(CLOCK_REALTIME_COARSE, &snapshot->begun);
+    if (snapshot->begun.tv_sec == 0 && read_clock(snapshot->folders.guards, &snapshot->begun))
+        snapshot->begun = (struct timespec){0}; /* then all count as changed */
 }
 
 void snapshot_suspect(struct snapshot *snapshot, ino_t live) {
