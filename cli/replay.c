@@ -2,14 +2,13 @@
  * replay.c - converts two runs to the same form, and compares them member by member.
  *
  * The record was redacted when it was stored, so the new run is redacted with the
- * same patterns before the comparison; otherwise each secret would be a
+ * same redaction before the comparison; otherwise each secret would be a
  * difference. Members that differ between any two runs (ids, times, tracebacks
  * with names of temporary files) are left out.
  */
 
 #include "replay.h"
 
-#include "kernel/records/redact.h"
 #include "protocol/bytes.h"
 #include "protocol/text.h"
 
@@ -51,20 +50,20 @@ void replay_of_record(const json_t *record, struct replay_side *ret_side) {
     }
 }
 
-void replay_of_report(const json_t *report, const struct patterns *patterns, struct replay_side *ret_side) {
+void replay_of_report(const json_t *report, const struct redaction *redaction, struct replay_side *ret_side) {
     size_t count = 0;
     size_t i;
     json_t *display;
     const json_t *result = json_object_get(report, "result");
     *ret_side = (struct replay_side){
         .report = report,
-        .stdout_text = redact_json(patterns, json_object_get(report, "stdout"), &count),
-        .stderr_text = redact_json(patterns, json_object_get(report, "stderr"), &count),
-        .result = result ? redact_json(patterns, result, &count) : json_null(),
+        .stdout_text = redact_json(redaction, json_object_get(report, "stdout"), &count),
+        .stderr_text = redact_json(redaction, json_object_get(report, "stderr"), &count),
+        .result = result ? redact_json(redaction, result, &count) : json_null(),
         .displays = json_array(),
     };
     json_array_foreach(json_object_get(report, "displays"), i, display) {
-        json_array_append_new(ret_side->displays, redact_json(patterns, json_object_get(display, "data"), &count));
+        json_array_append_new(ret_side->displays, redact_json(redaction, json_object_get(display, "data"), &count));
     }
 }
 

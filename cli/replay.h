@@ -4,7 +4,7 @@
 #ifndef PETRI_REPLAY_H
 #define PETRI_REPLAY_H
 
-#include "kernel/base/pattern.h"
+#include "kernel/records/redact.h"
 
 #include <jansson.h>
 
@@ -21,8 +21,8 @@ struct replay_side {
 /* The side of a record from records_find(), which is borrowed. */
 void replay_of_record(const json_t *record, struct replay_side *ret_side);
 
-/* The side of a report from client_run(), which is borrowed; patterns are those with which the record was redacted. */
-void replay_of_report(const json_t *report, const struct patterns *patterns, struct replay_side *ret_side);
+/* The side of a report from client_run(), which is borrowed; redaction is what the record was redacted with. */
+void replay_of_report(const json_t *report, const struct redaction *redaction, struct replay_side *ret_side);
 void replay_side_fini(struct replay_side *side);
 
 /* [{"what": "stdout", "before": ..., "after": ...}, {"what": "package", "name": "numpy", ...}]: empty where nothing

@@ -137,16 +137,17 @@ static int run_again(const struct arguments *arguments, const json_t *run, const
     return r;
 }
 
-/* The configuration's patterns, with which the record was probably redacted. */
-static struct patterns *patterns_of(const struct arguments *arguments) {
+/* What the record was probably redacted with: the configuration's. */
+static void redaction_of(const struct arguments *arguments, struct patterns **ret_patterns,
+                         struct variables *variables) {
     struct config config;
-    struct patterns *patterns = NULL;
+    *ret_patterns = NULL;
     if (config_load(arguments->values[OPTION_CONFIG], NULL, &config, NULL) < 0)
-        return NULL;
-    if (patterns_create(config.redact, &patterns) < 0)
-        patterns = NULL;
+        return;
+    json_auto_t *values = config_variables(&config);
+    if (patterns_create(config.redact, ret_patterns) < 0 || !variables_add_all(variables, values))
+        terminal_complain("There is no memory to redact with: what was redacted shows as a difference.");
     config_fini(&config);
-    return patterns;
 }
 
 static json_t *compare_runs(const struct arguments *arguments, struct records *records, const json_t *run,
@@ -154,15 +155,18 @@ static json_t *compare_runs(const struct arguments *arguments, struct records *r
     struct replay_side before, after;
     json_auto_t *again = NULL;
     const char *run_id = json_string_value(json_object_get(report, "run_id"));
-    struct patterns *patterns = patterns_of(arguments);
+    struct patterns *patterns;
+    struct variables variables = {0};
+    redaction_of(arguments, &patterns, &variables);
     replay_of_record(run, &before);
-    replay_of_report(report, patterns, &after);
+    replay_of_report(report, &(struct redaction){patterns, &variables}, &after);
     if (run_id && records_find(records, run_id, &again) > 0)
         after.environment = json_incref(json_object_get(again, "environment"));
     json_t *differences = replay_compare(&before, &after);
     replay_side_fini(&before);
     replay_side_fini(&after);
     patterns_destroy(patterns);
+    variables_fini(&variables);
     return differences;
 }
 

@@ -127,6 +127,9 @@ static void tell_read_only(struct kernel *kernel) {
 
 static void start_session(struct kernel *kernel, struct start *start) {
     hide_packages(kernel, start);
+    json_auto_t *variables = config_variables(&kernel->config);
+    if (!variables_add_all(&kernel->accounts.variables, variables))
+        error_set(&start->broken, ENOMEM, "there is no memory");
     const struct launch launch = {.host = &start->host,
                                   .paths = &start->paths,
                                   .workdir = &start->workdir,
@@ -135,6 +138,7 @@ static void start_session(struct kernel *kernel, struct start *start) {
                                   .limits = &kernel->runner.limits,
                                   .packages = &start->packages,
                                   .listed = kernel->config.packages,
+                                  .variables = variables,
                                   .inputs = kernel->config.inputs};
     struct session *session;
     if (start->broken.text[0] == '\0' && launch_session(&launch, &session, &start->broken) == 0) {
@@ -239,7 +243,8 @@ static void free_kernel(struct kernel *kernel) {
     comms_fini(&kernel->comms);
     history_fini(&kernel->history);
     records_close(&kernel->accounts.records);
-    patterns_destroy(kernel->accounts.redact);
+    variables_fini(&kernel->accounts.variables);
+    patterns_destroy(kernel->accounts.patterns);
     patterns_destroy(kernel->refused);
     json_decref(kernel->accounts.unrecorded);
     json_decref(kernel->accounts.environment);
@@ -297,14 +302,15 @@ static int configure(struct kernel *kernel, const struct start_options *options,
     kernel->runner.limits = config->limits;
     kernel->runner.grace_us = config->grace_ms * CLOCK_MS;
     kernel->runner.hold_us = CAPTURES_HOLD_MS * CLOCK_MS;
-    int r = patterns_create(config->redact, &kernel->accounts.redact);
+    int r = patterns_create(config->redact, &kernel->accounts.patterns);
     if (r == 0)
         r = patterns_create(config->refuse.patterns, &kernel->refused);
     if (r < 0)
         return error_set(ret_error, -r, "there is no memory for the patterns of the configuration");
     if (!config->history || history_default_path(history, sizeof history) < 0)
         history[0] = '\0';
-    history_init(&kernel->history, history, kernel->accounts.redact, &kernel->log);
+    kernel->accounts.redaction = (struct redaction){kernel->accounts.patterns, &kernel->accounts.variables};
+    history_init(&kernel->history, history, &kernel->accounts.redaction, &kernel->log);
     return connection_read(options->connection_file, &kernel->jupyter.connection, ret_error);
 }
 

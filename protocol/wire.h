@@ -77,12 +77,13 @@ int wire_encode(const json_t *json, const struct wire_buffer *buffers, size_t n_
 
 /* The frames of a worker. */
 enum wire_type {
-    WIRE_HELLO,   /* the interpreter runs: language_info */
-    WIRE_READY,   /* the interpreter has started, and is about to block on its socket */
-    WIRE_PUBLISH, /* a message for iopub */
-    WIRE_SYNC,    /* asks to read the pipes before it continues; answered with an ack */
-    WIRE_INPUT,   /* input() or getpass() */
-    WIRE_DONE,    /* the request is done; content of the reply */
+    WIRE_HELLO,    /* the interpreter runs: language_info */
+    WIRE_READY,    /* the interpreter has started, and is about to block on its socket */
+    WIRE_PUBLISH,  /* a message for iopub */
+    WIRE_SYNC,     /* asks to read the pipes before it continues; answered with an ack */
+    WIRE_INPUT,    /* input() or getpass() */
+    WIRE_VARIABLE, /* an environment variable was set by a magic; its value must not be stored */
+    WIRE_DONE,     /* the request is done; content of the reply */
     WIRE_N_TYPES,
 };
 

@@ -89,6 +89,8 @@ static const struct rule rules[] = {
     MUST("input", "seq", is_count),
     MUST("input", "prompt", is_string),
     MUST("input", "password", is_boolean),
+    MUST("variable", "name", is_string),
+    MUST("variable", "value", is_string),
     MUST("done", "reply", is_object),
     MAY("reply", "status", is_name),
     /* contents */
@@ -120,8 +122,8 @@ static const char *const published[] = {
 };
 
 static const char *const types[] = {
-    [WIRE_HELLO] = "hello", [WIRE_READY] = "ready", [WIRE_PUBLISH] = "publish",
-    [WIRE_SYNC] = "sync",   [WIRE_INPUT] = "input", [WIRE_DONE] = "done",
+    [WIRE_HELLO] = "hello", [WIRE_READY] = "ready",       [WIRE_PUBLISH] = "publish", [WIRE_SYNC] = "sync",
+    [WIRE_INPUT] = "input", [WIRE_VARIABLE] = "variable", [WIRE_DONE] = "done",
 };
 _Static_assert(sizeof types / sizeof types[0] == WIRE_N_TYPES, "a name for each type");
 

@@ -1,8 +1,9 @@
 /*
- * environment.c - the environment variables of cells: constants, and a few that depend on the machine.
+ * environment.c - the environment variables of cells: constants, a few that depend on the machine, and the
+ * configuration's, which may stand instead of others.
  *
- * Only TZ is taken from the kernel's environment, because a user's environment
- * may have tokens that cells must not see.
+ * Only TZ, and what the configuration names, is taken from the kernel's environment,
+ * because a user's environment may have tokens that cells must not see.
  */
 
 #include "environment.h"
@@ -38,7 +39,8 @@ static const char *const pools[] = {
     "NUMEXPR_MAX_THREADS", "POLARS_MAX_THREADS",   "RAYON_NUM_THREADS",
 };
 
-enum { N_CONSTANT = sizeof constant / sizeof constant[0], N_POOLS = sizeof pools / sizeof pools[0], N_OTHERS = 6 };
+enum { N_CONSTANT = sizeof constant / sizeof constant[0], N_POOLS = sizeof pools / sizeof pools[0], N_OTHERS = 7 };
+enum { N_CONFIGURED = 64, NAME_BYTES = 128 }; /* the most that the configuration has, and each with a blank */
 
 struct list {
     size_t n;
@@ -104,8 +106,39 @@ static void add_packages(struct list *list, const json_t *packages) {
         add_variable(list, "PETRI_PACKAGES=%s", names);
 }
 
+static void drop_variable(struct list *list, const char *name) {
+    const size_t n = strlen(name);
+    for (size_t i = 0; i < list->n; i++) {
+        if (strncmp(list->texts[i], name, n) != 0 || list->texts[i][n] != '=')
+            continue;
+        free(list->texts[i]);
+        list->texts[i] = list->texts[--list->n];
+        list->texts[list->n] = NULL;
+        return;
+    }
+}
+
+/* And their names, so that the worker shows no value where it lists all. */
+static void add_configured(struct list *list, const json_t *variables) {
+    char names[N_CONFIGURED * NAME_BYTES + 1] = "";
+    size_t n = 0;
+    const char *name;
+    json_t *variable;
+    if (!variables)
+        return;
+    json_object_foreach((json_t *)variables, name, variable) {
+        drop_variable(list, name);
+        add_variable(list, "%s=%s", name, json_string_value(variable));
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s ", name);
+        list->failed |= n >= sizeof names;
+        n = n < sizeof names ? n : sizeof names - 1;
+    }
+    add_variable(list, "PETRI_VARIABLES=%s", names);
+}
+
 char **environment_make(const struct environment_facts *facts) {
-    struct list list = {.texts = calloc(N_CONSTANT + N_POOLS + N_OTHERS + 1, sizeof *list.texts)};
+    const size_t most = N_CONSTANT + N_POOLS + N_OTHERS + json_object_size(facts->variables);
+    struct list list = {.texts = calloc(most + 1, sizeof *list.texts)};
     if (!list.texts)
         return NULL;
     add_python(&list, facts->python);
@@ -118,6 +151,7 @@ char **environment_make(const struct environment_facts *facts) {
     add_packages(&list, facts->packages);
     add_zone(&list);
     add_shell(&list);
+    add_configured(&list, facts->variables);
     if (list.failed) {
         environment_free(list.texts);
         return NULL;

@@ -8,10 +8,11 @@
 #include <stdint.h>
 
 struct environment_facts {
-    const char *python;     /* path of the interpreter */
-    const char *site;       /* petri's own copy of IPython, or "" */
-    const json_t *packages; /* the names of those that cells see; NULL for all */
-    int64_t cpus;           /* what thread pools are set to */
+    const char *python;      /* path of the interpreter */
+    const char *site;        /* petri's own copy of IPython, or "" */
+    const json_t *packages;  /* the names of those that cells see; NULL for all */
+    const json_t *variables; /* config_variables() */
+    int64_t cpus;            /* what thread pools are set to */
 };
 
 /* "NAME=value" texts, NULL-ended; NULL on ENOMEM. The caller's: environment_free(). */

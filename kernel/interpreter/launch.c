@@ -49,7 +49,8 @@ char **launch_environment(const struct launch *launch) {
     return environment_make(&(struct environment_facts){.python = launch->python,
                                                         .site = launch->paths->site,
                                                         .cpus = launch->limits->values[LIMIT_CPUS],
-                                                        .packages = launch->listed});
+                                                        .packages = launch->listed,
+                                                        .variables = launch->variables});
 }
 
 int launch_session(const struct launch *launch, struct session **ret_session, struct error *ret_error) {

@@ -21,6 +21,7 @@ struct launch {
     const struct limits *limits;
     const struct packages *packages; /* what is hidden from cells, or NULL; borrowed for the session's life */
     const json_t *listed;            /* the names of the distributions that cells see, or NULL for all */
+    const json_t *variables;         /* config_variables() */
     const json_t *inputs;            /* more folders that cells can read: an array of texts, or NULL */
 };
 

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum {
     GRACE_MS = 2000,
@@ -27,6 +28,7 @@ static void set_defaults(struct config *ret_config) {
         .history = true,
         .records = {.on = true, .keep_days = KEEP_DAYS, .max_bytes = RECORDS_BYTES},
         .artifacts = "outputs",
+        .variables = json_object(),
     };
     profile_of_kind(PROFILE_NOTEBOOK, &ret_config->profile);
     limits_defaults(PROFILE_NOTEBOOK, &ret_config->limits);
@@ -39,11 +41,26 @@ void config_closed(struct config *ret_config) {
 }
 
 void config_fini(struct config *config) {
-    json_t *const texts[] = {config->environment,    config->inputs,          config->packages,       config->redact,
-                             config->refuse.imports, config->refuse.patterns, config->writable.allow, config->locked};
+    json_t *const texts[] = {config->environment,     config->inputs,         config->packages,
+                             config->redact,          config->variables,      config->refuse.imports,
+                             config->refuse.patterns, config->writable.allow, config->locked};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         json_decref(texts[i]);
     *config = (struct config){0};
+}
+
+json_t *config_variables(const struct config *config) {
+    json_t *variables = config->profile.kind == PROFILE_STRICT ? NULL : json_object();
+    const char *name;
+    json_t *value;
+    json_object_foreach(config->variables, name, value) {
+        const char *own = json_is_true(value) ? getenv(name) : NULL;
+        if (json_is_string(value))
+            json_object_set(variables, name, value);
+        else if (own)
+            json_object_set_new(variables, name, json_string_nocheck(own));
+    }
+    return variables;
 }
 
 /* Who is told of what is wrong in a file. */

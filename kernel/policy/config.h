@@ -22,7 +22,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* Arrays are of strings, owned, and NULL where no file has them. */
+/* Arrays are of strings; JSON is owned, and NULL where no file has it. */
 struct config {
     struct profile profile; /* the one that was asked for */
     struct limits limits;   /* its defaults */
@@ -31,8 +31,10 @@ struct config {
     json_t *environment;    /* names of variables that a request may set */
     json_t *inputs;         /* more folders that cells can read, absolute */
     json_t *packages;       /* the distributions that cells can see; NULL: all */
-    json_t *redact;         /* patterns of what must not be stored; pattern.h */
-    json_t *locked;         /* keys that only the operator's file may set; true: all; config_locks() */
+    json_t
+        *variables; /* an object: of each of cells' environment variables a text, or true for petri's own; never NULL */
+    json_t *redact; /* patterns of what must not be stored; pattern.h */
+    json_t *locked; /* keys that only the operator's file may set; true: all; config_locks() */
     struct {
         json_t *imports;  /* modules that code must not import */
         json_t *patterns; /* patterns that code must not have */
@@ -60,6 +62,13 @@ void config_closed(struct config *ret_config);
 
 /* Whether the operator has locked a key of the file, "records". */
 bool config_locks(const struct config *config, const char *key);
+
+/*
+ * The environment variables that cells get of it, an object of texts: those of
+ * petri's own that it does not have are left out. NULL in profile strict, whose code
+ * is nobody's that they were meant for. The caller's.
+ */
+json_t *config_variables(const struct config *config);
 
 /*
  * Reads the texts of the files; profile is the name of the one to choose, NULL for

@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TEXTS_MAX = 1000 };
+enum { TEXTS_MAX = 1000, VARIABLES_MAX = 64 };
 
 static int check_variable(const char *text, struct error *ret_error) {
     static const char *const ours[] = {"PATH", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP"};
@@ -125,6 +125,10 @@ static const struct config_key root_keys[] = {
     {"redact", "Regular expressions (PCRE2) of what is taken out before anything is stored", CONFIG_TEXTS,
      .at = AT(redact), .check = pattern_check},
     {"refuse", "What code is refused before it runs", CONFIG_OBJECT, MEMBERS(refuse_keys)},
+    {"variables",
+     "Environment variables of cells, which are kept out of the records: a text, or true to pass on petri's own "
+     "(not in profile strict)",
+     CONFIG_VARIABLES, .at = AT(variables), .check = check_variable, .form = "^[A-Za-z_][A-Za-z0-9_]*$"},
     {"writable", "Writing what cells change into the notebook's folder (profile notebook)", CONFIG_OBJECT,
      MEMBERS(writable_keys)},
 };
@@ -141,12 +145,21 @@ static const char *const kind_forms[] = {
     [CONFIG_TEXTS] = "an array of texts",
     [CONFIG_OBJECT] = "an object",
     [CONFIG_PROFILES] = "an object of profiles",
+    [CONFIG_VARIABLES] = "an object of variables",
     [CONFIG_LOCKED] = "true, or an array of keys of this file",
 };
 _Static_assert(sizeof kind_forms / sizeof kind_forms[0] == CONFIG_KIND_N, "one form a kind");
 
 static int refuse_kind(const struct config_reading *reading, const struct config_key *key) {
     return config_refuse(reading, "has to be %s%s", kind_forms[key->kind], key->or_false ? ", or false" : "");
+}
+
+/* The same reading, of a member of the current object, with its name in the path. */
+static struct config_reading reading_below(const struct config_reading *reading, const char *name) {
+    struct config_reading inner = config_reading_of(reading, name);
+    size_t n = strlen(inner.path);
+    snprintf(inner.path + n, sizeof inner.path - n, "%s\"%.60s\"", n > 0 ? ", " : "", name);
+    return inner;
 }
 
 static void *place(const struct config_reading *reading, const struct config_key *key) {
@@ -231,6 +244,33 @@ static int read_locked(const struct config_reading *reading, const struct config
     return 0;
 }
 
+/* The user's are read over the operator's, one by one. What is wrong is told without a value. */
+static int read_variables(const struct config_reading *reading, const struct config_key *key, const json_t *json) {
+    struct error cause;
+    const char *name;
+    json_t *value;
+    json_t **variables = place(reading, key);
+    int r = 0;
+    if (!json_is_object(json))
+        return refuse_kind(reading, key);
+    json_auto_t *all = json_copy(*variables);
+    json_object_foreach((json_t *)json, name, value) {
+        const struct config_reading inner = reading_below(reading, name);
+        const char *text = json_string_value(value);
+        if (key->check(name, &cause) < 0)
+            r = config_refuse(&inner, ": %s", cause.text);
+        else if (!json_is_true(value) && (!text || strlen(text) != json_string_length(value)))
+            r = config_refuse(&inner, "has to be a text, or true to pass on the variable that petri has");
+        else
+            json_object_set(all, name, value);
+    }
+    if (json_object_size(all) > VARIABLES_MAX)
+        r = config_refuse(reading, "can't have more than %d variables", VARIABLES_MAX);
+    json_decref(*variables);
+    *variables = json_incref(all);
+    return r;
+}
+
 /* `there are "history", "interrupt_grace" and "profiles"` */
 static void list_names(const struct config_key *key, char *buf, size_t size) {
     size_t n = 0;
@@ -261,6 +301,8 @@ static int read_value(const struct config_reading *reading, const struct config_
         return read_object(reading, key, json);
     case CONFIG_PROFILES:
         return json_is_object(json) ? config_read_profiles(reading, json) : refuse_kind(reading, key);
+    case CONFIG_VARIABLES:
+        return read_variables(reading, key, json);
     case CONFIG_LOCKED:
         return read_locked(reading, key, json);
     case CONFIG_KIND_N:
@@ -288,10 +330,8 @@ static int read_known(const struct config_reading *reading, const struct config_
 
 static int read_member(const struct config_reading *reading, const struct config_key *key, const char *name,
                        const json_t *json) {
-    struct config_reading inner = config_reading_of(reading, name);
+    const struct config_reading inner = reading_below(reading, name);
     char names[256] = "";
-    size_t n = strlen(inner.path);
-    snprintf(inner.path + n, sizeof inner.path - n, "%s\"%.60s\"", n > 0 ? ", " : "", name);
     for (size_t i = 0; i < key->n_members; i++)
         if (strcmp(key->members[i].name, name) == 0)
             return read_known(&inner, &key->members[i], json);

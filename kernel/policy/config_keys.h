@@ -12,15 +12,16 @@
 
 /* What a key's value is, and what it becomes in struct config. */
 enum config_kind {
-    CONFIG_BOOL,     /* bool */
-    CONFIG_TEXT,     /* char[room] */
-    CONFIG_DURATION, /* "500ms": int64_t, milliseconds */
-    CONFIG_SIZE,     /* "512M" or a number: int64_t, bytes */
-    CONFIG_COUNT,    /* int64_t */
-    CONFIG_TEXTS,    /* json_t *, an array of strings */
-    CONFIG_OBJECT,   /* its members' */
-    CONFIG_PROFILES, /* limits */
-    CONFIG_LOCKED,   /* json_t *, true or an array of strings, of the operator's file alone */
+    CONFIG_BOOL,      /* bool */
+    CONFIG_TEXT,      /* char[room] */
+    CONFIG_DURATION,  /* "500ms": int64_t, milliseconds */
+    CONFIG_SIZE,      /* "512M" or a number: int64_t, bytes */
+    CONFIG_COUNT,     /* int64_t */
+    CONFIG_TEXTS,     /* json_t *, an array of strings */
+    CONFIG_OBJECT,    /* its members' */
+    CONFIG_PROFILES,  /* limits */
+    CONFIG_VARIABLES, /* json_t *, an object of texts and true */
+    CONFIG_LOCKED,    /* json_t *, true or an array of strings, of the operator's file alone */
     CONFIG_KIND_N,
 };
 

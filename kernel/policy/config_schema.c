@@ -106,6 +106,14 @@ static json_t *locked_schema(void) {
     return json_pack("{s:[{s:b}, {s:s, s:{s:o}}]}", "anyOf", "const", 1, "type", "array", "items", "enum", names);
 }
 
+/* Names, each with a text or true. */
+static json_t *variables_schema(const struct config_key *key) {
+    json_t *schema = object_schema(json_object());
+    json_object_set_new(schema, "patternProperties",
+                        json_pack("{s:{s:[{s:s}, {s:b}]}}", key->form, "anyOf", "type", "string", "const", 1));
+    return schema;
+}
+
 static json_t *key_schema(const struct config_key *key);
 
 static json_t *members_schema(const struct config_key *key) {
@@ -133,6 +141,8 @@ static json_t *value_schema(const struct config_key *key) {
         return members_schema(key);
     case CONFIG_PROFILES:
         return profiles_schema();
+    case CONFIG_VARIABLES:
+        return variables_schema(key);
     case CONFIG_LOCKED:
         return locked_schema();
     case CONFIG_KIND_N:

@@ -52,9 +52,9 @@ int history_default_path(char *buf, size_t size) {
     return paths_of_user("XDG_DATA_HOME", ".local/share", "petri/history.sqlite", buf, size);
 }
 
-void history_init(struct history *history, const char *path, const struct patterns *redact, const struct log *log) {
-    *history =
-        (struct history){.redact = redact, .log = log, .cells_max = HISTORY_CELLS_MAX, .bytes_max = HISTORY_BYTES_MAX};
+void history_init(struct history *history, const char *path, const struct redaction *redaction, const struct log *log) {
+    *history = (struct history){
+        .redaction = redaction, .log = log, .cells_max = HISTORY_CELLS_MAX, .bytes_max = HISTORY_BYTES_MAX};
     snprintf(history->path, sizeof history->path, "%s", path);
 }
 
@@ -173,7 +173,7 @@ void history_store(struct history *history, int number, const json_t *code) {
     int64_t session = history->session;
     if (!is_open(history))
         return;
-    redact_text(history->redact, json_string_value(code), json_string_length(code), &kept);
+    redact_code(history->redaction, json_string_value(code), json_string_length(code), &kept);
     if (!bytes_ok(&kept) || kept.n > HISTORY_CELL_BYTES_MAX) {
         log_write(history->log, LOG_LEVEL_WARNING, "a cell of %zu bytes is not kept in the history",
                   json_string_length(code));

@@ -19,7 +19,7 @@
 #include <limits.h>
 
 struct jupyter;
-struct patterns;
+struct redaction;
 struct sqlite3;
 
 enum {
@@ -29,8 +29,8 @@ enum {
 };
 
 struct history {
-    char path[PATH_MAX];           /* "" where there is none */
-    const struct patterns *redact; /* the operator's; NULL for none */
+    char path[PATH_MAX]; /* "" where there is none */
+    const struct redaction *redaction;
     const struct log *log;
     int64_t cells_max, bytes_max;
     struct sqlite3 *db;
@@ -44,9 +44,8 @@ struct history {
  */
 int history_default_path(char *buf, size_t size) MUST_CHECK;
 
-/* path "" means no history. All are borrowed: redact (NULL for none) and log for life, path for the call. Touches no
- * file yet. */
-void history_init(struct history *history, const char *path, const struct patterns *redact, const struct log *log);
+/* path "" means no history. All are borrowed: redaction and log for life, path for the call. Touches no file yet. */
+void history_init(struct history *history, const char *path, const struct redaction *redaction, const struct log *log);
 void history_fini(struct history *history);
 
 /* Stores a cell's code under its number in this kernel's session, redacted as in its record. A failure is logged. */

@@ -1,5 +1,6 @@
 /*
- * redact.c - takes out first what looks like a secret, then the operator's patterns, in each view of the text.
+ * redact.c - takes out first the values of variables, then what looks like a secret, then what the operator's patterns
+ * match, each in each view of the text.
  *
  * A pattern is first applied to the views that leave out most, and last to the
  * text itself; what it takes out in one view is missing in the next. A match in a
@@ -30,69 +31,128 @@ static void find_hits(const struct patterns *patterns, size_t which, const struc
     bytes_append(hits, &hit, sizeof hit);
 }
 
-/*
- * Applies one pattern to one view, or to the text where the view is not
- * different. Returns how many pieces were taken out.
- */
-static size_t take_out(const struct patterns *patterns, size_t which, unsigned flags, int64_t deadline_us,
-                       struct bytes *now) {
-    auto_secrets_view view = {0};
-    auto_bytes hits = {0};
+/* What is looked for in a view of a text. */
+struct search {
+    const struct redaction *redaction;
+    size_t pattern; /* one of the operator's; SIZE_MAX for the values of variables */
+    int64_t deadline_us;
+};
+
+/* Puts marks in place of what was found. Returns how many. */
+static size_t replace(struct bytes *now, struct bytes *hits) {
     struct bytes next = {0};
-    int r = flags < SECRETS_VIEW_N ? secrets_view_make(now->data, now->n, flags, &view) : 1;
-    struct pattern_pass pass = {
-        .text = view.n ? view.text : now->data, .bytes = view.n ? view.n : now->n, .deadline_us = deadline_us};
-    if (r == 1)
-        find_hits(patterns, which, &view, &pass, now->n, &hits);
-    now->failed = now->failed || r < 0 || hits.failed;
-    if (hits.n == 0)
+    now->failed = now->failed || hits->failed;
+    if (hits->n == 0)
         return 0;
-    size_t n =
-        secrets_replace(now->data, now->n, (struct secrets_hit *)hits.data, hits.n / sizeof(struct secrets_hit), &next);
+    size_t n = secrets_replace(now->data, now->n, (struct secrets_hit *)hits->data,
+                               hits->n / sizeof(struct secrets_hit), &next);
     next.failed = next.failed || now->failed;
     bytes_fini(now);
     *now = next;
     return n;
 }
 
-size_t redact_text(const struct patterns *patterns, const char *text, size_t bytes, struct bytes *out) {
-    auto_bytes now = {0};
-    size_t n = secrets_remove(text, bytes, &now);
-    for (unsigned view = 0; patterns_n(patterns) > 0 && view <= SECRETS_VIEW_N; view++) {
-        int64_t deadline_us = pattern_deadline();
-        for (size_t i = 0; i < patterns_n(patterns) && now.n > 0; i++)
-            n += take_out(patterns, i, view < SECRETS_VIEW_N ? SECRETS_VIEW_N - 1 - view : view, deadline_us, &now);
-    }
-    bytes_append(out, now.data, now.n);
-    out->failed = out->failed || now.failed;
+/* Finds the values of variables in a view, as positions in the text. */
+static void find_values(const struct variables *variables, const struct secrets_view *view,
+                        const struct pattern_pass *pass, struct bytes *hits) {
+    variables_find(variables, pass->text, pass->bytes, hits);
+    struct secrets_hit *all = (struct secrets_hit *)hits->data;
+    for (size_t i = 0; i < hits->n / sizeof *all; i++)
+        secrets_view_range(view, &all[i].start, &all[i].end);
+}
+
+/*
+ * Searches one view, or the text where the view is not different. Returns how many
+ * pieces were taken out.
+ */
+static size_t take_out(const struct search *search, unsigned flags, struct bytes *now) {
+    auto_secrets_view view = {0};
+    auto_bytes hits = {0};
+    int r = flags < SECRETS_VIEW_N ? secrets_view_make(now->data, now->n, flags, &view) : 1;
+    struct pattern_pass pass = {
+        .text = view.n ? view.text : now->data, .bytes = view.n ? view.n : now->n, .deadline_us = search->deadline_us};
+    if (r == 1 && search->pattern == SIZE_MAX)
+        find_values(search->redaction->variables, &view, &pass, &hits);
+    else if (r == 1)
+        find_hits(search->redaction->patterns, search->pattern, &view, &pass, now->n, &hits);
+    now->failed = now->failed || r < 0;
+    return replace(now, &hits);
+}
+
+/* The views of a text in turn, first those that leave out most, and last the text itself. */
+static unsigned view_of(unsigned turn) {
+    return turn < SECRETS_VIEW_N ? SECRETS_VIEW_N - 1 - turn : turn;
+}
+
+static size_t take_out_values(const struct redaction *redaction, struct bytes *now) {
+    const struct search search = {redaction, SIZE_MAX, 0};
+    size_t n = 0;
+    for (unsigned turn = 0; redaction->variables && redaction->variables->n > 0 && turn <= SECRETS_VIEW_N; turn++)
+        n += take_out(&search, view_of(turn), now);
     return n;
 }
 
-static json_t *redact_string(const struct patterns *patterns, const json_t *json, size_t *count) {
+static size_t take_out_patterns(const struct redaction *redaction, struct bytes *now) {
+    const size_t n_patterns = patterns_n(redaction->patterns);
+    size_t n = 0;
+    for (unsigned turn = 0; n_patterns > 0 && turn <= SECRETS_VIEW_N; turn++) {
+        struct search search = {redaction, 0, pattern_deadline()};
+        for (; search.pattern < n_patterns && now->n > 0; search.pattern++)
+            n += take_out(&search, view_of(turn), now);
+    }
+    return n;
+}
+
+/* Takes out of text what is no matter of the lines of a cell. */
+static size_t take_out_all(const struct redaction *redaction, struct bytes *text, struct bytes *out) {
+    auto_bytes now = {0};
+    size_t n = take_out_values(redaction, text);
+    n += secrets_remove(text->data ? text->data : "", text->n, &now);
+    n += take_out_patterns(redaction, &now);
+    bytes_append(out, now.data, now.n);
+    out->failed = out->failed || now.failed || text->failed;
+    return n;
+}
+
+size_t redact_text(const struct redaction *redaction, const char *text, size_t bytes, struct bytes *out) {
+    auto_bytes now = {0};
+    bytes_append(&now, text, bytes);
+    return take_out_all(redaction, &now, out);
+}
+
+size_t redact_code(const struct redaction *redaction, const char *code, size_t bytes, struct bytes *out) {
+    auto_bytes now = {0}, hits = {0};
+    bytes_append(&now, code, bytes);
+    variables_find_in_code(code, bytes, &hits);
+    size_t n = replace(&now, &hits);
+    return n + take_out_all(redaction, &now, out);
+}
+
+static json_t *redact_string(const struct redaction *redaction, const json_t *json, size_t *count) {
     auto_bytes out = {0};
-    *count += redact_text(patterns, json_string_value(json), json_string_length(json), &out);
+    *count += redact_text(redaction, json_string_value(json), json_string_length(json), &out);
     return bytes_ok(&out) ? text_to_json(out.data, out.n) : NULL;
 }
 
 /* A key may say that its value is a secret: {"password": "..."}. */
-static json_t *redact_member(const struct patterns *patterns, const char *name, const json_t *value, size_t *count) {
+static json_t *redact_member(const struct redaction *redaction, const char *name, const json_t *value, size_t *count) {
     auto_bytes mark = {0};
     if (!json_is_string(value) || !secrets_is_named(name, json_string_value(value), json_string_length(value)))
-        return redact_json(patterns, value, count);
+        return redact_json(redaction, value, count);
     secrets_mark(&mark, "credential");
     ++*count;
     return bytes_ok(&mark) ? json_stringn(mark.data, mark.n) : NULL;
 }
 
-static json_t *redact_object(const struct patterns *patterns, const json_t *json, size_t *count) {
+static json_t *redact_object(const struct redaction *redaction, const json_t *json, size_t *count) {
     json_t *copy = json_object();
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)json, name, value) {
         auto_bytes key = {0};
-        *count += redact_text(patterns, name, strlen(name), &key);
+        *count += redact_text(redaction, name, strlen(name), &key);
         bytes_append(&key, "", 1);
-        if (!bytes_ok(&key) || json_object_set_new(copy, key.data, redact_member(patterns, name, value, count)) < 0) {
+        if (!bytes_ok(&key) || json_object_set_new(copy, key.data, redact_member(redaction, name, value, count)) < 0) {
             json_decref(copy);
             return NULL;
         }
@@ -100,12 +160,12 @@ static json_t *redact_object(const struct patterns *patterns, const json_t *json
     return copy;
 }
 
-static json_t *redact_array(const struct patterns *patterns, const json_t *json, size_t *count) {
+static json_t *redact_array(const struct redaction *redaction, const json_t *json, size_t *count) {
     json_t *copy = json_array();
     size_t i;
     json_t *value;
     json_array_foreach((json_t *)json, i, value) {
-        if (json_array_append_new(copy, redact_json(patterns, value, count)) < 0) {
+        if (json_array_append_new(copy, redact_json(redaction, value, count)) < 0) {
             json_decref(copy);
             return NULL;
         }
@@ -113,12 +173,12 @@ static json_t *redact_array(const struct patterns *patterns, const json_t *json,
     return copy;
 }
 
-json_t *redact_json(const struct patterns *patterns, const json_t *json, size_t *count) {
+json_t *redact_json(const struct redaction *redaction, const json_t *json, size_t *count) {
     if (json_is_string(json))
-        return redact_string(patterns, json, count);
+        return redact_string(redaction, json, count);
     if (json_is_object(json))
-        return redact_object(patterns, json, count);
+        return redact_object(redaction, json, count);
     if (json_is_array(json))
-        return redact_array(patterns, json, count);
+        return redact_array(redaction, json, count);
     return json_copy((json_t *)json);
 }

@@ -8,6 +8,7 @@
 #include "kernel/base/pattern.h"
 #include "kernel/policy/config.h"
 #include "kernel/records/records.h"
+#include "kernel/records/redact.h"
 
 struct accounts {
     const struct log *log;         /* borrowed */
@@ -15,7 +16,9 @@ struct accounts {
     const char *session_id;        /* borrowed */
     const struct profile *profile; /* borrowed */
     struct records records;
-    struct patterns *redact;     /* the operator's, owned; NULL for none */
+    struct patterns *patterns;   /* of the configuration's "redact", owned; NULL for none */
+    struct variables variables;  /* whose values aren't stored, owned */
+    struct redaction redaction;  /* the two */
     json_t *unrecorded;          /* what tasks have used in runs that are not in the records, owned: budget.c */
     json_t *environment;         /* fingerprint.h, owned; NULL where it is not known */
     char environment_sha256[65]; /* "" then */

@@ -138,6 +138,8 @@ static void begin_execute(struct runner *runner, struct run *run, json_t **ret_f
     if (json_is_string(code)) {
         run->asked.code = json_incref(code);
         digest_bytes(json_string_value(code), json_string_length(code), run->asked.code_sha256);
+        if (!variables_read_code(&runner->accounts->variables, json_string_value(code), json_string_length(code)))
+            log_write(runner->log, LOG_LEVEL_ERROR, "a variable's value may be recorded: there is no memory");
     }
     if (run->asked.counts)
         runner->execution_count++;

@@ -16,6 +16,7 @@
 #include "kernel/jupyter/comms.h"
 #include "kernel/jupyter/iopub.h"
 #include "kernel/jupyter/jupyter.h"
+#include "kernel/run/accounts.h"
 #include "kernel/run/input.h"
 #include "kernel/run/runner.h"
 #include "kernel/run/watchdog.h"
@@ -134,11 +135,21 @@ static const char *on_input(struct runner *runner, const struct wire_frame *wire
     return input_ask(runner, wire->json);
 }
 
+/* It is believed, as it can only take more out of what is stored. */
+static const char *on_variable(struct runner *runner, const struct wire_frame *wire) {
+    const json_t *value = json_object_get(wire->json, "value");
+    if (!variables_add(&runner->accounts->variables, json_string_value(json_object_get(wire->json, "name")),
+                       json_string_value(value), json_string_length(value), false))
+        return "there is no memory for the value of a variable";
+    return NULL;
+}
+
 /* The frames that a cell may send; any other one breaks the wire. */
 static const char *(*const handlers[WIRE_N_TYPES])(struct runner *runner, const struct wire_frame *wire) = {
     [WIRE_PUBLISH] = on_publish,
     [WIRE_SYNC] = on_sync,
     [WIRE_INPUT] = on_input,
+    [WIRE_VARIABLE] = on_variable,
 };
 
 static const char *handle_cell_frame(struct exchange *exchange, enum wire_type type, const struct wire_frame *frame) {

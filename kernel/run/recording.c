@@ -25,7 +25,7 @@ enum {
 
 /* A record while it is made. */
 struct recording {
-    const struct patterns *patterns;
+    const struct redaction *redaction;
     size_t redacted; /* pieces taken out of the part that is being made */
     json_t *counts;  /* "redacted" */
     json_t *body;
@@ -39,7 +39,13 @@ static void add_part(struct recording *recording, const char *name, json_t *valu
 }
 
 static json_t *redact(struct recording *recording, const json_t *json) {
-    return redact_json(recording->patterns, json, &recording->redacted);
+    return redact_json(recording->redaction, json, &recording->redacted);
+}
+
+static json_t *redacted_code(struct recording *recording, const json_t *code) {
+    auto_bytes out = {0};
+    recording->redacted += redact_code(recording->redaction, json_string_value(code), json_string_length(code), &out);
+    return bytes_ok(&out) ? text_to_json(out.data, out.n) : NULL;
 }
 
 /* Binary data in base64: a secret in it can't be found, and text that looks like a secret is chance. */
@@ -143,7 +149,7 @@ static json_t *add_file(struct recording *recording, struct files *files, const 
     *input = (struct record_input){.path = file->path, .sha256 = files->digests[i], .bytes = file->bytes};
     if (keep)
         recording->redacted +=
-            redact_text(recording->patterns, (const char *)file->data, file->bytes, &files->texts[i]);
+            redact_text(recording->redaction, (const char *)file->data, file->bytes, &files->texts[i]);
     keep = keep && bytes_ok(&files->texts[i]) && recording->redacted == before;
     if (keep) {
         input->data = file->bytes > 0 ? file->data : (const unsigned char *)"";
@@ -164,9 +170,9 @@ static json_t *files_of(struct recording *recording, const struct run *run, stru
 
 static json_t *make_body(struct accounts *accounts, const struct run *run, const json_t *report, struct files *files) {
     char folder[PATH_MAX];
-    struct recording recording = {.patterns = accounts->redact, .counts = json_object(), .body = json_object()};
+    struct recording recording = {.redaction = &accounts->redaction, .counts = json_object(), .body = json_object()};
     add_part(&recording, "report", redact(&recording, report));
-    add_part(&recording, "code", run->asked.code ? redact(&recording, run->asked.code) : json_string(""));
+    add_part(&recording, "code", run->asked.code ? redacted_code(&recording, run->asked.code) : json_string(""));
     add_part(&recording, "request", request_of(&recording, run));
     add_part(&recording, "files", files_of(&recording, run, files));
     add_part(&recording, "outputs", redact_outputs(&recording, run->result.transcript.outputs));

@@ -83,8 +83,8 @@ ROWS = {
         (
             "An environment variable with which Jupyter was started",
             ["import os\nos.environ['API_KEY']"],
-            "`%env NAME=value` in a cell, which the next ones see too; a request's `env`, for names that the "
-            "configuration's `environment` lists",
+            "`variables` of the configuration; `%env NAME=value` in a cell, which the next ones see too; a request's "
+            "`env`, for names that the configuration's `environment` lists",
         ),
         (
             "Another user's rights",

@@ -70,7 +70,8 @@ static void make_kernel(struct harness *h) {
     introspections_init(&kernel->introspections);
     backpressure_init(&jupyter->backpressure, &jupyter->channels, &kernel->log);
     export_init(&kernel->export, -1, "", "");
-    history_init(&kernel->history, "", NULL, &kernel->log);
+    kernel->accounts.redaction.variables = &kernel->accounts.variables;
+    history_init(&kernel->history, "", &kernel->accounts.redaction, &kernel->log);
     preload_init(&kernel->preload);
     kernel->preload.over = true;  /* the worker that a test plays is asked only what the test asks */
     kernel->deferred.done = true; /* a test that wants records opens them */

@@ -230,6 +230,8 @@ class Worker:
             self.wire.send({"type": "ack", "seq": frame["seq"]})
         elif frame["type"] == "sync":
             self.wire.send({"type": "ack", "seq": frame["seq"]})
+        elif frame["type"] == "variable":
+            events.append(Event("variable", frame))
         else:
             assert frame["type"] == "input", frame
             events.append(Event("input", frame))

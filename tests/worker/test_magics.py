@@ -77,3 +77,18 @@ def test_store_magic_restores_a_variable(new_worker, tmp_path, label):
     worker.execute("kept = [1, 2]\n%store kept")
     worker.execute("del kept\n%store -r kept")
     assert worker.execute("kept").result == "[1, 2]"
+
+
+@pytest.mark.parametrize("line", ["%env SET_HERE=a value", "%env SET_HERE a value", "%set_env SET_HERE = a value "])
+def test_variable_is_set_told_to_the_kernel_and_not_shown(worker, line):
+    answer = worker.execute(line)
+    assert answer.stdout == "env: SET_HERE=<hidden>\n"
+    assert [(told["name"], told["value"]) for told in answer.of("variable")] == [("SET_HERE", "a value")]
+    worker.execute("listed, shown = (get_ipython().run_line_magic('env', line) for line in ('', 'SET_HERE'))")
+    assert worker.execute("listed['SET_HERE'], shown").result == "('<hidden>', 'a value')"
+
+
+@pytest.mark.parametrize("line", ["%env A B=secret", "%env =secret", "%set_env secret"])
+def test_variable_that_can_not_be_set_is_refused_without_its_text(worker, line):
+    reply = worker.execute(line).reply
+    assert reply["ename"] == "UsageError" and "secret" not in reply["evalue"]

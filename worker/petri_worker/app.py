@@ -22,6 +22,9 @@ from petri_worker.streams import OutStream, Streams  # noqa: E402
 from petri_worker.wire import Channel, WireClosed  # noqa: E402
 
 
+_VALUE_CHARACTERS = 1 << 17  # of a variable: Linux gives programs no longer one
+
+
 class Worker:
     """Everything, wired together."""
 
@@ -35,6 +38,7 @@ class Worker:
         self.shell = ZMQInteractiveShell.instance()
         self.shell.send = self.publish
         self.shell.ask = self.ask
+        self.shell.tell_variable = self.tell_variable
         self.shell.code_begins = self.signals.code_begins
         self.comm_manager = comms.install(self.publish)
         self.shell.kernel = KernelFace(self.shell, self.comm_manager)
@@ -65,6 +69,11 @@ class Worker:
         """Asks the front end and returns the answer."""
         self.streams.flush()
         return self.channel.ask(prompt, password)
+
+    def tell_variable(self, name, value):
+        """Says which value an environment variable is about to get: the kernel process stores it nowhere."""
+        if not self.channel.in_child():
+            self.channel.send({"type": "variable", "name": name, "value": value[:_VALUE_CHARACTERS]})
 
     def serve(self):
         """Serves requests until the kernel process closes the socket."""

@@ -11,6 +11,7 @@ import errno
 import os
 import sys
 
+from petri_worker.magics import configured
 from petri_worker.packages import find_spec_safely
 
 # An error that came of more others than these is looked at no further.
@@ -90,8 +91,9 @@ def _module(error):
 def _variable(error):
     if not isinstance(error, KeyError) or not _raised_by(error, type(os.environ).__getitem__):
         return None
+    always = ', and "variables" in the configuration for each' if configured is not None else ""
     return "variable", (
-        f"cells don't have your environment variables. %env {error.args[0]}=VALUE sets this one for the session."
+        f"cells don't have your environment variables. %env {error.args[0]}=VALUE sets this one for the session{always}."
     )
 
 

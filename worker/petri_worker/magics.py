@@ -1,5 +1,6 @@
 """Magics that differ between a kernel and a terminal, and those that petri refuses."""
 
+import os
 import shlex
 import sys
 
@@ -12,6 +13,9 @@ _PIP_READS = ("list", "show", "freeze", "check", "inspect", "help", "--version",
 _ASKS_NETWORK = {"-o", "--outdated", "-u", "--uptodate"}  # of "list"
 _SCRIPTS = ("sh", "bash", "perl", "ruby", "python", "python2", "python3", "pypy")
 
+# What PETRI_VARIABLES names: the variables that come of the configuration; None where cells get none of it.
+configured = os.environ.pop("PETRI_VARIABLES", None)
+
 
 @magics_class
 class KernelMagics(Magics):
@@ -19,6 +23,7 @@ class KernelMagics(Magics):
 
     def __init__(self, shell):
         super().__init__(shell)
+        self._hidden = set((configured or "").split())
         for name in _INSTALLERS:
             self.magics["line"][name] = _installer(shell, name)
         for name in _SCRIPTS:
@@ -42,6 +47,36 @@ class KernelMagics(Magics):
             "%limits is read before a cell begins, so it has to be the cell's first line: move it to the top, "
             "or into a cell of its own."
         )
+
+    @line_magic
+    def env(self, line=""):
+        """
+        %env lists the environment variables, %env NAME shows one, %env NAME=VALUE or %env NAME VALUE sets one.
+
+        It stays set for the session. Values that are set here, and those that petri's configuration sets
+        ("variables"), are shown as <hidden> in the list, and petri's records and its history of code have a mark in
+        their place. The notebook's file has what its cells say and show.
+        """
+        from IPython.core.magics.osm import OSMagics
+
+        found = OSMagics.env(self, line)
+        if isinstance(found, dict):
+            found.update(dict.fromkeys(self._hidden & found.keys(), "<hidden>"))
+        return found
+
+    @line_magic
+    def set_env(self, line):
+        """%set_env NAME=VALUE: sets an environment variable, as %env does."""
+        name, sign, value = line.partition("=" if "=" in line else " ")
+        name, value = name.strip(), value.strip()
+        if not name or not sign:
+            raise UsageError("usage is 'set_env var=val'")
+        if any(map(str.isspace, name)):
+            raise UsageError("refusing to set env var whose name contains whitespace")
+        self.shell.tell_variable(name, value)
+        self._hidden.add(name)
+        os.environ[name] = value
+        print(f"env: {name}=<hidden>")
 
     @line_magic("config")
     def configure(self, line):

@@ -70,7 +70,7 @@ class ZMQInteractiveShell(InteractiveShell):
         super().__init__(config=Config(_CONFIG), **kwargs)
         self.db = LazyStore(os.path.join(self.profile_dir.location, "db"))
         self.kernel = None
-        self.send = self.ask = self.code_begins = None
+        self.send = self.ask = self.tell_variable = self.code_begins = None
         self.allow_stdin = False
         self.has_stdin = False
         self.request_count = 0

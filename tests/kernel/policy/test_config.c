@@ -64,7 +64,7 @@ static void test_config_that_is_invalid_is_refused_with_a_reason(void **state) {
         {"[]", "It is not a JSON object."},
         {"{\"profile\": {}}",
          "\"profile\" is not known; there are \"artifacts\", \"cache\", \"environment\", \"history\", \"inputs\","
-         " \"interrupt_grace\", \"locked\", \"packages\", \"profiles\", \"records\", \"redact\", \"refuse\" and \"writable\"."},
+         " \"interrupt_grace\", \"locked\", \"packages\", \"profiles\", \"records\", \"redact\", \"refuse\", \"variables\" and \"writable\"."},
         {"{\"profiles\": []}", "\"profiles\" has to be an object of profiles."},
         {"{\"profiles\": {\"lax\": {}}}",
          "\"profiles\": \"lax\" needs \"based_on\": \"notebook\", \"strict\" or another profile."},
@@ -93,6 +93,13 @@ static void test_config_that_is_invalid_is_refused_with_a_reason(void **state) {
         {"{\"writable\": {\"on\": 1}}", "\"writable\", \"on\" has to be true or false."},
         {"{\"writable\": {\"allow\": [\"/etc/x\"]}}",
          "\"writable\", \"allow\": '/etc/x' is no pattern of a name, or of a path below the folder."},
+        {"{\"variables\": [\"A\"]}", "\"variables\" has to be an object of variables."},
+        {"{\"variables\": {\"PATH\": \"/x\"}}",
+         "\"variables\", \"PATH\": 'PATH' is no name that a variable of a cell may have."},
+        {"{\"variables\": {\"A\": 12345}}",
+         "\"variables\", \"A\" has to be a text, or true to pass on the variable that petri has."},
+        {"{\"variables\": {\"A\": false}}",
+         "\"variables\", \"A\" has to be a text, or true to pass on the variable that petri has."},
         {"{\"locked\": false}", "\"locked\" has to be true, or an array of keys of this file."},
         {"{\"locked\": [\"locked\"]}", "\"locked\": 'locked' is no key of this file."},
         {"{\"locked\": [\"keep_days\"]}", "\"locked\": 'keep_days' is no key of this file."},
@@ -304,7 +311,7 @@ static void test_config_schema_has_the_keys_of_the_parser(void **state) {
     json_t *schema = config_schema();
     const json_t *properties = json_object_get(schema, "properties");
     (void)state;
-    assert_int_equal(json_object_size(properties), 13);
+    assert_int_equal(json_object_size(properties), 14);
     json_object_foreach((json_t *)properties, name, property) {
         snprintf(text, sizeof text, "{\"%s\": null}", name);
         assert_int_equal(parse(text), -EINVAL);

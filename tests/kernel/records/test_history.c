@@ -1,5 +1,5 @@
-#include "kernel/base/pattern.h"
 #include "kernel/records/history.h"
+#include "kernel/records/redact.h"
 #include "kernel/records/statement.h"
 
 #include <errno.h>
@@ -13,6 +13,7 @@
 
 static struct history history;
 static struct log quiet;
+static struct redaction redaction;
 static char folder[64];
 static char path[96];
 
@@ -22,7 +23,7 @@ static int setup(void **state) {
     strcpy(folder, "/tmp/petri-test-XXXXXX");
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/a/b/history.sqlite", folder);
-    history_init(&history, path, NULL, &quiet);
+    history_init(&history, path, &redaction, &quiet);
     return 0;
 }
 
@@ -51,7 +52,7 @@ static void store(int number, const char *text) {
 /* As after a restart. */
 static void next_session(void) {
     history_fini(&history);
-    history_init(&history, path, NULL, &quiet);
+    history_init(&history, path, &redaction, &quiet);
 }
 
 /* What a request finds, as JSON text. The caller's. */
@@ -140,13 +141,13 @@ static void test_history_redacts_secrets(void **state) {
     json_t *texts = json_pack("[s]", "CASE-[0-9]+");
     (void)state;
     assert_int_equal(patterns_create(texts, &patterns), 0);
-    history.redact = patterns;
+    redaction.patterns = patterns;
     store(1, "password = 'hunter2'");
     store(2, "x = 'CASE-\xe2\x80\x8b"
              "12'");
     store(3, "AK\x1b[1m"
              "IAIOSFODNN7EXAMPLE");
-    history.redact = NULL;
+    redaction.patterns = NULL;
     expect_found(json_pack("{s:s}", "hist_access_type", "tail"),
                  "[[1,1,\"password = '[redacted: credential]'\"],[1,2,\"x = '[redacted: configured pattern]'\"],"
                  "[1,3,\"[redacted: AWS]\"]]");
@@ -218,7 +219,7 @@ static void test_history_of_an_unknown_access_type_gives_a_reason(void **state) 
 static void test_history_that_is_off_writes_nothing(void **state) {
     struct stat st;
     (void)state;
-    history_init(&history, "", NULL, &quiet);
+    history_init(&history, "", &redaction, &quiet);
     store(1, "x");
     expect_found(json_pack("{s:s}", "hist_access_type", "tail"), "[]");
     assert_int_equal(stat(path, &st), -1);
@@ -226,7 +227,7 @@ static void test_history_that_is_off_writes_nothing(void **state) {
 
 static void test_history_that_cannot_be_opened_is_empty(void **state) {
     (void)state;
-    history_init(&history, "/proc/nothing/history.sqlite", NULL, &quiet);
+    history_init(&history, "/proc/nothing/history.sqlite", &redaction, &quiet);
     store(1, "x");
     expect_found(json_pack("{s:s}", "hist_access_type", "tail"), "[]");
 }

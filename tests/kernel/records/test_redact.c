@@ -282,7 +282,7 @@ static void test_redact_json_covers_texts_keys_and_named_values(void **state) {
                                "[redacted: credential]", "plain", "the [redacted: configured pattern]");
     (void)state;
     assert_int_equal(patterns_create(texts, &patterns), 0);
-    json_t *out = redact_json(patterns, json, &n);
+    json_t *out = redact_json(&(struct redaction){.patterns = patterns}, json, &n);
     assert_true(json_equal(out, wanted));
     assert_int_equal(n, 5);
     json_decref(out);
@@ -300,7 +300,7 @@ static void test_redact_pattern_that_times_out_redacts_the_rest(void **state) {
     (void)state;
     memset(text, 'a', sizeof text);
     assert_int_equal(patterns_create(texts, &patterns), 0);
-    assert_int_equal(redact_text(patterns, text, sizeof text, &out), 1);
+    assert_int_equal(redact_text(&(struct redaction){.patterns = patterns}, text, sizeof text, &out), 1);
     assert_true(out.n < 100);
     bytes_fini(&out);
     json_decref(texts);

@@ -272,7 +272,7 @@ static void test_redact_patterns_and_names_are_found_as_they_are_displayed(void 
                                "[redacted: configured pattern]");
     (void)state;
     assert_int_equal(patterns_create(texts, &patterns), 0);
-    json_t *out = redact_json(patterns, json, &n);
+    json_t *out = redact_json(&(struct redaction){.patterns = patterns}, json, &n);
     assert_true(json_equal(out, wanted));
     assert_int_equal(n, 5);
     json_decref(out);
