@@ -148,10 +148,14 @@ struct place {
     const char *kernels;
     const struct paths *paths;
     const struct python *python;
+    const char *config; /* the path of the kernels' configuration; NULL: what they find */
 };
 
-static int register_kernel(const struct kernelspec *spec, const struct place *place) {
+static int register_kernel(const struct kernelspec *row, const struct place *place) {
     char logos[PATH_MAX + 32];
+    struct kernelspec with_config = *row;
+    const struct kernelspec *spec = &with_config;
+    with_config.config = place->config;
     json_auto_t *json = kernelspec_json(spec, place->paths->program, place->python->executable);
     snprintf(logos, sizeof logos, "%s/%s", place->paths->kernelspec, spec->logos);
     int r = json ? kernelspec_write(spec, place->kernels, logos, json) : -ENOMEM;
@@ -160,31 +164,41 @@ static int register_kernel(const struct kernelspec *spec, const struct place *pl
     return r;
 }
 
-/* The kernel of a profile of the configuration's. 0, or -errno after a sentence on standard error. */
-static int register_profile(const struct arguments *arguments, const struct place *place) {
-    const char *profile = arguments->values[OPTION_PROFILE], *config_path = arguments->values[OPTION_CONFIG];
-    char name[PROFILE_NAME_BYTES + 16], display_name[PROFILE_NAME_BYTES + 32], path[PATH_MAX];
+/* The kernel of a profile of the configuration's. 0 or -errno. */
+static int register_profile(const char *profile, enum profile_kind kind, const struct place *place) {
+    char name[PROFILE_NAME_BYTES + 16], display_name[PROFILE_NAME_BYTES + 32];
+    snprintf(name, sizeof name, "petri-%s", profile);
+    snprintf(display_name, sizeof display_name, "Python 3 (petri, %s)", profile);
+    return register_kernel(&(struct kernelspec){.name = name,
+                                                .display_name = display_name,
+                                                .profile = profile,
+                                                .logos = kind == PROFILE_STRICT ? "strict" : "."},
+                           place);
+}
+
+/*
+ * Reads the configuration that the kernels will have, if it matters: where --config
+ * names one, whose real path goes to ret_path, or a profile of it is asked for. 0, or
+ * -errno after a sentence on standard error.
+ */
+static int check_config(const struct arguments *arguments, char ret_path[PATH_MAX], enum profile_kind *ret_kind) {
+    const char *profile = arguments->values[OPTION_PROFILE], *path = arguments->values[OPTION_CONFIG];
     struct config config;
     struct error error = {0};
-    int r = config_load(config_path, profile, &config, &error);
-    if (r == 0 && config_path && !realpath(config_path, path))
-        r = error_set(&error, errno, "%s: %s", config_path, strerror(errno));
+    ret_path[0] = '\0';
+    *ret_kind = PROFILE_NOTEBOOK;
+    if (!path && !profile)
+        return 0;
+    int r = config_load(path, profile, &config, &error);
+    if (r == 0 && path && !realpath(path, ret_path))
+        r = error_set(&error, errno, "%s: %s", path, strerror(errno));
     if (r < 0) {
         terminal_complain("%s", error.text);
         return r;
     }
-    snprintf(name, sizeof name, "petri-%s", profile);
-    snprintf(display_name, sizeof display_name, "Python 3 (petri, %s)", profile);
-    const struct kernelspec spec = {.name = name,
-                                    .display_name = display_name,
-                                    .profile = profile,
-                                    .logos = config.profile.kind == PROFILE_STRICT ? "strict" : ".",
-                                    .config = config_path ? path : NULL};
+    *ret_kind = config.profile.kind;
     config_fini(&config);
-    r = register_kernel(&spec, place);
-    if (r < 0)
-        terminal_complain("%s: %s", place->kernels, strerror(-r));
-    return r;
+    return 0;
 }
 
 /* Whether a profile of the configuration's is asked for: those of the table have their kernels anyway. */
@@ -194,12 +208,23 @@ static bool names_own_profile(const struct arguments *arguments) {
     return profile && profile_from_name(profile, &kind) < 0;
 }
 
+static int register_all(const struct arguments *arguments, enum profile_kind kind, const struct place *place) {
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < KERNELSPEC_N; i++)
+        r = register_kernel(&kernelspecs[i], place);
+    return r == 0 && names_own_profile(arguments) ? register_profile(arguments->values[OPTION_PROFILE], kind, place)
+                                                  : r;
+}
+
 int command_install(const struct arguments *arguments) {
     struct paths paths;
     struct python python;
-    char kernels[PATH_MAX];
+    enum profile_kind kind;
+    char kernels[PATH_MAX], config[PATH_MAX];
     struct error error;
     const char *name = arguments->values[OPTION_PYTHON];
+    if (check_config(arguments, config, &kind) < 0)
+        return EXIT_USAGE;
     int r = paths_find(&paths);
     if (r < 0)
         return fail_install("petri's own files are not where its program is", r);
@@ -208,12 +233,9 @@ int command_install(const struct arguments *arguments) {
     r = choose_kernels(arguments, &python, kernels, sizeof kernels);
     if (r < 0)
         return fail_install(r == -ENOENT ? "there is no HOME to install into; use --prefix" : "the folder", r);
-    const struct place place = {kernels, &paths, &python};
-    for (size_t i = 0; i < KERNELSPEC_N; i++)
-        if ((r = register_kernel(&kernelspecs[i], &place)) < 0)
-            return fail_install(kernels, r);
-    if (names_own_profile(arguments) && register_profile(arguments, &place) < 0)
-        return EXIT_USAGE;
+    r = register_all(arguments, kind, &(struct place){kernels, &paths, &python, config[0] ? config : NULL});
+    if (r < 0)
+        return fail_install(kernels, r);
     if (python_compile(python.executable, paths.worker) < 0)
         terminal_print("petri: %s can't be written, so each start compiles the worker anew\n", paths.worker);
     tell_packages(&python, &paths);

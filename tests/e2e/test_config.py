@@ -198,6 +198,23 @@ def test_profile_of_the_configuration_has_a_kernel_and_its_ceilings_hold(start, 
     )
 
 
+def test_all_kernels_that_are_installed_with_a_configuration_use_it(start, tmp_path):
+    (tmp_path / "class.json").write_text(json.dumps({"profiles": {"notebook": {"timeout": "77s"}}}))
+    command = [PETRI, "install", "--prefix", "prefix", "--python", sys.executable, "--config", "class.json"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=tmp_path)
+    kernel = start(kernel_dir=tmp_path / "prefix" / "share" / "jupyter" / "kernels")
+    assert kernel.good("1").report["limits"]["timeout_ms"] == 77000
+
+
+@pytest.mark.parametrize(("text", "why"), [(None, "No such file"), ('{"unheard": 1}', '"unheard" is not known')])
+def test_install_with_a_configuration_that_can_not_be_used_installs_nothing(tmp_path, text, why):
+    if text:
+        (tmp_path / "class.json").write_text(text)
+    command = [PETRI, "install", "--prefix", "prefix", "--python", sys.executable, "--config", "class.json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 2 and why in done.stderr and not (tmp_path / "prefix").exists()
+
+
 def test_install_of_a_profile_that_is_not_there_says_which_there_are(tmp_path):
     command = [PETRI, "install", "--prefix", tmp_path, "--python", sys.executable, "--profile", "exam"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
