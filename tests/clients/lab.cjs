@@ -204,6 +204,14 @@ const scenarios = {
     return { cells: await cells(page), bars };
   },
 
+  async broken(browser) {
+    const page = await openNotebook(browser, 500);
+    await run(page, 0);
+    await shot(page, 'broken');
+    const status = () => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status;
+    return { cells: await cells(page), status: await page.evaluate(status) };
+  },
+
   async launcher(browser) {
     const page = await openNotebook(browser);
     await command(page, 'launcher:create');

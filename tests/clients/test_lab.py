@@ -37,6 +37,7 @@ NOTEBOOKS = {
     "usage": [f"held = bytearray(b'x') * (300 << 20)\n" + BUSY.replace("time.sleep(0.01)", "pass")],
     "limits": ["data = bytearray(b'x') * (100 << 20)\nprint('y' * 1000)", "%limits"],
     "launcher": ["1"],
+    "broken": ["6 * 7"],
     "slider": [
         "import ipywidgets\n"
         "slider = ipywidgets.IntSlider(value=3, description='number')\n"
@@ -63,13 +64,29 @@ NOTEBOOKS = {
 }
 
 
+# Beside it there is a kernel whose configuration can't be used, and the one notebook that has it.
+BROKEN = "broken"
+
+
+def install_broken(petri):
+    kernels = petri.folder / "share" / "jupyter" / "kernels"
+    spec = json.loads((kernels / "petri" / "kernel.json").read_text())
+    path = kernels / BROKEN / "class.json"
+    path.parent.mkdir()
+    path.write_text('{\n "profiles": {"notebook": {"timeuot": "5m"}}\n}\n')
+    spec.update(argv=[*spec["argv"], "--config", str(path)], display_name="A broken configuration")
+    (kernels / BROKEN / "kernel.json").write_text(json.dumps(spec))
+
+
 @pytest.fixture(scope="module")
 def lab(petri, tmp_path_factory):
     """A running JupyterLab on a folder with the tour and NOTEBOOKS."""
     folder = tmp_path_factory.mktemp("notebooks") / "examples"
     shutil.copytree(ROOT / "examples", folder)
+    install_broken(petri)
     for name, sources in NOTEBOOKS.items():
-        notebook = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "petri", "display_name": "petri"}})
+        kernel = BROKEN if name == BROKEN else "petri"
+        notebook = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": kernel, "display_name": kernel}})
         notebook.cells = [nbformat.v4.new_code_cell(source) for source in sources]
         nbformat.write(notebook, folder / f"{name}.ipynb")
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
@@ -145,6 +162,13 @@ def test_usage_of_a_running_cell_is_shown(play):
     seen = play("usage")
     # Once: the cell's own 300 MiB are not added for each task that has them.
     assert 250 < seen["busy"]["memory"] - seen["idle"]["memory"] < 500 and seen["busy"]["cpu"] > 10
+
+
+def test_kernel_with_a_broken_configuration_starts_and_says_in_the_cell_what_is_wrong(play):
+    seen = play("broken")
+    assert [error["ename"] for error in errors(seen["cells"][0])] == ["SandboxError"]
+    assert "class.json, line 2" in text_of(seen["cells"][0]) and "timeuot" in text_of(seen["cells"][0])
+    assert seen["status"] == "idle"
 
 
 @pytest.mark.thorough
