@@ -20,7 +20,8 @@ from kernels import Kernel
 from pages import fenced, names, settle
 
 STEP = re.compile(
-    r"^```(?P<kind>sh|python)\n(?P<code>.*?)^```$|^<!-- made: (?P<made>[\w-]+) -->$|^<!-- (?P<restart>restart) -->$",
+    r"^```(?P<kind>sh|python)\n(?P<code>.*?)^```$|^<!-- made: (?P<made>[\w-]+) -->$|^<!-- (?P<restart>restart) -->$"
+    r"|^<!-- kernel: (?P<kernel>[\w-]+) -->$",
     re.DOTALL | re.MULTILINE,
 )
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -50,22 +51,29 @@ class Walk:
 
     def __init__(self, home, folder):
         self.home, self.folder = home, folder
-        self.kernel = None
+        self.name, self.kernel = "petri", None
+
+    def own(self, code):
+        """Code of a page, with folders of the test's own, and without leave to change others."""
+        return code.replace("sudo ", "").replace("/srv/class", str(self.home / "class"))
+
+    def as_in_the_page(self, text):
+        return text.replace(str(self.home / "class"), "/srv/class")
 
     def sh(self, code):
         """In the checkout until there is a notebook, in the notebook's folder then."""
         where = self.folder if self.kernel else ROOT
-        script = code.replace("build/petri", str(PROGRAM))
+        script = self.own(code).replace("build/petri", str(PROGRAM))
         done = subprocess.run(["sh", "-e"], input=script, cwd=where, capture_output=True, text=True, check=False)
         degraded = done.returncode == 1 and code.split()[1:] == ["doctor"]  # its answer, and no failure
         assert done.returncode == 0 or degraded, f"{code}\n{done.stdout}{done.stderr}"
-        return done.stdout
+        return self.as_in_the_page(done.stdout)
 
     def python(self, code):
         if not self.kernel:
             installed = self.home / ".local" / "share" / "jupyter" / "kernels"
-            self.kernel = Kernel(installed, self.folder).wait_until_up()
-        return shown(self.kernel.run(code.rstrip("\n")))
+            self.kernel = Kernel(installed, self.folder, self.name).wait_until_up()
+        return self.as_in_the_page(shown(self.kernel.run(self.own(code).rstrip("\n"))))
 
     def restart(self):
         self.kernel.manager.restart_kernel()
@@ -84,6 +92,8 @@ def follow(page, walk):
             last = (step["code"], getattr(walk, step["kind"])(step["code"]))
         elif step["restart"]:
             walk.restart()
+        elif step["kernel"]:
+            walk.name = step["kernel"]
         else:
             made[step["made"]] = fenced("", last[1])
     return made
@@ -114,7 +124,7 @@ def check(name, reader):
         settle(page, block, body)
 
 
-PAGES = ["tutorial-notebook.md"]
+PAGES = ["tutorial-notebook.md", "tutorial-class.md"]
 
 
 @pytest.fixture
