@@ -106,7 +106,7 @@ BROKEN = {
 def test_kernel_with_a_broken_configuration_says_so_in_each_reply_and_runs_nothing(start, config_file, kind, tmp_path):
     text, why = BROKEN[kind]
     config_file.write_text(text)
-    kernel = start(wait=False)
+    kernel = start()
     assert kernel.shell_reply(kernel.client.kernel_info())["content"]["status"] == "ok"
     for _ in range(2):
         cell = kernel.run("open('made', 'w').close()")
@@ -121,7 +121,7 @@ def test_kernel_with_a_broken_configuration_says_so_in_each_reply_and_runs_nothi
 
 def test_kernel_whose_configuration_was_mended_runs_after_a_restart(start, config_file):
     config_file.write_text("{")
-    kernel = start(wait=False)
+    kernel = start()
     assert kernel.run("1").ename == "SandboxError"
     config_file.write_text("{}")
     kernel.manager.restart_kernel()
@@ -131,7 +131,7 @@ def test_kernel_whose_configuration_was_mended_runs_after_a_restart(start, confi
 def test_kernel_with_a_broken_configuration_stores_nothing(start, config_file, data_folder):
     config_file.write_text('{"records": {"path": 5}}')
     stored = sorted(data_folder.rglob("*"))
-    assert start(wait=False).run("secret = 'x'").report["record"] is False
+    assert start().run("secret = 'x'").report["record"] is False
     assert sorted(data_folder.rglob("*")) == stored
 
 
@@ -227,6 +227,6 @@ def test_kernel_of_a_profile_that_is_gone_says_so(start, config_file, tmp_path):
     command = [PETRI, "install", "--prefix", prefix, "--python", sys.executable, "--profile", "exam"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     config_file.write_text("{}")
-    kernel = start(kernel_dir=prefix / "share" / "jupyter" / "kernels", name="petri-exam", wait=False)
+    kernel = start(kernel_dir=prefix / "share" / "jupyter" / "kernels", name="petri-exam")
     cell = kernel.run("1")
     assert cell.ename == "SandboxError" and "there is no profile exam" in cell.reply["evalue"]

@@ -101,7 +101,7 @@ def test_file_of_the_user_that_asks_for_more_runs_nothing_and_says_why(operator,
     operator(POLICY)
     path = own if way == "found" else own.with_name("other.json")
     path.write_text(json.dumps(config))
-    kernel = start_below(*(["--config", str(path)] if way == "named" else []), wait=False)
+    kernel = start_below(*(["--config", str(path)] if way == "named" else []))
     cell = kernel.run("1")
     assert cell.ename == "SandboxError" and why in cell.reply["evalue"] and str(path) in cell.reply["evalue"]
 
@@ -109,7 +109,7 @@ def test_file_of_the_user_that_asks_for_more_runs_nothing_and_says_why(operator,
 @pytest.mark.parametrize("option", ["--writable", "--artifacts"])
 def test_option_that_turns_on_what_is_locked_off_runs_nothing(operator, own, start_below, option, tmp_path):
     operator(POLICY)
-    kernel = start_below(*([option] if option == "--writable" else [option, str(tmp_path / "copies")]), wait=False)
+    kernel = start_below(*([option] if option == "--writable" else [option, str(tmp_path / "copies")]))
     cell = kernel.run("open('made', 'w').write('x')")
     assert cell.ename == "SandboxError" and "/etc/petri/config.json" in cell.reply["evalue"]
     assert option in cell.reply["evalue"] and f'locks "{option.strip("-")}"' in cell.reply["evalue"]
