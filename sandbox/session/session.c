@@ -78,6 +78,8 @@ static int plumbing_init(struct plumbing *p) {
         r = make_pipe(p->err);
     if (r == 0)
         r = make_pipe(p->trace);
+    if (r == 0 && fcntl(p->trace[1], F_SETFL, O_NONBLOCK))
+        r = -errno; /* a worker that crashes must not wait there */
     if (r)
         plumbing_fini(p);
     return r;

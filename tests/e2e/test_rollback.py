@@ -142,6 +142,12 @@ def test_cell_that_is_ended_names_the_line_that_it_was_at(shared_kernel, kind):
     assert heading.startswith("The code was last seen here" if outcome == "memory" else "The code was here")
 
 
+def test_crash_with_a_full_pipe_for_stacks_does_not_wait_for_the_time_limit(shared_kernel):
+    fill = "import ctypes, os\ntry:\n    while True: os.write(4, b'x' * 4096)\nexcept BlockingIOError: pass"
+    cell = shared_kernel.run(f"%%limits timeout=1m\n{fill}\nctypes.string_at(0)")
+    assert cell.report["outcome"] == "crash", str(cell)
+
+
 # On the way to its limit of memory a cell is asked where it is, with a signal: it must not be woken by it.
 def test_cell_that_waits_while_its_child_takes_memory_is_not_woken(shared_kernel):
     child = "if os.fork() == 0:\n    held = []\n    while True: held.append(bytearray(b'x') * (1 << 20))"
