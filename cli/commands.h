@@ -15,6 +15,7 @@ int command_replay(const struct arguments *arguments);
 int command_runs(const struct arguments *arguments);
 int command_show(const struct arguments *arguments);
 int command_doctor(const struct arguments *arguments);
+int command_ps(const struct arguments *arguments);
 int command_run(const struct arguments *arguments);
 
 #endif

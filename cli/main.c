@@ -37,6 +37,8 @@ static const struct command commands[] = {
     {"replay", "RUN", 1, TAKES(OPTION_JSON) | TAKES(OPTION_CONFIG) | TAKES(OPTION_PYTHON) | TAKES(OPTION_FOLDER),
      "Runs a recorded run again and says what differs; exit 0 where nothing does, 1 where something does",
      .run = command_replay},
+    {"ps", "", 0, TAKES(OPTION_JSON), "Lists the kernels of this user that run, as root those of all users",
+     .run = command_ps},
     {"doctor", "", 0, TAKES(OPTION_JSON) | TAKES(OPTION_PYTHON),
      "Says what this machine gives, what is missing and how to mend it", .run = command_doctor},
 };

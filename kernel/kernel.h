@@ -16,6 +16,7 @@
 #include "kernel/jupyter/jupyter.h"
 #include "kernel/jupyter/usage.h"
 #include "kernel/records/history.h"
+#include "kernel/roster/roster.h"
 #include "kernel/run/accounts.h"
 #include "kernel/run/introspection.h"
 #include "kernel/run/preload.h"
@@ -40,6 +41,7 @@ struct kernel {
     struct introspections introspections;
     struct preload preload;
     struct usage usage;
+    struct roster roster; /* this kernel among those that run */
     bool stopping;
 };
 

@@ -70,6 +70,20 @@ static void tick_runs(struct kernel *kernel, int64_t now_us) {
         runner_make_ahead(runner);
 }
 
+/* For petri ps. Runs that are over in the same turn are not told. */
+static void tell_roster(struct kernel *kernel) {
+    const struct runner *runner = &kernel->runner;
+    const struct run *run = runner->run;
+    struct roster_now now = {.state = runner->state == RUNNER_UNAVAILABLE ? ROSTER_UNAVAILABLE
+                                      : runner->state == RUNNER_WARMING   ? ROSTER_STARTING
+                                                                          : ROSTER_IDLE};
+    if (runner->state == RUNNER_RUNNING && run) {
+        now.state = ROSTER_RUNNING;
+        now.execution_count = run->asked.counts ? run->asked.execution_count : 0;
+    }
+    roster_tell(&kernel->roster, &now);
+}
+
 /* One turn of the loop. 0 or -errno. */
 static int turn(struct kernel *kernel) {
     struct jupyter *jupyter = &kernel->jupyter;
@@ -87,6 +101,7 @@ static int turn(struct kernel *kernel) {
     backpressure_tick(&jupyter->backpressure, now_us);
     info_tick(&kernel->info, jupyter, now_us);
     tick_runs(kernel, now_us);
+    tell_roster(kernel);
     introspections_tick(&kernel->introspections, &kernel->runner, now_us);
     preload_tick(&kernel->preload, &kernel->runner, now_us);
     if (kernel->info.answered || kernel->runner.state != RUNNER_WARMING)

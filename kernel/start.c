@@ -291,6 +291,20 @@ static void choose_config(struct kernel *kernel, const struct start_options *opt
     config_closed(&kernel->config);
 }
 
+/*
+ * Enters this kernel among those that run: here, in the process that Jupyter knows,
+ * before there are others.
+ */
+static void enter_roster(struct kernel *kernel) {
+    char folder[PATH_MAX];
+    struct error cause;
+    size_t running;
+    const struct roster_facts facts = {.profile = kernel->config.profile.name,
+                                       .folder = getcwd(folder, sizeof folder) ? folder : ""};
+    if (roster_enter(&kernel->roster, &facts, 0, &running, &cause) < 0)
+        log_write(&kernel->log, LOG_LEVEL_INFO, "petri ps does not list this kernel: %s", cause.text);
+}
+
 /* Reads configuration and connection file. An error here ends the program with START_EXIT_USAGE. */
 static int configure(struct kernel *kernel, const struct start_options *options, struct start *start,
                      struct error *ret_error) {
@@ -345,6 +359,7 @@ int start_kernel(const struct start_options *options) {
         return START_EXIT_USAGE;
     }
     connect_parts(&kernel);
+    enter_roster(&kernel);
     introspections_init(&kernel.introspections);
     backpressure_init(&kernel.jupyter.backpressure, &kernel.jupyter.channels, &kernel.log);
     preload_init(&kernel.preload);
@@ -352,6 +367,7 @@ int start_kernel(const struct start_options *options) {
     choose_export(&kernel, options, &start);
     choose_writing(&kernel, options, &start);
     int status = serve(&kernel, &start);
+    roster_leave(&kernel.roster);
     free_kernel(&kernel);
     packages_fini(&start.packages);
     workdir_close(&start.workdir);

@@ -1,35 +1,25 @@
 /*
  * usage.c - sums over /proc; the share of a processor is the difference to the previous reading.
  *
- * The first reading has no share. Memory is proportional (Pss), because cells
- * share most of their memory with their image, and a sum of resident sizes would
- * count it once for each. A cell's worker and its keeper have one address space
- * between them, which Pss counts for both: it is added once. The ticks of a process that has ended are lost, unless
- * its parent has waited for it; where the sum has decreased, the share is 0.
+ * The sums are over all processes in /proc: the kernel is the first process of a pid
+ * namespace that has only its images and cells. The first reading has no share. The ticks of
+ * a process that has ended may be lost (processes.h): where the sum has decreased, the
+ * share is 0.
  *
- * See: proc_pid_stat(5), proc_pid_smaps(5), proc_stat(5).
+ * See: proc_stat(5), proc_meminfo(5).
  */
 
 #include "usage.h"
 
 #include "base/cleanup.h"
 #include "kernel/base/clock.h"
+#include "kernel/base/processes.h"
 #include "kernel/jupyter/reply.h"
 
-#include <ctype.h>
-#include <dirent.h>
-#include <linux/kcmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
-
-/* Memory and CPU time of processes. */
-struct processes {
-    uint64_t memory_bytes;
-    uint64_t ticks;
-};
 
 /* Fields of the reply and of /proc/meminfo; "used" and "percent" are computed from them. */
 static const struct {
@@ -62,67 +52,6 @@ static void read_words(char *line, int i, uint64_t *ret_numbers, size_t n) {
         word = strsep(&rest, " ");
         ret_numbers[at] = word ? strtoull(word, NULL, 10) : 0;
     }
-}
-
-/* Time in user and kernel mode, of the process and those it has waited for: fields 14 to 17. See: proc_pid_stat(5). */
-static uint64_t ticks_of(const char *pid) {
-    enum { BEHIND_NAME = 12 }; /* of ") state ppid ...", the words before field 14 */
-    char path[64], text[1024];
-    uint64_t ticks[4];
-    snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
-    auto_file file = fopen(path, "re");
-    size_t n = file ? fread(text, 1, sizeof text - 1, file) : 0; /* the name may have lines */
-    text[n] = 0;
-    char *after_name = strrchr(text, ')');
-    if (!after_name)
-        return 0;
-    read_words(after_name, BEHIND_NAME, ticks, sizeof ticks / sizeof ticks[0]);
-    return ticks[0] + ticks[1] + ticks[2] + ticks[3];
-}
-
-/* Pss: shared memory counts once in the sum of all processes. */
-static uint64_t memory_of(const char *pid) {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%.20s/smaps_rollup", pid);
-    auto_file file = fopen(path, "re");
-    return file ? read_kib(file, "Pss") : 0;
-}
-
-/* Processes whose memory is added. Those beyond the room are added without being compared. */
-struct counted {
-    size_t n;
-    pid_t pid[64];
-};
-
-/* Whether one of them has the same address space; if not, adds the process. See: kcmp(2). */
-static bool has_counted(struct counted *counted, pid_t pid) {
-    for (size_t i = 0; i < counted->n; i++)
-        if (syscall(SYS_kcmp, pid, counted->pid[i], KCMP_VM, 0, 0) == 0)
-            return true;
-    if (counted->n < sizeof counted->pid / sizeof counted->pid[0])
-        counted->pid[counted->n++] = pid;
-    return false;
-}
-
-/*
- * Sums over all processes in /proc: the kernel is the first process of a pid
- * namespace that has only its images and cells.
- */
-static void read_processes(struct processes *ret) {
-    struct processes all = {0};
-    struct counted counted = {0};
-    DIR *folder = opendir("/proc");
-    struct dirent *entry;
-    while (folder && (entry = readdir(folder))) {
-        if (!isdigit((unsigned char)entry->d_name[0]))
-            continue;
-        if (!has_counted(&counted, (pid_t)atoi(entry->d_name)))
-            all.memory_bytes += memory_of(entry->d_name);
-        all.ticks += ticks_of(entry->d_name);
-    }
-    if (folder)
-        closedir(folder);
-    *ret = all;
 }
 
 /* The first line of /proc/stat: "cpu  user nice system idle iowait irq softirq steal ...", two spaces after the name.
@@ -166,7 +95,7 @@ static json_t *make_usage(struct usage *now) {
     struct processes processes;
     char host[256] = "";
     gethostname(host, sizeof host - 1);
-    read_processes(&processes);
+    processes_read_all(&processes);
     now->at_us = clock_us();
     now->kernel_ticks = processes.ticks;
     read_host(&now->host_ticks, &now->host_idle_ticks);
@@ -182,7 +111,7 @@ static json_t *make_usage(struct usage *now) {
 
 uint64_t usage_memory_bytes(void) {
     struct processes all;
-    read_processes(&all);
+    processes_read_all(&all);
     return all.memory_bytes;
 }
 
