@@ -26,6 +26,7 @@
 #include "kernel/run/warm.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -291,18 +292,47 @@ static void choose_config(struct kernel *kernel, const struct start_options *opt
     config_closed(&kernel->config);
 }
 
+/* Whether the operator has set the bound that holds, and not the user's own file. */
+static bool is_operators(int64_t bound, int64_t operators) {
+    return operators > 0 && bound == operators;
+}
+
+/* There are as many kernels as may be: this one runs no cell. */
+static void refuse_number(const struct config *config, size_t running, struct start *start) {
+    const int64_t most = config->kernels.number;
+    const char *who = is_operators(most, config->operators_kernels.number) ? CONFIG_POLICY_PATH
+                          ", which holds for every user of this machine, allows"
+                                                                           : "your configuration (\"kernels\") allows";
+    error_set(&start->broken, EAGAIN, "%zu kernel%s of this user run%s, and %s no more than %" PRId64 " at once",
+              running, running == 1 ? "" : "s", running == 1 ? "s" : "", who, most);
+    start->mend = "In a terminal, petri ps lists them: shut one down, and restart this kernel.";
+}
+
 /*
  * Enters this kernel among those that run: here, in the process that Jupyter knows,
- * before there are others.
+ * before there are others. Where no cell can run, it is listed, but takes no place.
  */
-static void enter_roster(struct kernel *kernel) {
+static void enter_roster(struct kernel *kernel, struct start *start) {
+    const struct config *config = &kernel->config;
+    const bool broken = start->broken.text[0];
     char folder[PATH_MAX];
     struct error cause;
     size_t running;
-    const struct roster_facts facts = {.profile = kernel->config.profile.name,
-                                       .folder = getcwd(folder, sizeof folder) ? folder : ""};
-    if (roster_enter(&kernel->roster, &facts, 0, &running, &cause) < 0)
-        log_write(&kernel->log, LOG_LEVEL_INFO, "petri ps does not list this kernel: %s", cause.text);
+    const struct roster_facts facts = {.profile = config->profile.name,
+                                       .folder = getcwd(folder, sizeof folder) ? folder : "",
+                                       .takes_no_place = broken};
+    const size_t most = (size_t)config->kernels.number;
+    if (roster_enter(&kernel->roster, &facts, most, &running, &cause) == 0) {
+        if (most > 0 && running >= most && !broken)
+            refuse_number(config, running, start);
+        return;
+    }
+    log_write(&kernel->log, LOG_LEVEL_WARNING, "petri ps does not list this kernel: %s", cause.text);
+    if (most == 0 || broken)
+        return;
+    error_set(&start->broken, cause.err,
+              "it can't be told how many kernels of this user run, of which there may be %zu: %s", most, cause.text);
+    start->mend = "Who runs this machine can remove what is in the way. Restart the kernel then.";
 }
 
 /* Reads configuration and connection file. An error here ends the program with START_EXIT_USAGE. */
@@ -359,7 +389,7 @@ int start_kernel(const struct start_options *options) {
         return START_EXIT_USAGE;
     }
     connect_parts(&kernel);
-    enter_roster(&kernel);
+    enter_roster(&kernel, &start);
     introspections_init(&kernel.introspections);
     backpressure_init(&kernel.jupyter.backpressure, &kernel.jupyter.channels, &kernel.log);
     preload_init(&kernel.preload);

@@ -130,6 +130,7 @@ static int read_both(const struct config_files *files, const char *profile, cons
     json_auto_t *policy = parse_json(&of_policy);
     json_auto_t *own = parse_json(&of_own);
     int r = read_one(&of_policy, &(struct config_source){.json = policy, .is_policy = true}, &config);
+    config.operators_kernels = config.kernels;
     if (read_one(&of_own,
                  &(struct config_source){
                      .json = own, .policy = policy, .profile = profile ? profile : profile_name(PROFILE_NOTEBOOK)},

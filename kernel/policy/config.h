@@ -7,9 +7,8 @@
  * /etc/petri/config.json is the operator's and holds for every user. The user's
  * own file (config_file.h) is read over it: it may set each key anew, but those that
  * the operator's names in "locked", and no limit or ceiling over a ceiling that
- * the operator's sets. An unknown key, or a value of the wrong type, over its ceiling
- * or locked, is an error, and the kernel runs no cell. The keys are rows of
- * config_keys.c.
+ * the operator's sets, nor a bound of "kernels" over the operator's. An unknown key, or a value of the wrong type, over
+ * its ceiling or locked, is an error, and the kernel runs no cell. The keys are rows of config_keys.c.
  */
 #ifndef PETRI_CONFIG_H
 #define PETRI_CONFIG_H
@@ -21,6 +20,13 @@
 
 #include <limits.h>
 #include <stdbool.h>
+
+/* Bounds of all kernels of a user together. 0 for none. */
+struct config_kernels {
+    int64_t number; /* at once */
+    int64_t memory_bytes;
+    int64_t processes;
+};
 
 /* Arrays are of strings; JSON is owned, and NULL where no file has it. */
 struct config {
@@ -48,6 +54,8 @@ struct config {
     struct {
         int64_t ttl_ms; /* 0: no cache */
     } cache;
+    struct config_kernels kernels;
+    struct config_kernels operators_kernels; /* what the operator's file sets of them, which no other file can raise */
     struct {
         bool on;                  /* what cells change in the notebook's folder is written there */
         json_t *allow;            /* patterns of names that are written although programs of the host look for them */

@@ -79,6 +79,16 @@ static const struct config_key cache_keys[] = {
     {"ttl", "How long a result may be given again; without it never", CONFIG_DURATION, .at = AT(cache.ttl_ms)},
 };
 
+static const struct config_key kernels_keys[] = {
+    {"memory",
+     "The most that the cells of all kernels of one user may hold together, where Linux gives a control group",
+     CONFIG_SIZE, .at = AT(kernels.memory_bytes), .is_bound = true},
+    {"number", "How many kernels of one user may run at once", CONFIG_COUNT, .at = AT(kernels.number),
+     .is_bound = true},
+    {"processes", "How many processes and threads they may have together, where Linux gives a control group",
+     CONFIG_COUNT, .at = AT(kernels.processes), .is_bound = true},
+};
+
 static const struct config_key records_keys[] = {
     {"keep_days", "Runs older than this are forgotten", CONFIG_COUNT, .at = AT(records.keep_days)},
     {"max_bytes", "Size of the database, beyond which the oldest runs are forgotten", CONFIG_SIZE,
@@ -115,6 +125,7 @@ static const struct config_key root_keys[] = {
      .form = "^/."},
     {"interrupt_grace", "From an interrupt until a cell that does not listen is ended", CONFIG_DURATION,
      .at = AT(grace_ms)},
+    {"kernels", "Bounds of all kernels of one user together", CONFIG_OBJECT, MEMBERS(kernels_keys)},
     {"locked", "Keys of this file that no other file may set, or true for all; counts in " CONFIG_POLICY_PATH " alone",
      CONFIG_LOCKED, .at = AT(locked)},
     {"packages", "The distributions that cells can see, and those that these require; without it all", CONFIG_TEXTS,
@@ -199,16 +210,33 @@ static int read_texts(const struct config_reading *reading, const struct config_
     return 0;
 }
 
-static int read_number(const struct config_reading *reading, const struct config_key *key, const json_t *json) {
-    int64_t *number = place(reading, key);
+static int parse_number(const struct config_reading *reading, const struct config_key *key, const json_t *json,
+                        int64_t *ret_number) {
     enum limit_unit unit = key->kind == CONFIG_DURATION ? UNIT_MS : UNIT_BYTES;
     if (key->kind != CONFIG_DURATION && json_is_integer(json) && json_integer_value(json) > 0) {
-        *number = json_integer_value(json);
+        *ret_number = json_integer_value(json);
         return 0;
     }
-    if (key->kind != CONFIG_COUNT && json_is_string(json) && limits_parse(unit, json_string_value(json), number) == 0)
+    if (key->kind != CONFIG_COUNT && json_is_string(json) &&
+        limits_parse(unit, json_string_value(json), ret_number) == 0)
         return 0;
     return refuse_kind(reading, key);
+}
+
+static int read_number(const struct config_reading *reading, const struct config_key *key, const json_t *json) {
+    int64_t *number = place(reading, key);
+    const int64_t most = *number; /* while another file is read over the operator's: what that one has */
+    int64_t asked;
+    char most_text[32];
+    int r = parse_number(reading, key, json, &asked);
+    if (r < 0)
+        return r;
+    if (key->is_bound && !reading->source->is_policy && most > 0 && asked > most)
+        return config_refuse(
+            reading, "is over the bound of %s that " CONFIG_POLICY_PATH " sets for every user of this machine",
+            limits_text(key->kind == CONFIG_SIZE ? UNIT_BYTES : UNIT_COUNT, most, most_text, sizeof most_text));
+    *number = asked;
+    return 0;
 }
 
 bool config_is_key(const char *name) {

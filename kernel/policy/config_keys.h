@@ -32,6 +32,7 @@ struct config_key {
     size_t at;   /* offset in struct config; of an object that can be false: of the bool that says so */
     size_t room; /* of a text */
     bool or_false;
+    bool is_bound; /* of a number: what the operator's file sets, another file can lower and not raise */
     /* Of a text, or of each of several: 0, or -EINVAL with what is wrong in ret_error, a clause. NULL takes all. */
     int (*check)(const char *text, struct error *ret_error);
     const char *form; /* what check() takes, for the schema: a regular expression, or NULL */

@@ -36,7 +36,8 @@ static const char *standing_of(const struct walk *walk, const char *key, const j
         return own ? "without effect: only " CONFIG_POLICY_PATH " can lock keys" : "";
     if (own)
         return policy ? "instead of " CONFIG_POLICY_PATH : "";
-    return strncmp(key, "profiles.", 9) == 0 && strstr(key, ".ceilings.") ? "the most that another file can set" : "";
+    bool is_ceiling = strncmp(key, "profiles.", 9) == 0 && strstr(key, ".ceilings.");
+    return is_ceiling || strncmp(key, "kernels.", 8) == 0 ? "the most that another file can set" : "";
 }
 
 static void go(const struct walk *walk, const char *key, const json_t *policy, const json_t *own);

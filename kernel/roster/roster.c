@@ -162,7 +162,8 @@ int roster_enter(struct roster *roster, const struct roster_facts *facts, size_t
     if (r == 0) {
         *ret_running = count(&place);
         roster->folder_fd = openat(place.fds[0], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        r = roster->folder_fd < 0 ? -errno : make_file(roster, most == 0 || *ret_running < most);
+        r = roster->folder_fd < 0 ? -errno
+                                  : make_file(roster, !facts->takes_no_place && (most == 0 || *ret_running < most));
         if (r < 0)
             error_set(ret_error, -r, "its file can't be made: %s", strerror(-r));
     }

@@ -57,7 +57,8 @@ struct roster {
 /* What is told of a kernel from the start. Borrowed. */
 struct roster_facts {
     const char *profile;
-    const char *folder; /* where it was started */
+    const char *folder;  /* where it was started */
+    bool takes_no_place; /* it runs no cell, and does not count */
 };
 
 /*

@@ -64,7 +64,7 @@ static void test_config_that_is_invalid_is_refused_with_a_reason(void **state) {
         {"[]", "It is not a JSON object."},
         {"{\"profile\": {}}",
          "\"profile\" is not known; there are \"artifacts\", \"cache\", \"environment\", \"history\", \"inputs\","
-         " \"interrupt_grace\", \"locked\", \"packages\", \"profiles\", \"records\", \"redact\", \"refuse\", \"variables\" and \"writable\"."},
+         " \"interrupt_grace\", \"kernels\", \"locked\", \"packages\", \"profiles\", \"records\", \"redact\", \"refuse\", \"variables\" and \"writable\"."},
         {"{\"profiles\": []}", "\"profiles\" has to be an object of profiles."},
         {"{\"profiles\": {\"lax\": {}}}",
          "\"profiles\": \"lax\" needs \"based_on\": \"notebook\", \"strict\" or another profile."},
@@ -268,6 +268,27 @@ static void test_config_of_the_user_over_the_operators_ceilings_is_refused(void 
     }
 }
 
+static void test_config_of_the_user_lowers_bounds_of_all_kernels_and_does_not_raise_them(void **state) {
+    static const char policy[] = "{\"kernels\": {\"number\": 4, \"memory\": \"8G\"}}";
+    (void)state;
+    assert_int_equal(parse_over(policy, "{\"kernels\": {\"number\": 3, \"processes\": 100}}", NULL), 0);
+    assert_int_equal(config.kernels.number, 3);
+    assert_int_equal(config.kernels.memory_bytes, (int64_t)8 << 30);
+    assert_int_equal(config.kernels.processes, 100);
+    assert_int_equal(config.operators_kernels.number, 4);
+    assert_int_equal(config.operators_kernels.processes, 0);
+    assert_int_equal(parse_over(policy, "{\"kernels\": {\"number\": 5}}", NULL), -EINVAL);
+    assert_string_equal(error.text, "The configuration /home/u/own.json, line 1: \"kernels\", \"number\" is over the "
+                                    "bound of 4 that /etc/petri/config.json sets for every user of this machine.");
+    assert_int_equal(parse_over(policy, "{\"kernels\": {\"memory\": \"9G\"}}", NULL), -EINVAL);
+    assert_non_null(strstr(error.text, "over the bound of 8 GiB"));
+    assert_int_equal(parse_over("{\"locked\": [\"kernels\"]}", "{\"kernels\": {\"number\": 1}}", NULL), -EINVAL);
+    assert_int_equal(parse("{\"kernels\": {\"number\": 0}}"), -EINVAL);
+    assert_int_equal(parse("{\"kernels\": {\"number\": \"3\"}}"), -EINVAL);
+    assert_int_equal(parse("{\"kernels\": {\"number\": 2}}"), 0);
+    assert_int_equal(config.operators_kernels.number, 0);
+}
+
 static void test_config_of_the_user_with_a_locked_key_is_refused(void **state) {
     static const char why[] = "The configuration /home/u/own.json, line 2: \"history\" is locked by"
                               " /etc/petri/config.json, which holds for every user of this machine: take it out of this"
@@ -311,7 +332,7 @@ static void test_config_schema_has_the_keys_of_the_parser(void **state) {
     json_t *schema = config_schema();
     const json_t *properties = json_object_get(schema, "properties");
     (void)state;
-    assert_int_equal(json_object_size(properties), 14);
+    assert_int_equal(json_object_size(properties), 15);
     json_object_foreach((json_t *)properties, name, property) {
         snprintf(text, sizeof text, "{\"%s\": null}", name);
         assert_int_equal(parse(text), -EINVAL);
@@ -428,6 +449,7 @@ int main(void) {
         cmocka_unit_test(test_config_of_the_user_is_read_over_the_operators),
         cmocka_unit_test(test_config_of_the_user_within_the_operators_ceilings_is_used),
         cmocka_unit_test(test_config_of_the_user_over_the_operators_ceilings_is_refused),
+        cmocka_unit_test(test_config_of_the_user_lowers_bounds_of_all_kernels_and_does_not_raise_them),
         cmocka_unit_test(test_config_of_the_user_with_a_locked_key_is_refused),
         cmocka_unit_test(test_config_of_the_user_locks_nothing),
         cmocka_unit_test(test_config_of_the_operator_that_is_wrong_is_refused_with_a_good_one_over_it),

@@ -37,7 +37,7 @@ static void be_kernel(size_t most, int said_fd, int go_fd) {
     struct error error;
     char byte;
     struct entered entered = {0};
-    const struct roster_facts facts = {"strict", "/a\x1b/b"};
+    const struct roster_facts facts = {"strict", "/a\x1b/b", false};
     entered.result = roster_enter(&roster, &facts, most, &entered.running, &error);
     roster_tell(&roster, &(struct roster_now){ROSTER_RUNNING, 7});
     if (write(said_fd, &entered, sizeof entered) != sizeof entered || read(go_fd, &byte, 1) != 1)
@@ -212,7 +212,7 @@ static void test_text_that_no_kernel_writes_is_left_out(void **state) {
         assert_int_equal(pipe2(said, O_CLOEXEC), 0);
         pid_t pid = fork();
         if (pid == 0) {
-            if (roster_enter(&roster, &(struct roster_facts){"p", "/f"}, 0, &running, &error) < 0 ||
+            if (roster_enter(&roster, &(struct roster_facts){"p", "/f", false}, 0, &running, &error) < 0 ||
                 ftruncate(roster.fd, 0) < 0 || pwrite(roster.fd, texts[i], strlen(texts[i]), 0) < 0 ||
                 write(said[1], "", 1) != 1)
                 _exit(1);
