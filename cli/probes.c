@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "kernel/base/paths.h"
 #include "kernel/base/sandbox_error.h"
+#include "kernel/policy/config.h"
 #include "kernel/worker/selftest.h"
 #include "sandbox/sandbox.h"
 
@@ -53,15 +54,32 @@ static enum finding probe_files(const char *python, char *text, size_t size) {
     return r == 0 ? FINDING_GOOD : FINDING_UNUSABLE;
 }
 
+/* The bounds of all kernels that the configuration sets; none where it can't be used, which is petri config check's. */
+static struct sandbox_bounds find_bounds(void) {
+    struct config config;
+    struct error ignored;
+    struct sandbox_bounds bounds = {0};
+    if (config_load(NULL, NULL, &config, &ignored) < 0)
+        return bounds;
+    bounds = (struct sandbox_bounds){(uint64_t)config.kernels.memory_bytes, (uint64_t)config.kernels.processes};
+    config_fini(&config);
+    return bounds;
+}
+
 /* Into this folder's namespaces, as the kernel does. 0, or -errno with a sentence in ret_error. */
-static int enter(struct workdir *workdir, struct sandbox_host *host, struct error *ret_error) {
+static int enter_bounded(struct workdir *workdir, const struct sandbox_bounds *bounds, struct sandbox_host *host,
+                         struct error *ret_error) {
     struct error cause = {0};
     int r = workdir_open(workdir, NULL, ret_error);
     if (r < 0)
         return r;
     const struct sandbox_folder folder = workdir_folder(workdir);
-    r = sandbox_enter(&folder, host, &cause);
+    r = sandbox_enter(&folder, bounds, host, &cause);
     return r < 0 ? error_set_sandbox(ret_error, r, &cause) : 0;
+}
+
+static int enter(struct workdir *workdir, struct sandbox_host *host, struct error *ret_error) {
+    return enter_bounded(workdir, &(struct sandbox_bounds){0}, host, ret_error);
 }
 
 static enum finding fail(const struct error *error, char *text, size_t size) {
@@ -104,25 +122,43 @@ static const char *cgroup_version(void) {
     return strstr(text, ":memory:") ? "version 1" : "without a memory controller";
 }
 
+/* What of the bounds that are asked for does not hold, as a sentence behind others; "" where all do. */
+static const char *missing_bounds(const struct sandbox_bounds *asked, const struct sandbox_bounds *holds) {
+    const bool memory = asked->memory_bytes && !holds->memory_bytes;
+    const bool processes = asked->processes && !holds->processes;
+    if (memory && processes)
+        return " The bounds of the memory and the processes of all kernels together (\"kernels\" of the configuration) "
+               "don't hold.";
+    if (memory)
+        return " The bound of the memory of all kernels together (\"kernels\" of the configuration) does not hold.";
+    return processes
+               ? " The bound of the processes of all kernels together (\"kernels\" of the configuration) does not "
+                 "hold."
+               : "";
+}
+
 static enum finding probe_cgroup(const char *python, char *text, size_t size) {
     auto_workdir workdir = {.fd = -1};
     struct sandbox_host host;
     struct error error;
+    const struct sandbox_bounds bounds = find_bounds();
     const char *version = cgroup_version();
     (void)python;
-    if (enter(&workdir, &host, &error) < 0)
+    if (enter_bounded(&workdir, &bounds, &host, &error) < 0)
         return fail(&error, text, size);
+    const char *missing = missing_bounds(&bounds, &host.bounded);
     if (host.backend) {
-        snprintf(text, size, "%s; cells get groups of their own (%s).", version, sandbox_memory_backend(&host));
-        return FINDING_GOOD;
+        snprintf(text, size, "%s; cells get groups of their own (%s).%s", version, sandbox_memory_backend(&host),
+                 missing);
+        return missing[0] ? FINDING_DEGRADED : FINDING_GOOD;
     }
     snprintf(
         text, size,
         "%s, but none that petri may divide. So petri itself measures the memory of cells, every 10 ms: for so long "
-        "a cell may hold more than its limit. All other limits are the same. To change that, start Jupyter under "
+        "a cell may hold more than its limit. All other limits are the same.%s To change that, start Jupyter under "
         "systemd from a login session or with systemd-run --user --scope -p Delegate=yes; in a container, have "
         "whoever starts it mount /sys/fs/cgroup writable.",
-        version);
+        version, missing);
     return FINDING_DEGRADED;
 }
 

@@ -67,19 +67,38 @@ static int find_python(const char *name, struct start *start) {
     return r;
 }
 
+/* Never silently: what the configuration bounds and Linux does not. */
+static void warn_of_bounds(const struct kernel *kernel, const struct sandbox_host *host) {
+    const struct config_kernels *asked = &kernel->config.kernels;
+    const bool memory = asked->memory_bytes > 0 && host->bounded.memory_bytes == 0;
+    const bool processes = asked->processes > 0 && host->bounded.processes == 0;
+    if (memory || processes)
+        log_write(
+            &kernel->log, LOG_LEVEL_WARNING,
+            "the %s%s%s of all kernels together %s not bounded, as the configuration asks (\"kernels\"): there is "
+            "no control group that petri may make for it; petri doctor says how to get one",
+            memory ? "memory" : "", memory && processes ? " and the " : "", processes ? "processes" : "",
+            memory && !processes ? "is" : "are");
+}
+
 /* Finds what cells need. If something is missing, sets start->broken, and the kernel starts all the same. */
-static void prepare(const struct start_options *options, const json_t *inputs, struct start *start) {
+static void prepare(const struct kernel *kernel, const struct start_options *options, struct start *start) {
+    const struct config *config = &kernel->config;
+    const struct sandbox_bounds bounds = {(uint64_t)config->kernels.memory_bytes, (uint64_t)config->kernels.processes};
     struct error cause = {0};
     if (start->broken.text[0])
         return;
-    if (workdir_open(&start->workdir, inputs, &start->broken) < 0)
+    if (workdir_open(&start->workdir, config->inputs, &start->broken) < 0)
         return;
     const struct sandbox_folder folder = workdir_folder(&start->workdir);
     int r = paths_find(&start->paths);
     if (r < 0)
         error_set(&start->broken, -r, "petri's own files are not where its program is");
-    else if (find_python(options->python, start) == 0 && (r = sandbox_enter(&folder, &start->host, &cause)) < 0)
+    else if (find_python(options->python, start) == 0 &&
+             (r = sandbox_enter(&folder, &bounds, &start->host, &cause)) < 0)
         error_set_sandbox(&start->broken, r, &cause);
+    if (start->broken.text[0] == '\0')
+        warn_of_bounds(kernel, &start->host);
 }
 
 static int open_signals(struct kernel *kernel) {
@@ -393,7 +412,7 @@ int start_kernel(const struct start_options *options) {
     introspections_init(&kernel.introspections);
     backpressure_init(&kernel.jupyter.backpressure, &kernel.jupyter.channels, &kernel.log);
     preload_init(&kernel.preload);
-    prepare(options, kernel.config.inputs, &start);
+    prepare(&kernel, options, &start);
     choose_export(&kernel, options, &start);
     choose_writing(&kernel, options, &start);
     int status = serve(&kernel, &start);

@@ -50,8 +50,15 @@ const char *sandbox_error_text(const struct error *error, char *buf, size_t size
 struct resources_group {
     int memory_fd;
     int cpu_fd;
+    int pids_fd; /* of a group of its own that counts processes; -1 where none does, or the one of memory_fd */
 };
 struct resources_backend;
+
+/* The most that the cells of all sessions of a user may have together; 0 for no bound. */
+struct sandbox_bounds {
+    uint64_t memory_bytes;
+    uint64_t processes; /* and threads */
+};
 
 /* The host, as sandbox_enter() has found and prepared it; plain values, kept by the caller for session_create(). */
 struct sandbox_host {
@@ -61,6 +68,8 @@ struct sandbox_host {
     const struct resources_backend *backend; /* NULL where no control group is to be had: then processes are watched */
     struct resources_group cells;            /* for the session's cells and images */
     struct resources_group ephemeral;        /* for cells that run beside them */
+    int common_fd;                           /* of the group above those of all sessions of the user; -1 for none */
+    struct sandbox_bounds bounded;           /* what Linux enforces of the bounds that were asked for; 0: it does not */
 };
 
 /*
@@ -80,12 +89,13 @@ struct sandbox_folder {
  * its status: it never returns from here. On failure returns -errno in the
  * process that called, which may go on without sandboxes.
  *
- * The folder becomes the working folder. Call it once, before any thread exists.
+ * The folder becomes the working folder. bounds hold as far as a control group can
+ * be had: ret_host->bounded. Call it once, before any thread exists.
  *
  * See: user_namespaces(7), pid_namespaces(7), PR_SET_PDEATHSIG in prctl(2).
  */
-int sandbox_enter(const struct sandbox_folder *folder, struct sandbox_host *ret_host,
-                  struct error *ret_error) MUST_CHECK;
+int sandbox_enter(const struct sandbox_folder *folder, const struct sandbox_bounds *bounds,
+                  struct sandbox_host *ret_host, struct error *ret_error) MUST_CHECK;
 
 /* The policy on system calls as text, a line a row, so that two can be compared. The caller's: free(); NULL on ENOMEM.
  */
@@ -216,6 +226,7 @@ struct cell_usage {
     unsigned processes_peak;    /* tasks at once, the most that was seen */
     bool replaced;              /* the worker has become another program (exec) */
     bool over_memory;           /* it is to be ended: held more than its limit, or was killed for it */
+    bool over_common;           /* over_memory, and it was the bound of all sessions that was reached, not its limit */
     bool over_in_flight;        /* the same: it left descriptors in sockets, and its user has too many there */
 };
 

@@ -95,6 +95,17 @@ void run_fail_limit(struct run *run, enum outcome outcome, const struct profile 
     run_fail(run, outcome);
 }
 
+void run_fail_memory(struct run *run, const struct cell_usage *usage, const struct profile *profile,
+                     int64_t common_bytes) {
+    struct outcome_facts *facts = &run->result.facts;
+    if (!usage->over_common) {
+        run_fail_limit(run, OUTCOME_MEMORY, profile, LIMIT_MEMORY);
+        return;
+    }
+    limits_text(UNIT_BYTES, common_bytes, facts->limit, sizeof facts->limit);
+    run_fail(run, OUTCOME_COMMON_MEMORY);
+}
+
 void run_fail_in_flight(struct run *run) {
     snprintf(run->result.facts.detail, sizeof run->result.facts.detail,
              "left more open files waiting in sockets than all programs of a user may have there together");

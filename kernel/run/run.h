@@ -149,6 +149,10 @@ void run_fail(struct run *run, enum outcome outcome);
 /* The same for a cell that is over a limit of its profile. */
 void run_fail_limit(struct run *run, enum outcome outcome, const struct profile *profile, enum limit limit);
 
+/* The same for one that is over its limit of memory, or was killed as all kernels together were over common_bytes. */
+void run_fail_memory(struct run *run, const struct cell_usage *usage, const struct profile *profile,
+                     int64_t common_bytes);
+
 /* The same for a cell with too many descriptors in flight: see over_in_flight in sandbox.h. */
 void run_fail_in_flight(struct run *run);
 

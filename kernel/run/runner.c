@@ -171,9 +171,10 @@ static void discard_failed(struct runner *runner) {
     run->now.phase = RUN_OVER;
 }
 
-/* The cell held more memory than its limit, and the operating system ended it. */
+/* The operating system ended the cell for memory. */
 static void fail_over_memory(const struct runner *runner) {
-    run_fail_limit(runner->run, OUTCOME_MEMORY, runner->profile, LIMIT_MEMORY);
+    run_fail_memory(runner->run, &runner->run->result.facts.end.usage, runner->profile,
+                    runner->config->kernels.memory_bytes);
 }
 
 static void fail_died(const struct runner *runner) {

@@ -9,6 +9,7 @@
 #include "watchdog.h"
 
 #include "kernel/base/clock.h"
+#include "kernel/policy/config.h"
 #include "kernel/run/input.h"
 #include "kernel/run/runner.h"
 #include "kernel/run/where.h"
@@ -88,7 +89,7 @@ void watchdog_fail(struct runner *runner, enum exchange_state state) {
         fail_replaced(runner->run);
     } else if (state == EXCHANGE_OVER_MEMORY) {
         where_renew(runner->run, session_trace_fd(runner->session));
-        fail_limit(runner, OUTCOME_MEMORY, LIMIT_MEMORY);
+        run_fail_memory(runner->run, &runner->exchange.usage, runner->profile, runner->config->kernels.memory_bytes);
     } else if (state == EXCHANGE_OVER_IN_FLIGHT) {
         run_fail_in_flight(runner->run);
     } else if (runner->run->now.stack_us == CLOCK_NEVER) {

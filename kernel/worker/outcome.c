@@ -34,6 +34,12 @@ static const struct outcome_row rows[] = {
                      " and was ended" AS_BEFORE, "For more CPU time", true},
     [OUTCOME_MEMORY] = {"memory", "CellMemoryLimit", true, FACT_LIMIT, "The cell held more memory than its limit of ",
                         " and was ended" AS_BEFORE, "Work on smaller pieces, or for more memory", true},
+    [OUTCOME_COMMON_MEMORY] = {"memory", "CellMemoryLimit", true, FACT_LIMIT,
+                               "All kernels of this user together held as much memory as they may (",
+                               "), and Linux ended "
+                               "this cell to free some" AS_BEFORE,
+                               "In a terminal, petri ps lists the kernels with their memory: shut down those that are "
+                               "not needed, or work on smaller pieces."},
     [OUTCOME_CRASH] = {"crash", "CellCrashed", true, FACT_END, "The cell's process ", AS_BEFORE,
                        "Nothing of earlier cells is lost: change the cell and run it again."},
     [OUTCOME_REFUSED] = {"refused", "CellRefused", true, FACT_DETAIL, "The cell was not run: ", AS_BEFORE, NULL},
@@ -198,8 +204,9 @@ json_t *outcome_error(enum outcome outcome, const struct outcome_facts *facts) {
     outcome_sentence(outcome, facts, sentence, sizeof sentence);
     json_t *traceback = json_array();
     add_where(traceback, &facts->where,
-              outcome == OUTCOME_MEMORY ? "The code was last seen here (innermost call first):"
-                                        : "The code was here (innermost call first):");
+              outcome == OUTCOME_MEMORY || outcome == OUTCOME_COMMON_MEMORY
+                  ? "The code was last seen here (innermost call first):"
+                  : "The code was here (innermost call first):");
     json_array_append_new(traceback, text_format("\x1b[0;31m%s\x1b[0m: %s", ename, sentence));
     json_array_extend(traceback, facts->history);
     add_hint(traceback, &rows[outcome], facts);

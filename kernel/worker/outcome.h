@@ -18,6 +18,7 @@ enum outcome {
     OUTCOME_UNANSWERED, /* over the limit input_wait; "timeout" in the report */
     OUTCOME_CPU,
     OUTCOME_MEMORY,
+    OUTCOME_COMMON_MEMORY, /* of all kernels of the user together; "memory" in the report */
     OUTCOME_CRASH,
     OUTCOME_REFUSED,
     OUTCOME_BUDGET,

@@ -73,6 +73,7 @@ struct connection {
     struct library library;
     struct sd_bus *bus;
     bool refused;
+    bool asked_bounds; /* and not answered */
 };
 
 /* The library stays: it is linked so that it can't be unloaded. */
@@ -128,16 +129,38 @@ static int ask_for_signals(struct connection *connection) {
                                                  "type='signal',sender='org.freedesktop.systemd1',member='JobRemoved'");
 }
 
-/*
- * The unit: this process in it, a tree of its own, and forgotten once it is
- * over. The numbers are how many properties, pids and other units follow.
- */
-static int ask_for_scope(struct connection *connection, const char *unit) {
+static const char *slice(void) {
+    return geteuid() == 0 ? "system-petri.slice" : "app-petri.slice";
+}
+
+/* Destination, path and interface. */
+#define MANAGER "org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"
+
+/* The unit: this process in it, a tree of its own, and forgotten once it is over; in the slice, if it is to be. */
+static int ask_for_scope(struct connection *connection, const char *unit, bool in_slice) {
+    const char *property = in_slice ? "Slice" : "CollectMode";
+    const char *value = in_slice ? slice() : "inactive-or-failed";
     return connection->library.call_method_async(
-        connection->bus, NULL, "org.freedesktop.systemd1", "/org/freedesktop/systemd1",
-        "org.freedesktop.systemd1.Manager", "StartTransientUnit", note_answer, connection, "ssa(sv)a(sa(sv))", unit,
-        "fail", 4, "Description", "s", "petri: a kernel and its cells", "PIDs", "au", 1, (uint32_t)getpid(), "Delegate",
-        "b", 1, "CollectMode", "s", "inactive-or-failed", 0);
+        connection->bus, NULL, MANAGER, "StartTransientUnit", note_answer, connection, "ssa(sv)a(sa(sv))", unit, "fail",
+        5, "Description", "s", "petri: a kernel and its cells", "PIDs", "au", 1, (uint32_t)getpid(), "Delegate", "b", 1,
+        "CollectMode", "s", "inactive-or-failed", property, "s", value, 0);
+}
+
+static int note_bounds(struct sd_bus_message *answer, void *arg, struct sd_bus_error *ret_error) {
+    struct connection *connection = arg;
+    (void)answer;
+    (void)ret_error;
+    connection->asked_bounds = false;
+    return 0;
+}
+
+/* The slice is there by then: the scope before needs it. UINT64_MAX is no bound. */
+static int ask_for_bounds(struct connection *connection, const struct sandbox_bounds *bounds) {
+    connection->asked_bounds = true;
+    return connection->library.call_method_async(connection->bus, NULL, MANAGER, "SetUnitProperties", note_bounds,
+                                                 connection, "sba(sv)", slice(), 1, 2, "MemoryMax", "t",
+                                                 bounds->memory_bytes ? bounds->memory_bytes : UINT64_MAX, "TasksMax",
+                                                 "t", bounds->processes ? bounds->processes : UINT64_MAX);
 }
 
 static bool is_in(const char *unit) {
@@ -164,11 +187,11 @@ static int receive(struct connection *connection, int64_t deadline_us) {
     return r < 0 ? r : 0;
 }
 
-/* Each message is a reason to look; an error is the answer to one of our calls. */
+/* Each message is a reason to look; an error is the answer to one of our calls, and only the bounds can be without. */
 static int await_scope(struct connection *connection, const char *unit) {
     int64_t deadline_us = now_us() + PATIENCE_S * INT64_C(1000000);
     int r = 0;
-    while (r == 0 && !is_in(unit)) {
+    while (r == 0 && (!is_in(unit) || connection->asked_bounds)) {
         r = receive(connection, deadline_us);
         if (r == 0 && connection->refused)
             r = -EPERM;
@@ -207,7 +230,8 @@ static int open_bus(void) {
     return steal_fd(&fd);
 }
 
-int delegate_scope(void) {
+int delegate_scope(const struct sandbox_bounds *bounds) {
+    const bool bounded = bounds->memory_bytes || bounds->processes;
     char unit[64];
     struct timespec now;
     struct connection connection;
@@ -222,7 +246,9 @@ int delegate_scope(void) {
     if (r == 0)
         r = ask_for_signals(&connection);
     if (r >= 0)
-        r = ask_for_scope(&connection, unit);
+        r = ask_for_scope(&connection, unit, bounded);
+    if (r >= 0 && bounded)
+        r = ask_for_bounds(&connection, bounds);
     if (r >= 0)
         r = await_scope(&connection, unit);
     connection_fini(&connection);

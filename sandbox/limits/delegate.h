@@ -17,7 +17,14 @@
 #ifndef PETRI_SANDBOX_LIMITS_DELEGATE_H
 #define PETRI_SANDBOX_LIMITS_DELEGATE_H
 
+#include "sandbox/sandbox.h"
+
 /*
+ * With bounds, the scope is made in a slice that is the common one of all
+ * kernels of the user, "app-petri.slice" or as root "system-petri.slice", and the bounds are
+ * set there, as systemctl(1) set-property does until the next start of the machine: whether
+ * they hold is to be read from the slice's group.
+ *
  * Moves this process into a delegated scope of its own, which ends with it.
  * Blocks until it is there, or until a manager that answers neither yes nor no
  * has been silent for twenty seconds: a busy one has been seen to need two. 0;
@@ -27,6 +34,6 @@
  * thread more. Call it while the process has no threads and no children: only
  * the process itself is moved.
  */
-int delegate_scope(void);
+int delegate_scope(const struct sandbox_bounds *bounds);
 
 #endif

@@ -21,15 +21,16 @@ void resources_name(char *buf, size_t size) {
     snprintf(buf, size, "petri-%lu-%d", (unsigned long)st.st_ino, getpid());
 }
 
-const struct resources_backend *resources_find(struct resources_group *ret_cells,
-                                               struct resources_group *ret_ephemeral) {
+const struct resources_backend *resources_find(const struct sandbox_bounds *bounds, struct sandbox_host *ret_host) {
     static const struct resources_backend *const backends[] = {&resources_v2, &resources_v1};
     char name[64];
     resources_name(name, sizeof name);
+    ret_host->common_fd = -1;
+    ret_host->bounded = (struct sandbox_bounds){0};
     for (size_t i = 0; i < sizeof backends / sizeof backends[0]; i++)
-        if (backends[i]->open(name, ret_cells, ret_ephemeral) == 0)
+        if (backends[i]->open(name, bounds, ret_host) == 0)
             return backends[i];
-    *ret_cells = *ret_ephemeral = (struct resources_group){-1, -1};
+    ret_host->cells = ret_host->ephemeral = (struct resources_group){-1, -1, -1};
     return NULL;
 }
 
@@ -39,5 +40,7 @@ int resources_join(const struct resources_group *group, pid_t pid) {
     int r = group->memory_fd < 0 ? 0 : system_write_file(group->memory_fd, "cgroup.procs", text);
     if (r == 0 && group->cpu_fd >= 0 && group->cpu_fd != group->memory_fd)
         r = system_write_file(group->cpu_fd, "cgroup.procs", text);
+    if (r == 0 && group->pids_fd >= 0)
+        r = system_write_file(group->pids_fd, "cgroup.procs", text);
     return r;
 }

@@ -20,9 +20,9 @@
 /* The name of this process' groups. */
 void resources_name(char *buf, size_t size);
 
-/* Finds a backend for this process and makes its groups; NULL, and groups of -1, where there is none. */
-const struct resources_backend *resources_find(struct resources_group *ret_cells,
-                                               struct resources_group *ret_ephemeral);
+/* Finds a backend for this process and makes its groups, as open() of the backend does; NULL, and groups of -1, where
+ * there is none. */
+const struct resources_backend *resources_find(const struct sandbox_bounds *bounds, struct sandbox_host *ret_host);
 
 /* Moves a process into a group, with all its threads. 0 or -errno. */
 int resources_join(const struct resources_group *group, pid_t pid);

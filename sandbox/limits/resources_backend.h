@@ -13,12 +13,22 @@ struct resources_reading {
     uint64_t oom_kills;
 };
 
+/* How often a group has reached its own limit of memory, and the common group its bound. */
+struct resources_hits {
+    uint64_t own;
+    uint64_t common;
+};
+
 /* A way to have groups. */
 struct resources_backend {
     const char *name; /* as the report names it */
 
-    /* Makes the two groups, named after the process. 0 or -errno: this way is not to be had here. */
-    int (*open)(const char *name, struct resources_group *ret_cells, struct resources_group *ret_ephemeral);
+    /*
+     * Makes the two groups, named after the process, and the common one where there
+     * are bounds (common.h). Sets cells, ephemeral, common_fd and bounded of ret_host. 0 or
+     * -errno: this way is not to be had here. Bounds that can't be had are no error.
+     */
+    int (*open)(const char *name, const struct sandbox_bounds *bounds, struct sandbox_host *ret_host);
 
     /* Removes what open made, once it is empty. */
     void (*remove)(const char *name);
@@ -27,6 +37,9 @@ struct resources_backend {
     int (*limit_memory)(const struct resources_group *group, uint64_t bytes);
 
     int (*read)(const struct resources_group *group, struct resources_reading *ret_reading);
+
+    /* common_fd may be -1. What can't be read is 0. */
+    void (*read_hits)(const struct resources_group *group, int common_fd, struct resources_hits *ret_hits);
 };
 
 extern const struct resources_backend resources_v1;

@@ -9,92 +9,141 @@
 #include "base/cleanup.h"
 #include "sandbox/base/difference.h"
 #include "sandbox/limits/cgroup.h"
+#include "sandbox/limits/common.h"
 #include "sandbox/limits/resources_backend.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #define ROOT "/sys/fs/cgroup"
 
 static const char *const roles[] = {"cells", "ephemeral"};
-static const char *const controllers[] = {"memory", "cpuacct"};
-enum { N_CONTROLLERS = sizeof controllers / sizeof controllers[0] };
+static const char pids_role[] = "all"; /* a session's processes are counted together */
+static const char *const controllers[] = {"memory", "cpuacct", "pids"};
+enum { N_CONTROLLERS = sizeof controllers / sizeof controllers[0], N_ROLES = sizeof roles / sizeof roles[0] };
 
-static int group_path(const char *controller, const char *name, const char *role, char path[PATH_MAX]) {
-    char own[PATH_MAX];
+/* The group that this process is in, of a controller. */
+static int open_parent(const char *controller) {
+    char own[PATH_MAX], path[PATH_MAX];
     int r = cgroup_own_path(controller, own, sizeof own);
     if (r)
         return r;
-    int n = snprintf(path, PATH_MAX, ROOT "/%s%s/%s-%s", controller, strcmp(own, "/") ? own : "", name, role);
-    return n < PATH_MAX ? 0 : -ENAMETOOLONG;
-}
-
-static int make_group(const char *controller, const char *name, const char *role) {
-    char path[PATH_MAX];
-    int r = group_path(controller, name, role, path);
-    if (r)
-        return r;
-    if (mkdir(path, 0755) && errno != EEXIST)
-        return -errno;
+    int n = snprintf(path, sizeof path, ROOT "/%s%s", controller, own);
+    if (n >= (int)sizeof path)
+        return -ENAMETOOLONG;
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return fd < 0 ? -errno : fd;
 }
 
-static void v1_remove(const char *name) {
-    char path[PATH_MAX];
-    for (int i = 0; i < N_CONTROLLERS; i++)
-        for (size_t j = 0; j < sizeof roles / sizeof roles[0]; j++)
-            if (group_path(controllers[i], name, roles[j], path) == 0)
-                rmdir(path);
+static void name_group(const char *name, const char *role, char group[128]) {
+    snprintf(group, 128, "%s-%s", name, role);
 }
 
-/* Removes the groups of kernels that are dead: the process that should have removed them was killed, too. */
-static void sweep(const char *controller) {
-    char path[PATH_MAX];
-    if (group_path(controller, "petri", "x", path))
-        return;
-    *strrchr(path, '/') = 0;
-    auto_dir dir = opendir(path);
-    struct dirent *entry;
-    struct stat st;
-    while (dir && stat("/proc/self/ns/pid", &st) == 0 && (entry = readdir(dir))) {
-        unsigned long namespace = 0;
-        int pid = 0, end = 0;
-        if (sscanf(entry->d_name, "petri-%lu-%d-%n", &namespace, &pid, &end) == 2 && end > 0 &&
-            namespace == st.st_ino && kill(pid, 0) && errno == ESRCH)
-            unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+static int make_group(int parent_fd, const char *name, const char *role) {
+    char group[128];
+    name_group(name, role, group);
+    if (mkdirat(parent_fd, group, 0755) && errno != EEXIST)
+        return -errno;
+    int fd = openat(parent_fd, group, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+/* They may be in either place: below the common group, or beside where it would be. */
+static void remove_group(int parent_fd, const char *name, const char *role) {
+    char group[128];
+    name_group(name, role, group);
+    unlinkat(parent_fd, group, AT_REMOVEDIR);
+    common_remove(parent_fd, group);
+}
+
+static void v1_remove(const char *name) {
+    for (int i = 0; i < N_CONTROLLERS; i++) {
+        auto_fd parent_fd = open_parent(controllers[i]);
+        for (size_t j = 0; parent_fd >= 0 && j < N_ROLES; j++)
+            remove_group(parent_fd, name, roles[j]);
+        if (parent_fd >= 0)
+            remove_group(parent_fd, name, pids_role);
     }
 }
 
-static int open_group(const char *name, const char *role, struct resources_group *ret_group) {
-    auto_fd memory_fd = make_group("memory", name, role);
+static void sweep(const char *controller) {
+    auto_fd parent_fd = open_parent(controller);
+    if (parent_fd >= 0)
+        common_sweep(parent_fd);
+}
+
+/* Below the common group, and its bound set; or -errno. */
+static int make_bounded(int parent_fd, const char *name, const char *role, uint64_t bytes, struct sandbox_host *host) {
+    char group[128];
+    int common_fd;
+    name_group(name, role, group);
+    int fd = common_make(parent_fd, group, &common_fd);
+    if (fd < 0)
+        return fd;
+    if (host->common_fd >= 0)
+        close(host->common_fd);
+    host->common_fd = common_fd;
+    host->bounded.memory_bytes = common_bound(common_fd, "memory.limit_in_bytes", bytes);
+    return fd;
+}
+
+static int open_memory(const char *name, const char *role, uint64_t bound, struct sandbox_host *host) {
+    auto_fd parent_fd = open_parent("memory");
+    if (parent_fd < 0)
+        return parent_fd;
+    int fd = bound ? make_bounded(parent_fd, name, role, bound, host) : -ENOENT;
+    return fd < 0 ? make_group(parent_fd, name, role) : fd;
+}
+
+static int open_group(const char *name, const char *role, uint64_t bound, struct sandbox_host *host,
+                      struct resources_group *ret_group) {
+    auto_fd memory_fd = open_memory(name, role, bound, host);
     if (memory_fd < 0)
         return memory_fd;
-    auto_fd cpu_fd = make_group("cpuacct", name, role);
+    auto_fd parent_fd = open_parent("cpuacct");
+    auto_fd cpu_fd = parent_fd < 0 ? parent_fd : make_group(parent_fd, name, role);
     if (cpu_fd < 0)
         return cpu_fd;
-    *ret_group = (struct resources_group){steal_fd(&memory_fd), steal_fd(&cpu_fd)};
+    *ret_group = (struct resources_group){steal_fd(&memory_fd), steal_fd(&cpu_fd), -1};
     return 0;
 }
 
-static int v1_open(const char *name, struct resources_group *ret_cells, struct resources_group *ret_ephemeral) {
-    struct resources_group cells;
+/* A group that counts the session's processes with those of all others; without one they are not bounded. */
+static void bound_processes(const char *name, uint64_t bound, struct sandbox_host *host) {
+    char group[128];
+    int common_fd;
+    auto_fd parent_fd = bound ? open_parent("pids") : -1;
+    name_group(name, pids_role, group);
+    int fd = parent_fd < 0 ? -1 : common_make(parent_fd, group, &common_fd);
+    if (fd < 0)
+        return;
+    host->bounded.processes = common_bound(common_fd, "pids.max", bound);
+    close(common_fd);
+    host->cells.pids_fd = host->ephemeral.pids_fd = fd;
+}
+
+static int v1_open(const char *name, const struct sandbox_bounds *bounds, struct sandbox_host *ret_host) {
+    struct sandbox_host host = {.common_fd = -1};
     for (int i = 0; i < N_CONTROLLERS; i++)
         sweep(controllers[i]);
-    int r = open_group(name, "cells", &cells);
+    int r = open_group(name, roles[0], bounds->memory_bytes, &host, &host.cells);
     if (r == 0) {
-        r = open_group(name, "ephemeral", ret_ephemeral);
+        r = open_group(name, roles[1], bounds->memory_bytes, &host, &host.ephemeral);
         if (r == 0) {
-            *ret_cells = cells;
+            bound_processes(name, bounds->processes, &host);
+            ret_host->cells = host.cells;
+            ret_host->ephemeral = host.ephemeral;
+            ret_host->common_fd = host.common_fd;
+            ret_host->bounded = host.bounded;
             return 0;
         }
-        close(cells.memory_fd);
-        close(cells.cpu_fd);
+        close(host.cells.memory_fd);
+        close(host.cells.cpu_fd);
     }
+    close_fd(&host.common_fd);
     v1_remove(name);
     return r;
 }
@@ -123,10 +172,19 @@ static int v1_read(const struct resources_group *group, struct resources_reading
     return 0;
 }
 
+/* Each charge that fails at a group's limit counts there, and there alone. */
+static void v1_read_hits(const struct resources_group *group, int common_fd, struct resources_hits *ret_hits) {
+    *ret_hits = (struct resources_hits){0};
+    (void)cgroup_read_number(group->memory_fd, "memory.failcnt", &ret_hits->own);
+    if (common_fd >= 0)
+        (void)cgroup_read_number(common_fd, "memory.failcnt", &ret_hits->common);
+}
+
 const struct resources_backend resources_v1 = {
     .name = "cgroup v1",
     .open = v1_open,
     .remove = v1_remove,
     .limit_memory = v1_limit_memory,
     .read = v1_read,
+    .read_hits = v1_read_hits,
 };

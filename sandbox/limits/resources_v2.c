@@ -10,6 +10,7 @@
 #include "sandbox/base/difference.h"
 #include "sandbox/base/system.h"
 #include "sandbox/limits/cgroup.h"
+#include "sandbox/limits/common.h"
 #include "sandbox/limits/delegate.h"
 #include "sandbox/limits/resources_backend.h"
 
@@ -61,6 +62,7 @@ static void leave_groups(int parent_fd, const char *name) {
                          system_write_file(parent_fd, "cgroup.procs", "0")))
             continue;
         unlinkat(parent_fd, folder, AT_REMOVEDIR);
+        common_remove(parent_fd, folder);
     }
 }
 
@@ -79,18 +81,63 @@ static void v2_remove(const char *name) {
 }
 
 /* Moves this process into a group below, for a group with processes can't have controllers; then turns the memory
- * controller on for the groups below. */
-static int divide(int parent_fd, const char *name) {
+ * controller on for the groups below. Not all have the one for processes: without it these are not bounded. */
+static int divide(int parent_fd, const char *name, const struct sandbox_bounds *bounds) {
     auto_fd kernel_fd = make_group(parent_fd, name, "kernel");
     int r = kernel_fd < 0 ? kernel_fd : system_write_file(kernel_fd, "cgroup.procs", "0");
     if (r == 0)
         r = system_write_file(parent_fd, "cgroup.subtree_control", "+memory");
+    if (r == 0 && bounds->processes)
+        (void)system_write_file(parent_fd, "cgroup.subtree_control", "+pids");
     return r;
 }
 
+/* Where the common group is. */
+enum common { COMMON_NONE, COMMON_BELOW, COMMON_ABOVE };
+
+/* One of the two groups, below the common one where that is below. */
+static int make_cells(int parent_fd, const char *name, const char *role, enum common common,
+                      struct sandbox_host *host) {
+    char folder[128];
+    int common_fd;
+    if (common != COMMON_BELOW)
+        return make_group(parent_fd, name, role);
+    snprintf(folder, sizeof folder, "%s-%s", name, role);
+    int fd = common_make(parent_fd, folder, &common_fd);
+    if (fd < 0)
+        return fd;
+    close_fd(&host->common_fd);
+    host->common_fd = common_fd;
+    int r = system_write_file(common_fd, "cgroup.subtree_control", "+memory");
+    if (r == 0)
+        return fd;
+    close(fd);
+    return r;
+}
+
+/* What a slice holds that systemd was asked to bound. */
+static uint64_t held(int common_fd, const char *file, uint64_t bound) {
+    uint64_t holds;
+    return bound && cgroup_read_number(common_fd, file, &holds) == 0 && holds <= bound ? bound : 0;
+}
+
+static void set_bounds(int parent_fd, const struct sandbox_bounds *bounds, enum common common,
+                       struct sandbox_host *host) {
+    if (common == COMMON_ABOVE)
+        host->common_fd = openat(parent_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (common == COMMON_BELOW)
+        host->bounded = (struct sandbox_bounds){common_bound(host->common_fd, "memory.max", bounds->memory_bytes),
+                                                common_bound(host->common_fd, "pids.max", bounds->processes)};
+    else if (host->common_fd >= 0)
+        host->bounded = (struct sandbox_bounds){held(host->common_fd, "memory.max", bounds->memory_bytes),
+                                                held(host->common_fd, "pids.max", bounds->processes)};
+}
+
 /* Divides the group that we are in. */
-static int open_here(const char *name, struct resources_group *ret_cells, struct resources_group *ret_ephemeral) {
+static int open_here(const char *name, const struct sandbox_bounds *bounds, enum common common,
+                     struct sandbox_host *ret_host) {
     char path[PATH_MAX];
+    struct sandbox_host host = {.common_fd = -1};
     int r = own_folder(path);
     if (r)
         return r;
@@ -101,15 +148,21 @@ static int open_here(const char *name, struct resources_group *ret_cells, struct
     if (system_read_file(parent_fd, "cgroup.controllers", controllers, sizeof controllers) < 0 ||
         !strstr(controllers, "memory"))
         return -ENOTSUP;
-    r = divide(parent_fd, name);
-    auto_fd cells_fd = r == 0 ? make_group(parent_fd, name, "cells") : -1;
-    auto_fd ephemeral_fd = r == 0 ? make_group(parent_fd, name, "ephemeral") : -1;
+    if (common == COMMON_BELOW)
+        common_sweep(parent_fd);
+    r = divide(parent_fd, name, bounds);
+    auto_fd cells_fd = r == 0 ? make_cells(parent_fd, name, "cells", common, &host) : -1;
+    auto_fd ephemeral_fd = r == 0 ? make_cells(parent_fd, name, "ephemeral", common, &host) : -1;
     if (r == 0 && cells_fd >= 0 && ephemeral_fd >= 0 && faccessat(cells_fd, "memory.max", W_OK, 0) == 0) {
         int cells = steal_fd(&cells_fd), ephemeral = steal_fd(&ephemeral_fd);
-        *ret_cells = (struct resources_group){cells, cells};
-        *ret_ephemeral = (struct resources_group){ephemeral, ephemeral};
+        set_bounds(parent_fd, bounds, common, &host);
+        ret_host->cells = (struct resources_group){cells, cells, -1};
+        ret_host->ephemeral = (struct resources_group){ephemeral, ephemeral, -1};
+        ret_host->common_fd = host.common_fd;
+        ret_host->bounded = host.bounded;
         return 0;
     }
+    close_fd(&host.common_fd);
     leave_groups(parent_fd, name);
     return r ? r : -ENOTSUP;
 }
@@ -121,11 +174,16 @@ static bool has_memory(void) {
            strstr(controllers, "memory");
 }
 
-static int v2_open(const char *name, struct resources_group *ret_cells, struct resources_group *ret_ephemeral) {
-    int r = open_here(name, ret_cells, ret_ephemeral);
-    if (r && has_memory() && delegate_scope() == 0)
-        r = open_here(name, ret_cells, ret_ephemeral);
-    return r;
+/*
+ * With bounds systemd comes first: its scopes are in one slice, whichever group
+ * their kernels were started in.
+ */
+static int v2_open(const char *name, const struct sandbox_bounds *bounds, struct sandbox_host *ret_host) {
+    const bool wants_common = bounds->memory_bytes || bounds->processes;
+    int r = wants_common ? -ENOENT : open_here(name, bounds, COMMON_NONE, ret_host);
+    if (r && has_memory() && delegate_scope(bounds) == 0)
+        return open_here(name, bounds, wants_common ? COMMON_ABOVE : COMMON_NONE, ret_host);
+    return wants_common ? open_here(name, bounds, COMMON_BELOW, ret_host) : r;
 }
 
 static int v2_limit_memory(const struct resources_group *group, uint64_t bytes) {
@@ -154,10 +212,19 @@ static int v2_read(const struct resources_group *group, struct resources_reading
     return 0;
 }
 
+/* "oom" counts at the group whose limit was reached; of the common one, which has others below it, alone. */
+static void v2_read_hits(const struct resources_group *group, int common_fd, struct resources_hits *ret_hits) {
+    *ret_hits = (struct resources_hits){0};
+    (void)cgroup_read_key(group->memory_fd, "memory.events", "oom", &ret_hits->own);
+    if (common_fd >= 0)
+        (void)cgroup_read_key(common_fd, "memory.events.local", "oom", &ret_hits->common);
+}
+
 const struct resources_backend resources_v2 = {
     .name = "cgroup v2",
     .open = v2_open,
     .remove = v2_remove,
     .limit_memory = v2_limit_memory,
     .read = v2_read,
+    .read_hits = v2_read_hits,
 };

@@ -14,6 +14,7 @@
 /* What the session's groups, or the worker, had used when the cell began. */
 struct usage_base {
     struct resources_reading reading;
+    struct resources_hits hits;
     struct watcher_reading watched; /* the files in memory of the image; they are not the cell's */
     uint64_t files_bytes;           /* what the session's files took, where there is no group */
     uint64_t memory_limit_bytes;    /* 0 for none */

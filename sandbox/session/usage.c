@@ -116,6 +116,7 @@ static int limit_memory(struct cell *cell, uint64_t bytes) {
         cell->base.files_bytes = session_files_bytes(cell->session);
         return 0;
     }
+    backend->read_hits(group_of(cell), cell->session->host.common_fd, &cell->base.hits);
     int r = backend->read(group_of(cell), &cell->base.reading);
     if (r == 0)
         r = backend->limit_memory(group_of(cell), bytes ? cell->base.reading.memory_bytes + bytes : UINT64_MAX);
@@ -222,6 +223,18 @@ static void count_tasks(struct cell *cell) {
     note_tasks(cell, &watching.reading);
 }
 
+/*
+ * A process was killed because a group had reached its limit. Where it was not the
+ * cell's own, and the common one has reached its bound since the cell began, it is
+ * told by that; else, also where it can't be told, by the cell's.
+ */
+static bool is_over_common(const struct cell *cell) {
+    const struct resources_hits *base = &cell->base.hits;
+    struct resources_hits hits;
+    cell->session->host.backend->read_hits(group_of(cell), cell->session->host.common_fd, &hits);
+    return hits.own == base->own && hits.common > base->common;
+}
+
 static void measure_grouped(struct cell *cell) {
     struct resources_reading reading;
     if (cell->session->host.backend->read(group_of(cell), &reading))
@@ -229,7 +242,10 @@ static void measure_grouped(struct cell *cell) {
     const struct resources_reading *base = &cell->base.reading;
     cell->usage.memory_bytes = positive_difference(reading.memory_bytes, base->memory_bytes);
     cell->usage.cpu_us = reading.cpu_us - base->cpu_us;
-    cell->usage.over_memory |= reading.oom_kills > base->oom_kills;
+    if (!cell->usage.over_memory && reading.oom_kills > base->oom_kills) {
+        cell->usage.over_memory = true;
+        cell->usage.over_common = is_over_common(cell);
+    }
     count_tasks(cell);
 }
 

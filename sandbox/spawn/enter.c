@@ -360,7 +360,8 @@ static int open_as_it_is(struct error *error) {
     return fd < 0 ? step_failed(error, STEP_MOUNT_BIND, -fd, "the notebook's folder") : fd;
 }
 
-int sandbox_enter(const struct sandbox_folder *folder, struct sandbox_host *ret_host, struct error *ret_error) {
+int sandbox_enter(const struct sandbox_folder *folder, const struct sandbox_bounds *bounds,
+                  struct sandbox_host *ret_host, struct error *ret_error) {
     struct id_map uids = {0}, gids = {0};
     int refused = refuse_privileges(ret_error);
     if (refused)
@@ -374,7 +375,7 @@ int sandbox_enter(const struct sandbox_folder *folder, struct sandbox_host *ret_
     auto_fd folder_fd = folder->fd < 0 ? -1 : open_mapped(folder, &uids, &gids);
     if (folder->fd >= 0 && fchdir(folder->fd))
         return step_failed(ret_error, STEP_MOUNT_BIND, errno, "the notebook's folder");
-    ret_host->backend = resources_find(&ret_host->cells, &ret_host->ephemeral);
+    ret_host->backend = resources_find(bounds, ret_host);
     int r = enter_user_namespace(&uids, &gids, ret_error);
     if (r == 0)
         r = start_inner(ret_host->backend, ret_error);

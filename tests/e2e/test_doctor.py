@@ -41,6 +41,7 @@ OPTIONS = {
     "runs": {"--json", "--limit", "--task", "--outcome", "--config"},
     "show": {"--json", "--config"},
     "replay": {"--json", "--config", "--python", "--folder"},
+    "ps": {"--json"},
     "doctor": {"--json", "--python"},
 }
 

@@ -227,7 +227,9 @@ const char *sandbox_error_text(const struct error *error, char *buf, size_t size
     return buf;
 }
 
-int sandbox_enter(const struct sandbox_folder *folder, struct sandbox_host *ret_host, struct error *ret_error) {
+int sandbox_enter(const struct sandbox_folder *folder, const struct sandbox_bounds *bounds,
+                  struct sandbox_host *ret_host, struct error *ret_error) {
+    (void)bounds;
     (void)folder;
     (void)ret_host;
     return planned(-ENOSYS, "no sandboxes in this test", ret_error);

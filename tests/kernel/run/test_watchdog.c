@@ -90,6 +90,19 @@ static void test_cell_over_memory_is_ended(void **state) {
     expect_next_cell_runs();
 }
 
+static void test_cell_killed_as_all_kernels_reached_their_bound_is_told_that(void **state) {
+    char id[37];
+    (void)state;
+    begin_cell("holds some", id);
+    h.kernel.config.kernels.memory_bytes = (int64_t)16 << 30;
+    fake_cell_dies(
+        h.session,
+        &(struct cell_end){.signaled = true, .signal = SIGKILL, .usage = {.over_memory = true, .over_common = true}});
+    expect_failure(id, "busy execute_input error:CellMemoryLimit idle", "CellMemoryLimit",
+                   "All kernels of this user together held as much memory as they may (16 GiB), and Linux ended this "
+                   "cell to free some" STAYS);
+}
+
 #define IN_FLIGHT                                                                                                      \
     "The cell's process left more open files waiting in sockets than all programs of a user may have there together"
 
@@ -187,6 +200,7 @@ int main(void) {
                                         cells_stop),
         SHORT(test_cell_over_time_with_an_endless_stack_is_ended),
         WARM(test_cell_over_memory_is_ended),
+        WARM(test_cell_killed_as_all_kernels_reached_their_bound_is_told_that),
         WARM(test_cell_with_too_many_descriptors_in_flight_is_ended),
         WARM(test_cell_freeze_that_finds_too_many_descriptors_in_flight_is_a_crash),
         WARM(test_cell_killed_for_memory_is_a_memory_limit_not_a_crash),

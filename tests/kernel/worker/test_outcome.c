@@ -33,6 +33,7 @@ static const struct {
     {"unanswered", OUTCOME_UNANSWERED, {.limit = "5 m", .more = "%%limits input_wait=10m, or more up to 1h"}},
     {"cpu", OUTCOME_CPU, {.limit = "5 s", .more = "%%limits cpu=10s"}},
     {"memory", OUTCOME_MEMORY, {.limit = "2 GiB", .more = "%%limits memory=3G, the most that there is"}},
+    {"common_memory", OUTCOME_COMMON_MEMORY, {.limit = "16 GiB"}},
     {"crash_signal", OUTCOME_CRASH, {.end = {.signaled = true, .signal = SIGSEGV}}},
     {"crash_exit", OUTCOME_CRASH, {.end = {.exited = true, .code = 3}}},
     {"crash_unknown", OUTCOME_CRASH, {.detail = ""}},

@@ -37,7 +37,7 @@ static int ask(void *argument) {
     CHECK_EQUAL(cgroup_own_path("", before, sizeof before), 0);
     int next = next_descriptor();
     double start = now_ms();
-    CHECK_EQUAL(delegate_scope(), 0);
+    CHECK_EQUAL(delegate_scope(&(struct sandbox_bounds){0}), 0);
     double end = now_ms();
     CHECK_EQUAL(next_descriptor(), next);
     CHECK_EQUAL(watcher_count_tasks(getpid()), 1);
@@ -69,7 +69,7 @@ static int ask_in_vain(void *argument) {
     char before[PATH_MAX], after[PATH_MAX];
     (void)argument;
     CHECK_EQUAL(cgroup_own_path("", before, sizeof before), 0);
-    CHECK(delegate_scope() < 0);
+    CHECK(delegate_scope(&(struct sandbox_bounds){0}) < 0);
     CHECK_EQUAL(cgroup_own_path("", after, sizeof after), 0);
     CHECK_TEXT(after, before);
     return 0;

@@ -150,6 +150,7 @@ static int next_descriptor(void) {
 struct row {
     enum manner manner;
     int result;
+    struct sandbox_bounds bounds;
 };
 
 static int ask(void *argument) {
@@ -158,7 +159,7 @@ static int ask(void *argument) {
     pid_t bus = start_bus(row->manner);
     int next = next_descriptor();
     seconds_a_look = row->manner == SAYS_NOTHING ? 21 : 0;
-    CHECK_EQUAL(delegate_scope(), row->result);
+    CHECK_EQUAL(delegate_scope(&row->bounds), row->result);
     CHECK_EQUAL(next_descriptor(), next);
     CHECK_EQUAL(watcher_count_tasks(getpid()), 1);
     CHECK(kill(bus, SIGKILL) == 0 && waitpid(bus, NULL, 0) == bus);
@@ -187,10 +188,10 @@ static int set_up(void **state) {
 }
 
 static void run_row(enum manner manner, int result) {
-    struct row row = {manner, result};
     if (!*library_path)
         skip(); /* no libsystemd */
-    run_in_fork(ask, &row, false);
+    run_in_fork(ask, &(struct row){manner, result, {0}}, false);
+    run_in_fork(ask, &(struct row){manner, result, {1 << 30, 500}}, false);
 }
 
 static void test_bus_that_hangs_up_fails_at_once(void **state) {
@@ -223,7 +224,7 @@ static int ask_without_library(void *argument) {
     enter_run();
     CHECK_EQUAL(mount("/dev/null", library_path, NULL, MS_BIND, NULL) ? errno : 0, 0);
     pid_t bus = start_bus(REFUSES_CALLS);
-    CHECK_EQUAL(delegate_scope(), -ENOENT);
+    CHECK_EQUAL(delegate_scope(&(struct sandbox_bounds){0}), -ENOENT);
     CHECK(kill(bus, SIGKILL) == 0 && waitpid(bus, NULL, 0) == bus);
     return 0;
 }
@@ -238,10 +239,10 @@ static void test_missing_library_is_as_no_bus(void **state) {
 static int ask_without_bus(void *argument) {
     (void)argument;
     enter_run();
-    CHECK_EQUAL(delegate_scope(), -ENOENT);
+    CHECK_EQUAL(delegate_scope(&(struct sandbox_bounds){0}), -ENOENT);
     CHECK_EQUAL(rmdir("/run/systemd/system"), 0);
     pid_t bus = start_bus(REFUSES_CALLS);
-    CHECK_EQUAL(delegate_scope(), -ENOENT);
+    CHECK_EQUAL(delegate_scope(&(struct sandbox_bounds){0}), -ENOENT);
     CHECK(kill(bus, SIGKILL) == 0 && waitpid(bus, NULL, 0) == bus);
     return 0;
 }

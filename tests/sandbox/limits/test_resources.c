@@ -31,7 +31,7 @@ static int setup(void **state) {
     assert_non_null(mkdtemp(fixture->path));
     fixture->fd = open(fixture->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_true(fixture->fd >= 0);
-    fixture->group = (struct resources_group){fixture->fd, fixture->fd};
+    fixture->group = (struct resources_group){fixture->fd, fixture->fd, -1};
     *state = fixture;
     return 0;
 }
@@ -124,6 +124,30 @@ static void test_v2_limit_without_the_controller_fails(void **state) {
     assert_int_equal(resources_v2.limit_memory(&fixture->group, 1), -ENOENT);
 }
 
+static void test_v2_hits_are_of_the_own_group_and_of_the_common_one_alone(void **state) {
+    const struct fixture *fixture = *state;
+    struct resources_hits hits;
+    put(fixture, "memory.events", "low 0\nhigh 0\nmax 9\noom 4\noom_kill 2\n");
+    put(fixture, "memory.events.local", "low 0\nhigh 0\nmax 3\noom 1\noom_kill 0\n");
+    resources_v2.read_hits(&fixture->group, fixture->fd, &hits);
+    assert_int_equal(hits.own, 4);
+    assert_int_equal(hits.common, 1);
+    resources_v2.read_hits(&fixture->group, -1, &hits);
+    assert_int_equal(hits.common, 0);
+}
+
+static void test_v1_hits_are_the_charges_that_failed(void **state) {
+    const struct fixture *fixture = *state;
+    struct resources_hits hits;
+    put(fixture, "memory.failcnt", "17\n");
+    resources_v1.read_hits(&fixture->group, fixture->fd, &hits);
+    assert_int_equal(hits.own, 17);
+    assert_int_equal(hits.common, 17);
+    assert_int_equal(unlinkat(fixture->fd, "memory.failcnt", 0), 0);
+    resources_v1.read_hits(&fixture->group, fixture->fd, &hits);
+    assert_int_equal(hits.own, 0);
+}
+
 static void test_key_is_found_as_a_whole_word_only(void **state) {
     const struct fixture *fixture = *state;
     uint64_t value = 42;
@@ -153,7 +177,7 @@ static void test_join_writes_the_pid_once_where_there_is_one_folder(void **state
 
 static void test_join_of_no_group_does_nothing(void **state) {
     (void)state;
-    assert_int_equal(resources_join(&(struct resources_group){-1, -1}, 4711), 0);
+    assert_int_equal(resources_join(&(struct resources_group){-1, -1, -1}, 4711), 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -166,6 +190,8 @@ int main(void) {
         TEST(test_v2_limit_is_written_in_bytes_and_swap_is_zero),
         TEST(test_v2_without_a_limit_max_is_written),
         TEST(test_v2_limit_without_the_controller_fails),
+        TEST(test_v2_hits_are_of_the_own_group_and_of_the_common_one_alone),
+        TEST(test_v1_hits_are_the_charges_that_failed),
         TEST(test_key_is_found_as_a_whole_word_only),
         TEST(test_text_that_is_not_a_number_is_refused),
         TEST(test_join_writes_the_pid_once_where_there_is_one_folder),

@@ -1,0 +1,77 @@
+/*
+ * common.c - makes, bounds and removes the common group of a user.
+ */
+#define _GNU_SOURCE
+#include "common.h"
+
+#include "base/directory.h"
+#include "sandbox/limits/cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+enum { ATTEMPTS = 100 }; /* each is lost only to a session that ends in that moment */
+
+void common_name(char *buf, size_t size) {
+    snprintf(buf, size, "petri-user-%u", geteuid());
+}
+
+static int open_group(int parent_fd, const char *name) {
+    if (mkdirat(parent_fd, name, 0755) && errno != EEXIST)
+        return -errno;
+    int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+int common_make(int parent_fd, const char *name, int *ret_common_fd) {
+    char common[48];
+    int r = -ENOENT;
+    common_name(common, sizeof common);
+    for (int i = 0; (r == -ENOENT || r == -ENODEV) && i < ATTEMPTS; i++) {
+        auto_fd common_fd = open_group(parent_fd, common);
+        r = common_fd < 0 ? common_fd : open_group(common_fd, name);
+        if (r >= 0)
+            *ret_common_fd = steal_fd(&common_fd);
+    }
+    return r;
+}
+
+void common_remove(int parent_fd, const char *name) {
+    char common[48];
+    common_name(common, sizeof common);
+    auto_fd common_fd = openat(parent_fd, common, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (common_fd >= 0)
+        unlinkat(common_fd, name, AT_REMOVEDIR);
+    unlinkat(parent_fd, common, AT_REMOVEDIR);
+}
+
+static void sweep_folder(int folder_fd) {
+    auto_dir dir = directory_of(folder_fd);
+    struct dirent *entry;
+    struct stat st;
+    while (dir && stat("/proc/self/ns/pid", &st) == 0 && (entry = readdir(dir))) {
+        unsigned long namespace = 0;
+        int pid = 0, end = 0;
+        if (sscanf(entry->d_name, "petri-%lu-%d-%n", &namespace, &pid, &end) == 2 && end > 0 &&
+            namespace == st.st_ino && kill(pid, 0) && errno == ESRCH)
+            unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+    }
+}
+
+void common_sweep(int parent_fd) {
+    char common[48];
+    common_name(common, sizeof common);
+    sweep_folder(openat(parent_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    sweep_folder(openat(parent_fd, common, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    unlinkat(parent_fd, common, AT_REMOVEDIR);
+}
+
+uint64_t common_bound(int common_fd, const char *file, uint64_t value) {
+    uint64_t holds;
+    if (value == 0 || common_fd < 0 || cgroup_write_limit(common_fd, file, value, "max") ||
+        cgroup_read_number(common_fd, file, &holds))
+        return 0;
+    return holds <= value ? value : 0;
+}
