@@ -46,6 +46,18 @@ static bool is_one_of(const char *path, const char *const *list, size_t n, bool 
 
 #define LENGTH(list) (sizeof(list) / sizeof(list)[0])
 
+/*
+ * Where kernels have the files by which petri ps knows of them (kernel/roster/place.h), and
+ * what is above: in the writable mode a cell could change these.
+ */
+static bool has_roster(const char *path) {
+    const char *rest = filename_below("/run/user", path);
+    if (!rest)
+        return strncmp(path, "/run/petri-", strlen("/run/petri-")) == 0;
+    const char *inner = rest[0] ? strchr(rest + 1, '/') : NULL;
+    return !inner || filename_below("/petri", inner);
+}
+
 /* Homes by their real paths. */
 struct homes {
     size_t n;
@@ -149,7 +161,7 @@ static int look(struct workdir *workdir, const json_t *inputs) {
     workdir->homes = homes.path;
     workdir->hidden = r == 0 && is_in_hidden(path, &homes) && !is_named(path, &homes, inputs);
     workdir->shown = !workdir->hidden && !is_one_of(path, not_shown, LENGTH(not_shown), false) &&
-                     !is_one_of(path, never_shown, LENGTH(never_shown), true);
+                     !is_one_of(path, never_shown, LENGTH(never_shown), true) && !has_roster(path);
     return r;
 }
 

@@ -1,6 +1,7 @@
 """The bounds of all kernels of a user together: the key "kernels" of the configuration."""
 
 import glob
+import json
 import os
 import signal
 import subprocess
@@ -9,13 +10,10 @@ import pytest
 
 from kernels import PETRI, STUCK_S
 from processes import open_family, wait_for_end
+from roster import NOBODY, listed, nobodys_place, wait_for
 from surroundings import SYSTEM_PYTHON
-from test_ps import AS_NOBODY, listed, place
 
-pytestmark = pytest.mark.xdist_group("user")  # one process: the number is that of all of a user's kernels
-
-
-__all__ = ["place"]  # a fixture
+pytestmark = pytest.mark.xdist_group("user")  # one process: bounds are those of all of a user's kernels
 
 COMMON = f"petri-user-{os.geteuid()}"
 
@@ -49,46 +47,88 @@ def end_well(kernel):
     wait_for_end(ended, STUCK_S)
 
 
-def fits(most):
-    """The number that allows so many kernels beside those that run already."""
-    return len(listed()) + most
+def running():
+    """The pids of the kernels of the user without others that run a cell."""
+    return [pid for pid, row in listed().items() if (row["uid"], row["state"]) == (NOBODY, "running")]
 
 
-def test_kernel_beyond_the_number_runs_no_cell_and_says_who_allows_how_many(configure, start):
-    most = fits(1)
-    configure(kernels={"number": most})
-    first = start()
-    assert first.value("1 + 1") == "2"
-    beyond = start(wait=False)
-    refused = beyond.run("1 + 1")
-    assert refused.ename == "SandboxError"
-    assert f"{most} kernel" in refused.reply["evalue"]
-    assert f'your configuration ("kernels") allows no more than {most} at once' in refused.reply["evalue"]
-    assert "petri ps lists them: shut one down" in refused.reply["traceback"][-1]
-    row = listed()[beyond.pid]
-    assert row["state"] == "unavailable"
-    assert first.value("1 + 1") == "2"
-    first.close()
-    beyond.manager.restart_kernel(now=True)
-    beyond.wait_until_up()
-    assert beyond.value("1 + 1") == "2"
+class Runs:
+    """`petri run` as a user who has no other kernels, with a configuration."""
+
+    def __init__(self, place, command, **config):
+        self.place = place
+        self.command = [*command, "run", "--python", SYSTEM_PYTHON, "--config", place.write_config(**config), "-"]
+        self.started = []
+
+    def begin(self, code):
+        """Does not wait for the end."""
+        pipe = subprocess.PIPE
+        run = subprocess.Popen(self.command, cwd=self.place.path, text=True, stdin=pipe, stdout=pipe, stderr=pipe)
+        self.started.append(run)
+        run.stdin.write(code)
+        run.stdin.close()
+        run.stdin = None
+        return run
+
+    def hold(self):
+        """One that runs until end(), and runs already."""
+        run = self.begin("while True: pass")
+        (run.kernel,) = wait_for(running)
+        return run
+
+    def report(self, run):
+        out, err = run.communicate(timeout=STUCK_S)
+        assert out, err
+        return json.loads(out)
+
+    def end(self):
+        for run in self.started:
+            if run.poll() is None:
+                run.kill()
+            run.communicate()
 
 
-def test_killed_kernel_counts_no_more(configure, start):
-    configure(kernels={"number": fits(1)})
-    first = start()
-    ended = open_family(first.pid)
-    os.kill(first.pid, signal.SIGKILL)
+@pytest.fixture
+def runs():
+    made = []
+    with nobodys_place() as (place, command):
+        yield lambda **config: made.append(Runs(place, command, **config)) or made[-1]
+        for one in made:
+            one.end()
+
+
+def test_kernel_beyond_the_number_runs_no_cell_and_says_who_allows_how_many(runs):
+    one = runs(kernels={"number": 1})
+    held = one.hold()
+    report = one.report(one.begin("print(1)"))
+    assert report["outcome"] == "sandbox" and report["error"]["ename"] == "SandboxError"
+    why = '1 kernel of this user runs, and your configuration ("kernels") allows no more than 1 at once'
+    assert why in report["error"]["evalue"], report
+    assert "petri ps lists them: shut one down" in report["error"]["traceback"][-1]
+    ended = open_family(held.kernel)
+    os.kill(held.kernel, signal.SIGKILL)  # as others see it, it counts no more
     wait_for_end(ended, STUCK_S)
-    assert start().value("1 + 1") == "2"
+    assert one.report(one.begin("print(1)"))["outcome"] == "ok"
 
 
-def test_of_five_that_start_at_once_as_many_run_cells_as_may(configure, start):
-    configure(kernels={"number": fits(2)})
-    kernels = [start(wait=False) for _ in range(5)]
-    cells = [kernel.run("1 + 1") for kernel in kernels]
-    assert sorted(cell.ok for cell in cells) == [False, False, False, True, True]
-    assert {cell.ename for cell in cells if not cell.ok} == {"SandboxError"}
+def test_of_five_that_start_at_once_as_many_run_cells_as_may(runs):
+    five = runs(kernels={"number": 2})
+    all_started = [five.begin("import time\ntime.sleep(1000)") for _ in range(5)]
+    refused = []
+    while len(refused) < 3:
+        refused += [run for run in all_started if run not in refused and run.poll() is not None]
+    assert {five.report(run)["outcome"] for run in refused} == {"sandbox"}
+    wait_for(lambda: len(running()) == 2)
+
+
+def test_kernel_beyond_the_number_is_in_the_list_and_answers_each_request(configure, start):
+    configure(kernels={"number": 1})
+    start()
+    beyond = start(wait=False)
+    for _ in range(2):
+        refused = beyond.run("1 + 1")
+        assert refused.ename == "SandboxError" and "allows no more than 1 at once" in refused.reply["evalue"]
+    assert listed()[beyond.pid]["state"] == "unavailable"
 
 
 def test_memory_of_all_is_bounded_and_the_cell_is_told_that_it_was_all(grouped):
@@ -141,11 +181,11 @@ def test_common_group_is_removed_with_the_last_kernel(grouped):
 
 def test_group_that_kill_9_leaves_is_taken_over_and_removed_by_the_next(grouped, start):
     (killed,) = grouped(1, memory="1G", processes=500)
+    assert groups()
     ended = open_family(killed.pid)
     os.kill(killed.pid, signal.SIGKILL)
     wait_for_end(ended, STUCK_S)
     killed.manager.provisioner.process.wait()
-    assert groups()
     following = start()
     below = [name for group in groups() for name in os.listdir(group) if name.startswith("petri-")]
     assert below and not any(f"-{killed.pid}-" in name for name in below)
@@ -163,13 +203,12 @@ def test_kernels_that_start_and_end_at_once_all_get_the_group(grouped, start):
     assert not groups()
 
 
-def test_kernel_without_a_group_says_once_that_the_bounds_do_not_hold(place):
-    file = place.write_config(kernels={"memory": "1G", "processes": 100, "number": 50})
-    done = subprocess.run(
-        [*AS_NOBODY, "env", "-i", "PATH=/usr/bin:/bin", f"HOME={place.path}", place.petri, "run", "--config", file,
-         "--python", SYSTEM_PYTHON, "--text", "-"],
-        input="print(1 + 1)", cwd=place.path, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+def test_kernel_without_a_group_says_once_that_the_bounds_do_not_hold():
+    with nobodys_place() as (place, command):
+        file = place.write_config(kernels={"memory": "1G", "processes": 100, "number": 50})
+        done = subprocess.run([*command, "run", "--config", file, "--python", SYSTEM_PYTHON, "--text", "-"],
+                              input="print(1 + 1)", cwd=place.path, capture_output=True, text=True,
+                              check=True)  # fmt: skip
     assert done.stdout == "2\n"
     said = [line for line in done.stderr.splitlines() if "not bounded" in line]
     assert len(said) == 1 and "the memory and the processes of all kernels together are not bounded" in said[0], done

@@ -106,6 +106,23 @@ def test_file_of_the_user_that_asks_for_more_runs_nothing_and_says_why(operator,
     assert cell.ename == "SandboxError" and why in cell.reply["evalue"] and str(path) in cell.reply["evalue"]
 
 
+def test_bound_of_all_kernels_is_the_operators_and_no_file_of_a_user_raises_it(operator, own, petri, start_below):
+    operator({"kernels": {"number": 1}})
+    own.write_text('{"kernels": {"number": 2}}')
+    done = petri("config", "check")
+    assert done.returncode == 2
+    assert '"kernels", "number" is over the bound of 1 that /etc/petri/config.json sets for every user' in done.stderr
+    own.write_text('{"kernels": {"processes": 5000}}')
+    assert "  kernels.number: /etc/petri/config.json, the most that another file can set" in petri(
+        "config", "check"
+    ).stdout.splitlines()
+    start_below()
+    refused = start_below(wait=False).run("1")
+    assert "/etc/petri/config.json, which holds for every user of this machine, allows no more than 1" in (
+        refused.reply["evalue"]
+    )
+
+
 @pytest.mark.parametrize("option", ["--writable", "--artifacts"])
 def test_option_that_turns_on_what_is_locked_off_runs_nothing(operator, own, start_below, option, tmp_path):
     operator(POLICY)

@@ -102,6 +102,36 @@ def test_memory_is_what_the_cell_holds_beside_the_image_it_began_with(notebook, 
     notebook.good("earlier = more = None; del earlier, more")
 
 
+def slice_of(pid):
+    """The folder of the slice that a kernel's scope is in."""
+    path = pathlib.Path(f"/proc/{pid}/cgroup").read_text().strip().rpartition("0::")[2]
+    before, found, _ = path.partition("petri.slice")
+    return pathlib.Path(f"/sys/fs/cgroup{before}{found}") if found else None
+
+
+def test_bounds_of_all_kernels_are_those_of_one_slice(kernel_dir, folder, tmp_path, monkeypatch):
+    if BACKEND == "watched":
+        pytest.skip("there is no control group to bound")
+    (tmp_path / "petri").mkdir()
+    (tmp_path / "petri" / "config.json").write_text('{"kernels": {"memory": "600M", "processes": 300}}')
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    kernels = [Kernel(kernel_dir, folder, "petri") for _ in range(2)]
+    try:
+        one, other = [kernel.wait_until_up() for kernel in kernels]
+        common = slice_of(one.pid)
+        assert common and common == slice_of(other.pid)
+        assert (common / "memory.max").read_text().strip() == str(600 << 20)
+        assert (common / "pids.max").read_text().strip() == "300"
+        one.good(SLOWLY + HOLD.format(name="held", n=200 << 20))
+        reply, report = reply_and_report(other, SLOWLY + HOLD.format(name="more", n=500 << 20))
+        assert reply.get("ename") == "CellMemoryLimit" and report["rolled_back"]
+        assert reply["evalue"].startswith("All kernels of this user together held as much memory as they may (600 MiB)")
+        assert (one.value("len(held) >> 20"), other.value("'more' in globals()")) == ("200", "False")
+    finally:
+        for kernel in kernels:
+            kernel.close()
+
+
 def test_memory_of_children_and_of_files_in_memory_counts(notebook):
     child = f"import os, signal\nif os.fork() == 0:\n    x = bytearray(b'x') * {int(1.1 * LIMIT)}"
     assert ename(notebook, f"{WITHIN}{child}\nsignal.pause()") == "CellMemoryLimit"
