@@ -311,19 +311,19 @@ static void choose_config(struct kernel *kernel, const struct start_options *opt
     config_closed(&kernel->config);
 }
 
-/* Whether the operator has set the bound that holds, and not the user's own file. */
-static bool is_operators(int64_t bound, int64_t operators) {
-    return operators > 0 && bound == operators;
+/* Who has set the bound that holds: the operator, or the user's own file. */
+static const char *who_allows(int64_t bound, int64_t operators) {
+    if (operators > 0 && bound == operators)
+        return CONFIG_POLICY_PATH ", which holds for every user of this machine, allows";
+    return "your configuration (\"kernels\") allows";
 }
 
 /* There are as many kernels as may be: this one runs no cell. */
 static void refuse_number(const struct config *config, size_t running, struct start *start) {
     const int64_t most = config->kernels.number;
-    const char *who = is_operators(most, config->operators_kernels.number) ? CONFIG_POLICY_PATH
-                          ", which holds for every user of this machine, allows"
-                                                                           : "your configuration (\"kernels\") allows";
     error_set(&start->broken, EAGAIN, "%zu kernel%s of this user run%s, and %s no more than %" PRId64 " at once",
-              running, running == 1 ? "" : "s", running == 1 ? "s" : "", who, most);
+              running, running == 1 ? "" : "s", running == 1 ? "s" : "",
+              who_allows(most, config->operators_kernels.number), most);
     start->mend = "In a terminal, petri ps lists them: shut one down, and restart this kernel.";
 }
 

@@ -226,7 +226,7 @@ static int parse_number(const struct config_reading *reading, const struct confi
 static int read_number(const struct config_reading *reading, const struct config_key *key, const json_t *json) {
     int64_t *number = place(reading, key);
     const int64_t most = *number; /* while another file is read over the operator's: what that one has */
-    int64_t asked;
+    int64_t asked = 0;
     char most_text[32];
     int r = parse_number(reading, key, json, &asked);
     if (r < 0)

@@ -136,7 +136,11 @@ static const char *slice(void) {
 /* Destination, path and interface. */
 #define MANAGER "org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"
 
-/* The unit: this process in it, a tree of its own, and forgotten once it is over; in the slice, if it is to be. */
+/*
+ * The unit: this process in it, a tree of its own, and forgotten once it is over;
+ * in the slice, if it is to be: else the last property is one that it has already. The
+ * numbers are how many properties, pids and other units follow.
+ */
 static int ask_for_scope(struct connection *connection, const char *unit, bool in_slice) {
     const char *property = in_slice ? "Slice" : "CollectMode";
     const char *value = in_slice ? slice() : "inactive-or-failed";

@@ -176,14 +176,16 @@ static bool has_memory(void) {
 
 /*
  * With bounds systemd comes first: its scopes are in one slice, whichever group
- * their kernels were started in.
+ * their kernels were started in. Without a common group there still are the others.
  */
 static int v2_open(const char *name, const struct sandbox_bounds *bounds, struct sandbox_host *ret_host) {
     const bool wants_common = bounds->memory_bytes || bounds->processes;
     int r = wants_common ? -ENOENT : open_here(name, bounds, COMMON_NONE, ret_host);
     if (r && has_memory() && delegate_scope(bounds) == 0)
         return open_here(name, bounds, wants_common ? COMMON_ABOVE : COMMON_NONE, ret_host);
-    return wants_common ? open_here(name, bounds, COMMON_BELOW, ret_host) : r;
+    if (wants_common)
+        r = open_here(name, bounds, COMMON_BELOW, ret_host);
+    return r && wants_common ? open_here(name, bounds, COMMON_NONE, ret_host) : r;
 }
 
 static int v2_limit_memory(const struct resources_group *group, uint64_t bytes) {

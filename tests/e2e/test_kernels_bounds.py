@@ -23,11 +23,16 @@ def groups():
     return glob.glob(f"/sys/fs/cgroup/**/{COMMON}", recursive=True)
 
 
+def are_swept():
+    """Whether the next kernel, which has no bounds, has removed what was left."""
+    subprocess.run([PETRI, "run", "-"], input="", text=True, capture_output=True, check=True)
+    return not groups()
+
+
 @pytest.fixture
 def grouped(configure, start, skip_or_fail):
     """Starts kernels with bounds, whose own limits are far above these; skips where Linux has no group for them."""
-    subprocess.run([PETRI, "run", "-"], input="", text=True, capture_output=True, check=True)
-    assert not groups()  # what killed kernels had left is gone with the next one, which has no bounds
+    wait_for(are_swept)  # what the killed kernels of an earlier test have left: their processes need a moment to end
 
     def begin(n, **bounds):
         profile = {"memory": "2G", "processes": 200, "ceilings": {"memory": "8G", "processes": 400}}

@@ -6,6 +6,7 @@ PETRI_VM_MEMORY names what has to enforce the limit of memory here: "cgroup v2",
 import ast
 import dataclasses
 import errno
+import json
 import os
 import pathlib
 import sys
@@ -127,6 +128,39 @@ def test_bounds_of_all_kernels_are_those_of_one_slice(kernel_dir, folder, tmp_pa
         assert reply.get("ename") == "CellMemoryLimit" and report["rolled_back"]
         assert reply["evalue"].startswith("All kernels of this user together held as much memory as they may (600 MiB)")
         assert (one.value("len(held) >> 20"), other.value("'more' in globals()")) == ("200", "False")
+    finally:
+        for kernel in kernels:
+            kernel.close()
+
+
+# In the group of all groups, which alone can have processes beside groups that are bounded, and without a manager.
+AT_ROOT = 'mount -t tmpfs none /run/systemd && echo $$ >/sys/fs/cgroup/cgroup.procs && exec "$@"'
+
+
+def test_bounds_of_all_kernels_without_systemd_are_those_of_one_group(kernel_dir, folder, tmp_path, monkeypatch):
+    if BACKEND == "watched" or os.geteuid() != 0:
+        pytest.skip("only root may make groups there")
+    spec = json.loads((kernel_dir / "petri" / "kernel.json").read_text())
+    spec["argv"] = ["unshare", "-m", "sh", "-c", AT_ROOT, "sh", *spec["argv"]]
+    (tmp_path / "kernels" / "petri").mkdir(parents=True)
+    (tmp_path / "kernels" / "petri" / "kernel.json").write_text(json.dumps(spec))
+    (tmp_path / "petri").mkdir()
+    (tmp_path / "petri" / "config.json").write_text('{"kernels": {"memory": "500M", "processes": 100}}')
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    common = pathlib.Path("/sys/fs/cgroup/petri-user-0")
+    kernels = [Kernel(tmp_path / "kernels", folder, "petri") for _ in range(2)]
+    try:
+        one, other = [kernel.wait_until_up() for kernel in kernels]
+        assert len(list(common.glob("petri-*-cells"))) == 2
+        one.good(SLOWLY + HOLD.format(name="held", n=200 << 20))
+        reply, _ = reply_and_report(other, SLOWLY + HOLD.format(name="more", n=400 << 20))
+        assert reply["evalue"].startswith("All kernels of this user together held as much memory as they may (500 MiB)")
+        assert one.value("len(held) >> 20") == "200"
+        start = "import subprocess\nfor _ in range(120): subprocess.Popen(['/bin/sleep', '1000'])"
+        assert ename(other, f"%%limits processes=200 timeout=10m cpu=10m\n{start}") == "BlockingIOError"
+        for kernel in kernels:
+            kernel.manager.shutdown_kernel()
+        assert not common.exists()
     finally:
         for kernel in kernels:
             kernel.close()
