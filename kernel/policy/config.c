@@ -28,7 +28,6 @@ static void set_defaults(struct config *ret_config) {
         .history = true,
         .records = {.on = true, .keep_days = KEEP_DAYS, .max_bytes = RECORDS_BYTES},
         .artifacts = "outputs",
-        .variables = json_object(),
     };
     profile_of_kind(PROFILE_NOTEBOOK, &ret_config->profile);
     limits_defaults(PROFILE_NOTEBOOK, &ret_config->limits);

@@ -37,10 +37,9 @@ struct config {
     json_t *environment;    /* names of variables that a request may set */
     json_t *inputs;         /* more folders that cells can read, absolute */
     json_t *packages;       /* the distributions that cells can see; NULL: all */
-    json_t
-        *variables; /* an object: of each of cells' environment variables a text, or true for petri's own; never NULL */
-    json_t *redact; /* patterns of what must not be stored; pattern.h */
-    json_t *locked; /* keys that only the operator's file may set; true: all; config_locks() */
+    json_t *variables;      /* an object: of each of cells' environment variables a text, or true for petri's own */
+    json_t *redact;         /* patterns of what must not be stored; pattern.h */
+    json_t *locked;         /* keys that only the operator's file may set; true: all; config_locks() */
     struct {
         json_t *imports;  /* modules that code must not import */
         json_t *patterns; /* patterns that code must not have */

@@ -281,7 +281,7 @@ static int read_variables(const struct config_reading *reading, const struct con
     int r = 0;
     if (!json_is_object(json))
         return refuse_kind(reading, key);
-    json_auto_t *all = json_copy(*variables);
+    json_auto_t *all = *variables ? json_copy(*variables) : json_object();
     json_object_foreach((json_t *)json, name, value) {
         const struct config_reading inner = reading_below(reading, name);
         const char *text = json_string_value(value);
