@@ -55,7 +55,7 @@ static size_t replace(struct bytes *now, struct bytes *hits) {
 /* Finds the values of variables in a view, as positions in the text. */
 static void find_values(const struct variables *variables, const struct secrets_view *view,
                         const struct pattern_pass *pass, struct bytes *hits) {
-    variables_find(variables, pass->text, pass->bytes, hits);
+    variables_find(variables, pass->text, pass->bytes, pass->deadline_us, hits);
     struct secrets_hit *all = (struct secrets_hit *)hits->data;
     for (size_t i = 0; i < hits->n / sizeof *all; i++)
         secrets_view_range(view, &all[i].start, &all[i].end);
@@ -85,10 +85,9 @@ static unsigned view_of(unsigned turn) {
 }
 
 static size_t take_out_values(const struct redaction *redaction, struct bytes *now) {
-    const struct search search = {redaction, SIZE_MAX, 0};
     size_t n = 0;
     for (unsigned turn = 0; redaction->variables && redaction->variables->n > 0 && turn <= SECRETS_VIEW_N; turn++)
-        n += take_out(&search, view_of(turn), now);
+        n += take_out(&(struct search){redaction, SIZE_MAX, pattern_deadline()}, view_of(turn), now);
     return n;
 }
 

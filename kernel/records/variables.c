@@ -1,6 +1,10 @@
 /*
  * variables.c - a list that is searched in whole for each text, and a reader of lines as IPython reads them.
  *
+ * Values are a cell's: they may overlap in a text, and take long to find in it. So the
+ * text has a byte for each of its own that says which value it is of, and a search has a
+ * deadline, after which the whole text counts as found.
+ *
  * What follows %env or %set_env is split at the first "=", or before it at the first
  * blank: there IPython refuses the name. Both are stripped. IPython takes the line without "%" where it is
  * the cell's only one (automagic), and joins lines that end with a backslash.
@@ -10,6 +14,8 @@
 #define _GNU_SOURCE
 #include "variables.h"
 
+#include "base/cleanup.h"
+#include "kernel/base/clock.h"
 #include "kernel/records/secrets.h"
 
 #include <stdint.h>
@@ -141,15 +147,26 @@ static bool read_line(const char *code, size_t start, size_t end, bool automagic
     return end > value;
 }
 
-/* The next line from *at on that sets a variable; *at is then behind it. */
-static bool next_assignment(const char *code, size_t bytes, size_t *at, struct assignment *ret) {
-    const char *newline = memchr(code, '\n', bytes);
-    const bool automagic = !newline || (size_t)(newline - code) + 1 == bytes;
+/* A cell's code while its lines are read, each once. */
+struct lines {
+    const char *code;
+    size_t bytes;
+    size_t at;
+    bool automagic; /* there is one line */
+};
+
+static struct lines read_lines(const char *code, size_t bytes) {
+    const char *newline = bytes ? memchr(code, '\n', bytes) : NULL;
+    return (struct lines){code, bytes, 0, !newline || (size_t)(newline - code) + 1 == bytes};
+}
+
+/* The next line that sets a variable. */
+static bool next_assignment(struct lines *lines, struct assignment *ret) {
     bool found = false, joined = false;
-    while (!found && *at < bytes) {
-        size_t end = line_end(code, *at, bytes, &joined);
-        found = read_line(code, *at, end, automagic, ret);
-        *at = end + 1;
+    while (!found && lines->at < lines->bytes) {
+        size_t end = line_end(lines->code, lines->at, lines->bytes, &joined);
+        found = read_line(lines->code, lines->at, end, lines->automagic, ret);
+        lines->at = end + 1;
     }
     ret->is_joined = joined;
     return found;
@@ -167,10 +184,11 @@ static void copy_name(const char *code, const struct assignment *assignment, cha
 }
 
 bool variables_read_code(struct variables *variables, const char *code, size_t bytes) {
+    struct lines lines = read_lines(code, bytes);
     struct assignment assignment;
     char name[VARIABLES_KIND_BYTES];
     bool ok = true;
-    for (size_t at = 0; next_assignment(code, bytes, &at, &assignment);) {
+    while (next_assignment(&lines, &assignment)) {
         copy_name(code, &assignment, name, sizeof name);
         if (is_itself(code, &assignment))
             ok &= variables_add(variables, name, code + assignment.value, assignment.value_bytes, false);
@@ -178,21 +196,47 @@ bool variables_read_code(struct variables *variables, const char *code, size_t b
     return ok;
 }
 
-void variables_find(const struct variables *variables, const char *text, size_t bytes, struct bytes *hits) {
-    for (size_t i = 0; i < variables->n; i++) {
-        const struct variable *row = &variables->rows[i];
-        const char *found = text;
-        while ((found = memmem(found, bytes - (size_t)(found - text), row->value, row->bytes))) {
-            const size_t start = (size_t)(found - text);
-            bytes_append(hits, &(struct secrets_hit){start, start + row->bytes, row->kind}, sizeof(struct secrets_hit));
-            found += row->bytes;
-        }
+/* Writes at each byte of a value in the text the number of its row, from 1. */
+static void find_row(const struct variables *variables, size_t row, const char *text, size_t bytes,
+                     unsigned char *owners) {
+    const struct variable *variable = &variables->rows[row];
+    const char *found = text, *end = text + bytes;
+    while ((found = memmem(found, (size_t)(end - found), variable->value, variable->bytes))) {
+        memset(owners + (found - text), (int)row + 1, variable->bytes);
+        found += variable->bytes;
     }
 }
 
+static void add_hits(const struct variables *variables, const unsigned char *owners, size_t bytes, struct bytes *hits) {
+    for (size_t at = 0, start; at < bytes;) {
+        for (start = at++; at < bytes && owners[at] == owners[start];)
+            at++;
+        if (owners[start])
+            bytes_append(hits, &(struct secrets_hit){start, at, variables->rows[owners[start] - 1].kind},
+                         sizeof(struct secrets_hit));
+    }
+}
+
+void variables_find(const struct variables *variables, const char *text, size_t bytes, int64_t deadline_us,
+                    struct bytes *hits) {
+    auto_free unsigned char *owners = bytes ? calloc(bytes, 1) : NULL;
+    hits->failed |= bytes && !owners;
+    for (size_t row = 0; owners && row < variables->n; row++) {
+        if (clock_us() > deadline_us) {
+            bytes_append(hits, &(struct secrets_hit){0, bytes, "all, as the values of variables take too long to find"},
+                         sizeof(struct secrets_hit));
+            return;
+        }
+        find_row(variables, row, text, bytes, owners);
+    }
+    if (owners)
+        add_hits(variables, owners, bytes, hits);
+}
+
 void variables_find_in_code(const char *code, size_t bytes, struct bytes *hits) {
+    struct lines lines = read_lines(code, bytes);
     struct assignment assignment;
-    for (size_t at = 0; next_assignment(code, bytes, &at, &assignment);) {
+    while (next_assignment(&lines, &assignment)) {
         const size_t end = assignment.value + assignment.value_bytes;
         bytes_append(hits, &(struct secrets_hit){assignment.value, end, "variable"}, sizeof(struct secrets_hit));
     }

@@ -16,6 +16,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum {
     VARIABLES_MAX = 128,             /* beyond it the oldest that a cell has set is forgotten */
@@ -49,8 +50,10 @@ bool variables_add_all(struct variables *variables, const json_t *values);
 /* Notes what the lines of a cell's code set. False where there was no memory. */
 bool variables_read_code(struct variables *variables, const char *code, size_t bytes);
 
-/* Appends a struct secrets_hit for each place in a text where a known value stands; their kinds are borrowed. */
-void variables_find(const struct variables *variables, const char *text, size_t bytes, struct bytes *hits);
+/* Appends a struct secrets_hit for each place in a text where a known value stands, or one for the whole text if that
+ * is not known by the deadline (clock.h). Their kinds are borrowed. */
+void variables_find(const struct variables *variables, const char *text, size_t bytes, int64_t deadline_us,
+                    struct bytes *hits);
 
 /* The same for the values in those lines of a cell's code that set variables, whatever they are. */
 void variables_find_in_code(const char *code, size_t bytes, struct bytes *hits);

@@ -1,6 +1,6 @@
 /* Values of environment variables: which lines of code set some, and what is taken out for them. */
 #include "kernel/records/redact.h"
-#include "kernel/records/variables.h"
+#include "kernel/records/secrets.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -148,6 +148,46 @@ static void test_variables_of_a_great_length_are_known_by_their_beginning(void *
     free(text);
 }
 
+/* As test_redact_of_a_long_hostile_text_takes_linear_time(). */
+static void test_variables_of_hostile_code_take_linear_time(void **state) {
+    struct bytes code = {0}, out = {0};
+    (void)state;
+    bytes_append_text(&code, "#");
+    while (code.n < 2 << 20)
+        bytes_append_text(&code, "xxxxxxxxxxxxxxxx");
+    while (code.n < 6 << 20)
+        bytes_append_text(&code, "\n%env A=1");
+    assert_true(variables_read_code(&variables, code.data, code.n));
+    redact_code(&(struct redaction){.variables = &variables}, code.data, code.n, &out);
+    assert_true(bytes_ok(&out));
+    bytes_fini(&code);
+    bytes_fini(&out);
+}
+
+static void check_all_found(int64_t deadline_us, const char *kind) {
+    static char text[500 * (VARIABLES_MAX + VARIABLES_VALUE_BYTES_MIN - 1)]; /* of whole values of the last row */
+    struct bytes hits = {0};
+    memset(text, 'a', sizeof text);
+    variables_find(&variables, text, sizeof text, deadline_us, &hits);
+    const struct secrets_hit *hit = (const struct secrets_hit *)hits.data;
+    assert_int_equal(hits.n, sizeof *hit);
+    assert_true(hit->start == 0 && hit->end == sizeof text);
+    assert_string_equal(hit->kind, kind);
+    bytes_fini(&hits);
+}
+
+/* Values that lie over each other at each byte of a text, and a search that has no time. */
+static void test_variables_that_overlap_take_no_more_memory_than_the_text(void **state) {
+    char value[VARIABLES_MAX + VARIABLES_VALUE_BYTES_MIN] = "";
+    (void)state;
+    for (size_t n = VARIABLES_VALUE_BYTES_MIN; n < sizeof value; n++) {
+        memset(value, 'a', n);
+        assert_true(variables_add(&variables, "A", value, n, false));
+    }
+    check_all_found(INT64_MAX, "variable A");
+    check_all_found(0, "all, as the values of variables take too long to find");
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, end)
 
 int main(void) {
@@ -159,6 +199,8 @@ int main(void) {
         TEST(test_variables_names_can_not_end_a_mark),
         TEST(test_variables_forget_the_oldest_and_never_the_configured),
         TEST(test_variables_of_a_great_length_are_known_by_their_beginning),
+        TEST(test_variables_of_hostile_code_take_linear_time),
+        TEST(test_variables_that_overlap_take_no_more_memory_than_the_text),
     };
     return cmocka_run_group_tests_name("variables", tests, NULL, NULL);
 }
