@@ -93,16 +93,18 @@ def ipykernel(tmp_path_factory):
 
 
 @pytest.fixture
-def configure(tmp_path_factory, monkeypatch):
-    """Writes the configuration of the kernels of one test."""
+def config_file(tmp_path_factory, monkeypatch):
+    """The user's configuration of one test, not there yet."""
     folder = tmp_path_factory.mktemp("config")
     (folder / "petri").mkdir()
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
+    return folder / "petri" / "config.json"
 
-    def write(**config):
-        monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
-        (folder / "petri" / "config.json").write_text(json.dumps(config))
 
-    return write
+@pytest.fixture
+def configure(config_file):
+    """Writes the configuration of the kernels of one test."""
+    return lambda **config: config_file.write_text(json.dumps(config))
 
 
 @pytest.fixture

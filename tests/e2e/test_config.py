@@ -77,15 +77,6 @@ def validator():
     return jsonschema.Draft202012Validator(schema)
 
 
-@pytest.fixture
-def config_file(tmp_path_factory, monkeypatch):
-    """The user's configuration of one test, not there yet."""
-    folder = tmp_path_factory.mktemp("config")
-    (folder / "petri").mkdir()
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
-    return folder / "petri" / "config.json"
-
-
 @pytest.mark.parametrize("config", [*GOOD, *BAD], ids=json.dumps)
 def test_schema_accepts_what_config_check_accepts_and_nothing_else(validator, tmp_path, config):
     path = tmp_path / "config.json"

@@ -45,15 +45,6 @@ def operator(etc):
 
 
 @pytest.fixture
-def own(tmp_path_factory, monkeypatch):
-    """The user's own file, not there yet."""
-    folder = tmp_path_factory.mktemp("config")
-    (folder / "petri").mkdir()
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
-    return folder / "petri" / "config.json"
-
-
-@pytest.fixture
 def start_below(etc, start, tmp_path_factory):
     """Starts a kernel, with options of `petri kernel`, for which /etc is the test's."""
 
@@ -75,9 +66,9 @@ def petri(etc):
     return run
 
 
-def test_ceilings_of_the_operator_hold_against_magic_and_request(operator, own, start_below, tmp_path):
+def test_ceilings_of_the_operator_hold_against_magic_and_request(operator, config_file, start_below, tmp_path):
     operator(POLICY)
-    own.write_text('{"profiles": {"notebook": {"timeout": "1s"}}, "history": false}')
+    config_file.write_text('{"profiles": {"notebook": {"timeout": "1s"}}, "history": false}')
     kernel = start_below()
     cell = kernel.good("open('made', 'w').write('x')")
     assert cell.report["limits"]["timeout_ms"] == 1000
@@ -97,22 +88,22 @@ def test_ceilings_of_the_operator_hold_against_magic_and_request(operator, own, 
     ],
     ids=["locked", "ceiling"],
 )
-def test_file_of_the_user_that_asks_for_more_runs_nothing_and_says_why(operator, own, start_below, way, config, why):
+def test_file_of_the_user_that_asks_for_more_runs_nothing_and_says_why(operator, config_file, start_below, way, config, why):
     operator(POLICY)
-    path = own if way == "found" else own.with_name("other.json")
+    path = config_file if way == "found" else config_file.with_name("other.json")
     path.write_text(json.dumps(config))
     kernel = start_below(*(["--config", str(path)] if way == "named" else []))
     cell = kernel.run("1")
     assert cell.ename == "SandboxError" and why in cell.reply["evalue"] and str(path) in cell.reply["evalue"]
 
 
-def test_bound_of_all_kernels_is_the_operators_and_no_file_of_a_user_raises_it(operator, own, petri, start_below):
+def test_bound_of_all_kernels_is_the_operators_and_no_file_of_a_user_raises_it(operator, config_file, petri, start_below):
     operator({"kernels": {"number": 1}})
-    own.write_text('{"kernels": {"number": 2}}')
+    config_file.write_text('{"kernels": {"number": 2}}')
     done = petri("config", "check")
     assert done.returncode == 2
     assert '"kernels", "number" is over the bound of 1 that /etc/petri/config.json sets for every user' in done.stderr
-    own.write_text('{"kernels": {"processes": 5000}}')
+    config_file.write_text('{"kernels": {"processes": 5000}}')
     assert "  kernels.number: /etc/petri/config.json, the most that another file can set" in petri(
         "config", "check"
     ).stdout.splitlines()
@@ -124,7 +115,7 @@ def test_bound_of_all_kernels_is_the_operators_and_no_file_of_a_user_raises_it(o
 
 
 @pytest.mark.parametrize("option", ["--writable", "--artifacts"])
-def test_option_that_turns_on_what_is_locked_off_runs_nothing(operator, own, start_below, option, tmp_path):
+def test_option_that_turns_on_what_is_locked_off_runs_nothing(operator, config_file, start_below, option, tmp_path):
     operator(POLICY)
     kernel = start_below(*([option] if option == "--writable" else [option, str(tmp_path / "copies")]))
     cell = kernel.run("open('made', 'w').write('x')")
@@ -133,7 +124,7 @@ def test_option_that_turns_on_what_is_locked_off_runs_nothing(operator, own, sta
     assert list(tmp_path.rglob("made")) == []
 
 
-def test_request_for_the_cache_is_not_answered_from_it_if_the_operator_locks_it(operator, own, start_below):
+def test_request_for_the_cache_is_not_answered_from_it_if_the_operator_locks_it(operator, config_file, start_below):
     locked = {"locked": ["cache"]}
     for policy, cached in [({}, True), (locked, False), ({**locked, "cache": {"ttl": "1h"}}, True)]:
         operator(policy)
@@ -143,7 +134,7 @@ def test_request_for_the_cache_is_not_answered_from_it_if_the_operator_locks_it(
         assert bool(replies[1].get("cached")) == cached, policy
 
 
-def test_file_of_the_operator_that_cannot_be_trusted_or_read_runs_nothing(operator, own, petri, tmp_path):
+def test_file_of_the_operator_that_cannot_be_trusted_or_read_runs_nothing(operator, config_file, petri, tmp_path):
     (tmp_path / "code.py").write_text("1")
     path = operator({})
     os.chown(path, 12345, 12345)
@@ -157,31 +148,31 @@ def test_file_of_the_operator_that_cannot_be_trusted_or_read_runs_nothing(operat
     assert petri("run", tmp_path / "code.py").returncode == 0
 
 
-def test_check_says_which_file_a_key_comes_from_and_what_is_locked(operator, own, petri):
+def test_check_says_which_file_a_key_comes_from_and_what_is_locked(operator, config_file, petri):
     operator(POLICY)
-    own.write_text('{"profiles": {"notebook": {"timeout": "1s"}}, "history": false}')
+    config_file.write_text('{"profiles": {"notebook": {"timeout": "1s"}}, "history": false}')
     done = petri("config", "check")
     lines = done.stdout.splitlines()
     assert done.returncode == 0 and lines[:2] == [
-        f"The configuration {own} is good.",
+        f"The configuration {config_file} is good.",
         "The configuration /etc/petri/config.json is good. It holds for every user of this machine, and the other is "
         "read over it.",
     ]
-    assert f"  profiles.notebook.timeout: {own}, instead of /etc/petri/config.json" in lines
+    assert f"  profiles.notebook.timeout: {config_file}, instead of /etc/petri/config.json" in lines
     assert "  profiles.notebook.ceilings.timeout: /etc/petri/config.json, the most that another file can set" in lines
     assert "  artifacts: /etc/petri/config.json, locked" in lines and "  packages: the default, locked" in lines
-    assert f"  history: {own}" in lines
+    assert f"  history: {config_file}" in lines
 
 
-def test_check_tells_what_is_wrong_in_both_files_once(operator, own, petri):
+def test_check_tells_what_is_wrong_in_both_files_once(operator, config_file, petri):
     operator('{"profiles": {\n"exam": {"based_on": "strict", "timeout": "9h"}},\n"locked": ["all"]}')
-    own.write_text('{"unheard": 1,\n"profiles": {"quiz": {"based_on": "exam"}}}')
+    config_file.write_text('{"unheard": 1,\n"profiles": {"quiz": {"based_on": "exam"}}}')
     done = petri("config", "check")
     places = [line.removeprefix("petri: ").split(": ")[0] for line in done.stderr.splitlines()]
-    assert (done.returncode, places) == (2, ["/etc/petri/config.json:2", "/etc/petri/config.json:3", f"{own}:1"])
+    assert (done.returncode, places) == (2, ["/etc/petri/config.json:2", "/etc/petri/config.json:3", f"{config_file}:1"])
 
 
-def test_file_of_the_operator_that_is_named_is_not_held_against_itself(operator, own, petri):
+def test_file_of_the_operator_that_is_named_is_not_held_against_itself(operator, config_file, petri):
     operator({"locked": True, "history": False})
-    own.unlink(missing_ok=True)
+    config_file.unlink(missing_ok=True)
     assert petri("config", "check", "/etc/petri/config.json").returncode == 0
