@@ -153,14 +153,13 @@ struct place {
 
 static int register_kernel(const struct kernelspec *row, const struct place *place) {
     char logos[PATH_MAX + 32];
-    struct kernelspec with_config = *row;
-    const struct kernelspec *spec = &with_config;
-    with_config.config = place->config;
-    json_auto_t *json = kernelspec_json(spec, place->paths->program, place->python->executable);
-    snprintf(logos, sizeof logos, "%s/%s", place->paths->kernelspec, spec->logos);
-    int r = json ? kernelspec_write(spec, place->kernels, logos, json) : -ENOMEM;
+    struct kernelspec spec = *row;
+    spec.config = place->config;
+    json_auto_t *json = kernelspec_json(&spec, place->paths->program, place->python->executable);
+    snprintf(logos, sizeof logos, "%s/%s", place->paths->kernelspec, spec.logos);
+    int r = json ? kernelspec_write(&spec, place->kernels, logos, json) : -ENOMEM;
     if (r == 0)
-        terminal_print("petri: %s is registered in %s/%s\n", spec->display_name, place->kernels, spec->name);
+        terminal_print("petri: %s is registered in %s/%s\n", spec.display_name, place->kernels, spec.name);
     return r;
 }
 

@@ -26,33 +26,20 @@ struct table {
     size_t n;
 };
 
-/* The numbers of a line, from its i-th word on; a word that is no number is 0. */
-static void read_words(char *line, int i, uint64_t *ret_numbers, size_t n) {
-    char *rest = line;
-    while (i > 0 && strsep(&rest, " "))
-        i--;
-    for (size_t at = 0; at < n; at++) {
-        const char *word = strsep(&rest, " ");
-        ret_numbers[at] = word ? strtoull(word, NULL, 10) : 0;
-    }
-}
-
-/* Of ") state ppid ..." the words that are wanted: fields 4 and 14 to 17. See: proc_pid_stat(5). */
+/* Fields 4 and 14 to 17. See: proc_pid_stat(5). */
 static bool read_process(pid_t pid, struct process *ret) {
-    enum { PARENT = 2, BEHIND_NAME = 12 };
-    char path[64], text[1024], copy[sizeof text];
-    uint64_t parent, ticks[4];
+    char path[64], text[1024];
+    unsigned long ticks[4];
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
     auto_file file = fopen(path, "re");
     size_t n = file ? fread(text, 1, sizeof text - 1, file) : 0; /* the name may have lines */
     text[n] = 0;
-    char *after_name = strrchr(text, ')');
-    if (!after_name)
+    const char *after_name = strrchr(text, ')');
+    *ret = (struct process){.pid = pid};
+    if (!after_name || sscanf(after_name, ") %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu", &ret->parent,
+                              &ticks[0], &ticks[1], &ticks[2], &ticks[3]) != 5)
         return false;
-    memcpy(copy, after_name, strlen(after_name) + 1);
-    read_words(copy, PARENT, &parent, 1);
-    read_words(after_name, BEHIND_NAME, ticks, sizeof ticks / sizeof ticks[0]);
-    *ret = (struct process){pid, (pid_t)parent, ticks[0] + ticks[1] + ticks[2] + ticks[3]};
+    ret->ticks = ticks[0] + ticks[1] + ticks[2] + ticks[3];
     return true;
 }
 

@@ -9,6 +9,7 @@
 #include "environment.h"
 
 #include "base/cleanup.h"
+#include "kernel/policy/config.h"
 
 #include <inttypes.h>
 #include <libgen.h>
@@ -40,7 +41,6 @@ static const char *const pools[] = {
 };
 
 enum { N_CONSTANT = sizeof constant / sizeof constant[0], N_POOLS = sizeof pools / sizeof pools[0], N_OTHERS = 7 };
-enum { N_CONFIGURED = 64, NAME_BYTES = 128 }; /* the most that the configuration has, and each with a blank */
 
 struct list {
     size_t n;
@@ -120,7 +120,7 @@ static void drop_variable(struct list *list, const char *name) {
 
 /* And their names, so that the worker shows no value where it lists all. */
 static void add_configured(struct list *list, const json_t *variables) {
-    char names[N_CONFIGURED * NAME_BYTES + 1] = "";
+    char names[CONFIG_VARIABLES_MAX * CONFIG_VARIABLE_BYTES + 1] = "";
     size_t n = 0;
     const char *name;
     json_t *variable;
@@ -130,8 +130,6 @@ static void add_configured(struct list *list, const json_t *variables) {
         drop_variable(list, name);
         add_variable(list, "%s=%s", name, json_string_value(variable));
         n += (size_t)snprintf(names + n, sizeof names - n, "%s ", name);
-        list->failed |= n >= sizeof names;
-        n = n < sizeof names ? n : sizeof names - 1;
     }
     add_variable(list, "PETRI_VARIABLES=%s", names);
 }

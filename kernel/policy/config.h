@@ -21,6 +21,8 @@
 #include <limits.h>
 #include <stdbool.h>
 
+enum { CONFIG_VARIABLES_MAX = 64, CONFIG_VARIABLE_BYTES = 128 }; /* how many, and the room for the name of one */
+
 /* Bounds of all kernels of a user together. 0 for none. */
 struct config_kernels {
     int64_t number; /* at once */

@@ -19,14 +19,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TEXTS_MAX = 1000, VARIABLES_MAX = 64 };
+enum { TEXTS_MAX = 1000 };
 
 static int check_variable(const char *text, struct error *ret_error) {
     static const char *const ours[] = {"PATH", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP"};
     size_t n = 0;
     while (isalnum((unsigned char)text[n]) || text[n] == '_')
         n++;
-    bool good = n > 0 && n < 128 && text[n] == '\0' && !isdigit((unsigned char)text[0]);
+    bool good = n > 0 && n < CONFIG_VARIABLE_BYTES && text[n] == '\0' && !isdigit((unsigned char)text[0]);
     for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
         good = good && strcmp(text, ours[i]) != 0;
     if (good && strncmp(text, "LD_", 3) != 0 && strncmp(text, "PETRI_", 6) != 0)
@@ -292,8 +292,8 @@ static int read_variables(const struct config_reading *reading, const struct con
         else
             json_object_set(all, name, value);
     }
-    if (json_object_size(all) > VARIABLES_MAX)
-        r = config_refuse(reading, "can't have more than %d variables", VARIABLES_MAX);
+    if (json_object_size(all) > CONFIG_VARIABLES_MAX)
+        r = config_refuse(reading, "can't have more than %d variables", CONFIG_VARIABLES_MAX);
     json_decref(*variables);
     *variables = json_incref(all);
     return r;

@@ -16,24 +16,21 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* In the order of preference. %u is the user's id. */
+/* In the order of preference: the user's id stands between the last two. */
 static const struct row {
     const char *above; /* must be there */
-    const char *form;  /* of a name in it */
+    const char *before;
+    const char *behind;
 } rows[] = {
-    {"/run/user", "%u/petri"},
-    {"/run", "petri-%u"},
-    {"/dev/shm", "petri-%u"},
+    {"/run/user", "", "/petri"},
+    {"/run", "petri-", ""},
+    {"/dev/shm", "petri-", ""},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 _Static_assert(N_ROWS == sizeof((struct place *)NULL)->fds / sizeof(int), "room for each");
 
 static void write_path(const struct row *row, uid_t owner, char *path, size_t size) {
-    int n = snprintf(path, size, "%s/", row->above);
-    if (strcmp(row->form, "%u/petri") == 0)
-        snprintf(path + n, size - (size_t)n, "%u/petri", owner);
-    else
-        snprintf(path + n, size - (size_t)n, "petri-%u", owner);
+    snprintf(path, size, "%s/%s%u%s", row->above, row->before, owner, row->behind);
 }
 
 /* A descriptor, -EPERM where it is not the owner's alone, or -errno. */
@@ -99,13 +96,10 @@ static void visit_one(const struct row *row, uid_t owner, place_visitor *visit, 
 
 /* The user that a name in the folder above stands for: "1000" or "petri-1000". */
 static bool read_owner(const struct row *row, const char *name, uid_t *ret_owner) {
-    static const char before[] = "petri-";
     char *end;
-    if (row->form[0] != '%') {
-        if (strncmp(name, before, strlen(before)) != 0)
-            return false;
-        name += strlen(before);
-    }
+    if (strncmp(name, row->before, strlen(row->before)) != 0)
+        return false;
+    name += strlen(row->before);
     if (name[0] < '0' || name[0] > '9')
         return false;
     errno = 0;

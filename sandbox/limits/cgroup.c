@@ -11,10 +11,12 @@
 #include "sandbox/base/system.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static int find_key(const char *text, const char *key, uint64_t *ret_value) {
     size_t n = strlen(key);
@@ -85,4 +87,11 @@ int cgroup_own_path(const char *controller, char *ret_path, size_t size) {
         return 0;
     }
     return -ENOENT;
+}
+
+int cgroup_make(int parent_fd, const char *name) {
+    if (mkdirat(parent_fd, name, 0755) && errno != EEXIST)
+        return -errno;
+    int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
 }

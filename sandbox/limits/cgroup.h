@@ -6,8 +6,13 @@
 #ifndef PETRI_SANDBOX_CGROUP_H
 #define PETRI_SANDBOX_CGROUP_H
 
+#include "base/cleanup.h"
+
 #include <stddef.h>
 #include <stdint.h>
+
+/* Makes a group below that of parent_fd, if it is not there. A descriptor of its folder, the caller's, or -errno. */
+int cgroup_make(int parent_fd, const char *name) MUST_CHECK;
 
 /* Reads "KEY VALUE" from a file of such lines below dir_fd. 0, -ENOENT where no line has the key, or -errno. */
 int cgroup_read_key(int dir_fd, const char *file, const char *key, uint64_t *ret_value);

@@ -18,20 +18,13 @@ void common_name(char *buf, size_t size) {
     snprintf(buf, size, "petri-user-%u", geteuid());
 }
 
-static int open_group(int parent_fd, const char *name) {
-    if (mkdirat(parent_fd, name, 0755) && errno != EEXIST)
-        return -errno;
-    int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
-}
-
 int common_make(int parent_fd, const char *name, int *ret_common_fd) {
     char common[48];
     int r = -ENOENT;
     common_name(common, sizeof common);
     for (int i = 0; (r == -ENOENT || r == -ENODEV) && i < ATTEMPTS; i++) {
-        auto_fd common_fd = open_group(parent_fd, common);
-        r = common_fd < 0 ? common_fd : open_group(common_fd, name);
+        auto_fd common_fd = cgroup_make(parent_fd, common);
+        r = common_fd < 0 ? common_fd : cgroup_make(common_fd, name);
         if (r >= 0)
             *ret_common_fd = steal_fd(&common_fd);
     }
@@ -68,10 +61,13 @@ void common_sweep(int parent_fd) {
     unlinkat(parent_fd, common, AT_REMOVEDIR);
 }
 
-uint64_t common_bound(int common_fd, const char *file, uint64_t value) {
+uint64_t common_held(int common_fd, const char *file, uint64_t value) {
     uint64_t holds;
-    if (value == 0 || common_fd < 0 || cgroup_write_limit(common_fd, file, value, "max") ||
-        cgroup_read_number(common_fd, file, &holds))
+    return value && common_fd >= 0 && cgroup_read_number(common_fd, file, &holds) == 0 && holds <= value ? value : 0;
+}
+
+uint64_t common_bound(int common_fd, const char *file, uint64_t value) {
+    if (value == 0 || common_fd < 0 || cgroup_write_limit(common_fd, file, value, "max"))
         return 0;
-    return holds <= value ? value : 0;
+    return common_held(common_fd, file, value);
 }

@@ -35,7 +35,10 @@ void common_remove(int parent_fd, const char *name);
  */
 void common_sweep(int parent_fd);
 
-/* Sets a bound, and reads it again: what holds is 0 where it can't be set, and else no more than value. */
+/* The bound if the group holds it, or a lower one; else 0. */
+uint64_t common_held(int common_fd, const char *file, uint64_t value);
+
+/* Sets a bound first. */
 uint64_t common_bound(int common_fd, const char *file, uint64_t value);
 
 #endif

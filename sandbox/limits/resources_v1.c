@@ -45,10 +45,7 @@ static void name_group(const char *name, const char *role, char group[128]) {
 static int make_group(int parent_fd, const char *name, const char *role) {
     char group[128];
     name_group(name, role, group);
-    if (mkdirat(parent_fd, group, 0755) && errno != EEXIST)
-        return -errno;
-    int fd = openat(parent_fd, group, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
+    return cgroup_make(parent_fd, group);
 }
 
 /* They may be in either place: below the common group, or beside where it would be. */
@@ -83,8 +80,7 @@ static int make_bounded(int parent_fd, const char *name, const char *role, uint6
     int fd = common_make(parent_fd, group, &common_fd);
     if (fd < 0)
         return fd;
-    if (host->common_fd >= 0)
-        close(host->common_fd);
+    close_fd(&host->common_fd);
     host->common_fd = common_fd;
     host->bounded.memory_bytes = common_bound(common_fd, "memory.limit_in_bytes", bytes);
     return fd;

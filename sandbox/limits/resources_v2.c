@@ -42,10 +42,7 @@ static int own_folder(char path[PATH_MAX]) {
 static int make_group(int parent_fd, const char *name, const char *role) {
     char folder[128];
     snprintf(folder, sizeof folder, "%s-%s", name, role);
-    if (mkdirat(parent_fd, folder, 0755) && errno != EEXIST)
-        return -errno;
-    int fd = openat(parent_fd, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
+    return cgroup_make(parent_fd, folder);
 }
 
 /*
@@ -115,12 +112,6 @@ static int make_cells(int parent_fd, const char *name, const char *role, enum co
     return r;
 }
 
-/* What a slice holds that systemd was asked to bound. */
-static uint64_t held(int common_fd, const char *file, uint64_t bound) {
-    uint64_t holds;
-    return bound && cgroup_read_number(common_fd, file, &holds) == 0 && holds <= bound ? bound : 0;
-}
-
 static void set_bounds(int parent_fd, const struct sandbox_bounds *bounds, enum common common,
                        struct sandbox_host *host) {
     if (common == COMMON_ABOVE)
@@ -128,9 +119,9 @@ static void set_bounds(int parent_fd, const struct sandbox_bounds *bounds, enum 
     if (common == COMMON_BELOW)
         host->bounded = (struct sandbox_bounds){common_bound(host->common_fd, "memory.max", bounds->memory_bytes),
                                                 common_bound(host->common_fd, "pids.max", bounds->processes)};
-    else if (host->common_fd >= 0)
-        host->bounded = (struct sandbox_bounds){held(host->common_fd, "memory.max", bounds->memory_bytes),
-                                                held(host->common_fd, "pids.max", bounds->processes)};
+    else /* systemd was asked to set them */
+        host->bounded = (struct sandbox_bounds){common_held(host->common_fd, "memory.max", bounds->memory_bytes),
+                                                common_held(host->common_fd, "pids.max", bounds->processes)};
 }
 
 /* Divides the group that we are in. */
