@@ -163,7 +163,8 @@ unsigned session_take_strays(struct session *session);
 int session_control_fd(const struct session *session);
 int session_exit_fd(const struct session *session);
 
-/* Read ends of the pipes behind descriptors 1 and 2 of all the session's cells; non-blocking, borrowed. */
+/* Read ends of the pipes behind descriptors 1 and 2 of the starting worker, and later of each CELL_OF_SESSION;
+ * non-blocking, borrowed. */
 int session_stdout_fd(const struct session *session);
 int session_stderr_fd(const struct session *session);
 
@@ -175,13 +176,23 @@ int session_capture(struct session *session, struct error *ret_error) MUST_CHECK
 
 enum cell_source {
     CELL_FROM_CURRENT, /* the last committed image */
-    CELL_FROM_FIRST,   /* image 0, over the files of that time; such a cell can't be committed */
+    CELL_FROM_FIRST,   /* image 0, over the files of that time; not for a CELL_OF_SESSION */
+};
+
+/* What a cell is to its session. */
+enum cell_role {
+    CELL_OF_SESSION, /* the session's own, of which there is one at a time; it can be committed */
+    CELL_BESIDE,     /* a whole run beside it: with outputs, limits and watches of its own; always discarded */
+    CELL_EPHEMERAL,  /* a short look: no outputs, limits together with all others of its kind; always discarded */
 };
 
 struct cell_options {
     enum cell_source source;
-    bool ephemeral; /* it may run beside the session's cell: no output pipes, can't be committed */
+    enum cell_role role;
 };
+
+/* How many CELL_BESIDE cells there may be at once; never 0. */
+unsigned session_beside_max(const struct session *session);
 
 /*
  * Makes a cell, up to the point where only cell_start() is missing: sandbox,
@@ -240,8 +251,8 @@ void cell_measure(struct cell *cell, struct cell_usage *ret_usage);
 /* A system call that a cell was refused. */
 struct denied_call {
     char syscall[32];
-    char detail[96]; /* the address of a network call, or why the call is refused */
-    bool by_cell;    /* made by the cell asked about, and not by an ephemeral one */
+    char detail[96];         /* the address of a network call, or why the call is refused */
+    const struct cell *cell; /* whose call it was; NULL where it was an ephemeral one's or nobody's */
 };
 
 /*
@@ -253,14 +264,9 @@ int session_denied_fd(const struct session *session);
 
 /*
  * Answers one waiting call; call it once each time session_denied_fd() is
- * readable, for it blocks where no call waits. cell is the one that is running, or NULL. 1 with
- * ret_call, 0 where there was nothing to tell, or -errno.
+ * readable, for it blocks where no call waits. 1 with ret_call, 0 where there was nothing to tell, or -errno.
  */
-int session_take_denied(struct session *session, const struct cell *cell, struct denied_call *ret_call) MUST_CHECK;
-
-/* Read end of the pipe behind descriptor 4, to which the worker writes its stack when it is asked to; non-blocking,
- * borrowed. */
-int session_trace_fd(const struct session *session);
+int session_take_denied(struct session *session, struct denied_call *ret_call) MUST_CHECK;
 
 /* Whether limits are kept by watching (no control group): see cell_measure(). */
 bool session_is_watched(const struct session *session);
@@ -275,6 +281,14 @@ const char *session_memory_backend(const struct session *session);
  * dead. Borrowed. */
 int cell_control_fd(const struct cell *cell);
 int cell_exit_fd(const struct cell *cell);
+
+/*
+ * Read ends of the pipes behind descriptors 1, 2 and 4 of the cell; to the last one the worker writes its stack when
+ * it is asked to. Non-blocking, borrowed. Those of a CELL_OF_SESSION are the session's.
+ */
+int cell_stdout_fd(const struct cell *cell);
+int cell_stderr_fd(const struct cell *cell);
+int cell_trace_fd(const struct cell *cell);
 
 /*
  * A UDP socket in the cell's network namespace, non-blocking and bound to where

@@ -31,7 +31,7 @@ static const char *const constant[] = {
     "JPY_PARENT_PID=1", /* libraries detect a notebook by it (progressbar2); ipykernel does not watch process 1 */
     "PIP_RETRIES=0",    /* there is no network to come back */
     "PIP_DISABLE_PIP_VERSION_CHECK=1",
-    "PETRI_TRACE_FD=4", /* where the worker writes its stack when it is asked: session_trace_fd() */
+    "PETRI_TRACE_FD=4", /* where the worker writes its stack when it is asked: cell_trace_fd() */
 };
 
 /* The variables that set the size of thread pools: the number of the cell's processors. */

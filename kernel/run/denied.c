@@ -50,9 +50,9 @@ static void denied_ready(void *arg, short events) {
     struct run *run = runner->run;
     struct denied_call call;
     /* Only one: whether another call waits is only known once the descriptor is polled again. */
-    if (!runner_has_image(runner) || session_take_denied(runner->session, run ? run->now.cell : NULL, &call) <= 0)
+    if (!runner_has_image(runner) || session_take_denied(runner->session, &call) <= 0)
         return;
-    if (run && call.by_cell)
+    if (run && call.cell && call.cell == run->now.cell)
         count_call(run->result.denied, call.syscall, call.detail, true);
 }
 

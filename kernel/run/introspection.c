@@ -133,7 +133,7 @@ static void finish_introspection(struct runner *runner, struct introspection *sl
 /* Makes a cell and sends it the request. 0, or -errno with a sentence in ret_error. */
 static int start_introspection(struct runner *runner, struct introspection *slot, struct error *ret_error) {
     struct error cause = {0};
-    const struct cell_options cell = {.source = CELL_FROM_CURRENT, .ephemeral = true};
+    const struct cell_options cell = {.source = CELL_FROM_CURRENT, .role = CELL_EPHEMERAL};
     struct limits limits;
     json_auto_t *frame = slot->request->route->introspection->frame(slot->request->message.content);
     limits_beside(&runner->limits, INTROSPECTIONS_AT_ONCE, &limits);

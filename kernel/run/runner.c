@@ -70,11 +70,11 @@ void runner_submit(struct runner *runner, struct request *request) {
 }
 
 /* Makes a cell, in *ret_us microseconds. 0, or -errno with a sentence in ret_error. */
-static int make_cell(struct runner *runner, enum cell_source source, struct cell **ret_cell, int64_t *ret_us,
+static int make_cell(struct runner *runner, const struct cell_options *options, struct cell **ret_cell, int64_t *ret_us,
                      struct error *ret_error) {
     struct error cause = {0};
     int64_t before_us = clock_us();
-    int r = cell_create(runner->session, &(struct cell_options){.source = source}, ret_cell, &cause);
+    int r = cell_create(runner->session, options, ret_cell, &cause);
     unsigned strays = session_take_strays(runner->session);
     if (strays > 0)
         log_write(runner->log, LOG_LEVEL_ERROR,
@@ -90,7 +90,8 @@ static int make_cell(struct runner *runner, enum cell_source source, struct cell
 
 /* Makes the next cell ahead. Returns as make_cell() does. */
 static int make_next(struct runner *runner, struct error *ret_error) {
-    return make_cell(runner, CELL_FROM_CURRENT, &runner->ahead, &runner->ahead_us, ret_error);
+    const struct cell_options options = {.source = CELL_FROM_CURRENT, .role = CELL_OF_SESSION};
+    return make_cell(runner, &options, &runner->ahead, &runner->ahead_us, ret_error);
 }
 
 void runner_make_ahead(struct runner *runner) {
@@ -181,7 +182,7 @@ static void fail_died(const struct runner *runner) {
     struct run *run = runner->run;
     cell_end_of(run->now.cell, &run->result.facts.end);
     if (run->result.facts.end.signaled)
-        where_renew(run, session_trace_fd(runner->session));
+        where_renew(run, cell_trace_fd(run->now.cell));
     if (run->result.facts.end.usage.over_memory)
         fail_over_memory(runner);
     else
@@ -334,8 +335,9 @@ static json_t *caps(const struct run *run) {
  * made ahead is then kept for the next request.
  */
 static int take_cell(struct runner *runner, struct run *run, struct error *ret_error) {
+    const struct cell_options fresh = {.source = CELL_FROM_FIRST, .role = CELL_BESIDE};
     if (run->asked.spec.fresh)
-        return make_cell(runner, CELL_FROM_FIRST, &run->now.cell, &run->result.sandbox_us, ret_error);
+        return make_cell(runner, &fresh, &run->now.cell, &run->result.sandbox_us, ret_error);
     int r = runner->ahead ? 0 : make_next(runner, ret_error);
     runner->ahead_failed = false;
     if (r < 0)
@@ -358,7 +360,7 @@ static int start_cell(struct runner *runner, json_t *frame, struct error *ret_er
         .buffers = run->asked.buffers,
         .n_buffers = run->asked.n_buffers};
     writeback_cell_starts(runner->writeback);
-    where_forget(run, session_trace_fd(runner->session));
+    where_forget(run, cell_trace_fd(run->now.cell));
     outputs_begin(&runner->outputs, (uint64_t)run->asked.limits.values[LIMIT_OUTPUT], sink, runner);
     run->now.displays.limit_bytes = run->asked.limits.values[LIMIT_DISPLAY];
     run->now.displays.limit_n = run->asked.limits.values[LIMIT_DISPLAYS];

@@ -152,7 +152,7 @@ json_t *validation_end(struct validation *validation, const char *why) {
 }
 
 static void start_check(struct validation *validation, struct session *session, json_t *frame) {
-    const struct cell_options options = {.source = CELL_FROM_FIRST, .ephemeral = true};
+    const struct cell_options options = {.source = CELL_FROM_FIRST, .role = CELL_EPHEMERAL};
     const struct exchange_options exchange = {.max_frame_bytes = MAX_FRAME_BYTES,
                                               .due_us = clock_us() + WALL_MS * CLOCK_MS,
                                               .limits = &limits_of_check,

@@ -78,7 +78,7 @@ static void ask_for_stack(struct runner *runner, enum limit limit, int64_t now_u
     struct run *run = runner->run;
     run->now.over = limit;
     run->now.question.waits = false;
-    where_forget(run, session_trace_fd(runner->session));
+    where_forget(run, cell_trace_fd(runner->run->now.cell));
     where_ask(run);
     run->now.deadline_us = CLOCK_NEVER;
     run->now.stack_us = now_us + runner->stack_us;
@@ -88,7 +88,7 @@ void watchdog_fail(struct runner *runner, enum exchange_state state) {
     if (state == EXCHANGE_REPLACED) {
         fail_replaced(runner->run);
     } else if (state == EXCHANGE_OVER_MEMORY) {
-        where_renew(runner->run, session_trace_fd(runner->session));
+        where_renew(runner->run, cell_trace_fd(runner->run->now.cell));
         run_fail_memory(runner->run, &runner->exchange.usage, runner->profile, runner->config->kernels.memory_bytes);
     } else if (state == EXCHANGE_OVER_IN_FLIGHT) {
         run_fail_in_flight(runner->run);
@@ -135,7 +135,7 @@ static void ask_near_memory_limit(struct runner *runner) {
         run->now.stack_us != CLOCK_NEVER || !cell_computes(run->now.cell))
         return;
     run->now.asked_at_bytes = bytes;
-    where_renew(run, session_trace_fd(runner->session));
+    where_renew(run, cell_trace_fd(runner->run->now.cell));
     where_ask(run);
 }
 
@@ -153,7 +153,7 @@ static void stack_ready(void *arg, short events) {
     const struct runner *runner = arg;
     struct run *run = runner->run;
     (void)events;
-    if (!where_read(run, session_trace_fd(runner->session)))
+    if (!where_read(run, cell_trace_fd(runner->run->now.cell)))
         return;
     int64_t rest_us = outcome_where_is_whole(&run->result.facts.where) ? 0 : STACK_REST_MS * CLOCK_MS;
     run->now.stack_us = clock_sooner(run->now.stack_us, clock_us() + rest_us);
@@ -167,7 +167,7 @@ void watchdog_watch(struct runner *runner, struct poll_set *set) {
     poll_set_deadline(set, run->now.grace_us);
     poll_set_deadline(set, run->now.stack_us);
     if (run->now.stack_us != CLOCK_NEVER)
-        poll_set_add_fd(set, session_trace_fd(runner->session), ZMQ_POLLIN, stack_ready, runner);
+        poll_set_add_fd(set, cell_trace_fd(runner->run->now.cell), ZMQ_POLLIN, stack_ready, runner);
 }
 
 static void fail_interrupted(const struct runner *runner) {

@@ -33,11 +33,12 @@ enum { ROOM_MS = 1000, GONE_MS = 120000, KILL_ROUNDS = 10000, KILL_NAP_US = 1000
 
 static struct cell *cell_new(struct session *session, const struct cell_options *options) {
     struct cell *cell = calloc(1, sizeof *cell);
-    const bool first = options->source == CELL_FROM_FIRST, live = !first && !options->ephemeral;
+    const bool first = options->source == CELL_FROM_FIRST, ephemeral = options->role == CELL_EPHEMERAL,
+               live = !first && !ephemeral;
     if (!cell)
         return NULL;
     *cell = (struct cell){.session = session,
-                          .ephemeral = options->ephemeral,
+                          .ephemeral = ephemeral,
                           .init = {-1, -1, -1},
                           .memory_fd = -1,
                           .worker_pidfd = -1,
@@ -129,6 +130,18 @@ int cell_names_fd(struct cell *cell) {
 
 int cell_exit_fd(const struct cell *cell) {
     return cell->worker_pidfd;
+}
+
+int cell_stdout_fd(const struct cell *cell) {
+    return cell->session->outputs[SESSION_STDOUT];
+}
+
+int cell_stderr_fd(const struct cell *cell) {
+    return cell->session->outputs[SESSION_STDERR];
+}
+
+int cell_trace_fd(const struct cell *cell) {
+    return cell->session->outputs[SESSION_TRACE];
 }
 
 void cell_signal_group(const struct cell *cell, int signal) {

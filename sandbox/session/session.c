@@ -214,10 +214,6 @@ int session_stdout_fd(const struct session *session) {
     return session->outputs[SESSION_STDOUT];
 }
 
-int session_trace_fd(const struct session *session) {
-    return session->outputs[SESSION_TRACE];
-}
-
 int session_denied_fd(const struct session *session) {
     return session->denied_fd;
 }
@@ -230,12 +226,18 @@ static bool is_in(pid_t pid, const struct cell *cell) {
     return cell && stat(path, &st) == 0 && st.st_ino == cell->pid_namespace;
 }
 
-int session_take_denied(struct session *session, const struct cell *cell, struct denied_call *ret_call) {
+int session_take_denied(struct session *session, struct denied_call *ret_call) {
     pid_t pid;
     int r = filter_listener_take(session->denied_fd, ret_call, &pid);
-    if (r == 1)
-        ret_call->by_cell = is_in(pid, cell);
+    for (const struct cell *cell = session->cells; r == 1 && cell; cell = cell->next)
+        if (!cell->ephemeral && is_in(pid, cell))
+            ret_call->cell = cell;
     return r;
+}
+
+unsigned session_beside_max(const struct session *session) {
+    (void)session;
+    return 1;
 }
 
 int session_stderr_fd(const struct session *session) {

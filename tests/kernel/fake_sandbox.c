@@ -17,15 +17,22 @@
 
 #include <cmocka.h>
 
-enum { STUCK_S = 30, STORY_BYTES = 65536, N_PIPES = 3 };
+enum { STUCK_S = 30, STORY_BYTES = 65536, N_PIPES = 3, BESIDE_MAX = 16 };
+
+enum { ROLES = CELL_EPHEMERAL + 1 };
 
 struct cell {
     struct cell *next; /* of all that the session ever had */
     struct session *session;
-    bool ephemeral;
+    enum cell_role role;
     int control_fd;
     int worker_fd; /* given to the test */
     int exit_fd;
+    int out[N_PIPES][2]; /* of a cell beside, its own */
+    int signal;          /* the same */
+    bool runs;
+    bool given;                 /* to the test: fake_next_beside() */
+    const struct cell_end *end; /* how it has died; NULL: as planned */
 };
 
 struct session {
@@ -33,17 +40,33 @@ struct session {
     pthread_cond_t changed;
     struct fake_plan plan;
     int64_t planned_us;
-    int n_ephemeral, most_ephemeral;
-    struct cell_limits limits[2]; /* of the last started cell, and of the last ephemeral one */
+    int n[ROLES], most[ROLES];        /* that run; together at the most */
+    struct cell_limits limits[ROLES]; /* of the last started one of each role */
     int control_fd, worker_fd, exit_fd, denied_fd;
     int out[N_PIPES][2]; /* pipes of stdout, stderr and the stack */
     struct cell *running;
+    const struct cell *denied; /* whose call waits for its refusal */
     struct cell *cells;
-    int started[2]; /* worker ends of the last started cell, and of the last ephemeral one; -1 once taken */
+    int started[ROLES]; /* worker ends of the last started one of each role; -1 once taken */
     int signal;
     char story[STORY_BYTES];
     char told[STORY_BYTES];
 };
+
+/* The kernel reads from them without waiting. */
+static void make_pipes(int out[N_PIPES][2]) {
+    for (int i = 0; i < N_PIPES; i++) {
+        assert_int_equal(pipe2(out[i], O_CLOEXEC), 0);
+        assert_int_equal(fcntl(out[i][0], F_SETFL, O_NONBLOCK), 0);
+    }
+}
+
+static void close_pipes(int out[N_PIPES][2]) {
+    for (int i = 0; i < N_PIPES; i++) {
+        close(out[i][0]);
+        close(out[i][1]);
+    }
+}
 
 /* The kernel's end, and the one at which the test waits for what the kernel says. */
 static void make_pair(int fds[2]) {
@@ -64,11 +87,9 @@ struct session *fake_session_create(void) {
     session->worker_fd = pair[1];
     session->exit_fd = eventfd(0, EFD_CLOEXEC);
     session->denied_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
-    session->started[0] = session->started[1] = -1;
-    for (int i = 0; i < N_PIPES; i++) {
-        assert_int_equal(pipe2(session->out[i], O_CLOEXEC), 0);
-        assert_int_equal(fcntl(session->out[i][0], F_SETFL, O_NONBLOCK), 0);
-    }
+    for (int i = 0; i < ROLES; i++)
+        session->started[i] = -1;
+    make_pipes(session->out);
     return session;
 }
 
@@ -81,6 +102,8 @@ static void close_cell(struct cell *cell) {
     close(cell->control_fd);
     close(cell->worker_fd);
     close(cell->exit_fd);
+    if (cell->role == CELL_BESIDE)
+        close_pipes(cell->out);
     free(cell);
 }
 
@@ -93,19 +116,22 @@ void fake_session_free(struct session *session) {
     close(session->worker_fd);
     close(session->exit_fd);
     close(session->denied_fd);
-    for (int i = 0; i < N_PIPES; i++) {
-        close(session->out[i][0]);
-        close(session->out[i][1]);
-    }
+    close_pipes(session->out);
     pthread_cond_destroy(&session->changed);
     pthread_mutex_destroy(&session->mutex);
     free(session);
 }
 
-static void tell(struct session *session, const char *word) {
+static void tell(const struct cell *cell, const char *word) {
+    static const char *const whose[ROLES] = {[CELL_BESIDE] = "beside:"};
+    struct session *session = cell->session;
+    if (cell->role == CELL_EPHEMERAL)
+        return;
     pthread_mutex_lock(&session->mutex);
     size_t n = strlen(session->story);
-    snprintf(session->story + n, sizeof session->story - n, "%s%s", n ? " " : "", word);
+    snprintf(session->story + n, sizeof session->story - n, "%s%s%s", n ? " " : "",
+             whose[cell->role] ? whose[cell->role] : "", word);
+    pthread_cond_broadcast(&session->changed);
     pthread_mutex_unlock(&session->mutex);
 }
 
@@ -141,6 +167,10 @@ int fake_stdout_fd(struct session *session) {
 
 int fake_trace_fd(struct session *session) {
     return session->out[2][1];
+}
+
+void fake_trace_reads(struct session *session, int fd) {
+    assert_int_equal(dup2(fd, session->out[2][0]), session->out[2][0]);
 }
 
 int fake_stderr_fd(struct session *session) {
@@ -180,23 +210,23 @@ static void give(struct session *session, int *value, int what) {
 }
 
 int fake_next_cell(struct session *session) {
-    return take(session, &session->started[0], -1);
+    return take(session, &session->started[CELL_OF_SESSION], -1);
 }
 
 int fake_next_ephemeral(struct session *session) {
-    return take(session, &session->started[1], -1);
+    return take(session, &session->started[CELL_EPHEMERAL], -1);
 }
 
-struct cell_limits fake_limits(struct session *session, bool ephemeral) {
+struct cell_limits fake_limits(struct session *session, enum cell_role role) {
     pthread_mutex_lock(&session->mutex);
-    struct cell_limits limits = session->limits[ephemeral];
+    struct cell_limits limits = session->limits[role];
     pthread_mutex_unlock(&session->mutex);
     return limits;
 }
 
-int fake_most_ephemeral(struct session *session) {
+int fake_most(struct session *session, enum cell_role role) {
     pthread_mutex_lock(&session->mutex);
-    int most = session->most_ephemeral;
+    int most = session->most[role];
     pthread_mutex_unlock(&session->mutex);
     return most;
 }
@@ -214,36 +244,52 @@ void fake_cell_dies(struct session *session, const struct cell_end *end) {
     make_readable(cell->exit_fd);
 }
 
+/* The first that has started and was not given away; NULL where there is none. Cells are listed from the last one. */
+static struct cell *first_beside(const struct session *session) {
+    struct cell *found = NULL;
+    for (struct cell *cell = session->cells; cell; cell = cell->next)
+        if (cell->role == CELL_BESIDE && cell->runs && !cell->given)
+            found = cell;
+    return found;
+}
+
+struct cell *fake_next_beside(struct session *session) {
+    take(session, &session->started[CELL_BESIDE], -1);
+    pthread_mutex_lock(&session->mutex);
+    struct cell *cell = first_beside(session);
+    assert_non_null(cell);
+    cell->given = true;
+    if (first_beside(session))
+        session->started[CELL_BESIDE] = 0; /* there is another one to take */
+    pthread_mutex_unlock(&session->mutex);
+    return cell;
+}
+
+int fake_worker_of(const struct cell *cell) {
+    return cell->worker_fd;
+}
+
+int fake_stdout_of(const struct cell *cell) {
+    return cell->out[0][1];
+}
+
+int fake_next_signal_of(struct cell *cell) {
+    return take(cell->session, &cell->signal, 0);
+}
+
+void fake_dies(struct cell *cell, const struct cell_end *end) {
+    pthread_mutex_lock(&cell->session->mutex);
+    cell->end = end;
+    pthread_mutex_unlock(&cell->session->mutex);
+    make_readable(cell->exit_fd);
+}
+
 static int planned(int r, const char *detail, struct error *ret_error) {
     if (r < 0) {
         *ret_error = (struct error){.step = 1, .err = -r};
         snprintf(ret_error->text, sizeof ret_error->text, "%s", detail ? detail : "");
     }
     return r;
-}
-
-const char *sandbox_error_text(const struct error *error, char *buf, size_t size) {
-    snprintf(buf, size, "making it failed (%s). Mend it.", error->text);
-    return buf;
-}
-
-int sandbox_enter(const struct sandbox_folder *folder, const struct sandbox_bounds *bounds,
-                  struct sandbox_host *ret_host, struct error *ret_error) {
-    (void)bounds;
-    (void)folder;
-    (void)ret_host;
-    return planned(-ENOSYS, "no sandboxes in this test", ret_error);
-}
-
-int session_create(const struct session_options *options, struct session **ret_session, struct error *ret_error) {
-    (void)options;
-    (void)ret_session;
-    return planned(-ENOSYS, "no sessions in this test", ret_error);
-}
-
-struct session_view session_view(const struct session *session) {
-    (void)session;
-    return (struct session_view){0};
 }
 
 int session_control_fd(const struct session *session) {
@@ -262,50 +308,30 @@ int session_stderr_fd(const struct session *session) {
     return session->out[1][0];
 }
 
-int session_trace_fd(const struct session *session) {
-    return session->out[2][0];
-}
-
 int session_denied_fd(const struct session *session) {
     return session->denied_fd;
 }
 
-int session_take_denied(struct session *session, const struct cell *cell, struct denied_call *ret_call) {
+int session_take_denied(struct session *session, struct denied_call *ret_call) {
     uint64_t n;
     if (read(session->denied_fd, &n, sizeof n) < 0)
         return -errno;
-    *ret_call = (struct denied_call){.syscall = "connect", .detail = "192.0.2.1:80", .by_cell = cell != NULL};
+    pthread_mutex_lock(&session->mutex);
+    *ret_call = (struct denied_call){.syscall = "connect", .detail = "192.0.2.1:80", .cell = session->denied};
+    pthread_mutex_unlock(&session->mutex);
     return 1;
 }
 
-void fake_deny(struct session *session) {
+void fake_deny(struct session *session, const struct cell *cell) {
+    pthread_mutex_lock(&session->mutex);
+    session->denied = cell ? cell : session->running;
+    pthread_mutex_unlock(&session->mutex);
     make_readable(session->denied_fd);
 }
 
-unsigned session_take_strays(struct session *session) {
-    (void)session;
-    return 0;
-}
-
-bool session_is_watched(const struct session *session) {
-    (void)session;
-    return true;
-}
-
-const char *sandbox_memory_backend(const struct sandbox_host *host) {
-    (void)host;
-    return "watched";
-}
-
-void session_measure_files(const struct session *session, uint64_t *ret_bytes, uint64_t *ret_files) {
-    (void)session;
-    *ret_bytes = 3 << 20;
-    *ret_files = 7;
-}
-
-const char *session_memory_backend(const struct session *session) {
-    (void)session;
-    return "watched";
+unsigned session_beside_max(const struct session *session) {
+    const unsigned most = plan_of((struct session *)session).beside_max;
+    return most ? most : BESIDE_MAX;
 }
 
 void cell_measure(struct cell *cell, struct cell_usage *ret_usage) {
@@ -321,79 +347,59 @@ int cell_create(struct session *session, const struct cell_options *options, str
                 struct error *ret_error) {
     struct fake_plan plan = plan_of(session);
     int pair[2];
-    int r = options->ephemeral ? plan.create_ephemeral : plan.create;
+    int r = options->role == CELL_EPHEMERAL ? plan.create_ephemeral : plan.create;
     if (r < 0)
         return planned(r, plan.detail, ret_error);
     struct cell *cell = calloc(1, sizeof *cell);
     assert_non_null(cell);
     make_pair(pair);
-    *cell = (struct cell){session->cells, session, options->ephemeral, pair[0], pair[1], eventfd(0, EFD_CLOEXEC)};
+    assert_false(options->role == CELL_OF_SESSION && options->source == CELL_FROM_FIRST);
+    *cell = (struct cell){.next = session->cells,
+                          .session = session,
+                          .role = options->role,
+                          .control_fd = pair[0],
+                          .worker_fd = pair[1],
+                          .exit_fd = eventfd(0, EFD_CLOEXEC)};
+    if (cell->role == CELL_BESIDE)
+        make_pipes(cell->out);
+    pthread_mutex_lock(&session->mutex);
     session->cells = cell;
-    if (!cell->ephemeral)
-        tell(session, "create");
+    pthread_mutex_unlock(&session->mutex);
+    tell(cell, "create");
     *ret_cell = cell;
     return 0;
 }
 
-static void set_running(struct session *session, struct cell *cell) {
+/* Counts the cells that run. */
+static void set_runs(struct cell *cell, bool runs) {
+    struct session *session = cell->session;
+    const enum cell_role role = cell->role;
     pthread_mutex_lock(&session->mutex);
-    session->running = cell;
+    if (role == CELL_OF_SESSION)
+        session->running = runs ? cell : NULL;
+    session->n[role] += runs - cell->runs;
+    cell->runs = runs;
+    if (session->n[role] > session->most[role])
+        session->most[role] = session->n[role];
     pthread_mutex_unlock(&session->mutex);
 }
 
 int cell_start(struct cell *cell, const struct cell_limits *limits) {
     assert_non_null(limits);
     pthread_mutex_lock(&cell->session->mutex);
-    cell->session->limits[cell->ephemeral] = *limits;
-    cell->session->n_ephemeral += cell->ephemeral;
-    if (cell->session->n_ephemeral > cell->session->most_ephemeral)
-        cell->session->most_ephemeral = cell->session->n_ephemeral;
+    cell->session->limits[cell->role] = *limits;
     pthread_mutex_unlock(&cell->session->mutex);
-    if (!cell->ephemeral) {
-        tell(cell->session, "start");
-        set_running(cell->session, cell);
-    }
-    give(cell->session, &cell->session->started[cell->ephemeral], cell->worker_fd);
+    tell(cell, "start");
+    set_runs(cell, true);
+    give(cell->session, &cell->session->started[cell->role], cell->worker_fd);
     return 0;
 }
 
 int cell_put_file(struct cell *cell, const char *path, const void *data, size_t bytes) {
     (void)data;
     (void)bytes;
-    tell(cell->session, "put");
+    tell(cell, "put");
     return strcmp(path, "full") == 0 ? -ENOSPC : 0;
-}
-
-int cell_list_changes(const struct cell *cell, enum cell_listing what, cell_change_handler *handler, void *arg) {
-    (void)cell;
-    (void)what;
-    (void)handler;
-    (void)arg;
-    return 0;
-}
-
-int cell_release_file(struct cell *cell, const char *path) {
-    (void)cell;
-    (void)path;
-    return 1;
-}
-
-int cell_list_held(const struct cell *cell, cell_held_handler *handler, void *arg) {
-    (void)cell;
-    (void)handler;
-    (void)arg;
-    return 0;
-}
-
-int cell_open_change(const struct cell *cell, const char *path) {
-    (void)cell;
-    (void)path;
-    return -ENOENT;
-}
-
-int cell_watch_opened(struct cell *cell) {
-    (void)cell;
-    return 0;
 }
 
 int cell_take_opened(struct cell *cell, char ***ret_paths, size_t *ret_n) {
@@ -417,49 +423,55 @@ int cell_control_fd(const struct cell *cell) {
     return cell->control_fd;
 }
 
-int cell_names_fd(struct cell *cell) {
-    (void)cell;
-    return -1;
-}
-
 int cell_exit_fd(const struct cell *cell) {
     return cell->exit_fd;
 }
 
+/* Read end of one of a cell's pipes. */
+static int pipe_of(const struct cell *cell, int which) {
+    return cell->role == CELL_BESIDE ? cell->out[which][0] : cell->session->out[which][0];
+}
+
+int cell_stdout_fd(const struct cell *cell) {
+    return pipe_of(cell, 0);
+}
+
+int cell_stderr_fd(const struct cell *cell) {
+    return pipe_of(cell, 1);
+}
+
+int cell_trace_fd(const struct cell *cell) {
+    return pipe_of(cell, 2);
+}
+
+static int *signal_of(const struct cell *cell) {
+    return cell->role == CELL_BESIDE ? &((struct cell *)cell)->signal : &cell->session->signal;
+}
+
 void cell_signal_group(const struct cell *cell, int signal) {
-    give(cell->session, &cell->session->signal, signal);
+    give(cell->session, signal_of(cell), signal);
 }
 
 /* An interrupt is followed by one of these every few milliseconds: it takes the place of none that waits to be read. */
 void cell_signal(const struct cell *cell, int signal) {
     struct session *session = cell->session;
     pthread_mutex_lock(&session->mutex);
-    if (session->signal == 0)
-        session->signal = signal;
+    if (*signal_of(cell) == 0)
+        *signal_of(cell) = signal;
     pthread_cond_broadcast(&session->changed);
     pthread_mutex_unlock(&session->mutex);
 }
 
-bool cell_computes(const struct cell *cell) {
-    (void)cell;
-    return true;
-}
-
 int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct error *ret_error) {
     struct fake_plan plan = plan_of(cell->session);
-    tell(cell->session, "freeze");
+    tell(cell, "freeze");
     *ret_end = plan.end;
     return planned(plan.freeze, plan.detail, ret_error);
 }
 
 static void end_cell(struct cell *cell, const char *how) {
-    pthread_mutex_lock(&cell->session->mutex);
-    cell->session->n_ephemeral -= cell->ephemeral;
-    pthread_mutex_unlock(&cell->session->mutex);
-    if (cell->ephemeral)
-        return;
-    tell(cell->session, how);
-    set_running(cell->session, NULL);
+    set_runs(cell, false);
+    tell(cell, how);
 }
 
 void cell_commit(struct cell *cell) {
@@ -472,5 +484,8 @@ void cell_discard(struct cell *cell) {
 }
 
 void cell_end_of(struct cell *cell, struct cell_end *ret_end) {
-    *ret_end = plan_of(cell->session).end;
+    pthread_mutex_lock(&cell->session->mutex);
+    const struct cell_end *end = cell->end;
+    pthread_mutex_unlock(&cell->session->mutex);
+    *ret_end = end ? *end : plan_of(cell->session).end;
 }

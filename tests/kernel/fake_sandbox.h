@@ -14,6 +14,7 @@ struct fake_plan {
     int capture;
     int create;
     int create_ephemeral;
+    unsigned beside_max; /* 0 for 16 */
     int freeze;
     struct cell_end end;     /* of cell_freeze() and cell_end_of() */
     struct cell_usage usage; /* of cell_measure() */
@@ -33,31 +34,47 @@ int fake_stdout_fd(struct session *session);
 int fake_stderr_fd(struct session *session);
 int fake_trace_fd(struct session *session);
 
+/* What the kernel reads of the stack's pipe comes from this descriptor instead. */
+void fake_trace_reads(struct session *session, int fd);
+
 void fake_plan(struct session *session, const struct fake_plan *plan);
 
 /* Makes session_exit_fd() readable. */
 void fake_worker_dies(struct session *session);
 
-/* Waits until the next cell is started (fails the test after a while); returns its worker's end. Borrowed. */
+/* Waits until the session's next cell is started (fails the test after a while); returns its worker's end. Borrowed. */
 int fake_next_cell(struct session *session);
 int fake_next_ephemeral(struct session *session);
 
-/* What the last cell, or the last ephemeral one, was started with. */
-struct cell_limits fake_limits(struct session *session, bool ephemeral);
+/* What the last cell of a role was started with. */
+struct cell_limits fake_limits(struct session *session, enum cell_role role);
 
-/* How many ephemeral cells there were at once, at the most. */
-int fake_most_ephemeral(struct session *session);
+/* How many cells of a role ran at once, at the most. */
+int fake_most(struct session *session, enum cell_role role);
 
-/* Makes the exit_fd of the running cell (not an ephemeral one) readable. */
+/* Makes the exit_fd of the session's running cell readable. */
 void fake_cell_dies(struct session *session, const struct cell_end *end);
 
-/* A system call (connect, to 192.0.2.1:80) waits for its refusal. */
-void fake_deny(struct session *session);
+/* A system call (connect, to 192.0.2.1:80) of a cell waits for its refusal; NULL: of the session's running one. */
+void fake_deny(struct session *session, const struct cell *cell);
 
-/* Waits until a cell (not an ephemeral one) was signalled, and returns the signal. */
+/* Waits until the session's cell was signalled, and returns the signal. */
 int fake_next_signal(struct session *session);
 
-/* What was done with cells (not ephemeral ones) so far, words with spaces between. Borrowed until the next call. */
+/* Waits until a cell beside was started that this has not returned yet: the first of them. Borrowed, also when it has
+ * ended. Its worker's end, and the write end of its pipe, are borrowed too. */
+struct cell *fake_next_beside(struct session *session);
+int fake_worker_of(const struct cell *cell);
+int fake_stdout_of(const struct cell *cell);
+
+/* Waits until such a cell was signalled, and returns the signal. */
+int fake_next_signal_of(struct cell *cell);
+
+/* Such a cell dies; end is borrowed for the cell's life. */
+void fake_dies(struct cell *cell, const struct cell_end *end);
+
+/* What was done with cells (not ephemeral ones) so far, words with spaces between: "start" for one of the session's,
+ * "beside:start" for one beside. Borrowed until the next call. */
 const char *fake_story(struct session *session);
 
 #endif

@@ -116,15 +116,22 @@ static void *run(void *arg) {
     return (void *)(intptr_t)loop_run(kernel);
 }
 
+/* Plays a worker that has not been told anything yet. */
+static void take_worker(struct harness *h, struct harness_worker *worker, int fd) {
+    wire_reader_destroy(worker->reader);
+    worker->reader = wire_reader_create(1 << 22);
+    assert_non_null(worker->reader);
+    worker->fd = fd;
+    h->played = worker;
+}
+
 void harness_start(struct harness *h, harness_change *change) {
     struct message welcome;
     *h = (struct harness){0};
     make_kernel(h);
     if (change)
         change(&h->kernel);
-    h->worker_fd = fake_worker_fd(h->session);
-    h->reader = wire_reader_create(1 << 22);
-    assert_non_null(h->reader);
+    take_worker(h, &h->own, fake_worker_fd(h->session));
     connect_client(h);
     assert_int_equal(pthread_create(&h->thread, NULL, run, &h->kernel), 0);
     harness_receive(h, CHANNEL_IOPUB, &welcome);
@@ -175,7 +182,7 @@ void harness_stop(struct harness *h) {
     }
     zmq_ctx_term(h->context);
     signer_destroy(h->signer);
-    wire_reader_destroy(h->reader);
+    harness_leave(&h->own);
     assert_int_equal(rmdir(h->folder), 0);
 }
 
@@ -301,8 +308,8 @@ void harness_wait_published(struct harness *h, const char *msg_type, const char 
 json_t *harness_told(struct harness *h) {
     struct wire_frame frame;
     int r;
-    while ((r = wire_reader_next(h->reader, &frame)) == 0)
-        assert_true(wire_reader_fill(h->reader, h->worker_fd) > 0);
+    while ((r = wire_reader_next(h->played->reader, &frame)) == 0)
+        assert_true(wire_reader_fill(h->played->reader, h->played->fd) > 0);
     assert_int_equal(r, 1);
     json_t *json = json_incref(frame.json);
     wire_frame_fini(&frame);
@@ -310,15 +317,27 @@ json_t *harness_told(struct harness *h) {
 }
 
 json_t *harness_next_cell(struct harness *h) {
-    wire_reader_destroy(h->reader);
-    h->reader = wire_reader_create(1 << 22);
-    assert_non_null(h->reader);
-    h->worker_fd = fake_next_cell(h->session);
+    take_worker(h, &h->own, fake_next_cell(h->session));
     return harness_told(h);
 }
 
+json_t *harness_next_beside(struct harness *h, struct harness_worker *worker) {
+    *worker = (struct harness_worker){.cell = fake_next_beside(h->session)};
+    take_worker(h, worker, fake_worker_of(worker->cell));
+    return harness_told(h);
+}
+
+void harness_leave(struct harness_worker *worker) {
+    wire_reader_destroy(worker->reader);
+    worker->reader = NULL;
+}
+
+void harness_play(struct harness *h, struct harness_worker *worker) {
+    h->played = worker ? worker : &h->own;
+}
+
 void harness_say(struct harness *h, json_t *json) {
-    frames_say(h->worker_fd, json);
+    frames_say(h->played->fd, json);
 }
 
 void harness_done(struct harness *h, const char *status) {

@@ -9,6 +9,13 @@
 
 #include <pthread.h>
 
+/* A worker that the test plays. */
+struct harness_worker {
+    struct cell *cell;          /* of one beside the session's */
+    int fd;                     /* the end that the test has */
+    struct wire_reader *reader; /* of what the kernel tells it, owned */
+};
+
 struct harness {
     struct kernel kernel;
     struct session *session; /* as fake_sandbox.h knows it; the kernel owns it */
@@ -17,8 +24,8 @@ struct harness {
     void *context;   /* the client's */
     void *sockets[CHANNEL_N];
     struct signer *signer;
-    struct wire_reader *reader; /* of what the kernel tells the worker */
-    int worker_fd;              /* the end that the test plays now */
+    struct harness_worker own;     /* of the session: the starting one, then those of its cells */
+    struct harness_worker *played; /* now */
 };
 
 /* Changes limits before the kernel runs; NULL is allowed. */
@@ -64,6 +71,13 @@ void harness_wait_published(struct harness *h, const char *msg_type, const char 
 
 /* The worker: takes over the next cell that is started; waits for a request in it. The request is the caller's. */
 json_t *harness_next_cell(struct harness *h);
+
+/* The same for the next cell that is started beside the session's. worker is the caller's: harness_leave(). */
+json_t *harness_next_beside(struct harness *h, struct harness_worker *worker);
+void harness_leave(struct harness_worker *worker);
+
+/* From now on the test plays this worker; NULL: the one of the session's own cell. */
+void harness_play(struct harness *h, struct harness_worker *worker);
 
 /* Waits for the next frame from the kernel. The caller's: json_decref(). */
 json_t *harness_told(struct harness *h);

@@ -295,7 +295,7 @@ void live_make_connection(struct live *live, const struct cell *cell, int ret_fd
     live_send(cell, "make connection");
     CHECK(poll(asks, 2, 20000) > 0);
     if (asks[0].revents)
-        CHECK(session_take_denied(live->session, cell, &call) >= 0);
+        CHECK(session_take_denied(live->session, &call) >= 0);
     CHECK_EQUAL(sscanf(live_receive(cell), "%d %d", &ret_fds[0], &ret_fds[1]), 2);
 }
 

@@ -221,13 +221,15 @@ static void test_execute_under_a_rolled_back_cell_publishes_nothing(void **state
 }
 
 static void test_execute_fresh_publishes_nothing_under_earlier_cells(void **state) {
+    struct harness_worker worker;
     char first[37], second[37];
     (void)state;
     json_t *number = run_one(first, false);
     harness_send_with(&h, CHANNEL_SHELL, "execute_request", json_pack("{s:s}", "code", "2"),
                       json_pack("{s:{s:b}}", "petri", "fresh", 1), second);
-    json_decref(harness_next_cell(&h));
+    json_decref(harness_next_beside(&h, &worker));
     expect_late_text_to_be_the_cells_own(number, second);
+    harness_leave(&worker);
 }
 
 static void test_execute_reply_with_dropped_fields_says_so(void **state) {
@@ -313,8 +315,8 @@ static void test_execute_denied_system_calls_are_in_the_report(void **state) {
     char id[37], info[37];
     (void)state;
     begin_cell("connects", id);
-    fake_deny(h.session);
-    fake_deny(h.session);
+    fake_deny(h.session, NULL);
+    fake_deny(h.session, NULL);
     /* What comes later is served in a later turn, or after them in the same. */
     for (int i = 0; i < 2; i++) {
         harness_send(&h, CHANNEL_CONTROL, "kernel_info_request", json_object(), info);

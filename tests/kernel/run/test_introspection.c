@@ -86,7 +86,7 @@ static void test_complete_has_at_most_the_limits_of_the_session(void **state) {
     (void)state;
     send_complete(id);
     fake_next_ephemeral(h.session);
-    struct cell_limits limits = fake_limits(h.session, true);
+    struct cell_limits limits = fake_limits(h.session, CELL_EPHEMERAL);
     assert_int_equal(limits.memory_bytes, 64 << 20);
     assert_int_equal(limits.processes, 8);
     assert_int_equal(limits.cpus, 1);
@@ -117,7 +117,7 @@ static void test_completions_at_once_are_no_more_than_processors(void **state) {
                    json_pack("{s:s, s:{s:s}}", "type", "done", "reply", "status", "ok"));
         expect_no_matches(ids[i]);
     }
-    assert_int_equal(fake_most_ephemeral(h.session), 1);
+    assert_int_equal(fake_most(h.session, CELL_EPHEMERAL), 1);
 }
 
 /* Reads what the kernel sends to such a cell until its sync is answered. */

@@ -114,6 +114,7 @@ static void test_no_preload_runs_once_a_message_has_brought_files(void **state) 
 }
 
 static void test_preload_runs_after_cells_that_left_nothing(void **state) {
+    struct harness_worker worker;
     char id[37];
     json_t *fresh = json_pack("{s:{s:b}}", "petri", "fresh", 1);
     (void)state;
@@ -122,9 +123,10 @@ static void test_preload_runs_after_cells_that_left_nothing(void **state) {
     expect_status(id, "error");
     fake_plan(h.session, &(struct fake_plan){0});
     harness_send_with(&h, CHANNEL_SHELL, "execute_request", json_pack("{s:s}", "code", "1"), fresh, id);
-    json_decref(harness_next_cell(&h));
+    json_decref(harness_next_beside(&h, &worker));
     harness_done(&h, "ok");
     expect_status(id, "ok");
+    harness_leave(&worker);
     expect_preload();
 }
 

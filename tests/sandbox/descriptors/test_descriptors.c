@@ -74,7 +74,7 @@ static void aside_does_not_take_from_the_cells_pipe(struct live *live) {
     struct live_pair pipe = live_make_pair(live, "pipe");
     CHECK_TEXT(live_do(live, "say %d one", pipe.b), "3");
     struct cell *cell = live_start(live), *ephemeral;
-    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){.ephemeral = true}, &ephemeral, &error), 0);
+    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){.role = CELL_EPHEMERAL}, &ephemeral, &error), 0);
     CHECK_EQUAL(cell_start(ephemeral, &(struct cell_limits){0}), 0);
     CHECK_TEXT(live_ask(ephemeral, "take %d", pipe.a), "one");
     CHECK_TEXT(live_ask(cell, "take %d", pipe.a), "one");
@@ -90,7 +90,7 @@ static void aside_has_no_part_in_output_whatever_was_opened_since(struct live *l
     CHECK_EQUAL(live_call(live, SYS_dup2, "1 60"), 60);
     live_make_pair(live, "pipe");
     CHECK_EQUAL(live_call(live, SYS_close, "50"), 0);
-    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){.ephemeral = true}, &ephemeral, &error), 0);
+    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){.role = CELL_EPHEMERAL}, &ephemeral, &error), 0);
     CHECK_EQUAL(cell_start(ephemeral, &(struct cell_limits){0}), 0);
     CHECK_TEXT(live_ask(ephemeral, "say 1 unheard"), "7");
     CHECK_TEXT(live_ask(ephemeral, "say 60 unheard"), "7");

@@ -152,7 +152,11 @@ static long try_pipes(struct live *live, enum cell_source source) {
     struct error error = {0};
     struct cell *cell;
     long r = 0;
-    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){.source = source}, &cell, &error), 0);
+    CHECK_EQUAL(cell_create(live->session,
+                            &(struct cell_options){.source = source,
+                                                   .role = source == CELL_FROM_FIRST ? CELL_BESIDE : CELL_OF_SESSION},
+                            &cell, &error),
+                0);
     CHECK_EQUAL(cell_start(cell, &(struct cell_limits){0}), 0);
     for (int fd = 1; r == 0 && fd <= 2; fd++) {
         const long opened = CALL(cell, SYS_open, "\"/proc/self/fd/%d %d", fd, O_WRONLY);

@@ -62,7 +62,7 @@ static const char *ask_server(struct live *live, const struct cell *cell, const 
     live_send(cell, "ask %s", where);
     CHECK(poll(fds, 2, 20000) > 0);
     if (fds[0].revents)
-        CHECK(session_take_denied(live->session, cell, &call) >= 0);
+        CHECK(session_take_denied(live->session, &call) >= 0);
     const char *answer = live_receive(cell);
     CHECK(answer != NULL);
     return answer;

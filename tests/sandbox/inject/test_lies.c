@@ -340,7 +340,8 @@ static void lie_to_the_one_who_makes_a_cell(struct live *live) {
     struct cell *cell = NULL;
     struct error error = {0};
     begin_to_lie();
-    int r = cell_create(live->session, &(struct cell_options){.ephemeral = one_in(4)}, &cell, &error);
+    int r = cell_create(live->session, &(struct cell_options){.role = one_in(4) ? CELL_EPHEMERAL : CELL_OF_SESSION},
+                        &cell, &error);
     lies.on = false;
     CHECK(r == 0 ? cell != NULL : r < 0 && error.step != 0);
     lies.refused += r != 0;

@@ -182,7 +182,8 @@ static bool attack_making(struct live *live, int moment, bool ephemeral) {
     attack.live = live;
     attack.happened = false;
     attack.countdown = moment;
-    int r = cell_create(live->session, &(struct cell_options){.ephemeral = ephemeral}, &cell, &error);
+    int r = cell_create(live->session, &(struct cell_options){.role = ephemeral ? CELL_EPHEMERAL : CELL_OF_SESSION},
+                        &cell, &error);
     CHECK(!attack.by_image);
     CHECK(r == 0 || error.step != 0);
     cell_discard(cell);

@@ -189,10 +189,10 @@ static void unstarted_cell_can_be_discarded(struct live *live) {
     live_check_counter(live, 0);
 }
 
-static struct cell *start_from(struct live *live, enum cell_source source, bool ephemeral) {
+static struct cell *start_from(struct live *live, enum cell_source source, enum cell_role role) {
     struct cell *cell;
     struct error error = {0};
-    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){source, ephemeral}, &cell, &error), 0);
+    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){source, role}, &cell, &error), 0);
     CHECK_EQUAL(cell_start(cell, &(struct cell_limits){0}), 0);
     return cell;
 }
@@ -204,11 +204,11 @@ static void ephemeral_cell_runs_beside_a_running_cell_and_changes_nothing(struct
     CHECK_TEXT(live_ask(cell, "add 10"), "11");
     CHECK_TEXT(live_ask(cell, "put /dev/shm/running x"), "ok");
     live_send(cell, "end loop");
-    struct cell *ephemeral = start_from(live, CELL_FROM_CURRENT, true);
+    struct cell *ephemeral = start_from(live, CELL_FROM_CURRENT, CELL_EPHEMERAL);
     CHECK_TEXT(live_ask(ephemeral, "add 100"), "101");
     CHECK_TEXT(live_ask(ephemeral, "list /dev/shm"), "kept");
     CHECK_TEXT(live_ask(ephemeral, "append /dev/shm/kept ephemeral"), "ok");
-    struct cell *another = start_from(live, CELL_FROM_CURRENT, true);
+    struct cell *another = start_from(live, CELL_FROM_CURRENT, CELL_EPHEMERAL);
     CHECK_TEXT(live_ask(another, "add 0"), "1");
     CHECK_TEXT(live_ask(another, "file /dev/shm/kept"), "before");
     live_send(another, "end kill");
@@ -222,7 +222,7 @@ static void ephemeral_cell_runs_beside_a_running_cell_and_changes_nothing(struct
 
 static void ephemeral_cell_runs_on_while_a_cell_is_committed(struct live *live) {
     struct cell *cell = live_start(live);
-    struct cell *ephemeral = start_from(live, CELL_FROM_CURRENT, true);
+    struct cell *ephemeral = start_from(live, CELL_FROM_CURRENT, CELL_EPHEMERAL);
     CHECK_TEXT(live_ask(cell, "add 1"), "1");
     live_commit(cell);
     CHECK_TEXT(live_ask(ephemeral, "add 50"), "50");
@@ -234,10 +234,10 @@ static void ephemeral_cell_runs_on_while_a_cell_is_committed(struct live *live) 
 static void first_image_is_not_changed_by_cells(struct live *live) {
     live_do(live, "add 7");
     live_do(live, "add 7");
-    struct cell *first = start_from(live, CELL_FROM_FIRST, false);
+    struct cell *first = start_from(live, CELL_FROM_FIRST, CELL_BESIDE);
     CHECK_TEXT(live_ask(first, "add 3"), "3");
     cell_discard(first);
-    first = start_from(live, CELL_FROM_FIRST, false);
+    first = start_from(live, CELL_FROM_FIRST, CELL_BESIDE);
     CHECK_TEXT(live_ask(first, "add 0"), "0");
     cell_discard(first);
     live_check_counter(live, 14);

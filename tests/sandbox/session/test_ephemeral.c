@@ -13,7 +13,7 @@
 static struct cell *start_ephemeral(struct live *live) {
     struct cell *cell;
     struct error error = {0};
-    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){.ephemeral = true}, &cell, &error), 0);
+    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){.role = CELL_EPHEMERAL}, &cell, &error), 0);
     CHECK_EQUAL(cell_start(cell, &(struct cell_limits){0}), 0);
     return cell;
 }

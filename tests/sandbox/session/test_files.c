@@ -27,7 +27,11 @@ static void freeze(struct cell *cell) {
 static struct cell *create(struct live *live, enum cell_source source) {
     struct error error = {0};
     struct cell *cell;
-    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){.source = source}, &cell, &error), 0);
+    CHECK_EQUAL(cell_create(live->session,
+                            &(struct cell_options){.source = source,
+                                                   .role = source == CELL_FROM_FIRST ? CELL_BESIDE : CELL_OF_SESSION},
+                            &cell, &error),
+                0);
     return cell;
 }
 

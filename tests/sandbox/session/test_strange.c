@@ -34,7 +34,8 @@ static void fail_with(const char *what, const struct error *error) {
 static struct cell *start(struct live *live, bool ephemeral) {
     struct cell *cell = NULL;
     struct error error = {0};
-    if (cell_create(live->session, &(struct cell_options){.ephemeral = ephemeral}, &cell, &error))
+    if (cell_create(live->session, &(struct cell_options){.role = ephemeral ? CELL_EPHEMERAL : CELL_OF_SESSION}, &cell,
+                    &error))
         fail_with("cell_create", &error);
     CHECK_EQUAL(cell_start(cell, &(struct cell_limits){.processes = 200}), 0);
     return cell;
