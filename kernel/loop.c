@@ -13,6 +13,7 @@
 #include "kernel/dispatch.h"
 #include "kernel/jupyter/iopub.h"
 #include "kernel/kernel.h"
+#include "kernel/run/ahead.h"
 #include "kernel/run/denied.h"
 #include "kernel/run/input.h"
 
@@ -67,7 +68,7 @@ static void tick_runs(struct kernel *kernel, int64_t now_us) {
         runner_begin(runner);
     }
     if (!preload_runs(&kernel->preload)) /* a preload may change the image */
-        runner_make_ahead(runner);
+        ahead_make(runner);
 }
 
 /* For petri ps. Runs that are over in the same turn are not told. */

@@ -28,8 +28,8 @@
 enum { SLICE_MS = 10 };
 
 /* The files of a fresh run are not part of the session, so they are never written to the notebook's folder. */
-static bool is_written(const struct runner *runner, const struct run *run) {
-    return runner->writeback->on && !run->asked.spec.fresh;
+static bool is_written(const struct run *run) {
+    return run->runner->writeback->on && !run->asked.spec.fresh;
 }
 
 /* Whether the files belong to a notebook, also if they are not copied: `petri run` copies them to a folder that it was
@@ -40,11 +40,12 @@ static bool is_notebook(const struct export *export) {
 
 /* Publishes a display for people that says where the files are; programs read the report. Once a session it says what
  * holds for all of them. A fresh run's files are not the session's. */
-static void tell_files(struct runner *runner, const struct run *run, struct artifacts_note *about) {
+static void tell_files(const struct run *run, struct artifacts_note *about) {
+    struct runner *runner = run->runner;
     const struct export *export = runner->export;
     if (run->asked.silent)
         return;
-    about->folder = is_written(runner, run) ? NULL : export->name[0] ? export->name : export->parent;
+    about->folder = is_written(run) ? NULL : export->name[0] ? export->name : export->parent;
     about->off = export->off;
     about->strict = runner->profile->kind == PROFILE_STRICT;
     about->explains = !runner->told_files && !run->asked.spec.fresh && is_notebook(export);
@@ -57,7 +58,7 @@ static void tell_files(struct runner *runner, const struct run *run, struct arti
 }
 
 /* All of the cell's files are done: takes their rows for the report. */
-static void end_files(struct runner *runner, struct run *run) {
+static void end_files(struct run *run) {
     struct artifacts *artifacts = steal_pointer(run->now.artifacts);
     struct writing *writing = steal_pointer(run->now.writing);
     run->result.artifact_rows = artifacts ? json_incref(artifacts_rows(artifacts)) : json_array();
@@ -66,30 +67,30 @@ static void end_files(struct runner *runner, struct run *run) {
                                    .on_disk = artifacts ? artifacts_on_disk(artifacts) : NULL};
     if (writing)
         writing_tell(writing, run->result.artifact_rows, &about.more);
-    tell_files(runner, run, &about);
+    tell_files(run, &about);
     artifacts_destroy(artifacts);
     writing_destroy(writing);
 }
 
-static int begin_writing(struct runner *runner, struct run *run) {
+static int begin_writing(struct run *run) {
     const struct writing_options options = {
-        .cell = run->now.cell, .writeback = runner->writeback, .limits = &run->asked.limits};
-    return is_written(runner, run) ? writing_begin(&options, &run->now.writing) : 0;
+        .cell = run->now.cell, .writeback = run->runner->writeback, .limits = &run->asked.limits};
+    return is_written(run) ? writing_begin(&options, &run->now.writing) : 0;
 }
 
-void collect_begin(struct runner *runner) {
-    struct run *run = runner->run;
+void collect_begin(struct run *run) {
+    struct runner *runner = run->runner;
     const struct artifacts_options options = {.cell = run->now.cell,
                                               .spec = &run->asked.spec,
                                               .limits = &run->asked.limits,
-                                              .export = is_written(runner, run) ? NULL : runner->export};
+                                              .export = is_written(run) ? NULL : runner->export};
     int r = artifacts_begin(&options, &run->now.artifacts);
-    if (r == 0 && (r = begin_writing(runner, run)) < 0)
+    if (r == 0 && (r = begin_writing(run)) < 0)
         artifacts_destroy(steal_pointer(run->now.artifacts));
     if (r < 0) {
         run->result.artifact_rows =
             json_pack("[{s:s, s:s+}]", "path", ".", "refused", "the cell's files can't be listed: ", strerror(-r));
-        tell_files(runner, run, &(struct artifacts_note){0});
+        tell_files(run, &(struct artifacts_note){0});
     }
     r = inputs_read_begin(&(struct inputs_read_options){.cell = run->now.cell,
                                                         .spec = &run->asked.spec,
@@ -108,14 +109,14 @@ static int64_t files_due_us(const struct run *run) {
 }
 
 /* Copies artifacts, hashes the files that the cell has read, and writes to the folder. True once that is done. */
-static bool work_on_files(struct runner *runner, struct run *run, int64_t now_us) {
+static bool work_on_files(struct run *run, int64_t now_us) {
     const int64_t until_us = now_us + SLICE_MS * CLOCK_MS;
     if (files_due_us(run) > now_us || (run->now.artifacts && !artifacts_step(run->now.artifacts, until_us)) ||
         (run->now.inputs_read && !inputs_read_step(run->now.inputs_read, until_us)) ||
         (run->now.writing && !writing_step(run->now.writing, until_us)))
         return false;
     if (run->now.artifacts || run->now.writing)
-        end_files(runner, run);
+        end_files(run);
     return true;
 }
 
@@ -131,21 +132,19 @@ static void cancel(struct run *run) {
     captures_cancel(&run->now.captures);
 }
 
-static bool validate(const struct runner *runner, struct run *run, int64_t now_us) {
-    return validation_step(&run->now.validation, runner->session, run->result.artifact_rows, now_us);
+static bool validate(struct run *run, int64_t now_us) {
+    return validation_step(&run->now.validation, run->runner->session, run->result.artifact_rows, now_us);
 }
 
-bool collect_step(struct runner *runner, int64_t now_us) {
-    struct run *run = runner->run;
+bool collect_step(struct run *run, int64_t now_us) {
     if (run->now.interrupted)
         cancel(run);
-    if (!captures_waits(&run->now.captures) && !(work_on_files(runner, run, now_us) && validate(runner, run, now_us)))
+    if (!captures_waits(&run->now.captures) && !(work_on_files(run, now_us) && validate(run, now_us)))
         return false;
-    return !run_kind(run)->has_reply || !captures_wait(&run->now.captures, now_us, &runner->hold_us);
+    return !run_kind(run)->has_reply || !captures_wait(&run->now.captures, now_us, &run->runner->hold_us);
 }
 
-void collect_watch(struct runner *runner, struct poll_set *set) {
-    struct run *run = runner->run;
+void collect_watch(struct run *run, struct poll_set *set) {
     if (captures_waits(&run->now.captures))
         captures_watch(&run->now.captures, set);
     else if (run->now.artifacts || run->now.writing)

@@ -12,14 +12,14 @@
 
 #include <stdbool.h>
 
-struct runner;
+struct run;
 
-/* Begins, once the running cell has been frozen. */
-void collect_begin(struct runner *runner);
+/* Begins, once the run's cell has been frozen. */
+void collect_begin(struct run *run);
 
 /* Does one slice of the work. True once all is done. */
-bool collect_step(struct runner *runner, int64_t now_us);
+bool collect_step(struct run *run, int64_t now_us);
 
-void collect_watch(struct runner *runner, struct poll_set *set);
+void collect_watch(struct run *run, struct poll_set *set);
 
 #endif

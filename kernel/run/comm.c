@@ -16,7 +16,8 @@
 #include "kernel/run/accounts.h"
 #include "kernel/run/runner.h"
 
-static void begin_comm(struct runner *runner, struct run *run, json_t **ret_frame) {
+static void begin_comm(struct run *run, json_t **ret_frame) {
+    struct runner *runner = run->runner;
     const struct message *message = &run->request->message;
     account_begin(runner->accounts, run);
     if (run->result.outcome != OUTCOME_OK)
@@ -30,7 +31,8 @@ static void begin_comm(struct runner *runner, struct run *run, json_t **ret_fram
 }
 
 /* A comm message has no reply: an error is published on iopub, and the report is in the record. */
-static void end_comm(struct runner *runner, struct run *run) {
+static void end_comm(struct run *run) {
+    struct runner *runner = run->runner;
     if (run->result.rolled_back) {
         run->result.error = outcome_error(run->result.outcome, &run->result.facts);
         iopub_publish(runner->jupyter, run->request->message.header, "error", json_copy(run->result.error));
@@ -40,9 +42,8 @@ static void end_comm(struct runner *runner, struct run *run) {
     json_decref(account_end(runner->accounts, runner->session, run));
 }
 
-static void after_comm(struct runner *runner, struct run *run) {
-    (void)run;
-    records_tidy(&runner->accounts->records);
+static void after_comm(struct run *run) {
+    records_tidy(&run->runner->accounts->records);
 }
 
 const struct cell_kind comm_cell = {.begin = begin_comm, .end = end_comm, .after = after_comm};

@@ -10,6 +10,7 @@
 #include "denied.h"
 
 #include "kernel/run/runner.h"
+#include "kernel/run/stream.h"
 #include "protocol/dns.h"
 
 #include <netinet/in.h>
@@ -76,19 +77,18 @@ static bool answer_name(struct run *run) {
 }
 
 static void name_asked(void *arg, short events) {
-    const struct runner *runner = arg;
+    struct run *run = arg;
     (void)events;
-    for (int i = 0; i < NAMES_AT_ONCE && runner->run && answer_name(runner->run); i++)
+    for (int i = 0; i < NAMES_AT_ONCE && run->now.phase == RUN_WORKS && answer_name(run); i++)
         continue;
 }
 
-static void watch_names(struct runner *runner, struct poll_set *set) {
-    struct run *run = runner->run;
+static void watch_names(struct run *run, struct poll_set *set) {
     if (!run || run->now.phase != RUN_WORKS || run->now.n_names >= NAMES_MAX)
         return;
     run->now.names_fd = cell_names_fd(run->now.cell);
     if (run->now.names_fd >= 0)
-        poll_set_add_fd(set, run->now.names_fd, ZMQ_POLLIN, name_asked, runner);
+        poll_set_add_fd(set, run->now.names_fd, ZMQ_POLLIN, name_asked, run);
 }
 
 /*
@@ -110,7 +110,7 @@ static const char *out_of_reach(const struct run *run) {
 }
 
 void denied_tell(struct runner *runner) {
-    const struct run *run = runner->run;
+    struct run *run = runner->run;
     const bool tells = run && run->now.phase == RUN_OVER && !run->asked.silent && !runner->told_network;
     const char *what = tells ? out_of_reach(run) : NULL;
     char line[512];
@@ -121,11 +121,11 @@ void denied_tell(struct runner *runner) {
                      "petri: this kernel has no network, so the cell could not reach %.255s. Put data into the "
                      "notebook's folder from outside; install packages in a terminal, and restart the kernel.\n",
                      what);
-    runner->outputs.sink(runner->outputs.arg, "stderr", line, (size_t)n);
+    stream_tell(run, line, (size_t)n);
 }
 
 void denied_watch(struct runner *runner, struct poll_set *set) {
-    watch_names(runner, set);
+    watch_names(runner->run, set);
     if (runner_has_image(runner) && session_denied_fd(runner->session) >= 0)
         poll_set_add_fd(set, session_denied_fd(runner->session), ZMQ_POLLIN, denied_ready, runner);
 }

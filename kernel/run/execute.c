@@ -56,8 +56,9 @@ static void check_code(struct run *run, const json_t *code) {
  * Reads the limits in the code's first line, and then the spec, whose limits take
  * precedence. Returns the code to run, or NULL with an outcome.
  */
-static json_t *spec_all(struct runner *runner, struct run *run, json_t *code, enum limits_line *ret_line) {
+static json_t *spec_all(struct run *run, json_t *code, enum limits_line *ret_line) {
     struct error error;
+    const struct runner *runner = run->runner;
     const struct limits_change change = {runner->profile, ASKER_CELL, &error};
     json_auto_t *rest = NULL;
     if (limits_change_code(&change, &run->asked.limits, code, &rest, ret_line) < 0) {
@@ -71,7 +72,8 @@ static json_t *spec_all(struct runner *runner, struct run *run, json_t *code, en
 }
 
 /* %limits alone: a table. */
-static void show_limits(struct runner *runner, const struct run *run) {
+static void show_limits(const struct run *run) {
+    struct runner *runner = run->runner;
     struct limits limits = run->asked.limits;
     struct limits_used used = runner->used;
     uint64_t bytes, files;
@@ -89,7 +91,8 @@ static void show_limits(struct runner *runner, const struct run *run) {
 }
 
 /* %limits with values: which the session has from now on. */
-static void tell_session_limits(struct runner *runner, const struct run *run) {
+static void tell_session_limits(const struct run *run) {
+    const struct runner *runner = run->runner;
     char value[32], line[1024];
     size_t n = (size_t)snprintf(line, sizeof line, "From this cell on the session has");
     const size_t before = n;
@@ -102,13 +105,13 @@ static void tell_session_limits(struct runner *runner, const struct run *run) {
     iopub_stream(runner->jupyter, run->request->message.header, "stdout", line, n);
 }
 
-static void tell_limits(struct runner *runner, const struct run *run, enum limits_line line) {
+static void tell_limits(const struct run *run, enum limits_line line) {
     if (run->asked.silent)
         return;
     if (line == LIMITS_LINE_SHOW)
-        show_limits(runner, run);
+        show_limits(run);
     else if (line == LIMITS_LINE_SESSION)
-        tell_session_limits(runner, run);
+        tell_session_limits(run);
 }
 
 static int count_lines(const json_t *code) {
@@ -130,7 +133,8 @@ static json_t *make_frame(const struct config *config, const struct run *run, js
                      run->asked.spec.stdin_text, "env", run->asked.spec.env, "refuse", refuse_modules(config));
 }
 
-static void begin_execute(struct runner *runner, struct run *run, json_t **ret_frame) {
+static void begin_execute(struct run *run, json_t **ret_frame) {
+    struct runner *runner = run->runner;
     json_t *code = json_object_get(run->request->message.content, "code");
     enum limits_line line = LIMITS_LINE_NONE;
     json_t *rest = NULL;
@@ -149,13 +153,13 @@ static void begin_execute(struct runner *runner, struct run *run, json_t **ret_f
         iopub_publish(runner->jupyter, run->request->message.header, "execute_input",
                       json_pack("{s:O, s:i}", "code", code, "execution_count", run->asked.execution_count));
     if (run->result.outcome == OUTCOME_OK)
-        rest = spec_all(runner, run, code, &line);
+        rest = spec_all(run, code, &line);
     if (run->result.outcome == OUTCOME_OK)
         refuse_check(runner->config, runner->refused, run, code);
     if (run->result.outcome == OUTCOME_OK)
         cache_look(runner->accounts, run);
     if (run->result.outcome == OUTCOME_OK)
-        tell_limits(runner, run, line);
+        tell_limits(run, line);
     run->asked.skipped_lines = rest ? count_lines(code) - count_lines(rest) : 0;
     if (rest && run->result.outcome == OUTCOME_OK && !run->result.cached)
         *ret_frame = make_frame(runner->config, run, rest);
@@ -170,12 +174,12 @@ static json_t *worker_content(const struct run *run) {
     return content;
 }
 
-static json_t *reply_content(struct runner *runner, struct run *run) {
+static json_t *reply_content(struct run *run) {
     json_t *content;
     if (run->result.rolled_back) {
         content = outcome_error(run->result.outcome, &run->result.facts);
         if (!run->asked.silent)
-            iopub_publish(runner->jupyter, run->request->message.header, "error", json_copy(content));
+            iopub_publish(run->runner->jupyter, run->request->message.header, "error", json_copy(content));
         json_object_set_new(content, "status", json_string("error"));
     } else {
         content = worker_content(run);
@@ -219,7 +223,8 @@ static void give_cached(struct jupyter *jupyter, struct run *run) {
 }
 
 /* What %limits shows of the last cell. */
-static void note_used(struct runner *runner, const struct run *run) {
+static void note_used(const struct run *run) {
+    struct runner *runner = run->runner;
     const struct run_result *result = &run->result;
     const struct cell_usage *usage = &result->facts.end.usage;
     int64_t *used = runner->used.cell;
@@ -240,14 +245,15 @@ static void note_used(struct runner *runner, const struct run *run) {
     used[LIMIT_CODE] = (int64_t)json_string_length(run->asked.code);
 }
 
-static void end_execute(struct runner *runner, struct run *run) {
+static void end_execute(struct run *run) {
+    struct runner *runner = run->runner;
     if (run->result.cached) {
         give_cached(runner->jupyter, run);
         return;
     }
-    json_t *content = reply_content(runner, run);
+    json_t *content = reply_content(run);
     if (!run->asked.silent)
-        note_used(runner, run);
+        note_used(run);
     /* Before the reply: so a run whose reply a client has got is in the records, even if the kernel is killed then. */
     json_t *report = account_end(runner->accounts, runner->session, run);
     json_t *metadata = json_pack("{s:s, s:o}", "started", run->started, "petri", report);
@@ -255,7 +261,8 @@ static void end_execute(struct runner *runner, struct run *run) {
 }
 
 /* Also stores the code of a cell that was rolled back, so that the user can recall and correct it. */
-static void after_execute(struct runner *runner, struct run *run) {
+static void after_execute(struct run *run) {
+    struct runner *runner = run->runner;
     records_tidy(&runner->accounts->records);
     if (run->asked.counts && run->asked.code)
         history_store(runner->history, run->asked.execution_count, run->asked.code);

@@ -44,9 +44,9 @@ static json_t *shown_prompt(struct outputs *outputs, const json_t *prompt, bool 
 }
 
 /* The content of the input_request. The caller's; NULL on ENOMEM. */
-static json_t *make_input_request(struct runner *runner, const json_t *frame) {
+static json_t *make_input_request(struct run *run, const json_t *frame) {
     bool password = json_is_true(json_object_get(frame, "password"));
-    json_t *prompt = shown_prompt(&runner->outputs, json_object_get(frame, "prompt"), password);
+    json_t *prompt = shown_prompt(&run->now.outputs, json_object_get(frame, "prompt"), password);
     return json_pack("{s:o, s:b}", "prompt", prompt, "password", password);
 }
 
@@ -54,7 +54,8 @@ static json_t *make_input_request(struct runner *runner, const json_t *frame) {
  * A client may connect to stdin later than to shell. Until it does, the question
  * is kept and sent again later.
  */
-static void send_request(struct runner *runner, struct run *run) {
+static void send_request(struct run *run) {
+    struct runner *runner = run->runner;
     struct question *question = &run->now.question;
     int r = channels_send(&runner->jupyter->channels, CHANNEL_STDIN,
                           &(struct message_parts){.identities = run->request->message.identities,
@@ -83,14 +84,13 @@ static void drop_stale(struct runner *runner) {
 }
 
 /* The CPU time that the cell has used until now. */
-static uint64_t cpu_us(struct runner *runner) {
-    cell_measure(runner->run->now.cell, &runner->exchange.usage);
-    return runner->exchange.usage.cpu_us;
+static uint64_t cpu_us(struct run *run) {
+    cell_measure(run->now.cell, &run->now.exchange.usage);
+    return run->now.exchange.usage.cpu_us;
 }
 
 /* Stops the wall clock. */
-static void begin_waiting(struct runner *runner, json_int_t seq) {
-    struct run *run = runner->run;
+static void begin_waiting(struct run *run, json_int_t seq) {
     struct question *question = &run->now.question;
     int64_t now_us = clock_us();
     if (!run->now.has_asked)
@@ -99,27 +99,26 @@ static void begin_waiting(struct runner *runner, json_int_t seq) {
     question->seq = seq;
     question->left_us = run->now.deadline_us - now_us;
     question->since_us = now_us;
-    question->since_cpu_us = cpu_us(runner);
+    question->since_cpu_us = cpu_us(run);
     run->now.deadline_us = CLOCK_NEVER;
 }
 
-const char *input_ask(struct runner *runner, const json_t *frame) {
-    struct run *run = runner->run;
+const char *input_ask(struct run *run, const json_t *frame) {
     if (run->now.grace_us != CLOCK_NEVER)
-        input_forget(runner); /* the interrupt came after the last question was sent: the code may ask again */
+        input_forget(run); /* the interrupt came after the last question was sent: the code may ask again */
     if (!run->asked.allow_stdin || run->now.question.waits)
         return "it asked for input when it may not";
-    drop_stale(runner);
-    begin_waiting(runner, json_integer_value(json_object_get(frame, "seq")));
+    drop_stale(run->runner);
+    begin_waiting(run, json_integer_value(json_object_get(frame, "seq")));
     json_decref(run->now.question.unsent);
-    run->now.question.unsent = make_input_request(runner, frame);
-    send_request(runner, run);
+    run->now.question.unsent = make_input_request(run, frame);
+    send_request(run);
     return NULL;
 }
 
-void input_ask_again(struct runner *runner) {
-    if (runner->run->now.question.unsent)
-        send_request(runner, runner->run);
+void input_ask_again(struct run *run) {
+    if (run->now.question.unsent)
+        send_request(run);
 }
 
 static void account(struct run *run, uint64_t cpu_us, int64_t now_us) {
@@ -136,8 +135,8 @@ static void account(struct run *run, uint64_t cpu_us, int64_t now_us) {
     question->since_cpu_us = cpu_us;
 }
 
-void input_account(struct runner *runner, int64_t now_us) {
-    account(runner->run, runner->exchange.usage.cpu_us, now_us);
+void input_account(struct run *run, int64_t now_us) {
+    account(run, run->now.exchange.usage.cpu_us, now_us);
 }
 
 int64_t input_measure_after_us(const struct run *run) {
@@ -149,12 +148,11 @@ int64_t input_due_us(const struct run *run) {
     return run->now.question.waits ? run->now.question.since_us + run->now.question.wait_left_us : CLOCK_NEVER;
 }
 
-void input_forget(struct runner *runner) {
-    struct run *run = runner->run;
+void input_forget(struct run *run) {
     int64_t now_us = clock_us();
     if (!run->now.question.waits)
         return;
-    account(run, cpu_us(runner), now_us);
+    account(run, cpu_us(run), now_us);
     run->now.question.waits = false;
     run->now.deadline_us = now_us + run->now.question.left_us;
 }
@@ -182,8 +180,8 @@ static void take_answer(struct runner *runner, const struct message *message) {
         return;
     json_auto_t *frame = json_pack("{s:s, s:I, s:o}", "type", "input_reply", "seq", run->now.question.seq, "value",
                                    json_is_string(value) ? json_incref(value) : json_string(""));
-    input_forget(runner);
-    exchange_send(&runner->exchange, frame);
+    input_forget(run);
+    exchange_send(&run->now.exchange, frame);
 }
 
 void input_serve(void *arg, short events) {

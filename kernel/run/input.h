@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 struct run;
-struct runner;
 
 /*
  * The running cell asks; frame is borrowed. Until the answer comes the wall clock
@@ -24,18 +23,18 @@ struct runner;
  * Returns NULL, or, where the cell may not ask, the reason for which its wire is
  * broken.
  */
-const char *input_ask(struct runner *runner, const json_t *frame);
+const char *input_ask(struct run *run, const json_t *frame);
 
 #define INPUT_MARK "The cell asks: "
 
 /* Called repeatedly while the question waits: sends it where its client had not connected to stdin before. */
-void input_ask_again(struct runner *runner);
+void input_ask_again(struct run *run);
 
 /* The cell was interrupted: drops its question. The wall clock goes on, and a later answer is ignored. */
-void input_forget(struct runner *runner);
+void input_forget(struct run *run);
 
 /* The cell whose question waits has just been measured: subtracts the time until now. */
-void input_account(struct runner *runner, int64_t now_us);
+void input_account(struct run *run, int64_t now_us);
 
 /* The longest time until a cell whose question waits is measured again. */
 int64_t input_measure_after_us(const struct run *run);

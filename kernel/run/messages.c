@@ -19,6 +19,7 @@
 #include "kernel/run/accounts.h"
 #include "kernel/run/input.h"
 #include "kernel/run/runner.h"
+#include "kernel/run/stream.h"
 #include "kernel/run/watchdog.h"
 #include "kernel/worker/published.h"
 
@@ -33,46 +34,40 @@ struct origin {
 };
 
 /* In a fresh run there are no threads of earlier cells. */
-static struct origin origin_of(const struct runner *runner, const json_t *frame) {
-    const struct run *run = runner->run;
+static struct origin origin_of(const struct run *run, const json_t *frame) {
     const json_t *parent = json_object_get(frame, "parent");
     uint64_t number = json_is_integer(parent) ? (uint64_t)json_integer_value(parent) : run->number;
     if (number == run->number)
         return (struct origin){0};
-    return (struct origin){true, run->asked.spec.fresh ? NULL : run_parents_find(&runner->parents, number)};
-}
-
-static void tell_reader(struct runner *runner, const char *line) {
-    struct outputs *outputs = &runner->outputs;
-    if (line[0])
-        outputs->sink(outputs->arg, "stderr", line, strlen(line));
+    return (struct origin){true, run->asked.spec.fresh ? NULL : run_parents_find(&run->runner->parents, number)};
 }
 
 /*
  * Output of an earlier cell's thread comes as a message. It is shown as a
  * whole or, where it is over the limit, not at all.
  */
-static bool admit_stream(struct runner *runner, const struct published *message) {
+static bool admit_stream(struct run *run, const struct published *message) {
     size_t bytes = json_string_length(json_object_get(message->content, "text"));
-    runner->run->result.dropped_bytes += message->dropped_bytes;
-    return bytes > 0 && outputs_admit(&runner->outputs, bytes) == bytes;
+    run->result.dropped_bytes += message->dropped_bytes;
+    return bytes > 0 && outputs_admit(&run->now.outputs, bytes) == bytes;
 }
 
 /* Whether a message is within the limits of outputs. Its content may be replaced by a note to make it fit. */
-static bool admit(struct runner *runner, struct published *message) {
-    struct displays *displays = &runner->run->now.displays;
+static bool admit(struct run *run, struct published *message) {
+    struct comms *comms = run->runner->comms;
+    struct displays *displays = &run->now.displays;
     char note[256];
     if (strcmp(message->kind->msg_type, "stream") == 0)
-        return admit_stream(runner, message);
+        return admit_stream(run, message);
     bool admitted = displays_admit(displays, message, note, sizeof note);
-    if (admitted && !comms_note(runner->comms, message->kind->msg_type, message->content)) {
+    if (admitted && !comms_note(comms, message->kind->msg_type, message->content)) {
         displays->dropped_bytes += message->bytes;
         admitted = false;
         snprintf(note, sizeof note, "petri: a comm_open was dropped: %d comms are open.\n", COMMS_MAX);
-        note[runner->comms->told ? 0 : strlen(note)] = '\0';
-        runner->comms->told = true;
+        note[comms->told ? 0 : strlen(note)] = '\0';
+        comms->told = true;
     }
-    tell_reader(runner, note);
+    stream_tell(run, note, strlen(note));
     return admitted;
 }
 
@@ -81,71 +76,71 @@ static bool admit(struct runner *runner, struct published *message) {
  * adds output. A clear_output is dropped. All others are published under the
  * running cell: front ends find a display by its id and a comm by its comm_id.
  */
-static void publish_message(struct runner *runner, const struct origin *origin, struct published *message) {
-    struct run *run = runner->run;
+static void publish_message(struct run *run, const struct origin *origin, struct published *message) {
+    struct jupyter *jupyter = run->runner->jupyter;
     const json_t *own = run->request->message.header;
     if (origin->earlier && strcmp(message->kind->msg_type, "clear_output") == 0) {
         run->result.dropped_bytes += message->bytes + message->dropped_bytes;
         return;
     }
-    if (!admit(runner, message))
+    if (!admit(run, message))
         return;
     struct message_parts parts = published_parts(message);
     parts.parent = origin->header && message->kind->adds ? origin->header : own;
     if (parts.parent == own)
         transcript_message(&run->result.transcript, message->kind->msg_type, message->content, message->content_bytes,
                            parts.n_buffers > 0);
-    if (backpressure_drops(&runner->jupyter->backpressure)) {
+    if (backpressure_drops(&jupyter->backpressure)) {
         run->result.dropped_bytes += message->bytes;
         return;
     }
     if (parts.parent == own)
         captures_note(&run->now.captures, own, message->kind->msg_type, message->content);
-    iopub_publish_parts(runner->jupyter, &parts);
+    iopub_publish_parts(jupyter, &parts);
 }
 
-static void publish(struct runner *runner, const struct wire_frame *wire) {
+static void publish(struct run *run, const struct wire_frame *wire) {
     struct published message;
     if (published_take(wire, &message) < 0) {
-        log_write(runner->log, LOG_LEVEL_ERROR, "a message of a cell is lost: no memory");
+        log_write(run->runner->log, LOG_LEVEL_ERROR, "a message of a cell is lost: no memory");
         return;
     }
-    const struct origin origin = origin_of(runner, wire->json);
-    publish_message(runner, &origin, &message);
+    const struct origin origin = origin_of(run, wire->json);
+    publish_message(run, &origin, &message);
     published_fini(&message);
 }
 
-static const char *on_publish(struct runner *runner, const struct wire_frame *wire) {
+static const char *on_publish(struct run *run, const struct wire_frame *wire) {
     const struct published_kind *kind = published_kind(json_string_value(json_object_get(wire->json, "msg_type")));
-    outputs_drain(&runner->outputs);
-    if (!runner->run->asked.silent || !kind->is_output)
-        publish(runner, wire);
-    exchange_acknowledge(&runner->exchange, wire->json);
+    outputs_drain(&run->now.outputs);
+    if (!run->asked.silent || !kind->is_output)
+        publish(run, wire);
+    exchange_acknowledge(&run->now.exchange, wire->json);
     return NULL;
 }
 
-static const char *on_sync(struct runner *runner, const struct wire_frame *wire) {
-    outputs_drain(&runner->outputs);
-    exchange_acknowledge(&runner->exchange, wire->json);
+static const char *on_sync(struct run *run, const struct wire_frame *wire) {
+    outputs_drain(&run->now.outputs);
+    exchange_acknowledge(&run->now.exchange, wire->json);
     return NULL;
 }
 
-static const char *on_input(struct runner *runner, const struct wire_frame *wire) {
-    outputs_drain(&runner->outputs);
-    return input_ask(runner, wire->json);
+static const char *on_input(struct run *run, const struct wire_frame *wire) {
+    outputs_drain(&run->now.outputs);
+    return input_ask(run, wire->json);
 }
 
 /* It is believed, as it can only take more out of what is stored. */
-static const char *on_variable(struct runner *runner, const struct wire_frame *wire) {
+static const char *on_variable(struct run *run, const struct wire_frame *wire) {
     const json_t *value = json_object_get(wire->json, "value");
-    if (!variables_add(&runner->accounts->variables, json_string_value(json_object_get(wire->json, "name")),
+    if (!variables_add(&run->runner->accounts->variables, json_string_value(json_object_get(wire->json, "name")),
                        json_string_value(value), json_string_length(value), false))
         return "there is no memory for the value of a variable";
     return NULL;
 }
 
 /* The frames that a cell may send; any other one breaks the wire. */
-static const char *(*const handlers[WIRE_N_TYPES])(struct runner *runner, const struct wire_frame *wire) = {
+static const char *(*const handlers[WIRE_N_TYPES])(struct run *run, const struct wire_frame *wire) = {
     [WIRE_PUBLISH] = on_publish,
     [WIRE_SYNC] = on_sync,
     [WIRE_INPUT] = on_input,
@@ -157,8 +152,8 @@ static const char *handle_cell_frame(struct exchange *exchange, enum wire_type t
 }
 
 static bool is_held_back(const struct exchange *exchange) {
-    const struct runner *runner = exchange->arg;
-    return backpressure_holds(&runner->jupyter->backpressure);
+    const struct run *run = exchange->arg;
+    return backpressure_holds(&run->runner->jupyter->backpressure);
 }
 
 static void measured(struct exchange *exchange, int64_t now_us) {

@@ -1,5 +1,5 @@
 /*
- * messages.h - the frames of the session's running cell: messages to publish, and questions to ask.
+ * messages.h - the frames of a running cell: messages to publish, and questions to ask.
  *
  * See: docs/worker-wire.md.
  */
@@ -8,7 +8,7 @@
 
 #include "kernel/worker/exchange.h"
 
-/* For the exchange with a run's cell; arg is the struct runner. */
+/* For the exchange with a run's cell; arg is the struct run. */
 extern const struct exchange_calls messages_calls;
 
 #endif

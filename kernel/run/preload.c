@@ -2,7 +2,8 @@
  * preload.c - once the runner is idle, runs the preload in the cell made ahead, and commits it.
  *
  * It takes the cell that the runner has made ahead, and a request discards the
- * preload before it begins. Its output is discarded. After MAX_TRIES it is given
+ * preload before it begins. Its output stays in the session's pipes, where the next
+ * run discards it (outputs_begin()). After MAX_TRIES it is given
  * up, because on a machine where it never ends it would only use time.
  */
 
@@ -41,13 +42,6 @@ void preload_cancel(struct preload *preload) {
         end_preload(preload);
 }
 
-static void discard_output(void *arg, const char *name, const char *data, size_t bytes) {
-    (void)arg;
-    (void)name;
-    (void)data;
-    (void)bytes;
-}
-
 static void start_preload(struct preload *preload, struct runner *runner, int64_t now_us) {
     struct limits limits = runner->limits;
     json_auto_t *frame = json_pack("{s:s}", "type", "warm");
@@ -60,7 +54,6 @@ static void start_preload(struct preload *preload, struct runner *runner, int64_
     preload->cell = steal_pointer(runner->ahead);
     preload->begin_us = CLOCK_NEVER;
     preload->tries++;
-    outputs_begin(&runner->outputs, 0, discard_output, NULL);
     if (exchange_start(&preload->exchange, preload->cell, frame, &options) < 0)
         end_preload(preload);
 }
@@ -73,7 +66,6 @@ static void commit(struct preload *preload, struct runner *runner) {
         preload->over = runner->preloaded = true;
         log_write(runner->log, LOG_LEVEL_DEBUG, "the interpreter has preloaded");
     }
-    outputs_drain(&runner->outputs);
 }
 
 /*

@@ -17,7 +17,7 @@
 
 #include <stdio.h>
 
-struct run *run_create(struct request *request, uint64_t number, const struct limits *limits) {
+struct run *run_create(struct runner *runner, struct request *request, uint64_t number, const struct limits *limits) {
     struct run *run = calloc(1, sizeof *run);
     if (run)
         run->result.denied = json_array();
@@ -26,9 +26,11 @@ struct run *run_create(struct request *request, uint64_t number, const struct li
         request_destroy(request);
         return NULL;
     }
+    run->runner = runner;
     run->request = request;
     run->number = number;
     validation_init(&run->now.validation, &run->asked.spec, &run->result.transcript);
+    exchange_init(&run->now.exchange);
     run->now.deadline_us = CLOCK_NEVER;
     run->now.grace_us = CLOCK_NEVER;
     run->now.stack_us = CLOCK_NEVER;
@@ -44,6 +46,7 @@ void run_destroy(struct run *run) {
     if (!run)
         return;
     request_destroy(run->request);
+    exchange_close(&run->now.exchange);
     cell_discard(run->now.cell);
     writing_destroy(run->now.writing);
     artifacts_destroy(run->now.artifacts);
@@ -57,6 +60,7 @@ void run_destroy(struct run *run) {
     json_decref(run->result.cached);
     transcript_fini(&run->result.transcript);
     captures_fini(&run->now.captures);
+    outputs_fini(&run->now.outputs);
     json_decref(run->result.facts.history);
     json_decref(run->result.denied);
     json_decref(run->result.reply);

@@ -11,7 +11,9 @@
 #include "kernel/run/captures.h"
 #include "kernel/run/validation.h"
 #include "kernel/worker/displays.h"
+#include "kernel/worker/exchange.h"
 #include "kernel/worker/outcome.h"
+#include "kernel/worker/outputs.h"
 #include "kernel/worker/transcript.h"
 
 struct artifacts;
@@ -28,11 +30,11 @@ struct cell_kind {
      * cell's output, and makes the frame for the worker; or sets an
      * outcome.
      */
-    void (*begin)(struct runner *runner, struct run *run, json_t **ret_frame);
+    void (*begin)(struct run *run, json_t **ret_frame);
     /* After it: publishes an error and replies, according to run->result.outcome. */
-    void (*end)(struct runner *runner, struct run *run);
+    void (*end)(struct run *run);
     /* After the reply and the idle status; run->request is gone by then. NULL for nothing to do. */
-    void (*after)(struct runner *runner, struct run *run);
+    void (*after)(struct run *run);
 };
 
 /* The question that the cell asks with input(): input.h. */
@@ -75,11 +77,13 @@ struct run_request {
 /* Its progress; not used once it is over. */
 struct run_progress {
     enum run_phase phase;
-    struct cell *cell;   /* owned; NULL before it started and once it is gone */
-    int64_t deadline_us; /* of the wall clock; CLOCK_NEVER while input() waits */
-    int64_t grace_us;    /* when an interrupted cell is ended; CLOCK_NEVER where it was not interrupted */
-    int64_t stack_us;    /* when a cell over its time is ended, after it was asked for its stack; else CLOCK_NEVER */
-    enum limit over;     /* the limit of time that it is over, while it is asked for its stack */
+    struct cell *cell;        /* owned; NULL before it started and once it is gone */
+    struct exchange exchange; /* with its cell */
+    struct outputs outputs;   /* of its cell: stream.h */
+    int64_t deadline_us;      /* of the wall clock; CLOCK_NEVER while input() waits */
+    int64_t grace_us;         /* when an interrupted cell is ended; CLOCK_NEVER where it was not interrupted */
+    int64_t stack_us; /* when a cell over its time is ended, after it was asked for its stack; else CLOCK_NEVER */
+    enum limit over;  /* the limit of time that it is over, while it is asked for its stack */
     uint64_t asked_at_bytes; /* what it held when it was last asked for its stack because of its memory */
     struct question question;
     int names_fd;     /* of the cell: cell_names_fd() */
@@ -118,6 +122,7 @@ struct run_result {
 };
 
 struct run {
+    struct runner *runner;   /* borrowed */
     struct request *request; /* owned; NULL once it is answered */
     uint64_t number;         /* `cell` on the worker's wire; never repeated */
     char run_id[37];
@@ -128,8 +133,9 @@ struct run {
     struct run_result result;
 };
 
-/* Takes over the request; limits are copied. NULL on ENOMEM, then the request is freed. */
-struct run *run_create(struct request *request, uint64_t number, const struct limits *limits);
+/* Takes over the request; limits are copied, the runner is borrowed for life. NULL on ENOMEM, then the request is
+ * freed. */
+struct run *run_create(struct runner *runner, struct request *request, uint64_t number, const struct limits *limits);
 void run_destroy(struct run *run);
 
 const struct cell_kind *run_kind(const struct run *run);

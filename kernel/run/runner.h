@@ -16,9 +16,10 @@
  * Handlers that the loop calls for a descriptor only note what has happened: in
  * the exchange with the worker, or with run_fail(). Only runner_tick() changes a
  * run's phase otherwise, and only the loop begins and concludes a run. These
- * sources share this state: runner.c, warm.c (WARMING), watchdog.c, input.c,
- * messages.c (RUN_WORKS) and collect.c (RUN_COLLECTS). runner.c calls them, and
- * they call none of each other but input.c.
+ * sources share this state: runner.c, warm.c (WARMING), ahead.c (RUN_BEGINS), work.c,
+ * watchdog.c, input.c, messages.c and stream.c (RUN_WORKS), and collect.c
+ * (RUN_COLLECTS). runner.c calls warm.c, work.c and collect.c, and work.c the
+ * others, which call none of each other but input.c and stream.c.
  */
 #ifndef PETRI_RUNNER_H
 #define PETRI_RUNNER_H
@@ -26,8 +27,7 @@
 #include "base/cleanup.h"
 #include "kernel/policy/limits_show.h"
 #include "kernel/run/run.h"
-#include "kernel/worker/exchange.h"
-#include "kernel/worker/outputs.h"
+#include "kernel/run/warm.h"
 
 struct accounts;
 struct comms;
@@ -43,12 +43,6 @@ enum runner_state {
     RUNNER_WARMING,     /* the interpreter starts */
     RUNNER_IDLE,        /* there is an image, and perhaps a cell made ahead */
     RUNNER_RUNNING,
-};
-
-/* The end of a text: the last lines that a worker wrote before it failed to start. */
-struct tail {
-    size_t bytes;
-    char text[320];
 };
 
 struct runner {
@@ -76,9 +70,7 @@ struct runner {
     char why[640];    /* RUNNER_UNAVAILABLE */
     const char *mend; /* what to do then, where it is not petri doctor that says so; or NULL */
     struct session *session;
-    struct exchange exchange; /* with the starting worker, or with the running cell */
-    struct outputs outputs;
-    struct tail tail;   /* of standard error while the interpreter starts */
+    struct warm warm;
     bool told_network;  /* a cell has been told that there is no network */
     bool told_files;    /* a cell has been told what holds for all files: artifacts_note */
     char note[512];     /* written to the stderr of the first cell that is not silent; "" for nothing */
@@ -128,8 +120,5 @@ void runner_conclude(struct runner *runner);
 /* Whether a request waits and can begin. runner_begin() begins it: then it runs, or is over. */
 bool runner_can_begin(const struct runner *runner);
 void runner_begin(struct runner *runner);
-
-/* Makes the next cell ahead, if the runner is idle and has none. */
-void runner_make_ahead(struct runner *runner);
 
 #endif

@@ -13,6 +13,7 @@
 #include "kernel/base/log.h"
 #include "kernel/base/sandbox_error.h"
 #include "kernel/jupyter/info.h"
+#include "kernel/jupyter/jupyter.h"
 #include "kernel/run/runner.h"
 
 #include <stdio.h>
@@ -49,10 +50,18 @@ static void tail_line(const struct tail *tail, char *buf, size_t size) {
             buf[i] = ' ';
 }
 
+void warm_init(struct warm *warm) {
+    exchange_init(&warm->exchange);
+}
+
+void warm_end(struct runner *runner) {
+    exchange_close(&runner->warm.exchange);
+    outputs_fini(&runner->warm.outputs);
+}
+
 void warm_give_up(struct runner *runner, const char *why) {
-    exchange_close(&runner->exchange);
+    warm_end(runner);
     session_destroy(steal_pointer(runner->session));
-    outputs_fini(&runner->outputs);
     runner->state = RUNNER_UNAVAILABLE;
     snprintf(runner->why, sizeof runner->why, "%s", why);
     log_write(runner->log, LOG_LEVEL_ERROR, "no cell can run: %s", why);
@@ -77,28 +86,28 @@ void warm_begin(struct runner *runner, struct session *session) {
     const struct exchange_options options = {
         .calls = &calls, .arg = runner, .max_frame_bytes = MAX_FRAME_BYTES, .due_us = clock_us() + WARM_S * CLOCK_S};
     runner->session = session;
-    if (outputs_init(&runner->outputs, session_stdout_fd(session), session_stderr_fd(session)) < 0 ||
-        exchange_open(&runner->exchange, session_control_fd(session), session_exit_fd(session), &options) < 0) {
+    if (outputs_init(&runner->warm.outputs, session_stdout_fd(session), session_stderr_fd(session)) < 0 ||
+        exchange_open(&runner->warm.exchange, session_control_fd(session), session_exit_fd(session), &options) < 0) {
         warm_give_up(runner, "there is no memory");
         return;
     }
-    outputs_begin(&runner->outputs, UINT64_MAX, keep_tail, &runner->tail);
+    outputs_begin(&runner->warm.outputs, UINT64_MAX, keep_tail, &runner->warm.tail);
     runner->state = RUNNER_WARMING;
 }
 
 /* what: the verb of the sentence, as "ended" or "did not get ready within 60 s". */
 static void fail_start(struct runner *runner, const char *what) {
-    char last[sizeof runner->tail.text + 1];
+    char last[sizeof runner->warm.tail.text + 1];
     char why[sizeof runner->why];
-    outputs_drain(&runner->outputs);
-    tail_line(&runner->tail, last, sizeof last);
+    outputs_drain(&runner->warm.outputs);
+    tail_line(&runner->warm.tail, last, sizeof last);
     snprintf(why, sizeof why, "the interpreter %s while it was starting%s%s", what, last[0] ? ": " : "", last);
     warm_give_up(runner, why);
 }
 
 static void fail_start_broken(struct runner *runner) {
-    char what[sizeof runner->exchange.why + 64];
-    snprintf(what, sizeof what, "broke petri's control channel (%s)", runner->exchange.why);
+    char what[sizeof runner->warm.exchange.why + 64];
+    snprintf(what, sizeof what, "broke petri's control channel (%s)", runner->warm.exchange.why);
     fail_start(runner, what);
 }
 
@@ -106,27 +115,33 @@ static void fail_start_broken(struct runner *runner) {
 static void capture(struct runner *runner) {
     struct error cause = {0};
     struct error error;
-    outputs_drain(&runner->outputs);
+    outputs_drain(&runner->warm.outputs);
     int r = session_capture(runner->session, &cause);
     if (r < 0) {
         error_set_sandbox(&error, r, &cause);
         warm_give_up(runner, error.text);
         return;
     }
-    exchange_close(&runner->exchange);
+    warm_end(runner);
     runner->state = RUNNER_IDLE;
     log_write(runner->log, LOG_LEVEL_DEBUG, "the interpreter is ready");
 }
 
+void warm_watch(struct runner *runner, struct poll_set *set) {
+    if (!backpressure_holds(&runner->jupyter->backpressure))
+        outputs_watch(&runner->warm.outputs, set);
+    exchange_watch(&runner->warm.exchange, set);
+}
+
 void warm_tick(struct runner *runner, int64_t now_us) {
-    exchange_tick(&runner->exchange, now_us);
-    if (runner->exchange.state == EXCHANGE_OPEN)
-        outputs_tick(&runner->outputs, now_us);
-    else if (runner->exchange.state == EXCHANGE_DONE)
+    exchange_tick(&runner->warm.exchange, now_us);
+    if (runner->warm.exchange.state == EXCHANGE_OPEN)
+        outputs_tick(&runner->warm.outputs, now_us);
+    else if (runner->warm.exchange.state == EXCHANGE_DONE)
         capture(runner);
-    else if (runner->exchange.state == EXCHANGE_DIED)
+    else if (runner->warm.exchange.state == EXCHANGE_DIED)
         fail_start(runner, "ended");
-    else if (runner->exchange.state == EXCHANGE_LATE)
+    else if (runner->warm.exchange.state == EXCHANGE_LATE)
         fail_start(runner, "did not get ready within 60 s");
     else
         fail_start_broken(runner);

@@ -1,5 +1,5 @@
 /*
- * watchdog.c - deadlines of the running cell. Of several that are over, the first
+ * watchdog.c - deadlines of a running cell. Of several that are over, the first
  * counts: interrupt, stack, clock, input.
  *
  * A cell over its time is first asked for its stack, by a signal, and fails at
@@ -12,6 +12,7 @@
 #include "kernel/policy/config.h"
 #include "kernel/run/input.h"
 #include "kernel/run/runner.h"
+#include "kernel/run/stream.h"
 #include "kernel/run/where.h"
 
 #include <signal.h>
@@ -29,13 +30,12 @@ void watchdog_init(struct runner *runner) {
     runner->stack_us = STACK_MS * CLOCK_MS;
 }
 
-void watchdog_begin(struct runner *runner) {
-    struct run *run = runner->run;
+void watchdog_begin(struct run *run) {
     run->now.deadline_us = run->started_us + run->asked.limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
 }
 
-static void fail_limit(const struct runner *runner, enum outcome outcome, enum limit limit) {
-    run_fail_limit(runner->run, outcome, runner->profile, limit);
+static void fail_limit(struct run *run, enum outcome outcome, enum limit limit) {
+    run_fail_limit(run, outcome, run->runner->profile, limit);
 }
 
 static void fail_replaced(struct run *run) {
@@ -43,8 +43,8 @@ static void fail_replaced(struct run *run) {
     run_fail(run, OUTCOME_CRASH);
 }
 
-bool watchdog_waits_for_stack(const struct runner *runner) {
-    return runner->exchange.state == EXCHANGE_OVER_CPU && runner->run->now.stack_us != CLOCK_NEVER;
+bool watchdog_waits_for_stack(const struct run *run) {
+    return run->now.exchange.state == EXCHANGE_OVER_CPU && run->now.stack_us != CLOCK_NEVER;
 }
 
 /* When the user is told that the time is nearly over; CLOCK_NEVER where there is nothing to tell, or no time to act. */
@@ -56,13 +56,11 @@ static int64_t warning_us(const struct run *run) {
     return run->now.deadline_us - limit_ms * CLOCK_MS / 100 * (100 - WARNED_PERCENT);
 }
 
-static void warn(struct runner *runner) {
-    struct run *run = runner->run;
-    const struct outputs *outputs = &runner->outputs;
+static void warn(struct run *run) {
     const int64_t limit_ms = run->asked.limits.values[LIMIT_TIMEOUT];
     char limit[32], left[32], more[96], line[384];
     run->now.warned = true;
-    limits_more(runner->profile, LIMIT_TIMEOUT, limit_ms, more, sizeof more);
+    limits_more(run->runner->profile, LIMIT_TIMEOUT, limit_ms, more, sizeof more);
     const char *const next[] = {more[0] ? " For more time begin the cell with " : "", more, more[0] ? "." : ""};
     int n = snprintf(line, sizeof line,
                      "petri: this cell has used %d %% of its time limit of %s. In %s it is ended and undone; interrupt "
@@ -70,36 +68,36 @@ static void warn(struct runner *runner) {
                      WARNED_PERCENT, limits_text(UNIT_MS, limit_ms, limit, sizeof limit),
                      limits_text(UNIT_MS, limit_ms / 100 * (100 - WARNED_PERCENT) / 1000 * 1000, left, sizeof left),
                      next[0], next[1], next[2]);
-    outputs->sink(outputs->arg, "stderr", line, (size_t)n);
+    stream_tell(run, line, (size_t)n);
 }
 
 /* A limit of time is reached: asks for the stack. */
-static void ask_for_stack(struct runner *runner, enum limit limit, int64_t now_us) {
-    struct run *run = runner->run;
+static void ask_for_stack(struct run *run, enum limit limit, int64_t now_us) {
     run->now.over = limit;
     run->now.question.waits = false;
-    where_forget(run, cell_trace_fd(runner->run->now.cell));
+    where_forget(run);
     where_ask(run);
     run->now.deadline_us = CLOCK_NEVER;
-    run->now.stack_us = now_us + runner->stack_us;
+    run->now.stack_us = now_us + run->runner->stack_us;
 }
 
-void watchdog_fail(struct runner *runner, enum exchange_state state) {
+void watchdog_fail(struct run *run, enum exchange_state state) {
+    const struct runner *runner = run->runner;
     if (state == EXCHANGE_REPLACED) {
-        fail_replaced(runner->run);
+        fail_replaced(run);
     } else if (state == EXCHANGE_OVER_MEMORY) {
-        where_renew(runner->run, cell_trace_fd(runner->run->now.cell));
-        run_fail_memory(runner->run, &runner->exchange.usage, runner->profile, runner->config->kernels.memory_bytes);
+        where_renew(run);
+        run_fail_memory(run, &run->now.exchange.usage, runner->profile, runner->config->kernels.memory_bytes);
     } else if (state == EXCHANGE_OVER_IN_FLIGHT) {
-        run_fail_in_flight(runner->run);
-    } else if (runner->run->now.stack_us == CLOCK_NEVER) {
-        ask_for_stack(runner, LIMIT_CPU, clock_us());
+        run_fail_in_flight(run);
+    } else if (run->now.stack_us == CLOCK_NEVER) {
+        ask_for_stack(run, LIMIT_CPU, clock_us());
     }
 }
 
-static void fail_time(struct runner *runner) {
-    const enum limit limit = runner->run->now.over;
-    fail_limit(runner,
+static void fail_time(struct run *run) {
+    const enum limit limit = run->now.over;
+    fail_limit(run,
                limit == LIMIT_INPUT_WAIT ? OUTCOME_UNANSWERED
                : limit == LIMIT_CPU      ? OUTCOME_CPU
                                          : OUTCOME_TIMEOUT,
@@ -110,13 +108,12 @@ static void fail_time(struct runner *runner) {
  * While input() waits: counts the cell's CPU time on the wall clock, and sends
  * a question that could not be sent before.
  */
-static void wait_for_answer(struct runner *runner, int64_t now_us) {
-    struct run *run = runner->run;
-    struct exchange *exchange = &runner->exchange;
-    input_account(runner, now_us);
-    input_ask_again(runner);
+static void wait_for_answer(struct run *run, int64_t now_us) {
+    struct exchange *exchange = &run->now.exchange;
+    input_account(run, now_us);
+    input_ask_again(run);
     if (run->now.question.left_us <= 0)
-        ask_for_stack(runner, LIMIT_TIMEOUT, now_us);
+        ask_for_stack(run, LIMIT_TIMEOUT, now_us);
     else /* the cell may use all that is left as CPU time */
         exchange->measure_us = clock_sooner(exchange->measure_us, now_us + input_measure_after_us(run));
 }
@@ -127,65 +124,59 @@ static void wait_for_answer(struct runner *runner, int64_t now_us) {
  * it holds clearly more than before. It must not notice: one that waits, for a child
  * that takes the memory, isn't asked.
  */
-static void ask_near_memory_limit(struct runner *runner) {
-    struct run *run = runner->run;
+static void ask_near_memory_limit(struct run *run) {
     const uint64_t limit = (uint64_t)run->asked.limits.values[LIMIT_MEMORY];
-    const uint64_t bytes = runner->exchange.usage.memory_bytes;
+    const uint64_t bytes = run->now.exchange.usage.memory_bytes;
     if (bytes < limit / 2 || bytes < run->now.asked_at_bytes + limit / ASKED_PARTS ||
         run->now.stack_us != CLOCK_NEVER || !cell_computes(run->now.cell))
         return;
     run->now.asked_at_bytes = bytes;
-    where_renew(run, cell_trace_fd(runner->run->now.cell));
+    where_renew(run);
     where_ask(run);
 }
 
-void watchdog_measured(struct runner *runner, int64_t now_us) {
-    const struct run *run = runner->run;
-    ask_near_memory_limit(runner);
+void watchdog_measured(struct run *run, int64_t now_us) {
+    ask_near_memory_limit(run);
     /* The worker can miss an interrupt that comes early, or just before a blocking call: docs/worker-wire.md. */
     if (run->now.grace_us != CLOCK_NEVER)
         cell_signal(run->now.cell, SIGRTMAX - 2);
     if (run->now.question.waits)
-        wait_for_answer(runner, now_us);
+        wait_for_answer(run, now_us);
 }
 
 static void stack_ready(void *arg, short events) {
-    const struct runner *runner = arg;
-    struct run *run = runner->run;
+    struct run *run = arg;
     (void)events;
-    if (!where_read(run, cell_trace_fd(runner->run->now.cell)))
+    if (run->now.phase != RUN_WORKS || !where_read(run))
         return;
     int64_t rest_us = outcome_where_is_whole(&run->result.facts.where) ? 0 : STACK_REST_MS * CLOCK_MS;
     run->now.stack_us = clock_sooner(run->now.stack_us, clock_us() + rest_us);
 }
 
-void watchdog_watch(struct runner *runner, struct poll_set *set) {
-    const struct run *run = runner->run;
+void watchdog_watch(struct run *run, struct poll_set *set) {
     poll_set_deadline(set, run->now.deadline_us);
     poll_set_deadline(set, warning_us(run));
     poll_set_deadline(set, input_due_us(run));
     poll_set_deadline(set, run->now.grace_us);
     poll_set_deadline(set, run->now.stack_us);
     if (run->now.stack_us != CLOCK_NEVER)
-        poll_set_add_fd(set, cell_trace_fd(runner->run->now.cell), ZMQ_POLLIN, stack_ready, runner);
+        poll_set_add_fd(set, cell_trace_fd(run->now.cell), ZMQ_POLLIN, stack_ready, run);
 }
 
-static void fail_interrupted(const struct runner *runner) {
-    struct run *run = runner->run;
-    limits_text(UNIT_MS, runner->grace_us / CLOCK_MS, run->result.facts.limit, sizeof run->result.facts.limit);
+static void fail_interrupted(struct run *run) {
+    limits_text(UNIT_MS, run->runner->grace_us / CLOCK_MS, run->result.facts.limit, sizeof run->result.facts.limit);
     run_fail(run, OUTCOME_INTERRUPTED);
 }
 
-void watchdog_tick(struct runner *runner, int64_t now_us) {
-    const struct run *run = runner->run;
+void watchdog_tick(struct run *run, int64_t now_us) {
     if (warning_us(run) <= now_us && now_us < run->now.deadline_us)
-        warn(runner);
+        warn(run);
     if (run->now.grace_us <= now_us)
-        fail_interrupted(runner);
+        fail_interrupted(run);
     else if (run->now.stack_us <= now_us)
-        fail_time(runner);
+        fail_time(run);
     else if (run->now.deadline_us <= now_us)
-        ask_for_stack(runner, LIMIT_TIMEOUT, now_us);
+        ask_for_stack(run, LIMIT_TIMEOUT, now_us);
     else if (input_due_us(run) <= now_us)
-        ask_for_stack(runner, LIMIT_INPUT_WAIT, now_us);
+        ask_for_stack(run, LIMIT_INPUT_WAIT, now_us);
 }

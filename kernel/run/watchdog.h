@@ -11,25 +11,26 @@
 
 #include "kernel/worker/exchange.h"
 
+struct run;
 struct runner;
 
 /* Before the first cell: sets runner->stack_us. */
 void watchdog_init(struct runner *runner);
 
-/* The cell of runner->run has been started: its time counts from now. */
-void watchdog_begin(struct runner *runner);
+/* The run's cell has been started: its time counts from now. */
+void watchdog_begin(struct run *run);
 
 /* The cell has been measured, and is within its limits. */
-void watchdog_measured(struct runner *runner, int64_t now_us);
+void watchdog_measured(struct run *run, int64_t now_us);
 
 /* The exchange has ended because the cell is over a limit, or has executed another program. */
-void watchdog_fail(struct runner *runner, enum exchange_state state);
+void watchdog_fail(struct run *run, enum exchange_state state);
 
 /* Whether such a cell has time to write its stack; then it is ended by watchdog_tick(). */
-bool watchdog_waits_for_stack(const struct runner *runner);
+bool watchdog_waits_for_stack(const struct run *run);
 
 /* What to wait for while a cell runs, and to do what is due. */
-void watchdog_watch(struct runner *runner, struct poll_set *set);
-void watchdog_tick(struct runner *runner, int64_t now_us);
+void watchdog_watch(struct run *run, struct poll_set *set);
+void watchdog_tick(struct run *run, int64_t now_us);
 
 #endif

@@ -37,8 +37,8 @@ static size_t read_now(int trace_fd, char *text, size_t size) {
     return bytes;
 }
 
-void where_forget(struct run *run, int trace_fd) {
-    read_now(trace_fd, NULL, 0);
+void where_forget(struct run *run) {
+    read_now(cell_trace_fd(run->now.cell), NULL, 0);
     run->result.facts.where.bytes = 0;
 }
 
@@ -46,10 +46,11 @@ void where_ask(const struct run *run) {
     cell_signal(run->now.cell, SIGRTMAX - 1);
 }
 
-bool where_read(struct run *run, int trace_fd) {
+bool where_read(struct run *run) {
     struct outcome_where *where = &run->result.facts.where;
     char text[sizeof where->text];
-    const size_t n = read_now(trace_fd, text, sizeof text), room = sizeof where->text - where->bytes;
+    const size_t n = read_now(cell_trace_fd(run->now.cell), text, sizeof text),
+                 room = sizeof where->text - where->bytes;
     memcpy(where->text + where->bytes, text, n < room ? n : room);
     where->bytes += n < room ? n : room;
     return n > 0;
@@ -65,10 +66,10 @@ static const char *last_stack(const char *text, size_t bytes) {
     return found;
 }
 
-void where_renew(struct run *run, int trace_fd) {
+void where_renew(struct run *run) {
     struct outcome_where *where = &run->result.facts.where, now;
     char text[READ_BYTES];
-    const size_t n = read_now(trace_fd, text, sizeof text);
+    const size_t n = read_now(cell_trace_fd(run->now.cell), text, sizeof text);
     const char *stack = last_stack(text, n);
     if (!stack)
         return;

@@ -13,15 +13,15 @@
 #include "kernel/run/run.h"
 
 /* Discards what is in the pipe: before a cell begins, and before its stack is asked for and waited for. */
-void where_forget(struct run *run, int trace_fd);
+void where_forget(struct run *run);
 
 /* Asks the running cell for its stack. */
 void where_ask(const struct run *run);
 
 /* Adds what is in the pipe to the run's stack. Whether there was something. */
-bool where_read(struct run *run, int trace_fd);
+bool where_read(struct run *run);
 
 /* Takes the last stack in the pipe for the run's, unless it is not all there and the run has one. */
-void where_renew(struct run *run, int trace_fd);
+void where_renew(struct run *run);
 
 #endif

@@ -24,21 +24,19 @@ _Static_assert(sizeof output_names / sizeof output_names[0] == OUTPUT_N, "one na
 
 int outputs_init(struct outputs *outputs, int stdout_fd, int stderr_fd) {
     const int fds[OUTPUT_N] = {[OUTPUT_STDOUT] = stdout_fd, [OUTPUT_STDERR] = stderr_fd};
+    char *data = malloc((size_t)OUTPUT_N * OUTPUTS_CHUNK);
+    if (!data)
+        return -ENOMEM;
     *outputs = (struct outputs){0};
     for (int i = 0; i < OUTPUT_N; i++) {
         outputs->streams[i].fd = fds[i];
-        outputs->streams[i].data = malloc(OUTPUTS_CHUNK);
-        if (!outputs->streams[i].data) {
-            outputs_fini(outputs);
-            return -ENOMEM;
-        }
+        outputs->streams[i].data = data + (size_t)i * OUTPUTS_CHUNK;
     }
     return 0;
 }
 
 void outputs_fini(struct outputs *outputs) {
-    for (int i = 0; i < OUTPUT_N; i++)
-        free(outputs->streams[i].data);
+    free(outputs->streams[0].data);
     *outputs = (struct outputs){0};
 }
 
@@ -156,6 +154,14 @@ void outputs_drain(struct outputs *outputs) {
     outputs_flush(outputs);
 }
 
+void outputs_end(struct outputs *outputs) {
+    outputs_drain(outputs);
+    for (int i = 0; i < OUTPUT_N; i++) {
+        outputs->streams[i].fd = -1;
+        outputs->streams[i].ended = true;
+    }
+}
+
 void outputs_flush(struct outputs *outputs) {
     for (int i = 0; i < OUTPUT_N; i++)
         flush_bytes(outputs, i, outputs->streams[i].bytes);
@@ -173,4 +179,22 @@ int64_t outputs_deadline(const struct outputs *outputs) {
         if (outputs->streams[i].bytes)
             deadline_us = clock_sooner(deadline_us, outputs->streams[i].since_us + OUTPUTS_DELAY_MS * CLOCK_MS);
     return deadline_us;
+}
+
+static void stdout_ready(void *arg, short events) {
+    (void)events;
+    outputs_read(arg, OUTPUT_STDOUT);
+}
+
+static void stderr_ready(void *arg, short events) {
+    (void)events;
+    outputs_read(arg, OUTPUT_STDERR);
+}
+
+void outputs_watch(struct outputs *outputs, struct poll_set *set) {
+    static poll_handler *const ready[OUTPUT_N] = {[OUTPUT_STDOUT] = stdout_ready, [OUTPUT_STDERR] = stderr_ready};
+    for (int i = 0; i < OUTPUT_N; i++)
+        if (!outputs->streams[i].ended)
+            poll_set_add_fd(set, outputs->streams[i].fd, ZMQ_POLLIN, ready[i], outputs);
+    poll_set_deadline(set, outputs_deadline(outputs));
 }

@@ -10,6 +10,7 @@
 #define PETRI_OUTPUTS_H
 
 #include "base/cleanup.h"
+#include "kernel/base/poll_set.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,9 +22,9 @@ enum output { OUTPUT_STDOUT, OUTPUT_STDERR, OUTPUT_N };
 typedef void outputs_sink(void *arg, const char *name, const char *data, size_t bytes);
 
 struct output_stream {
-    int fd;               /* a pipe's read end, non-blocking; borrowed */
-    bool ended;           /* end of file: all writers have closed the pipe */
-    char *data;           /* OUTPUTS_CHUNK bytes */
+    int fd;               /* a pipe's read end, non-blocking; borrowed; -1 after outputs_end() */
+    bool ended;           /* end of file: all writers have closed the pipe; or outputs_end() */
+    char *data;           /* OUTPUTS_CHUNK bytes, in one block for all streams */
     size_t bytes;         /* collected so far */
     int64_t since_us;     /* when the first of them came */
     uint64_t total_bytes; /* read since outputs_begin() */
@@ -40,7 +41,7 @@ struct outputs {
 
 enum { OUTPUTS_CHUNK = 1 << 19, OUTPUTS_DELAY_MS = 50 };
 
-/* Descriptors are borrowed until outputs_fini(). 0 or -ENOMEM. */
+/* Descriptors are borrowed until outputs_end() or outputs_fini(). 0 or -ENOMEM. */
 int outputs_init(struct outputs *outputs, int stdout_fd, int stderr_fd) MUST_CHECK;
 void outputs_fini(struct outputs *outputs);
 
@@ -63,6 +64,9 @@ void outputs_read(struct outputs *outputs, enum output output);
 /* Reads the bytes that both pipes have when it is called, but none that are written meanwhile. Then flushes. */
 void outputs_drain(struct outputs *outputs);
 
+/* Drains, and reads nothing any more: the pipes may be closed. The sink stays. */
+void outputs_end(struct outputs *outputs);
+
 /* Passes on all collected bytes, including an incomplete character at the end. */
 void outputs_flush(struct outputs *outputs);
 
@@ -71,5 +75,8 @@ void outputs_tick(struct outputs *outputs, int64_t now_us);
 
 /* When outputs_tick() is due; CLOCK_NEVER where nothing is collected. */
 int64_t outputs_deadline(const struct outputs *outputs);
+
+/* Waits for output, and for outputs_tick(). */
+void outputs_watch(struct outputs *outputs, struct poll_set *set);
 
 #endif

@@ -1,0 +1,61 @@
+/*
+ * ahead.c - see ahead.h.
+ *
+ * Where a cell can't be made ahead, this is logged once, and the next request
+ * tries again and reports why.
+ */
+
+#include "ahead.h"
+
+#include "kernel/base/clock.h"
+#include "kernel/base/log.h"
+#include "kernel/base/sandbox_error.h"
+#include "kernel/policy/config.h"
+#include "kernel/run/runner.h"
+
+/* Makes a cell, in *ret_us microseconds. 0, or -errno with a sentence in ret_error. */
+static int make_cell(struct runner *runner, const struct cell_options *options, struct cell **ret_cell, int64_t *ret_us,
+                     struct error *ret_error) {
+    struct error cause = {0};
+    int64_t before_us = clock_us();
+    int r = cell_create(runner->session, options, ret_cell, &cause);
+    unsigned strays = session_take_strays(runner->session);
+    if (strays > 0)
+        log_write(runner->log, LOG_LEVEL_ERROR,
+                  "%u processes that the session had not started were found outside of their sandbox, and ended; "
+                  "please report this as a security problem",
+                  strays);
+    /* Where this fails, the report says that its inputs may not be complete. */
+    if (r == 0 && runner->config->records.on && cell_watch_opened(*ret_cell) < 0)
+        log_write(runner->log, LOG_LEVEL_DEBUG, "the files that a cell opens can't be watched");
+    *ret_us = clock_us() - before_us;
+    return r < 0 ? error_set_sandbox(ret_error, r, &cause) : 0;
+}
+
+/* Makes the next cell ahead. Returns as make_cell() does. */
+static int make_next(struct runner *runner, struct error *ret_error) {
+    const struct cell_options options = {.source = CELL_FROM_CURRENT, .role = CELL_OF_SESSION};
+    return make_cell(runner, &options, &runner->ahead, &runner->ahead_us, ret_error);
+}
+
+void ahead_make(struct runner *runner) {
+    struct error error;
+    if (runner->state != RUNNER_IDLE || runner->ahead || runner->ahead_failed || make_next(runner, &error) == 0)
+        return;
+    runner->ahead_failed = true;
+    log_write(runner->log, LOG_LEVEL_WARNING, "%s", error.text);
+}
+
+int ahead_take(struct run *run, struct error *ret_error) {
+    struct runner *runner = run->runner;
+    const struct cell_options fresh = {.source = CELL_FROM_FIRST, .role = CELL_BESIDE};
+    if (run->asked.spec.fresh)
+        return make_cell(runner, &fresh, &run->now.cell, &run->result.sandbox_us, ret_error);
+    int r = runner->ahead ? 0 : make_next(runner, ret_error);
+    runner->ahead_failed = false;
+    if (r < 0)
+        return r;
+    run->now.cell = steal_pointer(runner->ahead);
+    run->result.sandbox_us = runner->ahead_us;
+    return 0;
+}

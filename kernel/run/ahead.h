@@ -1,0 +1,23 @@
+/*
+ * ahead.h - makes cells: the session's next one ahead of its request, and those of fresh runs.
+ */
+#ifndef PETRI_AHEAD_H
+#define PETRI_AHEAD_H
+
+#include "base/cleanup.h"
+#include "base/error.h"
+
+struct run;
+struct runner;
+
+/* Makes the session's next cell ahead, if the runner is idle and has none. */
+void ahead_make(struct runner *runner);
+
+/*
+ * Gives the run its cell: the one made ahead. A fresh run gets one of image 0; the
+ * one made ahead is then kept for the next request. 0, or -errno with a sentence in
+ * ret_error.
+ */
+int ahead_take(struct run *run, struct error *ret_error) MUST_CHECK;
+
+#endif
