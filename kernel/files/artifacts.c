@@ -69,6 +69,7 @@ struct artifacts {
     int64_t lock_until_us; /* how long to wait for another kernel; 0 before the first try */
     int64_t due_us;        /* when to go on */
     bool tried;            /* the export folder has been opened, or can't be */
+    bool opened;           /* it is open, and for this cell */
     char no_export[192];   /* why nothing is copied; "" if files are copied */
     unsigned char *chunk;  /* owned */
     json_t *rows;          /* owned */
@@ -206,12 +207,18 @@ static void end_reading(struct artifacts *artifacts) {
     *reading = (struct reading){.fd = -1, .copy.fd = -1};
 }
 
+/* Another run's is left open. */
+static void close_export(struct artifacts *artifacts) {
+    if (artifacts->opened)
+        export_close(artifacts->export);
+    artifacts->opened = false;
+}
+
 void artifacts_destroy(struct artifacts *artifacts) {
     if (!artifacts)
         return;
     end_reading(artifacts);
-    if (artifacts->tried)
-        export_close(artifacts->export);
+    close_export(artifacts);
     for (size_t i = 0; i < artifacts->n; i++) {
         free(artifacts->artifact[i].path);
         json_decref(artifacts->artifact[i].row);
@@ -223,20 +230,22 @@ void artifacts_destroy(struct artifacts *artifacts) {
     free(artifacts);
 }
 
-/* Opens the export folder. False while another kernel has it locked. */
+/* Opens the export folder. False while another kernel has it locked, up to a bound, or another run has it open. */
 static bool open_export(struct artifacts *artifacts) {
     struct export *export = artifacts->export;
     int64_t now_us = clock_us();
     if (artifacts->tried)
         return true;
     int r = export->off ? 0 : export_open(export);
-    if (artifacts->lock_until_us == 0)
+    artifacts->opened = r == 0 && !export->off;
+    if (artifacts->lock_until_us == 0 || (r == -EAGAIN && export->dir_fd >= 0))
         artifacts->lock_until_us = now_us + LOCK_MS * CLOCK_MS;
     if (r == -EAGAIN && now_us < artifacts->lock_until_us) {
         artifacts->due_us = now_us + RETRY_MS * CLOCK_MS;
         return false;
     }
-    export->compare_bytes = artifacts->limits->values[LIMIT_ARTIFACTS];
+    if (artifacts->opened)
+        export->compare_bytes = artifacts->limits->values[LIMIT_ARTIFACTS];
     if (export->off)
         snprintf(artifacts->no_export, sizeof artifacts->no_export, "copying is off");
     else if (r < 0)
@@ -431,8 +440,7 @@ static bool read_some(struct artifacts *artifacts, struct artifact *artifact, in
 }
 
 static void finish_artifact(struct artifacts *artifacts) {
-    if (artifacts->export)
-        export_close(artifacts->export);
+    close_export(artifacts);
     artifacts->rows = json_array();
     artifacts->on_disk = json_object();
     for (size_t i = 0; i < artifacts->n; i++) {

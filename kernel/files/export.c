@@ -78,6 +78,8 @@ static void remove_leftovers(int dir_fd) {
 }
 
 int export_open(struct export *export) {
+    if (export->dir_fd >= 0)
+        return -EAGAIN;
     int fd = export->off ? -ENOENT : open_folder(export);
     if (fd < 0)
         return fd;

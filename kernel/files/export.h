@@ -43,7 +43,7 @@ void export_fini(struct export *export);
 
 /*
  * Makes the folder if it does not exist, opens and locks it. 0; -EAGAIN where
- * another kernel has locked it; -ELOOP or -ENOTDIR where it is not a folder; or
+ * another kernel has locked it, or it is open already; -ELOOP or -ENOTDIR where it is not a folder; or
  * another -errno.
  */
 int export_open(struct export *export) MUST_CHECK;

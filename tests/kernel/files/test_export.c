@@ -154,6 +154,18 @@ static void test_export_locked_by_another_kernel_is_refused(void **state) {
     export_fini(&other);
 }
 
+static void test_export_that_is_open_is_not_opened_twice(void **state) {
+    struct export other;
+    (void)state;
+    init(&other, "outputs");
+    assert_int_equal(export_open(&export), 0);
+    assert_int_equal(export_open(&export), -EAGAIN);
+    assert_int_equal(export_open(&other), -EAGAIN); /* the lock is held as before */
+    export_close(&export);
+    assert_int_equal(export_open(&other), 0);
+    export_fini(&other);
+}
+
 static void test_export_removes_partial_files_of_a_killed_kernel(void **state) {
     struct export_file file;
     char path[128];
@@ -339,6 +351,7 @@ int main(void) {
         CASE(test_export_does_not_overwrite_other_files),
         CASE(test_export_does_not_follow_links),
         CASE(test_export_locked_by_another_kernel_is_refused),
+        CASE(test_export_that_is_open_is_not_opened_twice),
         CASE(test_export_removes_partial_files_of_a_killed_kernel),
         CASE(test_export_with_a_damaged_log_overwrites_nothing),
         CASE(test_export_with_more_files_than_its_log_holds_forgets_the_oldest),
