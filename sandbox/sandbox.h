@@ -60,16 +60,26 @@ struct sandbox_bounds {
     uint64_t processes; /* and threads */
 };
 
+/* The groups of a session: one for its own cells and their images, one for all ephemeral cells, and one for each place
+ * beside the session's own cell. */
+enum { SANDBOX_BESIDE_MAX = 16 };
+enum sandbox_group {
+    SANDBOX_CELLS,
+    SANDBOX_EPHEMERAL,
+    SANDBOX_BESIDE,
+    SANDBOX_GROUPS = SANDBOX_BESIDE + SANDBOX_BESIDE_MAX,
+};
+
 /* The host, as sandbox_enter() has found and prepared it; plain values, kept by the caller for session_create(). */
 struct sandbox_host {
     unsigned worker_uid; /* in this process' user namespace: the user that cells are on the outside */
     unsigned worker_gid;
     int folder_fd; /* a detached mount of the notebook's folder, owned; -1 where cells see none */
     const struct resources_backend *backend; /* NULL where no control group is to be had: then processes are watched */
-    struct resources_group cells;            /* for the session's cells and images */
-    struct resources_group ephemeral;        /* for cells that run beside them */
-    int common_fd;                           /* of the group above those of all sessions of the user; -1 for none */
-    struct sandbox_bounds bounded;           /* what Linux enforces of the bounds that were asked for; 0: it does not */
+    struct resources_group groups[SANDBOX_GROUPS]; /* by enum sandbox_group */
+    unsigned n_beside;             /* how many cells there may be beside the session's own: by the processors */
+    int common_fd;                 /* of the group above those of all sessions of the user; -1 for none */
+    struct sandbox_bounds bounded; /* what Linux enforces of the bounds that were asked for; 0: it does not */
 };
 
 /*
@@ -163,7 +173,7 @@ unsigned session_take_strays(struct session *session);
 int session_control_fd(const struct session *session);
 int session_exit_fd(const struct session *session);
 
-/* Read ends of the pipes behind descriptors 1 and 2 of the starting worker, and later of each CELL_OF_SESSION;
+/* Read ends of the pipes behind descriptors 1 and 2 of the starting worker, and of the session's own cells;
  * non-blocking, borrowed. */
 int session_stdout_fd(const struct session *session);
 int session_stderr_fd(const struct session *session);
@@ -176,14 +186,14 @@ int session_capture(struct session *session, struct error *ret_error) MUST_CHECK
 
 enum cell_source {
     CELL_FROM_CURRENT, /* the last committed image */
-    CELL_FROM_FIRST,   /* image 0, over the files of that time; not for a CELL_OF_SESSION */
+    CELL_FROM_FIRST,   /* image 0, over the files of that time; not of the session's own cell */
 };
 
 /* What a cell is to its session. */
 enum cell_role {
-    CELL_OF_SESSION, /* the session's own, of which there is one at a time; it can be committed */
-    CELL_BESIDE,     /* a whole run beside it: with outputs, limits and watches of its own; always discarded */
-    CELL_EPHEMERAL,  /* a short look: no outputs, limits together with all others of its kind; always discarded */
+    CELL_OF_SESSION, /* the session's own, of which one runs at a time; it alone can be committed */
+    CELL_BESIDE,     /* a whole run beside it: with outputs, limits and watches of its own */
+    CELL_EPHEMERAL,  /* a short look: without outputs, with limits together with all others of the kind */
 };
 
 struct cell_options {
@@ -191,13 +201,14 @@ struct cell_options {
     enum cell_role role;
 };
 
-/* How many CELL_BESIDE cells there may be at once; never 0. */
+/* How many cells there may be beside the session's own, at least one. */
 unsigned session_beside_max(const struct session *session);
 
 /*
  * Makes a cell, up to the point where only cell_start() is missing: sandbox,
  * copy of the image, filter, registers. May be done long before it is needed.
- * ret_cell is the caller's: cell_commit() or cell_discard().
+ * ret_cell is the caller's: cell_commit() or cell_discard(). -EAGAIN: there are
+ * session_beside_max() cells of its kind.
  */
 int cell_create(struct session *session, const struct cell_options *options, struct cell **ret_cell,
                 struct error *ret_error) MUST_CHECK;
@@ -252,7 +263,7 @@ void cell_measure(struct cell *cell, struct cell_usage *ret_usage);
 struct denied_call {
     char syscall[32];
     char detail[96];         /* the address of a network call, or why the call is refused */
-    const struct cell *cell; /* whose call it was; NULL where it was an ephemeral one's or nobody's */
+    const struct cell *cell; /* that has made it; borrowed; NULL where it was an ephemeral one, or is gone */
 };
 
 /*
@@ -283,8 +294,10 @@ int cell_control_fd(const struct cell *cell);
 int cell_exit_fd(const struct cell *cell);
 
 /*
- * Read ends of the pipes behind descriptors 1, 2 and 4 of the cell; to the last one the worker writes its stack when
- * it is asked to. Non-blocking, borrowed. Those of a CELL_OF_SESSION are the session's.
+ * Read ends of the pipes behind the cell's descriptors 1, 2 and 4, to which the worker
+ * writes its stack when it is asked to; non-blocking, borrowed. The session's own cells
+ * have those of the session, a cell beside them has its own. Not for an ephemeral one,
+ * which has no output: what it says of its stack comes out of the session's.
  */
 int cell_stdout_fd(const struct cell *cell);
 int cell_stderr_fd(const struct cell *cell);

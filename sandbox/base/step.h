@@ -44,6 +44,7 @@ enum sandbox_step {
     STEP_CGROUP,
     STEP_DESCRIPTORS,
     STEP_USER_LIMITS,
+    STEP_PLACE,
     STEP_N,
 };
 

@@ -10,7 +10,7 @@
 
 #include <sys/types.h>
 
-/* The session's own pipes; an ephemeral cell has no part in the first two. */
+/* The pipes that we read; an ephemeral cell has no part in the first two. */
 enum { DESCRIPTORS_OUTPUTS = 3, DESCRIPTORS_SILENCED = 2 };
 
 enum descriptor_kind {
@@ -40,6 +40,7 @@ struct descriptor {
     uint64_t bytes; /* of a file */
     dev_t device;   /* these two tell objects apart, unless the kind has no inodes of its own */
     ino_t inode;
+    int output;         /* which of the pipes that we read it is an end of, or DESCRIPTORS_OUTPUTS */
     size_t first;       /* the index of the first with the same open file behind it */
     size_t next;        /* the index of the next one, or DESCRIPTORS_NONE */
     size_t object;      /* the index of the first on the same inode */
@@ -59,7 +60,7 @@ struct descriptors {
 /* What is known of the session's descriptors before one looks. */
 struct descriptors_known {
     pid_t viewer;                     /* a process that still sees what the one that is looked at has seen */
-    const int *outputs;               /* our ends of its own pipes, DESCRIPTORS_OUTPUTS of them */
+    const int *outputs;               /* our ends of the pipes that it writes to, DESCRIPTORS_OUTPUTS of them */
     pid_t before;                     /* an earlier image's keeper, and what that had; or 0 and NULL */
     const struct descriptors *listed; /* that keeper's */
 };

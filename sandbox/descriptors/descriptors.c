@@ -27,6 +27,7 @@
 #include "sandbox/descriptors/epolls.h"
 #include "sandbox/descriptors/locks.h"
 #include "sandbox/descriptors/open_files.h"
+#include "sandbox/descriptors/own_pipes.h"
 #include "sandbox/descriptors/pipes.h"
 #include "sandbox/descriptors/sockets.h"
 #include "sandbox/process/procfs.h"
@@ -49,7 +50,6 @@ enum { LOCKS_BYTES = 8192 };           /* of an fdinfo: room for more than LOCKS
     (O_ACCMODE | O_APPEND | O_NONBLOCK | O_SYNC | O_DSYNC | O_DIRECT | O_DIRECTORY | O_NOATIME | O_PATH | O_CLOEXEC)
 #define STATUS_FLAGS (O_APPEND | O_NONBLOCK | O_ASYNC | O_DIRECT | O_NOATIME)
 
-static int silence(struct descriptors *list, struct restorer *restorer);
 static int restore_kept(struct descriptors *list, struct restorer *restorer);
 
 /*
@@ -66,7 +66,7 @@ static const struct {
     void (*fini)(struct descriptor *descriptor);
 } kinds[] = {
     [DESCRIPTOR_KEPT] = {.restore = restore_kept},
-    [DESCRIPTOR_OUTPUT] = {.restore = silence},
+    [DESCRIPTOR_OUTPUT] = {.restore = NULL}, /* own_pipes.h */
     [DESCRIPTOR_FILE] = {.restore = open_files_restore},
     [DESCRIPTOR_UNNAMED] = {.restore = open_files_restore_unnamed},
     [DESCRIPTOR_MEMFD] = {.dump = NULL}, /* shared.h */
@@ -195,7 +195,7 @@ static int tell_kind(const struct descriptors_source *source, const char *name, 
     return descriptor->path ? 0 : -ENOMEM;
 }
 
-/* Which of the session's own pipes it is an end of, or DESCRIPTORS_OUTPUTS. */
+/* Which of the pipes that we read it is an end of, or DESCRIPTORS_OUTPUTS. */
 static int find_output(const struct descriptors_source *source, const struct stat *st) {
     struct stat output;
     int i = 0;
@@ -245,9 +245,9 @@ static int look_at(const struct descriptors_source *source, struct descriptor *d
     int r = read_flags(source, name, descriptor);
     if (r)
         return r;
-    const int output = S_ISFIFO(st.st_mode) ? find_output(source, &st) : DESCRIPTORS_OUTPUTS;
-    if (output < DESCRIPTORS_OUTPUTS) {
-        descriptor->kind = output < DESCRIPTORS_SILENCED ? DESCRIPTOR_OUTPUT : DESCRIPTOR_KEPT;
+    descriptor->output = S_ISFIFO(st.st_mode) ? find_output(source, &st) : DESCRIPTORS_OUTPUTS;
+    if (descriptor->output < DESCRIPTORS_OUTPUTS) {
+        descriptor->kind = descriptor->output < DESCRIPTORS_SILENCED ? DESCRIPTOR_OUTPUT : DESCRIPTOR_KEPT;
         return 0;
     }
     if (!S_ISSOCK(st.st_mode) || (descriptor->flags & O_PATH))
@@ -385,24 +385,14 @@ int descriptors_dump(pid_t pid, const struct descriptors_known *known, struct de
     return r < 0 ? r : 0;
 }
 
-/* Of an ephemeral cell. */
-static int silence(struct descriptors *list, struct restorer *restorer) {
-    int null_fd = restorer->ephemeral ? restorer_open(restorer, "/dev/null", O_RDWR) : 0;
-    int r = null_fd < 0 ? null_fd : 0;
-    for (size_t i = 0; r == 0 && restorer->ephemeral && i < list->n; i++)
-        if (list->at[i].kind == DESCRIPTOR_OUTPUT && descriptor_is_first(list, i))
-            r = restorer_number(restorer, list, i, null_fd);
-    return r == 0 && restorer->ephemeral ? restorer_close(restorer, null_fd) : r;
-}
-
 /*
- * What cells share with the image is put back when one is rolled back; what an
- * ephemeral cell has changed would not be. So it gets devices of its own, and of the
- * rest only the numbers; petri's pipe for traces is all that it shares.
+ * What cells share with the image is put back when one is rolled back; what a cell
+ * beside the session's own has changed would not be. So it gets devices of its own, and
+ * of the rest only the numbers; petri's pipe for traces is all that an ephemeral one shares.
  */
 static int restore_kept(struct descriptors *list, struct restorer *restorer) {
     int r = 0;
-    for (size_t i = 0; r == 0 && restorer->ephemeral && i < list->n; i++) {
+    for (size_t i = 0; r == 0 && restorer->beside && i < list->n; i++) {
         const struct descriptor *descriptor = &list->at[i];
         if (descriptor->kind != DESCRIPTOR_KEPT || descriptor->flags & O_PATH || S_ISFIFO(descriptor->mode))
             continue;
@@ -417,7 +407,7 @@ static int restore_kept(struct descriptors *list, struct restorer *restorer) {
 }
 
 int descriptors_restore(struct descriptors *list, struct restorer *restorer) {
-    int r = 0;
+    int r = restorer->beside ? own_pipes_restore(list, restorer) : 0;
     for (int kind = 0; r == 0 && kind < DESCRIPTOR_KINDS; kind++)
         if (list->of_kind[kind] && kinds[kind].restore)
             r = kinds[kind].restore(list, restorer);

@@ -41,8 +41,9 @@ int descriptors_dump(pid_t pid, const struct descriptors_known *known, struct de
 void descriptors_fini(struct descriptors *list);
 
 /*
- * Has the restorer's task make what the image had, under the same numbers. An
- * ephemeral cell gets /dev/null in the place of the session's pipes. 0, -EUCLEAN or -errno.
+ * Has the restorer's task make what the image had, under the same numbers. A cell
+ * beside the session's own gets pipes of its own in the place of the session's, or
+ * /dev/null. 0, -EUCLEAN or -errno.
  */
 int descriptors_restore(struct descriptors *list, struct restorer *restorer) MUST_CHECK;
 

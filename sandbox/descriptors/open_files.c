@@ -79,7 +79,7 @@ static int is_of_its_kind(struct restorer *restorer, const struct descriptor *de
  */
 static int do_without(struct descriptors *list, struct restorer *restorer, size_t i) {
     struct descriptor *descriptor = &list->at[i];
-    if (restorer->ephemeral)
+    if (restorer->beside)
         return restorer_withhold(restorer, list, i);
     descriptor->shared = S_ISREG(descriptor->mode) && !(descriptor->flags & O_PATH) &&
                          saved_has_room(restorer->keeper, descriptor->fd, &restorer->room);
@@ -183,10 +183,10 @@ int open_files_restore(struct descriptors *list, struct restorer *restorer) {
     return r == 0 && n ? restore_some(list, restorer, rows, paths, n) : r;
 }
 
-/* An ephemeral cell runs beside the cell that has the same file: it could not be told whose changes to put back. */
+/* Of a cell beside the one that has the same file it could not be told whose changes to put back. */
 static int restore_unnamed(struct descriptors *list, struct restorer *restorer, size_t i) {
     struct descriptor *descriptor = &list->at[i];
-    if (restorer->ephemeral || descriptor->withheld)
+    if (restorer->beside || descriptor->withheld)
         return restorer_withhold(restorer, list, i);
     int made = restorer_reopen(restorer, descriptor->fd, descriptor->flags);
     if (made == -EUCLEAN)

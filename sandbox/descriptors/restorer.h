@@ -19,11 +19,13 @@ struct descriptors;
 
 struct restorer {
     const struct inject_task *task;
-    int pidfd;      /* of that task */
-    pid_t keeper;   /* of the image: has the originals */
-    bool ephemeral; /* has no part in the session's output, nor in a file whose contents would have to be put back */
-    bool layered;   /* is always discarded, with a layer of its own (layers.h) */
-    uint64_t room;  /* bytes of the files that the cell may share with the image where it can't have its own */
+    int pidfd;     /* of that task */
+    pid_t keeper;  /* of the image: has the originals */
+    bool beside;   /* runs beside the session's cell: has no part in its output, nor in a file whose contents would
+                      have to be put back */
+    int *outputs;  /* such a cell's own pipes: our ends are put here, DESCRIPTORS_OUTPUTS of them; NULL for none */
+    bool layered;  /* is always discarded, with a layer of its own (layers.h) */
+    uint64_t room; /* bytes of the files that the cell may share with the image where it can't have its own */
     size_t n;
     struct inject_call call[INJECT_MAX_CALLS]; /* queued */
 };

@@ -173,11 +173,11 @@ static int restore_single(struct descriptors *list, struct restorer *restorer, s
     return r ? r : restorer_close(restorer, made);
 }
 
-/* A connection is the image's own: the session's cell has that one, and an ephemeral cell has none. */
+/* A connection is the image's own: the session's cell has that one, and a cell beside it has none. */
 static int restore(struct descriptors *list, struct restorer *restorer, size_t i) {
     const struct socket_state *state = list->at[i].state;
     if (list->at[i].shared)
-        return restorer->ephemeral ? restorer_withhold(restorer, list, i) : 0;
+        return restorer->beside ? restorer_withhold(restorer, list, i) : 0;
     if (state->role == SOCKET_ORPHANED || (state->role == SOCKET_PAIRED && state->peer > i))
         return restore_pair(list, restorer, i);
     return state->role == SOCKET_PAIRED ? 0 : restore_single(list, restorer, i);

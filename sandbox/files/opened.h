@@ -2,10 +2,10 @@
  * opened.h - which files of the notebook's folder a cell opens, seen from outside.
  *
  * Watches are on the folders of the cell's overlay, because overlayfs reports opens
- * of its own inodes and not of those below. The session's cells share one overlay
- * and run one after the other, and ephemeral cells have their own: so the watches
- * see this cell alone. All cells of a session share one instance of inotify,
- * because to close one takes some milliseconds.
+ * of its own inodes and not of those below. The session's own cells share one overlay
+ * and run one after the other, and each other cell has its own: so the watches see this
+ * cell alone. Cells that run one after the other share one instance of inotify, because
+ * to close one takes some milliseconds.
  *
  * See: inotify(7), overlayfs.rst.
  */

@@ -9,6 +9,7 @@
 
 #include "sandbox/base/system.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,16 +22,26 @@ void resources_name(char *buf, size_t size) {
     snprintf(buf, size, "petri-%lu-%d", (unsigned long)st.st_ino, getpid());
 }
 
+/* A place for each processor that this process may use, and one more: one is not free before the sandbox that had it
+ * is gone. */
+static unsigned count_places(void) {
+    cpu_set_t ours;
+    unsigned n = sched_getaffinity(0, sizeof ours, &ours) ? 1 : (unsigned)CPU_COUNT(&ours);
+    return n < SANDBOX_BESIDE_MAX ? n + 1 : SANDBOX_BESIDE_MAX;
+}
+
 const struct resources_backend *resources_find(const struct sandbox_bounds *bounds, struct sandbox_host *ret_host) {
     static const struct resources_backend *const backends[] = {&resources_v2, &resources_v1};
     char name[64];
     resources_name(name, sizeof name);
     ret_host->common_fd = -1;
     ret_host->bounded = (struct sandbox_bounds){0};
+    ret_host->n_beside = count_places();
     for (size_t i = 0; i < sizeof backends / sizeof backends[0]; i++)
-        if (backends[i]->open(name, bounds, ret_host) == 0)
+        if (backends[i]->open(name, SANDBOX_BESIDE + ret_host->n_beside, bounds, ret_host) == 0)
             return backends[i];
-    ret_host->cells = ret_host->ephemeral = (struct resources_group){-1, -1, -1};
+    for (size_t i = 0; i < SANDBOX_GROUPS; i++)
+        ret_host->groups[i] = (struct resources_group){-1, -1, -1};
     return NULL;
 }
 

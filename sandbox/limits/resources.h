@@ -1,10 +1,11 @@
 /*
  * resources.h - memory and CPU time of a session's cells, measured and bounded by control groups.
  *
- * A session has two groups: one for its cells and the images they leave, one
- * for ephemeral ones. A cell has no memory group of its own, because the pages
- * that it leaves in the image would keep that group alive for as long as they
- * live; what a cell holds is what its group holds more than at its start.
+ * A session has a group for its own cells and the images they leave, one for ephemeral
+ * cells, and one for each place beside its own cell. A cell of the session has no memory
+ * group of its own, because the pages that it leaves in the image would keep that group
+ * alive for as long as they live; what a cell holds is what its group holds more than at
+ * its start.
  *
  * Where no group can be had, processes are watched instead (watcher.h).
  *

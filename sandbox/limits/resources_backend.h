@@ -4,7 +4,10 @@
 #ifndef PETRI_SANDBOX_RESOURCES_BACKEND_H
 #define PETRI_SANDBOX_RESOURCES_BACKEND_H
 
+#include "base/cleanup.h"
 #include "sandbox/sandbox.h"
+
+#include <stdio.h>
 
 /* What a group says. memory_bytes leaves out what can be taken back at once (clean cache of files). */
 struct resources_reading {
@@ -24,11 +27,12 @@ struct resources_backend {
     const char *name; /* as the report names it */
 
     /*
-     * Makes the two groups, named after the process, and the common one where there
-     * are bounds (common.h). Sets cells, ephemeral, common_fd and bounded of ret_host. 0 or
-     * -errno: this way is not to be had here. Bounds that can't be had are no error.
+     * Makes the groups, named after the process, and the common one where there are bounds
+     * (common.h): n_groups of enum sandbox_group. Sets groups, common_fd and bounded of
+     * ret_host. 0 or -errno: this way is not to be had here. Bounds that can't be had are no error.
      */
-    int (*open)(const char *name, const struct sandbox_bounds *bounds, struct sandbox_host *ret_host);
+    int (*open)(const char *name, unsigned n_groups, const struct sandbox_bounds *bounds,
+                struct sandbox_host *ret_host);
 
     /* Removes what open made, once it is empty. */
     void (*remove)(const char *name);
@@ -41,6 +45,25 @@ struct resources_backend {
     /* common_fd may be -1. What can't be read is 0. */
     void (*read_hits)(const struct resources_group *group, int common_fd, struct resources_hits *ret_hits);
 };
+
+enum { RESOURCES_NAME_BYTES = 128 };
+
+/* What the group is called, of the process whose groups have this name: "NAME-cells", "NAME-beside-3". */
+static inline void resources_group_name(const char *name, unsigned group, char buf[RESOURCES_NAME_BYTES]) {
+    if (group < SANDBOX_BESIDE)
+        snprintf(buf, RESOURCES_NAME_BYTES, "%s-%s", name, group == SANDBOX_CELLS ? "cells" : "ephemeral");
+    else
+        snprintf(buf, RESOURCES_NAME_BYTES, "%s-beside-%u", name, group - SANDBOX_BESIDE);
+}
+
+/* Closes the first n groups' descriptors. */
+static inline void resources_close(struct sandbox_host *host, unsigned n) {
+    for (unsigned i = 0; i < n; i++) {
+        if (host->groups[i].cpu_fd != host->groups[i].memory_fd)
+            close_fd(&host->groups[i].cpu_fd);
+        close_fd(&host->groups[i].memory_fd);
+    }
+}
 
 extern const struct resources_backend resources_v1;
 extern const struct resources_backend resources_v2;

@@ -20,10 +20,8 @@
 
 #define ROOT "/sys/fs/cgroup"
 
-static const char *const roles[] = {"cells", "ephemeral"};
-static const char pids_role[] = "all"; /* a session's processes are counted together */
 static const char *const controllers[] = {"memory", "cpuacct", "pids"};
-enum { N_CONTROLLERS = sizeof controllers / sizeof controllers[0], N_ROLES = sizeof roles / sizeof roles[0] };
+enum { N_CONTROLLERS = sizeof controllers / sizeof controllers[0] };
 
 /* The group that this process is in, of a controller. */
 static int open_parent(const char *controller) {
@@ -38,31 +36,28 @@ static int open_parent(const char *controller) {
     return fd < 0 ? -errno : fd;
 }
 
-static void name_group(const char *name, const char *role, char group[128]) {
-    snprintf(group, 128, "%s-%s", name, role);
+/* The group that counts the processes of all the session's groups. */
+static void name_all(const char *name, char group[RESOURCES_NAME_BYTES]) {
+    snprintf(group, RESOURCES_NAME_BYTES, "%s-all", name);
 }
 
-static int make_group(int parent_fd, const char *name, const char *role) {
-    char group[128];
-    name_group(name, role, group);
-    return cgroup_make(parent_fd, group);
-}
-
-/* They may be in either place: below the common group, or beside where it would be. */
-static void remove_group(int parent_fd, const char *name, const char *role) {
-    char group[128];
-    name_group(name, role, group);
+/* It may be in either place: below the common group, or beside where it would be. */
+static void remove_group(int parent_fd, const char *group) {
     unlinkat(parent_fd, group, AT_REMOVEDIR);
     common_remove(parent_fd, group);
 }
 
 static void v1_remove(const char *name) {
+    char group[RESOURCES_NAME_BYTES];
     for (int i = 0; i < N_CONTROLLERS; i++) {
         auto_fd parent_fd = open_parent(controllers[i]);
-        for (size_t j = 0; parent_fd >= 0 && j < N_ROLES; j++)
-            remove_group(parent_fd, name, roles[j]);
+        for (unsigned j = 0; parent_fd >= 0 && j < SANDBOX_GROUPS; j++) {
+            resources_group_name(name, j, group);
+            remove_group(parent_fd, group);
+        }
+        name_all(name, group);
         if (parent_fd >= 0)
-            remove_group(parent_fd, name, pids_role);
+            remove_group(parent_fd, group);
     }
 }
 
@@ -73,10 +68,8 @@ static void sweep(const char *controller) {
 }
 
 /* Below the common group, and its bound set; or -errno. */
-static int make_bounded(int parent_fd, const char *name, const char *role, uint64_t bytes, struct sandbox_host *host) {
-    char group[128];
+static int make_bounded(int parent_fd, const char *group, uint64_t bytes, struct sandbox_host *host) {
     int common_fd;
-    name_group(name, role, group);
     int fd = common_make(parent_fd, group, &common_fd);
     if (fd < 0)
         return fd;
@@ -86,62 +79,75 @@ static int make_bounded(int parent_fd, const char *name, const char *role, uint6
     return fd;
 }
 
-static int open_memory(const char *name, const char *role, uint64_t bound, struct sandbox_host *host) {
-    auto_fd parent_fd = open_parent("memory");
-    if (parent_fd < 0)
-        return parent_fd;
-    int fd = bound ? make_bounded(parent_fd, name, role, bound, host) : -ENOENT;
-    return fd < 0 ? make_group(parent_fd, name, role) : fd;
+/* Where groups are made, of the two controllers that all have. */
+struct parents {
+    int memory_fd, cpu_fd;
+};
+
+static int open_memory(int parent_fd, const char *group, uint64_t bound, struct sandbox_host *host) {
+    int fd = bound ? make_bounded(parent_fd, group, bound, host) : -ENOENT;
+    return fd < 0 ? cgroup_make(parent_fd, group) : fd;
 }
 
-static int open_group(const char *name, const char *role, uint64_t bound, struct sandbox_host *host,
+static int open_group(const struct parents *parents, const char *group, uint64_t bound, struct sandbox_host *host,
                       struct resources_group *ret_group) {
-    auto_fd memory_fd = open_memory(name, role, bound, host);
+    auto_fd memory_fd = open_memory(parents->memory_fd, group, bound, host);
     if (memory_fd < 0)
         return memory_fd;
-    auto_fd parent_fd = open_parent("cpuacct");
-    auto_fd cpu_fd = parent_fd < 0 ? parent_fd : make_group(parent_fd, name, role);
+    auto_fd cpu_fd = cgroup_make(parents->cpu_fd, group);
     if (cpu_fd < 0)
         return cpu_fd;
     *ret_group = (struct resources_group){steal_fd(&memory_fd), steal_fd(&cpu_fd), -1};
     return 0;
 }
 
+/* All groups, or none. */
+static int open_groups(const char *name, unsigned n, uint64_t bound, struct sandbox_host *host) {
+    char group[RESOURCES_NAME_BYTES];
+    auto_fd memory_fd = open_parent("memory");
+    auto_fd cpu_fd = memory_fd < 0 ? memory_fd : open_parent("cpuacct");
+    const struct parents parents = {memory_fd, cpu_fd};
+    int r = cpu_fd < 0 ? cpu_fd : 0;
+    for (unsigned i = 0; r == 0 && i < n; i++) {
+        resources_group_name(name, i, group);
+        r = open_group(&parents, group, bound, host, &host->groups[i]);
+        if (r)
+            resources_close(host, i);
+    }
+    return r;
+}
+
 /* A group that counts the session's processes with those of all others; without one they are not bounded. */
-static void bound_processes(const char *name, uint64_t bound, struct sandbox_host *host) {
-    char group[128];
+static void bound_processes(const char *name, unsigned n, uint64_t bound, struct sandbox_host *host) {
+    char group[RESOURCES_NAME_BYTES];
     int common_fd;
     auto_fd parent_fd = bound ? open_parent("pids") : -1;
-    name_group(name, pids_role, group);
+    name_all(name, group);
     int fd = parent_fd < 0 ? -1 : common_make(parent_fd, group, &common_fd);
     if (fd < 0)
         return;
     host->bounded.processes = common_bound(common_fd, "pids.max", bound);
     close(common_fd);
-    host->cells.pids_fd = host->ephemeral.pids_fd = fd;
+    for (unsigned i = 0; i < n; i++)
+        host->groups[i].pids_fd = fd;
 }
 
-static int v1_open(const char *name, const struct sandbox_bounds *bounds, struct sandbox_host *ret_host) {
+static int v1_open(const char *name, unsigned n_groups, const struct sandbox_bounds *bounds,
+                   struct sandbox_host *ret_host) {
     struct sandbox_host host = {.common_fd = -1};
     for (int i = 0; i < N_CONTROLLERS; i++)
         sweep(controllers[i]);
-    int r = open_group(name, roles[0], bounds->memory_bytes, &host, &host.cells);
-    if (r == 0) {
-        r = open_group(name, roles[1], bounds->memory_bytes, &host, &host.ephemeral);
-        if (r == 0) {
-            bound_processes(name, bounds->processes, &host);
-            ret_host->cells = host.cells;
-            ret_host->ephemeral = host.ephemeral;
-            ret_host->common_fd = host.common_fd;
-            ret_host->bounded = host.bounded;
-            return 0;
-        }
-        close(host.cells.memory_fd);
-        close(host.cells.cpu_fd);
+    int r = open_groups(name, n_groups, bounds->memory_bytes, &host);
+    if (r) {
+        close_fd(&host.common_fd);
+        v1_remove(name);
+        return r;
     }
-    close_fd(&host.common_fd);
-    v1_remove(name);
-    return r;
+    bound_processes(name, n_groups, bounds->processes, &host);
+    memcpy(ret_host->groups, host.groups, sizeof host.groups);
+    ret_host->common_fd = host.common_fd;
+    ret_host->bounded = host.bounded;
+    return 0;
 }
 
 static int v1_limit_memory(const struct resources_group *group, uint64_t bytes) {

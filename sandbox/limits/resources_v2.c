@@ -21,7 +21,6 @@
 #include <sys/stat.h>
 
 static const char *const mounted_at[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
-static const char *const roles[] = {"cells", "ephemeral", "kernel"};
 
 /* The folder of the group that we were started in. After open() it is the parent of the group that we are in. */
 static int own_folder(char path[PATH_MAX]) {
@@ -39,10 +38,9 @@ static int own_folder(char path[PATH_MAX]) {
     return r ? r : -ENOENT;
 }
 
-static int make_group(int parent_fd, const char *name, const char *role) {
-    char folder[128];
-    snprintf(folder, sizeof folder, "%s-%s", name, role);
-    return cgroup_make(parent_fd, folder);
+/* The group that this process moves into. */
+static void name_kernel(const char *name, char folder[RESOURCES_NAME_BYTES]) {
+    snprintf(folder, RESOURCES_NAME_BYTES, "%s-kernel", name);
 }
 
 /*
@@ -51,27 +49,28 @@ static int make_group(int parent_fd, const char *name, const char *role) {
  * away with the parent.
  */
 static void leave_groups(int parent_fd, const char *name) {
-    for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++) {
-        char folder[128];
-        bool was_ours = strcmp(roles[i], "kernel") == 0;
-        snprintf(folder, sizeof folder, "%s-%s", name, roles[i]);
-        if (was_ours && (system_write_file(parent_fd, "cgroup.subtree_control", "-memory") ||
-                         system_write_file(parent_fd, "cgroup.procs", "0")))
-            continue;
+    char folder[RESOURCES_NAME_BYTES];
+    for (unsigned i = 0; i < SANDBOX_GROUPS; i++) {
+        resources_group_name(name, i, folder);
         unlinkat(parent_fd, folder, AT_REMOVEDIR);
         common_remove(parent_fd, folder);
     }
+    if (system_write_file(parent_fd, "cgroup.subtree_control", "-memory") ||
+        system_write_file(parent_fd, "cgroup.procs", "0"))
+        return;
+    name_kernel(name, folder);
+    unlinkat(parent_fd, folder, AT_REMOVEDIR);
 }
 
 /* Called in the process that was moved, so the path of its own group ends in the group "kernel". */
 static void v2_remove(const char *name) {
-    char path[PATH_MAX], own[128];
+    char path[PATH_MAX], own[RESOURCES_NAME_BYTES];
     if (own_folder(path))
         return;
-    snprintf(own, sizeof own, "/%s-kernel", name);
-    size_t n = strlen(path), m = strlen(own);
-    if (n > m && strcmp(path + n - m, own) == 0)
-        path[n - m] = 0;
+    name_kernel(name, own);
+    char *last = strrchr(path, '/');
+    if (last && strcmp(last + 1, own) == 0)
+        *last = 0;
     auto_fd parent_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (parent_fd >= 0)
         leave_groups(parent_fd, name);
@@ -80,7 +79,9 @@ static void v2_remove(const char *name) {
 /* Moves this process into a group below, for a group with processes can't have controllers; then turns the memory
  * controller on for the groups below. Not all have the one for processes: without it these are not bounded. */
 static int divide(int parent_fd, const char *name, const struct sandbox_bounds *bounds) {
-    auto_fd kernel_fd = make_group(parent_fd, name, "kernel");
+    char folder[RESOURCES_NAME_BYTES];
+    name_kernel(name, folder);
+    auto_fd kernel_fd = cgroup_make(parent_fd, folder);
     int r = kernel_fd < 0 ? kernel_fd : system_write_file(kernel_fd, "cgroup.procs", "0");
     if (r == 0)
         r = system_write_file(parent_fd, "cgroup.subtree_control", "+memory");
@@ -92,14 +93,11 @@ static int divide(int parent_fd, const char *name, const struct sandbox_bounds *
 /* Where the common group is. */
 enum common { COMMON_NONE, COMMON_BELOW, COMMON_ABOVE };
 
-/* One of the two groups, below the common one where that is below. */
-static int make_cells(int parent_fd, const char *name, const char *role, enum common common,
-                      struct sandbox_host *host) {
-    char folder[128];
+/* A group for cells, below the common one where that is below. */
+static int make_cells(int parent_fd, const char *folder, enum common common, struct sandbox_host *host) {
     int common_fd;
     if (common != COMMON_BELOW)
-        return make_group(parent_fd, name, role);
-    snprintf(folder, sizeof folder, "%s-%s", name, role);
+        return cgroup_make(parent_fd, folder);
     int fd = common_make(parent_fd, folder, &common_fd);
     if (fd < 0)
         return fd;
@@ -109,6 +107,21 @@ static int make_cells(int parent_fd, const char *name, const char *role, enum co
     if (r == 0)
         return fd;
     close(fd);
+    return r;
+}
+
+/* All groups for cells, or none. */
+static int open_groups(int parent_fd, const char *name, unsigned n, enum common common, struct sandbox_host *host) {
+    char folder[RESOURCES_NAME_BYTES];
+    int r = 0;
+    for (unsigned i = 0; r == 0 && i < n; i++) {
+        resources_group_name(name, i, folder);
+        int fd = make_cells(parent_fd, folder, common, host);
+        host->groups[i] = (struct resources_group){fd, fd, -1};
+        r = fd < 0 ? fd : faccessat(fd, "memory.max", W_OK, 0) ? -ENOTSUP : 0;
+        if (r)
+            resources_close(host, i + 1);
+    }
     return r;
 }
 
@@ -125,7 +138,7 @@ static void set_bounds(int parent_fd, const struct sandbox_bounds *bounds, enum 
 }
 
 /* Divides the group that we are in. */
-static int open_here(const char *name, const struct sandbox_bounds *bounds, enum common common,
+static int open_here(const char *name, unsigned n_groups, const struct sandbox_bounds *bounds, enum common common,
                      struct sandbox_host *ret_host) {
     char path[PATH_MAX];
     struct sandbox_host host = {.common_fd = -1};
@@ -142,20 +155,18 @@ static int open_here(const char *name, const struct sandbox_bounds *bounds, enum
     if (common == COMMON_BELOW)
         common_sweep(parent_fd);
     r = divide(parent_fd, name, bounds);
-    auto_fd cells_fd = r == 0 ? make_cells(parent_fd, name, "cells", common, &host) : -1;
-    auto_fd ephemeral_fd = r == 0 ? make_cells(parent_fd, name, "ephemeral", common, &host) : -1;
-    if (r == 0 && cells_fd >= 0 && ephemeral_fd >= 0 && faccessat(cells_fd, "memory.max", W_OK, 0) == 0) {
-        int cells = steal_fd(&cells_fd), ephemeral = steal_fd(&ephemeral_fd);
-        set_bounds(parent_fd, bounds, common, &host);
-        ret_host->cells = (struct resources_group){cells, cells, -1};
-        ret_host->ephemeral = (struct resources_group){ephemeral, ephemeral, -1};
-        ret_host->common_fd = host.common_fd;
-        ret_host->bounded = host.bounded;
-        return 0;
+    if (r == 0)
+        r = open_groups(parent_fd, name, n_groups, common, &host);
+    if (r) {
+        close_fd(&host.common_fd);
+        leave_groups(parent_fd, name);
+        return r;
     }
-    close_fd(&host.common_fd);
-    leave_groups(parent_fd, name);
-    return r ? r : -ENOTSUP;
+    set_bounds(parent_fd, bounds, common, &host);
+    memcpy(ret_host->groups, host.groups, sizeof host.groups);
+    ret_host->common_fd = host.common_fd;
+    ret_host->bounded = host.bounded;
+    return 0;
 }
 
 /* Whether version 2 is what has the memory controller here, and not version 1. */
@@ -169,14 +180,15 @@ static bool has_memory(void) {
  * With bounds systemd comes first: its scopes are in one slice, whichever group
  * their kernels were started in. Without a common group there still are the others.
  */
-static int v2_open(const char *name, const struct sandbox_bounds *bounds, struct sandbox_host *ret_host) {
+static int v2_open(const char *name, unsigned n_groups, const struct sandbox_bounds *bounds,
+                   struct sandbox_host *ret_host) {
     const bool wants_common = bounds->memory_bytes || bounds->processes;
-    int r = wants_common ? -ENOENT : open_here(name, bounds, COMMON_NONE, ret_host);
+    int r = wants_common ? -ENOENT : open_here(name, n_groups, bounds, COMMON_NONE, ret_host);
     if (r && has_memory() && delegate_scope(bounds) == 0)
-        return open_here(name, bounds, wants_common ? COMMON_ABOVE : COMMON_NONE, ret_host);
+        return open_here(name, n_groups, bounds, wants_common ? COMMON_ABOVE : COMMON_NONE, ret_host);
     if (wants_common)
-        r = open_here(name, bounds, COMMON_BELOW, ret_host);
-    return r && wants_common ? open_here(name, bounds, COMMON_NONE, ret_host) : r;
+        r = open_here(name, n_groups, bounds, COMMON_BELOW, ret_host);
+    return r && wants_common ? open_here(name, n_groups, bounds, COMMON_NONE, ret_host) : r;
 }
 
 static int v2_limit_memory(const struct resources_group *group, uint64_t bytes) {

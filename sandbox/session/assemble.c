@@ -195,7 +195,8 @@ static int restore_objects(struct cell *cell) {
     struct restorer restorer = {.task = &task,
                                 .pidfd = cell->worker_pidfd,
                                 .keeper = image->keeper,
-                                .ephemeral = cell->ephemeral,
+                                .beside = cell->role != CELL_OF_SESSION,
+                                .outputs = cell->role == CELL_BESIDE ? cell->outputs : NULL,
                                 .layered = cell->layer != LAYER_LIVE,
                                 .room = SHARED_MAX_BYTES};
     const size_t *of_kind = image->descriptors.of_kind;
@@ -247,10 +248,10 @@ static int clone_worker(struct cell *cell, int pair[2], int *ret_init_fd, struct
     int r = image_copy_keeper(cell->image, &cell->session->area, &cell->keeper, &cell->memory_fd);
     if (r)
         return step_failed(error, STEP_IMAGE, -r, "%s", "");
-    if (cell->ephemeral)
-        r = resources_join(&cell->session->host.ephemeral, cell->keeper);
+    if (cell->role != CELL_OF_SESSION) /* its own are where their image is */
+        r = resources_join(cell_group(cell), cell->keeper);
     if (r)
-        return step_failed(error, STEP_CGROUP, -r, "ephemeral");
+        return step_failed(error, STEP_CGROUP, -r, "%s", "");
     r = open_control(cell, pair);
     if (r)
         return step_failed(error, STEP_INJECT, -r, "control socket");
@@ -281,7 +282,7 @@ static int settle(struct cell *cell, const int pair[2], int init_fd, struct erro
     r = clone_threads(cell);
     if (r)
         return step_failed(error, STEP_CLONE, -r, "threads");
-    r = cell->ephemeral ? 0 : zombies_restore(&worker, &cell->image->zombies);
+    r = cell->role == CELL_EPHEMERAL ? 0 : zombies_restore(&worker, &cell->image->zombies);
     if (r)
         return step_failed(error, STEP_CLONE, -r, "ended children");
     r = settle_tasks(cell);

@@ -33,12 +33,13 @@ enum { ROOM_MS = 1000, GONE_MS = 120000, KILL_ROUNDS = 10000, KILL_NAP_US = 1000
 
 static struct cell *cell_new(struct session *session, const struct cell_options *options) {
     struct cell *cell = calloc(1, sizeof *cell);
-    const bool first = options->source == CELL_FROM_FIRST, ephemeral = options->role == CELL_EPHEMERAL,
-               live = !first && !ephemeral;
+    const bool first = options->source == CELL_FROM_FIRST, live = options->role == CELL_OF_SESSION;
     if (!cell)
         return NULL;
     *cell = (struct cell){.session = session,
-                          .ephemeral = ephemeral,
+                          .role = options->role,
+                          .place = -1,
+                          .outputs = {-1, -1, -1},
                           .init = {-1, -1, -1},
                           .memory_fd = -1,
                           .worker_pidfd = -1,
@@ -71,14 +72,27 @@ static int assemble_on_one_cpu(struct cell *cell, struct error *error) {
     return r;
 }
 
+/* Gives a cell what it needs of the session, and asks for its sandbox. */
+static int prepare(struct cell *cell, struct error *error) {
+    struct session *session = cell->session;
+    if (cell->role == CELL_BESIDE)
+        cell->place = beside_take(session);
+    if (cell->role == CELL_BESIDE && cell->place < 0)
+        return step_failed(error, STEP_PLACE, -cell->place, "%s", "");
+    int r = zygote_request_sandbox(&session->zygote, cell->layer, error);
+    cell->sandbox_asked = r == 0;
+    return r;
+}
+
 int cell_create(struct session *session, const struct cell_options *options, struct cell **ret_cell,
                 struct error *ret_error) {
+    if (options->role == CELL_OF_SESSION && options->source != CELL_FROM_CURRENT)
+        return step_failed(ret_error, STEP_IMAGE, EINVAL, "only a cell that is discarded can begin from image 0");
     session_reap(session);
     struct cell *cell = cell_new(session, options);
     if (!cell)
         return step_failed(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
-    int r = zygote_request_sandbox(&session->zygote, cell->layer, ret_error);
-    cell->sandbox_asked = r == 0;
+    int r = prepare(cell, ret_error);
     if (r == 0)
         r = assemble_on_one_cpu(cell, ret_error);
     session_reap(session); /* those that ended meanwhile; cell_start() waits for the rest */
@@ -92,22 +106,22 @@ int cell_create(struct session *session, const struct cell_options *options, str
 
 /* Detaches the worker last: all threads that it may wait for run by then. */
 int cell_start(struct cell *cell, const struct cell_limits *limits) {
+    const bool own = cell->role == CELL_OF_SESSION;
     session_await_killed(cell->session);
+    beside_settle(cell->session);
     cell_renew_watches(cell);
     int r = session_hide_added(cell->session);
-    if (r == 0 && cell->layer == LAYER_LIVE)
+    if (r == 0 && own)
         r = session_files_refresh(cell->session);
-    if (r == 0 && !cell->ephemeral)
+    if (r == 0 && own)
         r = image_save_shared(cell->image);
-    if (r == 0 && !cell->ephemeral && cell->image != cell->session->current)
-        r = descriptors_put_back(&cell->image->descriptors, cell->image->keeper); /* it begins with its own flags */
     if (r == 0)
         r = cell_limit(cell, limits);
     if (r)
         return r;
     cell->started = true;
-    cell->wrote = cell->layer == LAYER_LIVE;
-    if (cell->wrote)
+    cell->wrote = own;
+    if (own)
         snapshot_begin(cell->session->files.snapshot);
     for (size_t i = cell->n_tids; i-- > 0;)
         if (ptrace(PTRACE_DETACH, cell->tids[i], 0, 0))
@@ -132,16 +146,20 @@ int cell_exit_fd(const struct cell *cell) {
     return cell->worker_pidfd;
 }
 
+const int *cell_outputs(const struct cell *cell) {
+    return cell->role == CELL_BESIDE ? cell->outputs : cell->session->outputs;
+}
+
 int cell_stdout_fd(const struct cell *cell) {
-    return cell->session->outputs[SESSION_STDOUT];
+    return cell_outputs(cell)[SESSION_STDOUT];
 }
 
 int cell_stderr_fd(const struct cell *cell) {
-    return cell->session->outputs[SESSION_STDERR];
+    return cell_outputs(cell)[SESSION_STDERR];
 }
 
 int cell_trace_fd(const struct cell *cell) {
-    return cell->session->outputs[SESSION_TRACE];
+    return cell_outputs(cell)[SESSION_TRACE];
 }
 
 void cell_signal_group(const struct cell *cell, int signal) {
@@ -270,7 +288,7 @@ int cell_freeze(struct cell *cell, struct cell_end *ret_end, struct error *ret_e
     if (r == 0)
         r = make_result(cell, ret_error);
     if (r == 0)
-        r = image_find_shared(cell->result, cell->worker, cell->image, cell->session->outputs,
+        r = image_find_shared(cell->result, cell->worker, cell->image, cell_outputs(cell),
                               cell->session->files.snapshot, ret_error);
     if (r) {
         kill(cell->worker, SIGKILL);
@@ -329,6 +347,10 @@ static void cell_free(struct cell *cell) {
     session_reap_later(cell->session, killed);
     threads_fini(&cell->threads);
     opened_fini(&cell->opened);
+    if (cell->place >= 0)
+        beside_leave(cell->session, cell->place, steal_fd(&cell->init.pidfd), cell->layer);
+    for (size_t i = 0; i < DESCRIPTORS_OUTPUTS; i++)
+        close_fd(&cell->outputs[i]);
     close_fd(&cell->memory_fd);
     close_fd(&cell->init.pidfd);
     close_fd(&cell->control_fd);
@@ -391,12 +413,18 @@ static void put_files_back(struct cell *cell) {
         cell->image->broken = r;
 }
 
-/* Puts back what the cell shared with its image. A fresh run shares some of that with the session's image, too. */
+/* Puts back what the session's cell shared with its image. */
 static void put_back(const struct cell *cell) {
     end_locks_and_modes(cell);
     image_put_back_shared(cell->image);
-    if (cell->image != cell->session->current)
-        image_put_back_shared(cell->session->current);
+}
+
+/* Undoes what the session's cell has changed. */
+static void undo(struct cell *cell) {
+    await_gone(cell);
+    put_files_back(cell);
+    if (cell->started)
+        put_back(cell);
 }
 
 void cell_discard(struct cell *cell) {
@@ -413,14 +441,9 @@ void cell_discard(struct cell *cell) {
             cell->session,
             cell->keeper); /* later: to free a gigabyte takes a while, and the client waits for the answer */
     }
-    const bool changed = cell->started && !cell->ephemeral;
-    if (changed || cell->wrote)
-        await_gone(cell);
-    if (cell->layer != LAYER_LIVE)
-        layer_remove(cell->session->zygote.files_fd, cell->layer);
-    else if (cell->wrote)
-        put_files_back(cell);
-    if (changed)
-        put_back(cell);
+    if (cell->role == CELL_EPHEMERAL)
+        layer_remove(cell->session->zygote.files_fd, cell->layer); /* of the other kind beside.h does it */
+    else if (cell->role == CELL_OF_SESSION && cell->wrote)
+        undo(cell);
     cell_free(cell);
 }

@@ -22,9 +22,10 @@ struct usage_base {
 
 struct cell {
     struct session *session;
-    struct cell *next;        /* of the session's */
-    struct image *image;      /* what it was made from; a reference */
-    bool ephemeral;           /* it runs beside the session's cell: no output, no commit */
+    struct cell *next;   /* of the session's */
+    struct image *image; /* what it was made from; a reference */
+    enum cell_role role;
+    int place;                /* beside the session's own cell: beside.h; -1 where it has none */
     bool sandbox_asked;       /* one was requested of the zygote, and not taken yet */
     bool prefaulted;          /* by what the session has sampled; then it can be no sample itself */
     bool started;             /* detached: its tasks run by themselves */
@@ -40,6 +41,7 @@ struct cell {
     pid_t worker; /* the main task, a child of ours */
     int worker_pidfd;
     int control_fd;
+    int outputs[DESCRIPTORS_OUTPUTS]; /* read ends, as the session's; -1 where it writes to those */
     int names_fd; /* where its programs ask for names; -1 before it was asked for, or where there is none */
     pid_t *tids;  /* the tasks that are our tracees, the worker first */
     size_t n_tids;
@@ -51,6 +53,12 @@ struct cell {
     struct usage_base base;  /* what it is measured against */
     struct cell_usage usage; /* as measured last */
 };
+
+/* Our ends of the pipes that the cell writes to: its own, or the session's. */
+const int *cell_outputs(const struct cell *cell);
+
+/* The control group that it is in. */
+const struct resources_group *cell_group(const struct cell *cell);
 
 /* Takes the sandbox that was requested of the zygote; waits for it. 0 or -errno. */
 int cell_take_sandbox(struct cell *cell, struct error *ret_error);

@@ -134,13 +134,14 @@ int cell_list_held(const struct cell *cell, cell_held_handler *handler, void *ar
 
 int cell_watch_opened(struct cell *cell) {
     struct session *session = cell->session;
-    if (cell->started || cell->init.pid <= 0)
+    int *opened_fd = cell->role == CELL_BESIDE ? &session->beside[cell->place].opened_fd : &session->opened_fd;
+    if (cell->started || cell->init.pid <= 0 || cell->role == CELL_EPHEMERAL)
         return -EINVAL;
-    if (session->opened_fd < 0 && (session->opened_fd = opened_start()) < 0)
-        return session->opened_fd;
+    if (*opened_fd < 0 && (*opened_fd = opened_start()) < 0)
+        return *opened_fd;
     auto_fd folder_fd = open_work(cell);
     opened_fini(&cell->opened);
-    return folder_fd < 0 ? folder_fd : opened_watch(session->opened_fd, folder_fd, session->folder_fd, &cell->opened);
+    return folder_fd < 0 ? folder_fd : opened_watch(*opened_fd, folder_fd, session->folder_fd, &cell->opened);
 }
 
 void cell_renew_watches(struct cell *cell) {

@@ -133,7 +133,7 @@ static int start(struct session *session, const struct session_options *options,
     r = user_limits_lower(session->worker, EXTRA_DESCRIPTORS, &session->descriptors);
     if (r)
         return step_failed(error, STEP_USER_LIMITS, -r, "%s", "");
-    r = resources_join(&session->host.cells, session->worker);
+    r = resources_join(&session->host.groups[SANDBOX_CELLS], session->worker);
     if (r)
         return step_failed(error, STEP_CGROUP, -r, "%s", session_memory_backend(session));
     r = filter_compile(SECCOMP_RET_USER_NOTIF, &session->filter);
@@ -151,6 +151,7 @@ int session_create(const struct session_options *options, struct session **ret_s
     for (size_t i = 0; i < DESCRIPTORS_OUTPUTS; i++)
         session->outputs[i] = -1;
     session->denied_fd = session->folder_fd = session->opened_fd = session->files.view_fd = -1;
+    beside_init(session);
     if (options->host->folder_fd >= 0)
         session->folder_fd = fcntl(options->host->folder_fd, F_DUPFD_CLOEXEC, 0);
     block_child_signal();
@@ -191,6 +192,7 @@ void session_destroy(struct session *session) {
     close_fd(&session->denied_fd);
     close_fd(&session->folder_fd);
     close_fd(&session->opened_fd);
+    beside_fini(session);
     folder_seen_fini(&session->homes);
     free(session->folder);
     filter_fini(&session->filter);
@@ -214,30 +216,33 @@ int session_stdout_fd(const struct session *session) {
     return session->outputs[SESSION_STDOUT];
 }
 
+unsigned session_beside_max(const struct session *session) {
+    return session->host.n_beside;
+}
+
 int session_denied_fd(const struct session *session) {
     return session->denied_fd;
 }
 
-/* Whether a task is in a cell's sandbox. */
-static bool is_in(pid_t pid, const struct cell *cell) {
+/* The cell in whose sandbox a task is; NULL where there is none. */
+static const struct cell *find_cell(const struct session *session, pid_t pid) {
     char path[32];
     struct stat st;
     snprintf(path, sizeof path, "/proc/%d/ns/pid", pid);
-    return cell && stat(path, &st) == 0 && st.st_ino == cell->pid_namespace;
+    const struct cell *cell = stat(path, &st) ? NULL : session->cells;
+    while (cell && cell->pid_namespace != st.st_ino)
+        cell = cell->next;
+    return cell;
 }
 
 int session_take_denied(struct session *session, struct denied_call *ret_call) {
     pid_t pid;
     int r = filter_listener_take(session->denied_fd, ret_call, &pid);
-    for (const struct cell *cell = session->cells; r == 1 && cell; cell = cell->next)
-        if (!cell->ephemeral && is_in(pid, cell))
-            ret_call->cell = cell;
+    if (r == 1) {
+        const struct cell *cell = find_cell(session, pid);
+        ret_call->cell = cell && cell->role != CELL_EPHEMERAL ? cell : NULL;
+    }
     return r;
-}
-
-unsigned session_beside_max(const struct session *session) {
-    (void)session;
-    return 1;
 }
 
 int session_stderr_fd(const struct session *session) {

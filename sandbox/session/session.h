@@ -8,6 +8,7 @@
 #include "sandbox/filter/filter.h"
 #include "sandbox/image/image.h"
 #include "sandbox/image/prefault.h"
+#include "sandbox/session/beside.h"
 #include "sandbox/session/session_files.h"
 #include "sandbox/spawn/zygote.h"
 
@@ -35,14 +36,15 @@ struct session {
     int control_fd;
     int outputs[DESCRIPTORS_OUTPUTS]; /* read ends, in the order of enum session_output */
     int denied_fd;                    /* listener of the filter, or -1 */
-    int opened_fd;                    /* of inotify, for all cells; -1 until one is watched */
+    int opened_fd;                    /* of inotify, for its own cells; -1 until one is watched */
     char *folder;                     /* where cells see it beside /work; owned */
     int folder_fd;                    /* the notebook's folder below the layers, or -1 where cells see none */
     struct folder_seen homes;         /* the notebook's folder itself, or in it, as they were looked at last */
     pid_t killed[SESSION_MAX_KILLED]; /* killed, and not reaped yet: their memory takes a while to be freed */
     size_t n_killed;
-    struct cell *cells; /* all that there are; struct cell's next */
-    unsigned strays;    /* processes that strays.h has killed, since session_take_strays() */
+    struct cell *cells;                             /* all that there are; struct cell's next */
+    struct beside_place beside[SANDBOX_BESIDE_MAX]; /* host.n_beside of them */
+    unsigned strays; /* processes that strays.h has killed, since session_take_strays() */
 };
 
 /* Reaps what has died since; waits only where the list is full. */

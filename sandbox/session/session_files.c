@@ -402,21 +402,23 @@ int session_files_restore(const struct cell *cell) {
     return r;
 }
 
-void session_files_measure(const struct session *session, uint64_t *ret_bytes, uint64_t *ret_inodes) {
-    static const char *const parts[] = {"live", "cells"};
+static void add_files(const struct session *session, bool beside, uint64_t *bytes, uint64_t *inodes) {
     struct statvfs files;
-    *ret_bytes = *ret_inodes = 0;
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        auto_fd fd = tree_open(session->zygote.files_fd, parts[i]);
-        if (fd >= 0 && fstatvfs(fd, &files) == 0) {
-            *ret_bytes += (uint64_t)(files.f_blocks - files.f_bfree) * files.f_frsize;
-            *ret_inodes += (uint64_t)(files.f_files - files.f_ffree);
-        }
+    auto_fd fd = tree_open(session->zygote.files_fd, beside ? "cells" : "live");
+    if (fd >= 0 && fstatvfs(fd, &files) == 0) {
+        *bytes += (uint64_t)(files.f_blocks - files.f_bfree) * files.f_frsize;
+        *inodes += (uint64_t)(files.f_files - files.f_ffree);
     }
 }
 
-uint64_t session_files_bytes(const struct session *session) {
-    uint64_t bytes, inodes;
-    session_files_measure(session, &bytes, &inodes);
+void session_files_measure(const struct session *session, uint64_t *ret_bytes, uint64_t *ret_inodes) {
+    *ret_bytes = *ret_inodes = 0;
+    add_files(session, false, ret_bytes, ret_inodes);
+    add_files(session, true, ret_bytes, ret_inodes);
+}
+
+uint64_t session_files_bytes(const struct session *session, bool beside) {
+    uint64_t bytes = 0, inodes = 0;
+    add_files(session, beside, &bytes, &inodes);
     return bytes;
 }

@@ -68,7 +68,7 @@ int session_files_refresh(struct session *session);
 /* What they take, with those of cells beside: bytes, and inodes. */
 void session_files_measure(const struct session *session, uint64_t *ret_bytes, uint64_t *ret_inodes);
 
-/* The bytes alone. */
-uint64_t session_files_bytes(const struct session *session);
+/* The bytes of one of the two: those of cells beside, or the session's. */
+uint64_t session_files_bytes(const struct session *session, bool beside);
 
 #endif

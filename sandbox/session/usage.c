@@ -30,8 +30,10 @@
  */
 #define RESERVE_BYTES (1ULL << 30)
 
-static const struct resources_group *group_of(const struct cell *cell) {
-    return cell->ephemeral ? &cell->session->host.ephemeral : &cell->session->host.cells;
+const struct resources_group *cell_group(const struct cell *cell) {
+    static const int first[] = {
+        [CELL_OF_SESSION] = SANDBOX_CELLS, [CELL_EPHEMERAL] = SANDBOX_EPHEMERAL, [CELL_BESIDE] = SANDBOX_BESIDE};
+    return &cell->session->host.groups[first[cell->role] + (cell->role == CELL_BESIDE ? cell->place : 0)];
 }
 
 bool session_is_watched(const struct session *session) {
@@ -79,21 +81,20 @@ void cell_reset_oom_score(pid_t keeper) {
         return; /* it stays a candidate: an ordinary user may not lower a score below the own one */
 }
 
-/* As many of ours as the limit says, from the one we run on: so that sessions side by side don't all crowd the first.
- */
-static int choose_cpus(unsigned cpus, cpu_set_t *ret_chosen) {
+/* As many of ours as the limit says, from the one we run on, or so many after it: so that sessions, and cells, side by
+ * side don't all crowd the first. */
+static int choose_cpus(unsigned cpus, unsigned after, cpu_set_t *ret_chosen) {
     cpu_set_t ours;
     int here = sched_getcpu();
     if (here < 0 || sched_getaffinity(0, sizeof ours, &ours))
         return -errno;
-    unsigned left = cpus == 0 ? CPU_SETSIZE : cpus;
+    const unsigned n = (unsigned)CPU_COUNT(&ours), wanted = cpus == 0 || cpus > n ? n : cpus;
+    unsigned seen = 0, first = after % n;
     CPU_ZERO(ret_chosen);
-    for (size_t i = 0; i < CPU_SETSIZE && left > 0; i++) {
+    for (size_t i = 0; seen < first + wanted; i++) {
         size_t cpu = ((size_t)here + i) % CPU_SETSIZE;
-        if (CPU_ISSET(cpu, &ours)) {
+        if (CPU_ISSET(cpu, &ours) && seen++ >= first)
             CPU_SET(cpu, ret_chosen);
-            left--;
-        }
     }
     return 0;
 }
@@ -101,11 +102,16 @@ static int choose_cpus(unsigned cpus, cpu_set_t *ret_chosen) {
 /* The filter keeps a cell from changing it. */
 static int limit_cpus(const struct cell *cell, unsigned cpus) {
     cpu_set_t chosen;
-    int r = choose_cpus(cpus, &chosen);
+    int r = choose_cpus(cpus, (unsigned)(cell->place + 1), &chosen);
     for (size_t i = 0; i < cell->n_tids && r == 0; i++)
         if (sched_setaffinity(cell->tids[i], sizeof chosen, &chosen))
             r = -errno;
     return r;
+}
+
+/* Cells beside the session's own write one file system: which of them has written what can't be told. */
+static uint64_t files_bytes(const struct cell *cell) {
+    return session_files_bytes(cell->session, cell->role != CELL_OF_SESSION);
 }
 
 static int limit_memory(struct cell *cell, uint64_t bytes) {
@@ -113,13 +119,13 @@ static int limit_memory(struct cell *cell, uint64_t bytes) {
     cell->base.memory_limit_bytes = bytes;
     if (!backend) {
         watcher_read(cell->worker, false, &cell->base.watched);
-        cell->base.files_bytes = session_files_bytes(cell->session);
+        cell->base.files_bytes = files_bytes(cell);
         return 0;
     }
-    backend->read_hits(group_of(cell), cell->session->host.common_fd, &cell->base.hits);
-    int r = backend->read(group_of(cell), &cell->base.reading);
+    backend->read_hits(cell_group(cell), cell->session->host.common_fd, &cell->base.hits);
+    int r = backend->read(cell_group(cell), &cell->base.reading);
     if (r == 0)
-        r = backend->limit_memory(group_of(cell), bytes ? cell->base.reading.memory_bytes + bytes : UINT64_MAX);
+        r = backend->limit_memory(cell_group(cell), bytes ? cell->base.reading.memory_bytes + bytes : UINT64_MAX);
     return r;
 }
 
@@ -136,9 +142,9 @@ int cell_limit(struct cell *cell, const struct cell_limits *limits) {
 
 void cell_lift_limit(const struct cell *cell) {
     const struct resources_backend *backend = cell->session->host.backend;
-    if (!backend || !cell->started || cell->ephemeral)
+    if (!backend || !cell->started || cell->role == CELL_EPHEMERAL)
         return;
-    if (backend->limit_memory(group_of(cell), UINT64_MAX))
+    if (backend->limit_memory(cell_group(cell), UINT64_MAX))
         return; /* the next cell sets its own, or says that it can't be set */
 }
 
@@ -199,7 +205,7 @@ static void measure_watched(struct cell *cell) {
     uint64_t limit = cell->base.memory_limit_bytes;
     visit_all(cell, add_reading, &watching);
     uint64_t files = watcher_files_beside(&watching.reading, &cell->base.watched) +
-                     positive_difference(session_files_bytes(cell->session), cell->base.files_bytes);
+                     positive_difference(files_bytes(cell), cell->base.files_bytes);
     cell->usage.memory_bytes = watching.reading.memory_bytes + files;
     cell->usage.cpu_us = watching.reading.cpu_us;
     note_tasks(cell, &watching.reading);
@@ -231,13 +237,13 @@ static void count_tasks(struct cell *cell) {
 static bool is_over_common(const struct cell *cell) {
     const struct resources_hits *base = &cell->base.hits;
     struct resources_hits hits;
-    cell->session->host.backend->read_hits(group_of(cell), cell->session->host.common_fd, &hits);
+    cell->session->host.backend->read_hits(cell_group(cell), cell->session->host.common_fd, &hits);
     return hits.own == base->own && hits.common > base->common;
 }
 
 static void measure_grouped(struct cell *cell) {
     struct resources_reading reading;
-    if (cell->session->host.backend->read(group_of(cell), &reading))
+    if (cell->session->host.backend->read(cell_group(cell), &reading))
         return; /* the last figures stand; the limit is kept by Linux all the same */
     const struct resources_reading *base = &cell->base.reading;
     cell->usage.memory_bytes = positive_difference(reading.memory_bytes, base->memory_bytes);

@@ -148,15 +148,11 @@ static void socket_that_a_file_was_sent_to_beyond_its_buffers_is_refused(struct 
 }
 
 /* Opens the session's pipes anew in a cell that is rolled back, and locks them: 0 or -errno. */
-static long try_pipes(struct live *live, enum cell_source source) {
+static long try_pipes(struct live *live) {
     struct error error = {0};
     struct cell *cell;
     long r = 0;
-    CHECK_EQUAL(cell_create(live->session,
-                            &(struct cell_options){.source = source,
-                                                   .role = source == CELL_FROM_FIRST ? CELL_BESIDE : CELL_OF_SESSION},
-                            &cell, &error),
-                0);
+    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){0}, &cell, &error), 0);
     CHECK_EQUAL(cell_start(cell, &(struct cell_limits){0}), 0);
     for (int fd = 1; r == 0 && fd <= 2; fd++) {
         const long opened = CALL(cell, SYS_open, "\"/proc/self/fd/%d %d", fd, O_WRONLY);
@@ -178,27 +174,15 @@ static struct cell *start_to_mark_pipes(struct live *live) {
 }
 
 static void modes_and_locks_of_the_sessions_pipes_end_with_a_rolled_back_cell(struct live *live) {
-    const long before = try_pipes(live, CELL_FROM_CURRENT);
+    const long before = try_pipes(live);
     cell_discard(start_to_mark_pipes(live));
-    CHECK_EQUAL(try_pipes(live, CELL_FROM_CURRENT), before);
-    cell_discard(start_to_mark_pipes(live));
-    CHECK_EQUAL(try_pipes(live, CELL_FROM_FIRST), before);
+    CHECK_EQUAL(try_pipes(live), before);
 }
 
 static void modes_and_locks_of_the_sessions_pipes_end_with_a_good_cell(struct live *live) {
-    const long before = try_pipes(live, CELL_FROM_CURRENT);
+    const long before = try_pipes(live);
     live_commit(start_to_mark_pipes(live));
-    CHECK_EQUAL(try_pipes(live, CELL_FROM_CURRENT), before);
-    CHECK_EQUAL(try_pipes(live, CELL_FROM_FIRST), before);
-}
-
-/* Only the session's first image has that open file then. */
-static void lock_of_a_pipe_that_its_cell_closed_ends_with_it(struct live *live) {
-    const long before = try_pipes(live, CELL_FROM_FIRST);
-    struct cell *cell = start_to_mark_pipes(live);
-    CHECK_EQUAL(CALL(cell, SYS_close, "2"), 0);
-    live_commit(cell);
-    CHECK_EQUAL(try_pipes(live, CELL_FROM_FIRST), before);
+    CHECK_EQUAL(try_pipes(live), before);
 }
 
 static const struct live_case cases[] = {
@@ -208,7 +192,6 @@ static const struct live_case cases[] = {
     LIVE_CASE(full_socket_goes_on),
     LIVE_CASE(modes_and_locks_of_the_sessions_pipes_end_with_a_rolled_back_cell),
     LIVE_CASE(modes_and_locks_of_the_sessions_pipes_end_with_a_good_cell),
-    LIVE_CASE(lock_of_a_pipe_that_its_cell_closed_ends_with_it),
     LIVE_CASE(socket_that_a_file_was_sent_to_beyond_its_buffers_is_refused),
 };
 

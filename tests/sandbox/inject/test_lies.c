@@ -316,6 +316,7 @@ static void check_as_before(const char *descriptors) {
     static char now[DESCRIPTORS_BYTES];
     session_await_killed(lies.live->session);
     await_processes(PROCESSES);
+    beside_settle(lies.live->session);
     list_descriptors(now);
     CHECK_TEXT(now, descriptors);
     CHECK_EQUAL(waitpid(lies.bystander, NULL, WNOHANG), 0);
@@ -336,12 +337,15 @@ static void run_made(struct cell *cell) {
         (void)poll(fds, 2, PATIENCE_MS);
 }
 
+static enum cell_role random_role(void) {
+    return one_in(4) ? CELL_EPHEMERAL : one_in(3) ? CELL_BESIDE : CELL_OF_SESSION;
+}
+
 static void lie_to_the_one_who_makes_a_cell(struct live *live) {
     struct cell *cell = NULL;
     struct error error = {0};
     begin_to_lie();
-    int r = cell_create(live->session, &(struct cell_options){.role = one_in(4) ? CELL_EPHEMERAL : CELL_OF_SESSION},
-                        &cell, &error);
+    int r = cell_create(live->session, &(struct cell_options){.role = random_role()}, &cell, &error);
     lies.on = false;
     CHECK(r == 0 ? cell != NULL : r < 0 && error.step != 0);
     lies.refused += r != 0;

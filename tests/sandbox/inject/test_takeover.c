@@ -176,14 +176,13 @@ static void after_attack(struct live *live, int children) {
 }
 
 /* Makes a cell, in which one task is taken over at the moment-th chance. Whether there were so many. */
-static bool attack_making(struct live *live, int moment, bool ephemeral) {
+static bool attack_making(struct live *live, int moment, enum cell_role role) {
     struct cell *cell = NULL;
     struct error error = {0};
     attack.live = live;
     attack.happened = false;
     attack.countdown = moment;
-    int r = cell_create(live->session, &(struct cell_options){.role = ephemeral ? CELL_EPHEMERAL : CELL_OF_SESSION},
-                        &cell, &error);
+    int r = cell_create(live->session, &(struct cell_options){.role = role}, &cell, &error);
     CHECK(!attack.by_image);
     CHECK(r == 0 || error.step != 0);
     cell_discard(cell);
@@ -199,10 +198,10 @@ static void tasks_that_are_made_can_do_no_more_than_a_cell(struct live *live) {
     CHECK_TEXT(live_do(live, "child aborted"), "ok");
     CHECK_TEXT(live_do(live, "child still"), "ok");
     int children = count_children(live), n = 0;
-    for (int ephemeral = 0; ephemeral < 2; ephemeral++)
-        for (int moment = MOMENTS_OF_THE_IMAGE + 1; attack_making(live, moment, ephemeral); moment++, n++)
+    for (enum cell_role role = CELL_OF_SESSION; role <= CELL_EPHEMERAL; role++)
+        for (int moment = MOMENTS_OF_THE_IMAGE + 1; attack_making(live, moment, role); moment++, n++)
             after_attack(live, children);
-    CHECK(n >= 40);
+    CHECK(n >= 60);
     attack.countdown = 0;
     live_do(live, "add -1");
 }

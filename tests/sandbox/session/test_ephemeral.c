@@ -1,4 +1,5 @@
-/* An ephemeral cell, of a completion say, has nothing in common with the image that it could change. */
+/* A cell that is always discarded, a completion's or a fresh run's, has nothing in common with the image that it could
+ * change. */
 #include "tests/sandbox/live.h"
 
 #include <errno.h>
@@ -10,10 +11,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+static enum cell_role role = CELL_EPHEMERAL;
+
+static void be_beside(void) {
+    role = CELL_BESIDE;
+}
+
 static struct cell *start_ephemeral(struct live *live) {
     struct cell *cell;
     struct error error = {0};
-    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){.role = CELL_EPHEMERAL}, &cell, &error), 0);
+    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){.role = role}, &cell, &error), 0);
     CHECK_EQUAL(cell_start(cell, &(struct cell_limits){0}), 0);
     return cell;
 }
@@ -139,16 +146,22 @@ static void descriptor_of_a_process_is_withheld_from_an_ephemeral_cell(struct li
 }
 
 int main(void) {
+    /* Each case with both kinds of such cells. */
+#define BOTH(function)                                                                                                 \
+    LIVE_CASE(function), {                                                                                             \
+#function ", beside", function, be_beside                                                                      \
+    }
+
     static const struct live_case cases[] = {
-        LIVE_CASE(file_without_a_name_is_withheld_from_an_ephemeral_cell),
-        LIVE_CASE(file_behind_a_shut_way_is_withheld_from_an_ephemeral_cell),
-        LIVE_CASE(shared_memory_of_an_ephemeral_cell_is_its_own),
-        LIVE_CASE(file_in_memory_of_an_ephemeral_cell_is_its_own),
-        LIVE_CASE(counter_and_pipe_of_an_ephemeral_cell_are_its_own),
-        LIVE_CASE(named_file_of_an_ephemeral_cell_is_its_own),
-        LIVE_CASE(connection_is_withheld_from_an_ephemeral_cell),
-        LIVE_CASE(device_of_an_ephemeral_cell_is_its_own),
-        LIVE_CASE(descriptor_of_a_process_is_withheld_from_an_ephemeral_cell),
+        BOTH(file_without_a_name_is_withheld_from_an_ephemeral_cell),
+        BOTH(file_behind_a_shut_way_is_withheld_from_an_ephemeral_cell),
+        BOTH(shared_memory_of_an_ephemeral_cell_is_its_own),
+        BOTH(file_in_memory_of_an_ephemeral_cell_is_its_own),
+        BOTH(counter_and_pipe_of_an_ephemeral_cell_are_its_own),
+        BOTH(named_file_of_an_ephemeral_cell_is_its_own),
+        BOTH(connection_is_withheld_from_an_ephemeral_cell),
+        BOTH(device_of_an_ephemeral_cell_is_its_own),
+        BOTH(descriptor_of_a_process_is_withheld_from_an_ephemeral_cell),
     };
     return live_main("ephemeral", cases, sizeof cases / sizeof cases[0]);
 }

@@ -28,8 +28,7 @@ static struct cell *create(struct live *live, enum cell_source source) {
     struct error error = {0};
     struct cell *cell;
     CHECK_EQUAL(cell_create(live->session,
-                            &(struct cell_options){.source = source,
-                                                   .role = source == CELL_FROM_FIRST ? CELL_BESIDE : CELL_OF_SESSION},
+                            &(struct cell_options){source, source == CELL_FROM_FIRST ? CELL_BESIDE : CELL_OF_SESSION},
                             &cell, &error),
                 0);
     return cell;

@@ -31,11 +31,10 @@ static void fail_with(const char *what, const struct error *error) {
     CHECK(!"the session goes on");
 }
 
-static struct cell *start(struct live *live, bool ephemeral) {
+static struct cell *start(struct live *live, enum cell_role role) {
     struct cell *cell = NULL;
     struct error error = {0};
-    if (cell_create(live->session, &(struct cell_options){.role = ephemeral ? CELL_EPHEMERAL : CELL_OF_SESSION}, &cell,
-                    &error))
+    if (cell_create(live->session, &(struct cell_options){.role = role}, &cell, &error))
         fail_with("cell_create", &error);
     CHECK_EQUAL(cell_start(cell, &(struct cell_limits){.processes = 200}), 0);
     return cell;
@@ -55,7 +54,7 @@ static void end(struct cell *cell, bool alive) {
 
 /* A cell that does nothing: whether it could, with what the cells before it have left. */
 static bool runs(struct live *live) {
-    struct cell *cell = start(live, false);
+    struct cell *cell = start(live, CELL_OF_SESSION);
     (void)!write(cell_control_fd(cell), "add 0\n", 6);
     bool answered = answer(cell) != NULL;
     cell_discard(cell);
@@ -72,12 +71,12 @@ static bool be_strange(const struct live *live, const struct cell *cell, uint64_
 /* Some cells are rolled back, whatever they are; and sometimes one runs beside them, which leaves nothing. */
 static void run_strange(struct live *live, uint64_t seed) {
     for (int i = 0; i < CELLS; i++, seed++) {
-        struct cell *ephemeral = seed % 3 == 0 ? start(live, true) : NULL;
-        struct cell *cell = start(live, false);
-        if (ephemeral)
-            (void)be_strange(live, ephemeral, ~seed);
+        struct cell *beside = seed % 3 == 0 ? start(live, seed % 2 ? CELL_BESIDE : CELL_EPHEMERAL) : NULL;
+        struct cell *cell = start(live, CELL_OF_SESSION);
+        if (beside)
+            (void)be_strange(live, beside, ~seed);
         const bool alive = be_strange(live, cell, seed);
-        cell_discard(ephemeral);
+        cell_discard(beside);
         end(cell, alive && seed % 5 != 0);
         if (!runs(live))
             break; /* it has cut off the branch that it sat on, and only that: a cell could be made */

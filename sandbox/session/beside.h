@@ -1,0 +1,37 @@
+/*
+ * beside.h - places for cells beside the session's own: what those have for themselves that its own have of it.
+ *
+ * A place has a control group and an instance of inotify. It is free again once the
+ * sandbox of the cell that had it is gone, with all that ran in it: else the memory that
+ * Linux is still freeing would be taken for the next cell's beginning.
+ */
+#ifndef PETRI_SANDBOX_SESSION_BESIDE_H
+#define PETRI_SANDBOX_SESSION_BESIDE_H
+
+#include "base/cleanup.h"
+#include "sandbox/sandbox.h"
+
+#include <stdint.h>
+
+struct beside_place {
+    bool taken;     /* a cell has it */
+    int ending_fd;  /* pidfd of pid 1 of the sandbox of the cell that had it last, while there is one; else -1 */
+    uint64_t layer; /* of that cell: removed when the sandbox is gone */
+    int opened_fd;  /* of inotify; -1 until a cell is watched */
+};
+
+void beside_init(struct session *session);
+void beside_fini(struct session *session);
+
+/* Frees the places of cells whose sandboxes are gone. */
+void beside_settle(struct session *session);
+
+/* Takes a place, once the sandboxes of earlier cells are gone, but for those that take long. Its index, or -EAGAIN where
+ * cells have them all, or their processes don't end. */
+int beside_take(struct session *session) MUST_CHECK;
+
+/* Gives a place back, with what is left of its cell: init_fd, the pidfd of its sandbox's pid 1 (-1 for none; stolen),
+ * and its layer. */
+void beside_leave(struct session *session, int place, int init_fd, uint64_t layer);
+
+#endif
