@@ -145,8 +145,8 @@ class Session(Kernel):
         request = self.request(code, limits, **content)
         return self.gather(request, started + seconds(limits["timeout"]) * SLOW + GRACE_S + late_s, started)
 
-    def request(self, code, limits=LIMITS, **content):
-        """Sends a cell; returns the request's id."""
+    def request(self, code, limits=LIMITS, petri=None, **content):
+        """Sends a cell, with what else metadata.petri is to have; returns the request's id."""
         content = {
             "code": code,
             "silent": False,
@@ -157,7 +157,7 @@ class Session(Kernel):
             **content,
         }
         limits = {**limits, "timeout": f"{int(seconds(limits['timeout']) * SLOW * 1000)}ms"}
-        message = self.client.session.msg("execute_request", content, metadata={"petri": {"limits": limits}})
+        message = self.client.session.msg("execute_request", content, metadata={"petri": {**(petri or {}), "limits": limits}})
         self.client.shell_channel.send(message)
         return message["header"]["msg_id"]
 

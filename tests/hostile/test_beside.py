@@ -1,0 +1,75 @@
+"""Hostile cells as fresh runs, beside a cell of the session's that runs all the while and is not to notice."""
+
+import queue
+import time
+
+import corpus
+from harness import GRACE_S, LATE_S, LIMITS, PATIENCE, SLOW, seconds
+from test_corpus import check_ending
+
+# Those that begin with the session's state, or that somebody has to interrupt, are no fresh runs.
+CASES = [case for case in corpus.from_file() if not case.setup and not case.interrupt]
+
+# Uses all of the state again and again, and says so, until it is interrupted.
+BYSTANDER = """
+import time
+print("started", flush=True)
+_rounds = 0
+try:
+    while True:
+        _asked.put(_rounds)
+        assert _answered.get(timeout=20) == 2 * _rounds
+        assert canary == ["as it was"] and open("/tmp/numbers").read(6) == "000000"
+        assert open(_home + "/note.txt").read() == "kept"
+        _rounds += 1
+        time.sleep(0.01)
+except KeyboardInterrupt:
+    print("undisturbed", _rounds > 0)
+"""
+
+
+def start_bystander(session):
+    """Returns its request, once it runs."""
+    request = session.request(BYSTANDER, {"timeout": "10m"})
+    while session.next_iopub(request, time.monotonic() + LATE_S)["msg_type"] != "stream":
+        pass
+    return request
+
+
+def run_fresh(session, case):
+    limits = {**LIMITS, **({} if "timeout" in case.outcomes else PATIENCE), **case.limits}
+    started = time.monotonic()
+    request = session.request(case.code, limits, petri={"fresh": True}, **case.content)
+    run = session.gather(request, started + seconds(limits["timeout"]) * SLOW + GRACE_S + LATE_S, started)
+    check_ending(case, run, limits)
+    assert run.report["fresh"], str(run)
+
+
+def end_bystander(session, request):
+    """It has run all the time, and ends as it was told to."""
+    session.control("interrupt_request")
+    run = session.gather(request, time.monotonic() + GRACE_S + LATE_S, time.monotonic())
+    assert run.outcome == "ok" and run.cell.stdout.endswith("undisturbed True\n"), str(run)
+
+
+def test_hostile_fresh_runs_do_not_disturb_the_cell_beside_them(place):
+    session = place.get()
+    tried = []
+    try:
+        request = start_bystander(session)
+        for case in CASES:
+            if case.needs and not place.way.interpreter.has(case.needs):
+                continue
+            tried.append(case.name)
+            run_fresh(session, case)
+            place.canaries.check()
+        end_bystander(session, request)
+        session.look()
+        session.await_rest()
+    except (queue.Empty, TimeoutError) as error:
+        place.drop()
+        raise AssertionError(f"no answer in {tried[-1:]}") from error
+    except BaseException as error:
+        place.drop()
+        raise AssertionError(f"in {tried[-1:]}") from error
+    assert len(tried) > len(CASES) // 2
