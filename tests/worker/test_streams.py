@@ -230,3 +230,16 @@ def test_output_of_a_thread_of_this_cell_is_plain_output(worker):
     answer = worker.execute("import threading\nt = threading.Thread(target=print, args=('hi',)); t.start(); t.join()")
     assert answer.stdout == "hi\n"
     assert answer.frames("stream") == []
+
+
+def test_stream_that_a_cell_has_replaced_is_back_in_the_next(new_worker, label):
+    worker = new_worker(label)
+    worker.execute("import os; r, w = os.pipe(); os.dup2(w, 1)")
+    assert worker.execute("print('back')").stdout == "back\n"
+
+
+def test_stream_with_another_pipe_under_all_its_numbers_writes_there(new_worker, label):
+    worker = new_worker(label)
+    worker.execute("import os; r, w = os.pipe(); os.dup2(w, 1); os.dup2(w, 200)")
+    assert worker.execute("print('elsewhere')").stdout == ""
+    assert worker.execute("os.read(r, 100)").result == "b'elsewhere\\n'"

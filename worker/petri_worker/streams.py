@@ -110,9 +110,14 @@ class OutStream(io.TextIOWrapper):
 
     def mend(self):
         """Puts the pipe back under its number where a cell has closed or replaced that; without our spare, nothing."""
-        if _identity(self._fd) == self._pipe:
+        found = _identity(self._fd)
+        if found == self._pipe:
             return
-        if _identity(self._spare) == self._pipe:
+        spare = _identity(self._spare)
+        if found is not None and found == spare:
+            self._pipe = found  # a cell beside the session's own has another pipe, under all numbers
+            return
+        if spare == self._pipe:
             os.dup2(self._spare, self._fd)
             return
         # What was printed has to go somewhere, or no flush would ever end well.
