@@ -58,7 +58,12 @@ void image_unref(struct image *image, pid_t *ret_killed) {
 
 int image_copy_keeper(const struct image *image, const struct inject_area *area, pid_t *ret_keeper,
                       int *ret_memory_fd) {
-    struct inject_task task = {image->keeper, image->keeper, image->memory_fd, area};
+    return image_copy_task(image->keeper, image->memory_fd, area, ret_keeper, ret_memory_fd);
+}
+
+int image_copy_task(pid_t tid, int of_memory_fd, const struct inject_area *area, pid_t *ret_keeper,
+                    int *ret_memory_fd) {
+    struct inject_task task = {tid, tid, of_memory_fd, area};
     struct inject_call call = {.number = SYS_clone, .argument = {CLONE_PARENT | SIGCHLD}};
     pid_t keeper = 0;
     int r = inject_checked(&task, &call, NULL, &keeper);

@@ -45,6 +45,9 @@ void image_unref(struct image *image, pid_t *ret_killed);
  */
 int image_copy_keeper(const struct image *image, const struct inject_area *area, pid_t *ret_keeper, int *ret_memory_fd);
 
+/* The same of such a copy. */
+int image_copy_task(pid_t tid, int of_memory_fd, const struct inject_area *area, pid_t *ret_keeper, int *ret_memory_fd);
+
 /*
  * Finds what of a stopped process a copy can't simply share: its descriptors,
  * shared memory. Paths can be told only while its sandbox's mounts are there: viewer, stopped, is in it.

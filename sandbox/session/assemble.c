@@ -242,16 +242,24 @@ static int identify(struct cell *cell) {
     return 0;
 }
 
+/* Makes the keeper, in the cell's control group. The session's own cells are where their image is. */
+static int copy_image(struct cell *cell, struct error *error) {
+    struct session *session = cell->session;
+    const bool seeded = cell->role == CELL_BESIDE && cell->image == session->first && session->host.backend;
+    int r = seeded ? beside_copy_first(session, cell->place, &cell->keeper, &cell->memory_fd)
+                   : image_copy_keeper(cell->image, &session->area, &cell->keeper, &cell->memory_fd);
+    if (r)
+        return step_failed(error, STEP_IMAGE, -r, "%s", "");
+    r = seeded || cell->role == CELL_OF_SESSION ? 0 : resources_join(cell_group(cell), cell->keeper);
+    return r ? step_failed(error, STEP_CGROUP, -r, "%s", "") : 0;
+}
+
 /* The keeper's part and the helper's: afterwards the worker is there. */
 static int clone_worker(struct cell *cell, int pair[2], int *ret_init_fd, struct error *error) {
     const struct thread *main_thread = &cell->image->threads.thread[0];
-    int r = image_copy_keeper(cell->image, &cell->session->area, &cell->keeper, &cell->memory_fd);
+    int r = copy_image(cell, error);
     if (r)
-        return step_failed(error, STEP_IMAGE, -r, "%s", "");
-    if (cell->role != CELL_OF_SESSION) /* its own are where their image is */
-        r = resources_join(cell_group(cell), cell->keeper);
-    if (r)
-        return step_failed(error, STEP_CGROUP, -r, "%s", "");
+        return r;
     r = open_control(cell, pair);
     if (r)
         return step_failed(error, STEP_INJECT, -r, "control socket");

@@ -10,20 +10,32 @@
 
 #include "sandbox/base/system.h"
 #include "sandbox/files/layers.h"
+#include "sandbox/limits/resources.h"
 #include "sandbox/session/session.h"
 
 #include <errno.h>
+#include <sched.h>
+#include <signal.h>
 
 /* The longest waits for sandboxes that are being ended: for the room on the disk that they take, and for a place. */
 enum { ROOM_MS = 1000, PLACE_MS = 10000 };
 
 void beside_init(struct session *session) {
     for (unsigned i = 0; i < SANDBOX_BESIDE_MAX; i++)
-        session->beside[i] = (struct beside_place){.ending_fd = -1, .opened_fd = -1};
+        session->beside[i] = (struct beside_place){.ending_fd = -1, .opened_fd = -1, .seed_memory_fd = -1};
+}
+
+static void end_seed(struct session *session, struct beside_place *place) {
+    if (place->seed > 0)
+        kill(place->seed, SIGKILL);
+    killed_add(&session->killed, place->seed);
+    place->seed = 0;
+    close_fd(&place->seed_memory_fd);
 }
 
 void beside_fini(struct session *session) {
     for (unsigned i = 0; i < SANDBOX_BESIDE_MAX; i++) {
+        end_seed(session, &session->beside[i]);
         close_fd(&session->beside[i].ending_fd);
         close_fd(&session->beside[i].opened_fd);
     }
@@ -64,6 +76,41 @@ int beside_take(struct session *session) {
     if (place >= 0)
         session->beside[place].taken = true;
     return place;
+}
+
+static int make_seed(struct session *session, int at) {
+    struct beside_place *place = &session->beside[at];
+    int r = image_copy_keeper(session->first, &session->area, &place->seed, &place->seed_memory_fd);
+    if (r == 0)
+        r = resources_join(&session->host.groups[SANDBOX_BESIDE + at], place->seed);
+    if (r)
+        end_seed(session, place);
+    return r;
+}
+
+/* Its copy begins on the processor that we are bound to. */
+static int copy_seed(const struct session *session, int at, pid_t *ret_keeper, int *ret_memory_fd) {
+    const struct beside_place *place = &session->beside[at];
+    cpu_set_t here;
+    if (sched_getaffinity(0, sizeof here, &here) == 0)
+        (void)sched_setaffinity(place->seed, sizeof here, &here); /* it would only take longer */
+    return image_copy_task(place->seed, place->seed_memory_fd, &session->area, ret_keeper, ret_memory_fd);
+}
+
+int beside_copy_first(struct session *session, int place, pid_t *ret_keeper, int *ret_memory_fd) {
+    int r = session->beside[place].seed > 0 ? copy_seed(session, place, ret_keeper, ret_memory_fd) : -ESRCH;
+    if (r == 0)
+        return 0;
+    end_seed(session, &session->beside[place]); /* Linux may have killed it for memory */
+    r = make_seed(session, place);
+    return r ? r : copy_seed(session, place, ret_keeper, ret_memory_fd);
+}
+
+bool beside_is_seed(const struct session *session, pid_t pid) {
+    for (unsigned i = 0; i < SANDBOX_BESIDE_MAX; i++)
+        if (session->beside[i].seed == pid)
+            return pid > 0;
+    return false;
 }
 
 void beside_leave(struct session *session, int place, int init_fd, uint64_t layer) {

@@ -14,20 +14,31 @@
 #include <stdint.h>
 
 struct beside_place {
-    bool taken;     /* a cell has it */
-    int ending_fd;  /* pidfd of pid 1 of the sandbox of the cell that had it last, while there is one; else -1 */
-    uint64_t layer; /* of that cell: removed when the sandbox is gone */
-    int opened_fd;  /* of inotify; -1 until a cell is watched */
+    bool taken;         /* a cell has it */
+    int ending_fd;      /* pidfd of pid 1 of the sandbox of the cell that had it last, while there is one; else -1 */
+    uint64_t layer;     /* of that cell: removed when the sandbox is gone */
+    int opened_fd;      /* of inotify; -1 until a cell is watched */
+    pid_t seed;         /* a copy of image 0 in the place's group, a child of ours; 0 until it is needed */
+    int seed_memory_fd; /* of its address space */
 };
 
 void beside_init(struct session *session);
 void beside_fini(struct session *session);
 
+/*
+ * Makes a copy of image 0, as image_copy_keeper(), in the place's control group. To move a process into another group
+ * takes Linux 10 ms, so one copy that is in this group is kept, and the others are its copies.
+ */
+int beside_copy_first(struct session *session, int place, pid_t *ret_keeper, int *ret_memory_fd) MUST_CHECK;
+
+/* Whether a process is such a kept copy. */
+bool beside_is_seed(const struct session *session, pid_t pid);
+
 /* Frees the places of cells whose sandboxes are gone. */
 void beside_settle(struct session *session);
 
-/* Takes a place, once the sandboxes of earlier cells are gone, but for those that take long. Its index, or -EAGAIN where
- * cells have them all, or their processes don't end. */
+/* Takes a place, once the sandboxes of earlier cells are gone, but for those that take long. Its index, or -EAGAIN
+ * where cells have them all, or their processes don't end. */
 int beside_take(struct session *session) MUST_CHECK;
 
 /* Gives a place back, with what is left of its cell: init_fd, the pidfd of its sandbox's pid 1 (-1 for none; stolen),

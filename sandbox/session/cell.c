@@ -88,14 +88,14 @@ int cell_create(struct session *session, const struct cell_options *options, str
                 struct error *ret_error) {
     if (options->role == CELL_OF_SESSION && options->source != CELL_FROM_CURRENT)
         return step_failed(ret_error, STEP_IMAGE, EINVAL, "only a cell that is discarded can begin from image 0");
-    session_reap(session);
+    killed_reap(&session->killed);
     struct cell *cell = cell_new(session, options);
     if (!cell)
         return step_failed(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
     int r = prepare(cell, ret_error);
     if (r == 0)
         r = assemble_on_one_cpu(cell, ret_error);
-    session_reap(session); /* those that ended meanwhile; cell_start() waits for the rest */
+    killed_reap(&session->killed); /* those that ended meanwhile; cell_start() waits for the rest */
     strays_end(session);
     if (r)
         cell_discard(cell);
@@ -107,7 +107,7 @@ int cell_create(struct session *session, const struct cell_options *options, str
 /* Detaches the worker last: all threads that it may wait for run by then. */
 int cell_start(struct cell *cell, const struct cell_limits *limits) {
     const bool own = cell->role == CELL_OF_SESSION;
-    session_await_killed(cell->session);
+    killed_await(&cell->session->killed);
     beside_settle(cell->session);
     cell_renew_watches(cell);
     int r = session_hide_added(cell->session);
@@ -342,9 +342,9 @@ static void cell_free(struct cell *cell) {
         at = &(*at)->next;
     *at = cell->next;
     image_unref(cell->image, &killed);
-    session_reap_later(cell->session, killed);
+    killed_add(&cell->session->killed, killed);
     image_unref(cell->result, &killed);
-    session_reap_later(cell->session, killed);
+    killed_add(&cell->session->killed, killed);
     threads_fini(&cell->threads);
     opened_fini(&cell->opened);
     if (cell->place >= 0)
@@ -407,7 +407,7 @@ void cell_commit(struct cell *cell) {
  * made of the image. */
 static void put_files_back(struct cell *cell) {
     opened_fini(&cell->opened);
-    session_await_killed(cell->session);
+    killed_await(&cell->session->killed);
     int r = session_files_restore(cell);
     if (r && cell->image->broken == 0)
         cell->image->broken = r;
@@ -437,9 +437,7 @@ void cell_discard(struct cell *cell) {
     cell_lift_limit(cell);
     if (cell->keeper > 0) {
         kill(cell->keeper, SIGKILL);
-        session_reap_later(
-            cell->session,
-            cell->keeper); /* later: to free a gigabyte takes a while, and the client waits for the answer */
+        killed_add(&cell->session->killed, cell->keeper); /* to free a gigabyte takes a while, and the client waits */
     }
     if (cell->role == CELL_EPHEMERAL)
         layer_remove(cell->session->zygote.files_fd, cell->layer); /* of the other kind beside.h does it */

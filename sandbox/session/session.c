@@ -7,10 +7,6 @@
  * every later task inherits; and the files of that moment become the first
  * snapshot. The worker itself is killed: no task of the session runs between two
  * cells.
- *
- * Killed processes are reaped when they have died, and waited for only before
- * memory is measured or files are put back: to free an address space may take
- * longer than making a cell.
  */
 #define _GNU_SOURCE
 #include "sandbox/filter/filter_listener.h"
@@ -36,7 +32,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 /* Keepers may have some descriptors more than cells: so one can open what it needs when its cell has used up all. */
 enum { EXTRA_DESCRIPTORS = 16, PIPE_BYTES = 1 << 20 };
@@ -178,11 +173,12 @@ void session_destroy(struct session *session) {
         return;
     if (session->worker > 0)
         end_worker(session);
+    beside_fini(session);
     image_unref(session->current, &killed);
-    session_reap_later(session, killed);
+    killed_add(&session->killed, killed);
     image_unref(session->first, &killed);
-    session_reap_later(session, killed);
-    session_await_killed(session);
+    killed_add(&session->killed, killed);
+    killed_await(&session->killed);
     session_files_end(session);
     zygote_stop(&session->zygote);
     close_fd(&session->worker_pidfd);
@@ -192,7 +188,6 @@ void session_destroy(struct session *session) {
     close_fd(&session->denied_fd);
     close_fd(&session->folder_fd);
     close_fd(&session->opened_fd);
-    beside_fini(session);
     folder_seen_fini(&session->homes);
     free(session->folder);
     filter_fini(&session->filter);
@@ -255,34 +250,10 @@ unsigned session_take_strays(struct session *session) {
     return n;
 }
 
-void session_reap(struct session *session) {
-    size_t kept = 0;
-    for (size_t i = 0; i < session->n_killed; i++) {
-        int status;
-        pid_t r = waitpid(session->killed[i], &status, __WALL | WNOHANG);
-        if (r == 0 || (r > 0 && WIFSTOPPED(status)))
-            session->killed[kept++] = session->killed[i];
-    }
-    session->n_killed = kept;
-}
-
-void session_await_killed(struct session *session) {
-    while (session->n_killed > 0)
-        tracee_reap(session->killed[--session->n_killed]);
-}
-
-void session_reap_later(struct session *session, pid_t pid) {
-    if (pid <= 0)
-        return;
-    if (session->n_killed == SESSION_MAX_KILLED)
-        tracee_reap(session->killed[--session->n_killed]);
-    session->killed[session->n_killed++] = pid;
-}
-
 void session_set_current(struct session *session, struct image *image) {
     pid_t killed;
     image_unref(session->current, &killed);
-    session_reap_later(session, killed);
+    killed_add(&session->killed, killed);
     session->current = image;
 }
 
@@ -317,7 +288,7 @@ static int make_first_keeper(struct session *session, const struct image *worker
         r = step_failed(error, STEP_CREDENTIALS, -r, "the first keeper");
     if (r) {
         close_fd(&memory_fd);
-        session_reap_later(session, keeper);
+        killed_add(&session->killed, keeper);
         if (keeper > 0)
             kill(keeper, SIGKILL);
         return r;
@@ -357,7 +328,7 @@ static int make_first_image(struct session *session, const pid_t *tids, size_t n
         threads_fini(&threads);
         close_fd(&memory_fd);
         kill(keeper, SIGKILL);
-        session_reap_later(session, keeper);
+        killed_add(&session->killed, keeper);
         return step_failed(error, STEP_MEMORY, ENOMEM, "%s", "");
     }
     r = prefault_keep_tables(image->keeper, image->memory_fd);

@@ -9,12 +9,11 @@
 #include "sandbox/image/image.h"
 #include "sandbox/image/prefault.h"
 #include "sandbox/session/beside.h"
+#include "sandbox/session/killed.h"
 #include "sandbox/session/session_files.h"
 #include "sandbox/spawn/zygote.h"
 
 #include <sys/resource.h>
-
-enum { SESSION_MAX_KILLED = 64 };
 
 /* The pipes that the cells of a session write to. */
 enum session_output { SESSION_STDOUT, SESSION_STDERR, SESSION_TRACE };
@@ -40,21 +39,11 @@ struct session {
     char *folder;                     /* where cells see it beside /work; owned */
     int folder_fd;                    /* the notebook's folder below the layers, or -1 where cells see none */
     struct folder_seen homes;         /* the notebook's folder itself, or in it, as they were looked at last */
-    pid_t killed[SESSION_MAX_KILLED]; /* killed, and not reaped yet: their memory takes a while to be freed */
-    size_t n_killed;
-    struct cell *cells;                             /* all that there are; struct cell's next */
+    struct killed killed;             /* and not reaped yet: their memory takes a while to be freed */
+    struct cell *cells;               /* all that there are; struct cell's next */
     struct beside_place beside[SANDBOX_BESIDE_MAX]; /* host.n_beside of them */
     unsigned strays; /* processes that strays.h has killed, since session_take_strays() */
 };
-
-/* Reaps what has died since; waits only where the list is full. */
-void session_reap(struct session *session);
-
-/* Waits until all that has been killed is dead and its memory free: before memory is measured. */
-void session_await_killed(struct session *session);
-
-/* Takes over a killed child: it is reaped when it is dead. 0 is ignored. */
-void session_reap_later(struct session *session, pid_t pid);
 
 /* Before a cell begins: hides what has been added to homes since its sandbox was made. 0 or -errno. */
 int session_hide_added(struct session *session);

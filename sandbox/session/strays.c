@@ -29,14 +29,11 @@ static bool is_of_cell(const struct cell *cell, pid_t pid) {
 }
 
 static bool is_known(const struct session *session, pid_t pid) {
-    for (size_t i = 0; i < session->n_killed; i++)
-        if (session->killed[i] == pid)
-            return true;
     for (const struct cell *cell = session->cells; cell; cell = cell->next)
         if (is_of_cell(cell, pid))
             return true;
-    return pid == session->zygote.pid || pid == session->worker || is_of_image(session->first, pid) ||
-           is_of_image(session->current, pid);
+    return killed_has(&session->killed, pid) || beside_is_seed(session, pid) || pid == session->zygote.pid ||
+           pid == session->worker || is_of_image(session->first, pid) || is_of_image(session->current, pid);
 }
 
 /* Whether it is in a pid namespace below ours: then it has a number more than we see. */

@@ -314,7 +314,7 @@ enum { PROCESSES = 7 };
 
 static void check_as_before(const char *descriptors) {
     static char now[DESCRIPTORS_BYTES];
-    session_await_killed(lies.live->session);
+    killed_await(&lies.live->session->killed);
     await_processes(PROCESSES);
     beside_settle(lies.live->session);
     list_descriptors(now);

@@ -149,7 +149,7 @@ static void check_confined(const char *said) {
 /* Our children but those that are dead and not reaped yet: the zygote, and the images' keepers. */
 static int count_children(struct live *live) {
     pid_t pids[64];
-    session_await_killed(live->session);
+    killed_await(&live->session->killed);
     int n = descendants_list_children(getpid(), getpid(), pids, 64), alive = 0;
     for (int i = 0; i < n; i++) {
         char path[32], state = 0;

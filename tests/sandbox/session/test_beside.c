@@ -1,4 +1,5 @@
 /* Cells beside the session's own: whole runs, each with outputs, limits and watches of its own, that change nothing. */
+#include "sandbox/session/cell.h"
 #include "tests/sandbox/live.h"
 
 #include <errno.h>
@@ -210,6 +211,22 @@ static void there_are_no_more_cells_than_places(struct live *live) {
     live_check_counter(live, 0);
 }
 
+/* A cell of image 0 is a copy of one that is kept in the place's control group, where there is one. */
+static void cell_of_the_first_image_can_be_made_though_its_kept_copy_is_dead(struct live *live) {
+    live_do(live, "add 7");
+    for (int i = 0; i < 2; i++) {
+        struct cell *cell = create(live, CELL_FROM_FIRST);
+        CHECK_EQUAL(cell_start(cell, &(struct cell_limits){0}), 0);
+        CHECK_TEXT(live_ask(cell, "add 1"), "1");
+        const pid_t seed = live->session->beside[cell->place].seed;
+        CHECK((seed > 0) == (live->session->host.backend != NULL));
+        cell_discard(cell);
+        CHECK(seed == 0 || kill(seed, SIGKILL) == 0);
+    }
+    CHECK_EQUAL(session_take_strays(live->session), 0);
+    live_check_counter(live, 7);
+}
+
 /* A program that is killed in the middle of its work; its files, its processes and its descriptors are gone. */
 static void nothing_is_left_of_many_cells(struct live *live) {
     uint64_t bytes[2], files[2];
@@ -298,6 +315,7 @@ static const struct live_case cases[] = {
     LIVE_CASE(each_cell_has_a_limit_of_memory_of_its_own),
     LIVE_CASE(place_is_given_again_without_what_its_cell_has_held),
     LIVE_CASE(there_are_no_more_cells_than_places),
+    LIVE_CASE(cell_of_the_first_image_can_be_made_though_its_kept_copy_is_dead),
     LIVE_CASE(nothing_is_left_of_many_cells),
     LIVE_CASE(refused_call_is_told_with_its_cell),
     LIVE_CASE(files_that_each_cell_opens_are_listed_by_cell),
