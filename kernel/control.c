@@ -10,8 +10,36 @@
 #include "kernel/jupyter/reply.h"
 #include "kernel/kernel.h"
 
+#include <errno.h>
+
+/*
+ * Which run metadata.petri of an interrupt_request names: NULL for all of them. 0,
+ * or -EINVAL where it has anything else.
+ */
+static int read_whose(const struct request *request, const char **ret_msg_id) {
+    const json_t *petri = json_object_get(request->message.metadata, "petri");
+    const json_t *msg_id = json_object_get(petri, "request");
+    if (petri && (!json_is_object(petri) || json_object_size(petri) != (msg_id != NULL)))
+        return -EINVAL;
+    if (msg_id && !json_is_string(msg_id))
+        return -EINVAL;
+    *ret_msg_id = json_string_value(msg_id);
+    return 0;
+}
+
 void control_interrupt(struct kernel *kernel, const struct request *request) {
-    runner_interrupt(&kernel->runner);
+    const char *msg_id = NULL;
+    if (read_whose(request, &msg_id) < 0) {
+        reply_error(
+            &kernel->jupyter, request, "MalformedRequest",
+            "metadata.petri of an interrupt_request has \"request\", the msg_id of an execute_request, or nothing;"
+            " nothing was interrupted");
+        return;
+    }
+    if (msg_id)
+        runner_interrupt_one(&kernel->runner, msg_id);
+    else
+        runner_interrupt(&kernel->runner);
     reply_send(&kernel->jupyter, request, "interrupt_reply", NULL, json_pack("{s:s}", "status", "ok"));
 }
 

@@ -52,7 +52,7 @@ static void watch_channels(struct kernel *kernel, struct poll_set *set) {
     poll_set_add_socket(set, sockets[CHANNEL_STDIN], ZMQ_POLLIN, input_serve, &kernel->runner);
 }
 
-/* Advances the session's run; concludes it if it is over, and begins the next. */
+/* Advances the runs; concludes those that are over, and begins those that can begin. */
 static void tick_runs(struct kernel *kernel, int64_t now_us) {
     struct runner *runner = &kernel->runner;
     runner_tick(runner, now_us);
@@ -74,11 +74,11 @@ static void tick_runs(struct kernel *kernel, int64_t now_us) {
 /* For petri ps. Runs that are over in the same turn are not told. */
 static void tell_roster(struct kernel *kernel) {
     const struct runner *runner = &kernel->runner;
-    const struct run *run = runner->run;
+    const struct run *run = runner_shown(runner);
     struct roster_now now = {.state = runner->state == RUNNER_UNAVAILABLE ? ROSTER_UNAVAILABLE
                                       : runner->state == RUNNER_WARMING   ? ROSTER_STARTING
                                                                           : ROSTER_IDLE};
-    if (runner->state == RUNNER_RUNNING && run) {
+    if (runner_has_image(runner) && run) {
         now.state = ROSTER_RUNNING;
         now.execution_count = run->asked.counts ? run->asked.execution_count : 0;
     }

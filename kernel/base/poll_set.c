@@ -18,8 +18,7 @@ void poll_set_init(struct poll_set *set) {
 }
 
 static void add_item(struct poll_set *set, zmq_pollitem_t item, poll_handler *handler, void *arg) {
-    assert(set->n <
-           POLL_SET_MAX); /* four channels, a signal, the runner's six, two for each introspection, two for a preload */
+    assert(set->n < POLL_SET_MAX);
     set->items[set->n] = item;
     set->targets[set->n].handler = handler;
     set->targets[set->n].arg = arg;

@@ -18,7 +18,7 @@ struct jupyter {
     struct backpressure backpressure;
     struct heartbeat heartbeat;
     int64_t hold_requests_until_us; /* until then no request is read, to wait for a subscriber: iopub.h */
-    const struct request *running;  /* the request of the session's running cell, borrowed; or NULL */
+    const struct request *running;  /* the request of a run that is under way, borrowed; or NULL */
 };
 
 #endif

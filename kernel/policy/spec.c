@@ -116,6 +116,10 @@ int spec_parse(const struct spec_terms *terms, const json_t *json, struct limits
     return r;
 }
 
+bool spec_is_fresh(const json_t *json) {
+    return json_is_true(json_object_get(json, "fresh"));
+}
+
 void spec_fini(struct spec *spec) {
     for (size_t i = 0; i < spec->n_files; i++) {
         free(spec->files[i].path);

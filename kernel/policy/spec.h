@@ -79,4 +79,8 @@ int spec_parse(const struct spec_terms *terms, const json_t *json, struct limits
 
 void spec_fini(struct spec *spec);
 
+/* Whether metadata.petri, as a request has it, asks for a fresh run: known before all of it is read. json may be NULL.
+ */
+bool spec_is_fresh(const json_t *json);
+
 #endif

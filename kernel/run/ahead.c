@@ -49,7 +49,7 @@ void ahead_make(struct runner *runner) {
 int ahead_take(struct run *run, struct error *ret_error) {
     struct runner *runner = run->runner;
     const struct cell_options fresh = {.source = CELL_FROM_FIRST, .role = CELL_BESIDE};
-    if (run->asked.spec.fresh)
+    if (run->beside)
         return make_cell(runner, &fresh, &run->now.cell, &run->result.sandbox_us, ret_error);
     int r = runner->ahead ? 0 : make_next(runner, ret_error);
     runner->ahead_failed = false;

@@ -10,7 +10,7 @@
 struct run;
 struct runner;
 
-/* Makes the session's next cell ahead, if the runner is idle and has none. */
+/* Makes the session's next cell ahead, if its own place is free and it has none. */
 void ahead_make(struct runner *runner);
 
 /*

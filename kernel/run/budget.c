@@ -1,20 +1,23 @@
 /*
  * budget.c - compares what a task has used with its limits.
  *
- * What a task has used is the sum of its run records and of accounts->unrecorded.
+ * What a task has used is the sum of its run records and of accounts->unrecorded, and
+ * of the runs that are under way, with their time so far.
  * The budget is checked before a run and counted after it: a run that goes over
  * the budget is not ended, but the next one is refused. So a task can go over its
- * time and its bytes by one run.
+ * time and its bytes by one run, or by those that run side by side.
  */
 
 #include "budget.h"
 
+#include "kernel/base/clock.h"
 #include "kernel/run/accounts.h"
-#include "kernel/run/run.h"
+#include "kernel/run/runner.h"
 #include "protocol/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { HISTORY_RUNS = 10 };
 
@@ -45,7 +48,20 @@ void budget_count(struct accounts *accounts, const char *task, const struct reco
                                   artifact_bytes + totals->artifact_bytes));
 }
 
-/* What a task has used. */
+/* Adds the other runs of the task that are under way: so many can't begin side by side that they get past a limit. */
+static void add_under_way(const struct run *asks, struct record_totals *totals) {
+    const struct runner *runner = asks->runner;
+    const int64_t now_us = clock_us();
+    for (size_t i = 0; i < runner->n_runs; i++) {
+        const struct run *run = runner->runs[i];
+        if (run == asks || strcmp(run->asked.spec.task, asks->asked.spec.task) != 0)
+            continue;
+        totals->runs++;
+        totals->wall_ms += (now_us - run->started_us) / CLOCK_MS;
+    }
+}
+
+/* What a task has used in runs that are over. */
 static void totals_of(struct accounts *accounts, const char *task, struct record_totals *ret_totals) {
     json_int_t runs = 0, wall_ms = 0, artifact_bytes = 0;
     records_totals(&accounts->records, task, ret_totals);
@@ -81,6 +97,7 @@ void budget_check(struct accounts *accounts, struct run *run) {
     if (run->asked.spec.task[0] == '\0')
         return;
     totals_of(accounts, run->asked.spec.task, &totals);
+    add_under_way(run, &totals);
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         int64_t used = *(const int64_t *)((const char *)&totals + counts[i].counted);
         int64_t most = run->asked.limits.values[counts[i].limit];

@@ -29,7 +29,7 @@ enum { SLICE_MS = 10 };
 
 /* The files of a fresh run are not part of the session, so they are never written to the notebook's folder. */
 static bool is_written(const struct run *run) {
-    return run->runner->writeback->on && !run->asked.spec.fresh;
+    return run->runner->writeback->on && !run->beside;
 }
 
 /* Whether the files belong to a notebook, also if they are not copied: `petri run` copies them to a folder that it was
@@ -48,7 +48,7 @@ static void tell_files(const struct run *run, struct artifacts_note *about) {
     about->folder = is_written(run) ? NULL : export->name[0] ? export->name : export->parent;
     about->off = export->off;
     about->strict = runner->profile->kind == PROFILE_STRICT;
-    about->explains = !runner->told_files && !run->asked.spec.fresh && is_notebook(export);
+    about->explains = !runner->told_files && !run->beside && is_notebook(export);
     json_t *data = artifacts_make_note(run->result.artifact_rows, about);
     if (!data)
         return;

@@ -22,7 +22,7 @@ static void begin_comm(struct run *run, json_t **ret_frame) {
     account_begin(runner->accounts, run);
     if (run->result.outcome != OUTCOME_OK)
         return;
-    comms_note(runner->comms, message->msg_type, message->content);
+    comms_note(run->comms, message->msg_type, message->content);
     run->asked.buffers = message->buffers;
     run->asked.n_buffers = message->n_buffers;
     *ret_frame = json_pack("{s:s, s:O, s:s, s:O, s:O, s:O*, s:O*}", "type", "comm", "header", message->header,

@@ -48,13 +48,13 @@ static void count_call(json_t *list, const char *syscall, const char *detail, bo
 static void denied_ready(void *arg, short events) {
     const struct runner *runner = arg;
     (void)events;
-    struct run *run = runner->run;
     struct denied_call call;
     /* Only one: whether another call waits is only known once the descriptor is polled again. */
     if (!runner_has_image(runner) || session_take_denied(runner->session, &call) <= 0)
         return;
-    if (run && call.cell && call.cell == run->now.cell)
-        count_call(run->result.denied, call.syscall, call.detail, true);
+    for (size_t i = 0; call.cell && i < runner->n_runs; i++)
+        if (runner->runs[i]->now.cell == call.cell)
+            count_call(runner->runs[i]->result.denied, call.syscall, call.detail, true);
 }
 
 /* Answers one question. False where none waits. */
@@ -84,7 +84,7 @@ static void name_asked(void *arg, short events) {
 }
 
 static void watch_names(struct run *run, struct poll_set *set) {
-    if (!run || run->now.phase != RUN_WORKS || run->now.n_names >= NAMES_MAX)
+    if (run->now.phase != RUN_WORKS || run->now.n_names >= NAMES_MAX)
         return;
     run->now.names_fd = cell_names_fd(run->now.cell);
     if (run->now.names_fd >= 0)
@@ -109,9 +109,8 @@ static const char *out_of_reach(const struct run *run) {
     return NULL;
 }
 
-void denied_tell(struct runner *runner) {
-    struct run *run = runner->run;
-    const bool tells = run && run->now.phase == RUN_OVER && !run->asked.silent && !runner->told_network;
+static void tell(struct runner *runner, struct run *run) {
+    const bool tells = run->now.phase == RUN_OVER && !run->asked.silent && !runner->told_network;
     const char *what = tells ? out_of_reach(run) : NULL;
     char line[512];
     if (!what)
@@ -124,8 +123,14 @@ void denied_tell(struct runner *runner) {
     stream_tell(run, line, (size_t)n);
 }
 
+void denied_tell(struct runner *runner) {
+    for (size_t i = 0; i < runner->n_runs; i++)
+        tell(runner, runner->runs[i]);
+}
+
 void denied_watch(struct runner *runner, struct poll_set *set) {
-    watch_names(runner->run, set);
+    for (size_t i = 0; i < runner->n_runs; i++)
+        watch_names(runner->runs[i], set);
     if (runner_has_image(runner) && session_denied_fd(runner->session) >= 0)
         poll_set_add_fd(set, session_denied_fd(runner->session), ZMQ_POLLIN, denied_ready, runner);
 }

@@ -9,7 +9,7 @@
 
 struct runner;
 
-/* Watches for refused calls, as long as there is an image, and for questions of the running cell. */
+/* Watches for refused calls, as long as there is an image, and for questions of running cells. */
 void denied_watch(struct runner *runner, struct poll_set *set);
 
 /* Where a run is over: says on its stderr that there is no network, where it looked for one; once a session. */

@@ -68,6 +68,10 @@ static json_t *spec_all(struct run *run, json_t *code, enum limits_line *ret_lin
     if (*ret_line == LIMITS_LINE_SESSION)
         run->asked.session_limits = run->asked.limits;
     account_begin(runner->accounts, run);
+    if (*ret_line == LIMITS_LINE_SESSION && run->beside && run->result.outcome == OUTCOME_OK)
+        run_set_outcome(run, OUTCOME_REFUSED,
+                        "%limits sets the limits of the session, which a fresh run does not change; begin it with "
+                        "%%limits to set those of this run");
     return run->result.outcome == OUTCOME_OK ? steal_pointer(rest) : NULL;
 }
 
@@ -222,7 +226,7 @@ static void give_cached(struct jupyter *jupyter, struct run *run) {
                          "user_expressions", "payload"));
 }
 
-/* What %limits shows of the last cell. */
+/* What %limits shows of the session's last cell. */
 static void note_used(const struct run *run) {
     struct runner *runner = run->runner;
     const struct run_result *result = &run->result;
@@ -252,7 +256,7 @@ static void end_execute(struct run *run) {
         return;
     }
     json_t *content = reply_content(run);
-    if (!run->asked.silent)
+    if (!run->asked.silent && !run->beside)
         note_used(run);
     /* Before the reply: so a run whose reply a client has got is in the records, even if the kernel is killed then. */
     json_t *report = account_end(runner->accounts, runner->session, run);

@@ -1,10 +1,14 @@
 /*
- * input.c - one question at a time, and how long it waits.
+ * input.c - one question at a time over all runs, and how long it waits.
  *
  * While a question waits, the run has no wall-clock deadline; left_us keeps the
  * time that was left. Each measurement subtracts from it the CPU time that the
  * cell has used since the last one, but not more than the time that has passed.
  * since_us is where the last measurement ended, so no time is counted twice.
+ *
+ * An answer doesn't say which question it is for. So one question is out at a time:
+ * that of another run is held until the first is answered or forgotten, or its run is
+ * over. A question whose client isn't there yet is not out, and holds no other one.
  *
  * Only the client that asked for the run may answer: the answer's identity has to
  * be the same as the request's. Messages that were sent before the question are
@@ -51,27 +55,6 @@ static json_t *make_input_request(struct run *run, const json_t *frame) {
 }
 
 /*
- * A client may connect to stdin later than to shell. Until it does, the question
- * is kept and sent again later.
- */
-static void send_request(struct run *run) {
-    struct runner *runner = run->runner;
-    struct question *question = &run->now.question;
-    int r = channels_send(&runner->jupyter->channels, CHANNEL_STDIN,
-                          &(struct message_parts){.identities = run->request->message.identities,
-                                                  .n_identities = run->request->message.n_identities,
-                                                  .msg_type = "input_request",
-                                                  .parent = run->request->message.header,
-                                                  .content = question->unsent});
-    if (r == -EHOSTUNREACH)
-        return;
-    if (r < 0)
-        log_write(runner->log, LOG_LEVEL_ERROR, "an input_request is lost: %s", zmq_strerror(-r));
-    json_decref(question->unsent);
-    question->unsent = NULL;
-}
-
-/*
  * Discards messages that were sent before the question: they don't answer it.
  * Bounded, because a client may go on sending.
  */
@@ -81,6 +64,57 @@ static void drop_stale(struct runner *runner) {
     for (int i = 0;
          i < STALE_MAX && channels_receive(&runner->jupyter->channels, CHANNEL_STDIN, &message, &problem) > 0; i++)
         message_fini(&message);
+}
+
+/* The run whose question is out; NULL for none. */
+static struct run *asking(const struct runner *runner) {
+    for (size_t i = 0; i < runner->n_runs; i++) {
+        struct run *run = runner->runs[i];
+        if (run->now.phase == RUN_WORKS && run->now.question.waits && run->now.question.out)
+            return run;
+    }
+    return NULL;
+}
+
+/* The run that has been held longest; NULL for none. */
+static struct run *first_held(const struct runner *runner) {
+    struct run *first = NULL;
+    for (size_t i = 0; i < runner->n_runs; i++) {
+        struct run *run = runner->runs[i];
+        const struct question *question = &run->now.question;
+        if (run->now.phase == RUN_WORKS && question->waits && question->held &&
+            (!first || question->order < first->now.question.order))
+            first = run;
+    }
+    return first;
+}
+
+/*
+ * Sends the question, if no other one is out or was held before. A client may
+ * connect to stdin later than to shell. Until it does, the question is kept and sent
+ * again later.
+ */
+static void send_request(struct run *run) {
+    struct runner *runner = run->runner;
+    struct question *question = &run->now.question;
+    const struct run *first = first_held(runner);
+    question->held = asking(runner) || (first && first != run);
+    if (question->held)
+        return;
+    drop_stale(runner);
+    int r = channels_send(&runner->jupyter->channels, CHANNEL_STDIN,
+                          &(struct message_parts){.identities = run->request->message.identities,
+                                                  .n_identities = run->request->message.n_identities,
+                                                  .msg_type = "input_request",
+                                                  .parent = run->request->message.header,
+                                                  .content = question->unsent});
+    if (r == -EHOSTUNREACH)
+        return;
+    question->out = r >= 0;
+    if (r < 0)
+        log_write(runner->log, LOG_LEVEL_ERROR, "an input_request is lost: %s", zmq_strerror(-r));
+    json_decref(question->unsent);
+    question->unsent = NULL;
 }
 
 /* The CPU time that the cell has used until now. */
@@ -96,6 +130,8 @@ static void begin_waiting(struct run *run, json_int_t seq) {
     if (!run->now.has_asked)
         question->wait_left_us = run->asked.limits.values[LIMIT_INPUT_WAIT] * CLOCK_MS;
     question->waits = run->now.has_asked = true;
+    question->out = question->held = false;
+    question->order = ++run->runner->n_questions;
     question->seq = seq;
     question->left_us = run->now.deadline_us - now_us;
     question->since_us = now_us;
@@ -108,7 +144,6 @@ const char *input_ask(struct run *run, const json_t *frame) {
         input_forget(run); /* the interrupt came after the last question was sent: the code may ask again */
     if (!run->asked.allow_stdin || run->now.question.waits)
         return "it asked for input when it may not";
-    drop_stale(run->runner);
     begin_waiting(run, json_integer_value(json_object_get(frame, "seq")));
     json_decref(run->now.question.unsent);
     run->now.question.unsent = make_input_request(run, frame);
@@ -117,7 +152,13 @@ const char *input_ask(struct run *run, const json_t *frame) {
 }
 
 void input_ask_again(struct run *run) {
-    if (run->now.question.unsent)
+    if (run->now.question.unsent && !run->now.question.held)
+        send_request(run);
+}
+
+void input_tick(struct runner *runner) {
+    struct run *run;
+    while (!asking(runner) && (run = first_held(runner)))
         send_request(run);
 }
 
@@ -172,11 +213,10 @@ static bool was_asked(const struct run *run, const struct message *message) {
     return same;
 }
 
-static void take_answer(struct runner *runner, const struct message *message) {
-    struct run *run = runner->run;
+static void take_answer(const struct runner *runner, const struct message *message) {
+    struct run *run = asking(runner);
     json_t *value = json_object_get(message->content, "value");
-    if (strcmp(message->msg_type, "input_reply") != 0 || !run || run->now.phase != RUN_WORKS ||
-        !run->now.question.waits || !was_asked(run, message))
+    if (strcmp(message->msg_type, "input_reply") != 0 || !run || !was_asked(run, message))
         return;
     json_auto_t *frame = json_pack("{s:s, s:I, s:o}", "type", "input_reply", "seq", run->now.question.seq, "value",
                                    json_is_string(value) ? json_incref(value) : json_string(""));

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct run;
+struct runner;
 
 /*
  * The running cell asks; frame is borrowed. Until the answer comes the wall clock
@@ -20,6 +21,8 @@ struct run;
  *
  * A password's prompt is shown on one line after INPUT_MARK, which code in the
  * cell can't remove, because a prompt may imitate that of another program.
+ *
+ * While the question of another run is out, this one is held: input_tick() sends it.
  * Returns NULL, or, where the cell may not ask, the reason for which its wire is
  * broken.
  */
@@ -29,6 +32,9 @@ const char *input_ask(struct run *run, const json_t *frame);
 
 /* Called repeatedly while the question waits: sends it where its client had not connected to stdin before. */
 void input_ask_again(struct run *run);
+
+/* Once all runs have had their tick: where no question is out, sends the one that was held longest. */
+void input_tick(struct runner *runner);
 
 /* The cell was interrupted: drops its question. The wall clock goes on, and a later answer is ignored. */
 void input_forget(struct run *run);

@@ -39,7 +39,7 @@ static struct origin origin_of(const struct run *run, const json_t *frame) {
     uint64_t number = json_is_integer(parent) ? (uint64_t)json_integer_value(parent) : run->number;
     if (number == run->number)
         return (struct origin){0};
-    return (struct origin){true, run->asked.spec.fresh ? NULL : run_parents_find(&run->runner->parents, number)};
+    return (struct origin){true, run->beside ? NULL : run_parents_find(&run->runner->parents, number)};
 }
 
 /*
@@ -54,7 +54,7 @@ static bool admit_stream(struct run *run, const struct published *message) {
 
 /* Whether a message is within the limits of outputs. Its content may be replaced by a note to make it fit. */
 static bool admit(struct run *run, struct published *message) {
-    struct comms *comms = run->runner->comms;
+    struct comms *comms = run->comms;
     struct displays *displays = &run->now.displays;
     char note[256];
     if (strcmp(message->kind->msg_type, "stream") == 0)

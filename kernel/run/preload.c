@@ -69,13 +69,13 @@ static void commit(struct preload *preload, struct runner *runner) {
 }
 
 /*
- * Whether the runner is idle, and has a cell made from an image in which no
+ * Whether nothing runs or waits, and there is a cell made from an image in which no
  * user's code has run. User code could have replaced what the worker runs for the
  * preload; that would then run without a request, a record and the user's limits.
  */
 static bool is_wanted(const struct preload *preload, const struct runner *runner) {
     return !preload->over && !runner->has_user_code && runner->state == RUNNER_IDLE && runner->ahead &&
-           !runner->pending.first;
+           runner_is_unused(runner);
 }
 
 void preload_watch(struct preload *preload, struct poll_set *set) {

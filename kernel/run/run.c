@@ -19,14 +19,18 @@
 
 struct run *run_create(struct runner *runner, struct request *request, uint64_t number, const struct limits *limits) {
     struct run *run = calloc(1, sizeof *run);
+    const bool beside = run_goes_beside(request);
     if (run)
         run->result.denied = json_array();
-    if (!run || !run->result.denied) {
+    if (!run || !run->result.denied || (beside && comms_init(&run->own_comms) < 0)) {
+        if (run)
+            json_decref(run->result.denied);
         free(run);
         request_destroy(request);
         return NULL;
     }
     run->runner = runner;
+    run->beside = beside;
     run->request = request;
     run->number = number;
     validation_init(&run->now.validation, &run->asked.spec, &run->result.transcript);
@@ -61,6 +65,7 @@ void run_destroy(struct run *run) {
     transcript_fini(&run->result.transcript);
     captures_fini(&run->now.captures);
     outputs_fini(&run->now.outputs);
+    comms_fini(&run->own_comms);
     json_decref(run->result.facts.history);
     json_decref(run->result.denied);
     json_decref(run->result.reply);
@@ -71,6 +76,10 @@ void run_destroy(struct run *run) {
 
 const struct cell_kind *run_kind(const struct run *run) {
     return run->request->route->cell;
+}
+
+bool run_goes_beside(const struct request *request) {
+    return spec_is_fresh(json_object_get(request->message.metadata, "petri"));
 }
 
 bool run_brings_code(const struct run *run) {

@@ -5,6 +5,7 @@
 #define PETRI_RUN_H
 
 #include "kernel/files/inputs.h"
+#include "kernel/jupyter/comms.h"
 #include "kernel/jupyter/request.h"
 #include "kernel/policy/limits.h"
 #include "kernel/policy/spec.h"
@@ -40,9 +41,13 @@ struct cell_kind {
 /* The question that the cell asks with input(): input.h. */
 struct question {
     bool waits;
+    bool out;       /* it has been sent */
+    bool held;      /* it is kept while that of another run is out */
+    uint64_t order; /* of all questions: the first that is held is sent first */
     json_int_t seq;
-    json_t *unsent;  /* the content of the input_request, owned, until its client has connected to stdin; then NULL */
-    int64_t left_us; /* of the wall clock, once it goes on */
+    json_t *unsent; /* the content of the input_request, owned, until it is sent: not before its client has connected to
+                       stdin */
+    int64_t left_us;      /* of the wall clock, once it goes on */
     int64_t wait_left_us; /* of the limit input_wait, for this and all later questions */
     int64_t since_us;     /* the waiting until then has been subtracted */
     uint64_t since_cpu_us;
@@ -125,6 +130,9 @@ struct run {
     struct runner *runner;   /* borrowed */
     struct request *request; /* owned; NULL once it is answered */
     uint64_t number;         /* `cell` on the worker's wire; never repeated */
+    bool beside;             /* a fresh run: it runs beside the session's own, of which it changes nothing */
+    struct comms *comms;     /* the session's, borrowed; or own_comms */
+    struct comms own_comms;  /* of a run beside: none is open in image 0 */
     char run_id[37];
     char started[32]; /* date */
     int64_t started_us;
@@ -139,6 +147,9 @@ struct run *run_create(struct runner *runner, struct request *request, uint64_t 
 void run_destroy(struct run *run);
 
 const struct cell_kind *run_kind(const struct run *run);
+
+/* Whether a request asks for a run beside the session's own. Known from its arrival on. */
+bool run_goes_beside(const struct request *request);
 
 /*
  * Whether it can leave user's code in its image: code, or files. A comm

@@ -21,6 +21,9 @@
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
+
+_Static_assert(PLACES *POLL_SET_OF_RUN + 16 <= POLL_SET_MAX, "the poll set has room for each run");
 
 int runner_init(struct runner *runner) {
     runner->state = RUNNER_UNAVAILABLE;
@@ -33,8 +36,10 @@ int runner_init(struct runner *runner) {
 }
 
 void runner_fini(struct runner *runner) {
-    request_queue_clear(&runner->pending);
-    run_destroy(steal_pointer(runner->run));
+    waiting_clear(&runner->waiting);
+    while (runner->n_runs > 0)
+        run_destroy(runner->runs[--runner->n_runs]);
+    runner->own = NULL;
     cell_discard(steal_pointer(runner->ahead));
     warm_end(runner);
     session_destroy(steal_pointer(runner->session));
@@ -49,28 +54,42 @@ bool runner_has_image(const struct runner *runner) {
 }
 
 void runner_submit(struct runner *runner, struct request *request) {
-    if (runner->run)
-        captures_echo(&runner->run->now.captures, request->message.content);
-    request_queue_push(&runner->pending, request);
+    for (size_t i = 0; i < runner->n_runs; i++)
+        captures_echo(&runner->runs[i]->now.captures, request->message.content);
+    waiting_push(&runner->waiting, request);
 }
 
 bool runner_aborts(const struct runner *runner) {
-    const struct run *run = runner->run;
+    const struct run *run = runner->own;
     return run && run->now.phase == RUN_OVER && run->asked.stop_on_error && run->result.outcome != OUTCOME_OK;
+}
+
+const struct run *runner_shown(const struct runner *runner) {
+    return runner->own ? runner->own : runner->n_runs > 0 ? runner->runs[0] : NULL;
+}
+
+bool runner_is_unused(const struct runner *runner) {
+    return runner->n_runs == 0 && waiting_is_empty(&runner->waiting);
+}
+
+/* Front ends show the last status, so as long as a run is under way it is one of busy. */
+static void show(struct runner *runner) {
+    const struct run *run = runner_shown(runner);
+    runner->jupyter->running = run ? run->request : NULL;
 }
 
 /* Keeps or undoes the run's changes of comms and limits, and notes its header as a parent. */
 static void update_session(struct runner *runner, struct run *run) {
-    comms_end(runner->comms, run->result.rolled_back || run->asked.spec.fresh);
+    comms_end(runner->comms, run->result.rolled_back);
     if (!run->result.rolled_back)
         runner->limits = run->asked.session_limits;
-    if (run->now.cell && !run->result.rolled_back && !run->asked.spec.fresh)
+    if (run->now.cell && !run->result.rolled_back)
         run_parents_note(&runner->parents, run->number, run->request->message.header);
 }
 
 /* The reply is sent: commits or discards the cell, which takes long. */
 static void end_cell(struct runner *runner, struct run *run) {
-    if (run->now.cell && run->asked.spec.fresh) {
+    if (run->now.cell && run->beside) {
         cell_discard(steal_pointer(run->now.cell));
     } else if (run->now.cell) {
         cell_commit(steal_pointer(run->now.cell));
@@ -78,50 +97,76 @@ static void end_cell(struct runner *runner, struct run *run) {
     }
 }
 
-void runner_conclude(struct runner *runner) {
-    struct run *run = runner->run;
-    struct request_queue aborted = {0};
-    if (!run || run->now.phase != RUN_OVER)
-        return;
+/* Takes a run out of those that are under way. */
+static void remove_run(struct runner *runner, const struct run *run) {
+    size_t i = 0;
+    while (runner->runs[i] != run)
+        i++;
+    runner->n_runs--;
+    for (; i < runner->n_runs; i++)
+        runner->runs[i] = runner->runs[i + 1];
+    if (runner->own == run)
+        runner->own = NULL;
+}
+
+static void conclude(struct runner *runner, struct run *run) {
     const struct cell_kind *kind = run_kind(run);
+    struct request_queue aborted = {0};
     if (run->result.ended_us == 0)
         run->result.ended_us = clock_us();
     /* Before the reply: requests that a client sends after it has the reply must not be aborted. */
-    if (runner_aborts(runner))
-        request_queue_move(&runner->pending, run->request->route, &aborted);
-    update_session(runner, run);
+    if (run == runner->own && runner_aborts(runner))
+        request_queue_move(&runner->waiting.own, run->request->route, &aborted);
+    if (!run->beside)
+        update_session(runner, run);
     kind->end(run);
-    runner->jupyter->running = NULL;
+    remove_run(runner, run);
+    show(runner);
     reply_idle(runner->jupyter, steal_pointer(run->request));
     reply_aborted(runner->jupyter, &aborted);
     end_cell(runner, run);
     if (kind->after)
         kind->after(run);
     bool gives_back = run->result.rolled_back;
-    runner->run = NULL;
-    if (runner->state == RUNNER_RUNNING)
+    if (!run->beside && runner->state == RUNNER_RUNNING)
         runner->state = RUNNER_IDLE;
     run_destroy(run);
     if (gives_back)
         malloc_trim(0); /* memory used for a rolled back cell goes back to the system, not only to malloc() */
 }
 
+void runner_conclude(struct runner *runner) {
+    for (size_t i = 0; i < runner->n_runs;)
+        if (runner->runs[i]->now.phase == RUN_OVER)
+            conclude(runner, runner->runs[i]);
+        else
+            i++;
+}
+
 bool runner_can_begin(const struct runner *runner) {
-    return !runner->run && runner->state != RUNNER_WARMING && runner->pending.first;
+    return places_have_next(runner);
+}
+
+/* Adds a run to those that are under way. */
+static void add_run(struct runner *runner, struct run *run) {
+    runner->runs[runner->n_runs++] = run;
+    run->comms = run->beside ? &run->own_comms : runner->comms;
+    comms_begin(run->comms);
+    if (!run->beside)
+        runner->own = run;
+    show(runner);
 }
 
 void runner_begin(struct runner *runner) {
-    struct request *request = request_queue_pop(&runner->pending);
+    struct request *request = places_take_next(runner);
     json_auto_t *frame = NULL;
     reply_busy(runner->jupyter, request);
-    struct run *run = run_create(runner, request, ++runner->n_runs, &runner->limits);
+    struct run *run = run_create(runner, request, ++runner->n_begun, &runner->limits);
     if (!run) {
         log_write(runner->log, LOG_LEVEL_ERROR, "a request is lost: no memory");
         return;
     }
-    runner->run = run;
-    runner->jupyter->running = request;
-    comms_begin(runner->comms);
+    add_run(runner, run);
     run_kind(run)->begin(run, &frame);
     limits_resolve(&run->asked.limits);
     if (run->result.outcome != OUTCOME_OK || run->result.cached)
@@ -130,34 +175,51 @@ void runner_begin(struct runner *runner) {
         work_begin(run, frame);
 }
 
-void runner_interrupt(struct runner *runner) {
-    struct run *run = runner->run;
-    if (run && run->now.phase == RUN_COLLECTS)
+static void interrupt(struct run *run) {
+    if (run->now.phase == RUN_COLLECTS)
         run->now.interrupted = true;
-    if (!run || run->now.phase != RUN_WORKS)
+    if (run->now.phase != RUN_WORKS)
         return;
     input_forget(run);
     cell_signal_group(run->now.cell, SIGINT);
     if (run->now.grace_us == CLOCK_NEVER)
-        run->now.grace_us = clock_us() + runner->grace_us;
+        run->now.grace_us = clock_us() + run->runner->grace_us;
+}
+
+void runner_interrupt(struct runner *runner) {
+    for (size_t i = 0; i < runner->n_runs; i++)
+        interrupt(runner->runs[i]);
+}
+
+void runner_interrupt_one(struct runner *runner, const char *msg_id) {
+    for (size_t i = 0; i < runner->n_runs; i++) {
+        const json_t *header = runner->runs[i]->request->message.header;
+        const char *id = json_string_value(json_object_get(header, "msg_id"));
+        if (id && strcmp(id, msg_id) == 0)
+            interrupt(runner->runs[i]);
+    }
 }
 
 void runner_watch(struct runner *runner, struct poll_set *set) {
-    struct run *run = runner->run;
     if (runner->state == RUNNER_WARMING)
         warm_watch(runner, set);
-    if (run && run->now.phase == RUN_COLLECTS)
-        collect_watch(run, set);
-    else if (run)
-        work_watch(run, set);
+    for (size_t i = 0; i < runner->n_runs; i++) {
+        struct run *run = runner->runs[i];
+        if (run->now.phase == RUN_COLLECTS)
+            collect_watch(run, set);
+        else
+            work_watch(run, set);
+    }
 }
 
 void runner_tick(struct runner *runner, int64_t now_us) {
-    struct run *run = runner->run;
     if (runner->state == RUNNER_WARMING)
         warm_tick(runner, now_us);
-    if (run)
+    for (size_t i = 0; i < runner->n_runs; i++) {
+        struct run *run = runner->runs[i];
         work_tick(run, now_us);
-    if (run && run->now.phase == RUN_COLLECTS && collect_step(run, clock_us()))
-        run->now.phase = RUN_OVER;
+        if (run->now.phase == RUN_COLLECTS && collect_step(run, clock_us()))
+            run->now.phase = RUN_OVER;
+    }
+    input_tick(runner);
 }

@@ -1,5 +1,5 @@
 /*
- * runner.h - the session and the one cell that runs in it.
+ * runner.h - the session and the runs in it: its own, and fresh ones beside it.
  *
  *     WARMING --ready--> IDLE --begin--> RUNNING --conclude--> IDLE
  *        \--death, never ready--> UNAVAILABLE
@@ -9,8 +9,13 @@
  *     RUN_BEGINS --started--> RUN_WORKS --done, frozen--> RUN_COLLECTS --its files, its checks--> RUN_OVER
  *          \--refused, cached--> RUN_OVER   \--death, a limit--> RUN_FAILED --discarded--> RUN_OVER
  *
- * Requests that run as cells wait in one queue and run one after another. A
- * cell is made ahead of time whenever the runner is idle, so that a request
+ * Fresh runs don't touch the session, so they run beside its own: IDLE and RUNNING
+ * are about the session's own place alone, and with fresh runs the drawing is
+ *
+ *     IDLE, RUNNING --begin beside--> the same state, one run more --conclude--> the same, one run less
+ *
+ * How many run at once, and which request begins next, is in places.h. A cell is made
+ * ahead of time whenever the session's own place is free, so that its next request
  * only has to start it.
  *
  * Handlers that the loop calls for a descriptor only note what has happened: in
@@ -26,6 +31,7 @@
 
 #include "base/cleanup.h"
 #include "kernel/policy/limits_show.h"
+#include "kernel/run/places.h"
 #include "kernel/run/run.h"
 #include "kernel/run/warm.h"
 
@@ -41,8 +47,8 @@ struct writeback;
 enum runner_state {
     RUNNER_UNAVAILABLE, /* there is no session and nothing runs; why says the reason */
     RUNNER_WARMING,     /* the interpreter starts */
-    RUNNER_IDLE,        /* there is an image, and perhaps a cell made ahead */
-    RUNNER_RUNNING,
+    RUNNER_IDLE,        /* there is an image, and perhaps a cell made ahead; fresh runs may run */
+    RUNNER_RUNNING,     /* the session's own run does */
 };
 
 struct runner {
@@ -71,19 +77,22 @@ struct runner {
     const char *mend; /* what to do then, where it is not petri doctor that says so; or NULL */
     struct session *session;
     struct warm warm;
-    bool told_network;  /* a cell has been told that there is no network */
-    bool told_files;    /* a cell has been told what holds for all files: artifacts_note */
-    char note[512];     /* written to the stderr of the first cell that is not silent; "" for nothing */
-    struct cell *ahead; /* made ahead, not started; or NULL */
-    int64_t ahead_us;   /* what making it took */
-    bool preloaded;     /* the image has what the first error and completion need: preload.h */
-    bool has_user_code; /* user's code may have run in the session's image: run_brings_code() */
-    bool ahead_failed;  /* the next request tries again, and reports why */
-    struct run *run;    /* RUNNER_RUNNING, or refused and not concluded yet; else NULL */
-    uint64_t n_runs;
+    bool told_network;        /* a cell has been told that there is no network */
+    bool told_files;          /* a cell has been told what holds for all files: artifacts_note */
+    char note[512];           /* written to the stderr of the first cell that is not silent; "" for nothing */
+    struct cell *ahead;       /* made ahead, not started; or NULL */
+    int64_t ahead_us;         /* what making it took */
+    bool preloaded;           /* the image has what the first error and completion need: preload.h */
+    bool has_user_code;       /* user's code may have run in the session's image: run_brings_code() */
+    bool ahead_failed;        /* the next request tries again, and reports why */
+    struct run *runs[PLACES]; /* that have begun and are not concluded, in the order of their beginning; owned */
+    size_t n_runs;
+    struct run *own;      /* the one of them that is the session's own: RUNNER_RUNNING, or refused; else NULL */
+    uint64_t n_begun;     /* runs so far */
+    uint64_t n_questions; /* of all runs so far */
     struct run_parents parents;
     int execution_count;
-    struct request_queue pending;
+    struct waiting waiting;
 };
 
 /* Sets all fields but those that are set before the first request. 0 or -ENOMEM. */
@@ -93,13 +102,22 @@ void runner_fini(struct runner *runner);
 /* A request whose route is ROUTE_CELL; takes it over. It runs when its turn comes. */
 void runner_submit(struct runner *runner, struct request *request);
 
-/* Sends SIGINT to the running cell; if it goes on, it is ended after grace_us. */
+/* Sends SIGINT to each running cell; one that goes on is ended after grace_us. */
 void runner_interrupt(struct runner *runner);
+
+/* The same for the cell of the request with this msg_id. Nothing happens where it doesn't run. */
+void runner_interrupt_one(struct runner *runner, const char *msg_id);
 
 /* Whether there is an image that cells can be made of. */
 bool runner_has_image(const struct runner *runner);
 
-/* What to wait for, and what is due: advances the run, or the start of the interpreter. */
+/* The run that is shown where there is place for one: the session's own, or a fresh one; NULL for none. */
+const struct run *runner_shown(const struct runner *runner);
+
+/* Whether nothing runs and nothing waits. */
+bool runner_is_unused(const struct runner *runner);
+
+/* What to wait for, and what is due: advances all runs, or the start of the interpreter. */
 void runner_watch(struct runner *runner, struct poll_set *set);
 void runner_tick(struct runner *runner, int64_t now_us);
 
@@ -109,12 +127,14 @@ void runner_tick(struct runner *runner, int64_t now_us);
  */
 
 /*
- * Whether a run is over and aborts the requests after it. The loop then queues
- * all requests that have arrived before it concludes the run.
+ * Whether the session's own run is over and aborts the requests that wait for it to
+ * be over (stop_on_error). The loop then queues all requests that have arrived
+ * before it concludes the run. A fresh run aborts nothing, and no fresh request is
+ * aborted: none depends on another, and when each begins is a matter of time.
  */
 bool runner_aborts(const struct runner *runner);
 
-/* Answers and commits a run that is over; else does nothing. */
+/* Answers and commits, or discards, each run that is over. */
 void runner_conclude(struct runner *runner);
 
 /* Whether a request waits and can begin. runner_begin() begins it: then it runs, or is over. */

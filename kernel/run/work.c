@@ -63,7 +63,8 @@ static int start_cell(struct run *run, json_t *frame, struct error *ret_error) {
         .n_buffers = run->asked.n_buffers};
     if (outputs_init(outputs, cell_stdout_fd(run->now.cell), cell_stderr_fd(run->now.cell)) < 0)
         return error_set(ret_error, ENOMEM, "there is no memory");
-    writeback_cell_starts(runner->writeback);
+    if (!run->beside)
+        writeback_cell_starts(runner->writeback);
     where_forget(run);
     outputs_begin(outputs, (uint64_t)run->asked.limits.values[LIMIT_OUTPUT], stream_text, run);
     run->now.displays.limit_bytes = run->asked.limits.values[LIMIT_DISPLAY];
@@ -102,7 +103,7 @@ void work_begin(struct run *run, json_t *frame) {
     } else if (start_cell(run, frame, &error) < 0) {
         refuse(run, OUTCOME_SANDBOX, error.text);
     } else {
-        runner->state = RUNNER_RUNNING;
+        runner->state = run->beside ? runner->state : RUNNER_RUNNING;
         run->now.phase = RUN_WORKS;
         tell_note(run);
         watchdog_begin(run);
@@ -121,10 +122,10 @@ static void discard_failed(struct run *run) {
     exchange_close(&run->now.exchange);
     if (!run->result.facts.end.exited && !run->result.facts.end.signaled)
         cell_measure(run->now.cell, &run->result.facts.end.usage);
-    if (run->asked.spec.fresh)
+    if (run->beside)
         collect_output(run); /* its pipes are its own, and go with it */
     cell_discard(steal_pointer(run->now.cell));
-    if (!run->asked.spec.fresh)
+    if (!run->beside)
         collect_output(run);
     run->now.phase = RUN_OVER;
 }

@@ -160,6 +160,7 @@ static void stop_kernel(struct harness *h) {
     info_fini(&kernel->info);
     comms_fini(&kernel->comms);
     history_fini(&kernel->history);
+    json_decref(kernel->accounts.unrecorded);
     zmq_ctx_shutdown(jupyter->channels.context);
     heartbeat_join(&jupyter->heartbeat);
     channels_close(&jupyter->channels);
@@ -267,22 +268,33 @@ static char *join(char *all, char *word) {
     return joined;
 }
 
-char *harness_heard(struct harness *h, const char *id) {
-    char *heard = NULL;
-    for (bool idle = false; !idle;) {
+/* Adds a word to what was heard of a request. Whether it is over. */
+static bool add_word(char **heard, char *word) {
+    bool idle = strcmp(word, "idle") == 0;
+    /* What other requests have said to be over meanwhile is followed by another busy. */
+    if (*heard && strcmp(word, "busy") == 0)
+        free(word);
+    else
+        *heard = join(*heard, word);
+    return idle;
+}
+
+void harness_heard_all(struct harness *h, const char *const ids[], size_t n, char *ret_heard[]) {
+    for (size_t i = 0; i < n; i++)
+        ret_heard[i] = NULL;
+    for (size_t idle = 0; idle < n;) {
         struct message message;
         harness_receive(h, CHANNEL_IOPUB, &message);
-        if (strcmp(parent_id(&message), id) == 0) {
-            char *word = word_of(&message);
-            idle = strcmp(word, "idle") == 0;
-            /* What other requests have said to be over meanwhile is followed by another busy. */
-            if (heard && strcmp(word, "busy") == 0)
-                free(word);
-            else
-                heard = join(heard, word);
-        }
+        for (size_t i = 0; i < n; i++)
+            if (strcmp(parent_id(&message), ids[i]) == 0)
+                idle += add_word(&ret_heard[i], word_of(&message));
         message_fini(&message);
     }
+}
+
+char *harness_heard(struct harness *h, const char *id) {
+    char *heard;
+    harness_heard_all(h, &id, 1, &heard);
     return heard;
 }
 

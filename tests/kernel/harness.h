@@ -63,6 +63,9 @@ void harness_receive(struct harness *h, enum channel channel, struct message *re
  */
 char *harness_heard(struct harness *h, const char *id);
 
+/* The same for n requests that run at once: in ret_heard, in the order of ids. */
+void harness_heard_all(struct harness *h, const char *const ids[], size_t n, char *ret_heard[]);
+
 /* Waits for a reply on a channel and checks whose it is. content is the caller's: json_decref(). */
 json_t *harness_reply(struct harness *h, enum channel channel, const char *msg_type, const char *id);
 

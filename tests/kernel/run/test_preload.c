@@ -130,6 +130,18 @@ static void test_preload_runs_after_cells_that_left_nothing(void **state) {
     expect_preload();
 }
 
+static void test_no_preload_runs_beside_a_fresh_run(void **state) {
+    struct harness_worker worker;
+    char id[37];
+    (void)state;
+    harness_send_with(&h, CHANNEL_SHELL, "execute_request", json_pack("{s:s}", "code", "1"),
+                      json_pack("{s:{s:b}}", "petri", "fresh", 1), id);
+    json_decref(harness_next_beside(&h, &worker));
+    be_idle();
+    assert_int_equal(n_starts(), 1);
+    harness_leave(&worker);
+}
+
 static void test_preload_over_its_cpu_time_is_given_up(void **state) {
     (void)state;
     expect_preload();
@@ -150,6 +162,7 @@ int main(void) {
         PRELOAD(test_preload_runs_after_a_comm_message_without_code),
         PRELOAD(test_no_preload_runs_once_a_message_has_brought_files),
         PRELOAD(test_preload_runs_after_cells_that_left_nothing),
+        PRELOAD(test_no_preload_runs_beside_a_fresh_run),
         PRELOAD(test_preload_over_its_cpu_time_is_given_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

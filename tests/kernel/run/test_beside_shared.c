@@ -1,0 +1,260 @@
+/* What runs that run at once have in common: the client's answers, the session, a task's budget. */
+#include "tests/kernel/beside.h"
+#include "tests/kernel/fake_clock.h"
+
+#include "kernel/base/clock.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <zmq.h>
+
+#include <cmocka.h>
+
+enum { ROUNDS = 50 };
+
+static void expect_asked(const char *prompt) {
+    struct message question;
+    harness_receive(&h, CHANNEL_STDIN, &question);
+    expect_text(question.content, "prompt", prompt);
+    message_fini(&question);
+}
+
+static void expect_not_asked(void) {
+    char byte;
+    for (int i = 0; i < ROUNDS; i++)
+        take_a_turn();
+    assert_int_equal(zmq_recv(h.sockets[CHANNEL_STDIN], &byte, 1, ZMQ_DONTWAIT), -1);
+}
+
+/* The client answers, and this worker hears it. */
+static void expect_answer(struct harness_worker *worker, const char *value) {
+    char ignored[37];
+    harness_send(&h, CHANNEL_STDIN, "input_reply", json_pack("{s:s}", "value", value), ignored);
+    harness_play(&h, worker);
+    json_t *told = harness_told(&h);
+    expect_text(told, "type", "input_reply");
+    expect_text(told, "value", value);
+    json_decref(told);
+}
+
+static void test_beside_each_other_runs_ask_one_after_the_other(void **state) {
+    char own[37], first[37], second[37];
+    (void)state;
+    begin_cell("own", own);
+    begin_fresh("1", &fresh_a, first);
+    begin_fresh("2", &fresh_b, second);
+    ask(&fresh_b, "b?");
+    expect_asked("b?");
+    ask(NULL, "own?");
+    take_a_turn();
+    ask(&fresh_a, "a?");
+    expect_not_asked();
+    expect_answer(&fresh_b, "for b");
+    expect_asked("own?");
+    ask(&fresh_b, "b again?"); /* that of a was asked before */
+    expect_answer(NULL, "for the session");
+    expect_asked("a?");
+    expect_answer(&fresh_a, "for a");
+    expect_asked("b again?");
+    expect_answer(&fresh_b, "for b again");
+    end(&fresh_a, "ok");
+    expect_outcome(first, "ok");
+}
+
+static void test_beside_a_run_that_dies_while_it_asks_the_other_asks(void **state) {
+    static const struct cell_end killed = {.signaled = true, .signal = SIGKILL};
+    char own[37], fresh[37];
+    (void)state;
+    begin_cell("own", own);
+    begin_fresh("fresh", &fresh_a, fresh);
+    ask(&fresh_a, "a?");
+    expect_asked("a?");
+    ask(NULL, "own?");
+    expect_not_asked();
+    fake_dies(fresh_a.cell, &killed);
+    expect_asked("own?");
+    expect_answer(NULL, "x");
+}
+
+static void test_beside_a_run_that_is_interrupted_while_it_asks_the_other_asks(void **state) {
+    char own[37], fresh[37];
+    (void)state;
+    begin_cell("own", own);
+    begin_fresh("fresh", &fresh_a, fresh);
+    ask(NULL, "own?");
+    expect_asked("own?");
+    ask(&fresh_a, "a?");
+    expect_not_asked();
+    interrupt(json_pack("{s:s}", "request", own), "ok");
+    expect_asked("a?");
+    expect_answer(&fresh_a, "x");
+}
+
+/* Its question is not out, so it is in nobody's way. */
+static void test_beside_a_run_whose_client_is_not_there_the_other_asks(void **state) {
+    void *client = h.sockets[CHANNEL_SHELL];
+    char own[37], fresh[37];
+    (void)state;
+    h.sockets[CHANNEL_SHELL] = harness_connect(&h, CHANNEL_SHELL, "another");
+    begin_fresh("fresh", &fresh_a, fresh);
+    ask(&fresh_a, "a?");
+    zmq_close(h.sockets[CHANNEL_SHELL]);
+    h.sockets[CHANNEL_SHELL] = client;
+    begin_cell("own", own);
+    ask(NULL, "own?");
+    expect_asked("own?");
+    expect_answer(NULL, "x");
+}
+
+/* What this run's report says of its limit of time. */
+static void expect_timeout_ms(const char *id, int timeout_ms) {
+    struct message reply;
+    harness_receive(&h, CHANNEL_SHELL, &reply);
+    expect_text(reply.parent, "msg_id", id);
+    const json_t *limits = json_object_get(report_of(&reply), "limits");
+    assert_int_equal(json_integer_value(json_object_get(limits, "timeout_ms")), timeout_ms);
+    message_fini(&reply);
+}
+
+static void test_beside_the_session_its_limits_are_not_changed(void **state) {
+    char fresh[37], own[37];
+    (void)state;
+    send_fresh("%limits timeout=10s\n1", fresh);
+    expect_failure(fresh, "busy execute_input error:CellRefused idle", "CellRefused",
+                   "The cell was not run: %limits sets the limits of the session, which a fresh run does not change; "
+                   "begin it with %%limits to set those of this run" STAYS);
+    begin_fresh("%%limits timeout=10s\n1", &fresh_a, fresh);
+    end(&fresh_a, "ok");
+    expect_timeout_ms(fresh, 10000);
+    begin_cell("own", own);
+    end(NULL, "ok");
+    expect_timeout_ms(own, 120000);
+}
+
+/* What a cell has changed while the fresh run ran holds: it is not put back to what it was before. */
+static void test_beside_a_fresh_run_the_sessions_limits_are_its_own(void **state) {
+    char fresh[37], own[37];
+    (void)state;
+    begin_fresh("fresh", &fresh_a, fresh);
+    begin_cell("%limits timeout=10s\n1", own);
+    end(NULL, "ok");
+    expect_timeout_ms(own, 10000);
+    end(&fresh_a, "ok");
+    expect_timeout_ms(fresh, 120000);
+    begin_cell("own", own);
+    end(NULL, "ok");
+    expect_timeout_ms(own, 10000);
+}
+
+static void say_comm(struct harness_worker *worker, int seq, const char *msg_type, const char *comm_id) {
+    harness_play(&h, worker);
+    harness_say(&h, json_pack("{s:s, s:i, s:s, s:{s:s, s:s, s:{}}}", "type", "publish", "seq", seq, "msg_type",
+                              msg_type, "content", "comm_id", comm_id, "target_name", "t", "data"));
+    expect_ack(seq);
+}
+
+static void test_beside_the_session_its_comms_are_not_changed(void **state) {
+    char own[37], fresh[37], info[37];
+    (void)state;
+    begin_cell("own", own);
+    begin_fresh("fresh", &fresh_a, fresh);
+    say_comm(NULL, 1, "comm_open", "of the session");
+    say_comm(&fresh_a, 1, "comm_open", "of a");
+    say_comm(&fresh_a, 2, "comm_close", "of the session");
+    end(&fresh_a, "ok");
+    expect_outcome(fresh, "ok");
+    say_comm(NULL, 2, "comm_open", "another");
+    end(NULL, "ok");
+    expect_outcome(own, "ok");
+    harness_send(&h, CHANNEL_SHELL, "comm_info_request", json_object(), info);
+    json_t *content = harness_reply(&h, CHANNEL_SHELL, "comm_info_reply", info);
+    const json_t *comms = json_object_get(content, "comms");
+    assert_int_equal(json_object_size(comms), 2);
+    assert_non_null(json_object_get(comms, "of the session"));
+    assert_non_null(json_object_get(comms, "another"));
+    json_decref(content);
+}
+
+/* Refused, for the task has used this. */
+static void expect_over_budget(const char *id, const char *used) {
+    char sentence[256];
+    (void)snprintf(sentence, sizeof sentence, "The cell was not run: task T has used %s" STAYS, used);
+    expect_failure(id, "busy execute_input error:BudgetExceeded idle", "BudgetExceeded", sentence);
+}
+
+static void send_of_task(const char *task, char id[37]) {
+    send_with("1", json_pack("{s:b, s:s, s:{s:i}}", "fresh", 1, "task", task, "limits", "runs", 1), id);
+}
+
+static void test_beside_another_run_of_its_task_a_run_counts_for_the_budget(void **state) {
+    char first[37], second[37], other[37];
+    (void)state;
+    send_of_task("T", first);
+    expect_begun(&fresh_a);
+    send_of_task("T", second);
+    expect_over_budget(second, "1 runs and its limit runs is 1");
+    send_of_task("U", other);
+    expect_begun(&fresh_b);
+    end(&fresh_b, "ok");
+    expect_outcome(other, "ok");
+    end(&fresh_a, "ok");
+    expect_outcome(first, "ok");
+}
+
+static void test_beside_another_run_of_its_task_its_time_counts(void **state) {
+    char first[37], second[37];
+    json_t *petri = json_pack("{s:b, s:s, s:{s:s}}", "fresh", 1, "task", "T", "limits", "budget", "10s");
+    (void)state;
+    send_with("1", json_incref(petri), first);
+    expect_begun(&fresh_a);
+    fake_clock_put_forward(11 * CLOCK_S);
+    send_with("1", petri, second);
+    expect_over_budget(second, "11 s of time and its limit budget is 10 s");
+    end(&fresh_a, "ok");
+    expect_outcome(first, "ok");
+}
+
+/* How many denied calls the reply to this request reports. */
+static void expect_denied(const char *id, size_t n) {
+    struct message reply;
+    harness_receive(&h, CHANNEL_SHELL, &reply);
+    expect_text(reply.parent, "msg_id", id);
+    assert_int_equal(json_array_size(json_object_get(report_of(&reply), "denied")), n);
+    message_fini(&reply);
+}
+
+static void test_beside_another_a_denied_call_is_the_callers(void **state) {
+    char own[37], first[37], second[37];
+    (void)state;
+    begin_cell("own", own);
+    begin_fresh("1", &fresh_a, first);
+    begin_fresh("2", &fresh_b, second);
+    fake_deny(h.session, fresh_b.cell);
+    for (int i = 0; i < 2; i++)
+        take_a_turn();
+    end(NULL, "ok");
+    expect_denied(own, 0);
+    end(&fresh_a, "ok");
+    expect_denied(first, 0);
+    end(&fresh_b, "ok");
+    expect_denied(second, 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        MANY(test_beside_each_other_runs_ask_one_after_the_other),
+        TWO(test_beside_a_run_that_dies_while_it_asks_the_other_asks),
+        TWO(test_beside_a_run_that_is_interrupted_while_it_asks_the_other_asks),
+        TWO(test_beside_a_run_whose_client_is_not_there_the_other_asks),
+        TWO(test_beside_the_session_its_limits_are_not_changed),
+        TWO(test_beside_a_fresh_run_the_sessions_limits_are_its_own),
+        TWO(test_beside_the_session_its_comms_are_not_changed),
+        TWO(test_beside_another_run_of_its_task_a_run_counts_for_the_budget),
+        TWO(test_beside_another_run_of_its_task_its_time_counts),
+        MANY(test_beside_another_a_denied_call_is_the_callers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
