@@ -25,7 +25,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { SLICE_MS = 10 };
+enum { SLICE_MS = 10 }; /* of a turn of the loop: runs that collect at once share it */
 
 /* The files of a fresh run are not part of the session, so they are never written to the notebook's folder. */
 static bool is_written(const struct run *run) {
@@ -110,7 +110,7 @@ static int64_t files_due_us(const struct run *run) {
 
 /* Copies artifacts, hashes the files that the cell has read, and writes to the folder. True once that is done. */
 static bool work_on_files(struct run *run, int64_t now_us) {
-    const int64_t until_us = now_us + SLICE_MS * CLOCK_MS;
+    const int64_t until_us = now_us + SLICE_MS * CLOCK_MS / (int64_t)run->runner->n_runs;
     if (files_due_us(run) > now_us || (run->now.artifacts && !artifacts_step(run->now.artifacts, until_us)) ||
         (run->now.inputs_read && !inputs_read_step(run->now.inputs_read, until_us)) ||
         (run->now.writing && !writing_step(run->now.writing, until_us)))
