@@ -4,15 +4,18 @@
  *     WARMING --ready--> IDLE --begin--> RUNNING --conclude--> IDLE
  *        \--death, never ready--> UNAVAILABLE
  *
- * and, while there is a run, its phase (run.h):
+ * and, for each run, its phase (run.h):
  *
  *     RUN_BEGINS --started--> RUN_WORKS --done, frozen--> RUN_COLLECTS --its files, its checks--> RUN_OVER
  *          \--refused, cached--> RUN_OVER   \--death, a limit--> RUN_FAILED --discarded--> RUN_OVER
  *
- * Fresh runs don't touch the session, so they run beside its own: IDLE and RUNNING
- * are about the session's own place alone, and with fresh runs the drawing is
+ * The first drawing is of the session's own run, of which there is one at a time.
+ * Fresh runs don't touch the session, so they begin and are concluded beside it, in
+ * IDLE and in RUNNING, and change neither:
  *
- *     IDLE, RUNNING --begin beside--> the same state, one run more --conclude--> the same, one run less
+ *     own      ---[ 1 ]--[  2  ]-----[ 3 ]---   1, 2, 3: each from the image of the one before
+ *     beside   -----[    4   ]---------------   4, 5, 6: each from image 0, and discarded
+ *     beside   ------[  5  ]---[ 6 ]---------
  *
  * How many run at once, and which request begins next, is in places.h. A cell is made
  * ahead of time whenever the session's own place is free, so that its next request
@@ -21,7 +24,7 @@
  * Handlers that the loop calls for a descriptor only note what has happened: in
  * the exchange with the worker, or with run_fail(). Only runner_tick() changes a
  * run's phase otherwise, and only the loop begins and concludes a run. These
- * sources share this state: runner.c, warm.c (WARMING), ahead.c (RUN_BEGINS), work.c,
+ * sources share this state: runner.c, places.c, warm.c (WARMING), ahead.c (RUN_BEGINS), work.c,
  * watchdog.c, input.c, messages.c and stream.c (RUN_WORKS), and collect.c
  * (RUN_COLLECTS). runner.c calls warm.c, work.c and collect.c, and work.c the
  * others, which call none of each other but input.c and stream.c.
