@@ -4,126 +4,52 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import os
 import pathlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Literal, Union
 
 from petri_kernel.collect import KEEP_BYTES, Collector, Progress
-from petri_kernel.errors import BadRequest, SessionClosed, SessionError
-from petri_kernel.kernel import POLL_S, Config, Kernel, config_profiles, config_text, kernel_argv
+from petri_kernel.errors import BadRequest, KernelDied, SessionClosed, SessionError
+from petri_kernel.kernel import Config, Kernel, config_profiles, config_text, kernel_argv
 from petri_kernel.limits import Duration, LimitValue, Size
 from petri_kernel.request import Expect, FileContent, Request, unicode_bytes
-from petri_kernel.result import Result, make_result
+from petri_kernel.result import Result
+from petri_kernel.runs import Run
 
 OnProgress = Callable[[Progress], Union[None, Awaitable[None]]]
 
-# The idle status is sent with the reply; a kernel that has not sent it for this long has lost it.
-IDLE_S = 60.0
+
+# The sessions of whose runs an on_progress is called: by this code, or by what has started this task.
+_TELLING: contextvars.ContextVar[tuple[AsyncSession, ...]] = contextvars.ContextVar("_TELLING", default=())
 
 
-class _Run:
-    """One request on its way. It is read to its end by a task of its own, whatever becomes of who waits for it.
+@contextlib.contextmanager
+def telling(session: AsyncSession) -> Iterator[None]:
+    """Inside of it an on_progress of a run of that session is called."""
+    token = _TELLING.set((*_TELLING.get(), session))
+    try:
+        yield
+    finally:
+        _TELLING.reset(token)
 
-    tells: whether progress() is going to be listened to.
-    """
 
-    def __init__(self, kernel: Kernel, collector: Collector, tells: bool) -> None:
-        self.kernel = kernel
-        self.collector = collector
-        self.task: asyncio.Task[None] | None = None
-        self._request = ""
-        self._reply: dict[str, Any] | None = None
-        self._interrupt_wanted = False
-        self._progress: asyncio.Queue[Progress | None] | None = asyncio.Queue() if tells else None
-
-    def start(self, content: dict[str, Any], metadata: dict[str, Any]) -> None:
-        """Sends the request."""
-        self._request = self.kernel.send("execute_request", content, metadata)
-        self.task = asyncio.create_task(self._read())
-        # Who gave up waiting does not ask what became of it either.
-        self.task.add_done_callback(lambda task: task.cancelled() or task.exception())
-
-    async def interrupt(self) -> None:
-        """Now, or as soon as the kernel has begun with it: an interrupt that comes before its run is lost."""
-        self._interrupt_wanted = True
-        await self._interrupt_if_begun()
-
-    async def _interrupt_if_begun(self) -> None:
-        if self._interrupt_wanted and self.collector.busy and not self.collector.idle:
-            self._interrupt_wanted = False
-            await self.kernel.interrupt()
-
-    async def give_up(self) -> None:
-        """Interrupts it, as nobody waits for it any more, and waits for its end."""
-        await self.interrupt()
-        assert self.task is not None
-        await asyncio.wait({self.task})
-
-    async def progress(self) -> AsyncIterator[Progress]:
-        """What is put out, as it comes, up to the end."""
-        while self._progress is not None:
-            progress = await self._progress.get()
-            if progress is None:
-                break
-            yield progress
-
-    async def _read(self) -> None:
-        """Until the reply and the idle status are there. Raises KernelDied, SessionError."""
-        reply = asyncio.create_task(self._wait_for_reply())
-        try:
-            while not self.collector.idle:
-                await self._take(await self._next_message(reply))
-            await reply
-        finally:
-            reply.cancel()
-            if self._progress is not None:
-                self._progress.put_nowait(None)
-
-    async def _take(self, message: dict[str, Any]) -> None:
-        if message["parent_header"].get("msg_id") != self._request:
-            return
-        progress = self.collector.take(message)
-        if progress is not None and self._progress is not None:
-            self._progress.put_nowait(progress)
-        await self._interrupt_if_begun()
-
-    async def _next_message(self, reply: asyncio.Task[None]) -> dict[str, Any]:
-        silence_s = 0.0
-        while True:
-            message = await self.kernel.receive("iopub")
-            if message is not None:
-                return message
-            if reply.done():
-                reply.result()
-                silence_s += POLL_S
-            if silence_s >= IDLE_S:
-                raise SessionError("the kernel has replied and not said that it is idle")
-
-    async def _wait_for_reply(self) -> None:
-        while self._reply is None:
-            message = await self.kernel.receive("shell")
-            if message is not None and message["parent_header"].get("msg_id") == self._request:
-                self._reply = message
-
-    def report(self) -> dict[str, Any]:
-        """The run report. Raises SessionError where the reply has none."""
-        reply = self._reply or {"metadata": {}, "content": {}}
-        report = reply["metadata"].get("petri")
-        if not isinstance(report, dict) or "outcome" not in report:
-            status = reply["content"].get("status")
-            raise SessionError(f"the reply ({status}) has no run report; is the kernel really petri?")
-        return report
+def _inside_error() -> SessionError:
+    return SessionError("on_progress can't wait for the end of its own run; it may interrupt() it, or raise")
 
 
 class AsyncSession:
     """A petri kernel whose runs share their state, as the cells of a notebook do; the async twin of Session.
 
-    Its parameters are those of Session. It belongs to the event loop that it was first used on.
+    Its parameters are those of Session. It belongs to the event loop that it was first used on. Runs that are asked for
+    at once take turns, as each may need what the one before it has left. Fresh runs that are asked for at once run
+    beside each other, as many as the limit cpus allows (limits of the session).
 
         async with AsyncSession() as session:
             result = await session.run("1 + 1")
+            results = await asyncio.gather(*(session.run(code, fresh=True) for code in codes))
     """
 
     def __init__(
@@ -147,25 +73,35 @@ class AsyncSession:
             raise BadRequest(f"there is no folder {self._folder}")
         self._keep_bytes = keep_bytes
         self._kernel: Kernel | None = None
-        self._last: _Run | None = None
         self._closed = False
+        # Held while a kernel is started or ended.
+        self._change = asyncio.Lock()
+        self._restarts = 0
+        # Those on their way.
+        self._runs: set[Run] = set()
+        # Held by a run that uses the session's state, and the last one of these.
         self._turn = asyncio.Lock()
         self._holder: asyncio.Task[Any] | None = None
+        self._last: Run | None = None
+        # One for each run whose on_progress may be called now.
+        self._attending: list[asyncio.Task[Any] | None] = []
 
     @contextlib.asynccontextmanager
     async def _in_turn(self) -> AsyncIterator[None]:
-        """Inside of it nobody else uses the kernel. Raises SessionError where it would be waited for for ever."""
-        self._check_not_inside()
+        """Inside of it no other run uses the session's state. Raises SessionError where it would wait for ever."""
+        if self._holder is not None and self._holder is asyncio.current_task():
+            raise _inside_error()
+        restarts = self._restarts
         async with self._turn:
             self._holder = asyncio.current_task()
             try:
+                if self._last is not None:  # nobody may have waited for its end
+                    await asyncio.wait({self._last.ended})
+                if restarts != self._restarts and not self._closed:
+                    raise KernelDied("the kernel has ended")  # the one whose state was meant
                 yield
             finally:
                 self._holder = None
-
-    def _check_not_inside(self) -> None:
-        if self._holder is not None and self._holder is asyncio.current_task():
-            raise SessionError("on_progress can't wait for the end of its own run; it may interrupt() it, or raise")
 
     async def start(self) -> AsyncSession:
         """Starts the kernel, where run() would do so; does nothing where it is there. Raises SessionError."""
@@ -174,11 +110,13 @@ class AsyncSession:
         return self
 
     async def _started(self) -> Kernel:
-        """The kernel, idle and alive. Only for who has the turn."""
+        """The kernel, alive. A request that is sent before the next await is sent to this one."""
+        async with self._change:
+            return await self._start_kernel()
+
+    async def _start_kernel(self) -> Kernel:
         if self._closed:
             raise SessionClosed("the session is closed")
-        if self._last is not None and self._last.task is not None:
-            await asyncio.wait({self._last.task})
         if self._kernel is None:
             kernel = Kernel(self._argv, self._folder, self._config)
             await kernel.start()
@@ -215,8 +153,15 @@ class AsyncSession:
     ) -> Result:
         """Runs code as Session.run() does. on_progress may be a coroutine function.
 
-        A cancelled run is interrupted, and CancelledError raised once it has ended; the session goes on. Runs that are
-        asked for at once run one after the other.
+        Runs that are asked for at once run one after the other. Fresh runs that are asked for at once run beside each
+        other and beside the session's own run, as many as the limit cpus allows (limits of the session); the kernel
+        begins with the others as places become free.
+
+        A cancelled run is interrupted, that one alone, and CancelledError raised once it has ended; one that has not
+        begun is interrupted when it does, and inside an on_progress nobody waits for that. The session goes on.
+
+        on_progress may wait for a fresh run: what the run around it puts out meanwhile is kept and told afterwards. It
+        can't wait for a run that isn't fresh, which would be for ever, unless it is a fresh run's own on_progress.
         """
         asked = Request(files, stdin, env, timeout, memory, limits, task, fresh, expect, inline_bytes, cache)
         return await self.run_request(code, asked, on_progress)
@@ -227,63 +172,93 @@ class AsyncSession:
             raise TypeError(f"code has to be a str, not {type(code).__name__}")
         unicode_bytes("code", code)
         metadata = asked.metadata()
-        async with self._in_turn():
-            kernel = await self._started()
-            run = self._last = _Run(kernel, Collector(self._keep_bytes), on_progress is not None)
-            run.start(
-                {
-                    "code": code,
-                    "silent": False,
-                    "store_history": True,
-                    "user_expressions": {},
-                    "allow_stdin": False,
-                    "stop_on_error": False,
-                },
-                {"petri": metadata} if metadata else {},
-            )
-            try:
-                await self._attend(run, on_progress)
-            except BaseException:
-                await run.give_up()
-                raise
-            return make_result(run.report(), run.collector.output(), kernel.folder, kernel.temporary)
+        async with contextlib.nullcontext() if asked.fresh else self._in_turn():
+            run = Run(await self._started(), Collector(self._keep_bytes), on_progress is not None)
+            self._send(run, code, metadata)
+            if not asked.fresh:
+                self._last = run
+            await self._attend(run, on_progress)
+            return run.result()
 
-    async def _attend(self, run: _Run, on_progress: OnProgress | None) -> None:
-        async for progress in run.progress():
+    def _send(self, run: Run, code: str, metadata: dict[str, Any]) -> None:
+        run.start(
+            {
+                "code": code,
+                "silent": False,
+                "store_history": True,
+                "user_expressions": {},
+                "allow_stdin": False,
+                "stop_on_error": False,
+            },
+            {"petri": metadata} if metadata else {},
+        )
+        self._runs.add(run)
+        run.ended.add_done_callback(lambda _: self._runs.discard(run))
+
+    async def _attend(self, run: Run, on_progress: OnProgress | None) -> None:
+        """Waits for its end, and gives it up where something is raised."""
+        task = asyncio.current_task()
+        self._attending.append(task)
+        try:
+            async for progress in run.progress():
+                await self._tell(progress, on_progress)
+            await run.end()
+        except BaseException:
+            # Inside an on_progress the run around it may be what it waits for, which is given up after this one.
+            await run.give_up(wait=self not in _TELLING.get())
+            raise
+        finally:
+            self._attending.remove(task)
+
+    async def _tell(self, progress: Progress, on_progress: OnProgress | None) -> None:
+        with telling(self):
             told = on_progress(progress) if on_progress is not None else None
             if told is not None:
                 await told
-        assert run.task is not None
-        await asyncio.shield(run.task)
 
     async def interrupt(self) -> None:
-        """Interrupts what runs, as Ctrl-C does; its run() returns with the outcome "interrupted"."""
-        if self._last is not None and not self._last.collector.idle:
-            await self._last.interrupt()
+        """Interrupts every run that was sent, as Ctrl-C does; its run() returns with the outcome "interrupted".
+
+        That is what runs now; and a fresh run that has not begun, as soon as it does.
+        """
+        for run in self._runs:
+            if not run.begun:
+                run.interrupt_once_begun()
+        if self._kernel is not None and any(run.begun for run in self._runs):
+            await self._kernel.interrupt()
 
     async def restart(self) -> None:
-        """Ends the kernel, with all its state, and starts another one. A run on its way raises KernelDied."""
-        self._check_not_inside()
-        await self._stop()
-        async with self._in_turn():
-            await self._started()
+        """Ends the kernel, with all its state, and starts another one. Every run on its way raises KernelDied.
+
+        So do runs that wait for their turn, which may need that state. A run that is asked for from now on waits.
+        """
+        self._check_not_attending()
+        self._restarts += 1
+        async with self._change:
+            await self._stop_kernel()
+            await self._start_kernel()
 
     async def close(self) -> None:
-        """Ends the kernel. A run on its way raises KernelDied. A second close does nothing."""
-        self._check_not_inside()
+        """Ends the kernel. Every run on its way raises KernelDied. A second close does nothing."""
+        self._check_not_attending()
         self._closed = True
-        await self._stop()
+        async with self._change:
+            await self._stop_kernel()
 
-    async def _stop(self) -> None:
-        if self._kernel is not None and self._last is not None and not self._last.collector.idle:
+    def _check_not_attending(self) -> None:
+        if asyncio.current_task() in self._attending:
+            raise _inside_error()
+
+    async def _stop_kernel(self) -> None:
+        if self._kernel is None:
+            return
+        if self._runs:
             await self._kernel.kill()
-        async with self._in_turn():
-            kernel, self._kernel = self._kernel, None
-            if self._last is not None and self._last.task is not None:
-                await asyncio.wait({self._last.task})
-            self._last = None
-            if kernel is not None:
-                await kernel.close()
+        if self._runs:  # still: some may have ended by themselves
+            await asyncio.wait({run.ended for run in self._runs})
+        self._last = None
+        kernel, self._kernel = self._kernel, None
+        await kernel.close()
 
     async def __aenter__(self) -> AsyncSession:
         return await self.start()

@@ -27,6 +27,7 @@ from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 
 from petri_kernel.errors import BadRequest, KernelDied, ProgramNotFound, SessionError
+from petri_kernel.router import Router
 
 PROFILES = ("notebook", "strict")
 
@@ -164,6 +165,7 @@ class Kernel:
         self._manager: AsyncKernelManager | None = None
         self._client: AsyncKernelClient | None = None
         self._control_turn = asyncio.Lock()
+        self.router = Router(self.receive)
 
     async def start(self) -> None:
         """Starts the process and waits until it answers. Raises SessionError; then it is closed."""
@@ -261,11 +263,15 @@ class Kernel:
             raise SessionError(f"a message of the kernel can't be read: {error}") from error
         return message
 
-    async def interrupt(self) -> None:
-        """Interrupts what runs, and waits until the kernel has heard it; nothing where nothing runs."""
+    async def interrupt(self, request: str | None = None) -> None:
+        """Interrupts what runs, and waits until the kernel has heard it; nothing where nothing runs.
+
+        request: the id of the execute_request whose run is meant; None for all.
+        """
+        metadata = {"petri": {"request": request}} if request is not None else {}
         async with self._control_turn:
             if self._client is not None and await self.is_alive():
-                message = self._client.session.msg("interrupt_request", {})
+                message = self._client.session.msg("interrupt_request", {}, metadata=metadata)
                 self._client.control_channel.send(message)
                 await self._control_reply(message["header"]["msg_id"])
 
@@ -281,7 +287,8 @@ class Kernel:
             await self._manager.signal_kernel(signal.SIGKILL)
 
     async def close(self, now: bool = False) -> None:
-        """Ends the process and removes its files; now: without asking it first."""
+        """Ends the process and removes its files; now: without asking it first. For when every run has ended."""
+        await self.router.stopped()
         async with self._control_turn:
             manager, self._manager = self._manager, None
             client, self._client = self._client, None

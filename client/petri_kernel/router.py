@@ -41,7 +41,7 @@ class Router:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def add(self, request: str, listener: Listener) -> None:
-        """Listens from now on, until listener.ended is done. For who has just sent the request, with no await between."""
+        """Listens until listener.ended is done. For who has just sent the request, with no await in between."""
         self._listeners[request] = listener
         listener.ended.add_done_callback(lambda _: self._forget(request))
         if not self._readers:

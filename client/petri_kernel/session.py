@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from types import TracebackType
 from typing import Any, Literal, TypeVar
 
-from petri_kernel.aio import AsyncSession
+from petri_kernel.aio import AsyncSession, telling
 from petri_kernel.collect import KEEP_BYTES, Progress
 from petri_kernel.errors import SessionClosed
 from petri_kernel.kernel import Config
@@ -39,13 +39,19 @@ class _Loop:
     def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return self.submit(coroutine).result()
 
+    async def drain(self) -> None:
+        """Until every thread that waits has its answer. For after the session's close: nothing waits for ever then."""
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        if others:
+            await asyncio.wait(others)
+
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
 
-class _Run:
+class _Asked:
     """A run that a thread has asked for, so that it can give up that one alone, whether it has begun or not."""
 
     def __init__(self) -> None:
@@ -69,6 +75,7 @@ def _close(loop: _Loop, session: AsyncSession, pid: int) -> None:
         return  # a child has neither the thread nor the kernel
     try:
         loop.call(session.close())
+        loop.call(loop.drain())
     finally:
         loop.stop()
 
@@ -91,7 +98,9 @@ class Session:
     instead of being copied to `outputs/`. Needs folder, and profile "notebook".
 
     The kernel starts with the first run, or on entering a `with` block, and ends with close() or this process.
-    Methods may be called from any thread; runs that are asked for at once run one after the other.
+    Methods may be called from any thread. Runs that are asked for at once take turns, as each may need what the one
+    before it has left. Fresh runs that are asked for at once run beside each other, as many as the limit cpus allows
+    (limits of the session).
 
     Raises BadRequest where an argument can't be meant, ProgramNotFound where there is no petri.
     """
@@ -161,7 +170,9 @@ class Session:
         timeout: of the wall clock, in seconds, or "10s", or a timedelta. memory: in bytes, or "512M".
         limits: others by name: cpu, processes, cpus, output, display, displays, artifact, artifacts, ...
         task: which task the run belongs to; budgets count by it.
-        fresh: run in the state that the session began with, and keep nothing of it.
+        fresh: run in the state that the session began with, and keep nothing of it. Fresh runs that are asked for at
+        once, by several threads, run beside each other and beside the session's own run, as many as the limit cpus
+        allows (limits of the session).
         expect: what the kernel checks afterwards, an Expect or a mapping of the same keys; see Result.checks.
         inline_bytes: artifacts up to this size come with the result; see Artifact.read_bytes().
         cache: how old the recorded result of the same fresh run may be that is given in place of a new one; False for
@@ -169,8 +180,8 @@ class Session:
         on_progress: is called in this thread with each Progress as it comes. An exception that it raises interrupts
         the run and is raised here.
 
-        Ctrl-C (KeyboardInterrupt) interrupts the run and is raised once the run has ended; the session goes on. A
-        second one does not wait for that.
+        Ctrl-C (KeyboardInterrupt) interrupts the run, that one alone, and is raised once the run has ended; the session
+        goes on. A second one does not wait for that.
 
         Raises BadRequest, before anything is sent; KernelDied where the kernel ends; SessionError.
         """
@@ -180,13 +191,14 @@ class Session:
     def _run(self, code: str, asked: Request, on_progress: Callable[[Progress], None] | None) -> Result:
         told: queue.SimpleQueue[Progress | None] = queue.SimpleQueue()
         listens = told.put if on_progress is not None else None
-        run = _Run()
+        run = _Asked()
         future = self._submit(run.result(self._session, code, asked, listens))
         future.add_done_callback(lambda _: told.put(None))
         try:
             for progress in iter(told.get, None):
                 if on_progress is not None:
-                    on_progress(progress)
+                    with telling(self._session):
+                        on_progress(progress)
             return future.result()
         except BaseException:
             if not future.done():
@@ -196,15 +208,21 @@ class Session:
             raise
 
     def interrupt(self) -> None:
-        """Interrupts what runs, from another thread; its run() returns with the outcome "interrupted"."""
+        """Interrupts every run that was sent, from another thread; its run() returns with the outcome "interrupted".
+
+        That is what runs now; and a fresh run that has not begun, as soon as it does.
+        """
         self._call(self._session.interrupt())
 
     def restart(self) -> None:
-        """Ends the kernel, with all its state, and starts another one. A run on its way raises KernelDied."""
+        """Ends the kernel, with all its state, and starts another one. Every run on its way raises KernelDied.
+
+        So do runs that wait for their turn, which may need that state. A run that is asked for from now on waits.
+        """
         self._call(self._session.restart())
 
     def close(self) -> None:
-        """Ends the kernel. A run on its way raises KernelDied. A second close does nothing."""
+        """Ends the kernel. Every run on its way raises KernelDied. A second close does nothing."""
         self._finalizer()
 
     def _submit(self, coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:

@@ -31,13 +31,19 @@ def no_idle(session, shell, iopub, request, ids):
     session.send(shell, "execute_reply", {"status": "ok"}, parent=request, ident=ids, metadata=REPORT)
 
 
+def idle_but_once(session, shell, iopub, request, ids):
+    session.send(shell, "execute_reply", {"status": "ok"}, parent=request, ident=ids, metadata=REPORT)
+    if request["content"]["code"] != "never idle":
+        session.send(iopub, "status", {"execution_state": "idle"}, parent=request)
+
+
 def odd_report(session, shell, iopub, request, ids):
     report = {"outcome": "ok", "artifacts": 3, "error": [], "metrics": "fast", "denied": [1], "validation": None}
     session.send(shell, "execute_reply", {"status": "ok"}, parent=request, ident=ids, metadata={"petri": report})
     session.send(iopub, "status", {"execution_state": "idle"}, parent=request)
 
 
-WAYS = {way.__name__: way for way in (bad_signature, garbage, no_report, no_idle, odd_report)}
+WAYS = {way.__name__: way for way in (bad_signature, garbage, no_report, no_idle, idle_but_once, odd_report)}
 
 
 def bind(kind, info, channel):

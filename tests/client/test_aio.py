@@ -85,7 +85,7 @@ def test_async_run_cancelled_at_once_does_not_go_on():
         async with petri.AsyncSession() as session:
             for _ in range(5):
                 task = asyncio.create_task(session.run("while True: pass"))
-                while session._last is None or session._last.task is None:
+                while not session._runs:
                     await asyncio.sleep(0)
                 task.cancel()
                 with pytest.raises(asyncio.CancelledError):
@@ -102,11 +102,10 @@ def test_async_interrupt_before_the_kernel_has_begun_is_not_lost():
         outcomes = []
         async with petri.AsyncSession() as session:
             for _ in range(10):
-                before = session._last
                 task = asyncio.create_task(session.run("while True: pass"))
-                while session._last is before or session._last.task is None:
+                while not session._runs:
                     await asyncio.sleep(0)
-                assert not session._last.collector.busy
+                assert not session._last.begun
                 await session.interrupt()
                 outcomes.append((await task).outcome)
         return outcomes

@@ -19,7 +19,7 @@ import petri_kernel as petri
 import petri_kernel.session as module
 from conftest import PROGRAM, ROOT
 from kernels import STUCK_S
-from petri_kernel import aio, errors, kernel
+from petri_kernel import errors, kernel, runs
 from petri_kernel.errors import failure_class
 
 
@@ -202,6 +202,19 @@ def test_ctrl_c_in_a_waiting_thread_does_not_interrupt_the_run(session, ctrl_c_a
     other.join()
     assert found[0].outcome == "interrupted"
     assert session.run("'state' in globals()").result == "False"
+
+
+def test_ctrl_c_in_a_fresh_run_of_an_on_progress_ends_both_runs(session, ctrl_c_at_once, monkeypatch):
+    """Where the kernel has no place for it, the fresh run begins only after the end of the run around it."""
+
+    def ask(progress):
+        ctrl_c_at_once()
+        session.run("while True: pass", fresh=True)
+
+    with pytest.raises(KeyboardInterrupt):
+        session.run("state = 1\nprint('started', flush=True)\nwhile True: pass", on_progress=ask)
+    monkeypatch.undo()
+    assert session.run("state").result == "1"
 
 
 def test_process_that_ends_without_close_ends_its_kernel():
@@ -469,7 +482,7 @@ HOSTILE = {
 @pytest.mark.parametrize("way", HOSTILE)
 def test_a_kernel_that_answers_what_it_should_not_is_an_error(tmp_path, monkeypatch, way):
     if way == "no_idle":
-        monkeypatch.setattr(aio, "IDLE_S", 0.5)
+        monkeypatch.setattr(runs, "IDLE_S", 0.5)
     fake = ROOT / "tests" / "client" / "fake_kernel.py"
     with petri.Session(program=script(tmp_path, f'exec {sys.executable} {fake} {way} "$@"')) as session:
         with pytest.raises(petri.SessionError, match=HOSTILE[way]):
