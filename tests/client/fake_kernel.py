@@ -1,4 +1,4 @@
-"""A kernel with wrong answers, each of which a client has to survive.
+"""A kernel with wrong answers, each of which a client has to survive, and one with right ones that come mixed.
 
 usage: fake_kernel.py WAY kernel CONNECTION_FILE [ARGUMENT...]
 """
@@ -43,7 +43,33 @@ def odd_report(session, shell, iopub, request, ids):
     session.send(iopub, "status", {"execution_state": "idle"}, parent=request)
 
 
-WAYS = {way.__name__: way for way in (bad_signature, garbage, no_report, no_idle, idle_but_once, odd_report)}
+LOOPS = {}  # what runs, and by whom it is asked for, by the id of its request
+
+
+def side_by_side(session, shell, iopub, request, ids):
+    """Code "loop" runs until it is interrupted, other code not at all."""
+    session.send(iopub, "status", {"execution_state": "busy"}, parent=request)
+    session.send(iopub, "stream", {"name": "stdout", "text": request["content"]["code"]}, parent=request)
+    LOOPS[request["header"]["msg_id"]] = request, ids
+    if request["content"]["code"] != "loop":
+        end(session, shell, iopub, request["header"]["msg_id"], "ok")
+
+
+def end(session, shell, iopub, name, outcome):
+    request, ids = LOOPS.pop(name)
+    metadata = {"petri": {"outcome": outcome}}
+    session.send(shell, "execute_reply", {"status": "ok"}, parent=request, ident=ids, metadata=metadata)
+    session.send(iopub, "status", {"execution_state": "idle"}, parent=request)
+
+
+def interrupt(session, shell, iopub, request):
+    """The run that is named, or all."""
+    named = request["metadata"].get("petri", {}).get("request")
+    for name in [named] if named else list(LOOPS):
+        end(session, shell, iopub, name, "interrupted")
+
+
+WAYS = {way.__name__: way for way in (bad_signature, garbage, no_report, no_idle, idle_but_once, odd_report, side_by_side)}
 
 
 def bind(kind, info, channel):
@@ -58,10 +84,18 @@ def main(way, connection_file):
         info = json.load(file)
     session = Session(key=info["key"].encode(), signature_scheme=info["signature_scheme"])
     shell, iopub = bind(zmq.ROUTER, info, "shell"), bind(zmq.PUB, info, "iopub")
+    control = bind(zmq.ROUTER, info, "control")
     while True:
-        ids, frames = session.feed_identities(shell.recv_multipart())
+        [channel, *_], _, _ = zmq.select([shell, control], [], [])
+        ids, frames = session.feed_identities(channel.recv_multipart())
         request = session.deserialize(frames)
-        if request["msg_type"] == "kernel_info_request":
+        if channel is control:
+            if request["msg_type"] == "interrupt_request":
+                interrupt(session, shell, iopub, request)
+            session.send(control, request["msg_type"].replace("request", "reply"), {}, parent=request, ident=ids)
+            if request["msg_type"] == "shutdown_request":
+                break
+        elif request["msg_type"] == "kernel_info_request":
             session.send(shell, "kernel_info_reply", {"status": "ok"}, parent=request, ident=ids)
             session.send(iopub, "status", {"execution_state": "idle"}, parent=request)
         else:

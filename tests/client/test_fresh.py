@@ -215,14 +215,42 @@ def test_close_ends_every_run_with_an_error():
     asyncio.run(main())
 
 
-def test_run_that_is_never_idle_ends_alone(tmp_path, monkeypatch):
+@pytest.fixture
+def fake(tmp_path):
+    """Makes a session with a kernel that answers in one of the ways of fake_kernel.py."""
+    script, program = ROOT / "tests" / "client" / "fake_kernel.py", tmp_path / "program"
+
+    def session(way):
+        program.write_text(f'#!/bin/sh\nexec {sys.executable} {script} {way} "$@"\n')
+        program.chmod(0o755)
+        return petri.AsyncSession(program=program)
+
+    return session
+
+
+def test_runs_of_a_kernel_that_runs_them_side_by_side_are_told_apart(fake):
+    async def main():
+        async with fake("side_by_side") as session:
+            loops = [await started(session, "loop"), await started(session, "loop", fresh=True)]
+            loops += await sent(session, "loop")
+            assert [(await session.run(code, fresh=True)).stdout for code in "ab"] == ["a", "b"]
+            loops[1].cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await loops[1]
+            assert not loops[0].done() and not loops[2].done()
+            await session.interrupt()
+            found = [await loops[0], await loops[2]]
+            assert [(result.outcome, result.stdout) for result in found] == [("interrupted", "loop")] * 2
+            await nothing_is_left_of(session)
+
+    asyncio.run(main())
+
+
+def test_run_that_is_never_idle_ends_alone(fake, monkeypatch):
     monkeypatch.setattr(runs, "IDLE_S", 0.5)
-    fake, program = ROOT / "tests" / "client" / "fake_kernel.py", tmp_path / "program"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} {fake} idle_but_once "$@"\n')
-    program.chmod(0o755)
 
     async def main():
-        async with petri.AsyncSession(program=program) as session:
+        async with fake("idle_but_once") as session:
             codes = ["never idle", "1", "2"]
             return await asyncio.gather(*(session.run(code, fresh=True) for code in codes), return_exceptions=True)
 
