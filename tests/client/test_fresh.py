@@ -292,3 +292,20 @@ def test_close_answers_every_thread_that_waits(session):
         errors = [future.exception(STUCK_S) for future in waiting]
     assert [type(error) for error in errors[:3]] == [petri.KernelDied] * 3
     assert all(isinstance(error, petri.SessionClosed) for error in errors[3:])
+
+
+def test_fresh_runs_are_answered_and_cancelled_while_the_sessions_own_goes_on():
+    """Waits for ever with a kernel that runs one cell at a time."""
+
+    async def test(session):
+        own = await started(session)
+        assert (await session.run("6 * 7", fresh=True)).result == "42"
+        fresh = await started(session, fresh=True)
+        fresh.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await fresh
+        assert not own.done()
+        await session.interrupt()
+        assert (await own).outcome == "interrupted"
+
+    in_session(test)
