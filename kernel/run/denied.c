@@ -2,27 +2,19 @@
  * denied.c - answers one refused call in each turn of the loop, and counts equal calls in one row.
  *
  * Linux stops the caller until the call is answered, so calls are also answered
- * while there is no run to count them for. A question for a name is answered with
- * "no such name", so that the program that asks fails at once; of one lookup two
- * questions come, for both kinds of addresses, of which one is counted.
+ * while there is no run to count them for. Of the two questions of one lookup, for
+ * both kinds of addresses, one is counted.
  */
 
 #include "denied.h"
 
 #include "kernel/run/runner.h"
 #include "kernel/run/stream.h"
-#include "protocol/dns.h"
 
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
-enum {
-    ROWS_MAX = 100,     /* different calls of a cell; others are answered but not listed */
-    NAMES_MAX = 1000,   /* questions of a run that are answered; the others have to wait in vain */
-    NAMES_AT_ONCE = 16, /* in one turn of the loop */
-};
+enum { ROWS_MAX = 100 }; /* different calls of a cell; others are answered but not listed */
 
 #define LOOKUP "getaddrinfo" /* in the place of a call's name */
 
@@ -57,38 +49,9 @@ static void denied_ready(void *arg, short events) {
             count_call(runner->runs[i]->result.denied, call.syscall, call.detail, true);
 }
 
-/* Answers one question. False where none waits. */
-static bool answer_name(struct run *run) {
-    unsigned char packet[DNS_PACKET_BYTES];
-    struct sockaddr_in from;
-    socklen_t size = sizeof from;
-    struct dns_question question;
-    ssize_t n = recvfrom(run->now.names_fd, packet, sizeof packet, 0, (struct sockaddr *)&from, &size);
-    if (n < 0)
-        return false;
-    run->now.n_names++;
-    if (dns_read_question(packet, (size_t)n, &question) < 0)
-        return true;
-    count_call(run->result.denied, LOOKUP, question.name, question.type != DNS_TYPE_AAAA);
-    size_t bytes = dns_answer_none(packet, &question);
-    if (sendto(run->now.names_fd, packet, bytes, MSG_NOSIGNAL, (struct sockaddr *)&from, size) < 0)
-        return true; /* whoever has asked is gone, or asks again */
-    return true;
-}
-
-static void name_asked(void *arg, short events) {
-    struct run *run = arg;
-    (void)events;
-    for (int i = 0; i < NAMES_AT_ONCE && run->now.phase == RUN_WORKS && answer_name(run); i++)
-        continue;
-}
-
-static void watch_names(struct run *run, struct poll_set *set) {
-    if (run->now.phase != RUN_WORKS || run->now.n_names >= NAMES_MAX)
-        return;
-    run->now.names_fd = cell_names_fd(run->now.cell);
-    if (run->now.names_fd >= 0)
-        poll_set_add_fd(set, run->now.names_fd, ZMQ_POLLIN, name_asked, run);
+static void count_name(void *arg, const char *name, bool is_new) {
+    const struct run *run = arg;
+    count_call(run->result.denied, LOOKUP, name, is_new);
 }
 
 /*
@@ -129,8 +92,13 @@ void denied_tell(struct runner *runner) {
 }
 
 void denied_watch(struct runner *runner, struct poll_set *set) {
-    for (size_t i = 0; i < runner->n_runs; i++)
-        watch_names(runner->runs[i], set);
+    for (size_t i = 0; i < runner->n_runs; i++) {
+        struct run *run = runner->runs[i];
+        run->now.names.asked = count_name;
+        run->now.names.arg = run;
+        if (run->now.phase == RUN_WORKS)
+            names_watch(&run->now.names, run->now.cell, set);
+    }
     if (runner_has_image(runner) && session_denied_fd(runner->session) >= 0)
         poll_set_add_fd(set, session_denied_fd(runner->session), ZMQ_POLLIN, denied_ready, runner);
 }

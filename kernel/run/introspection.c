@@ -142,6 +142,7 @@ static int start_introspection(struct runner *runner, struct introspection *slot
                                              .limits = &limits,
                                              .is_watched = session_is_watched(runner->session)};
     slot->has_begun = false;
+    slot->names = (struct names){0};
     int r = cell_create(runner->session, &cell, &slot->cell, &cause);
     if (r < 0)
         error_set_sandbox(ret_error, r, &cause);
@@ -212,8 +213,12 @@ static void note_begun(struct introspection *slot, int64_t now_us) {
 }
 
 void introspections_watch(struct introspections *all, const struct runner *runner, struct poll_set *set) {
-    for (int i = 0; i < INTROSPECTIONS_AT_ONCE; i++)
-        exchange_watch(&all->slots[i].exchange, set);
+    for (int i = 0; i < INTROSPECTIONS_AT_ONCE; i++) {
+        struct introspection *slot = &all->slots[i];
+        exchange_watch(&slot->exchange, set);
+        if (slot->exchange.state == EXCHANGE_OPEN)
+            names_watch(&slot->names, slot->cell, set);
+    }
     if (all->waiting.first)
         poll_set_deadline(set, due_us(runner, all->waiting.first));
     const struct introspection *first = longest_running(all, runner);

@@ -13,6 +13,7 @@
 #define PETRI_INTROSPECTION_H
 
 #include "kernel/jupyter/request.h"
+#include "kernel/run/names.h"
 #include "kernel/worker/answer.h"
 #include "kernel/worker/exchange.h"
 
@@ -45,6 +46,7 @@ struct introspections {
         struct request *request; /* NULL where the slot is free */
         struct cell *cell;       /* owned */
         struct exchange exchange;
+        struct names names;
         int64_t started_us;
         bool has_begun; /* what it needs is loaded */
     } slots[INTROSPECTIONS_AT_ONCE];

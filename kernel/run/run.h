@@ -10,6 +10,7 @@
 #include "kernel/policy/limits.h"
 #include "kernel/policy/spec.h"
 #include "kernel/run/captures.h"
+#include "kernel/run/names.h"
 #include "kernel/run/validation.h"
 #include "kernel/worker/displays.h"
 #include "kernel/worker/exchange.h"
@@ -91,10 +92,9 @@ struct run_progress {
     enum limit over;  /* the limit of time that it is over, while it is asked for its stack */
     uint64_t asked_at_bytes; /* what it held when it was last asked for its stack because of its memory */
     struct question question;
-    int names_fd;     /* of the cell: cell_names_fd() */
-    unsigned n_names; /* questions for names that were answered */
-    bool warned;      /* the user has been told that its time is nearly over */
-    bool has_asked;   /* has called input(), answered or not */
+    struct names names; /* that its programs ask for */
+    bool warned;        /* the user has been told that its time is nearly over */
+    bool has_asked;     /* has called input(), answered or not */
     struct displays displays;
     struct captures captures;        /* its outputs that widgets capture */
     bool interrupted;                /* interrupted in RUN_COLLECTS */

@@ -25,6 +25,14 @@ PRINTS = """
         os.write(os.dup(1), b"duplicated aside")
 """
 
+LOOKS_UP = """
+        import socket
+        try:
+            socket.getaddrinfo("example.org", 80)
+        except socket.gaierror as error:
+            return ["no_such_name" if error.errno == socket.EAI_NONAME else "nobody_answered"]
+"""
+
 HARM = {
     "loops": "while True: pass",
     "allocates": "kept.append(bytearray(os.urandom(1 << 20) * 1024))",
@@ -66,6 +74,12 @@ def test_output_of_a_completion_is_not_in_the_running_cell(kernel):
     kernel.client.input("")
     cell = kernel.finish(request)
     assert (cell.stdout, cell.stderr) == ("printed here\n", "")
+
+
+def test_name_that_a_completion_looks_up_is_answered(kernel):
+    assert kernel.run(TRAP.format(body=LOOKS_UP)).ok
+    matches = complete(kernel, "trap.n")["matches"]
+    assert [match.lstrip(".") for match in matches] == ["no_such_name"]
 
 
 @pytest.mark.parametrize("name", HARM)
