@@ -52,20 +52,25 @@ static void watch_channels(struct kernel *kernel, struct poll_set *set) {
     poll_set_add_socket(set, sockets[CHANNEL_STDIN], ZMQ_POLLIN, input_serve, &kernel->runner);
 }
 
-/* Advances the runs; concludes those that are over, and begins those that can begin. */
+/*
+ * Advances the runs; concludes those that are over, and begins those that can begin, up
+ * to the first that gets a cell: to make one takes some milliseconds, in which nobody
+ * looks at the others.
+ */
 static void tick_runs(struct kernel *kernel, int64_t now_us) {
     struct runner *runner = &kernel->runner;
+    bool has_cell = false;
     runner_tick(runner, now_us);
     for (;;) {
         if (runner_aborts(runner))
             dispatch_take(kernel, CHANNEL_SHELL, ARRIVED_MAX);
         denied_tell(runner);
         runner_conclude(runner);
-        if (!runner_can_begin(runner))
+        if (has_cell || !runner_can_begin(runner))
             break;
         preload_cancel(&kernel->preload);
         deferred_now(&kernel->deferred);
-        runner_begin(runner);
+        has_cell = runner_begin(runner);
     }
     if (!preload_runs(&kernel->preload)) /* a preload may change the image */
         ahead_make(runner);

@@ -157,14 +157,14 @@ static void add_run(struct runner *runner, struct run *run) {
     show(runner);
 }
 
-void runner_begin(struct runner *runner) {
+bool runner_begin(struct runner *runner) {
     struct request *request = places_take_next(runner);
     json_auto_t *frame = NULL;
     reply_busy(runner->jupyter, request);
     struct run *run = run_create(runner, request, ++runner->n_begun, &runner->limits);
     if (!run) {
         log_write(runner->log, LOG_LEVEL_ERROR, "a request is lost: no memory");
-        return;
+        return false;
     }
     add_run(runner, run);
     run_kind(run)->begin(run, &frame);
@@ -173,6 +173,7 @@ void runner_begin(struct runner *runner) {
         run->now.phase = RUN_OVER;
     else
         work_begin(run, frame);
+    return run->now.phase == RUN_WORKS;
 }
 
 static void interrupt(struct run *run) {
@@ -203,6 +204,8 @@ void runner_interrupt_one(struct runner *runner, const char *msg_id) {
 void runner_watch(struct runner *runner, struct poll_set *set) {
     if (runner->state == RUNNER_WARMING)
         warm_watch(runner, set);
+    if (runner_can_begin(runner))
+        poll_set_deadline(set, 0); /* in the last turn another one began */
     for (size_t i = 0; i < runner->n_runs; i++) {
         struct run *run = runner->runs[i];
         if (run->now.phase == RUN_COLLECTS)

@@ -125,8 +125,9 @@ void runner_watch(struct runner *runner, struct poll_set *set);
 void runner_tick(struct runner *runner, int64_t now_us);
 
 /*
- * The loop calls these in this order, repeatedly until no request can begin: a
- * request that is refused is over at once, so several may begin in one turn.
+ * The loop calls these in this order, repeatedly until one has begun that got a cell,
+ * or none can begin: a request that is refused is over at once, so several may begin in
+ * one turn.
  */
 
 /*
@@ -140,8 +141,9 @@ bool runner_aborts(const struct runner *runner);
 /* Answers and commits, or discards, each run that is over. */
 void runner_conclude(struct runner *runner);
 
-/* Whether a request waits and can begin. runner_begin() begins it: then it runs, or is over. */
+/* Whether a request waits and can begin. runner_begin() begins it: then its cell runs, and the result is true, or it is
+ * over. */
 bool runner_can_begin(const struct runner *runner);
-void runner_begin(struct runner *runner);
+bool runner_begin(struct runner *runner);
 
 #endif
