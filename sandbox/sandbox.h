@@ -62,7 +62,7 @@ struct sandbox_bounds {
 
 /* The groups of a session: one for its own cells and their images, one for all ephemeral cells, and one for each place
  * beside the session's own cell. */
-enum { SANDBOX_BESIDE_MAX = 16 };
+enum { SANDBOX_BESIDE_MAX = 17 }; /* one more than run at once: a place is not free as soon as its cell is discarded */
 enum sandbox_group {
     SANDBOX_CELLS,
     SANDBOX_EPHEMERAL,
@@ -205,10 +205,21 @@ struct cell_options {
 unsigned session_beside_max(const struct session *session);
 
 /*
+ * Takes back what discarded cells beside the session's own have left, as far as nothing
+ * of them is there any more: their processes, memory, files and places. Doesn't wait. True
+ * while there is more to come: call it again in some milliseconds.
+ */
+bool session_settle(struct session *session);
+
+/* Whether a cell beside the session's own can be made now. Where not, it can once enough of them are discarded and
+ * session_settle() has taken back what they have left. */
+bool session_has_place(const struct session *session);
+
+/*
  * Makes a cell, up to the point where only cell_start() is missing: sandbox,
  * copy of the image, filter, registers. May be done long before it is needed.
- * ret_cell is the caller's: cell_commit() or cell_discard(). -EAGAIN: there are
- * session_beside_max() cells of its kind.
+ * ret_cell is the caller's: cell_commit() or cell_discard(). -EAGAIN for a cell
+ * beside the session's own where there is no place: session_has_place().
  */
 int cell_create(struct session *session, const struct cell_options *options, struct cell **ret_cell,
                 struct error *ret_error) MUST_CHECK;

@@ -69,6 +69,8 @@ class Run:
         wait: whether to wait for its begin too; where not, one that has not begun is interrupted when it does.
         """
         await self.interrupt()
+        if not self.begun:  # one that waits in the kernel is aborted there; one that has not come so far begins, and ends
+            await self._kernel.interrupt(self._request)
         if wait or self.begun:
             await asyncio.wait({self.ended})
             await self._interrupted()

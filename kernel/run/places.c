@@ -9,8 +9,23 @@
 
 #include "kernel/run/runner.h"
 
+#include <string.h>
+
 void waiting_push(struct waiting *waiting, struct request *request) {
     request_queue_push(run_goes_beside(request) ? &waiting->beside : &waiting->own, request);
+}
+
+static void take_from(struct request_queue *queue, const char *msg_id, struct request_queue *ret_taken) {
+    struct request_queue all = *queue;
+    struct request *request;
+    *queue = (struct request_queue){0};
+    while ((request = request_queue_pop(&all)))
+        request_queue_push(strcmp(request->message.msg_id, msg_id) == 0 ? ret_taken : queue, request);
+}
+
+void waiting_take(struct waiting *waiting, const char *msg_id, struct request_queue *ret_taken) {
+    take_from(&waiting->own, msg_id, ret_taken);
+    take_from(&waiting->beside, msg_id, ret_taken);
 }
 
 bool waiting_is_empty(const struct waiting *waiting) {
@@ -49,7 +64,10 @@ static bool own_can_begin(const struct runner *runner) {
 
 static bool beside_can_begin(const struct runner *runner) {
     const size_t n_beside = runner->n_runs - (runner->own != NULL);
-    return runner->waiting.beside.first && runner->n_runs < most_runs(runner) && n_beside < most_beside(runner);
+    const bool has_image = runner->state == RUNNER_IDLE || runner->state == RUNNER_RUNNING;
+    const bool has_place = !has_image || session_has_place(runner->session);
+    return runner->waiting.beside.first && runner->n_runs < most_runs(runner) && n_beside < most_beside(runner) &&
+           has_place;
 }
 
 /* Which queue's first request is the next; NULL for none. */

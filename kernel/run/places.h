@@ -25,6 +25,9 @@ struct waiting {
 
 /* Takes the request over. */
 void waiting_push(struct waiting *waiting, struct request *request);
+
+/* Moves the request with this msg_id to ret_taken, if it waits. */
+void waiting_take(struct waiting *waiting, const char *msg_id, struct request_queue *ret_taken);
 bool waiting_is_empty(const struct waiting *waiting);
 void waiting_clear(struct waiting *waiting);
 

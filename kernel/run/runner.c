@@ -25,6 +25,8 @@
 
 _Static_assert(PLACES *POLL_SET_OF_RUN + 16 <= POLL_SET_MAX, "the poll set has room for each run");
 
+enum { SETTLE_MS = 5 }; /* between two looks at what discarded cells have left */
+
 int runner_init(struct runner *runner) {
     runner->state = RUNNER_UNAVAILABLE;
     snprintf(runner->why, sizeof runner->why, "the session was not started");
@@ -111,6 +113,7 @@ static void remove_run(struct runner *runner, const struct run *run) {
 
 static void conclude(struct runner *runner, struct run *run) {
     const struct cell_kind *kind = run_kind(run);
+    const int64_t before_us = clock_us();
     struct request_queue aborted = {0};
     if (run->result.ended_us == 0)
         run->result.ended_us = clock_us();
@@ -133,6 +136,7 @@ static void conclude(struct runner *runner, struct run *run) {
     run_destroy(run);
     if (gives_back)
         malloc_trim(0); /* memory used for a rolled back cell goes back to the system, not only to malloc() */
+    watchdog_give_back(runner, NULL, before_us);
 }
 
 void runner_conclude(struct runner *runner) {
@@ -159,6 +163,7 @@ static void add_run(struct runner *runner, struct run *run) {
 
 bool runner_begin(struct runner *runner) {
     struct request *request = places_take_next(runner);
+    const int64_t before_us = clock_us();
     json_auto_t *frame = NULL;
     reply_busy(runner->jupyter, request);
     struct run *run = run_create(runner, request, ++runner->n_begun, &runner->limits);
@@ -173,6 +178,7 @@ bool runner_begin(struct runner *runner) {
         run->now.phase = RUN_OVER;
     else
         work_begin(run, frame);
+    watchdog_give_back(runner, run, before_us);
     return run->now.phase == RUN_WORKS;
 }
 
@@ -193,12 +199,12 @@ void runner_interrupt(struct runner *runner) {
 }
 
 void runner_interrupt_one(struct runner *runner, const char *msg_id) {
-    for (size_t i = 0; i < runner->n_runs; i++) {
-        const json_t *header = runner->runs[i]->request->message.header;
-        const char *id = json_string_value(json_object_get(header, "msg_id"));
-        if (id && strcmp(id, msg_id) == 0)
+    struct request_queue aborted = {0};
+    for (size_t i = 0; i < runner->n_runs; i++)
+        if (strcmp(runner->runs[i]->request->message.msg_id, msg_id) == 0)
             interrupt(runner->runs[i]);
-    }
+    waiting_take(&runner->waiting, msg_id, &aborted);
+    reply_aborted(runner->jupyter, &aborted);
 }
 
 void runner_watch(struct runner *runner, struct poll_set *set) {
@@ -206,6 +212,8 @@ void runner_watch(struct runner *runner, struct poll_set *set) {
         warm_watch(runner, set);
     if (runner_can_begin(runner))
         poll_set_deadline(set, 0); /* in the last turn another one began */
+    if (runner->settles)
+        poll_set_deadline(set, clock_us() + SETTLE_MS * CLOCK_MS);
     for (size_t i = 0; i < runner->n_runs; i++) {
         struct run *run = runner->runs[i];
         if (run->now.phase == RUN_COLLECTS)
@@ -216,6 +224,7 @@ void runner_watch(struct runner *runner, struct poll_set *set) {
 }
 
 void runner_tick(struct runner *runner, int64_t now_us) {
+    runner->settles = runner_has_image(runner) && session_settle(runner->session);
     if (runner->state == RUNNER_WARMING)
         warm_tick(runner, now_us);
     for (size_t i = 0; i < runner->n_runs; i++) {

@@ -93,6 +93,7 @@ struct runner {
     struct run *own;      /* the one of them that is the session's own: RUNNER_RUNNING, or refused; else NULL */
     uint64_t n_begun;     /* runs so far */
     uint64_t n_questions; /* of all runs so far */
+    bool settles;         /* discarded cells have left what is not taken back yet: session_settle() */
     struct run_parents parents;
     int execution_count;
     struct waiting waiting;
@@ -108,7 +109,8 @@ void runner_submit(struct runner *runner, struct request *request);
 /* Sends SIGINT to each running cell; one that goes on is ended after grace_us. */
 void runner_interrupt(struct runner *runner);
 
-/* The same for the cell of the request with this msg_id. Nothing happens where it doesn't run. */
+/* The same for the cell of the request with this msg_id. One that waits is aborted. Nothing happens where there is
+ * none. */
 void runner_interrupt_one(struct runner *runner, const char *msg_id);
 
 /* Whether there is an image that cells can be made of. */

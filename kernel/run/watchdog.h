@@ -20,6 +20,13 @@ void watchdog_init(struct runner *runner);
 /* The run's cell has been started: its time counts from now. */
 void watchdog_begin(struct run *run);
 
+/*
+ * What a run has taken of the kernel process since then, by its beginning or its end, is
+ * not the other runs' time: their deadlines are put off where it was long. taker: NULL where
+ * it is gone. It is no time of its own, or a run could put off its end.
+ */
+void watchdog_give_back(struct runner *runner, const struct run *taker, int64_t since_us);
+
 /* The cell has been measured, and is within its limits. */
 void watchdog_measured(struct run *run, int64_t now_us);
 

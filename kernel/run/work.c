@@ -124,7 +124,9 @@ static void discard_failed(struct run *run) {
         cell_measure(run->now.cell, &run->result.facts.end.usage);
     if (run->beside)
         collect_output(run); /* its pipes are its own, and go with it */
+    const int64_t before_us = clock_us();
     cell_discard(steal_pointer(run->now.cell));
+    watchdog_give_back(run->runner, run, before_us);
     if (!run->beside)
         collect_output(run);
     run->now.phase = RUN_OVER;

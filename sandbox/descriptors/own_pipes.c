@@ -12,17 +12,18 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-enum { PIPE_BYTES = 1 << 20 };
+enum { PIPE_BYTES = 256 << 10 }; /* all pipes of a user count against one limit */
 
 /* Takes our end of a pipe that the task has made. Its number was in the image's memory, so it is looked at. */
-static int take(struct restorer *restorer, int made, int *ret_fd) {
+static int take(struct restorer *restorer, int made, bool for_output, int *ret_fd) {
     struct stat st;
     auto_fd fd = restorer_take(restorer, made);
     if (fd < 0)
         return fd;
     if (fstat(fd, &st) || !S_ISFIFO(st.st_mode) || (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY)
         return -EUCLEAN;
-    (void)fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES); /* a user may not have so many; then it is smaller */
+    if (for_output)
+        (void)fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES); /* a user may not have so many; then it is smaller */
     if (fcntl(fd, F_SETFL, O_NONBLOCK))
         return -errno;
     *ret_fd = steal_fd(&fd);
@@ -57,14 +58,15 @@ static int place(const struct descriptors *list, struct restorer *restorer, int 
 
 /* The last is for traces: who writes there must not wait, for it may be crashing. */
 static int make(const struct descriptors *list, struct restorer *restorer, int output) {
-    const uint64_t flags = O_CLOEXEC | (output < DESCRIPTORS_SILENCED ? 0 : O_NONBLOCK);
+    const bool for_output = output < DESCRIPTORS_SILENCED;
+    const uint64_t flags = O_CLOEXEC | (for_output ? 0 : O_NONBLOCK);
     int pair[2];
     int r =
         restorer_do(restorer, (struct inject_call){.number = SYS_pipe2, .argument = {restorer_at(restorer, 0), flags}});
     if (r == 0)
         r = restorer_get(restorer, 0, pair, sizeof pair);
     if (r == 0)
-        r = take(restorer, pair[0], &restorer->outputs[output]);
+        r = take(restorer, pair[0], for_output, &restorer->outputs[output]);
     if (r == 0)
         r = restorer_close(restorer, pair[0]);
     if (r == 0)

@@ -37,11 +37,11 @@ const struct resources_backend *resources_find(const struct sandbox_bounds *boun
     ret_host->common_fd = -1;
     ret_host->bounded = (struct sandbox_bounds){0};
     ret_host->n_beside = count_places();
+    for (size_t i = 0; i < SANDBOX_GROUPS; i++)
+        ret_host->groups[i] = (struct resources_group){-1, -1, -1};
     for (size_t i = 0; i < sizeof backends / sizeof backends[0]; i++)
         if (backends[i]->open(name, SANDBOX_BESIDE + ret_host->n_beside, bounds, ret_host) == 0)
             return backends[i];
-    for (size_t i = 0; i < SANDBOX_GROUPS; i++)
-        ret_host->groups[i] = (struct resources_group){-1, -1, -1};
     return NULL;
 }
 

@@ -144,7 +144,7 @@ static int v1_open(const char *name, unsigned n_groups, const struct sandbox_bou
         return r;
     }
     bound_processes(name, n_groups, bounds->processes, &host);
-    memcpy(ret_host->groups, host.groups, sizeof host.groups);
+    memcpy(ret_host->groups, host.groups, n_groups * sizeof host.groups[0]);
     ret_host->common_fd = host.common_fd;
     ret_host->bounded = host.bounded;
     return 0;

@@ -163,7 +163,7 @@ static int open_here(const char *name, unsigned n_groups, const struct sandbox_b
         return r;
     }
     set_bounds(parent_fd, bounds, common, &host);
-    memcpy(ret_host->groups, host.groups, sizeof host.groups);
+    memcpy(ret_host->groups, host.groups, n_groups * sizeof host.groups[0]);
     ret_host->common_fd = host.common_fd;
     ret_host->bounded = host.bounded;
     return 0;

@@ -1,9 +1,9 @@
 /*
- * beside.c - a table of places, and the wait for those whose last cell is still ending.
+ * beside.c - a table of places, of which those are not free whose last cell is still ending.
  *
  * A layer is removed only when nothing can write to it any more: so a process that is
- * killed in the middle of a call leaves no file behind. All layers are on one file system
- * of limited size, so the next cell waits for that; until then nobody does.
+ * killed in the middle of a call leaves no file behind. Nobody waits here: a cell can make
+ * its end take seconds, by what it has mapped, and others run meanwhile.
  */
 #define _GNU_SOURCE
 #include "beside.h"
@@ -17,8 +17,31 @@
 #include <sched.h>
 #include <signal.h>
 
-/* The longest waits for sandboxes that are being ended: for the room on the disk that they take, and for a place. */
-enum { ROOM_MS = 1000, PLACE_MS = 10000 };
+static bool is_ending(const struct beside_place *place) {
+    return place->ending_fd >= 0 || place->is_removing || place->killed.n > 0;
+}
+
+static void *remove_layer(void *arg) {
+    struct beside_place *place = arg;
+    layer_remove(place->files_fd, place->layer);
+    atomic_store(&place->removed, true);
+    return NULL;
+}
+
+/* In a thread, for a layer may have as many files as the session's limit says. */
+static void begin_removing(struct beside_place *place) {
+    close_fd(&place->ending_fd);
+    atomic_store(&place->removed, false);
+    place->is_removing = pthread_create(&place->removing, NULL, remove_layer, place) == 0;
+    if (!place->is_removing)
+        remove_layer(place);
+}
+
+static void end_removing(struct beside_place *place) {
+    if (place->is_removing)
+        pthread_join(place->removing, NULL);
+    place->is_removing = false;
+}
 
 void beside_init(struct session *session) {
     for (unsigned i = 0; i < SANDBOX_BESIDE_MAX; i++)
@@ -36,43 +59,50 @@ static void end_seed(struct session *session, struct beside_place *place) {
 void beside_fini(struct session *session) {
     for (unsigned i = 0; i < SANDBOX_BESIDE_MAX; i++) {
         end_seed(session, &session->beside[i]);
+        killed_await(&session->beside[i].killed);
+        end_removing(&session->beside[i]);
         close_fd(&session->beside[i].ending_fd);
         close_fd(&session->beside[i].opened_fd);
     }
 }
 
-static void settle(struct session *session, struct beside_place *place) {
-    layer_remove(session->zygote.files_fd, place->layer);
-    close_fd(&place->ending_fd);
-}
-
-/* Settles the places whose sandboxes are gone, or are within some time, which is for all of them together. */
-static void settle_within(struct session *session, int patience_ms) {
+bool session_settle(struct session *session) {
+    bool more = false;
     for (unsigned i = 0; i < session->host.n_beside; i++) {
         struct beside_place *place = &session->beside[i];
-        if (place->ending_fd < 0)
-            continue;
-        if (system_pidfd_await(place->ending_fd, patience_ms) == 0)
-            settle(session, place);
-        else
-            patience_ms = 0;
+        if (place->killed.n > 0)
+            killed_reap(&place->killed);
+        if (place->ending_fd >= 0 && system_pidfd_await(place->ending_fd, 0) == 0)
+            begin_removing(place);
+        if (place->is_removing && atomic_load(&place->removed))
+            end_removing(place);
+        more |= is_ending(place);
     }
-}
-
-void beside_settle(struct session *session) {
-    settle_within(session, 0);
+    return more;
 }
 
 static int find_free(const struct session *session) {
     for (unsigned i = 0; i < session->host.n_beside; i++)
-        if (!session->beside[i].taken && session->beside[i].ending_fd < 0)
+        if (!session->beside[i].taken && !is_ending(&session->beside[i]))
             return (int)i;
     return -EAGAIN;
 }
 
+/* Whether cells that are ending may have what the next one is to write on: then it waits until they have not. */
+static bool is_full(const struct session *session) {
+    bool ending = false;
+    for (unsigned i = 0; i < session->host.n_beside; i++)
+        ending |= session->beside[i].ending_fd >= 0 || session->beside[i].is_removing;
+    return ending && session_files_beside_are_full(session);
+}
+
+bool session_has_place(const struct session *session) {
+    return find_free(session) >= 0 && !is_full(session);
+}
+
 int beside_take(struct session *session) {
-    settle_within(session, find_free(session) < 0 ? PLACE_MS : ROOM_MS);
-    const int place = find_free(session);
+    session_settle(session);
+    const int place = session_has_place(session) ? find_free(session) : -EAGAIN;
     if (place >= 0)
         session->beside[place].taken = true;
     return place;
@@ -106,9 +136,9 @@ int beside_copy_first(struct session *session, int place, pid_t *ret_keeper, int
     return r ? r : copy_seed(session, place, ret_keeper, ret_memory_fd);
 }
 
-bool beside_is_seed(const struct session *session, pid_t pid) {
+bool beside_has(const struct session *session, pid_t pid) {
     for (unsigned i = 0; i < SANDBOX_BESIDE_MAX; i++)
-        if (session->beside[i].seed == pid)
+        if (session->beside[i].seed == pid || killed_has(&session->beside[i].killed, pid))
             return pid > 0;
     return false;
 }
@@ -117,7 +147,8 @@ void beside_leave(struct session *session, int place, int init_fd, uint64_t laye
     struct beside_place *left = &session->beside[place];
     left->taken = false;
     left->layer = layer;
+    left->files_fd = session->zygote.files_fd;
     left->ending_fd = init_fd;
     if (init_fd < 0)
-        settle(session, left);
+        begin_removing(left);
 }

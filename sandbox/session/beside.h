@@ -2,24 +2,33 @@
  * beside.h - places for cells beside the session's own: what those have for themselves that its own have of it.
  *
  * A place has a control group and an instance of inotify. It is free again once the
- * sandbox of the cell that had it is gone, with all that ran in it: else the memory that
- * Linux is still freeing would be taken for the next cell's beginning.
+ * sandbox of the cell that had it is gone, with all that ran in it, and its memory: else
+ * what Linux is still freeing would be taken for the next cell's beginning.
+ * session_settle() and session_has_place() of sandbox.h are here.
  */
 #ifndef PETRI_SANDBOX_SESSION_BESIDE_H
 #define PETRI_SANDBOX_SESSION_BESIDE_H
 
 #include "base/cleanup.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/session/killed.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 
 struct beside_place {
-    bool taken;         /* a cell has it */
-    int ending_fd;      /* pidfd of pid 1 of the sandbox of the cell that had it last, while there is one; else -1 */
-    uint64_t layer;     /* of that cell: removed when the sandbox is gone */
-    int opened_fd;      /* of inotify; -1 until a cell is watched */
-    pid_t seed;         /* a copy of image 0 in the place's group, a child of ours; 0 until it is needed */
-    int seed_memory_fd; /* of its address space */
+    bool taken;           /* a cell has it */
+    int ending_fd;        /* pidfd of pid 1 of the sandbox of the cell that had it last, while there is one; else -1 */
+    struct killed killed; /* of its cells: the last to have a cell's memory takes a while to end */
+    uint64_t layer;       /* of that cell: removed when the sandbox is gone */
+    int files_fd;         /* where layers are: zygote.h; borrowed */
+    pthread_t removing;   /* the thread that removes it */
+    bool is_removing;     /* there is that thread */
+    atomic_bool removed;  /* it has done so */
+    int opened_fd;        /* of inotify; -1 until a cell is watched */
+    pid_t seed;           /* a copy of image 0 in the place's group, a child of ours; 0 until it is needed */
+    int seed_memory_fd;   /* of its address space */
 };
 
 void beside_init(struct session *session);
@@ -31,14 +40,10 @@ void beside_fini(struct session *session);
  */
 int beside_copy_first(struct session *session, int place, pid_t *ret_keeper, int *ret_memory_fd) MUST_CHECK;
 
-/* Whether a process is such a kept copy. */
-bool beside_is_seed(const struct session *session, pid_t pid);
+/* Whether a process is such a kept copy, or one that is ending. */
+bool beside_has(const struct session *session, pid_t pid);
 
-/* Frees the places of cells whose sandboxes are gone. */
-void beside_settle(struct session *session);
-
-/* Takes a place, once the sandboxes of earlier cells are gone, but for those that take long. Its index, or -EAGAIN
- * where cells have them all, or their processes don't end. */
+/* Takes a free place: its index, or -EAGAIN. */
 int beside_take(struct session *session) MUST_CHECK;
 
 /* Gives a place back, with what is left of its cell: init_fd, the pidfd of its sandbox's pid 1 (-1 for none; stolen),

@@ -31,6 +31,13 @@
 
 enum { ROOM_MS = 1000, GONE_MS = 120000, KILL_ROUNDS = 10000, KILL_NAP_US = 1000 };
 
+struct killed *cell_killed(const struct cell *cell) {
+    struct session *session = cell->session;
+    return cell->role == CELL_EPHEMERAL ? &session->killed_ephemeral
+           : cell->place < 0            ? &session->killed
+                                        : &session->beside[cell->place].killed;
+}
+
 static struct cell *cell_new(struct session *session, const struct cell_options *options) {
     struct cell *cell = calloc(1, sizeof *cell);
     const bool first = options->source == CELL_FROM_FIRST, live = options->role == CELL_OF_SESSION;
@@ -84,18 +91,24 @@ static int prepare(struct cell *cell, struct error *error) {
     return r;
 }
 
+static void reap_ended(struct session *session) {
+    killed_reap(&session->killed);
+    killed_reap(&session->killed_ephemeral);
+    session_settle(session);
+}
+
 int cell_create(struct session *session, const struct cell_options *options, struct cell **ret_cell,
                 struct error *ret_error) {
     if (options->role == CELL_OF_SESSION && options->source != CELL_FROM_CURRENT)
         return step_failed(ret_error, STEP_IMAGE, EINVAL, "only a cell that is discarded can begin from image 0");
-    killed_reap(&session->killed);
+    reap_ended(session);
     struct cell *cell = cell_new(session, options);
     if (!cell)
         return step_failed(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
     int r = prepare(cell, ret_error);
     if (r == 0)
         r = assemble_on_one_cpu(cell, ret_error);
-    killed_reap(&session->killed); /* those that ended meanwhile; cell_start() waits for the rest */
+    reap_ended(session); /* those that ended meanwhile; cell_start() waits for the rest */
     strays_end(session);
     if (r)
         cell_discard(cell);
@@ -107,8 +120,7 @@ int cell_create(struct session *session, const struct cell_options *options, str
 /* Detaches the worker last: all threads that it may wait for run by then. */
 int cell_start(struct cell *cell, const struct cell_limits *limits) {
     const bool own = cell->role == CELL_OF_SESSION;
-    killed_await(&cell->session->killed);
-    beside_settle(cell->session);
+    killed_await(cell_killed(cell));
     cell_renew_watches(cell);
     int r = session_hide_added(cell->session);
     if (r == 0 && own)
@@ -344,7 +356,7 @@ static void cell_free(struct cell *cell) {
     image_unref(cell->image, &killed);
     killed_add(&cell->session->killed, killed);
     image_unref(cell->result, &killed);
-    killed_add(&cell->session->killed, killed);
+    killed_add(cell_killed(cell), killed);
     threads_fini(&cell->threads);
     opened_fini(&cell->opened);
     if (cell->place >= 0)
@@ -437,7 +449,7 @@ void cell_discard(struct cell *cell) {
     cell_lift_limit(cell);
     if (cell->keeper > 0) {
         kill(cell->keeper, SIGKILL);
-        killed_add(&cell->session->killed, cell->keeper); /* to free a gigabyte takes a while, and the client waits */
+        killed_add(cell_killed(cell), cell->keeper); /* to free a gigabyte takes a while, and the client waits */
     }
     if (cell->role == CELL_EPHEMERAL)
         layer_remove(cell->session->zygote.files_fd, cell->layer); /* of the other kind beside.h does it */

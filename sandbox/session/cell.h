@@ -57,6 +57,9 @@ struct cell {
 /* Our ends of the pipes that the cell writes to: its own, or the session's. */
 const int *cell_outputs(const struct cell *cell);
 
+/* Where its processes end once they are killed: what has to be dead before another cell of its group is measured. */
+struct killed *cell_killed(const struct cell *cell);
+
 /* The control group that it is in. */
 const struct resources_group *cell_group(const struct cell *cell);
 

@@ -26,6 +26,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -141,6 +142,7 @@ int session_create(const struct session_options *options, struct session **ret_s
         return step_failed(ret_error, STEP_MEMORY, ENOMEM, "%s", "");
     session->host = *options->host;
     session->next_layer = LAYER_LIVE + 1;
+    session->first_cpu = sched_getcpu();
     session->zygote = (struct zygote){-1, -1, -1, -1, {0}};
     session->control_fd = session->worker_pidfd = -1;
     for (size_t i = 0; i < DESCRIPTORS_OUTPUTS; i++)
@@ -179,6 +181,7 @@ void session_destroy(struct session *session) {
     image_unref(session->first, &killed);
     killed_add(&session->killed, killed);
     killed_await(&session->killed);
+    killed_await(&session->killed_ephemeral);
     session_files_end(session);
     zygote_stop(&session->zygote);
     close_fd(&session->worker_pidfd);

@@ -39,7 +39,9 @@ struct session {
     char *folder;                     /* where cells see it beside /work; owned */
     int folder_fd;                    /* the notebook's folder below the layers, or -1 where cells see none */
     struct folder_seen homes;         /* the notebook's folder itself, or in it, as they were looked at last */
-    struct killed killed;             /* and not reaped yet: their memory takes a while to be freed */
+    struct killed killed;             /* of its own cells and images: their memory takes a while to be freed */
+    struct killed killed_ephemeral;   /* of ephemeral cells */
+    int first_cpu;                    /* the one from which those of cells are counted */
     struct cell *cells;               /* all that there are; struct cell's next */
     struct beside_place beside[SANDBOX_BESIDE_MAX]; /* host.n_beside of them */
     unsigned strays; /* processes that strays.h has killed, since session_take_strays() */

@@ -417,6 +417,13 @@ void session_files_measure(const struct session *session, uint64_t *ret_bytes, u
     add_files(session, true, ret_bytes, ret_inodes);
 }
 
+bool session_files_beside_are_full(const struct session *session) {
+    struct statvfs files;
+    auto_fd fd = tree_open(session->zygote.files_fd, "cells");
+    return fd >= 0 && fstatvfs(fd, &files) == 0 &&
+           (files.f_bfree < files.f_blocks / 2 || files.f_ffree < files.f_files / 2);
+}
+
 uint64_t session_files_bytes(const struct session *session, bool beside) {
     uint64_t bytes = 0, inodes = 0;
     add_files(session, beside, &bytes, &inodes);

@@ -71,4 +71,7 @@ void session_files_measure(const struct session *session, uint64_t *ret_bytes, u
 /* The bytes of one of the two: those of cells beside, or the session's. */
 uint64_t session_files_bytes(const struct session *session, bool beside);
 
+/* Whether cells beside have written half of what they may write together, or more. */
+bool session_files_beside_are_full(const struct session *session);
+
 #endif

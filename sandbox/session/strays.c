@@ -32,8 +32,9 @@ static bool is_known(const struct session *session, pid_t pid) {
     for (const struct cell *cell = session->cells; cell; cell = cell->next)
         if (is_of_cell(cell, pid))
             return true;
-    return killed_has(&session->killed, pid) || beside_is_seed(session, pid) || pid == session->zygote.pid ||
-           pid == session->worker || is_of_image(session->first, pid) || is_of_image(session->current, pid);
+    return killed_has(&session->killed, pid) || killed_has(&session->killed_ephemeral, pid) ||
+           beside_has(session, pid) || pid == session->zygote.pid || pid == session->worker ||
+           is_of_image(session->first, pid) || is_of_image(session->current, pid);
 }
 
 /* Whether it is in a pid namespace below ours: then it has a number more than we see. */

@@ -81,15 +81,15 @@ void cell_reset_oom_score(pid_t keeper) {
         return; /* it stays a candidate: an ordinary user may not lower a score below the own one */
 }
 
-/* As many of ours as the limit says, from the one we run on, or so many after it: so that sessions, and cells, side by
- * side don't all crowd the first. */
-static int choose_cpus(unsigned cpus, unsigned after, cpu_set_t *ret_chosen) {
+/* As many of ours as the limit says, from the session's first, or so many after it: so that sessions, and cells, side
+ * by side don't all crowd the first. */
+static int choose_cpus(const struct cell *cell, unsigned cpus, cpu_set_t *ret_chosen) {
     cpu_set_t ours;
-    int here = sched_getcpu();
-    if (here < 0 || sched_getaffinity(0, sizeof ours, &ours))
+    if (sched_getaffinity(0, sizeof ours, &ours))
         return -errno;
     const unsigned n = (unsigned)CPU_COUNT(&ours), wanted = cpus == 0 || cpus > n ? n : cpus;
-    unsigned seen = 0, first = after % n;
+    const int here = cell->session->first_cpu < 0 ? 0 : cell->session->first_cpu;
+    unsigned seen = 0, first = (unsigned)(cell->place + 1) % n;
     CPU_ZERO(ret_chosen);
     for (size_t i = 0; seen < first + wanted; i++) {
         size_t cpu = ((size_t)here + i) % CPU_SETSIZE;
@@ -102,16 +102,27 @@ static int choose_cpus(unsigned cpus, unsigned after, cpu_set_t *ret_chosen) {
 /* The filter keeps a cell from changing it. */
 static int limit_cpus(const struct cell *cell, unsigned cpus) {
     cpu_set_t chosen;
-    int r = choose_cpus(cpus, (unsigned)(cell->place + 1), &chosen);
+    int r = choose_cpus(cell, cpus, &chosen);
     for (size_t i = 0; i < cell->n_tids && r == 0; i++)
         if (sched_setaffinity(cell->tids[i], sizeof chosen, &chosen))
             r = -errno;
     return r;
 }
 
-/* Cells beside the session's own write one file system: which of them has written what can't be told. */
+/* Whether no other cell writes the file system that it writes. */
+static bool writes_alone(const struct cell *cell) {
+    if (cell->role == CELL_OF_SESSION)
+        return true;
+    for (const struct cell *other = cell->session->cells; other; other = other->next)
+        if (other != cell && other->role != CELL_OF_SESSION && other->started)
+            return false;
+    return true;
+}
+
+/* Which of several cells beside the session's own has written what can't be told: then it is `disk` alone that bounds
+ * it, or one would be ended for what another writes. */
 static uint64_t files_bytes(const struct cell *cell) {
-    return session_files_bytes(cell->session, cell->role != CELL_OF_SESSION);
+    return writes_alone(cell) ? session_files_bytes(cell->session, cell->role != CELL_OF_SESSION) : 0;
 }
 
 static int limit_memory(struct cell *cell, uint64_t bytes) {

@@ -334,6 +334,14 @@ unsigned session_beside_max(const struct session *session) {
     return most ? most : BESIDE_MAX;
 }
 
+bool session_settle(struct session *session) {
+    return plan_of(session).places_ending;
+}
+
+bool session_has_place(const struct session *session) {
+    return !plan_of((struct session *)session).places_ending;
+}
+
 void cell_measure(struct cell *cell, struct cell_usage *ret_usage) {
     *ret_usage = plan_of(cell->session).usage;
 }

@@ -15,6 +15,7 @@ struct fake_plan {
     int create;
     int create_ephemeral;
     unsigned beside_max; /* 0 for 16 */
+    bool places_ending;  /* the cells of no place are gone yet */
     int freeze;
     struct cell_end end;     /* of cell_freeze() and cell_end_of() */
     struct cell_usage usage; /* of cell_measure() */

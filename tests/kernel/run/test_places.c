@@ -206,6 +206,22 @@ static void test_beside_the_most_that_the_sandbox_has_a_fresh_run_waits(void **s
     expect_outcome(second, "ok");
 }
 
+static void test_beside_cells_that_are_ending_a_fresh_run_waits(void **state) {
+    char own[37], fresh[37];
+    (void)state;
+    fake_plan(h.session, &(struct fake_plan){.places_ending = true});
+    send_fresh("waits", fresh);
+    take_a_turn();
+    begin_cell("own", own);
+    expect_count("beside:start", 0);
+    fake_plan(h.session, &(struct fake_plan){0});
+    expect_begun(&fresh_a);
+    end(&fresh_a, "ok");
+    expect_outcome(fresh, "ok");
+    end(NULL, "ok");
+    expect_outcome(own, "ok");
+}
+
 /* As many as may be, each with all that it can wait for: the loop has room for them. */
 static void test_beside_each_other_sixteen_fresh_runs_and_no_more(void **state) {
     struct harness_worker workers[PLACES_BESIDE];
@@ -326,13 +342,30 @@ static void test_beside_interrupts_that_name_no_run_nothing_happens(void **state
     begin_cell("own", own);
     harness_execute(&h, "waits", waits);
     interrupt(json_pack("{s:s}", "request", "nobody"), "ok");
-    interrupt(json_pack("{s:s}", "request", waits), "ok");
     interrupt(json_pack("{s:i}", "request", 1), "error");
     interrupt(json_pack("{s:n}", "request"), "error");
     interrupt(json_pack("{s:s}", "reqest", own), "error");
     interrupt(json_string(own), "error");
     end(NULL, "KeyboardInterrupt");
     expect_outcome(own, "error");
+}
+
+static void test_beside_runs_a_request_that_waits_is_aborted_where_an_interrupt_names_it(void **state) {
+    char own[37], fresh[37], waits[37], other[37];
+    (void)state;
+    begin_cell("own", own);
+    begin_fresh("fresh", &fresh_a, fresh);
+    harness_execute(&h, "waits", waits);
+    send_fresh("other", other);
+    take_a_turn();
+    interrupt(json_pack("{s:s}", "request", waits), "ok");
+    expect_status(waits, "aborted");
+    interrupt(json_pack("{s:s}", "request", other), "ok");
+    expect_status(other, "aborted");
+    end(NULL, "ok");
+    expect_outcome(own, "ok");
+    end(&fresh_a, "ok");
+    expect_outcome(fresh, "ok");
 }
 
 /* Each is ended with the kernel: what is left over is found by the sanitizers. */
@@ -358,6 +391,7 @@ int main(void) {
         TWO(test_beside_full_places_the_first_that_came_begins),
         TWO(test_beside_a_lower_limit_the_session_does_not_wait),
         MANY(test_beside_the_most_that_the_sandbox_has_a_fresh_run_waits),
+        TWO(test_beside_cells_that_are_ending_a_fresh_run_waits),
         MANY(test_beside_each_other_sixteen_fresh_runs_and_no_more),
         MANY(test_beside_one_that_dies_the_others_go_on),
         TWO(test_beside_one_over_its_time_the_other_goes_on),
@@ -366,6 +400,7 @@ int main(void) {
         TWO(test_beside_each_other_all_runs_are_interrupted),
         MANY(test_beside_another_one_run_is_interrupted_alone),
         TWO(test_beside_interrupts_that_name_no_run_nothing_happens),
+        TWO(test_beside_runs_a_request_that_waits_is_aborted_where_an_interrupt_names_it),
         TWO(test_beside_each_other_runs_end_with_the_kernel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -315,8 +315,10 @@ enum { PROCESSES = 7 };
 static void check_as_before(const char *descriptors) {
     static char now[DESCRIPTORS_BYTES];
     killed_await(&lies.live->session->killed);
+    killed_await(&lies.live->session->killed_ephemeral);
+    while (session_settle(lies.live->session))
+        (void)poll(NULL, 0, 1);
     await_processes(PROCESSES);
-    beside_settle(lies.live->session);
     list_descriptors(now);
     CHECK_TEXT(now, descriptors);
     CHECK_EQUAL(waitpid(lies.bystander, NULL, WNOHANG), 0);
