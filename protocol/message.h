@@ -97,6 +97,7 @@ struct message_out {
 struct message_parts {
     const struct frame *identities;
     size_t n_identities;
+    const char *msg_id; /* NULL for a fresh one */
     const char *msg_type;
     const char *session; /* header.session: the same for all messages of a kernel */
     const char *username;
@@ -110,7 +111,7 @@ struct message_parts {
 };
 
 /*
- * Builds and signs: a header with a fresh msg_id, date (ISO 8601, UTC,
+ * Builds and signs: a header with a msg_id, date (ISO 8601, UTC,
  * microseconds, "Z") and version. The text is UTF-8 for all values. 0, -ENOMEM,
  * or -EINVAL: no msg_type or session, or a part that is no object or nested too
  * deeply. *ret is the caller's: message_out_fini().

@@ -69,7 +69,7 @@ static void add_header(struct builder *builder, const struct message_parts *part
     message_new_id(id);
     format_now(date);
     const char *const fields[][2] = {
-        {"{\"msg_id\":", id},
+        {"{\"msg_id\":", parts->msg_id != NULL ? parts->msg_id : id},
         {",\"msg_type\":", parts->msg_type},
         {",\"username\":", parts->username != NULL ? parts->username : ""},
         {",\"session\":", parts->session},

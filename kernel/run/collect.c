@@ -25,6 +25,7 @@
 #include <errno.h>
 #include <string.h>
 
+enum { WAIT_MS = 5 };   /* between two looks whether the checks of another run are over */
 enum { SLICE_MS = 10 }; /* of a turn of the loop: runs that collect at once share it */
 
 /* The files of a fresh run are not part of the session, so they are never written to the notebook's folder. */
@@ -132,8 +133,20 @@ static void cancel(struct run *run) {
     captures_cancel(&run->now.captures);
 }
 
+/* Checks in cells are made one at a time: all such cells are measured together. */
+static bool waits_for_checks(const struct run *run) {
+    const struct runner *runner = run->runner;
+    if (validation_has_cell(&run->now.validation) || !validation_wants_cell(&run->now.validation))
+        return false;
+    for (size_t i = 0; i < runner->n_runs; i++)
+        if (validation_has_cell(&runner->runs[i]->now.validation))
+            return true;
+    return false;
+}
+
 static bool validate(struct run *run, int64_t now_us) {
-    return validation_step(&run->now.validation, run->runner->session, run->result.artifact_rows, now_us);
+    return !waits_for_checks(run) &&
+           validation_step(&run->now.validation, run->runner->session, run->result.artifact_rows, now_us);
 }
 
 bool collect_step(struct run *run, int64_t now_us) {
@@ -141,7 +154,11 @@ bool collect_step(struct run *run, int64_t now_us) {
         cancel(run);
     if (!captures_waits(&run->now.captures) && !(work_on_files(run, now_us) && validate(run, now_us)))
         return false;
-    return !run_kind(run)->has_reply || !captures_wait(&run->now.captures, now_us, &run->runner->hold_us);
+    int64_t hold_us = run->runner->hold_us;
+    const bool waits = run_kind(run)->has_reply && captures_wait(&run->now.captures, now_us, &hold_us);
+    if (!run->beside)
+        run->runner->hold_us = hold_us;
+    return !waits;
 }
 
 void collect_watch(struct run *run, struct poll_set *set) {
@@ -149,7 +166,9 @@ void collect_watch(struct run *run, struct poll_set *set) {
         captures_watch(&run->now.captures, set);
     else if (run->now.artifacts || run->now.writing)
         poll_set_deadline(set, files_due_us(run));
-    else if (run->now.inputs_read && !run->now.validation.cell)
+    else if (waits_for_checks(run))
+        poll_set_deadline(set, clock_us() + WAIT_MS * CLOCK_MS);
+    else if (run->now.inputs_read && !validation_has_cell(&run->now.validation))
         poll_set_deadline(set, 0);
     validation_watch(&run->now.validation, set);
 }

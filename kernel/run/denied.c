@@ -73,12 +73,14 @@ static const char *out_of_reach(const struct run *run) {
 }
 
 static void tell(struct runner *runner, struct run *run) {
-    const bool tells = run->now.phase == RUN_OVER && !run->asked.silent && !runner->told_network;
+    const bool is_new = run->beside || !runner->told_network;
+    const bool tells = run->now.phase == RUN_OVER && !run->asked.silent && is_new;
     const char *what = tells ? out_of_reach(run) : NULL;
     char line[512];
     if (!what)
         return;
-    runner->told_network = true;
+    if (!run->beside)
+        runner->told_network = true;
     int n = snprintf(line, sizeof line,
                      "petri: this kernel has no network, so the cell could not reach %.255s. Put data into the "
                      "notebook's folder from outside; install packages in a terminal, and restart the kernel.\n",

@@ -6,7 +6,7 @@
  * cell has used since the last one, but not more than the time that has passed.
  * since_us is where the last measurement ended, so no time is counted twice.
  *
- * An answer doesn't say which question it is for. So one question is out at a time:
+ * Not every answer says which question it is for. So one question is out at a time:
  * that of another run is held until the first is answered or forgotten, or its run is
  * over. A question whose client isn't there yet is not out, and holds no other one.
  *
@@ -102,8 +102,10 @@ static void send_request(struct run *run) {
     if (question->held)
         return;
     drop_stale(runner);
+    message_new_id(question->msg_id);
     int r = channels_send(&runner->jupyter->channels, CHANNEL_STDIN,
-                          &(struct message_parts){.identities = run->request->message.identities,
+                          &(struct message_parts){.msg_id = question->msg_id,
+                                                  .identities = run->request->message.identities,
                                                   .n_identities = run->request->message.n_identities,
                                                   .msg_type = "input_request",
                                                   .parent = run->request->message.header,
@@ -171,7 +173,7 @@ static void account(struct run *run, uint64_t cpu_us, int64_t now_us) {
      */
     int64_t used_us = cpu_us > question->since_cpu_us ? (int64_t)(cpu_us - question->since_cpu_us) : 0;
     question->left_us -= clock_sooner(used_us, passed_us);
-    question->wait_left_us -= passed_us;
+    question->wait_left_us -= question->held ? 0 : passed_us;
     question->since_us = now_us;
     question->since_cpu_us = cpu_us;
 }
@@ -186,7 +188,8 @@ int64_t input_measure_after_us(const struct run *run) {
 }
 
 int64_t input_due_us(const struct run *run) {
-    return run->now.question.waits ? run->now.question.since_us + run->now.question.wait_left_us : CLOCK_NEVER;
+    const struct question *question = &run->now.question;
+    return question->waits && !question->held ? question->since_us + question->wait_left_us : CLOCK_NEVER;
 }
 
 void input_forget(struct run *run) {
@@ -213,10 +216,16 @@ static bool was_asked(const struct run *run, const struct message *message) {
     return same;
 }
 
+/* Clients that name no parent answer whatever is out. */
+static bool answers(const struct run *run, const struct message *message) {
+    const char *parent = json_string_value(json_object_get(message->parent, "msg_id"));
+    return !parent || strcmp(parent, run->now.question.msg_id) == 0;
+}
+
 static void take_answer(const struct runner *runner, const struct message *message) {
     struct run *run = asking(runner);
     json_t *value = json_object_get(message->content, "value");
-    if (strcmp(message->msg_type, "input_reply") != 0 || !run || !was_asked(run, message))
+    if (strcmp(message->msg_type, "input_reply") != 0 || !run || !was_asked(run, message) || !answers(run, message))
         return;
     json_auto_t *frame = json_pack("{s:s, s:I, s:o}", "type", "input_reply", "seq", run->now.question.seq, "value",
                                    json_is_string(value) ? json_incref(value) : json_string(""));

@@ -46,6 +46,7 @@ struct question {
     bool held;      /* it is kept while that of another run is out */
     uint64_t order; /* of all questions: the first that is held is sent first */
     json_int_t seq;
+    char msg_id[37]; /* of the input_request, once it has been sent */
     json_t *unsent; /* the content of the input_request, owned, until it is sent: not before its client has connected to
                        stdin */
     int64_t left_us;      /* of the wall clock, once it goes on */

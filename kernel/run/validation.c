@@ -126,6 +126,14 @@ static void check_artifacts(struct validation *validation, const json_t *artifac
         check_artifact(validation, &validation->spec->expected[i], artifact_rows);
 }
 
+bool validation_has_cell(const struct validation *validation) {
+    return validation->cell != NULL;
+}
+
+bool validation_wants_cell(const struct validation *validation) {
+    return validation->next < N_CHECKS && (validation->spec->result_json_schema || validation->spec->stdout_regex);
+}
+
 void validation_cancel(struct validation *validation, const char *why) {
     end_cell(validation);
     for (; validation->next < N_CHECKS; validation->next++) {

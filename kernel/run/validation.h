@@ -37,6 +37,10 @@ bool validation_step(struct validation *validation, struct session *session, con
 
 void validation_watch(struct validation *validation, struct poll_set *set);
 
+/* Whether a check of it runs in a cell, and whether it has one that is to. */
+bool validation_has_cell(const struct validation *validation);
+bool validation_wants_cell(const struct validation *validation);
+
 /* Fails the checks that need a cell and have not ended, with this reason. */
 void validation_cancel(struct validation *validation, const char *why);
 

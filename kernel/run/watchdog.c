@@ -32,7 +32,7 @@ void watchdog_init(struct runner *runner) {
 }
 
 void watchdog_begin(struct run *run) {
-    run->now.deadline_us = run->started_us + run->asked.limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
+    run->now.deadline_us = clock_us() + run->asked.limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
 }
 
 void watchdog_give_back(struct runner *runner, const struct run *taker, int64_t since_us) {

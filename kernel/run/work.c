@@ -84,7 +84,7 @@ static void refuse(struct run *run, enum outcome outcome, const char *detail) {
 /* Writes the session's note to the stderr of its first cell that is not silent. */
 static void tell_note(struct run *run) {
     char *note = run->runner->note;
-    if (run->asked.silent)
+    if (run->asked.silent || run->beside)
         return;
     stream_tell(run, note, strlen(note));
     note[0] = '\0';

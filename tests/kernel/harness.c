@@ -197,6 +197,7 @@ void harness_send_with(struct harness *h, enum channel channel, const char *msg_
     const struct message_parts parts = {.msg_type = msg_type,
                                         .session = "client-session",
                                         .username = "tester",
+                                        .parent = h->parent,
                                         .metadata = metadata,
                                         .content = content};
     assert_non_null(content);

@@ -17,6 +17,7 @@ struct harness_worker {
 };
 
 struct harness {
+    const json_t *parent; /* header of what is sent next; borrowed; NULL for none */
     struct kernel kernel;
     struct session *session; /* as fake_sandbox.h knows it; the kernel owns it */
     pthread_t thread;

@@ -93,6 +93,43 @@ static void test_beside_a_run_that_is_interrupted_while_it_asks_the_other_asks(v
     expect_answer(&fresh_a, "x");
 }
 
+/* An answer that comes late must not be taken for that to another question, of a password say. */
+static void test_beside_another_an_answer_to_its_question_is_not_taken(void **state) {
+    char own[37], fresh[37], ignored[37];
+    struct message question;
+    (void)state;
+    begin_cell("own", own);
+    begin_fresh("fresh", &fresh_a, fresh);
+    ask(&fresh_a, "a?");
+    harness_receive(&h, CHANNEL_STDIN, &question);
+    ask(NULL, "own?");
+    interrupt(json_pack("{s:s}", "request", fresh), "ok");
+    expect_asked("own?");
+    h.parent = question.header;
+    harness_send(&h, CHANNEL_STDIN, "input_reply", json_pack("{s:s}", "value", "for a"), ignored);
+    h.parent = NULL;
+    take_a_turn();
+    expect_answer(NULL, "for the session");
+    message_fini(&question);
+}
+
+static void test_beside_another_question_the_time_of_one_does_not_count(void **state) {
+    const int64_t limit_us = h.kernel.runner.limits.values[LIMIT_INPUT_WAIT] * CLOCK_MS;
+    char own[37], fresh[37];
+    (void)state;
+    begin_cell("own", own);
+    begin_fresh("fresh", &fresh_a, fresh);
+    ask(&fresh_a, "a?");
+    expect_asked("a?");
+    ask(NULL, "own?");
+    take_a_turn();
+    fake_clock_put_forward(limit_us);
+    expect_asked("own?");
+    expect_answer(NULL, "in time");
+    end(NULL, "ok");
+    expect_outcome(own, "ok");
+}
+
 /* Its question is not out, so it is in nobody's way. */
 static void test_beside_a_run_whose_client_is_not_there_the_other_asks(void **state) {
     void *client = h.sockets[CHANNEL_SHELL];
@@ -249,6 +286,8 @@ int main(void) {
         TWO(test_beside_a_run_that_dies_while_it_asks_the_other_asks),
         TWO(test_beside_a_run_that_is_interrupted_while_it_asks_the_other_asks),
         TWO(test_beside_a_run_whose_client_is_not_there_the_other_asks),
+        TWO(test_beside_another_an_answer_to_its_question_is_not_taken),
+        TWO(test_beside_another_question_the_time_of_one_does_not_count),
         TWO(test_beside_the_session_its_limits_are_not_changed),
         TWO(test_beside_a_fresh_run_the_sessions_limits_are_its_own),
         TWO(test_beside_the_session_its_comms_are_not_changed),
