@@ -171,11 +171,40 @@ static int restore_piece(const struct shared *shared, size_t i, const struct des
     return r ? r : restorer_close(restorer, made);
 }
 
+static bool is_mapped(const struct shared *shared, size_t piece) {
+    for (size_t i = 0; i < shared->n_mappings; i++)
+        if (shared->mapping[i].piece == piece)
+            return true;
+    return false;
+}
+
+/*
+ * Of a file without a name a cell beside the session's own has no more than the
+ * descriptor's number (open_files.c); what it has mapped of it is a copy, for what it
+ * writes there is not put back.
+ */
+static int restore_mappings(const struct shared *shared, size_t i, const struct descriptors *list, int memory_fd,
+                            struct restorer *restorer) {
+    auto_free char *block = malloc(BLOCK_BYTES);
+    int made = block ? make(restorer, &shared->piece[i], list) : -ENOMEM;
+    auto_fd fd = made < 0 ? made : restorer_take(restorer, made);
+    if (fd < 0)
+        return fd;
+    int r = ftruncate(fd, (off_t)shared->piece[i].bytes) ? -errno : copy_mappings(shared, i, memory_fd, fd, block);
+    if (r == 0)
+        r = map(shared, i, restorer, made);
+    return r ? r : restorer_close(restorer, made);
+}
+
 int shared_restore(const struct shared *shared, const struct descriptors *list, int memory_fd,
                    struct restorer *restorer) {
     int r = 0;
-    for (size_t i = 0; r == 0 && i < shared->n; i++)
-        if (!shared->piece[i].is_saved_by_us)
+    for (size_t i = 0; r == 0 && i < shared->n; i++) {
+        const struct shared_piece *piece = &shared->piece[i];
+        if (!piece->is_saved_by_us)
             r = restore_piece(shared, i, list, memory_fd, restorer);
+        else if (restorer->beside && !piece->is_constant && is_mapped(shared, i))
+            r = restore_mappings(shared, i, list, memory_fd, restorer);
+    }
     return r == 0 && restorer->layered ? mapped_files_restore(&shared->mapped, restorer) : r;
 }

@@ -65,6 +65,24 @@ static void shared_memory_of_an_ephemeral_cell_is_its_own(struct live *live) {
     CHECK_TEXT(live_do(live, "load 0"), "kept");
 }
 
+/* As multiprocessing's arenas are. */
+static void mapped_file_without_a_name_of_an_ephemeral_cell_is_its_own(struct live *live) {
+    long fd = live_call(live, SYS_open, "\"/dev/shm/a %d 0600", O_RDWR | O_CREAT);
+    CHECK(fd > 4);
+    CHECK_EQUAL(live_call(live, SYS_ftruncate, "%ld 8192", fd), 0);
+    CHECK_EQUAL(live_call(live, SYS_unlink, "\"/dev/shm/a"), 0);
+    CHECK_TEXT(live_do(live, "map %ld 8192 %d", fd, PROT_READ | PROT_WRITE), "0");
+    CHECK_TEXT(live_do(live, "store 0 kept"), "ok");
+    struct cell *ephemeral = start_ephemeral(live);
+    CHECK_TEXT(live_ask(ephemeral, "load 0"), "kept");
+    CHECK_TEXT(live_ask(ephemeral, "store 0 lost"), "ok");
+    CHECK_TEXT(live_do(live, "load 0"), "kept"); /* also while the ephemeral cell lives */
+    cell_discard(ephemeral);
+    CHECK_TEXT(live_do(live, "load 0"), "kept");
+    CHECK_TEXT(live_do(live, "store 0 more"), "ok");
+    CHECK_TEXT(live_do(live, "load 0"), "more");
+}
+
 static void file_in_memory_of_an_ephemeral_cell_is_its_own(struct live *live) {
     long fd = live_call(live, SYS_memfd_create, "\"m %d", MFD_ALLOW_SEALING);
     CHECK(fd > 4);
@@ -156,6 +174,7 @@ int main(void) {
         BOTH(file_without_a_name_is_withheld_from_an_ephemeral_cell),
         BOTH(file_behind_a_shut_way_is_withheld_from_an_ephemeral_cell),
         BOTH(shared_memory_of_an_ephemeral_cell_is_its_own),
+        BOTH(mapped_file_without_a_name_of_an_ephemeral_cell_is_its_own),
         BOTH(file_in_memory_of_an_ephemeral_cell_is_its_own),
         BOTH(counter_and_pipe_of_an_ephemeral_cell_are_its_own),
         BOTH(named_file_of_an_ephemeral_cell_is_its_own),
