@@ -9,7 +9,7 @@ export PETRI_REQUIRE_LIVE=1 CMOCKA_MESSAGE_OUTPUT=stdout PYTHONDONTWRITEBYTECODE
 user=alice # has a manager of systemd's
 stranger=bob
 part_seconds=900 # until it counts as stuck
-live="delegate cells threads view proc hostile" # those that make sandboxes: for the others it doesn't matter where they run
+live="delegate cells beside threads view proc hostile" # those that make sandboxes: for the others it doesn't matter where they run
 src=/petri/src
 build=/petri/build
 kept=/run/petri-vm # what each part printed, and a line on each in kept/parts

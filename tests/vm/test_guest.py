@@ -173,6 +173,15 @@ def test_memory_of_children_and_of_files_in_memory_counts(notebook):
     assert ename(notebook, WITHIN + memfd) == "CellMemoryLimit"
 
 
+def test_memory_of_fresh_runs_at_once_is_limited_for_each(notebook):
+    codes = [WITHIN + HOLD.format(name="held", n=int(share * LIMIT)) for share in (0.9, 1.1)]
+    requests = [notebook.send_asking(code, {"fresh": True}) for code in codes]
+    replies = [notebook.shell_reply(request) for request in requests]
+    assert [reply["content"].get("ename") for reply in replies] == [None, "CellMemoryLimit"]
+    assert all(reply["metadata"]["petri"]["isolation"]["memory"] == BACKEND for reply in replies)
+    assert notebook.value("'held' in globals()") == "False"
+
+
 # Of half a second: where memory is watched, each of the four times of a process is cut to 10 ms.
 HALF_A_SECOND_MS = 460
 
