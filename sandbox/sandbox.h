@@ -201,9 +201,6 @@ struct cell_options {
     enum cell_role role;
 };
 
-/* How many cells there may be beside the session's own, at least one. */
-unsigned session_beside_max(const struct session *session);
-
 /*
  * Takes back what discarded cells beside the session's own have left, as far as nothing
  * of them is there any more: their processes, memory, files and places. Doesn't wait. True

@@ -25,10 +25,10 @@ typedef void poll_handler(void *arg, short events);
 /*
  * Enough for a session with 17 runs, its own and PLACES_BESIDE fresh ones (kernel/run/places.h), each with
  * POLL_SET_OF_RUN descriptors: two pipes for output and one for the stack, the worker's socket, its end, its questions
- * for names. All else takes 20: four channels, a signal, three for each of four introspections, two of the preload, and
- * refused calls. While the interpreter starts there are its four and no run.
+ * for names. All else takes POLL_SET_OTHERS: four channels, a signal, three for each of four introspections, two of the
+ * preload, and refused calls. While the interpreter starts there are its four and no run.
  */
-enum { POLL_SET_OF_RUN = 6, POLL_SET_MAX = 17 * POLL_SET_OF_RUN + 20 };
+enum { POLL_SET_OF_RUN = 6, POLL_SET_OTHERS = 20, POLL_SET_MAX = 17 * POLL_SET_OF_RUN + POLL_SET_OTHERS };
 
 struct poll_set {
     size_t n;

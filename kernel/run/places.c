@@ -43,12 +43,6 @@ static size_t most_runs(const struct runner *runner) {
     return (size_t)limits.values[LIMIT_CPUS];
 }
 
-/* Without a session each request is refused at once. */
-static size_t most_beside(const struct runner *runner) {
-    const size_t most = runner->session ? session_beside_max(runner->session) : 1;
-    return most < PLACES_BESIDE ? most : PLACES_BESIDE;
-}
-
 /* The runs whose requests came before this one. */
 static size_t runs_before(const struct runner *runner, const struct request *request) {
     size_t n = 0;
@@ -62,12 +56,12 @@ static bool own_can_begin(const struct runner *runner) {
     return first && !runner->own && runs_before(runner, first) < most_runs(runner);
 }
 
+/* Without an image each request is refused at once. */
 static bool beside_can_begin(const struct runner *runner) {
     const size_t n_beside = runner->n_runs - (runner->own != NULL);
     const bool has_image = runner->state == RUNNER_IDLE || runner->state == RUNNER_RUNNING;
     const bool has_place = !has_image || session_has_place(runner->session);
-    return runner->waiting.beside.first && runner->n_runs < most_runs(runner) && n_beside < most_beside(runner) &&
-           has_place;
+    return runner->waiting.beside.first && runner->n_runs < most_runs(runner) && n_beside < PLACES_BESIDE && has_place;
 }
 
 /* Which queue's first request is the next; NULL for none. */

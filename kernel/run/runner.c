@@ -23,7 +23,7 @@
 #include <stdio.h>
 #include <string.h>
 
-_Static_assert(PLACES *POLL_SET_OF_RUN + 16 <= POLL_SET_MAX, "the poll set has room for each run");
+_Static_assert(PLACES *POLL_SET_OF_RUN + POLL_SET_OTHERS <= POLL_SET_MAX, "the poll set has room for each run");
 
 enum { SETTLE_MS = 5 }; /* between two looks at what discarded cells have left */
 

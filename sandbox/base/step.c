@@ -75,7 +75,8 @@ static const struct {
     [STEP_CGROUP] = {"moving the worker into its control group", "Check the permissions of the control group."},
     [STEP_DESCRIPTORS] = {"keeping open files for the next cell", "Restart the kernel if this happens again."},
     [STEP_USER_LIMITS] = {"lowering the limits of cells", "The hard limit on open files (ulimit -Hn) is too low."},
-    [STEP_PLACE] = {"finding a place beside the session's cell", "The processes of an earlier run there don't end."},
+    [STEP_PLACE] = {"finding a place beside the session's cell",
+                    "The processes of earlier runs have not ended: try again, or restart the kernel."},
     [STEP_PYTHON] = {"finding the interpreter", "Give its path with --python."},
 };
 _Static_assert(sizeof steps / sizeof steps[0] == STEP_N, "one row a step");

@@ -35,8 +35,9 @@ void beside_init(struct session *session);
 void beside_fini(struct session *session);
 
 /*
- * Makes a copy of image 0, as image_copy_keeper(), in the place's control group. To move a process into another group
- * takes Linux 10 ms, so one copy that is in this group is kept, and the others are its copies.
+ * Makes a copy of image 0, as image_copy_keeper(), in the place's control group. We would wait while Linux moves a
+ * process into another group (for a grace period of RCU); so one copy that is in this group is kept, and the others are
+ * its copies.
  */
 int beside_copy_first(struct session *session, int place, pid_t *ret_keeper, int *ret_memory_fd) MUST_CHECK;
 

@@ -214,10 +214,6 @@ int session_stdout_fd(const struct session *session) {
     return session->outputs[SESSION_STDOUT];
 }
 
-unsigned session_beside_max(const struct session *session) {
-    return session->host.n_beside;
-}
-
 int session_denied_fd(const struct session *session) {
     return session->denied_fd;
 }

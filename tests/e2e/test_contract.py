@@ -299,6 +299,12 @@ def test_name_that_is_looked_up_is_denied_with_it_and_told_once(start, how):
         assert not told or "could not reach data.example.org" in cell.stderr
 
 
+def test_fresh_run_leaves_the_session_what_is_told_once(venv_kernel):
+    for petri in ({"fresh": True}, {"fresh": True}, {}):
+        assert "no network" in venv_kernel.ask(LOOKUPS["python"], petri).stderr
+    assert "no network" not in venv_kernel.ask(LOOKUPS["python"], {}).stderr
+
+
 def test_name_that_is_looked_up_in_a_fresh_or_silent_run(venv_kernel):
     cell = venv_kernel.ask(LOOKUPS["python"], {"fresh": True})
     assert cell.ename == "gaierror" and cell.report["denied"][0]["detail"] == "data.example.org"

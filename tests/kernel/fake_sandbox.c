@@ -1,5 +1,7 @@
 #include "fake_sandbox.h"
 
+#include "fake_clock.h"
+
 #include "kernel/base/clock.h"
 
 #include <errno.h>
@@ -329,17 +331,13 @@ void fake_deny(struct session *session, const struct cell *cell) {
     make_readable(session->denied_fd);
 }
 
-unsigned session_beside_max(const struct session *session) {
-    const unsigned most = plan_of((struct session *)session).beside_max;
-    return most ? most : BESIDE_MAX;
-}
-
 bool session_settle(struct session *session) {
     return plan_of(session).places_ending;
 }
 
 bool session_has_place(const struct session *session) {
-    return !plan_of((struct session *)session).places_ending;
+    const struct fake_plan plan = plan_of((struct session *)session);
+    return !plan.places_ending && session->n[CELL_BESIDE] < (plan.beside_max ? plan.beside_max : BESIDE_MAX);
 }
 
 void cell_measure(struct cell *cell, struct cell_usage *ret_usage) {
@@ -358,6 +356,7 @@ int cell_create(struct session *session, const struct cell_options *options, str
     int r = options->role == CELL_EPHEMERAL ? plan.create_ephemeral : plan.create;
     if (r < 0)
         return planned(r, plan.detail, ret_error);
+    fake_clock_put_forward(plan.create_us);
     struct cell *cell = calloc(1, sizeof *cell);
     assert_non_null(cell);
     make_pair(pair);
@@ -487,8 +486,10 @@ void cell_commit(struct cell *cell) {
 }
 
 void cell_discard(struct cell *cell) {
-    if (cell)
-        end_cell(cell, "discard");
+    if (!cell)
+        return;
+    fake_clock_put_forward(plan_of(cell->session).discard_us);
+    end_cell(cell, "discard");
 }
 
 void cell_end_of(struct cell *cell, struct cell_end *ret_end) {

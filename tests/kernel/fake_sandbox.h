@@ -14,8 +14,10 @@ struct fake_plan {
     int capture;
     int create;
     int create_ephemeral;
-    unsigned beside_max; /* 0 for 16 */
-    bool places_ending;  /* the cells of no place are gone yet */
+    int beside_max;     /* 0 for 16 */
+    bool places_ending; /* the cells of no place are gone yet */
+    int64_t create_us;  /* what making a cell takes of the kernel's clock, and discarding one */
+    int64_t discard_us;
     int freeze;
     struct cell_end end;     /* of cell_freeze() and cell_end_of() */
     struct cell_usage usage; /* of cell_measure() */

@@ -1,6 +1,7 @@
 /* What runs that run at once have in common: the client's answers, the session, a task's budget. */
 #include "tests/kernel/beside.h"
 #include "tests/kernel/fake_clock.h"
+#include "tests/kernel/frames.h"
 
 #include "kernel/base/clock.h"
 
@@ -254,6 +255,61 @@ static void test_beside_another_run_of_its_task_its_time_counts(void **state) {
     expect_outcome(first, "ok");
 }
 
+/* Whatever limit of time is over by now ends its run. */
+static void expect_no_limit_is_over(void) {
+    take_a_turn(); /* the cell would be asked for its stack */
+    fake_clock_put_forward(CLOCK_S);
+    take_a_turn();
+}
+
+static void test_beside_another_whose_end_takes_long_the_time_limit_stands_still(void **state) {
+    const int64_t limit_us = h.kernel.runner.limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
+    char own[37], fresh[37];
+    (void)state;
+    begin_cell("own", own);
+    begin_fresh("fresh", &fresh_a, fresh);
+    fake_plan(h.session, &(struct fake_plan){.discard_us = 2 * limit_us});
+    end(&fresh_a, "ok");
+    expect_outcome(fresh, "ok");
+    expect_no_limit_is_over();
+    end(NULL, "ok");
+    expect_outcome(own, "ok");
+}
+
+static void test_beside_another_the_time_to_make_its_cell_is_not_its_time(void **state) {
+    const int64_t limit_us = h.kernel.runner.limits.values[LIMIT_TIMEOUT] * CLOCK_MS;
+    char own[37], fresh[37];
+    (void)state;
+    begin_cell("own", own);
+    fake_plan(h.session, &(struct fake_plan){.create_us = 2 * limit_us});
+    begin_fresh("fresh", &fresh_a, fresh);
+    expect_no_limit_is_over();
+    end(&fresh_a, "ok");
+    expect_outcome(fresh, "ok");
+    end(NULL, "ok");
+    expect_outcome(own, "ok");
+}
+
+/* A check's cell is measured with all others of its kind. */
+static void test_beside_each_other_runs_are_checked_one_after_the_other(void **state) {
+    json_t *petri = json_pack("{s:b, s:{s:s}}", "fresh", 1, "expect", "stdout_regex", "x");
+    char first[37], second[37];
+    (void)state;
+    send_with("1", json_incref(petri), first);
+    expect_begun(&fresh_a);
+    send_with("2", petri, second);
+    expect_begun(&fresh_b);
+    end(&fresh_a, "ok");
+    const int check = fake_next_ephemeral(h.session);
+    end(&fresh_b, "ok");
+    expect_no_limit_is_over();
+    frames_say(check, json_pack("{s:s, s:{s:b}}", "type", "done", "reply", "ok", 1));
+    expect_outcome(first, "ok");
+    frames_say(fake_next_ephemeral(h.session), json_pack("{s:s, s:{s:b}}", "type", "done", "reply", "ok", 1));
+    expect_outcome(second, "ok");
+    assert_int_equal(fake_most(h.session, CELL_EPHEMERAL), 1);
+}
+
 /* How many denied calls the reply to this request reports. */
 static void expect_denied(const char *id, size_t n) {
     struct message reply;
@@ -293,6 +349,9 @@ int main(void) {
         TWO(test_beside_the_session_its_comms_are_not_changed),
         TWO(test_beside_another_run_of_its_task_a_run_counts_for_the_budget),
         TWO(test_beside_another_run_of_its_task_its_time_counts),
+        TWO(test_beside_another_whose_end_takes_long_the_time_limit_stands_still),
+        TWO(test_beside_another_the_time_to_make_its_cell_is_not_its_time),
+        TWO(test_beside_each_other_runs_are_checked_one_after_the_other),
         MANY(test_beside_another_a_denied_call_is_the_callers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

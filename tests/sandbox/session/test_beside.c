@@ -206,7 +206,7 @@ static void place_is_given_again_without_what_its_cell_has_held(struct live *liv
 
 static void there_are_no_more_cells_than_places(struct live *live) {
     struct cell *cells[SANDBOX_BESIDE_MAX], *one_more;
-    const unsigned n = session_beside_max(live->session);
+    const unsigned n = live->session->host.n_beside;
     struct error error = {0};
     CHECK(n >= 1 && n <= SANDBOX_BESIDE_MAX);
     for (unsigned i = 0; i < n; i++)
@@ -300,9 +300,9 @@ static void nothing_is_left_of_many_cells(struct live *live) {
     uint64_t bytes[2], files[2];
     struct cell *first[SANDBOX_BESIDE_MAX];
     int fds[2], processes[2];
-    for (unsigned i = 0; i < session_beside_max(live->session); i++)
+    for (unsigned i = 0; i < live->session->host.n_beside; i++)
         first[i] = create(live, CELL_FROM_FIRST); /* what each place keeps is there from now on */
-    for (unsigned i = 0; i < session_beside_max(live->session); i++)
+    for (unsigned i = 0; i < live->session->host.n_beside; i++)
         cell_discard(first[i]);
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < (round ? live_times(60) : 4); i++) {

@@ -54,8 +54,8 @@ static void file_behind_a_shut_way_is_withheld_from_an_ephemeral_cell(struct liv
     CHECK_EQUAL(live_call(live, SYS_lseek, "%ld 0 2", fd), 0);
 }
 
-static void shared_memory_of_an_ephemeral_cell_is_its_own(struct live *live) {
-    CHECK_TEXT(live_do(live, "map -1 4096 %d", PROT_READ | PROT_WRITE), "0");
+/* What the session has mapped shared: the ephemeral cell has a copy. */
+static void check_mapping_is_its_own(struct live *live) {
     CHECK_TEXT(live_do(live, "store 0 kept"), "ok");
     struct cell *ephemeral = start_ephemeral(live);
     CHECK_TEXT(live_ask(ephemeral, "load 0"), "kept");
@@ -65,6 +65,11 @@ static void shared_memory_of_an_ephemeral_cell_is_its_own(struct live *live) {
     CHECK_TEXT(live_do(live, "load 0"), "kept");
 }
 
+static void shared_memory_of_an_ephemeral_cell_is_its_own(struct live *live) {
+    CHECK_TEXT(live_do(live, "map -1 4096 %d", PROT_READ | PROT_WRITE), "0");
+    check_mapping_is_its_own(live);
+}
+
 /* As multiprocessing's arenas are. */
 static void mapped_file_without_a_name_of_an_ephemeral_cell_is_its_own(struct live *live) {
     long fd = live_call(live, SYS_open, "\"/dev/shm/a %d 0600", O_RDWR | O_CREAT);
@@ -72,13 +77,7 @@ static void mapped_file_without_a_name_of_an_ephemeral_cell_is_its_own(struct li
     CHECK_EQUAL(live_call(live, SYS_ftruncate, "%ld 8192", fd), 0);
     CHECK_EQUAL(live_call(live, SYS_unlink, "\"/dev/shm/a"), 0);
     CHECK_TEXT(live_do(live, "map %ld 8192 %d", fd, PROT_READ | PROT_WRITE), "0");
-    CHECK_TEXT(live_do(live, "store 0 kept"), "ok");
-    struct cell *ephemeral = start_ephemeral(live);
-    CHECK_TEXT(live_ask(ephemeral, "load 0"), "kept");
-    CHECK_TEXT(live_ask(ephemeral, "store 0 lost"), "ok");
-    CHECK_TEXT(live_do(live, "load 0"), "kept"); /* also while the ephemeral cell lives */
-    cell_discard(ephemeral);
-    CHECK_TEXT(live_do(live, "load 0"), "kept");
+    check_mapping_is_its_own(live);
     CHECK_TEXT(live_do(live, "store 0 more"), "ok");
     CHECK_TEXT(live_do(live, "load 0"), "more");
 }
