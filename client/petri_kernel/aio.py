@@ -157,8 +157,8 @@ class AsyncSession:
         other and beside the session's own run, as many as the limit cpus allows (limits of the session); the kernel
         begins with the others as places become free.
 
-        A cancelled run is interrupted, that one alone, and CancelledError raised once it has ended; one that has not
-        begun is interrupted when it does, and inside an on_progress nobody waits for that. The session goes on.
+        A cancelled run is interrupted, that one alone, and CancelledError raised once it has ended; one that waits for
+        its turn does not begin. The session goes on.
 
         on_progress may wait for a fresh run: what the run around it puts out meanwhile is kept and told afterwards. It
         can't wait for a run that isn't fresh, which would be for ever, unless it is a fresh run's own on_progress.

@@ -66,14 +66,18 @@ class Run:
     async def give_up(self, wait: bool = True) -> None:
         """Interrupts it, as nobody waits for it any more, and waits for its end.
 
-        wait: whether to wait for its begin too; where not, one that has not begun is interrupted when it does.
+        One that waits for its turn in the kernel is aborted there. wait: whether to wait for that too; where not, it may
+        yet begin, and is interrupted then.
         """
         await self.interrupt()
-        if not self.begun:  # one that waits in the kernel is aborted there; one that has not come so far begins, and ends
+        while not self.begun and not self.ended.done():
             await self._kernel.interrupt(self._request)
-        if wait or self.begun:
-            await asyncio.wait({self.ended})
-            await self._interrupted()
+            if not wait:
+                return
+            # Again, as its request, on another channel, may come to the kernel after this one.
+            await asyncio.wait({self.ended}, timeout=POLL_S)
+        await asyncio.wait({self.ended})
+        await self._interrupted()
 
     async def end(self) -> None:
         """Waits for its end. Raises KernelDied, SessionError."""

@@ -83,6 +83,22 @@ def test_fresh_run_beside_the_sessions_own_gets_its_result():
     in_session(test)
 
 
+def test_fresh_run_that_waits_for_its_turn_can_be_given_up_at_once():
+    async def test(session):
+        await session.run("%limits cpus=1")
+        own = await started(session)
+        tasks = await sent(session, "1", "2")
+        tasks[0].cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await tasks[0]
+        assert not own.done() and not tasks[1].done()
+        await session.interrupt()
+        assert (await own).outcome == "interrupted"
+        assert (await tasks[1]).outcome in ("interrupted", "ok")  # it may be over before the interrupt comes
+
+    in_session(test)
+
+
 def test_progress_may_wait_for_a_fresh_run_and_that_of_a_fresh_run_for_any():
     async def test(session):
         found = {}
