@@ -13,7 +13,8 @@
  * blocks SIGCHLD in it, and it must stay blocked, there and in all threads. None of
  * them logs or exits. Functions return 0 or -errno; outputs come last, are
  * named ret_, and are untouched on failure. Nothing here waits for code of a
- * cell; every call is bounded by the kernel's own work, some milliseconds.
+ * cell; every call is bounded by the kernel's own work: some milliseconds, and at the
+ * end of a session's own cell as long as its files take to be kept or put back.
  *
  * See: docs/sandbox.md, ptrace(2), namespaces(7), compel in CRIU.
  */
