@@ -24,7 +24,7 @@
 #include <string.h>
 #include <zmq.h>
 
-enum { MESSAGES_PER_TURN = 32, LINES_PER_SECOND = 1, LINES_BURST = 64 };
+enum { LINES_PER_SECOND = 1, LINES_BURST = 64 };
 
 /* Handlers of other sources, called with what they need. */
 
@@ -159,10 +159,10 @@ void dispatch_take(struct kernel *kernel, enum channel channel, int n) {
 
 void dispatch_shell(void *arg, short events) {
     (void)events;
-    dispatch_take(arg, CHANNEL_SHELL, MESSAGES_PER_TURN);
+    dispatch_take(arg, CHANNEL_SHELL, DISPATCH_PER_TURN);
 }
 
 void dispatch_control(void *arg, short events) {
     (void)events;
-    dispatch_take(arg, CHANNEL_CONTROL, MESSAGES_PER_TURN);
+    dispatch_take(arg, CHANNEL_CONTROL, DISPATCH_PER_TURN);
 }

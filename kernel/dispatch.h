@@ -22,6 +22,9 @@ const struct route *dispatch_find(const char *msg_type, enum channel channel);
 void dispatch_shell(void *arg, short events);
 void dispatch_control(void *arg, short events);
 
+/* How many messages each takes at most in a turn. */
+enum { DISPATCH_PER_TURN = 32 };
+
 /* Takes at most n of the messages that have arrived on a channel. */
 void dispatch_take(struct kernel *kernel, enum channel channel, int n);
 

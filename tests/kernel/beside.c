@@ -72,12 +72,6 @@ void end(struct harness_worker *worker, const char *status) {
     harness_done(&h, status);
 }
 
-void take_a_turn(void) {
-    char id[37];
-    harness_send(&h, CHANNEL_CONTROL, "kernel_info_request", json_object(), id);
-    json_decref(harness_reply(&h, CHANNEL_CONTROL, "kernel_info_reply", id));
-}
-
 void expect_outcome(const char *id, const char *outcome) {
     struct message reply;
     harness_receive(&h, CHANNEL_SHELL, &reply);

@@ -31,9 +31,6 @@ void begin_fresh(const char *code, struct harness_worker *worker, char id[37]);
 void end(struct harness_worker *worker, const char *status);
 void ask(struct harness_worker *worker, const char *prompt);
 
-/* A request that is answered: a turn of the loop or more. */
-void take_a_turn(void);
-
 /* The next reply on shell answers this request, and says this. */
 void expect_outcome(const char *id, const char *outcome);
 

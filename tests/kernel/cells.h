@@ -30,6 +30,12 @@ void expect_failure(const char *id, const char *heard, const char *ename, const 
 /* A cell that has been started and has its request. */
 void begin_cell(const char *code, char id[37]);
 
+/* Returns after a whole turn of the loop: what had come for the kernel before the call has been served. */
+void take_a_turn(void);
+
+/* It is so much later, and a turn has noticed. */
+void put_forward(int64_t us);
+
 void write_all(int fd, const char *text);
 
 /* A frame of the worker's with a message to publish; and the kernel's answer to it. */

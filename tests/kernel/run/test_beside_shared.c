@@ -14,8 +14,6 @@
 
 #include <cmocka.h>
 
-enum { ROUNDS = 50 };
-
 static void expect_asked(const char *prompt) {
     struct message question;
     harness_receive(&h, CHANNEL_STDIN, &question);
@@ -25,8 +23,7 @@ static void expect_asked(const char *prompt) {
 
 static void expect_not_asked(void) {
     char byte;
-    for (int i = 0; i < ROUNDS; i++)
-        take_a_turn();
+    take_a_turn();
     assert_int_equal(zmq_recv(h.sockets[CHANNEL_STDIN], &byte, 1, ZMQ_DONTWAIT), -1);
 }
 
@@ -326,8 +323,7 @@ static void test_beside_another_a_denied_call_is_the_callers(void **state) {
     begin_fresh("1", &fresh_a, first);
     begin_fresh("2", &fresh_b, second);
     fake_deny(h.session, fresh_b.cell);
-    for (int i = 0; i < 2; i++)
-        take_a_turn();
+    take_a_turn();
     end(NULL, "ok");
     expect_denied(own, 0);
     end(&fresh_a, "ok");

@@ -145,14 +145,6 @@ static void test_cell_over_cpu_is_ended(void **state) {
                    "The cell used more CPU time than its limit of 240 s and was ended" STAYS);
 }
 
-/* Later by that much; the loop notices with a request. */
-static void put_forward(int64_t us) {
-    char info[37];
-    fake_clock_put_forward(us);
-    harness_send(&h, CHANNEL_CONTROL, "kernel_info_request", json_object(), info);
-    json_decref(harness_reply(&h, CHANNEL_CONTROL, "kernel_info_reply", info));
-}
-
 #define NEARLY_OVER                                                                                                    \
     "stream:stderr:petri: this cell has used 80 % of its time limit of 120 s. In 24 s it is ended and undone; "        \
     "interrupt it before to keep what it has done. For more time begin the cell with %%limits timeout=4m, or more up " \
