@@ -103,6 +103,12 @@ def cgroups(members):
     ]
 
 
+def place_of(pid):
+    """The control group of a process where it is one that fresh runs have beside others; else nothing."""
+    found = re.search(r"/petri-\d+-\d+-beside-\d+", pathlib.Path(f"/proc/{pid}/cgroup").read_text())
+    return found and found.group()
+
+
 def is_zombie(pid):
     return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
 

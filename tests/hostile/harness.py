@@ -11,7 +11,7 @@ import time
 import zmq
 
 from kernels import Cell, Kernel, is_idle
-from processes import family, is_zombie
+from processes import family, is_zombie, place_of
 
 # How many times slower than usual this machine is: where it is emulated, cells get that much more time.
 SLOW = float(os.environ.get("PETRI_SLOW", 1))
@@ -34,6 +34,7 @@ GRACE_S = 2
 
 # How many equal counts in a row are rest: a few can fall into the time in which the next sandbox is about to be made.
 AT_REST = 10
+STILL_AT_REST = 3
 
 # For what ends by itself, however busy the machine is.
 PATIENCE = {"timeout": "60s"}
@@ -229,19 +230,21 @@ class Session(Kernel):
             return socket.recv()
 
     def living(self):
-        """How many of the kernel's processes live."""
-        count = 0
+        """How many of the kernel's processes live, but for one in each group of fresh runs: that is kept for the next."""
+        count, places = 0, set()
         for member in family(self.pid):
             try:
                 count += not is_zombie(member)
+                places.add(place_of(member))
             except OSError:
                 continue  # it has just ended
-        return count
+        return count - len(places - {None})
 
-    def steady(self):
-        """The number of processes once it is the same AT_REST times in a row."""
-        seen = []
-        while len(seen) < AT_REST or len(set(seen[-AT_REST:])) > 1:
+    def steady(self, times=AT_REST):
+        """The number of processes once it is the same so many times in a row."""
+        deadline, seen = time.monotonic() + LATE_S, []
+        while len(seen) < times or len(set(seen[-times:])) > 1:
+            assert time.monotonic() < deadline, f"never at rest: {seen}"
             self.control("kernel_info_request")
             seen.append(self.living())
         return seen[-1]
@@ -249,9 +252,8 @@ class Session(Kernel):
     def await_rest(self):
         """Waits until there are no more processes than at rest."""
         deadline = time.monotonic() + LATE_S
-        while self.living() > self.at_rest:
-            assert time.monotonic() < deadline, f"{self.living()} processes, at rest {self.at_rest}: one of the cell's is left"
-            self.control("kernel_info_request")
+        while (living := self.steady(STILL_AT_REST)) > self.at_rest:
+            assert time.monotonic() < deadline, f"{living} processes, at rest {self.at_rest}: one of the cell's is left"
 
     def is_alive(self):
         return self.manager.is_alive()
