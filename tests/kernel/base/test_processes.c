@@ -15,7 +15,7 @@
 
 enum { BYTES = 32 << 20 };
 
-/* A child with memory of its own and a child below it; returns once both are there. */
+/* A child with memory of its own and a child below it, which ends with it; returns once both are there. */
 static pid_t start_two(void) {
     int ready[2];
     char byte;
@@ -24,9 +24,7 @@ static pid_t start_two(void) {
     if (pid == 0) {
         char *held = malloc(BYTES);
         memset(held, 1, BYTES);
-        if (fork() == 0)
-            prctl(PR_SET_PDEATHSIG, SIGKILL);
-        else if (write(ready[1], held, 1) != 1)
+        if (fork() == 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) || write(ready[1], held, 1) != 1))
             _exit(1);
         pause();
         _exit(0);
