@@ -33,7 +33,7 @@ void begin_cell(const char *code, char id[37]);
 /* Returns after a whole turn of the loop: what had come for the kernel before the call has been served. */
 void take_a_turn(void);
 
-/* It is so much later, and a turn has noticed. */
+/* Between two turns it becomes so much later: what had begun before the call has taken that long. */
 void put_forward(int64_t us);
 
 void write_all(int fd, const char *text);

@@ -1,6 +1,5 @@
 /* Questions to the client whose cell runs, and interrupts, with a client and a worker played by the test. */
 #include "tests/kernel/cells.h"
-#include "tests/kernel/fake_clock.h"
 
 #include "kernel/base/clock.h"
 
@@ -141,14 +140,10 @@ static void test_input_wait_does_not_count_to_the_time_limit(void **state) {
     (void)state;
     begin_cell("asks", id);
     spec_for_input(1);
-    for (int i = 0; i < 3; i++) { /* at the limit the kernel would ask for the stack, and then end the cell */
-        take_a_turn();
-        fake_clock_put_forward(limit_us);
-    }
+    for (int i = 0; i < 3; i++) /* at the limit the kernel would ask for the stack, and then end the cell */
+        put_forward(limit_us);
     expect_answered(1, "x");
-    take_a_turn();
-    fake_clock_put_forward(limit_us);
-    take_a_turn();
+    put_forward(limit_us);
     expect_failure(id, "busy execute_input error:CellTimeout idle", "CellTimeout",
                    "The cell ran longer than its time limit of 120 s and was ended" STAYS);
 }
@@ -196,11 +191,9 @@ static void test_input_limit_is_for_all_questions_of_a_cell(void **state) {
     (void)state;
     begin_cell("asks twice", id);
     spec_for_input(1);
-    take_a_turn();
     put_forward(limit_us / 2);
     expect_answered(1, "x");
     spec_for_input(2);
-    take_a_turn();
     put_forward(limit_us / 2);
     expect_nobody_answered(id);
 }

@@ -1,6 +1,5 @@
 /* Fresh runs beside each other and beside the session's own, with a client and the workers played by the test. */
 #include "tests/kernel/beside.h"
-#include "tests/kernel/fake_clock.h"
 
 #include "kernel/base/clock.h"
 
@@ -232,8 +231,7 @@ static void test_beside_each_other_sixteen_fresh_runs_and_no_more(void **state) 
     begin_cell("own", own);
     send_fresh("waits", ids[PLACES_BESIDE]);
     expect_count("beside:start", PLACES_BESIDE);
-    fake_clock_put_forward(h.kernel.runner.limits.values[LIMIT_TIMEOUT] * CLOCK_MS); /* each is asked for its stack */
-    take_a_turn();
+    put_forward(h.kernel.runner.limits.values[LIMIT_TIMEOUT] * CLOCK_MS); /* each is asked for its stack */
     for (size_t i = 0; i < PLACES_BESIDE; i++)
         harness_leave(&workers[i]);
     expect_begun(&fresh_a);

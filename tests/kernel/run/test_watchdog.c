@@ -1,6 +1,5 @@
 /* What ends a cell from outside: the clock, with a look at where its code was, memory, CPU time, open files. */
 #include "tests/kernel/cells.h"
-#include "tests/kernel/fake_clock.h"
 
 #include "kernel/base/clock.h"
 
