@@ -7,7 +7,6 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <zmq.h>
 
@@ -212,14 +211,7 @@ static void test_beside_the_session_its_comms_are_not_changed(void **state) {
     json_decref(content);
 }
 
-/* Refused, for the task has used this. */
-static void expect_over_budget(const char *id, const char *used) {
-    char sentence[256];
-    (void)snprintf(sentence, sizeof sentence, "The cell was not run: task T has used %s" STAYS, used);
-    expect_failure(id, "busy execute_input error:BudgetExceeded idle", "BudgetExceeded", sentence);
-}
-
-/* How much it has used is no number that a test knows: its own time counts as well. */
+/* Refused, for its task has no time left. How much that has used no test knows: the test's own time counts as well. */
 static void expect_over_time_budget(const char *id) {
     struct message reply;
     harness_receive(&h, CHANNEL_SHELL, &reply);
@@ -240,7 +232,8 @@ static void test_beside_another_run_of_its_task_a_run_counts_for_the_budget(void
     send_of_task("T", first);
     expect_begun(&fresh_a);
     send_of_task("T", second);
-    expect_over_budget(second, "1 runs and its limit runs is 1");
+    expect_failure(second, "busy execute_input error:BudgetExceeded idle", "BudgetExceeded",
+                   "The cell was not run: task T has used 1 runs and its limit runs is 1" STAYS);
     send_of_task("U", other);
     expect_begun(&fresh_b);
     end(&fresh_b, "ok");
