@@ -17,12 +17,14 @@
 #include "base/cleanup.h"
 #include "sandbox/process/process.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <linux/audit.h>
 #include <linux/close_range.h>
 #include <linux/filter.h>
+#include <linux/rseq.h>
 #include <linux/seccomp.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,9 +34,6 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#if __GLIBC_PREREQ(2, 35)
-#include <sys/rseq.h>
-#endif
 
 enum {
     PAGE = 4096,
@@ -44,7 +43,8 @@ enum {
     MAX_CALLS = 8,
     CALL_BYTES = 32,
     RSEQ_BYTES = 32, /* the least that Linux registers */
-    RSEQ_MAX_BYTES = 1024
+    RSEQ_MAX_BYTES = 1024,
+    RSEQ_SIGNATURE = 0x53053053, /* with which glibc registers on x86-64: its <sys/rseq.h> */
 };
 
 /* The end of a process' addresses. See: Documentation/arch/x86/x86_64/mm.rst. */
@@ -135,6 +135,23 @@ int init_find_kept(struct init_kept *ret_kept) {
     return 0;
 }
 
+/* What libc registers for each thread, and where, from its thread pointer. See: "Restartable Sequences", glibc. */
+static struct {
+    bool registered;
+    ptrdiff_t offset;
+} sequences;
+
+/*
+ * The libc that is there counts, not the one that petri was built with: glibc has
+ * the names from 2.35 on, and one that has none registers nothing.
+ */
+static void find_sequences(void) {
+    const ptrdiff_t *offset = dlsym(RTLD_DEFAULT, "__rseq_offset");
+    const unsigned *size = dlsym(RTLD_DEFAULT, "__rseq_size");
+    sequences.registered = offset && size && *size > 0;
+    sequences.offset = offset ? *offset : 0;
+}
+
 static struct init_kept place_of(const struct dl_phdr_info *object, size_t i) {
     const uint64_t start = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr;
     const uint64_t end = start + object->dlpi_phdr[i].p_memsz;
@@ -168,6 +185,7 @@ static int leave_out(struct dl_phdr_info *object, size_t size, void *unused) {
 
 /* A sanitizer is called by every function, and needs its libraries. */
 void init_leave_out_libraries(void) {
+    find_sequences(); /* looks through all libraries */
 #ifdef PETRI_SANITIZED
     (void)leave_out;
 #else
@@ -235,18 +253,14 @@ static struct page *make_page(const struct init_kept *kept, const void *report, 
  * many of them are in use.
  */
 static int unregister_sequences(void) {
-#if __GLIBC_PREREQ(2, 35)
-    const long area = (long)__builtin_thread_pointer() + __rseq_offset;
-    if (__rseq_size == 0)
+    const long area = (long)__builtin_thread_pointer() + sequences.offset;
+    if (!sequences.registered)
         return 0;
-    (void)syscall(SYS_rseq, area, RSEQ_BYTES, 0, RSEQ_SIG);
+    (void)syscall(SYS_rseq, area, RSEQ_BYTES, 0, RSEQ_SIGNATURE);
     for (unsigned bytes = RSEQ_BYTES; bytes <= RSEQ_MAX_BYTES; bytes += 4)
-        if (syscall(SYS_rseq, area, bytes, RSEQ_FLAG_UNREGISTER, RSEQ_SIG) == 0)
+        if (syscall(SYS_rseq, area, bytes, RSEQ_FLAG_UNREGISTER, RSEQ_SIGNATURE) == 0)
             return 0;
     return -errno;
-#else
-    return 0;
-#endif
 }
 
 int init_become(const struct init_kept *kept, int status_fd, int kept_fd, const void *report, size_t bytes) {

@@ -41,6 +41,7 @@ enum { INIT_KEPT_FD = 3 };
 int init_become(const struct init_kept *kept, int status_fd, int kept_fd, const void *report, size_t bytes) MUST_CHECK;
 
 /*
+ * To be called once in the zygote, before init_become() in one of its copies.
  * From now on the libraries of the program, but for libc, are not part of
  * processes made by fork(2): most of what a fork costs are their mappings. A
  * process that calls them nevertheless dies. See: MADV_DONTFORK in madvise(2),
