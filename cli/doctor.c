@@ -104,7 +104,7 @@ int command_doctor(const struct arguments *arguments) {
     struct python python;
     struct error error;
     enum finding worst;
-    int r = python_ask(name ? name : "python3", &python, &error);
+    int r = python_ask(python_name(name), &python, &error);
     if (r < 0 && name) {
         terminal_complain("%s", error.text);
         return FINDING_UNUSABLE;

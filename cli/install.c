@@ -37,8 +37,8 @@ static json_t *encryption(void) {
 }
 
 json_t *kernelspec_json(const struct kernelspec *spec, const char *program, const char *python) {
-    return json_pack("{s:[s, s, s, s, s, s, s, s*, s*, s*], s:s, s:s, s:s, s:s, s:{s:b, s:o}}", "argv", program,
-                     "kernel", "{connection_file}", "--profile", spec->profile, "--python", python,
+    return json_pack("{s:[s, s, s, s, s, s*, s*, s*, s*, s*], s:s, s:s, s:s, s:s, s:{s:b, s:o}}", "argv", program,
+                     "kernel", "{connection_file}", "--profile", spec->profile, python ? "--python" : NULL, python,
                      spec->writable ? "--writable" : NULL, spec->config ? "--config" : NULL, spec->config,
                      "display_name", spec->display_name, "language", "python", "interrupt_mode", "message",
                      "kernel_protocol_version", MESSAGE_PROTOCOL_VERSION ".0", "metadata", "debugger", 0,
@@ -143,11 +143,12 @@ static int fail_install(const char *what, int r) {
     return EXIT_FAILURE;
 }
 
-/* Where the kernels go, and for what. */
+/* Where the kernels go, and what they name. */
 struct place {
     const char *kernels;
-    const struct paths *paths;
-    const struct python *python;
+    const char *logos;
+    const char *program;
+    const char *python; /* NULL: what the program finds */
     const char *config; /* the path of the kernels' configuration; NULL: what they find */
 };
 
@@ -155,8 +156,8 @@ static int register_kernel(const struct kernelspec *row, const struct place *pla
     char logos[PATH_MAX + 32];
     struct kernelspec spec = *row;
     spec.config = place->config;
-    json_auto_t *json = kernelspec_json(&spec, place->paths->program, place->python->executable);
-    snprintf(logos, sizeof logos, "%s/%s", place->paths->kernelspec, spec.logos);
+    json_auto_t *json = kernelspec_json(&spec, place->program, place->python);
+    snprintf(logos, sizeof logos, "%s/%s", place->logos, spec.logos);
     int r = json ? kernelspec_write(&spec, place->kernels, logos, json) : -ENOMEM;
     if (r == 0)
         terminal_print("petri: %s is registered in %s/%s\n", spec.display_name, place->kernels, spec.name);
@@ -215,29 +216,53 @@ static int register_all(const struct arguments *arguments, enum profile_kind kin
                                                   : r;
 }
 
+/* The kernels of a package: what is given is written as it is, as the files will be elsewhere. */
+static int install_for_package(const struct arguments *arguments, enum profile_kind kind, struct place *place) {
+    char kernels[PATH_MAX];
+    if (!arguments->values[OPTION_PREFIX])
+        return fail_install("--program is for who makes a package, and needs --prefix", 0);
+    int r = choose_kernels(arguments, NULL, kernels, sizeof kernels);
+    place->kernels = kernels;
+    place->program = arguments->values[OPTION_PROGRAM];
+    place->python = arguments->values[OPTION_PYTHON];
+    if (r == 0)
+        r = register_all(arguments, kind, place);
+    return r < 0 ? fail_install(kernels, r) : EXIT_SUCCESS;
+}
+
+static int install_here(const struct arguments *arguments, const struct paths *paths, enum profile_kind kind,
+                        struct place *place) {
+    struct python python;
+    char kernels[PATH_MAX];
+    struct error error;
+    if (python_ask(python_name(arguments->values[OPTION_PYTHON]), &python, &error) < 0)
+        return fail_install(error.text, 0);
+    int r = choose_kernels(arguments, &python, kernels, sizeof kernels);
+    if (r < 0)
+        return fail_install(r == -ENOENT ? "there is no HOME to install into; use --prefix" : "the folder", r);
+    place->kernels = kernels;
+    place->program = paths->program;
+    place->python = python.executable;
+    r = register_all(arguments, kind, place);
+    if (r < 0)
+        return fail_install(kernels, r);
+    if (python_compile(python.executable, paths->worker) < 0)
+        terminal_print("petri: %s can't be written, so each start compiles the worker anew\n", paths->worker);
+    tell_packages(&python, paths);
+    tell_closed(&python, kernels);
+    return EXIT_SUCCESS;
+}
+
 int command_install(const struct arguments *arguments) {
     struct paths paths;
-    struct python python;
     enum profile_kind kind;
-    char kernels[PATH_MAX], config[PATH_MAX];
-    struct error error;
-    const char *name = arguments->values[OPTION_PYTHON];
+    char config[PATH_MAX];
     if (check_config(arguments, config, &kind) < 0)
         return EXIT_USAGE;
     int r = paths_find(&paths);
     if (r < 0)
         return fail_install("petri's own files are not where its program is", r);
-    if (python_ask(name ? name : "python3", &python, &error) < 0)
-        return fail_install(error.text, 0);
-    r = choose_kernels(arguments, &python, kernels, sizeof kernels);
-    if (r < 0)
-        return fail_install(r == -ENOENT ? "there is no HOME to install into; use --prefix" : "the folder", r);
-    r = register_all(arguments, kind, &(struct place){kernels, &paths, &python, config[0] ? config : NULL});
-    if (r < 0)
-        return fail_install(kernels, r);
-    if (python_compile(python.executable, paths.worker) < 0)
-        terminal_print("petri: %s can't be written, so each start compiles the worker anew\n", paths.worker);
-    tell_packages(&python, &paths);
-    tell_closed(&python, kernels);
-    return EXIT_SUCCESS;
+    struct place place = {.logos = paths.kernelspec, .config = config[0] ? config : NULL};
+    return arguments->values[OPTION_PROGRAM] ? install_for_package(arguments, kind, &place)
+                                             : install_here(arguments, &paths, kind, &place);
 }

@@ -23,7 +23,11 @@ struct kernelspec {
 enum { KERNELSPEC_N = 3 };
 extern const struct kernelspec kernelspecs[KERNELSPEC_N];
 
-/* The content of kernel.json. program and python are absolute paths. The caller's; NULL on ENOMEM. */
+/*
+ * The content of kernel.json: the program and the interpreter as Jupyter is to start
+ * them; python may be NULL, for the one that the program finds. The caller's; NULL on
+ * ENOMEM.
+ */
 json_t *kernelspec_json(const struct kernelspec *spec, const char *program, const char *python);
 
 /*

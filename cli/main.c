@@ -20,7 +20,7 @@ static const struct command commands[] = {
      "Runs the kernel; kernel.json starts this", .run = command_kernel, .passes_traits = true},
     {"install", "", 0,
      TAKES(OPTION_USER) | TAKES(OPTION_SYS_PREFIX) | TAKES(OPTION_PREFIX) | TAKES(OPTION_PYTHON) |
-         TAKES(OPTION_PROFILE) | TAKES(OPTION_CONFIG),
+         TAKES(OPTION_PROGRAM) | TAKES(OPTION_PROFILE) | TAKES(OPTION_CONFIG),
      "Registers petri, petri-strict and petri-writable with Jupyter, and a profile of the configuration's",
      .run = command_install},
     {"config", "check [FILE]|schema", 1, TAKES(OPTION_CONFIG),

@@ -10,6 +10,7 @@
 
 #include "kernel/base/host_file.h"
 #include "kernel/base/terminal.h"
+#include "kernel/interpreter/python.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -86,7 +87,7 @@ int replay_enter(const struct replay_named *named, const json_t *run, const char
         return r;
     if (!getcwd(folder, sizeof folder))
         return error_set(ret_error, EINVAL, "its folder: %s", strerror(errno));
-    terminal_complain("replaying in %s with %s", folder, python ? python : "python3");
+    terminal_complain("replaying in %s with %s", folder, python_name(python));
     *ret_python = python;
     return 0;
 }

@@ -55,13 +55,14 @@ static int fail_kernel(const struct kernel *kernel, const char *why) {
  * An absolute path is used as it is; any other name may be that of a script,
  * so the interpreter is run to find its path.
  */
-static int find_python(const char *name, struct start *start) {
+static int find_python(const char *given, struct start *start) {
     struct python python;
-    if (name && name[0] == '/') {
+    const char *name = python_name(given);
+    if (name[0] == '/') {
         snprintf(start->python, sizeof start->python, "%s", name);
         return 0;
     }
-    int r = python_ask(name ? name : "python3", &python, &start->broken);
+    int r = python_ask(name, &python, &start->broken);
     if (r == 0)
         memcpy(start->python, python.executable, sizeof start->python);
     return r;

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -50,6 +51,11 @@ static int read_answer(int fd, struct python *python) {
     if (r == 0)
         r = read_line(file, python->missing, sizeof python->missing);
     return r;
+}
+
+const char *python_name(const char *given) {
+    const char *installed_for = getenv("PETRI_PYTHON");
+    return given ? given : installed_for && installed_for[0] ? installed_for : "python3";
 }
 
 int python_ask(const char *name, struct python *ret_python, struct error *ret_error) {

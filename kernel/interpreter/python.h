@@ -17,6 +17,13 @@ struct python {
 };
 
 /*
+ * The name of the interpreter for cells, for python_ask(): what is given, else the
+ * one that petri is installed for (PETRI_PYTHON, which the program of a wheel sets),
+ * else "python3". Borrowed from given or the environment.
+ */
+const char *python_name(const char *given);
+
+/*
  * Runs name (a path, or a name on the PATH) once and waits for its answer. 0,
  * or -errno with one sentence in ret_error.
  */

@@ -41,6 +41,16 @@ static void test_kernel_json_of_the_writable_mode_asks_for_it(void **state) {
     json_decref(json);
 }
 
+static void test_kernel_json_without_an_interpreter_leaves_it_to_the_program(void **state) {
+    json_t *json = kernelspec_json(&kernelspecs[2], "{resource_dir}/petri", NULL);
+    const json_t *argv = json_object_get(json, "argv");
+    (void)state;
+    assert_int_equal(json_array_size(argv), 6);
+    assert_string_equal(json_string_value(json_array_get(argv, 0)), "{resource_dir}/petri");
+    assert_string_equal(json_string_value(json_array_get(argv, 5)), "--writable");
+    json_decref(json);
+}
+
 static const char *const logos_made[] = {"logos/logo-32x32.png", "logos/logo-64x64.png", "logos/logo-svg.svg"};
 
 static void test_kernelspec_write_creates_and_then_replaces_the_folder(void **state) {
@@ -217,6 +227,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_kernel_json_is_what_jupyter_reads),
         TEST(test_kernel_json_of_the_writable_mode_asks_for_it),
+        TEST(test_kernel_json_without_an_interpreter_leaves_it_to_the_program),
         TEST(test_kernelspec_write_creates_and_then_replaces_the_folder),
         TEST(test_kernelspec_write_does_not_follow_links),
         TEST(test_kernelspec_write_without_logos_fails),

@@ -35,7 +35,7 @@ exit 1
 COMMON = {"--help", "--version"}
 OPTIONS = {
     "kernel": {"--profile", "--config", "--python", "--artifacts", "--writable"},
-    "install": {"--user", "--sys-prefix", "--prefix", "--python", "--profile", "--config"},
+    "install": {"--user", "--sys-prefix", "--prefix", "--program", "--python", "--profile", "--config"},
     "config": {"--config"},
     "run": {"--profile", "--config", "--python", "--timeout", "--memory", "--stdin", "--file", "--artifacts", "--text"},
     "runs": {"--json", "--limit", "--task", "--outcome", "--config"},

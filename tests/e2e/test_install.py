@@ -1,0 +1,51 @@
+"""petri install for who makes a package, and the interpreter that petri is installed for."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from kernels import PETRI, STUCK_S
+from surroundings import SYSTEM_PYTHON
+
+NAMES = ["petri", "petri-strict", "petri-writable"]
+
+
+def petri(*arguments, **options):
+    command = [PETRI, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=STUCK_S, check=False, **options)
+
+
+def interpreter_of_a_run(*arguments):
+    done = petri("run", "--text", *arguments, "-", input="import sys; print(sys.executable)")
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("python", [[], ["--python", "/opt/absent/python3"]])
+def test_a_package_s_kernelspecs_name_what_is_given_though_nothing_of_it_is_there(python, tmp_path):
+    program = "{resource_dir}/../../../../bin/petri"
+    done = petri("install", "--program", program, *python, "--prefix", tmp_path)
+    assert done.returncode == 0, done.stderr
+    kernels = tmp_path / "share" / "jupyter" / "kernels"
+    assert sorted(path.name for path in kernels.iterdir()) == NAMES
+    for name in NAMES:
+        argv = json.loads((kernels / name / "kernel.json").read_text())["argv"]
+        assert argv[:3] == [program, "kernel", "{connection_file}"]
+        assert argv[5:7] == python or ("--python" not in argv and not python), argv
+
+
+def test_a_package_s_kernelspecs_need_a_prefix(tmp_path):
+    done = petri("install", "--program", "/usr/bin/petri", env={"HOME": str(tmp_path)})
+    assert (done.returncode, list(tmp_path.iterdir())) == (1, [])
+    assert "needs --prefix" in done.stderr
+
+
+def test_cells_get_the_interpreter_that_petri_is_installed_for_unless_another_is_given(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setenv("PETRI_PYTHON", SYSTEM_PYTHON)
+    assert interpreter_of_a_run() == SYSTEM_PYTHON
+    assert interpreter_of_a_run("--python", sys.executable) == sys.executable
+    monkeypatch.setenv("PETRI_PYTHON", "/opt/absent/python3")
+    done = petri("run", "-", input="1")
+    assert done.returncode == 4 and "/opt/absent/python3" in done.stdout, done.stdout
