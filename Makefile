@@ -1,5 +1,5 @@
 # The front door. What each target does is in scripts/, one file a target.
-.PHONY: all run lab check test test-all test-hostile test-vm coverage bench install clean help
+.PHONY: all run lab check test test-all test-hostile test-vm coverage bench install wheel clean help
 .DEFAULT_GOAL := all
 PREFIX ?= /usr/local
 DOOR ?= check
@@ -36,6 +36,9 @@ bench: ## measure petri beside ipykernel and xeus-python
 
 install: ## install into $(PREFIX), with kernelspecs for the python3 on the path
 	@scripts/install.sh "$(PREFIX)"
+
+wheel: ## make build/wheel/petri_kernel-*.whl, for any distribution, and the source distribution
+	@scripts/wheel.sh
 
 clean: ## remove build/, tour.html and agent-run/
 	@scripts/clean.sh

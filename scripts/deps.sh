@@ -6,7 +6,7 @@
 #
 # Groups: build (petri itself), python (a venv for clients), unit (the cmocka tests), sanitize (clang, with libFuzzer),
 # coverage (what reads its counters), browser (tests/clients: node and a browser), vm (make test-vm), container
-# (tests/e2e/test_container.py).
+# (tests/e2e/test_container.py), wheel (scripts/wheel.sh).
 set -eu
 . "$(dirname -- "$0")/common.sh"
 
@@ -31,6 +31,10 @@ unit   library  cmocka      libcmocka-dev
 sanitize command clang      clang
 sanitize libfuzzer clang    libclang-rt-dev
 coverage command llvm-cov   llvm
+wheel  command  g++         g++
+wheel  command  dpkg-source dpkg-dev
+wheel  command  patch       patch
+wheel  command  git         git
 container command podman    podman
 container command runc      runc
 browser command node        nodejs

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib.metadata
 import json
 import os
 import pathlib
@@ -16,7 +15,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import urllib.parse
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from queue import Empty
@@ -26,6 +24,7 @@ from jupyter_client.asynchronous.client import AsyncKernelClient
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 
+import petri_kernel
 from petri_kernel.errors import BadRequest, KernelDied, ProgramNotFound, SessionError
 from petri_kernel.router import Router
 
@@ -43,35 +42,23 @@ SOCKET_PATH_BYTES = 100
 Config = Union[Mapping[str, Any], str, "os.PathLike[str]"]
 
 
-def _built() -> str | None:
-    """Where the program is built in the checkout that pip has installed this package from; None where it has not.
-
-    See: PEP 610, direct_url.json.
-    """
-    try:
-        text = importlib.metadata.distribution("petri-kernel").read_text("direct_url.json")
-        url = urllib.parse.urlsplit(json.loads(text or "{}").get("url", ""))
-    except (importlib.metadata.PackageNotFoundError, ValueError, AttributeError):
-        return None
-    if url.scheme != "file":
-        return None
-    return str(pathlib.Path(urllib.parse.unquote(url.path)).parent / "build" / "petri")
+def _own() -> str | None:
+    """The program that the wheel has put into this package's folder; None where it came without one."""
+    return next(filter(os.path.exists, (os.path.join(folder, "bin", "petri") for folder in petri_kernel.__path__)), None)
 
 
 def find_program(program: str | os.PathLike[str] | None = None) -> str:
-    """The absolute path of the program `petri`: what is given, else $PETRI, else `petri` on the PATH, else what was
-    built in the checkout that this package was installed from.
+    """The absolute path of the program `petri`: what is given, else $PETRI, else the one that came with this package,
+    else `petri` on the PATH.
 
     Raises ProgramNotFound.
     """
-    named = os.fspath(program) if program is not None else os.environ.get("PETRI") or "petri"
-    built = _built() if named == "petri" else None
-    found = shutil.which(named) or (shutil.which(built) if built else None)
+    named = os.fspath(program) if program is not None else os.environ.get("PETRI") or _own() or "petri"
+    found = shutil.which(named)
     if found is None:
         raise ProgramNotFound(
-            f"there is no program {named!r}; build petri and put it on the PATH (in a checkout of petri: make, and then "
-            f"make install), or name it: program=, or the environment variable PETRI"
-            + (f". It was looked for on the PATH and at {built}." if built else "")
+            f"there is no program {named!r}; install petri (pip install petri-kernel, or in a checkout pip install . or "
+            "make install), or name it: program=, or the environment variable PETRI"
         )
     return os.path.abspath(found)
 

@@ -2,7 +2,6 @@
 
 import copy
 import gc
-import json
 import os
 import pathlib
 import pickle
@@ -371,20 +370,15 @@ def test_missing_module_names_the_interpreter_that_lacks_it(session):
     assert f"{sys.executable} -m pip install" in found.error.traceback[-1]
 
 
-def test_program_is_found_in_the_checkout_that_pip_installed_the_package_from(tmp_path, monkeypatch):
-    (tmp_path / "build").mkdir()
-    program = script(tmp_path / "build", "exit 0").rename(tmp_path / "build" / "petri")
-    info = tmp_path / "site" / "petri_kernel-0.1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: petri-kernel\nVersion: 0.1.0\n")
-    (info / "direct_url.json").write_text(json.dumps({"url": (tmp_path / "client").as_uri(), "dir_info": {}}))
+def test_the_program_that_came_with_the_package_is_found_before_the_one_on_the_path(tmp_path, monkeypatch):
+    (tmp_path / "bin").mkdir()
+    program = script(tmp_path / "bin", "exit 0").rename(tmp_path / "bin" / "petri")
     monkeypatch.delenv("PETRI")
-    monkeypatch.setenv("PATH", str(tmp_path / "none"))
-    monkeypatch.syspath_prepend(tmp_path / "site")
+    monkeypatch.setenv("PATH", str(PROGRAM.parent))
+    monkeypatch.setattr(petri, "__path__", [*petri.__path__, str(tmp_path)])
     assert kernel.find_program() == str(program)
     program.unlink()
-    with pytest.raises(petri.ProgramNotFound, match="make install"):
-        kernel.find_program()
+    assert kernel.find_program() == str(PROGRAM)
 
 
 def test_the_folder_is_read_and_not_written(tmp_path):
@@ -435,7 +429,7 @@ def test_bad_arguments_fail_before_anything_starts(shared, tmp_path):
 def test_the_program_is_found_by_argument_environment_and_path(tmp_path, monkeypatch):
     assert kernel.find_program() == str(PROGRAM)
     monkeypatch.setenv("PETRI", str(tmp_path / "absent"))
-    with pytest.raises(petri.ProgramNotFound, match=r"absent'; build petri and put it on the PATH"):
+    with pytest.raises(petri.ProgramNotFound, match=r"absent'; install petri"):
         petri.Session()
     assert kernel.find_program(PROGRAM) == str(PROGRAM)
     monkeypatch.delenv("PETRI")

@@ -24,7 +24,7 @@ def mypy(*arguments, **options):
 def test_the_package_is_clean_under_strict_mypy(skip_or_fail):
     if importlib.util.find_spec("mypy") is None:
         skip_or_fail("there is no mypy")
-    checked = mypy(cwd=ROOT / "client")
+    checked = mypy(cwd=ROOT)
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 

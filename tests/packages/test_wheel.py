@@ -1,0 +1,77 @@
+"""What `pip install petri-kernel` gives, in environments of every kind, and that `pip uninstall` takes it away again."""
+
+import json
+import re
+import textwrap
+import tomllib
+import zipfile
+
+import pytest
+
+import environments
+from conftest import ROOT
+
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.xdist_group("wheel"),  # one process: the wheel is built once
+]
+
+INTERPRETERS = environments.interpreters()
+NEWEST = INTERPRETERS[max(set(INTERPRETERS) - {"debian"}, default="debian")]
+WAYS = {
+    **{f"venv of {label}": (environments.make_venv, python) for label, python in INTERPRETERS.items()},
+    "uv": (environments.make_uv, NEWEST),
+    "conda style": (environments.make_conda_style, NEWEST),
+}
+NOTEBOOK = (ROOT / "tests" / "packages" / "notebook.py").read_text()
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+# Installed before the wheel, so that what the wheel adds is petri's own.
+DEPENDENCIES = ["nbclient", *PROJECT["dependencies"]]
+
+
+def example_of_readme():
+    section = (ROOT / "README.md").read_text().split("## From a program")[1]
+    return textwrap.dedent(re.search(r"(?m)^    import petri_kernel.*\n(?:    .*\n)+", section)[0])
+
+
+def requirements(lines):
+    """{name: version} of lines such as name>=version or name>=version,<other."""
+    return dict(re.match(r"([\w-]+)>=([\d.]+)", line).groups() for line in lines if not line.startswith("#"))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_wheel_gives_a_notebook_the_interpreter_it_is_installed_for_and_goes_without_a_trace(way, wheel, tmp_path):
+    make, python = WAYS[way]
+    environment = make(tmp_path / "environment", python)
+    environment.pip("install", *DEPENDENCIES)
+    before = environment.files()
+    environment.pip("install", str(wheel))
+    where, end, kept = json.loads(environment.run("python3", "-c", NOTEBOOK))
+    prefix = str(environment.prefix)
+    assert (where, end) == ("{} {} {}".format(prefix, *environments.version_of(python)), "CellCrashed")
+    assert kept == f"{prefix} 1"
+    doctor = json.loads(environment.run("petri", "doctor", "--json"))
+    [cell] = [row for row in doctor["probes"] if row["probe"] == "cell"]
+    assert (cell["finding"], cell["text"].split(" was ")[0]) == ("good", f"{prefix}/bin/python3")
+    assert environment.run("python3", "-c", example_of_readme()) == "ok 42\n\n"
+    environment.pip("uninstall", *([] if way == "uv" else ["-y"]), "petri-kernel")
+    left = environment.files() ^ before
+    # uv leaves empty folders.
+    assert [name for name in left if way != "uv" or (environment.prefix / name).is_file()] == []
+
+
+def test_the_wheel_depends_on_all_that_an_interpreter_of_cells_needs():
+    declared = requirements(PROJECT["dependencies"])
+    for group in ("site", "checks"):
+        lines = (ROOT / "scripts" / "requirements" / f"{group}.txt").read_text().splitlines()
+        assert requirements(lines).items() <= declared.items()
+
+
+def test_the_wheel_has_all_modules_the_types_marker_and_its_libraries(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    modules = {f"petri_kernel/{path.name}" for path in (ROOT / "client" / "petri_kernel").glob("*.py")}
+    worker = {f"petri_kernel/share/petri/worker/petri_worker/{path.name}" for path in ROOT.glob("worker/*/*.py")}
+    assert {*modules, *worker, "petri_kernel/py.typed", "petri_kernel/bin/petri"} <= names
+    libraries = {re.match(r"petri_kernel\.libs/(lib[a-z0-9]+?)(-8)?-", name)[1] for name in names if ".libs/lib" in name}
+    assert libraries == {"libjansson", "libpcre2", "libseccomp", "libsodium", "libsqlite3", "libzmq"}
+    assert re.search(r"-py3-none-manylinux_2_34_x86_64\.whl$", wheel.name), wheel.name
