@@ -17,30 +17,59 @@ static const struct command commands[] = {
     {"kernel", "CONNECTION_FILE", 1,
      TAKES(OPTION_PROFILE) | TAKES(OPTION_CONFIG) | TAKES(OPTION_PYTHON) | TAKES(OPTION_ARTIFACTS) |
          TAKES(OPTION_WRITABLE),
-     "Runs the kernel; kernel.json starts this", .run = command_kernel, .passes_traits = true},
+     "Runs the kernel; kernel.json starts this", .run = command_kernel, .passes_traits = true,
+     .exits = {{0, "it was told to stop"},
+               {1, "it had no memory, or no port of the connection file was free"},
+               {2, "the command line or the connection file is wrong"}}},
     {"install", "", 0,
      TAKES(OPTION_USER) | TAKES(OPTION_SYS_PREFIX) | TAKES(OPTION_PREFIX) | TAKES(OPTION_PYTHON) |
          TAKES(OPTION_PROGRAM) | TAKES(OPTION_PROFILE) | TAKES(OPTION_CONFIG),
      "Registers petri, petri-strict and petri-writable with Jupyter, and a profile of the configuration's",
-     .run = command_install},
+     .run = command_install,
+     .exits = {{0, "the kernels are registered"},
+               {1, "they could not be written, or the interpreter could not be asked what it is"},
+               {2, "the command line or the configuration is wrong"}}},
     {"config", "check [FILE]|schema", 1, TAKES(OPTION_CONFIG),
-     "Checks a configuration file, or writes the JSON Schema of such files", .run = command_config, .n_optional = 1},
+     "Checks a configuration file, or writes the JSON Schema of such files", .run = command_config, .n_optional = 1,
+     .exits = {{0, "the files are good, or there are none"},
+               {1, "the schema could not be written"},
+               {2, "a file or the command line is wrong"}}},
     {"run", "FILE.py|-", 1,
      TAKES(OPTION_PROFILE) | TAKES(OPTION_CONFIG) | TAKES(OPTION_PYTHON) | TAKES(OPTION_TIMEOUT) |
          TAKES(OPTION_MEMORY) | TAKES(OPTION_STDIN) | TAKES(OPTION_FILE) | TAKES(OPTION_ARTIFACTS) | TAKES(OPTION_TEXT),
-     "Runs one cell without Jupyter and writes its report as JSON, or its output as text", .run = command_run},
+     "Runs one cell without Jupyter and writes its report as JSON, or its output as text", .run = command_run,
+     .exits = {{0, "the code ended without an error"},
+               {1, "the code raised an error, or the report could not be written"},
+               {2, "the command line is wrong, or petri refused to run the code"},
+               {3, "the code passed a limit or crashed"},
+               {4, "the sandbox could not be made"},
+               {130, "a signal ended petri"}}},
     {"runs", "", 0,
      TAKES(OPTION_JSON) | TAKES(OPTION_LIMIT) | TAKES(OPTION_TASK) | TAKES(OPTION_OUTCOME) | TAKES(OPTION_CONFIG),
-     "Lists the recorded runs, the newest first", .run = command_runs},
+     "Lists the recorded runs, the newest first", .run = command_runs,
+     .exits = {{0, "the list was written, even if it is empty"},
+               {1, "the records could not be read, or the list could not be written"},
+               {2, "there are no records, or the command line or the configuration is wrong"}}},
     {"show", "RUN", 1, TAKES(OPTION_JSON) | TAKES(OPTION_CONFIG),
-     "Shows a recorded run; the beginning of its id is enough", .run = command_show},
+     "Shows a recorded run; the beginning of its id is enough", .run = command_show,
+     .exits = {{0, "the run was shown"},
+               {1, "its JSON could not be written"},
+               {2, "there is no such run, or the command line or the configuration is wrong"}}},
     {"replay", "RUN", 1, TAKES(OPTION_JSON) | TAKES(OPTION_CONFIG) | TAKES(OPTION_PYTHON) | TAKES(OPTION_FOLDER),
-     "Runs a recorded run again and says what differs; exit 0 where nothing does, 1 where something does",
-     .run = command_replay},
+     "Runs a recorded run again and says what differs", .run = command_replay,
+     .exits = {{0, "nothing differs"},
+               {1, "something differs"},
+               {2, "the run could not be replayed, or the command line or the configuration is wrong"}}},
     {"ps", "", 0, TAKES(OPTION_JSON), "Lists the kernels of this user that run, as root those of all users",
-     .run = command_ps},
+     .run = command_ps,
+     .exits = {{0, "the list was written, even if it is empty"},
+               {1, "the list could not be made or written"},
+               {2, "the command line is wrong"}}},
     {"doctor", "", 0, TAKES(OPTION_JSON) | TAKES(OPTION_PYTHON),
-     "Says what this machine gives, what is missing and how to mend it", .run = command_doctor},
+     "Says what this machine gives, what is missing and how to mend it", .run = command_doctor,
+     .exits = {{0, "cells run here, and every limit can be enforced"},
+               {1, "cells run here, and something is degraded"},
+               {2, "no cell can run here, or the command line is wrong"}}},
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -50,8 +79,9 @@ static int show_version(void) {
 }
 
 static int show_help(void) {
-    terminal_print("usage: petri COMMAND [ARGUMENT]...\n\n"
-                   "A Jupyter kernel whose every cell runs in a sandbox of its own.\n\n");
+    terminal_print("Usage: petri COMMAND [ARGUMENT]...\n\n"
+                   "A Jupyter kernel whose every cell runs in a sandbox of its own.\n\n"
+                   "Commands:\n");
     for (size_t i = 0; i < N_COMMANDS; i++)
         terminal_print("  %-10s %s\n", commands[i].name, commands[i].help);
     terminal_print("\npetri COMMAND --help shows the options of a command.\n");

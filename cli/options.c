@@ -131,9 +131,8 @@ int options_parse(const struct command *command, int argc, char *const argv[], s
     return 0;
 }
 
-void options_usage(const struct command *command) {
-    terminal_print("usage: petri %s%s%s [OPTION]...\n\n%s.\n\n", command->name, command->operands[0] ? " " : "",
-                   command->operands, command->help);
+static void print_options(const struct command *command) {
+    terminal_print("Options:\n");
     for (int i = 0; i < OPTION_N; i++) {
         char text[64];
         if (!((command->options | ALWAYS) & TAKES(i)))
@@ -141,4 +140,17 @@ void options_usage(const struct command *command) {
         snprintf(text, sizeof text, "%s %s", rows[i].name, rows[i].value ? rows[i].value : "");
         terminal_print("  %-20s %s\n", text, rows[i].help);
     }
+}
+
+static void print_exits(const struct command *command) {
+    terminal_print("\nExit status:\n");
+    for (size_t i = 0; i < OPTIONS_MAX_EXITS && command->exits[i].text; i++)
+        terminal_print("  %-4d %s\n", command->exits[i].status, command->exits[i].text);
+}
+
+void options_usage(const struct command *command) {
+    terminal_print("Usage: petri %s%s%s [OPTION]...\n\n%s.\n\n", command->name, command->operands[0] ? " " : "",
+                   command->operands, command->help);
+    print_options(command);
+    print_exits(command);
 }

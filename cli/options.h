@@ -41,7 +41,7 @@ enum option {
 
 #define TAKES(option) (1u << (option))
 
-enum { OPTIONS_MAX_OPERANDS = 8, OPTIONS_MAX_FILES = 256 };
+enum { OPTIONS_MAX_OPERANDS = 8, OPTIONS_MAX_FILES = 256, OPTIONS_MAX_EXITS = 6 };
 
 /* A command line that was read; texts are borrowed from argv. */
 struct arguments {
@@ -50,6 +50,12 @@ struct arguments {
     size_t n_operands;
     const char *files[OPTIONS_MAX_FILES]; /* OPTION_FILE, each time it was given */
     size_t n_files;
+};
+
+/* What an exit status of a command means; without a text where there are no more. */
+struct exit_meaning {
+    int status;
+    const char *text;
 };
 
 /* One row of the command table, main.c. */
@@ -62,6 +68,7 @@ struct command {
     int (*run)(const struct arguments *arguments); /* returns the exit status */
     size_t n_optional;                             /* how many operands it takes beyond those that it needs */
     bool passes_traits; /* ignores --Class.trait=value, which clients pass to any kernel that is called python3 */
+    struct exit_meaning exits[OPTIONS_MAX_EXITS];
 };
 
 /*
@@ -71,7 +78,11 @@ struct command {
 int options_parse(const struct command *command, int argc, char *const argv[], struct arguments *ret_arguments,
                   struct error *ret_error) MUST_CHECK;
 
-/* Writes the usage of a command with its options to standard output. */
+/*
+ * Writes the usage of a command to standard output: its options, and what its exit
+ * status means. help2man(1) makes the manual page of it, so the headings are those
+ * that it knows.
+ */
 void options_usage(const struct command *command);
 
 #endif

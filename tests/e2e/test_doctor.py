@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from kernels import PETRI, STUCK_S
+from kernels import PETRI, ROOT, STUCK_S
 from test_refusal import DENY, used_up
 
 PROBES = [
@@ -139,10 +139,23 @@ def test_help_names_every_command():
 def test_help_of_a_command_names_its_options_and_no_others(command):
     done = petri(command, "--help")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(f"usage: petri {command} ")
-    names = [line.split()[0] for line in done.stdout.splitlines() if line.startswith("  ")]
+    assert done.stdout.startswith(f"Usage: petri {command} ")
+    names = [line.split()[0] for line in done.stdout.splitlines() if line.startswith("  --")]
     assert set(names) == OPTIONS[command] | COMMON
     assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("command", OPTIONS)
+def test_help_of_a_command_says_what_its_exit_status_means(command):
+    _, _, exits = petri(command, "--help").stdout.partition("\nExit status:\n")
+    meanings = dict(line.split(maxsplit=1) for line in exits.splitlines())
+    assert {"0", "1", "2"} <= set(meanings)
+    assert list(meanings) == sorted(meanings, key=int)
+
+
+def test_every_command_has_a_source_for_its_manual_page():
+    sources = {path.stem for path in (ROOT / "docs" / "man").glob("*.h2m")}
+    assert sources == {"petri", *OPTIONS}
 
 
 def test_the_version_is_the_same_with_each_command():
