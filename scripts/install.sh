@@ -1,5 +1,6 @@
 #!/bin/sh
-# install.sh PREFIX: petri into PREFIX/bin and PREFIX/share/petri, its kernelspecs into PREFIX/share/jupyter.
+# install.sh PREFIX: petri into PREFIX/bin and PREFIX/share/petri, its kernelspecs into PREFIX/share/jupyter, and its
+# manual pages into PREFIX/share/man if there is help2man to make them.
 # PYTHON names the interpreter that cells get: the first python3 on the path where it isn't set.
 set -eu
 . "$(dirname -- "$0")/common.sh"
@@ -20,6 +21,7 @@ into_prefix() {
 }
 
 "$root/scripts/build.sh"
+cmake --build "$build" --target man
 say "installing into $prefix"
 into_prefix cmake --install "$build" --prefix "$prefix"
 into_prefix "$prefix/bin/petri" install --prefix "$prefix" --python "${PYTHON:-python3}"
