@@ -7,6 +7,7 @@
 # Groups: build (petri itself), python (a venv for clients), unit (the cmocka tests), sanitize (clang, with libFuzzer),
 # coverage (what reads its counters), browser (tests/clients: node and a browser), vm (make test-vm), container
 # (tests/e2e/test_container.py), wheel (scripts/wheel.sh).
+# (tests/e2e/test_container.py), deb (the Debian package), packages (tests/packages).
 set -eu
 . "$(dirname -- "$0")/common.sh"
 
@@ -28,6 +29,15 @@ build  library  libpcre2-8  libpcre2-dev
 python command  python3     python3
 python module   ensurepip   python3-venv
 unit   library  cmocka      libcmocka-dev
+deb    command  help2man    help2man
+deb    command  dpkg-shlibdeps dpkg-dev
+packages command lintian    lintian
+packages command man        man-db
+packages command mandoc     mandoc
+packages command mmdebstrap mmdebstrap
+packages file   /usr/share/keyrings/debian-archive-keyring.gpg debian-archive-keyring
+packages command podman     podman
+packages command runc       runc
 sanitize command clang      clang
 sanitize libfuzzer clang    libclang-rt-dev
 coverage command llvm-cov   llvm
