@@ -6,7 +6,7 @@ set -eu
 . "$(dirname -- "$0")/common.sh"
 . "$root/scripts/steps.sh"
 
-"$scripts/deps.sh" install build python unit sanitize browser container
+"$scripts/deps.sh" install build python unit sanitize browser container deb packages
 "$scripts/build.sh"
 "$scripts/venv.sh" run check test libraries clients notebooks
 "$scripts/node.sh"
@@ -21,5 +21,6 @@ step "hostile cells, as root and without control groups, and at length" python_t
 step "a thousand cells, alone" "$scripts/pytest.sh" tests/e2e --door rest --alone yes
 step "hostile cells: what time and memory they take, alone" "$scripts/pytest.sh" tests/hostile --door rest --alone yes
 step "fuzz targets" env FUZZ_SECONDS="${FUZZ_SECONDS:-30}" "$scripts/fuzz.sh"
+step "packages, in clean systems" python_tests tests/packages --door rest
 step "virtual machine" "$scripts/test-vm.sh"
 report "With make test that is every test there is."

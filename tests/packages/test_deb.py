@@ -1,0 +1,174 @@
+"""The Debian package: made from this checkout, installed in a clean Debian 12, used there, and purged."""
+
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import BUILD, ROOT
+from machine import STUCK_S, Machine
+
+HERE = ROOT / "tests" / "packages"
+TOOLS = ("help2man", "dpkg-shlibdeps", "lintian", "mandoc", "man", "mmdebstrap", "podman", "runc")
+
+# The package is made once, by one process.
+pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("deb")]
+
+CELLS = [
+    "x = iter([20, 22])\nnext(x)",
+    "import os; os._exit(3)",
+    "print(20 + next(x))",
+    "import os; print(sorted(os.listdir('/home/ada')))",
+]
+NOTEBOOK = {
+    "cells": [
+        {"cell_type": "code", "execution_count": None, "id": f"cell{n}", "metadata": {}, "outputs": [], "source": code}
+        for n, code in enumerate(CELLS)
+    ],
+    "metadata": {},
+    "nbformat": 4,
+    "nbformat_minor": 5,
+}
+
+
+@pytest.fixture(scope="module")
+def tools(skip_or_fail):
+    missing = [name for name in TOOLS if not shutil.which(name)]
+    if missing or os.geteuid() != 0:
+        skip_or_fail(f"missing: {', '.join(missing)}" if missing else "root makes the clean Debian")
+
+
+@pytest.fixture(scope="module")
+def package(tools):
+    """The path of the package, just made."""
+    for old in BUILD.glob("petri-kernel_*.deb"):
+        old.unlink()
+    made = subprocess.run([ROOT / "scripts" / "package.sh", "deb"], capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stdout[-2000:] + made.stderr
+    (package,) = BUILD.glob("petri-kernel_*.deb")
+    assert str(package) in made.stdout.splitlines()[-1]
+    return package
+
+
+@pytest.fixture(scope="module")
+def unpacked(package, tmp_path_factory):
+    """The folder with the files of the package."""
+    folder = tmp_path_factory.mktemp("unpacked")
+    subprocess.run(["dpkg-deb", "--extract", package, folder], check=True)
+    return folder
+
+
+@pytest.fixture
+def machine(package):
+    subprocess.run([HERE / "debian_tree.sh", BUILD / "packages"], timeout=STUCK_S, check=True)
+    folder = BUILD / "packages" / "shown"
+    folder.mkdir(exist_ok=True)
+    shutil.copy(package, folder / "petri-kernel.deb")
+    machine = Machine(BUILD / "packages" / "tree", folder)
+    yield machine
+    machine.close()
+
+
+def commands():
+    """The program's, as --help lists them."""
+    text = subprocess.run([BUILD / "petri", "--help"], capture_output=True, text=True, check=True).stdout
+    return [line.split()[0] for line in text.splitlines() if line.startswith("  ")]
+
+
+def pages():
+    """Every manual page with the words that it is called by."""
+    return {"petri.1": [], **{f"petri-{name}.1": [name] for name in commands()}}
+
+
+def test_lintian_finds_no_error_and_no_warning(package):
+    done = subprocess.run(["lintian", "--fail-on=error,warning", package], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_the_package_depends_on_its_libraries_and_on_debians_ipython(package):
+    depends = subprocess.run(
+        ["dpkg-deb", "--field", package, "Depends"], capture_output=True, text=True, check=True
+    ).stdout.split(", ")
+    names = {row.split()[0] for row in depends}
+    assert {"libc6", "libzmq5", "libseccomp2", "python3", "python3-ipython", "python3-comm"} <= names
+
+
+def test_no_file_of_the_package_names_the_folder_that_it_was_built_in(unpacked):
+    files = [path for path in unpacked.rglob("*") if path.is_file()]
+    assert files
+    assert [path for path in files if str(ROOT).encode() in path.read_bytes()] == []
+
+
+def test_the_kernelspecs_of_the_package_start_the_installed_program(unpacked):
+    specs = {path.parent.name: json.loads(path.read_text()) for path in unpacked.rglob("kernel.json")}
+    assert set(specs) == {"petri", "petri-strict", "petri-writable"}
+    for spec in specs.values():
+        assert spec["argv"][0] == "/usr/bin/petri"
+        assert spec["argv"][spec["argv"].index("--python") + 1] == "/usr/bin/python3"
+
+
+def test_every_command_has_a_manual_page_that_says_all_of_its_help(unpacked):
+    folder = unpacked / "usr/share/man/man1"
+    assert {path.name.removesuffix(".gz") for path in folder.iterdir()} == set(pages())
+    for page, command in pages().items():
+        called = [unpacked / "usr/bin/petri", *command, "--help"]
+        help_text = subprocess.run(called, capture_output=True, text=True, check=True).stdout
+        read = ["man", "--warnings", "--no-hyphenation", "--encoding=ASCII", "--local-file", folder / f"{page}.gz"]
+        shown = subprocess.run(read, capture_output=True, text=True, env={**os.environ, "MANWIDTH": "1000"}, check=True)
+        assert shown.stderr == ""
+        words = " ".join(shown.stdout.replace("|", " ").split())
+        for line in help_text.splitlines():
+            if line.strip() and not line.endswith(":") and not line.startswith("Usage: "):
+                assert " ".join(line.replace("|", " ").split()) in words, page
+
+
+def test_mandoc_finds_nothing_wrong_with_the_manual_pages(unpacked):
+    for page in (unpacked / "usr/share/man/man1").iterdir():
+        lint = ["mandoc", "-T", "lint", "-W", "warning", page]
+        done = subprocess.run(lint, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+def outputs_of(notebook):
+    """Of each cell: what it printed, or the name of its error."""
+    return [
+        "".join(output.get("ename") or "".join(output.get("text", "")) for output in cell["outputs"])
+        for cell in json.loads(notebook)["cells"]
+    ]
+
+
+def use(machine):
+    """What a user does who has just installed it."""
+    machine.step("petri doctor", "petri", "doctor", user="ada", ok=(0, 1))
+    machine.write("/home/ada/notebook.ipynb", json.dumps(NOTEBOOK), "ada")
+    machine.step(
+        "a notebook, by nbconvert", "jupyter", "nbconvert", "--to=notebook", "--execute", "--allow-errors",
+        "--ExecutePreprocessor.kernel_name=petri", "--output=done.ipynb", "notebook.ipynb", user="ada",
+    )  # fmt: skip
+    outputs = outputs_of(machine.run("cat", "/home/ada/done.ipynb"))
+    assert outputs[1:] == ["CellCrashed", "42\n", "['notebook.ipynb']\n"], outputs
+    for page in pages():
+        assert machine.run("man", "-w", page.removesuffix(".1")).strip() == f"/usr/share/man/man1/{page}.gz"
+
+
+def test_from_a_clean_debian_to_a_running_notebook_and_a_purge_leaves_nothing(machine, record_property):
+    machine.run("useradd", "--create-home", "ada")
+    before = machine.paths()
+    machine.step("apt-get update", "apt-get", "update")
+    wanted = ["/packages/petri-kernel.deb", "jupyter-nbconvert", "man-db"]
+    # Without what is only recommended: what petri can't do without it has to depend on.
+    machine.step("apt-get install", "apt-get", "install", "--yes", "--no-install-recommends", *wanted)
+    assert machine.run("find", "/usr/share/petri", "-name", "*.pyc")  # not only when kernels start, where it can't
+    use(machine)
+    machine.step("apt-get purge", "apt-get", "purge", "--yes", "petri-kernel")
+    assert [path for path in machine.paths() if "petri" in path] == []
+    machine.run("apt-get", "purge", "--yes", *wanted[1:])
+    machine.step(
+        "apt-get autoremove", "apt-get", "--option=APT::AutoRemove::RecommendsImportant=false",
+        "--option=APT::AutoRemove::SuggestsImportant=false", "autoremove", "--purge", "--yes",
+    )  # fmt: skip
+    assert machine.paths() - before == set()
+    for name, seconds in machine.took:
+        record_property(name, seconds)
