@@ -3,7 +3,7 @@
 set -eu
 . "$(dirname -- "$0")/common.sh"
 
-# The same commit gives the same package, byte by byte.
+# The same commit gives the same package, byte by byte: all of it is built anew, and has the commit's date.
 if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
     SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct 2>/dev/null || stat -c %Y "$root/CHANGELOG.md")
     export SOURCE_DATE_EPOCH
@@ -11,9 +11,9 @@ fi
 
 deb() {
     "$root/scripts/deps.sh" install build deb
+    rm -rf "$build/debian"
     cmake -S "$root" --preset debian -B "$build/debian" >/dev/null
     cmake --build "$build/debian"
-    rm -f "$build"/debian/*.deb
     (cd "$build/debian" && cpack >cpack.log 2>&1) || die "cpack failed: $build/debian/cpack.log"
     cp "$build"/debian/*.deb "$build/"
     package=$(basename "$build"/debian/*.deb)

@@ -71,15 +71,11 @@ def machine(package):
     machine.close()
 
 
-def commands():
-    """The program's, as --help lists them."""
-    text = subprocess.run([BUILD / "petri", "--help"], capture_output=True, text=True, check=True).stdout
-    return [line.split()[0] for line in text.splitlines() if line.startswith("  ")]
-
-
-def pages():
-    """Every manual page with the words that it is called by."""
-    return {"petri.1": [], **{f"petri-{name}.1": [name] for name in commands()}}
+def pages(help_text):
+    """The manual pages that there have to be by what `petri --help` says: the name of each, and its command."""
+    commands = [line.split()[0] for line in help_text.splitlines() if line.startswith("  ")]
+    assert "run" in commands
+    return {"petri": [], **{f"petri-{name}": [name] for name in commands}}
 
 
 def test_lintian_finds_no_error_and_no_warning(package):
@@ -109,17 +105,21 @@ def test_the_kernelspecs_of_the_package_start_the_installed_program(unpacked):
         assert spec["argv"][spec["argv"].index("--python") + 1] == "/usr/bin/python3"
 
 
+def help_of(unpacked, *command):
+    called = [unpacked / "usr/bin/petri", *command, "--help"]
+    return subprocess.run(called, capture_output=True, text=True, check=True).stdout
+
+
 def test_every_command_has_a_manual_page_that_says_all_of_its_help(unpacked):
     folder = unpacked / "usr/share/man/man1"
-    assert {path.name.removesuffix(".gz") for path in folder.iterdir()} == set(pages())
-    for page, command in pages().items():
-        called = [unpacked / "usr/bin/petri", *command, "--help"]
-        help_text = subprocess.run(called, capture_output=True, text=True, check=True).stdout
-        read = ["man", "--warnings", "--no-hyphenation", "--encoding=ASCII", "--local-file", folder / f"{page}.gz"]
+    expected = pages(help_of(unpacked))
+    assert {path.name for path in folder.iterdir()} == {f"{page}.1.gz" for page in expected}
+    for page, command in expected.items():
+        read = ["man", "--warnings", "--no-hyphenation", "--encoding=ASCII", "--local-file", folder / f"{page}.1.gz"]
         shown = subprocess.run(read, capture_output=True, text=True, env={**os.environ, "MANWIDTH": "1000"}, check=True)
         assert shown.stderr == ""
         words = " ".join(shown.stdout.replace("|", " ").split())
-        for line in help_text.splitlines():
+        for line in help_of(unpacked, *command).splitlines():
             if line.strip() and not line.endswith(":") and not line.startswith("Usage: "):
                 assert " ".join(line.replace("|", " ").split()) in words, page
 
@@ -149,8 +149,8 @@ def use(machine):
     )  # fmt: skip
     outputs = outputs_of(machine.run("cat", "/home/ada/done.ipynb"))
     assert outputs[1:] == ["CellCrashed", "42\n", "['notebook.ipynb']\n"], outputs
-    for page in pages():
-        assert machine.run("man", "-w", page.removesuffix(".1")).strip() == f"/usr/share/man/man1/{page}.gz"
+    for page in pages(machine.run("petri", "--help")):
+        assert machine.run("man", "-w", page).strip() == f"/usr/share/man/man1/{page}.1.gz"
 
 
 def test_from_a_clean_debian_to_a_running_notebook_and_a_purge_leaves_nothing(machine, record_property):
