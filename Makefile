@@ -1,6 +1,5 @@
 # The front door. What each target does is in scripts/, one file a target.
-.PHONY: all run lab check test test-all test-hostile test-vm coverage bench install wheel clean help
-.PHONY: all run lab check test test-all test-hostile test-vm coverage bench install deb clean help
+.PHONY: all run lab check test test-all test-hostile test-vm coverage bench install wheel deb clean help
 .DEFAULT_GOAL := all
 PREFIX ?= /usr/local
 DOOR ?= check
@@ -40,8 +39,9 @@ install: ## install into $(PREFIX), with kernelspecs for the python3 on the path
 
 wheel: ## make build/wheel/petri_kernel-*.whl, for any distribution, and the source distribution
 	@scripts/wheel.sh
+
 deb: ## build the Debian package into build/, and say how to install it
-	@scripts/package.sh deb
+	@scripts/deb.sh
 
 clean: ## remove build/, tour.html and agent-run/
 	@scripts/clean.sh

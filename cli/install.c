@@ -219,8 +219,10 @@ static int register_all(const struct arguments *arguments, enum profile_kind kin
 /* The kernels of a package: what is given is written as it is, as the files will be elsewhere. */
 static int install_for_package(const struct arguments *arguments, enum profile_kind kind, struct place *place) {
     char kernels[PATH_MAX];
-    if (!arguments->values[OPTION_PREFIX])
-        return fail_install("--program is for who makes a package, and needs --prefix", 0);
+    if (!arguments->values[OPTION_PREFIX]) {
+        terminal_complain("--program is for who makes a package, and needs --prefix");
+        return EXIT_USAGE;
+    }
     int r = choose_kernels(arguments, NULL, kernels, sizeof kernels);
     place->kernels = kernels;
     place->program = arguments->values[OPTION_PROGRAM];

@@ -39,3 +39,10 @@ stamp() {
     mkdir -p "$stamps"
     printf '%s\n' "$2" >"$stamps/$1"
 }
+
+# The same commit gives the same package, byte by byte: what is made has the commit's date.
+use_date_of_commit() {
+    [ -n "${SOURCE_DATE_EPOCH:-}" ] ||
+        SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct 2>/dev/null || stat -c %Y "$root/CHANGELOG.md")
+    export SOURCE_DATE_EPOCH
+}

@@ -6,8 +6,7 @@
 #
 # Groups: build (petri itself), python (a venv for clients), unit (the cmocka tests), sanitize (clang, with libFuzzer),
 # coverage (what reads its counters), browser (tests/clients: node and a browser), vm (make test-vm), container
-# (tests/e2e/test_container.py), wheel (scripts/wheel.sh).
-# (tests/e2e/test_container.py), deb (the Debian package), packages (tests/packages).
+# (tests/e2e/test_container.py), wheel (scripts/wheel.sh), deb (scripts/deb.sh), packages (tests/packages).
 set -eu
 . "$(dirname -- "$0")/common.sh"
 
@@ -29,6 +28,11 @@ build  library  libpcre2-8  libpcre2-dev
 python command  python3     python3
 python module   ensurepip   python3-venv
 unit   library  cmocka      libcmocka-dev
+wheel  command  g++         g++
+wheel  command  dpkg-source dpkg-dev
+wheel  command  patch       patch
+wheel  command  git         git
+wheel  command  help2man    help2man
 deb    command  help2man    help2man
 deb    command  dpkg-shlibdeps dpkg-dev
 packages command lintian    lintian
@@ -41,10 +45,6 @@ packages command runc       runc
 sanitize command clang      clang
 sanitize libfuzzer clang    libclang-rt-dev
 coverage command llvm-cov   llvm
-wheel  command  g++         g++
-wheel  command  dpkg-source dpkg-dev
-wheel  command  patch       patch
-wheel  command  git         git
 container command podman    podman
 container command runc      runc
 browser command node        nodejs

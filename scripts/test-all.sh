@@ -6,9 +6,9 @@ set -eu
 . "$(dirname -- "$0")/common.sh"
 . "$root/scripts/steps.sh"
 
-"$scripts/deps.sh" install build python unit sanitize browser container deb packages
+"$scripts/deps.sh" install build python unit sanitize browser container wheel deb packages
 "$scripts/build.sh"
-"$scripts/venv.sh" run check test libraries clients notebooks
+"$scripts/venv.sh" run check test libraries clients notebooks wheel packages
 "$scripts/node.sh"
 "$scripts/kernelspecs.sh"
 

@@ -45,7 +45,7 @@ build_libzmq() {
     cmake --build "$work/zeromq3-build" --target install >>"$work/libzmq.log" 2>&1
 }
 
-"$root/scripts/deps.sh" check build python wheel
+"$root/scripts/deps.sh" install build python wheel
 "$root/scripts/venv.sh" wheel
 mkdir -p "$work"
 key=$(sha256sum <"$0" | cut -d' ' -f1)
@@ -68,6 +68,7 @@ build_wheel() {
     LD_LIBRARY_PATH=$libzmq/lib PATH=$venv/bin:$PATH auditwheel repair -w "$out" "$work"/dist/*.whl
 }
 
+use_date_of_commit
 rm -rf "$work/dist" "$out"/petri_kernel-*
 build_wheel >"$work/build.log" 2>&1 || { tail -n 20 "$work/build.log" >&2; die "the wheel could not be built: $work/build.log"; }
 cp "$work"/dist/*.tar.gz "$out"

@@ -37,7 +37,7 @@ def test_a_package_s_kernelspecs_name_what_is_given_though_nothing_of_it_is_ther
 
 def test_a_package_s_kernelspecs_need_a_prefix(tmp_path):
     done = petri("install", "--program", "/usr/bin/petri", env={"HOME": str(tmp_path)})
-    assert (done.returncode, list(tmp_path.iterdir())) == (1, [])
+    assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
     assert "needs --prefix" in done.stderr
 
 

@@ -1,8 +1,15 @@
-"""A clean Debian 12 in a container: what is done there is gone with it."""
+"""A clean Debian in a container: what is done there is gone with it."""
 
+import json
+import os
+import pathlib
 import resource
+import shutil
 import subprocess
+import tempfile
 import time
+
+from conftest import BUILD
 
 STUCK_S = 900  # apt fetches packages; not a measure of anything
 
@@ -11,22 +18,65 @@ LEFT_OUT = "/home /root /tmp /proc /sys /dev /packages /var/cache /var/lib/apt /
 PODMAN = ["podman", "--runtime", "runc", "--cgroup-manager", "cgroupfs"]
 
 
+CELLS = [
+    "x = iter([20, 22])\nnext(x)",
+    "import os; os._exit(3)",
+    "print(20 + next(x))",
+    "import os; print(sorted(os.listdir('/home/ada')))",
+    "import sys; print(sys.version.split()[0])",
+]
+NOTEBOOK = {
+    "cells": [
+        {"cell_type": "code", "execution_count": None, "id": f"cell{n}", "metadata": {}, "outputs": [], "source": code}
+        for n, code in enumerate(CELLS)
+    ],
+    "metadata": {},
+    "nbformat": 4,
+    "nbformat_minor": 5,
+}
+
+
+def outputs_of(notebook):
+    """Of each cell: what it printed, or the name of its error."""
+    return [
+        "".join(output.get("ename") or "".join(output.get("text", "")) for output in cell["outputs"])
+        for cell in json.loads(notebook)["cells"]
+    ]
+
+
+def pip_settings():
+    """podman's options by which pip and uv reach there what they reach here: the variables, and the certificate."""
+    names = [name for name in os.environ if name.startswith("PIP_") and name != "PIP_CERT"]
+    certificate = os.environ.get("PIP_CERT")
+    shown = [f"--volume={certificate}:/settings/cert.pem:ro", "--env=PIP_CERT=/settings/cert.pem"]
+    return [*(f"--env={name}" for name in names), *(shown if certificate else [])]
+
+
 class Machine:
     """It can be used until close(); its commands fail a test where they fail."""
 
-    def __init__(self, tree, packages):
-        """packages: a folder of this machine's, which is /packages there."""
+    def __init__(self, release, *packages):
+        """release: of Debian; packages: files of this machine's, which are in /packages there."""
+        folder = BUILD / "packages" / release
+        maker = pathlib.Path(__file__).with_name("debian_tree.sh")
+        subprocess.run([maker, folder, release], timeout=STUCK_S, check=True)
+        self.shown = tempfile.mkdtemp(prefix="packages-", dir=folder)
+        os.chmod(self.shown, 0o755)
+        for package in packages:
+            shutil.copy(package, self.shown)
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         command = [
             *PODMAN, "run", "--detach", "--rm", "--network=host", f"--ulimit=nofile={most}:{most}",
             "--ulimit=nproc=4096:4096", "--security-opt=seccomp=unconfined", "--security-opt=unmask=ALL",
-            f"--volume={packages}:/packages:ro", "--rootfs", f"{tree}:O", "sleep", "infinity",
+            f"--volume={self.shown}:/packages:ro", *pip_settings(), "--rootfs", f"{folder / 'tree'}:O", "sleep", "infinity",
         ]  # fmt: skip
         self.id = subprocess.run(command, capture_output=True, text=True, timeout=STUCK_S, check=True).stdout.strip()
         self.took = []  # of each step: its name and seconds
+        self.run("useradd", "--create-home", "ada")
 
     def close(self):
         subprocess.run([*PODMAN, "rm", "--force", "--time=0", self.id], capture_output=True, check=True)
+        shutil.rmtree(self.shown)
 
     def run(self, *command, user="root", ok=(0,)):
         """What it wrote to standard output."""
@@ -45,9 +95,23 @@ class Machine:
         self.took.append((name, time.monotonic() - began))
         return out
 
+    def tell(self, record_property):
+        """Notes how long the steps took, for the end of the tests."""
+        for name, seconds in self.took:
+            record_property(name, seconds)
+
     def write(self, path, text, user):
         command = [*PODMAN, "exec", "--interactive", f"--user={user}", self.id, "tee", path]
         subprocess.run(command, input=text, text=True, stdout=subprocess.DEVNULL, timeout=STUCK_S, check=True)
+
+    def run_notebook(self, jupyter):
+        """What the cells of NOTEBOOK put out, executed by ada with the kernel petri."""
+        self.write("/home/ada/notebook.ipynb", json.dumps(NOTEBOOK), "ada")
+        self.step(
+            "a notebook, by nbconvert", jupyter, "nbconvert", "--to=notebook", "--execute", "--allow-errors",
+            "--ExecutePreprocessor.kernel_name=petri", "--output=done.ipynb", "notebook.ipynb", user="ada",
+        )  # fmt: skip
+        return outputs_of(self.run("cat", "/home/ada/done.ipynb"))
 
     def paths(self):
         """Every file and folder but those of users, and what apt, dpkg and ldconfig keep for themselves."""

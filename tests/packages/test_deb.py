@@ -8,29 +8,12 @@ import subprocess
 import pytest
 
 from conftest import BUILD, ROOT
-from machine import STUCK_S, Machine
+from machine import Machine
 
-HERE = ROOT / "tests" / "packages"
 TOOLS = ("help2man", "dpkg-shlibdeps", "lintian", "mandoc", "man", "mmdebstrap", "podman", "runc")
 
 # The package is made once, by one process.
 pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("deb")]
-
-CELLS = [
-    "x = iter([20, 22])\nnext(x)",
-    "import os; os._exit(3)",
-    "print(20 + next(x))",
-    "import os; print(sorted(os.listdir('/home/ada')))",
-]
-NOTEBOOK = {
-    "cells": [
-        {"cell_type": "code", "execution_count": None, "id": f"cell{n}", "metadata": {}, "outputs": [], "source": code}
-        for n, code in enumerate(CELLS)
-    ],
-    "metadata": {},
-    "nbformat": 4,
-    "nbformat_minor": 5,
-}
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +28,7 @@ def package(tools):
     """The path of the package, just made."""
     for old in BUILD.glob("petri-kernel_*.deb"):
         old.unlink()
-    made = subprocess.run([ROOT / "scripts" / "package.sh", "deb"], capture_output=True, text=True, check=False)
+    made = subprocess.run([ROOT / "scripts" / "deb.sh"], capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stdout[-2000:] + made.stderr
     (package,) = BUILD.glob("petri-kernel_*.deb")
     assert str(package) in made.stdout.splitlines()[-1]
@@ -62,11 +45,7 @@ def unpacked(package, tmp_path_factory):
 
 @pytest.fixture
 def machine(package):
-    subprocess.run([HERE / "debian_tree.sh", BUILD / "packages"], timeout=STUCK_S, check=True)
-    folder = BUILD / "packages" / "shown"
-    folder.mkdir(exist_ok=True)
-    shutil.copy(package, folder / "petri-kernel.deb")
-    machine = Machine(BUILD / "packages" / "tree", folder)
+    machine = Machine("bookworm", package)
     yield machine
     machine.close()
 
@@ -131,33 +110,19 @@ def test_mandoc_finds_nothing_wrong_with_the_manual_pages(unpacked):
         assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
-def outputs_of(notebook):
-    """Of each cell: what it printed, or the name of its error."""
-    return [
-        "".join(output.get("ename") or "".join(output.get("text", "")) for output in cell["outputs"])
-        for cell in json.loads(notebook)["cells"]
-    ]
-
-
 def use(machine):
     """What a user does who has just installed it."""
     machine.step("petri doctor", "petri", "doctor", user="ada", ok=(0, 1))
-    machine.write("/home/ada/notebook.ipynb", json.dumps(NOTEBOOK), "ada")
-    machine.step(
-        "a notebook, by nbconvert", "jupyter", "nbconvert", "--to=notebook", "--execute", "--allow-errors",
-        "--ExecutePreprocessor.kernel_name=petri", "--output=done.ipynb", "notebook.ipynb", user="ada",
-    )  # fmt: skip
-    outputs = outputs_of(machine.run("cat", "/home/ada/done.ipynb"))
-    assert outputs[1:] == ["CellCrashed", "42\n", "['notebook.ipynb']\n"], outputs
+    outputs = machine.run_notebook("jupyter")
+    assert outputs[1:4] == ["CellCrashed", "42\n", "['notebook.ipynb']\n"], outputs
     for page in pages(machine.run("petri", "--help")):
         assert machine.run("man", "-w", page).strip() == f"/usr/share/man/man1/{page}.1.gz"
 
 
-def test_from_a_clean_debian_to_a_running_notebook_and_a_purge_leaves_nothing(machine, record_property):
-    machine.run("useradd", "--create-home", "ada")
+def test_from_a_clean_debian_to_a_running_notebook_and_a_purge_leaves_nothing(machine, package, record_property):
     before = machine.paths()
     machine.step("apt-get update", "apt-get", "update")
-    wanted = ["/packages/petri-kernel.deb", "jupyter-nbconvert", "man-db"]
+    wanted = [f"/packages/{package.name}", "jupyter-nbconvert", "man-db"]
     # Without what is only recommended: what petri can't do without it has to depend on.
     machine.step("apt-get install", "apt-get", "install", "--yes", "--no-install-recommends", *wanted)
     assert machine.run("find", "/usr/share/petri", "-name", "*.pyc")  # not only when kernels start, where it can't
@@ -170,5 +135,4 @@ def test_from_a_clean_debian_to_a_running_notebook_and_a_purge_leaves_nothing(ma
         "--option=APT::AutoRemove::SuggestsImportant=false", "autoremove", "--purge", "--yes",
     )  # fmt: skip
     assert machine.paths() - before == set()
-    for name, seconds in machine.took:
-        record_property(name, seconds)
+    machine.tell(record_property)

@@ -1,7 +1,10 @@
 """What `pip install petri-kernel` gives, in environments of every kind, and that `pip uninstall` takes it away again."""
 
+import contextlib
 import json
+import os
 import re
+import shutil
 import textwrap
 import tomllib
 import zipfile
@@ -10,6 +13,7 @@ import pytest
 
 import environments
 from conftest import ROOT
+from machine import Machine
 
 pytestmark = [
     pytest.mark.thorough,
@@ -58,6 +62,30 @@ def test_the_wheel_gives_a_notebook_the_interpreter_it_is_installed_for_and_goes
     left = environment.files() ^ before
     # uv leaves empty folders.
     assert [name for name in left if way != "uv" or (environment.prefix / name).is_file()] == []
+
+
+@pytest.fixture
+def tools(skip_or_fail):
+    missing = [name for name in ("mmdebstrap", "podman", "runc") if not shutil.which(name)]
+    if missing or os.geteuid() != 0:
+        skip_or_fail(f"missing: {', '.join(missing)}" if missing else "root makes the clean Debian")
+
+
+@pytest.mark.parametrize(("release", "version"), [("bookworm", "3.11"), ("trixie", "3.13")])
+def test_from_a_clean_debian_to_a_running_notebook_with_pip(release, version, wheel, tools, record_property):
+    with contextlib.closing(Machine(release, wheel)) as machine:
+        machine.step("apt-get update", "apt-get", "update")
+        machine.step("apt-get install", "apt-get", "install", "--yes", "--no-install-recommends", "python3-venv")
+        machine.step("python3 -m venv", "python3", "-m", "venv", "environment", user="ada")
+        pip = ["environment/bin/pip", "install", "--quiet"]
+        machine.step("pip install", *pip, "jupyterlab", f"/packages/{wheel.name}", user="ada")
+        machine.step("petri doctor", "environment/bin/petri", "doctor", user="ada", ok=(0, 1))
+        listed = json.loads(machine.run("environment/bin/jupyter", "kernelspec", "list", "--json", user="ada"))
+        assert {"petri", "petri-strict"} <= set(listed["kernelspecs"])
+        outputs = machine.run_notebook("environment/bin/jupyter")
+        assert outputs[1:4] == ["CellCrashed", "42\n", "['environment', 'notebook.ipynb']\n"], outputs
+        assert outputs[4].startswith(f"{version}."), outputs
+        machine.tell(record_property)
 
 
 def test_the_wheel_depends_on_all_that_an_interpreter_of_cells_needs():
