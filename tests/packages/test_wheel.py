@@ -46,7 +46,7 @@ def requirements(lines):
 @pytest.mark.parametrize("way", WAYS)
 def test_the_wheel_gives_a_notebook_the_interpreter_it_is_installed_for_and_goes_without_a_trace(way, wheel, tmp_path):
     make, python = WAYS[way]
-    environment = make(tmp_path / "environment", python)
+    environment = make(tmp_path / "an environment", python)
     environment.pip("install", *DEPENDENCIES)
     before = environment.files()
     environment.pip("install", str(wheel))
