@@ -40,7 +40,7 @@ stamp() {
     printf '%s\n' "$2" >"$stamps/$1"
 }
 
-# The same commit gives the same package, byte by byte: what is made has the commit's date.
+# The same commit gives the same package, byte by byte, so what is made has the commit's date. See: SOURCE_DATE_EPOCH.
 use_date_of_commit() {
     [ -n "${SOURCE_DATE_EPOCH:-}" ] ||
         SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct 2>/dev/null || stat -c %Y "$root/CHANGELOG.md")

@@ -54,6 +54,18 @@ if ! up_to_date wheel "$key" || [ ! -d "$libzmq" ]; then
     stamp wheel "$key"
 fi
 
+# What the libraries' licences ask for; Debian's packages of them have it.
+collect_licenses() {
+    rm -rf "$work/licenses"
+    mkdir -p "$work/licenses"
+    for library in jansson libpcre2-8 libseccomp libsodium sqlite3; do
+        file=$(pkg-config --variable=libdir "$library")/lib${library#lib}.so
+        package=$(dpkg-query -S "$(basename "$(realpath "$file")")" | sed -n 's/:.*//p' | head -n 1)
+        cp "/usr/share/doc/$package/copyright" "$work/licenses/$library"
+    done
+    cp "$work"/zeromq3-*/debian/copyright "$work/licenses/libzmq"
+}
+
 # What git knows of: the builder would also go through all that lies in build/.
 copy_sources() {
     rm -rf "$work/source"
@@ -64,7 +76,9 @@ copy_sources() {
 # In two steps, as another would: the wheel is built from the source distribution.
 build_wheel() {
     copy_sources
-    PKG_CONFIG_PATH=$libzmq/lib/pkgconfig "$venv/bin/python" -m build -o "$work/dist" "$work/source"
+    collect_licenses
+    PKG_CONFIG_PATH=$libzmq/lib/pkgconfig "$venv/bin/python" -m build -o "$work/dist" \
+        -C "cmake.define.PETRI_LICENSES=$work/licenses" "$work/source"
     LD_LIBRARY_PATH=$libzmq/lib PATH=$venv/bin:$PATH auditwheel repair -w "$out" "$work"/dist/*.whl
 }
 

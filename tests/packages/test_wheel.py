@@ -95,6 +95,12 @@ def test_the_wheel_depends_on_all_that_an_interpreter_of_cells_needs():
         assert requirements(lines).items() <= declared.items()
 
 
+def test_the_program_of_the_wheel_names_no_folder_that_it_was_built_in(wheel):
+    program = zipfile.ZipFile(wheel).read("petri_kernel/bin/petri")
+    assert b"kernel/records/records.c" in program
+    assert re.findall(rb"/[^\0]+/kernel/records/records\.c", program) == []
+
+
 def test_the_wheel_has_all_modules_the_types_marker_and_its_libraries(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     modules = {f"petri_kernel/{path.name}" for path in (ROOT / "client" / "petri_kernel").glob("*.py")}
@@ -102,4 +108,6 @@ def test_the_wheel_has_all_modules_the_types_marker_and_its_libraries(wheel):
     assert {*modules, *worker, "petri_kernel/py.typed", "petri_kernel/bin/petri"} <= names
     libraries = {re.match(r"petri_kernel\.libs/(lib[a-z0-9]+?)(-8)?-", name)[1] for name in names if ".libs/lib" in name}
     assert libraries == {"libjansson", "libpcre2", "libseccomp", "libsodium", "libsqlite3", "libzmq"}
+    licenses = {name.rsplit("/", 1)[1] for name in names if "/share/petri/licenses/" in name} - {""}
+    assert licenses == {"jansson", "libpcre2-8", "libseccomp", "libsodium", "libzmq", "sqlite3"}
     assert re.search(r"-py3-none-manylinux_2_34_x86_64\.whl$", wheel.name), wheel.name
