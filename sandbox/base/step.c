@@ -45,8 +45,6 @@ static const struct {
     [STEP_MOUNT_ATTRIBUTES] = {"making a mount read-only", "Linux 5.12 or newer is needed."},
     [STEP_PIVOT_ROOT] = {"changing the root", "In a container, the seccomp profile must permit pivot_root."},
     [STEP_TEMPLATE_FILE] = {"making a file of the sandbox's root", ""},
-    [STEP_NETWORK] = {"bringing the loopback interface up", "Raise sysctl user.max_net_namespaces."},
-    [STEP_HOSTNAME] = {"setting the host name", ""},
     [STEP_NAMESPACES] = {"making the namespaces of a sandbox",
                          "Raise the limits user.max_*_namespaces, and check that the kernel has network, ipc, uts and "
                          "cgroup namespaces."},

@@ -1,5 +1,5 @@
 /*
- * etc.c - two tables: the files that are made up, and those that are copied.
+ * etc.c - two tables: the files that are made up, and those that are copied; and what has the host name in it.
  */
 #define _GNU_SOURCE
 #include "etc.h"
@@ -10,8 +10,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/sendfile.h>
+#include <sys/utsname.h>
 
 /* Made up: what libraries look up, and nothing of the host. */
 static const struct {
@@ -22,8 +24,6 @@ static const struct {
                     "petri:x:1000:1000:petri:/home/petri:/bin/sh\n"
                     "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"},
     {"/etc/group", "root:x:0:\npetri:x:1000:\nnogroup:x:65534:\n"},
-    {"/etc/hosts", "127.0.0.1 localhost petri\n::1 localhost\n"},
-    {"/etc/hostname", "petri\n"},
     {"/etc/host.conf", "multi on\n"},
     {"/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n"},
     /* There is no network: each question is answered at once with "no such name". See: cell_names_fd() in sandbox.h. */
@@ -64,8 +64,20 @@ static int copy(const char *old, const char *path, struct error *error) {
     return 0;
 }
 
+/* Files of the host name, which is what uname(2) tells. */
+static int make_named(struct error *error) {
+    char hosts[sizeof(struct utsname)], hostname[sizeof(struct utsname)];
+    struct utsname own;
+    if (uname(&own))
+        return step_failed(error, STEP_TEMPLATE_FILE, errno, "/etc/hostname");
+    snprintf(hosts, sizeof hosts, "127.0.0.1 localhost %s\n::1 localhost\n", own.nodename);
+    snprintf(hostname, sizeof hostname, "%s\n", own.nodename);
+    int r = make("/etc/hosts", hosts, error);
+    return r ? r : make("/etc/hostname", hostname, error);
+}
+
 int etc_build(const char *old, struct error *ret_error) {
-    int r = 0;
+    int r = make_named(ret_error);
     for (size_t i = 0; r == 0 && i < sizeof made / sizeof made[0]; i++)
         r = make(made[i].path, made[i].text, ret_error);
     for (size_t i = 0; r == 0 && i < sizeof copied / sizeof copied[0]; i++)

@@ -46,7 +46,7 @@ static const struct {
     {"vmstat", OWN_COVER}, /* psutil: no page was swapped */
 };
 
-/* Of /proc/sys: limits that programs keep to, as they were when the session began. */
+/* Of /proc/sys: limits that programs keep to, and names, as they were when the session began. */
 static const char *const settings[] = {
     "fs/aio-max-nr",
     "fs/file-max",
@@ -56,6 +56,8 @@ static const char *const settings[] = {
     "fs/nr_open",
     "fs/pipe-max-size",
     "kernel/cap_last_cap",
+    "kernel/domainname",
+    "kernel/hostname",
     "kernel/ngroups_max",
     "kernel/osrelease",
     "kernel/ostype",
@@ -117,8 +119,6 @@ int proc_build_covers(const char *folder, struct error *ret_error) {
         const char *name, *text;
     } made[] = {
         {NO_FILE, ""},
-        {"sys/kernel/hostname", "petri\n"},
-        {"sys/kernel/domainname", "(none)\n"},
         {"vmstat", "pswpin 0\npswpout 0\n"},
     };
     auto_fd dir_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -46,10 +46,8 @@ enum { STACKS = 2, STACK_BYTES = 512 << 10, GUARD_BYTES = 4096 };
 static int prepare(struct error *error) {
     if (setresgid(CELL_GID, CELL_GID, CELL_GID) || setresuid(CELL_UID, CELL_UID, CELL_UID))
         return step_failed(error, STEP_CREDENTIALS, errno, "%s", "");
-    int r = mounts_begin_sandbox(error);
-    if (r == 0)
-        r = spawn_raise_loopback(error);
-    return r ? r : spawn_name_host(error);
+    spawn_raise_loopback();
+    return mounts_begin_sandbox(error);
 }
 
 static int read_layer(int fd, uint64_t *ret_layer) {

@@ -30,17 +30,17 @@ int spawn_await_report(int fd, bool end_is_success, struct error *ret_error);
 /* Sends a report; after one of a failure the calling process ends. */
 void spawn_send_report(int fd, int result, const struct error *error);
 
-/* Brings the loopback interface up, so that connecting to a closed port is refused, as programs expect. 0 or -errno.
- * See: netdevice(7). */
-int spawn_raise_loopback(struct error *ret_error);
+/*
+ * Brings the loopback interface up, so that connecting to a closed port is refused,
+ * as programs expect. Where it can't be had, cells are without it: the network
+ * namespace, not the loopback, is what keeps them apart. See: netdevice(7).
+ */
+void spawn_raise_loopback(void);
 
 /*
  * Listens on the loopback where resolvers ask for names (UDP, port 53), before
  * capabilities are given up. A descriptor, or -1: then questions stay unanswered.
  */
 int spawn_listen_for_names(void);
-
-/* Sets the host name in a new UTS namespace. 0 or -errno. */
-int spawn_name_host(struct error *ret_error);
 
 #endif

@@ -92,13 +92,10 @@ static void worker_main(const struct template *template, const struct worker_fds
     const struct session_options *options = template->options;
     struct error error = {0};
     int step;
+    spawn_raise_loopback();
     int r = mounts_begin_sandbox(&error);
     if (r == 0)
         r = mounts_build_sandbox(template, LAYER_LIVE, &error);
-    if (r == 0)
-        r = spawn_raise_loopback(&error);
-    if (r == 0)
-        r = spawn_name_host(&error);
     if (r == 0)
         r = go_to_folder(template, &error);
     if (r == 0 && (step = arrange_descriptors(worker_fds, &report_fd)))

@@ -183,6 +183,19 @@ struct state {
     int socket;
 };
 
+/*
+ * A host name for all that is spawned from here: a new UTS namespace begins with a
+ * copy of its maker's names. A container's filter may refuse it, and no promise
+ * depends on it: then cells see the container's own name.
+ */
+static int name_host(struct error *error) {
+    static const char name[] = "petri";
+    if (unshare(CLONE_NEWUTS))
+        return step_failed(error, STEP_NAMESPACES, errno, "for the host name");
+    (void)!sethostname(name, sizeof name - 1);
+    return 0;
+}
+
 /* Builds the template, makes the cage and starts the worker. */
 static int prepare_state(const struct session_options *options, const struct worker_fds *worker_fds,
                          struct state *state, struct answer *first) {
@@ -194,7 +207,9 @@ static int prepare_state(const struct session_options *options, const struct wor
         return step_failed(error, STEP_ZYGOTE, -r, "/proc/self/maps");
     if (unshare(CLONE_NEWNS))
         return step_failed(error, STEP_MOUNT_NAMESPACE, errno, "%s", "");
-    r = mounts_build_template(options, template, error);
+    r = name_host(error);
+    if (r == 0)
+        r = mounts_build_template(options, template, error);
     if (r == 0 && (state->files_fd = open(MOUNTS_FILES_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
         r = step_failed(error, STEP_LAYER, errno, MOUNTS_FILES_DIR);
     if (r == 0)

@@ -76,6 +76,34 @@ def test_without_a_sandbox_it_exits_with_4(tmp_path):
     assert (done.returncode, report["outcome"]) == (4, "sandbox"), done.stderr
 
 
+# What a cell is told of its host's name, by everything that tells it.
+NAMES = """
+import pathlib, socket
+print(socket.gethostname(), pathlib.Path("/etc/hostname").read_text().strip(), pathlib.Path("/etc/hosts").read_text()
+      .split()[2], pathlib.Path("/proc/sys/kernel/hostname").read_text().strip(), socket.gethostbyname(socket.gethostname()))
+"""
+
+
+@pytest.mark.parametrize(("refused", "name"), [("acct", "petri"), ("sethostname", os.uname().nodename)])
+def test_host_name_is_the_machines_where_it_may_not_be_set(tmp_path, refused, name):
+    done, report = petri_run(tmp_path, code=NAMES, prefix=[sys.executable, DENY, refused])
+    assert (done.returncode, report["outcome"]) == (0, "ok"), done.stderr
+    assert report["stdout"].split() == [name] * 4 + ["127.0.0.1"]
+
+
+# What a cell is told of a port that nobody listens on.
+CONNECT = """
+import errno, socket
+print(errno.errorcode[socket.socket().connect_ex(("127.0.0.1", 9))])
+"""
+
+
+@pytest.mark.parametrize(("refused", "answer"), [("acct", "ECONNREFUSED"), ("ioctl:1=0x8914", "ENETUNREACH")])
+def test_cell_runs_without_a_loopback_where_it_may_not_be_raised(tmp_path, refused, answer):
+    done, report = petri_run(tmp_path, code=CONNECT, prefix=[sys.executable, DENY, refused])
+    assert (done.returncode, report["outcome"], report["stdout"]) == (0, "ok", answer + "\n"), (done.stderr, report)
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
