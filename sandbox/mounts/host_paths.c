@@ -268,6 +268,16 @@ static int hide_in(const struct shown *shown, char ret_place[PATH_MAX], struct e
     return r ? step_failed(error, STEP_MOUNT_OVERLAY, -r, "hiding entries of a home in %s", shown->target) : 0;
 }
 
+/* Makes a file for another to be bound on, with the folders on the way to it. */
+static int make_file_below(const char *path, struct error *error) {
+    char folder[PATH_MAX];
+    const char *name = strrchr(path, '/');
+    if (!name || snprintf(folder, sizeof folder, "%.*s", (int)(name - path), path) >= (int)sizeof folder)
+        return step_failed(error, STEP_TEMPLATE_FILE, EINVAL, "%s", path);
+    int r = folder[0] ? host_paths_make_folders(folder, 0755, error) : 0;
+    return r ? r : host_paths_make_file(path, error);
+}
+
 static int show_overlay(const struct shown *shown, const char *path, struct error *error) {
     char above[PATH_MAX];
     int r = hide_in(shown, above, error);
@@ -287,8 +297,7 @@ int host_paths_show(const struct host_paths *host, const char *path, const char 
         return step_failed(ret_error, STEP_MOUNT_BIND, fd < 0 ? -fd : errno, "%s", path);
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
         return step_failed(ret_error, STEP_MOUNT_BIND, EINVAL, "%s is no file or folder", path);
-    int r = S_ISDIR(st.st_mode) ? host_paths_make_folders(target, 0755, ret_error)
-                                : host_paths_make_file(target, ret_error);
+    int r = S_ISDIR(st.st_mode) ? host_paths_make_folders(target, 0755, ret_error) : make_file_below(target, ret_error);
     if (r)
         return r;
     const struct shown shown = {host, fd, target};

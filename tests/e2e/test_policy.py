@@ -113,6 +113,17 @@ def test_locks_on_inputs_do_not_reach_the_host(configure, start, readable_folder
     assert kernel.value(f"import os; sorted(os.listdir('{readable_folder}'))") == "['folder', 'single.csv']"
 
 
+def test_a_file_as_the_only_input_is_shown_and_nothing_beside_it(configure, start, readable_folder):
+    single = readable_folder / "folder" / "below" / "single.csv"
+    single.parent.mkdir(parents=True)
+    for path in (single, single.with_name("other.csv")):
+        path.write_text("a,b\n")
+    configure(inputs=[str(single)])
+    kernel = start()
+    assert kernel.value(f"open('{single}').read()") == "'a,b\\n'"
+    assert kernel.value(f"import os; os.listdir('{single.parent}')") == "['single.csv']"
+
+
 def test_only_listed_packages_and_what_they_require_are_there(configure, start):
     configure(packages=["pandas"])
     kernel = start()
