@@ -8,6 +8,7 @@
 #include "probes.h"
 
 #include "base/cleanup.h"
+#include "cli/container.h"
 #include "kernel/base/paths.h"
 #include "kernel/base/sandbox_error.h"
 #include "kernel/policy/config.h"
@@ -16,7 +17,11 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <linux/kcmp.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 
 /* Reads a small file of /proc or /sys as one text. 0 or -errno. */
@@ -82,8 +87,18 @@ static int enter(struct workdir *workdir, struct sandbox_host *host, struct erro
     return enter_bounded(workdir, &(struct sandbox_bounds){0}, host, ret_error);
 }
 
+/* Adds what this container, if it is one, has to be started with: another sentence. */
+static void add_container_options(char *text, size_t size) {
+    const struct container *container = container_find("");
+    if (container && container->options)
+        snprintf(text, size, " In %s petri needs: %s.", container->name, container->options);
+}
+
 static enum finding fail(const struct error *error, char *text, size_t size) {
-    snprintf(text, size, "%s", error->text);
+    const int n = snprintf(text, size, "%s", error->text);
+    const bool refused = error->err == EPERM || error->err == EACCES || error->err == ENOSYS;
+    if (refused && n > 0 && (size_t)n < size)
+        add_container_options(text + n, size - (size_t)n);
     return FINDING_UNUSABLE;
 }
 
@@ -223,25 +238,34 @@ static enum finding probe_apparmor(const char *python, char *text, size_t size) 
     return FINDING_UNUSABLE;
 }
 
-/* What says that this is a container, and which. */
-static const struct {
-    const char *path;
-    const char *kind;
-} containers[] = {
-    {"/.dockerenv", "Docker"},
-    {"/run/.containerenv", "Podman"},
-    {"/run/systemd/container", "a container that systemd knows of"},
-    {"/var/run/secrets/kubernetes.io", "Kubernetes"},
-};
-
 static enum finding probe_container(const char *python, char *text, size_t size) {
-    const char *kind = getenv("container");
+    const struct container *container = container_find("");
     (void)python;
-    for (size_t i = 0; !kind && i < sizeof containers / sizeof containers[0]; i++)
-        if (access(containers[i].path, F_OK) == 0)
-            kind = containers[i].kind;
-    snprintf(text, size, "%s%s.", kind ? "this is " : "this looks like no container", kind ? kind : "");
+    snprintf(text, size, "%s%s.", container ? "this is " : "this looks like no container",
+             container ? container->name : "");
     return FINDING_GOOD;
+}
+
+/* By these descriptors of one image are told apart, and what an epoll watches. See: kcmp(2). */
+static enum finding probe_kcmp(const char *python, char *text, size_t size) {
+    const pid_t own = getpid();
+    auto_fd watched = eventfd(0, EFD_CLOEXEC), epoll = epoll_create1(EPOLL_CLOEXEC);
+    struct kcmp_epoll_slot slot = {.efd = (uint32_t)epoll, .tfd = (uint32_t)watched};
+    (void)python;
+    if (watched < 0 || epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, watched, &(struct epoll_event){.events = EPOLLIN}))
+        return FINDING_UNUSABLE;
+    if (syscall(SYS_kcmp, own, own, KCMP_FILE, watched, watched) == 0 &&
+        syscall(SYS_kcmp, own, own, KCMP_VM, 0, 0) == 0 &&
+        syscall(SYS_kcmp, own, own, KCMP_EPOLL_TFD, watched, &slot) == 0) {
+        snprintf(text, size, "it tells which descriptors share an open file.");
+        return FINDING_GOOD;
+    }
+    int n = snprintf(text, size,
+                     "it is refused (%s). So copies of a descriptor (dup) each have a position of their own from one "
+                     "cell to the next, and an epoll may lose what it watches. The kernel needs CONFIG_KCMP.",
+                     strerror(errno));
+    add_container_options(text + n, size - (size_t)n);
+    return FINDING_DEGRADED;
 }
 
 const struct probe probes[] = {
@@ -251,6 +275,7 @@ const struct probe probes[] = {
     {"apparmor", "user namespaces for an ordinary user", probe_apparmor},
     {"namespaces", "every cell", probe_namespaces},
     {"ptrace", "the state that goes on from cell to cell", probe_ptrace},
+    {"kcmp", "the descriptors that go on from cell to cell", probe_kcmp},
     {"seccomp", "every cell", probe_seccomp},
     {"cell", "all of it together, with a real interpreter", probe_cell},
     {"overlay", "the files of cells", probe_overlay},

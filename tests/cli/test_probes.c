@@ -3,6 +3,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -17,8 +18,8 @@ static enum finding run(const char *name, const char *python, char *text, size_t
 }
 
 static void test_probes_have_the_expected_names_in_order(void **state) {
-    static const char *const expected[] = {"linux",  "container", "files", "apparmor", "namespaces",
-                                           "ptrace", "seccomp",   "cell",  "overlay",  "cgroup"};
+    static const char *const expected[] = {"linux", "container", "files", "apparmor", "namespaces", "ptrace",
+                                           "kcmp",  "seccomp",   "cell",  "overlay",  "cgroup"};
     (void)state;
     assert_int_equal(probes_n, sizeof expected / sizeof expected[0]);
     for (size_t i = 0; i < probes_n; i++) {
@@ -41,11 +42,18 @@ static void test_probes_each_write_one_sentence(void **state) {
 
 static void test_probes_without_namespaces_give_the_sandbox_error(void **state) {
     static const char *const names[] = {"namespaces", "cgroup", "cell"};
+    static const char sentence[] = "making it failed (no sandboxes in this test). Mend it.";
     char text[900];
     (void)state;
+    unsetenv("KUBERNETES_SERVICE_HOST");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        setenv("container", "systemd-nspawn", 1); /* no options are known of it */
         assert_int_equal(run(names[i], "/usr/bin/python3", text, sizeof text), FINDING_UNUSABLE);
-        assert_string_equal(text, "making it failed (no sandboxes in this test). Mend it.");
+        assert_string_equal(text, sentence);
+        setenv("container", "podman", 1);
+        assert_int_equal(run(names[i], "/usr/bin/python3", text, sizeof text), FINDING_UNUSABLE);
+        assert_memory_equal(text, sentence, sizeof sentence - 1);
+        assert_non_null(strstr(text, " In podman petri needs: --security-opt "));
     }
 }
 

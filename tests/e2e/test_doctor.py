@@ -10,7 +10,7 @@ from kernels import PETRI, ROOT, STUCK_S
 from test_refusal import DENY, used_up
 
 PROBES = [
-    "linux", "container", "files", "apparmor", "namespaces", "ptrace", "seccomp", "cell", "overlay", "cgroup",
+    "linux", "container", "files", "apparmor", "namespaces", "ptrace", "kcmp", "seccomp", "cell", "overlay", "cgroup",
 ]  # fmt: skip
 FINDINGS = ["good", "degraded", "unusable"]  # by exit status
 
@@ -94,6 +94,29 @@ def test_where_no_sandbox_can_be_made_it_exits_with_2_and_says_what_is_missing(l
     assert why in row["text"]
     assert by_probe(found)["cell"]["finding"] == "unusable"
     assert [row["probe"] for row in found["probes"]] == PROBES
+
+
+@pytest.mark.parametrize("kind", [0, 1, 7], ids=["open files", "memory", "epolls"])
+def test_where_kcmp_is_refused_what_it_tells_is_degraded(kind):
+    status, found = doctor(prefix=[sys.executable, DENY, f"kcmp:2={kind}"])
+    assert (status, by_probe(found)["kcmp"]["finding"]) == (1, "degraded")
+    assert by_probe(found)["kcmp"]["text"].startswith("it is refused (Operation not permitted). ")
+    assert by_probe(found)["cell"]["finding"] == "good"
+
+
+@pytest.mark.parametrize(
+    ("runtime", "option"),
+    [("podman", "--security-opt 'unmask=/proc/*'"), ("docker", "systempaths=unconfined"), ("lxc", "nesting=true")],
+)
+def test_what_a_container_refuses_is_answered_with_its_runtimes_options(monkeypatch, runtime, option):
+    monkeypatch.setenv("container", runtime)
+    rows = by_probe(doctor(prefix=[sys.executable, DENY, "mount"])[1])
+    name = {"docker": "Docker", "lxc": "LXC"}.get(runtime, runtime)
+    assert rows["container"]["text"] == f"this is {name}."
+    for probe in ("namespaces", "cell", "cgroup"):
+        assert f" In {name} petri needs: " in rows[probe]["text"]
+        assert option in rows[probe]["text"]
+    assert "petri needs" not in by_probe(doctor(prefix=used_up("user"))[1])["namespaces"]["text"]
 
 
 @pytest.mark.parametrize(
