@@ -1,0 +1,59 @@
+"""petri in a container of podman's, whose root is this machine's own files; what it changes there is its own."""
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from kernels import ROOT, STUCK_S
+from surroundings import SYSTEM_PYTHON
+
+sys.path.insert(0, str(ROOT / "containers"))
+import make_seccomp  # noqa: E402, F401 - for tests
+
+PROFILE = ROOT / "containers" / "seccomp.json"
+UNMASKED = "--security-opt=unmask=/proc/*"
+# What docs/containers.md has podman start it with.
+OPTIONS = (UNMASKED, f"--security-opt=seccomp={PROFILE}")
+
+
+def need_podman():
+    """Skips a test where there is no podman, or no root to have it make containers; with PETRI_REQUIRE_LIVE it fails."""
+    if os.geteuid() != 0 or not shutil.which("podman"):
+        give_up = pytest.fail if os.environ.get("PETRI_REQUIRE_LIVE") == "1" else pytest.skip
+        give_up("it takes root and podman to make a container")
+
+
+def contained(program, options=OPTIONS, user=0, folder="/"):
+    """The command that has a container run a program, as this user, in this folder."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return [
+        "podman", "--runtime", "runc", "--cgroup-manager", "cgroupfs", "run", "--rm", "--interactive",
+        "--network=none", f"--user={user}", f"--ulimit=nofile={most}:{most}", "--ulimit=nproc=4096:4096",
+        *options, f"--workdir={folder}", "--rootfs", "/:O", *map(str, program),
+    ]  # fmt: skip
+
+
+def run_contained(program, code=None, **where):
+    """The finished process."""
+    return subprocess.run(
+        contained(program, **where), input=code, capture_output=True, text=True, timeout=STUCK_S, check=False
+    )
+
+
+def run_cell(place, code, *options, **where):
+    """The report of a cell that `petri run` runs in a container."""
+    done = run_contained([place.petri, "run", "--python", SYSTEM_PYTHON, *options, "-"], code=code, **where)
+    assert done.stdout, done.stderr
+    return json.loads(done.stdout)
+
+
+def doctor(place, **where):
+    """What `petri doctor` finds in a container, by probe."""
+    done = run_contained([place.petri, "doctor", "--json", "--python", SYSTEM_PYTHON], **where)
+    assert done.stdout, done.stderr
+    return {row["probe"]: row for row in json.loads(done.stdout)["probes"]}
