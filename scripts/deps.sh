@@ -6,7 +6,7 @@
 #
 # Groups: build (petri itself), python (a venv for clients), unit (the cmocka tests), sanitize (clang, with libFuzzer),
 # coverage (what reads its counters), browser (tests/clients: node and a browser), vm (make test-vm), container
-# (tests/e2e/test_container.py), wheel (scripts/wheel.sh), deb (scripts/deb.sh), packages (tests/packages).
+# (tests/e2e/test_container*.py), wheel (scripts/wheel.sh), deb (scripts/deb.sh), packages (tests/packages).
 set -eu
 . "$(dirname -- "$0")/common.sh"
 
@@ -47,6 +47,8 @@ sanitize libfuzzer clang    libclang-rt-dev
 coverage command llvm-cov   llvm
 container command podman    podman
 container command runc      runc
+container command mmdebstrap mmdebstrap
+container file    /usr/share/keyrings/debian-archive-keyring.gpg debian-archive-keyring
 browser command node        nodejs
 browser command npm         npm
 browser command chromium    chromium

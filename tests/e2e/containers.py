@@ -21,21 +21,25 @@ UNMASKED = "--security-opt=unmask=/proc/*"
 OPTIONS = (UNMASKED, f"--security-opt=seccomp={PROFILE}")
 
 
+MOST_FILES = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+ULIMITS = (f"--ulimit=nofile={MOST_FILES}:{MOST_FILES}", "--ulimit=nproc=4096:4096")
+PODMAN = ("podman", "--runtime", "runc", "--cgroup-manager", "cgroupfs")
+
+
+def give_up(why):
+    """Skips a test that can't run here; with PETRI_REQUIRE_LIVE it fails."""
+    (pytest.fail if os.environ.get("PETRI_REQUIRE_LIVE") == "1" else pytest.skip)(why)
+
+
 def need_podman():
-    """Skips a test where there is no podman, or no root to have it make containers; with PETRI_REQUIRE_LIVE it fails."""
     if os.geteuid() != 0 or not shutil.which("podman"):
-        give_up = pytest.fail if os.environ.get("PETRI_REQUIRE_LIVE") == "1" else pytest.skip
         give_up("it takes root and podman to make a container")
 
 
 def contained(program, options=OPTIONS, user=0, folder="/"):
     """The command that has a container run a program, as this user, in this folder."""
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    return [
-        "podman", "--runtime", "runc", "--cgroup-manager", "cgroupfs", "run", "--rm", "--interactive",
-        "--network=none", f"--user={user}", f"--ulimit=nofile={most}:{most}", "--ulimit=nproc=4096:4096",
-        *options, f"--workdir={folder}", "--rootfs", "/:O", *map(str, program),
-    ]  # fmt: skip
+    where = [f"--user={user}", f"--workdir={folder}", "--rootfs", "/:O"]
+    return [*PODMAN, "run", "--rm", "--interactive", "--network=none", *ULIMITS, *options, *where, *map(str, program)]
 
 
 def run_contained(program, code=None, **where):
