@@ -276,11 +276,18 @@ struct denied_call {
 };
 
 /*
- * Readable while a call waits for its answer; -1 where Linux has no such
+ * Readable while a call waits for its answer; -1 where there can be no such
  * listener: then refused calls are not reported. Borrowed; there from
  * session_capture() on.
  */
 int session_denied_fd(const struct session *session);
+
+/*
+ * Whether the filters that this process began with have a listener, so that a
+ * session's can't. Puts the process under a filter that allows all, for good: ask it
+ * in a process that soon ends. See: seccomp(2), EBUSY.
+ */
+bool sandbox_is_listened_to(void);
 
 /*
  * Answers one waiting call; call it once each time session_denied_fd() is

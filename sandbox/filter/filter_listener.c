@@ -14,11 +14,14 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <seccomp.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 
 /* Where the address of a peer stands among the arguments. */
@@ -126,4 +129,13 @@ int filter_listener_take(int listener_fd, struct denied_call *ret_call, pid_t *r
     *ret_call = call;
     *ret_pid = (pid_t)notif.pid;
     return row && row->kind == FILTER_NOTIFY && !outside ? 0 : 1;
+}
+
+bool sandbox_is_listened_to(void) {
+    struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    const struct sock_fprog program = {1, &allow};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+        return false;
+    auto_fd fd = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
+    return fd < 0 && errno == EBUSY;
 }

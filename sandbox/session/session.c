@@ -355,8 +355,8 @@ static int take_listener(struct session *session, int fd) {
     return helper_do(&keeper, (struct inject_call){.number = SYS_close, .argument = {(uint64_t)fd}});
 }
 
-/* Puts the first keeper, and so every task to come, under the filter. It has no_new_privs from its start. */
-static int install_filter(struct session *session) {
+/* Has the first keeper install the filter, with these flags of seccomp(2). What the call returns, or -errno. */
+static int put_filter(const struct session *session, unsigned flags) {
     const struct filter *filter = &session->filter;
     const uint64_t at = session->area.scratch;
     struct {
@@ -371,10 +371,27 @@ static int install_filter(struct session *session) {
     memcpy(put + sizeof header, filter->program, bytes);
     const struct inject_task keeper = first_keeper(session);
     const struct inject_memory memory = {at, put, sizeof header + bytes};
-    struct inject_call call = {.number = SYS_seccomp,
-                               .argument = {SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, at}};
+    struct inject_call call = {.number = SYS_seccomp, .argument = {SECCOMP_SET_MODE_FILTER, flags, at}};
     int r = inject_checked(&keeper, &call, &memory, NULL);
-    const int fd = r ? r : inject_result_descriptor(call.result);
+    return r ? r : inject_result_descriptor(call.result);
+}
+
+/* Puts every task under a filter that refuses the same calls, and tells of none. */
+static int install_silent_filter(struct session *session) {
+    filter_fini(&session->filter);
+    int r = filter_compile(SECCOMP_RET_ERRNO, &session->filter);
+    return r ? r : put_filter(session, 0);
+}
+
+/*
+ * Puts the first keeper, and so every task to come, under the filter. It has
+ * no_new_privs from its start. Of all filters of a task one alone may have a
+ * listener; where a container's runtime has it, refused calls go unreported.
+ */
+static int install_filter(struct session *session) {
+    const int fd = put_filter(session, SECCOMP_FILTER_FLAG_NEW_LISTENER);
+    if (fd == -EBUSY)
+        return install_silent_filter(session);
     return fd < 0 ? fd : take_listener(session, fd);
 }
 

@@ -96,6 +96,13 @@ def test_where_no_sandbox_can_be_made_it_exits_with_2_and_says_what_is_missing(l
     assert [row["probe"] for row in found["probes"]] == PROBES
 
 
+def test_where_another_filter_has_the_listener_reports_are_degraded():
+    status, found = doctor(prefix=[sys.executable, DENY, "acct:listen"])
+    assert (status, by_probe(found)["seccomp"]["finding"]) == (1, "degraded")
+    assert by_probe(found)["seccomp"]["text"].startswith("filters, but refused calls go unreported: ")
+    assert by_probe(found)["cell"]["finding"] == "good"
+
+
 @pytest.mark.parametrize("kind", [0, 1, 7], ids=["open files", "memory", "epolls"])
 def test_where_kcmp_is_refused_what_it_tells_is_degraded(kind):
     status, found = doctor(prefix=[sys.executable, DENY, f"kcmp:2={kind}"])

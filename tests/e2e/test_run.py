@@ -104,6 +104,23 @@ def test_cell_runs_without_a_loopback_where_it_may_not_be_raised(tmp_path, refus
     assert (done.returncode, report["outcome"], report["stdout"]) == (0, "ok", answer + "\n"), (done.stderr, report)
 
 
+# Calls that are refused, and one that is told of though it is let through.
+REFUSED = """
+import ctypes, errno, socket
+libc = ctypes.CDLL(None, use_errno=True)
+print(libc.ptrace(0, 0, 0, 0), errno.errorcode[ctypes.get_errno()], end=" ")
+print(errno.errorcode[socket.socket().connect_ex(("192.0.2.1", 9))])
+"""
+
+
+@pytest.mark.parametrize(("prefix", "how"), [("acct", "are reported"), ("acct:listen", "go unreported")])
+def test_calls_are_refused_where_another_filter_has_the_listener(tmp_path, prefix, how):
+    done, report = petri_run(tmp_path, code=REFUSED, prefix=[sys.executable, DENY, prefix])
+    assert (done.returncode, report["stdout"]) == (0, "-1 EPERM ENETUNREACH\n"), (done.stderr, report)
+    assert report["isolation"]["seccomp"] == f"filter that allows what is listed; refused calls {how}"
+    assert bool(report["denied"]) is (how == "are reported")
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
