@@ -1,7 +1,7 @@
 """The image of containers/Containerfile, built and run by podman.
 
-Its base image is made here, of Debian's packages, for there may be no registry of images to pull from. Both stay in podman's
-storage, where a second run finds most of their layers.
+Its base image is made here, of Debian's packages, for there may be no registry of images to pull from. That one stays in
+podman's storage; of the other nothing is left.
 """
 
 import json
@@ -68,20 +68,21 @@ def make_base():
 
 @pytest.fixture(scope="module")
 def shared():
-    """The image's name."""
+    """The image's name, while there is one."""
     need_podman()
     if not shutil.which("mmdebstrap"):
         give_up("it takes mmdebstrap to make the base image")
     make_base()
     files = [path for path in [*FILES, *map(os.environ.get, VARIABLES)] if path and pathlib.Path(path).exists()]
     done = subprocess.run(
-        [*PODMAN, "build", "--isolation=chroot", "--network=host", *ULIMITS,
+        [*PODMAN, "build", "--isolation=chroot", "--layers=false", "--force-rm", "--network=host", *ULIMITS,
          *(f"--volume={path}:{path}:ro" for path in files), *(f"--env={name}" for name in VARIABLES if name in os.environ),
          f"--build-arg=BASE={BASE}", f"--file={ROOT}/containers/Containerfile", f"--tag={IMAGE}", ROOT],
         capture_output=True, text=True, timeout=BUILD_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    return IMAGE
+    yield IMAGE
+    subprocess.run([*PODMAN, "rmi", IMAGE], check=True, capture_output=True)
 
 
 def run_image(image, program, code=None, *options):
