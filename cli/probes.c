@@ -17,11 +17,7 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <linux/kcmp.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 
 /* Reads a small file of /proc or /sys as one text. 0 or -errno. */
@@ -248,24 +244,17 @@ static enum finding probe_container(const char *python, char *text, size_t size)
     return FINDING_GOOD;
 }
 
-/* By these descriptors of one image are told apart, and what an epoll watches. See: kcmp(2). */
 static enum finding probe_kcmp(const char *python, char *text, size_t size) {
-    const pid_t own = getpid();
-    auto_fd watched = eventfd(0, EFD_CLOEXEC), epoll = epoll_create1(EPOLL_CLOEXEC);
-    struct kcmp_epoll_slot slot = {.efd = (uint32_t)epoll, .tfd = (uint32_t)watched};
+    const int r = sandbox_try_compare();
     (void)python;
-    if (watched < 0 || epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, watched, &(struct epoll_event){.events = EPOLLIN}))
-        return FINDING_UNUSABLE;
-    if (syscall(SYS_kcmp, own, own, KCMP_FILE, watched, watched) == 0 &&
-        syscall(SYS_kcmp, own, own, KCMP_VM, 0, 0) == 0 &&
-        syscall(SYS_kcmp, own, own, KCMP_EPOLL_TFD, watched, &slot) == 0) {
+    if (r == 0) {
         snprintf(text, size, "it tells which descriptors share an open file.");
         return FINDING_GOOD;
     }
     int n = snprintf(text, size,
                      "it is refused (%s). So copies of a descriptor (dup) each have a position of their own from one "
                      "cell to the next, and an epoll may lose what it watches. The kernel needs CONFIG_KCMP.",
-                     strerror(errno));
+                     strerror(-r));
     add_container_options(text + n, size - (size_t)n);
     return FINDING_DEGRADED;
 }

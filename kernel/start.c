@@ -146,6 +146,18 @@ static void tell_read_only(struct kernel *kernel) {
              kernel->export.off ? "" : "; files that they make are copied to outputs");
 }
 
+/* Tells the user of what does not go on from cell to cell as it should. */
+static void tell_apart(struct runner *runner) {
+    const int r = sandbox_try_compare();
+    const size_t n = strlen(runner->note);
+    if (r)
+        snprintf(
+            runner->note + n, sizeof runner->note - n,
+            "petri: kcmp is refused here (%s), so copies of a descriptor (os.dup) part after a cell, and an epoll may "
+            "lose what it watches; petri doctor says how to change that.\n",
+            strerror(-r));
+}
+
 static void start_session(struct kernel *kernel, struct start *start) {
     hide_packages(kernel, start);
     json_auto_t *variables = config_variables(&kernel->config);
@@ -169,6 +181,7 @@ static void start_session(struct kernel *kernel, struct start *start) {
             writeback_fini(&kernel->writeback); /* cells would not see what is written */
         if (start->writable && !kernel->writeback.on)
             tell_read_only(kernel);
+        tell_apart(&kernel->runner);
         warm_begin(&kernel->runner, session);
     } else {
         kernel->runner.mend = start->mend;

@@ -112,6 +112,14 @@ int sandbox_enter(const struct sandbox_folder *folder, const struct sandbox_boun
  */
 char *sandbox_policy(void);
 
+/*
+ * Whether Linux tells which descriptors of a process are copies of each other, and what
+ * an epoll watches: 0, or -errno where a container's filter or the configuration of
+ * the kernel refuses kcmp(2). Cells run without it; then copies part from one cell to
+ * the next, and an epoll may lose what it watches.
+ */
+int sandbox_try_compare(void) MUST_CHECK;
+
 /* How the limit of memory will be enforced on this host, as session_memory_backend() will say. */
 const char *sandbox_memory_backend(const struct sandbox_host *host);
 

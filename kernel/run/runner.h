@@ -82,7 +82,7 @@ struct runner {
     struct warm warm;
     bool told_network;        /* a cell has been told that there is no network */
     bool told_files;          /* a cell has been told what holds for all files: artifacts_note */
-    char note[512];           /* written to the stderr of the first cell that is not silent; "" for nothing */
+    char note[1024];          /* written to the stderr of the first cell that is not silent; "" for nothing */
     struct cell *ahead;       /* made ahead, not started; or NULL */
     int64_t ahead_us;         /* what making it took */
     bool preloaded;           /* the image has what the first error and completion need: preload.h */

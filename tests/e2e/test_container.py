@@ -81,6 +81,7 @@ def test_with_podmans_own_profile_cells_run_and_kcmp_is_missed(place, user):
     assert " In podman petri needs: " in rows["kcmp"]["text"]
     report = run_cell(place, "import os; print(os.uname().nodename)", user=user, options=(UNMASKED, "--hostname=own"))
     assert report["stdout"] == "own\n", report
+    assert report["stderr"].startswith("petri: kcmp is refused here ")
 
 
 @pytest.mark.parametrize("user", USERS)

@@ -91,6 +91,12 @@ def test_host_name_is_the_machines_where_it_may_not_be_set(tmp_path, refused, na
     assert report["stdout"].split() == [name] * 4 + ["127.0.0.1"]
 
 
+def test_cell_is_told_where_copies_of_a_descriptor_will_part(tmp_path):
+    done, report = petri_run(tmp_path, code="pass", prefix=[sys.executable, DENY, "kcmp"])
+    assert (done.returncode, report["outcome"]) == (0, "ok"), done.stderr
+    assert report["stderr"].startswith("petri: kcmp is refused here (Operation not permitted), so copies of a descriptor")
+
+
 # What a cell is told of a port that nobody listens on.
 CONNECT = """
 import errno, socket

@@ -101,6 +101,10 @@ bool cell_computes(const struct cell *cell) {
     return true;
 }
 
+int sandbox_try_compare(void) {
+    return 0;
+}
+
 bool sandbox_is_listened_to(void) {
     return false;
 }
