@@ -42,10 +42,10 @@ def contained(program, options=OPTIONS, user=0, folder="/"):
     return [*PODMAN, "run", "--rm", "--interactive", "--network=none", *ULIMITS, *options, *where, *map(str, program)]
 
 
-def run_contained(program, code=None, **where):
+def run_contained(program, code=None, timeout_s=STUCK_S, **where):
     """The finished process."""
     return subprocess.run(
-        contained(program, **where), input=code, capture_output=True, text=True, timeout=STUCK_S, check=False
+        contained(program, **where), input=code, capture_output=True, text=True, timeout=timeout_s, check=False
     )
 
 

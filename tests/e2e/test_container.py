@@ -2,11 +2,13 @@
 
 import json
 import os
+import re
 
 import pytest
 
 import surroundings
 from containers import OPTIONS, PROFILE, UNMASKED, doctor, make_seccomp, need_podman, run_cell, run_contained
+from kernels import BUILD, ROOT, STUCK_S
 from surroundings import CANARY, SYSTEM_PYTHON, put
 
 pytestmark = pytest.mark.thorough
@@ -129,6 +131,17 @@ def test_cell_neither_sees_nor_reaches_the_containers_other_processes(place, use
     assert done.stdout, done.stderr
     assert json.loads(done.stdout)["stdout"] == "[] {-1} True\n", done.stdout
     assert done.stderr.endswith("alive\n"), done.stderr
+
+
+@pytest.mark.parametrize("way", ["user", "root"])
+def test_hostile_cells_are_contained_in_a_container(way):
+    need_podman()
+    tests = ["tests/hostile/test_corpus.py", "--few", f"--way={way}"]
+    program = [BUILD / "venv" / "bin" / "python", "-m", "pytest", "-q", "--rootdir=tests", *tests]
+    environment = [f"--env=PETRI_BUILD={BUILD}", "--env=PETRI_REQUIRE_LIVE=1"]
+    done = run_contained(program, folder=ROOT, options=(*OPTIONS, *environment), timeout_s=5 * STUCK_S)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 50, done.stdout
 
 
 def test_profile_is_podmans_default_with_what_petri_needs():

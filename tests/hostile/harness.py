@@ -19,6 +19,9 @@ SLOW = float(os.environ.get("PETRI_SLOW", 1))
 # How much later than limit and grace an answer may be on a busy machine before it counts as missing.
 LATE_S = float(os.environ.get("PETRI_LATE_S", 30 * SLOW))
 
+# Whether we run under a filter ourselves, as in a container: what that refuses, it answers, and petri is told of none.
+FILTERED = "\nSeccomp:\t0\n" not in pathlib.Path("/proc/self/status").read_text()
+
 # What is kept of a flood; the rest is counted.
 KEEP_BYTES = 1 << 20
 

@@ -4,6 +4,7 @@ import ast
 import os
 import pathlib
 
+from harness import FILTERED
 from processes import NAMESPACES, namespace_ids
 
 CODE = f"""
@@ -44,6 +45,7 @@ print(dict(
 """
 
 EPERM = 1
+REFUSED = {EPERM, 38} if FILTERED else {EPERM}  # ENOSYS: what a container's filter says, which comes first
 DEVICES = {"null", "zero", "full", "random", "urandom", "shm", "fd", "stdin", "stdout", "stderr", "ptmx", "pts", "tty"}
 
 
@@ -59,7 +61,7 @@ def check(session):
     assert len(found["processes"]) <= 4 and os.getpid() not in found["processes"], found["processes"]
     assert found["interfaces"] == ["lo"]
     assert found["nothing_to_kill"] in (0, EPERM)
-    assert [found[call] for call in ("unshare", "mount", "reboot", "ptrace")] == [EPERM] * 4, found
+    assert {found[call] for call in ("unshare", "mount", "reboot", "ptrace")} <= REFUSED, found
     assert found["sysrq"] == "closed"
     assert not found["core_pattern"]
     assert not found["cgroups"]
