@@ -77,6 +77,8 @@ static bool read_noted(const char *root, char *word, int size) {
 const struct container *container_find(const char *root) {
     char noted[64];
     const char *variable = getenv("container");
+    if (variable && !*variable)
+        variable = NULL;
     const bool has_noted = read_noted(root, noted, sizeof noted);
     const struct container *found = getenv("KUBERNETES_SERVICE_HOST") ? &runtimes[KUBERNETES] : NULL;
     if (!found && variable)

@@ -85,16 +85,20 @@ static int enter(struct workdir *workdir, struct sandbox_host *host, struct erro
 
 /* Adds what this container, if it is one, has to be started with: another sentence. */
 static void add_container_options(char *text, size_t size) {
+    const size_t n = strlen(text);
     const struct container *container = container_find("");
+    const bool ended = n > 0 && text[n - 1] == '.';
     if (container && container->options)
-        snprintf(text, size, " In %s petri needs: %s.", container->name, container->options);
+        snprintf(text + n, size - n, "%s In %s petri needs: %s. See docs/containers.md of petri's sources.",
+                 ended ? "" : ".", container->name, container->options);
 }
 
-static enum finding fail(const struct error *error, char *text, size_t size) {
-    const int n = snprintf(text, size, "%s", error->text);
+/* What a runtime may have refused was asked for after the folder was opened. */
+static enum finding fail(const struct workdir *workdir, const struct error *error, char *text, size_t size) {
     const bool refused = error->err == EPERM || error->err == EACCES || error->err == ENOSYS;
-    if (refused && n > 0 && (size_t)n < size)
-        add_container_options(text + n, size - (size_t)n);
+    snprintf(text, size, "%s", error->text);
+    if (refused && workdir->fd >= 0)
+        add_container_options(text, size);
     return FINDING_UNUSABLE;
 }
 
@@ -104,7 +108,7 @@ static enum finding probe_namespaces(const char *python, char *text, size_t size
     struct error error;
     (void)python;
     if (enter(&workdir, &host, &error) < 0)
-        return fail(&error, text, size);
+        return fail(&workdir, &error, text, size);
     snprintf(text, size, "user, pid and mount namespaces can be made.");
     return FINDING_GOOD;
 }
@@ -118,7 +122,7 @@ static enum finding probe_cell(const char *python, char *text, size_t size) {
         return FINDING_UNUSABLE;
     }
     if (enter(&workdir, &host, &error) < 0 || selftest_run(&host, &workdir, python, &error) < 0)
-        return fail(&error, text, size);
+        return fail(&workdir, &error, text, size);
     snprintf(text, size, "%s was started, captured, and ran a cell.", python);
     return FINDING_GOOD;
 }
@@ -156,7 +160,7 @@ static enum finding probe_cgroup(const char *python, char *text, size_t size) {
     const char *version = cgroup_version();
     (void)python;
     if (enter_bounded(&workdir, &bounds, &host, &error) < 0)
-        return fail(&error, text, size);
+        return fail(&workdir, &error, text, size);
     const char *missing = missing_bounds(&bounds, &host.bounded);
     if (host.backend) {
         snprintf(text, size, "%s; cells get groups of their own (%s).%s", version, sandbox_memory_backend(&host),
@@ -180,13 +184,21 @@ static enum finding probe_seccomp(const char *python, char *text, size_t size) {
         snprintf(text, size, "there are no filters of system calls: the kernel needs CONFIG_SECCOMP_FILTER.");
         return FINDING_UNUSABLE;
     }
-    bool listened = sandbox_is_listened_to();
-    snprintf(text, size, "%s",
-             listened
-                 ? "filters, but refused calls go unreported: what has started petri, a container's runtime it may "
-                   "be, listens to calls itself, and one alone can."
-                 : "filters, and refused calls can be reported.");
-    return listened ? FINDING_DEGRADED : FINDING_GOOD;
+    const int r = sandbox_try_listener();
+    if (r == 0) {
+        snprintf(text, size, "filters, and refused calls can be reported.");
+        return FINDING_GOOD;
+    }
+    if (r == -EBUSY) {
+        snprintf(
+            text, size,
+            "filters, but refused calls go unreported: what started petri (a container's runtime, perhaps) listens "
+            "to its calls already, and Linux allows one listener.");
+        return FINDING_DEGRADED;
+    }
+    snprintf(text, size, "filters of system calls are refused (%s).", strerror(-r));
+    add_container_options(text, size);
+    return FINDING_UNUSABLE;
 }
 
 static enum finding probe_ptrace(const char *python, char *text, size_t size) {
@@ -251,11 +263,11 @@ static enum finding probe_kcmp(const char *python, char *text, size_t size) {
         snprintf(text, size, "it tells which descriptors share an open file.");
         return FINDING_GOOD;
     }
-    int n = snprintf(text, size,
-                     "it is refused (%s). So copies of a descriptor (dup) each have a position of their own from one "
-                     "cell to the next, and an epoll may lose what it watches. The kernel needs CONFIG_KCMP.",
-                     strerror(-r));
-    add_container_options(text + n, size - (size_t)n);
+    snprintf(text, size,
+             "it is refused (%s). So copies of a descriptor (dup) each have a position of their own from one cell to "
+             "the next, and an epoll may lose what it watches.%s",
+             strerror(-r), r == -ENOSYS ? " The kernel needs CONFIG_KCMP." : "");
+    add_container_options(text, size);
     return FINDING_DEGRADED;
 }
 

@@ -8,6 +8,7 @@ SECCOMP = pathlib.Path("/etc/petri/seccomp.json").read_text().replace("{", "{{")
 c = get_config()  # noqa: F821 - JupyterHub gives it
 c.JupyterHub.spawner_class = "dockerspawner.DockerSpawner"
 c.DockerSpawner.image = "localhost/petri"
+c.DockerSpawner.cmd = ["jupyterhub-singleuser"]
 c.DockerSpawner.extra_host_config = {
     "security_opt": ["seccomp=" + SECCOMP, "apparmor=unconfined", "no-new-privileges"],
     "cap_drop": ["ALL"],

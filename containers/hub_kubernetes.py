@@ -2,7 +2,8 @@
 
 c = get_config()  # noqa: F821 - JupyterHub gives it
 c.JupyterHub.spawner_class = "kubespawner.KubeSpawner"
-c.KubeSpawner.image = "localhost/petri"
+c.KubeSpawner.image = "localhost/petri"  # put your registry's name here
+c.KubeSpawner.cmd = ["jupyterhub-singleuser"]
 c.KubeSpawner.extra_pod_config = {"hostUsers": False}
 c.KubeSpawner.container_security_context = {
     "runAsUser": 1000,

@@ -59,8 +59,8 @@ NEEDED = [
     ("clone3", [], "a cell's task is born with the thread id that it has always had (set_tid)"),
     (
         "unshare",
-        equal(0, NEWUSER, NEWPID, NEWNS, NEWUTS),
-        "the kernel's own user, pid and mount namespace, and the host name's",
+        equal(0, NEWUSER, NEWPID, NEWNS),
+        "the kernel's own user, pid and mount namespace",
     ),
     ("setns", equal(1, NEWUSER | NEWPID, ALL_BUT_TIME), "a task enters the cage, and a cell's its sandbox"),
     ("mount", [], "a sandbox's root: tmpfs, overlays, binds and a fresh /proc"),
@@ -105,8 +105,8 @@ LIKE_DOCKER = [
     *(
         (name, [])
         for name in (
-            "fsconfig", "fsmount", "fsopen", "fspick", "get_mempolicy", "keyctl", "mbind", "reboot", "set_mempolicy",
-            "syslog", "umount",
+            "fsconfig", "fsmount", "fsopen", "fspick", "get_mempolicy", "keyctl", "mbind", "readdir", "reboot",
+            "set_mempolicy", "sigaction", "signal", "sigpending", "sigsuspend", "syscall", "syslog", "timerfd", "umount",
         )
     ),
 ]  # fmt: skip

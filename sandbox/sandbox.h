@@ -291,11 +291,12 @@ struct denied_call {
 int session_denied_fd(const struct session *session);
 
 /*
- * Whether the filters that this process began with have a listener, so that a
- * session's can't. Puts the process under a filter that allows all, for good: ask it
- * in a process that soon ends. See: seccomp(2), EBUSY.
+ * Whether a filter of a session can have a listener. Puts the process under a filter
+ * that allows all, for good: ask it in a process that soon ends. 0, -EBUSY where the
+ * filters that this process began with have one already, or another -errno where
+ * filters are refused. See: seccomp(2).
  */
-bool sandbox_is_listened_to(void);
+int sandbox_try_listener(void) MUST_CHECK;
 
 /*
  * Answers one waiting call; call it once each time session_denied_fd() is

@@ -131,11 +131,11 @@ int filter_listener_take(int listener_fd, struct denied_call *ret_call, pid_t *r
     return row && row->kind == FILTER_NOTIFY && !outside ? 0 : 1;
 }
 
-bool sandbox_is_listened_to(void) {
+int sandbox_try_listener(void) {
     struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     const struct sock_fprog program = {1, &allow};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-        return false;
+        return -errno;
     auto_fd fd = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
-    return fd < 0 && errno == EBUSY;
+    return fd < 0 ? -errno : 0;
 }

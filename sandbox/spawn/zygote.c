@@ -185,15 +185,15 @@ struct state {
 
 /*
  * A host name for all that is spawned from here: a new UTS namespace begins with a
- * copy of its maker's names. A container's filter may refuse it, and no promise
- * depends on it: then cells see the container's own name.
+ * copy of its maker's names. A container's filter may refuse either call, and no
+ * promise depends on them: then cells see the container's own names.
  */
-static int name_host(struct error *error) {
-    static const char name[] = "petri";
+static void name_host(void) {
+    static const char name[] = "petri", domain[] = "(none)";
     if (unshare(CLONE_NEWUTS))
-        return step_failed(error, STEP_NAMESPACES, errno, "for the host name");
+        return;
     (void)!sethostname(name, sizeof name - 1);
-    return 0;
+    (void)!setdomainname(domain, sizeof domain - 1);
 }
 
 /* Builds the template, makes the cage and starts the worker. */
@@ -207,9 +207,8 @@ static int prepare_state(const struct session_options *options, const struct wor
         return step_failed(error, STEP_ZYGOTE, -r, "/proc/self/maps");
     if (unshare(CLONE_NEWNS))
         return step_failed(error, STEP_MOUNT_NAMESPACE, errno, "%s", "");
-    r = name_host(error);
-    if (r == 0)
-        r = mounts_build_template(options, template, error);
+    name_host();
+    r = mounts_build_template(options, template, error);
     if (r == 0 && (state->files_fd = open(MOUNTS_FILES_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
         r = step_failed(error, STEP_LAYER, errno, MOUNTS_FILES_DIR);
     if (r == 0)

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+import surroundings
 from kernels import Kernel, install, interpreters
 
 INTERPRETERS = interpreters()
@@ -105,6 +106,14 @@ def config_file(tmp_path_factory, monkeypatch):
 def configure(config_file):
     """Writes the configuration of the kernels of one test."""
     return lambda **config: config_file.write_text(json.dumps(config))
+
+
+@pytest.fixture(scope="module")
+def place():
+    """Folders for a test that every user can get into, and petri as everybody can start it."""
+    place = surroundings.make_place()
+    yield place
+    surroundings.remove_place(place)
 
 
 @pytest.fixture

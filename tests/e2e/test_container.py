@@ -3,11 +3,12 @@
 import json
 import os
 import re
+import subprocess
 
 import pytest
 
 import surroundings
-from containers import OPTIONS, PROFILE, UNMASKED, doctor, make_seccomp, need_podman, run_cell, run_contained
+from containers import OPTIONS, PROFILE, UNMASKED, doctor, give_up, make_seccomp, need_podman, run_cell, run_contained
 from kernels import BUILD, ROOT, STUCK_S
 from surroundings import CANARY, SYSTEM_PYTHON, put
 
@@ -146,6 +147,12 @@ def test_hostile_cells_are_contained_in_a_container(way):
 
 def test_profile_is_podmans_default_with_what_petri_needs():
     need_podman()
+    version = subprocess.run(
+        ["dpkg-query", "--show", "--showformat=${Version}", "golang-github-containers-common"],
+        capture_output=True, text=True, check=False,
+    ).stdout  # fmt: skip
+    if not version.startswith("0.50."):
+        give_up(f"the profile is made of that of containers-common 0.50, and here is {version or 'none'}")
     default = json.loads(make_seccomp.DEFAULT.read_text())
     assert json.loads(PROFILE.read_text()) == make_seccomp.make(default), "run containers/make_seccomp.py"
 
@@ -166,6 +173,7 @@ def works(place, profile):
     folder, volume = make_parted(place)
     options = (UNMASKED, f"--security-opt=seccomp={profile}", f"--volume={volume}:{folder}/vol")
     done = run_contained(["sh", "-c", script], user=4321, folder=folder, options=options)
+    assert done.stdout or done.returncode not in (125, 126, 127), done.stderr  # podman's own failures
     if not done.stdout.endswith("ran\n"):
         return False
     found, _ = json.JSONDecoder().raw_decode(done.stdout)
@@ -183,4 +191,5 @@ def test_each_rule_of_the_profile_is_needed(place, tmp_path):
         profile.write_text(json.dumps(whole | {"syscalls": rules}))
         if works(place, profile):
             needless.append(rule)
+    assert works(place, PROFILE)
     assert not needless

@@ -80,6 +80,7 @@ def test_pod_has_what_doctor_names_and_no_root():
 def test_kubespawner_gets_what_the_pod_has():
     pod = yaml.safe_load((FOLDER / "pod.yaml").read_text())["spec"]
     spawner = settings("hub_kubernetes.py").KubeSpawner
+    assert spawner.cmd == ["jupyterhub-singleuser"]
     assert spawner.extra_pod_config == {"hostUsers": pod["hostUsers"]}
     assert spawner.image == pod["containers"][0]["image"]
     user = {key: pod["securityContext"][key] for key in ("runAsUser", "runAsGroup", "runAsNonRoot")}
@@ -88,6 +89,7 @@ def test_kubespawner_gets_what_the_pod_has():
 
 def test_dockerspawner_sends_the_profile_and_what_doctor_names():
     spawner = settings("hub_docker.py").DockerSpawner
+    assert spawner.cmd == ["jupyterhub-singleuser"]
     rendered = [option.format() for option in spawner.extra_host_config["security_opt"]]  # as DockerSpawner does
     (profile,) = [option.removeprefix("seccomp=") for option in rendered if option.startswith("seccomp=")]
     assert json.loads(profile) == json.loads(PROFILE.read_text())

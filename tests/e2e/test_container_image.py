@@ -76,7 +76,8 @@ def shared():
     files = [path for path in [*FILES, *map(os.environ.get, VARIABLES)] if path and pathlib.Path(path).exists()]
     done = subprocess.run(
         [*PODMAN, "build", "--isolation=chroot", "--layers=false", "--force-rm", "--network=host", *ULIMITS,
-         *(f"--volume={path}:{path}:ro" for path in files), *(f"--env={name}" for name in VARIABLES if name in os.environ),
+         *(f"--volume={path}:{path}:ro" for path in files),
+         *(f"--{option}={name}" for name in VARIABLES if name in os.environ for option in ("env", "unsetenv")),
          f"--build-arg=BASE={BASE}", f"--file={ROOT}/containers/Containerfile", f"--tag={IMAGE}", ROOT],
         capture_output=True, text=True, timeout=BUILD_S, check=False,
     )  # fmt: skip

@@ -1,12 +1,14 @@
 """petri doctor: what a machine gives, and what it says where something is missing. And --help of every command."""
 
 import json
+import os
 import subprocess
 import sys
 
 import pytest
 
 from kernels import PETRI, ROOT, STUCK_S
+from surroundings import SYSTEM_PYTHON
 from test_refusal import DENY, used_up
 
 PROBES = [
@@ -22,6 +24,7 @@ LACKS = {
     "mount denied": ([sys.executable, DENY, "mount"], "namespaces", "making a mount namespace failed"),
     "setns denied": ([sys.executable, DENY, "setns"], "cell", "entering the sandbox's namespaces failed"),
     "ptrace denied": ([sys.executable, DENY, "ptrace"], "cell", "tracing the worker with ptrace failed"),
+    "filters denied": ([sys.executable, DENY, "seccomp"], "seccomp", "filters of system calls are refused"),
     "seccomp denied": ([sys.executable, DENY, "seccomp"], "cell", "installing the seccomp filter failed"),
 }
 
@@ -116,6 +119,7 @@ def test_where_kcmp_is_refused_what_it_tells_is_degraded(kind):
     [("podman", "--security-opt 'unmask=/proc/*'"), ("docker", "systempaths=unconfined"), ("lxc", "nesting=true")],
 )
 def test_what_a_container_refuses_is_answered_with_its_runtimes_options(monkeypatch, runtime, option):
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     monkeypatch.setenv("container", runtime)
     rows = by_probe(doctor(prefix=[sys.executable, DENY, "mount"])[1])
     name = {"docker": "Docker", "lxc": "LXC"}.get(runtime, runtime)
@@ -124,6 +128,19 @@ def test_what_a_container_refuses_is_answered_with_its_runtimes_options(monkeypa
         assert f" In {name} petri needs: " in rows[probe]["text"]
         assert option in rows[probe]["text"]
     assert "petri needs" not in by_probe(doctor(prefix=used_up("user"))[1])["namespaces"]["text"]
+
+
+def test_what_a_folder_refuses_is_not_answered_with_a_containers_options(monkeypatch, place, skip_or_fail):
+    if os.geteuid() != 0:
+        skip_or_fail("root starts it in a folder that is closed to who runs it")
+    monkeypatch.setenv("container", "podman")
+    closed = place.path / "closed"
+    closed.mkdir(mode=0o700)
+    become = ["setpriv", "--reuid=4321", "--regid=4321", "--clear-groups"]
+    command = [*become, str(place.petri), "doctor", "--json", "--python", SYSTEM_PYTHON]
+    done = subprocess.run(command, cwd=closed, capture_output=True, text=True, timeout=STUCK_S, check=False)
+    text = by_probe(json.loads(done.stdout))["namespaces"]["text"]
+    assert "Permission denied" in text and "petri needs" not in text
 
 
 @pytest.mark.parametrize(

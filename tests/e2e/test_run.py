@@ -84,7 +84,12 @@ print(socket.gethostname(), pathlib.Path("/etc/hostname").read_text().strip(), p
 """
 
 
-@pytest.mark.parametrize(("refused", "name"), [("acct", "petri"), ("sethostname", os.uname().nodename)])
+OWN_NAME = os.uname().nodename
+
+
+@pytest.mark.parametrize(
+    ("refused", "name"), [("acct", "petri"), ("sethostname", OWN_NAME), ("unshare:0=0x4000000", OWN_NAME)]
+)
 def test_host_name_is_the_machines_where_it_may_not_be_set(tmp_path, refused, name):
     done, report = petri_run(tmp_path, code=NAMES, prefix=[sys.executable, DENY, refused])
     assert (done.returncode, report["outcome"]) == (0, "ok"), done.stderr

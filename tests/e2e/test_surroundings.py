@@ -22,13 +22,6 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def place():
-    place = surroundings.make_place()
-    yield place
-    surroundings.remove_place(place)
-
-
-@pytest.fixture(scope="module")
 def bob(place):
     user = surroundings.make_user(f"bob{os.getpid()}", place.path / "homes" / "bob")
     yield user

@@ -31,13 +31,6 @@ HIDDEN = [".ssh", ".netrc", ".config", ".local", ".a,b:c", "..double", "." + "y"
 
 
 @pytest.fixture(scope="module")
-def place():
-    place = surroundings.make_place()
-    yield place
-    surroundings.remove_place(place)
-
-
-@pytest.fixture(scope="module")
 def users(place):
     """Two accounts; the home of the one lies in a folder of the other's."""
     ann = surroundings.make_user(f"ann{os.getpid()}", place.path / "tree" / "ann")

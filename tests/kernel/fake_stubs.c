@@ -105,6 +105,6 @@ int sandbox_try_compare(void) {
     return 0;
 }
 
-bool sandbox_is_listened_to(void) {
-    return false;
+int sandbox_try_listener(void) {
+    return 0;
 }
