@@ -96,6 +96,15 @@ def test_host_name_is_the_machines_where_it_may_not_be_set(tmp_path, refused, na
     assert report["stdout"].split() == [name] * 4 + ["127.0.0.1"]
 
 
+def test_name_of_the_machines_domain_is_not_the_cells(tmp_path, skip_or_fail):
+    if os.geteuid() != 0:
+        skip_or_fail("root gives a domain's name, in a namespace of its own")
+    named = 'echo canary.example >/proc/sys/kernel/domainname && exec "$0" "$@"'
+    code = "print(open('/proc/sys/kernel/domainname').read())"
+    done, report = petri_run(tmp_path, code=code, prefix=["unshare", "--uts", "sh", "-c", named])
+    assert (done.returncode, report["stdout"].strip()) == (0, "(none)"), done.stderr
+
+
 def test_cell_is_told_where_copies_of_a_descriptor_will_part(tmp_path):
     done, report = petri_run(tmp_path, code="pass", prefix=[sys.executable, DENY, "kcmp"])
     assert (done.returncode, report["outcome"]) == (0, "ok"), done.stderr
