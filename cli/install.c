@@ -219,8 +219,8 @@ static int register_all(const struct arguments *arguments, enum profile_kind kin
 /* The kernels of a package: what is given is written as it is, as the files will be elsewhere. */
 static int install_for_package(const struct arguments *arguments, enum profile_kind kind, struct place *place) {
     char kernels[PATH_MAX];
-    if (!arguments->values[OPTION_PREFIX]) {
-        terminal_complain("--program is for who makes a package, and needs --prefix");
+    if (!arguments->values[OPTION_PREFIX] || !arguments->values[OPTION_PROGRAM][0]) {
+        terminal_complain("--program is for who makes a package, and needs a path, and --prefix");
         return EXIT_USAGE;
     }
     int r = choose_kernels(arguments, NULL, kernels, sizeof kernels);
@@ -248,7 +248,9 @@ static int install_here(const struct arguments *arguments, const struct paths *p
     r = register_all(arguments, kind, place);
     if (r < 0)
         return fail_install(kernels, r);
-    if (python_compile(python.executable, paths->worker) < 0)
+    /* To what pip has installed, and will remove, nothing is added. */
+    const bool is_pips = getenv("PETRI_PYTHON") != NULL;
+    if (!is_pips && python_compile(python.executable, paths->worker) < 0)
         terminal_print("petri: %s can't be written, so each start compiles the worker anew\n", paths->worker);
     tell_packages(&python, paths);
     tell_closed(&python, kernels);

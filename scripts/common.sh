@@ -3,6 +3,7 @@
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 build=${PETRI_BUILD:-$root/build}
+case $build in /*) ;; *) build=$PWD/$build ;; esac
 venv=$build/venv
 stamps=$build/stamps
 export PETRI_BUILD="$build"
@@ -42,7 +43,10 @@ stamp() {
 
 # The same commit gives the same package, byte by byte, so what is made has the commit's date. See: SOURCE_DATE_EPOCH.
 use_date_of_commit() {
-    [ -n "${SOURCE_DATE_EPOCH:-}" ] ||
-        SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct 2>/dev/null || stat -c %Y "$root/CHANGELOG.md")
+    if [ -z "${SOURCE_DATE_EPOCH:-}" ] && [ -e "$root/.git" ]; then
+        SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct)
+    elif [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
+        SOURCE_DATE_EPOCH=$(stat -c %Y "$root/CHANGELOG.md")
+    fi
     export SOURCE_DATE_EPOCH
 }

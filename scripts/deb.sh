@@ -5,6 +5,7 @@ set -eu
 
 "$root/scripts/deps.sh" install build deb
 use_date_of_commit
+umask 022 # the folders of the package are for all users
 rm -rf "$build/debian"
 cmake -S "$root" --preset debian -B "$build/debian" >/dev/null
 cmake --build "$build/debian"

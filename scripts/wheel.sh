@@ -3,7 +3,8 @@
 #
 # The libraries are Debian's, and auditwheel puts them into the wheel. Only libzmq is built here, from the sources of
 # Debian's package: Debian's own brings Kerberos and two multicast protocols with it, which petri has no use for, and
-# needs a newer libstdc++ than some systems have on which petri runs.
+# needs a newer libstdc++ than some systems have on which petri runs. It is built anew when build/wheel is removed, or
+# with another release of Debian: then the wheel is for systems with that release's glibc or a newer one.
 set -eu
 . "$(dirname -- "$0")/common.sh"
 
@@ -27,28 +28,29 @@ apt_get() {
 }
 
 fetch_libzmq() {
-    apt_sources
-    apt_get update
-    (cd "$work" && apt_get source zeromq3)
+    apt_sources && apt_get update && (cd "$work" && apt_get source zeromq3)
 }
 
 build_libzmq() {
     say "building libzmq for the wheel; this happens once"
     rm -rf "$work/apt" "$work"/zeromq3* "$libzmq"
-    fetch_libzmq >"$work/libzmq.log" 2>&1
+    fetch_libzmq >"$work/libzmq.log" 2>&1 || return
     cmake -S "$work"/zeromq3-*/ -B "$work/zeromq3-build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
         -DCMAKE_INSTALL_PREFIX="$libzmq" -DCMAKE_INSTALL_LIBDIR=lib -DBUILD_STATIC=OFF -DBUILD_TESTS=OFF \
         -DWITH_PERF_TOOL=OFF -DWITH_DOCS=OFF -DENABLE_CURVE=ON -DWITH_LIBSODIUM=ON -DWITH_LIBBSD=OFF \
         -DZMQ_CV_IMPL=pthreads \
         -DCMAKE_CXX_FLAGS="-fstack-protector-strong -D_FORTIFY_SOURCE=2" \
-        -DCMAKE_SHARED_LINKER_FLAGS="-Wl,-z,relro,-z,now,--strip-all" >>"$work/libzmq.log" 2>&1
-    cmake --build "$work/zeromq3-build" --target install >>"$work/libzmq.log" 2>&1
+        -DCMAKE_SHARED_LINKER_FLAGS="-Wl,-z,relro,-z,now,--strip-all" >>"$work/libzmq.log" 2>&1 || return
+    cmake --build "$work/zeromq3-build" --target install >>"$work/libzmq.log" 2>&1 || return
+    # pkg-config reads words, and the checkout's path may have a blank.
+    sed -i -e 's/-L${libdir}/-L"${libdir}"/' -e 's/-I${includedir}/-I"${includedir}"/' "$libzmq/lib/pkgconfig/libzmq.pc"
 }
 
+git -C "$root" rev-parse || die "make wheel needs a git checkout; in an unpacked source distribution: pip install ."
 "$root/scripts/deps.sh" install build python wheel
 "$root/scripts/venv.sh" wheel
 mkdir -p "$work"
-key=$(sha256sum <"$0" | cut -d' ' -f1)
+key=$(cat "$0" /etc/os-release | sha256sum | cut -d' ' -f1)
 if ! up_to_date wheel "$key" || [ ! -d "$libzmq" ]; then
     build_libzmq || { tail -n 5 "$work/libzmq.log" >&2; die "libzmq could not be built: $work/libzmq.log"; }
     stamp wheel "$key"
@@ -61,24 +63,22 @@ collect_licenses() {
     for library in jansson libpcre2-8 libseccomp libsodium sqlite3; do
         file=$(pkg-config --variable=libdir "$library")/lib${library#lib}.so
         package=$(dpkg-query -S "$(basename "$(realpath "$file")")" | sed -n 's/:.*//p' | head -n 1)
-        cp "/usr/share/doc/$package/copyright" "$work/licenses/$library"
+        cp "/usr/share/doc/$package/copyright" "$work/licenses/$library" || return
     done
     cp "$work"/zeromq3-*/debian/copyright "$work/licenses/libzmq"
 }
 
 # What git knows of: the builder would also go through all that lies in build/.
 copy_sources() {
-    rm -rf "$work/source"
-    mkdir -p "$work/source"
-    (cd "$root" && git ls-files -z | tar --null -T - -c) | tar -x -C "$work/source"
+    rm -rf "$work/source" && mkdir -p "$work/source" && git -C "$root" ls-files -z >"$work/files" &&
+        tar -C "$root" --null -T "$work/files" -c -f "$work/source.tar" && tar -x -f "$work/source.tar" -C "$work/source"
 }
 
 # In two steps, as another would: the wheel is built from the source distribution.
 build_wheel() {
-    copy_sources
-    collect_licenses
+    copy_sources && collect_licenses || return
     PKG_CONFIG_PATH=$libzmq/lib/pkgconfig "$venv/bin/python" -m build -o "$work/dist" \
-        -C "cmake.define.PETRI_LICENSES=$work/licenses" "$work/source"
+        -C "cmake.define.PETRI_LICENSES=$work/licenses" "$work/source" || return
     LD_LIBRARY_PATH=$libzmq/lib PATH=$venv/bin:$PATH auditwheel repair -w "$out" "$work"/dist/*.whl
 }
 

@@ -61,7 +61,7 @@ int host_paths_make_folders(const char *path, unsigned mode, struct error *ret_e
 }
 
 int host_paths_make_file(const char *path, struct error *ret_error) {
-    auto_fd fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    auto_fd fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC, 0644); /* it may be there, on a read-only mount */
     return fd < 0 ? step_failed(ret_error, STEP_TEMPLATE_FILE, errno, "%s", path) : 0;
 }
 

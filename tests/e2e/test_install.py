@@ -1,6 +1,7 @@
 """petri install for who makes a package, and the interpreter that petri is installed for."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -38,7 +39,17 @@ def test_a_package_s_kernelspecs_name_what_is_given_though_nothing_of_it_is_ther
 def test_a_package_s_kernelspecs_need_a_prefix(tmp_path):
     done = petri("install", "--program", "/usr/bin/petri", env={"HOME": str(tmp_path)})
     assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
-    assert "needs --prefix" in done.stderr
+    assert "and --prefix" in done.stderr
+
+
+@pytest.mark.parametrize("spelling", ["{0}/../{1}/bin/python3", "{0}/./{1}/bin/python3", "{0}//{1}/bin/python3"])
+def test_an_interpreter_s_path_may_be_spelled_in_any_way(spelling, place):
+    environment = place.path / "environment"
+    if not environment.exists():
+        subprocess.run([SYSTEM_PYTHON, "-m", "venv", "--without-pip", environment], check=True)
+    python = spelling.format(environment if ".." in spelling else place.path, environment.name)
+    done = petri("run", "--text", "--python", python, "-", input="import sys; print(sys.prefix)")
+    assert done.returncode == 0 and os.path.normpath(done.stdout.strip()) == str(environment), done.stderr
 
 
 def test_cells_get_the_interpreter_that_petri_is_installed_for_unless_another_is_given(monkeypatch, tmp_path):

@@ -72,7 +72,11 @@ class Machine:
         ]  # fmt: skip
         self.id = subprocess.run(command, capture_output=True, text=True, timeout=STUCK_S, check=True).stdout.strip()
         self.took = []  # of each step: its name and seconds
-        self.run("useradd", "--create-home", "ada")
+        try:
+            self.run("useradd", "--create-home", "ada")
+        except BaseException:
+            self.close()
+            raise
 
     def close(self):
         subprocess.run([*PODMAN, "rm", "--force", "--time=0", self.id], capture_output=True, check=True)

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import textwrap
 import tomllib
 import zipfile
@@ -21,7 +22,7 @@ pytestmark = [
 ]
 
 INTERPRETERS = environments.interpreters()
-NEWEST = INTERPRETERS[max(set(INTERPRETERS) - {"debian"}, default="debian")]
+NEWEST = INTERPRETERS.get(max(set(INTERPRETERS) - {"debian"}, default="debian"), environments.SYSTEM)
 WAYS = {
     **{f"venv of {label}": (environments.make_venv, python) for label, python in INTERPRETERS.items()},
     "uv": (environments.make_uv, NEWEST),
@@ -86,6 +87,15 @@ def test_from_a_clean_debian_to_a_running_notebook_with_pip(release, version, wh
         assert outputs[1:4] == ["CellCrashed", "42\n", "['environment', 'notebook.ipynb']\n"], outputs
         assert outputs[4].startswith(f"{version}."), outputs
         machine.tell(record_property)
+
+
+def test_pip_installs_from_a_checkout_whose_path_has_a_blank(tmp_path):
+    checkout = tmp_path / "a checkout"
+    subprocess.run(["git", "clone", "--quiet", "--depth=1", ROOT.as_uri(), checkout], check=True)
+    environment = environments.make_venv(tmp_path / "environment", NEWEST)
+    environment.pip("install", "--no-deps", str(checkout))
+    assert environment.run("petri", "--version").startswith("petri ")
+    environment.pip("uninstall", "-y", "petri-kernel")
 
 
 def test_the_wheel_depends_on_all_that_an_interpreter_of_cells_needs():
