@@ -17,8 +17,8 @@ def problems(path):
     except (nbformat.ValidationError, nbformat.reader.NotJSONError) as error:
         yield f"not a valid notebook: {error}"
         return
-    if notebook.metadata.get("kernelspec", {}).get("name") != "petri":
-        yield "its kernelspec is not petri"
+    if notebook.metadata.get("kernelspec", {}).get("name", "").split("-")[0] != "petri":
+        yield "its kernelspec is not petri's"
     for cell in notebook.cells:
         if cell.cell_type == "code" and (cell.outputs or cell.execution_count is not None):
             yield f"cell {cell.id} has outputs or an execution count"

@@ -1,6 +1,5 @@
 """The examples do what their text says."""
 
-import pathlib
 import shutil
 import subprocess
 import sys
@@ -59,11 +58,14 @@ def test_tour_keeps_its_threads_and_state(tour):
     assert "664579" in still
 
 
-def test_data_is_what_its_script_makes(tmp_path):
-    shutil.copy(EXAMPLES / "data" / "make_data.py", tmp_path)
+@pytest.mark.parametrize("script, into", [("data/make_data.py", "."), ("course/make_data.py", "data")])
+def test_data_is_what_its_script_makes(tmp_path, script, into):
+    shutil.copy(EXAMPLES / script, tmp_path)
     subprocess.run([sys.executable, tmp_path / "make_data.py"], check=True)
-    for path in sorted(pathlib.Path(EXAMPLES / "data").glob("*.csv")):
-        assert (tmp_path / path.name).read_bytes() == path.read_bytes(), path.name
+    made = sorted((tmp_path / into).glob("*.csv"))
+    assert made
+    for path in made:
+        assert path.read_bytes() == ((EXAMPLES / script).parent / into / path.name).read_bytes(), path.name
 
 
 def test_notebook_check_finds_outputs(tmp_path):
