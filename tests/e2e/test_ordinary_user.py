@@ -3,7 +3,6 @@
 import json
 import os
 import pathlib
-import pwd
 import shutil
 import subprocess
 import tempfile
@@ -11,13 +10,13 @@ import tempfile
 import pytest
 
 import state
+from accounts import account
 from kernels import PETRI, STUCK_S, Interpreter, install
 from processes import open_family, wait_for_end
 from test_sandboxes import BAD_CELLS
 
 pytestmark = pytest.mark.xdist_group("user")  # one process: the account and what is installed are there once
 
-NAME = f"petri-test-{os.getpid()}"  # a killed run leaves its account behind, and another checkout has one, too
 SYSTEM = Interpreter("system", "/usr/bin/python3")
 
 # Run as root: gives the connection file to the user, and becomes the user for good.
@@ -29,12 +28,8 @@ chown "$1" "$3" && exec setpriv --reuid="$1" --regid="$2" --clear-groups --no-ne
 @pytest.fixture(scope="module")
 def user():
     """An account without any rights; root makes it, others are one."""
-    if os.geteuid() != 0:
-        yield pwd.getpwuid(os.geteuid())
-        return
-    subprocess.run(["useradd", "--no-create-home", "--shell", "/usr/sbin/nologin", NAME], check=True)
-    yield pwd.getpwnam(NAME)
-    subprocess.run(["userdel", NAME], check=True)
+    with account("petri-test") as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
