@@ -5,6 +5,6 @@ set -eu
 
 "$root/scripts/deps.sh" install build python browser
 "$root/scripts/build.sh"
-"$root/scripts/venv.sh" run check test clients
+"$root/scripts/venv.sh" run check test clients course
 "$root/scripts/node.sh"
 exec "$root/scripts/pytest.sh" tests/clients "$@"

@@ -8,13 +8,13 @@ set -eu
 
 "$scripts/deps.sh" install build python unit sanitize browser container wheel deb packages
 "$scripts/build.sh"
-"$scripts/venv.sh" run check test libraries clients notebooks wheel packages
+"$scripts/venv.sh" run check test libraries clients course notebooks wheel packages
 "$scripts/node.sh"
 "$scripts/kernelspecs.sh"
 
 step "worker, other interpreters" python_tests tests/worker --door rest
 step "end to end, other interpreters, and at length" python_tests tests/e2e --door rest --alone no
-step "other people's clients: Jupyter's own suites" python_tests tests/clients --door rest
+step "other people's clients: Jupyter's own suites, nbgrader" python_tests tests/clients --door rest
 step "notebooks of others: fetched" "$venv/bin/python" "$root/tests/notebooks/fetch.py"
 step "notebooks, cell by cell beside ipykernel" python_tests tests/notebooks --door rest
 step "hostile cells, as root and without control groups, and at length" python_tests tests/hostile --door rest --alone no

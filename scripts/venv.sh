@@ -5,6 +5,7 @@
 #   venv.sh GROUP...   GROUP names a file in requirements/; does nothing where
 #                      the group is already there. Groups of "optional-" may fail.
 #   venv.sh site       makes build/site
+#   venv.sh course     makes build/course, what examples/course needs, apart from all others
 set -eu
 . "$(dirname -- "$0")/common.sh"
 requirements=$root/scripts/requirements
@@ -13,9 +14,10 @@ pip() {
     "$venv/bin/python" -m pip --disable-pip-version-check -q "$@"
 }
 
-# The first python3 on the path may lack ensurepip (Debian splits it off); the system's may be absent.
+# The first python3 on the path may lack ensurepip (Debian splits it off); the system's may be absent. What is asked for
+# comes first.
 base_python() {
-    for python in python3 /usr/bin/python3; do
+    for python in "$@" python3 /usr/bin/python3; do
         if "$python" -c 'import venv, ensurepip' 2>/dev/null; then
             "$python" -c 'import sys; print(sys.executable)'
             return
@@ -28,7 +30,7 @@ make_venv() {
     if [ -x "$venv/bin/python" ] && "$venv/bin/python" -c ''; then
         return
     fi
-    python=$(base_python)
+    python=$(base_python "$@")
     say "making a Python environment in $venv with $python"
     rm -rf "$venv"
     "$python" -m venv "$venv"
@@ -76,6 +78,14 @@ install_site() {
 for group in "$@"; do
     case $group in
     site) install_site ;;
+    course)
+        (
+            venv=$build/course
+            [ -x "$venv/bin/python" ] || rm -f "$stamps/venv-course"
+            make_venv /usr/bin/python3 # that ordinary users can run: one of them grades
+            install_group course
+        )
+        ;;
     *)
         make_venv
         install_group "$group"

@@ -1,0 +1,140 @@
+"""examples/course as a class has it: in folders of an ordinary user, graded by nbgrader from build/course."""
+
+import csv
+import os
+import pathlib
+import shutil
+import subprocess
+
+import nbformat
+
+from kernels import BUILD, PETRI, ROOT, STUCK_S
+
+EXAMPLE = ROOT / "examples" / "course"
+ENVIRONMENT = BUILD / "course"  # by scripts/venv.sh course
+ASSIGNMENTS = ("look", "group", "function")
+
+# Run as root: shows the environment at a path that everybody can read, and becomes the user for good.
+BECOME = """
+mount --bind "$1" "$2"
+user=$3
+shift 3
+exec setpriv --reuid="$user" --regid="$user" --init-groups --no-new-privs "$@"
+"""
+
+# nbgrader starts it by its name, and the script of the environment names the path at which it was made.
+ALEMBIC = '#!/bin/sh\nexec "{python}" -m alembic "$@"\n'
+
+
+class Place:
+    """A machine with a class. folder: one that every user can read; user: whose it is, as pwd has it."""
+
+    def __init__(self, folder, user):
+        self.folder, self.user = folder, user
+        self.data = folder / "class" / "data"
+        self.environment = folder / "environment"
+        if os.geteuid() == 0:
+            self.environment.mkdir()
+        else:
+            self.environment.symlink_to(ENVIRONMENT)
+        self.python = self.environment / "bin" / "python"
+        self.env = {
+            "HOME": str(folder / "home"),
+            "JUPYTER_PATH": str(folder / "prefix" / "share" / "jupyter"),
+            "LANG": "C.UTF-8",
+            "PATH": f"{folder / 'bin'}:/usr/local/bin:/usr/bin:/bin",
+        }
+        for name in ("home", "bin"):
+            (folder / name).mkdir()
+        shutil.copytree(EXAMPLE / "data", self.data)
+        (folder / "bin" / "alembic").write_text(ALEMBIC.format(python=self.python))
+        (folder / "bin" / "alembic").chmod(0o755)
+        self._install()
+
+    def _install(self):
+        """petri as `make install` leaves it, and the kernel that the README has installed."""
+        prefix = self.folder / "prefix"
+        subprocess.run(["cmake", "--install", PETRI.parent, "--prefix", prefix], check=True, stdout=subprocess.DEVNULL)
+        config = self.folder / "class" / "petri.json"
+        config.write_text(self.own((EXAMPLE / "petri.json").read_text()))
+        self.give(self.folder)
+        where = ["--prefix", prefix, "--python", self.python]
+        self.run(prefix / "bin" / "petri", "install", *where, "--profile", "classroom", "--config", config)
+
+    def own(self, text):
+        """A text of the course with this place's paths."""
+        return text.replace("/srv/class", str(self.folder / "class"))
+
+    def give(self, folder):
+        """To the user."""
+        if os.geteuid() == 0:
+            subprocess.run(["chown", "-R", f"{self.user.pw_uid}:{self.user.pw_gid}", folder], check=True)
+
+    def command(self, *words):
+        """What runs a command as the user."""
+        before = []
+        if os.geteuid() == 0:
+            before = ["unshare", "--mount", "--propagation", "private", "sh", "-ec", BECOME, "sh", ENVIRONMENT]
+            before += [self.environment, self.user.pw_name]
+        return [str(word) for word in (*before, *words)]
+
+    def run(self, *words, folder=None, check=True):
+        """Runs a command as the user; returns what it has printed."""
+        done = subprocess.run(
+            self.command(*words),
+            cwd=folder or self.folder,
+            env=self.env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=5 * STUCK_S,
+        )
+        assert done.returncode == 0 or not check, done.stdout
+        return done.stdout
+
+    def start(self, *words):
+        """Starts a command as the user."""
+        return subprocess.Popen(self.command(*words), cwd=self.folder, env=self.env, stdout=subprocess.DEVNULL)
+
+
+class Course:
+    """A copy of the course in a teacher's folder. kernel: that of its notebooks."""
+
+    def __init__(self, place, name, kernel="petri-classroom"):
+        self.place, self.folder = place, place.folder / name
+        shutil.copytree(EXAMPLE, self.folder)
+        for path in (self.folder / "source").glob("*/*.ipynb"):
+            path.write_text(place.own(path.read_text()).replace("petri-classroom", kernel))
+        place.give(self.folder)
+
+    def nbgrader(self, *words, check=True):
+        return self.place.run(self.place.python, "-m", "nbgrader", *words, folder=self.folder, check=check)
+
+    def notebook(self, step, assignment, student="."):
+        return self.folder / step / student / assignment / f"{assignment}.ipynb"
+
+    def hand_in(self, student, assignment, work):
+        """Makes a student's submission of the notebook that was released: work(cells by their id) fills it in."""
+        notebook = nbformat.read(self.notebook("release", assignment), as_version=4)
+        work(notebook)
+        path = self.notebook("submitted", assignment, student)
+        path.parent.mkdir(parents=True)
+        nbformat.write(notebook, path)
+        self.place.give(self.folder / "submitted")
+
+    def graded(self, student, assignment):
+        """The cells of a graded notebook, by their ids."""
+        notebook = nbformat.read(self.notebook("autograded", assignment, student), as_version=4)
+        return {cell.id: cell for cell in notebook.cells}
+
+    def scores(self):
+        """What nbgrader's own export says: points by student and assignment."""
+        self.nbgrader("export", "--to", "grades.csv")
+        with open(self.folder / "grades.csv", encoding="utf-8", newline="") as file:
+            return {(row["student_id"], row["assignment"]): float(row["raw_score"]) for row in csv.DictReader(file)}
+
+
+def contents(folder):
+    """What is in a folder: bytes by path."""
+    return {path.relative_to(folder): path.read_bytes() for path in pathlib.Path(folder).rglob("*") if path.is_file()}

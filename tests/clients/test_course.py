@@ -1,0 +1,149 @@
+"""nbgrader: examples/course is checked, released, handed in, graded and returned, as an ordinary user."""
+
+import pathlib
+import shutil
+import tempfile
+
+import nbformat
+import pytest
+
+from accounts import account
+from course import ASSIGNMENTS, ENVIRONMENT, Course, Place, contents
+from submissions import ATTACKS, HOSTILE, POINTS, RIGHT, WRONG, attack, fill
+
+# In one process, and in the order of the file: the course goes on from test to test.
+pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("course")]
+
+# Of a cell in the sandbox: what runs there, and what of the host can be read.
+CONTAINED = "import os; print(sum(name.isdigit() for name in os.listdir('/proc')) < 5, os.path.exists('/etc/shadow'))"
+
+
+@pytest.fixture(scope="module")
+def place():
+    assert (ENVIRONMENT / "bin" / "python").exists(), "nbgrader is not there: scripts/venv.sh course"
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="petri-course-"))
+    folder.chmod(0o755)
+    with account("petri-course") as user:
+        yield Place(folder, user)
+    shutil.rmtree(folder)
+
+
+def begin(place, name, **kernel):
+    """A course whose assignments are made, and handed in by the first two students."""
+    course = Course(place, name, **kernel)
+    for assignment in ASSIGNMENTS:
+        course.nbgrader("generate_assignment", assignment)
+        course.hand_in("right", assignment, fill(RIGHT))
+        course.hand_in("wrong", assignment, fill(WRONG))
+    return course
+
+
+@pytest.fixture(scope="module")
+def course(place):
+    return begin(place, "course")
+
+
+def grade(course, student="*"):
+    for assignment in ASSIGNMENTS:
+        course.nbgrader("autograde", assignment, "--student", student)
+
+
+def expected(*students):
+    return {(student, assignment): points for student in students for assignment, points in POINTS[student].items()}
+
+
+def errors(cell):
+    return [output.ename for output in cell.outputs if output.output_type == "error"]
+
+
+def test_solutions_of_the_course_pass_its_tests(course):
+    for assignment in ASSIGNMENTS:
+        assert "Success! Your notebook passes all the tests." in course.nbgrader(
+            "validate", course.notebook("source", assignment)
+        )
+
+
+def test_released_notebooks_have_no_solutions_and_no_hidden_tests(course, place):
+    exchange = place.folder / "exchange"
+    exchange.mkdir()
+    exchange.chmod(0o777)
+    for assignment in ASSIGNMENTS:
+        course.nbgrader("release_assignment", assignment, f"--Exchange.root={exchange}")
+        [path] = (exchange / "first-steps" / "outbound" / assignment).glob("*.ipynb")
+        text = path.read_text()
+        assert "SOLUTION" not in text and "HIDDEN" not in text
+        notebook = nbformat.read(path, as_version=4)
+        answers = [cell for cell in notebook.cells if cell.id in RIGHT]
+        assert len(answers) == 3
+        assert all("# Your code here" in cell.source for cell in answers)
+
+
+def test_what_students_can_check_passes_with_a_mistake_that_only_hidden_tests_find(course):
+    for student in ("right", "wrong"):
+        printed = course.nbgrader("validate", course.notebook("submitted", "group", student))
+        assert "Success!" in printed
+    printed = course.nbgrader("validate", course.notebook("release", "group"), check=False)
+    assert "VALIDATION FAILED" in printed.upper()
+
+
+def test_right_and_wrong_answers_get_their_points(course):
+    grade(course)
+    assert course.scores() == expected("right", "wrong")
+    for cell in course.graded("right", "group").values():
+        assert cell.cell_type == "markdown" or not errors(cell)
+    assert errors(course.graded("wrong", "group")["group-draw-test"]) == ["AssertionError"]
+
+
+def test_hostile_submission_gets_the_points_of_its_answers_and_harms_nobody(course, place):
+    petri = place.folder / "prefix" / "bin" / "petri"
+    config = place.folder / "class" / "petri.json"
+    how = ["run", "--text", "--profile", "classroom", "--config", config, "--python", place.python]
+    (place.folder / "probe.py").write_text(CONTAINED)
+    printed = place.run(petri, *how, place.folder / "probe.py")
+    assert "True False" in printed.splitlines(), printed  # a sandbox with a hole gets no hostile cell
+
+    for assignment in ASSIGNMENTS:
+        course.hand_in("hostile", assignment, attack(place.own))
+    before = contents(place.folder / "class"), contents(course.folder / "source"), contents(course.folder / "submitted")
+    neighbour = place.start("sleep", "infinity")  # of the same user
+    try:
+        grade(course, "hostile")
+        assert neighbour.poll() is None
+    finally:
+        neighbour.kill()
+        neighbour.wait()
+    after = contents(place.folder / "class"), contents(course.folder / "source"), contents(course.folder / "submitted")
+    assert after == before
+    assert course.scores() == expected("right", "wrong", "hostile")
+
+
+def test_each_attack_ends_as_an_error_of_its_cell(course):
+    cells = {id: cell for assignment in ASSIGNMENTS for id, cell in course.graded("hostile", assignment).items()}
+    ends = {name: errors(cells[name]) for name in ATTACKS}
+    assert ends == {name: [ename] for name, (_, _, ename) in ATTACKS.items()}
+    assert errors(cells["look-mean"]) == ["CellCpuLimit"]
+    assert errors(cells["group-draw"]) == ["CellMemoryLimit"]
+    assert errors(cells["function-busiest-test"]) == ["CellCrashed"]
+    assert HOSTILE.keys() == RIGHT.keys() <= cells.keys()
+
+
+def test_another_grading_of_all_comes_out_the_same(course):
+    course.nbgrader("autograde", "group", "--force")
+    assert course.scores() == expected("right", "wrong", "hostile")
+
+
+def test_feedback_tells_students_why(course):
+    for assignment in ASSIGNMENTS:
+        course.nbgrader("generate_feedback", assignment)
+    feedback = course.folder / "feedback"
+    pages = {student: (feedback / student / "look" / "look.html").read_text() for student in POINTS}
+    assert "used more CPU time than its limit of 5 s" in pages["hostile"]
+    assert "AssertionError" in pages["wrong"]
+    assert "AssertionError" not in pages["right"]
+
+
+def test_ipykernel_gives_the_same_points(place):
+    beside = begin(place, "beside", kernel="python3")
+    grade(beside)
+    assert beside.scores() == expected("right", "wrong")
+    assert beside.notebook("source", "look").read_text().count("python3") == 1
