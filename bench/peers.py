@@ -7,6 +7,7 @@ import queue
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 
 from jupyter_client import launcher
@@ -35,18 +36,25 @@ def available():
 
 
 class SpawnClock:
-    """Notes the moment at which jupyter_client starts a kernel's process: its own preparations don't count."""
+    """Notes the moment at which jupyter_client starts a kernel's process: its own preparations don't count.
+
+    One at a time: of several threads that start kernels, the others wait.
+    """
+
+    _one = threading.Lock()
 
     def __init__(self):
         self.at = 0.0
 
     def __enter__(self):
+        self._one.acquire()
         self.popen = launcher.Popen
         launcher.Popen = self.spawn
         return self
 
     def __exit__(self, *_):
         launcher.Popen = self.popen
+        self._one.release()
 
     def spawn(self, *args, **options):
         self.at = time.perf_counter()
@@ -169,13 +177,21 @@ class Peer:
 
 
 def pss_bytes(pid):
+    """Zero of a process that has ended and waits for its parent, which has no memory any more."""
+    if stat_fields(pid)[0] == "Z":
+        return 0
     lines = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
 
 
+def stat_fields(pid):
+    """The fields of /proc/PID/stat behind the name, from the state on."""
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
 def parent(pid):
     try:
-        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        return int(stat_fields(pid)[1])
     except (FileNotFoundError, ProcessLookupError):
         return None
 
