@@ -1,13 +1,16 @@
 """examples/course as a class has it: in folders of an ordinary user, graded by nbgrader from build/course."""
 
+import contextlib
 import csv
 import os
 import pathlib
 import shutil
 import subprocess
+import tempfile
 
 import nbformat
 
+from accounts import account
 from kernels import BUILD, PETRI, ROOT, STUCK_S
 
 EXAMPLE = ROOT / "examples" / "course"
@@ -93,9 +96,24 @@ class Place:
         assert done.returncode == 0 or not check, done.stdout
         return done.stdout
 
-    def start(self, *words):
-        """Starts a command as the user."""
-        return subprocess.Popen(self.command(*words), cwd=self.folder, env=self.env, stdout=subprocess.DEVNULL)
+    def start(self, *words, folder=None, output=os.devnull):
+        """Starts a command as the user; output: the file for what it prints."""
+        with open(output, "w", encoding="utf-8") as file:
+            streams = {"stdout": file, "stderr": subprocess.STDOUT}
+            return subprocess.Popen(self.command(*words), cwd=folder or self.folder, env=self.env, **streams)
+
+
+@contextlib.contextmanager
+def a_place(name):
+    """A place for an account of its own, both removed with the block."""
+    assert (ENVIRONMENT / "bin" / "python").exists(), "the environment is not there: scripts/venv.sh course"
+    folder = pathlib.Path(tempfile.mkdtemp(prefix=f"{name}-"))
+    folder.chmod(0o755)
+    try:
+        with account(name) as user:
+            yield Place(folder, user)
+    finally:
+        shutil.rmtree(folder)
 
 
 class Course:

@@ -1,14 +1,9 @@
 """nbgrader: examples/course is checked, released, handed in, graded and returned, as an ordinary user."""
 
-import pathlib
-import shutil
-import tempfile
-
 import nbformat
 import pytest
 
-from accounts import account
-from course import ASSIGNMENTS, ENVIRONMENT, Course, Place, contents
+from course import ASSIGNMENTS, Course, a_place, contents
 from submissions import ATTACKS, HOSTILE, POINTS, RIGHT, WRONG, attack, fill
 
 # In one process, and in the order of the file: the course goes on from test to test.
@@ -20,12 +15,8 @@ CONTAINED = "import os; print(sum(name.isdigit() for name in os.listdir('/proc')
 
 @pytest.fixture(scope="module")
 def place():
-    assert (ENVIRONMENT / "bin" / "python").exists(), "nbgrader is not there: scripts/venv.sh course"
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="petri-course-"))
-    folder.chmod(0o755)
-    with account("petri-course") as user:
-        yield Place(folder, user)
-    shutil.rmtree(folder)
+    with a_place("petri-course") as found:
+        yield found
 
 
 def begin(place, name, **kernel):
@@ -58,9 +49,8 @@ def errors(cell):
 
 def test_solutions_of_the_course_pass_its_tests(course):
     for assignment in ASSIGNMENTS:
-        assert "Success! Your notebook passes all the tests." in course.nbgrader(
-            "validate", course.notebook("source", assignment)
-        )
+        printed = course.nbgrader("validate", course.notebook("source", assignment))
+        assert "Success! Your notebook passes all the tests." in printed
 
 
 def test_released_notebooks_have_no_solutions_and_no_hidden_tests(course, place):

@@ -1,0 +1,225 @@
+"""JupyterHub, as examples/course has it: two students log in, and each starts a server and a kernel of the course."""
+
+import contextlib
+import json
+import shutil
+import socket
+import time
+import urllib.error
+import urllib.request
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import websocket
+
+from course import EXAMPLE, a_place
+from jupyters import CLIENTS
+from kernels import STUCK_S
+
+# With the course in one process: accounts are made one at a time.
+pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("course")]
+
+STUDENTS = ("ada", "ben")
+
+# Over that of the course: nobody of these has an account, and several hubs may run on one machine.
+OVER = """
+load_subconfig({course!r})
+c.JupyterHub.bind_url = "http://127.0.0.1:{port}"
+c.JupyterHub.hub_port = {hub_port}
+c.JupyterHub.authenticator_class = "dummy"
+c.JupyterHub.spawner_class = "simple"
+c.SimpleLocalProcessSpawner.home_dir_template = {homes!r}
+c.Authenticator.allowed_users = {students!r}
+c.ConfigurableHTTPProxy.api_url = "http://127.0.0.1:{api_port}"
+c.ConfigurableHTTPProxy.command = ["node", {proxy!r}]
+c.Spawner.cmd = [{python!r}, "-m", "jupyterhub.singleuser"]
+c.Spawner.environment |= {{"JUPYTER_PATH": {jupyter_path!r}}}
+"""
+
+LOOP = "while True: pass"
+
+# The names in a configuration that its class doesn't know, of the classes that are used without OVER.
+UNKNOWN = """
+import sys
+from jupyterhub.app import JupyterHub
+from jupyterhub.auth import PAMAuthenticator
+from jupyterhub.spawner import LocalProcessSpawner
+from traitlets.config.loader import PyFileConfigLoader
+
+config = PyFileConfigLoader(sys.argv[1]).load_config()
+known = {cls.__name__: cls for used in (JupyterHub, PAMAuthenticator, LocalProcessSpawner) for cls in used.__mro__}
+print([f"{name}.{key}" for name in config for key in config[name] if key not in known[name].class_trait_names()])
+"""
+
+
+def free_ports(count):
+    """Ports that nobody has now."""
+    with contextlib.ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in probes]
+
+
+def request(method, url, token=None, **body):
+    """A request to the hub or to a server behind it; returns what the reply says."""
+    headers = {"Authorization": f"token {token}"} if token else {}
+    data = json.dumps(body).encode() if body else (b"" if method == "POST" else None)
+    asked = urllib.request.Request(url, data=data, headers=headers, method=method)
+    with urllib.request.urlopen(asked, timeout=STUCK_S) as reply:
+        return json.loads(reply.read() or b"null")
+
+
+def wait_for(condition, process):
+    deadline = time.monotonic() + 2 * STUCK_S
+    while True:
+        with contextlib.suppress(urllib.error.URLError, ConnectionError):
+            if found := condition():
+                return found
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+class Student:
+    """Somebody at a browser."""
+
+    def __init__(self, hub, name):
+        self.hub, self.name = hub, name
+        auth = {"username": name, "password": "anything"}
+        self.token = request("POST", f"{hub.url}/hub/api/users/{name}/tokens", auth=auth)["token"]
+        self.server = f"{hub.url}/user/{name}/api"
+
+    def ask(self, method, url, **body):
+        return request(method, url, self.token, **body)
+
+    def start(self):
+        """The student's server, until it is there."""
+        user = f"{self.hub.url}/hub/api/users/{self.name}"
+        self.ask("POST", f"{user}/server")
+        wait_for(lambda: self.ask("GET", user)["servers"].get("", {}).get("ready"), self.hub.process)
+        return self
+
+    def open(self):
+        """A kernel of the course."""
+        kernel = self.ask("POST", f"{self.server}/kernels", name="petri-classroom")
+        url = f"{self.server}/kernels/{kernel['id']}/channels".replace("http", "ws", 1)
+        header = [f"Authorization: token {self.token}"]
+        self.socket = websocket.create_connection(url, header=header, timeout=STUCK_S)
+
+    def run(self, code):
+        """Runs a cell; returns its value as text, or how it failed."""
+        sent = uuid.uuid4().hex
+        content = {"code": code, "silent": False, "store_history": True, "user_expressions": {}, "allow_stdin": False}
+        header = {"msg_id": sent, "msg_type": "execute_request", "session": sent, "username": self.name, "version": "5.3"}
+        message = {"header": header, "parent_header": {}, "metadata": {}, "content": content, "channel": "shell"}
+        self.socket.send(json.dumps(message))
+        value, replied, idle = None, False, False
+        while not (replied and idle):
+            message = json.loads(self.socket.recv())
+            if message["parent_header"].get("msg_id") != sent:
+                continue
+            content = message["content"]
+            replied |= message["msg_type"] == "execute_reply"
+            idle |= content.get("execution_state") == "idle"
+            if message["msg_type"] == "execute_result":
+                value = content["data"]["text/plain"]
+            elif message["msg_type"] == "error":
+                value = content["ename"]
+        return value
+
+
+class Hub:
+    """A running JupyterHub of the course."""
+
+    def __init__(self, place):
+        self.place = place
+        port, hub_port, api_port = free_ports(3)
+        self.url = f"http://127.0.0.1:{port}"
+        shutil.copytree(CLIENTS / "node" / "node_modules", place.folder / "node_modules", symlinks=True)
+        folder = place.folder / "hub"
+        folder.mkdir()
+        config = folder / "config.py"
+        proxy = place.folder / "node_modules" / "configurable-http-proxy" / "bin" / "configurable-http-proxy"
+        values = {
+            "students": set(STUDENTS),
+            "course": str(place.folder / "jupyterhub_config.py"),
+            "homes": str(folder / "{username}"),
+            "proxy": str(proxy),
+            "python": str(place.python),
+            "jupyter_path": place.env["JUPYTER_PATH"],
+        }
+        config.write_text(OVER.format(port=port, hub_port=hub_port, api_port=api_port, **values))
+        place.give(folder)
+        words = [place.python, "-m", "jupyterhub", "-f", config]
+        self.process = place.start(*words, folder=folder, output=place.folder / "hub.log")
+
+    def log(self):
+        return (self.place.folder / "hub.log").read_text()
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait(STUCK_S)
+
+
+@pytest.fixture(scope="module")
+def place():
+    with a_place("petri-hub") as found:
+        shutil.copy(EXAMPLE / "jupyterhub_config.py", found.folder)
+        yield found
+
+
+@pytest.fixture(scope="module")
+def hub(place):
+    running = Hub(place)
+    try:
+        wait_for(lambda: request("GET", f"{running.url}/hub/api/"), running.process)
+        yield running
+    finally:
+        running.close()
+        print(running.log())
+
+
+@pytest.fixture(scope="module")
+def students(hub):
+    """All of them at once, each with a server."""
+    with ThreadPoolExecutor(len(STUDENTS)) as pool:
+        yield list(pool.map(lambda name: Student(hub, name).start(), STUDENTS))
+
+
+def test_configuration_of_the_course_has_no_name_that_jupyterhub_does_not_know(place):
+    assert place.run(place.python, "-c", UNKNOWN, place.folder / "jupyterhub_config.py").strip() == "[]"
+
+
+def test_students_are_offered_the_kernel_of_the_course_and_no_other_and_no_terminal(students):
+    for student in students:
+        specs = student.ask("GET", f"{student.server}/kernelspecs")
+        assert list(specs["kernelspecs"]) == ["petri-classroom"] == [specs["default"]]
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            student.ask("POST", f"{student.server}/terminals")
+        assert refused.value.code == 404
+
+
+def test_each_student_works_on_the_data_and_keeps_a_session_of_their_own(students, place):
+    table = str(place.data / "rides.csv")
+
+    def lesson(student):
+        student.open()
+        return [
+            student.run(f"import pandas as pd\nrides = pd.read_csv({table!r})\nmine = [{student.name!r}]\nlen(rides)"),
+            student.run(f"open({table!r}, 'w')"),
+            student.run(LOOP),
+            student.run("mine, int(rides['minutes'].max()) > 0"),
+        ]
+
+    with ThreadPoolExecutor(len(students)) as pool:
+        lessons = list(pool.map(lesson, students))
+    for name, seen in zip(STUDENTS, lessons, strict=True):
+        assert seen == ["554", "OSError", "CellCpuLimit", f"(['{name}'], True)"]
+
+
+def test_student_has_no_way_to_another_ones_server(students):
+    ada, ben = students
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        ada.ask("GET", f"{ben.server}/kernels")
+    assert refused.value.code == 403
