@@ -53,12 +53,19 @@ def test_solutions_of_the_course_pass_its_tests(course):
         assert "Success! Your notebook passes all the tests." in printed
 
 
-def test_released_notebooks_have_no_solutions_and_no_hidden_tests(course, place):
-    exchange = place.folder / "exchange"
-    exchange.mkdir()
-    exchange.chmod(0o777)
+@pytest.fixture(scope="module")
+def exchange(course, place):
+    """Where nbgrader has put what students may fetch."""
+    folder = place.folder / "exchange"
+    folder.mkdir()
+    folder.chmod(0o777)
     for assignment in ASSIGNMENTS:
-        course.nbgrader("release_assignment", assignment, f"--Exchange.root={exchange}")
+        course.nbgrader("release_assignment", assignment, f"--Exchange.root={folder}")
+    return folder
+
+
+def test_released_notebooks_have_no_solutions_and_no_hidden_tests(exchange):
+    for assignment in ASSIGNMENTS:
         [path] = (exchange / "first-steps" / "outbound" / assignment).glob("*.ipynb")
         text = path.read_text()
         assert "SOLUTION" not in text and "HIDDEN" not in text
@@ -130,6 +137,16 @@ def test_feedback_tells_students_why(course):
     assert "used more CPU time than its limit of 5 s" in pages["hostile"]
     assert "AssertionError" in pages["wrong"]
     assert "AssertionError" not in pages["right"]
+
+
+def test_notebook_goes_to_a_student_and_back_through_the_exchange(course, exchange, place):
+    home = place.folder / "home"
+    how = ["--course=first-steps", f"--Exchange.root={exchange}"]
+    for step in ("fetch_assignment", "submit"):
+        place.run(place.python, "-m", "nbgrader", step, "look", *how, folder=home)
+    course.nbgrader("collect", "look", f"--Exchange.root={exchange}")
+    collected = course.notebook("submitted", "look", place.user.pw_name)
+    assert collected.read_bytes() == course.notebook("release", "look").read_bytes()
 
 
 def test_ipykernel_gives_the_same_points(place):
