@@ -1,4 +1,6 @@
 # A JupyterHub for a class, on one machine: docs/classroom.md says what else it needs.
+import os
+
 c = get_config()  # noqa: F821
 
 # The loopback only: a web server before it has the certificate.
@@ -17,13 +19,15 @@ c.JupyterHub.spawner_class = "jupyterhub.spawner.LocalProcessSpawner"
 c.Spawner.default_url = "/lab"
 c.Spawner.start_timeout = 120
 
-# Kernels come from the machine before those of a home, so no file of a student's can take the name of one.
-c.Spawner.environment = {"JUPYTER_PREFER_ENV_PATH": "1"}
+# Kernels come from the machine before those of a home, so no file of a student's can take the name of one. The other
+# variable leads to classroom_kernels.py, beside this file.
+c.Spawner.environment = {"JUPYTER_PREFER_ENV_PATH": "1", "PYTHONPATH": os.path.dirname(os.path.abspath(__file__))}
 
 c.Spawner.args = [
     # Code runs in cells, and so within the profile; a terminal would be a shell of this machine.
-    "--KernelSpecManager.allowed_kernelspecs=petri-classroom",
-    "--KernelSpecManager.ensure_native_kernel=False",
+    "--ServerApp.kernel_spec_manager_class=classroom_kernels.AllowedKernels",
+    "--AllowedKernels.allowed_kernelspecs=petri-classroom",
+    "--AllowedKernels.ensure_native_kernel=False",
     "--MultiKernelManager.default_kernel_name=petri-classroom",
     "--ServerApp.terminals_enabled=False",
     "--LabApp.extension_manager=readonly",

@@ -111,7 +111,8 @@ class Student:
         """Runs a cell; returns its value as text, or how it failed."""
         sent = uuid.uuid4().hex
         content = {"code": code, "silent": False, "store_history": True, "user_expressions": {}, "allow_stdin": False}
-        header = {"msg_id": sent, "msg_type": "execute_request", "session": sent, "username": self.name, "version": "5.3"}
+        header = {"msg_id": sent, "msg_type": "execute_request", "session": sent, "username": self.name}
+        header["version"] = "5.3"
         message = {"header": header, "parent_header": {}, "metadata": {}, "content": content, "channel": "shell"}
         self.socket.send(json.dumps(message))
         value, replied, idle = None, False, False
@@ -165,7 +166,8 @@ class Hub:
 @pytest.fixture(scope="module")
 def place():
     with a_place("petri-hub") as found:
-        shutil.copy(EXAMPLE / "jupyterhub_config.py", found.folder)
+        for name in ("jupyterhub_config.py", "classroom_kernels.py"):
+            shutil.copy(EXAMPLE / name, found.folder)
         yield found
 
 
@@ -198,6 +200,10 @@ def test_students_are_offered_the_kernel_of_the_course_and_no_other_and_no_termi
         with pytest.raises(urllib.error.HTTPError) as refused:
             student.ask("POST", f"{student.server}/terminals")
         assert refused.value.code == 404
+        for name in ("python3", "petri"):  # both are installed
+            with pytest.raises(urllib.error.HTTPError):
+                student.ask("POST", f"{student.server}/kernels", name=name)
+        assert student.ask("GET", f"{student.server}/kernels") == []
 
 
 def test_each_student_works_on_the_data_and_keeps_a_session_of_their_own(students, place):
