@@ -81,6 +81,16 @@ def fill(answers):
     return work
 
 
+def fill_for_another_kernel(answers):
+    """The same, and the notebook asks to be graded with a kernel of the student's choice."""
+
+    def work(notebook):
+        fill(answers)(notebook)
+        notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+
+    return work
+
+
 def attack(own):
     """The same for who means harm; own(text) has the place's paths."""
 

@@ -4,7 +4,7 @@ import nbformat
 import pytest
 
 from course import ASSIGNMENTS, Course, a_place, contents
-from submissions import ATTACKS, HOSTILE, POINTS, RIGHT, WRONG, attack, fill
+from submissions import ATTACKS, HOSTILE, POINTS, RIGHT, WRONG, attack, fill, fill_for_another_kernel
 
 # In one process, and in the order of the file: the course goes on from test to test.
 pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("course")]
@@ -25,7 +25,7 @@ def begin(place, name, **kernel):
     for assignment in ASSIGNMENTS:
         course.nbgrader("generate_assignment", assignment)
         course.hand_in("right", assignment, fill(RIGHT))
-        course.hand_in("wrong", assignment, fill(WRONG))
+        course.hand_in("wrong", assignment, fill_for_another_kernel(WRONG))
     return course
 
 
@@ -89,6 +89,14 @@ def test_right_and_wrong_answers_get_their_points(course):
     for cell in course.graded("right", "group").values():
         assert cell.cell_type == "markdown" or not errors(cell)
     assert errors(course.graded("wrong", "group")["group-draw-test"]) == ["AssertionError"]
+
+
+def test_notebooks_are_graded_with_the_course_s_kernel_whatever_they_name(course):
+    names = [
+        nbformat.read(course.notebook(step, "look", "wrong"), as_version=4).metadata["kernelspec"]["name"]
+        for step in ("submitted", "autograded")
+    ]
+    assert names == ["python3", "petri-classroom"]
 
 
 def test_hostile_submission_gets_the_points_of_its_answers_and_harms_nobody(course, place):
