@@ -44,7 +44,7 @@ stamp() {
 # The same commit gives the same package, byte by byte, so what is made has the commit's date. See: SOURCE_DATE_EPOCH.
 use_date_of_commit() {
     if [ -z "${SOURCE_DATE_EPOCH:-}" ] && [ -e "$root/.git" ]; then
-        SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct)
+        SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct || stat -c %Y "$root/CHANGELOG.md")
     elif [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
         SOURCE_DATE_EPOCH=$(stat -c %Y "$root/CHANGELOG.md")
     fi

@@ -31,7 +31,6 @@ unit   library  cmocka      libcmocka-dev
 wheel  command  g++         g++
 wheel  command  dpkg-source dpkg-dev
 wheel  command  patch       patch
-wheel  command  git         git
 wheel  command  help2man    help2man
 deb    command  help2man    help2man
 deb    command  dpkg-shlibdeps dpkg-dev

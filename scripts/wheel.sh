@@ -46,7 +46,6 @@ build_libzmq() {
     sed -i -e 's/-L${libdir}/-L"${libdir}"/' -e 's/-I${includedir}/-I"${includedir}"/' "$libzmq/lib/pkgconfig/libzmq.pc"
 }
 
-git -C "$root" rev-parse || die "make wheel needs a git checkout; in an unpacked source distribution: pip install ."
 "$root/scripts/deps.sh" install build python wheel
 "$root/scripts/venv.sh" wheel
 mkdir -p "$work"
@@ -68,10 +67,11 @@ collect_licenses() {
     cp "$work"/zeromq3-*/debian/copyright "$work/licenses/libzmq"
 }
 
-# What git knows of: the builder would also go through all that lies in build/.
+# All but what is built: the builder leaves out what .gitignore names, and would go through all of it.
 copy_sources() {
-    rm -rf "$work/source" && mkdir -p "$work/source" && git -C "$root" ls-files -z >"$work/files" &&
-        tar -C "$root" --null -T "$work/files" -c -f "$work/source.tar" && tar -x -f "$work/source.tar" -C "$work/source"
+    rm -rf "$work/source" && mkdir -p "$work/source" &&
+        tar -C "$root" --exclude=./build --exclude="./${build#"$root/"}" --exclude=./.git -c -f "$work/source.tar" . &&
+        tar -x -f "$work/source.tar" -C "$work/source"
 }
 
 # In two steps, as another would: the wheel is built from the source distribution.

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import textwrap
 import tomllib
 import zipfile
@@ -91,7 +90,7 @@ def test_from_a_clean_debian_to_a_running_notebook_with_pip(release, version, wh
 
 def test_pip_installs_from_a_checkout_whose_path_has_a_blank(tmp_path):
     checkout = tmp_path / "a checkout"
-    subprocess.run(["git", "clone", "--quiet", "--depth=1", ROOT.as_uri(), checkout], check=True)
+    shutil.copytree(ROOT, checkout, symlinks=True, ignore=shutil.ignore_patterns("build", ".git", "__pycache__"))
     environment = environments.make_venv(tmp_path / "environment", NEWEST)
     environment.pip("install", "--no-deps", str(checkout))
     assert environment.run("petri", "--version").startswith("petri ")
