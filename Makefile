@@ -37,7 +37,7 @@ bench: ## measure petri beside ipykernel and xeus-python
 install: ## install into $(PREFIX), with kernelspecs for the python3 on the path
 	@scripts/install.sh "$(PREFIX)"
 
-wheel: ## make build/wheel/petri_kernel-*.whl, for any distribution, and the source distribution
+wheel: ## build a wheel for pip into build/wheel/, and the source distribution
 	@scripts/wheel.sh
 
 deb: ## build the Debian package into build/, and say how to install it

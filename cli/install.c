@@ -248,9 +248,9 @@ static int install_here(const struct arguments *arguments, const struct paths *p
     r = register_all(arguments, kind, place);
     if (r < 0)
         return fail_install(kernels, r);
-    /* To what pip has installed, and will remove, nothing is added. */
-    const bool is_pips = getenv("PETRI_PYTHON") != NULL;
-    if (!is_pips && python_compile(python.executable, paths->worker) < 0)
+    /* A wheel's program sets this: to what pip has installed, and will remove, nothing is added. */
+    const bool of_wheel = getenv("PETRI_PYTHON") != NULL;
+    if (!of_wheel && python_compile(python.executable, paths->worker) < 0)
         terminal_print("petri: %s can't be written, so each start compiles the worker anew\n", paths->worker);
     tell_packages(&python, paths);
     tell_closed(&python, kernels);

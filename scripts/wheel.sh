@@ -46,15 +46,6 @@ build_libzmq() {
     sed -i -e 's/-L${libdir}/-L"${libdir}"/' -e 's/-I${includedir}/-I"${includedir}"/' "$libzmq/lib/pkgconfig/libzmq.pc"
 }
 
-"$root/scripts/deps.sh" install build python wheel
-"$root/scripts/venv.sh" wheel
-mkdir -p "$work"
-key=$(cat "$0" /etc/os-release | sha256sum | cut -d' ' -f1)
-if ! up_to_date wheel "$key" || [ ! -d "$libzmq" ]; then
-    build_libzmq || { tail -n 5 "$work/libzmq.log" >&2; die "libzmq could not be built: $work/libzmq.log"; }
-    stamp wheel "$key"
-fi
-
 # What the libraries' licences ask for; Debian's packages of them have it.
 collect_licenses() {
     rm -rf "$work/licenses"
@@ -81,6 +72,15 @@ build_wheel() {
         -C "cmake.define.PETRI_LICENSES=$work/licenses" "$work/source" || return
     LD_LIBRARY_PATH=$libzmq/lib PATH=$venv/bin:$PATH auditwheel repair -w "$out" "$work"/dist/*.whl
 }
+
+"$root/scripts/deps.sh" install build python wheel
+"$root/scripts/venv.sh" wheel
+mkdir -p "$work"
+key=$(cat "$0" /etc/os-release | sha256sum | cut -d' ' -f1)
+if ! up_to_date wheel "$key" || [ ! -d "$libzmq" ]; then
+    build_libzmq || { tail -n 5 "$work/libzmq.log" >&2; die "libzmq could not be built: $work/libzmq.log"; }
+    stamp wheel "$key"
+fi
 
 use_date_of_commit
 rm -rf "$work/dist" "$out"/petri_kernel-*

@@ -28,6 +28,11 @@ class Environment:
         )
         assert done.returncode == 0, done.stdout + done.stderr
 
+    def prepare(self, *requirements):
+        """Installs what the test is not about, with uv: from its cache, but for the first time."""
+        uv = pathlib.Path(sys.executable).with_name("uv")
+        subprocess.run([uv, "-q", "pip", "install", "--python", self.python, *requirements], check=True)
+
     def run(self, *command, **options):
         """A program of the environment's, which is not on the PATH; its standard output."""
         surroundings = {"PATH": "/usr/bin:/bin", "HOME": str(self.prefix.parent)}

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 
 import pytest
@@ -17,10 +16,8 @@ pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("deb")]
 
 
 @pytest.fixture(scope="module")
-def tools(skip_or_fail):
-    missing = [name for name in TOOLS if not shutil.which(name)]
-    if missing or os.geteuid() != 0:
-        skip_or_fail(f"missing: {', '.join(missing)}" if missing else "root makes the clean Debian")
+def tools(need):
+    need(*TOOLS)
 
 
 @pytest.fixture(scope="module")
