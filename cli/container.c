@@ -19,8 +19,8 @@ enum runtime { PODMAN, DOCKER, KUBERNETES, NSPAWN, LXC, OTHER, RUNTIME_N };
 
 /* The options stand in docs/containers.md, too, word for word. */
 static const struct container runtimes[] = {
-    [PODMAN] = {"podman", "--security-opt 'unmask=/proc/*' --security-opt seccomp=containers/seccomp.json"},
-    [DOCKER] = {"Docker", "--security-opt systempaths=unconfined --security-opt seccomp=containers/seccomp.json "
+    [PODMAN] = {"podman", "--security-opt 'unmask=/proc/*' --security-opt seccomp=seccomp.json"},
+    [DOCKER] = {"Docker", "--security-opt systempaths=unconfined --security-opt seccomp=seccomp.json "
                           "--security-opt apparmor=unconfined"},
     [KUBERNETES] = {"Kubernetes", "hostUsers: false, procMount: Unmasked, seccompProfile: {type: Localhost, "
                                   "localhostProfile: petri/seccomp.json}, appArmorProfile: {type: Unconfined}"},

@@ -2,24 +2,26 @@
  * doctor.c - `petri doctor`: tests what this machine can do.
  *
  * Each probe runs in a forked process, because some enter namespaces, which can't
- * be left again. Its text comes through a pipe, and its finding is the exit
- * status; a process that is killed counts as unusable. The worst finding is the
- * program's exit status.
+ * be left again. Its diagnosis comes through a pipe; a process that is killed counts
+ * as unusable. The worst finding is the program's exit status. What can be done
+ * follows, each remedy once.
  */
 
 #include "base/cleanup.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/probes.h"
+#include "cli/remedies.h"
+#include "kernel/base/paths.h"
 #include "kernel/base/terminal.h"
 #include "kernel/interpreter/python.h"
 
 #include <fcntl.h>
 #include <jansson.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-
-enum { TEXT_BYTES = 900 };
 
 static const char *const finding_names[] = {"good", "degraded", "unusable"};
 _Static_assert(sizeof finding_names / sizeof finding_names[0] == FINDING_N, "one name a finding");
@@ -28,75 +30,128 @@ _Static_assert(sizeof finding_names / sizeof finding_names[0] == FINDING_N, "one
 static const char *const verdicts[] = {
     "cells run here, and every limit can be enforced",
     "cells run here, but Linux does not do all that petri asks of it: what is degraded below says what petri does "
-    "instead, and who can change that",
+    "instead",
     "no cell can run here",
 };
 _Static_assert(sizeof verdicts / sizeof verdicts[0] == FINDING_N, "one verdict a finding");
 
 static void run_child(const struct probe *probe, const char *python, int fd) {
-    char text[TEXT_BYTES] = "";
-    enum finding finding = probe->run(python, text, sizeof text);
-    if (write(fd, text, strlen(text)) < 0)
-        finding = FINDING_UNUSABLE;
-    _exit((int)finding);
+    struct diagnosis diagnosis = {0};
+    probe->run(python, &diagnosis);
+    _exit(write(fd, &diagnosis, sizeof diagnosis) == (ssize_t)sizeof diagnosis ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
-/* Reads until all processes that have the pipe open for writing have ended. */
-static void read_all(int fd, char *text, size_t size) {
+/* Reads until all processes that have the pipe open for writing have ended. False where that is no whole diagnosis. */
+static bool read_diagnosis(int fd, struct diagnosis *diagnosis) {
     size_t bytes = 0;
     ssize_t n;
-    while (bytes < size - 1 && (n = read(fd, text + bytes, size - 1 - bytes)) > 0)
+    while (bytes < sizeof *diagnosis && (n = read(fd, (char *)diagnosis + bytes, sizeof *diagnosis - bytes)) > 0)
         bytes += (size_t)n;
-    text[bytes] = '\0';
+    diagnosis->text[sizeof diagnosis->text - 1] = '\0';
+    return bytes == sizeof *diagnosis && diagnosis->finding < FINDING_N && diagnosis->remedy < REMEDY_N;
 }
 
-/* Runs a probe in a process and reads its text. */
-static enum finding run_probe(const struct probe *probe, const char *python, char *text, size_t size) {
+/* Runs a probe in a process. Who enters namespaces leaves another one behind, which ends when the one that writes does.
+ */
+static void run_probe(const struct probe *probe, const char *python, struct diagnosis *ret_diagnosis) {
+    static const struct diagnosis none = {FINDING_UNUSABLE, REMEDY_NONE, "the process that tried it was killed."};
     int fds[2];
-    int status = 0;
-    text[0] = '\0';
+    *ret_diagnosis = none;
     if (pipe2(fds, O_CLOEXEC) < 0)
-        return FINDING_UNUSABLE;
+        return;
     pid_t pid = fork();
     if (pid == 0)
         run_child(probe, python, fds[1]);
     close(fds[1]);
-    if (pid > 0)
-        read_all(fds[0], text, size);
+    if (pid > 0 && !read_diagnosis(fds[0], ret_diagnosis))
+        *ret_diagnosis = none;
     close(fds[0]);
-    if (pid < 0 || waitpid(pid, &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) >= FINDING_N)
-        return FINDING_UNUSABLE;
-    return (enum finding)WEXITSTATUS(status);
+    if (pid > 0)
+        (void)waitpid(pid, NULL, 0);
 }
 
-static json_t *run_all(const char *python, enum finding *ret_worst) {
-    json_t *found = json_array();
+/* A row of the report. */
+static json_t *row_of(const struct probe *probe, const struct diagnosis *diagnosis) {
+    return json_pack("{s:s, s:s, s:s, s:s}", "probe", probe->name, "finding", finding_names[diagnosis->finding],
+                     "needed_for", probe->needed_for, "text", diagnosis->text);
+}
+
+/* All rows in ret_found, and for each remedy the probes that it helps in helped[]. Returns the worst finding. */
+static enum finding run_all(const char *python, json_t *found, json_t *helped[REMEDY_N]) {
     enum finding worst = FINDING_GOOD;
     for (size_t i = 0; i < probes_n; i++) {
-        char text[TEXT_BYTES];
-        enum finding finding = run_probe(&probes[i], python, text, sizeof text);
-        worst = finding > worst ? finding : worst;
-        json_array_append_new(found,
-                              json_pack("{s:s, s:s, s:s, s:s}", "probe", probes[i].name, "finding",
-                                        finding_names[finding], "needed_for", probes[i].needed_for, "text", text));
+        struct diagnosis diagnosis;
+        run_probe(&probes[i], python, &diagnosis);
+        worst = diagnosis.finding > worst ? diagnosis.finding : worst;
+        json_array_append_new(found, row_of(&probes[i], &diagnosis));
+        if (!helped[diagnosis.remedy])
+            helped[diagnosis.remedy] = json_array();
+        json_array_append_new(helped[diagnosis.remedy], json_string(probes[i].name));
     }
-    *ret_worst = worst;
-    return found;
+    return worst;
 }
 
-static void print_text(const json_t *found, enum finding worst) {
+/* What to do, in the order of the table. */
+static json_t *make_remedies(json_t *helped[REMEDY_N]) {
+    json_t *remedies = json_array();
+    for (int i = 0; i < REMEDY_N; i++) {
+        if (helped[i] && i != REMEDY_NONE)
+            json_array_append_new(remedies, remedy_make((enum remedy)i, helped[i]));
+        json_decref(helped[i]);
+    }
+    return remedies;
+}
+
+/* The report: {"finding", "text", "probes", "remedies"}. */
+static json_t *make_report(const char *python, enum finding *ret_worst) {
+    json_t *helped[REMEDY_N] = {NULL};
+    json_t *found = json_array();
+    const enum finding worst = run_all(python, found, helped);
+    *ret_worst = worst;
+    return json_pack("{s:s, s:s, s:o, s:o}", "finding", finding_names[worst], "text", verdicts[worst], "probes", found,
+                     "remedies", make_remedies(helped));
+}
+
+static const char *text_of(const json_t *object, const char *key) {
+    return json_string_value(json_object_get(object, key));
+}
+
+/* The first row before this one that says the same: what is missing for one probe is missing for others, too. */
+static const json_t *find_same(const json_t *found, size_t before) {
+    const char *text = text_of(json_array_get(found, before), "text");
+    for (size_t i = 0; i < before; i++)
+        if (strcmp(text_of(json_array_get(found, i), "text"), text) == 0)
+            return json_array_get(found, i);
+    return NULL;
+}
+
+static void print_report(const json_t *report) {
+    const json_t *found = json_object_get(report, "probes");
+    const json_t *remedies = json_object_get(report, "remedies");
     size_t i;
     json_t *row;
-    terminal_print("petri: %s.\n\n", verdicts[worst]);
-    json_array_foreach(found, i, row) terminal_print(
-        "%-9s %-12s %s\n", json_string_value(json_object_get(row, "finding")),
-        json_string_value(json_object_get(row, "probe")), json_string_value(json_object_get(row, "text")));
+    terminal_print("petri: %s.\n\n", text_of(report, "text"));
+    json_array_foreach(found, i, row) {
+        const json_t *same = find_same(found, i);
+        terminal_print("%-9s %-12s %s%s%s\n", text_of(row, "finding"), text_of(row, "probe"),
+                       same ? "the same as " : "", text_of(same ? same : row, same ? "probe" : "text"),
+                       same ? "." : "");
+    }
+    if (json_array_size(remedies) > 0)
+        terminal_print("\nWhat to do:\n");
+    json_array_foreach(remedies, i, row) remedy_print(row);
 }
 
-static int print_json(json_t *found, enum finding worst) {
-    json_auto_t *report =
-        json_pack("{s:s, s:s, s:O}", "finding", finding_names[worst], "text", verdicts[worst], "probes", found);
-    return terminal_put_json(report);
+/* Writes the seccomp profile for containers, as it lies among petri's own files. */
+static int print_seccomp(void) {
+    struct paths paths;
+    json_error_t why;
+    const int r = paths_find(&paths);
+    json_auto_t *profile = r == 0 ? json_load_file(paths.seccomp, 0, &why) : NULL;
+    if (profile)
+        return terminal_put_json(profile);
+    terminal_complain("the seccomp profile can't be read: %s", r == 0 ? why.text : "petri's own files are not there");
+    return FINDING_UNUSABLE;
 }
 
 int command_doctor(const struct arguments *arguments) {
@@ -104,15 +159,17 @@ int command_doctor(const struct arguments *arguments) {
     struct python python;
     struct error error;
     enum finding worst;
+    if (arguments->values[OPTION_SECCOMP])
+        return print_seccomp();
     int r = python_ask(python_name(name), &python, &error);
     if (r < 0 && name) {
         terminal_complain("%s", error.text);
         return FINDING_UNUSABLE;
     }
-    json_auto_t *found = run_all(r == 0 ? python.executable : NULL, &worst);
+    json_auto_t *report = make_report(r == 0 ? python.executable : NULL, &worst);
     if (!arguments->values[OPTION_JSON])
-        print_text(found, worst);
-    else if (print_json(found, worst) != 0 && worst == FINDING_GOOD)
+        print_report(report);
+    else if (terminal_put_json(report) != 0 && worst == FINDING_GOOD)
         return EXIT_FAILURE;
     return (int)worst;
 }

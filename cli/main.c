@@ -65,7 +65,7 @@ static const struct command commands[] = {
      .exits = {{0, "the list was written, even if it is empty"},
                {1, "the list could not be made or written"},
                {2, "the command line is wrong"}}},
-    {"doctor", "", 0, TAKES(OPTION_JSON) | TAKES(OPTION_PYTHON),
+    {"doctor", "", 0, TAKES(OPTION_JSON) | TAKES(OPTION_PYTHON) | TAKES(OPTION_SECCOMP),
      "Says what this machine gives, what is missing and how to mend it", .run = command_doctor,
      .exits = {{0, "cells run here, and every limit can be enforced"},
                {1, "cells run here, and something is degraded"},

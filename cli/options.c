@@ -35,6 +35,7 @@ static const struct {
                         "for packages: have the kernelspecs name this program, and --python, as they are given"},
     [OPTION_PYTHON] = {"--python", "PATH",
                        "interpreter for the cells (default: the one that petri is installed for, or python3)"},
+    [OPTION_SECCOMP] = {"--seccomp", NULL, "write the seccomp profile for containers, and try nothing"},
     [OPTION_STDIN] = {"--stdin", "FILE", "what the code reads from standard input; - for one's own"},
     [OPTION_SYS_PREFIX] = {"--sys-prefix", NULL, "write into the environment of the interpreter"},
     [OPTION_TIMEOUT] = {"--timeout", "TIME", "limit of time, such as 10s"},

@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/utsname.h>
 
@@ -30,29 +31,50 @@ static int read_proc_text(const char *path, char *buf, size_t size) {
     return 0;
 }
 
-static enum finding probe_linux(const char *python, char *text, size_t size) {
+/* Whether a file of /proc or /sys has this number, and nothing else. */
+static bool has_number(const char *path, long number) {
+    char text[32], *end;
+    if (read_proc_text(path, text, sizeof text) < 0)
+        return false;
+    const long found = strtol(text, &end, 10);
+    return end != text && (*end == '\n' || *end == '\0') && found == number;
+}
+
+/* Fills a diagnosis. */
+__attribute__((format(printf, 4, 5))) static void say(struct diagnosis *diagnosis, enum finding finding,
+                                                      enum remedy remedy, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(diagnosis->text, sizeof diagnosis->text, format, args);
+    va_end(args);
+    diagnosis->finding = finding;
+    diagnosis->remedy = remedy;
+}
+
+static void good(struct diagnosis *diagnosis, const char *text) {
+    say(diagnosis, FINDING_GOOD, REMEDY_NONE, "%s", text);
+}
+
+/* Mounts get their attributes by mount_setattr(2), which Linux has since 5.12. */
+static void probe_linux(const char *python, struct diagnosis *diagnosis) {
     struct utsname name;
     char *dot;
     (void)python;
     if (uname(&name) < 0)
-        return FINDING_UNUSABLE;
-    long major = strtol(name.release, &dot, 10);
-    long minor = *dot == '.' ? strtol(dot + 1, NULL, 10) : 0;
-    bool known = strcmp(name.machine, "x86_64") == 0 && (major > 5 || (major == 5 && minor >= 11));
-    snprintf(text, size, "Linux %s on %s%s", name.release, name.machine,
-             known ? "." : ": petri needs Linux 5.11 or newer on x86_64.");
-    return known ? FINDING_GOOD : FINDING_UNUSABLE;
+        return say(diagnosis, FINDING_UNUSABLE, REMEDY_LINUX, "it does not say what it is.");
+    const long major = strtol(name.release, &dot, 10);
+    const long minor = *dot == '.' ? strtol(dot + 1, NULL, 10) : 0;
+    const bool known = strcmp(name.machine, "x86_64") == 0 && (major > 5 || (major == 5 && minor >= 12));
+    say(diagnosis, known ? FINDING_GOOD : FINDING_UNUSABLE, known ? REMEDY_NONE : REMEDY_LINUX, "Linux %s on %s%s",
+        name.release, name.machine, known ? "." : ": that is too old, or another machine than x86_64.");
 }
 
-static enum finding probe_files(const char *python, char *text, size_t size) {
+static void probe_files(const char *python, struct diagnosis *diagnosis) {
     struct paths paths;
     (void)python;
-    int r = paths_find(&paths);
-    if (r == 0)
-        snprintf(text, size, "%s.", paths.worker);
-    else
-        snprintf(text, size, "petri's own files are not where its program is: build or install it anew.");
-    return r == 0 ? FINDING_GOOD : FINDING_UNUSABLE;
+    if (paths_find(&paths) == 0)
+        return say(diagnosis, FINDING_GOOD, REMEDY_NONE, "%s.", paths.worker);
+    say(diagnosis, FINDING_UNUSABLE, REMEDY_FILES, "petri's own files are not where its program is.");
 }
 
 /* The bounds of all kernels that the configuration sets; none where it can't be used, which is petri config check's. */
@@ -83,48 +105,73 @@ static int enter(struct workdir *workdir, struct sandbox_host *host, struct erro
     return enter_bounded(workdir, &(struct sandbox_bounds){0}, host, ret_error);
 }
 
-/* Adds what this container, if it is one, has to be started with: another sentence. */
-static void add_container_options(char *text, size_t size) {
-    const size_t n = strlen(text);
+/* That of a container that is refused something; none where this is no container, or one that needs no known options.
+ */
+static enum remedy of_container(void) {
     const struct container *container = container_find("");
-    const bool ended = n > 0 && text[n - 1] == '.';
-    if (container && container->options)
-        snprintf(text + n, size - n, "%s In %s petri needs: %s. See docs/containers.md of petri's sources.",
-                 ended ? "" : ".", container->name, container->options);
+    return container && container->options ? REMEDY_CONTAINER : REMEDY_NONE;
+}
+
+/* Whether AppArmor takes the privileges away from user namespaces of programs without a profile. */
+static bool restricts_namespaces(void) {
+    return has_number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 1);
+}
+
+/* What helps where no user namespace can be made. The switches are the machine's, in its containers, too. */
+static enum remedy find_switch(void) {
+    const bool root = geteuid() == 0;
+    if (!root && has_number("/proc/sys/kernel/unprivileged_userns_clone", 0))
+        return REMEDY_USER_NAMESPACES_OFF;
+    if (has_number("/proc/sys/user/max_user_namespaces", 0))
+        return REMEDY_USER_NAMESPACES_NONE;
+    return !root && restricts_namespaces() ? REMEDY_APPARMOR : REMEDY_NONE;
 }
 
 /* What a runtime may have refused was asked for after the folder was opened. */
-static enum finding fail(const struct workdir *workdir, const struct error *error, char *text, size_t size) {
+static enum remedy find_remedy(const struct workdir *workdir, const struct error *error, bool entered) {
     const bool refused = error->err == EPERM || error->err == EACCES || error->err == ENOSYS;
-    snprintf(text, size, "%s", error->text);
-    if (refused && workdir->fd >= 0)
-        add_container_options(text, size);
-    return FINDING_UNUSABLE;
+    const enum remedy of_machine = entered || workdir->fd < 0 ? REMEDY_NONE : find_switch();
+    const enum remedy of_runtime = refused && workdir->fd >= 0 ? of_container() : REMEDY_NONE;
+    return of_runtime == REMEDY_NONE || of_machine == REMEDY_USER_NAMESPACES_OFF ||
+                   of_machine == REMEDY_USER_NAMESPACES_NONE
+               ? of_machine
+               : of_runtime;
 }
 
-static enum finding probe_namespaces(const char *python, char *text, size_t size) {
+/* The sentence of the sandbox says what may help; not where that is known better. */
+static void fail(struct diagnosis *diagnosis, const struct workdir *workdir, const struct error *error, bool entered) {
+    const enum remedy remedy = find_remedy(workdir, error, entered);
+    const char *mend = error->step ? sandbox_error_mend(error) : "";
+    size_t n = strlen(error->text);
+    if (remedy != REMEDY_NONE && n > strlen(mend) && strcmp(error->text + n - strlen(mend), mend) == 0)
+        n -= strlen(mend);
+    while (n > 0 && error->text[n - 1] == ' ')
+        n--;
+    const bool ended = n > 0 && error->text[n - 1] == '.';
+    say(diagnosis, FINDING_UNUSABLE, remedy, "%.*s%s", (int)n, error->text, ended ? "" : ".");
+}
+
+static void probe_namespaces(const char *python, struct diagnosis *diagnosis) {
     auto_workdir workdir = {.fd = -1};
     struct sandbox_host host;
     struct error error;
     (void)python;
     if (enter(&workdir, &host, &error) < 0)
-        return fail(&workdir, &error, text, size);
-    snprintf(text, size, "user, pid and mount namespaces can be made.");
-    return FINDING_GOOD;
+        return fail(diagnosis, &workdir, &error, false);
+    good(diagnosis, "user, pid and mount namespaces can be made.");
 }
 
-static enum finding probe_cell(const char *python, char *text, size_t size) {
+static void probe_cell(const char *python, struct diagnosis *diagnosis) {
     auto_workdir workdir = {.fd = -1};
     struct sandbox_host host;
     struct error error;
-    if (!python) {
-        snprintf(text, size, "there is no Python 3 to try with; name one with --python.");
-        return FINDING_UNUSABLE;
-    }
-    if (enter(&workdir, &host, &error) < 0 || selftest_run(&host, &workdir, python, &error) < 0)
-        return fail(&workdir, &error, text, size);
-    snprintf(text, size, "%s was started, captured, and ran a cell.", python);
-    return FINDING_GOOD;
+    if (!python)
+        return say(diagnosis, FINDING_UNUSABLE, REMEDY_PYTHON, "there is no Python 3 to try with.");
+    if (enter(&workdir, &host, &error) < 0)
+        return fail(diagnosis, &workdir, &error, false);
+    if (selftest_run(&host, &workdir, python, &error) < 0)
+        return fail(diagnosis, &workdir, &error, true);
+    say(diagnosis, FINDING_GOOD, REMEDY_NONE, "%s was started, captured, and ran a cell.", python);
 }
 
 /* Which hierarchies of control groups are mounted. */
@@ -152,123 +199,113 @@ static const char *missing_bounds(const struct sandbox_bounds *asked, const stru
                : "";
 }
 
-static enum finding probe_cgroup(const char *python, char *text, size_t size) {
+/*
+ * Who could give petri a group: under systemd the user's manager, which may not run, or may not have the memory
+ * controller. See: sandbox/limits/delegate.h; user@.service(5).
+ */
+static enum remedy find_group_remedy(void) {
+    char path[128], controllers[256];
+    const unsigned uid = geteuid();
+    if (uid == 0 || access("/run/systemd/system", F_OK) < 0 || access("/sys/fs/cgroup/cgroup.controllers", F_OK) < 0)
+        return REMEDY_NONE;
+    snprintf(path, sizeof path, "/run/user/%u/bus", uid);
+    if (access(path, F_OK) < 0)
+        return REMEDY_MANAGER;
+    snprintf(path, sizeof path, "/sys/fs/cgroup/user.slice/user-%u.slice/user@%u.service/cgroup.controllers", uid, uid);
+    if (read_proc_text(path, controllers, sizeof controllers) == 0 && !strstr(controllers, "memory"))
+        return REMEDY_CONTROLLER;
+    return REMEDY_NONE;
+}
+
+static void probe_cgroup(const char *python, struct diagnosis *diagnosis) {
     auto_workdir workdir = {.fd = -1};
     struct sandbox_host host;
     struct error error;
     const struct sandbox_bounds bounds = find_bounds();
+    const enum remedy remedy = find_group_remedy(); /* in the namespaces it is another user who asks */
     const char *version = cgroup_version();
     (void)python;
     if (enter_bounded(&workdir, &bounds, &host, &error) < 0)
-        return fail(&workdir, &error, text, size);
+        return fail(diagnosis, &workdir, &error, false);
     const char *missing = missing_bounds(&bounds, &host.bounded);
-    if (host.backend) {
-        snprintf(text, size, "%s; cells get groups of their own (%s).%s", version, sandbox_memory_backend(&host),
-                 missing);
-        return missing[0] ? FINDING_DEGRADED : FINDING_GOOD;
-    }
-    snprintf(
-        text, size,
+    if (host.backend)
+        return say(diagnosis, missing[0] ? FINDING_DEGRADED : FINDING_GOOD, REMEDY_NONE,
+                   "%s; cells get groups of their own (%s).%s", version, sandbox_memory_backend(&host), missing);
+    say(diagnosis, FINDING_DEGRADED, remedy,
         "%s, but none that petri may divide. So petri itself measures the memory of cells, every 10 ms: for so long "
-        "a cell may hold more than its limit. All other limits are the same.%s To change that, start Jupyter under "
-        "systemd from a login session or with systemd-run --user --scope -p Delegate=yes; in a container, have "
-        "whoever starts it mount /sys/fs/cgroup writable.",
-        version, missing);
-    return FINDING_DEGRADED;
+        "a cell may hold more than its limit. All other limits are the same.%s%s",
+        version, missing,
+        remedy == REMEDY_NONE && container_find("")
+            ? " What the container itself may use at most is a bound for all of its kernels together."
+            : "");
 }
 
-static enum finding probe_seccomp(const char *python, char *text, size_t size) {
+static void probe_seccomp(const char *python, struct diagnosis *diagnosis) {
     char actions[512];
     (void)python;
-    if (read_proc_text("/proc/sys/kernel/seccomp/actions_avail", actions, sizeof actions) < 0) {
-        snprintf(text, size, "there are no filters of system calls: the kernel needs CONFIG_SECCOMP_FILTER.");
-        return FINDING_UNUSABLE;
-    }
+    if (read_proc_text("/proc/sys/kernel/seccomp/actions_avail", actions, sizeof actions) < 0)
+        return say(diagnosis, FINDING_UNUSABLE, REMEDY_LINUX,
+                   "there are no filters of system calls: the kernel needs CONFIG_SECCOMP_FILTER.");
     const int r = sandbox_try_listener();
-    if (r == 0) {
-        snprintf(text, size, "filters, and refused calls can be reported.");
-        return FINDING_GOOD;
-    }
-    if (r == -EBUSY) {
-        snprintf(
-            text, size,
+    if (r == 0)
+        return good(diagnosis, "filters, and refused calls can be reported.");
+    if (r == -EBUSY)
+        return say(
+            diagnosis, FINDING_DEGRADED, REMEDY_NONE,
             "filters, but refused calls go unreported: what started petri (a container's runtime, perhaps) listens "
             "to its calls already, and Linux allows one listener.");
-        return FINDING_DEGRADED;
-    }
-    snprintf(text, size, "filters of system calls are refused (%s).", strerror(-r));
-    add_container_options(text, size);
-    return FINDING_UNUSABLE;
+    say(diagnosis, FINDING_UNUSABLE, of_container(), "filters of system calls are refused (%s).", strerror(-r));
 }
 
-static enum finding probe_ptrace(const char *python, char *text, size_t size) {
+static void probe_ptrace(const char *python, struct diagnosis *diagnosis) {
     char scope[16];
     (void)python;
-    if (read_proc_text("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof scope) < 0) {
-        snprintf(text, size, "not restricted by Yama.");
-        return FINDING_GOOD;
-    }
+    if (read_proc_text("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof scope) < 0)
+        return good(diagnosis, "not restricted by Yama.");
     scope[strcspn(scope, "\n")] = '\0';
-    bool off = strcmp(scope, "3") == 0;
-    snprintf(text, size, "kernel.yama.ptrace_scope is %s%s", scope,
-             off ? ", which forbids it: set it to at most 2 (takes a restart)."
-                 : ", which permits it for own children.");
-    return off ? FINDING_UNUSABLE : FINDING_GOOD;
+    const bool off = strcmp(scope, "3") == 0;
+    say(diagnosis, off ? FINDING_UNUSABLE : FINDING_GOOD, off ? REMEDY_YAMA : REMEDY_NONE,
+        "kernel.yama.ptrace_scope is %s, which %s.", scope, off ? "forbids it" : "permits it for own children");
 }
 
 /* Comes after the cell, which has loaded the module where there is one. */
-static enum finding probe_overlay(const char *python, char *text, size_t size) {
+static void probe_overlay(const char *python, struct diagnosis *diagnosis) {
     char systems[4096];
     (void)python;
-    bool there = read_proc_text("/proc/filesystems", systems, sizeof systems) == 0 && strstr(systems, "\toverlay\n");
-    snprintf(text, size, "%s",
-             there ? "there is the overlay file system."
-                   : "there is no overlay file system: modprobe overlay, or a kernel with CONFIG_OVERLAY_FS.");
-    return there ? FINDING_GOOD : FINDING_UNUSABLE;
+    if (read_proc_text("/proc/filesystems", systems, sizeof systems) == 0 && strstr(systems, "\toverlay\n"))
+        return good(diagnosis, "there is the overlay file system.");
+    say(diagnosis, FINDING_UNUSABLE, REMEDY_OVERLAY,
+        "there is no overlay file system: it is a module that is not loaded, or the kernel lacks CONFIG_OVERLAY_FS.");
 }
 
-static enum finding probe_apparmor(const char *python, char *text, size_t size) {
-    char restricted[16] = "";
+static void probe_apparmor(const char *python, struct diagnosis *diagnosis) {
     auto_workdir workdir = {.fd = -1};
     struct sandbox_host host;
     struct error error;
     (void)python;
-    if (read_proc_text("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", restricted, sizeof restricted) < 0 ||
-        restricted[0] == '0') {
-        snprintf(text, size, "it does not restrict user namespaces.");
-        return FINDING_GOOD;
-    }
-    if (enter(&workdir, &host, &error) == 0) {
-        snprintf(text, size, "it restricts user namespaces, but not petri's.");
-        return FINDING_GOOD;
-    }
-    snprintf(text, size,
-             "it forbids petri user namespaces: give petri a profile with \"userns,\" in /etc/apparmor.d, or "
-             "set kernel.apparmor_restrict_unprivileged_userns=0.");
-    return FINDING_UNUSABLE;
+    if (!restricts_namespaces())
+        return good(diagnosis, "it does not restrict user namespaces.");
+    if (enter(&workdir, &host, &error) == 0)
+        return good(diagnosis, "it restricts user namespaces, but not petri's.");
+    say(diagnosis, FINDING_UNUSABLE, REMEDY_APPARMOR, "it keeps petri from making user namespaces of use.");
 }
 
-static enum finding probe_container(const char *python, char *text, size_t size) {
+static void probe_container(const char *python, struct diagnosis *diagnosis) {
     const struct container *container = container_find("");
     (void)python;
-    snprintf(text, size, "%s%s.", container ? "this is " : "this looks like no container",
-             container ? container->name : "");
-    return FINDING_GOOD;
+    say(diagnosis, FINDING_GOOD, REMEDY_NONE, "%s%s.", container ? "this is " : "this looks like no container",
+        container ? container->name : "");
 }
 
-static enum finding probe_kcmp(const char *python, char *text, size_t size) {
+static void probe_kcmp(const char *python, struct diagnosis *diagnosis) {
     const int r = sandbox_try_compare();
     (void)python;
-    if (r == 0) {
-        snprintf(text, size, "it tells which descriptors share an open file.");
-        return FINDING_GOOD;
-    }
-    snprintf(text, size,
-             "it is refused (%s). So copies of a descriptor (dup) each have a position of their own from one cell to "
-             "the next, and an epoll may lose what it watches.%s",
-             strerror(-r), r == -ENOSYS ? " The kernel needs CONFIG_KCMP." : "");
-    add_container_options(text, size);
-    return FINDING_DEGRADED;
+    if (r == 0)
+        return good(diagnosis, "it tells which descriptors share an open file.");
+    say(diagnosis, FINDING_DEGRADED, of_container(),
+        "it is refused (%s). So copies of a descriptor (dup) each have a position of their own from one cell to "
+        "the next, and an epoll may lose what it watches.%s",
+        strerror(-r), r == -ENOSYS ? " The kernel needs CONFIG_KCMP." : "");
 }
 
 const struct probe probes[] = {

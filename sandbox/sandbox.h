@@ -47,6 +47,9 @@ void sandbox_begin(void);
  */
 const char *sandbox_error_text(const struct error *error, char *buf, size_t size);
 
+/* How to mend it: the end of that sentence, constant, for who knows it better; "" where nothing is known. */
+const char *sandbox_error_mend(const struct error *error);
+
 /* A control group of the session's: its folders, or -1. See: cgroups(7). */
 struct resources_group {
     int memory_fd;

@@ -61,6 +61,8 @@ int paths_find_for(const char *program, struct paths *ret_paths) {
         r = locate(root, "kernelspec", paths.kernelspec);
     if (r < 0)
         return r;
+    if (locate(root, "containers/seccomp.json", paths.seccomp) < 0)
+        paths.seccomp[0] = '\0';
     /* In a build it is beside the program; it may be missing. */
     if (locate(root, "site", paths.site) < 0 && locate(folder, "site", paths.site) < 0)
         paths.site[0] = '\0';

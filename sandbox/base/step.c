@@ -91,10 +91,18 @@ int step_failed(struct error *ret_error, enum sandbox_step step, int err, const 
     return r;
 }
 
+static enum sandbox_step step_of(const struct error *error) {
+    return error->step >= 0 && error->step < STEP_N ? (enum sandbox_step)error->step : STEP_NONE;
+}
+
+const char *sandbox_error_mend(const struct error *error) {
+    return steps[step_of(error)].mend;
+}
+
 const char *sandbox_error_text(const struct error *error, char *buf, size_t size) {
-    int step = error->step >= 0 && error->step < STEP_N ? error->step : STEP_NONE;
-    snprintf(buf, size, "%s failed%s%s%s%s%s%s%s", steps[step].what, error->text[0] ? " (" : "", error->text,
+    const char *mend = sandbox_error_mend(error);
+    snprintf(buf, size, "%s failed%s%s%s%s%s%s%s", steps[step_of(error)].what, error->text[0] ? " (" : "", error->text,
              error->text[0] ? ")" : "", error->err ? ": " : "", error->err ? strerror(error->err) : "",
-             steps[step].mend[0] ? ". " : ".", steps[step].mend);
+             mend[0] ? ". " : ".", mend);
     return buf;
 }

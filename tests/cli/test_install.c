@@ -131,8 +131,13 @@ static void test_paths_installed_are_below_share(void **state) {
     tree_folder("share");
     tree_folder("share/petri");
     make_files_in("share/petri", "share/petri/worker/petri_worker");
-    tree_folder("share/petri/site");
     assert_int_equal(paths_find_for(tree_path(program, "bin/petri"), &paths), 0);
+    assert_string_equal(paths.seccomp, "");
+    tree_folder("share/petri/site");
+    tree_folder("share/petri/containers");
+    tree_folder("share/petri/containers/seccomp.json");
+    assert_int_equal(paths_find_for(tree_path(program, "bin/petri"), &paths), 0);
+    assert_string_equal(paths.seccomp, tree_path(expected, "share/petri/containers/seccomp.json"));
     assert_string_equal(paths.worker, tree_path(expected, "share/petri/worker"));
     assert_string_equal(paths.site, tree_path(expected, "share/petri/site"));
 }

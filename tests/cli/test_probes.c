@@ -8,13 +8,14 @@
 
 #include <cmocka.h>
 
-static enum finding run(const char *name, const char *python, char *text, size_t size) {
-    text[0] = '\0';
-    for (size_t i = 0; i < probes_n; i++)
-        if (strcmp(probes[i].name, name) == 0)
-            return probes[i].run(python, text, size);
-    fail_msg("there is no probe %s", name);
-    return FINDING_N;
+static struct diagnosis run(const char *name, const char *python) {
+    struct diagnosis diagnosis = {0};
+    size_t i = 0;
+    while (i < probes_n && strcmp(probes[i].name, name) != 0)
+        i++;
+    assert_in_range(i, 0, probes_n - 1);
+    probes[i].run(python, &diagnosis);
+    return diagnosis;
 }
 
 static void test_probes_have_the_expected_names_in_order(void **state) {
@@ -28,47 +29,49 @@ static void test_probes_have_the_expected_names_in_order(void **state) {
     }
 }
 
-static void test_probes_each_write_one_sentence(void **state) {
-    char text[900];
+static void test_probes_each_write_sentences_and_are_good_without_a_remedy(void **state) {
     (void)state;
     for (size_t i = 0; i < probes_n; i++) {
-        text[0] = '\0';
-        enum finding finding = probes[i].run(NULL, text, sizeof text);
-        assert_in_range(finding, FINDING_GOOD, FINDING_UNUSABLE);
-        assert_in_range(strlen(text), 5, sizeof text - 2);
-        assert_int_equal(text[strlen(text) - 1], '.');
+        const struct diagnosis diagnosis = run(probes[i].name, NULL);
+        assert_in_range(diagnosis.finding, FINDING_GOOD, FINDING_UNUSABLE);
+        assert_in_range(diagnosis.remedy, REMEDY_NONE, REMEDY_N - 1);
+        assert_true(diagnosis.finding != FINDING_GOOD || diagnosis.remedy == REMEDY_NONE);
+        assert_in_range(strlen(diagnosis.text), 5, sizeof diagnosis.text - 2);
+        assert_int_equal(diagnosis.text[strlen(diagnosis.text) - 1], '.');
     }
 }
 
-static void test_probes_without_namespaces_give_the_sandbox_error(void **state) {
+static void test_probes_without_namespaces_give_the_sandbox_error_and_what_the_runtime_needs(void **state) {
     static const char *const names[] = {"namespaces", "cgroup", "cell"};
-    static const char sentence[] = "making it failed (no sandboxes in this test). Mend it.";
-    char text[900];
     (void)state;
     unsetenv("KUBERNETES_SERVICE_HOST");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         setenv("container", "systemd-nspawn", 1); /* no options are known of it */
-        assert_int_equal(run(names[i], "/usr/bin/python3", text, sizeof text), FINDING_UNUSABLE);
-        assert_string_equal(text, sentence);
+        struct diagnosis diagnosis = run(names[i], "/usr/bin/python3");
+        assert_int_equal(diagnosis.finding, FINDING_UNUSABLE);
+        assert_int_equal(diagnosis.remedy, REMEDY_NONE);
+        assert_string_equal(diagnosis.text, "making it failed (no sandboxes in this test). Mend it.");
         setenv("container", "podman", 1);
-        assert_int_equal(run(names[i], "/usr/bin/python3", text, sizeof text), FINDING_UNUSABLE);
-        assert_memory_equal(text, sentence, sizeof sentence - 1);
-        assert_non_null(strstr(text, " In podman petri needs: --security-opt "));
+        diagnosis = run(names[i], "/usr/bin/python3");
+        assert_int_equal(diagnosis.finding, FINDING_UNUSABLE);
+        assert_int_equal(diagnosis.remedy, REMEDY_CONTAINER);
+        assert_string_equal(diagnosis.text, "making it failed (no sandboxes in this test).");
     }
 }
 
 static void test_probe_of_a_cell_without_python_asks_for_one(void **state) {
-    char text[900];
     (void)state;
-    assert_int_equal(run("cell", NULL, text, sizeof text), FINDING_UNUSABLE);
-    assert_string_equal(text, "there is no Python 3 to try with; name one with --python.");
+    const struct diagnosis diagnosis = run("cell", NULL);
+    assert_int_equal(diagnosis.finding, FINDING_UNUSABLE);
+    assert_int_equal(diagnosis.remedy, REMEDY_PYTHON);
+    assert_string_equal(diagnosis.text, "there is no Python 3 to try with.");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_probes_have_the_expected_names_in_order),
-        cmocka_unit_test(test_probes_each_write_one_sentence),
-        cmocka_unit_test(test_probes_without_namespaces_give_the_sandbox_error),
+        cmocka_unit_test(test_probes_each_write_sentences_and_are_good_without_a_remedy),
+        cmocka_unit_test(test_probes_without_namespaces_give_the_sandbox_error_and_what_the_runtime_needs),
         cmocka_unit_test(test_probe_of_a_cell_without_python_asks_for_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

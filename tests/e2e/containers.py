@@ -57,7 +57,9 @@ def run_cell(place, code, *options, **where):
 
 
 def doctor(place, **where):
-    """What `petri doctor` finds in a container, by probe."""
+    """What `petri doctor` finds in a container, and what it says to do, both by probe."""
     done = run_contained([place.petri, "doctor", "--json", "--python", SYSTEM_PYTHON], **where)
     assert done.stdout, done.stderr
-    return {row["probe"]: row for row in json.loads(done.stdout)["probes"]}
+    report = json.loads(done.stdout)
+    rows = {row["probe"]: row for row in report["probes"]}
+    return rows, {probe: remedy for remedy in report["remedies"] for probe in remedy["for"]}

@@ -60,7 +60,7 @@ def test_cells_of_a_container_see_the_folder_and_the_volume_in_it(place, user):
 
 @pytest.mark.parametrize("user", USERS)
 def test_with_the_options_doctor_finds_nothing_missing_but_groups(place, user):
-    rows = doctor(place, user=user, folder=place.path / "nb")
+    rows, _ = doctor(place, user=user, folder=place.path / "nb")
     assert rows["container"]["text"] == "this is podman."
     assert {probe for probe, row in rows.items() if row["finding"] != "good"} <= {"cgroup"}, rows
     assert rows["cgroup"]["finding"] != "unusable"
@@ -72,16 +72,16 @@ def test_with_masked_proc_no_cell_runs_and_the_sentence_names_the_option(place, 
     assert (report["outcome"], report["stdout"]) == ("sandbox", "")
     assert "mounting a fresh /proc failed" in report["error"]["evalue"]
     assert "podman: --security-opt 'unmask=/proc/*'" in report["error"]["evalue"]
-    rows = doctor(place, user=user, folder=place.path / "nb", options=OPTIONS[1:])
+    rows, remedies = doctor(place, user=user, folder=place.path / "nb", options=OPTIONS[1:])
     assert rows["cell"]["finding"] == "unusable"
-    assert " In podman petri needs: --security-opt 'unmask=/proc/*' " in rows["cell"]["text"]
+    assert remedies["cell"]["options"].startswith("--security-opt 'unmask=/proc/*' ")
 
 
 @pytest.mark.parametrize("user", USERS)
 def test_with_podmans_own_profile_cells_run_and_kcmp_is_missed(place, user):
-    rows = doctor(place, user=user, folder=place.path / "nb", options=(UNMASKED,))
+    rows, remedies = doctor(place, user=user, folder=place.path / "nb", options=(UNMASKED,))
     assert {probe for probe, row in rows.items() if row["finding"] != "good"} - {"cgroup"} == {"kcmp"}, rows
-    assert " In podman petri needs: " in rows["kcmp"]["text"]
+    assert "seccomp=seccomp.json" in remedies["kcmp"]["options"]
     report = run_cell(place, "import os; print(os.uname().nodename)", user=user, options=(UNMASKED, "--hostname=own"))
     assert report["stdout"] == "own\n", report
     assert report["stderr"].startswith("petri: kcmp is refused here ")

@@ -28,6 +28,8 @@ LACKS = {
     "seccomp denied": ([sys.executable, DENY, "seccomp"], "cell", "installing the seccomp filter failed"),
 }
 
+SUDO = "" if os.geteuid() == 0 else "sudo "
+
 # What stands in for an interpreter: it says that it is one and can't start.
 BROKEN = """#!/bin/sh
 [ "$2" = -c ] && echo "$0" && echo / && echo && exit
@@ -45,7 +47,7 @@ OPTIONS = {
     "show": {"--json", "--config"},
     "replay": {"--json", "--config", "--python", "--folder"},
     "ps": {"--json"},
-    "doctor": {"--json", "--python"},
+    "doctor": {"--json", "--python", "--seccomp"},
 }
 
 
@@ -82,8 +84,16 @@ def test_where_cells_run_each_probe_has_a_row_and_the_worst_is_the_exit_status()
 def test_the_text_says_what_the_json_says(prefix):
     status, found = doctor(prefix=prefix)
     done = petri("doctor", "--python", sys.executable, prefix=prefix)
-    lines = [f"{row['finding']:9} {row['probe']:12} {row['text']}" for row in found["probes"]]
-    assert done.stdout.splitlines() == [f"petri: {found['text']}.", "", *lines]
+    said, lines = {}, []
+    for row in found["probes"]:
+        first = said.setdefault(row["text"], row["probe"])
+        text = row["text"] if first == row["probe"] else f"the same as {first}."
+        lines.append(f"{row['finding']:9} {row['probe']:12} {text}")
+    rows, _, to_do = done.stdout.partition("\n\nWhat to do:\n")
+    assert rows.rstrip("\n").splitlines() == [f"petri: {found['text']}.", "", *lines]
+    assert bool(to_do) == bool(found["remedies"])
+    for remedy in found["remedies"]:
+        assert f"\nFor {remedy['who']} ({', '.join(remedy['for'])}): {remedy['text']}\n" in to_do
     assert (done.returncode, done.stderr) == (status, "")
 
 
@@ -121,13 +131,21 @@ def test_where_kcmp_is_refused_what_it_tells_is_degraded(kind):
 def test_what_a_container_refuses_is_answered_with_its_runtimes_options(monkeypatch, runtime, option):
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     monkeypatch.setenv("container", runtime)
-    rows = by_probe(doctor(prefix=[sys.executable, DENY, "mount"])[1])
+    _, found = doctor(prefix=[sys.executable, DENY, "mount"])
+    rows = by_probe(found)
     name = {"docker": "Docker", "lxc": "LXC"}.get(runtime, runtime)
     assert rows["container"]["text"] == f"this is {name}."
-    for probe in ("namespaces", "cell", "cgroup"):
-        assert f" In {name} petri needs: " in rows[probe]["text"]
-        assert option in rows[probe]["text"]
-    assert "petri needs" not in by_probe(doctor(prefix=used_up("user"))[1])["namespaces"]["text"]
+    [remedy] = found["remedies"]
+    assert (remedy["who"], remedy["for"]) == ("whoever starts this container", ["namespaces", "cell", "cgroup"])
+    assert f"The defaults of {name} " in remedy["text"] and option in remedy["options"]
+
+
+def test_where_user_namespaces_are_switched_off_it_says_how_to_switch_them_on():
+    _, found = doctor(prefix=used_up("user"))
+    [remedy] = [remedy for remedy in found["remedies"] if "namespaces" in remedy["for"]]
+    assert remedy["who"] == "the administrator of this machine"
+    assert remedy["file"] == {"path": "/etc/sysctl.d/60-petri.conf", "content": "user.max_user_namespaces = 10000\n"}
+    assert remedy["commands"] == [f"{SUDO}sysctl --load={remedy['file']['path']}"]
 
 
 def test_what_a_folder_refuses_is_not_answered_with_a_containers_options(monkeypatch, place, skip_or_fail):
@@ -139,8 +157,9 @@ def test_what_a_folder_refuses_is_not_answered_with_a_containers_options(monkeyp
     become = ["setpriv", "--reuid=4321", "--regid=4321", "--clear-groups"]
     command = [*become, str(place.petri), "doctor", "--json", "--python", SYSTEM_PYTHON]
     done = subprocess.run(command, cwd=closed, capture_output=True, text=True, timeout=STUCK_S, check=False)
-    text = by_probe(json.loads(done.stdout))["namespaces"]["text"]
-    assert "Permission denied" in text and "petri needs" not in text
+    found = json.loads(done.stdout)
+    assert "Permission denied" in by_probe(found)["namespaces"]["text"]
+    assert not [remedy for remedy in found["remedies"] if "namespaces" in remedy["for"]]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +176,9 @@ def test_without_any_interpreter_all_else_is_still_looked_at(monkeypatch, tmp_pa
     done = petri("doctor", "--json")
     found = json.loads(done.stdout)
     assert done.returncode == 2
-    assert by_probe(found)["cell"]["text"] == "there is no Python 3 to try with; name one with --python."
+    assert by_probe(found)["cell"]["text"] == "there is no Python 3 to try with."
+    [remedy] = [remedy for remedy in found["remedies"] if remedy["for"] == ["cell"]]
+    assert remedy["who"] == "you" and "petri doctor --python PATH" in remedy["text"]
     assert [row["probe"] for row in found["probes"]] == PROBES
 
 
@@ -172,6 +193,12 @@ def test_an_interpreter_that_ends_while_it_starts_is_quoted(tmp_path):
     why = "the interpreter ended while it was starting: no module named encodings."
     assert by_probe(found)["cell"]["text"] == f"{why} Mend it, or name another with --python."
     assert by_probe(found)["namespaces"]["finding"] == "good"
+
+
+def test_it_writes_the_seccomp_profile_for_containers():
+    done = petri("doctor", "--seccomp")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == json.loads((ROOT / "containers" / "seccomp.json").read_text())
 
 
 def test_help_names_every_command():
