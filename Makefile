@@ -1,5 +1,5 @@
 # The front door. What each target does is in scripts/, one file a target.
-.PHONY: all run lab check test test-all test-hostile test-vm coverage bench install wheel deb clean help
+.PHONY: all run lab check test test-all test-hostile test-vm coverage bench install wheel deb docs clean help
 .DEFAULT_GOAL := all
 PREFIX ?= /usr/local
 DOOR ?= check
@@ -42,6 +42,9 @@ wheel: ## build a wheel for pip into build/wheel/, and the source distribution
 
 deb: ## build the Debian package into build/, and say how to install it
 	@scripts/deb.sh
+
+docs: ## make a site of the documents and the manual pages in build/html/
+	@scripts/docs.sh
 
 clean: ## remove build/, tour.html and agent-run/
 	@scripts/clean.sh

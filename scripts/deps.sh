@@ -6,7 +6,8 @@
 #
 # Groups: build (petri itself), python (a venv for clients), unit (the cmocka tests), sanitize (clang, with libFuzzer),
 # coverage (what reads its counters), browser (tests/clients: node and a browser), vm (make test-vm), container
-# (tests/e2e/test_container*.py), wheel (scripts/wheel.sh), deb (scripts/deb.sh), packages (tests/packages).
+# (tests/e2e/test_container*.py), wheel (scripts/wheel.sh), deb (scripts/deb.sh), docs (scripts/docs.sh),
+# packages (tests/packages).
 set -eu
 . "$(dirname -- "$0")/common.sh"
 
@@ -33,6 +34,8 @@ wheel  command  dpkg-source dpkg-dev
 wheel  command  patch       patch
 wheel  command  help2man    help2man
 deb    command  help2man    help2man
+docs   command  help2man    help2man
+docs   command  mandoc      mandoc
 deb    command  dpkg-shlibdeps dpkg-dev
 packages command lintian    lintian
 packages command man        man-db

@@ -7,7 +7,7 @@ set -eu
 . "$(dirname -- "$0")/common.sh"
 . "$root/scripts/steps.sh"
 
-"$scripts/deps.sh" install build python unit sanitize browser
+"$scripts/deps.sh" install build python unit sanitize browser docs
 "$scripts/build.sh"
 "$scripts/venv.sh" run check test libraries clients
 "$scripts/node.sh"
@@ -17,6 +17,7 @@ step "layers" "$root/tests/layers"
 step "layers: a violation is found" "$root/tests/layers" --self-test
 step "each source has its test, each page its files" "$root/tests/sources"
 step "each source has its test, each page its files: a mistake is found" "$root/tests/sources" --self-test
+step "documents, without a warning" "$scripts/docs.sh"
 step "notebooks are valid and without outputs" "$venv/bin/python" "$scripts/check_notebooks.py" "$root/examples"
 step "unit tests" unit_tests
 step "unit tests with ASan and UBSan" "$scripts/ctest.sh" asan -j "$jobs"
@@ -24,6 +25,7 @@ step "worker" python_tests tests/worker --door test
 step "end to end" python_tests tests/e2e --door test
 step "the protocol, row by row" python_tests tests/surface --door test
 step "the Python package, the agent example and the pages" python_tests tests/client --door test
+step "the documents as a site: links, search, and mistakes that are found" python_tests tests/docs --door test
 step "other people's clients" python_tests tests/clients --door test
 step "notebooks, cell by cell beside ipykernel" python_tests tests/notebooks --door test
 step "hostile cells, as an ordinary user" python_tests tests/hostile --door test

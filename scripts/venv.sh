@@ -6,6 +6,7 @@
 #                      the group is already there. Groups of "optional-" may fail.
 #   venv.sh site       makes build/site
 #   venv.sh course     makes build/course, what examples/course needs, apart from all others
+#   venv.sh docs       makes build/docs.venv, what scripts/docs.sh needs, the same
 set -eu
 . "$(dirname -- "$0")/common.sh"
 requirements=$root/scripts/requirements
@@ -75,17 +76,21 @@ install_site() {
     stamp site "$key"
 }
 
+# install_apart GROUP VENV [PYTHON]: into an environment that no other group shares.
+install_apart() (
+    group=$1
+    venv=$2
+    shift 2
+    [ -x "$venv/bin/python" ] || rm -f "$stamps/venv-$group"
+    make_venv "$@"
+    install_group "$group"
+)
+
 for group in "$@"; do
     case $group in
     site) install_site ;;
-    course)
-        (
-            venv=$build/course
-            [ -x "$venv/bin/python" ] || rm -f "$stamps/venv-course"
-            make_venv /usr/bin/python3 # that ordinary users can run: one of them grades
-            install_group course
-        )
-        ;;
+    course) install_apart course "$build/course" /usr/bin/python3 ;; # that ordinary users can run: one of them grades
+    docs) install_apart docs "$build/docs.venv" ;;
     *)
         make_venv
         install_group "$group"
