@@ -107,6 +107,16 @@ def test_mandoc_finds_nothing_wrong_with_the_manual_pages(unpacked):
         assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
+def test_the_documents_are_a_site_that_doc_base_knows(unpacked):
+    fields = (unpacked / "usr/share/doc-base/petri-kernel.petri-kernel").read_text().split("\n\n")[1]
+    _, index, files = fields.replace("\n ", " ").splitlines()
+    assert (unpacked / index.removeprefix("Index: /")).is_file()
+    folder = unpacked / "usr/share/doc/petri-kernel"
+    known = {path for pattern in files.split()[1:] for path in unpacked.glob(pattern.removeprefix("/"))}
+    assert known == set(folder.rglob("*.html")) != set()
+    assert list(folder.rglob("*.md")) == []
+
+
 def use(machine):
     """What a user does who has just installed it."""
     machine.step("petri doctor", "petri", "doctor", user="ada", ok=(0, 1))
