@@ -96,6 +96,12 @@ def test_a_search_from_the_disk_finds_the_page(site, tmp_path):
     assert f'<a href="{(site / "docs/sandbox.html").as_uri()}?h=zygote' in shown
 
 
+def test_what_is_to_be_cited_is_this_version():
+    said = subprocess.run([BUILD / "petri", "--version"], capture_output=True, text=True, check=True).stdout
+    cited = (ROOT / "CITATION.cff").read_text(encoding="utf-8").splitlines()
+    assert f"version: {said.split()[1]}" in cited
+
+
 MISTAKES = [
     # a file, what is added to it, and what has to be told
     ("docs/files.md", "\n[x](nothing.md)\n", "'nothing.md', but the target"),
