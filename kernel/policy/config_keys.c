@@ -9,6 +9,7 @@
 
 #include "config_keys.h"
 
+#include "kernel/base/filename.h"
 #include "kernel/base/pattern.h"
 #include "kernel/policy/config_reading.h"
 #include "kernel/policy/limits_change.h"
@@ -37,7 +38,14 @@ static int check_variable(const char *text, struct error *ret_error) {
 static int check_absolute(const char *text, struct error *ret_error) {
     if (text[0] == '/' && text[1] != '\0' && strlen(text) < PATH_MAX)
         return 0;
-    return error_set(ret_error, EINVAL, "'%.60s' is no absolute path of a folder", text);
+    return error_set(ret_error, EINVAL, "'%.60s' is no absolute path", text);
+}
+
+static int check_input(const char *text, struct error *ret_error) {
+    int r = check_absolute(text, ret_error);
+    if (r == 0 && filename_below("/proc", text))
+        r = error_set(ret_error, EINVAL, "'%.60s' is in /proc, which each cell has of its own", text);
+    return r;
 }
 
 /* See: PyPA, "Names and normalization". */
@@ -121,8 +129,8 @@ static const struct config_key root_keys[] = {
     {"environment", "Names of the environment variables that a request may set", CONFIG_TEXTS, .at = AT(environment),
      .check = check_variable, .form = "^[A-Za-z_][A-Za-z0-9_]*$"},
     {"history", "Whether the code of cells is kept for history_request", CONFIG_BOOL, .at = AT(history)},
-    {"inputs", "More folders that cells can read", CONFIG_TEXTS, .at = AT(inputs), .check = check_absolute,
-     .form = "^/."},
+    {"inputs", "More folders that cells can read", CONFIG_TEXTS, .at = AT(inputs), .check = check_input,
+     .form = "^/(?!proc(/|$))."},
     {"interrupt_grace", "From an interrupt until a cell that does not listen is ended", CONFIG_DURATION,
      .at = AT(grace_ms)},
     {"kernels", "Bounds of all kernels of one user together", CONFIG_OBJECT, MEMBERS(kernels_keys)},
