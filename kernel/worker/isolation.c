@@ -15,7 +15,7 @@ static const struct {
     {"user", "namespace of the cell's own, without capabilities"},
     {"pid", "namespace of the cell's own, which ends with it"},
     {"mount", "namespace of the cell's own; read-only, but for layers of the session's"},
-    {"network", "namespace of the cell's own, with loopback only"},
+    {"network", "namespace of the cell's own, which reaches nothing outside of it"},
     {"ipc", "namespace of the cell's own"},
     {"uts", "namespace of the cell's own"},
     {"cgroup", "namespace of the cell's own"},
