@@ -154,6 +154,7 @@ static void fail_broken(struct run *run, const char *why) {
 }
 
 static void fail_frozen(struct run *run, int r, const struct error *error) {
+    char text[sizeof run->result.facts.detail];
     if (r == -ENOMEM || run->result.facts.end.usage.over_memory) {
         fail_over_memory(run);
         return;
@@ -165,7 +166,8 @@ static void fail_frozen(struct run *run, int r, const struct error *error) {
         snprintf(run->result.facts.detail, sizeof run->result.facts.detail, "no longer has what petri needs (%.300s)",
                  error->text);
     else if (r != -ESRCH)
-        sandbox_error_text(error, run->result.facts.detail, sizeof run->result.facts.detail);
+        snprintf(run->result.facts.detail, sizeof run->result.facts.detail, "could not be kept: %.480s",
+                 sandbox_error_text(error, text, sizeof text));
     run_fail(run, OUTCOME_CRASH);
 }
 
@@ -192,7 +194,7 @@ static void take_reply(struct run *run, const json_t *reply) {
         return;
     int n = snprintf(line, sizeof line,
                      "petri: %" PRIu64 " bytes of the cell's reply were dropped: over a limit (display, code), or "
-                     "nothing that it may have in profile %s.\n",
+                     "of a kind that profile %s does not allow.\n",
                      dropped_bytes, profile->name);
     stream_tell(run, line, (size_t)n);
 }

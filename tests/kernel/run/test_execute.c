@@ -240,7 +240,7 @@ static void test_execute_reply_with_dropped_fields_says_so(void **state) {
     harness_say(&h, json_pack("{s:s, s:{s:s, s:[{s:s, s:s}]}}", "type", "done", "reply", "status", "ok", "payload",
                               "source", "edit_magic", "filename", "x"));
     expect_heard(id, "busy execute_input stream:stderr:petri: 38 bytes of the cell's reply were dropped: over a limit "
-                     "(display, code), or nothing that it may have in profile notebook.\n idle");
+                     "(display, code), or of a kind that profile notebook does not allow.\n idle");
     harness_receive(&h, CHANNEL_SHELL, &reply);
     assert_int_equal(json_array_size(json_object_get(reply.content, "payload")), 0);
     const json_t *metrics = json_object_get(report_of(&reply), "metrics");
@@ -296,6 +296,11 @@ static void test_execute_with_a_failed_freeze_is_a_crash(void **state) {
     harness_done(&h, "ok");
     expect_failure(id, "busy execute_input error:CellCrashed idle", "CellCrashed",
                    "The cell's process no longer has what petri needs (the signal stack)" STAYS);
+    fake_plan(h.session, &(struct fake_plan){.freeze = -EIO, .detail = "the threads"});
+    begin_cell("harms", id);
+    harness_done(&h, "ok");
+    expect_failure(id, "busy execute_input error:CellCrashed idle", "CellCrashed",
+                   "The cell's process could not be kept: making it failed (the threads). Mend it" STAYS);
     fake_plan(h.session, &(struct fake_plan){0});
     expect_next_cell_runs();
 }
