@@ -41,7 +41,7 @@ int records_command_open(const struct arguments *arguments, struct records *ret_
     bool on = config.records.on;
     config_fini(&config);
     if (!on)
-        return fail_with("the configuration has \"records\": false");
+        return fail_with("the configuration has \"records\": false, so no runs are recorded");
     if (r < 0)
         return fail_with("there is no home, and so there are no run records");
     r = records_open_existing(ret_records, path, &terminal_log, &error);
@@ -66,7 +66,7 @@ static int find_run(struct records *records, const char *name, json_t **ret_run)
     if (r == 0)
         terminal_complain("there is no run %s; petri runs lists them", name);
     else if (r == -ENOTUNIQ)
-        terminal_complain("there are several runs whose id begins with %s", name);
+        terminal_complain("there are several runs whose id begins with %s; give more of it", name);
     else
         terminal_complain("run %s can't be read: %s", name,
                           r == -EBADMSG ? "it is not stored as petri stores records" : "the database is damaged");

@@ -175,7 +175,10 @@ int workdir_open(struct workdir *ret_workdir, const json_t *inputs, struct error
         r = look(&workdir, inputs);
     if (r < 0) {
         workdir_close(&workdir);
-        return error_set(ret_error, -r, "the notebook's folder: %s", strerror(-r));
+        return error_set(
+            ret_error, -r,
+            "the notebook's folder can't be used: %s. Restart the kernel in one that is there and may be read",
+            strerror(-r));
     }
     choose_mapping(&workdir, &st);
     *ret_workdir = workdir;
