@@ -12,6 +12,12 @@ HINTS = {
     "port": ("import socket; socket.create_connection(('127.0.0.1', 9))", "a cell's localhost is its own"),
     "port, wrapped": ("import urllib.request; urllib.request.urlopen('http://127.0.0.1:9/')", "localhost"),
     "memory": ("raise MemoryError", "%%limits memory=SIZE"),
+    "threads": ("raise RuntimeError(\"can't start new thread\")", "%%limits processes=NUMBER"),
+    "processes": (
+        "reader, writer = os.pipe()\nos.set_blocking(reader, False)\n"
+        "def _execute_child(): os.read(reader, 1)\n_execute_child()",
+        "%%limits processes=NUMBER",
+    ),
 }
 
 
@@ -40,6 +46,8 @@ def test_error_whose_cause_is_petri_says_what_to_do(worker, cause):
         "{}['MY_KEY']",
         "open('absent.csv')",
         "open('/tmp/absent')",
+        "reader, writer = os.pipe()\nos.set_blocking(reader, False)\nos.read(reader, 1)",
+        "raise BlockingIOError(11, 'x')",
         "import json.absent",
         "raise KeyError('MY_KEY')",
         "raise OSError(2, 'x', 3)",

@@ -77,6 +77,23 @@ def _room(error):
         )
 
 
+def _tasks(error):
+    """One process or thread too many."""
+    refused = isinstance(error, BlockingIOError) and error.errno == errno.EAGAIN and _has_started_processes(error)
+    if refused or (isinstance(error, RuntimeError) and error.args == ("can't start new thread",)):
+        return None, (
+            "a cell's processes and threads are limited in number, with the threads of earlier cells that have not "
+            "ended (processes in %limits). %%limits processes=NUMBER as the cell's first line asks for more."
+        )
+
+
+def _has_started_processes(error):
+    """Whether an error comes of the code that starts a process: of reading from a descriptor it has the same number."""
+    traceback = _innermost(error)
+    code = traceback.tb_frame.f_code if traceback is not None else None
+    return code is not None and (code.co_name in ("_execute_child", "_launch") or "fork" in code.co_names)
+
+
 def _module(error):
     if not isinstance(error, ModuleNotFoundError) or getattr(error, "_petri_explained", False):
         return None
@@ -99,10 +116,16 @@ def _variable(error):
 
 def _raised_by(error, function):
     """Whether an error comes of a function's own code."""
+    traceback = _innermost(error)
+    return traceback is not None and traceback.tb_frame.f_code is function.__code__
+
+
+def _innermost(error):
+    """The last part of an error's traceback; None for an error that was not raised."""
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_next is not None:
         traceback = traceback.tb_next
-    return traceback is not None and traceback.tb_frame.f_code is function.__code__
+    return traceback
 
 
 def _file(error):
@@ -140,4 +163,4 @@ def _port(error):
         )
 
 
-_LOOKS = (_memory, _room, _module, _variable, _file, _port)
+_LOOKS = (_memory, _room, _tasks, _module, _variable, _file, _port)
