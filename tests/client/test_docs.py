@@ -9,12 +9,13 @@ import sys
 
 import pytest
 
+import commands
 import petri_kernel as petri
 from conftest import PROGRAM, ROOT
 from pages import fenced, names, settle, with_its_stack
 from petri_kernel.request import Request
 
-PAGE = ROOT / "docs" / "contract.md"
+PAGE = commands.made("docs/contract.md")
 
 # What is another thing each time or on each machine, by its key.
 MASKED = set(
@@ -234,3 +235,10 @@ def test_the_readme_shows_the_limits():
     rows = [("", "notebook, and its ceiling", "strict, and its ceiling", "past it"), ("---",) * 4]
     rows += [(what, notebook[name], strict[name], past) for name, (what, past) in LIMITS.items()]
     settle(ROOT / "README.md", "limits", "".join(f"| {' | '.join(row)} |\n" for row in rows))
+
+
+def test_limits_of_the_readmes_example_hold_for_the_cell():
+    with petri.Session() as session:
+        result = session.run(commands.python("README.md", "Limits") + "1")
+    limits = result.report["limits"]
+    assert (result.result, limits["timeout_ms"], limits["memory_bytes"]) == ("1", 10_000, 512 << 20)

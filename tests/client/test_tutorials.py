@@ -7,16 +7,18 @@ notebook. A block "made" after either shows what came of it. The kernels are tho
 
 import contextlib
 import io
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import urllib.request
 
 import pytest
 
 from conftest import PROGRAM, ROOT
-from kernels import Kernel
+from kernels import STUCK_S, Kernel
 from pages import fenced, names, settle
 
 STEP = re.compile(
@@ -55,19 +57,35 @@ class Walk:
 
     def own(self, code):
         """Code of a page, with folders of the test's own, and without leave to change others."""
-        return code.replace("sudo ", "").replace("/srv/class", str(self.home / "class"))
+        own = code.replace("sudo ", "").replace("--prefix /usr/local ", f"--prefix {self.home / 'local'} ")
+        return own.replace("/srv/class", str(self.home / "class"))
 
     def as_in_the_page(self, text):
         return text.replace(str(self.home / "class"), "/srv/class")
 
     def sh(self, code):
         """In the checkout until there is a notebook, in the notebook's folder then."""
+        if code.startswith("jupyter lab "):
+            return self.lab(code)
         where = self.folder if self.kernel else ROOT
         script = self.own(code).replace("build/petri", str(PROGRAM))
         done = subprocess.run(["sh", "-e"], input=script, cwd=where, capture_output=True, text=True, check=False)
         degraded = done.returncode == 1 and code.split()[1:] == ["doctor"]  # its answer, and no failure
         assert done.returncode == 0 or degraded, f"{code}\n{done.stdout}{done.stderr}"
         return self.as_in_the_page(done.stdout)
+
+    def lab(self, code):
+        """JupyterLab, until it has said at which address it offers the kernels that the page has installed."""
+        command = f"exec timeout {STUCK_S} {code.strip()} --no-browser --allow-root --ServerApp.port=0"
+        with subprocess.Popen(
+            ["sh", "-ec", command], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as server:
+            lines = (re.search(r"(http://127\.0\.0\.1:\d+)/lab\?(token=\w+)", line) for line in server.stdout)
+            found = next(filter(None, lines), None)
+            with urllib.request.urlopen(f"{found[1]}/api/kernelspecs?{found[2]}", timeout=STUCK_S) as answer:
+                assert "petri" in json.load(answer)["kernelspecs"]
+            server.terminate()
+        return ""
 
     def python(self, code):
         if not self.kernel:
@@ -133,6 +151,8 @@ def walk(tmp_path, monkeypatch):
     home, folder = tmp_path / "home", tmp_path / "notebooks" / "examples"
     home.mkdir()
     shutil.copytree(ROOT / "examples", folder)
+    (folder / "handed-in").mkdir()
+    shutil.copy(ROOT / "examples" / "course" / "source" / "look" / "look.ipynb", folder / "handed-in" / "ada.ipynb")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("PATH", os.path.dirname(sys.executable), prepend=os.pathsep)
     for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME"):
