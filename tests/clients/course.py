@@ -1,4 +1,4 @@
-"""examples/course as a class has it: in folders of an ordinary user, graded by nbgrader from build/course."""
+"""examples/course as its README has it installed: in folders of an ordinary user, graded by nbgrader from build/course."""
 
 import contextlib
 import csv
@@ -10,6 +10,7 @@ import tempfile
 
 import nbformat
 
+import commands
 from accounts import account
 from kernels import BUILD, PETRI, ROOT, STUCK_S
 
@@ -25,8 +26,9 @@ shift 3
 exec setpriv --reuid="$user" --regid="$user" --init-groups --no-new-privs "$@"
 """
 
-# nbgrader starts it by its name, and the script of the environment names the path at which it was made.
-ALEMBIC = '#!/bin/sh\nexec "{python}" -m alembic "$@"\n'
+# They are started by their names, and the scripts of the environment name the path at which it was made.
+PROGRAMS = ("alembic", "nbgrader")
+PROGRAM = '#!/bin/sh\nexec "{python}" -m {name} "$@"\n'
 
 
 class Place:
@@ -49,20 +51,23 @@ class Place:
         }
         for name in ("home", "bin"):
             (folder / name).mkdir()
-        shutil.copytree(EXAMPLE / "data", self.data)
-        (folder / "bin" / "alembic").write_text(ALEMBIC.format(python=self.python))
-        (folder / "bin" / "alembic").chmod(0o755)
+        for name in PROGRAMS:
+            (folder / "bin" / name).write_text(PROGRAM.format(python=self.python, name=name))
+            (folder / "bin" / name).chmod(0o755)
         self._install()
 
     def _install(self):
-        """petri as `make install` leaves it, and the kernel that the README has installed."""
-        prefix = self.folder / "prefix"
+        """petri as `make install` leaves it, and what the README has done with a checkout."""
+        prefix, checkout = self.folder / "prefix", self.folder / "checkout"
         subprocess.run(["cmake", "--install", PETRI.parent, "--prefix", prefix], check=True, stdout=subprocess.DEVNULL)
-        config = self.folder / "class" / "petri.json"
-        config.write_text(self.own((EXAMPLE / "petri.json").read_text()))
+        (self.folder / "bin" / "petri").symlink_to(prefix / "bin" / "petri")
+        shutil.copytree(EXAMPLE, checkout / "examples" / "course")
+        for path in (*checkout.rglob("petri.json"), *checkout.rglob("*.ipynb")):
+            path.write_text(self.own(path.read_text()))
         self.give(self.folder)
-        where = ["--prefix", prefix, "--python", self.python]
-        self.run(prefix / "bin" / "petri", "install", *where, "--profile", "classroom", "--config", config)
+        script = commands.sh("examples/course/README.md", "Ten minutes", 1)
+        own = ("sudo ", ""), ("--sys-prefix", f"--prefix {prefix} --python {self.python}")
+        self.sh(self.own(commands.replaced(script, *own)), folder=checkout)
 
     def own(self, text):
         """A text of the course with this place's paths."""
@@ -96,6 +101,10 @@ class Place:
         assert done.returncode == 0 or not check, done.stdout
         return done.stdout
 
+    def sh(self, script, folder=None):
+        """Runs commands of the README's as the user; what they have printed."""
+        return self.run("sh", "-ec", script, folder=folder)
+
     def start(self, *words, folder=None, output=os.devnull):
         """Starts a command as the user; output: the file for what it prints."""
         with open(output, "w", encoding="utf-8") as file:
@@ -117,14 +126,19 @@ def a_place(name):
 
 
 class Course:
-    """A copy of the course in a teacher's folder. kernel: that of its notebooks."""
+    """The course in a teacher's folder: where the README has put it, or a copy for another kernel."""
 
-    def __init__(self, place, name, kernel="petri-classroom"):
-        self.place, self.folder = place, place.folder / name
-        shutil.copytree(EXAMPLE, self.folder)
-        for path in (self.folder / "source").glob("*/*.ipynb"):
-            path.write_text(place.own(path.read_text()).replace("petri-classroom", kernel))
-        place.give(self.folder)
+    def __init__(self, place, kernel=None):
+        self.place, self.folder = place, place.folder / "home" / "course"
+        if kernel:
+            self.folder = place.folder / f"course-{kernel}"
+            shutil.copytree(place.folder / "checkout" / "examples" / "course", self.folder)
+            for path in (self.folder / "source").glob("*/*.ipynb"):
+                path.write_text(path.read_text().replace("petri-classroom", kernel))
+            place.give(self.folder)
+
+    def sh(self, script):
+        return self.place.sh(script, folder=self.folder)
 
     def nbgrader(self, *words, check=True):
         return self.place.run(self.place.python, "-m", "nbgrader", *words, folder=self.folder, check=check)

@@ -3,6 +3,7 @@
 import nbformat
 import pytest
 
+import commands
 from course import ASSIGNMENTS, Course, a_place, contents
 from submissions import ATTACKS, HOSTILE, POINTS, RIGHT, WRONG, attack, fill, fill_for_another_kernel
 
@@ -19,23 +20,30 @@ def place():
         yield found
 
 
-def begin(place, name, **kernel):
-    """A course whose assignments are made, and handed in by the first two students."""
-    course = Course(place, name, **kernel)
-    for assignment in ASSIGNMENTS:
+def begin(course, *assignments):
+    """Makes assignments; and all are handed in by the first two students."""
+    for assignment in assignments:
         course.nbgrader("generate_assignment", assignment)
+    for assignment in ASSIGNMENTS:
         course.hand_in("right", assignment, fill(RIGHT))
         course.hand_in("wrong", assignment, fill_for_another_kernel(WRONG))
     return course
 
 
 @pytest.fixture(scope="module")
-def course(place):
-    return begin(place, "course")
+def checked(place):
+    """The course, as the README has it checked and an assignment made of it; what that has printed."""
+    course = Course(place)
+    return course, course.sh(commands.sh("examples/course/README.md", "Ten minutes", 2))
 
 
-def grade(course, student="*"):
-    for assignment in ASSIGNMENTS:
+@pytest.fixture(scope="module")
+def course(checked):
+    return begin(checked[0], *ASSIGNMENTS[1:])
+
+
+def grade(course, *assignments, student="*"):
+    for assignment in assignments or ASSIGNMENTS:
         course.nbgrader("autograde", assignment, "--student", student)
 
 
@@ -47,10 +55,8 @@ def errors(cell):
     return [output.ename for output in cell.outputs if output.output_type == "error"]
 
 
-def test_solutions_of_the_course_pass_its_tests(course):
-    for assignment in ASSIGNMENTS:
-        printed = course.nbgrader("validate", course.notebook("source", assignment))
-        assert "Success! Your notebook passes all the tests." in printed
+def test_solutions_of_the_course_pass_its_tests(checked):
+    assert checked[1].count("Success! Your notebook passes all the tests.") == len(ASSIGNMENTS)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +90,10 @@ def test_what_students_can_check_passes_with_a_mistake_that_only_hidden_tests_fi
 
 
 def test_right_and_wrong_answers_get_their_points(course):
-    grade(course)
+    course.sh(commands.sh("examples/course/README.md", "Ten minutes", 3))
+    for name in ("grades.csv", "feedback/right/look/look.html"):  # as the README says
+        assert (course.folder / name).exists()
+    grade(course, *ASSIGNMENTS[1:])
     assert course.scores() == expected("right", "wrong")
     for cell in course.graded("right", "group").values():
         assert cell.cell_type == "markdown" or not errors(cell)
@@ -112,7 +121,7 @@ def test_hostile_submission_gets_the_points_of_its_answers_and_harms_nobody(cour
     before = contents(place.folder / "class"), contents(course.folder / "source"), contents(course.folder / "submitted")
     neighbour = place.start("sleep", "infinity")  # of the same user
     try:
-        grade(course, "hostile")
+        grade(course, student="hostile")
         assert neighbour.poll() is None
     finally:
         neighbour.kill()
@@ -158,7 +167,7 @@ def test_notebook_goes_to_a_student_and_back_through_the_exchange(course, exchan
 
 
 def test_ipykernel_gives_the_same_points(place):
-    beside = begin(place, "beside", kernel="python3")
+    beside = begin(Course(place, kernel="python3"), *ASSIGNMENTS)
     grade(beside)
     assert beside.scores() == expected("right", "wrong")
     assert beside.notebook("source", "look").read_text().count("python3") == 1
