@@ -1,19 +1,13 @@
 """JupyterHub, as examples/course has it: two students log in, and each starts a server and a kernel of the course."""
 
-import contextlib
-import json
 import shutil
-import socket
-import time
 import urllib.error
-import urllib.request
-import uuid
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import websocket
 
 from course import EXAMPLE, a_place
+from hubs import Student, free_ports, request, wait_for
 from jupyters import CLIENTS
 from kernels import STUCK_S
 
@@ -51,83 +45,6 @@ config = PyFileConfigLoader(sys.argv[1]).load_config()
 known = {cls.__name__: cls for used in (JupyterHub, PAMAuthenticator, LocalProcessSpawner) for cls in used.__mro__}
 print([f"{name}.{key}" for name in config for key in config[name] if key not in known[name].class_trait_names()])
 """
-
-
-def free_ports(count):
-    """Ports that nobody has now."""
-    with contextlib.ExitStack() as stack:
-        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [probe.getsockname()[1] for probe in probes]
-
-
-def request(method, url, token=None, **body):
-    """A request to the hub or to a server behind it; returns what the reply says."""
-    headers = {"Authorization": f"token {token}"} if token else {}
-    data = json.dumps(body).encode() if body else (b"" if method == "POST" else None)
-    asked = urllib.request.Request(url, data=data, headers=headers, method=method)
-    with urllib.request.urlopen(asked, timeout=STUCK_S) as reply:
-        return json.loads(reply.read() or b"null")
-
-
-def wait_for(condition, process):
-    deadline = time.monotonic() + 2 * STUCK_S
-    while True:
-        with contextlib.suppress(urllib.error.URLError, ConnectionError):
-            if found := condition():
-                return found
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.1)
-
-
-class Student:
-    """Somebody at a browser."""
-
-    def __init__(self, hub, name):
-        self.hub, self.name = hub, name
-        auth = {"username": name, "password": "anything"}
-        self.token = request("POST", f"{hub.url}/hub/api/users/{name}/tokens", auth=auth)["token"]
-        self.server = f"{hub.url}/user/{name}/api"
-
-    def ask(self, method, url, **body):
-        return request(method, url, self.token, **body)
-
-    def start(self):
-        """The student's server, until it is there."""
-        user = f"{self.hub.url}/hub/api/users/{self.name}"
-        self.ask("POST", f"{user}/server")
-        wait_for(lambda: self.ask("GET", user)["servers"].get("", {}).get("ready"), self.hub.process)
-        return self
-
-    def open(self):
-        """A kernel of the course."""
-        kernel = self.ask("POST", f"{self.server}/kernels", name="petri-classroom")
-        url = f"{self.server}/kernels/{kernel['id']}/channels".replace("http", "ws", 1)
-        header = [f"Authorization: token {self.token}"]
-        self.socket = websocket.create_connection(url, header=header, timeout=STUCK_S)
-
-    def run(self, code):
-        """Runs a cell; returns its value as text, or how it failed."""
-        sent = uuid.uuid4().hex
-        content = {"code": code, "silent": False, "store_history": True, "user_expressions": {}, "allow_stdin": False}
-        header = {"msg_id": sent, "msg_type": "execute_request", "session": sent, "username": self.name}
-        header["version"] = "5.3"
-        message = {"header": header, "parent_header": {}, "metadata": {}, "content": content, "channel": "shell"}
-        self.socket.send(json.dumps(message))
-        value, replied, idle = None, False, False
-        while not (replied and idle):
-            message = json.loads(self.socket.recv())
-            if message["parent_header"].get("msg_id") != sent:
-                continue
-            content = message["content"]
-            replied |= message["msg_type"] == "execute_reply"
-            idle |= content.get("execution_state") == "idle"
-            if message["msg_type"] == "execute_result":
-                value = content["data"]["text/plain"]
-            elif message["msg_type"] == "error":
-                value = content["ename"]
-        return value
 
 
 class Hub:
