@@ -18,8 +18,8 @@ const STUCK_MS = 1000 * process.env.PETRI_STUCK_S;
 const PATIENCE_MS = 3000;
 const [scenario, url, token, notebook, screenshots] = process.argv.slice(2);
 
-async function openNotebook(browser, height = 900) {
-  const page = await browser.newPage({ viewport: { width: 1200, height } });
+async function openNotebook(browser, height = 900, width = 1200, deviceScaleFactor = 1) {
+  const page = await browser.newPage({ viewport: { width, height }, deviceScaleFactor });
   page.setDefaultTimeout(STUCK_MS);
   await page.goto(`${url}/lab/tree/${notebook}?token=${token}&reset`);
   await page.waitForFunction(() => {
@@ -167,6 +167,23 @@ const scenarios = {
     for (let tries = 1; tries < 3 && !(await search()); tries++) await run(page, 1);
     await shot(page, 'timeout');
     return { cells: await cells(page) };
+  },
+
+  /* The README's picture: the notebook alone, sharp, and down to its last output. The reader is in an empty cell below. */
+  async customers(browser) {
+    const page = await openNotebook(browser, 1000, 850, 2);
+    await command(page, 'application:toggle-mode');
+    for (const side of ['left', 'right']) {
+      await page.evaluate(it => window.jupyterapp.commands.execute('application:toggle-side-tabbar', { side: it }), side);
+    }
+    const last = (await cells(page)).length - 1;
+    for (let n = 0; n < last; n++) await run(page, n);
+    await select(page, last);
+    await command(page, 'notebook:enter-command-mode');
+    const below = await page.locator('.jp-Notebook .jp-Cell').nth(last).boundingBox();
+    const clip = { x: 0, y: 0, width: page.viewportSize().width, height: below.y - 8 };
+    await page.screenshot({ path: path.join(screenshots, 'customers.png'), clip });
+    return { cells: (await cells(page)).slice(0, last) };
   },
 
   /* The panel of jupyter-resource-usage while a cell holds memory and uses a processor. */

@@ -4,11 +4,13 @@ build/screenshots/, which are there to be looked at.
 """
 
 import json
+import os
 import re
 import shutil
 
 import nbformat
 import pytest
+from PIL import Image, ImageOps, PngImagePlugin
 
 from kernels import BUILD, ROOT
 from nodes import run_node
@@ -17,7 +19,10 @@ from servers import serving
 pytestmark = pytest.mark.xdist_group("lab")  # one process: JupyterLab and its server are there once
 
 SCREENSHOTS = BUILD / "screenshots"
+# What README.md shows of it. Its text has the cells and what they answered.
+PICTURE = ROOT / "docs" / "images" / "customers.png"
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
+STACK = re.compile(r"(?m)^The code was .*\n(?:  .*\n)*")  # where it was: another line each time
 
 BUSY = "import time\nprint('the cell runs', flush=True)\nwhile True:\n    time.sleep(0.01)"
 
@@ -33,6 +38,20 @@ NOTEBOOKS = {
         "total",
         "def divide(a, b):\n    return a / b\n\ndivide(1, 0)",
         "print('a'",
+    ],
+    "customers": [
+        "import pandas as pd\n\n"
+        'orders = pd.read_csv("data/orders.csv")\n'
+        'best = orders.groupby("customer")[["revenue"]].sum().nlargest(3, "revenue")\n'
+        "best",
+        "%%limits memory=1G\n"
+        "best = []\n"
+        "queue = list(orders.customer)\n"
+        "for customer in queue:  # grows while it is read: never ends\n"
+        "    best.append(customer)\n"
+        "    queue.append(customer)",
+        "best",
+        "",
     ],
     "usage": [f"held = bytearray(b'x') * (300 << 20)\n" + BUSY.replace("time.sleep(0.01)", "pass")],
     "limits": ["data = bytearray(b'x') * (100 << 20)\nprint('y' * 1000)", "%limits"],
@@ -64,18 +83,24 @@ NOTEBOOKS = {
 }
 
 
-# Beside it there is a kernel whose configuration can't be used, and the one notebook that has it.
-BROKEN = "broken"
+# Notebooks with a kernel of their own: its configuration, and its name in the launcher.
+OWN_KERNELS = {
+    # It can't be used.
+    "broken": ('{\n "profiles": {"notebook": {"timeuot": "5m"}}\n}\n', "A broken configuration"),
+    # So that what is said of memory is the same on every machine.
+    "customers": ('{"profiles": {"notebook": {"ceilings": {"memory": "4G"}}}}', "Python 3 (petri)"),
+}
 
 
-def install_broken(petri):
+def install_own_kernels(petri):
     kernels = petri.folder / "share" / "jupyter" / "kernels"
     spec = json.loads((kernels / "petri" / "kernel.json").read_text())
-    path = kernels / BROKEN / "class.json"
-    path.parent.mkdir()
-    path.write_text('{\n "profiles": {"notebook": {"timeuot": "5m"}}\n}\n')
-    spec.update(argv=[*spec["argv"], "--config", str(path)], display_name="A broken configuration")
-    (kernels / BROKEN / "kernel.json").write_text(json.dumps(spec))
+    for name, (config, title) in OWN_KERNELS.items():
+        path = kernels / name / "class.json"
+        path.parent.mkdir()
+        path.write_text(config)
+        own = {**spec, "argv": [*spec["argv"], "--config", str(path)], "display_name": title}
+        (kernels / name / "kernel.json").write_text(json.dumps(own))
 
 
 @pytest.fixture(scope="module")
@@ -83,9 +108,9 @@ def lab(petri, tmp_path_factory):
     """A running JupyterLab on a folder with the tour and NOTEBOOKS."""
     folder = tmp_path_factory.mktemp("notebooks") / "examples"
     shutil.copytree(ROOT / "examples", folder)
-    install_broken(petri)
+    install_own_kernels(petri)
     for name, sources in NOTEBOOKS.items():
-        kernel = BROKEN if name == BROKEN else "petri"
+        kernel = name if name in OWN_KERNELS else "petri"
         notebook = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": kernel, "display_name": kernel}})
         notebook.cells = [nbformat.v4.new_code_cell(source) for source in sources]
         nbformat.write(notebook, folder / f"{name}.ipynb")
@@ -124,6 +149,30 @@ def test_tour_runs_to_its_end(play):
     assert [cell["count"] for cell in cells] == list(range(1, len(cells) + 1))
     assert [errors(cell)[0]["ename"] for cell in cells if errors(cell)] == ["CellTimeout", "CellCrashed"]
     assert "best customer" in text_of(cells[-1])
+
+
+def keep_picture(shown):
+    """Makes PICTURE of the screenshot: few colours, a thin frame, and in its text what it shows."""
+    with Image.open(SCREENSHOTS / "customers.png") as sharp:
+        framed = ImageOps.expand(sharp.convert("RGB"), 2, "#c4c4c4")
+    told = PngImagePlugin.PngInfo()
+    told.add_itxt("shown", json.dumps(shown))
+    few = framed.quantize(128, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    few.save(PICTURE, optimize=True, pnginfo=told)
+
+
+@pytest.mark.thorough
+def test_cell_that_takes_all_memory_is_undone_as_the_picture_of_the_readme_shows(play):
+    first, ended, again = (text_of(cell) for cell in play("customers")["cells"])
+    assert "Birch Bakery" in first and again == first
+    assert "CellMemoryLimit: The cell held more memory" in ended and "the session is as it was before" in ended
+    shown = [*NOTEBOOKS["customers"], first, STACK.sub("", ended), again]
+    if os.environ.get("PETRI_WRITE_PAGES") == "1":
+        assert "Cell In[2], line " in ended, "the picture lacks where the code was: write it again on an idle machine"
+        keep_picture(shown)
+    with Image.open(PICTURE) as picture:
+        why = f"{PICTURE.name} shows something else; PETRI_WRITE_PAGES=1 takes it anew"
+        assert json.loads(picture.text["shown"]) == shown, why
 
 
 @pytest.mark.thorough
