@@ -157,8 +157,7 @@ def keep_picture(shown):
         framed = ImageOps.expand(sharp.convert("RGB"), 2, "#c4c4c4")
     told = PngImagePlugin.PngInfo()
     told.add_itxt("shown", json.dumps(shown))
-    few = framed.quantize(128, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-    few.save(PICTURE, optimize=True, pnginfo=told)
+    framed.quantize(dither=Image.Dither.NONE).save(PICTURE, optimize=True, pnginfo=told)
 
 
 @pytest.mark.thorough
