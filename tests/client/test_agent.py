@@ -1,4 +1,4 @@
-"""examples/agent/: each task goes as its text says, and the README shows what it really prints."""
+"""examples/agent/: each task goes as its text says, and the tutorial shows what it really prints."""
 
 import re
 import sys
@@ -123,9 +123,9 @@ def test_every_task_has_a_script():
     assert [task.name for task in tasks.TASKS] == list(tasks.SCRIPT)
 
 
-def test_the_readme_shows_what_it_prints(ran):
+def test_the_tutorial_shows_what_it_prints(ran):
     text = re.sub(r"^(attempt \d) +\d+\.\d s", r"\1   n.n s", ran[1], flags=re.MULTILINE)
     # Wherever in its endless loop it was.
     text = re.sub(r"(before\s+the\s+cell\.)\s+\(line [4-9]\)", r"\1 (line N)", text)
     text = re.sub(r"(exchange\s+rate) [0-9a-f]{8}", r"\1 <id>", text)
-    settle(ROOT / "README.md", "agent", fenced("", text))
+    settle(ROOT / "docs" / "tutorial-agents.md", "agent", fenced("", text))

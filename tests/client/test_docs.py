@@ -1,4 +1,4 @@
-"""docs/contract.md and README.md show what petri really answers; ids, times and what differs by machine are masked."""
+"""docs/contract.md and docs/limits.md show what petri really answers; ids, times and what differs by machine are masked."""
 
 import functools
 import json
@@ -194,7 +194,7 @@ def test_the_page_shows_what_petri_answers(blocks, name):
     settle(PAGE, name, blocks[name])
 
 
-# README.md's table: what it calls a limit, and what happens past it.
+# The table of docs/limits.md: what it calls a limit, and what happens past it.
 LIMITS = {
     "timeout": ("`timeout`", "`CellTimeout`"),
     "input_wait": ("`input_wait`: for answers to `input()`", "`CellTimeout`"),
@@ -230,15 +230,15 @@ def limits_of(profile):
     return shown
 
 
-def test_the_readme_shows_the_limits():
+def test_the_page_of_limits_shows_them():
     notebook, strict = limits_of("notebook"), limits_of("strict")
     rows = [("", "notebook, and its ceiling", "strict, and its ceiling", "past it"), ("---",) * 4]
     rows += [(what, notebook[name], strict[name], past) for name, (what, past) in LIMITS.items()]
-    settle(ROOT / "README.md", "limits", "".join(f"| {' | '.join(row)} |\n" for row in rows))
+    settle(ROOT / "docs" / "limits.md", "limits", "".join(f"| {' | '.join(row)} |\n" for row in rows))
 
 
-def test_limits_of_the_readmes_example_hold_for_the_cell():
+def test_limits_of_the_pages_example_hold_for_the_cell():
     with petri.Session() as session:
-        result = session.run(commands.python("README.md", "Limits") + "1")
+        result = session.run(commands.python("docs/limits.md", "Limits") + "1")
     limits = result.report["limits"]
     assert (result.result, limits["timeout_ms"], limits["memory_bytes"]) == ("1", 10_000, 512 << 20)

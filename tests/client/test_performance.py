@@ -1,0 +1,99 @@
+"""The figures of README.md and docs/performance.md are those of bench/results/, rounded to two digits."""
+
+import decimal
+import json
+
+import pytest
+
+from conftest import ROOT
+from pages import names, settle
+
+PAGE = ROOT / "docs" / "performance.md"
+KERNELS = {"petri": "petri", "ipykernel": "python3", "xeus-python": "xpython"}
+CLASS_KERNELS = dict(list(KERNELS.items())[:2])
+
+# What a page calls a measure, the measure, and its unit.
+COSTS = [
+    ("an empty cell", "pass, back to back", "ms"),
+    ("the same, with 1 GB of numpy in the session", "pass with 1 GB of numpy", "ms"),
+    ("from the start of a kernel to its first result", "spawn to first execute_reply", "ms"),
+    ("a completion", "complete, idle", "ms"),
+    ("a completion while a cell runs for 2 s", "complete, while a cell runs for 2 s", "ms"),
+    ("memory of an idle kernel", "memory when idle (PSS)", "MiB"),
+    ("the same, with pandas, one of thirty", "memory of a kernel, idle (PSS)", "MiB"),
+]
+CELLS = [
+    ("one after the other", "pass, back to back", "ms"),
+    ("after pauses of 50 ms, as people work", "pass, after pauses of 50 ms", "ms"),
+    ("with 100 MB of numpy in the session", "pass with 100 MB of numpy", "ms"),
+    ("with 1 GB of numpy", "pass with 1 GB of numpy", "ms"),
+    ("with a million small dicts", "pass with a million small dicts", "ms"),
+    ("with a database of 10 MB open", "pass with a database of 10 MB open", "ms"),
+    ("with a memmap of 1 GB", "pass with a memmap of 1 GB", "ms"),
+    ("with 10,000 files that cells have written", "pass with 10,000 files of cells", "ms"),
+]
+KERNEL = [
+    ("from its start until it answers `kernel_info_request`", "spawn to kernel_info_reply", "ms"),
+    ("from its start to the first result", "spawn to first execute_reply", "ms"),
+    ("`kernel_info_request`", "kernel_info", "ms"),
+    ("a completion while nothing runs", "complete, idle", "ms"),
+    ("a completion while a cell runs for 2 s", "complete, while a cell runs for 2 s", "ms"),
+    ("100,000 calls of `print`", "100,000 prints", "s"),
+    ("of these lines arrive", "100,000 prints, arrived", "%"),
+    ("one `print` of 50 MB", "one print of 50 MB", "MB/s"),
+    ("memory when idle (PSS)", "memory when idle (PSS)", "MiB"),
+]
+CLASS = [
+    ("first result, if all start at the same moment, median", "first result, median of the students", "s"),
+    ("a cell while all work, median", "a cell while all work, median", "ms"),
+    ("a cell while all work, 95 % take at most", "a cell while all work, 95 % take at most", "ms"),
+    ("a cell while the others are idle", "a cell while the others are idle, median", "ms"),
+    ("memory of a kernel when idle (PSS)", "memory of a kernel, idle (PSS)", "MiB"),
+    ("memory of all thirty", "memory of all kernels, idle (PSS)", "MiB"),
+]
+BLOCKS = {
+    (PAGE, "cells"): (KERNELS, CELLS),
+    (PAGE, "kernel"): (KERNELS, KERNEL),
+    (PAGE, "class"): (CLASS_KERNELS, CLASS),
+    (ROOT / "README.md", "costs"): (KERNELS, COSTS),
+}
+
+
+def rounded(value):
+    """A number with two digits that count: 5.2, 130, 0.99."""
+    return f"{decimal.Decimal(f'{value:.1e}'):f}"
+
+
+def medians():
+    """What was measured of each kernel, by the names in the results."""
+    found = {kernel: {} for kernel in KERNELS.values()}
+    for name in ("latest", "classroom"):
+        results = json.loads((ROOT / "bench" / "results" / f"{name}.json").read_text())["medians"]
+        for kernel, measures in results.items():
+            found[kernel].update(measures)
+    return found
+
+
+def table(kernels, rows):
+    measured = medians()
+    lines = [("", *kernels), ("---", *["---:"] * len(kernels))]
+    for what, measure, unit in rows:
+        values = [measured[kernel].get(measure) for kernel in kernels.values()]
+        lines.append((what, *("not measured" if value is None else f"{rounded(value)} {unit}" for value in values)))
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+@pytest.mark.parametrize(("page", "name"), BLOCKS, ids=lambda part: getattr(part, "name", part))
+def test_figures_are_those_that_were_measured(page, name):
+    settle(page, name, table(*BLOCKS[page, name]))
+
+
+def test_page_of_performance_has_these_tables_and_no_other():
+    assert names(PAGE) == [name for page, name in BLOCKS if page == PAGE]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(5.208, "5.2"), (0.98771, "0.99"), (128.69, "130"), (2009.6, "2000"), (0.361, "0.36"), (100.0, "100")]
+)
+def test_figures_have_two_digits(value, text):
+    assert rounded(value) == text
