@@ -29,7 +29,11 @@ const struct kernelspec kernelspecs[KERNELSPEC_N] = {
     {"petri-writable", "Python 3 (petri, writable)", "notebook", "writable", NULL, true},
 };
 
-static const char *const logos_shown[] = {"logo-32x32.png", "logo-64x64.png", "logo-svg.svg"};
+/* What lies beside kernel.json for Jupyter to show, and whether each kernelspec has its own, in its folder of logos. */
+static const struct {
+    const char *name;
+    bool own;
+} shown[] = {{"logo-32x32.png", true}, {"logo-64x64.png", true}, {"logo-svg.svg", true}, {"help.html", false}};
 
 /* The encryption that a launcher may ask for in the connection file. See: Jupyter, "Transport security for kernels". */
 static json_t *encryption(void) {
@@ -67,7 +71,7 @@ static int copy_file(const char *from_folder, const char *name, int to) {
  * may belong to another user, as when root installs into a user's environment, so
  * existing files are not opened for writing: a link could lead to any file.
  */
-static int write_file(int folder_fd, const char *name, const char *logos, const json_t *json) {
+static int write_file(int folder_fd, const char *name, const char *from_folder, const json_t *json) {
     char fresh[64];
     snprintf(fresh, sizeof fresh, "%s.new", name);
     if (unlinkat(folder_fd, fresh, 0) < 0 && errno != ENOENT)
@@ -75,7 +79,7 @@ static int write_file(int folder_fd, const char *name, const char *logos, const 
     auto_fd fd = openat(folder_fd, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0)
         return -errno;
-    int r = logos ? copy_file(logos, name, fd) : json_dumpfd(json, fd, JSON_INDENT(1)) < 0 ? -EIO : 0;
+    int r = from_folder ? copy_file(from_folder, name, fd) : json_dumpfd(json, fd, JSON_INDENT(1)) < 0 ? -EIO : 0;
     if (r == 0 && renameat(folder_fd, fresh, folder_fd, name) < 0)
         r = -errno;
     if (r < 0)
@@ -83,16 +87,17 @@ static int write_file(int folder_fd, const char *name, const char *logos, const 
     return r;
 }
 
-int kernelspec_write(const struct kernelspec *spec, const char *kernels, const char *logos, const json_t *json) {
-    char folder[PATH_MAX];
-    if (snprintf(folder, sizeof folder, "%s/%s", kernels, spec->name) >= (int)sizeof folder)
+int kernelspec_write(const struct kernelspec *spec, const char *kernels, const char *files, const json_t *json) {
+    char folder[PATH_MAX], own[PATH_MAX];
+    if (snprintf(folder, sizeof folder, "%s/%s", kernels, spec->name) >= (int)sizeof folder ||
+        snprintf(own, sizeof own, "%s/%s", files, spec->logos) >= (int)sizeof own)
         return -ENAMETOOLONG;
     int r = paths_make_folders(folder, 0777);
     auto_fd fd = r < 0 ? -1 : open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (r == 0 && fd < 0)
         r = -errno;
-    for (size_t i = 0; r == 0 && i < sizeof logos_shown / sizeof logos_shown[0]; i++)
-        r = write_file(fd, logos_shown[i], logos, NULL);
+    for (size_t i = 0; r == 0 && i < sizeof shown / sizeof shown[0]; i++)
+        r = write_file(fd, shown[i].name, shown[i].own ? own : files, NULL);
     return r < 0 ? r : write_file(fd, "kernel.json", NULL, json);
 }
 
@@ -146,19 +151,17 @@ static int fail_install(const char *what, int r) {
 /* Where the kernels go, and what they name. */
 struct place {
     const char *kernels;
-    const char *logos;
+    const char *files; /* the logos and the page of all */
     const char *program;
     const char *python; /* NULL: what the program finds */
     const char *config; /* the path of the kernels' configuration; NULL: what they find */
 };
 
 static int register_kernel(const struct kernelspec *row, const struct place *place) {
-    char logos[PATH_MAX + 32];
     struct kernelspec spec = *row;
     spec.config = place->config;
     json_auto_t *json = kernelspec_json(&spec, place->program, place->python);
-    snprintf(logos, sizeof logos, "%s/%s", place->logos, spec.logos);
-    int r = json ? kernelspec_write(&spec, place->kernels, logos, json) : -ENOMEM;
+    int r = json ? kernelspec_write(&spec, place->kernels, place->files, json) : -ENOMEM;
     if (r == 0)
         terminal_print("petri: %s is registered in %s/%s\n", spec.display_name, place->kernels, spec.name);
     return r;
@@ -266,7 +269,7 @@ int command_install(const struct arguments *arguments) {
     int r = paths_find(&paths);
     if (r < 0)
         return fail_install("petri's own files are not where its program is", r);
-    struct place place = {.logos = paths.kernelspec, .config = config[0] ? config : NULL};
+    struct place place = {.files = paths.kernelspec, .config = config[0] ? config : NULL};
     return arguments->values[OPTION_PROGRAM] ? install_for_package(arguments, kind, &place)
                                              : install_here(arguments, &paths, kind, &place);
 }

@@ -15,7 +15,7 @@ struct kernelspec {
     const char *name; /* of its folder */
     const char *display_name;
     const char *profile;
-    const char *logos;  /* their folder, below the one of all logos */
+    const char *logos;  /* their folder, below the one of all files that are shown */
     const char *config; /* the file that the kernel is to use, absolute; NULL for the one that it finds */
     bool writable;      /* cells' changes are written to the notebook's folder */
 };
@@ -31,11 +31,11 @@ extern const struct kernelspec kernelspecs[KERNELSPEC_N];
 json_t *kernelspec_json(const struct kernelspec *spec, const char *program, const char *python);
 
 /*
- * Writes spec's folder below kernels, with kernel.json and the logos from the
- * folder logos. Existing files of these names are replaced; links too, which are
+ * Writes spec's folder below kernels, with kernel.json, the page of all kernels and
+ * the logos of this one from the folder files. Existing files of these names are replaced; links too, which are
  * not followed. 0, or -errno: -ELOOP or -ENOTDIR where the folder is a link.
  */
-int kernelspec_write(const struct kernelspec *spec, const char *kernels, const char *logos,
+int kernelspec_write(const struct kernelspec *spec, const char *kernels, const char *files,
                      const json_t *json) MUST_CHECK;
 
 #endif

@@ -388,6 +388,7 @@ static int configure(struct kernel *kernel, const struct start_options *options,
         history[0] = '\0';
     kernel->accounts.redaction = (struct redaction){kernel->accounts.patterns, &kernel->accounts.variables};
     history_init(&kernel->history, history, &kernel->accounts.redaction, &kernel->log);
+    info_link_help(&kernel->info, config->profile.name, options->writable);
     return connection_read(options->connection_file, &kernel->jupyter.connection, ret_error);
 }
 

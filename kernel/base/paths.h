@@ -15,7 +15,7 @@
 struct paths {
     char program[PATH_MAX];    /* the running petri, absolute */
     char worker[PATH_MAX];     /* the folder that holds the package petri_worker */
-    char kernelspec[PATH_MAX]; /* the folder with the logos */
+    char kernelspec[PATH_MAX]; /* the folder with the logos and the page for help menus */
     char seccomp[PATH_MAX];    /* the seccomp profile for containers; "" where it is missing */
     char site[PATH_MAX];       /* petri's own copy of IPython; "" where there is none */
 };

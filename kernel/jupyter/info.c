@@ -10,6 +10,10 @@
 #include "kernel/base/clock.h"
 #include "kernel/jupyter/reply.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 enum { WAIT_S = 2 };
 
 static const struct {
@@ -24,6 +28,15 @@ static const struct {
     {"pandas Reference", "https://pandas.pydata.org/docs/"},
 };
 
+void info_link_help(struct info *info, const char *profile, bool writable) {
+    const char *prefix = getenv("JUPYTERHUB_SERVICE_PREFIX");
+    const char *name = writable ? "writable" : strcmp(profile, "notebook") == 0 ? "" : profile;
+    const int n = snprintf(info->help_url, sizeof info->help_url, "%skernelspecs/petri%s%s/help.html",
+                           prefix && prefix[0] == '/' ? prefix : "/", name[0] ? "-" : "", name);
+    if (n >= (int)sizeof info->help_url)
+        info->help_url[0] = '\0';
+}
+
 void info_fini(struct info *info) {
     json_decref(info->language);
     json_decref(info->banner);
@@ -31,8 +44,10 @@ void info_fini(struct info *info) {
     *info = (struct info){0};
 }
 
-static json_t *make_help_links(void) {
+static json_t *make_help_links(const struct info *info) {
     json_t *links = json_array();
+    if (info->help_url[0])
+        json_array_append_new(links, json_pack("{s:s, s:s}", "text", "petri Reference", "url", info->help_url));
     for (size_t i = 0; i < sizeof help_links / sizeof help_links[0]; i++)
         json_array_append_new(links, json_pack("{s:s, s:s}", "text", help_links[i].text, "url", help_links[i].url));
     return links;
@@ -50,7 +65,7 @@ static json_t *make_info(const struct info *info) {
     json_t *banner = info->banner ? json_incref(info->banner) : json_string("petri " PETRI_VERSION);
     return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:b, s:[]}", "status", "ok", "protocol_version",
                      MESSAGE_PROTOCOL_VERSION, "implementation", "petri", "implementation_version", PETRI_VERSION,
-                     "language_info", language, "banner", banner, "help_links", make_help_links(), "debugger", 0,
+                     "language_info", language, "banner", banner, "help_links", make_help_links(info), "debugger", 0,
                      "supported_features");
 }
 

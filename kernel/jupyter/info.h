@@ -10,15 +10,28 @@
 
 #include "kernel/jupyter/request.h"
 
+#include <stdbool.h>
+
 struct jupyter;
 
+enum { INFO_URL_BYTES = 512 };
+
 struct info {
-    json_t *language; /* language_info; NULL until the worker said hello */
+    char help_url[INFO_URL_BYTES]; /* of petri's own page; "" for none */
+    json_t *language;              /* language_info; NULL until the worker said hello */
     json_t *banner;
     bool answered;                /* at least one request */
     bool final;                   /* no hello will come: answer at once */
     struct request_queue waiting; /* kernel_info requests; their busy status is already sent */
 };
+
+/*
+ * petri's own page for the help menu of front ends: it lies beside the kernelspec, and Jupyter's server shows what lies
+ * there, below the address that it is reached by. That is "/", or in a JupyterHub the one in
+ * $JUPYTERHUB_SERVICE_PREFIX; a server that was given another base_url doesn't tell its kernels. profile and writable
+ * tell which kernelspec of petri install's this kernel is of. See: jupyter_server, KernelSpecResourceHandler.
+ */
+void info_link_help(struct info *info, const char *profile, bool writable);
 
 void info_fini(struct info *info);
 

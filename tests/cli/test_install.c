@@ -51,7 +51,8 @@ static void test_kernel_json_without_an_interpreter_leaves_it_to_the_program(voi
     json_decref(json);
 }
 
-static const char *const logos_made[] = {"logos/logo-32x32.png", "logos/logo-64x64.png", "logos/logo-svg.svg"};
+static const char *const logos_made[] = {"logos/logo-32x32.png", "logos/logo-64x64.png", "logos/logo-svg.svg",
+                                         "logos/help.html"};
 
 static void test_kernelspec_write_creates_and_then_replaces_the_folder(void **state) {
     char kernels[PATH_MAX], logos[PATH_MAX], path[2 * PATH_MAX];
@@ -60,6 +61,7 @@ static void test_kernelspec_write_creates_and_then_replaces_the_folder(void **st
     tree_file("logos/logo-32x32.png", "32");
     tree_file("logos/logo-64x64.png", "64");
     tree_file("logos/logo-svg.svg", "svg");
+    tree_file("logos/help.html", "help");
     tree_path(logos, "logos");
     tree_path(kernels, "share/jupyter/kernels");
     for (int i = 0; i < 2; i++) {
@@ -71,8 +73,11 @@ static void test_kernelspec_write_creates_and_then_replaces_the_folder(void **st
     json_t *read_back = json_load_file(path, 0, NULL);
     assert_string_equal(json_string_value(json_array_get(json_object_get(read_back, "argv"), 0)), "/new");
     json_decref(read_back);
-    snprintf(path, sizeof path, "%s/petri/logo-svg.svg", kernels);
-    assert_int_equal(access(path, R_OK), 0);
+    static const char *const beside[] = {"logo-svg.svg", "help.html"};
+    for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++) {
+        snprintf(path, sizeof path, "%s/petri/%s", kernels, beside[i]);
+        assert_int_equal(access(path, R_OK), 0);
+    }
 }
 
 /* As in an environment of somebody else's that root installs into. */

@@ -241,6 +241,18 @@ const scenarios = {
     };
   },
 
+  // The page is in a frame without cookies, as JupyterLab shows all that the help menu links.
+  async help(browser) {
+    const page = await openNotebook(browser);
+    await runAll(page);
+    await page.locator('.jp-MenuBar-label, .lm-MenuBar-itemLabel', { hasText: /^Help$/ }).first().click();
+    await page.locator('.lm-Menu-itemLabel', { hasText: /^petri Reference$/ }).click();
+    const shown = page.frameLocator('.jp-Help iframe');
+    await shown.locator('h1').first().waitFor();
+    await shot(page, 'help');
+    return { headings: await shown.locator('h1').allInnerTexts() };
+  },
+
   async slider(browser) {
     const page = await openNotebook(browser);
     await run(page, 0);

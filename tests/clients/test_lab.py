@@ -56,6 +56,7 @@ NOTEBOOKS = {
     "usage": [f"held = bytearray(b'x') * (300 << 20)\n" + BUSY.replace("time.sleep(0.01)", "pass")],
     "limits": ["data = bytearray(b'x') * (100 << 20)\nprint('y' * 1000)", "%limits"],
     "launcher": ["1"],
+    "help": ["1"],
     "broken": ["6 * 7"],
     "slider": [
         "import ipywidgets\n"
@@ -172,6 +173,11 @@ def test_cell_that_takes_all_memory_is_undone_as_the_picture_of_the_readme_shows
     with Image.open(PICTURE) as picture:
         why = f"{PICTURE.name} shows something else; PETRI_WRITE_PAGES=1 takes it anew"
         assert json.loads(picture.text["shown"]) == shown, why
+
+
+@pytest.mark.thorough
+def test_help_menu_shows_petris_own_page(play):
+    assert play("help")["headings"] == ["petri in a notebook", "Troubleshooting by message"]
 
 
 @pytest.mark.thorough
