@@ -9,9 +9,10 @@ import pytest
 import commands
 from conftest import PROGRAM
 
-# In `code`, over the end of a line, too; a command of petri's in it, whatever path it is called by, and its options.
+# In `code`, over the end of a line, too; a command of petri's in it, where a command begins and whatever path it is
+# called by, and its options.
 SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
-CALLED = re.compile(r"(?:^|[\s/$(])petri +([a-z]+)\b([^|;&<]*)")
+CALLED = re.compile(r"(?:^|[/$(]|[|;&'] *|sudo +|IMAGE +)petri +([a-z]+)\b([^|;&<]*)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 
@@ -68,7 +69,9 @@ def test_each_configuration_in_a_page_is_one_that_petri_accepts(tmp_path):
     ("sudo build/petri install --prefix /usr/local", [("install", ["--prefix"])]),
     ("sudo $petri config check", [("config", [])]),
     ("petri runs --json | head --lines=3", [("runs", ["--json"])]),
+    ("podman run IMAGE petri doctor --seccomp", [("doctor", ["--seccomp"])]),
     ("petri: no command", []),
+    ("no longer has what petri needs", []),
     ("import petri_kernel as petri", []),
 ])  # fmt: skip
 def test_commands_are_found_in_code(piece, found):
