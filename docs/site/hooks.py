@@ -82,6 +82,12 @@ def reached_from(pages):
     return found
 
 
+def named_command(item):
+    """A row of petri(1)'s list of commands, with a link to the command's page; an exit status stays as it is."""
+    page = f"petri-{item[1]}"
+    return f'<dt><a href="{page}.1.html">{item[1]}</a></dt>' if page in manual_pages() else item[0]
+
+
 def manual_markdown(name):
     """A manual page as Markdown: headings, and HTML between them."""
     page = manual_folder() / f"{name}.1"
@@ -90,6 +96,7 @@ def manual_markdown(name):
     text = re.sub(r'</?section[^>]*>|<br/>|<p class="Pp">\s*(<br/>)?\s*</p>', "", text)
     text = re.sub(r'(?s)<a class="permalink"[^>]*>(.*?)</a>', r"\1", text)
     text = re.sub(r"<b>(petri[\w-]*)</b>\(1\)", r'<a href="\1.1.html">\1(1)</a>', text)
+    text = re.sub(r"<dt[^>]*>(\w+)</dt>", named_command, text)
     for other in set(re.findall(r'href="([\w-]+)\.1\.html"', text)) - set(manual_pages()):
         log.warning("%s(1) names %s(1), which is no manual page", name, other)
     parts = re.split(r'(?s)<h1 class="Sh"[^>]*>(.*?)</h1>', text)
@@ -124,9 +131,9 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Links to files that are pages here lead to these pages; the first page has no others beside it to show."""
-    if page.is_homepage:
-        page.meta["hide"] = ["navigation"]
+    """Links to files that are pages here lead to these pages; no room is left for lists that would be empty."""
+    empty = {"navigation": page.is_homepage, "toc": not re.search(r"(?m)^##+ ", CODE.sub("", markdown))}
+    page.meta["hide"] = [part for part, is_empty in empty.items() if is_empty]
     names = "|".join(map(re.escape, AS_PAGES))
     return re.sub(rf"\]\(((?:\.\./)*)({names})\)", r"](\1\2.md)", markdown)
 

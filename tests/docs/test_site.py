@@ -77,6 +77,7 @@ def test_every_command_has_a_page_and_links_to_the_others(pages, site):
     commands = [line.split()[0] for line in said.splitlines() if line.startswith("  ")]
     assert "run" in commands
     for command in commands:
+        assert f"petri-{command}.1.html" in pages[site / "docs" / "man" / "petri.1.html"].links
         assert "petri.1.html" in pages[site / "docs" / "man" / f"petri-{command}.1.html"].links
 
 
