@@ -48,7 +48,7 @@ static const struct {
     [STEP_PIVOT_ROOT] = {"changing the root", "In a container, the seccomp profile must permit pivot_root."},
     [STEP_TEMPLATE_FILE] = {"making a file of the sandbox's root", ""},
     [STEP_NAMESPACES] = {"making the namespaces of a sandbox",
-                         "Raise the limits user.max_*_namespaces, and check that the kernel has network, ipc, uts and "
+                         "Raise the limits user.max_*_namespaces, and check that Linux has network, ipc, uts and "
                          "cgroup namespaces."},
     [STEP_FOLDER] = {"showing the notebook's folder to cells",
                      "Check that it is there and may be read, and restart the kernel."},
@@ -71,10 +71,9 @@ static const struct {
                      "The cell changed memory or descriptors that petri needs, or its threads did not stop in time."},
     [STEP_IMAGE] = {"copying the image", "The machine or the limit on processes is out of room."},
     [STEP_SETNS] = {"entering the sandbox's namespaces", ""},
-    [STEP_CLONE] = {"starting a task in the sandbox",
-                    "The kernel needs CONFIG_CHECKPOINT_RESTORE and Linux 5.9 or newer."},
+    [STEP_CLONE] = {"starting a task in the sandbox", "Linux 5.9 or newer with CONFIG_CHECKPOINT_RESTORE is needed."},
     [STEP_FILTER] = {"installing the seccomp filter",
-                     "The kernel needs CONFIG_SECCOMP_FILTER; in a container, permit seccomp."},
+                     "Linux with CONFIG_SECCOMP_FILTER is needed; in a container, permit seccomp."},
     [STEP_CGROUP] = {"moving the worker into its control group", "Check the permissions of the control group."},
     [STEP_DESCRIPTORS] = {"keeping open files for the next cell", "Restart the kernel if this happens again."},
     [STEP_USER_LIMITS] = {"lowering the limits of cells", "The hard limit on open files (ulimit -Hn) is too low."},
