@@ -30,8 +30,20 @@ ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 # Where the code was: on a busy machine it may not be known in time.
 STACK = re.compile(r"(?m)^The code was .*\n(?:  .*\n)*")
-ELSEWHERE = {"agent"}  # made blocks that another test makes: test_agent.py
 MACHINE = re.compile(r"(?<=memory=600M, or more up to )\d+[MG]")  # what this machine allows
+
+ELSEWHERE = {"agent"}  # made blocks that another test makes: test_agent.py
+
+# Folders of the pages, and what they are below the reader's home.
+OF_THE_PAGE = {"class": "/srv/class", "data": "/srv/data"}
+
+# In a mount namespace. The list of running kernels is in the first of two folders that is there.
+OPERATORS_VIEW = """
+mount --bind "$1" /etc
+mkdir -p -m 700 /run/petri-0
+for list in /run/petri-0 /run/user/0; do [ ! -d "$list" ] || mount -t tmpfs -o mode=700 list "$list"; done
+exec sh -e
+"""
 
 
 def shown(cell):
@@ -55,14 +67,19 @@ class Walk:
     def __init__(self, home, folder):
         self.home, self.folder = home, folder
         self.name, self.kernel = "petri", None
+        self.shell = ["sh", "-e"]
 
     def own(self, code):
         """Code of a page, with folders of the test's own, and without leave to change others."""
-        own = code.replace("sudo ", "").replace("--prefix /usr/local ", f"--prefix {self.home / 'local'} ")
-        return own.replace("/srv/class", str(self.home / "class"))
+        code = code.replace("sudo ", "").replace("--prefix /usr/local ", f"--prefix {self.home / 'local'} ")
+        for folder, there in OF_THE_PAGE.items():
+            code = code.replace(there, str(self.home / folder))
+        return code
 
     def as_in_the_page(self, text):
-        return text.replace(str(self.home / "class"), "/srv/class")
+        for folder, there in OF_THE_PAGE.items():
+            text = text.replace(str(self.home / folder), there)
+        return text.replace(str(self.home), "/home/ada")
 
     def sh(self, code):
         """In the checkout until there is a notebook, in the notebook's folder then."""
@@ -70,7 +87,7 @@ class Walk:
             return self.lab(code)
         where = self.folder if self.kernel else ROOT
         script = self.own(code).replace("build/petri", str(PROGRAM))
-        done = subprocess.run(["sh", "-e"], input=script, cwd=where, capture_output=True, text=True, check=False)
+        done = subprocess.run(self.shell, input=script, cwd=where, capture_output=True, text=True, check=False)
         degraded = done.returncode == 1 and code.split()[1:] == ["doctor"]  # its answer, and no failure
         assert done.returncode == 0 or degraded, f"{code}\n{done.stdout}{done.stderr}"
         return self.as_in_the_page(done.stdout)
@@ -101,6 +118,17 @@ class Walk:
     def close(self):
         if self.kernel:
             self.kernel.close()
+
+
+class Operator(Walk):
+    """A reader for whom /etc is a copy, and who has no kernels but those of the page."""
+
+    def __init__(self, home, folder):
+        super().__init__(home, folder)
+        etc = home.parent / "etc"
+        subprocess.run(["cp", "-a", "/etc", etc], check=True)
+        shutil.rmtree(etc / "petri", ignore_errors=True)
+        self.shell = ["unshare", "-m", "sh", "-ec", OPERATORS_VIEW, "sh", etc]
 
 
 def follow(page, walk):
@@ -148,8 +176,8 @@ PAGES = ["tutorial-notebook.md", "tutorial-class.md"]
 
 
 @pytest.fixture
-def walk(tmp_path, monkeypatch):
-    """A reader with a home of their own, whose python3 has the packages, and a copy of the examples."""
+def place(tmp_path, monkeypatch):
+    """A home of a reader's own, where python3 has the packages, and a copy of the examples."""
     home, folder = tmp_path / "home", tmp_path / "notebooks" / "examples"
     home.mkdir()
     shutil.copytree(ROOT / "examples", folder)
@@ -159,11 +187,20 @@ def walk(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", os.path.dirname(sys.executable), prepend=os.pathsep)
     for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name)
-    reader = Walk(home, folder)
-    yield reader
-    reader.close()
+    return home, folder
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_tutorial_works_from_its_top_and_shows_what_petri_does(walk, name):
-    check(name, walk)
+def test_tutorial_works_from_its_top_and_shows_what_petri_does(place, name):
+    with contextlib.closing(Walk(*place)) as walk:
+        check(name, walk)
+
+
+def test_tutorial_for_operators_works_from_its_top_and_shows_what_petri_does(place, monkeypatch, skip_or_fail):
+    if os.geteuid() != 0:
+        skip_or_fail("only root can mount over /etc")
+    installed = place[0] / "bin"
+    installed.mkdir()
+    (installed / "petri").symlink_to(PROGRAM)
+    monkeypatch.setenv("PATH", str(installed), prepend=os.pathsep)
+    check("tutorial-operators.md", Operator(*place))
