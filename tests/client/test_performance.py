@@ -20,7 +20,7 @@ COSTS = [
     ("a completion", "complete, idle", "ms"),
     ("a completion while a cell runs for 2 s", "complete, while a cell runs for 2 s", "ms"),
     ("memory of an idle kernel", "memory when idle (PSS)", "MiB"),
-    ("the same, with pandas, one of thirty", "memory of a kernel, idle (PSS)", "MiB"),
+    ("the same with pandas and a chart, in a class of thirty", "memory of a kernel, idle (PSS)", "MiB"),
 ]
 CELLS = [
     ("one after the other", "pass, back to back", "ms"),
@@ -83,13 +83,28 @@ def table(kernels, rows):
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
+def machines():
+    """Where each of the two was measured, and when."""
+    lines = []
+    for what, name in (("kernels one by one", "latest"), ("a class", "classroom")):
+        results = json.loads((ROOT / "bench" / "results" / f"{name}.json").read_text())
+        machine = results["machine"]
+        where = f"Linux {machine['linux']}, {machine['processors']} processors, Python {machine['python']}"
+        lines.append(f"- {what}: {where}, as {machine['user']}, {machine['date']}, {results['rounds']} rounds\n")
+    return "".join(lines)
+
+
 @pytest.mark.parametrize(("page", "name"), BLOCKS, ids=lambda part: getattr(part, "name", part))
 def test_figures_are_those_that_were_measured(page, name):
     settle(page, name, table(*BLOCKS[page, name]))
 
 
-def test_page_of_performance_has_these_tables_and_no_other():
-    assert names(PAGE) == [name for page, name in BLOCKS if page == PAGE]
+def test_page_says_where_and_when_that_was():
+    settle(PAGE, "machines", machines())
+
+
+def test_page_of_performance_has_these_blocks_and_no_other():
+    assert names(PAGE) == [*(name for page, name in BLOCKS if page == PAGE), "machines"]
 
 
 @pytest.mark.parametrize(
