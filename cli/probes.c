@@ -268,12 +268,17 @@ static void probe_ptrace(const char *python, struct diagnosis *diagnosis) {
         "kernel.yama.ptrace_scope is %s, which %s.", scope, off ? "forbids it" : "permits it for own children");
 }
 
-/* Comes after the cell, which has loaded the module where there is one. */
+/* Comes after the cell, which has loaded the module where there is one; unless none came as far as that. */
 static void probe_overlay(const char *python, struct diagnosis *diagnosis) {
+    auto_workdir workdir = {.fd = -1};
+    struct sandbox_host host;
+    struct error error;
     char systems[4096];
     (void)python;
     if (read_proc_text("/proc/filesystems", systems, sizeof systems) == 0 && strstr(systems, "\toverlay\n"))
         return good(diagnosis, "there is the overlay file system.");
+    if (enter(&workdir, &host, &error) < 0)
+        return fail(diagnosis, &workdir, &error, false);
     say(diagnosis, FINDING_UNUSABLE, REMEDY_OVERLAY,
         "there is no overlay file system: it is a module that is not loaded, or the kernel lacks CONFIG_OVERLAY_FS.");
 }
