@@ -15,6 +15,17 @@ import re
 
 BLOCK = re.compile(r"(<!-- made: (?P<name>[\w-]+) -->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
 
+# What is never the same twice, in a line of text.
+VOLATILE = [
+    (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "RUN"),
+    (re.compile(r"\d{4}-\d\d-\d\d([T ])\d\d:\d\d:\d\d(\.\d+Z)?"), r"YYYY-MM-DD\1HH:MM:SS"),
+    (re.compile(r"^( *)[0-9a-f]{8}\b"), r"\1RUN-ID.."),
+    (re.compile(r" +\d+\.\d+ s\b"), "       N s"),
+    (re.compile(r"\b\d+\.\d+ (ms|MiB)\b"), r"N \1"),
+    (re.compile(r"\b0\.\d{6,}"), "0.NNNNNN"),
+    (re.compile(r"^(environment +)[0-9a-f]{64}"), r"\1..."),
+]
+
 
 def names(page):
     """The names of a page's blocks, in their order."""
@@ -43,6 +54,13 @@ def with_its_stack(run, lacks):
         if not lacks(found):
             return found
     return run()
+
+
+def masked_text(text):
+    """A line without it."""
+    for pattern, mask in VOLATILE:
+        text = pattern.sub(mask, text)
+    return text.rstrip(" ")
 
 
 def fenced(language, text):

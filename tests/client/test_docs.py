@@ -12,7 +12,7 @@ import pytest
 import commands
 import petri_kernel as petri
 from conftest import PROGRAM, ROOT
-from pages import fenced, names, settle, with_its_stack
+from pages import fenced, masked_text, names, settle, with_its_stack
 from petri_kernel.request import Request
 
 PAGE = commands.made("docs/contract.md")
@@ -22,15 +22,6 @@ MASKED = set(
     "run_id session_id environment_sha256 wall_ms cpu_ms sandbox_ms max_memory_bytes memory processes_max cpus "
     "memory_bytes disk_bytes".split()
 )
-VOLATILE = [
-    (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "RUN"),
-    (re.compile(r"\d{4}-\d\d-\d\d([T ])\d\d:\d\d:\d\d(\.\d+Z)?"), r"YYYY-MM-DD\1HH:MM:SS"),
-    (re.compile(r"^( *)[0-9a-f]{8}\b"), r"\1RUN-ID.."),
-    (re.compile(r" +\d+\.\d+ s\b"), "       N s"),
-    (re.compile(r"\b\d+\.\d+ (ms|MiB)\b"), r"N \1"),
-    (re.compile(r"\b0\.\d{6,}"), "0.NNNNNN"),
-    (re.compile(r"^(environment +)[0-9a-f]{64}"), r"\1..."),
-]
 
 # Blocks: the code, what is asked for beside it, and which keys of the report are shown (all where there are none).
 RUNS = {
@@ -105,12 +96,6 @@ COMMANDS = {
     "replay-same": (["replay", "RUN_files"], []),
     "replay-differs": (["replay", "RUN_random"], []),
 }
-
-
-def masked_text(text):
-    for pattern, mask in VOLATILE:
-        text = pattern.sub(mask, text)
-    return text.rstrip(" ")
 
 
 def masked(value, key=""):

@@ -19,7 +19,7 @@ import pytest
 
 from conftest import PROGRAM, ROOT
 from kernels import STUCK_S, Kernel
-from pages import fenced, names, settle
+from pages import fenced, masked_text, names, settle
 
 STEP = re.compile(
     r"^```(?P<kind>sh|python)\n(?P<code>.*?)^```$|^<!-- made: (?P<made>[\w-]+) -->$|^<!-- (?P<restart>restart) -->$"
@@ -129,6 +129,9 @@ class Operator(Walk):
         subprocess.run(["cp", "-a", "/etc", etc], check=True)
         shutil.rmtree(etc / "petri", ignore_errors=True)
         self.shell = ["unshare", "-m", "sh", "-ec", OPERATORS_VIEW, "sh", etc]
+
+    def as_in_the_page(self, text):
+        return "\n".join(map(masked_text, super().as_in_the_page(text).splitlines()))
 
 
 def follow(page, walk):
