@@ -74,6 +74,8 @@ static void probe_files(const char *python, struct diagnosis *diagnosis) {
     (void)python;
     if (paths_find(&paths) == 0)
         return say(diagnosis, FINDING_GOOD, REMEDY_NONE, "%s.", paths.worker);
+    if (access("/proc/self/exe", F_OK) < 0)
+        return say(diagnosis, FINDING_UNUSABLE, REMEDY_NONE, "there is no /proc, by which petri finds its own files.");
     say(diagnosis, FINDING_UNUSABLE, REMEDY_FILES, "petri's own files are not where its program is.");
 }
 

@@ -34,8 +34,10 @@ static const struct {
     const char *path, *content;
     const char *commands[COMMANDS_MAX];
 } rows[] = {
-    [REMEDY_LINUX] = {ADMINISTRATOR,
-                      "petri needs Linux 5.12 or newer on x86-64: Debian 12, Ubuntu 22.04, RHEL 9, or later ones."},
+    [REMEDY_LINUX] =
+        {ADMINISTRATOR,
+         "petri needs Linux 5.12 or newer on x86-64, as distributions build it: Debian 12, Ubuntu 22.04, RHEL 9, or "
+         "later ones."},
     [REMEDY_FILES] = {YOU, "Install petri anew: its program was moved away from its files, or these were removed."},
     [REMEDY_PYTHON] = {YOU, "Install Python 3.10 or newer, or name an interpreter: petri doctor --python PATH."},
     /* Ubuntu's own profiles for programs that make user namespaces have this form. */
