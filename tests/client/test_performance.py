@@ -15,10 +15,8 @@ CLASS_KERNELS = dict(list(KERNELS.items())[:2])
 # What a page calls a measure, the measure, and its unit.
 COSTS = [
     ("an empty cell", "pass, back to back", "ms"),
-    ("the same, with 1 GB of numpy in the session", "pass with 1 GB of numpy", "ms"),
     ("from the start of a kernel to its first result", "spawn to first execute_reply", "ms"),
     ("a completion", "complete, idle", "ms"),
-    ("a completion while a cell runs for 2 s", "complete, while a cell runs for 2 s", "ms"),
     ("memory of an idle kernel", "memory when idle (PSS)", "MiB"),
     ("the same with pandas and a chart, in a class of thirty", "memory of a kernel, idle (PSS)", "MiB"),
 ]

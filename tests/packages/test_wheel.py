@@ -113,5 +113,5 @@ def test_the_wheel_has_all_modules_the_types_marker_and_its_libraries(wheel):
     assert libraries == {"libjansson", "libpcre2", "libseccomp", "libsodium", "libsqlite3", "libzmq"}
     licenses = {name.rsplit("/", 1)[1] for name in names if "/share/petri/licenses/" in name} - {""}
     assert licenses == {"jansson", "libpcre2-8", "libseccomp", "libsodium", "libzmq", "sqlite3"}
-    # As README says, of a wheel that Debian 12 has built.
+    # As docs/tutorial-operators.md says, of a wheel that Debian 12 has built.
     assert re.search(r"-py3-none-manylinux_2_34_x86_64\.whl$", wheel.name), wheel.name
