@@ -64,7 +64,7 @@ def _is_given_to(*calls):
 _refuses = _is_given_to("error_set", "refuse", "config_refuse", "refuse_replay", "fail_with", "terminal_complain")
 
 FOR_USERS = {
-    "kernel/**/*.c": _is_note,
+    "kernel/**/*.c": lambda text: _is_note(text) or (text.call == "log_write" and " " in text.text.strip()),
     "kernel/start.c": lambda text: _refuses(text) or text.text.startswith("In a terminal"),
     "kernel/files/artifact*.c": _is_sentence,
     "kernel/files/autorun.c": _is_given_to("say_why", "snprintf"),
@@ -75,11 +75,11 @@ FOR_USERS = {
     "kernel/interpreter/python.c": _refuses,
     "kernel/policy/config*.c": _refuses,
     "kernel/policy/limits_change.c": _refuses,
-    "kernel/records/*.c": _is_given_to("log_write"),
-    "kernel/run/budget.c": _is_given_to("snprintf", "log_write"),
+    "kernel/run/budget.c": _is_given_to("snprintf"),
     "kernel/run/execute.c": _is_given_to("run_set_outcome"),
     "kernel/run/refuse.c": _is_given_to("snprintf"),
     "kernel/run/run.c": _is_given_to("snprintf"),
+    "kernel/run/warm.c": _is_given_to("snprintf"),
     "kernel/run/watchdog.c": _is_given_to("snprintf"),
     "kernel/run/work.c": _is_given_to("snprintf"),
     "kernel/worker/outcome.c": _is_given_to("text_format"),
@@ -88,8 +88,9 @@ FOR_USERS = {
     "worker/petri_worker/hints.py": _is_sentence,
     "client/petri_kernel/*.py": _is_given_to("SessionError", "SessionClosed", "KernelDied", "ProgramNotFound"),
 }
-# Parts that only stand inside of others.
-PARTS = {"a tool", " and … more", "no outcome", ": there is no memory"}
+# Parts that only stand inside of others, and what only developers read.
+PARTS = {"a tool", " and … more", " and the ", "no outcome", ": there is no memory"}
+DEBUG = {"the interpreter is ready", "the interpreter has preloaded"}
 NOT_A_STEP = "STEP_NONE"
 
 
@@ -123,7 +124,7 @@ def for_users():
     return [
         text
         for text in found
-        if text.call != NOT_A_STEP and text.text not in PARTS and messages.says_something(text.text)
+        if text.call != NOT_A_STEP and text.text not in PARTS | DEBUG and messages.says_something(text.text)
     ]
 
 
