@@ -15,7 +15,7 @@ PAGE = ROOT / "docs" / "troubleshooting.md"
 # An entry is an item of a list: messages in backticks with " · " between them, which a line may end with, and then
 # what to do, with who can do it in bold.
 ENTRY = re.compile(r"^- (?P<said>`[^`\n]+`(?:(?: ·\n {2}| · )`[^`\n]+`)*)(?P<text>\n(?: {2}\S.*\n)*)?", re.MULTILINE)
-WHO = re.compile(r"\*\*(?:the operator|the administrator|the container's starter|you)[:,]?\*\*", re.IGNORECASE)
+WHO = re.compile(r"\*\*(?:the operator|the administrator|whoever starts the container|you)[:,]?\*\*", re.IGNORECASE)
 OTHERS = re.compile(r"<!-- said: by others -->\n.*?<!-- end -->", re.DOTALL)
 
 # The log, and what petri writes before a sentence.
