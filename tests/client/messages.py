@@ -46,8 +46,8 @@ def macros(sources):
     found = {}
     for source in sources:
         for name, value in _DEFINE.findall(source):
-            parts = (found.get(part, "…") if part[0] != '"' else _plain(part) for part in re.findall(r'\w+|"[^"]*"', value))
-            found[name] = "".join(parts)
+            parts = re.findall(r'\w+|"[^"]*"', value)
+            found[name] = "".join(_plain(part) if part[0] == '"' else found.get(part, "…") for part in parts)
     return found
 
 

@@ -12,9 +12,11 @@ from conftest import ROOT
 
 PAGE = ROOT / "docs" / "troubleshooting.md"
 
-# An entry is an item of a list: messages in backticks with " · " between them, which a line may end with, and then
-# what to do, with who can do it in bold.
-ENTRY = re.compile(r"^- (?P<said>`[^`\n]+`(?:(?: ·\n {2}| · )`[^`\n]+`)*)(?P<text>\n(?: {2}\S.*\n)*)?", re.MULTILINE)
+# An entry is an item of a list: messages in backticks with " · " between them, which a line may end with, and behind a
+# line break what to do, with who can do it in bold.
+ENTRY = re.compile(
+    r"^- (?P<said>`[^`\n]+`(?:(?: ·\n {2}| · )`[^`\n]+`)*)(?P<text>(?:<br>\n(?: {2}\S.*\n)*)?)", re.MULTILINE
+)
 WHO = re.compile(r"\*\*(?:the operator|the administrator|whoever starts the container|you)[:,]?\*\*", re.IGNORECASE)
 OTHERS = re.compile(r"<!-- said: by others -->\n.*?<!-- end -->", re.DOTALL)
 
@@ -29,7 +31,7 @@ def entries(text):
             (text.count("\n", 0, match.start() + found.start()) + 1, found[1])
             for found in re.finditer(r"`([^`\n]+)`", match[0][: len(match["said"]) + 2])
         ]
-        yield text.count("\n", 0, match.start()) + 1, said, match["text"] or ""
+        yield text.count("\n", 0, match.start()) + 1, said, match["text"]
 
 
 def own(text):
@@ -54,7 +56,8 @@ def _is_note(text):
 
 def _is_sentence(text):
     """Words, and no format of JSON's or SQL's."""
-    return text.text.strip().count(" ") > 1 and not text.text.startswith(("{", "[", "PRAGMA ")) and text.call != "{refused"
+    is_format = text.text.startswith(("{", "[", "PRAGMA "))
+    return text.text.strip().count(" ") > 1 and not is_format and text.call != "{refused"
 
 
 def _is_given_to(*calls):
@@ -277,6 +280,6 @@ def shown(tmp_path_factory):
 
 def test_other_programs_say_what_the_page_quotes_of_them(page, shown):
     patterns = {message: ".*".join(map(re.escape, message.split("…"))) for message in of_others(page)}
-    said_by = {message: [re.search(pattern, text) is not None for text in shown] for message, pattern in patterns.items()}
+    said_by = {message: [bool(re.search(pattern, text)) for text in shown] for message, pattern in patterns.items()}
     assert [message for message, found in said_by.items() if not any(found)] == []
     assert [code for n, code in enumerate(CELLS) if not any(found[n] for found in said_by.values())] == []
