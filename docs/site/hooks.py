@@ -134,6 +134,8 @@ def on_page_markdown(markdown, page, config, files):
     """Links to files that are pages here lead to these pages; no room is left for lists that would be empty."""
     empty = {"navigation": page.is_homepage, "toc": not re.search(r"(?m)^##+ ", CODE.sub("", markdown))}
     page.meta["hide"] = [part for part, is_empty in empty.items() if is_empty]
+    if any(section.title == "Project" for section in page.ancestors):  # a search is rarely about petri's own tree
+        page.meta["search"] = {"boost": 0.5}
     names = "|".join(map(re.escape, AS_PAGES))
     return re.sub(rf"\]\(((?:\.\./)*)({names})\)", r"](\1\2.md)", markdown)
 
