@@ -1,8 +1,8 @@
 """What mkdocs.yml adds to mkdocs: the site has the paths of the repository, so that its links are right as they stand.
 
-The pages of the site are those of docs/, those that the navigation names, and what they link: pages, as long as they
-link others, and other files as they are. The manual pages are made of those of man(1): `docs/man` in the navigation stands for all.
-PETRI_MAN names the folder that has them.
+The pages of the site are those of docs/, those that the navigation names, and the pages that these link, and so on;
+other files that they link are copied. The manual pages are made of those of man(1), which are in the folder that
+PETRI_MAN names; `docs/man` in the navigation stands for all of them.
 """
 
 import collections
@@ -109,8 +109,8 @@ def manual_markdown(name):
 
 def license_of_theme():
     """What the licence asks for who passes the theme on."""
-    (path,) = (path for path in metadata.files("mkdocs-material") if path.name == "LICENSE" and "licenses" in path.parts)
-    return path.read_text()
+    (text,) = (file.read_text() for file in metadata.files("mkdocs-material") if file.match("licenses/LICENSE"))
+    return text
 
 
 def on_files(files, config):
@@ -147,7 +147,6 @@ def counted(text):
 
 def on_page_content(content, page, config, files):
     """The site and GitHub read Markdown by different rules: where a page comes out otherwise, that is a warning."""
-    # A page without a template: what the extensions add to the site's own is no element that is counted.
     github = counted(MarkdownIt("gfm-like", {"linkify": False}).render(page.markdown))
     for element in sorted(github.keys() | counted(content).keys()):
         if github[element] != counted(content)[element]:
@@ -158,6 +157,7 @@ def on_page_content(content, page, config, files):
 
 
 def on_post_build(config):
+    """Removes what no page uses."""
     site = pathlib.Path(config.site_dir)
     for path in [path for pattern in UNUSED for path in site.glob(pattern) if path.is_file()]:
         path.unlink()
