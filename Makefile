@@ -1,5 +1,5 @@
 # The front door. What each target does is in scripts/, one file a target.
-.PHONY: all run lab check test test-all test-hostile test-vm coverage bench install wheel deb docs clean help
+.PHONY: all run lab check test test-all test-hostile test-vm test-doctor coverage bench install wheel deb docs clean help
 .DEFAULT_GOAL := all
 PREFIX ?= /usr/local
 DOOR ?= check
@@ -27,6 +27,9 @@ test-hostile: ## only the hostile cells: as root, as an ordinary user and withou
 
 test-vm: ## only the live tests in a virtual machine: Debian 12's kernel, systemd, cgroup v2
 	@scripts/test-vm.sh
+
+test-doctor: ## only what petri doctor says: in small virtual machines with other kernels, and in containers
+	@scripts/test-doctor.sh
 
 coverage: ## lines and branches that DOOR (check, test, test-all) has run: make coverage DOOR=test
 	@scripts/coverage.sh "$(DOOR)"

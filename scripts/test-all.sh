@@ -6,7 +6,7 @@ set -eu
 . "$(dirname -- "$0")/common.sh"
 . "$root/scripts/steps.sh"
 
-"$scripts/deps.sh" install build python unit sanitize browser container wheel deb packages
+"$scripts/deps.sh" install build python unit sanitize browser container wheel deb packages vm
 "$scripts/build.sh"
 "$scripts/venv.sh" run check test libraries clients course notebooks wheel packages
 "$scripts/node.sh"
@@ -22,5 +22,6 @@ step "a thousand cells, alone" "$scripts/pytest.sh" tests/e2e --door rest --alon
 step "hostile cells: what time and memory they take, alone" "$scripts/pytest.sh" tests/hostile --door rest --alone yes
 step "fuzz targets" env FUZZ_SECONDS="${FUZZ_SECONDS:-30}" "$scripts/fuzz.sh"
 step "packages, in clean systems" python_tests tests/packages --door rest
+step "what petri doctor says, in small virtual machines and in containers" "$scripts/test-doctor.sh"
 step "virtual machine" "$scripts/test-vm.sh"
 report "With make test that is every test there is."
