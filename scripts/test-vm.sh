@@ -4,6 +4,7 @@
 #   PETRI_REQUIRE_LIVE=1  where there can be no virtual machine, fail instead of skipping
 #   PETRI_VM_TIMEOUT      seconds until the machine counts as stuck: 2400
 #   PETRI_VM_ACCEL        qemu's accelerator: kvm where that works, and else tcg, which emulates every instruction
+#   PETRI_WRITE_PAGES=1   write what petri doctor says there to tests/doctor/said instead of comparing it
 #
 # What lasts is made once, in build/vm; what changes is built anew for every run.
 set -eu
@@ -25,15 +26,18 @@ boot() {
         -serial "file:$console" -serial stdio
 }
 
-# Only what the guest prints between the markers, as it comes, and of a test only how it ended.
+# Only what the guest prints between the markers, as it comes, and of a test only how it ended. What doctor says there
+# is for tests/doctor.
 show() {
-    sed -u 's/\r$//' | tee "$results" | sed -u -n "/^$begin/,/^$end/{/^\[ RUN /!p}"
+    sed -u 's/\r$//' | tee "$results" |
+        sed -u -n "/^petri-doctor: begin/,/^petri-doctor: exit/d; /^$begin/,/^$end/{/^\[ RUN \|^petri-doctor:/!p}"
 }
 
 judge() {
     grep -q "^$begin" "$results" || die "the machine never began its tests; its console: $console"
     grep -q "^$end" "$results" || die "the machine never finished its tests; its console: $console"
     grep -q "^$end: 0 failed" "$results" || die "tests failed in the virtual machine; their output: $results"
+    python3 "$root/tests/doctor/golden.py" systemd "$results" || die "petri doctor says something else there"
 }
 
 start=$(date +%s)

@@ -13,6 +13,7 @@ live="delegate cells beside threads view proc hostile" # those that make sandbox
 src=/petri/src
 build=/petri/build
 kept=/run/petri-vm # what each part printed, and a line on each in kept/parts
+. $src/tests/doctor/show.sh
 
 # As a service of the system's manager: this script is one.
 as_service() {
@@ -86,8 +87,23 @@ hostile_cells() {
         $src/tests/hostile/test_corpus.py --linux "--way=$3"
 }
 
+# What doctor says in each of the ways: tests/doctor compares it, outside.
+doctors() {
+    show systemd-root /root as_service $build/petri
+    show systemd-login / as_login $build/petri
+    show systemd-user-service / as_user_service $build/petri
+    show systemd-stranger /home/$stranger as_stranger $build/petri
+    echo "petri-doctor: end"
+}
+
+show_doctors() {
+    doctors >$kept/doctor
+    flock $kept/lock cat $kept/doctor
+}
+
 # The two halves take about as long, beside each other: the machine has two processors.
 one_half() {
+    show_doctors
     live_tests "as a user who logged in" as_login delegate # the others run as an ordinary user in the service, too
     live_tests "as root in a service" as_service
     python_tests "as a user without a bus" as_stranger watched "report or memory or cpu"
