@@ -12,6 +12,14 @@ set -eu
 "$scripts/node.sh"
 "$scripts/kernelspecs.sh"
 
+# What virtual machines are made of waits for the network and for dpkg, so it is made while the first steps run. Whoever
+# needs it waits for the lock on it, and tries again where this has failed.
+mkdir -p "$build/vm/small"
+(
+    as_root "$scripts/vm/tree.sh" "$build/vm" || true
+    as_root "$scripts/vm/small.sh" "$build/vm/small" make || true
+) >"$build/vm/made.log" 2>&1 &
+
 step "worker, other interpreters" python_tests tests/worker --door rest
 step "end to end, other interpreters, and at length" python_tests tests/e2e --door rest --alone no
 step "other people's clients: Jupyter's own suites, nbgrader" python_tests tests/clients --door rest

@@ -1,6 +1,6 @@
 #!/bin/sh
 # tree.sh FOLDER, as root: FOLDER/tree, a Debian 12 with its own kernel and systemd, and FOLDER/tree.ext4, its disk.
-# Does nothing where they are there and made by this same recipe.
+# Does nothing where they are there and made by this same recipe; one at a time makes them.
 set -eu
 folder=$1
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -18,6 +18,9 @@ unneeded="
     getty@tty1.service serial-getty@ttyS0.service systemd-journal-flush.service systemd-pstore.service e2scrub_reap.service
     apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer fstrim.timer systemd-tmpfiles-clean.timer"
 
+mkdir -p "$folder"
+exec 9>"$folder/lock"
+flock 9
 recipe=$(cat "$here/tree.sh" "$here/petri-vm.service" | sha256sum | cut -d' ' -f1)
 [ "$(cat "$folder/recipe" 2>/dev/null || true)" = "$recipe" ] && exit 0
 
