@@ -1,15 +1,11 @@
 """petri in a container of podman's, whose root is this machine's own files; what it changes there is its own."""
 
 import json
-import os
-import resource
-import shutil
 import subprocess
 import sys
 
-import pytest
-
 from kernels import ROOT, STUCK_S
+from podman import PODMAN, ULIMITS, need
 from surroundings import SYSTEM_PYTHON
 
 sys.path.insert(0, str(ROOT / "containers"))
@@ -21,19 +17,8 @@ UNMASKED = "--security-opt=unmask=/proc/*"
 OPTIONS = (UNMASKED, f"--security-opt=seccomp={PROFILE}")
 
 
-MOST_FILES = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-ULIMITS = (f"--ulimit=nofile={MOST_FILES}:{MOST_FILES}", "--ulimit=nproc=4096:4096")
-PODMAN = ("podman", "--runtime", "runc", "--cgroup-manager", "cgroupfs")
-
-
-def give_up(why):
-    """Skips a test that can't run here; with PETRI_REQUIRE_LIVE it fails."""
-    (pytest.fail if os.environ.get("PETRI_REQUIRE_LIVE") == "1" else pytest.skip)(why)
-
-
 def need_podman():
-    if os.geteuid() != 0 or not shutil.which("podman"):
-        give_up("it takes root and podman to make a container")
+    need("podman", "runc")
 
 
 def contained(program, options=OPTIONS, user=0, folder="/"):

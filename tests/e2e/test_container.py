@@ -8,8 +8,9 @@ import subprocess
 import pytest
 
 import surroundings
-from containers import OPTIONS, PROFILE, UNMASKED, doctor, give_up, make_seccomp, need_podman, run_cell, run_contained
+from containers import OPTIONS, PROFILE, UNMASKED, doctor, make_seccomp, need_podman, run_cell, run_contained
 from kernels import BUILD, ROOT, STUCK_S
+from podman import give_up
 from surroundings import CANARY, SYSTEM_PYTHON, put
 
 pytestmark = pytest.mark.thorough

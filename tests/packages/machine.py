@@ -2,21 +2,16 @@
 
 import json
 import os
-import pathlib
-import resource
 import shutil
 import subprocess
 import tempfile
 import time
 
-from conftest import BUILD
+from podman import PODMAN, ULIMITS, clean_debian, reaching_registries
 
 STUCK_S = 900  # apt fetches packages; not a measure of anything
 
 LEFT_OUT = "/home /root /tmp /proc /sys /dev /packages /var/cache /var/lib/apt /var/lib/dpkg /var/log".split()
-
-PODMAN = ["podman", "--runtime", "runc", "--cgroup-manager", "cgroupfs"]
-
 
 CELLS = [
     "x = iter([20, 22])\nnext(x)",
@@ -44,33 +39,25 @@ def outputs_of(notebook):
     ]
 
 
-def pip_settings():
-    """podman's options by which pip and uv reach there what they reach here: the variables, and the certificate."""
-    names = [name for name in os.environ if name.startswith("PIP_") and name != "PIP_CERT"]
-    certificate = os.environ.get("PIP_CERT")
-    shown = [f"--volume={certificate}:/settings/cert.pem:ro", "--env=PIP_CERT=/settings/cert.pem"]
-    return [*(f"--env={name}" for name in names), *(shown if certificate else [])]
-
-
 class Machine:
     """It can be used until close(); its commands fail a test where they fail."""
 
     def __init__(self, release, *packages):
         """release: of Debian; packages: files of this machine's, which are in /packages there."""
-        folder = BUILD / "packages" / release
-        maker = pathlib.Path(__file__).with_name("debian_tree.sh")
-        subprocess.run([maker, folder, release], timeout=STUCK_S, check=True)
-        self.shown = tempfile.mkdtemp(prefix="packages-", dir=folder)
+        tree = clean_debian(release)
+        self.shown = tempfile.mkdtemp(prefix="packages-", dir=tree.parent)
         os.chmod(self.shown, 0o755)
         for package in packages:
             shutil.copy(package, self.shown)
-        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        files, variables = reaching_registries()
         command = [
-            *PODMAN, "run", "--detach", "--rm", "--network=host", f"--ulimit=nofile={most}:{most}",
-            "--ulimit=nproc=4096:4096", "--security-opt=seccomp=unconfined", "--security-opt=unmask=ALL",
-            f"--volume={self.shown}:/packages:ro", *pip_settings(), "--rootfs", f"{folder / 'tree'}:O", "sleep", "infinity",
+            *PODMAN, "run", "--detach", "--rm", "--network=host", *ULIMITS, "--security-opt=seccomp=unconfined",
+            "--security-opt=unmask=ALL", f"--volume={self.shown}:/packages:ro", *files,
+            *(f"--env={name}" for name in variables), "--rootfs", f"{tree}:O", "sleep", "infinity",
         ]  # fmt: skip
-        self.id = subprocess.run(command, capture_output=True, text=True, timeout=STUCK_S, check=True).stdout.strip()
+        self.id = subprocess.run(
+            command, env={**os.environ, **variables}, capture_output=True, text=True, timeout=STUCK_S, check=True
+        ).stdout.strip()
         self.took = []  # of each step: its name and seconds
         try:
             self.run("useradd", "--create-home", "ada")
@@ -82,15 +69,24 @@ class Machine:
         subprocess.run([*PODMAN, "rm", "--force", "--time=0", self.id], capture_output=True, check=True)
         shutil.rmtree(self.shown)
 
-    def run(self, *command, user="root", ok=(0,)):
-        """What it wrote to standard output."""
+    def command(self, *words, user="root", folder=None):
+        """What runs a command there, in the user's home or another folder."""
         home = "/root" if user == "root" else f"/home/{user}"
-        become = [f"--user={user}", f"--workdir={home}", f"--env=HOME={home}", "--env=DEBIAN_FRONTEND=noninteractive"]
+        become = [f"--user={user}", f"--workdir={folder or home}", f"--env=HOME={home}"]
+        return [*PODMAN, "exec", "--interactive", *become, "--env=DEBIAN_FRONTEND=noninteractive", self.id, *words]
+
+    def run(self, *command, ok=(0,), **where):
+        """What it wrote to standard output."""
         done = subprocess.run(
-            [*PODMAN, "exec", *become, self.id, *command], capture_output=True, text=True, timeout=STUCK_S, check=False
-        )
+            self.command(*command, **where),
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=STUCK_S, check=False,
+        )  # fmt: skip
         assert done.returncode in ok, f"{command}: exit {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
         return done.stdout
+
+    def script(self, text, name, **where):
+        """Runs a text of the shell's, as a step."""
+        return self.step(name, "sh", "-ec", text, **where)
 
     def step(self, name, *command, **options):
         """The same, and how long it took is told at the end."""
@@ -105,8 +101,15 @@ class Machine:
             record_property(name, seconds)
 
     def write(self, path, text, user):
-        command = [*PODMAN, "exec", "--interactive", f"--user={user}", self.id, "tee", path]
+        command = self.command("tee", path, user=user)
         subprocess.run(command, input=text, text=True, stdout=subprocess.DEVNULL, timeout=STUCK_S, check=True)
+
+    def put(self, root, names, folder):
+        """Files and folders of this machine's, by their paths from root, below a folder there."""
+        packed = subprocess.run(["tar", "-C", root, "-c", "--", *names], capture_output=True, check=True).stdout
+        self.run("mkdir", "-p", folder)
+        unpack = self.command("tar", "-x", "--no-same-owner", folder=folder)
+        subprocess.run(unpack, input=packed, timeout=STUCK_S, check=True)
 
     def run_notebook(self, jupyter):
         """What the cells of NOTEBOOK put out, executed by ada with the kernel petri."""
