@@ -1,47 +1,38 @@
-"""The image of containers/Containerfile, built and run by podman.
+"""The image of containers/Containerfile, built and run by podman with the commands of docs/containers.md.
 
-Its base image is made here, of Debian's packages, for there may be no registry of images to pull from. That one stays in
+Its base image is made here, of a clean Debian, for there may be no registry of images to pull from. That one stays in
 podman's storage; of the other nothing is left.
 """
 
+import configparser
 import json
-import os
 import pathlib
-import resource
-import shutil
+import re
+import shlex
 import subprocess
 
 import pytest
 
-from containers import OPTIONS, PODMAN, ULIMITS, give_up, need_podman
-from kernels import BUILD, ROOT, STUCK_S
+import commands
+from kernels import ROOT, STUCK_S
+from podman import PODMAN, ULIMITS, clean_debian, need, reaching_registries
 
 pytestmark = pytest.mark.thorough
 
-BASE, IMAGE = "localhost/petri-test-base", "localhost/petri-test"
+BASE, IMAGE, VOLUME = "localhost/petri-test-base", "localhost/petri-test", "petri-test-notebooks"
 BUILD_S = 1800
+BUILD, RUN = commands.lines(commands.sh("docs/containers.md", "An image"))
 
-# What the machine says about the way to the registries of packages: the build needs it, and the image does not.
-FILES = ["/etc/apt/apt.conf.d", "/etc/ssl/certs", "/etc/pip.conf"]
-VARIABLES = ["SSL_CERT_FILE", "PIP_CERT", "PIP_INDEX_URL", "https_proxy", "http_proxy", "no_proxy"]
+APT_SETTINGS = pathlib.Path("/etc/apt/apt.conf.d")
+PIP_SETTINGS = pathlib.Path("/etc/pip.conf")
 
-# In the image: JupyterLab is started; and what its server says, and what the cells of a notebook print.
-LAB = "jupyter lab --no-browser --IdentityProvider.token=known >/tmp/lab.log 2>&1 & python - || tail /tmp/lab.log >&2"
-ASK = f"""
-import json, time, urllib.request
+# In the image: what JupyterLab's server says, and what the cells of a notebook print.
+ASK = """
+import json, sys, urllib.request
 import nbclient, nbformat
 
-def ask_until(end):
-    while True:
-        try:
-            with urllib.request.urlopen("http://127.0.0.1:8888/api/kernelspecs?token=known") as answer:
-                return json.load(answer)
-        except OSError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.1)
-
-specs = ask_until(time.monotonic() + {STUCK_S})
+with urllib.request.urlopen(f"http://127.0.0.1:8888/api/kernelspecs?token={sys.argv[1]}") as answer:
+    specs = json.load(answer)
 codes = ["import os; x = os.getuid(); open('made.txt', 'w').write('made')", "print(x, open('made.txt').read())"]
 notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in codes])
 nbclient.NotebookClient(notebook, kernel_name=specs["default"]).execute()
@@ -49,64 +40,94 @@ print(json.dumps([specs["default"], sorted(specs["kernelspecs"]), notebook.cells
 """
 
 
-def make_base():
-    """A Debian 12 as small as the one that the Containerfile names, as an image."""
-    if subprocess.run([*PODMAN, "image", "exists", BASE], check=False).returncode == 0:
-        return
-    tree = BUILD / "container-base"
-    shutil.rmtree(tree, ignore_errors=True)
-    subprocess.run(
-        ["mmdebstrap", "--mode=root", "--variant=minbase", "--format=directory", "--include=ca-certificates",
-         "--dpkgopt=force-unsafe-io", "bookworm", tree, "deb http://deb.debian.org/debian bookworm main"],
-        check=True, capture_output=True, timeout=BUILD_S,
-    )  # fmt: skip
-    packed = subprocess.Popen(["tar", "-C", tree, "-c", "."], stdout=subprocess.PIPE)
-    subprocess.run([*PODMAN, "import", "-", BASE], stdin=packed.stdout, check=True, capture_output=True)
-    assert packed.wait() == 0
-    shutil.rmtree(tree)
+def run(*command, **options):
+    """What it wrote to standard output."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_S, check=False, **options)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
+
+
+def base():
+    """The name of the image of a Debian 12 that is made as it is now."""
+    tree = clean_debian("bookworm")
+    name = f"{BASE}:{(tree.parent / 'recipe').read_text()[:12]}"
+    if subprocess.run([*PODMAN, "image", "exists", name], check=False).returncode != 0:
+        packed = subprocess.Popen(["tar", "-C", tree, "-c", "."], stdout=subprocess.PIPE)
+        run(*PODMAN, "import", "-", name, stdin=packed.stdout)
+        assert packed.wait() == 0
+    return name
+
+
+def settings(folder):
+    """podman's options by which apt and pip reach their registries as here. The build needs them, the image doesn't."""
+    files, variables = reaching_registries()
+    pip = configparser.RawConfigParser()
+    pip.read_dict({"global": {}})
+    pip.read(PIP_SETTINGS)
+    for name, value in variables.items():
+        if name.startswith("PIP_"):
+            pip["global"][name.removeprefix("PIP_").lower().replace("_", "-")] = value
+    with open(folder / "pip.conf", "w", encoding="utf-8") as file:
+        pip.write(file)
+    apt = [f"--volume={APT_SETTINGS}:{APT_SETTINGS}:ro"] if APT_SETTINGS.exists() else []
+    return [*apt, *files, f"--volume={folder / 'pip.conf'}:{PIP_SETTINGS}:ro"]
 
 
 @pytest.fixture(scope="module")
-def shared():
+def shared(tmp_path_factory):
     """The image's name, while there is one."""
-    need_podman()
-    if not shutil.which("mmdebstrap"):
-        give_up("it takes mmdebstrap to make the base image")
-    make_base()
-    files = [path for path in [*FILES, *map(os.environ.get, VARIABLES)] if path and pathlib.Path(path).exists()]
-    done = subprocess.run(
-        [*PODMAN, "build", "--isolation=chroot", "--layers=false", "--force-rm", "--network=host", *ULIMITS,
-         *(f"--volume={path}:{path}:ro" for path in files),
-         *(f"--{option}={name}" for name in VARIABLES if name in os.environ for option in ("env", "unsetenv")),
-         f"--build-arg=BASE={BASE}", f"--file={ROOT}/containers/Containerfile", f"--tag={IMAGE}", ROOT],
-        capture_output=True, text=True, timeout=BUILD_S, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    need("podman", "runc", "mmdebstrap")
+    build = [
+        *PODMAN, "build", "--isolation=chroot", "--layers=false", "--force-rm", "--network=host", *ULIMITS,
+        *settings(tmp_path_factory.mktemp("settings")), f"--build-arg=BASE={base()}",
+    ]  # fmt: skip
+    own = ("podman build", shlex.join(build)), ("--tag petri ", f"--tag {IMAGE} ")
+    run("sh", "-ec", commands.replaced(BUILD, *own), cwd=ROOT)
     yield IMAGE
-    subprocess.run([*PODMAN, "rmi", IMAGE], check=True, capture_output=True)
+    run(*PODMAN, "rmi", IMAGE)
 
 
-def run_image(image, program, code=None, *options):
-    least = ["--cap-drop=all", "--security-opt=no-new-privileges"]
-    return subprocess.run(
-        [*PODMAN, "run", "--rm", "--interactive", "--network=none", *ULIMITS, *OPTIONS, *least, image, *program],
-        input=code, capture_output=True, text=True, timeout=2 * STUCK_S, check=False,
-    )  # fmt: skip
+@pytest.fixture(scope="module")
+def lab(shared):
+    """The container that the page has started: its id."""
+    start = [*PODMAN, "run", "--detach", "--log-driver=k8s-file", "--network=none", *ULIMITS]
+    own = ("podman run", shlex.join(start)), ("--publish 127.0.0.1:8888:8888 ", ""), ("notebooks:/", f"{VOLUME}:/")
+    script = commands.replaced(RUN, *own)
+    assert script.endswith(" petri")
+    container = run("sh", "-ec", script.removesuffix("petri") + shared, cwd=ROOT).strip()
+    yield container
+    run(*PODMAN, "rm", "--force", "--time=0", container)
+    run(*PODMAN, "volume", "rm", VOLUME)
+
+
+def token(container):
+    """That of the address which JupyterLab prints."""
+    command = ["timeout", str(STUCK_S), *PODMAN, "logs", "--follow", container]
+    printed = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as logs:
+        for line in logs.stdout:
+            printed.append(line)
+            if found := re.search(r"http://127\.0\.0\.1:8888/lab\?token=(\w+)", line):
+                logs.terminate()
+                return found[1]
+    raise AssertionError("".join(printed))
 
 
 def test_image_has_an_ordinary_user_and_a_volume_for_notebooks(shared):
-    done = subprocess.run([*PODMAN, "image", "inspect", shared], capture_output=True, text=True, check=True)
-    config = json.loads(done.stdout)[0]["Config"]
+    config = json.loads(run(*PODMAN, "image", "inspect", shared))[0]["Config"]
     assert (config["User"], list(config["Volumes"])) == ("1000:1000", ["/home/jovyan/notebooks"])
 
 
-def test_jupyterlab_of_the_image_offers_petri_alone_and_runs_a_notebook(shared):
-    done = run_image(shared, ["sh", "-c", LAB], ASK)
+def test_jupyterlab_of_the_image_offers_petri_alone_and_runs_a_notebook(lab):
+    printed = run(*PODMAN, "exec", "--interactive", lab, "python", "-", token(lab), input=ASK)
+    assert json.loads(printed) == ["petri", ["petri", "petri-strict", "petri-writable"], "1000 made\n"]
+
+
+def test_doctor_of_the_image_finds_nothing_missing_but_groups(lab):
+    done = subprocess.run(
+        [*PODMAN, "exec", lab, "petri", "doctor", "--json"], capture_output=True, text=True, timeout=BUILD_S, check=False
+    )
     assert done.stdout, done.stderr
-    assert json.loads(done.stdout) == ["petri", ["petri", "petri-strict", "petri-writable"], "1000 made\n"]
-
-
-def test_doctor_of_the_image_finds_nothing_missing_but_groups(shared):
-    rows = json.loads(run_image(shared, ["petri", "doctor", "--json"]).stdout)["probes"]
+    rows = json.loads(done.stdout)["probes"]
     assert {row["probe"] for row in rows if row["finding"] != "good"} <= {"cgroup"}, rows
     assert [row["text"] for row in rows if row["probe"] == "container"] == ["this is podman."]
