@@ -64,11 +64,14 @@ def _is_given_to(*calls):
     return lambda text: text.call in calls and " " in text.text.strip() and not text.text.startswith(",")
 
 
-_refuses = _is_given_to("error_set", "refuse", "config_refuse", "refuse_replay", "fail_with", "terminal_complain")
+_refuses = _is_given_to(
+    *("error_set", "refuse", "config_refuse", "refuse_replay", "spec_refuse", "fail_with", "terminal_complain")
+)
 
 FOR_USERS = {
     "kernel/**/*.c": lambda text: _is_note(text) or (text.call == "log_write" and " " in text.text.strip()),
     "kernel/start.c": lambda text: _refuses(text) or text.text.startswith("In a terminal"),
+    "kernel/control.c": _is_given_to("reply_error"),
     "kernel/files/artifact*.c": _is_sentence,
     "kernel/files/autorun.c": _is_given_to("say_why", "snprintf"),
     "kernel/files/inputs.c": _is_sentence,
@@ -78,6 +81,7 @@ FOR_USERS = {
     "kernel/interpreter/python.c": _refuses,
     "kernel/policy/config*.c": _refuses,
     "kernel/policy/limits_change.c": _refuses,
+    "kernel/policy/spec*.c": _refuses,
     "kernel/run/budget.c": _is_given_to("snprintf"),
     "kernel/run/execute.c": _is_given_to("run_set_outcome"),
     "kernel/run/refuse.c": _is_given_to("snprintf"),
@@ -92,7 +96,7 @@ FOR_USERS = {
     "client/petri_kernel/*.py": _is_given_to("SessionError", "SessionClosed", "KernelDied", "ProgramNotFound"),
 }
 # Parts that only stand inside of others, and what only developers read.
-PARTS = {"a tool", " and … more", " and the ", "no outcome", ": there is no memory"}
+PARTS = {"a tool", " and … more", " and the ", "no names", "no outcome", ": there is no memory"}
 DEBUG = {"the interpreter is ready", "the interpreter has preloaded"}
 NOT_A_STEP = "STEP_NONE"
 
