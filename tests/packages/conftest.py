@@ -1,28 +1,13 @@
 """Tells how long the steps of a package's way to a running notebook took: what tests note with record_property()."""
 
 import fcntl
-import os
-import pathlib
-import shutil
 import subprocess
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("PETRI_BUILD", ROOT / "build"))
-
-
-@pytest.fixture(scope="session")
-def need():
-    """Skips a test for which programs or root's rights are missing: need(program, ...). In CI that is a failure."""
-
-    def look(*programs):
-        missing = [name for name in programs if not shutil.which(name)]
-        if missing or os.geteuid() != 0:
-            give_up = pytest.fail if os.environ.get("PETRI_REQUIRE_LIVE") == "1" else pytest.skip
-            give_up(f"missing: {', '.join(missing)}" if missing else "root makes the clean Debian")
-
-    return look
+import commands
+from commands import ROOT
+from podman import BUILD
 
 
 @pytest.fixture(scope="session")
@@ -34,7 +19,9 @@ def wheel(testrun_uid):
     with open(folder / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not made_for.exists() or made_for.read_text() != testrun_uid:
-            subprocess.run([ROOT / "scripts" / "wheel.sh"], check=True)
+            make = commands.lines(commands.sh("README.md", "Install"))[0]
+            assert make == "make wheel"
+            subprocess.run(make.split(), cwd=ROOT, check=True)
             made_for.write_text(testrun_uid)
     [path] = folder.glob("petri_kernel-*.whl")
     return path

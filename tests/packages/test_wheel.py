@@ -2,17 +2,21 @@
 
 import contextlib
 import json
+import os
+import pathlib
 import re
 import shutil
-import textwrap
+import subprocess
 import tomllib
 import zipfile
 
 import pytest
 
+import commands
 import environments
 from conftest import ROOT
 from machine import Machine
+from podman import need
 
 pytestmark = pytest.mark.thorough
 
@@ -27,11 +31,6 @@ NOTEBOOK = (ROOT / "tests" / "packages" / "notebook.py").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 # Installed before the wheel, so that what the wheel adds is petri's own.
 DEPENDENCIES = ["nbclient", *PROJECT["dependencies"]]
-
-
-def example_of_readme():
-    section = (ROOT / "README.md").read_text().split("## From a program")[1]
-    return textwrap.dedent(re.search(r"(?m)^    import petri_kernel.*\n(?:    .*\n)+", section)[0])
 
 
 def requirements(lines):
@@ -53,7 +52,7 @@ def test_the_wheel_gives_a_notebook_the_interpreter_it_is_installed_for_and_goes
     doctor = json.loads(environment.run("petri", "doctor", "--json"))
     [cell] = [row for row in doctor["probes"] if row["probe"] == "cell"]
     assert (cell["finding"], cell["text"].split(" was ")[0]) == ("good", f"{prefix}/bin/python3")
-    assert environment.run("python3", "-c", example_of_readme()) == "ok 42\n\n"
+    assert environment.run("python3", "-c", commands.python("README.md", "From a program")) == "ok 42\n\n"
     environment.pip("uninstall", *([] if way == "uv" else ["-y"]), "petri-kernel")
     left = environment.files() ^ before
     # uv leaves empty folders.
@@ -61,33 +60,76 @@ def test_the_wheel_gives_a_notebook_the_interpreter_it_is_installed_for_and_goes
 
 
 @pytest.fixture
-def tools(need):
+def tools():
     need("mmdebstrap", "podman", "runc")
 
 
-@pytest.mark.parametrize(("release", "version"), [("bookworm", "3.11"), ("trixie", "3.13")])
-def test_from_a_clean_debian_to_a_running_notebook_with_pip(release, version, wheel, tools, record_property):
+def install_as_readme(machine, wheel):
+    """For ada alone, in an environment of her own; returns where its programs are."""
+    machine.run("install", "-D", f"/packages/{wheel.name}", f"/home/ada/build/wheel/{wheel.name}")
+    machine.step("python3 -m venv", "python3", "-m", "venv", "environment", user="ada")
+    # The first line has made the wheel.
+    install = commands.lines(commands.sh("README.md", "Install"))[1]
+    install = commands.replaced(install, ("pip install", "environment/bin/pip install --quiet jupyterlab"))
+    machine.script(install, "pip install", user="ada")
+    return "environment/bin"
+
+
+def install_as_an_operator(machine, wheel):
+    """The same, for all users."""
+    machine.run("install", "-D", f"/packages/{wheel.name}", f"/root/build/wheel/{wheel.name}")
+    install = commands.sh("docs/tutorial-operators.md", "Install it for all", 1)
+    own = ("make wheel\n", ""), ("sudo ", ""), ("pip install", "pip install --quiet")
+    machine.script(commands.replaced(install, *own), "python3 -m venv, pip install")
+    assert machine.run("petri", "--version", user="ada").startswith("petri ")
+    return "/opt/jupyter/bin"
+
+
+@pytest.mark.parametrize(
+    ("release", "version", "install", "home"),
+    [
+        ("bookworm", "3.11", install_as_readme, ["build", "environment", "notebook.ipynb"]),
+        ("trixie", "3.13", install_as_an_operator, ["notebook.ipynb"]),
+    ],
+    ids=["bookworm", "trixie"],
+)
+def test_from_a_clean_debian_to_a_running_notebook_with_pip(
+    release, version, install, home, wheel, tools, record_property
+):
     with contextlib.closing(Machine(release, wheel)) as machine:
         machine.step("apt-get update", "apt-get", "update")
         machine.step("apt-get install", "apt-get", "install", "--yes", "--no-install-recommends", "python3-venv")
-        machine.step("python3 -m venv", "python3", "-m", "venv", "environment", user="ada")
-        pip = ["environment/bin/pip", "install", "--quiet"]
-        machine.step("pip install", *pip, "jupyterlab", f"/packages/{wheel.name}", user="ada")
-        machine.step("petri doctor", "environment/bin/petri", "doctor", user="ada", ok=(0, 1))
-        listed = json.loads(machine.run("environment/bin/jupyter", "kernelspec", "list", "--json", user="ada"))
+        programs = install(machine, wheel)
+        machine.step("petri doctor", f"{programs}/petri", "doctor", user="ada", ok=(0, 1))
+        listed = json.loads(machine.run(f"{programs}/jupyter", "kernelspec", "list", "--json", user="ada"))
         assert {"petri", "petri-strict"} <= set(listed["kernelspecs"])
-        outputs = machine.run_notebook("environment/bin/jupyter")
-        assert outputs[1:4] == ["CellCrashed", "42\n", "['environment', 'notebook.ipynb']\n"], outputs
+        outputs = machine.run_notebook(f"{programs}/jupyter")
+        assert outputs[1:4] == ["CellCrashed", "42\n", f"{home}\n"], outputs
         assert outputs[4].startswith(f"{version}."), outputs
         machine.tell(record_property)
 
 
 def test_pip_installs_from_a_checkout_whose_path_has_a_blank(tmp_path):
+    """As two pages say; and with what a teacher needs, as the course has it, so that it is built once."""
     checkout = tmp_path / "a checkout"
     shutil.copytree(ROOT, checkout, symlinks=True, ignore=shutil.ignore_patterns("build", ".git", "__pycache__"))
-    environment = environments.make_venv(tmp_path / "environment", NEWEST)
-    environment.pip("install", "--no-deps", str(checkout))
+    pages = [
+        commands.sh("docs/tutorial-python.md", "Install"),
+        commands.sh("client/README.md", "client"),
+    ]
+    course = commands.sh("examples/course/README.md", "Ten minutes", 0)
+    assert {line for page in pages for line in commands.lines(page)} == {"pip install ."}
+    assert "\npip install . " in course
+    cache = os.environ.get("PIP_CACHE_DIR", pathlib.Path.home() / ".cache" / "pip")
+    path = f"{pathlib.Path(NEWEST).parent}{os.pathsep}{os.environ['PATH']}"
+    env = {**os.environ, "HOME": str(tmp_path), "PATH": path, "PIP_CACHE_DIR": str(cache)}
+    done = subprocess.run(["sh", "-ec", course], cwd=checkout, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    environment = environments.of(tmp_path / "grading")
     assert environment.run("petri", "--version").startswith("petri ")
+    assert "nbgrader" in environment.run("pip", "list")
+    shutil.copytree(ROOT / "examples" / "data", tmp_path / "data")
+    assert "235479.7" in environment.run("python3", "-c", commands.python("client/README.md", "client"))
     environment.pip("uninstall", "-y", "petri-kernel")
 
 
