@@ -1,5 +1,6 @@
 # A JupyterHub for a class, on one machine: docs/classroom.md says what else it needs.
 import os
+import sys
 
 c = get_config()  # noqa: F821
 
@@ -14,8 +15,9 @@ c.PAMAuthenticator.admin_groups = {"teachers"}
 c.JupyterHub.concurrent_spawn_limit = 8
 c.JupyterHub.active_server_limit = 35
 
-# Each student has a Jupyter server of their own, run by their account.
+# Each student has a Jupyter server of their own, run by their account; from the hub's environment, on no path.
 c.JupyterHub.spawner_class = "jupyterhub.spawner.LocalProcessSpawner"
+c.Spawner.cmd = [sys.executable, "-m", "jupyterhub.singleuser"]
 c.Spawner.default_url = "/lab"
 c.Spawner.start_timeout = 120
 

@@ -27,7 +27,6 @@ c.SimpleLocalProcessSpawner.home_dir_template = {homes!r}
 c.Authenticator.allowed_users = {students!r}
 c.ConfigurableHTTPProxy.api_url = "http://127.0.0.1:{api_port}"
 c.ConfigurableHTTPProxy.command = ["node", {proxy!r}]
-c.Spawner.cmd = [{python!r}, "-m", "jupyterhub.singleuser"]
 c.Spawner.environment |= {{"JUPYTER_PATH": {jupyter_path!r}}}
 """
 
@@ -64,7 +63,6 @@ class Hub:
             "course": str(place.folder / "jupyterhub_config.py"),
             "homes": str(folder / "{username}"),
             "proxy": str(proxy),
-            "python": str(place.python),
             "jupyter_path": place.env["JUPYTER_PATH"],
         }
         config.write_text(OVER.format(port=port, hub_port=hub_port, api_port=api_port, **values))
