@@ -8,16 +8,16 @@ import pathlib
 import subprocess
 import sys
 
-ADMINISTRATOR = "administrator"
+ADMINISTRATOR = "the administrator of this machine"
 
-for remedy in json.load(sys.stdin).get("remedies", []):
-    if ADMINISTRATOR not in remedy["who"]:
+for remedy in json.load(sys.stdin)["remedies"]:
+    if remedy["who"] != ADMINISTRATOR:
         continue
     if file := remedy.get("file"):
         path = pathlib.Path(file["path"])
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(file["content"])
     for command in remedy.get("commands", []):
-        done = subprocess.run(["sh", "-c", command], check=False, capture_output=True, text=True)
+        done = subprocess.run(["sh", "-c", command.removeprefix("sudo ")], check=False, capture_output=True, text=True)
         if done.returncode:
             print(f"petri-doctor: failed: {command}: exit {done.returncode}: {done.stdout}{done.stderr}")

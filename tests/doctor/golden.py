@@ -19,7 +19,7 @@ SAID = pathlib.Path(__file__).resolve().parent / "said"
 SITUATIONS = {
     "debian_11": ["old-kernel"],
     "debian_12": [
-        "no-overlay", "root", "user", "userns-clone-0", "userns-clone-0-mended", "max-user-namespaces-0",
+        "no-overlay", "no-overlay-mended", "root", "user", "userns-clone-0", "userns-clone-0-mended", "max-user-namespaces-0",
         "max-user-namespaces-0-mended", "yama-1", "yama-2", "yama-3",
     ],
     "debian_13": ["ubuntu-without-its-profile", "ubuntu", "ubuntu-mended"],

@@ -39,9 +39,9 @@ debian_11() {
 
 # Linux 6.1, with Debian's switch for user namespaces. Yama's level 3 comes last: only a restart ends it.
 debian_12() {
-    echo "install overlay /bin/false" >/etc/modprobe.d/no-overlay.conf
+    echo "blacklist overlay" >/etc/modprobe.d/no-overlay.conf
     user no-overlay
-    rm /etc/modprobe.d/no-overlay.conf
+    mended no-overlay
     root root
     user user
     sysctl -qw kernel.unprivileged_userns_clone=0
