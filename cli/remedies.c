@@ -25,7 +25,10 @@ enum { COMMANDS_MAX = 3 };
 
 #define DROP_IN "/etc/systemd/system/user@.service.d/petri.conf"
 #define APPARMOR_PROFILE "/etc/apparmor.d/petri-kernel"
-#define SYSCTLS "/etc/sysctl.d/60-petri.conf"
+/* A file each: several of them may be needed at once, or one after the other. */
+#define SYSCTL_CLONE "/etc/sysctl.d/60-petri-userns-clone.conf"
+#define SYSCTL_NAMESPACES "/etc/sysctl.d/60-petri-user-namespaces.conf"
+#define SYSCTL_YAMA "/etc/sysctl.d/60-petri-ptrace.conf"
 
 static const struct {
     const char *who;
@@ -60,17 +63,17 @@ static const struct {
                                     "User namespaces are switched off for ordinary users "
                                     "(kernel.unprivileged_userns_clone is 0). Switch them on:",
                                     NULL,
-                                    SYSCTLS,
+                                    SYSCTL_CLONE,
                                     "kernel.unprivileged_userns_clone = 1\n",
-                                    {"sudo sysctl --load=" SYSCTLS}},
+                                    {"sudo sysctl --load=" SYSCTL_CLONE}},
     [REMEDY_USER_NAMESPACES_NONE] =
         {ADMINISTRATOR,
          "User namespaces are switched off (user.max_user_namespaces is 0). Allow some; each "
          "kernel takes a few, and each cell one:",
          NULL,
-         SYSCTLS,
+         SYSCTL_NAMESPACES,
          "user.max_user_namespaces = 10000\n",
-         {"sudo sysctl --load=" SYSCTLS}},
+         {"sudo sysctl --load=" SYSCTL_NAMESPACES}},
     [REMEDY_CONTAINER] = {STARTER,
                           "The defaults of @RUNTIME@ refuse what petri makes sandboxes of. Start the container with "
                           "these options; where they name seccomp.json, petri doctor --seccomp >seccomp.json writes "
@@ -81,15 +84,18 @@ static const struct {
          "kernel.yama.ptrace_scope is 3, and then no program may trace another one, not even its own child. "
          "Linux can't take that back while it runs, so start the machine again after this:",
          NULL,
-         SYSCTLS,
+         SYSCTL_YAMA,
          "kernel.yama.ptrace_scope = 1\n",
-         {"grep -r ptrace_scope /etc/sysctl.d /etc/sysctl.conf # where 3 is set: take it out"}},
-    [REMEDY_OVERLAY] = {ADMINISTRATOR,
-                        "Load the overlay file system, now and whenever the machine starts:",
-                        NULL,
-                        "/etc/modules-load.d/petri.conf",
-                        "overlay\n",
-                        {"sudo modprobe overlay"}},
+         {"grep -rs ptrace_scope /etc/sysctl.conf /etc/sysctl.d /run/sysctl.d /usr/lib/sysctl.d # where 3 is set, take "
+          "it out"}},
+    [REMEDY_OVERLAY] =
+        {ADMINISTRATOR,
+         "Load the overlay file system, now and whenever the machine starts (if modprobe refuses, a file in "
+         "/etc/modprobe.d forbids the module, or this Linux has none):",
+         NULL,
+         "/etc/modules-load.d/petri.conf",
+         "overlay\n",
+         {"sudo modprobe overlay"}},
     [REMEDY_MANAGER] =
         {ADMINISTRATOR,
          "A control group would have to come from a manager of systemd's, and none runs for the user @USER@. "

@@ -39,6 +39,21 @@ static void test_remedies_each_say_who_for_what_and_what(void **state) {
     }
 }
 
+static void test_remedies_never_write_over_the_file_of_another(void **state) {
+    json_auto_t *seen = json_object();
+    (void)state;
+    for (int i = REMEDY_NONE + 1; i < REMEDY_N; i++) {
+        json_auto_t *probes = json_array();
+        json_auto_t *json = remedy_make((enum remedy)i, probes);
+        const char *path = json_string_value(json_object_get(json_object_get(json, "file"), "path"));
+        if (!path)
+            continue;
+        assert_null(json_object_get(seen, path));
+        json_object_set_new(seen, path, json_true());
+    }
+    assert_true(json_object_size(seen) > 3);
+}
+
 /* A word between two @ that nothing stands for would be shown as it is. */
 static void test_remedies_have_no_word_left_that_stands_for_something(void **state) {
     (void)state;
@@ -76,6 +91,7 @@ static void test_commands_ask_for_the_rights_of_root_only_where_they_are_missing
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_remedies_each_say_who_for_what_and_what),
+        cmocka_unit_test(test_remedies_never_write_over_the_file_of_another),
         cmocka_unit_test(test_remedies_have_no_word_left_that_stands_for_something),
         cmocka_unit_test(test_remedies_name_this_user_and_runtime),
         cmocka_unit_test(test_commands_ask_for_the_rights_of_root_only_where_they_are_missing),
