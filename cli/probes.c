@@ -64,9 +64,13 @@ static void probe_linux(const char *python, struct diagnosis *diagnosis) {
         return say(diagnosis, FINDING_UNUSABLE, REMEDY_LINUX, "it does not say what it is.");
     const long major = strtol(name.release, &dot, 10);
     const long minor = *dot == '.' ? strtol(dot + 1, NULL, 10) : 0;
-    const bool known = strcmp(name.machine, "x86_64") == 0 && (major > 5 || (major == 5 && minor >= 12));
+    const bool machine = strcmp(name.machine, "x86_64") == 0;
+    const bool known = machine && (major > 5 || (major == 5 && minor >= 12));
     say(diagnosis, known ? FINDING_GOOD : FINDING_UNUSABLE, known ? REMEDY_NONE : REMEDY_LINUX, "Linux %s on %s%s",
-        name.release, name.machine, known ? "." : ": that is too old, or another machine than x86_64.");
+        name.release, name.machine,
+        known     ? "."
+        : machine ? ", which is too old."
+                  : ", which is another machine.");
 }
 
 static void probe_files(const char *python, struct diagnosis *diagnosis) {
@@ -129,15 +133,27 @@ static enum remedy find_switch(void) {
     return !root && restricts_namespaces() ? REMEDY_APPARMOR : REMEDY_NONE;
 }
 
+static bool has_overlay(void) {
+    char systems[4096];
+    return read_proc_text("/proc/filesystems", systems, sizeof systems) == 0 && strstr(systems, "\toverlay\n");
+}
+
+/* What helps where no cell runs in namespaces that can be made. The machine decides on both, in its containers, too. */
+static enum remedy find_lack(const struct error *error) {
+    if (error->err == EPERM && has_number("/proc/sys/kernel/yama/ptrace_scope", 3))
+        return REMEDY_YAMA;
+    return error->err == ENODEV && !has_overlay() ? REMEDY_OVERLAY : REMEDY_NONE;
+}
+
 /* What a runtime may have refused was asked for after the folder was opened. */
 static enum remedy find_remedy(const struct workdir *workdir, const struct error *error, bool entered) {
     const bool refused = error->err == EPERM || error->err == EACCES || error->err == ENOSYS;
-    const enum remedy of_machine = entered || workdir->fd < 0 ? REMEDY_NONE : find_switch();
-    const enum remedy of_runtime = refused && workdir->fd >= 0 ? of_container() : REMEDY_NONE;
-    return of_runtime == REMEDY_NONE || of_machine == REMEDY_USER_NAMESPACES_OFF ||
-                   of_machine == REMEDY_USER_NAMESPACES_NONE
-               ? of_machine
-               : of_runtime;
+    if (workdir->fd < 0)
+        return REMEDY_NONE;
+    const enum remedy of_machine = entered ? find_lack(error) : find_switch();
+    const enum remedy of_runtime = refused ? of_container() : REMEDY_NONE;
+    const bool certain = of_machine != REMEDY_NONE && of_machine != REMEDY_APPARMOR;
+    return certain || of_runtime == REMEDY_NONE ? of_machine : of_runtime;
 }
 
 /* The sentence of the sandbox says what may help; not where that is known better. */
@@ -275,9 +291,8 @@ static void probe_overlay(const char *python, struct diagnosis *diagnosis) {
     auto_workdir workdir = {.fd = -1};
     struct sandbox_host host;
     struct error error;
-    char systems[4096];
     (void)python;
-    if (read_proc_text("/proc/filesystems", systems, sizeof systems) == 0 && strstr(systems, "\toverlay\n"))
+    if (has_overlay())
         return good(diagnosis, "there is the overlay file system.");
     if (enter(&workdir, &host, &error) < 0)
         return fail(diagnosis, &workdir, &error, false);
@@ -294,7 +309,7 @@ static void probe_apparmor(const char *python, struct diagnosis *diagnosis) {
         return good(diagnosis, "it does not restrict user namespaces.");
     if (enter(&workdir, &host, &error) == 0)
         return good(diagnosis, "it restricts user namespaces, but not petri's.");
-    say(diagnosis, FINDING_UNUSABLE, REMEDY_APPARMOR, "it keeps petri from making user namespaces of use.");
+    say(diagnosis, FINDING_UNUSABLE, REMEDY_APPARMOR, "it restricts user namespaces, and petri's, too.");
 }
 
 static void probe_container(const char *python, struct diagnosis *diagnosis) {

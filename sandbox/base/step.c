@@ -42,7 +42,7 @@ static const struct {
     [STEP_MOUNT_BIND] = {"showing a folder read-only", "Check that it exists and may be read."},
     [STEP_MOUNT_OVERLAY] =
         {"mounting an overlay, through which cells see folders",
-         "Linux 5.11 or newer with the overlay module is needed (modprobe overlay), and folders on a "
+         "Linux 5.12 or newer with the overlay module is needed (modprobe overlay), and folders on a "
          "file system that an overlay can lie over: not vfat, exFAT, CIFS or sysfs."},
     [STEP_MOUNT_ATTRIBUTES] = {"making a mount read-only", "Linux 5.12 or newer is needed."},
     [STEP_PIVOT_ROOT] = {"changing the root", "In a container, the seccomp profile must permit pivot_root."},
