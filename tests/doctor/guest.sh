@@ -47,12 +47,11 @@ debian_12() {
     sysctl -qw kernel.unprivileged_userns_clone=0
     user userns-clone-0
     mended userns-clone-0
-    sysctl -qw kernel.unprivileged_userns_clone=1
-    most=$(sysctl -n user.max_user_namespaces)
     sysctl -qw user.max_user_namespaces=0
     user max-user-namespaces-0
     mended max-user-namespaces-0
-    sysctl -qw user.max_user_namespaces="$most"
+    sysctl -qw kernel.unprivileged_userns_clone=0 user.max_user_namespaces=0
+    sysctl -q --system # as the next start does: what was written for both is still there
     for level in 1 2 3; do
         sysctl -qw kernel.yama.ptrace_scope=$level
         user yama-$level
