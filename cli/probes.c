@@ -123,14 +123,16 @@ static bool restricts_namespaces(void) {
     return has_number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 1);
 }
 
-/* What helps where no user namespace can be made. The switches are the machine's, in its containers, too. */
-static enum remedy find_switch(void) {
-    const bool root = geteuid() == 0;
-    if (!root && has_number("/proc/sys/kernel/unprivileged_userns_clone", 0))
+/*
+ * What helps where no user namespace can be made. The first and the last are switches of the machine's, in its
+ * containers, too; the second is one of the user namespace that petri is in.
+ */
+static enum remedy find_switch(const struct error *error) {
+    if (geteuid() != 0 && has_number("/proc/sys/kernel/unprivileged_userns_clone", 0))
         return REMEDY_USER_NAMESPACES_OFF;
     if (has_number("/proc/sys/user/max_user_namespaces", 0))
         return REMEDY_USER_NAMESPACES_NONE;
-    return !root && restricts_namespaces() ? REMEDY_APPARMOR : REMEDY_NONE;
+    return restricts_namespaces() && sandbox_error_is_of_module(error) ? REMEDY_APPARMOR : REMEDY_NONE;
 }
 
 static bool has_overlay(void) {
@@ -150,10 +152,8 @@ static enum remedy find_remedy(const struct workdir *workdir, const struct error
     const bool refused = error->err == EPERM || error->err == EACCES || error->err == ENOSYS;
     if (workdir->fd < 0)
         return REMEDY_NONE;
-    const enum remedy of_machine = entered ? find_lack(error) : find_switch();
-    const enum remedy of_runtime = refused ? of_container() : REMEDY_NONE;
-    const bool certain = of_machine != REMEDY_NONE && of_machine != REMEDY_APPARMOR;
-    return certain || of_runtime == REMEDY_NONE ? of_machine : of_runtime;
+    const enum remedy of_machine = entered ? find_lack(error) : find_switch(error);
+    return of_machine == REMEDY_NONE && refused ? of_container() : of_machine;
 }
 
 /* The sentence of the sandbox says what may help; not where that is known better. */
@@ -309,6 +309,8 @@ static void probe_apparmor(const char *python, struct diagnosis *diagnosis) {
         return good(diagnosis, "it does not restrict user namespaces.");
     if (enter(&workdir, &host, &error) == 0)
         return good(diagnosis, "it restricts user namespaces, but not petri's.");
+    if (!sandbox_error_is_of_module(&error))
+        return good(diagnosis, "it restricts user namespaces, but is not what petri's fail by.");
     say(diagnosis, FINDING_UNUSABLE, REMEDY_APPARMOR, "it restricts user namespaces, and petri's, too.");
 }
 

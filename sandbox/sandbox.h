@@ -50,6 +50,12 @@ const char *sandbox_error_text(const struct error *error, char *buf, size_t size
 /* How to mend it: the end of that sentence, constant, for who knows it better; "" where nothing is known. */
 const char *sandbox_error_mend(const struct error *error);
 
+/*
+ * Whether it is what a security module such as AppArmor does to user namespaces: it refuses them with EACCES, which
+ * seccomp's filters and the switches of Linux don't, or takes the privileges away that map their ids.
+ */
+bool sandbox_error_is_of_module(const struct error *error);
+
 /* A control group of the session's: its folders, or -1. See: cgroups(7). */
 struct resources_group {
     int memory_fd;

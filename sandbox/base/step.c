@@ -101,6 +101,11 @@ const char *sandbox_error_mend(const struct error *error) {
     return steps[step_of(error)].mend;
 }
 
+bool sandbox_error_is_of_module(const struct error *error) {
+    return (error->step == STEP_USER_NAMESPACE && error->err == EACCES) ||
+           (error->step == STEP_ID_MAP && error->err == EPERM);
+}
+
 const char *sandbox_error_text(const struct error *error, char *buf, size_t size) {
     const char *mend = sandbox_error_mend(error);
     snprintf(buf, size, "%s failed%s%s%s%s%s%s%s", steps[step_of(error)].what, error->text[0] ? " (" : "", error->text,

@@ -14,6 +14,11 @@ const char *sandbox_error_mend(const struct error *error) {
     return "Mend it.";
 }
 
+bool sandbox_error_is_of_module(const struct error *error) {
+    (void)error;
+    return false;
+}
+
 const char *sandbox_error_text(const struct error *error, char *buf, size_t size) {
     snprintf(buf, size, "making it failed (%s). Mend it.", error->text);
     return buf;
