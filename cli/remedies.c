@@ -29,6 +29,10 @@ enum { COMMANDS_MAX = 3 };
 #define SYSCTL_CLONE "/etc/sysctl.d/60-petri-userns-clone.conf"
 #define SYSCTL_NAMESPACES "/etc/sysctl.d/60-petri-user-namespaces.conf"
 #define SYSCTL_YAMA "/etc/sysctl.d/60-petri-ptrace.conf"
+/* A file of another name may set it again when the machine starts. See: sysctl.d(5). */
+#define FIND_OTHERS(key, value)                                                                                        \
+    "grep -rs " key " /etc/sysctl.conf /etc/sysctl.d /run/sysctl.d /usr/lib/sysctl.d # where " value                   \
+    " is set, take it out"
 
 static const struct {
     const char *who;
@@ -47,7 +51,8 @@ static const struct {
     [REMEDY_APPARMOR] = {ADMINISTRATOR,
                          "AppArmor takes the privileges away from user namespaces that programs without a profile make "
                          "(kernel.apparmor_restrict_unprivileged_userns is 1, Ubuntu's default). Give this petri a "
-                         "profile; whoever may change that program can then make such namespaces, too:",
+                         "profile; whoever may run it, and so have it run any program as an interpreter, can then "
+                         "make such namespaces with that program, too:",
                          NULL,
                          APPARMOR_PROFILE,
                          "abi <abi/4.0>,\n"
@@ -61,19 +66,21 @@ static const struct {
                          {"sudo apparmor_parser --replace " APPARMOR_PROFILE}},
     [REMEDY_USER_NAMESPACES_OFF] = {ADMINISTRATOR,
                                     "User namespaces are switched off for ordinary users "
-                                    "(kernel.unprivileged_userns_clone is 0). Switch them on:",
+                                    "(kernel.unprivileged_userns_clone is 0), perhaps on purpose: with them, each user "
+                                    "reaches more of Linux's code. Switch them on:",
                                     NULL,
                                     SYSCTL_CLONE,
                                     "kernel.unprivileged_userns_clone = 1\n",
-                                    {"sudo sysctl --load=" SYSCTL_CLONE}},
+                                    {"sudo sysctl --load=" SYSCTL_CLONE,
+                                     FIND_OTHERS("unprivileged_userns_clone", "0")}},
     [REMEDY_USER_NAMESPACES_NONE] =
         {ADMINISTRATOR,
-         "User namespaces are switched off (user.max_user_namespaces is 0). Allow some; each "
-         "kernel takes a few, and each cell one:",
+         "User namespaces are switched off (user.max_user_namespaces is 0), perhaps on purpose: with them, each user "
+         "reaches more of Linux's code. Allow some; each kernel takes a few, and each cell one:",
          NULL,
          SYSCTL_NAMESPACES,
          "user.max_user_namespaces = 10000\n",
-         {"sudo sysctl --load=" SYSCTL_NAMESPACES}},
+         {"sudo sysctl --load=" SYSCTL_NAMESPACES, FIND_OTHERS("max_user_namespaces", "0")}},
     [REMEDY_CONTAINER] = {STARTER,
                           "The defaults of @RUNTIME@ refuse what petri makes sandboxes of. Start the container with "
                           "these options; where they name seccomp.json, petri doctor --seccomp >seccomp.json writes "
@@ -86,8 +93,7 @@ static const struct {
          NULL,
          SYSCTL_YAMA,
          "kernel.yama.ptrace_scope = 1\n",
-         {"grep -rs ptrace_scope /etc/sysctl.conf /etc/sysctl.d /run/sysctl.d /usr/lib/sysctl.d # where 3 is set, take "
-          "it out"}},
+         {FIND_OTHERS("ptrace_scope", "3")}},
     [REMEDY_OVERLAY] =
         {ADMINISTRATOR,
          "Load the overlay file system, now and whenever the machine starts (if modprobe refuses, a file in "
