@@ -23,7 +23,9 @@ SITUATIONS = {
         "max-user-namespaces-0-mended", "yama-1", "yama-2", "yama-3",
     ],
     "debian_13": ["ubuntu-without-its-profile", "ubuntu", "ubuntu-mended"],
-    "systemd": ["systemd-root", "systemd-login", "systemd-user-service", "systemd-stranger"],
+    "systemd": [
+        "systemd-root", "systemd-login", "systemd-user-service", "systemd-stranger", "systemd-stranger-mended",
+    ],
     "podman": ["podman-root", "podman-user", "podman-options-root", "podman-options-user"],
 }  # fmt: skip
 FORMS = {"--text": "txt", "--json": "json"}

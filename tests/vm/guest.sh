@@ -8,6 +8,7 @@ set -u
 export PETRI_REQUIRE_LIVE=1 CMOCKA_MESSAGE_OUTPUT=stdout PYTHONDONTWRITEBYTECODE=1 LC_ALL=C.UTF-8
 user=alice # has a manager of systemd's
 stranger=bob
+newcomer=carol # like the stranger, until doctor is asked what to do
 part_seconds=900 # until it counts as stuck
 live="delegate cells beside threads view proc hostile" # those that make sandboxes: for the others it doesn't matter where they run
 src=/petri/src
@@ -36,6 +37,10 @@ as_user_service() {
 # As an ordinary user that systemd knows nothing of: no bus, so no group of one's own.
 as_stranger() {
     timeout -k 5 $part_seconds runuser -u $stranger -- env HOME=/home/$stranger "$@"
+}
+
+as_newcomer() {
+    timeout -k 5 $part_seconds runuser -u $newcomer -- env HOME=/home/$newcomer "$@"
 }
 
 # What cmocka or pytest say themselves of how many tests went how.
@@ -87,12 +92,22 @@ hostile_cells() {
         $src/tests/hostile/test_corpus.py --linux "--way=$3"
 }
 
+# An administrator does what doctor tells the newcomer, and the manager that comes of it is up.
+mend() {
+    as_newcomer $build/petri doctor --json --python /usr/bin/python3 | python3 $src/tests/doctor/carry_out.py
+    # shellcheck disable=SC2016  # for the shell inside
+    timeout 120 sh -c 'until systemctl -q is-active "$0"; do sleep 1; done' "user@$(id -u $newcomer).service" ||
+        echo "petri-doctor: failed: the newcomer has no manager"
+}
+
 # What doctor says in each of the ways: tests/doctor compares it, outside.
 doctors() {
     show systemd-root /root as_service $build/petri
     show systemd-login / as_login $build/petri
     show systemd-user-service / as_user_service $build/petri
-    show systemd-stranger /home/$stranger as_stranger $build/petri
+    show systemd-stranger /home/$newcomer as_newcomer $build/petri
+    mend
+    show systemd-stranger-mended /home/$newcomer as_newcomer $build/petri
     echo "petri-doctor: end"
 }
 
@@ -128,6 +143,7 @@ mkdir -p $kept
 cp /proc/uptime $kept/booted
 useradd --create-home --shell /bin/bash $user
 useradd --create-home --shell /bin/bash $stranger
+useradd --create-home --shell /bin/bash $newcomer
 uid=$(id -u $user)
 loginctl enable-linger $user
 systemctl start "user@$uid.service"
