@@ -1,0 +1,79 @@
+"""What README.md, CONTRIBUTING.md and two more pages have somebody run in a checkout, but for what CI itself is."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import commands
+from kernels import BUILD, PETRI, ROOT
+
+STUCK_S = 1800
+
+# One after the other: they use one build.
+pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("make")]
+
+CI = {line.split(" ||")[0] for line in (ROOT / ".ci" / "run").read_text().splitlines() if line.startswith("make ")}
+
+
+def run(line, **env):
+    """A line of a page in the checkout, as from a terminal; what it wrote."""
+    others = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "PYTEST_"))}
+    path = f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["sh", "-ec", line], cwd=ROOT, env={**others, "PATH": path, **env},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=STUCK_S, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{line}\n{done.stdout[-3000:]}"
+    return done.stdout
+
+
+def not_by_ci(script):
+    """Its commands; CI itself is `make test` and `make test-all`."""
+    assert {"make test", "make test-all"} == CI
+    return [line for line in commands.lines(script) if line not in CI]
+
+
+# Tests are found and not run: CI has just run them, or will.
+COLLECTED_ONLY = {"PYTEST_ADDOPTS": "--collect-only"}
+
+
+def test_make_run_executes_the_tour_and_the_agent():
+    [line] = not_by_ci(commands.sh("README.md", "petri"))
+    printed = run(line)
+    assert line == "make run"
+    assert "answer             10.2 % on average, best on 2026-03-02" in printed
+    assert (ROOT / "tour.html").stat().st_size > 0
+
+
+@pytest.fixture
+def listing(tmp_path):
+    """The folder of a ctest that lists the tests that it would run."""
+    (tmp_path / "ctest").write_text(f'#!/bin/sh\nexec {shutil.which("ctest")} "$@" --show-only\n')
+    (tmp_path / "ctest").chmod(0o755)
+    return tmp_path
+
+
+def test_make_and_make_check_find_all_that_they_need(listing):
+    for line in not_by_ci(commands.sh("CONTRIBUTING.md", "Build and check", 0)):
+        printed = run(f"PATH={listing}:$PATH\n{line}", **COLLECTED_ONLY)
+    assert line == "make check" and "FAILED" not in printed
+    assert re.search(r"Total Tests: [1-9]\d", printed)
+
+
+def test_one_part_alone_can_be_run_as_contributing_says():
+    ctest, *pytest_lines, asan = commands.lines(commands.sh("CONTRIBUTING.md", "Build and check", 1))
+    assert "100% tests passed" in run(commands.replaced(ctest, ("--test-dir build ", f"--test-dir {BUILD} ")))
+    for line in pytest_lines:
+        assert re.search(r"[1-9]\d* (/\d+ )?tests collected", run(line, **COLLECTED_ONLY)), line
+    assert "100% tests passed" in run(asan)
+
+
+def test_agent_runs_from_a_checkout_as_two_pages_say(tmp_path):
+    script = commands.sh("examples/README.md", "examples")
+    assert script == commands.sh("docs/tutorial-agents.md", "The whole agent")
+    line = commands.replaced(script, ("build/petri", PETRI))
+    assert "5 tests passed" in run(line, HOME=str(tmp_path))
