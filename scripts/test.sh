@@ -17,6 +17,8 @@ step "layers" "$root/tests/layers"
 step "layers: a violation is found" "$root/tests/layers" --self-test
 step "each source has its test, each page its files" "$root/tests/sources"
 step "each source has its test, each page its files: a mistake is found" "$root/tests/sources" --self-test
+step "each command in a page has its test" "$root/tests/documents"
+step "each command in a page has its test: a mistake is found" "$root/tests/documents" --self-test
 step "documents, without a warning" "$scripts/docs.sh"
 step "notebooks are valid and without outputs" "$venv/bin/python" "$scripts/check_notebooks.py" "$root/examples"
 step "unit tests" unit_tests

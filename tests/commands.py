@@ -15,8 +15,9 @@ import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
-PAGES = ("README.md", "CONTRIBUTING.md", "docs/*.md", "examples/**/README.md", "*/README.md")
+PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md", "examples/**/README.md", "*/README.md")
 
+KINDS = ("sh", "python", "json")
 FENCE = re.compile(r"( *)(```+)([\w-]*)")
 HEADING = re.compile(r"#+ +(.+)")
 MADE = re.compile(r"<!-- made: [\w-]+ -->")
@@ -26,14 +27,14 @@ COMMENT = re.compile(r"(^|\s+)# .*$")
 
 @dataclasses.dataclass(frozen=True)
 class Block:
-    """line: of its first line; heading: the one above it; made: a test writes it, fence and all."""
+    """line: of its first line; heading: the one above it; made: a test writes it; fence: its word, None without one."""
 
     kind: str  # sh, python, json; empty for what is none of them
     text: str
     line: int
     heading: str
     made: bool = False
-    fenced: bool = False
+    fence: str | None = None
 
 
 def kind_of(paragraph):
@@ -63,8 +64,8 @@ def blocks(text):
             while end < len(lines) and lines[end].strip() != fence[2]:
                 end += 1
             body = "".join(inner.removeprefix(fence[1]) + "\n" for inner in lines[at + 1 : end])
-            kind = fence[3] if fence[3] in ("sh", "python", "json") else ""
-            yield Block(kind, body, at + 2, heading, made, fenced=True)
+            kind = fence[3] if fence[3] in KINDS else ""
+            yield Block(kind, body, at + 2, heading, made, fence[3])
             end += 1
         elif line.startswith("    ") and (at == 0 or not lines[at - 1].strip()):
             while end < len(lines) and (lines[end].startswith("    ") or not lines[end].strip()):
