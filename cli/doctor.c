@@ -15,6 +15,7 @@
 #include "kernel/base/paths.h"
 #include "kernel/base/terminal.h"
 #include "kernel/interpreter/python.h"
+#include "protocol/text.h"
 
 #include <fcntl.h>
 #include <jansson.h>
@@ -70,10 +71,10 @@ static void run_probe(const struct probe *probe, const char *python, struct diag
         (void)waitpid(pid, NULL, 0);
 }
 
-/* A row of the report. */
+/* A row of the report. Its text may have a path that is not UTF-8. */
 static json_t *row_of(const struct probe *probe, const struct diagnosis *diagnosis) {
-    return json_pack("{s:s, s:s, s:s, s:s}", "probe", probe->name, "finding", finding_names[diagnosis->finding],
-                     "needed_for", probe->needed_for, "text", diagnosis->text);
+    return json_pack("{s:s, s:s, s:s, s:o}", "probe", probe->name, "finding", finding_names[diagnosis->finding],
+                     "needed_for", probe->needed_for, "text", text_to_json(diagnosis->text, strlen(diagnosis->text)));
 }
 
 /* All rows in ret_found, and for each remedy the probes that it helps in helped[]. Returns the worst finding. */

@@ -10,6 +10,7 @@
 #include "cli/container.h"
 #include "kernel/base/paths.h"
 #include "kernel/base/terminal.h"
+#include "protocol/text.h"
 
 #include <limits.h>
 #include <pwd.h>
@@ -176,7 +177,7 @@ static json_t *fill(const char *text, const struct values *values) {
         fwrite(value ? value : text, 1, value ? strlen(value) : 1, out);
         text += value ? n + 2 : 1;
     }
-    return fclose(out) == 0 ? json_string(filled) : NULL;
+    return fclose(out) == 0 ? text_to_json(filled, size) : NULL;
 }
 
 /* Without sudo where it is root who reads it. */

@@ -196,6 +196,15 @@ def test_an_interpreter_that_ends_while_it_starts_is_quoted(tmp_path):
     assert by_probe(found)["namespaces"]["finding"] == "good"
 
 
+def test_an_interpreter_whose_path_is_not_utf8_has_its_row(tmp_path):
+    folder = os.fsencode(tmp_path) + b"/\xff"
+    os.mkdir(folder)
+    os.symlink(SYSTEM_PYTHON, folder + b"/python3")
+    _, found = doctor(folder + b"/python3")
+    assert [row["probe"] for row in found["probes"]] == PROBES
+    assert "/\ufffd/python3" in by_probe(found)["cell"]["text"]
+
+
 def test_it_writes_the_seccomp_profile_for_containers():
     done = petri("doctor", "--seccomp")
     assert (done.returncode, done.stderr) == (0, "")
