@@ -110,7 +110,7 @@ static const struct {
          NULL,
          NULL,
          NULL,
-         {"sudo loginctl enable-linger @USER@"}},
+         {"sudo loginctl enable-linger @UID@"}}, /* a shell takes the backslash out of a name as DOMAIN\ada */
     [REMEDY_CONTROLLER] = {ADMINISTRATOR,
                            "The user @USER@ has a manager of systemd's, but may not divide memory. Delegate that; "
                            "the last command ends all that the user runs:",
