@@ -85,7 +85,8 @@ static const struct {
     [REMEDY_CONTAINER] = {STARTER,
                           "The defaults of @RUNTIME@ refuse what petri makes sandboxes of. Start the container with "
                           "these options; where they name seccomp.json, petri doctor --seccomp >seccomp.json writes "
-                          "it (docs/containers.md says what each option is for):",
+                          "it. They take protection from all that runs in the container: let none of it be root. On a "
+                          "host with SELinux more may be needed (docs/containers.md says what each option is for):",
                           "@OPTIONS@"},
     [REMEDY_YAMA] =
         {ADMINISTRATOR,
