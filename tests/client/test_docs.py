@@ -184,7 +184,7 @@ LIMITS = {
     "timeout": ("`timeout`", "`CellTimeout`"),
     "input_wait": ("`input_wait`: for answers to `input()`", "`CellTimeout`"),
     "cpu": ("`cpu` time of all its processes", "`CellCpuLimit`"),
-    "memory": ("`memory` its processes hold", "`MemoryError` where Python can raise it, or `CellMemoryLimit`"),
+    "memory": ("`memory` its processes take", "`MemoryError` where Python can raise it, or `CellMemoryLimit`"),
     "processes": ("`processes`, threads too", "no new ones"),
     "cpus": ("`cpus`", "it is slower"),
     "disk": ("`disk`: what the session has written", "no space left"),
