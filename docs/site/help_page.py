@@ -19,7 +19,9 @@ PAGE = ROOT / "kernelspec" / "help.html"
 BEGIN = """# petri in a notebook
 
 A cell either finishes within its limits, or it never happened. What that means while you work stands first; what each
-message means, and what to do, stands [below](#troubleshooting-by-message).
+message means, and what to do, stands [below](#troubleshooting-by-message). Names that end with `.md` are other pages
+of petri's: they are in the folder `docs/` of its sources, and where a Debian package brought it, below
+`/usr/share/doc/petri-kernel/html`.
 
 """
 # The pages, how each begins here if otherwise than there, and the sections that are left out: who reads this has petri.
