@@ -218,8 +218,8 @@ static const char *missing_bounds(const struct sandbox_bounds *asked, const stru
 }
 
 /*
- * Who could give petri a group: under systemd the user's manager, which may not run, or may not have the memory
- * controller. See: sandbox/limits/delegate.h; user@.service(5).
+ * Who could give petri a group: under systemd the user's manager, which may not run, may have no bus, or may not have
+ * the memory controller. See: sandbox/limits/delegate.h; user@.service(5).
  */
 static enum remedy find_group_remedy(void) {
     char path[128], controllers[256];
@@ -227,8 +227,10 @@ static enum remedy find_group_remedy(void) {
     if (uid == 0 || access("/run/systemd/system", F_OK) < 0 || access("/sys/fs/cgroup/cgroup.controllers", F_OK) < 0)
         return REMEDY_NONE;
     snprintf(path, sizeof path, "/run/user/%u/bus", uid);
-    if (access(path, F_OK) < 0)
-        return REMEDY_MANAGER;
+    if (access(path, F_OK) < 0) {
+        snprintf(path, sizeof path, "/run/user/%u/systemd", uid);
+        return access(path, F_OK) < 0 ? REMEDY_MANAGER : REMEDY_BUS;
+    }
     snprintf(path, sizeof path, "/sys/fs/cgroup/user.slice/user-%u.slice/user@%u.service/cgroup.controllers", uid, uid);
     if (read_proc_text(path, controllers, sizeof controllers) == 0 && !strstr(controllers, "memory"))
         return REMEDY_CONTROLLER;

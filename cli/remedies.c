@@ -112,6 +112,10 @@ static const struct {
          NULL,
          NULL,
          {"sudo loginctl enable-linger @UID@"}}, /* a shell takes the backslash out of a name as DOMAIN\ada */
+    [REMEDY_BUS] = {ADMINISTRATOR,
+                    "A control group would have to come from the manager of systemd's that runs for the user @USER@, "
+                    "and there is no bus to ask it by, /run/user/@UID@/bus. Install what makes one (in Debian and "
+                    "Ubuntu the package dbus-user-session), and have the user log in anew."},
     [REMEDY_CONTROLLER] = {ADMINISTRATOR,
                            "The user @USER@ has a manager of systemd's, but may not divide memory. Delegate that; "
                            "the last command ends all that the user runs:",

@@ -21,6 +21,7 @@ enum remedy {
     REMEDY_YAMA,
     REMEDY_OVERLAY,
     REMEDY_MANAGER,
+    REMEDY_BUS,
     REMEDY_CONTROLLER,
     REMEDY_N,
 };
