@@ -251,13 +251,14 @@ static void probe_cgroup(const char *python, struct diagnosis *diagnosis) {
     if (host.backend)
         return say(diagnosis, missing[0] ? FINDING_DEGRADED : FINDING_GOOD, REMEDY_NONE,
                    "%s; cells get groups of their own (%s).%s", version, sandbox_memory_backend(&host), missing);
+    static const char of_container[] = " To get one takes a writable /sys/fs/cgroup, from whoever starts the "
+                                       "container; what the container itself may use at most is a bound for all of its "
+                                       "kernels together.";
+    static const char of_machine[] = " To get one takes systemd, and a login.";
     say(diagnosis, FINDING_DEGRADED, remedy,
         "%s, but none that petri may divide. So petri itself measures the memory of cells, every 10 ms: for so long "
         "a cell may hold more than its limit. All other limits are the same.%s%s",
-        version, missing,
-        remedy == REMEDY_NONE && container_find("")
-            ? " What the container itself may use at most is a bound for all of its kernels together."
-            : "");
+        version, missing, remedy != REMEDY_NONE ? "" : container_find("") ? of_container : of_machine);
 }
 
 static void probe_seccomp(const char *python, struct diagnosis *diagnosis) {
