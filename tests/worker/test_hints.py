@@ -48,6 +48,7 @@ def test_error_whose_cause_is_petri_says_what_to_do(worker, cause):
         "open('/tmp/absent')",
         "reader, writer = os.pipe()\nos.set_blocking(reader, False)\nos.read(reader, 1)",
         "raise BlockingIOError(11, 'x')",
+        "reader, writer = os.pipe()\nos.set_blocking(reader, False)\nif not reader:\n    os.fork()\nos.read(reader, 1)",
         "import json.absent",
         "raise KeyError('MY_KEY')",
         "raise OSError(2, 'x', 3)",

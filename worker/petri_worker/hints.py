@@ -7,6 +7,7 @@ looked at. What an exception says of itself is the user's code: where it fails,
 there is no hint.
 """
 
+import dis
 import errno
 import os
 import sys
@@ -90,8 +91,16 @@ def _tasks(error):
 def _has_started_processes(error):
     """Whether an error comes of the code that starts a process: of reading from a descriptor it has the same number."""
     traceback = _innermost(error)
-    code = traceback.tb_frame.f_code if traceback is not None else None
-    return code is not None and (code.co_name in ("_execute_child", "_launch") or "fork" in code.co_names)
+    if traceback is None:
+        return False
+    code = traceback.tb_frame.f_code
+    return code.co_name in ("_execute_child", "_launch") or "fork" in _names_in(code, traceback.tb_lineno)
+
+
+def _names_in(code, line):
+    """The names and constants in a line of a code object."""
+    places = [range(first, end) for first, end, number in code.co_lines() if number == line]
+    return [step.argval for step in dis.get_instructions(code) if any(step.offset in place for place in places)]
 
 
 def _module(error):
