@@ -34,10 +34,10 @@ static const struct {
                               "Raise sysctl user.max_mnt_namespaces; in a container, the seccomp profile must permit "
                               "unshare and mount."},
     [STEP_MOUNT_PROC] = {"mounting a fresh /proc",
-                         "A container's runtime covers parts of /proc, and Linux then mounts no other there. Have the "
-                         "container started without that (podman: --security-opt 'unmask=/proc/*', Docker: "
-                         "--security-opt systempaths=unconfined, Kubernetes: hostUsers: false and procMount: "
-                         "Unmasked)."},
+                         "Something covers parts of /proc, and Linux then mounts no other there. Have a container "
+                         "started without that (podman: --security-opt 'unmask=/proc/*', Docker: --security-opt "
+                         "systempaths=unconfined, Kubernetes: hostUsers: false and procMount: Unmasked), a service of "
+                         "systemd's without ProtectKernelTunables= and ProtectKernelLogs=."},
     [STEP_MOUNT_TMPFS] = {"mounting a tmpfs", "Linux 5.12 or newer is needed."},
     [STEP_MOUNT_BIND] = {"showing a folder read-only", "Check that it exists and may be read."},
     [STEP_MOUNT_OVERLAY] =
