@@ -1,5 +1,7 @@
 """golden.py itself: what a machine prints is compared, and what it leaves out is found."""
 
+import json
+
 import pytest
 
 import golden
@@ -60,3 +62,11 @@ def test_each_situation_has_its_files_and_each_file_its_situation(monkeypatch):
     assert len(names) == len(set(names))
     expected = {f"{name}.{form}" for name in names for form in golden.FORMS.values()}
     assert {path.name for path in golden.SAID.iterdir()} == expected
+
+
+def test_where_what_doctor_says_was_done_cells_run(monkeypatch):
+    monkeypatch.undo()
+    mended = list(golden.SAID.glob("*-mended.json"))
+    assert mended
+    for path in mended:
+        assert json.loads(path.read_text())["finding"] != "unusable", path.name
