@@ -6,7 +6,8 @@ set -eu
 . "$(dirname -- "$0")/common.sh"
 . "$root/scripts/steps.sh"
 
-"$scripts/deps.sh" install build python unit sanitize browser container wheel deb packages vm
+"$scripts/deps.sh" install build python unit sanitize browser container wheel deb packages
+"$scripts/deps.sh" install vm || true # what needs it says so, and is skipped, or fails in CI
 "$scripts/build.sh"
 "$scripts/venv.sh" run check test libraries clients course notebooks wheel packages
 "$scripts/node.sh"

@@ -19,6 +19,7 @@ logs=$small/logs
 
 # boot MACHINE VERSION: what it shows is in its log.
 boot() {
+    : >"$logs/$1.log"
     kernel=$(find "$small/boot" -name "vmlinuz-$2*")
     machine "${PETRI_VM_TIMEOUT:-600}" "$kernel" -accel "$(accelerator "$kernel")" -m 1G -initrd "$small/initrd" \
         -append "$kernel_options machine=$1" -serial "file:$logs/$1.console" -serial "file:$logs/$1.log"

@@ -16,12 +16,12 @@ ROWS = {
         (
             "A cell needs more memory than its limit",
             ["%%limits memory=300M\nblocks = []\nwhile True: blocks.append(bytes(range(256)) * 40_000)"],
-            "`%%limits memory=8G` in its first line; `profiles` of the configuration for all cells",
+            "`%%limits memory=SIZE` in its first line, as the error says; `profiles` of the configuration for all cells",
         ),
         (
             "A cell runs longer than its limit",
             ["%%limits timeout=1s\nwhile True: pass"],
-            "`%%limits timeout=30m`, up to the ceiling; smaller steps: those that are done stay",
+            "`%%limits timeout=TIME`, up to the ceiling (an hour by default); smaller steps: those that are done stay",
         ),
         (
             "The session's files pass their limit",
