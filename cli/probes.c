@@ -258,7 +258,10 @@ static void probe_cgroup(const char *python, struct diagnosis *diagnosis) {
     say(diagnosis, FINDING_DEGRADED, remedy,
         "%s, but none that petri may divide. So petri itself measures the memory of cells, every 10 ms: for so long "
         "a cell may hold more than its limit. All other limits are the same.%s%s",
-        version, missing, remedy != REMEDY_NONE ? "" : container_find("") ? of_container : of_machine);
+        version, missing,
+        remedy != REMEDY_NONE ? ""
+        : container_find("")  ? of_container
+                              : of_machine);
 }
 
 static void probe_seccomp(const char *python, struct diagnosis *diagnosis) {
