@@ -118,7 +118,7 @@ static enum remedy of_container(void) {
     return container && container->options ? REMEDY_CONTAINER : REMEDY_NONE;
 }
 
-/* Whether AppArmor takes the privileges away from user namespaces of programs without a profile. */
+/* Whether AppArmor keeps programs that have no profile from using user namespaces. */
 static bool restricts_namespaces(void) {
     return has_number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 1);
 }
@@ -251,9 +251,10 @@ static void probe_cgroup(const char *python, struct diagnosis *diagnosis) {
     if (host.backend)
         return say(diagnosis, missing[0] ? FINDING_DEGRADED : FINDING_GOOD, REMEDY_NONE,
                    "%s; cells get groups of their own (%s).%s", version, sandbox_memory_backend(&host), missing);
-    static const char of_container[] = " To get one takes a writable /sys/fs/cgroup, from whoever starts the "
-                                       "container; what the container itself may use at most is a bound for all of its "
-                                       "kernels together.";
+    static const char of_container[] = " To get one takes, from whoever starts the container, a writable "
+                                       "/sys/fs/cgroup, and with version 2 a group in which nothing else runs; what "
+                                       "the container itself may use at most is a bound for all of its kernels "
+                                       "together.";
     static const char of_machine[] = " To get one takes systemd, and a login.";
     say(diagnosis, FINDING_DEGRADED, remedy,
         "%s, but none that petri may divide. So petri itself measures the memory of cells, every 10 ms: for so long "

@@ -43,86 +43,86 @@ static const struct {
     const char *commands[COMMANDS_MAX];
 } rows[] = {
     [REMEDY_LINUX] =
-        {ADMINISTRATOR,
-         "petri needs Linux 5.12 or newer on x86-64, as distributions build it: Debian 12, Ubuntu 22.04, RHEL 9, or "
-         "later ones."},
-    [REMEDY_FILES] = {YOU, "Install petri anew: its program was moved away from its files, or these were removed."},
-    [REMEDY_PYTHON] = {YOU, "Install Python 3.10 or newer, or name an interpreter: petri doctor --python PATH."},
+        {.who = ADMINISTRATOR,
+         .text =
+             "petri needs Linux 5.12 or newer on x86-64, as distributions build it: Debian 12, Ubuntu 22.04, RHEL 9, or "
+             "later ones."},
+    [REMEDY_FILES] = {.who = YOU,
+                      .text = "Install petri anew: its program was moved away from its files, or these were removed."},
+    [REMEDY_PYTHON] = {.who = YOU,
+                       .text = "Install Python 3.10 or newer, or name an interpreter: petri doctor --python PATH."},
     /* Ubuntu's own profiles for programs that make user namespaces have this form. */
-    [REMEDY_APPARMOR] = {ADMINISTRATOR,
-                         "AppArmor takes the privileges away from user namespaces that programs without a profile make "
-                         "(kernel.apparmor_restrict_unprivileged_userns is 1, Ubuntu's default). Give this petri a "
-                         "profile; whoever may run it, and so have it run any program as an interpreter, can then "
-                         "make such namespaces with that program, too:",
-                         NULL,
-                         APPARMOR_PROFILE,
-                         "abi <abi/4.0>,\n"
-                         "include <tunables/global>\n"
-                         "\n"
-                         "profile petri-kernel \"@PROGRAM@\" flags=(unconfined) {\n"
-                         "  userns,\n"
-                         "\n"
-                         "  include if exists <local/petri-kernel>\n"
-                         "}\n",
-                         {"sudo apparmor_parser --replace " APPARMOR_PROFILE}},
-    [REMEDY_USER_NAMESPACES_OFF] = {ADMINISTRATOR,
-                                    "User namespaces are switched off for ordinary users "
-                                    "(kernel.unprivileged_userns_clone is 0), perhaps on purpose: with them, each user "
-                                    "reaches more of Linux's code. Switch them on:",
-                                    NULL,
-                                    SYSCTL_CLONE,
-                                    "kernel.unprivileged_userns_clone = 1\n",
-                                    {"sudo sysctl --load=" SYSCTL_CLONE,
-                                     FIND_OTHERS("unprivileged_userns_clone", "0")}},
+    [REMEDY_APPARMOR] =
+        {.who = ADMINISTRATOR,
+         .text = "AppArmor keeps programs that have no profile from using user namespaces "
+                 "(kernel.apparmor_restrict_unprivileged_userns is 1, Ubuntu's default). Give this petri a "
+                 "profile; whoever may run it, and so have it run any program as an interpreter, can then "
+                 "make such namespaces with that program, too:",
+         .path = APPARMOR_PROFILE,
+         .content = "abi <abi/4.0>,\n"
+                    "include <tunables/global>\n"
+                    "\n"
+                    "profile petri-kernel \"@PROGRAM@\" flags=(unconfined) {\n"
+                    "  userns,\n"
+                    "\n"
+                    "  include if exists <local/petri-kernel>\n"
+                    "}\n",
+         .commands = {"sudo apparmor_parser --replace " APPARMOR_PROFILE}},
+    [REMEDY_USER_NAMESPACES_OFF] =
+        {.who = ADMINISTRATOR,
+         .text = "User namespaces are switched off for ordinary users "
+                 "(kernel.unprivileged_userns_clone is 0), perhaps on purpose: with them, each user "
+                 "reaches more of Linux's code. Switch them on:",
+         .path = SYSCTL_CLONE,
+         .content = "kernel.unprivileged_userns_clone = 1\n",
+         .commands = {"sudo sysctl --load=" SYSCTL_CLONE, FIND_OTHERS("unprivileged_userns_clone", "0")}},
     [REMEDY_USER_NAMESPACES_NONE] =
-        {ADMINISTRATOR,
-         "User namespaces are switched off (user.max_user_namespaces is 0), perhaps on purpose: with them, each user "
-         "reaches more of Linux's code. Allow some; each kernel takes a few, and each cell one:",
-         NULL,
-         SYSCTL_NAMESPACES,
-         "user.max_user_namespaces = 10000\n",
-         {"sudo sysctl --load=" SYSCTL_NAMESPACES, FIND_OTHERS("max_user_namespaces", "0")}},
-    [REMEDY_CONTAINER] = {STARTER,
-                          "The defaults of @RUNTIME@ refuse what petri makes sandboxes of. Start the container with "
-                          "these options; where they name seccomp.json, petri doctor --seccomp >seccomp.json writes "
-                          "it. They take protection from all that runs in the container: let none of it be root. On a "
-                          "host with SELinux more may be needed (docs/containers.md says what each option is for):",
-                          "@OPTIONS@"},
+        {.who = ADMINISTRATOR,
+         .text =
+             "User namespaces are switched off (user.max_user_namespaces is 0), perhaps on purpose: with them, each user "
+             "reaches more of Linux's code. Allow some; each kernel takes a few, and each cell one:",
+         .path = SYSCTL_NAMESPACES,
+         .content = "user.max_user_namespaces = 10000\n",
+         .commands = {"sudo sysctl --load=" SYSCTL_NAMESPACES, FIND_OTHERS("max_user_namespaces", "0")}},
+    [REMEDY_CONTAINER] =
+        {.who = STARTER,
+         .text = "The defaults of @RUNTIME@ refuse what petri makes sandboxes of. Start the container with "
+                 "these options; where they name seccomp.json, petri doctor --seccomp >seccomp.json writes "
+                 "it. They take protection from all that runs in the container: let none of it be root. On a "
+                 "host with SELinux more may be needed (docs/containers.md says what each option is for):",
+         .options = "@OPTIONS@"},
     [REMEDY_YAMA] =
-        {ADMINISTRATOR,
-         "kernel.yama.ptrace_scope is 3, and then no program may trace another one, not even its own child. "
-         "Linux can't take that back while it runs, so start the machine again after this:",
-         NULL,
-         SYSCTL_YAMA,
-         "kernel.yama.ptrace_scope = 1\n",
-         {FIND_OTHERS("ptrace_scope", "3")}},
+        {.who = ADMINISTRATOR,
+         .text = "kernel.yama.ptrace_scope is 3, and then no program may trace another one, not even its own child. "
+                 "Linux can't take that back while it runs, so start the machine again after this:",
+         .path = SYSCTL_YAMA,
+         .content = "kernel.yama.ptrace_scope = 1\n",
+         .commands = {FIND_OTHERS("ptrace_scope", "3")}},
     [REMEDY_OVERLAY] =
-        {ADMINISTRATOR,
-         "Load the overlay file system, now and whenever the machine starts (if modprobe refuses, a file in "
-         "/etc/modprobe.d forbids the module, or this Linux has none):",
-         NULL,
-         "/etc/modules-load.d/petri.conf",
-         "overlay\n",
-         {"sudo modprobe overlay"}},
+        {.who = ADMINISTRATOR,
+         .text = "Load the overlay file system, now and whenever the machine starts (if modprobe refuses, a file in "
+                 "/etc/modprobe.d forbids the module, or this Linux has none):",
+         .path = "/etc/modules-load.d/petri.conf",
+         .content = "overlay\n",
+         .commands = {"sudo modprobe overlay"}},
     [REMEDY_MANAGER] =
-        {ADMINISTRATOR,
-         "A control group would have to come from a manager of systemd's, and none runs for the user @USER@. "
-         "Keep one running, and start the kernels again:",
-         NULL,
-         NULL,
-         NULL,
-         {"sudo loginctl enable-linger @UID@"}}, /* a shell takes the backslash out of a name as DOMAIN\ada */
-    [REMEDY_BUS] = {ADMINISTRATOR,
-                    "A control group would have to come from the manager of systemd's that runs for the user @USER@, "
-                    "and there is no bus to ask it by, /run/user/@UID@/bus. Install what makes one (in Debian and "
-                    "Ubuntu the package dbus-user-session), and have the user log in anew."},
-    [REMEDY_CONTROLLER] = {ADMINISTRATOR,
-                           "The user @USER@ has a manager of systemd's, but may not divide memory. Delegate that; "
-                           "the last command ends all that the user runs:",
-                           NULL,
-                           DROP_IN,
-                           "[Service]\nDelegate=cpu memory pids\n",
-                           {"sudo systemctl daemon-reload", "sudo systemctl restart user@@UID@.service"}},
+        {.who = ADMINISTRATOR,
+         .text = "A control group would have to come from a manager of systemd's, and none runs for the user @USER@. "
+                 "Keep one running, and start the kernels again:",
+         .commands =
+             {"sudo loginctl enable-linger @UID@"}}, /* a shell takes the backslash out of a name as DOMAIN\ada */
+    [REMEDY_BUS] =
+        {.who = ADMINISTRATOR,
+         .text = "A control group would have to come from the manager of systemd's that runs for the user @USER@, "
+                 "and there is no bus to ask it by, /run/user/@UID@/bus. Install what makes one (in Debian and "
+                 "Ubuntu the package dbus-user-session), and have the user log in anew."},
+    [REMEDY_CONTROLLER] = {.who = ADMINISTRATOR,
+                           .text =
+                               "The user @USER@ has a manager of systemd's, but may not divide memory. Delegate that; "
+                               "the last command ends all that the user runs:",
+                           .path = DROP_IN,
+                           .content = "[Service]\nDelegate=cpu memory pids\n",
+                           .commands = {"sudo systemctl daemon-reload", "sudo systemctl restart user@@UID@.service"}},
 };
 _Static_assert(sizeof rows / sizeof rows[0] == REMEDY_N, "one row a remedy");
 
