@@ -25,6 +25,7 @@ SITUATIONS = {
     "debian_13": ["ubuntu-without-its-profile", "ubuntu", "ubuntu-mended"],
     "systemd": [
         "systemd-root", "systemd-login", "systemd-user-service", "systemd-stranger", "systemd-stranger-mended",
+        "systemd-undelegated", "systemd-undelegated-mended",
     ],
     "podman": ["podman-root", "podman-user", "podman-options-root", "podman-options-user"],
 }  # fmt: skip

@@ -9,6 +9,7 @@ export PETRI_REQUIRE_LIVE=1 CMOCKA_MESSAGE_OUTPUT=stdout PYTHONDONTWRITEBYTECODE
 user=alice # has a manager of systemd's
 stranger=bob
 newcomer=carol # like the stranger, until doctor is asked what to do
+undelegated=dora # has a manager that may not divide memory, until then
 part_seconds=900 # until it counts as stuck
 live="delegate cells beside threads view proc hostile" # those that make sandboxes: for the others it doesn't matter where they run
 src=/petri/src
@@ -39,8 +40,11 @@ as_stranger() {
     timeout -k 5 $part_seconds runuser -u $stranger -- env HOME=/home/$stranger "$@"
 }
 
-as_newcomer() {
-    timeout -k 5 $part_seconds runuser -u $newcomer -- env HOME=/home/$newcomer "$@"
+# The same as another user: as_other USER COMMAND...
+as_other() {
+    other=$1
+    shift
+    timeout -k 5 $part_seconds runuser -u "$other" -- env HOME=/home/"$other" "$@"
 }
 
 # What cmocka or pytest say themselves of how many tests went how.
@@ -92,12 +96,24 @@ hostile_cells() {
         $src/tests/hostile/test_corpus.py --linux "--way=$3"
 }
 
-# An administrator does what doctor tells the newcomer, and the manager that comes of it is up.
+# mend USER: an administrator does what doctor tells the user, and the manager that comes of it is up.
 mend() {
-    as_newcomer $build/petri doctor --json --python /usr/bin/python3 | python3 $src/tests/doctor/carry_out.py
+    as_other "$1" $build/petri doctor --json --python /usr/bin/python3 | python3 $src/tests/doctor/carry_out.py
     # shellcheck disable=SC2016  # for the shell inside
-    timeout 120 sh -c 'until systemctl -q is-active "$0"; do sleep 1; done' "user@$(id -u $newcomer).service" ||
-        echo "petri-doctor: failed: the newcomer has no manager"
+    timeout 120 sh -c 'until systemctl -q is-active "$0"; do sleep 1; done' "user@$(id -u "$1").service" ||
+        echo "petri-doctor: failed: $1 has no manager"
+}
+
+# The manager of the user who may not divide memory: as where an administrator counts it for nothing in the user's slice.
+start_undelegated() {
+    id=$(id -u $undelegated)
+    for unit in "user@$id.service" "user-runtime-dir@$id.service"; do
+        mkdir -p "/run/systemd/system/$unit.d"
+        printf '[Service]\nDelegate=\nDelegate=pids\nMemoryAccounting=no\n' >"/run/systemd/system/$unit.d/narrow.conf"
+    done
+    systemctl daemon-reload
+    loginctl enable-linger $undelegated
+    systemctl start "user@$id.service"
 }
 
 # What doctor says in each of the ways: tests/doctor compares it, outside.
@@ -105,9 +121,13 @@ doctors() {
     show systemd-root /root as_service $build/petri
     show systemd-login / as_login $build/petri
     show systemd-user-service / as_user_service $build/petri
-    show systemd-stranger /home/$newcomer as_newcomer $build/petri
-    mend
-    show systemd-stranger-mended /home/$newcomer as_newcomer $build/petri
+    show systemd-stranger /home/$newcomer as_other $newcomer $build/petri
+    mend $newcomer
+    show systemd-stranger-mended /home/$newcomer as_other $newcomer $build/petri
+    start_undelegated
+    show systemd-undelegated /home/$undelegated as_other $undelegated $build/petri
+    mend $undelegated
+    show systemd-undelegated-mended /home/$undelegated as_other $undelegated $build/petri
     echo "petri-doctor: end"
 }
 
@@ -144,6 +164,7 @@ cp /proc/uptime $kept/booted
 useradd --create-home --shell /bin/bash $user
 useradd --create-home --shell /bin/bash $stranger
 useradd --create-home --shell /bin/bash $newcomer
+useradd --create-home --shell /bin/bash $undelegated
 uid=$(id -u $user)
 loginctl enable-linger $user
 systemctl start "user@$uid.service"
