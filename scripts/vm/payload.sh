@@ -25,10 +25,11 @@ build_inside() {
             cmake -S /petri/src -B /petri/build -G Ninja -DCMAKE_BUILD_TYPE=Release -DPETRI_TESTS=ON
             cmake --build /petri/build --target petri $3
             python3 -m compileall -q /petri/build/site /petri/src/worker /petri/src/tests || true"' sh "$folder/tree" "$payload" \
-        "$(sh "$root/tests/vm/guest.sh" --targets | tr "\n" " ")"
+        "$(echo "$targets" | tr "\n" " ")"
 }
 
 copy_sources
+targets=$(sh "$root/tests/vm/guest.sh" --targets)
 if ! build_inside >"$folder/payload.log" 2>&1; then
     tail -n 40 "$folder/payload.log" >&2
     exit 1

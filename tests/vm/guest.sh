@@ -15,7 +15,6 @@ live="delegate cells beside threads view proc hostile" # those that make sandbox
 src=/petri/src
 build=/petri/build
 kept=/run/petri-vm # what each part printed, and a line on each in kept/parts
-. $src/tests/doctor/show.sh
 
 # As a service of the system's manager: this script is one.
 as_service() {
@@ -158,6 +157,7 @@ if [ "${1:-}" = --targets ]; then
     exit
 fi
 
+. $src/tests/doctor/show.sh
 echo "petri-vm: begin: $(uname -r), $(systemctl --version | head -n 1), $(stat -fc %T /sys/fs/cgroup)"
 mkdir -p $kept
 cp /proc/uptime $kept/booted
