@@ -22,7 +22,7 @@ WAYS = {"podman": (), "podman-options": OPTIONS}
 OF_THE_MACHINE = [
     (re.compile(r"\bLinux \d+\.\d+"), "Linux N.N"),
     (re.compile(r"not restricted by Yama\.|kernel\.yama\.ptrace_scope is [012]\b[^.]*\."), "(of this machine's Yama)."),
-    (re.compile(r"\bversion [12]\b"), "version N"),
+    (re.compile(r"\bversion [12](?=, but|; cells)"), "version N"),
     (re.compile(r"\bcgroup v[12]\b"), "cgroup vN"),
 ]
 
