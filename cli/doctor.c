@@ -55,7 +55,10 @@ static bool read_diagnosis(int fd, struct diagnosis *diagnosis) {
 /* Runs a probe in a process. Who enters namespaces leaves another one behind, which ends when the one that writes does.
  */
 static void run_probe(const struct probe *probe, const char *python, struct diagnosis *ret_diagnosis) {
-    static const struct diagnosis none = {FINDING_UNUSABLE, REMEDY_NONE, "the process that tried it was killed."};
+    static const struct diagnosis none = {
+        FINDING_UNUSABLE, REMEDY_NONE,
+        "the process that tries it could not be "
+        "started, or was killed: is a limit on processes (ulimit -u) or on memory too low?"};
     int fds[2];
     *ret_diagnosis = none;
     if (pipe2(fds, O_CLOEXEC) < 0)
@@ -113,15 +116,11 @@ static json_t *make_report(const char *python, enum finding *ret_worst) {
                      "remedies", make_remedies(helped));
 }
 
-static const char *text_of(const json_t *object, const char *key) {
-    return json_string_value(json_object_get(object, key));
-}
-
 /* The first row before this one that says the same: what is missing for one probe is missing for others, too. */
 static const json_t *find_same(const json_t *found, size_t before) {
-    const char *text = text_of(json_array_get(found, before), "text");
+    const char *text = text_in(json_array_get(found, before), "text");
     for (size_t i = 0; i < before; i++)
-        if (strcmp(text_of(json_array_get(found, i), "text"), text) == 0)
+        if (strcmp(text_in(json_array_get(found, i), "text"), text) == 0)
             return json_array_get(found, i);
     return NULL;
 }
@@ -131,11 +130,11 @@ static void print_report(const json_t *report) {
     const json_t *remedies = json_object_get(report, "remedies");
     size_t i;
     json_t *row;
-    terminal_print("petri: %s.\n\n", text_of(report, "text"));
+    terminal_print("petri: %s.\n\n", text_in(report, "text"));
     json_array_foreach(found, i, row) {
         const json_t *same = find_same(found, i);
-        terminal_print("%-9s %-12s %s%s%s\n", text_of(row, "finding"), text_of(row, "probe"),
-                       same ? "the same as " : "", text_of(same ? same : row, same ? "probe" : "text"),
+        terminal_print("%-9s %-12s %s%s%s\n", text_in(row, "finding"), text_in(row, "probe"),
+                       same ? "the same as " : "", text_in(same ? same : row, same ? "probe" : "text"),
                        same ? "." : "");
     }
     if (json_array_size(remedies) > 0)

@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "kernel/base/terminal.h"
 #include "kernel/policy/config.h"
+#include "protocol/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -149,24 +150,19 @@ int command_runs(const struct arguments *arguments) {
     return arguments->values[OPTION_JSON] ? terminal_put_json(runs) : print_runs(runs);
 }
 
-static const char *text_of(const json_t *json, const char *key) {
-    const char *text = json_string_value(json_object_get(json, key));
-    return text ? text : "";
-}
-
 static double number_of(const json_t *json, const char *key) {
     return json_number_value(json_object_get(json, key));
 }
 
 /* Writes a row of outputs as text. */
 static void print_output(const json_t *row) {
-    const char *text = text_of(row, "text");
-    const char *ename = text_of(row, "ename");
-    const char *plain = text_of(json_object_get(row, "data"), "text/plain");
-    put_plain(text[0] ? text : ename[0] ? ename : plain[0] ? plain : text_of(row, "output_type"));
+    const char *text = text_in(row, "text");
+    const char *ename = text_in(row, "ename");
+    const char *plain = text_in(json_object_get(row, "data"), "text/plain");
+    put_plain(text[0] ? text : ename[0] ? ename : plain[0] ? plain : text_in(row, "output_type"));
     if (ename[0] && !text[0]) {
         terminal_print(": ");
-        put_plain(text_of(row, "evalue"));
+        put_plain(text_in(row, "evalue"));
     }
     if (text[0] == '\0' || text[strlen(text) - 1] != '\n')
         terminal_print("\n");
@@ -182,22 +178,22 @@ static void print_head(const json_t *run) {
     const json_t *report = json_object_get(run, "report");
     const json_t *metrics = json_object_get(report, "metrics");
     const json_t *error = json_object_get(report, "error");
-    put_line("run", text_of(report, "run_id"), "");
-    put_line("outcome", text_of(report, "outcome"),
+    put_line("run", text_in(report, "run_id"), "");
+    put_line("outcome", text_in(report, "outcome"),
              json_is_true(json_object_get(report, "rolled_back")) ? ", rolled back" : "");
     if (json_is_object(error)) {
         terminal_print("%-13s", "error");
-        terminal_put_line(text_of(error, "ename"));
+        terminal_put_line(text_in(error, "ename"));
         terminal_print(": ");
-        put_plain(text_of(error, "evalue"));
+        put_plain(text_in(error, "evalue"));
         terminal_print("\n");
     }
-    put_line("task", text_of(report, "task"), "");
-    put_line("profile", text_of(report, "profile"), "");
+    put_line("task", text_in(report, "task"), "");
+    put_line("profile", text_in(report, "profile"), "");
     terminal_print("time         %.1f ms wall, %.1f ms CPU\n", number_of(metrics, "wall_ms"),
                    number_of(metrics, "cpu_ms"));
     terminal_print("memory       %.1f MiB at most\n", number_of(metrics, "max_memory_bytes") / (1 << 20));
-    put_line("environment", text_of(report, "environment_sha256"), "");
+    put_line("environment", text_in(report, "environment_sha256"), "");
 }
 
 static void print_files(const char *title, const json_t *files) {
@@ -207,8 +203,8 @@ static void print_files(const char *title, const json_t *files) {
         terminal_print("\n%s\n", title);
     json_array_foreach(files, i, file) {
         terminal_print("  %12.0f bytes  ", number_of(file, "bytes"));
-        put_column(text_of(file, "sha256"), 12, 14);
-        terminal_put_line(text_of(file, "path"));
+        put_column(text_in(file, "sha256"), 12, 14);
+        terminal_put_line(text_in(file, "path"));
         terminal_print("\n");
     }
 }
@@ -217,7 +213,7 @@ static void print_files(const char *title, const json_t *files) {
 static void print_request(const json_t *run) {
     const json_t *message = json_object_get(run, "message");
     terminal_print("\n%s\n", message ? "message" : "code");
-    put_plain(text_of(message ? message : run, message ? "msg_type" : "code"));
+    put_plain(text_in(message ? message : run, message ? "msg_type" : "code"));
     terminal_print("\n");
     if (!message)
         return;

@@ -52,22 +52,22 @@ static const struct {
     [REMEDY_PYTHON] = {.who = YOU,
                        .text = "Install Python 3.10 or newer, or name an interpreter: petri doctor --python PATH."},
     /* Ubuntu's own profiles for programs that make user namespaces have this form. */
-    [REMEDY_APPARMOR] =
-        {.who = ADMINISTRATOR,
-         .text = "AppArmor keeps programs that have no profile from using user namespaces "
-                 "(kernel.apparmor_restrict_unprivileged_userns is 1, Ubuntu's default). Give this petri a "
-                 "profile; whoever may run it, and so have it run any program as an interpreter, can then "
-                 "make such namespaces with that program, too:",
-         .path = APPARMOR_PROFILE,
-         .content = "abi <abi/4.0>,\n"
-                    "include <tunables/global>\n"
-                    "\n"
-                    "profile petri-kernel \"@PROGRAM@\" flags=(unconfined) {\n"
-                    "  userns,\n"
-                    "\n"
-                    "  include if exists <local/petri-kernel>\n"
-                    "}\n",
-         .commands = {"sudo apparmor_parser --replace " APPARMOR_PROFILE}},
+    [REMEDY_APPARMOR] = {.who = ADMINISTRATOR,
+                         .text =
+                             "AppArmor keeps programs that have no profile from using user namespaces "
+                             "(kernel.apparmor_restrict_unprivileged_userns is 1, Ubuntu's default). Give this petri a "
+                             "profile; whoever may run it, and so have it run any program as an interpreter, can then "
+                             "make such namespaces with that program, too:",
+                         .path = APPARMOR_PROFILE,
+                         .content = "abi <abi/4.0>,\n"
+                                    "include <tunables/global>\n"
+                                    "\n"
+                                    "profile petri-kernel \"@PROGRAM@\" flags=(unconfined) {\n"
+                                    "  userns,\n"
+                                    "\n"
+                                    "  include if exists <local/petri-kernel>\n"
+                                    "}\n",
+                         .commands = {"sudo apparmor_parser --replace " APPARMOR_PROFILE}},
     [REMEDY_USER_NAMESPACES_OFF] =
         {.who = ADMINISTRATOR,
          .text = "User namespaces are switched off for ordinary users "
@@ -133,13 +133,17 @@ struct values {
     const char *runtime, *options;
 };
 
-/* A path in a rule's quotes, without a meaning of its signs. See: apparmor.d(5), "Globbing". */
+/*
+ * A path in a rule's quotes, without a meaning of its signs; a character that would end the line is any one there, and
+ * so can't end the here-document that the rule is shown in. See: apparmor.d(5), "Globbing".
+ */
 static void quote_path(const char *path, char *buf, size_t size) {
     size_t n = 0;
     for (; *path && n + 2 < size; path++) {
+        const bool control = (unsigned char)*path < ' ';
         if (strchr("\"\\*?[]{}^@", *path))
             buf[n++] = '\\';
-        buf[n++] = *path;
+        buf[n++] = control ? '?' : *path;
     }
     buf[n] = '\0';
 }
@@ -212,11 +216,6 @@ json_t *remedy_make(enum remedy remedy, json_t *probes) {
     return made;
 }
 
-static const char *text_of(const json_t *object, const char *key) {
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
 /* "namespaces, cell". */
 static void print_names(const json_t *names) {
     size_t i;
@@ -226,23 +225,23 @@ static void print_names(const json_t *names) {
 
 /* A folder that holds the file may be missing; a package's own folders are there. */
 static void print_file(const json_t *file) {
-    const char *path = text_of(file, "path");
+    const char *path = text_in(file, "path");
     const char *sudo = geteuid() == 0 ? "" : "sudo ";
     terminal_print("%smkdir -p %.*s\n", sudo, (int)(strrchr(path, '/') - path), path);
-    terminal_print("%stee %s >/dev/null <<'END'\n%sEND\n", sudo, path, text_of(file, "content"));
+    terminal_print("%stee %s >/dev/null <<'END'\n%sEND\n", sudo, path, text_in(file, "content"));
 }
 
 void remedy_print(const json_t *remedy) {
     const json_t *file = json_object_get(remedy, "file");
     size_t i;
     json_t *command;
-    terminal_print("\nFor %s (", text_of(remedy, "who"));
+    terminal_print("\nFor %s (", text_in(remedy, "who"));
     print_names(json_object_get(remedy, "for"));
-    terminal_print("): %s\n", text_of(remedy, "text"));
+    terminal_print("): %s\n", text_in(remedy, "text"));
     if (file || json_object_get(remedy, "options") || json_object_get(remedy, "commands"))
         terminal_print("\n");
     if (json_object_get(remedy, "options"))
-        terminal_print("%s\n", text_of(remedy, "options"));
+        terminal_print("%s\n", text_in(remedy, "options"));
     if (file)
         print_file(file);
     json_array_foreach(json_object_get(remedy, "commands"), i, command)

@@ -30,6 +30,11 @@ static void append_mended(struct bytes *out, const unsigned char *text, size_t n
     }
 }
 
+const char *text_in(const json_t *object, const char *key) {
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
 json_t *text_to_json(const void *bytes, size_t n) {
     if (n == 0)
         return json_string_nocheck("");

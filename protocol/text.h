@@ -55,6 +55,9 @@ json_t *text_to_json(const void *bytes, size_t n) MUST_CHECK;
  */
 json_t *text_format(const char *format, ...) __attribute__((format(printf, 1, 2), warn_unused_result));
 
+/* The text of a member, borrowed from the object; "" where there is none, or something else. */
+const char *text_in(const json_t *object, const char *key);
+
 /*
  * How many of n bytes end with a complete UTF-8 character. A stream can send
  * these, and keep the rest (3 bytes at most) until more bytes come. Bytes that

@@ -298,6 +298,16 @@ static void test_text_format_replaces_a_character_cut_by_a_precision(void **stat
     json_decref(json);
 }
 
+static void test_text_in_gives_the_text_of_a_member_or_an_empty_one(void **state) {
+    json_t *object = json_pack("{s:s, s:i}", "text", "here", "number", 1);
+    (void)state;
+    assert_string_equal(text_in(object, "text"), "here");
+    assert_string_equal(text_in(object, "number"), "");
+    assert_string_equal(text_in(object, "none"), "");
+    assert_string_equal(text_in(NULL, "text"), "");
+    json_decref(object);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parse_invalid_json_is_refused),
@@ -313,6 +323,7 @@ int main(void) {
         cmocka_unit_test(test_utf8_scans_find_each_byte_at_each_position),
         cmocka_unit_test(test_encode_each_code_point_reads_back),
         cmocka_unit_test(test_text_format_replaces_a_character_cut_by_a_precision),
+        cmocka_unit_test(test_text_in_gives_the_text_of_a_member_or_an_empty_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
