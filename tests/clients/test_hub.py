@@ -11,8 +11,8 @@ from hubs import Student, free_ports, request, wait_for
 from jupyters import CLIENTS
 from kernels import STUCK_S
 
-# With the course in one process: accounts are made one at a time.
-pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("course")]
+# In one process: a hub is there once. useradd(8) waits for others that make accounts.
+pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("hub")]
 
 STUDENTS = ("ada", "ben")
 
