@@ -214,9 +214,16 @@ enum cell_role {
     CELL_EPHEMERAL,  /* a short look: without outputs, with limits together with all others of the kind */
 };
 
+/* Whether nobody waits for a cell that is being made. */
+typedef bool cell_is_idle(void *arg);
+
+/* is_idle is asked before each step that only makes the cell quicker, and those are left out once somebody waits;
+ * NULL: somebody does. */
 struct cell_options {
     enum cell_source source;
     enum cell_role role;
+    cell_is_idle *is_idle;
+    void *arg;
 };
 
 /*

@@ -265,6 +265,16 @@ int channels_receive(struct channels *channels, enum channel channel, struct mes
     return r;
 }
 
+static bool has_arrived(void *socket) {
+    int events = 0;
+    size_t bytes = sizeof events;
+    return zmq_getsockopt(socket, ZMQ_EVENTS, &events, &bytes) == 0 && (events & ZMQ_POLLIN);
+}
+
+bool channels_are_asked(const struct channels *channels) {
+    return has_arrived(channels->sockets[CHANNEL_SHELL]) || has_arrived(channels->sockets[CHANNEL_CONTROL]);
+}
+
 size_t channels_unsent_bytes(const struct channels *channels) {
     return atomic_load(&channels->unsent_bytes);
 }

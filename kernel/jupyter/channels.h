@@ -44,6 +44,9 @@ void channels_close(struct channels *channels);
 int channels_receive(struct channels *channels, enum channel channel, struct message *ret_message,
                      enum message_problem *ret_problem) MUST_CHECK;
 
+/* Whether a message that asks for something has arrived and was not received yet: on shell or control. */
+bool channels_are_asked(const struct channels *channels);
+
 /* How much was published and has not left for every subscriber yet. Never more than a moment old. */
 size_t channels_unsent_bytes(const struct channels *channels);
 

@@ -10,6 +10,7 @@
 #include "kernel/base/clock.h"
 #include "kernel/base/log.h"
 #include "kernel/base/sandbox_error.h"
+#include "kernel/jupyter/jupyter.h"
 #include "kernel/policy/config.h"
 #include "kernel/run/runner.h"
 
@@ -32,9 +33,15 @@ static int make_cell(struct runner *runner, const struct cell_options *options, 
     return r < 0 ? error_set_sandbox(ret_error, r, &cause) : 0;
 }
 
-/* Makes the next cell ahead. Returns as make_cell() does. */
+static bool nobody_asks(void *arg) {
+    const struct runner *runner = arg;
+    return waiting_is_empty(&runner->waiting) && !channels_are_asked(&runner->jupyter->channels);
+}
+
+/* Makes the next cell. Returns as make_cell() does. */
 static int make_next(struct runner *runner, struct error *ret_error) {
-    const struct cell_options options = {.source = CELL_FROM_CURRENT, .role = CELL_OF_SESSION};
+    const struct cell_options options = {
+        .source = CELL_FROM_CURRENT, .role = CELL_OF_SESSION, .is_idle = nobody_asks, .arg = runner};
     return make_cell(runner, &options, &runner->ahead, &runner->ahead_us, ret_error);
 }
 

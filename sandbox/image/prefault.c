@@ -2,9 +2,9 @@
  * prefault.c - finding out which pages cells write, and having them copied ahead.
  *
  * Which pages a cell writes is read from its page map: private pages that no other
- * process shares are the ones that it has written. Pages that lie close together
- * become one range; large mappings are left out, for they are data, and what a
- * cell does with its data says nothing about the next one. What two cells have in
+ * process shares are the ones that it has written. A page between two of them is
+ * none of them: to copy it would cost more than a call. Large mappings are left out,
+ * for they are data, and what a cell does with its data says nothing about the next one. What two cells have in
  * common is populated for each later cell by MADV_POPULATE_WRITE, in batches; a
  * range that is no longer there is skipped.
  *
@@ -26,9 +26,8 @@
 enum {
     PAGE = 4096,
     MAPPING_MAX_PAGES = 16384, /* 64 MiB: larger mappings are data, not the interpreter's */
-    RANGES_MAX = 512,
+    RANGES_MAX = 1024,
     PAGES_MAX = 2048, /* 8 MiB in all */
-    GAP_PAGES = 2,    /* ranges that are this near become one */
     AT_ONCE = 512,
 };
 
@@ -39,13 +38,13 @@ void prefault_fini(struct prefault *prefault) {
 
 static void add_page(struct prefault *p, uint64_t address, size_t *pages) {
     struct prefault_range *last = p->n ? &p->range[p->n - 1] : NULL;
-    if (last && address >= last->address && address <= last->address + last->bytes + GAP_PAGES * PAGE) {
-        *pages += (address + PAGE - last->address - last->bytes) / PAGE;
-        last->bytes = address + PAGE - last->address;
-    } else if (p->n < RANGES_MAX) {
+    if (last && address == last->address + last->bytes)
+        last->bytes += PAGE;
+    else if (p->n < RANGES_MAX)
         p->range[p->n++] = (struct prefault_range){address, PAGE};
-        ++*pages;
-    }
+    else
+        return;
+    ++*pages;
 }
 
 static int sample_mapping(int pagemap, const struct procfs_mapping *m, struct prefault *p, size_t *pages) {
@@ -98,10 +97,10 @@ void prefault_intersect(struct prefault *habit, const struct prefault *other) {
     *habit = both;
 }
 
-int prefault_apply(const struct prefault *prefault, const struct inject_task *task) {
+int prefault_apply(const struct prefault *prefault, const struct inject_task *task, cell_is_idle *is_idle, void *arg) {
     struct inject_call calls[INJECT_MAX_CALLS];
     size_t next = 0;
-    while (next < prefault->n) {
+    while (next < prefault->n && is_idle(arg)) {
         size_t n = 0, failed = 0;
         for (size_t i = next; i < prefault->n && n < INJECT_MAX_CALLS; i++)
             calls[n++] = (struct inject_call){

@@ -3,9 +3,9 @@
  *
  * A copy of an image shares all pages until they are written, and has no page
  * tables for file mappings. Interpreters write the same few hundred pages in
- * every cell (reference counts). Each fault costs microseconds; to copy the pages
- * in one call, while the cell is made, costs a fraction of that, and no client
- * waits for it.
+ * every cell (reference counts). To copy those pages ahead takes as long as the
+ * faults would, some microseconds a page: so it is done while no client waits, and
+ * left out where one does.
  *
  * See: madvise(2), MADV_POPULATE_WRITE; proc_pid_pagemap(5).
  */
@@ -13,6 +13,7 @@
 #define PETRI_SANDBOX_IMAGE_PREFAULT_H
 
 #include "sandbox/inject/inject.h"
+#include "sandbox/sandbox.h"
 
 /* Ranges of addresses that are about to be written. */
 enum { PREFAULT_SAMPLES = 2 }; /* how many cells are sampled: later ones are expected to write what all of these did */
@@ -37,8 +38,9 @@ int prefault_sample(pid_t pid, struct prefault *ret);
 /* Leaves in habit what is also in other: what two cells have written, a third is likely to. */
 void prefault_intersect(struct prefault *habit, const struct prefault *other);
 
-/* Has a stopped task populate the ranges; those that are no longer there are passed over. 0, -EUCLEAN or -errno. */
-int prefault_apply(const struct prefault *prefault, const struct inject_task *task);
+/* Has a stopped task populate the ranges, as long as is_idle(arg) says that there is time; those that are no longer
+ * there are passed over. 0, -EUCLEAN or -errno. */
+int prefault_apply(const struct prefault *prefault, const struct inject_task *task, cell_is_idle *is_idle, void *arg);
 
 /*
  * Makes Linux copy the page tables of a stopped process' private file mappings

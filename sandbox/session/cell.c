@@ -45,6 +45,8 @@ static struct cell *cell_new(struct session *session, const struct cell_options 
         return NULL;
     *cell = (struct cell){.session = session,
                           .role = options->role,
+                          .is_idle = options->is_idle,
+                          .idle_arg = options->arg,
                           .place = -1,
                           .outputs = {-1, -1, -1},
                           .init = {-1, -1, -1},

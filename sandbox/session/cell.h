@@ -25,8 +25,10 @@ struct cell {
     struct cell *next;   /* of the session's */
     struct image *image; /* what it was made from; a reference */
     enum cell_role role;
-    int place;                /* beside the session's own cell: beside.h; -1 where it has none */
-    bool sandbox_asked;       /* one was requested of the zygote, and not taken yet */
+    int place;             /* beside the session's own cell: beside.h; -1 where it has none */
+    bool sandbox_asked;    /* one was requested of the zygote, and not taken yet */
+    cell_is_idle *is_idle; /* see struct cell_options */
+    void *idle_arg;
     bool prefaulted;          /* by what the session has sampled; then it can be no sample itself */
     bool started;             /* detached: its tasks run by themselves */
     bool ended;               /* its worker is dead and reaped */

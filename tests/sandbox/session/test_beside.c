@@ -26,7 +26,8 @@ static struct cell *create(struct live *live, enum cell_source source) {
         CHECK(ms < STUCK_MS);
         (void)poll(NULL, 0, MEASURE_MS);
     }
-    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){source, CELL_BESIDE}, &cell, &error), 0);
+    CHECK_EQUAL(
+        cell_create(live->session, &(struct cell_options){.source = source, .role = CELL_BESIDE}, &cell, &error), 0);
     return cell;
 }
 
@@ -211,7 +212,8 @@ static void there_are_no_more_cells_than_places(struct live *live) {
     CHECK(n >= 1 && n <= SANDBOX_BESIDE_MAX);
     for (unsigned i = 0; i < n; i++)
         cells[i] = create(live, CELL_FROM_FIRST);
-    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){CELL_FROM_FIRST, CELL_BESIDE}, &one_more, &error),
+    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){.source = CELL_FROM_FIRST, .role = CELL_BESIDE},
+                            &one_more, &error),
                 -EAGAIN);
     CHECK(!session_has_place(live->session));
     cell_discard(cells[0]);
@@ -372,7 +374,8 @@ static void files_that_each_cell_opens_are_listed_by_cell(struct live *live) {
 static void sessions_own_cell_cannot_begin_from_the_first_image(struct live *live) {
     struct error error = {0};
     struct cell *cell;
-    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){CELL_FROM_FIRST, CELL_OF_SESSION}, &cell, &error),
+    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){.source = CELL_FROM_FIRST, .role = CELL_OF_SESSION},
+                            &cell, &error),
                 -EINVAL);
     CHECK(error.step != 0);
 }

@@ -192,7 +192,7 @@ static void unstarted_cell_can_be_discarded(struct live *live) {
 static struct cell *start_from(struct live *live, enum cell_source source, enum cell_role role) {
     struct cell *cell;
     struct error error = {0};
-    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){source, role}, &cell, &error), 0);
+    CHECK_EQUAL(cell_create(live->session, &(struct cell_options){.source = source, .role = role}, &cell, &error), 0);
     CHECK_EQUAL(cell_start(cell, &(struct cell_limits){0}), 0);
     return cell;
 }
