@@ -2,10 +2,11 @@
  * opened.c - inotify watches on a folder and those in it, breadth first.
  *
  * The upper folders come first, for there are watches for OPENED_FOLDERS only.
- * Watches are made anew for each cell, on the same inotify instance, and old
- * events are read away before. What may be missing (a queue that was full, a
- * folder without a watch, a path that is too long) is told by the result of
- * opened_take(), and fails nothing.
+ * Beside opens, they tell of folders that come and go: then all are made anew
+ * before the next cell, on the same inotify instance, because to close one takes
+ * some milliseconds. What may be missing (a queue that was full, a folder without a
+ * watch, a path that is too long) is told by the result of opened_take(), and fails
+ * nothing.
  */
 #define _GNU_SOURCE
 #include "opened.h"
@@ -20,6 +21,11 @@
 #include <sys/inotify.h>
 #include <sys/stat.h>
 
+enum { EVENTS_BYTES = 16384 };
+
+/* What tells, with IN_ISDIR, that there are other folders than those that are watched, or by other names. */
+#define FOLDER_EVENTS (IN_CREATE | IN_MOVE | IN_DELETE)
+
 static struct timespec changed_at(int host_fd, const char *path) {
     struct stat st;
     if (host_fd < 0 || fstatat(host_fd, path, &st, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW))
@@ -27,7 +33,25 @@ static struct timespec changed_at(int host_fd, const char *path) {
     return st.st_mtim;
 }
 
-bool opened_is_stale(const struct opened *opened) {
+void opened_init(struct opened *opened) {
+    *opened = (struct opened){.fd = -1, .host_fd = -1};
+}
+
+void opened_forget(struct opened *opened) {
+    for (size_t i = 0; i < opened->n; i++) {
+        inotify_rm_watch(opened->fd, opened->folder[i].watch);
+        free(opened->folder[i].path);
+    }
+    opened->n = opened->entries = 0;
+    opened->left_out = opened->stale = false;
+}
+
+void opened_fini(struct opened *opened) {
+    opened_forget(opened);
+    close_fd(&opened->fd);
+}
+
+bool opened_is_outdated(const struct opened *opened) {
     for (size_t i = 0; i < opened->n; i++) {
         struct timespec now = changed_at(opened->host_fd, opened->folder[i].path);
         if (memcmp(&now, &opened->folder[i].changed, sizeof now) != 0)
@@ -43,7 +67,7 @@ static int watch_folder(struct opened *opened, int fd, const char *path) {
     if (!copy)
         return -ENOMEM;
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    int watch = inotify_add_watch(opened->fd, link, IN_OPEN | IN_ONLYDIR);
+    int watch = inotify_add_watch(opened->fd, link, IN_OPEN | FOLDER_EVENTS | IN_ONLYDIR);
     if (watch < 0) {
         free(copy);
         return -errno;
@@ -72,6 +96,10 @@ static int watch_inner(struct opened *opened, int root_fd, size_t at) {
     if (!dir)
         return -errno;
     while (r == 0 && (entry = readdir(dir))) {
+        if (++opened->entries > OPENED_ENTRIES) {
+            opened->left_out = true;
+            break;
+        }
         if (!is_folder(dirfd(dir), entry) || strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
         int n = snprintf(path, sizeof path, "%s%s%s", outer, outer[0] ? "/" : "", entry->d_name);
@@ -86,30 +114,20 @@ static int watch_inner(struct opened *opened, int root_fd, size_t at) {
     return r;
 }
 
-int opened_start(void) {
-    int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-    return fd < 0 ? -errno : fd;
-}
-
-int opened_watch(int fd, int folder_fd, int host_fd, struct opened *ret) {
-    char buf[16384];
-    while (read(fd, buf, sizeof buf) > 0)
-        continue;
-    *ret = (struct opened){.fd = fd, .host_fd = host_fd};
-    int r = watch_folder(ret, folder_fd, "");
-    for (size_t at = 0; r == 0 && at < ret->n; at++)
-        r = watch_inner(ret, folder_fd, at);
+int opened_watch(struct opened *opened, int folder_fd, int host_fd) {
+    char buf[EVENTS_BYTES];
+    opened_forget(opened);
+    if (opened->fd < 0 && (opened->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) < 0)
+        return -errno;
+    while (read(opened->fd, buf, sizeof buf) > 0)
+        continue; /* Linux reuses no number of a watch, but the queue may be full */
+    opened->host_fd = host_fd;
+    int r = watch_folder(opened, folder_fd, "");
+    for (size_t at = 0; r == 0 && at < opened->n; at++)
+        r = watch_inner(opened, folder_fd, at);
     if (r)
-        opened_fini(ret);
+        opened_forget(opened);
     return r;
-}
-
-void opened_fini(struct opened *opened) {
-    for (size_t i = 0; i < opened->n; i++) {
-        inotify_rm_watch(opened->fd, opened->folder[i].watch);
-        free(opened->folder[i].path);
-    }
-    opened->n = 0;
 }
 
 /* The paths that were found, in the order of their events. */
@@ -140,20 +158,36 @@ static int note(struct found *found, const char *folder, const char *name) {
     return found->path[found->n++] ? 0 : -ENOMEM;
 }
 
-static int note_events(const struct opened *opened, const char *buf, size_t bytes, struct found *found) {
+static bool is_of_folders(const struct inotify_event *event) {
+    return (event->mask & (IN_Q_OVERFLOW | IN_IGNORED)) || ((event->mask & IN_ISDIR) && (event->mask & FOLDER_EVENTS));
+}
+
+/* found: NULL for events that don't count. */
+static int note_events(struct opened *opened, const char *buf, size_t bytes, struct found *found) {
     struct inotify_event event;
     for (size_t at = 0; at + sizeof event <= bytes; at += sizeof event + event.len) {
         memcpy(&event, buf + at, sizeof event);
+        opened->stale |= is_of_folders(&event);
+        if (!found)
+            continue;
         const char *folder = folder_of(opened, event.wd);
         if (event.mask & IN_Q_OVERFLOW)
             found->more = true;
-        if ((event.mask & IN_ISDIR) || event.len == 0 || !folder)
+        if (!(event.mask & IN_OPEN) || (event.mask & IN_ISDIR) || event.len == 0 || !folder)
             continue;
         int r = note(found, folder, buf + at + sizeof event);
         if (r)
             return r;
     }
     return 0;
+}
+
+bool opened_renew(struct opened *opened) {
+    char buf[EVENTS_BYTES];
+    ssize_t n;
+    while (opened->n > 0 && (n = read(opened->fd, buf, sizeof buf)) > 0)
+        (void)note_events(opened, buf, (size_t)n, NULL);
+    return opened->n > 0 && !opened->stale;
 }
 
 static int by_text(const void *a, const void *b) {
@@ -175,10 +209,10 @@ static char **pack(const struct found *found) {
 }
 
 int opened_take(struct opened *opened, char ***ret_paths, size_t *ret_n) {
-    char buf[16384];
+    char buf[EVENTS_BYTES];
     struct found found = {.more = opened->left_out};
     ssize_t n;
-    int r = 0;
+    int r = opened->n > 0 ? 0 : -EBADF;
     while (r == 0 && (n = read(opened->fd, buf, sizeof buf)) > 0)
         r = note_events(opened, buf, (size_t)n, &found);
     qsort(found.path, found.n, sizeof found.path[0], by_text);

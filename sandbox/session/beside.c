@@ -44,8 +44,10 @@ static void end_removing(struct beside_place *place) {
 }
 
 void beside_init(struct session *session) {
-    for (unsigned i = 0; i < SANDBOX_BESIDE_MAX; i++)
-        session->beside[i] = (struct beside_place){.ending_fd = -1, .opened_fd = -1, .seed_memory_fd = -1};
+    for (unsigned i = 0; i < SANDBOX_BESIDE_MAX; i++) {
+        session->beside[i] = (struct beside_place){.ending_fd = -1, .seed_memory_fd = -1};
+        opened_init(&session->beside[i].opened);
+    }
 }
 
 static void end_seed(struct session *session, struct beside_place *place) {
@@ -62,7 +64,7 @@ void beside_fini(struct session *session) {
         killed_await(&session->beside[i].killed);
         end_removing(&session->beside[i]);
         close_fd(&session->beside[i].ending_fd);
-        close_fd(&session->beside[i].opened_fd);
+        opened_fini(&session->beside[i].opened);
     }
 }
 
@@ -146,6 +148,7 @@ bool beside_has(const struct session *session, pid_t pid) {
 void beside_leave(struct session *session, int place, int init_fd, uint64_t layer) {
     struct beside_place *left = &session->beside[place];
     left->taken = false;
+    opened_forget(&left->opened);
     left->layer = layer;
     left->files_fd = session->zygote.files_fd;
     left->ending_fd = init_fd;

@@ -10,6 +10,7 @@
 #define PETRI_SANDBOX_SESSION_BESIDE_H
 
 #include "base/cleanup.h"
+#include "sandbox/files/opened.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/session/killed.h"
 
@@ -26,7 +27,7 @@ struct beside_place {
     pthread_t removing;   /* the thread that removes it */
     bool is_removing;     /* there is that thread */
     atomic_bool removed;  /* it has done so */
-    int opened_fd;        /* of inotify; -1 until a cell is watched */
+    struct opened opened; /* watches on the notebook's folder as its cell sees it */
     pid_t seed;           /* a copy of image 0 in the place's group, a child of ours; 0 until it is needed */
     int seed_memory_fd;   /* of its address space */
 };

@@ -360,7 +360,6 @@ static void cell_free(struct cell *cell) {
     image_unref(cell->result, &killed);
     killed_add(cell_killed(cell), killed);
     threads_fini(&cell->threads);
-    opened_fini(&cell->opened);
     if (cell->place >= 0)
         beside_leave(cell->session, cell->place, steal_fd(&cell->init.pidfd), cell->layer);
     for (size_t i = 0; i < DESCRIPTORS_OUTPUTS; i++)
@@ -420,7 +419,7 @@ void cell_commit(struct cell *cell) {
 /* Puts the session's files back, once the cell's watches and its keeper don't hold any. Where that fails no cell is
  * made of the image. */
 static void put_files_back(struct cell *cell) {
-    opened_fini(&cell->opened);
+    opened_forget(&cell->session->opened);
     killed_await(&cell->session->killed);
     int r = session_files_restore(cell);
     if (r && cell->image->broken == 0)

@@ -47,7 +47,7 @@ struct cell {
     int names_fd; /* where its programs ask for names; -1 before it was asked for, or where there is none */
     pid_t *tids;  /* the tasks that are our tracees, the worker first */
     size_t n_tids;
-    struct opened opened;    /* watches on the notebook's folder, if any */
+    struct opened *opened;   /* watches on the notebook's folder, the session's or the place's; NULL for none */
     struct threads threads;  /* recorded by cell_freeze() */
     struct zombies zombies;  /* recorded by cell_freeze() */
     struct image *result;    /* made by cell_freeze(): what becomes the image */
@@ -81,7 +81,7 @@ int cell_assemble(struct cell *cell, struct error *ret_error);
 /* cell_list_changes() of a cell that is at its end, however it ended, with all that may have changed. */
 int cell_list_names(const struct cell *cell, cell_change_handler *handler, void *arg);
 
-/* Where the host has changed its folders since they were watched, watches them anew. */
+/* What was opened before the cell starts does not count; folders that have changed since are watched anew. */
 void cell_renew_watches(struct cell *cell);
 
 /* Holds the stopped tasks of a cell to limits, and begins to measure. 0 or -errno. */

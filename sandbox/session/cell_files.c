@@ -132,23 +132,26 @@ int cell_list_held(const struct cell *cell, cell_held_handler *handler, void *ar
     return cell->result ? session_files_list_held(cell, handler, arg) : -EINVAL;
 }
 
-int cell_watch_opened(struct cell *cell) {
-    struct session *session = cell->session;
-    int *opened_fd = cell->role == CELL_BESIDE ? &session->beside[cell->place].opened_fd : &session->opened_fd;
-    if (cell->started || cell->init.pid <= 0 || cell->role == CELL_EPHEMERAL)
-        return -EINVAL;
-    if (*opened_fd < 0 && (*opened_fd = opened_start()) < 0)
-        return *opened_fd;
+static int watch(const struct cell *cell) {
     auto_fd folder_fd = open_work(cell);
-    opened_fini(&cell->opened);
-    return folder_fd < 0 ? folder_fd : opened_watch(*opened_fd, folder_fd, session->folder_fd, &cell->opened);
+    return folder_fd < 0 ? folder_fd : opened_watch(cell->opened, folder_fd, cell->session->folder_fd);
 }
 
+int cell_watch_opened(struct cell *cell) {
+    struct session *session = cell->session;
+    if (cell->started || cell->init.pid <= 0 || cell->role == CELL_EPHEMERAL)
+        return -EINVAL;
+    cell->opened = cell->role == CELL_BESIDE ? &session->beside[cell->place].opened : &session->opened;
+    return opened_renew(cell->opened) ? 0 : watch(cell);
+}
+
+/* Where folders have changed and can't be watched, it is not known what the cell opens, and cell_take_opened() says so.
+ */
 void cell_renew_watches(struct cell *cell) {
-    if (cell->opened.n > 0 && opened_is_stale(&cell->opened) && cell_watch_opened(cell))
-        opened_fini(&cell->opened); /* then it is not known what the cell opens, and cell_take_opened() says so */
+    if (cell->opened && (!opened_renew(cell->opened) || opened_is_outdated(cell->opened)))
+        (void)watch(cell);
 }
 
 int cell_take_opened(struct cell *cell, char ***ret_paths, size_t *ret_n) {
-    return cell->opened.n == 0 ? -EBADF : opened_take(&cell->opened, ret_paths, ret_n);
+    return cell->opened ? opened_take(cell->opened, ret_paths, ret_n) : -EBADF;
 }

@@ -147,7 +147,8 @@ int session_create(const struct session_options *options, struct session **ret_s
     session->control_fd = session->worker_pidfd = -1;
     for (size_t i = 0; i < DESCRIPTORS_OUTPUTS; i++)
         session->outputs[i] = -1;
-    session->denied_fd = session->folder_fd = session->opened_fd = session->files.view_fd = -1;
+    session->denied_fd = session->folder_fd = session->files.view_fd = -1;
+    opened_init(&session->opened);
     beside_init(session);
     if (options->host->folder_fd >= 0)
         session->folder_fd = fcntl(options->host->folder_fd, F_DUPFD_CLOEXEC, 0);
@@ -190,7 +191,7 @@ void session_destroy(struct session *session) {
         close_fd(&session->outputs[i]);
     close_fd(&session->denied_fd);
     close_fd(&session->folder_fd);
-    close_fd(&session->opened_fd);
+    opened_fini(&session->opened);
     folder_seen_fini(&session->homes);
     free(session->folder);
     filter_fini(&session->filter);

@@ -5,6 +5,7 @@
 #define PETRI_SANDBOX_SESSION_SESSION_H
 
 #include "sandbox/files/folder.h"
+#include "sandbox/files/opened.h"
 #include "sandbox/filter/filter.h"
 #include "sandbox/image/image.h"
 #include "sandbox/image/prefault.h"
@@ -35,7 +36,7 @@ struct session {
     int control_fd;
     int outputs[DESCRIPTORS_OUTPUTS]; /* read ends, in the order of enum session_output */
     int denied_fd;                    /* listener of the filter, or -1 */
-    int opened_fd;                    /* of inotify, for its own cells; -1 until one is watched */
+    struct opened opened;             /* watches on the notebook's folder as its own cells see it */
     char *folder;                     /* where cells see it beside /work; owned */
     int folder_fd;                    /* the notebook's folder below the layers, or -1 where cells see none */
     struct folder_seen homes;         /* the notebook's folder itself, or in it, as they were looked at last */

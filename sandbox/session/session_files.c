@@ -252,6 +252,7 @@ static int refresh(struct session *session, const struct names *names, bool rele
         return 0;
     close_fd(&view_fd);
     close_fd(&session->files.view_fd);
+    opened_forget(&session->opened); /* they are of the overlay that is no more */
     return zygote_renew(&session->zygote);
 }
 
@@ -282,8 +283,10 @@ void session_files_commit(const struct cell *cell) {
     mapped_files_note(&cell->result->shared.mapped, snapshot);
     if (session->files.failed == 0)
         session->files.failed = with_room(session, guard, (void *)cell);
-    if (session->files.failed == 0 && (session->files.released.n > 0 || session->files.released.failed))
+    if (session->files.failed == 0 && (session->files.released.n > 0 || session->files.released.failed)) {
+        opened_forget(&session->opened); /* a folder that the host has by now is another one */
         session->files.failed = refresh(session, &session->files.released, true);
+    }
     forget_cell(&session->files);
 }
 

@@ -28,7 +28,8 @@ static struct cell *create(struct live *live, enum cell_source source) {
     struct error error = {0};
     struct cell *cell;
     CHECK_EQUAL(cell_create(live->session,
-                            &(struct cell_options){source, source == CELL_FROM_FIRST ? CELL_BESIDE : CELL_OF_SESSION},
+                            &(struct cell_options){.source = source,
+                                                   .role = source == CELL_FROM_FIRST ? CELL_BESIDE : CELL_OF_SESSION},
                             &cell, &error),
                 0);
     return cell;
@@ -190,6 +191,59 @@ static void files_that_a_cell_opens_are_listed(struct live *live) {
     cell_discard(other);
 }
 
+/* A cell that is watched and has run these commands, frozen. */
+static struct cell *run_watched(struct live *live, size_t n, const char *const *commands) {
+    struct cell *cell = create(live, CELL_FROM_CURRENT);
+    CHECK_EQUAL(cell_watch_opened(cell), 0);
+    start(cell);
+    for (size_t i = 0; i < n; i++)
+        live_ask(cell, "%s", commands[i]);
+    freeze(cell);
+    return cell;
+}
+
+#define RUN_WATCHED(live, ...)                                                                                         \
+    run_watched(live, sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *), (const char *[]){__VA_ARGS__})
+
+/* The watches stay from cell to cell, so each way in which folders come and go is tried. */
+static void files_in_folders_that_come_and_go_are_listed(struct live *live) {
+    char call[128];
+    struct cell *cell = RUN_WATCHED(live, "file host.txt");
+    check_opened(cell, 1, "host.txt");
+    cell_commit(cell);
+
+    (void)snprintf(call, sizeof call, "call %d \"made %d", SYS_mkdir, 0755);
+    cell = RUN_WATCHED(live, call, "put made/new.txt x");
+    check_opened(cell, 1, ""); /* there were no watches in it yet, nor any file before the cell */
+    cell_commit(cell);
+    cell = RUN_WATCHED(live, "file made/new.txt", "file sub/deep.txt");
+    check_opened(cell, 1, "made/new.txt, sub/deep.txt");
+    cell_commit(cell);
+    cell = RUN_WATCHED(live, "file made/new.txt");
+    check_opened(cell, 1, "made/new.txt"); /* and nothing of the cell before */
+    cell_commit(cell);
+
+    (void)snprintf(call, sizeof call, "call %d \"made \"moved", SYS_rename);
+    cell_commit(RUN_WATCHED(live, call));
+    cell = RUN_WATCHED(live, "file moved/new.txt");
+    check_opened(cell, 1, "moved/new.txt");
+    cell_commit(cell);
+
+    (void)snprintf(call, sizeof call, "call %d \"lost %d", SYS_mkdir, 0755);
+    cell_discard(RUN_WATCHED(live, call, "put lost/new.txt x", "file sub/deep.txt"));
+    CHECK_EQUAL(live_call(live, SYS_mkdir, "\"lost %d", 0755), 0);
+    CHECK_TEXT(live_do(live, "put lost/new.txt x"), "ok");
+    cell = RUN_WATCHED(live, "file lost/new.txt", "file sub/deep.txt");
+    check_opened(cell, 1, "lost/new.txt, sub/deep.txt");
+    cell_commit(cell);
+
+    CHECK_EQUAL(live_call(live, SYS_unlink, "\"lost/new.txt"), 0);
+    CHECK_EQUAL(live_call(live, SYS_rmdir, "\"lost"), 0);
+    cell = RUN_WATCHED(live, "file lost/new.txt", "file host.txt");
+    check_opened(cell, 1, "host.txt");
+    cell_commit(cell);
+}
+
 /* A file of the host's folder gets this text, or is removed where it is NULL. */
 static void host_put(const struct live *live, const char *path, const char *text) {
     char whole[PATH_MAX + 64];
@@ -284,6 +338,7 @@ static const struct live_case cases[] = {
     {"changes_open_as_plain_files_only", changes_open_as_plain_files_only, NULL},
     {"cell_from_the_first_image_has_the_first_files", cell_from_the_first_image_has_the_first_files, NULL},
     {"files_that_a_cell_opens_are_listed", files_that_a_cell_opens_are_listed, NULL},
+    {"files_in_folders_that_come_and_go_are_listed", files_in_folders_that_come_and_go_are_listed, NULL},
 };
 
 int main(void) {
