@@ -141,7 +141,7 @@ static int open_connection(const char *folder, const char *name, sqlite3 **ret_d
     refused.text[0] = '\0';
     if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW, NULL) != SQLITE_OK || harden(db) < 0) {
         error_set(ret_error, EIO, "%s", refused.text[0] ? refused.text : db ? sqlite3_errmsg(db) : strerror(ENOMEM));
-        sqlite3_close(db);
+        statement_close(db);
         return -EIO;
     }
     *ret_db = db;
@@ -173,7 +173,7 @@ void database_close(sqlite3 *db) {
     char path[PATH_MAX];
     const char *file = db ? sqlite3_db_filename(db, "main") : NULL;
     snprintf(path, sizeof path, "%s", file ? file : "");
-    sqlite3_close(db);
+    statement_close(db);
     const char *slash = strrchr(path, '/');
     if (slash)
         drop_folder(path, (size_t)(slash - path));
@@ -227,6 +227,6 @@ int database_check_schema(sqlite3 *db, const char *sql, struct error *ret_error)
     int r = sqlite3_open(":memory:", &model) == SQLITE_OK && sqlite3_exec(model, sql, NULL, NULL, NULL) == SQLITE_OK
                 ? compare_schemas(db, model, ret_error)
                 : -EIO;
-    sqlite3_close(model);
+    statement_close(model);
     return r;
 }

@@ -96,8 +96,8 @@ static bool is_open(struct history *history) {
 }
 
 static sqlite3_stmt *prepare_sql(const struct history *history, const char *sql) {
-    sqlite3_stmt *statement = NULL;
-    if (sqlite3_prepare_v2(history->db, sql, -1, &statement, NULL) != SQLITE_OK)
+    sqlite3_stmt *statement = statement_make(history->db, sql, "");
+    if (!statement)
         complain(history, "can't be read");
     return statement;
 }

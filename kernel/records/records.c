@@ -256,10 +256,10 @@ int records_store(struct records *records, const struct record *record) {
     sqlite3 *db = records->db;
     if (!db)
         return -ENOENT;
-    bool ok = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == SQLITE_OK;
+    bool ok = statement_run(db, "BEGIN IMMEDIATE", "");
     bool begun = ok;
     const char *why = NULL;
-    ok = ok && store_all(records, record, &why) && sqlite3_exec(db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK;
+    ok = ok && store_all(records, record, &why) && statement_run(db, "COMMIT", "");
     if (!ok)
         log_write(records->log, LOG_LEVEL_WARNING, "run %s is not recorded in %s: %s", record->run_id, records->path,
                   why ? why : sqlite3_errmsg(db));

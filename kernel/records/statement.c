@@ -1,10 +1,11 @@
-/* statement.c - prepares and binds in one call, and retries where SQLite doesn't wait by itself. */
+/* statement.c - finds or prepares, and binds, in one call, and retries where SQLite doesn't wait by itself. */
 
 #include "statement.h"
 
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 static int bind_argument(sqlite3_stmt *statement, int at, char kind, va_list *args) {
     if (kind == 'i')
@@ -18,9 +19,17 @@ static int bind_argument(sqlite3_stmt *statement, int at, char kind, va_list *ar
     return data ? sqlite3_bind_blob64(statement, at, data, bytes, SQLITE_STATIC) : sqlite3_bind_null(statement, at);
 }
 
+/* SQLite has a list of those that were prepared. */
+static sqlite3_stmt *find(sqlite3 *db, const char *sql) {
+    sqlite3_stmt *kept = sqlite3_next_stmt(db, NULL);
+    while (kept && (sqlite3_stmt_busy(kept) || strcmp(sqlite3_sql(kept), sql) != 0))
+        kept = sqlite3_next_stmt(db, kept);
+    return kept;
+}
+
 static sqlite3_stmt *make(sqlite3 *db, const char *sql, const char *format, va_list *args) {
-    sqlite3_stmt *statement = NULL;
-    int r = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+    sqlite3_stmt *statement = find(db, sql);
+    int r = statement ? SQLITE_OK : sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, NULL);
     for (int i = 0; r == SQLITE_OK && format[i]; i++)
         r = bind_argument(statement, i + 1, format[i], args);
     if (r == SQLITE_OK)
@@ -35,6 +44,13 @@ sqlite3_stmt *statement_make(sqlite3 *db, const char *sql, const char *format, .
     sqlite3_stmt *statement = make(db, sql, format, &args);
     va_end(args);
     return statement;
+}
+
+void statement_close(sqlite3 *db) {
+    sqlite3_stmt *kept;
+    while (db && (kept = sqlite3_next_stmt(db, NULL)))
+        sqlite3_finalize(kept);
+    sqlite3_close(db);
 }
 
 bool statement_run(sqlite3 *db, const char *sql, const char *format, ...) {

@@ -1,5 +1,5 @@
 /*
- * statement.h - SQLite statements that finalize themselves and are bound by a format.
+ * statement.h - SQLite statements that are prepared once for each database, and bound by a format.
  */
 #ifndef PETRI_STATEMENT_H
 #define PETRI_STATEMENT_H
@@ -8,17 +8,25 @@
 #include <stdbool.h>
 
 static inline void cleanup_statement(sqlite3_stmt **statement) {
-    sqlite3_finalize(*statement);
+    if (!*statement)
+        return;
+    sqlite3_reset(*statement);
+    sqlite3_clear_bindings(*statement);
 }
 #define auto_statement __attribute__((cleanup(cleanup_statement))) sqlite3_stmt *
 
 /*
- * Prepares sql and binds its parameters in their order. format: t const char *
+ * A statement of the database's own that is sql, which is not in use; its
+ * parameters bound in their order. It is kept until statement_close(), so the
+ * texts of sql have to be few. format: t const char *
  * ("" is bound as NULL), i int64_t, b const void * and size_t (NULL is bound as
- * NULL). Texts and blobs are borrowed until the statement is finalized. NULL
+ * NULL). Texts and blobs are borrowed until the statement's variable ends. NULL
  * where it fails: sqlite3_errmsg() says why.
  */
 sqlite3_stmt *statement_make(struct sqlite3 *db, const char *sql, const char *format, ...);
+
+/* Finalizes the statements that are kept, and closes the database. NULL is allowed. */
+void statement_close(struct sqlite3 *db);
 
 /* Runs a statement that gives no rows. */
 bool statement_run(struct sqlite3 *db, const char *sql, const char *format, ...);

@@ -139,10 +139,9 @@ static void test_database_is_opened_so_that_nothing_in_it_runs(void **state) {
     expect_good(poisoned);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_int_equal(sqlite3_exec(db, rows[i].sql, NULL, NULL, NULL), rows[i].result);
-    sqlite3_stmt *told = statement_make(db, "SELECT count(*) FROM told", "");
+    auto_statement told = statement_make(db, "SELECT count(*) FROM told", "");
     assert_int_equal(sqlite3_step(told), SQLITE_ROW);
     assert_int_equal(sqlite3_column_int(told, 0), 0);
-    sqlite3_finalize(told);
 }
 
 /* What was done to records, by who had a hand in them. */
