@@ -328,6 +328,19 @@ static void end_sandbox(struct cell *cell) {
 }
 
 /*
+ * The same, and waits for nothing. A frozen worker's end changes nothing any more: its robust lists and what
+ * its threads would clear at their ends are taken back. The worker comes first, for it is reaped last.
+ */
+static void leave_sandbox(struct cell *cell) {
+    kill(cell->worker, SIGKILL);
+    system_pidfd_signal(cell->init.pidfd, SIGKILL);
+    for (size_t i = 0; i < cell->n_tids; i++)
+        killed_add(cell_killed(cell), cell->tids[i]);
+    cell->n_tids = 0;
+    cell->ended = true;
+}
+
+/*
  * Waits for the end of the sandbox: until then the files of its layer take disk, and
  * its dead processes count for the limit of the next cell.
  */
@@ -404,7 +417,7 @@ static void end_locks(const struct cell *cell) {
 void cell_commit(struct cell *cell) {
     sample_writes(cell);
     shared_forget(&cell->image->shared);
-    end_sandbox(cell);
+    leave_sandbox(cell);
     if (cell->left_processes)
         await_room(cell);
     end_locks_and_modes(cell);

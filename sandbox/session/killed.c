@@ -1,5 +1,8 @@
 /*
  * killed.c - a list of bounded length: who can't be added to it is waited for.
+ *
+ * The last is always waited for first, because Linux keeps a process until the threads of it
+ * that we trace are reaped, and these are behind it.
  */
 #define _GNU_SOURCE
 #include "killed.h"

@@ -20,8 +20,8 @@ struct killed {
     pid_t pid[KILLED_MAX]; /* children of ours that are not reaped yet */
 };
 
-/* Takes over a killed child: it is reaped when it is dead. Waits for another one where the list is full. 0 is ignored.
- */
+/* Takes over a killed child, or a killed tracee that is a thread of the one before: it is reaped when it is dead. Waits
+ * for another one where the list is full. 0 is ignored. */
 void killed_add(struct killed *killed, pid_t pid);
 
 /* Reaps what has died since. */
