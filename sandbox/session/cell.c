@@ -417,9 +417,12 @@ static void end_locks(const struct cell *cell) {
 void cell_commit(struct cell *cell) {
     sample_writes(cell);
     shared_forget(&cell->image->shared);
-    leave_sandbox(cell);
-    if (cell->left_processes)
+    if (cell->left_processes) {
+        end_sandbox(cell); /* pid 1 ends after all others of its namespace are reaped */
         await_room(cell);
+    } else {
+        leave_sandbox(cell);
+    }
     end_locks_and_modes(cell);
     end_locks(cell);
     cell_reset_oom_score(cell->result->keeper);
