@@ -50,7 +50,8 @@ class Executor:
             self._loop.call(self._show, error)
         # Taken in any case, so that a payload never goes out with the next cell.
         payload = shell.payload_manager.read_payload()
-        shell.payload_manager.clear_payload()
+        if payload:
+            shell.payload_manager.clear_payload()
         if error is None:
             return {"status": "ok", "user_expressions": expressions, "payload": payload}
         if not shell.has_shown(error):

@@ -12,8 +12,11 @@ _EMBED = "IPython.terminal.embed"
 # The folder that PETRI_SITE named, or None.
 site = None
 
-# The notebook's folder, once modules are imported from it.
+# The notebook's folder, once modules are imported from it; the finders of it and of folders in it, by path, as they
+# were found when Python had so many finders.
 _folder = None
+_finders = {}
+_n_finders = 0
 
 # What PETRI_PACKAGES lists: the packages that the configuration lets cells see; None where that is all.
 listed = os.environ.pop("PETRI_PACKAGES", None)
@@ -78,9 +81,22 @@ def look_anew():
     The next import lists the notebook's folder, and those in it, once more. Python does so where a folder has another
     time of modification; but one that cells have written in has its own, whatever the host puts there.
     """
-    for path, finder in list(sys.path_importer_cache.items()):
-        if isinstance(finder, FileFinder) and f"{path}/".startswith(f"{_folder}/"):
-            finder.invalidate_caches()
+    cache = sys.path_importer_cache
+    # To go through all of them writes a page for nearly each.
+    if len(cache) != _n_finders or any(cache.get(path) is not finder for path, finder in _finders.items()):
+        _find_finders(cache)
+    for finder in _finders.values():
+        finder.invalidate_caches()
+
+
+def _find_finders(cache):
+    global _finders, _n_finders
+    _finders = {
+        path: finder
+        for path, finder in list(cache.items())
+        if isinstance(finder, FileFinder) and f"{path}/".startswith(f"{_folder}/")
+    }
+    _n_finders = len(cache)
 
 
 def _first_installed():

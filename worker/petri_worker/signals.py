@@ -17,6 +17,7 @@ its request.
 See: Jupyter messaging, "Kernel interrupt".
 """
 
+import _signal
 import _thread
 import functools
 import signal
@@ -40,7 +41,7 @@ class Signals:
         self._main = _thread.get_ident()
         self._depth = 0
         self._waiting = []
-        self._set, self._get = signal.signal, signal.getsignal
+        self._set, self._get = _signal.signal, signal.getsignal  # begin() is a part of each request
         self._interrupt = self._deferring(signal.default_int_handler)
         self._set(signal.SIGINT, self._interrupt)
         self._set(NUDGE, self._remind)

@@ -19,6 +19,7 @@ from petri_worker.hello import CONTROL_FD
 from petri_worker.jsonable import dumps
 
 _HEADER = struct.Struct("<II")
+_decode = json.JSONDecoder().decode
 
 
 class WireClosed(Exception):
@@ -170,7 +171,7 @@ class Channel:
     def _receive(self):
         json_bytes, n_buffers = _HEADER.unpack(self._exactly(_HEADER.size))
         lengths = struct.unpack("<%dI" % n_buffers, self._exactly(4 * n_buffers))
-        frame = json.loads(self._exactly(json_bytes))
+        frame = _decode(self._exactly(json_bytes).decode())
         return frame, [memoryview(self._exactly(length)) for length in lengths]
 
     def _exactly(self, size):
