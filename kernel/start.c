@@ -1,9 +1,10 @@
 /*
  * start.c - `petri kernel`: starts a kernel from its options, runs the loop, and ends the kernel.
  *
- * The order matters: namespaces are made before any thread exists, and the
- * session before libzmq starts its threads, so that the interpreter starts while
- * the sockets are made. The key is excluded from forks before there is a session,
+ * The order matters: the sockets listen first, so that no client is refused and
+ * tries again later (listeners.h). Namespaces are made before any thread exists, and
+ * the session before libzmq starts its threads, so that the interpreter starts while
+ * libzmq gets the sockets. The key is excluded from forks before there is a session,
  * because its processes don't need it. If something that cells need is missing, or
  * the configuration can't be used, the kernel still starts, and each run is refused
  * with the reason: front ends show a reply, and of a kernel that ends only that it did. At the end
@@ -204,13 +205,14 @@ static void warn_of_empty_key(const struct kernel *kernel) {
 }
 
 static int open_channels(struct kernel *kernel, struct error *ret_error) {
+    struct jupyter *jupyter = &kernel->jupyter;
     gate_prepare(NULL, &kernel->log);
     warn_of_empty_key(kernel);
-    int r = channels_open(&kernel->jupyter.channels, &kernel->jupyter.connection, ret_error);
+    int r = channels_open(&jupyter->channels, &jupyter->connection, &jupyter->listeners, ret_error);
     if (r == 0)
-        r = heartbeat_start(&kernel->jupyter.heartbeat, kernel->jupyter.channels.context, &kernel->jupyter.connection,
+        r = heartbeat_start(&jupyter->heartbeat, jupyter->channels.context, &jupyter->connection, &jupyter->listeners,
                             ret_error);
-    return r < 0 ? r : registration_announce(&kernel->jupyter.channels, &kernel->jupyter.connection, ret_error);
+    return r < 0 ? r : registration_announce(&jupyter->channels, &jupyter->connection, ret_error);
 }
 
 static int serve(struct kernel *kernel, struct start *start) {
@@ -269,6 +271,11 @@ static void choose_writing(struct kernel *kernel, const struct start_options *op
         log_write(&kernel->log, LOG_LEVEL_ERROR, "the folder can't be written: %s", strerror(-r));
 }
 
+static void forget_clients(struct kernel *kernel) {
+    listeners_close(&kernel->jupyter.listeners, &kernel->jupyter.connection);
+    connection_fini(&kernel->jupyter.connection);
+}
+
 static void free_kernel(struct kernel *kernel) {
     introspections_fini(&kernel->introspections);
     preload_cancel(&kernel->preload);
@@ -286,7 +293,7 @@ static void free_kernel(struct kernel *kernel) {
         zmq_ctx_shutdown(kernel->jupyter.channels.context);
     heartbeat_join(&kernel->jupyter.heartbeat);
     channels_close(&kernel->jupyter.channels);
-    connection_fini(&kernel->jupyter.connection);
+    forget_clients(kernel);
     export_fini(&kernel->export);
     writeback_fini(&kernel->writeback);
     config_fini(&kernel->config);
@@ -368,7 +375,7 @@ static void enter_roster(struct kernel *kernel, struct start *start) {
     start->mend = "Who runs this machine can remove what is in the way. Restart the kernel then.";
 }
 
-/* Reads configuration and connection file. An error here ends the program with START_EXIT_USAGE. */
+/* Reads the configuration. An error here ends the program with START_EXIT_USAGE. */
 static int configure(struct kernel *kernel, const struct start_options *options, struct start *start,
                      struct error *ret_error) {
     const struct config *config = &kernel->config;
@@ -389,7 +396,22 @@ static int configure(struct kernel *kernel, const struct start_options *options,
     kernel->accounts.redaction = (struct redaction){kernel->accounts.patterns, &kernel->accounts.variables};
     history_init(&kernel->history, history, &kernel->accounts.redaction, &kernel->log);
     info_link_help(&kernel->info, config->profile.name, options->writable);
-    return connection_read(options->connection_file, &kernel->jupyter.connection, ret_error);
+    return 0;
+}
+
+/* Reads the connection file, and listens where it says. 0, or the exit status after a line in the log. */
+static int listen_for_clients(struct kernel *kernel, const char *connection_file) {
+    struct jupyter *jupyter = &kernel->jupyter;
+    struct error error;
+    if (connection_read(connection_file, &jupyter->connection, &error) < 0) {
+        fail_kernel(kernel, error.text);
+        return START_EXIT_USAGE;
+    }
+    if (listeners_open(&jupyter->connection, &jupyter->listeners, &error) < 0) {
+        connection_fini(&jupyter->connection);
+        return fail_kernel(kernel, error.text);
+    }
+    return 0;
 }
 
 /* Sets the fields of each part that point to other parts. */
@@ -418,8 +440,12 @@ int start_kernel(const struct start_options *options) {
     struct start start = {.workdir = {.fd = -1}, .host = {.folder_fd = -1}};
     struct error error;
     log_init(&kernel.log, getenv("PETRI_LOG"));
+    int status = listen_for_clients(&kernel, options->connection_file);
+    if (status)
+        return status;
     if (configure(&kernel, options, &start, &error) < 0) {
         fail_kernel(&kernel, error.text);
+        forget_clients(&kernel);
         return START_EXIT_USAGE;
     }
     connect_parts(&kernel);
@@ -430,7 +456,7 @@ int start_kernel(const struct start_options *options) {
     prepare(&kernel, options, &start);
     choose_export(&kernel, options, &start);
     choose_writing(&kernel, options, &start);
-    int status = serve(&kernel, &start);
+    status = serve(&kernel, &start);
     roster_leave(&kernel.roster);
     free_kernel(&kernel);
     packages_fini(&start.packages);

@@ -157,7 +157,7 @@ static int check_curve(const struct connection *connection, struct error *ret_er
     return 0;
 }
 
-/* port 0: libzmq chooses. */
+/* port 0: the kernel chooses. */
 static void write_tcp_endpoint(const struct connection *connection, int port, char *buf, size_t size) {
     bool bare_v6 = strchr(connection->ip, ':') != NULL && connection->ip[0] != '[';
     char number[16] = "*";

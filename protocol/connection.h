@@ -23,10 +23,10 @@ extern const char *const connection_port_keys[CHANNEL_N];
 #define CONNECTION_MAX_BYTES 65536
 
 struct connection {
-    char endpoint[CHANNEL_N][256]; /* what zmq_bind() takes: tcp://IP:PORT, tcp://IP:*, or ipc://IP-PORT */
+    char endpoint[CHANNEL_N][256]; /* tcp://IP:PORT, tcp://IP:* or ipc://IP-PORT */
     char transport[8];             /* "tcp" or "ipc" */
     char ip[200];
-    int port[CHANNEL_N];    /* 0 in a registration file: libzmq chooses */
+    int port[CHANNEL_N];    /* 0 in a registration file: the kernel chooses */
     char registration[256]; /* the endpoint of a registration file; "" where the file has the ports */
     char kernel_id[129];    /* the kernel's name there */
     unsigned char *key;     /* owned, of secret_alloc(); key_bytes 0 means messages are not signed */

@@ -8,7 +8,7 @@
  *
  * Sockets have no high-water mark, because at one libzmq drops messages silently;
  * backpressure.h has the bound instead. iopub opens first, so that a client that
- * can send a request can already subscribe.
+ * can send a request can already subscribe; listeners.c has the same order.
  *
  * See: zmq_msg_init_data(3), zmq_setsockopt(3).
  */
@@ -105,15 +105,17 @@ static int make_socket(struct channels *channels, size_t row, bool encrypted) {
     return r < 0 ? r : set_channel_options(socket, channel, encrypted);
 }
 
-static int open_socket(struct channels *channels, size_t row, struct connection *connection, struct error *ret_error) {
+static int open_socket(struct channels *channels, size_t row, const struct connection *connection,
+                       struct listeners *listeners, struct error *ret_error) {
     enum channel channel = channel_rows[row].channel;
     int r = make_socket(channels, row, connection->curve_secretkey[0] != '\0');
     if (r < 0)
         return error_set(ret_error, -r, "a socket can't be made: %s", zmq_strerror(-r));
-    return endpoint_bind(channels->sockets[channel], connection, channel, ret_error);
+    return endpoint_bind(channels->sockets[channel], connection, channel, listeners, ret_error);
 }
 
-int channels_open(struct channels *channels, struct connection *connection, struct error *ret_error) {
+int channels_open(struct channels *channels, const struct connection *connection, struct listeners *listeners,
+                  struct error *ret_error) {
     *channels = (struct channels){.username = "kernel", .serves = true};
     channels->signer = signer_create(connection->key, connection->key_bytes);
     channels->any_signature = signer_create("", 0);
@@ -124,7 +126,7 @@ int channels_open(struct channels *channels, struct connection *connection, stru
     }
     signer_new_session(channels->signer, channels->session_id);
     for (size_t row = 0; row < N_CHANNEL_ROWS; row++) {
-        int r = open_socket(channels, row, connection, ret_error);
+        int r = open_socket(channels, row, connection, listeners, ret_error);
         if (r < 0) {
             channels_close(channels);
             return r;

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "kernel/jupyter/listeners.h"
 #include "protocol/connection.h"
 #include "protocol/message.h"
 
@@ -25,11 +26,12 @@ struct channels {
 };
 
 /*
- * Makes the context and binds shell, control, iopub and stdin; ports that libzmq
- * has chosen are noted in connection. 0, or -errno with the endpoint that could
- * not be bound, or what else failed, in ret_error.
+ * Makes the context and serves shell, control, iopub and stdin with their
+ * listeners, which libzmq owns from then on. 0, or -errno with the endpoint that
+ * could not be served, or what else failed, in ret_error.
  */
-int channels_open(struct channels *channels, struct connection *connection, struct error *ret_error) MUST_CHECK;
+int channels_open(struct channels *channels, const struct connection *connection, struct listeners *listeners,
+                  struct error *ret_error) MUST_CHECK;
 
 /* Closes the sockets once the last messages have left, or after a second; ends the context. All zero is allowed. */
 void channels_close(struct channels *channels);

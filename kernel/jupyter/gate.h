@@ -54,8 +54,7 @@ void gate_prepare(const struct gate_limits *limits, const struct log *log);
 
 /*
  * Enforces the limits for connections to endpoint, which is tcp://IP:PORT or
- * ipc://PATH. Has to be called before it is bound or, where libzmq chooses the
- * port, right after. -EINVAL for any other endpoint, or where there are too many.
+ * ipc://PATH. Has to be called before libzmq accepts any. -EINVAL for any other endpoint, or where there are too many.
  */
 int gate_open(enum channel channel, const char *endpoint) MUST_CHECK;
 

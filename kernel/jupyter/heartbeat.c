@@ -61,13 +61,13 @@ static int make_socket(struct heartbeat *heartbeat, void *context) {
     return 0;
 }
 
-int heartbeat_start(struct heartbeat *heartbeat, void *context, struct connection *connection,
-                    struct error *ret_error) {
+int heartbeat_start(struct heartbeat *heartbeat, void *context, const struct connection *connection,
+                    struct listeners *listeners, struct error *ret_error) {
     int r = make_socket(heartbeat, context);
     if (r < 0)
         error_set(ret_error, -r, "the heartbeat's socket can't be made: %s", zmq_strerror(-r));
     else
-        r = endpoint_bind(heartbeat->socket, connection, CHANNEL_HB, ret_error);
+        r = endpoint_bind(heartbeat->socket, connection, CHANNEL_HB, listeners, ret_error);
     if (r == 0 && (r = start_thread(heartbeat)) < 0)
         error_set(ret_error, -r, "the heartbeat's thread can't be started: %s", zmq_strerror(-r));
     if (r < 0 && heartbeat->socket) {

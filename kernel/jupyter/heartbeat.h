@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "kernel/jupyter/listeners.h"
 #include "protocol/connection.h"
 
 #include <pthread.h>
@@ -19,12 +20,12 @@ struct heartbeat {
 };
 
 /*
- * Binds its socket as endpoint_bind() does and starts the thread, with every
+ * Serves its listener as endpoint_bind() does and starts the thread, with every
  * signal blocked. context is a ZeroMQ context. 0, or -errno with a sentence in
  * ret_error. The thread ends when the context is shut down.
  */
-int heartbeat_start(struct heartbeat *heartbeat, void *context, struct connection *connection,
-                    struct error *ret_error) MUST_CHECK;
+int heartbeat_start(struct heartbeat *heartbeat, void *context, const struct connection *connection,
+                    struct listeners *listeners, struct error *ret_error) MUST_CHECK;
 
 /* Waits for the thread's end; zmq_ctx_shutdown() comes first. All zero is allowed. */
 void heartbeat_join(struct heartbeat *heartbeat);

@@ -14,6 +14,7 @@
 struct jupyter {
     const struct log *log; /* borrowed */
     struct connection connection;
+    struct listeners listeners;
     struct channels channels;
     struct backpressure backpressure;
     struct heartbeat heartbeat;

@@ -1,15 +1,19 @@
 """How a kernel is reached: encrypted sockets, and ports that it chooses itself."""
 
 import json
+import os
 import socket as network
 import subprocess
+import sys
 
 import pytest
 import zmq
 from jupyter_client.blocking import BlockingKernelClient
+from jupyter_client.connect import write_connection_file
 from jupyter_client.session import Session
 
 from kernels import PETRI, STUCK_S, Kernel
+from processes import namespace_ids
 
 CHANNELS = ("shell", "control", "stdin", "iopub", "hb")
 KINDS = {"shell": zmq.DEALER, "control": zmq.DEALER, "stdin": zmq.DEALER, "iopub": zmq.SUB, "hb": zmq.REQ}
@@ -41,6 +45,61 @@ def open_socket(context, kind, endpoint, keys=None, monitored=0):
 def context():
     with zmq.Context() as found:
         yield found
+
+
+# Before anything else
+
+# An interpreter that tells who asks it what it is, and waits to be let on. It is asked outside of any sandbox.
+SLOW_PYTHON = """#!/bin/sh
+echo "$PPID" > '{folder}/asked'
+read -r _ < '{folder}/go'
+exec {python} "$@"
+"""
+
+
+@pytest.fixture
+def slow_start(tmp_path, monkeypatch):
+    """A connection file, and the process of a kernel that has read it and has come to nothing more."""
+    asked, go, program = tmp_path / "asked", tmp_path / "go", tmp_path / "slow-python"
+    os.mkfifo(asked)
+    os.mkfifo(go)
+    program.write_text(SLOW_PYTHON.format(folder=tmp_path, python=sys.executable))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    file, _ = write_connection_file(str(tmp_path / "connection.json"), key=KEY.encode())
+    process = subprocess.Popen([PETRI, "kernel", file, "--python", program.name], cwd=tmp_path)
+    assert int(asked.read_text()) == process.pid
+    yield file, process, go
+    process.kill()
+    process.wait(STUCK_S)
+
+
+def test_client_that_comes_before_there_is_a_sandbox_is_not_refused_and_is_served(slow_start):
+    file, process, go = slow_start
+    client = BlockingKernelClient(connection_file=file)
+    client.load_connection_file()
+    assert namespace_ids(process.pid) == namespace_ids()
+    ports = [client.get_connection_info()[f"{channel}_port"] for channel in CHANNELS]
+    for port in ports:
+        network.create_connection(("127.0.0.1", port), STUCK_S).close()
+    client.start_channels(hb=False)
+    request = client.kernel_info()
+    go.write_text("on\n")
+    try:
+        reply = client.get_shell_msg(timeout=STUCK_S)
+        assert reply["parent_header"]["msg_id"] == request
+        assert reply["content"]["status"] == "ok"
+        assert namespace_ids(process.pid) != namespace_ids()
+    finally:
+        client.stop_channels()
+
+
+def test_taken_port_is_named(tmp_path):
+    file, info = write_connection_file(str(tmp_path / "connection.json"), key=KEY.encode())
+    with network.create_server(("127.0.0.1", info["stdin_port"])):
+        run = subprocess.run([PETRI, "kernel", file], capture_output=True, text=True, timeout=STUCK_S, cwd=tmp_path)
+    assert run.returncode == 1
+    assert f"tcp://127.0.0.1:{info['stdin_port']} can't be bound: Address already in use" in run.stderr
 
 
 # Encryption
@@ -129,9 +188,8 @@ def test_client_without_the_right_keys_is_not_let_in(encrypted, context, channel
 
 
 def test_invalid_curve_keys_are_refused(tmp_path):
-    file = tmp_path / "connection.json"
-    ports = {f"{channel}_port": 1 for channel in CHANNELS}
-    file.write_text(json.dumps({**ports, "key": "", "curve_publickey": "~" * 40, "curve_secretkey": "~" * 40}))
+    keys = {"curve_publickey": b"~" * 40, "curve_secretkey": b"~" * 40}
+    file, _ = write_connection_file(str(tmp_path / "connection.json"), **keys)
     run = subprocess.run([PETRI, "kernel", file], capture_output=True, text=True, timeout=STUCK_S, cwd=tmp_path)
     assert run.returncode != 0
     assert "no CURVE keys" in run.stderr

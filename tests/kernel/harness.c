@@ -76,9 +76,11 @@ static void make_kernel(struct harness *h) {
     kernel->preload.over = true;  /* the worker that a test plays is asked only what the test asks */
     kernel->deferred.done = true; /* a test that wants records opens them */
     assert_int_equal(comms_init(&kernel->comms), 0);
-    if (channels_open(&jupyter->channels, &jupyter->connection, &error) < 0)
+    if (listeners_open(&jupyter->connection, &jupyter->listeners, &error) < 0 ||
+        channels_open(&jupyter->channels, &jupyter->connection, &jupyter->listeners, &error) < 0 ||
+        heartbeat_start(&jupyter->heartbeat, jupyter->channels.context, &jupyter->connection, &jupyter->listeners,
+                        &error) < 0)
         fail_msg("%s", error.text);
-    assert_int_equal(heartbeat_start(&jupyter->heartbeat, jupyter->channels.context, &jupyter->connection, &error), 0);
     h->session = fake_session_create();
     warm_begin(&kernel->runner, h->session);
 }
@@ -164,6 +166,7 @@ static void stop_kernel(struct harness *h) {
     zmq_ctx_shutdown(jupyter->channels.context);
     heartbeat_join(&jupyter->heartbeat);
     channels_close(&jupyter->channels);
+    listeners_close(&jupyter->listeners, &jupyter->connection);
     connection_fini(&jupyter->connection);
 }
 
@@ -175,12 +178,8 @@ void harness_stop(struct harness *h) {
     assert_null(status);
     stop_kernel(h);
     fake_session_free(h->session);
-    for (int i = 0; i < CHANNEL_N; i++) {
-        char path[96];
+    for (int i = 0; i < CHANNEL_N; i++)
         zmq_close(h->sockets[i]);
-        snprintf(path, sizeof path, "%s/%d", h->folder, i);
-        unlink(path);
-    }
     zmq_ctx_term(h->context);
     signer_destroy(h->signer);
     harness_leave(&h->own);

@@ -37,6 +37,7 @@ static const struct gate_limits small = {
 };
 
 static struct connection connection;
+static struct listeners listeners;
 static struct channels channels;
 
 static int open_channels(const struct gate_limits *limits) {
@@ -45,7 +46,9 @@ static int open_channels(const struct gate_limits *limits) {
     for (int i = 0; i < CHANNEL_N; i++)
         snprintf(connection.endpoint[i], sizeof connection.endpoint[i], "tcp://127.0.0.1:*");
     gate_prepare(limits, NULL);
-    int r = channels_open(&channels, &connection, &error);
+    int r = listeners_open(&connection, &listeners, &error);
+    if (r == 0)
+        r = channels_open(&channels, &connection, &listeners, &error);
     if (r < 0)
         print_error("%s\n", error.text);
     return r;
@@ -59,6 +62,7 @@ static int start(void **state) {
 static int stop(void **state) {
     (void)state;
     channels_close(&channels);
+    listeners_close(&listeners, &connection);
     return 0;
 }
 
