@@ -103,7 +103,7 @@ static int enter_bounded(struct workdir *workdir, const struct sandbox_bounds *b
     if (r < 0)
         return r;
     const struct sandbox_folder folder = workdir_folder(workdir);
-    r = sandbox_enter(&folder, bounds, host, &cause);
+    r = sandbox_enter(&folder, bounds, NULL, host, &cause);
     return r < 0 ? error_set_sandbox(ret_error, r, &cause) : 0;
 }
 

@@ -87,7 +87,9 @@ static void warn_of_bounds(const struct kernel *kernel, const struct sandbox_hos
 static void prepare(const struct kernel *kernel, const struct start_options *options, struct start *start) {
     const struct config *config = &kernel->config;
     const struct sandbox_bounds bounds = {(uint64_t)config->kernels.memory_bytes, (uint64_t)config->kernels.processes};
+    int fds[LISTENERS_FDS];
     struct error cause = {0};
+    listeners_fds(&kernel->jupyter.listeners, fds);
     if (start->broken.text[0])
         return;
     if (workdir_open(&start->workdir, config->inputs, &start->broken) < 0)
@@ -97,7 +99,7 @@ static void prepare(const struct kernel *kernel, const struct start_options *opt
     if (r < 0)
         error_set(&start->broken, -r, "petri's own files are not where its program is");
     else if (find_python(options->python, start) == 0 &&
-             (r = sandbox_enter(&folder, &bounds, &start->host, &cause)) < 0)
+             (r = sandbox_enter(&folder, &bounds, fds, &start->host, &cause)) < 0)
         error_set_sandbox(&start->broken, r, &cause);
     if (start->broken.text[0] == '\0')
         warn_of_bounds(kernel, &start->host);

@@ -110,11 +110,13 @@ struct sandbox_folder {
  * process that called, which may go on without sandboxes.
  *
  * The folder becomes the working folder. bounds hold as far as a control group can
- * be had: ret_host->bounded. Call it once, before any thread exists.
+ * be had: ret_host->bounded. moving_fds, which -1 ends, are descriptors that only the
+ * new process is to have: the one that stays behind closes them; or NULL. Call it
+ * once, before any thread exists.
  *
  * See: user_namespaces(7), pid_namespaces(7), PR_SET_PDEATHSIG in prctl(2).
  */
-int sandbox_enter(const struct sandbox_folder *folder, const struct sandbox_bounds *bounds,
+int sandbox_enter(const struct sandbox_folder *folder, const struct sandbox_bounds *bounds, const int *moving_fds,
                   struct sandbox_host *ret_host, struct error *ret_error) MUST_CHECK;
 
 /* The policy on system calls as text, a line a row, so that two can be compared. The caller's: free(); NULL on ENOMEM.

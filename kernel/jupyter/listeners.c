@@ -247,6 +247,14 @@ int listeners_open(struct connection *connection, struct listeners *ret, struct 
     return 0;
 }
 
+void listeners_fds(const struct listeners *listeners, int ret_fds[LISTENERS_FDS]) {
+    size_t n = 0;
+    for (size_t i = 0; i < CHANNEL_N; i++)
+        if (listeners->of[i].listens && listeners->of[i].fd >= 0)
+            ret_fds[n++] = listeners->of[i].fd;
+    ret_fds[n] = -1;
+}
+
 void listeners_close(struct listeners *listeners, const struct connection *connection) {
     for (size_t i = 0; i < CHANNEL_N; i++) {
         const char *path = file_of(connection->endpoint[i]);

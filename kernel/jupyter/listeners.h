@@ -36,6 +36,10 @@ struct listeners {
  */
 int listeners_open(struct connection *connection, struct listeners *ret, struct error *ret_error) MUST_CHECK;
 
+/* The descriptors of those that listen and are not given away, and -1. */
+enum { LISTENERS_FDS = CHANNEL_N + 1 };
+void listeners_fds(const struct listeners *listeners, int ret_fds[LISTENERS_FDS]);
+
 /*
  * Closes those that are not given away, and removes from the file system what was made there.
  * connection is the one that they were opened for. All zero is allowed.

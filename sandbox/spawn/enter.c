@@ -301,7 +301,7 @@ static pid_t fork_inner(void) {
     return read(read_end, &inner, sizeof inner) == sizeof inner ? inner : -EPIPE;
 }
 
-static int start_inner(const struct resources_backend *backend, struct error *error) {
+static int start_inner(const int *moving_fds, const struct resources_backend *backend, struct error *error) {
     int alive[2], report[2];
     sigset_t signals, before;
     if (pipe2(alive, O_CLOEXEC) || pipe2(report, O_CLOEXEC))
@@ -330,8 +330,11 @@ static int start_inner(const struct resources_backend *backend, struct error *er
     if (r == 0)
         r = write(alive_end, "", 1) == 1 ? await_settled(report_end, inner, error)
                                          : step_failed(error, STEP_FORK, errno, "the new process is gone");
-    if (r == 0)
+    if (r == 0) {
+        for (; moving_fds && *moving_fds >= 0; moving_fds++)
+            close(*moving_fds);
         relay_signals(inner, &signals, backend);
+    }
     sigprocmask(SIG_SETMASK, &before, NULL);
     return r;
 }
@@ -360,7 +363,7 @@ static int open_as_it_is(struct error *error) {
     return fd < 0 ? step_failed(error, STEP_MOUNT_BIND, -fd, "the notebook's folder") : fd;
 }
 
-int sandbox_enter(const struct sandbox_folder *folder, const struct sandbox_bounds *bounds,
+int sandbox_enter(const struct sandbox_folder *folder, const struct sandbox_bounds *bounds, const int *moving_fds,
                   struct sandbox_host *ret_host, struct error *ret_error) {
     struct id_map uids = {0}, gids = {0};
     int refused = refuse_privileges(ret_error);
@@ -378,7 +381,7 @@ int sandbox_enter(const struct sandbox_folder *folder, const struct sandbox_boun
     ret_host->backend = resources_find(bounds, ret_host);
     int r = enter_user_namespace(&uids, &gids, ret_error);
     if (r == 0)
-        r = start_inner(ret_host->backend, ret_error);
+        r = start_inner(moving_fds, ret_host->backend, ret_error);
     if (r == 0 && folder->fd >= 0 && folder_fd < 0)
         r = folder_fd = open_as_it_is(ret_error);
     if (r < 0) {

@@ -1,7 +1,9 @@
 """How a kernel is reached: encrypted sockets, and ports that it chooses itself."""
 
+import contextlib
 import json
 import os
+import pathlib
 import socket as network
 import subprocess
 import sys
@@ -13,7 +15,7 @@ from jupyter_client.connect import write_connection_file
 from jupyter_client.session import Session
 
 from kernels import PETRI, STUCK_S, Kernel
-from processes import namespace_ids
+from processes import family, namespace_ids
 
 CHANNELS = ("shell", "control", "stdin", "iopub", "hb")
 KINDS = {"shell": zmq.DEALER, "control": zmq.DEALER, "stdin": zmq.DEALER, "iopub": zmq.SUB, "hb": zmq.REQ}
@@ -57,6 +59,22 @@ exec {python} "$@"
 """
 
 
+def listening(ports):
+    """The sockets that listen at these ports, as links of /proc/PID/fd name them. See: proc_net_tcp(5)."""
+    rows = [line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return {f"socket:[{row[9]}]" for row in rows if row[3] == "0A" and int(row[1].rpartition(":")[2], 16) in ports}
+
+
+def sockets(pid):
+    """The sockets of a process; what it closes meanwhile, and all of one that ends, is left out."""
+    found = set()
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for entry in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(FileNotFoundError):
+                found.add(os.readlink(f"/proc/{pid}/fd/{entry}"))
+    return found
+
+
 @pytest.fixture
 def slow_start(tmp_path, monkeypatch):
     """A connection file, and the process of a kernel that has read it and has come to nothing more."""
@@ -90,6 +108,27 @@ def test_client_that_comes_before_there_is_a_sandbox_is_not_refused_and_is_serve
         assert reply["parent_header"]["msg_id"] == request
         assert reply["content"]["status"] == "ok"
         assert namespace_ids(process.pid) != namespace_ids()
+    finally:
+        client.stop_channels()
+
+
+def test_listening_sockets_are_the_kernels_own_and_no_other_process_has_them(slow_start):
+    file, process, go = slow_start
+    client = BlockingKernelClient(connection_file=file)
+    client.load_connection_file()
+    found = listening([client.get_connection_info()[f"{channel}_port"] for channel in CHANNELS])
+    assert len(found) == len(CHANNELS)
+    assert found <= sockets(process.pid)
+    client.start_channels()
+    go.write_text("on\n")
+    try:
+        client.wait_for_ready(timeout=STUCK_S)
+        client.execute_interactive("pass", timeout=STUCK_S)
+        outer, inner, *others = family(process.pid)
+        assert found <= sockets(inner)
+        assert others, "the cell that is made ahead"
+        for pid in (outer, *others):
+            assert not found & sockets(pid)
     finally:
         client.stop_channels()
 

@@ -24,9 +24,10 @@ const char *sandbox_error_text(const struct error *error, char *buf, size_t size
     return buf;
 }
 
-int sandbox_enter(const struct sandbox_folder *folder, const struct sandbox_bounds *bounds,
+int sandbox_enter(const struct sandbox_folder *folder, const struct sandbox_bounds *bounds, const int *moving_fds,
                   struct sandbox_host *ret_host, struct error *ret_error) {
     (void)bounds;
+    (void)moving_fds;
     (void)folder;
     (void)ret_host;
     return there_is_none(ret_error);

@@ -109,7 +109,7 @@ static int be_live(void *argument) {
     const struct sandbox_folder folder = {
         .fd = open(live.folder, O_PATH | O_DIRECTORY | O_CLOEXEC), .map_owner = true, .map_group = true};
     CHECK(folder.fd >= 0);
-    int r = sandbox_enter(&folder, &(struct sandbox_bounds){0}, &live.host, &error);
+    int r = sandbox_enter(&folder, &(struct sandbox_bounds){0}, NULL, &live.host, &error);
     if (r) {
         (void)fprintf(stderr, "%s\n", sandbox_error_text(&error, text, sizeof text));
         return EXIT_SKIP;

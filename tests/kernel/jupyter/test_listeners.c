@@ -158,9 +158,13 @@ static void test_abstract_socket_is_in_no_file_system(void **state) {
 
 static void test_listener_is_close_on_exec_and_never_blocks(void **state) {
     struct error error;
+    int fds[LISTENERS_FDS];
     (void)state;
     must(open_at("127.0.0.1", &error), &error);
+    listeners_fds(&listeners, fds);
+    assert_int_equal(fds[CHANNEL_N], -1);
     for (int i = 0; i < CHANNEL_N; i++) {
+        assert_int_equal(fds[i], listeners.of[i].fd);
         assert_int_equal(fcntl(listeners.of[i].fd, F_GETFD), FD_CLOEXEC);
         assert_true(fcntl(listeners.of[i].fd, F_GETFL) & O_NONBLOCK);
     }
