@@ -1,8 +1,8 @@
 /*
  * fuzz_connection.c - the connection file.
  *
- * A file is refused with a sentence, or every endpoint can be given to
- * zmq_bind(). The sentence keeps to its room however small that is.
+ * A file is refused with a sentence, or every endpoint has the form that
+ * listeners_open() takes. The sentence keeps to its room however small that is.
  */
 #include "fuzz.h"
 
