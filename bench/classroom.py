@@ -5,23 +5,19 @@ idle. Each round starts the class with each kind of kernel afresh, in turns; the
 """
 
 import argparse
-import contextlib
 import json
 import os
 import pathlib
 import random
 import statistics
 import sys
-import tempfile
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
-from peers import PEERS, Peer, family, stat_fields
-from run import RESULTS, machine, number_text, ratio_text
+from crowd import KINDS, Crowd
+from peers import PEERS, family, stat_fields
+from report import RESULTS, machine, machine_text, markdown, number_text, percentile, ratio_text, write
 
 COURSE = pathlib.Path(__file__).resolve().parents[1] / "examples" / "course"
-KINDS = ("petri", "python3")
 
 FIRST = """
 import matplotlib.pyplot as plt
@@ -58,51 +54,19 @@ def options_of(kind, folder):
     config = json.loads((COURSE / "petri.json").read_text())
     config["inputs"] = [str(COURSE / "data")]
     del config["kernels"]  # a student's, and here all are one user's
-    path = pathlib.Path(folder) / "petri.json"
+    path = folder / "petri.json"
     path.write_text(json.dumps(config))
     return ["--profile", "classroom", "--config", str(path)]
 
 
-class Class:
-    """Students at work, each with a kernel and a folder of their own; closed with the block."""
-
-    def __init__(self, kind, students):
-        self.kind = kind
-        self.stack = contextlib.ExitStack()
-        self.folder = self.stack.enter_context(tempfile.TemporaryDirectory())
-        self.pool = self.stack.enter_context(ThreadPoolExecutor(students))
-        self.barrier = threading.Barrier(students)
-        self.numbers = range(students)
-        self.peers = []
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        for peer in self.peers:
-            peer.close()
-        self.stack.close()
-
-    def each(self, action, values):
-        """What action returns for each value, done by all students at once."""
-        return list(self.pool.map(action, values))
+class Class(Crowd):
+    """Students at work, each with a kernel."""
 
     def begin(self):
         """All start their kernels; returns each one's seconds to the first result."""
-        options = options_of(self.kind, self.folder)
-
-        def student(number):
-            notebooks = pathlib.Path(self.folder) / str(number)
-            notebooks.mkdir()
-            self.barrier.wait()
-            peer = Peer(self.kind, str(notebooks), options)
-            self.peers.append(peer)
-            peer.reply(FIRST.format(data=str(COURSE / "data" / "rides.csv")))
-            seconds = time.perf_counter() - peer.spawned
-            peer.wait_for_iopub()
-            return seconds
-
-        return self.each(student, self.numbers)
+        first = FIRST.format(data=str(COURSE / "data" / "rides.csv"))
+        started = self.start(first, options_of(self.kind, self.folder))
+        return [replied - spawned for spawned, replied in started]
 
     def work(self):
         """All work; returns the milliseconds of all cells. Every class thinks as long as every other."""
@@ -115,7 +79,7 @@ class Class:
                 times.append(1000 * self.peers[number].run((GROUP, DRAW)[cell % 2])[0])
             return times
 
-        return [found for times in self.each(student, self.numbers) for found in times]
+        return [found for times in self.each(student) for found in times]
 
     def work_alone(self):
         """One student goes on; returns the milliseconds of the cells."""
@@ -130,8 +94,7 @@ class Class:
 
     def cpu_s(self):
         """Seconds that all processes of all kernels have had, with those that have ended."""
-        pids = [pid for peer in self.peers for pid in family(peer.manager.provisioner.process.pid)]
-        return sum(map(cpu_s, pids))
+        return sum(map(cpu_s, family(*(peer.pid for peer in self.peers))))
 
 
 def cpu_s(pid):
@@ -149,12 +112,12 @@ def measure(kind, students):
         working = a_class.work()
         alone = a_class.work_alone()
         idle = a_class.idle()
-        memory = [peer.memory_bytes() / 2**20 for peer in a_class.peers]
+        memory = [peer.footprint()[0] / 2**20 for peer in a_class.peers]
     found = [
         statistics.median(first),
         max(first),
         statistics.median(working),
-        statistics.quantiles(working, n=20)[-1],
+        percentile(working, 95),
         statistics.median(alone),
         statistics.median(memory),
         sum(memory),
@@ -176,12 +139,11 @@ def run_rounds(rounds, students):
 
 def table(medians, students):
     """Medians and ratios as a Markdown table."""
-    rows = [[f"{students} kernels at once", *(PEERS[kind] for kind in KINDS), "petri : ipykernel"]]
-    rows.append(["---"] + ["---:"] * 3)
+    rows = []
     for name, unit in MEASURES.items():
         own, other = (medians[kind][name] for kind in KINDS)
         rows.append([f"{name}, {unit}", number_text(own), number_text(other), ratio_text(own, other)])
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+    return markdown([f"{students} kernels at once", *(PEERS[kind] for kind in KINDS), "petri : ipykernel"], rows)
 
 
 def arguments():
@@ -197,21 +159,12 @@ def main():
     options = arguments()
     values = run_rounds(options.rounds, options.students)
     medians = {kind: {name: statistics.median(found) for name, found in values[kind].items()} for kind in KINDS}
-    where = {**machine(), "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)}
+    where = machine()
     text = "\n".join(
-        [
-            f"Linux {where['linux']}, {where['processors']} processors, {where['memory_gib']} GiB, "
-            f"Python {where['python']}, {where['user']} user, {where['date']}; medians of {options.rounds} rounds.",
-            "",
-            table(medians, options.students),
-        ]
+        [f"{machine_text(where)}; medians of {options.rounds} rounds.", "", table(medians, options.students)]
     )
-    print(text)
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.with_suffix(".md").write_text(text + "\n")
     result = {"machine": where, "students": options.students, "rounds": options.rounds}
-    result |= {"medians": medians, "values": values}
-    options.output.with_suffix(".json").write_text(json.dumps(result, indent=1) + "\n")
+    write(options.output, text, result | {"medians": medians, "values": values})
 
 
 if __name__ == "__main__":

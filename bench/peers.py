@@ -1,6 +1,7 @@
 """A kernel to be measured: started through jupyter_client, asked through its blocking client."""
 
 import contextlib
+import itertools
 import os
 import pathlib
 import queue
@@ -17,6 +18,7 @@ from jupyter_client.manager import KernelManager
 STUCK_S = 180
 # After a reply and this long without a message, none is on its way any more.
 QUIET_S = 5
+AGAIN_S = 0.05
 
 # Kernelspec and the name in the table; the first is what is measured, the others it is measured beside.
 PEERS = {"petri": "petri", "python3": "ipykernel", "xpython": "xpython"}
@@ -33,6 +35,41 @@ def available():
         except NoSuchKernel:
             continue
     return found
+
+
+# Below those that Linux gives to whoever asks for any, as to the clients' connections.
+PORTS = range(29_000, 32_000)
+
+
+class Ports:
+    """Ports for kernels that nobody else takes before the kernel has them, as it happens to those that jupyter_client
+    chooses where many kernels start (jupyter_client#487).
+    """
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.numbers = itertools.cycle(PORTS)
+
+    def next(self):
+        with self.lock:
+            return next(port for port in self.numbers if is_free(port))
+
+    def settings(self):
+        """What a KernelManager takes for a kernel with ports of these."""
+        channels = ("shell", "iopub", "stdin", "hb", "control")
+        return {"cache_ports": False, **{f"{channel}_port": self.next() for channel in channels}}
+
+
+def is_free(port):
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+ports = Ports()
 
 
 class SpawnClock:
@@ -73,11 +110,14 @@ def wait_until_listening(ip, port):
 
 
 class Peer:
-    """One running kernel."""
+    """One running kernel.
 
-    def __init__(self, name, folder, arguments=()):
+    Its client waits for the kernel's port, or connects at once, as jupyter_client does by itself.
+    """
+
+    def __init__(self, name, folder, arguments=(), connect_at_once=False):
         self.name = name
-        self.manager = KernelManager(kernel_name=name)
+        self.manager = KernelManager(kernel_name=name, **ports.settings())
         # What kernels keep is not to be found among the data of who measures them.
         self.data = tempfile.TemporaryDirectory()
         environment = {**os.environ, "XDG_DATA_HOME": self.data.name}
@@ -92,8 +132,11 @@ class Peer:
         self.spawned = clock.at
         self.last_at = clock.at  # when the last message arrived
         self.idle_came = False  # for the last request
+        self.results = 0  # of the last run: how many were shown
+        self.replies = {}  # those that nobody has asked for yet, by request
         self.client = self.manager.blocking_client()
-        wait_until_listening(self.client.ip, self.client.shell_port)
+        if not connect_at_once:
+            wait_until_listening(self.client.ip, self.client.shell_port)
         self.client.start_channels(hb=False)
 
     def close(self):
@@ -103,10 +146,14 @@ class Peer:
         self.data.cleanup()
 
     def shell_reply(self, request):
-        while True:
+        """The content of a request's reply; RuntimeError where its status isn't ok."""
+        while request not in self.replies:
             message = self.client.get_shell_msg(timeout=STUCK_S)
-            if message["parent_header"].get("msg_id") == request:
-                return message["content"]
+            self.replies[message["parent_header"].get("msg_id")] = message["content"]
+        reply = self.replies.pop(request)
+        if reply["status"] != "ok":
+            raise RuntimeError(f"{PEERS[self.name]} replied {reply}")
+        return reply
 
     def kernel_info(self):
         return self.shell_reply(self.client.kernel_info())
@@ -123,26 +170,34 @@ class Peer:
             return
         raise TimeoutError("nothing on iopub")
 
+    def send(self, code):
+        """Sends code; returns the request's id."""
+        return self.client.execute(code, allow_stdin=False, store_history=False)
+
     def reply(self, code):
         """Runs code as far as its reply."""
-        reply = self.shell_reply(self.client.execute(code, allow_stdin=False, store_history=False))
-        if reply["status"] != "ok":
-            raise RuntimeError(f"{code!r}: {reply}")
+        self.shell_reply(self.send(code))
 
     def run(self, code):
         """Runs code to its reply and its idle status; returns seconds and the bytes of stdout that arrived."""
         start = time.perf_counter()
-        request = self.client.execute(code, allow_stdin=False, store_history=False)
-        printed = 0
+        request = self.send(code)
+        printed = self.results = 0
         for message in self.messages_of(request):
             if message["msg_type"] == "stream":
                 printed += len(message["content"]["text"])
-        reply = self.shell_reply(request)
+            self.results += message["msg_type"] == "execute_result"
+        self.shell_reply(request)
         if self.idle_came:
             self.last_at = time.perf_counter()
-        if reply["status"] != "ok":
-            raise RuntimeError(f"{code!r}: {reply}")
         return self.last_at - start, printed
+
+    def show(self, code):
+        """Runs code that has a result, and returns the seconds; RuntimeError where none was shown."""
+        seconds, _ = self.run(code)
+        if not self.results:
+            raise RuntimeError(f"{code!r} has shown nothing")
+        return seconds
 
     def complete(self, code):
         """Asks for completions at the end of the code and waits for the reply; RuntimeError where it has none."""
@@ -166,21 +221,27 @@ class Peer:
                     self.idle_came = True
                     return
 
-    def memory_bytes(self):
-        """Proportional memory of the kernel's process and all below it."""
-        pid = self.manager.provisioner.process.pid
+    @property
+    def pid(self):
+        return self.manager.provisioner.process.pid
+
+    def footprint(self):
+        """Proportional memory in bytes of the kernel's process and all below it, and their number."""
         for _ in range(100):
             # petri's sandboxes come and go: one that has gone meanwhile has another in its place.
-            with contextlib.suppress(ProcessLookupError, FileNotFoundError):
-                return sum(map(pss_bytes, family(pid)))
+            with contextlib.suppress(FileNotFoundError):
+                sizes = [size for size in map(pss_bytes, family(self.pid)) if size]
+                return sum(sizes), len(sizes)
+            time.sleep(AGAIN_S)
         raise RuntimeError(f"the processes of {self.name} never stand still")
 
 
 def pss_bytes(pid):
-    """Zero of a process that has ended and waits for its parent, which has no memory any more."""
-    if stat_fields(pid)[0] == "Z":
+    """Proportional memory of a process: none where it ends, or has ended and waits for its parent."""
+    try:
+        lines = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except ProcessLookupError:
         return 0
-    lines = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
 
 
@@ -196,10 +257,10 @@ def parent(pid):
         return None
 
 
-def family(pid):
-    """A process and all its descendants."""
+def family(*pids):
+    """Processes and all their descendants."""
     parents = {int(entry): parent(entry) for entry in os.listdir("/proc") if entry.isdigit()}
-    members = [pid]
+    members = list(pids)
     for member in members:
         members += [child for child, its_parent in parents.items() if its_parent == member]
     return members
