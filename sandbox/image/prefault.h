@@ -13,7 +13,6 @@
 #define PETRI_SANDBOX_IMAGE_PREFAULT_H
 
 #include "sandbox/inject/inject.h"
-#include "sandbox/sandbox.h"
 
 /* Ranges of addresses that are about to be written. */
 enum { PREFAULT_SAMPLES = 2 }; /* how many cells are sampled: later ones are expected to write what all of these did */
@@ -38,9 +37,13 @@ int prefault_sample(pid_t pid, struct prefault *ret);
 /* Leaves in habit what is also in other: what two cells have written, a third is likely to. */
 void prefault_intersect(struct prefault *habit, const struct prefault *other);
 
+/* Whether nobody waits for what is made. */
+typedef bool prefault_is_idle(void *arg);
+
 /* Has a stopped task populate the ranges, as long as is_idle(arg) says that there is time; those that are no longer
  * there are passed over. 0, -EUCLEAN or -errno. */
-int prefault_apply(const struct prefault *prefault, const struct inject_task *task, cell_is_idle *is_idle, void *arg);
+int prefault_apply(const struct prefault *prefault, const struct inject_task *task, prefault_is_idle *is_idle,
+                   void *arg);
 
 /*
  * Makes Linux copy the page tables of a stopped process' private file mappings
