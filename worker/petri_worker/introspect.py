@@ -10,6 +10,8 @@ import os
 from IPython import version_info
 from IPython.core.oinspect import Inspector
 
+from petri_worker import live
+
 _TYPES = "_jupyter_types_experimental"
 
 # Whether jedi is ready. Until then names are completed without it, which IPython does well from 9 on: to load it takes
@@ -30,10 +32,11 @@ class CellInspector(Inspector):
 
 
 def preload(shell):
-    """Completes a name with jedi, which is used from then on."""
+    """Completes a name without jedi, and one with it, which is used from then on."""
     global _is_ready
     _is_ready = True
-    complete(shell, {"code": "impor", "cursor_pos": 5})
+    for code in ("impor", "(impor"):  # in brackets it may be the name of an argument
+        complete(shell, {"code": code, "cursor_pos": len(code)})
 
 
 def prepare(shell):
@@ -79,12 +82,26 @@ def _completions(completer, code, cursor):
     from IPython.core.completer import provisionalcompleter, rectify_completions
 
     wanted = completer.use_jedi
-    completer.use_jedi = wanted and _is_ready
+    names = _live_names(completer, code[:cursor]) if wanted else None
+    completer.use_jedi = wanted and (names is not None or _is_ready)
+    if names is not None:
+        completer._jedi_matches = lambda *arguments, **keywords: names
     try:
         with provisionalcompleter():
             return list(rectify_completions(code, completer.completions(code, cursor)))
     finally:
         completer.use_jedi = wanted
+        vars(completer).pop("_jedi_matches", None)
+
+
+def _live_names(completer, code):
+    """What live.names() finds, without the names that the completer is to omit; None where it leaves them to jedi."""
+    namespaces = [space for space in (completer.namespace, completer.global_namespace) if space is not None]
+    found = live.names(code, namespaces)
+    if found is None or not code.endswith("."):
+        return found
+    hidden = {0: (), 1: "__", 2: "_"}.get(completer.omit__names, "_")
+    return [one for one in found if not (hidden and one.name.startswith(hidden))]
 
 
 def inspect(shell, request):
