@@ -26,7 +26,6 @@
 enum {
     PAGE = 4096,
     MAPPING_MAX_PAGES = 16384, /* 64 MiB: larger mappings are data, not the interpreter's */
-    RANGES_MAX = 1024,
     PAGES_MAX = 2048, /* 8 MiB in all */
     AT_ONCE = 512,
 };
@@ -40,7 +39,7 @@ static void add_page(struct prefault *p, uint64_t address, size_t *pages) {
     struct prefault_range *last = p->n ? &p->range[p->n - 1] : NULL;
     if (last && address == last->address + last->bytes)
         last->bytes += PAGE;
-    else if (p->n < RANGES_MAX)
+    else if (p->n < p->most)
         p->range[p->n++] = (struct prefault_range){address, PAGE};
     else
         return;
@@ -61,8 +60,8 @@ static int sample_mapping(int pagemap, const struct procfs_mapping *m, struct pr
     return 0;
 }
 
-int prefault_sample(pid_t pid, struct prefault *ret) {
-    struct prefault sample = {.range = calloc(RANGES_MAX, sizeof *sample.range)};
+int prefault_sample(pid_t pid, size_t most, struct prefault *ret) {
+    struct prefault sample = {.most = most, .range = calloc(most, sizeof *sample.range)};
     auto_free char *buf = NULL;
     size_t pages = 0, size = 0;
     struct procfs_text line;
@@ -84,7 +83,7 @@ int prefault_sample(pid_t pid, struct prefault *ret) {
 }
 
 void prefault_intersect(struct prefault *habit, const struct prefault *other) {
-    struct prefault both = {.range = calloc(RANGES_MAX, sizeof *both.range)};
+    struct prefault both = {.most = habit->most, .range = calloc(habit->most, sizeof *both.range)};
     size_t pages = 0, j = 0;
     for (size_t i = 0; both.range && i < habit->n; i++)
         for (uint64_t at = habit->range[i].address; at < habit->range[i].address + habit->range[i].bytes; at += PAGE) {

@@ -18,7 +18,7 @@
 enum { PREFAULT_SAMPLES = 2 }; /* how many cells are sampled: later ones are expected to write what all of these did */
 
 struct prefault {
-    size_t n;
+    size_t n, most;
     struct prefault_range {
         uint64_t address;
         uint64_t bytes;
@@ -28,11 +28,11 @@ struct prefault {
 void prefault_fini(struct prefault *prefault);
 
 /*
- * Finds out from a stopped task what its cell has written: the pages of private
- * memory that it shares with no copy. Some milliseconds for a large image; what
- * is too large to be an interpreter's habit is left out. 0 or -errno.
+ * Finds out from a task that does not run what its cell has written: the pages of private
+ * memory that it shares with no copy, as at most so many ranges. Some milliseconds for
+ * a large image; what is too large to be an interpreter's habit is left out. 0 or -errno.
  */
-int prefault_sample(pid_t pid, struct prefault *ret);
+int prefault_sample(pid_t pid, size_t most, struct prefault *ret);
 
 /* Leaves in habit what is also in other: what two cells have written, a third is likely to. */
 void prefault_intersect(struct prefault *habit, const struct prefault *other);

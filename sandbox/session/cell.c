@@ -29,6 +29,9 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+/* Of what cells are about to write. A completion looks at many objects, which lie everywhere. */
+enum { RANGES = 1024, RANGES_EPHEMERAL = 2048 };
+
 enum { ROOM_MS = 1000, GONE_MS = 120000, KILL_ROUNDS = 10000, KILL_NAP_US = 1000 };
 
 struct killed *cell_killed(const struct cell *cell) {
@@ -36,6 +39,11 @@ struct killed *cell_killed(const struct cell *cell) {
     return cell->role == CELL_EPHEMERAL ? &session->killed_ephemeral
            : cell->place < 0            ? &session->killed
                                         : &session->beside[cell->place].killed;
+}
+
+struct session_habit *cell_habit(const struct cell *cell) {
+    struct session *session = cell->session;
+    return cell->role == CELL_EPHEMERAL ? &session->habit_ephemeral : &session->habit;
 }
 
 static struct cell *cell_new(struct session *session, const struct cell_options *options) {
@@ -290,7 +298,7 @@ static int settle_result(struct cell *cell, struct error *error) {
     cell_lift_limit(cell);
     if (cell->layer == LAYER_LIVE)
         session_files_freeze(cell);
-    if (cell->role != CELL_OF_SESSION || session->n_samples < PREFAULT_SAMPLES ||
+    if (cell->role != CELL_OF_SESSION || session->habit.n_samples < PREFAULT_SAMPLES ||
         locks_are_there(&cell->result->descriptors))
         return 0;
     int r = image_begin_copy(cell->result, &session->area);
@@ -405,15 +413,16 @@ static void cell_free(struct cell *cell) {
 /* Samples the pages that a cell has written. What the first cells of a session have in common is what the interpreter
  * writes in every cell. */
 static void sample_writes(const struct cell *cell) {
-    struct session *session = cell->session;
+    struct session_habit *habit = cell_habit(cell);
+    const size_t most = cell->role == CELL_EPHEMERAL ? RANGES_EPHEMERAL : RANGES;
     struct prefault sample;
-    if (cell->prefaulted || session->n_samples >= PREFAULT_SAMPLES || prefault_sample(cell->worker, &sample))
+    if (cell->prefaulted || habit->n_samples >= PREFAULT_SAMPLES || prefault_sample(cell->worker, most, &sample))
         return;
-    if (session->n_samples++ == 0) {
-        session->prefault = sample;
+    if (habit->n_samples++ == 0) {
+        habit->prefault = sample;
         return;
     }
-    prefault_intersect(&session->prefault, &sample);
+    prefault_intersect(&habit->prefault, &sample);
     prefault_fini(&sample);
 }
 
@@ -478,6 +487,8 @@ void cell_discard(struct cell *cell) {
         return;
     if (cell->sandbox_asked)
         (void)cell_take_sandbox(cell, &none); /* or the next cell would get it */
+    if (cell->role == CELL_EPHEMERAL && cell->started && !cell->ended)
+        sample_writes(cell); /* it may run: then its sample is as good as it gets */
     end_sandbox(cell);
     cell_lift_limit(cell);
     if (cell->keeper > 0) {

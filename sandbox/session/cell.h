@@ -62,6 +62,9 @@ const int *cell_outputs(const struct cell *cell);
 /* Where its processes end once they are killed: what has to be dead before another cell of its group is measured. */
 struct killed *cell_killed(const struct cell *cell);
 
+/* What cells like it are about to write. */
+struct session_habit *cell_habit(const struct cell *cell);
+
 /* The control group that it is in. */
 const struct resources_group *cell_group(const struct cell *cell);
 

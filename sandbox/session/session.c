@@ -195,7 +195,8 @@ void session_destroy(struct session *session) {
     folder_seen_fini(&session->homes);
     free(session->folder);
     filter_fini(&session->filter);
-    prefault_fini(&session->prefault);
+    prefault_fini(&session->habit.prefault);
+    prefault_fini(&session->habit_ephemeral.prefault);
     free(session);
 }
 

@@ -19,16 +19,22 @@
 /* The pipes that the cells of a session write to. */
 enum session_output { SESSION_STDOUT, SESSION_STDERR, SESSION_TRACE };
 
+/* What cells of a session are about to write: what the first have had in common. */
+struct session_habit {
+    struct prefault prefault;
+    unsigned n_samples;
+};
+
 struct session {
     struct sandbox_host host;
     struct zygote zygote;
     struct filter filter;
     struct inject_area area;
-    struct rlimit descriptors; /* of cells; see user_limits.h */
-    struct prefault prefault;  /* what cells of this session are about to write */
-    uint64_t n_samples;
-    struct image *first;   /* image 0 */
-    struct image *current; /* the last committed one */
+    struct rlimit descriptors;            /* of cells; see user_limits.h */
+    struct session_habit habit;           /* of its own cells, and of those beside them */
+    struct session_habit habit_ephemeral; /* of the short ones */
+    struct image *first;                  /* image 0 */
+    struct image *current;                /* the last committed one */
     struct session_files files;
     uint64_t next_layer;
     pid_t worker; /* the starting one, until session_capture() */

@@ -146,7 +146,7 @@ static void test_end_of_a_long_name_is_no_mapping(void **state) {
                    (unsigned long)page + PAGE);
     for (size_t bytes = 256; bytes <= 512; bytes *= 2)
         map_file_with_line(folder, bytes - 1, text);
-    assert_int_equal(prefault_sample(getpid(), &sample), 0);
+    assert_int_equal(prefault_sample(getpid(), 512, &sample), 0);
     for (size_t i = 0; i < sample.n; i++)
         assert_false((uint64_t)page >= sample.range[i].address &&
                      (uint64_t)page < sample.range[i].address + sample.range[i].bytes);
